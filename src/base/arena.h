@@ -1,0 +1,46 @@
+/*
+ * An arena hands out memory that all goes at once: one per request, one per
+ * turn. It never holds more than its maximum, bookkeeping of a few words per
+ * chunk aside; the unused tail of a chunk counts as held.
+ */
+#ifndef STINT_BASE_ARENA_H
+#define STINT_BASE_ARENA_H
+
+#include <stddef.h>
+
+#include "base/span.h"
+
+struct arena_chunk;
+
+struct arena {
+	struct arena_chunk *first;   /* survives arena_reset */
+	struct arena_chunk *current; /* where the next bytes come from */
+	size_t held;                 /* bytes in all chunks */
+	size_t max;
+};
+
+#define ARENA_ALIGN 16
+
+/* Allocates nothing and cannot fail. */
+void arena_init(struct arena *arena, size_t max);
+
+/* Frees everything; the arena may be used again. NULL is fine. */
+void arena_done(struct arena *arena);
+
+/* Takes back all that was handed out and keeps the first chunk for reuse. */
+void arena_reset(struct arena *arena);
+
+/*
+ * Zeroed, aligned to ARENA_ALIGN, the arena's own until reset or done. NULL
+ * when the maximum or the machine's memory is reached. Zero bytes are a valid
+ * request and give a pointer that may not be read.
+ */
+void *arena_alloc(struct arena *arena, size_t bytes);
+
+/*
+ * Copies the bytes into the arena; a NUL stands after them, outside ret->len,
+ * so that text may be passed on as a C string. -ENOMEM as arena_alloc.
+ */
+int arena_copy(struct arena *arena, struct span span, struct span *ret);
+
+#endif

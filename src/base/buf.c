@@ -1,0 +1,239 @@
+/*
+ * Growing bytes, and the reader of what was put into them.
+ *
+ * Capacity doubles, clipped to the maximum. One byte more than `cap` is always
+ * allocated, so that vsnprintf has room for its NUL when the text fills the
+ * buf to the last byte. Numbers have one encoding only: the reader refuses the
+ * longer ones, so equal values are equal bytes.
+ */
+#include "base/buf.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BUF_CAP_MIN 64
+
+void buf_init(struct buf *buf, size_t max)
+{
+	assert(max < SIZE_MAX); /* the byte for the NUL */
+	*buf = (struct buf){.max = max};
+}
+
+void buf_done(struct buf *buf)
+{
+	if (!buf)
+		return;
+	free(buf->data);
+	buf_init(buf, buf->max);
+}
+
+void buf_clear(struct buf *buf)
+{
+	buf->len = 0;
+}
+
+static size_t buf_cap_for(const struct buf *buf, size_t need)
+{
+	size_t cap = buf->cap > buf->max / 2 ? buf->max : buf->cap * 2;
+
+	if (cap < BUF_CAP_MIN)
+		cap = BUF_CAP_MIN;
+	if (cap < need)
+		cap = need;
+	return cap < buf->max ? cap : buf->max;
+}
+
+int buf_reserve(struct buf *buf, size_t more)
+{
+	size_t cap;
+	char *data;
+
+	assert(buf->len <= buf->max);
+	if (more > buf->max - buf->len)
+		return -E2BIG;
+	if (buf->data && more <= buf->cap - buf->len)
+		return 0;
+
+	cap = buf_cap_for(buf, buf->len + more);
+	data = realloc(buf->data, cap + 1);
+	if (!data)
+		return -ENOMEM;
+	buf->data = data;
+	buf->cap = cap;
+	return 0;
+}
+
+int buf_put(struct buf *buf, const void *data, size_t len)
+{
+	int fault;
+
+	if (len == 0)
+		return 0;
+	fault = buf_reserve(buf, len);
+	if (fault)
+		return fault;
+	memcpy(buf->data + buf->len, data, len);
+	buf->len += len;
+	return 0;
+}
+
+int buf_put_span(struct buf *buf, struct span span)
+{
+	return buf_put(buf, span.data, span.len);
+}
+
+int buf_put_byte(struct buf *buf, unsigned char byte)
+{
+	return buf_put(buf, &byte, 1);
+}
+
+static size_t uvarint_encode(uint64_t value, unsigned char out[UVARINT_BYTES_MAX])
+{
+	size_t len = 0;
+
+	while (value >= 0x80) {
+		out[len++] = (unsigned char)(value | 0x80);
+		value >>= 7;
+	}
+	out[len++] = (unsigned char)value;
+	assert(len <= UVARINT_BYTES_MAX);
+	return len;
+}
+
+int buf_put_uvarint(struct buf *buf, uint64_t value)
+{
+	unsigned char bytes[UVARINT_BYTES_MAX];
+
+	return buf_put(buf, bytes, uvarint_encode(value, bytes));
+}
+
+int buf_put_svarint(struct buf *buf, int64_t value)
+{
+	uint64_t sign = value < 0 ? UINT64_MAX : 0;
+
+	return buf_put_uvarint(buf, ((uint64_t)value << 1) ^ sign);
+}
+
+int buf_put_bytes(struct buf *buf, struct span bytes)
+{
+	unsigned char prefix[UVARINT_BYTES_MAX];
+	size_t prefix_len = uvarint_encode(bytes.len, prefix);
+	int fault;
+
+	if (bytes.len > SIZE_MAX - prefix_len)
+		return -E2BIG;
+	/* Room for both before either: a length without its bytes must not stay behind. */
+	fault = buf_reserve(buf, prefix_len + bytes.len);
+	if (fault)
+		return fault;
+	fault = buf_put(buf, prefix, prefix_len);
+	assert(fault == 0);
+	fault = buf_put_span(buf, bytes);
+	assert(fault == 0);
+	return 0;
+}
+
+/* Returns what vsnprintf does: the length the whole text has. */
+__attribute__((format(printf, 2, 0))) static int buf_print_tail(
+	struct buf *buf, const char *format, va_list args)
+{
+	return vsnprintf(buf->data + buf->len, buf->cap - buf->len + 1, format, args);
+}
+
+int buf_printf(struct buf *buf, const char *format, ...)
+{
+	va_list args;
+	int len, fault;
+
+	fault = buf_reserve(buf, 0);
+	if (fault)
+		return fault;
+	va_start(args, format);
+	len = buf_print_tail(buf, format, args);
+	va_end(args);
+	if (len < 0)
+		return -EINVAL;
+
+	if ((size_t)len > buf->cap - buf->len) {
+		fault = buf_reserve(buf, (size_t)len);
+		if (fault)
+			return fault;
+		va_start(args, format);
+		len = buf_print_tail(buf, format, args);
+		va_end(args);
+		assert(len >= 0);
+		assert((size_t)len <= buf->cap - buf->len);
+	}
+	buf->len += (size_t)len;
+	return 0;
+}
+
+void reader_init(struct reader *reader, struct span span)
+{
+	/* No arithmetic on NULL: an empty span may have no address. */
+	const unsigned char *at = (const unsigned char *)(span.len ? span.data : "");
+
+	*reader = (struct reader){.at = at, .end = at + span.len};
+}
+
+static uint64_t reader_break(struct reader *reader)
+{
+	reader->broken = true;
+	return 0;
+}
+
+unsigned char reader_byte(struct reader *reader)
+{
+	if (reader->broken || reader->at == reader->end)
+		return (unsigned char)reader_break(reader);
+	return *reader->at++;
+}
+
+uint64_t reader_uvarint(struct reader *reader)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; shift < 64; shift += 7) {
+		unsigned char byte = reader_byte(reader);
+		uint64_t bits = byte & 0x7f;
+
+		if (reader->broken)
+			return 0;
+		if (shift == 63 && byte > 1) /* past bit 63, or an eleventh byte to come */
+			return reader_break(reader);
+		value |= bits << shift;
+		if (byte & 0x80)
+			continue;
+		if (byte == 0 && shift > 0) /* a shorter form exists */
+			return reader_break(reader);
+		return value;
+	}
+	return reader_break(reader);
+}
+
+int64_t reader_svarint(struct reader *reader)
+{
+	uint64_t value = reader_uvarint(reader);
+	uint64_t sign = value & 1 ? UINT64_MAX : 0;
+
+	return (int64_t)((value >> 1) ^ sign);
+}
+
+struct span reader_bytes(struct reader *reader)
+{
+	uint64_t len = reader_uvarint(reader);
+	struct span bytes;
+
+	if (reader->broken)
+		return (struct span){0};
+	if (len > (uint64_t)(reader->end - reader->at)) {
+		reader_break(reader);
+		return (struct span){0};
+	}
+	bytes = (struct span){(const char *)reader->at, (size_t)len};
+	reader->at += len;
+	return bytes;
+}

@@ -1,0 +1,89 @@
+/*
+ * A buf owns bytes that grow up to a hard maximum. A reader takes apart what
+ * the buf_put family put together.
+ *
+ * Every buf_put appends all it was given or, on a fault, nothing at all:
+ *   -E2BIG   the bytes would pass the maximum
+ *   -ENOMEM  the machine has no memory
+ * Growing moves the bytes: a span of the buf lives until the next put. For the
+ * same reason the bytes put must not lie inside the buf itself.
+ */
+#ifndef STINT_BASE_BUF_H
+#define STINT_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+struct buf {
+	char *data; /* NULL until the first byte */
+	size_t len;
+	size_t cap;
+	size_t max;
+};
+
+/* The longest encoding of a 64-bit number. */
+#define UVARINT_BYTES_MAX 10
+
+/* Allocates nothing and cannot fail. */
+void buf_init(struct buf *buf, size_t max);
+
+/* Frees the bytes; the buf is empty again and keeps its maximum. NULL is fine. */
+void buf_done(struct buf *buf);
+
+/* Forgets the bytes and keeps the memory. */
+void buf_clear(struct buf *buf);
+
+/* After it, putting up to `more` bytes cannot fail. */
+int buf_reserve(struct buf *buf, size_t more);
+
+int buf_put(struct buf *buf, const void *data, size_t len);
+int buf_put_span(struct buf *buf, struct span span);
+int buf_put_byte(struct buf *buf, unsigned char byte);
+
+/* LEB128: seven bits a byte, lowest first. */
+int buf_put_uvarint(struct buf *buf, uint64_t value);
+
+/* Zigzag over LEB128: small numbers of either sign are short. */
+int buf_put_svarint(struct buf *buf, int64_t value);
+
+/* The length as a uvarint, then the bytes. */
+int buf_put_bytes(struct buf *buf, struct span bytes);
+
+/* Appends the text without its NUL. -EINVAL if the format itself fails. */
+int buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static inline struct span buf_span(const struct buf *buf)
+{
+	return (struct span){buf->data, buf->len};
+}
+
+/*
+ * A reader borrows the bytes it reads. Truncated or overlong input, including
+ * a number not in its shortest form, breaks it; from then on it stays broken
+ * and every read gives 0 or the empty span. So a caller reads all its fields
+ * and asks `broken` once.
+ */
+struct reader {
+	const unsigned char *at;
+	const unsigned char *end;
+	bool broken;
+};
+
+void reader_init(struct reader *reader, struct span span);
+unsigned char reader_byte(struct reader *reader);
+uint64_t reader_uvarint(struct reader *reader);
+int64_t reader_svarint(struct reader *reader);
+
+/* Borrowed from the bytes given to reader_init. */
+struct span reader_bytes(struct reader *reader);
+
+/* Everything was read and nothing was wrong. */
+static inline bool reader_is_done(const struct reader *reader)
+{
+	return !reader->broken && reader->at == reader->end;
+}
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * Hashes for tables in memory. None of them is ever stored or sent.
+ */
+#ifndef STINT_BASE_HASH_H
+#define STINT_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Secret and random per process: clients choose the strings we hash. */
+struct hash_key {
+	uint64_t k0;
+	uint64_t k1;
+};
+
+/* SipHash-1-3. The same on every machine for the same key and bytes. */
+uint64_t hash_bytes(const struct hash_key *key, const void *data, size_t len);
+
+/*
+ * Mixes every bit into every other, one to one. Unkeyed: for numbers that we
+ * chose ourselves, not for those a client can pick.
+ */
+uint64_t hash_u64(uint64_t value);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * A map finds a record's slot number by the hash of its key. It stores slots
+ * alone, in 4-byte cells at most three quarters full; keys and hashes live in
+ * the caller's records. So a lookup yields candidates, and the caller compares
+ * the key of each:
+ *
+ *	struct map_probe probe;
+ *	uint32_t slot = map_first(map, hash, &probe);
+ *	while (slot != MAP_NONE && !key_matches(slot))
+ *		slot = map_next(map, &probe);
+ *
+ * Candidates may have other hashes. Any insert or remove ends all probes.
+ */
+#ifndef STINT_BASE_MAP_H
+#define STINT_BASE_MAP_H
+
+#include <stdint.h>
+
+/* No slot: the end of a probe, and the content of an empty cell. */
+#define MAP_NONE UINT32_MAX
+
+struct map_ops {
+	/*
+	 * The hash of the key of a slot that is in the map: the very number it
+	 * was inserted with. Asked while the map grows or removes; never asked
+	 * about the slot that is being inserted or removed in that call.
+	 */
+	uint64_t (*hash_of)(void *context, uint32_t slot);
+};
+
+struct map {
+	uint32_t *cells; /* mask + 1 of them; NULL until the first insert */
+	uint32_t mask;
+	uint32_t used;
+	const struct map_ops *ops;
+	void *context;
+};
+
+struct map_probe {
+	uint32_t at;
+};
+
+/* Borrows ops and context until map_done. Allocates nothing and cannot fail. */
+void map_init(struct map *map, const struct map_ops *ops, void *context);
+
+/* Frees the cells; the map is empty and may be used again. NULL is fine. */
+void map_done(struct map *map);
+
+/*
+ * The caller knows that the key is absent. -ENOMEM leaves the map as it was;
+ * it cannot happen within what map_reserve has promised.
+ */
+int map_insert(struct map *map, uint64_t hash, uint32_t slot);
+
+/* After it, inserting up to `count` slots in total cannot fail. */
+int map_reserve(struct map *map, uint32_t count);
+
+/* The first candidate for this hash, or MAP_NONE. */
+uint32_t map_first(const struct map *map, uint64_t hash, struct map_probe *ret_probe);
+
+/* The candidate after the last one this probe gave, or MAP_NONE. */
+uint32_t map_next(const struct map *map, struct map_probe *probe);
+
+/* The slot must be in the map, inserted with this hash. */
+void map_remove(struct map *map, uint64_t hash, uint32_t slot);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * A pool owns records of one size, named by 32-bit slot numbers. A record
+ * never moves: a pointer from pool_at lives until its slot is freed. A freed
+ * slot is given out again, the last freed first, before a new one.
+ *
+ * The pool sets no maximum of its own: its owner counts what it admits.
+ */
+#ifndef STINT_BASE_POOL_H
+#define STINT_BASE_POOL_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Never a slot. */
+#define POOL_NONE UINT32_MAX
+
+#define POOL_CHUNK_BITS  10
+#define POOL_CHUNK_ITEMS (1u << POOL_CHUNK_BITS)
+
+struct pool {
+	char **chunks; /* each holds POOL_CHUNK_ITEMS items */
+	uint32_t chunk_count;
+	uint32_t chunk_cap;
+	size_t item_bytes;   /* rounded up to 8 */
+	uint32_t high;       /* one past the highest slot ever given out */
+	uint32_t used;       /* slots given out and not freed */
+	uint32_t free_first; /* each free item names the next; POOL_NONE ends */
+};
+
+/* Items are aligned to 8 bytes. Allocates nothing and cannot fail. */
+void pool_init(struct pool *pool, size_t item_bytes);
+
+/* Frees all records at once; the pool may be used again. NULL is fine. */
+void pool_done(struct pool *pool);
+
+/* The item is zeroed. -ENOMEM cannot happen within what pool_reserve promised. */
+int pool_alloc(struct pool *pool, uint32_t *ret_slot);
+
+/* The slot must be in use. What its record owned is the caller's to free first. */
+void pool_free(struct pool *pool, uint32_t slot);
+
+/* After it, the next `more` allocations cannot fail. */
+int pool_reserve(struct pool *pool, uint32_t more);
+
+/* A slot that was freed gives memory without meaning. */
+static inline void *pool_at(const struct pool *pool, uint32_t slot)
+{
+	assert(slot < pool->high);
+	return pool->chunks[slot >> POOL_CHUNK_BITS] +
+		(size_t)(slot & (POOL_CHUNK_ITEMS - 1)) * pool->item_bytes;
+}
+
+static inline uint32_t pool_used(const struct pool *pool)
+{
+	return pool->used;
+}
+
+static inline uint32_t pool_high(const struct pool *pool)
+{
+	return pool->high;
+}
+
+#endif

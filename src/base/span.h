@@ -1,0 +1,40 @@
+/*
+ * A span borrows bytes: it never owns them, need not end in NUL and may hold
+ * any byte. Whoever hands out a span says how long the bytes live. The empty
+ * span may have data NULL.
+ */
+#ifndef STINT_BASE_SPAN_H
+#define STINT_BASE_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct span {
+	const char *data;
+	size_t len;
+};
+
+/* Only a string literal compiles here; its NUL is not part of the span. */
+#define SPAN(literal) ((struct span){"" literal, sizeof(literal) - 1})
+
+/* For printf: printf("%.*s", SPAN_ARGS(name)). */
+#define SPAN_ARGS(span) (int)(span).len, (span).data ? (span).data : ""
+
+/* Borrow a C string without its NUL; NULL gives the empty span. */
+static inline struct span span_of(const char *cstr)
+{
+	return (struct span){cstr, cstr ? strlen(cstr) : 0};
+}
+
+static inline bool span_is_empty(struct span span)
+{
+	return span.len == 0;
+}
+
+bool span_equal(struct span a, struct span b);
+
+/* Below, at or above 0: bytes compare unsigned, and a prefix sorts first. */
+int span_compare(struct span a, struct span b);
+
+#endif
