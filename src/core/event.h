@@ -1,0 +1,56 @@
+/*
+ * Events: the kinds of change that stint records, on one screen.
+ *
+ * Every change of state writes exactly one event in the same transaction. The numbers are stored, so
+ * rows are only ever appended.
+ */
+#pragma once
+
+// clang-format off
+#define EVENT_KINDS(X) \
+	X(TASK_CREATED,        1, "task.created",       "a task came into being") \
+	X(TASK_UPDATED,        2, "task.updated",       "its fields changed, or a stop was asked for") \
+	X(TASK_CLAIMED,        3, "task.claimed",       "a worker took it, or took its own claim up again") \
+	X(TASK_CONFIRMED,      4, "task.confirmed",     "the worker's heartbeat named it as running") \
+	X(TASK_PROGRESSED,     5, "task.progressed",    "the worker reported progress") \
+	X(TASK_ASKED,          6, "task.asked",         "the worker asked a person") \
+	X(TASK_ANSWERED,       7, "task.answered",      "a person answered or denied") \
+	X(TASK_REVIEWED,       8, "task.reviewed",      "the work was reported and waits for a verdict") \
+	X(TASK_COMPLETED,      9, "task.completed",     "it is done") \
+	X(TASK_FAILED,        10, "task.failed",        "an attempt failed, or the task did for good") \
+	X(TASK_BLOCKED,       11, "task.blocked",       "a person must change something first") \
+	X(TASK_RELEASED,      12, "task.released",      "the worker gave it back") \
+	X(TASK_EXPIRED,       13, "task.expired",       "the lease ran out") \
+	X(TASK_REQUEUED,      14, "task.requeued",      "its time came, its last parent was done, or a claim was voided") \
+	X(TASK_CANCELLED,     15, "task.cancelled",     "it was called off") \
+	X(TASK_RETRIED,       16, "task.retried",       "an operator opened it again with fresh budgets") \
+	X(TASK_PARKED,        17, "task.parked",        "an operator set it aside") \
+	X(TASK_UNPARKED,      18, "task.unparked",      "an operator let it go on") \
+	X(TASK_ORPHAN_RESULT, 19, "task.orphan_result", "a result came too late and was kept apart") \
+	X(TASK_PURGED,        20, "task.purged",        "retention removed a final task") \
+	X(CLAIM_UNCONFIRMED,  21, "claim.unconfirmed",  "a claim was never confirmed and was taken back") \
+	X(CLAIM_REBASED,      22, "claim.rebased",      "the machine rebooted: the lease starts again") \
+	X(WORKER_REGISTERED,  23, "worker.registered",  "a worker instance came into being") \
+	X(WORKER_QUIET,       24, "worker.quiet",       "it takes no new work") \
+	X(WORKER_TERMINATING, 25, "worker.terminating", "it was told to end") \
+	X(WORKER_INACTIVE,    26, "worker.inactive",    "its lease is over, for good") \
+	X(SLOT_QUARANTINED,   27, "slot.quarantined",   "the slot crashed too often") \
+	X(SLOT_UNQUARANTINED, 28, "slot.unquarantined", "an operator, or a trial, let it run again") \
+	X(QUEUE_PAUSED,       29, "queue.paused",       "nothing in it is claimed") \
+	X(QUEUE_RESUMED,      30, "queue.resumed",      "it is open again") \
+	X(QUEUE_DRAINING,     31, "queue.draining",     "nothing is added to it") \
+	X(SERVER_STARTED,     32, "server.started",     "a server opened the store") \
+	X(SERVER_RESTORED,    33, "server.restored",    "the store was restored from a backup: a new generation") \
+	X(SERVER_DEGRADED,    34, "server.degraded",    "the store could not be written for a while")
+// clang-format on
+
+enum event_kind {
+	EVENT_NONE = 0,
+#define X(name, number, wire, text) EVENT_##name = number,
+	EVENT_KINDS(X)
+#undef X
+		EVENT_KIND_COUNT
+};
+
+const char *event_kind_name(enum event_kind kind);
+const char *event_kind_text(enum event_kind kind);

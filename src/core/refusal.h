@@ -1,0 +1,45 @@
+/*
+ * Refusals: every normal "no" that stint can answer, on one screen.
+ *
+ * A refusal changes nothing. The row gives its wire code, its HTTP status, the exit status of the
+ * command line, and the sentence that documents it; spec/refusals.md is checked against this table.
+ */
+#pragma once
+
+// clang-format off
+#define REFUSALS(X) \
+	X(INVALID,              "invalid",              422, 2, "a value is malformed or out of bounds") \
+	X(NOT_FOUND,            "not_found",            404, 3, "no such object, or none that the caller may see") \
+	X(FORBIDDEN,            "forbidden",            403, 6, "the caller may not do this to that object") \
+	X(TASK_EXISTS,          "task_exists",          409, 4, "the id, or the unique key, belongs to another task") \
+	X(STALE_CLAIM,          "stale_claim",          409, 4, "the fence is not that of a live claim of the caller") \
+	X(NOT_CLAIMED,          "not_claimed",          409, 4, "the task is not claimed by anyone") \
+	X(CLAIMED_BY_OTHER,     "claimed_by_other",     409, 4, "somebody else holds the task") \
+	X(ALREADY_TERMINAL,     "already_terminal",     409, 4, "the task or the attempt has ended in another way") \
+	X(BAD_TRANSITION,       "bad_transition",       409, 4, "the task's state does not allow this move") \
+	X(QUEUE_PAUSED,         "queue_paused",         409, 4, "the queue is paused: nothing in it may be claimed") \
+	X(QUEUE_DRAINING,       "queue_draining",       409, 4, "the queue is draining: nothing may be added to it") \
+	X(SLOT_TAKEN,           "slot_taken",           409, 4, "another live worker fills this slot") \
+	X(SLOT_QUARANTINED,     "slot_quarantined",     409, 4, "the slot crashed too often and is quarantined") \
+	X(WORKER_FULL,          "worker_full",          409, 4, "the worker holds as many tasks as it may") \
+	X(TOKEN_MISMATCH,       "TOKEN_MISMATCH",       409, 4, "the heartbeat token is not the last one issued") \
+	X(WORKER_INACTIVE,      "WORKER_INACTIVE",      410, 4, "the worker's lease is over; come back under a new id") \
+	X(CURSOR_GONE,          "cursor_gone",          410, 4, "events that old are no longer kept") \
+	X(VERSION_MISMATCH,     "version_mismatch",     412, 4, "the task has changed since that version") \
+	X(IDEMPOTENCY_CONFLICT, "idempotency_conflict", 422, 4, "the idempotency key was used for another request") \
+	X(TOO_LARGE,            "too_large",            413, 1, "more than a limit allows") \
+	X(UNAVAILABLE,          "unavailable",          503, 7, "the store cannot be written now; nothing was changed")
+// clang-format on
+
+enum refusal {
+	REFUSED_NOTHING = 0,
+#define X(name, code, status, exit_status, text) REFUSED_##name,
+	REFUSALS(X)
+#undef X
+		REFUSAL_COUNT
+};
+
+const char *refusal_code(enum refusal refusal);
+int refusal_http_status(enum refusal refusal);
+int refusal_exit_status(enum refusal refusal);
+const char *refusal_text(enum refusal refusal);

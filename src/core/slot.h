@@ -1,0 +1,50 @@
+/*
+ * Slots: stable names that workers fill, and the quarantine of those that crash too often.
+ *
+ * The third crash within the window stops the slot; an operator lifts that, and after a while one trial is
+ * let through. A crash during the trial's window quarantines it again at once.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/event.h"
+#include "core/given.h"
+#include "core/refusal.h"
+
+enum {
+	SLOT_CRASHES_KEPT = 8,
+};
+
+/* Stored numbers. */
+enum slot_state {
+	SLOT_FREE_TO_RUN = 0,
+	SLOT_QUARANTINED = 1,
+	SLOT_ON_TRIAL = 2,
+};
+
+struct slot {
+	enum slot_state state;
+	int64_t since_ms;                      /* lease clock: of the quarantine, or of the trial */
+	int64_t crashed_ms[SLOT_CRASHES_KEPT]; /* lease clock, newest first; INT64_MIN = none */
+	uint32_t restarts;                     /* unclean ends */
+};
+
+struct slot_decision {
+	enum refusal refusal;
+	enum event_kind event;
+	struct slot slot;
+};
+
+void slot_init(struct slot *slot);
+struct slot_decision slot_crash(const struct slot *slot, const struct given *given);
+struct slot_decision slot_unquarantine(const struct slot *slot);
+
+/* A worker of this slot wants to run: refused while quarantined; the one trial is an event. */
+struct slot_decision slot_enter(const struct slot *slot, const struct given *given);
+
+/* The machine rebooted: times on the lease clock start again. */
+struct slot slot_rebase(const struct slot *slot, const struct given *given);
+
+const char *slot_state_name(enum slot_state state);

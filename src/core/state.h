@@ -1,0 +1,67 @@
+/*
+ * The states of a task and the moves between them, as data.
+ *
+ * `state` is exact; `status` is the lane that clients of slot workers know. The transition table in
+ * state.c is the only list of legal moves; spec/states.md is checked against it. The numbers are
+ * stored, so rows are only ever appended.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/event.h"
+
+// clang-format off
+#define TASK_STATES(X) \
+	X(PENDING,    1, "pending",   "todo",        "parked: claimed only by a claimant that asks for pending") \
+	X(SCHEDULED,  2, "scheduled", "todo",        "becomes ready by itself at a time") \
+	X(WAITING,    3, "waiting",   "todo",        "some task it is blocked by is not done") \
+	X(READY,      4, "ready",     "todo",        "may be claimed now") \
+	X(CLAIMED,    5, "claimed",   "in-progress", "leased, not yet confirmed") \
+	X(RUNNING,    6, "running",   "in-progress", "leased and confirmed") \
+	X(ASKING,     7, "asking",    "in-progress", "waits for a person's answer") \
+	X(REVIEW,     8, "review",    "review",      "work reported: a gate or a validator decides") \
+	X(BLOCKED,    9, "blocked",   "blocked",     "a person must change something first") \
+	X(FAILED,    10, "failed",    "blocked",     "attempts or crash budget spent, or not retryable") \
+	X(DONE,      11, "done",      "done",        "finished") \
+	X(CANCELLED, 12, "cancelled", "cancelled",   "called off")
+// clang-format on
+
+enum task_state {
+	TASK_NOWHERE = 0, /* before creation, and after a purge */
+#define X(name, number, wire, status, text) TASK_##name = number,
+	TASK_STATES(X)
+#undef X
+		TASK_STATE_COUNT
+};
+
+const char *task_state_name(enum task_state state);
+const char *task_state_status(enum task_state state);
+const char *task_state_text(enum task_state state);
+
+/* The state with that wire name, or TASK_NOWHERE. */
+enum task_state task_state_from_name(const char *name, unsigned long len);
+
+/* done, failed and cancelled: only an operator's retry leads out. */
+bool task_state_is_final(enum task_state state);
+
+/* claimed and running always have a claim; asking may. */
+bool task_state_may_hold_claim(enum task_state state);
+bool task_state_must_hold_claim(enum task_state state);
+
+/* One row of the transition table: this kind of event leads from any state of `from` to any of `to`. */
+struct transition {
+	enum event_kind kind;
+	uint16_t from; /* bit per enum task_state */
+	uint16_t to;
+};
+
+#define STATE_BIT(state) ((uint16_t)(1u << (state)))
+
+/* The moves, and the notes that leave the state as it was (their `to` is empty); each list ends with a row
+ * of kind EVENT_NONE. */
+extern const struct transition task_transitions[];
+extern const struct transition task_notes[];
+
+bool transition_is_legal(enum event_kind kind, enum task_state from, enum task_state to);

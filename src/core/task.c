@@ -1,0 +1,203 @@
+#include "core/task.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/task_move.h"
+
+struct task_decision task_refuse(const struct task *task, enum refusal refusal)
+{
+	assert(refusal != REFUSED_NOTHING);
+	return (struct task_decision){.refusal = refusal, .task = *task};
+}
+
+struct task_decision task_unchanged(const struct task *task)
+{
+	return (struct task_decision){.task = *task};
+}
+
+struct task_decision task_decide(const struct task *task)
+{
+	return (struct task_decision){.task = *task};
+}
+
+void task_move(struct task_decision *decision, enum event_kind kind, enum task_state to)
+{
+	assert(decision->event == EVENT_NONE); /* one event per decision */
+	assert(transition_is_legal(kind, decision->task.state, to));
+	decision->event = kind;
+	decision->task.state = to;
+}
+
+enum task_state task_resting_state(const struct task *task, const struct given *given)
+{
+	if (task->dead_parents > 0)
+		return TASK_BLOCKED;
+	if (task->open_parents > 0)
+		return TASK_WAITING;
+	if (task->ready_at_ms > given->now.wall_ms)
+		return TASK_SCHEDULED;
+	return TASK_READY;
+}
+
+void task_rest(struct task_decision *decision, enum event_kind kind, int64_t not_before_ms,
+	const struct given *given)
+{
+	struct task *task = &decision->task;
+
+	task->ready_at_ms = not_before_ms > given->now.wall_ms ? not_before_ms : given->now.wall_ms;
+	enum task_state to = task_resting_state(task, given);
+	task_move(decision, kind, to);
+	task->code = to == TASK_BLOCKED ? CODE_DEPENDENCY_FAILED : CODE_NONE;
+}
+
+void task_drop_claim(struct task_decision *decision, enum claim_end how)
+{
+	assert(task_is_claimed(&decision->task));
+	assert(how != ENDED_NOT);
+	memset(&decision->task.claim, 0, sizeof decision->task.claim);
+	decision->task.ended = how;
+}
+
+void task_undo_crash(struct task_decision *decision)
+{
+	assert(decision->task.crashes > 0);
+	decision->task.crashes--;
+}
+
+bool task_is_claimed(const struct task *task)
+{
+	return task->claim.holder != 0;
+}
+
+bool task_must_stop(const struct task *task, const struct given *given)
+{
+	const struct claim *claim = &task->claim;
+
+	if (!task_is_claimed(task))
+		return false;
+	if (claim->stopping)
+		return true;
+	/* while its process waits for a person its time stands still */
+	return claim->asked_at_ms == 0 && given->now.lease_ms >= claim->run_until_ms;
+}
+
+int64_t task_lease_remaining_ms(
+	const struct task *task, const struct worker *worker, const struct given *given)
+{
+	if (!task_is_claimed(task))
+		return 0;
+	if (task->claim.clock == CLOCK_WORKER)
+		return lease_remaining_ms(&worker->lease, given);
+	return lease_remaining_ms(&task->claim.lease, given);
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+int64_t task_next_wall_ms(const struct task *task)
+{
+	int64_t next = INT64_MAX;
+
+	if (task_state_is_final(task->state))
+		return next;
+	if (task->state == TASK_SCHEDULED)
+		next = task->ready_at_ms;
+	if (task->start_by_ms != 0 && task->attempt == 0)
+		next = sooner(next, task->start_by_ms);
+	if (task->finish_by_ms != 0)
+		next = sooner(next, task->finish_by_ms);
+	return next;
+}
+
+int64_t task_next_lease_ms(const struct task *task, const struct given *given)
+{
+	int64_t next = INT64_MAX;
+
+	if (!task_is_claimed(task))
+		return next;
+	if (task->claim.clock == CLOCK_CLAIM)
+		next = lease_end(&task->claim.lease, given);
+	if (task->claim.verify_at_ms != 0) {
+		struct lease verification = {task->claim.verify_at_ms, given->rules->verify_after_ms};
+		next = sooner(next, lease_end(&verification, given));
+	}
+	return next;
+}
+
+int task_claim_order(const struct task *a, const struct task *b)
+{
+	if (a->priority != b->priority)
+		return a->priority > b->priority ? -1 : 1;
+	if (a->created_ms != b->created_ms)
+		return a->created_ms < b->created_ms ? -1 : 1;
+	if (a->seq != b->seq)
+		return a->seq < b->seq ? -1 : 1;
+	return 0;
+}
+
+static void claim_check(const struct task *task)
+{
+	const struct claim *claim = &task->claim;
+
+	if (claim->holder == 0) {
+		assert(!task_state_must_hold_claim(task->state));
+		assert(claim->clock == 0);
+		assert(!claim->stopping);
+		return;
+	}
+	assert(task_state_may_hold_claim(task->state));
+	assert(claim->clock == CLOCK_CLAIM || claim->clock == CLOCK_WORKER);
+	assert(claim->lease.granted_ms > 0);
+	assert(claim->verify_at_ms == 0 || task->state == TASK_CLAIMED);
+	assert(claim->clock == CLOCK_CLAIM || task->state != TASK_CLAIMED);
+	assert((claim->asked_at_ms != 0) == (task->state == TASK_ASKING));
+	assert(task->fence != 0);
+	assert(task->open_parents == 0);
+	assert(task->ended == ENDED_NOT);
+	assert(task->crashes > 0);
+}
+
+void task_check(const struct task *task)
+{
+	assert(task->seq > 0);
+	assert(task->queue != 0);
+	assert(task->state > TASK_NOWHERE);
+	assert(task->state < TASK_STATE_COUNT);
+	assert(task->max_attempts > 0);
+	assert(task->spent <= task->max_attempts);
+	assert(task->spent <= task->attempt);
+	assert(task->dead_parents <= task->open_parents);
+	assert(task->attempt == 0 || task->fence != 0);
+	assert(task->state != TASK_WAITING || task->open_parents > 0);
+	assert(task->state != TASK_BLOCKED || task->code != CODE_NONE);
+	assert(task->state != TASK_FAILED || task->code != CODE_NONE);
+	claim_check(task);
+}
+
+/* What no decision may do, whatever it decides. */
+static void decision_check(const struct task *before, const struct task_decision *decision)
+{
+	const struct task *after = &decision->task;
+
+	assert(after->seq == before->seq);
+	assert(after->attempt >= before->attempt);
+	assert(after->fence >= before->fence);
+	assert((after->fence != before->fence) == (after->attempt != before->attempt));
+	assert(after->created_ms == before->created_ms);
+	if (decision->event == EVENT_NONE) {
+		assert(after->state == before->state);
+		assert(after->claim.holder == before->claim.holder);
+		assert(after->spent == before->spent);
+	}
+}
+
+struct task_decision task_decided(const struct task *before, struct task_decision decision)
+{
+	assert(decision.refusal == REFUSED_NOTHING);
+	task_check(&decision.task);
+	decision_check(before, &decision);
+	return decision;
+}

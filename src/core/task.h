@@ -1,0 +1,218 @@
+/*
+ * Tasks: what they are, and every decision about one.
+ *
+ * Each task_*() below is a pure function: it looks at a task and a request and answers with a refusal, or
+ * with the task as it shall be and the one event that says so. Nothing is changed here; the store writes
+ * what was decided. Names (queues, slots, workers, capabilities) are numbers given out by the store;
+ * 0 is "none".
+ *
+ *   task_new.c       creation and what an operator or a producer may do
+ *   task_claim.c     taking, confirming, renewing, losing and giving back
+ *   task_end.c       how an attempt ends: complete, fail, review, block; asking and answering
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/event.h"
+#include "core/failure.h"
+#include "core/given.h"
+#include "core/lease.h"
+#include "core/queue.h"
+#include "core/refusal.h"
+#include "core/state.h"
+#include "core/worker.h"
+
+/* Which lease a claim lives on. One clock at a time. */
+enum claim_clock {
+	CLOCK_CLAIM = 1, /* its own lease, renewed by progress */
+	CLOCK_WORKER,    /* its worker's lease, renewed by heartbeats: the claim is bound */
+};
+
+/* A live claim. `holder` is 0 when there is none, and then everything else is 0 too. */
+struct claim {
+	uint32_t holder; /* the worker that holds the task */
+	enum claim_clock clock;
+	struct lease lease;   /* of the claim; idle while clock is CLOCK_WORKER */
+	int64_t verify_at_ms; /* lease clock: unconfirmed until then is taken back; 0 = not verified */
+	int64_t run_until_ms; /* lease clock: past it a claim lease is not renewed and a beating worker is told to stop */
+	int64_t asked_at_ms; /* lease clock: since when its process waits for an answer; 0 = it does not */
+	int64_t claimed_wall_ms; /* for people */
+	uint64_t request;        /* digest of the requestId that made it; 0 = none */
+	bool named;              /* taken through a door that knows only a name: never verified */
+	bool stopping;           /* a cancel waits until the worker confirms it or the lease ends */
+};
+
+/* How the last claim ended, so that a repeated report is answered as the first one was. */
+enum claim_end {
+	ENDED_NOT = 0,
+	ENDED_COMPLETE,
+	ENDED_FAIL,
+	ENDED_REVIEW,
+	ENDED_BLOCK,
+	ENDED_RELEASE,
+	ENDED_LOST, /* by the server: expired, unconfirmed, cancelled, voided */
+};
+
+struct task {
+	/* what was asked for */
+	int64_t seq; /* creation sequence; the generated id shows it */
+	int64_t created_ms;
+	uint32_t queue;
+	uint32_t owner;    /* slot that alone may claim it */
+	uint32_t requires; /* set of capabilities */
+	uint32_t executor;
+	int32_t priority;
+	uint32_t timeout_ms;
+	uint32_t max_attempts;
+	int64_t start_by_ms; /* wall; 0 = none */
+	int64_t finish_by_ms;
+	bool keyed;      /* has a unique key, held while not final */
+	bool has_parent; /* has a blockedBy list */
+	bool named_id;   /* has an id of the caller's own */
+
+	/* where it stands: folding the events gives these */
+	enum task_state state;
+	int64_t ready_at_ms;    /* wall: ready since; before that, not ready earlier than */
+	uint32_t attempt;       /* claims so far */
+	uint32_t spent;         /* failures that count */
+	uint32_t crashes;       /* in a row; the one of a live claim is provisional */
+	uint32_t interruptions; /* host trouble in a row without progress */
+	uint32_t open_parents;  /* not done yet, dead ones included */
+	uint32_t dead_parents;  /* failed or cancelled */
+	uint64_t fence;         /* of the last claim */
+	enum claim_end ended;
+	enum failure_code code; /* why it is blocked or failed */
+	int64_t version;        /* seq of its last event */
+	struct claim claim;
+};
+
+/* What must happen to other objects because of this decision; each is a decision of its own in the same turn. */
+enum follow {
+	FOLLOW_NOTHING = 0,
+	FOLLOW_PARENT_DONE,
+	FOLLOW_PARENT_DEAD,
+	FOLLOW_PARENT_REOPENED, /* it was failed or cancelled */
+};
+
+struct task_decision {
+	enum refusal refusal; /* REFUSED_NOTHING: accepted */
+	enum event_kind
+		event; /* EVENT_NONE: accepted and nothing to record; lease times may still have moved */
+	enum follow follow;
+	bool repeated;    /* the same report was accepted before; answer as then */
+	bool orphan;      /* refused, but a result that comes with it is kept for the operator */
+	struct task task; /* as it shall be; equal to the view when refused */
+};
+
+/* A caller's proof that it holds the claim. */
+struct proof {
+	uint32_t holder;
+	uint64_t fence;
+	bool by_name; /* no fence was given: the name alone is matched, as old doors do */
+};
+
+/* Who wants to claim. */
+struct claimant {
+	const struct worker
+		*worker; /* its record; never NULL, state WORKER_UNKNOWN for one that never registered */
+	uint32_t slot;
+	bool named;         /* comes through a door that knows only a name */
+	bool takes_pending; /* includeStatuses names pending */
+	bool resumes;       /* resumeOwned: may take its own live claim up again */
+	bool confirms;      /* the claim is confirmed as it is made */
+	int64_t lease_ms;   /* asked for; 0 = the default */
+	int64_t run_ms;     /* limit of the claim asked for by its door; 0 = the task's timeout */
+	uint64_t request;
+};
+
+/* A failure as reported. */
+struct failure {
+	enum failure_code code;
+	enum failure_class klass; /* of the code; for CODE_OTHER what the caller said, else CLASS_TASK */
+	int64_t retry_at_ms;      /* wall; 0 = back-off decides */
+	bool no_retry;
+};
+
+/* What a producer or operator may change later. */
+struct task_patch {
+	bool set_priority, set_owner, set_queue, set_requires, set_executor, set_max_attempts, set_timeout;
+	bool set_start_by, set_finish_by;
+	int32_t priority;
+	uint32_t owner, queue, requires, executor, max_attempts, timeout_ms;
+	int64_t start_by_ms, finish_by_ms;
+};
+
+/* Producers and operators. `draft` holds what was asked for, with ready_at_ms as notBefore. */
+struct task_decision task_create(
+	const struct task *draft, bool parked, enum queue_state queue, const struct given *given);
+struct task_decision task_update(
+	const struct task *task, const struct task_patch *patch, const struct given *given);
+struct task_decision task_cancel(
+	const struct task *task, const struct worker *holder, const struct given *given);
+struct task_decision task_retry(const struct task *task, bool key_taken, const struct given *given);
+struct task_decision task_park(const struct task *task, const struct given *given);
+struct task_decision task_unpark(const struct task *task, const struct given *given);
+struct task_decision task_purge(const struct task *task, const struct given *given);
+
+/* Time and other tasks. */
+struct task_decision task_due(const struct task *task, const struct given *given);
+struct task_decision task_deadline(const struct task *task, const struct given *given);
+struct task_decision task_parent_done(const struct task *task, const struct given *given);
+struct task_decision task_parent_dead(const struct task *task, const struct given *given);
+struct task_decision task_parent_reopened(const struct task *task, const struct given *given);
+
+/* Claims. */
+struct task_decision task_claim(const struct task *task, const struct claimant *by, enum queue_state queue,
+	const struct given *given);
+struct task_decision task_bind(const struct task *task, uint32_t holder, const struct given *given);
+struct task_decision task_unbind(const struct task *task, uint32_t holder, const struct given *given);
+struct task_decision task_progress(
+	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given);
+struct task_decision task_release(
+	const struct task *task, const struct proof *proof, int64_t delay_ms, const struct given *given);
+struct task_decision task_expire(const struct task *task, const struct given *given);
+struct task_decision task_verify(const struct task *task, const struct given *given);
+struct task_decision task_lose(
+	const struct task *task, const struct given *given); /* its worker is inactive */
+struct task_decision task_return(const struct task *task,
+	const struct given *given); /* its worker left in peace, or its reply was never written */
+struct task_decision task_void(
+	const struct task *task, const struct given *given); /* the store was restored */
+struct task_decision task_rebase(
+	const struct task *task, const struct given *given); /* the machine rebooted */
+
+/* Ends of an attempt. */
+struct task_decision task_complete(
+	const struct task *task, const struct proof *proof, const struct given *given);
+struct task_decision task_fail(const struct task *task, const struct proof *proof,
+	const struct failure *failure, const struct given *given);
+struct task_decision task_report(
+	const struct task *task, const struct proof *proof, const struct given *given);
+struct task_decision task_block(const struct task *task, const struct proof *proof, enum failure_code code,
+	const struct given *given);
+struct task_decision task_ask(const struct task *task, const struct proof *proof, const struct given *given);
+struct task_decision task_answer(const struct task *task, const struct given *given);
+struct task_decision task_pass(const struct task *task, const struct given *given);
+struct task_decision task_reject(const struct task *task, const struct given *given);
+
+/* Is the claim alive on a lease of its own, and until when may it not be called lost? */
+bool task_is_claimed(const struct task *task);
+
+/* Must its holder be told to stop: a cancel waits, or its time is up? */
+bool task_must_stop(const struct task *task, const struct given *given);
+
+/* What is left of the claim in milliseconds; `worker` is its holder. */
+int64_t task_lease_remaining_ms(
+	const struct task *task, const struct worker *worker, const struct given *given);
+
+/* The next moment on each clock at which this task wants to be looked at; INT64_MAX for never. */
+int64_t task_next_wall_ms(const struct task *task);
+int64_t task_next_lease_ms(const struct task *task, const struct given *given);
+
+/* Claim order: priority high to low, then creation time, then creation sequence. Negative: a goes first. */
+int task_claim_order(const struct task *a, const struct task *b);
+
+/* Asserts what is true of every task at rest. */
+void task_check(const struct task *task);

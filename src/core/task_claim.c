@@ -1,0 +1,325 @@
+/*
+ * Taking a task, confirming it, renewing it, losing it and giving it back.
+ *
+ * One clock per claim: it starts on a lease of its own, renewed by progress; the first bind moves it to its
+ * worker's lease; unbind moves it back. A crash is counted when the claim is made and taken back when the
+ * holder reports any end, so that a task which kills its worker at once is counted even if nobody lives to
+ * tell. Age alone never frees a task: only a lost lease, a report, or an operator does.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "core/task.h"
+#include "core/task_move.h"
+
+/* The generation of the store stands in the high digits of a fence. */
+static const uint64_t fence_generation_step = 1000000000000u;
+
+/* The next fence: one more than the last, or the first of a new generation. */
+static uint64_t fence_next(uint64_t last, uint32_t generation)
+{
+	uint64_t floor = generation * fence_generation_step;
+
+	return (last > floor ? last : floor) + 1;
+}
+
+/* A parked task is there for those who ask for it, but neither before its time nor before its parents. */
+static bool is_claimable(const struct task *task, const struct claimant *by, const struct given *given)
+{
+	if (task->state == TASK_PENDING && by->takes_pending)
+		return task_resting_state(task, given) == TASK_READY;
+	return task->state == TASK_READY;
+}
+
+static enum refusal claim_refusal(
+	const struct task *task, const struct claimant *by, enum queue_state queue, const struct given *given)
+{
+	bool own = task_is_claimed(task) && task->claim.holder == by->worker->handle;
+
+	if (task_state_is_final(task->state))
+		return REFUSED_ALREADY_TERMINAL;
+	if (task_is_claimed(task) && !own)
+		return REFUSED_CLAIMED_BY_OTHER;
+	if (own && !(by->resumes && task_state_must_hold_claim(task->state) && !task->claim.stopping))
+		return REFUSED_CLAIMED_BY_OTHER;
+	if (!own && !is_claimable(task, by, given))
+		return REFUSED_BAD_TRANSITION;
+	if (task->owner != 0 && task->owner != by->slot)
+		return REFUSED_FORBIDDEN;
+	if (own)
+		return by->worker->state == WORKER_INACTIVE ? REFUSED_WORKER_INACTIVE : REFUSED_NOTHING;
+	if (queue == QUEUE_PAUSED)
+		return REFUSED_QUEUE_PAUSED;
+	return worker_may_claim(by->worker);
+}
+
+static struct claim claim_new(const struct task *task, const struct claimant *by, const struct given *given)
+{
+	bool beats = worker_beats(by->worker) && !by->named;
+	uint32_t fallback = beats ? given->rules->claim_lease_ms : given->rules->claim_lease_plain_ms;
+	int64_t run_ms = by->run_ms > 0 ? by->run_ms : task->timeout_ms;
+	struct claim claim = {
+		.holder = by->worker->handle,
+		.clock = CLOCK_CLAIM,
+		.lease = lease_grant(lease_clamp(given->rules, by->lease_ms, fallback), given),
+		.run_until_ms = given->now.lease_ms + run_ms,
+		.claimed_wall_ms = given->now.wall_ms,
+		.request = by->request,
+		.named = by->named,
+	};
+
+	/* only an instance that beats can be asked what it holds; a name cannot */
+	if (beats && !by->confirms)
+		claim.verify_at_ms = given->now.lease_ms + given->rules->verify_after_ms;
+	return claim;
+}
+
+struct task_decision task_claim(
+	const struct task *task, const struct claimant *by, enum queue_state queue, const struct given *given)
+{
+	enum refusal refusal = claim_refusal(task, by, queue, given);
+	if (refusal != REFUSED_NOTHING)
+		return task_refuse(task, refusal);
+
+	struct task_decision decision = task_decide(task);
+
+	if (task_is_claimed(
+		    task)) { /* taken up again: the old fence is dead, the crash it foresaw did not count */
+		task_undo_crash(&decision);
+		decision.task.interruptions++;
+	}
+	decision.task.fence = fence_next(task->fence, given->generation);
+	decision.task.attempt++;
+	decision.task.crashes++;
+	decision.task.ended = ENDED_NOT;
+	decision.task.code = CODE_NONE;
+	decision.task.claim = claim_new(task, by, given);
+	task_move(&decision, EVENT_TASK_CLAIMED, by->confirms ? TASK_RUNNING : TASK_CLAIMED);
+	return task_decided(task, decision);
+}
+
+/* A heartbeat says that its worker runs the task. Not the holder: refused, and the worker is told it lost it. */
+struct task_decision task_bind(const struct task *task, uint32_t holder, const struct given *given)
+{
+	(void)given;
+	if (!task_is_claimed(task) || task->claim.holder != holder)
+		return task_refuse(task, REFUSED_STALE_CLAIM);
+
+	struct task_decision decision = task_decide(task);
+
+	decision.task.claim.clock = CLOCK_WORKER;
+	decision.task.claim.verify_at_ms = 0;
+	if (task->state == TASK_CLAIMED)
+		task_move(&decision, EVENT_TASK_CONFIRMED, TASK_RUNNING);
+	return task_decided(task, decision);
+}
+
+/* The worker no longer runs it, and has not reported an end: it has that long to do so. */
+struct task_decision task_unbind(const struct task *task, uint32_t holder, const struct given *given)
+{
+	if (!task_is_claimed(task) || task->claim.holder != holder || task->claim.clock != CLOCK_WORKER)
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	decision.task.claim.clock = CLOCK_CLAIM;
+	decision.task.claim.lease = lease_grant(given->rules->verify_after_ms, given);
+	return task_decided(task, decision);
+}
+
+static enum refusal proof_refusal(const struct task *task, const struct proof *proof)
+{
+	if (proof->by_name) {
+		if (!task_is_claimed(task))
+			return task_state_is_final(task->state) ? REFUSED_ALREADY_TERMINAL
+								: REFUSED_NOT_CLAIMED;
+		return task->claim.holder == proof->holder ? REFUSED_NOTHING : REFUSED_CLAIMED_BY_OTHER;
+	}
+	if (task_is_claimed(task) && task->claim.holder == proof->holder && task->fence == proof->fence)
+		return REFUSED_NOTHING;
+	return REFUSED_STALE_CLAIM;
+}
+
+struct task_decision task_progress(
+	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given)
+{
+	enum refusal refusal = proof_refusal(task, proof);
+	if (refusal != REFUSED_NOTHING)
+		return task_refuse(task, refusal);
+
+	struct task_decision decision = task_decide(task);
+	struct claim *claim = &decision.task.claim;
+
+	claim->verify_at_ms = 0;
+	if (claim->clock == CLOCK_CLAIM && !task_must_stop(task, given))
+		claim->lease =
+			lease_grant(lease_clamp(given->rules, lease_ms, claim->lease.granted_ms), given);
+	decision.task.interruptions = 0;
+	task_move(&decision, EVENT_TASK_PROGRESSED, task->state == TASK_CLAIMED ? TASK_RUNNING : task->state);
+	return task_decided(task, decision);
+}
+
+/* The claim ends and nothing is spent; too often in a row and a person must look. */
+static void give_back(struct task_decision *decision, enum event_kind kind, enum claim_end how,
+	int64_t not_before_ms, const struct given *given)
+{
+	struct task *task = &decision->task;
+	bool stopping = task->claim.stopping;
+
+	task_undo_crash(decision);
+	task_drop_claim(decision, how);
+	if (task->state != TASK_ASKING)
+		task->interruptions++;
+	if (stopping) {
+		task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
+		decision->follow = FOLLOW_PARENT_DEAD;
+	} else if (task->state == TASK_ASKING) {
+		task_move(decision, kind, TASK_ASKING); /* the question is still open */
+	} else if (task->interruptions >= given->rules->interruption_budget) {
+		task_move(decision, EVENT_TASK_BLOCKED, TASK_BLOCKED);
+		task->code = CODE_INTERRUPTED_TOO_OFTEN;
+	} else {
+		task_rest(decision, kind, not_before_ms, given);
+	}
+}
+
+struct task_decision task_release(
+	const struct task *task, const struct proof *proof, int64_t delay_ms, const struct given *given)
+{
+	if (!proof->by_name && !task_is_claimed(task) && task->fence == proof->fence &&
+		task->ended == ENDED_RELEASE) {
+		struct task_decision again = task_unchanged(task);
+		again.repeated = true;
+		return again;
+	}
+	enum refusal refusal = proof_refusal(task, proof);
+	if (refusal != REFUSED_NOTHING)
+		return task_refuse(task, refusal);
+
+	struct task_decision decision = task_decide(task);
+
+	give_back(&decision, EVENT_TASK_RELEASED, ENDED_RELEASE, given->now.wall_ms + delay_ms, given);
+	return task_decided(task, decision);
+}
+
+/* Its worker left in peace, or the reply that would have handed it over was never written. */
+struct task_decision task_return(const struct task *task, const struct given *given)
+{
+	if (!task_is_claimed(task))
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	give_back(&decision, EVENT_TASK_RELEASED, ENDED_LOST, 0, given);
+	return task_decided(task, decision);
+}
+
+/* The holder is gone and has not said why: that is a crash. */
+static void lose(struct task_decision *decision, const struct given *given)
+{
+	struct task *task = &decision->task;
+	bool stopping = task->claim.stopping;
+
+	task_drop_claim(decision, ENDED_LOST);
+	if (stopping) {
+		task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
+		decision->follow = FOLLOW_PARENT_DEAD;
+	} else if (task->state == TASK_ASKING) {
+		task_undo_crash(decision);
+		task_move(decision, EVENT_TASK_EXPIRED, TASK_ASKING);
+	} else if (task->crashes >= given->rules->crash_budget) {
+		task_move(decision, EVENT_TASK_EXPIRED, TASK_FAILED);
+		task->code = CODE_LEASE_LOST;
+		decision->follow = FOLLOW_PARENT_DEAD;
+	} else {
+		/* the first loss comes back at once, from the second on there is back-off */
+		uint32_t k = task->crashes - 1;
+		int64_t wait_ms = k == 0 ? 0 : backoff_ms(given->rules, k, given->random);
+		task_rest(decision, EVENT_TASK_EXPIRED, given->now.wall_ms + wait_ms, given);
+		task->code = CODE_LEASE_LOST;
+	}
+}
+
+struct task_decision task_lose(const struct task *task, const struct given *given)
+{
+	if (!task_is_claimed(task))
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	lose(&decision, given);
+	return task_decided(task, decision);
+}
+
+/* The claim's own lease ran out; a claim on its worker's lease ends only with that. */
+struct task_decision task_expire(const struct task *task, const struct given *given)
+{
+	if (!task_is_claimed(task) || task->claim.clock != CLOCK_CLAIM)
+		return task_unchanged(task);
+	if (!lease_is_expired(&task->claim.lease, given))
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	if (task->claim.verify_at_ms != 0) /* it never arrived: that is nobody's crash */
+		give_back(&decision, EVENT_CLAIM_UNCONFIRMED, ENDED_LOST, 0, given);
+	else
+		lose(&decision, given);
+	return task_decided(task, decision);
+}
+
+/* Handed to an instance that beats, and neither bound, progressed nor finished: it never arrived. */
+struct task_decision task_verify(const struct task *task, const struct given *given)
+{
+	struct lease verification = {task->claim.verify_at_ms, given->rules->verify_after_ms};
+
+	if (!task_is_claimed(task) || task->claim.verify_at_ms == 0)
+		return task_unchanged(task);
+	if (!lease_is_expired(&verification, given))
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	give_back(&decision, EVENT_CLAIM_UNCONFIRMED, ENDED_LOST, 0, given);
+	return task_decided(task, decision);
+}
+
+/* A restore made every fence of before stale: no holder could ever report, so the task is set free. */
+struct task_decision task_void(const struct task *task, const struct given *given)
+{
+	if (!task_is_claimed(task))
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	task_undo_crash(&decision);
+	task_drop_claim(&decision, ENDED_LOST);
+	if (task->claim.stopping) {
+		task_move(&decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
+		decision.follow = FOLLOW_PARENT_DEAD;
+	} else if (task->state == TASK_ASKING) {
+		task_move(&decision, EVENT_TASK_REQUEUED, TASK_ASKING);
+	} else {
+		task_rest(&decision, EVENT_TASK_REQUEUED, 0, given);
+	}
+	return task_decided(task, decision);
+}
+
+/* The lease clock began again at zero: grant the same length once more. */
+struct task_decision task_rebase(const struct task *task, const struct given *given)
+{
+	if (!task_is_claimed(task))
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+	struct claim *claim = &decision.task.claim;
+
+	claim->lease = lease_grant(claim->lease.granted_ms, given);
+	claim->run_until_ms = given->now.lease_ms + task->timeout_ms;
+	if (claim->verify_at_ms != 0)
+		claim->verify_at_ms = given->now.lease_ms + given->rules->verify_after_ms;
+	if (claim->asked_at_ms != 0)
+		claim->asked_at_ms = given->now.lease_ms;
+	task_move(&decision, EVENT_CLAIM_REBASED, task->state);
+	return task_decided(task, decision);
+}

@@ -1,0 +1,35 @@
+/*
+ * How the files of task_*.c build a decision: begin with the view, change it, move it once, close it.
+ * Only they include this.
+ */
+#pragma once
+
+#include "core/task.h"
+
+/* "No", naming nothing but the refusal; the task stays as it was. */
+struct task_decision task_refuse(const struct task *task, enum refusal refusal);
+
+/* "Yes", and there is nothing to record. */
+struct task_decision task_unchanged(const struct task *task);
+
+/* Start from the task as it is. */
+struct task_decision task_decide(const struct task *task);
+
+/* The one setter of a task's state. Asserts that the table has the move. */
+void task_move(struct task_decision *decision, enum event_kind kind, enum task_state to);
+
+/* Where a task without a claim stands now: blocked by a dead parent, waiting, scheduled or ready. */
+enum task_state task_resting_state(const struct task *task, const struct given *given);
+
+/* Move it to where it stands, as of now or `not_before_ms`. */
+void task_rest(struct task_decision *decision, enum event_kind kind, int64_t not_before_ms,
+	const struct given *given);
+
+/* End the claim; how it ended is remembered with its fence. */
+void task_drop_claim(struct task_decision *decision, enum claim_end how);
+
+/* The crash that was counted when the claim was made did not happen. */
+void task_undo_crash(struct task_decision *decision);
+
+/* Check the decision against the view and hand it out. */
+struct task_decision task_decided(const struct task *before, struct task_decision decision);

@@ -1,0 +1,254 @@
+/*
+ * Creation, what a producer or an operator may do to a task, and what time and other tasks do to it.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "core/task.h"
+#include "core/task_move.h"
+
+struct task_decision task_create(
+	const struct task *draft, bool parked, enum queue_state queue, const struct given *given)
+{
+	if (queue == QUEUE_DRAINING)
+		return task_refuse(draft, REFUSED_QUEUE_DRAINING);
+
+	struct task_decision decision = task_decide(draft);
+	struct task *task = &decision.task;
+
+	assert(task->state == TASK_NOWHERE);
+	task->created_ms = given->now.wall_ms;
+	if (task->max_attempts == 0)
+		task->max_attempts = given->rules->max_attempts;
+	if (task->timeout_ms == 0)
+		task->timeout_ms = given->rules->timeout_ms;
+	if (task->timeout_ms > given->rules->timeout_max_ms)
+		task->timeout_ms = given->rules->timeout_max_ms;
+	if (parked)
+		task_move(&decision, EVENT_TASK_CREATED, TASK_PENDING);
+	else
+		task_rest(&decision, EVENT_TASK_CREATED, task->ready_at_ms, given);
+	task_check(task);
+	return decision;
+}
+
+static void patch_apply(struct task *task, const struct task_patch *patch, const struct rules *rules)
+{
+	if (patch->set_priority)
+		task->priority = patch->priority;
+	if (patch->set_owner)
+		task->owner = patch->owner;
+	if (patch->set_queue)
+		task->queue = patch->queue;
+	if (patch->set_requires)
+		task->requires = patch->requires;
+	if (patch->set_executor)
+		task->executor = patch->executor;
+	if (patch->set_start_by)
+		task->start_by_ms = patch->start_by_ms;
+	if (patch->set_finish_by)
+		task->finish_by_ms = patch->finish_by_ms;
+	if (patch->set_max_attempts)
+		task->max_attempts = patch->max_attempts > task->spent ? patch->max_attempts : task->spent;
+	if (patch->set_timeout)
+		task->timeout_ms =
+			patch->timeout_ms < rules->timeout_max_ms ? patch->timeout_ms : rules->timeout_max_ms;
+	if (task->max_attempts == 0)
+		task->max_attempts = 1;
+	if (task->timeout_ms == 0)
+		task->timeout_ms = rules->timeout_ms;
+}
+
+/* The fields of a task may change at any time; a live claim keeps the limits it was made with. */
+struct task_decision task_update(
+	const struct task *task, const struct task_patch *patch, const struct given *given)
+{
+	struct task_decision decision = task_decide(task);
+
+	patch_apply(&decision.task, patch, given->rules);
+	task_move(&decision, EVENT_TASK_UPDATED, task->state);
+	return task_decided(task, decision);
+}
+
+/* Work under a beating worker is only called off once the worker has stopped it, or its lease has ended. */
+static bool cancel_must_wait(const struct task *task, const struct worker *holder)
+{
+	return task_is_claimed(task) && task->claim.clock == CLOCK_WORKER && worker_is_alive(holder);
+}
+
+struct task_decision task_cancel(
+	const struct task *task, const struct worker *holder, const struct given *given)
+{
+	(void)given;
+	if (task->state == TASK_CANCELLED || task->claim.stopping) {
+		struct task_decision again = task_unchanged(task);
+		again.repeated = true;
+		return again;
+	}
+	if (task_state_is_final(task->state))
+		return task_refuse(task, REFUSED_ALREADY_TERMINAL);
+
+	struct task_decision decision = task_decide(task);
+
+	if (cancel_must_wait(task, holder)) {
+		decision.task.claim.stopping = true;
+		task_move(&decision, EVENT_TASK_UPDATED, task->state);
+		return task_decided(task, decision);
+	}
+	if (task_is_claimed(task)) {
+		task_undo_crash(&decision);
+		task_drop_claim(&decision, ENDED_LOST);
+	}
+	task_move(&decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
+	decision.follow = FOLLOW_PARENT_DEAD;
+	return task_decided(task, decision);
+}
+
+struct task_decision task_retry(const struct task *task, bool key_taken, const struct given *given)
+{
+	bool was_dead = task->state == TASK_FAILED || task->state == TASK_CANCELLED;
+
+	if (!task_state_is_final(task->state) && task->state != TASK_BLOCKED)
+		return task_refuse(task, REFUSED_BAD_TRANSITION);
+	if (task_state_is_final(task->state) && key_taken)
+		return task_refuse(task, REFUSED_TASK_EXISTS);
+
+	struct task_decision decision = task_decide(task);
+
+	decision.task.spent = 0;
+	decision.task.crashes = 0;
+	decision.task.interruptions = 0;
+	/* the operator's word stands above a parent that failed: it is no longer waited for */
+	decision.task.open_parents -= decision.task.dead_parents;
+	decision.task.dead_parents = 0;
+	/* and above deadlines that have passed: else it would fail again at once */
+	if (decision.task.start_by_ms <= given->now.wall_ms)
+		decision.task.start_by_ms = 0;
+	if (decision.task.finish_by_ms <= given->now.wall_ms)
+		decision.task.finish_by_ms = 0;
+	task_rest(&decision, EVENT_TASK_RETRIED, 0, given);
+	if (was_dead)
+		decision.follow = FOLLOW_PARENT_REOPENED;
+	return task_decided(task, decision);
+}
+
+struct task_decision task_park(const struct task *task, const struct given *given)
+{
+	(void)given;
+	if (task->state != TASK_SCHEDULED && task->state != TASK_WAITING && task->state != TASK_READY)
+		return task_refuse(task, REFUSED_BAD_TRANSITION);
+
+	struct task_decision decision = task_decide(task);
+
+	task_move(&decision, EVENT_TASK_PARKED, TASK_PENDING);
+	return task_decided(task, decision);
+}
+
+struct task_decision task_unpark(const struct task *task, const struct given *given)
+{
+	if (task->state != TASK_PENDING)
+		return task_refuse(task, REFUSED_BAD_TRANSITION);
+
+	struct task_decision decision = task_decide(task);
+
+	task_rest(&decision, EVENT_TASK_UNPARKED, task->ready_at_ms, given);
+	return task_decided(task, decision);
+}
+
+struct task_decision task_purge(const struct task *task, const struct given *given)
+{
+	(void)given;
+	if (!task_state_is_final(task->state))
+		return task_refuse(task, REFUSED_BAD_TRANSITION);
+
+	struct task_decision decision = task_decide(task);
+
+	task_move(&decision, EVENT_TASK_PURGED, TASK_NOWHERE);
+	return decision;
+}
+
+struct task_decision task_due(const struct task *task, const struct given *given)
+{
+	if (task->state != TASK_SCHEDULED || task->ready_at_ms > given->now.wall_ms)
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	task_rest(&decision, EVENT_TASK_REQUEUED, task->ready_at_ms, given);
+	return task_decided(task, decision);
+}
+
+static bool deadline_has_passed(const struct task *task, const struct given *given)
+{
+	int64_t now_ms = given->now.wall_ms;
+
+	/* startBy is kept by starting, however that start ended */
+	if (task->start_by_ms != 0 && task->attempt == 0 && now_ms >= task->start_by_ms)
+		return true;
+	return task->finish_by_ms != 0 && now_ms >= task->finish_by_ms;
+}
+
+struct task_decision task_deadline(const struct task *task, const struct given *given)
+{
+	if (task_state_is_final(task->state) || task_is_claimed(task) || !deadline_has_passed(task, given))
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	task_move(&decision, EVENT_TASK_FAILED, TASK_FAILED);
+	decision.task.code = CODE_DEADLINE;
+	decision.follow = FOLLOW_PARENT_DEAD;
+	return task_decided(task, decision);
+}
+
+struct task_decision task_parent_done(const struct task *task, const struct given *given)
+{
+	if (task->open_parents == task->dead_parents)
+		return task_unchanged(task); /* an operator let it go on without that parent */
+
+	struct task_decision decision = task_decide(task);
+
+	decision.task.open_parents--;
+	if (task->state == TASK_WAITING && decision.task.open_parents == 0)
+		task_rest(&decision, EVENT_TASK_REQUEUED, task->ready_at_ms, given);
+	else
+		task_move(&decision, EVENT_TASK_UPDATED, task->state);
+	return task_decided(task, decision);
+}
+
+struct task_decision task_parent_dead(const struct task *task, const struct given *given)
+{
+	(void)given;
+	if (task->open_parents == task->dead_parents)
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	decision.task.dead_parents++;
+	if (task->state == TASK_WAITING) {
+		task_move(&decision, EVENT_TASK_BLOCKED, TASK_BLOCKED);
+		decision.task.code = CODE_DEPENDENCY_FAILED;
+	} else {
+		task_move(&decision, EVENT_TASK_UPDATED, task->state);
+	}
+	return task_decided(task, decision);
+}
+
+struct task_decision task_parent_reopened(const struct task *task, const struct given *given)
+{
+	(void)given;
+	if (task->dead_parents == 0)
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	decision.task.dead_parents--;
+	if (task->state == TASK_BLOCKED && task->code == CODE_DEPENDENCY_FAILED &&
+		decision.task.dead_parents == 0) {
+		task_move(&decision, EVENT_TASK_REQUEUED, TASK_WAITING);
+		decision.task.code = CODE_NONE;
+	} else {
+		task_move(&decision, EVENT_TASK_UPDATED, task->state);
+	}
+	return task_decided(task, decision);
+}

@@ -1,0 +1,87 @@
+#include "core/why.h"
+
+#include <assert.h>
+
+static const struct {
+	const char *name;
+	const char *text;
+} rows[WHY_COUNT] = {
+#define X(name, wire, text) [WHY_##name] = {wire, text},
+	WHYS(X)
+#undef X
+};
+
+/* A ready task that nobody takes: the first thing that is missing, seen from the queue inwards. */
+static enum why why_ready(const struct task *task, const struct surroundings *around)
+{
+	if (around->queue == QUEUE_PAUSED)
+		return WHY_PAUSED;
+	if (!around->known)
+		return WHY_READY_NOW;
+	if (around->workers == 0)
+		return WHY_NO_WORKER;
+	if (around->capable == 0)
+		return WHY_NO_CAPABILITY;
+	if (around->executing == 0)
+		return WHY_NO_EXECUTOR;
+	if (task->owner != 0 && around->owning == 0)
+		return WHY_OWNER_AWAY;
+	if (around->idle == 0)
+		return WHY_WORKERS_BUSY;
+	return WHY_READY_NOW;
+}
+
+static enum why why_held(const struct task *task, const struct given *given)
+{
+	if (task->claim.stopping)
+		return WHY_STOPPING;
+	if (task_must_stop(task, given))
+		return WHY_OVERDUE;
+	return task->state == TASK_CLAIMED ? WHY_UNCONFIRMED : WHY_RUNNING;
+}
+
+struct reason task_why(const struct task *task, const struct surroundings *around, const struct given *given)
+{
+	switch (task->state) {
+	case TASK_PENDING:
+		return (struct reason){.why = WHY_PARKED};
+	case TASK_SCHEDULED:
+		return (struct reason){.why = task->code == CODE_NONE ? WHY_SCHEDULED : WHY_BACKING_OFF,
+			.until_ms = task->ready_at_ms,
+			.code = task->code};
+	case TASK_WAITING:
+		return (struct reason){.why = WHY_DEPENDENCY};
+	case TASK_READY:
+		return (struct reason){.why = why_ready(task, around)};
+	case TASK_CLAIMED:
+	case TASK_RUNNING:
+		return (struct reason){.why = why_held(task, given)};
+	case TASK_ASKING:
+		return (struct reason){.why = task->claim.stopping ? WHY_STOPPING : WHY_ASKING};
+	case TASK_REVIEW:
+		return (struct reason){.why = WHY_REVIEW};
+	case TASK_BLOCKED:
+		return (struct reason){.why = WHY_BLOCKED, .code = task->code};
+	case TASK_FAILED:
+	case TASK_DONE:
+	case TASK_CANCELLED:
+		return (struct reason){.why = WHY_ENDED, .code = task->code};
+	case TASK_NOWHERE:
+	case TASK_STATE_COUNT:
+		break;
+	}
+	assert(0 && "a task has a state");
+	return (struct reason){.why = WHY_ENDED};
+}
+
+const char *why_name(enum why why)
+{
+	assert(why < WHY_COUNT);
+	return rows[why].name;
+}
+
+const char *why_text(enum why why)
+{
+	assert(why < WHY_COUNT);
+	return rows[why].text;
+}

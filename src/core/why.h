@@ -1,0 +1,61 @@
+/*
+ * Why a task is where it is: one reason, kept as an enumeration, for `why`, lists and metrics.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/task.h"
+
+// clang-format off
+#define WHYS(X) \
+	X(READY_NOW,        "ready",            "ready: the next matching claim takes it") \
+	X(PARKED,           "parked",           "parked by a person") \
+	X(SCHEDULED,        "scheduled",        "not before its time") \
+	X(BACKING_OFF,      "back_off",         "waiting before the next attempt") \
+	X(DEPENDENCY,       "dependency",       "a task it is blocked by is not done") \
+	X(PAUSED,           "queue_paused",     "its queue is paused") \
+	X(NO_WORKER,        "no_worker",        "no live worker serves its queue") \
+	X(NO_CAPABILITY,    "no_capability",    "no live worker has the capabilities it requires") \
+	X(NO_EXECUTOR,      "no_executor",      "no live worker has its executor") \
+	X(OWNER_AWAY,       "owner_away",       "the slot that owns it has no live worker") \
+	X(WORKERS_BUSY,     "workers_busy",     "every matching worker is busy") \
+	X(UNCONFIRMED,      "unconfirmed",      "claimed; the worker has not confirmed it yet") \
+	X(RUNNING,          "running",          "a worker holds it") \
+	X(STOPPING,         "stopping",         "cancelled; waiting until its worker has stopped") \
+	X(OVERDUE,          "overdue",          "past its time limit; its worker was told to stop") \
+	X(ASKING,           "asking",           "waiting for a person's answer") \
+	X(REVIEW,           "review",           "reported; waiting for a verdict") \
+	X(BLOCKED,          "blocked",          "a person must change something first") \
+	X(ENDED,            "ended",            "final")
+// clang-format on
+
+enum why {
+#define X(name, wire, text) WHY_##name,
+	WHYS(X)
+#undef X
+		WHY_COUNT
+};
+
+/* What the store knows about the workers that could take a ready task. */
+struct surroundings {
+	enum queue_state queue;
+	uint32_t workers;   /* alive and serving its queue */
+	uint32_t capable;   /* … with its capabilities */
+	uint32_t executing; /* … and its executor */
+	uint32_t owning;    /* … in the slot that owns it, or all of them if nobody does */
+	uint32_t idle;      /* … with room for one more */
+	bool known; /* plain claimants announce nothing: false = no worker has announced itself at all */
+};
+
+struct reason {
+	enum why why;
+	int64_t until_ms;       /* wall; 0 = no time is known */
+	enum failure_code code; /* for BLOCKED, BACKING_OFF and ENDED; else CODE_NONE */
+};
+
+struct reason task_why(const struct task *task, const struct surroundings *around, const struct given *given);
+
+const char *why_name(enum why why);
+const char *why_text(enum why why);

@@ -1,0 +1,248 @@
+#include "core/worker.h"
+
+#include <assert.h>
+
+static struct worker_decision refuse(const struct worker *worker, enum refusal refusal)
+{
+	return (struct worker_decision){.refusal = refusal, .worker = *worker};
+}
+
+static struct worker_decision decide(const struct worker *worker)
+{
+	return (struct worker_decision){.worker = *worker};
+}
+
+static struct worker_decision decided(struct worker_decision decision)
+{
+	worker_check(&decision.worker);
+	return decision;
+}
+
+static void describe(struct worker *worker, const struct beat *beat)
+{
+	if (!beat->describes)
+		return;
+	worker->slot = beat->slot;
+	worker->capabilities = beat->capabilities;
+	worker->executors = beat->executors;
+	worker->any_executor = beat->any_executor;
+	worker->max_concurrent = beat->max_concurrent;
+}
+
+/* Extend the lease and give out the next token. */
+static void accept(struct worker_decision *decision, const struct beat *beat, const struct given *given)
+{
+	struct worker *worker = &decision->worker;
+	const struct rules *rules = given->rules;
+	uint32_t fallback = worker->lease.granted_ms > 0 ? worker->lease.granted_ms : rules->worker_lease_ms;
+
+	worker->lease = lease_grant(lease_clamp(rules, beat->lease_ms, fallback), given);
+	worker->last_beat_ms = given->now.wall_ms;
+	worker->token = given->next_token;
+	describe(worker, beat);
+}
+
+static struct worker_decision bring_to_life(
+	const struct worker *worker, const struct beat *beat, const struct given *given)
+{
+	struct worker_decision decision = decide(worker);
+
+	decision.worker.state = WORKER_ACTIVE;
+	decision.worker.ended = WORKER_ENDED_NOT;
+	decision.worker.named = beat->named;
+	decision.worker.registered_ms = given->now.wall_ms;
+	decision.worker.any_executor = true;
+	accept(&decision, beat, given);
+	decision.event = EVENT_WORKER_REGISTERED;
+	decision.must_store = true;
+	return decided(decision);
+}
+
+struct worker_decision worker_register(
+	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given)
+{
+	if (worker->state == WORKER_INACTIVE && !beat->named)
+		return refuse(worker, REFUSED_WORKER_INACTIVE);
+	if (slot_taken)
+		return refuse(worker, REFUSED_SLOT_TAKEN);
+	if (worker->state == WORKER_INACTIVE || worker->state == WORKER_UNKNOWN)
+		return bring_to_life(worker, beat, given);
+
+	struct worker_decision decision =
+		decide(worker); /* registered again while alive: the same instance */
+
+	accept(&decision, beat, given);
+	decision.must_store = true;
+	return decided(decision);
+}
+
+struct worker_decision worker_beat(
+	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given)
+{
+	if (worker->state == WORKER_INACTIVE)
+		return refuse(worker, REFUSED_WORKER_INACTIVE);
+	if (worker->state == WORKER_UNKNOWN) {
+		if (beat->has_token) /* it knew us, we do not know it: whatever it held is no longer its own */
+			return refuse(worker, REFUSED_WORKER_INACTIVE);
+		return slot_taken ? refuse(worker, REFUSED_SLOT_TAKEN) : bring_to_life(worker, beat, given);
+	}
+	/* our last reply was lost: tell the worker where it stands, change nothing */
+	if (!beat->has_token || beat->token != worker->token)
+		return refuse(worker, REFUSED_TOKEN_MISMATCH);
+	if (slot_taken)
+		return refuse(worker, REFUSED_SLOT_TAKEN);
+
+	struct worker_decision decision = decide(worker);
+
+	accept(&decision, beat, given);
+	decision.must_store = beat->has_deltas || beat->describes;
+	int64_t moved_ms = decision.worker.lease.deadline_ms - worker->stored_deadline_ms;
+	decision.store_soon = moved_ms > given->rules->restart_grace_ms;
+	return decided(decision);
+}
+
+static struct worker_decision command(
+	const struct worker *worker, enum worker_state wanted, enum event_kind event)
+{
+	if (worker->state == WORKER_UNKNOWN)
+		return refuse(worker, REFUSED_NOT_FOUND);
+	if (worker->state == WORKER_INACTIVE)
+		return refuse(worker, REFUSED_WORKER_INACTIVE);
+
+	struct worker_decision decision = decide(worker);
+
+	if (worker->state < wanted) { /* states only move forward */
+		decision.worker.state = wanted;
+		decision.event = event;
+		decision.must_store = true;
+	}
+	return decided(decision);
+}
+
+struct worker_decision worker_quiet(const struct worker *worker)
+{
+	return command(worker, WORKER_QUIET, EVENT_WORKER_QUIET);
+}
+
+struct worker_decision worker_terminate(const struct worker *worker)
+{
+	return command(worker, WORKER_TERMINATING, EVENT_WORKER_TERMINATING);
+}
+
+static struct worker_decision end(const struct worker *worker, enum worker_end how)
+{
+	struct worker_decision decision = decide(worker);
+
+	decision.worker.state = WORKER_INACTIVE;
+	decision.worker.ended = how;
+	decision.event = EVENT_WORKER_INACTIVE;
+	decision.must_store = true;
+	return decision;
+}
+
+struct worker_decision worker_expire(const struct worker *worker, const struct given *given)
+{
+	if (!worker_is_alive(worker) || !lease_is_expired(&worker->lease, given))
+		return decide(worker);
+
+	struct worker_decision decision = end(worker, WORKER_EXPIRED);
+
+	decision.frees_lost = given->rules->reschedule_on_expiry;
+	return decided(decision);
+}
+
+struct worker_decision worker_leave(const struct worker *worker, enum worker_end how)
+{
+	if (worker->state == WORKER_UNKNOWN)
+		return refuse(worker, REFUSED_NOT_FOUND);
+	if (worker->state == WORKER_INACTIVE)
+		return decide(worker); /* already gone */
+
+	struct worker_decision decision = end(worker, how);
+
+	/* a goodbye gives work back; a predecessor that was found dead had lost it */
+	decision.frees_lost = how == WORKER_REPLACED;
+	decision.frees_returned = how != WORKER_REPLACED;
+	return decided(decision);
+}
+
+struct worker_decision worker_rebase(const struct worker *worker, const struct given *given)
+{
+	struct worker_decision decision = decide(worker);
+
+	if (!worker_is_alive(worker))
+		return decision;
+	decision.worker.lease = lease_grant(worker->lease.granted_ms, given);
+	decision.must_store = true;
+	return decided(decision);
+}
+
+bool worker_is_alive(const struct worker *worker)
+{
+	return worker->state == WORKER_ACTIVE || worker->state == WORKER_QUIET ||
+		worker->state == WORKER_TERMINATING;
+}
+
+bool worker_beats(const struct worker *worker)
+{
+	return worker_is_alive(worker) && !worker->named;
+}
+
+enum refusal worker_may_claim(const struct worker *worker)
+{
+	if (worker->state == WORKER_INACTIVE)
+		return REFUSED_WORKER_INACTIVE;
+	if (worker->state == WORKER_QUIET || worker->state == WORKER_TERMINATING)
+		return REFUSED_FORBIDDEN;
+	if (worker->max_concurrent != 0 && worker->held >= worker->max_concurrent)
+		return REFUSED_WORKER_FULL;
+	return REFUSED_NOTHING;
+}
+
+const char *worker_state_name(enum worker_state state)
+{
+	switch (state) {
+	case WORKER_UNKNOWN:
+		return "unknown";
+	case WORKER_ACTIVE:
+		return "active";
+	case WORKER_QUIET:
+		return "quiet";
+	case WORKER_TERMINATING:
+		return "terminating";
+	case WORKER_INACTIVE:
+		return "inactive";
+	}
+	assert(0 && "a worker has a state");
+	return "";
+}
+
+const char *worker_end_name(enum worker_end ended)
+{
+	switch (ended) {
+	case WORKER_ENDED_NOT:
+		return "";
+	case WORKER_EXPIRED:
+		return "expired";
+	case WORKER_SHUTDOWN:
+		return "shutdown";
+	case WORKER_TERMINATED:
+		return "terminated";
+	case WORKER_REPLACED:
+		return "replaced";
+	}
+	assert(0 && "a worker ends in one of these ways");
+	return "";
+}
+
+void worker_check(const struct worker *worker)
+{
+	assert(worker->handle != 0);
+	assert((worker->ended != WORKER_ENDED_NOT) == (worker->state == WORKER_INACTIVE));
+	if (worker->state == WORKER_UNKNOWN) {
+		assert(worker->token == 0);
+		return;
+	}
+	assert(worker->token != 0);
+	assert(worker->lease.granted_ms > 0);
+}

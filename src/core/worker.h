@@ -1,0 +1,114 @@
+/*
+ * Workers: one record per process instance, its lease and its heartbeat token.
+ *
+ *     unknown ──register · first beat──▶ active ──▶ quiet ──▶ terminating
+ *                                          │          │            │
+ *                                          └──────────┴────────────┴──▶ inactive (for good)
+ *
+ * A heartbeat extends the lease to server-now plus the granted length. Each accepted beat gets a new token;
+ * a beat with another token than the last one extends nothing and is told the current one, because that
+ * means our last reply was lost. An inactive worker never comes back under the same key.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/event.h"
+#include "core/given.h"
+#include "core/lease.h"
+#include "core/refusal.h"
+
+/* Stored numbers. Active, quiet and terminating are alive. */
+enum worker_state {
+	WORKER_UNKNOWN = 0, /* never registered: a plain claimant, or nobody */
+	WORKER_ACTIVE = 1,
+	WORKER_QUIET = 2,
+	WORKER_TERMINATING = 3,
+	WORKER_INACTIVE = 4,
+};
+
+enum worker_end {
+	WORKER_ENDED_NOT = 0,
+	WORKER_EXPIRED = 1,
+	WORKER_SHUTDOWN = 2,
+	WORKER_TERMINATED = 3,
+	WORKER_REPLACED = 4,
+};
+
+struct worker {
+	uint32_t handle; /* the store's number for it; tasks name their holder by it */
+	enum worker_state state;
+	enum worker_end ended;
+	bool named;     /* a name of an old door: it may come back as a new instance */
+	uint64_t token; /* last one issued */
+	struct lease lease;
+	int64_t stored_deadline_ms; /* as the store has it; trails the lease by at most the restart grace */
+	uint32_t slot;
+	uint32_t capabilities;   /* set */
+	uint32_t executors;      /* set */
+	bool any_executor;       /* it named none: it takes tasks of any executor */
+	uint32_t max_concurrent; /* 0 = no limit */
+	uint32_t held;           /* live claims */
+	int64_t registered_ms;   /* wall */
+	int64_t last_beat_ms;    /* wall */
+};
+
+struct worker_decision {
+	enum refusal refusal;
+	enum event_kind event; /* EVENT_NONE: nothing to record */
+	bool must_store;       /* the reply waits until this is on disk */
+	bool store_soon;       /* worth writing, but no reply waits for it */
+	bool frees_lost;       /* what it held is lost: decide each task with task_lose() */
+	bool frees_returned;   /* what it held is given back: task_return() */
+	struct worker worker;
+};
+
+/* A registration or a beat. */
+struct beat {
+	bool has_token;
+	uint64_t token;
+	int64_t lease_ms; /* asked for; 0 = default */
+	bool has_deltas;  /* binds or unbinds come with it */
+	bool describes;   /* the fields below were given */
+	uint32_t slot;
+	uint32_t capabilities;
+	uint32_t executors;
+	bool any_executor;
+	uint32_t max_concurrent;
+	bool named;
+};
+
+/* Explicit registration. `slot_taken`: another live worker fills the slot it asks for. */
+struct worker_decision worker_register(
+	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given);
+
+/* A heartbeat; the first one of an unknown key registers it. */
+struct worker_decision worker_beat(
+	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given);
+
+/* An operator's wish: take no more work; end. */
+struct worker_decision worker_quiet(const struct worker *worker);
+struct worker_decision worker_terminate(const struct worker *worker);
+
+/* The end: the lease ran out (no change while it has not); it said goodbye, an operator removed it, or its
+ * successor in the slot showed that it is gone. */
+struct worker_decision worker_expire(const struct worker *worker, const struct given *given);
+struct worker_decision worker_leave(const struct worker *worker, enum worker_end how);
+
+/* The machine rebooted: the lease starts again. */
+struct worker_decision worker_rebase(const struct worker *worker, const struct given *given);
+
+bool worker_is_alive(const struct worker *worker);
+
+/* Does it send heartbeats, so that claims handed to it are verified? */
+bool worker_beats(const struct worker *worker);
+
+/* May it take one more task, and if not, why? */
+enum refusal worker_may_claim(const struct worker *worker);
+
+const char *worker_state_name(enum worker_state state);
+const char *worker_end_name(enum worker_end ended);
+
+/* Asserts what is true of every worker. */
+void worker_check(const struct worker *worker);
