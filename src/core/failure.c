@@ -59,7 +59,7 @@ enum failure_code failure_code_from_name(const char *name, unsigned long len)
 
 enum failure_class failure_class_from_name(const char *name, unsigned long len)
 {
-	for (int klass = CLASS_TASK; klass < FAILURE_CLASS_COUNT; klass++) {
+	for (int klass = CLASS_TASK; klass < CLASS_FINAL; klass++) {
 		if (same(classes[klass].name, name, len))
 			return (enum failure_class)klass;
 	}

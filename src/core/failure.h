@@ -61,7 +61,8 @@ const char *failure_code_name(enum failure_code code);
 const char *failure_class_name(enum failure_class klass);
 const char *failure_class_text(enum failure_class klass);
 
-/* The code or class of that name; CODE_OTHER, or FAILURE_CLASS_NONE, if there is none. */
+/* The code or class of that name; CODE_OTHER, or FAILURE_CLASS_NONE, if there is none. Nobody may name `final`:
+ * it belongs to the server's own codes. */
 enum failure_code failure_code_from_name(const char *name, unsigned long len);
 enum failure_class failure_class_from_name(const char *name, unsigned long len);
 

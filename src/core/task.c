@@ -78,6 +78,8 @@ bool task_must_stop(const struct task *task, const struct given *given)
 		return false;
 	if (claim->stopping)
 		return true;
+	if (task->finish_by_ms != 0 && given->now.wall_ms >= task->finish_by_ms)
+		return true;
 	/* while its process waits for a person its time stands still */
 	return claim->asked_at_ms == 0 && given->now.lease_ms >= claim->run_until_ms;
 }
@@ -101,7 +103,8 @@ int64_t task_next_wall_ms(const struct task *task)
 {
 	int64_t next = INT64_MAX;
 
-	if (task_state_is_final(task->state))
+	/* a deadline ends no live claim: it is looked at again when the claim has ended */
+	if (task_state_is_final(task->state) || task_is_claimed(task))
 		return next;
 	if (task->state == TASK_SCHEDULED)
 		next = task->ready_at_ms;

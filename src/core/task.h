@@ -7,8 +7,8 @@
  * 0 is "none".
  *
  *   task_new.c       creation and what an operator or a producer may do
- *   task_claim.c     taking, confirming, renewing, losing and giving back
- *   task_end.c       how an attempt ends: complete, fail, review, block; asking and answering
+ *   task_claim.c     taking, confirming, renewing and losing
+ *   task_end.c       how an attempt ends: complete, fail, review, block, release; asking and answering
  */
 #pragma once
 
@@ -23,6 +23,9 @@
 #include "core/refusal.h"
 #include "core/state.h"
 #include "core/worker.h"
+
+/* The generation of the store stands in the high digits of a fence, the count of claims in the others. */
+#define FENCE_GENERATION_STEP UINT64_C(1000000000000)
 
 /* Which lease a claim lives on. One clock at a time. */
 enum claim_clock {
@@ -172,7 +175,7 @@ struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given);
 struct task_decision task_release(
 	const struct task *task, const struct proof *proof, int64_t delay_ms, const struct given *given);
-struct task_decision task_expire(const struct task *task, const struct given *given);
+struct task_decision task_expire(const struct task *task, const struct worker *holder, const struct given *given);
 struct task_decision task_verify(const struct task *task, const struct given *given);
 struct task_decision task_lose(
 	const struct task *task, const struct given *given); /* its worker is inactive */
@@ -192,13 +195,18 @@ struct task_decision task_report(
 	const struct task *task, const struct proof *proof, const struct given *given);
 struct task_decision task_block(const struct task *task, const struct proof *proof, enum failure_code code,
 	const struct given *given);
+struct task_decision task_release(const struct task *task, const struct proof *proof, int64_t delay_ms,
+				  const struct given *given);
 struct task_decision task_ask(const struct task *task, const struct proof *proof, const struct given *given);
 struct task_decision task_answer(const struct task *task, const struct given *given);
 struct task_decision task_pass(const struct task *task, const struct given *given);
 struct task_decision task_reject(const struct task *task, const struct given *given);
 
-/* Is the claim alive on a lease of its own, and until when may it not be called lost? */
 bool task_is_claimed(const struct task *task);
+
+/* May anyone claim it now? A parked task is there for those who ask for it, but neither before its time nor
+ * before its parents. */
+bool task_is_claimable(const struct task *task, bool takes_pending, const struct given *given);
 
 /* Must its holder be told to stop: a cancel waits, or its time is up? */
 bool task_must_stop(const struct task *task, const struct given *given);

@@ -12,21 +12,17 @@
 #include "core/task.h"
 #include "core/task_move.h"
 
-/* The generation of the store stands in the high digits of a fence. */
-static const uint64_t fence_generation_step = 1000000000000u;
-
 /* The next fence: one more than the last, or the first of a new generation. */
 static uint64_t fence_next(uint64_t last, uint32_t generation)
 {
-	uint64_t floor = generation * fence_generation_step;
+	uint64_t floor = generation * FENCE_GENERATION_STEP;
 
 	return (last > floor ? last : floor) + 1;
 }
 
-/* A parked task is there for those who ask for it, but neither before its time nor before its parents. */
-static bool is_claimable(const struct task *task, const struct claimant *by, const struct given *given)
+bool task_is_claimable(const struct task *task, bool takes_pending, const struct given *given)
 {
-	if (task->state == TASK_PENDING && by->takes_pending)
+	if (task->state == TASK_PENDING && takes_pending)
 		return task_resting_state(task, given) == TASK_READY;
 	return task->state == TASK_READY;
 }
@@ -42,7 +38,7 @@ static enum refusal claim_refusal(
 		return REFUSED_CLAIMED_BY_OTHER;
 	if (own && !(by->resumes && task_state_must_hold_claim(task->state) && !task->claim.stopping))
 		return REFUSED_CLAIMED_BY_OTHER;
-	if (!own && !is_claimable(task, by, given))
+	if (!own && !task_is_claimable(task, by->takes_pending, given))
 		return REFUSED_BAD_TRANSITION;
 	if (task->owner != 0 && task->owner != by->slot)
 		return REFUSED_FORBIDDEN;
@@ -127,7 +123,7 @@ struct task_decision task_unbind(const struct task *task, uint32_t holder, const
 	return task_decided(task, decision);
 }
 
-static enum refusal proof_refusal(const struct task *task, const struct proof *proof)
+enum refusal task_proof_refusal(const struct task *task, const struct proof *proof)
 {
 	if (proof->by_name) {
 		if (!task_is_claimed(task))
@@ -143,7 +139,7 @@ static enum refusal proof_refusal(const struct task *task, const struct proof *p
 struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given)
 {
-	enum refusal refusal = proof_refusal(task, proof);
+	enum refusal refusal = task_proof_refusal(task, proof);
 	if (refusal != REFUSED_NOTHING)
 		return task_refuse(task, refusal);
 
@@ -160,7 +156,7 @@ struct task_decision task_progress(
 }
 
 /* The claim ends and nothing is spent; too often in a row and a person must look. */
-static void give_back(struct task_decision *decision, enum event_kind kind, enum claim_end how,
+void task_give_back(struct task_decision *decision, enum event_kind kind, enum claim_end how,
 	int64_t not_before_ms, const struct given *given)
 {
 	struct task *task = &decision->task;
@@ -183,25 +179,6 @@ static void give_back(struct task_decision *decision, enum event_kind kind, enum
 	}
 }
 
-struct task_decision task_release(
-	const struct task *task, const struct proof *proof, int64_t delay_ms, const struct given *given)
-{
-	if (!proof->by_name && !task_is_claimed(task) && task->fence == proof->fence &&
-		task->ended == ENDED_RELEASE) {
-		struct task_decision again = task_unchanged(task);
-		again.repeated = true;
-		return again;
-	}
-	enum refusal refusal = proof_refusal(task, proof);
-	if (refusal != REFUSED_NOTHING)
-		return task_refuse(task, refusal);
-
-	struct task_decision decision = task_decide(task);
-
-	give_back(&decision, EVENT_TASK_RELEASED, ENDED_RELEASE, given->now.wall_ms + delay_ms, given);
-	return task_decided(task, decision);
-}
-
 /* Its worker left in peace, or the reply that would have handed it over was never written. */
 struct task_decision task_return(const struct task *task, const struct given *given)
 {
@@ -210,7 +187,7 @@ struct task_decision task_return(const struct task *task, const struct given *gi
 
 	struct task_decision decision = task_decide(task);
 
-	give_back(&decision, EVENT_TASK_RELEASED, ENDED_LOST, 0, given);
+	task_give_back(&decision, EVENT_TASK_RELEASED, ENDED_LOST, 0, given);
 	return task_decided(task, decision);
 }
 
@@ -251,8 +228,17 @@ struct task_decision task_lose(const struct task *task, const struct given *give
 	return task_decided(task, decision);
 }
 
+/* The worker was heard after the claim was made, and did not bind it: it never received it. */
+static bool never_arrived(const struct task *task, const struct worker *holder, const struct given *given)
+{
+	int64_t claimed_ms = task->claim.verify_at_ms - given->rules->verify_after_ms;
+	int64_t heard_ms = holder->lease.deadline_ms - holder->lease.granted_ms;
+
+	return task->claim.verify_at_ms != 0 && worker_is_alive(holder) && heard_ms >= claimed_ms;
+}
+
 /* The claim's own lease ran out; a claim on its worker's lease ends only with that. */
-struct task_decision task_expire(const struct task *task, const struct given *given)
+struct task_decision task_expire(const struct task *task, const struct worker *holder, const struct given *given)
 {
 	if (!task_is_claimed(task) || task->claim.clock != CLOCK_CLAIM)
 		return task_unchanged(task);
@@ -261,8 +247,8 @@ struct task_decision task_expire(const struct task *task, const struct given *gi
 
 	struct task_decision decision = task_decide(task);
 
-	if (task->claim.verify_at_ms != 0) /* it never arrived: that is nobody's crash */
-		give_back(&decision, EVENT_CLAIM_UNCONFIRMED, ENDED_LOST, 0, given);
+	if (never_arrived(task, holder, given))
+		task_give_back(&decision, EVENT_CLAIM_UNCONFIRMED, ENDED_LOST, 0, given);
 	else
 		lose(&decision, given);
 	return task_decided(task, decision);
@@ -280,7 +266,7 @@ struct task_decision task_verify(const struct task *task, const struct given *gi
 
 	struct task_decision decision = task_decide(task);
 
-	give_back(&decision, EVENT_CLAIM_UNCONFIRMED, ENDED_LOST, 0, given);
+	task_give_back(&decision, EVENT_CLAIM_UNCONFIRMED, ENDED_LOST, 0, given);
 	return task_decided(task, decision);
 }
 

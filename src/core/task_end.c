@@ -34,7 +34,12 @@ static enum refusal report_refusal(
 /* Was this fence really handed out? Only then is a late result worth keeping. */
 static bool fence_was_issued(const struct task *task, uint64_t fence)
 {
-	return fence != 0 && fence <= task->fence && task->fence - fence < task->attempt;
+	const uint64_t step = FENCE_GENERATION_STEP;
+
+	if (fence == 0 || fence > task->fence)
+		return false;
+	/* of an older generation the counter alone is known */
+	return fence / step == task->fence / step ? task->fence - fence < task->attempt : fence % step <= task->attempt;
 }
 
 /* Opens a report: true if the decision is already made (a refusal or a repeat). */
@@ -72,6 +77,13 @@ struct task_decision task_complete(
 	return task_decided(task, decision);
 }
 
+/* A cancel was under way, and now the worker has stopped: no further attempt. */
+static void call_off(struct task_decision *decision)
+{
+	task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
+	decision->follow = FOLLOW_PARENT_DEAD;
+}
+
 struct task_decision task_report(
 	const struct task *task, const struct proof *proof, const struct given *given)
 {
@@ -84,7 +96,10 @@ struct task_decision task_report(
 	decision.task.interruptions = 0;
 	decision.task.code = CODE_NONE;
 	task_drop_claim(&decision, ENDED_REVIEW);
-	task_move(&decision, EVENT_TASK_REVIEWED, TASK_REVIEW);
+	if (task->claim.stopping)
+		call_off(&decision);
+	else
+		task_move(&decision, EVENT_TASK_REVIEWED, TASK_REVIEW);
 	return task_decided(task, decision);
 }
 
@@ -146,10 +161,21 @@ static void fail_host(
 
 	task_undo_crash(decision);
 	task->interruptions++;
-	if (task->interruptions >= given->rules->interruption_budget)
+	if (failure->no_retry)
+		fail_for_good(decision, failure->code);
+	else if (task->interruptions >= given->rules->interruption_budget)
 		block(decision, CODE_INTERRUPTED_TOO_OFTEN);
 	else
 		try_again(decision, failure, 0, given);
+}
+
+static void fail_quota(struct task_decision *decision, const struct failure *failure, const struct given *given)
+{
+	task_undo_crash(decision);
+	if (failure->no_retry)
+		fail_for_good(decision, failure->code);
+	else
+		try_again(decision, failure, given->rules->retry_max_ms, given);
 }
 
 static void fail_by_class(
@@ -167,8 +193,7 @@ static void fail_by_class(
 		fail_host(decision, failure, given);
 		return;
 	case CLASS_QUOTA:
-		task_undo_crash(decision);
-		try_again(decision, failure, given->rules->retry_max_ms, given);
+		fail_quota(decision, failure, given);
 		return;
 	case CLASS_POLICY:
 		task_undo_crash(decision);
@@ -192,17 +217,13 @@ struct task_decision task_fail(const struct task *task, const struct proof *proo
 
 	if (report_is_settled(task, proof, ENDED_FAIL, &decision))
 		return decision;
-	bool stopping = task->claim.stopping;
-	enum task_state state = task->state;
 	task_drop_claim(&decision, ENDED_FAIL);
-	if (stopping) { /* a cancel was under way: no further attempt */
+	if (task->claim.stopping) {
 		task_undo_crash(&decision);
-		task_move(&decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
-		decision.follow = FOLLOW_PARENT_DEAD;
+		call_off(&decision);
 	} else {
 		fail_by_class(&decision, failure, given);
 	}
-	assert(decision.task.state != state);
 	return task_decided(task, decision);
 }
 
@@ -214,28 +235,32 @@ struct task_decision task_block(
 	(void)given;
 	if (report_is_settled(task, proof, ENDED_BLOCK, &decision))
 		return decision;
-	bool stopping = task->claim.stopping;
 	task_undo_crash(&decision);
 	task_drop_claim(&decision, ENDED_BLOCK);
-	if (stopping) {
-		task_move(&decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
-		decision.follow = FOLLOW_PARENT_DEAD;
-	} else {
+	if (task->claim.stopping)
+		call_off(&decision);
+	else
 		block(&decision, code);
-	}
+	return task_decided(task, decision);
+}
+
+struct task_decision task_release(const struct task *task, const struct proof *proof, int64_t delay_ms,
+				  const struct given *given)
+{
+	struct task_decision decision;
+
+	if (report_is_settled(task, proof, ENDED_RELEASE, &decision))
+		return decision;
+	task_give_back(&decision, EVENT_TASK_RELEASED, ENDED_RELEASE, given->now.wall_ms + delay_ms, given);
 	return task_decided(task, decision);
 }
 
 struct task_decision task_ask(const struct task *task, const struct proof *proof, const struct given *given)
 {
-	bool holds = task_is_claimed(task) && task->claim.holder == proof->holder;
+	enum refusal refusal = task_proof_refusal(task, proof);
 
-	if (!task_is_claimed(task) && proof->by_name)
-		return task_refuse(task, REFUSED_NOT_CLAIMED);
-	if (proof->by_name && !holds)
-		return task_refuse(task, REFUSED_CLAIMED_BY_OTHER);
-	if (!proof->by_name && !(holds && task->fence == proof->fence))
-		return task_refuse(task, REFUSED_STALE_CLAIM);
+	if (refusal != REFUSED_NOTHING)
+		return task_refuse(task, refusal);
 	if (task->state == TASK_ASKING)
 		return task_refuse(task, REFUSED_BAD_TRANSITION);
 

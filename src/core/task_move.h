@@ -31,5 +31,12 @@ void task_drop_claim(struct task_decision *decision, enum claim_end how);
 /* The crash that was counted when the claim was made did not happen. */
 void task_undo_crash(struct task_decision *decision);
 
+/* End the claim with nothing spent: it goes back in line; too often in a row and a person must look. */
+void task_give_back(struct task_decision *decision, enum event_kind kind, enum claim_end how, int64_t not_before_ms,
+		    const struct given *given);
+
+/* Does the caller hold the live claim? */
+enum refusal task_proof_refusal(const struct task *task, const struct proof *proof);
+
 /* Check the decision against the view and hand it out. */
 struct task_decision task_decided(const struct task *before, struct task_decision decision);

@@ -48,13 +48,12 @@ static void patch_apply(struct task *task, const struct task_patch *patch, const
 		task->start_by_ms = patch->start_by_ms;
 	if (patch->set_finish_by)
 		task->finish_by_ms = patch->finish_by_ms;
+	/* at least one more than were spent: an open task always has its next try */
 	if (patch->set_max_attempts)
-		task->max_attempts = patch->max_attempts > task->spent ? patch->max_attempts : task->spent;
+		task->max_attempts = patch->max_attempts > task->spent ? patch->max_attempts : task->spent + 1;
 	if (patch->set_timeout)
 		task->timeout_ms =
 			patch->timeout_ms < rules->timeout_max_ms ? patch->timeout_ms : rules->timeout_max_ms;
-	if (task->max_attempts == 0)
-		task->max_attempts = 1;
 	if (task->timeout_ms == 0)
 		task->timeout_ms = rules->timeout_ms;
 }

@@ -18,15 +18,20 @@ static struct worker_decision decided(struct worker_decision decision)
 	return decision;
 }
 
-static void describe(struct worker *worker, const struct beat *beat)
+/* Take the description over; false if it says nothing new. */
+static bool describe(struct worker *worker, const struct beat *beat)
 {
 	if (!beat->describes)
-		return;
+		return false;
+	bool same = worker->slot == beat->slot && worker->capabilities == beat->capabilities &&
+		    worker->executors == beat->executors && worker->any_executor == beat->any_executor &&
+		    worker->max_concurrent == beat->max_concurrent;
 	worker->slot = beat->slot;
 	worker->capabilities = beat->capabilities;
 	worker->executors = beat->executors;
 	worker->any_executor = beat->any_executor;
 	worker->max_concurrent = beat->max_concurrent;
+	return !same;
 }
 
 /* Extend the lease and give out the next token. */
@@ -39,19 +44,23 @@ static void accept(struct worker_decision *decision, const struct beat *beat, co
 	worker->lease = lease_grant(lease_clamp(rules, beat->lease_ms, fallback), given);
 	worker->last_beat_ms = given->now.wall_ms;
 	worker->token = given->next_token;
-	describe(worker, beat);
+	decision->must_store = describe(worker, beat) || beat->has_deltas;
 }
 
 static struct worker_decision bring_to_life(
 	const struct worker *worker, const struct beat *beat, const struct given *given)
 {
-	struct worker_decision decision = decide(worker);
+	struct worker_decision decision = {
+		.worker = {
+			.handle = worker->handle,
+			.held = worker->held,
+			.state = WORKER_ACTIVE,
+			.named = beat->named,
+			.registered_ms = given->now.wall_ms,
+			.any_executor = true,
+		},
+	};
 
-	decision.worker.state = WORKER_ACTIVE;
-	decision.worker.ended = WORKER_ENDED_NOT;
-	decision.worker.named = beat->named;
-	decision.worker.registered_ms = given->now.wall_ms;
-	decision.worker.any_executor = true;
 	accept(&decision, beat, given);
 	decision.event = EVENT_WORKER_REGISTERED;
 	decision.must_store = true;
@@ -79,15 +88,18 @@ struct worker_decision worker_register(
 struct worker_decision worker_beat(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given)
 {
-	if (worker->state == WORKER_INACTIVE)
+	if (worker->state == WORKER_INACTIVE && !beat->named)
 		return refuse(worker, REFUSED_WORKER_INACTIVE);
+	if (worker->state == WORKER_INACTIVE) /* a name comes back as a new instance */
+		return slot_taken ? refuse(worker, REFUSED_SLOT_TAKEN) : bring_to_life(worker, beat, given);
 	if (worker->state == WORKER_UNKNOWN) {
 		if (beat->has_token) /* it knew us, we do not know it: whatever it held is no longer its own */
 			return refuse(worker, REFUSED_WORKER_INACTIVE);
 		return slot_taken ? refuse(worker, REFUSED_SLOT_TAKEN) : bring_to_life(worker, beat, given);
 	}
-	/* our last reply was lost: tell the worker where it stands, change nothing */
-	if (!beat->has_token || beat->token != worker->token)
+	/* our last reply was lost: tell the worker where it stands, change nothing. Old doors know no tokens. */
+	bool knows_tokens = beat->has_token || !beat->named;
+	if (knows_tokens && beat->token != worker->token)
 		return refuse(worker, REFUSED_TOKEN_MISMATCH);
 	if (slot_taken)
 		return refuse(worker, REFUSED_SLOT_TAKEN);
@@ -95,7 +107,6 @@ struct worker_decision worker_beat(
 	struct worker_decision decision = decide(worker);
 
 	accept(&decision, beat, given);
-	decision.must_store = beat->has_deltas || beat->describes;
 	int64_t moved_ms = decision.worker.lease.deadline_ms - worker->stored_deadline_ms;
 	decision.store_soon = moved_ms > given->rules->restart_grace_ms;
 	return decided(decision);

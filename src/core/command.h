@@ -1,0 +1,174 @@
+/*
+ * Commands and results: what goes into a turn and what comes out of it.
+ *
+ * A command is valid by construction: whoever builds it has checked syntax, bounds and permission. Spans
+ * are borrowed and must live until the turn is over. Bodies, results and texts are bytes that nobody below
+ * the API looks into.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "core/failure.h"
+#include "core/queue.h"
+#include "core/task.h"
+#include "core/worker.h"
+
+enum command_kind {
+	/* producers and operators */
+	COMMAND_CREATE = 1,
+	COMMAND_UPDATE,
+	COMMAND_CANCEL,
+	COMMAND_RETRY,
+	COMMAND_PARK,
+	COMMAND_UNPARK,
+	COMMAND_ANSWER,
+	COMMAND_PASS,
+	COMMAND_REJECT,
+	COMMAND_QUEUE_SET,
+	/* workers about tasks */
+	COMMAND_CLAIM_NEXT,
+	COMMAND_CLAIM,
+	COMMAND_PROGRESS,
+	COMMAND_COMPLETE,
+	COMMAND_FAIL,
+	COMMAND_REPORT,
+	COMMAND_BLOCK,
+	COMMAND_ASK,
+	COMMAND_RELEASE,
+	COMMAND_RETURN, /* the socket closed before the reply that carried the claim was written */
+	/* workers about themselves */
+	COMMAND_REGISTER,
+	COMMAND_BEAT,
+	COMMAND_QUIET,
+	COMMAND_TERMINATE,
+	COMMAND_LEAVE,
+	COMMAND_SLOT_CRASH,
+	COMMAND_UNQUARANTINE,
+	COMMAND_KIND_COUNT,
+};
+
+enum {
+	COMMAND_LIST_MAX = 100,     /* queues, capabilities, executors, deltas of one command */
+	COMMAND_PARENTS_MAX = 100,  /* blockedBy of one task */
+	COMMAND_CLAIMS_MAX = 100,   /* tasks handed out by one claim */
+	COMMAND_NAME_MAX = 255,     /* bytes of a queue, slot, executor or capability */
+	COMMAND_ID_MAX = 128,       /* bytes of a task id or worker id */
+};
+
+/* A borrowed list of names. */
+struct name_list {
+	const struct span *items;
+	uint32_t count;
+};
+
+struct command_create {
+	struct span id;    /* empty: one is generated */
+	struct span queue; /* never empty */
+	struct span owner, executor;
+	struct name_list requires;
+	struct name_list parents; /* ids of the tasks that block it */
+	struct span unique_key;
+	struct span body; /* everything else the caller said */
+	int32_t priority;
+	uint32_t timeout_ms, max_attempts; /* 0: the default */
+	int64_t not_before_ms, start_by_ms, finish_by_ms;
+	bool parked;
+	/* one effect per (principal, key): the same fingerprint is answered again, another one refused */
+	struct span idempotency_key;
+	unsigned char fingerprint[16];
+};
+
+struct command_update {
+	struct task_patch patch; /* its name fields are filled in from these: */
+	struct span owner, queue, executor;
+	struct name_list requires;
+	bool set_body;
+	struct span body;
+	int64_t if_version; /* 0: whatever it is */
+};
+
+struct command_claim {
+	struct name_list queues; /* empty: all */
+	struct span slot;
+	struct name_list capabilities;
+	struct name_list executors;
+	bool any_executor; /* no executors were named: any will do */
+	bool named, takes_pending, takes_ready, resumes, confirms;
+	uint32_t max; /* for COMMAND_CLAIM_NEXT */
+	int64_t lease_ms, run_ms;
+	uint64_t request; /* digest of the requestId, 0 = none */
+};
+
+struct command_beat {
+	bool has_token;
+	uint64_t token;
+	int64_t lease_ms;
+	bool describes;
+	bool named;
+	struct span slot;
+	bool old_is_gone; /* it has shown that whoever fills the slot is dead */
+	struct name_list capabilities, executors;
+	bool any_executor;
+	uint32_t max_concurrent;
+	struct span metadata;
+	struct name_list bound, unbound; /* task ids */
+};
+
+struct command {
+	enum command_kind kind;
+	struct span actor;  /* who, for the event */
+	struct span task;   /* its id */
+	struct span worker; /* workerId */
+	uint64_t fence;
+	bool by_name; /* no fence was given */
+	struct span data; /* kept with the task: a result, an error, a checkpoint, a question, an answer */
+	struct span note; /* goes into the event and nowhere else */
+	union {
+		struct command_create create;
+		struct command_update update;
+		struct command_claim claim;
+		struct command_beat beat;
+		struct failure failure;      /* FAIL, BLOCK */
+		int64_t lease_ms;            /* PROGRESS */
+		int64_t delay_ms;            /* RELEASE */
+		enum worker_end leave;       /* LEAVE */
+		struct {
+			struct span queue;
+			enum queue_state state;
+		} queue_set;
+		struct span slot; /* SLOT_CRASH, UNQUARANTINE */
+	};
+};
+
+/* A task handed to a claimant. */
+struct claimed {
+	struct task task;
+	struct span id;
+	struct span body;
+	struct span checkpoint;
+	int64_t lease_ms; /* remaining */
+};
+
+/* What happened. Spans and lists live until the next turn begins. */
+struct result {
+	enum refusal refusal;
+	bool repeated;     /* accepted before: answered as then */
+	bool deduplicated; /* CREATE: the unique key is held by this task */
+	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
+	struct task task;  /* as it is now; for a refusal as it was found (seq 0: there is none) */
+	struct span id;
+	int64_t event_seq; /* the last event of this command, 0 if there is none */
+	/* claims */
+	const struct claimed *claims;
+	uint32_t claim_count;
+	/* workers */
+	struct worker worker;
+	struct span slot_holder;       /* SLOT_TAKEN: who fills it */
+	const struct span *lost;       /* BEAT: bound, but not held */
+	uint32_t lost_count;
+	const struct span *stop;       /* BEAT: held, and to be stopped */
+	uint32_t stop_count;
+};

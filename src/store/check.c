@@ -1,0 +1,306 @@
+/*
+ * Proofs: that the memory equals the rows, and that the events, folded, give the rows. Both read everything;
+ * they are for tests, for the simulator and for a doctor.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "store/store.h"
+#include "store/turn.h"
+
+enum {
+	PAGE_ROWS = 1000,
+};
+
+struct check {
+	struct store *store;
+	char *complaint;
+	size_t complaint_len;
+	int64_t last;
+	uint32_t rows, live, standing;
+	/* folds by task */
+	struct pool folds;
+	struct map by_seq;
+};
+
+static int complain(const struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int complain(const struct check *check, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(check->complaint, check->complaint_len, format, args);
+	va_end(args);
+	return -EPROTO;
+}
+
+/* ---- memory equals rows ------------------------------------------------------------------------------ */
+
+static const char *task_difference(const struct task *a, const struct task *b)
+{
+	struct fold fold = {.task = *a};
+	const char *column = fold_difference(&fold, b, (struct span){0});
+
+	if (column)
+		return column;
+	if (a->claim.clock != b->claim.clock || a->claim.lease.deadline_ms != b->claim.lease.deadline_ms ||
+	    a->claim.lease.granted_ms != b->claim.lease.granted_ms || a->claim.verify_at_ms != b->claim.verify_at_ms ||
+	    a->claim.run_until_ms != b->claim.run_until_ms || a->claim.asked_at_ms != b->claim.asked_at_ms ||
+	    a->claim.request != b->claim.request || a->claim.named != b->claim.named ||
+	    a->claim.stopping != b->claim.stopping)
+		return "claim";
+	return NULL;
+}
+
+static int check_row(void *context, const struct task_row *row)
+{
+	struct check *check = context;
+	const struct hot *hot = &check->store->hot;
+	uint32_t slot = hot_find(hot, row->task.seq);
+	struct task task;
+
+	check->last = row->task.seq;
+	check->rows++;
+	if (task_state_is_final(row->task.state))
+		return slot == MAP_NONE ? 0 : complain(check, "task %ld is final and still in memory", row->task.seq);
+	if (slot == MAP_NONE)
+		return complain(check, "task %ld is not in memory", row->task.seq);
+	hot_get(hot, slot, &task);
+	const char *column = task_difference(&task, &row->task);
+	if (column)
+		return complain(check, "task %ld: %s in memory differs from the row", row->task.seq, column);
+	struct span holder = {0};
+	if (task.claim.holder != 0)
+		holder = holder_id(hot_holder(hot, task.claim.holder));
+	if (!span_equal(holder, row->holder))
+		return complain(check, "task %ld: holder in memory differs from the row", row->task.seq);
+	check->live++;
+	check->standing += row->task.state == TASK_READY || row->task.state == TASK_PENDING;
+	return 0;
+}
+
+static int check_lanes(const struct check *check)
+{
+	const struct hot *hot = &check->store->hot;
+	const struct stand *stand = NULL;
+	uint32_t standing = 0;
+
+	while ((stand = lanes_next_stand(&hot->lanes, stand))) {
+		for (struct lane *lane = lanes_first(&hot->lanes, stand); lane; lane = lanes_next(&hot->lanes, lane)) {
+			uint32_t slot, before = MAP_NONE;
+			lane->cursor_turn = 0; /* look from the front, and let no turn rely on where we stopped */
+			while ((slot = lane_peek(lane, UINT64_MAX)) != MAP_NONE) {
+				if (before != MAP_NONE && hot_order(hot, before, slot) >= 0)
+					return complain(check, "a lane is out of order");
+				before = slot;
+				standing++;
+				lane_skip(lane);
+			}
+			lane->cursor_turn = 0;
+		}
+	}
+	if (standing != check->standing)
+		return complain(check, "%u tasks stand in lanes, %u should", standing, check->standing);
+	return 0;
+}
+
+static int check_holders(const struct check *check)
+{
+	const struct hot *hot = &check->store->hot;
+
+	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
+		const struct holder *holder = hot_holder(hot, number);
+		uint32_t held = 0;
+		int64_t seq;
+		for (uint32_t at = hot_next_claim(hot, holder, MAP_NONE, &seq); at != MAP_NONE;
+		     at = hot_next_claim(hot, holder, at, &seq))
+			held++;
+		if (held != holder->worker.held)
+			return complain(check, "worker %s holds %u and counts %u", holder->id, held, holder->worker.held);
+		if (holder->worker.state == WORKER_UNKNOWN && held == 0)
+			return complain(check, "claimant %s is remembered for nothing", holder->id);
+	}
+	return 0;
+}
+
+static int check_worker_row(void *context, const struct worker_row *row)
+{
+	struct check *check = context;
+	const struct hot *hot = &check->store->hot;
+	uint32_t number = hot_find_holder(hot, row->id);
+
+	if (number == 0)
+		return complain(check, "worker %.*s is not in memory", SPAN_ARGS(row->id));
+	const struct holder *holder = hot_holder(hot, number);
+	if (holder->worker.state != row->worker.state || holder->worker.slot != row->worker.slot ||
+	    holder->instance != row->instance)
+		return complain(check, "worker %.*s in memory differs from the row", SPAN_ARGS(row->id));
+	return 0;
+}
+
+int store_check_memory(struct store *store, char *complaint, size_t len)
+{
+	const struct backend_ops *ops = store->backend->ops;
+	struct check check = {.store = store, .complaint = complaint, .complaint_len = len};
+	uint32_t seen;
+	int r;
+
+	do {
+		seen = check.rows;
+		r = ops->page_tasks(store->backend, check.last, PAGE_ROWS, check_row, &check);
+		if (r < 0)
+			return r;
+	} while (check.rows - seen == PAGE_ROWS);
+	if (check.live != pool_used(&store->hot.tasks))
+		return complain(&check, "%u tasks in memory, %u live rows", pool_used(&store->hot.tasks), check.live);
+	r = check_lanes(&check);
+	if (r == 0)
+		r = check_holders(&check);
+	return r < 0 ? r : ops->scan_workers(store->backend, check_worker_row, &check);
+}
+
+/* ---- events give rows -------------------------------------------------------------------------------- */
+
+static uint64_t fold_hash(void *context, uint32_t slot)
+{
+	const struct check *check = context;
+	const struct fold *fold = pool_at(&check->folds, slot);
+
+	return hash_u64((uint64_t)fold->task.seq);
+}
+
+static const struct map_ops fold_ops = {.hash_of = fold_hash};
+
+static struct fold *find_fold(const struct check *check, int64_t seq)
+{
+	struct map_probe probe;
+	uint32_t slot = map_first(&check->by_seq, hash_u64((uint64_t)seq), &probe);
+
+	for (; slot != MAP_NONE; slot = map_next(&check->by_seq, &probe)) {
+		struct fold *fold = pool_at(&check->folds, slot);
+		if (fold->task.seq == seq)
+			return fold;
+	}
+	return NULL;
+}
+
+static struct fold *make_fold(struct check *check, int64_t seq)
+{
+	struct fold *fold = find_fold(check, seq);
+	uint32_t slot;
+
+	if (fold)
+		return fold;
+	if (pool_alloc(&check->folds, &slot) < 0)
+		return NULL;
+	fold = pool_at(&check->folds, slot);
+	fold->task.seq = seq;
+	return map_insert(&check->by_seq, hash_u64((uint64_t)seq), slot) < 0 ? NULL : fold;
+}
+
+static int fold_base(void *context, int64_t seq, struct span data)
+{
+	struct check *check = context;
+	struct fold *fold = make_fold(check, seq);
+
+	check->last = seq;
+	check->rows++;
+	if (!fold)
+		return -ENOMEM;
+	return fold_decode(seq, data, fold) < 0 ? complain(check, "the baseline of task %ld cannot be read", seq) : 0;
+}
+
+static int fold_event(void *context, int64_t seq, struct span data)
+{
+	struct check *check = context;
+	struct record record;
+
+	if (seq != check->last + 1)
+		return complain(check, "event %ld follows event %ld", seq, check->last);
+	check->last = seq;
+	check->rows++;
+	if (record_decode(seq, data, &record) < 0)
+		return complain(check, "event %ld cannot be read", seq);
+	if (record.task == 0)
+		return 0;
+	struct fold *fold = make_fold(check, record.task);
+	if (!fold)
+		return -ENOMEM;
+	/* the baseline of a purged task went with it; what is left of its history must still end in the purge */
+	bool cut_off = fold->task.version == 0 && record.previous != 0 && record.previous <= check->store->event_base;
+	if (!cut_off && fold->task.version != record.previous)
+		return complain(check, "event %ld of task %ld follows %ld, not %ld", seq, record.task, fold->task.version,
+				record.previous);
+	if (!cut_off && fold->task.state != record.from)
+		return complain(check, "event %ld of task %ld starts from another state", seq, record.task);
+	fold_apply(fold, &record);
+	return 0;
+}
+
+static int compare_row(void *context, const struct task_row *row)
+{
+	struct check *check = context;
+	struct fold *fold = find_fold(check, row->task.seq);
+
+	check->last = row->task.seq;
+	check->rows++;
+	if (!fold)
+		return complain(check, "task %ld has no events", row->task.seq);
+	const char *column = fold_difference(fold, &row->task, row->holder);
+	if (column)
+		return complain(check, "task %ld: %s is not what its events say", row->task.seq, column);
+	fold->task.state = TASK_NOWHERE; /* found */
+	return 0;
+}
+
+static int check_leftovers(const struct check *check)
+{
+	for (uint32_t slot = 0; slot < pool_high(&check->folds); slot++) {
+		const struct fold *fold = pool_at(&check->folds, slot);
+		if (fold->task.state != TASK_NOWHERE)
+			return complain(check, "task %ld has events and no row", fold->task.seq);
+	}
+	return 0;
+}
+
+static int fold_all(struct check *check)
+{
+	struct store *store = check->store;
+	const struct backend_ops *ops = store->backend->ops;
+	uint32_t seen;
+	int r;
+
+	do {
+		seen = check->rows;
+		r = ops->page_bases(store->backend, check->last, PAGE_ROWS, fold_base, check);
+	} while (r == 0 && check->rows - seen == PAGE_ROWS);
+	check->last = store->event_base;
+	do {
+		seen = check->rows;
+		r = r < 0 ? r : ops->page_events(store->backend, check->last, PAGE_ROWS, fold_event, check);
+	} while (r == 0 && check->rows - seen == PAGE_ROWS);
+	if (r == 0 && check->last != store->last_event)
+		return complain(check, "the last event is %ld, not %ld", check->last, store->last_event);
+	check->last = 0;
+	do {
+		seen = check->rows;
+		r = r < 0 ? r : ops->page_tasks(store->backend, check->last, PAGE_ROWS, compare_row, check);
+	} while (r == 0 && check->rows - seen == PAGE_ROWS);
+	return r < 0 ? r : check_leftovers(check);
+}
+
+int store_check_fold(struct store *store, char *complaint, size_t len)
+{
+	struct check check = {.store = store, .complaint = complaint, .complaint_len = len};
+
+	pool_init(&check.folds, sizeof(struct fold));
+	map_init(&check.by_seq, &fold_ops, &check);
+	int r = fold_all(&check);
+	map_done(&check.by_seq);
+	pool_done(&check.folds);
+	return r;
+}

@@ -1,0 +1,613 @@
+#include "store/hot.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A task as it lies in memory; `claim` is the slot of its hot_claim. */
+struct hot_task {
+	int64_t seq;
+	int64_t created_ms;
+	int64_t ready_at_ms;
+	int64_t version;
+	uint64_t fence;
+	uint32_t queue, owner, requires, executor;
+	int32_t priority;
+	uint32_t timeout_ms;
+	uint32_t attempt;
+	uint32_t claim;
+	uint32_t max_attempts, spent;
+	uint16_t crashes, interruptions;
+	uint16_t open_parents, dead_parents;
+	uint8_t state, ended, code, flags;
+};
+
+enum hot_flag {
+	HOT_KEYED = 1,
+	HOT_HAS_PARENT = 2,
+	HOT_NAMED_ID = 4,
+	HOT_HAS_DEADLINE = 8, /* has a row in `deadlines` */
+	HOT_IS_PARENT = 16,
+};
+
+struct hot_claim {
+	int64_t seq; /* first, because the pool writes over the first bytes of what is free */
+	struct claim claim;
+	uint32_t next, previous; /* of the same holder */
+	struct wheel_node timer;
+};
+
+struct hot_deadline {
+	int64_t seq;
+	int64_t start_by_ms, finish_by_ms;
+};
+
+static void die_without_memory(void)
+{
+	fputs("stint: out of memory after a commit; ending, so that a restart can rebuild the state\n", stderr);
+	abort();
+}
+
+static void must(int fault)
+{
+	if (fault < 0)
+		die_without_memory();
+}
+
+static struct hot_task *task_at(const struct hot *hot, uint32_t slot)
+{
+	return pool_at(&hot->tasks, slot);
+}
+
+static struct hot_claim *claim_at(const struct hot *hot, uint32_t slot)
+{
+	return pool_at(&hot->claims, slot);
+}
+
+static struct hot_deadline *deadline_at(const struct hot *hot, uint32_t slot)
+{
+	return pool_at(&hot->deadlines, slot);
+}
+
+static uint64_t task_hash(void *context, uint32_t slot)
+{
+	return hash_u64((uint64_t)task_at(context, slot)->seq);
+}
+
+static uint64_t deadline_hash(void *context, uint32_t slot)
+{
+	return hash_u64((uint64_t)deadline_at(context, slot)->seq);
+}
+
+static uint64_t holder_hash(void *context, uint32_t slot)
+{
+	const struct hot *hot = context;
+	const struct holder *holder = pool_at(&hot->holders, slot);
+
+	return hash_bytes(&hot->key, holder->id, holder->id_len);
+}
+
+static const struct map_ops task_ops = {.hash_of = task_hash};
+static const struct map_ops deadline_ops = {.hash_of = deadline_hash};
+static const struct map_ops holder_ops = {.hash_of = holder_hash};
+
+static int lane_order(const void *context, uint32_t a, uint32_t b)
+{
+	return hot_order(context, a, b);
+}
+
+static struct wheel_node *timer_node(void *context, uint32_t timer)
+{
+	const struct hot *hot = context;
+
+	if ((timer & 1) == TIMER_CLAIM)
+		return &claim_at(hot, timer >> 1)->timer;
+	return &((struct holder *)pool_at(&hot->holders, timer >> 1))->timer;
+}
+
+void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms)
+{
+	memset(hot, 0, sizeof *hot);
+	hot->key = key;
+	pool_init(&hot->tasks, sizeof(struct hot_task));
+	pool_init(&hot->claims, sizeof(struct hot_claim));
+	pool_init(&hot->deadlines, sizeof(struct hot_deadline));
+	pool_init(&hot->holders, sizeof(struct holder));
+	map_init(&hot->by_seq, &task_ops, hot);
+	map_init(&hot->deadline_by_seq, &deadline_ops, hot);
+	map_init(&hot->holder_by_id, &holder_ops, hot);
+	lanes_init(&hot->lanes, lane_order, hot);
+	heap_init(&hot->wall_timers);
+	wheel_init(&hot->lease_timers, timer_node, hot, now_lease_ms);
+}
+
+void hot_done(struct hot *hot)
+{
+	uint32_t number = 0;
+
+	while ((number = hot_next_holder(hot, number))) {
+		free(hot_holder(hot, number)->id);
+		free(hot_holder(hot, number)->metadata);
+	}
+	lanes_done(&hot->lanes);
+	map_done(&hot->by_seq);
+	map_done(&hot->deadline_by_seq);
+	map_done(&hot->holder_by_id);
+	pool_done(&hot->tasks);
+	pool_done(&hot->claims);
+	pool_done(&hot->deadlines);
+	pool_done(&hot->holders);
+	heap_done(&hot->wall_timers);
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------ */
+
+uint32_t hot_find(const struct hot *hot, int64_t seq)
+{
+	struct map_probe probe;
+	uint32_t slot = map_first(&hot->by_seq, hash_u64((uint64_t)seq), &probe);
+
+	while (slot != MAP_NONE && task_at(hot, slot)->seq != seq)
+		slot = map_next(&hot->by_seq, &probe);
+	return slot;
+}
+
+static uint32_t find_deadline(const struct hot *hot, int64_t seq)
+{
+	struct map_probe probe;
+	uint32_t slot = map_first(&hot->deadline_by_seq, hash_u64((uint64_t)seq), &probe);
+
+	while (slot != MAP_NONE && deadline_at(hot, slot)->seq != seq)
+		slot = map_next(&hot->deadline_by_seq, &probe);
+	return slot;
+}
+
+void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	*ret_task = (struct task){
+		.seq = row->seq,
+		.created_ms = row->created_ms,
+		.queue = row->queue,
+		.owner = row->owner,
+		.requires = row->requires,
+		.executor = row->executor,
+		.priority = row->priority,
+		.timeout_ms = row->timeout_ms,
+		.max_attempts = row->max_attempts,
+		.keyed = (row->flags & HOT_KEYED) != 0,
+		.has_parent = (row->flags & HOT_HAS_PARENT) != 0,
+		.named_id = (row->flags & HOT_NAMED_ID) != 0,
+		.state = (enum task_state)row->state,
+		.ready_at_ms = row->ready_at_ms,
+		.attempt = row->attempt,
+		.spent = row->spent,
+		.crashes = row->crashes,
+		.interruptions = row->interruptions,
+		.open_parents = row->open_parents,
+		.dead_parents = row->dead_parents,
+		.fence = row->fence,
+		.ended = (enum claim_end)row->ended,
+		.code = (enum failure_code)row->code,
+		.version = row->version,
+	};
+	if (row->claim != POOL_NONE)
+		ret_task->claim = claim_at(hot, row->claim)->claim;
+	if (row->flags & HOT_HAS_DEADLINE) {
+		const struct hot_deadline *deadline = deadline_at(hot, find_deadline(hot, row->seq));
+		ret_task->start_by_ms = deadline->start_by_ms;
+		ret_task->finish_by_ms = deadline->finish_by_ms;
+	}
+}
+
+bool hot_is_parent(const struct hot *hot, uint32_t slot)
+{
+	return (task_at(hot, slot)->flags & HOT_IS_PARENT) != 0;
+}
+
+void hot_mark_parent(struct hot *hot, int64_t seq)
+{
+	uint32_t slot = hot_find(hot, seq);
+
+	if (slot != MAP_NONE)
+		task_at(hot, slot)->flags |= HOT_IS_PARENT;
+}
+
+int hot_order(const struct hot *hot, uint32_t a, uint32_t b)
+{
+	const struct hot_task *left = task_at(hot, a), *right = task_at(hot, b);
+
+	if (left->priority != right->priority)
+		return left->priority > right->priority ? -1 : 1;
+	if (left->created_ms != right->created_ms)
+		return left->created_ms < right->created_ms ? -1 : 1;
+	return left->seq < right->seq ? -1 : left->seq > right->seq;
+}
+
+bool hot_goes_before(const struct hot *hot, uint32_t slot, const struct task *task)
+{
+	const struct hot_task *row = task_at(hot, slot);
+	struct task other = {.seq = row->seq, .created_ms = row->created_ms, .priority = row->priority};
+
+	return task_claim_order(&other, task) < 0;
+}
+
+bool hot_lane_of(const struct task *task, struct lane_key *ret_key)
+{
+	if (task->state != TASK_READY && task->state != TASK_PENDING)
+		return false;
+	*ret_key = (struct lane_key){
+		.queue = task->queue,
+		.owner = task->owner,
+		.requires = task->requires,
+		.executor = task->executor,
+		.pending = task->state == TASK_PENDING,
+	};
+	return true;
+}
+
+static bool row_lane(const struct hot_task *row, struct lane_key *ret_key)
+{
+	struct task task = {
+		.state = (enum task_state)row->state,
+		.queue = row->queue,
+		.owner = row->owner,
+		.requires = row->requires,
+		.executor = row->executor,
+	};
+
+	return hot_lane_of(&task, ret_key);
+}
+
+static void set_deadline(struct hot *hot, struct hot_task *row, const struct task *task)
+{
+	uint32_t slot = row->flags & HOT_HAS_DEADLINE ? find_deadline(hot, row->seq) : MAP_NONE;
+	bool wanted = task && (task->start_by_ms != 0 || task->finish_by_ms != 0);
+
+	if (!wanted) {
+		if (slot != MAP_NONE) {
+			map_remove(&hot->deadline_by_seq, hash_u64((uint64_t)row->seq), slot);
+			pool_free(&hot->deadlines, slot);
+		}
+		row->flags &= (uint8_t)~HOT_HAS_DEADLINE;
+		return;
+	}
+	if (slot == MAP_NONE) {
+		must(pool_alloc(&hot->deadlines, &slot));
+		deadline_at(hot, slot)->seq = row->seq;
+		must(map_insert(&hot->deadline_by_seq, hash_u64((uint64_t)row->seq), slot));
+	}
+	deadline_at(hot, slot)->start_by_ms = task->start_by_ms;
+	deadline_at(hot, slot)->finish_by_ms = task->finish_by_ms;
+	row->flags |= HOT_HAS_DEADLINE;
+}
+
+static void unlink_claim(struct hot *hot, struct hot_task *row)
+{
+	if (row->claim == POOL_NONE)
+		return;
+	struct hot_claim *claim = claim_at(hot, row->claim);
+	struct holder *holder = hot_holder(hot, claim->claim.holder);
+	wheel_drop(&hot->lease_timers, row->claim << 1 | TIMER_CLAIM);
+	if (claim->previous == POOL_NONE)
+		holder->first_claim = claim->next;
+	else
+		claim_at(hot, claim->previous)->next = claim->next;
+	if (claim->next != POOL_NONE)
+		claim_at(hot, claim->next)->previous = claim->previous;
+	*claim = (struct hot_claim){0};
+	pool_free(&hot->claims, row->claim);
+	row->claim = POOL_NONE;
+}
+
+static void link_claim(struct hot *hot, struct hot_task *row, const struct claim *wanted)
+{
+	struct holder *holder = hot_holder(hot, wanted->holder);
+
+	must(pool_alloc(&hot->claims, &row->claim));
+	struct hot_claim *claim = claim_at(hot, row->claim);
+	claim->seq = row->seq;
+	claim->previous = POOL_NONE;
+	claim->next = holder->first_claim;
+	if (holder->first_claim != POOL_NONE)
+		claim_at(hot, holder->first_claim)->previous = row->claim;
+	holder->first_claim = row->claim;
+}
+
+static void set_claim(struct hot *hot, struct hot_task *row, const struct task *task)
+{
+	uint32_t before = row->claim == POOL_NONE ? 0 : claim_at(hot, row->claim)->claim.holder;
+
+	if (before != task->claim.holder) {
+		unlink_claim(hot, row);
+		if (task->claim.holder != 0)
+			link_claim(hot, row, &task->claim);
+	}
+	if (row->claim != POOL_NONE)
+		claim_at(hot, row->claim)->claim = task->claim;
+}
+
+static uint16_t narrow(uint32_t value)
+{
+	assert(value <= UINT16_MAX);
+	return (uint16_t)value;
+}
+
+static void pack(struct hot_task *row, const struct task *task)
+{
+	unsigned kept = row->flags & (HOT_HAS_DEADLINE | HOT_IS_PARENT);
+
+	row->created_ms = task->created_ms;
+	row->ready_at_ms = task->ready_at_ms;
+	row->version = task->version;
+	row->fence = task->fence;
+	row->queue = task->queue;
+	row->owner = task->owner;
+	row->requires = task->requires;
+	row->executor = task->executor;
+	row->priority = task->priority;
+	row->timeout_ms = task->timeout_ms;
+	row->attempt = task->attempt;
+	row->max_attempts = task->max_attempts;
+	row->spent = task->spent;
+	row->crashes = narrow(task->crashes);
+	row->interruptions = narrow(task->interruptions);
+	row->open_parents = narrow(task->open_parents);
+	row->dead_parents = narrow(task->dead_parents);
+	row->state = (uint8_t)task->state;
+	row->ended = (uint8_t)task->ended;
+	row->code = (uint8_t)task->code;
+	row->flags = (uint8_t)(kept | (task->keyed ? HOT_KEYED : 0u) | (task->has_parent ? HOT_HAS_PARENT : 0u) |
+			       (task->named_id ? HOT_NAMED_ID : 0u));
+}
+
+static struct hot_task *row_make(struct hot *hot, int64_t seq, uint32_t *ret_slot)
+{
+	must(pool_alloc(&hot->tasks, ret_slot));
+	struct hot_task *row = task_at(hot, *ret_slot);
+	row->seq = seq;
+	row->claim = POOL_NONE;
+	must(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
+	return row;
+}
+
+/* Grace moves timers later, never earlier, and a full disk must not lose one: set them for the bare times. */
+static struct given without_grace(const struct given *given)
+{
+	struct given bare = *given;
+
+	bare.grace.frozen = false;
+	return bare;
+}
+
+/* A timer that is set earlier than needed looks, and is set again: renewals move nothing. */
+static void arm_claim(struct hot *hot, uint32_t slot, const struct task *task, const struct given *given)
+{
+	struct given bare = without_grace(given);
+	int64_t lease_ms = task_next_lease_ms(task, &bare);
+	const struct hot_claim *claim = claim_at(hot, slot);
+
+	if (lease_ms == INT64_MAX)
+		wheel_drop(&hot->lease_timers, slot << 1 | TIMER_CLAIM);
+	else if (!claim->timer.hangs || lease_ms < claim->timer.at_ms)
+		wheel_set(&hot->lease_timers, slot << 1 | TIMER_CLAIM, lease_ms);
+}
+
+/* The wall time at which the row wants to be looked at. */
+static int64_t row_wall_ms(const struct hot *hot, uint32_t slot)
+{
+	const struct hot_task *row = task_at(hot, slot);
+	struct task task;
+
+	if (row->state != TASK_SCHEDULED && !(row->flags & HOT_HAS_DEADLINE))
+		return INT64_MAX;
+	hot_get(hot, slot, &task);
+	return task_next_wall_ms(&task);
+}
+
+void hot_set(struct hot *hot, const struct task *task, const struct given *given)
+{
+	struct lane_key old_lane, new_lane;
+	uint32_t slot = hot_find(hot, task->seq);
+
+	if (task_state_is_final(task->state)) {
+		hot_forget(hot, task->seq);
+		return;
+	}
+	bool fresh = slot == MAP_NONE;
+	struct hot_task *row = fresh ? row_make(hot, task->seq, &slot) : task_at(hot, slot);
+	int64_t old_wall_ms = fresh ? INT64_MAX : row_wall_ms(hot, slot);
+	bool stood = !fresh && row_lane(row, &old_lane);
+	bool stands = hot_lane_of(task, &new_lane);
+	bool stays = stood && stands && lane_key_equal(&old_lane, &new_lane) &&
+		     row->priority == task->priority && row->created_ms == task->created_ms;
+	if (stood && !stays)
+		lanes_remove(&hot->lanes, &old_lane, slot);
+	if (!fresh)
+		hot->count[row->state]--;
+	hot->count[task->state]++;
+	pack(row, task);
+	set_claim(hot, row, task);
+	set_deadline(hot, row, task);
+	if (stands && !stays)
+		must(lanes_insert(&hot->lanes, &new_lane, slot));
+	if (row->claim != POOL_NONE)
+		arm_claim(hot, row->claim, task, given);
+	int64_t wall_ms = task_next_wall_ms(task);
+	if (wall_ms != INT64_MAX && wall_ms != old_wall_ms)
+		must(heap_push(&hot->wall_timers, (struct heap_entry){wall_ms, (uint64_t)task->seq}));
+}
+
+void hot_forget(struct hot *hot, int64_t seq)
+{
+	struct lane_key lane;
+	uint32_t slot = hot_find(hot, seq);
+
+	if (slot == MAP_NONE)
+		return;
+	struct hot_task *row = task_at(hot, slot);
+	if (row_lane(row, &lane))
+		lanes_remove(&hot->lanes, &lane, slot);
+	hot->count[row->state]--;
+	unlink_claim(hot, row);
+	set_deadline(hot, row, NULL);
+	map_remove(&hot->by_seq, hash_u64((uint64_t)seq), slot);
+	pool_free(&hot->tasks, slot);
+}
+
+/* ---- holders ---------------------------------------------------------------------------------- */
+
+struct holder *hot_holder(const struct hot *hot, uint32_t number)
+{
+	assert(number != 0);
+	return pool_at(&hot->holders, number - 1);
+}
+
+struct span holder_id(const struct holder *holder)
+{
+	return (struct span){holder->id, holder->id_len};
+}
+
+uint32_t hot_find_holder(const struct hot *hot, struct span id)
+{
+	struct map_probe probe;
+	uint32_t slot = map_first(&hot->holder_by_id, hash_bytes(&hot->key, id.data, id.len), &probe);
+
+	for (; slot != MAP_NONE; slot = map_next(&hot->holder_by_id, &probe)) {
+		if (span_equal(holder_id(hot_holder(hot, slot + 1)), id))
+			return slot + 1;
+	}
+	return 0;
+}
+
+uint32_t hot_add_holder(struct hot *hot, struct span id)
+{
+	uint32_t slot;
+	char *copy = malloc(id.len + 1);
+
+	if (!copy)
+		return 0;
+	if (pool_alloc(&hot->holders, &slot) < 0) {
+		free(copy);
+		return 0;
+	}
+	memcpy(copy, id.data, id.len);
+	copy[id.len] = 0;
+	*hot_holder(hot, slot + 1) = (struct holder){
+		.worker = {.handle = slot + 1},
+		.first_claim = POOL_NONE,
+		.id = copy,
+		.id_len = (uint32_t)id.len,
+	};
+	if (map_insert(&hot->holder_by_id, hash_bytes(&hot->key, copy, id.len), slot) < 0) {
+		free(copy);
+		pool_free(&hot->holders, slot);
+		return 0;
+	}
+	return slot + 1;
+}
+
+void hot_drop_holder(struct hot *hot, uint32_t number)
+{
+	struct holder *holder = hot_holder(hot, number);
+
+	assert(holder->first_claim == POOL_NONE);
+	wheel_drop(&hot->lease_timers, (number - 1) << 1 | TIMER_WORKER);
+	map_remove(&hot->holder_by_id, hash_bytes(&hot->key, holder->id, holder->id_len), number - 1);
+	free(holder->id);
+	free(holder->metadata);
+	*holder = (struct holder){0};
+	pool_free(&hot->holders, number - 1);
+}
+
+static void set_metadata(struct holder *holder, struct span metadata)
+{
+	char *copy = metadata.len > 0 ? malloc(metadata.len) : NULL;
+
+	if (metadata.len > 0 && !copy)
+		die_without_memory();
+	if (copy)
+		memcpy(copy, metadata.data, metadata.len);
+	free(holder->metadata);
+	holder->metadata = copy;
+	holder->metadata_len = (uint32_t)metadata.len;
+}
+
+static void arm_worker(struct hot *hot, struct holder *holder, const struct given *given)
+{
+	struct given bare = without_grace(given);
+	uint32_t timer = (holder->worker.handle - 1) << 1 | TIMER_WORKER;
+
+	if (!worker_is_alive(&holder->worker)) {
+		wheel_drop(&hot->lease_timers, timer);
+		return;
+	}
+	int64_t end_ms = lease_end(&holder->worker.lease, &bare);
+	if (!holder->timer.hangs || end_ms < holder->timer.at_ms)
+		wheel_set(&hot->lease_timers, timer, end_ms);
+}
+
+void hot_set_worker(struct hot *hot, const struct worker *worker, struct span metadata, const struct given *given)
+{
+	struct holder *holder = hot_holder(hot, worker->handle);
+
+	if (worker->state == WORKER_UNKNOWN && worker->held == 0) {
+		hot_drop_holder(hot, worker->handle);
+		return;
+	}
+	if (worker_is_alive(worker) != worker_is_alive(&holder->worker))
+		hot->workers_alive += worker_is_alive(worker) ? 1u : -1u;
+	if (worker->state == WORKER_INACTIVE && holder->worker.state != WORKER_INACTIVE)
+		holder->ended_ms = given->now.wall_ms;
+	holder->worker = *worker;
+	if (metadata.data)
+		set_metadata(holder, metadata);
+	arm_worker(hot, holder, given);
+}
+
+uint32_t hot_next_holder(const struct hot *hot, uint32_t number)
+{
+	for (uint32_t slot = number; slot < pool_high(&hot->holders); slot++) {
+		const struct holder *holder = pool_at(&hot->holders, slot);
+		if (holder->worker.handle == slot + 1)
+			return slot + 1;
+	}
+	return 0;
+}
+
+uint32_t hot_next_claim(const struct hot *hot, const struct holder *holder, uint32_t at, int64_t *ret_seq)
+{
+	uint32_t next = at == MAP_NONE ? holder->first_claim : claim_at(hot, at)->next;
+
+	if (next == POOL_NONE)
+		return MAP_NONE;
+	*ret_seq = claim_at(hot, next)->seq;
+	return next;
+}
+
+int64_t hot_timer_task(const struct hot *hot, uint32_t timer)
+{
+	assert((timer & 1) == TIMER_CLAIM);
+	return claim_at(hot, timer >> 1)->seq;
+}
+
+void hot_rearm(struct hot *hot, uint32_t timer, const struct given *given)
+{
+	if ((timer & 1) == TIMER_WORKER) {
+		struct holder *holder = pool_at(&hot->holders, timer >> 1);
+		if (holder->worker.handle == (timer >> 1) + 1) /* not freed meanwhile */
+			arm_worker(hot, holder, given);
+		return;
+	}
+	const struct hot_claim *claim = claim_at(hot, timer >> 1);
+	struct task task;
+	if (claim->claim.holder == 0)
+		return;
+	uint32_t slot = hot_find(hot, claim->seq);
+	if (slot == MAP_NONE || task_at(hot, slot)->claim != timer >> 1)
+		return;
+	hot_get(hot, slot, &task);
+	arm_claim(hot, timer >> 1, &task, given);
+}

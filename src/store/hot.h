@@ -1,0 +1,108 @@
+/*
+ * The hot state: every task that is not final, every live claim and every worker, in memory.
+ *
+ * It mirrors what is committed and nothing else: a turn works on copies and hands them over with hot_set()
+ * once its transaction is on disk. It is rebuilt from the rows when a store is opened. A waiting task costs
+ * about a hundred bytes, all in.
+ *
+ * After a commit there is no way back, so running out of memory here ends the program; a restart rebuilds
+ * everything from disk and nothing is lost.
+ */
+#pragma once
+
+#include "base/hash.h"
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/pool.h"
+#include "base/span.h"
+#include "base/wheel.h"
+#include "core/task.h"
+#include "core/worker.h"
+#include "store/lane.h"
+
+/* A worker, or a plain claimant while it holds something. Its number is its slot + 1. */
+struct holder {
+	uint32_t instance; /* first, because the pool writes over the first bytes of what is free */
+	struct worker worker;
+	uint32_t first_claim; /* slot of a hot_claim */
+	uint32_t id_len;
+	char *id;
+	char *metadata;
+	uint32_t metadata_len;
+	struct wheel_node timer;
+	int64_t ended_ms;
+	bool stale_on_disk; /* a renewal is worth writing */
+	uint64_t view_turn; /* the turn that has a copy of it, and where */
+	uint32_t view_index;
+};
+
+/* Timers of the lease clock are numbered: slot << 1 | kind. */
+enum timer_kind {
+	TIMER_CLAIM = 0,
+	TIMER_WORKER = 1,
+};
+
+struct hot {
+	struct pool tasks;
+	struct pool claims;
+	struct pool deadlines;
+	struct map by_seq;
+	struct map deadline_by_seq;
+	struct lanes lanes;
+	struct pool holders;
+	struct map holder_by_id;
+	struct hash_key key;
+	struct heap wall_timers;   /* what: the seq of a task; some are out of date and find nothing to do */
+	struct wheel lease_timers; /* one per live claim on its own lease, one per live worker */
+	uint32_t count[TASK_STATE_COUNT]; /* tasks by state, the final ones apart */
+	uint32_t workers_alive;
+};
+
+void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms);
+void hot_done(struct hot *hot);
+
+/* The slot of a task that is not final, or MAP_NONE. */
+uint32_t hot_find(const struct hot *hot, int64_t seq);
+
+/* A copy of it. */
+void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task);
+
+/* May it have children? (Set by hot_mark_parent; forgotten with the task.) */
+bool hot_is_parent(const struct hot *hot, uint32_t slot);
+void hot_mark_parent(struct hot *hot, int64_t seq);
+
+/* Does the task in the slot go before `task` in claim order? */
+bool hot_goes_before(const struct hot *hot, uint32_t slot, const struct task *task);
+int hot_order(const struct hot *hot, uint32_t a, uint32_t b);
+
+/* Make the task in memory what the committed row is: insert, change or, when it is final, forget it. */
+void hot_set(struct hot *hot, const struct task *task, const struct given *given);
+void hot_forget(struct hot *hot, int64_t seq);
+
+/* In which lane would it stand, if in any? */
+bool hot_lane_of(const struct task *task, struct lane_key *ret_key);
+
+/* The holder of that id, 0 if there is none; and by its number. */
+uint32_t hot_find_holder(const struct hot *hot, struct span id);
+struct holder *hot_holder(const struct hot *hot, uint32_t number);
+struct span holder_id(const struct holder *holder);
+
+/* A new holder in state WORKER_UNKNOWN; 0 if there is no memory. hot_drop_holder() takes it back. */
+uint32_t hot_add_holder(struct hot *hot, struct span id);
+void hot_drop_holder(struct hot *hot, uint32_t number);
+
+/* Make the worker in memory what was committed. `metadata` replaces the old one unless data is NULL. A plain
+ * claimant without claims is forgotten. */
+void hot_set_worker(struct hot *hot, const struct worker *worker, struct span metadata, const struct given *given);
+
+/* Walk all holders: start with 0, 0 at the end. */
+uint32_t hot_next_holder(const struct hot *hot, uint32_t number);
+
+/* The tasks a holder has claims on: start with MAP_NONE, which is also the end. *ret_seq is the task. */
+uint32_t hot_next_claim(const struct hot *hot, const struct holder *holder, uint32_t at, int64_t *ret_seq);
+
+/* The task a claim timer belongs to. */
+int64_t hot_timer_task(const struct hot *hot, uint32_t timer);
+
+/* Timers that were taken out and found nothing to do, or whose turn failed, are set again. */
+void hot_rearm(struct hot *hot, uint32_t timer, const struct given *given);

@@ -1,0 +1,76 @@
+/*
+ * Lanes: the ready tasks in claim order.
+ *
+ * Tasks that differ in nothing a claimant is chosen by (queue, owner, required capabilities, executor,
+ * parked or not) stand in one lane; a claim looks at the heads of the lanes it may take from and takes the
+ * first of them. A lane is a sorted list cut into chunks: appending at its end and taking from its front
+ * are cheap, any other place costs a binary search. An entry is four bytes.
+ *
+ * Lanes hold committed tasks only. During a turn a cursor per lane remembers how far the turn has looked.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/pool.h"
+
+struct lane_key {
+	uint32_t queue, owner, requires, executor;
+	bool pending;
+};
+
+bool lane_key_equal(const struct lane_key *a, const struct lane_key *b);
+
+struct chunk;
+
+struct lane {
+	struct lane_key key;
+	uint32_t next; /* lane of the same stand */
+	struct chunk **chunks;
+	uint32_t chunk_count, chunk_cap;
+	uint32_t total;
+	/* how far the current turn has looked */
+	uint64_t cursor_turn;
+	uint32_t cursor_chunk, cursor_at;
+};
+
+/* All lanes of one queue and owner. */
+struct stand {
+	uint32_t queue, owner;
+	uint32_t first_lane;
+	uint32_t next, previous; /* of all stands */
+};
+
+struct lanes {
+	struct pool lanes, stands;
+	struct map by_place; /* (queue, owner) → stand */
+	uint32_t first_stand;
+	/* Negative if the task in slot a is claimed before that in slot b. */
+	int (*order)(const void *context, uint32_t a, uint32_t b);
+	const void *context;
+};
+
+void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t), const void *context);
+void lanes_done(struct lanes *lanes);
+
+/* -ENOMEM, or 0. */
+int lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot);
+
+/* The slot must stand there. */
+void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t slot);
+
+/* The stand of that place, or NULL. */
+const struct stand *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner);
+
+/* Walk all stands: start with NULL; NULL at the end. */
+const struct stand *lanes_next_stand(const struct lanes *lanes, const struct stand *stand);
+
+/* The first lane of a stand and the next one; NULL at the end. */
+struct lane *lanes_first(const struct lanes *lanes, const struct stand *stand);
+struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane);
+
+/* The slot under the lane's cursor in this turn, or MAP_NONE at the end; and a step forward. */
+uint32_t lane_peek(struct lane *lane, uint64_t turn);
+void lane_skip(struct lane *lane);

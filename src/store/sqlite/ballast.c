@@ -1,0 +1,58 @@
+/*
+ * The ballast: a file of some megabytes that holds nothing. A full store cannot even delete, because
+ * deleting writes; when the disk is full the ballast goes, and what it held is room for a purge.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "store/sqlite/sqlite_backend.h"
+
+/* posix_fallocate() and not a hole: room that was promised must have been set aside. */
+static int ballast_make(const char *path, uint64_t bytes)
+{
+	cleanup(close_at) int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fault;
+
+	if (fd < 0)
+		return -errno;
+	fault = posix_fallocate(fd, 0, (off_t)bytes);
+	if (fault)
+		return -fault;
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+static bool ballast_is_whole(const char *path, uint64_t bytes)
+{
+	struct stat stat;
+
+	return lstat(path, &stat) == 0 && S_ISREG(stat.st_mode) && (uint64_t)stat.st_blocks * 512 >= bytes;
+}
+
+int sqlite_reserve(struct backend *backend)
+{
+	struct sqlite *store = sqlite_of(backend);
+	int fault;
+
+	if (!store->ballast_bytes || ballast_is_whole(store->ballast_path, store->ballast_bytes))
+		return 0;
+	fault = ballast_make(store->ballast_path, store->ballast_bytes);
+	if (!fault)
+		return 0;
+	/* Half a ballast would only take the room that the store itself may need. */
+	file_remove(store->ballast_path);
+	return sqlite_fault_because(store, fault, "cannot set room aside in", store->ballast_path);
+}
+
+int sqlite_relieve(struct backend *backend)
+{
+	struct sqlite *store = sqlite_of(backend);
+	int fault;
+
+	if (!store->ballast_bytes)
+		return 0;
+	fault = file_remove(store->ballast_path);
+	return fault ? sqlite_fault_because(store, fault, "cannot remove", store->ballast_path) : 0;
+}

@@ -1,0 +1,85 @@
+/*
+ * SQLite's result codes as faults. Only what surely left the file as it was may be called "not now": a full
+ * disk, a quota, a file system that has become read-only, each found by a write and not by a sync. After a
+ * failed sync nobody knows what is on disk, and asking again would be told a comfortable lie.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/sqlite/sqlite_backend.h"
+
+/* errno and not sqlite3_system_errno(): not every release (3.40, for one) sets that one in a commit. */
+static int fault_of_io(int code, int system)
+{
+	if (code == SQLITE_IOERR_NOMEM)
+		return -ENOMEM;
+	if (code == SQLITE_IOERR_WRITE && (system == EDQUOT || system == EROFS))
+		return -system;
+	return -EIO;
+}
+
+int sqlite_fault_of(int code)
+{
+	int system = errno;
+
+	switch (code & 0xff) {
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_READONLY:
+		return code == SQLITE_READONLY_DBMOVED ? -EIO : -EROFS;
+	case SQLITE_IOERR:
+		return fault_of_io(code, system);
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_TOOBIG:
+		return -E2BIG;
+	default:
+		return -EIO;
+	}
+}
+
+int sqlite_fault(struct sqlite *store, int code)
+{
+	int fault = sqlite_fault_of(code);
+
+	snprintf(store->complaint, sizeof(store->complaint), "%s: %s (%d)", store->path,
+		sqlite3_errmsg(store->db), code);
+	store->backend.complaint = store->complaint;
+	if (fault == -EIO)
+		store->is_broken = true;
+	return fault;
+}
+
+int sqlite_fault_because(struct sqlite *store, int fault, const char *what, const char *path)
+{
+	assert(fault < 0);
+	snprintf(store->complaint, sizeof(store->complaint), "%s %s: %s", what, path, strerror(-fault));
+	store->backend.complaint = store->complaint;
+	return fault;
+}
+
+int sqlite_fault_row(struct sqlite *store, const char *table, int64_t key)
+{
+	snprintf(store->complaint, sizeof(store->complaint), "%s: row %" PRId64 " of %s cannot be understood",
+		store->path, key, table);
+	store->backend.complaint = store->complaint;
+	return -EIO;
+}
+
+int sqlite_complain(char **ret_complaint, int fault, const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+
+	if (!ret_complaint)
+		return fault;
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	*ret_complaint = text;
+	return fault;
+}

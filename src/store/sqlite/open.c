@@ -1,0 +1,355 @@
+/*
+ * Opening a store: one connection in one process owns the file.
+ *
+ * The order matters. First the lock, so that a second opener is turned away before it has changed
+ * anything; then the question whether the file is a store of ours and of a release we know; only then the
+ * settings that write. SQLite up to 3.51.2 can lose pages when one connection checkpoints while another one
+ * writes: with the lock held from here to the end there is no other one.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "store/sqlite/sqlite_backend.h"
+
+#define BALLAST_BYTES (8ull << 20)
+
+static const struct backend_ops sqlite_ops = {.name = "sqlite",
+#define X(op) .op = sqlite_##op,
+	SQLITE_OPS(X)
+#undef X
+};
+
+#define X(op) +1
+_Static_assert(sizeof(struct backend_ops) == (1 SQLITE_OPS(X)) * sizeof(void *), "none is missing");
+#undef X
+
+static void library_configure(void)
+{
+	/* Counting every allocation costs a lock each; nobody reads the counts. Refused, and no matter, when
+	 * the process has used SQLite before. */
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+void sqlite_prepare_library(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, library_configure);
+}
+
+int sqlite_ask(sqlite3 *db, const char *sql, int64_t *ret_value)
+{
+	sqlite3_stmt *statement;
+	int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+
+	if (code != SQLITE_OK)
+		return code;
+	code = sqlite3_step(statement);
+	if (code == SQLITE_ROW)
+		*ret_value = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	return code == SQLITE_ROW ? SQLITE_OK : code;
+}
+
+int sqlite_complain_open(sqlite3 *db, int code, const char *path, char **ret_complaint)
+{
+	int system = sqlite3_system_errno(db);
+
+	switch (code & 0xff) {
+	case SQLITE_BUSY:
+		return sqlite_complain(ret_complaint, -EBUSY,
+			"%s is in use by another stintd; stop that one first, or give this one a store of its own",
+			path);
+	case SQLITE_NOTADB:
+		return sqlite_complain(ret_complaint, -EPROTO, "%s is not a stint store", path);
+	case SQLITE_CORRUPT:
+		return sqlite_complain(ret_complaint, -EIO, "%s is damaged (%s); restore a backup", path,
+			sqlite3_errmsg(db));
+	case SQLITE_CANTOPEN:
+		return sqlite_complain(ret_complaint, system ? -system : -EIO, "cannot open %s: %s", path,
+			system ? strerror(system) : sqlite3_errmsg(db));
+	default:
+		return sqlite_complain(ret_complaint, sqlite_fault_of(code), "cannot open %s: %s (%d)", path,
+			sqlite3_errmsg(db), code);
+	}
+}
+
+int sqlite_check_kind(sqlite3 *db, const char *path, bool may_be_new, char **ret_complaint)
+{
+	int64_t application = 0, version = 0, tables = 0;
+	int code = sqlite_ask(db, "PRAGMA application_id", &application);
+
+	if (code == SQLITE_OK)
+		code = sqlite_ask(db, "PRAGMA user_version", &version);
+	if (code == SQLITE_OK)
+		code = sqlite_ask(db, "SELECT count(*) FROM sqlite_schema", &tables);
+	if (code != SQLITE_OK)
+		return sqlite_complain_open(db, code, path, ret_complaint);
+	if (may_be_new && !application && !version && !tables)
+		return 0;
+	if (application != SQLITE_STORE_APPLICATION)
+		return sqlite_complain(ret_complaint, -EPROTO, "%s is not a stint store", path);
+	if (version > SQL_MIGRATION_COUNT)
+		return sqlite_complain(ret_complaint, -EPROTO,
+			"%s was written by a newer stintd (schema %d, this one knows up to %d); install that release",
+			path, (int)version, (int)SQL_MIGRATION_COUNT);
+	return 0;
+}
+
+/* A place for the store that is a plain file of ours. */
+static int prepare_file(const char *path, char **ret_complaint)
+{
+	int fault = file_create(path);
+
+	if (fault == -EEXIST)
+		fault = file_check(path);
+	else if (!fault)
+		fault = file_sync_directory_of(path); /* a file that is not in its directory holds nothing */
+	switch (fault) {
+	case 0:
+		return 0;
+	case -ELOOP:
+		return sqlite_complain(
+			ret_complaint, fault, "%s is a symbolic link; name the file itself", path);
+	case -EINVAL:
+		return sqlite_complain(ret_complaint, fault, "%s is not a plain file", path);
+	case -EPERM:
+		return sqlite_complain(ret_complaint, fault, "%s belongs to another user", path);
+	default:
+		return sqlite_complain(ret_complaint, fault, "cannot create %s: %s", path, strerror(-fault));
+	}
+}
+
+void sqlite_harden(sqlite3 *db)
+{
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+}
+
+static int open_connection(struct sqlite *store, const char *vfs, char **ret_complaint)
+{
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+	int code;
+
+	/* A file system of a test makes its own files and follows nothing. */
+	flags |= vfs ? SQLITE_OPEN_CREATE : SQLITE_OPEN_NOFOLLOW;
+	code = sqlite3_open_v2(store->path, &store->db, flags, vfs);
+	if (!store->db)
+		return -ENOMEM;
+	if (code != SQLITE_OK)
+		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
+	if (sqlite3_db_readonly(store->db, "main"))
+		return sqlite_complain(ret_complaint, -EROFS, "%s cannot be written", store->path);
+	sqlite_harden(store->db);
+	return 0;
+}
+
+/* With locking_mode EXCLUSIVE the lock that BEGIN takes stays until the connection is closed. */
+static int take_lock(struct sqlite *store, char **ret_complaint)
+{
+	int code = sqlite3_exec(store->db,
+		"PRAGMA locking_mode = EXCLUSIVE;"
+		"PRAGMA page_size = 4096;"
+		"BEGIN EXCLUSIVE",
+		NULL, NULL, NULL);
+	int fault;
+
+	if (code != SQLITE_OK)
+		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
+	fault = sqlite_check_kind(store->db, store->path, true, ret_complaint);
+	if (fault)
+		return fault;
+	code = sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
+	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
+}
+
+static const char *synchronous_pragma(const char *level)
+{
+	static const char *const levels[][2] = {
+		{"OFF", "PRAGMA synchronous = OFF"},
+		{"NORMAL", "PRAGMA synchronous = NORMAL"},
+		{"FULL", "PRAGMA synchronous = FULL"},
+		{"EXTRA", "PRAGMA synchronous = EXTRA"},
+	};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		if (strcmp(level, levels[i][0]) == 0)
+			return levels[i][1];
+	}
+	return NULL;
+}
+
+static int on_wal(void *context, sqlite3 *db, const char *schema, int pages)
+{
+	struct sqlite *store = context;
+
+	(void)db;
+	(void)schema;
+	store->wal_pages = (uint32_t)pages;
+	return SQLITE_OK;
+}
+
+static int apply_settings(struct sqlite *store, const char *synchronous, char **ret_complaint)
+{
+	const char *pragma = synchronous_pragma(synchronous ? synchronous : "FULL");
+	int code;
+
+	if (!pragma)
+		return sqlite_complain(
+			ret_complaint, -EINVAL, "no such level of synchronous: %s", synchronous);
+	/* secure_delete: distributions differ; FAST wipes what costs no extra write. */
+	code = sqlite3_exec(store->db,
+		"PRAGMA journal_mode = WAL;"
+		"PRAGMA journal_size_limit = -1;"
+		"PRAGMA cache_size = -16384;"
+		"PRAGMA temp_store = MEMORY;"
+		"PRAGMA foreign_keys = OFF;"
+		"PRAGMA secure_delete = FAST",
+		NULL, NULL, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(store->db, pragma, NULL, NULL, NULL);
+	if (code != SQLITE_OK)
+		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
+	sqlite3_wal_hook(store->db, on_wal, store); /* takes the place of SQLite's own checkpoints */
+	return 0;
+}
+
+/* Each step in one transaction: it ends by writing its number. */
+static int migrate_step(sqlite3 *db, const char *sql)
+{
+	int code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	return code;
+}
+
+static int migrate(struct sqlite *store, char **ret_complaint)
+{
+	int64_t version = 0, reached = 0;
+	int code = sqlite_ask(store->db, "PRAGMA user_version", &version);
+
+	while (code == SQLITE_OK && version < SQL_MIGRATION_COUNT) {
+		code = migrate_step(store->db, sql_migrations[version]);
+		if (code == SQLITE_OK)
+			code = sqlite_ask(store->db, "PRAGMA user_version", &reached);
+		assert(code != SQLITE_OK || reached == version + 1);
+		version++;
+	}
+	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
+}
+
+static int prepare_statements(struct sqlite *store, char **ret_complaint)
+{
+	for (int i = 0; i < SQL_STATEMENT_COUNT; i++) {
+		int code = sqlite3_prepare_v3(store->db, sql_statements[i], -1, SQLITE_PREPARE_PERSISTENT,
+			&store->statements[i], NULL);
+
+		if (code != SQLITE_OK)
+			return sqlite_complain_open(store->db, code, store->path, ret_complaint);
+	}
+	return 0;
+}
+
+static int open_database(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
+{
+	int fault = open_connection(store, options->vfs, ret_complaint);
+
+	if (!fault)
+		fault = take_lock(store, ret_complaint);
+	if (!fault)
+		fault = apply_settings(store, options->synchronous, ret_complaint);
+	if (!fault)
+		fault = migrate(store, ret_complaint);
+	if (!fault)
+		fault = prepare_statements(store, ret_complaint);
+	return fault;
+}
+
+static int resolve_path(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
+{
+	int fault;
+
+	if (options->vfs) {
+		store->path = strdup(options->path);
+		return store->path ? 0 : -ENOMEM;
+	}
+	fault = file_resolve(options->path, &store->path);
+	if (fault)
+		return sqlite_complain(ret_complaint, fault, "no place for a store at %s: %s", options->path,
+			strerror(-fault));
+	return prepare_file(store->path, ret_complaint);
+}
+
+static int open_store(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
+{
+	int fault = resolve_path(store, options, ret_complaint);
+
+	if (!fault)
+		fault = open_database(store, options, ret_complaint);
+	if (fault)
+		return fault;
+	if (!options->vfs)
+		store->file = file_read_ahead(store->path);
+	if (options->no_ballast)
+		return 0;
+	store->ballast_path = file_beside(store->path, ".ballast");
+	if (!store->ballast_path)
+		return -ENOMEM;
+	store->ballast_bytes = options->ballast_bytes ? options->ballast_bytes : BALLAST_BYTES;
+	/* A full disk is no reason not to start: whoever watches the room asks for the ballast again. */
+	sqlite_reserve(&store->backend);
+	store->backend.complaint = NULL;
+	return 0;
+}
+
+int sqlite_open(const struct sqlite_options *options, struct backend **ret_backend, char **ret_complaint)
+{
+	struct sqlite *store = calloc(1, sizeof(*store));
+	int fault;
+
+	if (ret_complaint)
+		*ret_complaint = NULL;
+	if (!store)
+		return -ENOMEM;
+	store->backend.ops = &sqlite_ops;
+	store->file = -1;
+	sqlite_prepare_library();
+	fault = open_store(store, options, ret_complaint);
+	if (fault) {
+		sqlite_close(&store->backend);
+		return fault;
+	}
+	*ret_backend = &store->backend;
+	return 0;
+}
+
+void sqlite_close(struct backend *backend)
+{
+	struct sqlite *store = backend ? sqlite_of(backend) : NULL;
+	int code;
+
+	if (!store)
+		return;
+	sqlite_backup_end(backend);
+	for (int i = 0; i < SQL_STATEMENT_COUNT; i++)
+		sqlite3_finalize(store->statements[i]);
+	/* What a disk in trouble holds is left to the next start to find out. */
+	if (store->is_broken)
+		sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	code = sqlite3_close(store->db);
+	assert(code == SQLITE_OK);
+	if (store->file >= 0)
+		close(store->file);
+	free(store->ballast_path);
+	free(store->path);
+	free(store);
+}

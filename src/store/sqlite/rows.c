@@ -1,0 +1,213 @@
+/*
+ * Rows that hang on nothing: events, names, answered requests, facts. And how any row is bound and read.
+ */
+#include <string.h>
+
+#include "store/sqlite/sqlite_backend.h"
+
+int bind_run(struct binding *binding)
+{
+	int fault = 0, code = binding->code;
+
+	if (code == SQLITE_OK)
+		code = sqlite3_step(binding->statement);
+	if (code != SQLITE_DONE)
+		fault = sqlite_fault(binding->store, code);
+	sqlite3_reset(binding->statement);
+	return fault;
+}
+
+int bind_next(struct binding *binding)
+{
+	int fault = -ENOENT, code = binding->code;
+
+	if (code == SQLITE_OK)
+		code = sqlite3_step(binding->statement);
+	if (code == SQLITE_ROW)
+		return 0;
+	if (code != SQLITE_DONE)
+		fault = sqlite_fault(binding->store, code);
+	sqlite3_reset(binding->statement);
+	return fault;
+}
+
+int bind_stop(struct binding *binding, int verdict)
+{
+	sqlite3_reset(binding->statement);
+	return verdict;
+}
+
+int bind_get_span(struct binding *binding, struct arena *arena, struct span *ret_span)
+{
+	struct columns columns = {binding->statement, 0};
+	int fault = bind_next(binding);
+
+	if (fault)
+		return fault;
+	return bind_stop(binding, arena_copy(arena, column_span(&columns), ret_span));
+}
+
+int bind_get_int(struct binding *binding, int64_t *ret_value)
+{
+	int fault = bind_next(binding);
+
+	if (fault)
+		return fault;
+	*ret_value = sqlite3_column_int64(binding->statement, 0);
+	return bind_stop(binding, 0);
+}
+
+/* Events. */
+
+int sqlite_put_event(struct backend *backend, int64_t seq, struct span data)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_EVENT);
+
+	bind_int(&binding, seq);
+	bind_blob(&binding, data);
+	return bind_run(&binding);
+}
+
+int sqlite_get_event(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_data)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_EVENT);
+
+	bind_int(&binding, seq);
+	return bind_get_span(&binding, arena, ret_data);
+}
+
+int sqlite_delete_events(struct backend *backend, int64_t upto)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_EVENTS);
+
+	bind_int(&binding, upto);
+	return bind_run(&binding);
+}
+
+/* Events and baselines alike: a number and bytes. */
+static int page_data(struct backend *backend, enum sql_statement which, int64_t after, uint32_t limit,
+	int (*each)(void *context, int64_t seq, struct span data), void *context)
+{
+	struct binding binding = bind_start(sqlite_of(backend), which);
+	int fault;
+
+	bind_int(&binding, after);
+	bind_int(&binding, limit);
+	while ((fault = bind_next(&binding)) == 0) {
+		struct columns columns = {binding.statement, 0};
+		int64_t seq = column_int(&columns);
+		int verdict = each(context, seq, column_span(&columns));
+
+		if (verdict)
+			return bind_stop(&binding, verdict);
+	}
+	return bind_end(fault);
+}
+
+int sqlite_page_events(struct backend *backend, int64_t after, uint32_t limit,
+	int (*each)(void *context, int64_t seq, struct span data), void *context)
+{
+	return page_data(backend, SQL_PAGE_EVENTS, after, limit, each, context);
+}
+
+int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
+	int (*each)(void *context, int64_t seq, struct span data), void *context)
+{
+	return page_data(backend, SQL_PAGE_BASES, after, limit, each, context);
+}
+
+/* Names. */
+
+int sqlite_put_name(struct backend *backend, uint32_t id, struct span text)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_NAME);
+
+	bind_int(&binding, id);
+	bind_text(&binding, text);
+	return bind_run(&binding);
+}
+
+int sqlite_scan_names(
+	struct backend *backend, int (*each)(void *context, uint32_t id, struct span text), void *context)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_SCAN_NAMES);
+	int fault;
+
+	while ((fault = bind_next(&binding)) == 0) {
+		struct columns columns = {binding.statement, 0};
+		uint32_t id = column_u32(&columns);
+		int verdict = each(context, id, column_span(&columns));
+
+		if (verdict)
+			return bind_stop(&binding, verdict);
+	}
+	return bind_end(fault);
+}
+
+/* Requests that were answered. */
+
+int sqlite_put_idem(struct backend *backend, const struct idem_row *row)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_IDEM);
+
+	bind_blob(&binding, row->principal);
+	bind_blob(&binding, row->key);
+	bind_blob(&binding, (struct span){(const char *)row->fingerprint, sizeof(row->fingerprint)});
+	bind_int(&binding, row->task);
+	bind_int(&binding, row->created_ms);
+	bind_int(&binding, row->deduplicated);
+	return bind_run(&binding);
+}
+
+int sqlite_get_idem(struct backend *backend, struct span principal, struct span key, struct idem_row *ret_row)
+{
+	struct sqlite *store = sqlite_of(backend);
+	struct binding binding = bind_start(store, SQL_GET_IDEM);
+	struct columns columns = {binding.statement, 0};
+	struct idem_row row = {.principal = principal, .key = key};
+	struct span fingerprint;
+	int fault;
+
+	bind_blob(&binding, principal);
+	bind_blob(&binding, key);
+	fault = bind_next(&binding);
+	if (fault)
+		return fault;
+	fingerprint = column_span(&columns);
+	if (fingerprint.len != sizeof(row.fingerprint))
+		return bind_stop(&binding, sqlite_fault_row(store, "idem", 0));
+	memcpy(row.fingerprint, fingerprint.data, sizeof(row.fingerprint));
+	row.task = column_int(&columns);
+	row.created_ms = column_int(&columns);
+	row.deduplicated = column_int(&columns) != 0;
+	*ret_row = row;
+	return bind_stop(&binding, 0);
+}
+
+int sqlite_delete_idems(struct backend *backend, int64_t before_ms, uint32_t limit)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_IDEMS);
+
+	bind_int(&binding, before_ms);
+	bind_int(&binding, limit);
+	return bind_run(&binding);
+}
+
+/* Facts. */
+
+int sqlite_put_meta(struct backend *backend, enum meta_key key, int64_t value)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_META);
+
+	bind_int(&binding, key);
+	bind_int(&binding, value);
+	return bind_run(&binding);
+}
+
+int sqlite_get_meta(struct backend *backend, enum meta_key key, int64_t *ret_value)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_META);
+
+	bind_int(&binding, key);
+	return bind_get_int(&binding, ret_value);
+}

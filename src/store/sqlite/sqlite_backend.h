@@ -1,0 +1,210 @@
+/*
+ * Inside the SQLite backend. Nobody outside this directory and its tests includes this.
+ *
+ *   open.c      a store is opened: lock, settings, migrations, statements; and closed
+ *   file.c      paths, files and directories, as far as SQLite does not handle them
+ *   fault.c     SQLite's result codes as faults, with a sentence
+ *   tasks.c     tasks and what hangs on them
+ *   workers.c   workers, slots, queues
+ *   rows.c      events, names, requests, facts; and how rows are bound and read
+ *   upkeep.c    transactions, checkpoints
+ *   ballast.c   room to breathe on a full disk
+ *   backup.c    a copy while running
+ *   restore.c   a copy put in the place of a store
+ *
+ * The SQL is in statements.sql and schema/, and becomes sqlite_sql.h when built.
+ */
+#pragma once
+
+#include <assert.h>
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/backend.h"
+#include "store/sqlite.h"
+#include "store/sqlite/sqlite_sql.h"
+
+enum {
+	SQLITE_STORE_APPLICATION = 0x73746e74, /* "stnt", in the file's header */
+	SQLITE_COMPLAINT_MAX = 512,
+};
+
+/* A copy under way. The destination is a connection of its own to a file of its own. */
+struct backup {
+	sqlite3_backup *run; /* NULL: none, or complete */
+	sqlite3 *db;
+	char *path, *partial;
+};
+
+struct sqlite {
+	struct backend backend; /* first: see sqlite_of() */
+	sqlite3 *db;
+	sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
+	char *path;
+	int file;               /* only for reading ahead; see file_read_ahead() */
+	uint64_t ballast_bytes; /* 0: none is kept */
+	char *ballast_path;
+	uint32_t wal_pages; /* in the log and not yet in the file */
+	bool is_broken;     /* a fault after which nobody knows what is on disk */
+	struct backup backup;
+	char complaint[SQLITE_COMPLAINT_MAX];
+};
+
+static inline struct sqlite *sqlite_of(struct backend *backend)
+{
+	return (struct sqlite *)backend;
+}
+
+/* fault.c: a fault of the running store. Sets the complaint. */
+int sqlite_fault(struct sqlite *store, int code);
+int sqlite_fault_because(struct sqlite *store, int fault, const char *what, const char *path);
+int sqlite_fault_row(struct sqlite *store, const char *table, int64_t key); /* it holds what we never wrote */
+
+/* A result code as a negative errno. Asked for at once: errno tells which system call failed. */
+int sqlite_fault_of(int code);
+
+/* A sentence for people in memory that they free; ret_complaint may be NULL. Returns `fault`. */
+int sqlite_complain(char **ret_complaint, int fault, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* file.c. All return 0 or a negative errno and keep no descriptor unless they say so. */
+
+/* The file's own name in the real path of its directory: a directory may be a link, a store may not. */
+int file_resolve(const char *path, char **ret_path);
+
+/* A new, empty file that only its owner reads; -EEXIST if there is one. */
+int file_create(const char *path);
+
+/* 0 for a plain file of ours, -ENOENT, -ELOOP for a link, -EINVAL for anything else, -EPERM for another owner's. */
+int file_check(const char *path);
+
+/* Ask the kernel to read the file in one go. Keeps the descriptor: closing any descriptor of a file drops
+ * all locks that the process has on it, so it is closed after SQLite's own. */
+int file_read_ahead(const char *path);
+
+int file_sync(const char *path);
+int file_sync_directory_of(const char *path);
+int file_remove(const char *path); /* none there: 0 */
+
+/* `path` with `suffix` behind it; NULL if there is no memory. */
+char *file_beside(const char *path, const char *suffix);
+
+/* open.c */
+
+/* Before SQLite is used in this process for the first time. */
+void sqlite_prepare_library(void);
+
+/* SQLite's own defences against a schema that somebody else wrote. */
+void sqlite_harden(sqlite3 *db);
+
+/* Refuses what is not a store, or of a newer release; `may_be_new` allows an empty file. */
+int sqlite_check_kind(sqlite3 *db, const char *path, bool may_be_new, char **ret_complaint);
+
+/* The one integer that a PRAGMA or SELECT gives. Returns a result code of SQLite. */
+int sqlite_ask(sqlite3 *db, const char *sql, int64_t *ret_value);
+
+/* The fault of opening `path`, as a sentence. */
+int sqlite_complain_open(sqlite3 *db, int code, const char *path, char **ret_complaint);
+
+/* Every function of the interface, declared with the type that backend.h gives it and named sqlite_ and its
+ * name there. */
+// clang-format off
+#define SQLITE_OPS(X) \
+	X(begin) X(commit) X(rollback) \
+	X(put_task) X(put_body) X(put_extra) X(put_event) X(put_base) X(put_name) X(put_id) X(put_key) X(put_edge) \
+	X(put_worker) X(put_slot) X(put_queue) X(put_idem) X(put_meta) \
+	X(delete_task) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_events) X(delete_idems) \
+	X(get_task) X(get_body) X(get_extra) X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) \
+	X(find_id) X(find_key) X(children) X(parents) \
+	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) \
+	X(page_tasks) X(page_events) X(page_bases) \
+	X(checkpoint) X(relieve) X(reserve) X(backup_begin) X(backup_step) X(backup_end) X(close)
+// clang-format on
+
+#define X(op) __typeof__(*((struct backend_ops *)0)->op) sqlite_##op;
+SQLITE_OPS(X)
+#undef X
+
+/* Binding and reading: in order, so that the SQL and the C are read side by side. */
+
+struct binding {
+	struct sqlite *store;
+	sqlite3_stmt *statement;
+	int at;
+	int code; /* of a bind that failed */
+};
+
+static inline struct binding bind_start(struct sqlite *store, enum sql_statement which)
+{
+	sqlite3_stmt *statement = store->statements[which];
+
+	assert(statement);
+	assert(!sqlite3_stmt_busy(statement)); /* a callback must not start the scan that it is called from */
+	return (struct binding){.store = store, .statement = statement};
+}
+
+static inline void bind_int(struct binding *binding, int64_t value)
+{
+	binding->code |= sqlite3_bind_int64(binding->statement, ++binding->at, value);
+}
+
+static inline void bind_null(struct binding *binding)
+{
+	binding->code |= sqlite3_bind_null(binding->statement, ++binding->at);
+}
+
+/* Borrowed until the statement has run. SQLite would take a NULL pointer for NULL: empty is not that. */
+static inline void bind_text(struct binding *binding, struct span text)
+{
+	binding->code |= sqlite3_bind_text64(binding->statement, ++binding->at, text.data ? text.data : "",
+		text.len, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static inline void bind_blob(struct binding *binding, struct span bytes)
+{
+	binding->code |= sqlite3_bind_blob64(
+		binding->statement, ++binding->at, bytes.data ? bytes.data : "", bytes.len, SQLITE_STATIC);
+}
+
+/* Run a statement that gives no rows. */
+int bind_run(struct binding *binding);
+
+/* Step to the next row: 0, or -ENOENT behind the last one, or a fault; after those two the statement is at
+ * rest. A reader that stops before that calls bind_stop(), which returns its verdict. */
+int bind_next(struct binding *binding);
+int bind_stop(struct binding *binding, int verdict);
+
+struct columns {
+	sqlite3_stmt *statement;
+	int at;
+};
+
+static inline int64_t column_int(struct columns *columns)
+{
+	return sqlite3_column_int64(columns->statement, columns->at++);
+}
+
+static inline uint32_t column_u32(struct columns *columns)
+{
+	return (uint32_t)column_int(columns);
+}
+
+/* Borrowed until the next step. */
+static inline struct span column_span(struct columns *columns)
+{
+	const char *data = sqlite3_column_blob(columns->statement, columns->at);
+
+	return (struct span){data, (size_t)sqlite3_column_bytes(columns->statement, columns->at++)};
+}
+
+/* The one span, or the one integer, that the statement looks up. */
+int bind_get_span(struct binding *binding, struct arena *arena, struct span *ret_span);
+int bind_get_int(struct binding *binding, int64_t *ret_value);
+
+/* What a scan returns when bind_next() gave `fault`: the end of the rows is no fault. */
+static inline int bind_end(int fault)
+{
+	return fault == -ENOENT ? 0 : fault;
+}

@@ -1,0 +1,208 @@
+-- The statements of the SQLite backend, prepared once when a store is opened.
+--
+--   -- name: put_task        the statement that follows is SQL_PUT_TASK
+--   -- list: task            the words that follow stand where {task} stands; {?task} is a ? for each
+--
+-- Parameters and columns are bound and read in the order of the list; the C beside it counts along.
+
+-- list: task
+seq, state, version, updated_ms, created_ms, ready_at_ms, queue, priority, flags, owner, requires, executor,
+timeout_ms, max_attempts, start_by_ms, finish_by_ms
+
+-- list: past
+attempt, spent, crashes, interruptions, open_parents, dead_parents, fence, ended, code
+
+-- list: claim
+holder, clock, deadline_ms, granted_ms, verify_at_ms, run_until_ms, asked_at_ms, claimed_wall_ms, request,
+claim_flags
+
+-- list: worker
+id, instance, state, ended, flags, token, deadline_ms, granted_ms, stored_deadline_ms, slot, capabilities,
+executors, max_concurrent, registered_ms, last_beat_ms, ended_ms, metadata
+
+-- list: slot
+name, state, since_ms, restarts, crashed_1, crashed_2, crashed_3, crashed_4, crashed_5, crashed_6, crashed_7,
+crashed_8
+
+-- name: begin
+BEGIN IMMEDIATE
+
+-- name: commit
+COMMIT
+
+-- name: rollback
+ROLLBACK
+
+-- Tasks. A claim's columns are left out, and so NULL, when there is none: that is most writes.
+
+-- name: insert_task
+INSERT INTO task ({task}, {past}) VALUES ({?task}, {?past})
+
+-- name: insert_task_claimed
+INSERT INTO task ({task}, {past}, {claim}) VALUES ({?task}, {?past}, {?claim})
+
+-- name: replace_task
+REPLACE INTO task ({task}, {past}) VALUES ({?task}, {?past})
+
+-- name: replace_task_claimed
+REPLACE INTO task ({task}, {past}, {claim}) VALUES ({?task}, {?past}, {?claim})
+
+-- name: get_task
+SELECT {task}, {past}, {claim} FROM task WHERE seq = ?
+
+-- name: get_past
+SELECT {past}, {claim} FROM task WHERE seq = ?
+
+-- name: page_tasks
+SELECT {task}, {past}, {claim} FROM task WHERE seq > ? ORDER BY seq LIMIT ?
+
+-- Final states are 10 to 12. Each column costs: get_past fetches the others of the few rows that have them.
+-- name: scan_live_tasks
+SELECT {task} FROM task WHERE state < 10 OR state > 12 ORDER BY seq
+
+-- name: delete_task
+DELETE FROM task WHERE seq = ?
+
+-- name: put_body
+REPLACE INTO task_body (seq, body) VALUES (?, ?)
+
+-- name: get_body
+SELECT body FROM task_body WHERE seq = ?
+
+-- name: delete_body
+DELETE FROM task_body WHERE seq = ?
+
+-- name: put_extra
+REPLACE INTO task_extra (seq, kind, n, data) VALUES (?, ?, ?, ?)
+
+-- name: get_extra
+SELECT data FROM task_extra WHERE seq = ? AND kind = ? AND n = ?
+
+-- name: delete_extra
+DELETE FROM task_extra WHERE seq = ? AND kind = ? AND n = ?
+
+-- name: delete_extras
+DELETE FROM task_extra WHERE seq = ?
+
+-- name: put_base
+REPLACE INTO task_base (seq, data) VALUES (?, ?)
+
+-- name: get_base
+SELECT data FROM task_base WHERE seq = ?
+
+-- name: page_bases
+SELECT seq, data FROM task_base WHERE seq > ? ORDER BY seq LIMIT ?
+
+-- name: delete_base
+DELETE FROM task_base WHERE seq = ?
+
+-- name: put_id
+REPLACE INTO task_id (id, seq) VALUES (?, ?)
+
+-- name: find_id
+SELECT seq FROM task_id WHERE id = ?
+
+-- name: delete_ids
+DELETE FROM task_id WHERE seq = ?
+
+-- name: put_key
+REPLACE INTO task_key (key, seq) VALUES (?, ?)
+
+-- name: find_key
+SELECT seq FROM task_key WHERE key = ?
+
+-- name: delete_key
+DELETE FROM task_key WHERE key = ?
+
+-- name: put_edge
+REPLACE INTO edge (parent, child, dead) VALUES (?, ?, ?)
+
+-- name: delete_edge
+DELETE FROM edge WHERE parent = ? AND child = ?
+
+-- name: delete_edges_down
+DELETE FROM edge WHERE parent = ?
+
+-- name: delete_edges_up
+DELETE FROM edge WHERE child = ?
+
+-- name: children
+SELECT parent, child, dead FROM edge WHERE parent = ? ORDER BY child
+
+-- name: parents
+SELECT parent, child, dead FROM edge WHERE child = ? ORDER BY parent
+
+-- name: scan_edges
+SELECT parent, child, dead FROM edge ORDER BY parent, child
+
+-- Events.
+
+-- name: put_event
+INSERT INTO event (seq, data) VALUES (?, ?)
+
+-- name: get_event
+SELECT data FROM event WHERE seq = ?
+
+-- name: page_events
+SELECT seq, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?
+
+-- name: delete_events
+DELETE FROM event WHERE seq <= ?
+
+-- Everything else.
+
+-- name: put_name
+REPLACE INTO name (id, text) VALUES (?, ?)
+
+-- name: scan_names
+SELECT id, text FROM name ORDER BY id
+
+-- name: put_worker
+REPLACE INTO worker ({worker}) VALUES ({?worker})
+
+-- name: get_worker
+SELECT {worker} FROM worker WHERE id = ?
+
+-- name: scan_workers
+SELECT {worker} FROM worker ORDER BY id
+
+-- name: delete_worker
+DELETE FROM worker WHERE id = ?
+
+-- name: put_slot
+REPLACE INTO slot ({slot}) VALUES ({?slot})
+
+-- name: scan_slots
+SELECT {slot} FROM slot ORDER BY name
+
+-- name: put_queue
+REPLACE INTO queue (name, state) VALUES (?, ?)
+
+-- name: scan_queues
+SELECT name, state FROM queue ORDER BY name
+
+-- name: put_idem
+REPLACE INTO idem (principal, key, fingerprint, task, created_ms, deduplicated) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: get_idem
+SELECT fingerprint, task, created_ms, deduplicated FROM idem WHERE principal = ? AND key = ?
+
+-- name: delete_idems
+DELETE FROM idem WHERE (principal, key) IN
+	(SELECT principal, key FROM idem WHERE created_ms < ? ORDER BY created_ms LIMIT ?)
+
+-- name: put_meta
+REPLACE INTO meta (key, value) VALUES (?, ?)
+
+-- name: get_meta
+SELECT value FROM meta WHERE key = ?
+
+-- What the store looks like as a whole. META_EVENT_BASE is 4. A caller's id looks like a generated one when
+-- nothing but base 36 follows "t-"; '.' is the character after '-'.
+
+-- name: facts
+SELECT
+	max(coalesce((SELECT max(seq) FROM event), 0), coalesce((SELECT value FROM meta WHERE key = 4), 0)),
+	coalesce((SELECT max(seq) FROM task), 0),
+	(SELECT count(*) FROM task_id WHERE id > 't-' AND id < 't.' AND id NOT GLOB 't-*[^0-9a-z]*'),
+	(SELECT count(*) FROM task)

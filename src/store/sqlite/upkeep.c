@@ -1,0 +1,58 @@
+#include <stdlib.h>
+
+#include "store/sqlite/sqlite_backend.h"
+
+/*
+ * When the log is written back into the file. Not by SQLite in the middle of a commit that clients wait
+ * for: after the replies have gone out once the log is long, and in idle moments once it is worth two
+ * syncs. The log is started over from its beginning then and keeps its size.
+ */
+enum {
+	WAL_PAGES_LONG = 2000,
+	WAL_PAGES_WORTH_IT = 250,
+};
+
+int sqlite_begin(struct backend *backend)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_BEGIN);
+
+	return bind_run(&binding);
+}
+
+int sqlite_commit(struct backend *backend)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_COMMIT);
+	int fault = bind_run(&binding);
+
+	if (fault)
+		sqlite_rollback(backend);
+	return fault;
+}
+
+void sqlite_rollback(struct backend *backend)
+{
+	struct sqlite *store = sqlite_of(backend);
+
+	/* After some faults SQLite has rolled back by itself, and would complain about being asked again. A
+	 * rollback changes nothing on disk: whether it fails makes no difference to what is there. */
+	if (sqlite3_get_autocommit(store->db))
+		return;
+	sqlite3_step(store->statements[SQL_ROLLBACK]);
+	sqlite3_reset(store->statements[SQL_ROLLBACK]);
+	assert(sqlite3_get_autocommit(store->db));
+}
+
+int sqlite_checkpoint(struct backend *backend, bool idle)
+{
+	struct sqlite *store = sqlite_of(backend);
+	int logged = 0, copied = 0, code;
+
+	assert(sqlite3_get_autocommit(store->db));
+	if (store->wal_pages < (idle ? WAL_PAGES_WORTH_IT : WAL_PAGES_LONG))
+		return 0;
+	code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &logged, &copied);
+	if (code != SQLITE_OK)
+		return sqlite_fault(store, code);
+	store->wal_pages = (uint32_t)(logged - copied);
+	return 0;
+}

@@ -1,0 +1,136 @@
+/*
+ * The store: whole turns in, results out.
+ *
+ *   commands ─▶ store_turn() ─▶ for each: load a small view, let the core decide, stage rows and the event
+ *                            ─▶ one commit ─▶ the memory follows ─▶ results
+ *
+ * A store has one active writer and one owner of a turn at a time; it starts no thread and asks no clock.
+ * A result may be told to the caller as soon as store_turn() has returned 0, and not before: then it is on
+ * disk. Timers and lapsed leases enter a turn by themselves, before its commands.
+ *
+ *   store.c    opening, upkeep, reads           turn.c     the turn: views, staging, commit
+ *   hot.c      what is in memory                commands.c each command, in terms of the core's decisions
+ *   lane.c     ready tasks in claim order       record.c   events and their folding
+ *   names.c    texts as numbers                 memory.c, sqlite/  where rows live
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "core/command.h"
+#include "core/given.h"
+#include "core/slot.h"
+#include "core/why.h"
+#include "store/backend.h"
+#include "store/record.h"
+
+struct store;
+
+enum {
+	STORE_COMMANDS_MAX = 4096, /* in one turn */
+	STORE_TIMERS_MAX = 1000,   /* fired by one turn; the next one goes on */
+};
+
+struct retention {
+	int64_t final_ms;      /* a final task is kept that long … */
+	uint64_t finals_max;   /* … while there are no more than this */
+	int64_t event_ms;
+	uint64_t events_max;
+	int64_t idempotency_ms;
+	int64_t dead_worker_ms;
+	uint32_t step; /* rows looked at by one sweep */
+};
+
+struct store_options {
+	struct rules rules;
+	struct retention retention;
+	struct moment now;
+	uint64_t boot_hi, boot_lo; /* the machine's boot id: leases of another boot are rebased */
+	uint64_t seed;             /* of hashes and jitter */
+};
+
+struct store_options store_options_default(void);
+
+/* Takes the backend over if it succeeds. Opening is a turn of its own: it counts the start, rebases leases
+ * after a reboot, and sets claims free after a restore. -ENOSPC and the like: nothing was changed. */
+int store_open(struct backend *backend, const struct store_options *options, struct store **ret_store);
+
+/* Closes the backend too; NULL is fine. */
+void store_close(struct store *store);
+
+/* Forgets the memory as a crash would and hands the backend back. */
+struct backend *store_abandon(struct store *store);
+
+/*
+ * One turn. `ret_results` has one result per command, valid until the next turn. Returns 0, also when every
+ * command was refused because the disk is full. A negative fault is the end: what is on disk is not known,
+ * nothing of this turn may be acknowledged, and no further turn is accepted.
+ */
+int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
+	       struct result *ret_results);
+
+/* How long until a timer wants a turn; 0: now; INT64_MAX: there is none. */
+int64_t store_idle_ms(const struct store *store, struct moment now);
+
+/* The machine was suspended, or the server stalled: nobody expires before the window has passed. */
+void store_woke(struct store *store, struct moment now);
+
+/* One small step of upkeep: renewals worth writing, retention, a checkpoint, coming back from a full disk.
+ * To be called about once a second, after the replies have gone out. Faults as for store_turn(). */
+int store_sweep(struct store *store, struct moment now);
+
+/* After the replies of a busy turn have gone out. */
+int store_checkpoint(struct store *store);
+
+bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */
+bool store_is_dead(const struct store *store);
+const char *store_complaint(const struct store *store);
+
+/* ---- reads: bounded; continued by key --------------------------------------------------------- */
+
+/* A task as it is, with what is kept beside it. Spans live in the caller's arena. */
+struct task_document {
+	struct task task;
+	struct span id;
+	struct span holder; /* worker id */
+	struct span body;
+	struct span result, error, checkpoint, question, answer;
+	int64_t lease_ms; /* remaining */
+};
+
+int store_find_task(struct store *store, struct span id, int64_t *ret_seq); /* -ENOENT */
+int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
+		    struct task_document *ret_document);
+int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
+		     int (*each)(void *context, const struct task *task, struct span holder), void *context);
+int store_page_events(struct store *store, int64_t after, uint32_t limit,
+		      int (*each)(void *context, const struct record *record), void *context);
+int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id);
+
+int64_t store_last_event(const struct store *store);
+int64_t store_event_base(const struct store *store); /* events up to here are compacted */
+uint32_t store_generation(const struct store *store);
+uint64_t store_starts(const struct store *store);
+struct span store_name(const struct store *store, uint32_t number);
+struct reason store_why(struct store *store, const struct task *task, struct moment now);
+uint32_t store_count(const struct store *store, enum task_state state); /* not for final states */
+enum queue_state store_queue_state(const struct store *store, struct span queue);
+bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
+int store_each_worker(const struct store *store,
+		      int (*each)(void *context, struct span id, const struct worker *worker), void *context);
+bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
+
+/* ---- backup, while running -------------------------------------------------------------------- */
+
+int store_backup_begin(struct store *store, const char *path);
+int store_backup_step(struct store *store, uint32_t pages, uint32_t *ret_remaining);
+void store_backup_end(struct store *store);
+
+/* ---- proofs, for tests and for a doctor ------------------------------------------------------- */
+
+/* Does the memory equal the rows? And do the events, folded, give the rows? 0, or -EPROTO with a sentence in
+ * `complaint` (of `len` bytes). Both read everything. */
+int store_check_memory(struct store *store, char *complaint, size_t len);
+int store_check_fold(struct store *store, char *complaint, size_t len);

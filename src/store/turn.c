@@ -1,0 +1,856 @@
+/*
+ * The turn: one owner, many commands, one commit.
+ *
+ * Rejected: changing the memory at once and undoing it when the commit fails. The undo would be a second
+ * path to every change, taken only on the worst day. Copies cost a few hundred bytes per task touched.
+ */
+#include "store/turn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base36.h"
+
+enum {
+	TURN_ARENA_MAX = 512 << 20,
+	RECORD_MAX = 20 << 20,
+};
+
+static uint64_t task_hash(void *context, uint32_t index)
+{
+	const struct turn *turn = context;
+
+	return hash_u64((uint64_t)turn->tasks[index]->task.seq);
+}
+
+static const struct map_ops task_ops = {.hash_of = task_hash};
+
+void turn_init(struct turn *turn, struct store *store)
+{
+	turn->store = store;
+	arena_init(&turn->arena, TURN_ARENA_MAX);
+	buf_init(&turn->record, RECORD_MAX);
+	map_init(&turn->task_by_seq, &task_ops, turn);
+}
+
+void turn_done(struct turn *turn)
+{
+	arena_done(&turn->arena);
+	buf_done(&turn->record);
+	map_done(&turn->task_by_seq);
+	free(turn->tasks);
+	free(turn->ready);
+	free(turn->workers);
+	free(turn->queues);
+	free(turn->slots);
+}
+
+static void forget_tasks(struct turn *turn)
+{
+	for (uint32_t i = 0; i < turn->task_count; i++)
+		map_remove(&turn->task_by_seq, hash_u64((uint64_t)turn->tasks[i]->task.seq), i);
+	turn->task_count = 0;
+	turn->ready_count = 0;
+}
+
+void turn_begin(struct turn *turn, struct moment now)
+{
+	struct store *store = turn->store;
+
+	assert(!turn->begun);
+	forget_tasks(turn);
+	arena_reset(&turn->arena);
+	turn->number++;
+	turn->worker_count = 0;
+	turn->queue_count = 0;
+	turn->slot_count = 0;
+	turn->timer_count = 0;
+	turn->wall_timer_count = 0;
+	turn->last_event = store->last_event;
+	turn->last_task = store->last_task;
+	turn->shadow_ids = store->shadow_ids;
+	turn->finals = store->finals;
+	turn->command = NULL;
+	turn->given = (struct given){
+		.rules = &store->rules,
+		.now = now,
+		.grace = store->grace,
+		.generation = store->generation,
+	};
+}
+
+int turn_write(struct turn *turn)
+{
+	if (turn->begun)
+		return 0;
+	if (turn->memory_only)
+		return -ENOSPC;
+	int r = turn->store->backend->ops->begin(turn->store->backend);
+	if (r == 0)
+		turn->begun = true;
+	return r;
+}
+
+/* ---- views ------------------------------------------------------------------------------------ */
+
+static int grow(void **items, uint32_t count, uint32_t *cap, size_t size)
+{
+	if (count < *cap)
+		return 0;
+	uint32_t wanted = *cap ? *cap * 2 : 256;
+	void *grown = realloc(*items, wanted * size);
+	if (!grown)
+		return -ENOMEM;
+	*items = grown;
+	*cap = wanted;
+	return 0;
+}
+
+static struct turn_task *find_view(const struct turn *turn, int64_t seq)
+{
+	struct map_probe probe;
+	uint32_t index = map_first(&turn->task_by_seq, hash_u64((uint64_t)seq), &probe);
+
+	for (; index != MAP_NONE; index = map_next(&turn->task_by_seq, &probe)) {
+		if (turn->tasks[index]->task.seq == seq)
+			return turn->tasks[index];
+	}
+	return NULL;
+}
+
+static int add_view(struct turn *turn, int64_t seq, struct turn_task **ret_view)
+{
+	struct turn_task *view = arena_alloc(&turn->arena, sizeof *view);
+	if (!view)
+		return -ENOMEM;
+	int r = grow((void **)&turn->tasks, turn->task_count, &turn->task_cap, sizeof *turn->tasks);
+	if (r < 0)
+		return r;
+	view->task.seq = seq;
+	view->slot = MAP_NONE;
+	turn->tasks[turn->task_count] = view;
+	r = map_insert(&turn->task_by_seq, hash_u64((uint64_t)seq), turn->task_count);
+	if (r < 0)
+		return r;
+	turn->task_count++;
+	*ret_view = view;
+	return 0;
+}
+
+int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
+{
+	struct store *store = turn->store;
+	struct turn_task *view = find_view(turn, seq);
+	struct task_row row;
+
+	if (view) {
+		*ret_task = view;
+		return view->gone ? -ENOENT : 0;
+	}
+	uint32_t slot = hot_find(&store->hot, seq);
+	if (slot == MAP_NONE) { /* final, or not there at all */
+		int r = store->backend->ops->get_task(store->backend, seq, &turn->arena, &row);
+		if (r < 0)
+			return r;
+		assert(task_state_is_final(row.task.state));
+	}
+	int r = add_view(turn, seq, &view);
+	if (r < 0)
+		return r;
+	view->slot = slot;
+	if (slot == MAP_NONE) {
+		view->task = row.task;
+		view->was_final = true;
+	} else {
+		hot_get(&store->hot, slot, &view->task);
+		view->is_parent = hot_is_parent(&store->hot, slot);
+	}
+	*ret_task = view;
+	return 0;
+}
+
+int generated_id_seq(struct span id, int64_t *ret_seq)
+{
+	uint64_t seq;
+
+	if (id.len < 3 || memcmp(id.data, "t-", 2) != 0)
+		return -EINVAL;
+	int r = base36_decode((struct span){id.data + 2, id.len - 2}, &seq);
+	if (r < 0 || seq > INT64_MAX)
+		return -EINVAL;
+	*ret_seq = (int64_t)seq;
+	return 0;
+}
+
+int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_task)
+{
+	struct backend *backend = turn->store->backend;
+	int64_t seq;
+	bool generated = generated_id_seq(id, &seq) == 0;
+	int r;
+
+	/* callers may choose ids that look like ours; while none has, ours need no look-up */
+	if (!generated || turn->shadow_ids > 0) {
+		int64_t own_seq;
+		r = backend->ops->find_id(backend, id, &own_seq);
+		if (r == 0) {
+			r = turn_task(turn, own_seq, ret_task);
+			if (r == 0)
+				(*ret_task)->own_id = id;
+			return r;
+		}
+		if (r != -ENOENT || !generated)
+			return r;
+	}
+	r = turn_task(turn, seq, ret_task);
+	if (r == 0 && (*ret_task)->task.named_id)
+		return -ENOENT; /* it has a name of its own and answers to that alone */
+	return r;
+}
+
+int turn_own_id(struct turn *turn, struct turn_task *view)
+{
+	struct backend *backend = turn->store->backend;
+
+	if (!view->task.named_id || view->own_id.len > 0)
+		return 0;
+	return backend->ops->get_extra(backend, view->task.seq, EXTRA_ID, 0, &turn->arena, &view->own_id);
+}
+
+int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id)
+{
+	char text[2 + BASE36_MAX] = "t-";
+
+	int r = turn_own_id(turn, view);
+	if (r < 0)
+		return r;
+	if (view->task.named_id) {
+		*ret_id = view->own_id;
+		return 0;
+	}
+	size_t len = base36_encode((uint64_t)view->task.seq, text + 2);
+	return arena_copy(&turn->arena, (struct span){text, len + 2}, ret_id);
+}
+
+struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number)
+{
+	struct holder *holder = hot_holder(&turn->store->hot, number);
+
+	if (holder->view_turn == turn->number)
+		return turn->workers[holder->view_index];
+	struct turn_worker *view = arena_alloc(&turn->arena, sizeof *view);
+	if (!view || grow((void **)&turn->workers, turn->worker_count, &turn->worker_cap, sizeof *turn->workers) < 0)
+		return NULL;
+	view->worker = holder->worker;
+	view->id = holder_id(holder);
+	view->instance = holder->instance;
+	view->stale_on_disk = holder->stale_on_disk;
+	holder->view_turn = turn->number;
+	holder->view_index = turn->worker_count;
+	turn->workers[turn->worker_count++] = view;
+	return view;
+}
+
+struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make)
+{
+	struct hot *hot = &turn->store->hot;
+	uint32_t number = hot_find_holder(hot, id);
+	bool added = false;
+
+	if (number == 0) {
+		if (!make)
+			return NULL;
+		number = hot_add_holder(hot, id);
+		if (number == 0)
+			return NULL;
+		added = true;
+	}
+	struct turn_worker *view = turn_worker_by_number(turn, number);
+	if (!view && added)
+		hot_drop_holder(hot, number);
+	if (view && added)
+		view->added = true;
+	return view;
+}
+
+int turn_name(struct turn *turn, struct span text, uint32_t *ret_id)
+{
+	bool added;
+	int r = names_add(&turn->store->names, text, ret_id, &added);
+	if (r < 0 || !added)
+		return r;
+	r = turn_write(turn);
+	if (r < 0)
+		return r;
+	return turn->store->backend->ops->put_name(turn->store->backend, *ret_id, text);
+}
+
+int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id)
+{
+	struct buf text;
+	uint32_t member;
+	int r = 0;
+
+	*ret_id = 0;
+	for (uint32_t i = 0; i < members.count && r == 0; i++)
+		r = turn_name(turn, members.items[i], &member);
+	if (r < 0 || members.count == 0)
+		return r;
+	buf_init(&text, NAME_SET_MAX * (COMMAND_NAME_MAX + 1));
+	r = names_set_text(members, &text);
+	if (r == 0)
+		r = turn_name(turn, buf_span(&text), ret_id);
+	buf_done(&text);
+	return r;
+}
+
+enum queue_state turn_queue(const struct turn *turn, uint32_t name)
+{
+	const struct store *store = turn->store;
+
+	for (uint32_t i = 0; i < turn->queue_count; i++) {
+		if (turn->queues[i].name == name)
+			return turn->queues[i].state;
+	}
+	for (uint32_t i = 0; i < store->queue_count; i++) {
+		if (store->queues[i].name == name)
+			return store->queues[i].state;
+	}
+	return QUEUE_OPEN;
+}
+
+void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
+{
+	const struct store *store = turn->store;
+
+	slot_init(ret_slot);
+	for (uint32_t i = 0; i < turn->slot_count; i++) {
+		if (turn->slots[i].name == name) {
+			*ret_slot = turn->slots[i].slot;
+			return;
+		}
+	}
+	for (uint32_t i = 0; i < store->slot_count; i++) {
+		if (store->slots[i].name == name) {
+			*ret_slot = store->slots[i].slot;
+			return;
+		}
+	}
+}
+
+/* What it held when the turn began and still holds, and what it took in this turn. */
+int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct held_tasks *ret_held)
+{
+	const struct hot *hot = &turn->store->hot;
+	const struct holder *holder = hot_holder(hot, worker->worker.handle);
+	uint32_t limit = worker->worker.held, count = 0;
+	int64_t seq = 0;
+
+	*ret_held = (struct held_tasks){0};
+	if (limit == 0)
+		return 0;
+	int64_t *seqs = arena_alloc(&turn->arena, limit * sizeof *seqs);
+	if (!seqs)
+		return -ENOMEM;
+	for (uint32_t at = hot_next_claim(hot, holder, MAP_NONE, &seq); at != MAP_NONE;
+	     at = hot_next_claim(hot, holder, at, &seq)) {
+		if (!find_view(turn, seq))
+			seqs[count++] = seq;
+	}
+	for (uint32_t i = 0; i < turn->task_count; i++) {
+		if (turn->tasks[i]->task.claim.holder == worker->worker.handle)
+			seqs[count++] = turn->tasks[i]->task.seq;
+	}
+	assert(count == limit);
+	*ret_held = (struct held_tasks){seqs, count};
+	return 0;
+}
+
+/* ---- staging ---------------------------------------------------------------------------------- */
+
+void turn_record(struct turn *turn, struct record *record, enum event_kind kind)
+{
+	*record = (struct record){
+		.kind = kind,
+		.wall_ms = turn->given.now.wall_ms,
+		.lease_ms = turn->given.now.lease_ms,
+	};
+	if (turn->command) {
+		record->actor = turn->command->actor;
+		record->note = turn->command->note;
+	}
+}
+
+int turn_stage_event(struct turn *turn, struct record *record)
+{
+	struct backend *backend = turn->store->backend;
+	int r = turn_write(turn);
+	if (r < 0)
+		return r;
+	record->seq = turn->last_event + 1;
+	buf_clear(&turn->record);
+	r = record_encode(record, &turn->record);
+	if (r < 0)
+		return r;
+	r = backend->ops->put_event(backend, record->seq, buf_span(&turn->record));
+	if (r < 0)
+		return r;
+	turn->last_event = record->seq;
+	return 0;
+}
+
+static int write_row(struct turn *turn, const struct task *task, bool fresh)
+{
+	struct backend *backend = turn->store->backend;
+	struct task_row row = {.task = *task, .updated_ms = turn->given.now.wall_ms};
+
+	if (task->claim.holder != 0) {
+		const struct turn_worker *holder = turn_worker_by_number(turn, task->claim.holder);
+		if (!holder)
+			return -ENOMEM;
+		row.holder = holder->id;
+	}
+	int r = turn_write(turn);
+	if (r < 0)
+		return r;
+	return backend->ops->put_task(backend, &row, fresh);
+}
+
+/* A unique key is held from creation until the task is final, and again after a retry. */
+static int move_key(struct turn *turn, const struct turn_task *view, bool was_final, bool is_final)
+{
+	struct backend *backend = turn->store->backend;
+	struct span key;
+
+	if (!view->task.keyed || was_final == is_final)
+		return 0;
+	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
+	if (r < 0)
+		return r;
+	return is_final ? backend->ops->delete_key(backend, key) : backend->ops->put_key(backend, key, view->task.seq);
+}
+
+static int count_holder(struct turn *turn, uint32_t before, uint32_t after)
+{
+	if (before == after)
+		return 0;
+	if (before != 0) {
+		struct turn_worker *holder = turn_worker_by_number(turn, before);
+		if (!holder)
+			return -ENOMEM;
+		assert(holder->worker.held > 0);
+		holder->worker.held--;
+	}
+	if (after != 0) {
+		struct turn_worker *holder = turn_worker_by_number(turn, after);
+		if (!holder)
+			return -ENOMEM;
+		holder->worker.held++;
+	}
+	return 0;
+}
+
+/* A task of this turn that can be claimed stands in no committed lane: claims of the same turn look here. */
+static int list_ready(struct turn *turn, struct turn_task *view)
+{
+	struct lane_key lane;
+
+	if (view->listed || !hot_lane_of(&view->task, &lane))
+		return 0;
+	int r = grow((void **)&turn->ready, turn->ready_count, &turn->ready_cap, sizeof *turn->ready);
+	if (r < 0)
+		return r;
+	struct map_probe probe;
+	uint32_t index = map_first(&turn->task_by_seq, hash_u64((uint64_t)view->task.seq), &probe);
+	while (turn->tasks[index] != view)
+		index = map_next(&turn->task_by_seq, &probe);
+	turn->ready[turn->ready_count++] = index;
+	view->listed = true;
+	return 0;
+}
+
+static int stage_follow(struct turn *turn, struct turn_task *view, enum follow follow);
+
+/* The row changes although nothing happened that an event tells: a lease moved. */
+static int stage_quietly(struct turn *turn, struct turn_task *view, const struct task *after)
+{
+	int r = write_row(turn, after, false);
+	if (r < 0)
+		return r;
+	view->task = *after;
+	view->changed = true;
+	return 0;
+}
+
+static bool claim_equal(const struct claim *a, const struct claim *b)
+{
+	return a->holder == b->holder && a->clock == b->clock && a->lease.deadline_ms == b->lease.deadline_ms &&
+	       a->lease.granted_ms == b->lease.granted_ms && a->verify_at_ms == b->verify_at_ms &&
+	       a->run_until_ms == b->run_until_ms && a->asked_at_ms == b->asked_at_ms && a->stopping == b->stopping &&
+	       a->request == b->request && a->named == b->named && a->claimed_wall_ms == b->claimed_wall_ms;
+}
+
+static int stage_change(struct turn *turn, struct turn_task *view, const struct task *after, struct record *record)
+{
+	uint32_t holder = after->claim.holder != 0 ? after->claim.holder : view->task.claim.holder;
+	int r = turn_own_id(turn, view);
+	if (r < 0)
+		return r;
+	record->task = view->task.seq;
+	record->previous = view->task.version;
+	record->id = view->own_id;
+	if (holder != 0) {
+		const struct turn_worker *worker = turn_worker_by_number(turn, holder);
+		if (!worker)
+			return -ENOMEM;
+		record->worker = worker->id;
+	}
+	record_diff(record, &view->task, after);
+	return turn_stage_event(turn, record);
+}
+
+int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+		    struct record *record)
+{
+	struct task after = decision->task;
+	bool was_final = task_state_is_final(view->task.state);
+
+	assert(decision->refusal == REFUSED_NOTHING);
+	if (decision->event == EVENT_NONE)
+		return claim_equal(&view->task.claim, &after.claim) ? 0 : stage_quietly(turn, view, &after);
+
+	int r = stage_change(turn, view, &after, record);
+	if (r < 0)
+		return r;
+	after.version = record->seq;
+	view->gone = after.state == TASK_NOWHERE;
+	r = view->gone ? turn->store->backend->ops->delete_task(turn->store->backend, after.seq) :
+			 write_row(turn, &after, false);
+	if (r == 0)
+		r = count_holder(turn, view->task.claim.holder, after.claim.holder);
+	if (r < 0)
+		return r;
+	view->task = after;
+	view->changed = true;
+	view->is_parent |= was_final; /* reopened: whether it blocks others is only known on disk */
+	bool is_final = view->gone || task_state_is_final(after.state);
+	turn->finals += (int)(is_final && !view->gone) - (int)was_final;
+	r = move_key(turn, view, was_final, is_final);
+	if (r == 0)
+		r = list_ready(turn, view);
+	if (r == 0 && decision->follow != FOLLOW_NOTHING)
+		r = stage_follow(turn, view, decision->follow);
+	return r;
+}
+
+int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id, struct record *record,
+		   struct turn_task **ret_view)
+{
+	static const struct task nothing;
+	struct turn_task *view;
+	int r = add_view(turn, decision->task.seq, &view);
+	if (r < 0)
+		return r;
+	view->task = nothing;
+	view->task.seq = decision->task.seq;
+	view->own_id = own_id;
+	struct task after = decision->task;
+	r = stage_change(turn, view, &after, record);
+	if (r < 0)
+		return r;
+	after.version = record->seq;
+	r = write_row(turn, &after, true);
+	if (r < 0)
+		return r;
+	view->task = after;
+	view->changed = true;
+	*ret_view = view;
+	return list_ready(turn, view);
+}
+
+/* ---- what one task means for those it blocks ---------------------------------------------------- */
+
+struct edges {
+	struct turn *turn;
+	struct edge_row *rows;
+	uint32_t count, cap;
+};
+
+static int collect_edge(void *context, const struct edge_row *row)
+{
+	struct edges *edges = context;
+
+	if (edges->count == edges->cap) {
+		uint32_t cap = edges->cap ? edges->cap * 2 : 16;
+		struct edge_row *rows = arena_alloc(&edges->turn->arena, cap * sizeof *rows);
+		if (!rows)
+			return -ENOMEM;
+		if (edges->count > 0)
+			memcpy(rows, edges->rows, edges->count * sizeof *rows);
+		edges->rows = rows;
+		edges->cap = cap;
+	}
+	edges->rows[edges->count++] = *row;
+	return 0;
+}
+
+static int stage_child(struct turn *turn, const struct edge_row *edge, enum follow follow)
+{
+	struct backend *backend = turn->store->backend;
+	struct edge_row changed = *edge;
+	struct turn_task *child;
+	struct task_decision decision;
+	struct record record;
+	int r = turn_task(turn, edge->child, &child);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+
+	if (follow == FOLLOW_PARENT_DONE) {
+		decision = task_parent_done(&child->task, &turn->given);
+		r = backend->ops->delete_edge(backend, edge->parent, edge->child);
+	} else {
+		changed.dead = follow == FOLLOW_PARENT_DEAD;
+		decision = changed.dead ? task_parent_dead(&child->task, &turn->given) :
+					  task_parent_reopened(&child->task, &turn->given);
+		r = backend->ops->put_edge(backend, &changed);
+	}
+	if (r < 0)
+		return r;
+	turn_record(turn, &record, decision.event);
+	return turn_stage_task(turn, child, &decision, &record);
+}
+
+static int stage_follow(struct turn *turn, struct turn_task *view, enum follow follow)
+{
+	struct backend *backend = turn->store->backend;
+	struct edges edges = {.turn = turn};
+
+	if (!view->is_parent && !view->was_final)
+		return 0;
+	int r = backend->ops->children(backend, view->task.seq, collect_edge, &edges);
+	for (uint32_t i = 0; r == 0 && i < edges.count; i++) {
+		if (edges.rows[i].dead == (follow == FOLLOW_PARENT_REOPENED))
+			r = stage_child(turn, &edges.rows[i], follow);
+	}
+	return r;
+}
+
+/* ---- workers, queues, slots --------------------------------------------------------------------- */
+
+int turn_store_worker(struct turn *turn, struct turn_worker *view)
+{
+	struct backend *backend = turn->store->backend;
+	const struct holder *holder = hot_holder(&turn->store->hot, view->worker.handle);
+	struct worker_row row = {
+		.worker = view->worker,
+		.id = view->id,
+		.instance = view->instance,
+		.metadata = view->metadata.data ? view->metadata : (struct span){holder->metadata, holder->metadata_len},
+		.ended_ms = holder->ended_ms,
+	};
+
+	if (view->worker.state == WORKER_INACTIVE && row.ended_ms == 0)
+		row.ended_ms = turn->given.now.wall_ms;
+	if (view->worker.state != WORKER_INACTIVE)
+		row.ended_ms = 0;
+	int r = turn_write(turn);
+	if (r < 0)
+		return r;
+	view->stored = true;
+	view->stale_on_disk = false;
+	view->worker.stored_deadline_ms = view->worker.lease.deadline_ms;
+	return backend->ops->put_worker(backend, &row);
+}
+
+int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
+		      struct record *record)
+{
+	assert(decision->refusal == REFUSED_NOTHING);
+	uint32_t held = view->worker.held;
+	view->worker = decision->worker;
+	view->worker.held = held;
+	if (decision->event == EVENT_WORKER_REGISTERED)
+		view->instance++;
+	if (decision->event != EVENT_NONE) {
+		record->worker = view->id;
+		record_fact(record, FACT_INSTANCE, view->instance);
+		record_fact(record, FACT_GRANTED, view->worker.lease.granted_ms);
+		record->subject = names_text(&turn->store->names, view->worker.slot);
+		int r = turn_stage_event(turn, record);
+		if (r < 0)
+			return r;
+	}
+	if (decision->must_store)
+		return turn_store_worker(turn, view);
+	view->stale_on_disk |= decision->store_soon;
+	return 0;
+}
+
+int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record)
+{
+	struct backend *backend = turn->store->backend;
+	struct queue_row row = {name, state};
+	uint32_t i = 0;
+
+	while (i < turn->queue_count && turn->queues[i].name != name)
+		i++;
+	int r = grow((void **)&turn->queues, i, &turn->queue_cap, sizeof *turn->queues);
+	if (r < 0)
+		return r;
+	record->subject = names_text(&turn->store->names, name);
+	r = turn_stage_event(turn, record);
+	if (r < 0)
+		return r;
+	turn->queues[i] = (struct turn_queue){name, state};
+	if (i == turn->queue_count)
+		turn->queue_count++;
+	return backend->ops->put_queue(backend, &row);
+}
+
+int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
+		    struct record *record)
+{
+	struct backend *backend = turn->store->backend;
+	struct slot_row row = {name, *slot};
+	uint32_t i = 0;
+	int r = turn_write(turn);
+
+	while (i < turn->slot_count && turn->slots[i].name != name)
+		i++;
+	if (r == 0)
+		r = grow((void **)&turn->slots, i, &turn->slot_cap, sizeof *turn->slots);
+	if (r == 0 && event != EVENT_NONE) {
+		record->subject = names_text(&turn->store->names, name);
+		r = turn_stage_event(turn, record);
+	}
+	if (r < 0)
+		return r;
+	turn->slots[i] = (struct turn_slot){name, *slot};
+	if (i == turn->slot_count)
+		turn->slot_count++;
+	return backend->ops->put_slot(backend, &row);
+}
+
+/* ---- the end of a turn -------------------------------------------------------------------------- */
+
+static void rearm_timers(struct turn *turn)
+{
+	struct hot *hot = &turn->store->hot;
+
+	for (uint32_t i = 0; i < turn->timer_count; i++)
+		hot_rearm(hot, turn->timers[i], &turn->given);
+}
+
+static void apply_queues(struct turn *turn)
+{
+	struct store *store = turn->store;
+
+	for (uint32_t i = 0; i < turn->queue_count; i++) {
+		uint32_t j = 0;
+		while (j < store->queue_count && store->queues[j].name != turn->queues[i].name)
+			j++;
+		if (grow((void **)&store->queues, j, &store->queue_cap, sizeof *store->queues) < 0)
+			abort();
+		store->queues[j] = turn->queues[i];
+		if (j == store->queue_count)
+			store->queue_count++;
+	}
+}
+
+static void apply_slots(struct turn *turn)
+{
+	struct store *store = turn->store;
+
+	for (uint32_t i = 0; i < turn->slot_count; i++) {
+		uint32_t j = 0;
+		while (j < store->slot_count && store->slots[j].name != turn->slots[i].name)
+			j++;
+		if (grow((void **)&store->slots, j, &store->slot_cap, sizeof *store->slots) < 0)
+			abort();
+		store->slots[j] = turn->slots[i];
+		if (j == store->slot_count)
+			store->slot_count++;
+	}
+}
+
+static void apply_tasks(struct turn *turn)
+{
+	struct hot *hot = &turn->store->hot;
+
+	for (uint32_t i = 0; i < turn->task_count; i++) {
+		const struct turn_task *view = turn->tasks[i];
+		if (view->gone)
+			hot_forget(hot, view->task.seq);
+		else if (view->changed)
+			hot_set(hot, &view->task, &turn->given);
+		if (view->is_parent)
+			hot_mark_parent(hot, view->task.seq);
+	}
+}
+
+static void apply_workers(struct turn *turn)
+{
+	struct hot *hot = &turn->store->hot;
+
+	for (uint32_t i = 0; i < turn->worker_count; i++) {
+		const struct turn_worker *view = turn->workers[i];
+		struct holder *holder = hot_holder(hot, view->worker.handle);
+		holder->instance = view->instance;
+		holder->stale_on_disk = view->stale_on_disk;
+		hot_set_worker(hot, &view->worker, view->metadata, &turn->given);
+	}
+}
+
+/* The transaction is on disk: now, and only now, the memory follows. */
+static void turn_apply(struct turn *turn)
+{
+	struct store *store = turn->store;
+
+	apply_tasks(turn);
+	apply_workers(turn);
+	apply_queues(turn);
+	apply_slots(turn);
+	names_commit(&store->names);
+	store->last_event = turn->last_event;
+	store->last_task = turn->last_task;
+	store->shadow_ids = turn->shadow_ids;
+	store->finals = turn->finals;
+	rearm_timers(turn);
+}
+
+int turn_commit(struct turn *turn)
+{
+	struct backend *backend = turn->store->backend;
+
+	if (turn->begun) {
+		int r = backend->ops->commit(backend);
+		if (r < 0) {
+			turn_abort(turn);
+			return r;
+		}
+		turn->begun = false;
+	}
+	turn_apply(turn);
+	return 0;
+}
+
+void turn_abort(struct turn *turn)
+{
+	struct store *store = turn->store;
+
+	if (turn->begun)
+		store->backend->ops->rollback(store->backend);
+	turn->begun = false;
+	for (uint32_t i = 0; i < turn->worker_count; i++) {
+		if (turn->workers[i]->added)
+			hot_drop_holder(&store->hot, turn->workers[i]->worker.handle);
+	}
+	names_forget(&store->names);
+	rearm_timers(turn);
+	for (uint32_t i = 0; i < turn->wall_timer_count; i++) {
+		if (heap_push(&store->hot.wall_timers, turn->wall_timers[i]) < 0)
+			abort();
+	}
+}

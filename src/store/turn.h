@@ -1,0 +1,159 @@
+/*
+ * A turn from the inside: copies of what it looks at, what it has staged, and how it ends.
+ *
+ * The turn works on copies. Rows and events go into the backend's open transaction as they are decided; the
+ * memory of the store is touched only by turn_commit(), after the transaction is on disk. A turn that cannot
+ * be committed leaves nothing behind.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "store/hot.h"
+#include "store/names.h"
+#include "store/store.h"
+
+struct turn_task {
+	struct task task; /* as the turn has it */
+	uint32_t slot;    /* in the hot state when the turn began, or MAP_NONE */
+	struct span own_id;
+	bool changed, gone, was_final, is_parent;
+	bool listed; /* in turn.ready */
+};
+
+struct turn_worker {
+	struct worker worker;
+	struct span id, metadata; /* metadata.data NULL: as it was */
+	uint32_t instance;
+	bool added, stored;
+	bool stale_on_disk;
+};
+
+struct turn_queue {
+	uint32_t name;
+	enum queue_state state;
+};
+
+struct turn_slot {
+	uint32_t name;
+	struct slot slot;
+};
+
+struct turn {
+	struct store *store;
+	uint64_t number;
+	struct given given;
+	struct arena arena;
+	struct buf record;
+	bool begun; /* the backend's transaction is open */
+	bool memory_only; /* the disk is full: nothing may be written */
+
+	struct turn_task **tasks;
+	uint32_t task_count, task_cap;
+	struct map task_by_seq;
+	uint32_t *ready; /* tasks of this turn that stood in a lane at some moment */
+	uint32_t ready_count, ready_cap;
+
+	struct turn_worker **workers;
+	uint32_t worker_count, worker_cap;
+
+	struct turn_queue *queues;
+	uint32_t queue_count, queue_cap;
+	struct turn_slot *slots;
+	uint32_t slot_count, slot_cap;
+
+	uint32_t timers[STORE_TIMERS_MAX]; /* taken out of the wheel */
+	uint32_t timer_count;
+	struct heap_entry wall_timers[STORE_TIMERS_MAX];
+	uint32_t wall_timer_count;
+
+	int64_t last_event, last_task;
+	uint64_t shadow_ids;
+	int64_t finals;
+
+	const struct command *command; /* the one at hand, NULL for timers */
+};
+
+struct store {
+	struct backend *backend;
+	struct rules rules;
+	struct retention retention;
+	struct hot hot;
+	struct names names;
+	struct rng rng;
+	struct turn turn;
+	struct grace grace;
+
+	/* queues and slots that are not as they are by default */
+	struct turn_queue *queues;
+	uint32_t queue_count, queue_cap;
+	struct turn_slot *slots;
+	uint32_t slot_count, slot_cap;
+
+	uint32_t generation;
+	uint64_t starts;
+	uint64_t tokens; /* issued by this run */
+	int64_t last_event, last_task, event_base;
+	uint64_t shadow_ids;
+	int64_t finals;
+	int64_t purge_cursor;
+	int64_t degraded_since_ms; /* wall */
+	bool degraded, dead;
+	bool backing_up;
+	char complaint[256];
+};
+
+/* Life of a turn. turn_commit: 0, or a fault after which turn_abort() has already been called. */
+void turn_init(struct turn *turn, struct store *store);
+void turn_done(struct turn *turn);
+void turn_begin(struct turn *turn, struct moment now);
+int turn_commit(struct turn *turn);
+void turn_abort(struct turn *turn);
+
+/* Open the backend's transaction if it is not open yet. */
+int turn_write(struct turn *turn);
+
+/* "t-" and the sequence in base 36; -EINVAL if the id is not of that form. */
+int generated_id_seq(struct span id, int64_t *ret_seq);
+
+/* Views. -ENOENT: no such task. */
+int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task);
+int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_task);
+int turn_own_id(struct turn *turn, struct turn_task *view); /* loads it if the task has one */
+int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id);
+struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /* NULL: none, or no memory */
+struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
+int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);
+int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id);
+enum queue_state turn_queue(const struct turn *turn, uint32_t name);
+void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
+
+/* Every task that the worker holds as the turn has it. */
+struct held_tasks {
+	int64_t *seqs;
+	uint32_t count;
+};
+int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct held_tasks *ret_held);
+
+/* Staging. */
+void turn_record(struct turn *turn, struct record *record, enum event_kind kind);
+int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+		    struct record *record);
+int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id, struct record *record,
+		   struct turn_task **ret_view);
+int turn_store_worker(struct turn *turn, struct turn_worker *view); /* as it is */
+int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
+		      struct record *record);
+int turn_stage_event(struct turn *turn, struct record *record);
+int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record);
+int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
+		    struct record *record);
+
+/* commands.c: one command, and what the clocks bring. A fault ends the turn. */
+int command_run(struct turn *turn, const struct command *command, struct result *result);
+int timers_run(struct turn *turn);
+
+/* The next number for a heartbeat token. */
+uint64_t store_next_token(struct store *store);
