@@ -1,0 +1,216 @@
+/*
+ * Prints the tables of the core as spec/ shows them, each between the markers that tools/spec-check looks for.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "core/event.h"
+#include "core/failure.h"
+#include "core/given.h"
+#include "core/refusal.h"
+#include "core/state.h"
+#include "core/why.h"
+
+static void table_begin(const char *name)
+{
+	printf("<!-- table: %s -->\n", name);
+}
+
+static void table_end(void)
+{
+	puts("<!-- end -->");
+}
+
+static void print_states_of(unsigned bits)
+{
+	const char *separator = "";
+
+	for (int state = TASK_NOWHERE; state < TASK_STATE_COUNT; state++) {
+		if (!(bits >> state & 1))
+			continue;
+		if (state == TASK_NOWHERE)
+			printf("%snowhere", separator);
+		else
+			printf("%s`%s`", separator, task_state_name((enum task_state)state));
+		separator = " ";
+	}
+}
+
+static void print_states(void)
+{
+	table_begin("states");
+	puts("| state | number | status | meaning |\n| --- | --- | --- | --- |");
+	for (int i = TASK_PENDING; i < TASK_STATE_COUNT; i++) {
+		enum task_state state = (enum task_state)i;
+		printf("| `%s` | %d | `%s` | %s |\n", task_state_name(state), i, task_state_status(state),
+			task_state_text(state));
+	}
+	table_end();
+}
+
+static void print_transitions(void)
+{
+	table_begin("transitions");
+	puts("| event | from | to |\n| --- | --- | --- |");
+	for (const struct transition *row = task_transitions; row->kind != EVENT_NONE; row++) {
+		printf("| `%s` | ", event_kind_name(row->kind));
+		print_states_of(row->from);
+		printf(" | ");
+		print_states_of(row->to);
+		puts(" |");
+	}
+	table_end();
+}
+
+static void print_notes(void)
+{
+	table_begin("notes");
+	puts("| event | in |\n| --- | --- |");
+	for (const struct transition *row = task_notes; row->kind != EVENT_NONE; row++) {
+		printf("| `%s` | ", event_kind_name(row->kind));
+		print_states_of(row->from);
+		puts(" |");
+	}
+	table_end();
+}
+
+/* The moves of one kind, one after the other. */
+static void print_links(enum event_kind kind)
+{
+	bool any = false;
+
+	for (const struct transition *row = task_transitions; row->kind != EVENT_NONE; row++) {
+		if (row->kind != kind)
+			continue;
+		printf("%s", any ? "; " : "");
+		print_states_of(row->from);
+		printf(" → ");
+		print_states_of(row->to);
+		any = true;
+	}
+	for (const struct transition *row = task_notes; row->kind != EVENT_NONE; row++) {
+		if (row->kind != kind)
+			continue;
+		printf("%snote in ", any ? "; " : "");
+		print_states_of(row->from);
+		any = true;
+	}
+	if (!any)
+		printf("–");
+}
+
+static void print_events(void)
+{
+	table_begin("events");
+	puts("| event | number | written when | links |\n| --- | --- | --- | --- |");
+	for (int i = EVENT_NONE + 1; i < EVENT_KIND_COUNT; i++) {
+		enum event_kind kind = (enum event_kind)i;
+		printf("| `%s` | %d | %s | ", event_kind_name(kind), i, event_kind_text(kind));
+		print_links(kind);
+		puts(" |");
+	}
+	table_end();
+}
+
+static void print_failure_classes(void)
+{
+	table_begin("failure-classes");
+	puts("| class | meaning |\n| --- | --- |");
+	for (int i = FAILURE_CLASS_NONE + 1; i < FAILURE_CLASS_COUNT; i++)
+		printf("| `%s` | %s |\n", failure_class_name((enum failure_class)i),
+			failure_class_text((enum failure_class)i));
+	table_end();
+}
+
+static void print_failure_codes(void)
+{
+	table_begin("failure-codes");
+	puts("| code | number | class |\n| --- | --- | --- |");
+	for (int i = CODE_NONE + 1; i < FAILURE_CODE_COUNT; i++) {
+		enum failure_code code = (enum failure_code)i;
+		printf("| `%s` | %d | `%s` |\n", failure_code_name(code), i,
+			failure_class_name(failure_code_class(code)));
+	}
+	table_end();
+}
+
+static void print_refusals(void)
+{
+	table_begin("refusals");
+	puts("| code | HTTP status | exit status | meaning |\n| --- | --- | --- | --- |");
+	for (int i = REFUSED_NOTHING + 1; i < REFUSAL_COUNT; i++) {
+		enum refusal refusal = (enum refusal)i;
+		printf("| `%s` | %d | %d | %s |\n", refusal_code(refusal), refusal_http_status(refusal),
+			refusal_exit_status(refusal), refusal_text(refusal));
+	}
+	table_end();
+}
+
+static void print_whys(void)
+{
+	table_begin("whys");
+	puts("| reason | meaning |\n| --- | --- |");
+	for (int i = 0; i < WHY_COUNT; i++)
+		printf("| `%s` | %s |\n", why_name((enum why)i), why_text((enum why)i));
+	table_end();
+}
+
+static void print_time(const char *key, const char *meaning, uint32_t ms)
+{
+	if (ms != 0 && ms % 60000 == 0)
+		printf("| %s | %" PRIu32 " min | %s |\n", key, ms / 60000, meaning);
+	else
+		printf("| %s | %" PRIu32 " s | %s |\n", key, ms / 1000, meaning);
+}
+
+static void print_count(const char *key, const char *meaning, uint32_t count)
+{
+	printf("| %s | %" PRIu32 " | %s |\n", key, count, meaning);
+}
+
+static void print_rules(void)
+{
+	struct rules rules = rules_default();
+
+	table_begin("rules");
+	puts("| key | default | meaning |\n| --- | --- | --- |");
+	print_time("`worker.leaseMinMs`", "the shortest lease", rules.lease_min_ms);
+	print_time("–", "the longest lease", rules.lease_max_ms);
+	print_time("–", "the lease of a worker that asks for none", rules.worker_lease_ms);
+	print_time("–", "the first lease of a claim by a worker that beats", rules.claim_lease_ms);
+	print_time("–", "the first lease of any other claim", rules.claim_lease_plain_ms);
+	print_time("`claim.verifyAfterMs`", "a claim not confirmed by then is taken back",
+		rules.verify_after_ms);
+	print_time("`restart.graceMs`", "after a start nobody expires earlier", rules.restart_grace_ms);
+	print_time("–", "the same after suspend, stall or full disk, if the lease is not shorter",
+		rules.resume_grace_ms);
+	printf("| `worker.rescheduleOnExpiry` | %s | an expired worker's tasks are set free |\n",
+		rules.reschedule_on_expiry ? "true" : "false");
+	print_time("`retry.baseMs`", "the first step of the back-off", rules.retry_base_ms);
+	print_time("–", "the longest step of the back-off, before jitter", rules.retry_max_ms);
+	print_count("`task.crashBudget`", "crashes in a row that end a task", rules.crash_budget);
+	print_count("–", "interruptions in a row that block a task", rules.interruption_budget);
+	print_time("–", "`timeoutMs` of a task that asks for none", rules.timeout_ms);
+	print_time("–", "the longest `timeoutMs`", rules.timeout_max_ms);
+	print_count("–", "`maxAttempts` of a task that asks for none", rules.max_attempts);
+	print_count("–", "crashes of a slot that quarantine it …", rules.quarantine_crashes);
+	print_time("–", "… within this time", rules.quarantine_window_ms);
+	print_time("`quarantine.trialAfterMs`", "then one trial is let through; 0 = never",
+		rules.quarantine_trial_ms);
+	table_end();
+}
+
+int main(void)
+{
+	print_states();
+	print_transitions();
+	print_notes();
+	print_failure_classes();
+	print_failure_codes();
+	print_whys();
+	print_rules();
+	print_events();
+	print_refusals();
+	return 0;
+}

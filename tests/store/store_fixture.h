@@ -1,0 +1,229 @@
+/*
+ * What the store tests share: a store on either backend under virtual time, and commands in one line.
+ */
+#pragma once
+
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/memory.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+
+#define START_WALL_MS  INT64_C(1700000000000)
+#define START_LEASE_MS INT64_C(5000000)
+
+struct world {
+	bool on_disk;
+	char dir[64];
+	char path[96];
+	struct backend *backend;
+	struct store *store;
+	struct store_options options;
+	struct moment now;
+	struct result result; /* of the last command */
+};
+
+static inline struct backend *world_backend(struct world *world)
+{
+	if (!world->on_disk)
+		return world->backend ? memory_reopen(world->backend) : memory_open();
+	struct sqlite_options options = {.path = world->path, .no_ballast = true};
+	struct backend *backend = NULL;
+	char *complaint = NULL;
+	int r = sqlite_open(&options, &backend, &complaint);
+	if (r < 0)
+		fail_msg("sqlite_open: %s", complaint ? complaint : strerror(-r));
+	return backend;
+}
+
+static inline void world_open(struct world *world)
+{
+	world->backend = world_backend(world);
+	world->options.now = world->now;
+	assert_int_equal(store_open(world->backend, &world->options, &world->store), 0);
+}
+
+/* Everything in memory is lost; what was committed is there again. */
+static inline void world_crash(struct world *world)
+{
+	struct backend *backend = store_abandon(world->store);
+
+	if (world->on_disk)
+		backend->ops->close(backend);
+	world_open(world);
+}
+
+static inline struct world *world_new(bool on_disk)
+{
+	struct world *world = calloc(1, sizeof *world);
+
+	assert_non_null(world);
+	world->on_disk = on_disk;
+	world->now = (struct moment){START_WALL_MS, START_LEASE_MS};
+	world->options = store_options_default();
+	world->options.boot_lo = 1;
+	world->options.seed = 7;
+	if (on_disk) {
+		snprintf(world->dir, sizeof world->dir, "/tmp/stint-test-XXXXXX");
+		assert_non_null(mkdtemp(world->dir));
+		snprintf(world->path, sizeof world->path, "%s/stint.db", world->dir);
+	}
+	world_open(world);
+	return world;
+}
+
+static inline void world_free(struct world *world)
+{
+	static const char *const endings[] = {"", "-wal", "-shm", ".ballast"};
+	char path[128];
+
+	store_close(world->store);
+	for (size_t i = 0; world->on_disk && i < sizeof endings / sizeof *endings; i++) {
+		snprintf(path, sizeof path, "%s%s", world->path, endings[i]);
+		unlink(path);
+	}
+	if (world->on_disk)
+		rmdir(world->dir);
+	free(world);
+}
+
+static inline void world_pass(struct world *world, int64_t ms)
+{
+	world->now.wall_ms += ms;
+	world->now.lease_ms += ms;
+}
+
+static inline struct result *world_run(struct world *world, const struct command *command)
+{
+	char complaint[256] = "";
+
+	assert_int_equal(store_turn(world->store, world->now, command, command ? 1 : 0, &world->result), 0);
+	if (store_check_memory(world->store, complaint, sizeof complaint) < 0)
+		fail_msg("memory: %s", complaint);
+	if (store_check_fold(world->store, complaint, sizeof complaint) < 0)
+		fail_msg("fold: %s", complaint);
+	return &world->result;
+}
+
+/* ---- commands in one line ------------------------------------------------------------------------ */
+
+static inline struct command say_create(const char *id, const char *queue)
+{
+	return (struct command){
+		.kind = COMMAND_CREATE,
+		.actor = SPAN("tester"),
+		.create = {.id = span_of(id), .queue = span_of(queue), .body = SPAN("{}")},
+	};
+}
+
+static inline struct command say_claim(const char *worker)
+{
+	return (struct command){
+		.kind = COMMAND_CLAIM_NEXT,
+		.actor = span_of(worker),
+		.worker = span_of(worker),
+		.claim = {.max = 1, .any_executor = true, .takes_ready = true},
+	};
+}
+
+static inline struct command say_about(enum command_kind kind, const char *task)
+{
+	return (struct command){.kind = kind, .actor = SPAN("tester"), .task = span_of(task)};
+}
+
+static inline struct command say_report(enum command_kind kind, const char *task, const char *worker, uint64_t fence)
+{
+	struct command command = say_about(kind, task);
+
+	command.worker = span_of(worker);
+	command.fence = fence;
+	command.failure = (struct failure){.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK};
+	if (kind == COMMAND_PROGRESS)
+		command.lease_ms = 0;
+	if (kind == COMMAND_RELEASE)
+		command.delay_ms = 0;
+	return command;
+}
+
+static inline struct command say_beat(const char *worker, uint64_t token)
+{
+	return (struct command){
+		.kind = COMMAND_BEAT,
+		.actor = span_of(worker),
+		.worker = span_of(worker),
+		.beat = {.has_token = token != 0, .token = token},
+	};
+}
+
+static inline enum refusal world_create(struct world *world, const char *id, const char *queue)
+{
+	struct command command = say_create(id, queue);
+
+	return world_run(world, &command)->refusal;
+}
+
+/* The fence of the claim, 0 if there was nothing. */
+static inline uint64_t world_claim(struct world *world, const char *worker)
+{
+	struct command command = say_claim(worker);
+	struct result *result = world_run(world, &command);
+
+	assert_int_equal(result->refusal, REFUSED_NOTHING);
+	return result->claim_count == 0 ? 0 : result->claims[0].task.fence;
+}
+
+static inline enum refusal world_report(struct world *world, enum command_kind kind, const char *task, const char *worker,
+					uint64_t fence)
+{
+	struct command command = say_report(kind, task, worker, fence);
+
+	return world_run(world, &command)->refusal;
+}
+
+static inline enum task_state world_state(struct world *world, const char *id)
+{
+	struct task_document document;
+	struct arena arena;
+	int64_t seq;
+
+	arena_init(&arena, 1 << 20);
+	int r = store_find_task(world->store, span_of(id), &seq);
+	if (r == 0)
+		r = store_read_task(world->store, seq, world->now, &arena, &document);
+	arena_done(&arena);
+	return r == 0 ? document.task.state : TASK_NOWHERE;
+}
+
+/* Every test runs on both backends. */
+static inline int on_memory(void **state)
+{
+	*state = world_new(false);
+	return 0;
+}
+
+static inline int on_sqlite(void **state)
+{
+	*state = world_new(true);
+	return 0;
+}
+
+static inline int world_over(void **state)
+{
+	world_free(*state);
+	return 0;
+}
+
+#define ON_BOTH(test)                                                                                                  \
+	{#test " (memory)", test, on_memory, world_over, NULL}, {#test " (sqlite)", test, on_sqlite, world_over, NULL}

@@ -1,0 +1,387 @@
+/*
+ * Backups of a running store, and stores put back from them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+
+#include "sqlite_place.h"
+
+static void commit_tasks(struct backend *backend, int64_t first, int64_t last)
+{
+	assert_int_equal(backend->ops->begin(backend), 0);
+	for (int64_t seq = first; seq <= last; seq++)
+		assert_int_equal(task_put(backend, seq), 0);
+	assert_int_equal(backend->ops->commit(backend), 0);
+}
+
+static void finish_backup(struct backend *backend, uint32_t pages)
+{
+	uint32_t remaining = 1;
+
+	for (int steps = 0; remaining && steps < 10000; steps++)
+		assert_int_equal(backend->ops->backup_step(backend, pages, &remaining), 0);
+	assert_int_equal(remaining, 0);
+	backend->ops->backup_end(backend);
+}
+
+static void take_backup(struct backend *backend, const char *path)
+{
+	assert_int_equal(backend->ops->backup_begin(backend, path), 0);
+	finish_backup(backend, 1000);
+}
+
+static void assert_tasks(struct backend *backend, int64_t last)
+{
+	for (int64_t seq = 1; seq <= last; seq++)
+		assert_true(task_is_there(backend, seq));
+	assert_false(task_is_there(backend, last + 1));
+}
+
+static void a_backup_is_a_store(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	struct stat stat;
+
+	commit_tasks(backend, 1, 50);
+	take_backup(backend, place->other);
+	task_commit(backend, 51);
+	backend->ops->close(backend);
+	assert_int_equal(lstat(place->other, &stat), 0);
+	assert_int_equal(stat.st_mode & 07777, 0600);
+	assert_false(file_is_there(place->other, ".partial"));
+	assert_false(file_is_there(place->other, "-wal"));
+	backend = store_open(place->other);
+	assert_tasks(backend, 50);
+	backend->ops->close(backend);
+}
+
+static void what_is_written_during_a_backup_is_in_it(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	uint32_t remaining = 0;
+
+	commit_tasks(backend, 1, 5000);
+	assert_int_equal(backend->ops->backup_begin(backend, place->other), 0);
+	for (int64_t seq = 5001; seq <= 5020; seq++) {
+		assert_int_equal(backend->ops->backup_step(backend, 2, &remaining), 0);
+		assert_true(remaining > 0);
+		assert_false(file_is_there(place->other, ""));
+		task_commit(backend, seq);
+		assert_int_equal(backend->ops->checkpoint(backend, true), 0);
+	}
+	finish_backup(backend, 3);
+	backend->ops->close(backend);
+	backend = store_open(place->other);
+	assert_tasks(backend, 5020);
+	backend->ops->close(backend);
+}
+
+static void what_is_rolled_back_during_a_backup_is_not_in_it(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	uint32_t remaining;
+
+	commit_tasks(backend, 1, 5000);
+	assert_int_equal(backend->ops->backup_begin(backend, place->other), 0);
+	assert_int_equal(backend->ops->backup_step(backend, 10, &remaining), 0);
+	assert_int_equal(backend->ops->begin(backend), 0);
+	assert_int_equal(task_put(backend, 5001), 0);
+	backend->ops->rollback(backend);
+	finish_backup(backend, 10);
+	backend->ops->close(backend);
+	backend = store_open(place->other);
+	assert_tasks(backend, 5000);
+	backend->ops->close(backend);
+}
+
+static void a_backup_that_is_given_up_leaves_nothing(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	uint32_t remaining;
+
+	commit_tasks(backend, 1, 5000);
+	assert_int_equal(backend->ops->backup_begin(backend, place->other), 0);
+	assert_int_equal(backend->ops->backup_step(backend, 1, &remaining), 0);
+	assert_true(file_is_there(place->other, ".partial"));
+	backend->ops->backup_end(backend);
+	assert_false(file_is_there(place->other, ".partial"));
+	assert_false(file_is_there(place->other, ""));
+	take_backup(backend, place->other); /* and the next one succeeds */
+	assert_int_equal(backend->ops->backup_begin(backend, place->other), -EEXIST);
+	assert_non_null(strstr(backend->complaint, "other.db"));
+	backend->ops->close(backend);
+}
+
+static void a_store_closed_during_a_backup_leaves_no_half(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+
+	commit_tasks(backend, 1, 500);
+	assert_int_equal(backend->ops->backup_begin(backend, place->other), 0);
+	backend->ops->close(backend);
+	assert_false(file_is_there(place->other, ".partial"));
+}
+
+static void a_backup_to_nowhere_is_refused(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	char path[PLACE_PATH_MAX];
+
+	place_name(place, "nowhere/backup.db", path);
+	assert_int_equal(backend->ops->backup_begin(backend, path), -ENOENT);
+	assert_non_null(backend->complaint);
+	task_commit(backend, 1);
+	backend->ops->close(backend);
+}
+
+/* ---- restore ---- */
+
+static void restore(const char *backup, const char *store)
+{
+	cleanup(free_at) char *complaint = NULL;
+
+	if (sqlite_restore(backup, store, &complaint) != 0)
+		fail_msg("%s", complaint ? complaint : "no complaint");
+}
+
+static void assert_restore_refused(const char *backup, const char *store, int fault, const char *words)
+{
+	cleanup(free_at) char *complaint = NULL;
+
+	assert_int_equal(sqlite_restore(backup, store, &complaint), fault);
+	assert_non_null(complaint);
+	if (!strstr(complaint, words))
+		fail_msg("\"%s\" does not say \"%s\"", complaint, words);
+	assert_false(file_is_there(store, ".restoring"));
+}
+
+/* A backup of tasks 1 to 50 at `other`, and a store that has gone on to 60. */
+static void make_both(struct place *place)
+{
+	struct backend *backend = store_open(place->store);
+
+	commit_tasks(backend, 1, 50);
+	assert_int_equal(backend->ops->begin(backend), 0);
+	assert_int_equal(backend->ops->put_meta(backend, META_GENERATION, 4), 0);
+	assert_int_equal(backend->ops->commit(backend), 0);
+	take_backup(backend, place->other);
+	commit_tasks(backend, 51, 60);
+	backend->ops->close(backend);
+}
+
+static void a_restored_store_is_a_new_generation(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend;
+
+	make_both(place);
+	restore(place->other, place->store);
+	backend = store_open(place->store);
+	assert_tasks(backend, 50);
+	assert_int_equal(meta_value(backend, META_GENERATION), 5);
+	assert_int_equal(meta_value(backend, META_TASK_FLOOR), 1000050);
+	assert_int_equal(meta_value(backend, META_RESTORED), 1);
+	backend->ops->close(backend);
+	assert_false(file_is_there(place->store, ".restoring"));
+}
+
+static void each_restore_goes_further_ahead(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend;
+	char second[PLACE_PATH_MAX];
+
+	make_both(place);
+	place_name(place, "second.db", second);
+	restore(place->other, place->store);
+	backend = store_open(place->store);
+	take_backup(backend, second);
+	backend->ops->close(backend);
+	restore(second, place->store);
+	backend = store_open(place->store);
+	assert_int_equal(meta_value(backend, META_GENERATION), 6);
+	assert_int_equal(meta_value(backend, META_TASK_FLOOR), 2000050);
+	backend->ops->close(backend);
+}
+
+static void a_store_without_a_generation_was_the_first(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+
+	task_commit(backend, 1);
+	take_backup(backend, place->other);
+	backend->ops->close(backend);
+	restore(place->other, place->store);
+	backend = store_open(place->store);
+	assert_int_equal(meta_value(backend, META_GENERATION), 2);
+	backend->ops->close(backend);
+}
+
+static void a_backup_is_not_changed_by_restoring_it(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend;
+	char elsewhere[PLACE_PATH_MAX];
+
+	make_both(place);
+	assert_int_equal(chmod(place->other, 0400), 0);
+	place_name(place, "elsewhere.db", elsewhere);
+	restore(place->other, elsewhere); /* where there was none */
+	backend = store_open(place->other);
+	assert_int_equal(meta_value(backend, META_GENERATION), 4);
+	backend->ops->close(backend);
+	backend = store_open(elsewhere);
+	assert_tasks(backend, 50);
+	backend->ops->close(backend);
+}
+
+static void die_with_a_log(const char *path)
+{
+	struct backend *backend = store_open(path);
+
+	commit_tasks(backend, 61, 200);
+	_exit(0);
+}
+
+static void a_log_of_the_old_store_is_not_taken_for_the_new_one(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend;
+
+	make_both(place);
+	in_another_process(die_with_a_log, place->store);
+	assert_true(file_is_there(place->store, "-wal"));
+	restore(place->other, place->store);
+	assert_false(file_is_there(place->store, "-wal"));
+	backend = store_open(place->store);
+	assert_tasks(backend, 50);
+	backend->ops->close(backend);
+}
+
+static void a_store_that_is_open_is_not_replaced(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend;
+
+	make_both(place);
+	backend = store_open(place->store);
+	assert_restore_refused(place->other, place->store, -EBUSY, "in use");
+	assert_busy_elsewhere(place->store);
+	task_commit(backend, 61);
+	backend->ops->close(backend);
+	backend = store_open(place->store);
+	assert_tasks(backend, 61);
+	backend->ops->close(backend);
+}
+
+static void a_store_that_is_open_is_no_backup(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend;
+	char elsewhere[PLACE_PATH_MAX];
+
+	make_both(place);
+	place_name(place, "elsewhere.db", elsewhere);
+	backend = store_open(place->store);
+	assert_restore_refused(place->store, elsewhere, -EBUSY, "in use");
+	assert_false(file_is_there(elsewhere, ""));
+	backend->ops->close(backend);
+}
+
+static void overwrite(const char *path, off_t at, const char *text, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, text, len, at), len);
+	close(fd);
+}
+
+static void what_is_no_backup_changes_nothing(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend;
+	char text[PLACE_PATH_MAX], empty[PLACE_PATH_MAX];
+
+	make_both(place);
+	place_name(place, "notes.txt", text);
+	place_name(place, "empty.db", empty);
+	overwrite(text, 0, "notes", 5);
+	overwrite(empty, 0, "", 0);
+	assert_restore_refused(text, place->store, -EPROTO, "not a stint store");
+	assert_restore_refused(empty, place->store, -EPROTO, "not a stint store");
+	assert_restore_refused("/nowhere/backup.db", place->store, -ENOENT, "cannot open");
+	backend = store_open(place->store);
+	assert_tasks(backend, 60);
+	backend->ops->close(backend);
+}
+
+static void a_damaged_backup_changes_nothing(void **state)
+{
+	static char garbage[4096];
+	struct place *place = *state;
+	struct backend *backend;
+
+	make_both(place);
+	memset(garbage, 0x5a, sizeof(garbage));
+	overwrite(place->other, 4096 * 2, garbage, sizeof(garbage));
+	assert_restore_refused(place->other, place->store, -EIO, "damaged");
+	backend = store_open(place->store);
+	assert_tasks(backend, 60);
+	backend->ops->close(backend);
+}
+
+static void a_damaged_store_can_be_replaced(void **state)
+{
+	static char garbage[4096];
+	struct place *place = *state;
+	struct backend *backend;
+
+	make_both(place);
+	memset(garbage, 0x5a, sizeof(garbage));
+	overwrite(place->store, 0, garbage, sizeof(garbage));
+	restore(place->other, place->store);
+	backend = store_open(place->store);
+	assert_tasks(backend, 50);
+	backend->ops->close(backend);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest cases[] = {
+		CASE(a_backup_is_a_store),
+		CASE(what_is_written_during_a_backup_is_in_it),
+		CASE(what_is_rolled_back_during_a_backup_is_not_in_it),
+		CASE(a_backup_that_is_given_up_leaves_nothing),
+		CASE(a_store_closed_during_a_backup_leaves_no_half),
+		CASE(a_backup_to_nowhere_is_refused),
+		CASE(a_restored_store_is_a_new_generation),
+		CASE(each_restore_goes_further_ahead),
+		CASE(a_store_without_a_generation_was_the_first),
+		CASE(a_backup_is_not_changed_by_restoring_it),
+		CASE(a_log_of_the_old_store_is_not_taken_for_the_new_one),
+		CASE(a_store_that_is_open_is_not_replaced),
+		CASE(a_store_that_is_open_is_no_backup),
+		CASE(what_is_no_backup_changes_nothing),
+		CASE(a_damaged_backup_changes_nothing),
+		CASE(a_damaged_store_can_be_replaced),
+	};
+	int status;
+
+	if (is_second(argc, argv, &status))
+		return status;
+	return cmocka_run_group_tests(cases, NULL, NULL);
+}

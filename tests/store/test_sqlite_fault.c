@@ -1,0 +1,295 @@
+/*
+ * A disk in trouble: which faults are "not now", which are the end, and the ballast.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "faulty_vfs.h"
+#include "sqlite_place.h"
+
+static struct backend *faulty_store_open(const char *path)
+{
+	struct sqlite_options options = {.path = path, .no_ballast = true, .vfs = faulty_vfs()};
+	struct backend *backend = NULL;
+
+	assert_int_equal(sqlite_open(&options, &backend, NULL), 0);
+	return backend;
+}
+
+/* Put and commit; the fault of whichever refused. */
+static int try_commit(struct backend *backend, int64_t seq)
+{
+	int fault = backend->ops->begin(backend);
+
+	if (!fault)
+		fault = task_put(backend, seq);
+	if (!fault)
+		fault = backend->ops->commit(backend);
+	if (fault)
+		backend->ops->rollback(backend);
+	return fault;
+}
+
+static void assert_goes_on(struct backend *backend, const char *path)
+{
+	assert_true(task_is_there(backend, 1));
+	assert_false(task_is_there(backend, 2));
+	task_commit(backend, 3);
+	backend->ops->close(backend);
+	backend = store_open(path);
+	assert_true(task_is_there(backend, 1));
+	assert_false(task_is_there(backend, 2));
+	assert_true(task_is_there(backend, 3));
+	backend->ops->close(backend);
+}
+
+static void a_full_disk_is_not_now(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = faulty_store_open(place->store);
+
+	task_commit(backend, 1);
+	faulty.is_full = true;
+	assert_int_equal(try_commit(backend, 2), -ENOSPC);
+	assert_non_null(backend->complaint);
+	assert_int_equal(try_commit(backend, 2), -ENOSPC);
+	assert_true(task_is_there(backend, 1));
+	faulty.is_full = false;
+	assert_goes_on(backend, place->store);
+}
+
+static void a_full_disk_in_the_middle_of_a_large_transaction_is_not_now(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = faulty_store_open(place->store);
+	static char page[1 << 20];
+	int fault = 0;
+
+	task_commit(backend, 1);
+	faulty.is_full = true;
+	assert_int_equal(backend->ops->begin(backend), 0);
+	assert_int_equal(task_put(backend, 2), 0);
+	for (int64_t seq = 100; seq < 140 && !fault; seq++) /* more than the cache holds */
+		fault = backend->ops->put_body(backend, seq, (struct span){page, sizeof(page)});
+	assert_int_equal(fault, -ENOSPC);
+	backend->ops->rollback(backend);
+	faulty.is_full = false;
+	assert_goes_on(backend, place->store);
+}
+
+static void a_spent_quota_and_a_read_only_disk_are_not_now(void **state)
+{
+	static const int faults[] = {EDQUOT, EROFS};
+	struct place *place = *state;
+	struct backend *backend = faulty_store_open(place->store);
+
+	task_commit(backend, 1);
+	for (int i = 0; i < 2; i++) {
+		faulty.write_fault = faults[i];
+		assert_int_equal(try_commit(backend, 2), -faults[i]);
+	}
+	faulty.write_fault = 0;
+	assert_goes_on(backend, place->store);
+}
+
+static void a_failed_sync_is_the_end(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = faulty_store_open(place->store);
+	unsigned syncs;
+
+	task_commit(backend, 1);
+	faulty.sync_fails = true;
+	faulty.write_fault = 0;
+	syncs = faulty.syncs;
+	assert_int_equal(try_commit(backend, 2), -EIO);
+	assert_int_equal(faulty.syncs, syncs + 1); /* asked once, not again */
+	assert_non_null(backend->complaint);
+	backend->ops->close(backend);
+	assert_int_equal(faulty.syncs, syncs + 1);
+	backend = store_open(place->store);
+	assert_true(task_is_there(backend, 1));
+	backend->ops->close(backend);
+}
+
+static void a_failed_write_is_the_end(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = faulty_store_open(place->store);
+
+	task_commit(backend, 1);
+	faulty.write_fault = EIO;
+	assert_int_equal(try_commit(backend, 2), -EIO);
+	faulty.write_fault = 0;
+	backend->ops->close(backend);
+}
+
+static void every_commit_is_synced(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = faulty_store_open(place->store);
+	unsigned syncs;
+
+	task_commit(backend, 1);
+	syncs = faulty.syncs;
+	for (int64_t seq = 2; seq < 10; seq++)
+		task_commit(backend, seq);
+	assert_int_equal(faulty.syncs, syncs + 8);
+	backend->ops->close(backend);
+}
+
+/* Enough changed pages for a checkpoint to be due. */
+static void fill_log(struct backend *backend)
+{
+	static char megabyte[1 << 20];
+
+	assert_int_equal(backend->ops->begin(backend), 0);
+	for (int64_t seq = 100; seq < 110; seq++)
+		assert_int_equal(
+			backend->ops->put_body(backend, seq, (struct span){megabyte, sizeof(megabyte)}), 0);
+	assert_int_equal(backend->ops->commit(backend), 0);
+}
+
+static int64_t size_of(const char *path, const char *suffix)
+{
+	char name[PLACE_PATH_MAX + 16];
+	struct stat stat;
+
+	snprintf(name, sizeof(name), "%s%s", path, suffix);
+	return lstat(name, &stat) == 0 ? stat.st_size : -1;
+}
+
+static void a_long_log_is_written_back_and_keeps_its_size(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	int64_t log;
+
+	fill_log(backend);
+	log = size_of(place->store, "-wal");
+	assert_true(log > 10 << 20);
+	assert_true(size_of(place->store, "") < 1 << 20);
+	assert_int_equal(backend->ops->checkpoint(backend, false), 0);
+	assert_true(size_of(place->store, "") > 10 << 20);
+	task_commit(backend, 1);
+	fill_log(backend); /* from its beginning again */
+	assert_true(size_of(place->store, "-wal") <= log + (1 << 16));
+	backend->ops->close(backend);
+}
+
+static void a_short_log_is_left_alone(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	int64_t size = size_of(place->store, "");
+
+	task_commit(backend, 1);
+	assert_int_equal(backend->ops->checkpoint(backend, true), 0);
+	assert_int_equal(size_of(place->store, ""), size);
+	backend->ops->close(backend);
+}
+
+static void a_full_disk_only_puts_a_checkpoint_off(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = faulty_store_open(place->store);
+
+	task_commit(backend, 1);
+	fill_log(backend);
+	faulty.is_full = true;
+	assert_int_equal(backend->ops->checkpoint(backend, false), -ENOSPC);
+	faulty.is_full = false;
+	assert_int_equal(backend->ops->checkpoint(backend, false), 0);
+	assert_goes_on(backend, place->store);
+}
+
+/* ---- ballast ---- */
+
+static struct backend *open_with_ballast(const char *path, uint64_t bytes)
+{
+	struct sqlite_options options = {.path = path, .ballast_bytes = bytes};
+	struct backend *backend = NULL;
+
+	assert_int_equal(sqlite_open(&options, &backend, NULL), 0);
+	return backend;
+}
+
+static void the_ballast_is_eight_megabytes_unless_told(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = open_with_ballast(place->store, 0);
+
+	assert_int_equal(size_of(place->store, ".ballast"), 8 << 20);
+	backend->ops->close(backend);
+	assert_int_equal(size_of(place->store, ".ballast"), 8 << 20); /* stays for the next start */
+}
+
+static void the_ballast_goes_and_comes_back(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = open_with_ballast(place->store, 1 << 20);
+	struct stat stat;
+	char path[PLACE_PATH_MAX];
+
+	assert_int_equal(backend->ops->relieve(backend), 0);
+	assert_false(file_is_there(place->store, ".ballast"));
+	assert_int_equal(backend->ops->relieve(backend), 0);
+	assert_int_equal(backend->ops->reserve(backend), 0);
+	place_name(place, "stint.db.ballast", path);
+	assert_int_equal(lstat(path, &stat), 0);
+	assert_int_equal(stat.st_mode & 07777, 0600);
+	assert_true(stat.st_blocks * 512 >= 1 << 20); /* set aside, not a hole */
+	backend->ops->close(backend);
+}
+
+static void a_ballast_that_does_not_fit_leaves_no_half(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = open_with_ballast(place->store, 1ull << 62);
+
+	assert_null(backend->complaint); /* no reason not to start */
+	assert_false(file_is_there(place->store, ".ballast"));
+	assert_true(backend->ops->reserve(backend) < 0);
+	assert_non_null(backend->complaint);
+	assert_false(file_is_there(place->store, ".ballast"));
+	task_commit(backend, 1);
+	backend->ops->close(backend);
+}
+
+static void a_link_in_the_place_of_the_ballast_is_not_followed(void **state)
+{
+	struct place *place = *state;
+	char path[PLACE_PATH_MAX];
+	struct backend *backend;
+
+	place_name(place, "stint.db.ballast", path);
+	assert_int_equal(symlink(place->other, path), 0);
+	backend = open_with_ballast(place->store, 1 << 20);
+	assert_false(file_is_there(place->other, ""));
+	backend->ops->close(backend);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest cases[] = {
+		CASE(a_full_disk_is_not_now),
+		CASE(a_full_disk_in_the_middle_of_a_large_transaction_is_not_now),
+		CASE(a_spent_quota_and_a_read_only_disk_are_not_now),
+		CASE(a_failed_sync_is_the_end),
+		CASE(a_failed_write_is_the_end),
+		CASE(every_commit_is_synced),
+		CASE(a_long_log_is_written_back_and_keeps_its_size),
+		CASE(a_short_log_is_left_alone),
+		CASE(a_full_disk_only_puts_a_checkpoint_off),
+		CASE(the_ballast_is_eight_megabytes_unless_told),
+		CASE(the_ballast_goes_and_comes_back),
+		CASE(a_ballast_that_does_not_fit_leaves_no_half),
+		CASE(a_link_in_the_place_of_the_ballast_is_not_followed),
+	};
+
+	return cmocka_run_group_tests(cases, NULL, NULL);
+}

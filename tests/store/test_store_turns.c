@@ -1,0 +1,443 @@
+/*
+ * Turns as a dialogue: say this, expect that. Each test runs on the memory and on the SQLite backend.
+ */
+#include "store_fixture.h"
+
+static void a_created_task_is_ready_and_has_a_short_id(void **state)
+{
+	struct world *world = *state;
+
+	assert_int_equal(world_create(world, "", "q"), REFUSED_NOTHING);
+	assert_int_equal(world->result.task.state, TASK_READY);
+	assert_memory_equal(world->result.id.data, "t-1", 3);
+	assert_int_equal(world_state(world, "t-1"), TASK_READY);
+}
+
+static void a_task_lives_from_creation_to_done(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	uint64_t fence = world_claim(world, "w1");
+	assert_int_equal(fence, UINT64_C(1000000000001));
+	assert_int_equal(world_state(world, "job"), TASK_CLAIMED);
+	assert_int_equal(world_report(world, COMMAND_PROGRESS, "job", "w1", fence), REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+	assert_int_equal(world_report(world, COMMAND_COMPLETE, "job", "w1", fence), REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "job"), TASK_DONE);
+}
+
+static void second_claim_of_same_task_is_refused(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w2");
+
+	world_create(world, "job", "q");
+	world_claim(world, "w1");
+	assert_int_equal(world_claim(world, "w2"), 0);
+	claim.kind = COMMAND_CLAIM;
+	claim.task = SPAN("job");
+	assert_int_equal(world_run(world, &claim)->refusal, REFUSED_CLAIMED_BY_OTHER);
+}
+
+static void racers_in_one_turn_have_one_winner(void **state)
+{
+	struct world *world = *state;
+	struct command racers[16];
+	struct result results[16];
+	uint32_t winners = 0;
+
+	world_create(world, "job", "q");
+	for (int i = 0; i < 16; i++)
+		racers[i] = say_claim(i % 2 ? "odd" : "even");
+	assert_int_equal(store_turn(world->store, world->now, racers, 16, results), 0);
+	for (int i = 0; i < 16; i++)
+		winners += results[i].claim_count;
+	assert_int_equal(winners, 1);
+}
+
+static void a_task_made_claimed_and_finished_in_one_turn_is_done(void **state)
+{
+	struct world *world = *state;
+	struct command turn[3] = {say_create("job", "q"), say_claim("w1"),
+				  say_report(COMMAND_COMPLETE, "job", "w1", UINT64_C(1000000000001))};
+	struct result results[3];
+
+	assert_int_equal(store_turn(world->store, world->now, turn, 3, results), 0);
+	assert_int_equal(results[1].claim_count, 1);
+	assert_int_equal(results[2].refusal, REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "job"), TASK_DONE);
+}
+
+static void a_stale_fence_changes_nothing_and_its_result_is_kept(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	uint64_t old = world_claim(world, "w1");
+	world_pass(world, 16 * 60 * 1000);
+	uint64_t fresh = world_claim(world, "w2");
+	assert_int_equal(fresh, old + 1);
+	struct command late = say_report(COMMAND_COMPLETE, "job", "w1", old);
+	late.data = SPAN("\"late\"");
+	assert_int_equal(world_run(world, &late)->refusal, REFUSED_STALE_CLAIM);
+	assert_int_not_equal(world->result.event_seq, 0); /* task.orphan_result */
+	assert_int_equal(world_run(world, &late)->refusal, REFUSED_STALE_CLAIM);
+	assert_int_equal(world->result.event_seq, 0); /* once */
+	assert_int_equal(world_report(world, COMMAND_COMPLETE, "job", "w2", fresh), REFUSED_NOTHING);
+}
+
+static void a_repeated_completion_is_answered_as_the_first(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	uint64_t fence = world_claim(world, "w1");
+	world_report(world, COMMAND_COMPLETE, "job", "w1", fence);
+	assert_int_equal(world_report(world, COMMAND_COMPLETE, "job", "w1", fence), REFUSED_NOTHING);
+	assert_true(world->result.repeated);
+	assert_int_equal(world_report(world, COMMAND_FAIL, "job", "w1", fence), REFUSED_ALREADY_TERMINAL);
+}
+
+static void tasks_are_claimed_by_priority_then_age(void **state)
+{
+	struct world *world = *state;
+	struct command urgent = say_create("urgent", "b");
+
+	world_create(world, "first", "a");
+	world_pass(world, 5);
+	world_create(world, "second", "b");
+	urgent.create.priority = 100;
+	world_run(world, &urgent);
+	struct command claim = say_claim("w1");
+	claim.claim.max = 3;
+	struct result *result = world_run(world, &claim);
+	assert_int_equal(result->claim_count, 3);
+	assert_true(span_equal(result->claims[0].id, SPAN("urgent")));
+	assert_true(span_equal(result->claims[1].id, SPAN("first")));
+	assert_true(span_equal(result->claims[2].id, SPAN("second")));
+}
+
+static void a_claimant_gets_only_what_it_can_run(void **state)
+{
+	struct world *world = *state;
+	struct command task = say_create("gpu-job", "q");
+	struct span gpu = SPAN("gpu"), executors[] = {SPAN("claude")};
+
+	task.create.requires = (struct name_list){&gpu, 1};
+	task.create.executor = SPAN("claude");
+	task.create.owner = SPAN("slot-1");
+	world_run(world, &task);
+	assert_int_equal(world_claim(world, "w1"), 0);
+	struct command claim = say_claim("w1");
+	claim.claim.slot = SPAN("slot-1");
+	claim.claim.capabilities = (struct name_list){&gpu, 1};
+	claim.claim.any_executor = false;
+	assert_int_equal(world_run(world, &claim)->claim_count, 0);
+	claim.claim.executors = (struct name_list){executors, 1};
+	assert_int_equal(world_run(world, &claim)->claim_count, 1);
+}
+
+static void an_expired_claim_comes_back_at_once_the_first_time(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	world_pass(world, 60 * 1000); /* past the grace of the start */
+	world_claim(world, "w1");
+	world_pass(world, 15 * 60 * 1000 - 1);
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "job"), TASK_CLAIMED);
+	world_pass(world, 1 + 128);
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+}
+
+static void a_worker_that_beats_keeps_its_work_and_one_that_stops_loses_it(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", 0);
+	struct span job = SPAN("job");
+
+	world_create(world, "job", "q");
+	uint64_t token = world_run(world, &beat)->worker.token;
+	world_claim(world, "w1");
+	beat = say_beat("w1", token);
+	beat.beat.bound = (struct name_list){&job, 1};
+	token = world_run(world, &beat)->worker.token;
+	assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+	for (int i = 0; i < 20; i++) {
+		world_pass(world, 30 * 1000);
+		beat = say_beat("w1", token);
+		token = world_run(world, &beat)->worker.token;
+	}
+	assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+	world_pass(world, 61 * 1000);
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+	beat = say_beat("w1", token);
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_WORKER_INACTIVE);
+}
+
+static void a_lost_reply_is_told_the_current_token(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", 0);
+
+	uint64_t first = world_run(world, &beat)->worker.token;
+	beat = say_beat("w1", first);
+	uint64_t second = world_run(world, &beat)->worker.token;
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_TOKEN_MISMATCH);
+	assert_int_equal(world->result.worker.token, second);
+}
+
+static void a_child_waits_for_its_parents_and_fails_closed(void **state)
+{
+	struct world *world = *state;
+	struct command child = say_create("child", "q");
+	struct span parents[] = {SPAN("a"), SPAN("b")};
+
+	world_create(world, "a", "q");
+	world_create(world, "b", "q");
+	child.create.parents = (struct name_list){parents, 2};
+	world_run(world, &child);
+	assert_int_equal(world_state(world, "child"), TASK_WAITING);
+	uint64_t fence = world_claim(world, "w1");
+	world_report(world, COMMAND_COMPLETE, "a", "w1", fence);
+	assert_int_equal(world_state(world, "child"), TASK_WAITING);
+	struct command cancel = say_about(COMMAND_CANCEL, "b");
+	world_run(world, &cancel);
+	assert_int_equal(world_state(world, "child"), TASK_BLOCKED);
+	struct command retry = say_about(COMMAND_RETRY, "b");
+	world_run(world, &retry);
+	assert_int_equal(world_state(world, "child"), TASK_WAITING);
+	fence = world_claim(world, "w1");
+	world_report(world, COMMAND_COMPLETE, "b", "w1", fence);
+	assert_int_equal(world_state(world, "child"), TASK_READY);
+}
+
+static void a_parent_done_twice_counts_once(void **state)
+{
+	struct world *world = *state;
+	struct command child = say_create("child", "q");
+	struct span parents[] = {SPAN("a"), SPAN("b")};
+	struct command retry = say_about(COMMAND_RETRY, "a");
+
+	world_create(world, "a", "q");
+	world_create(world, "b", "other");
+	child.create.parents = (struct name_list){parents, 2};
+	world_run(world, &child);
+	struct command claim = say_claim("w1");
+	struct span queue = SPAN("q");
+	claim.claim.queues = (struct name_list){&queue, 1};
+	for (int i = 0; i < 2; i++) {
+		uint64_t fence = world_run(world, &claim)->claims[0].task.fence;
+		assert_int_equal(world_report(world, COMMAND_COMPLETE, "a", "w1", fence), REFUSED_NOTHING);
+		world_run(world, &retry);
+	}
+	assert_int_equal(world_state(world, "child"), TASK_WAITING);
+}
+
+static void a_unique_key_is_held_until_its_task_is_final(void **state)
+{
+	struct world *world = *state;
+	struct command keyed = say_create("", "q");
+	struct command retry = say_about(COMMAND_RETRY, "t-1");
+
+	keyed.create.unique_key = SPAN("nightly");
+	world_run(world, &keyed);
+	assert_true(world_run(world, &keyed)->deduplicated);
+	assert_int_equal(world->result.task.seq, 1);
+	uint64_t fence = world_claim(world, "w1");
+	world_report(world, COMMAND_COMPLETE, "t-1", "w1", fence);
+	assert_false(world_run(world, &keyed)->deduplicated);
+	assert_int_equal(world_run(world, &retry)->refusal, REFUSED_TASK_EXISTS);
+}
+
+static void a_repeated_request_has_one_effect(void **state)
+{
+	struct world *world = *state;
+	struct command create = say_create("", "q");
+
+	create.create.idempotency_key = SPAN("k1");
+	world_run(world, &create);
+	assert_true(world_run(world, &create)->repeated);
+	assert_int_equal(world->result.task.seq, 1);
+	create.create.fingerprint[0] = 1;
+	assert_int_equal(world_run(world, &create)->refusal, REFUSED_IDEMPOTENCY_CONFLICT);
+	world_pass(world, INT64_C(24) * 3600 * 1000);
+	assert_int_equal(world_run(world, &create)->refusal, REFUSED_NOTHING);
+	assert_false(world->result.repeated);
+}
+
+static void the_same_request_id_gets_the_same_claim(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w1");
+
+	world_create(world, "a", "q");
+	world_create(world, "b", "q");
+	claim.claim.request = 42;
+	uint64_t fence = world_run(world, &claim)->claims[0].task.fence;
+	struct result *again = world_run(world, &claim);
+	assert_int_equal(again->claim_count, 1);
+	assert_int_equal(again->claims[0].task.fence, fence);
+	assert_true(span_equal(again->claims[0].id, SPAN("a")));
+}
+
+static void resuming_ones_own_claim_makes_the_old_fence_dead(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w1");
+
+	world_create(world, "a", "q");
+	uint64_t old = world_claim(world, "w1");
+	claim.claim.resumes = true;
+	uint64_t fresh = world_run(world, &claim)->claims[0].task.fence;
+	assert_int_equal(fresh, old + 1);
+	assert_int_equal(world_report(world, COMMAND_COMPLETE, "a", "w1", old), REFUSED_STALE_CLAIM);
+	assert_int_equal(world_report(world, COMMAND_COMPLETE, "a", "w1", fresh), REFUSED_NOTHING);
+}
+
+static void a_paused_queue_is_skipped_and_a_draining_one_takes_nothing(void **state)
+{
+	struct world *world = *state;
+	struct command set = {.kind = COMMAND_QUEUE_SET, .queue_set = {SPAN("q"), QUEUE_PAUSED}};
+
+	world_create(world, "a", "q");
+	world_run(world, &set);
+	assert_int_equal(world_claim(world, "w1"), 0);
+	set.queue_set.state = QUEUE_DRAINING;
+	world_run(world, &set);
+	assert_int_equal(world_create(world, "b", "q"), REFUSED_QUEUE_DRAINING);
+	assert_int_not_equal(world_claim(world, "w1"), 0);
+}
+
+static void nothing_is_lost_by_a_crash(void **state)
+{
+	struct world *world = *state;
+	struct span job = SPAN("job");
+	struct command beat = say_beat("w1", 0);
+
+	world_create(world, "job", "q");
+	world_create(world, "", "q");
+	uint64_t token = world_run(world, &beat)->worker.token;
+	uint64_t fence = world_claim(world, "w1");
+	beat = say_beat("w1", token);
+	beat.beat.bound = (struct name_list){&job, 1};
+	world_run(world, &beat);
+	world_crash(world);
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+	assert_int_equal(world_state(world, "t-2"), TASK_READY);
+	assert_int_equal(world_report(world, COMMAND_COMPLETE, "job", "w1", fence), REFUSED_NOTHING);
+}
+
+static void a_restart_gives_everyone_the_grace_each_time(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	world_claim(world, "w1");
+	for (int restart = 0; restart < 3; restart++) {
+		world_pass(world, 20 * 60 * 1000);
+		world_crash(world);
+		world_pass(world, 59 * 1000);
+		world_run(world, NULL);
+		assert_int_equal(world_state(world, "job"), TASK_CLAIMED);
+	}
+	world_pass(world, 2 * 1000);
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+}
+
+static void a_reboot_grants_every_lease_again_once(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	world_claim(world, "w1");
+	world->now.lease_ms = 1000; /* the clock began again */
+	world->options.boot_lo = 2;
+	world_crash(world);
+	world_pass(world, 15 * 60 * 1000 - 1);
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "job"), TASK_CLAIMED);
+	world_pass(world, 200);
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+}
+
+static void callers_may_choose_ids_that_look_generated(void **state)
+{
+	struct world *world = *state;
+
+	assert_int_equal(world_create(world, "t-3", "q"), REFUSED_NOTHING);
+	assert_int_equal(world_create(world, "", "q"), REFUSED_NOTHING);
+	assert_true(span_equal(world->result.id, SPAN("t-2")));
+	assert_int_equal(world_create(world, "", "q"), REFUSED_NOTHING);
+	assert_true(span_equal(world->result.id, SPAN("t-4")));
+	assert_int_equal(world_create(world, "t-2", "q"), REFUSED_TASK_EXISTS);
+	assert_int_equal(world_create(world, "t-3", "q"), REFUSED_TASK_EXISTS);
+	world_crash(world);
+	assert_int_equal(world_create(world, "t-3", "q"), REFUSED_TASK_EXISTS);
+}
+
+static void retention_purges_and_compacts_in_small_steps(void **state)
+{
+	struct world *world = *state;
+	char complaint[256];
+
+	for (int i = 0; i < 20; i++) {
+		world_create(world, "", "q");
+		uint64_t fence = world_claim(world, "w1");
+		char id[16];
+		snprintf(id, sizeof id, "t-%s", (const char *[]){"1", "2", "3", "4", "5", "6", "7", "8", "9", "a",
+								 "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}[i]);
+		world_report(world, COMMAND_COMPLETE, id, "w1", fence);
+	}
+	world_create(world, "stays", "q");
+	world_pass(world, INT64_C(31) * 24 * 3600 * 1000);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(store_sweep(world->store, world->now), 0);
+		assert_int_equal(store_check_fold(world->store, complaint, sizeof complaint), 0);
+	}
+	assert_int_equal(world_state(world, "t-1"), TASK_NOWHERE);
+	assert_int_equal(world_state(world, "stays"), TASK_READY);
+	assert_true(store_event_base(world->store) > 60);
+	world_crash(world);
+	world_create(world, "", "q");
+	assert_int_equal(world->result.task.seq, 22);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(a_created_task_is_ready_and_has_a_short_id),
+		ON_BOTH(a_task_lives_from_creation_to_done),
+		ON_BOTH(second_claim_of_same_task_is_refused),
+		ON_BOTH(racers_in_one_turn_have_one_winner),
+		ON_BOTH(a_task_made_claimed_and_finished_in_one_turn_is_done),
+		ON_BOTH(a_stale_fence_changes_nothing_and_its_result_is_kept),
+		ON_BOTH(a_repeated_completion_is_answered_as_the_first),
+		ON_BOTH(tasks_are_claimed_by_priority_then_age),
+		ON_BOTH(a_claimant_gets_only_what_it_can_run),
+		ON_BOTH(an_expired_claim_comes_back_at_once_the_first_time),
+		ON_BOTH(a_worker_that_beats_keeps_its_work_and_one_that_stops_loses_it),
+		ON_BOTH(a_lost_reply_is_told_the_current_token),
+		ON_BOTH(a_child_waits_for_its_parents_and_fails_closed),
+		ON_BOTH(a_parent_done_twice_counts_once),
+		ON_BOTH(a_unique_key_is_held_until_its_task_is_final),
+		ON_BOTH(a_repeated_request_has_one_effect),
+		ON_BOTH(the_same_request_id_gets_the_same_claim),
+		ON_BOTH(resuming_ones_own_claim_makes_the_old_fence_dead),
+		ON_BOTH(a_paused_queue_is_skipped_and_a_draining_one_takes_nothing),
+		ON_BOTH(nothing_is_lost_by_a_crash),
+		ON_BOTH(a_restart_gives_everyone_the_grace_each_time),
+		ON_BOTH(a_reboot_grants_every_lease_again_once),
+		ON_BOTH(callers_may_choose_ids_that_look_generated),
+		ON_BOTH(retention_purges_and_compacts_in_small_steps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
