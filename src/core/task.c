@@ -170,6 +170,7 @@ void task_check(const struct task *task)
 	assert(task->state > TASK_NOWHERE);
 	assert(task->state < TASK_STATE_COUNT);
 	assert(task->max_attempts > 0);
+	assert(task->max_attempts <= TASK_ATTEMPTS_MAX);
 	assert(task->spent <= task->max_attempts);
 	assert(task->spent <= task->attempt);
 	assert(task->dead_parents <= task->open_parents);

@@ -27,6 +27,10 @@
 /* The generation of the store stands in the high digits of a fence, the count of claims in the others. */
 #define FENCE_GENERATION_STEP UINT64_C(1000000000000)
 
+enum {
+	TASK_ATTEMPTS_MAX = 1000, /* maxAttempts is clamped to it */
+};
+
 /* Which lease a claim lives on. One clock at a time. */
 enum claim_clock {
 	CLOCK_CLAIM = 1, /* its own lease, renewed by progress */

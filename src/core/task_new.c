@@ -20,6 +20,8 @@ struct task_decision task_create(
 	task->created_ms = given->now.wall_ms;
 	if (task->max_attempts == 0)
 		task->max_attempts = given->rules->max_attempts;
+	if (task->max_attempts > TASK_ATTEMPTS_MAX)
+		task->max_attempts = TASK_ATTEMPTS_MAX;
 	if (task->timeout_ms == 0)
 		task->timeout_ms = given->rules->timeout_ms;
 	if (task->timeout_ms > given->rules->timeout_max_ms)
@@ -51,6 +53,8 @@ static void patch_apply(struct task *task, const struct task_patch *patch, const
 	/* at least one more than were spent: an open task always has its next try */
 	if (patch->set_max_attempts)
 		task->max_attempts = patch->max_attempts > task->spent ? patch->max_attempts : task->spent + 1;
+	if (task->max_attempts > TASK_ATTEMPTS_MAX)
+		task->max_attempts = TASK_ATTEMPTS_MAX;
 	if (patch->set_timeout)
 		task->timeout_ms =
 			patch->timeout_ms < rules->timeout_max_ms ? patch->timeout_ms : rules->timeout_max_ms;

@@ -17,7 +17,7 @@ struct hot_task {
 	uint32_t timeout_ms;
 	uint32_t attempt;
 	uint32_t claim;
-	uint32_t max_attempts, spent;
+	uint16_t max_attempts, spent;
 	uint16_t crashes, interruptions;
 	uint16_t open_parents, dead_parents;
 	uint8_t state, ended, code, flags;
@@ -350,8 +350,8 @@ static void pack(struct hot_task *row, const struct task *task)
 	row->priority = task->priority;
 	row->timeout_ms = task->timeout_ms;
 	row->attempt = task->attempt;
-	row->max_attempts = task->max_attempts;
-	row->spent = task->spent;
+	row->max_attempts = narrow(task->max_attempts);
+	row->spent = narrow(task->spent);
 	row->crashes = narrow(task->crashes);
 	row->interruptions = narrow(task->interruptions);
 	row->open_parents = narrow(task->open_parents);
