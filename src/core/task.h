@@ -44,6 +44,7 @@ struct claim {
 	struct lease lease;   /* of the claim; idle while clock is CLOCK_WORKER */
 	int64_t verify_at_ms; /* lease clock: unconfirmed until then is taken back; 0 = not verified */
 	int64_t run_until_ms; /* lease clock: past it a claim lease is not renewed and a beating worker is told to stop */
+	int64_t run_ms;          /* how long that limit was, for a rebase */
 	int64_t asked_at_ms; /* lease clock: since when its process waits for an answer; 0 = it does not */
 	int64_t claimed_wall_ms; /* for people */
 	uint64_t request;        /* digest of the requestId that made it; 0 = none */

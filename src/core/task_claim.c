@@ -59,6 +59,7 @@ static struct claim claim_new(const struct task *task, const struct claimant *by
 		.clock = CLOCK_CLAIM,
 		.lease = lease_grant(lease_clamp(given->rules, by->lease_ms, fallback), given),
 		.run_until_ms = given->now.lease_ms + run_ms,
+		.run_ms = run_ms,
 		.claimed_wall_ms = given->now.wall_ms,
 		.request = by->request,
 		.named = by->named,
@@ -301,7 +302,7 @@ struct task_decision task_rebase(const struct task *task, const struct given *gi
 	struct claim *claim = &decision.task.claim;
 
 	claim->lease = lease_grant(claim->lease.granted_ms, given);
-	claim->run_until_ms = given->now.lease_ms + task->timeout_ms;
+	claim->run_until_ms = given->now.lease_ms + claim->run_ms;
 	if (claim->verify_at_ms != 0)
 		claim->verify_at_ms = given->now.lease_ms + given->rules->verify_after_ms;
 	if (claim->asked_at_ms != 0)

@@ -121,7 +121,8 @@ struct backend_ops {
 	int (*put_queue)(struct backend *backend, const struct queue_row *row);
 	int (*put_idem)(struct backend *backend, const struct idem_row *row);
 	int (*put_meta)(struct backend *backend, enum meta_key key, int64_t value);
-	int (*delete_task)(struct backend *backend, int64_t seq); /* with body, extras, base, edges and its id */
+	int (*delete_task)(struct backend *backend, int64_t seq); /* with body, extras, edges and its id */
+	int (*delete_base)(struct backend *backend, int64_t seq);
 	int (*delete_extra)(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n);
 	int (*delete_key)(struct backend *backend, struct span key);
 	int (*delete_edge)(struct backend *backend, int64_t parent, int64_t child);

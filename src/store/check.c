@@ -230,12 +230,10 @@ static int fold_event(void *context, int64_t seq, struct span data)
 	struct fold *fold = make_fold(check, record.task);
 	if (!fold)
 		return -ENOMEM;
-	/* the baseline of a purged task went with it; what is left of its history must still end in the purge */
-	bool cut_off = fold->task.version == 0 && record.previous != 0 && record.previous <= check->store->event_base;
-	if (!cut_off && fold->task.version != record.previous)
+	if (fold->task.version != record.previous)
 		return complain(check, "event %ld of task %ld follows %ld, not %ld", seq, record.task, fold->task.version,
 				record.previous);
-	if (!cut_off && fold->task.state != record.from)
+	if (fold->task.state != record.from)
 		return complain(check, "event %ld of task %ld starts from another state", seq, record.task);
 	fold_apply(fold, &record);
 	return 0;

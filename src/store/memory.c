@@ -529,7 +529,7 @@ static int delete_edges(struct backend *backend, int64_t seq)
 
 static int delete_task(struct backend *backend, int64_t seq)
 {
-	struct key task = numbered(TABLE_TASK, seq), body = numbered(TABLE_BODY, seq), base = numbered(TABLE_BASE, seq);
+	struct key task = numbered(TABLE_TASK, seq), body = numbered(TABLE_BODY, seq);
 	struct key extras = numbered(TABLE_EXTRA, seq), own = extra_key(seq, EXTRA_ID, 0);
 	struct row *row = find(of(backend), own.bytes, own.len);
 	int r = 0;
@@ -547,9 +547,14 @@ static int delete_task(struct backend *backend, int64_t seq)
 		r = delete_edges(backend, seq);
 	if (r == 0)
 		r = discard(backend, task.bytes, task.len);
-	if (r == 0)
-		r = discard(backend, body.bytes, body.len);
-	return r < 0 ? r : discard(backend, base.bytes, base.len);
+	return r < 0 ? r : discard(backend, body.bytes, body.len);
+}
+
+static int delete_base(struct backend *backend, int64_t seq)
+{
+	struct key key = numbered(TABLE_BASE, seq);
+
+	return discard(backend, key.bytes, key.len);
 }
 
 static int delete_extra(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n)
@@ -818,8 +823,11 @@ static int scan_live_tasks(struct backend *backend, int (*each)(void *, const st
 	struct task_row task;
 	int r = 0;
 
+	int64_t last_event = last_number(backend, TABLE_EVENT);
+	if (last_event == 0) /* every event has been folded away */
+		get_meta(backend, META_EVENT_BASE, &last_event);
 	*ret_facts = (struct backend_facts){
-		.last_event = last_number(backend, TABLE_EVENT),
+		.last_event = last_event,
 		.last_task = last_number(backend, TABLE_TASK),
 		.shadow_ids = count_shadows(backend),
 	};
@@ -999,6 +1007,7 @@ static const struct backend_ops memory_ops = {
 	.put_idem = put_idem,
 	.put_meta = put_meta,
 	.delete_task = delete_task,
+	.delete_base = delete_base,
 	.delete_extra = delete_extra,
 	.delete_key = delete_key,
 	.delete_edge = delete_edge,

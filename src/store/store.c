@@ -562,7 +562,7 @@ static int compact_event(void *context, int64_t seq, struct span data)
 	if (r < 0)
 		return r;
 	if (record.kind == EVENT_TASK_PURGED) /* its baseline goes with it */
-		return backend->ops->delete_task(backend, record.task);
+		return backend->ops->delete_base(backend, record.task);
 	r = backend->ops->get_base(backend, record.task, &turn->arena, &base);
 	if (r == 0)
 		r = fold_decode(record.task, base, &fold);

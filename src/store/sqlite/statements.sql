@@ -13,8 +13,8 @@ timeout_ms, max_attempts, start_by_ms, finish_by_ms
 attempt, spent, crashes, interruptions, open_parents, dead_parents, fence, ended, code
 
 -- list: claim
-holder, clock, deadline_ms, granted_ms, verify_at_ms, run_until_ms, asked_at_ms, claimed_wall_ms, request,
-claim_flags
+holder, clock, deadline_ms, granted_ms, verify_at_ms, run_until_ms, run_ms, asked_at_ms, claimed_wall_ms,
+request, claim_flags
 
 -- list: worker
 id, instance, state, ended, flags, token, deadline_ms, granted_ms, stored_deadline_ms, slot, capabilities,

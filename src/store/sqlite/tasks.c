@@ -126,6 +126,7 @@ static void bind_claim(struct binding *binding, const struct task_row *row)
 	bind_int(binding, claim->lease.granted_ms);
 	bind_int(binding, claim->verify_at_ms);
 	bind_int(binding, claim->run_until_ms);
+	bind_int(binding, claim->run_ms);
 	bind_int(binding, claim->asked_at_ms);
 	bind_int(binding, claim->claimed_wall_ms);
 	bind_int(binding, (int64_t)claim->request);
@@ -146,6 +147,7 @@ static bool read_claim(struct columns *columns, struct task_row *row)
 	claim->lease.granted_ms = column_u32(columns);
 	claim->verify_at_ms = column_int(columns);
 	claim->run_until_ms = column_int(columns);
+	claim->run_ms = column_int(columns);
 	claim->asked_at_ms = column_int(columns);
 	claim->claimed_wall_ms = column_int(columns);
 	claim->request = (uint64_t)column_int(columns);
@@ -356,13 +358,20 @@ int sqlite_get_base(struct backend *backend, int64_t seq, struct arena *arena, s
 	return bind_get_span(&binding, arena, ret_data);
 }
 
+int sqlite_delete_base(struct backend *backend, int64_t seq)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_BASE);
+
+	bind_int(&binding, seq);
+	return bind_run(&binding);
+}
+
 int sqlite_delete_task(struct backend *backend, int64_t seq)
 {
 	static const enum sql_statement parts[] = {
 		SQL_DELETE_TASK,
 		SQL_DELETE_BODY,
 		SQL_DELETE_EXTRAS,
-		SQL_DELETE_BASE,
 		SQL_DELETE_EDGES_DOWN,
 		SQL_DELETE_EDGES_UP,
 		SQL_DELETE_IDS,

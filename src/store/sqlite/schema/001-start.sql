@@ -43,6 +43,7 @@ CREATE TABLE task (
 	granted_ms      INTEGER,
 	verify_at_ms    INTEGER,
 	run_until_ms    INTEGER,
+	run_ms          INTEGER,
 	asked_at_ms     INTEGER,
 	claimed_wall_ms INTEGER,
 	request         INTEGER,
