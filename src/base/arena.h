@@ -3,8 +3,7 @@
  * turn. It never holds more than its maximum, bookkeeping of a few words per
  * chunk aside; the unused tail of a chunk counts as held.
  */
-#ifndef STINT_BASE_ARENA_H
-#define STINT_BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -42,5 +41,3 @@ void *arena_alloc(struct arena *arena, size_t bytes);
  * so that text may be passed on as a C string. -ENOMEM as arena_alloc.
  */
 int arena_copy(struct arena *arena, struct span span, struct span *ret);
-
-#endif

@@ -2,8 +2,7 @@
  * Numbers as short text: digits, then lower-case letters. Each number has
  * exactly one spelling, so texts may be compared instead of numbers.
  */
-#ifndef STINT_BASE_BASE36_H
-#define STINT_BASE_BASE36_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ size_t base36_encode(uint64_t value, char out[BASE36_MAX]);
 
 /* Takes only what base36_encode writes; anything else is -EINVAL. */
 int base36_decode(struct span text, uint64_t *ret);
-
-#endif

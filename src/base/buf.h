@@ -8,8 +8,7 @@
  * Growing moves the bytes: a span of the buf lives until the next put. For the
  * same reason the bytes put must not lie inside the buf itself.
  */
-#ifndef STINT_BASE_BUF_H
-#define STINT_BASE_BUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ static inline bool reader_is_done(const struct reader *reader)
 {
 	return !reader->broken && reader->at == reader->end;
 }
-
-#endif

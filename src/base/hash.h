@@ -1,8 +1,7 @@
 /*
  * Hashes for tables in memory. None of them is ever stored or sent.
  */
-#ifndef STINT_BASE_HASH_H
-#define STINT_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ uint64_t hash_bytes(const struct hash_key *key, const void *data, size_t len);
  * chose ourselves, not for those a client can pick.
  */
 uint64_t hash_u64(uint64_t value);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * The heap sets no maximum of its own: its owner counts what it admits.
  */
-#ifndef STINT_BASE_HEAP_H
-#define STINT_BASE_HEAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ static inline size_t heap_count(const struct heap *heap)
 {
 	return heap->count;
 }
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Candidates may have other hashes. Any insert or remove ends all probes.
  */
-#ifndef STINT_BASE_MAP_H
-#define STINT_BASE_MAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -63,5 +62,3 @@ uint32_t map_next(const struct map *map, struct map_probe *probe);
 
 /* The slot must be in the map, inserted with this hash. */
 void map_remove(struct map *map, uint64_t hash, uint32_t slot);
-
-#endif

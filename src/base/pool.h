@@ -5,8 +5,7 @@
  *
  * The pool sets no maximum of its own: its owner counts what it admits.
  */
-#ifndef STINT_BASE_POOL_H
-#define STINT_BASE_POOL_H
+#pragma once
 
 #include <assert.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ static inline uint32_t pool_high(const struct pool *pool)
 {
 	return pool->high;
 }
-
-#endif

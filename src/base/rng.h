@@ -3,8 +3,7 @@
  * on every machine, for ever. Anyone who sees a few of them can tell the next:
  * never use it for tokens or keys.
  */
-#ifndef STINT_BASE_RNG_H
-#define STINT_BASE_RNG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ bool rng_chance(struct rng *rng, uint32_t one_in);
 
 /* lo to hi, both included, each as likely as the other. */
 int64_t rng_between(struct rng *rng, int64_t lo, int64_t hi);
-
-#endif

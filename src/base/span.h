@@ -3,8 +3,7 @@
  * any byte. Whoever hands out a span says how long the bytes live. The empty
  * span may have data NULL.
  */
-#ifndef STINT_BASE_SPAN_H
-#define STINT_BASE_SPAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ bool span_equal(struct span a, struct span b);
 
 /* Below, at or above 0: bytes compare unsigned, and a prefix sorts first. */
 int span_compare(struct span a, struct span b);
-
-#endif

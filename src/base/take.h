@@ -15,8 +15,7 @@
  * Initialise the variable on the line that declares it, or before anything in
  * the scope can return.
  */
-#ifndef STINT_BASE_TAKE_H
-#define STINT_BASE_TAKE_H
+#pragma once
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,5 +64,3 @@ static inline void close_at(int *fd)
 		close(*fd);
 	errno = fault;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * in the list of its tick, modulo the size of the wheel, so one that is further away than a full turn of
  * the wheel is merely looked at once per turn. A timer is never given out early, and at most one tick late.
  */
-#ifndef STINT_BASE_WHEEL_H
-#define STINT_BASE_WHEEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ uint32_t wheel_advance(struct wheel *wheel, int64_t now_ms, uint32_t limit, void
 
 /* How long until the wheel wants to be asked again: a lower bound; INT64_MAX when it is empty. */
 int64_t wheel_idle_ms(const struct wheel *wheel, int64_t now_ms);
-
-#endif

@@ -332,7 +332,7 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 static int run_create(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_create *create = &command->create;
-	struct edge_row edges[COMMAND_PARENTS_MAX];
+	struct edge_row *edges = NULL;
 	bool settled;
 
 	assert(create->parents.count <= COMMAND_PARENTS_MAX);
@@ -351,6 +351,11 @@ static int run_create(struct turn *turn, const struct command *command, struct r
 		.keyed = create->unique_key.len > 0,
 		.named_id = create->id.len > 0,
 	};
+	if (create->parents.count > 0) {
+		edges = arena_alloc(&turn->arena, create->parents.count * sizeof *edges);
+		if (!edges)
+			return -ENOMEM;
+	}
 	r = draft_parents(turn, create, &draft, edges, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
