@@ -28,6 +28,7 @@ void wheel_set(struct wheel *wheel, uint32_t timer, int64_t at_ms)
 {
 	struct wheel_node *node = wheel->node_of(wheel->context, timer);
 
+	assert(at_ms < INT64_MAX - WHEEL_TICK_MS);
 	wheel_drop(wheel, timer);
 	int64_t tick = tick_of(at_ms);
 	if (tick < wheel->tick)

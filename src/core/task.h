@@ -178,8 +178,6 @@ struct task_decision task_bind(const struct task *task, uint32_t holder, const s
 struct task_decision task_unbind(const struct task *task, uint32_t holder, const struct given *given);
 struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given);
-struct task_decision task_release(
-	const struct task *task, const struct proof *proof, int64_t delay_ms, const struct given *given);
 struct task_decision task_expire(const struct task *task, const struct worker *holder, const struct given *given);
 struct task_decision task_verify(const struct task *task, const struct given *given);
 struct task_decision task_lose(

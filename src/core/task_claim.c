@@ -233,9 +233,8 @@ struct task_decision task_lose(const struct task *task, const struct given *give
 static bool never_arrived(const struct task *task, const struct worker *holder, const struct given *given)
 {
 	int64_t claimed_ms = task->claim.verify_at_ms - given->rules->verify_after_ms;
-	int64_t heard_ms = holder->lease.deadline_ms - holder->lease.granted_ms;
 
-	return task->claim.verify_at_ms != 0 && worker_is_alive(holder) && heard_ms >= claimed_ms;
+	return task->claim.verify_at_ms != 0 && worker_is_alive(holder) && holder->heard_ms > claimed_ms;
 }
 
 /* The claim's own lease ran out; a claim on its worker's lease ends only with that. */

@@ -36,7 +36,7 @@ static bool fence_was_issued(const struct task *task, uint64_t fence)
 {
 	const uint64_t step = FENCE_GENERATION_STEP;
 
-	if (fence == 0 || fence > task->fence)
+	if (fence % step == 0 || fence > task->fence)
 		return false;
 	/* of an older generation the counter alone is known */
 	return fence / step == task->fence / step ? task->fence - fence < task->attempt : fence % step <= task->attempt;

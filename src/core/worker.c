@@ -43,6 +43,7 @@ static void accept(struct worker_decision *decision, const struct beat *beat, co
 
 	worker->lease = lease_grant(lease_clamp(rules, beat->lease_ms, fallback), given);
 	worker->last_beat_ms = given->now.wall_ms;
+	worker->heard_ms = given->now.lease_ms;
 	worker->token = given->next_token;
 	decision->must_store = describe(worker, beat) || beat->has_deltas;
 }
@@ -67,10 +68,16 @@ static struct worker_decision bring_to_life(
 	return decided(decision);
 }
 
+/* A key never comes back; a name does, as a new instance. */
+static bool is_gone_for_good(const struct worker *worker, const struct beat *beat)
+{
+	return worker->state == WORKER_INACTIVE && !(worker->named && beat->named);
+}
+
 struct worker_decision worker_register(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given)
 {
-	if (worker->state == WORKER_INACTIVE && !beat->named)
+	if (is_gone_for_good(worker, beat))
 		return refuse(worker, REFUSED_WORKER_INACTIVE);
 	if (slot_taken)
 		return refuse(worker, REFUSED_SLOT_TAKEN);
@@ -88,7 +95,7 @@ struct worker_decision worker_register(
 struct worker_decision worker_beat(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given)
 {
-	if (worker->state == WORKER_INACTIVE && !beat->named)
+	if (is_gone_for_good(worker, beat))
 		return refuse(worker, REFUSED_WORKER_INACTIVE);
 	if (worker->state == WORKER_INACTIVE) /* a name comes back as a new instance */
 		return slot_taken ? refuse(worker, REFUSED_SLOT_TAKEN) : bring_to_life(worker, beat, given);
@@ -184,6 +191,7 @@ struct worker_decision worker_rebase(const struct worker *worker, const struct g
 	if (!worker_is_alive(worker))
 		return decision;
 	decision.worker.lease = lease_grant(worker->lease.granted_ms, given);
+	decision.worker.heard_ms = INT64_MIN;
 	decision.must_store = true;
 	return decided(decision);
 }

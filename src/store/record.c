@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/command.h"
+
 /*
  * The lifecycle columns, in the order of their bits in `changed`. Only ever appended: the bits are stored.
  * Whether the task is held is the last bit; who holds it is the event's worker.
@@ -52,6 +54,7 @@ enum record_part {
 	PART_SUBJECT = 1 << 4,
 	PART_NOTE = 1 << 5,
 	PART_FACTS = 1 << 6,
+	PART_COUNT = 1 << 7,
 };
 
 void record_fact(struct record *record, enum fact fact, int64_t value)
@@ -158,8 +161,11 @@ static void decode_columns(struct reader *reader, struct record *record)
 {
 	struct task *task = &record->columns;
 
-	record->from = (enum task_state)reader_uvarint(reader);
+	uint64_t from = reader_uvarint(reader);
 	record->changed = reader_uvarint(reader);
+	if (from >= TASK_STATE_COUNT || record->changed >> (COLUMN_held + 1))
+		reader->broken = true;
+	record->from = (enum task_state)from;
 #define X(name)                                                                                                        \
 	if (record->changed & COLUMN_BIT(name))                                                                        \
 		task->name = (__typeof__(task->name))reader_svarint(reader);
@@ -180,6 +186,18 @@ static void decode_facts(struct reader *reader, struct record *record)
 		if (record_has(record, (enum fact)fact))
 			record->fact[fact] = reader_svarint(reader);
 	}
+}
+
+/* What no writer of ours wrote is not taken over from a damaged file. */
+static bool columns_are_sane(const struct record *record)
+{
+	const struct task *task = &record->columns;
+
+	if (task->state >= TASK_STATE_COUNT || task->ended > ENDED_LOST || task->code >= FAILURE_CODE_COUNT)
+		return false;
+	if (record->id.len > COMMAND_ID_MAX || record->worker.len > COMMAND_ID_MAX)
+		return false;
+	return task->claim.holder == 0 || record->worker.len > 0;
 }
 
 int record_decode(int64_t seq, struct span data, struct record *ret_record)
@@ -211,7 +229,7 @@ int record_decode(int64_t seq, struct span data, struct record *ret_record)
 		record.note = reader_bytes(&reader);
 	if (!reader_is_done(&reader) || kind == EVENT_NONE || kind >= EVENT_KIND_COUNT)
 		return -EPROTO;
-	if (record.from >= TASK_STATE_COUNT || record.columns.state >= TASK_STATE_COUNT)
+	if (parts >= PART_COUNT || !columns_are_sane(&record))
 		return -EPROTO;
 	record.kind = (enum event_kind)kind;
 	*ret_record = record;

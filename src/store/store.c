@@ -66,6 +66,7 @@ static int load_worker(void *context, const struct worker_row *row)
 		return -ENOMEM;
 	worker.handle = number;
 	worker.held = 0;
+	worker.heard_ms = INT64_MIN;
 	worker.stored_deadline_ms = worker.lease.deadline_ms;
 	/* the last renewals may not have been written: they moved the deadline by no more than this */
 	worker.lease.deadline_ms += opening->given.rules->restart_grace_ms;
