@@ -88,7 +88,7 @@ static void turn(struct store *store, const struct command *commands, uint32_t c
 		if (results[i].refusal != REFUSED_NOTHING)
 			die(refusal_code(results[i].refusal), -EIO);
 	}
-	r = store_checkpoint(store);
+	r = store_checkpoint(store, now_moment());
 	if (r < 0)
 		die("store_checkpoint", r);
 }

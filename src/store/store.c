@@ -683,20 +683,22 @@ int store_sweep(struct store *store, struct moment now)
 	if (store->dead)
 		return -EIO;
 	int r = keep_house(store, now);
+	if (r == 0)
+		r = store->backend->ops->checkpoint(store->backend, true);
 	if (r == 0 && store->degraded) {
-		store->backend->ops->checkpoint(store->backend, true);
 		r = store->backend->ops->reserve(store->backend);
 		if (r == 0)
 			r = come_back(store, now);
 	}
-	if (r == 0)
-		r = store->backend->ops->checkpoint(store->backend, true);
 	return r < 0 ? fail_turn(store, now, r) : 0;
 }
 
-int store_checkpoint(struct store *store)
+int store_checkpoint(struct store *store, struct moment now)
 {
-	return store->dead ? -EIO : store->backend->ops->checkpoint(store->backend, false);
+	if (store->dead)
+		return -EIO;
+	int r = store->backend->ops->checkpoint(store->backend, false);
+	return r < 0 ? fail_turn(store, now, r) : 0;
 }
 
 /* ---- backup ---------------------------------------------------------------------------------------- */

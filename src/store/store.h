@@ -81,8 +81,8 @@ void store_woke(struct store *store, struct moment now);
  * To be called about once a second, after the replies have gone out. Faults as for store_turn(). */
 int store_sweep(struct store *store, struct moment now);
 
-/* After the replies of a busy turn have gone out. */
-int store_checkpoint(struct store *store);
+/* After the replies of a busy turn have gone out. Faults as for store_turn(). */
+int store_checkpoint(struct store *store, struct moment now);
 
 bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */
 bool store_is_dead(const struct store *store);

@@ -86,6 +86,18 @@ int file_read_ahead(const char *path)
 	return fd;
 }
 
+int file_settle(const char *path)
+{
+	cleanup(close_at) int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (fsync(fd) < 0)
+		return -errno;
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	return 0;
+}
+
 static int sync_path(const char *path, int flags)
 {
 	cleanup(close_at) int fd = open(path, flags | O_CLOEXEC);

@@ -123,6 +123,21 @@ static int prepare_file(const char *path, char **ret_complaint)
 	}
 }
 
+/*
+ * The process before us may have ended because a sync failed. The kernel then still shows log frames that never
+ * reached the disk; committing on top of them would lose what we acknowledge when the power goes. So the log is
+ * read from the disk itself. The database needs no such care: whatever of it is in doubt is still in the log.
+ */
+static int settle_log(const char *path, char **ret_complaint)
+{
+	cleanup(free_at) char *log = file_beside(path, "-wal");
+	int fault = log ? file_settle(log) : -ENOMEM;
+
+	if (fault)
+		return sqlite_complain(ret_complaint, fault, "cannot sync %s-wal: %s", path, strerror(-fault));
+	return 0;
+}
+
 void sqlite_harden(sqlite3 *db)
 {
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
@@ -286,7 +301,8 @@ static int resolve_path(struct sqlite *store, const struct sqlite_options *optio
 	if (fault)
 		return sqlite_complain(ret_complaint, fault, "no place for a store at %s: %s", options->path,
 			strerror(-fault));
-	return prepare_file(store->path, ret_complaint);
+	fault = prepare_file(store->path, ret_complaint);
+	return fault ? fault : settle_log(store->path, ret_complaint);
 }
 
 static int open_store(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)

@@ -84,6 +84,8 @@ int file_check(const char *path);
  * all locks that the process has on it, so it is closed after SQLite's own. */
 int file_read_ahead(const char *path);
 
+/* Sync it and have the next read come from the disk, not from what the kernel remembers; none there: 0. */
+int file_settle(const char *path);
 int file_sync(const char *path);
 int file_sync_directory_of(const char *path);
 int file_remove(const char *path); /* none there: 0 */
