@@ -14,8 +14,8 @@ static uint32_t spoke_of(int64_t tick)
 	return (uint32_t)((uint64_t)tick % WHEEL_SPOKES);
 }
 
-void wheel_init(struct wheel *wheel, struct wheel_node *(*node_of)(void *context, uint32_t timer), void *context,
-		int64_t now_ms)
+void wheel_init(struct wheel *wheel, struct wheel_node *(*node_of)(void *context, uint32_t timer),
+	void *context, int64_t now_ms)
 {
 	memset(wheel, 0, sizeof *wheel);
 	memset(wheel->spokes, 0xff, sizeof wheel->spokes); /* WHEEL_NONE */
@@ -65,11 +65,12 @@ void wheel_drop(struct wheel *wheel, uint32_t timer)
 
 /* The due timers of one spoke. */
 static uint32_t empty_spoke(struct wheel *wheel, uint32_t spoke, int64_t now_ms, uint32_t limit,
-			    void (*each)(void *context, uint32_t timer), void *context)
+	void (*each)(void *context, uint32_t timer), void *context)
 {
 	uint32_t given = 0;
 
-	for (uint32_t timer = wheel->spokes[spoke], next; timer != WHEEL_NONE && given < limit; timer = next) {
+	for (uint32_t timer = wheel->spokes[spoke], next; timer != WHEEL_NONE && given < limit;
+		timer = next) {
 		const struct wheel_node *node = wheel->node_of(wheel->context, timer);
 		next = node->next;
 		if (node->at_ms > now_ms)
@@ -81,8 +82,8 @@ static uint32_t empty_spoke(struct wheel *wheel, uint32_t spoke, int64_t now_ms,
 	return given;
 }
 
-uint32_t wheel_advance(struct wheel *wheel, int64_t now_ms, uint32_t limit, void (*each)(void *context, uint32_t timer),
-		       void *context)
+uint32_t wheel_advance(struct wheel *wheel, int64_t now_ms, uint32_t limit,
+	void (*each)(void *context, uint32_t timer), void *context)
 {
 	int64_t now_tick = now_ms / WHEEL_TICK_MS;
 	uint32_t given = 0;

@@ -31,8 +31,8 @@ struct wheel {
 };
 
 /* Allocates nothing. The wheel starts at now_ms. */
-void wheel_init(struct wheel *wheel, struct wheel_node *(*node_of)(void *context, uint32_t timer), void *context,
-		int64_t now_ms);
+void wheel_init(struct wheel *wheel, struct wheel_node *(*node_of)(void *context, uint32_t timer),
+	void *context, int64_t now_ms);
 
 /* Hang it in, or move it. */
 void wheel_set(struct wheel *wheel, uint32_t timer, int64_t at_ms);
@@ -42,8 +42,8 @@ void wheel_drop(struct wheel *wheel, uint32_t timer);
 
 /* Take out the timers whose time has come, at most `limit`, and hand each to `each`, which must leave the wheel
  * alone. Returns how many; `limit` means that there may be more. */
-uint32_t wheel_advance(struct wheel *wheel, int64_t now_ms, uint32_t limit, void (*each)(void *context, uint32_t timer),
-		       void *context);
+uint32_t wheel_advance(struct wheel *wheel, int64_t now_ms, uint32_t limit,
+	void (*each)(void *context, uint32_t timer), void *context);
 
 /* How long until the wheel wants to be asked again: a lower bound; INT64_MAX when it is empty. */
 int64_t wheel_idle_ms(const struct wheel *wheel, int64_t now_ms);

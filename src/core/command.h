@@ -51,11 +51,11 @@ enum command_kind {
 };
 
 enum {
-	COMMAND_LIST_MAX = 100,     /* queues, capabilities, executors, deltas of one command */
-	COMMAND_PARENTS_MAX = 100,  /* blockedBy of one task */
-	COMMAND_CLAIMS_MAX = 100,   /* tasks handed out by one claim */
-	COMMAND_NAME_MAX = 255,     /* bytes of a queue, slot, executor or capability */
-	COMMAND_ID_MAX = 128,       /* bytes of a task id or worker id */
+	COMMAND_LIST_MAX = 100,    /* queues, capabilities, executors, deltas of one command */
+	COMMAND_PARENTS_MAX = 100, /* blockedBy of one task */
+	COMMAND_CLAIMS_MAX = 100,  /* tasks handed out by one claim */
+	COMMAND_NAME_MAX = 255,    /* bytes of a queue, slot, executor or capability */
+	COMMAND_ID_MAX = 128,      /* bytes of a task id or worker id */
 };
 
 /* A borrowed list of names. */
@@ -123,7 +123,7 @@ struct command {
 	struct span task;   /* its id */
 	struct span worker; /* workerId */
 	uint64_t fence;
-	bool by_name; /* no fence was given */
+	bool by_name;     /* no fence was given */
 	struct span data; /* kept with the task: a result, an error, a checkpoint, a question, an answer */
 	struct span note; /* goes into the event and nowhere else */
 	union {
@@ -131,10 +131,10 @@ struct command {
 		struct command_update update;
 		struct command_claim claim;
 		struct command_beat beat;
-		struct failure failure;      /* FAIL, BLOCK */
-		int64_t lease_ms;            /* PROGRESS */
-		int64_t delay_ms;            /* RELEASE */
-		enum worker_end leave;       /* LEAVE */
+		struct failure failure; /* FAIL, BLOCK */
+		int64_t lease_ms;       /* PROGRESS */
+		int64_t delay_ms;       /* RELEASE */
+		enum worker_end leave;  /* LEAVE */
 		struct {
 			struct span queue;
 			enum queue_state state;
@@ -166,9 +166,9 @@ struct result {
 	uint32_t claim_count;
 	/* workers */
 	struct worker worker;
-	struct span slot_holder;       /* SLOT_TAKEN: who fills it */
-	const struct span *lost;       /* BEAT: bound, but not held */
+	struct span slot_holder; /* SLOT_TAKEN: who fills it */
+	const struct span *lost; /* BEAT: bound, but not held */
 	uint32_t lost_count;
-	const struct span *stop;       /* BEAT: held, and to be stopped */
+	const struct span *stop; /* BEAT: held, and to be stopped */
 	uint32_t stop_count;
 };

@@ -44,7 +44,7 @@ struct claim {
 	struct lease lease;   /* of the claim; idle while clock is CLOCK_WORKER */
 	int64_t verify_at_ms; /* lease clock: unconfirmed until then is taken back; 0 = not verified */
 	int64_t run_until_ms; /* lease clock: past it a claim lease is not renewed and a beating worker is told to stop */
-	int64_t run_ms;          /* how long that limit was, for a rebase */
+	int64_t run_ms;      /* how long that limit was, for a rebase */
 	int64_t asked_at_ms; /* lease clock: since when its process waits for an answer; 0 = it does not */
 	int64_t claimed_wall_ms; /* for people */
 	uint64_t request;        /* digest of the requestId that made it; 0 = none */
@@ -178,7 +178,8 @@ struct task_decision task_bind(const struct task *task, uint32_t holder, const s
 struct task_decision task_unbind(const struct task *task, uint32_t holder, const struct given *given);
 struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given);
-struct task_decision task_expire(const struct task *task, const struct worker *holder, const struct given *given);
+struct task_decision task_expire(
+	const struct task *task, const struct worker *holder, const struct given *given);
 struct task_decision task_verify(const struct task *task, const struct given *given);
 struct task_decision task_lose(
 	const struct task *task, const struct given *given); /* its worker is inactive */
@@ -198,8 +199,8 @@ struct task_decision task_report(
 	const struct task *task, const struct proof *proof, const struct given *given);
 struct task_decision task_block(const struct task *task, const struct proof *proof, enum failure_code code,
 	const struct given *given);
-struct task_decision task_release(const struct task *task, const struct proof *proof, int64_t delay_ms,
-				  const struct given *given);
+struct task_decision task_release(
+	const struct task *task, const struct proof *proof, int64_t delay_ms, const struct given *given);
 struct task_decision task_ask(const struct task *task, const struct proof *proof, const struct given *given);
 struct task_decision task_answer(const struct task *task, const struct given *given);
 struct task_decision task_pass(const struct task *task, const struct given *given);

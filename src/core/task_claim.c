@@ -238,7 +238,8 @@ static bool never_arrived(const struct task *task, const struct worker *holder, 
 }
 
 /* The claim's own lease ran out; a claim on its worker's lease ends only with that. */
-struct task_decision task_expire(const struct task *task, const struct worker *holder, const struct given *given)
+struct task_decision task_expire(
+	const struct task *task, const struct worker *holder, const struct given *given)
 {
 	if (!task_is_claimed(task) || task->claim.clock != CLOCK_CLAIM)
 		return task_unchanged(task);

@@ -39,7 +39,8 @@ static bool fence_was_issued(const struct task *task, uint64_t fence)
 	if (fence % step == 0 || fence > task->fence)
 		return false;
 	/* of an older generation the counter alone is known */
-	return fence / step == task->fence / step ? task->fence - fence < task->attempt : fence % step <= task->attempt;
+	return fence / step == task->fence / step ? task->fence - fence < task->attempt
+						  : fence % step <= task->attempt;
 }
 
 /* Opens a report: true if the decision is already made (a refusal or a repeat). */
@@ -169,7 +170,8 @@ static void fail_host(
 		try_again(decision, failure, 0, given);
 }
 
-static void fail_quota(struct task_decision *decision, const struct failure *failure, const struct given *given)
+static void fail_quota(
+	struct task_decision *decision, const struct failure *failure, const struct given *given)
 {
 	task_undo_crash(decision);
 	if (failure->no_retry)
@@ -244,8 +246,8 @@ struct task_decision task_block(
 	return task_decided(task, decision);
 }
 
-struct task_decision task_release(const struct task *task, const struct proof *proof, int64_t delay_ms,
-				  const struct given *given)
+struct task_decision task_release(
+	const struct task *task, const struct proof *proof, int64_t delay_ms, const struct given *given)
 {
 	struct task_decision decision;
 

@@ -32,8 +32,8 @@ void task_drop_claim(struct task_decision *decision, enum claim_end how);
 void task_undo_crash(struct task_decision *decision);
 
 /* End the claim with nothing spent: it goes back in line; too often in a row and a person must look. */
-void task_give_back(struct task_decision *decision, enum event_kind kind, enum claim_end how, int64_t not_before_ms,
-		    const struct given *given);
+void task_give_back(struct task_decision *decision, enum event_kind kind, enum claim_end how,
+	int64_t not_before_ms, const struct given *given);
 
 /* Does the caller hold the live claim? */
 enum refusal task_proof_refusal(const struct task *task, const struct proof *proof);

@@ -52,7 +52,8 @@ static void patch_apply(struct task *task, const struct task_patch *patch, const
 		task->finish_by_ms = patch->finish_by_ms;
 	/* at least one more than were spent: an open task always has its next try */
 	if (patch->set_max_attempts)
-		task->max_attempts = patch->max_attempts > task->spent ? patch->max_attempts : task->spent + 1;
+		task->max_attempts =
+			patch->max_attempts > task->spent ? patch->max_attempts : task->spent + 1;
 	if (task->max_attempts > TASK_ATTEMPTS_MAX)
 		task->max_attempts = TASK_ATTEMPTS_MAX;
 	if (patch->set_timeout)

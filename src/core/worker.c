@@ -24,8 +24,8 @@ static bool describe(struct worker *worker, const struct beat *beat)
 	if (!beat->describes)
 		return false;
 	bool same = worker->slot == beat->slot && worker->capabilities == beat->capabilities &&
-		    worker->executors == beat->executors && worker->any_executor == beat->any_executor &&
-		    worker->max_concurrent == beat->max_concurrent;
+		worker->executors == beat->executors && worker->any_executor == beat->any_executor &&
+		worker->max_concurrent == beat->max_concurrent;
 	worker->slot = beat->slot;
 	worker->capabilities = beat->capabilities;
 	worker->executors = beat->executors;
@@ -52,14 +52,15 @@ static struct worker_decision bring_to_life(
 	const struct worker *worker, const struct beat *beat, const struct given *given)
 {
 	struct worker_decision decision = {
-		.worker = {
-			.handle = worker->handle,
-			.held = worker->held,
-			.state = WORKER_ACTIVE,
-			.named = beat->named,
-			.registered_ms = given->now.wall_ms,
-			.any_executor = true,
-		},
+		.worker =
+			{
+				.handle = worker->handle,
+				.held = worker->held,
+				.state = WORKER_ACTIVE,
+				.named = beat->named,
+				.registered_ms = given->now.wall_ms,
+				.any_executor = true,
+			},
 	};
 
 	accept(&decision, beat, given);

@@ -43,7 +43,7 @@ struct worker {
 	bool named;     /* a name of an old door: it may come back as a new instance */
 	uint64_t token; /* last one issued */
 	struct lease lease;
-	int64_t heard_ms;           /* lease clock: last beat that this run of the server heard; INT64_MIN = none */
+	int64_t heard_ms; /* lease clock: last beat that this run of the server heard; INT64_MIN = none */
 	int64_t stored_deadline_ms; /* as the store has it; trails the lease by at most the restart grace */
 	uint32_t slot;
 	uint32_t capabilities;   /* set */

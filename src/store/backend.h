@@ -26,9 +26,9 @@
 #include "core/worker.h"
 
 struct task_row {
-	struct task task;      /* claim.holder is not stored: the text below is */
-	struct span holder;    /* worker id of a live claim, else empty */
-	int64_t updated_ms;    /* wall: last write */
+	struct task task;   /* claim.holder is not stored: the text below is */
+	struct span holder; /* worker id of a live claim, else empty */
+	int64_t updated_ms; /* wall: last write */
 };
 
 struct worker_row {
@@ -36,7 +36,7 @@ struct worker_row {
 	struct span id;       /* key of the row */
 	uint32_t instance;    /* rises when a name comes back */
 	struct span metadata;
-	int64_t ended_ms;     /* wall: since when it is inactive, else 0 */
+	int64_t ended_ms; /* wall: since when it is inactive, else 0 */
 };
 
 struct queue_row {
@@ -78,12 +78,12 @@ enum extra_kind {
 
 /* The few facts about the store as a whole. Stored numbers; integers. */
 enum meta_key {
-	META_GENERATION = 1,  /* rises with each restore; the first is 1 */
-	META_STARTS = 2,      /* how often it was opened for writing: the epoch of the writer */
-	META_TASK_FLOOR = 3,  /* no task seq at or below it is given out again */
-	META_EVENT_BASE = 4,  /* events up to and including it are folded into the baseline */
-	META_RESTORED = 5,    /* 1: opened for the first time after a restore */
-	META_BOOT_HI = 6,     /* boot id, 128 bits */
+	META_GENERATION = 1, /* rises with each restore; the first is 1 */
+	META_STARTS = 2,     /* how often it was opened for writing: the epoch of the writer */
+	META_TASK_FLOOR = 3, /* no task seq at or below it is given out again */
+	META_EVENT_BASE = 4, /* events up to and including it are folded into the baseline */
+	META_RESTORED = 5,   /* 1: opened for the first time after a restore */
+	META_BOOT_HI = 6,    /* boot id, 128 bits */
 	META_BOOT_LO = 7,
 	META_PURGE_CURSOR = 8,
 };
@@ -104,14 +104,18 @@ struct backend_ops {
 	/* transactions */
 	int (*begin)(struct backend *backend);
 	int (*commit)(struct backend *backend);
-	void (*rollback)(struct backend *backend); /* forgets everything since begin(); also after a failed commit */
+	void (*rollback)(
+		struct backend *backend); /* forgets everything since begin(); also after a failed commit */
 
 	/* rows; put replaces what is there */
-	int (*put_task)(struct backend *backend, const struct task_row *row, bool fresh); /* fresh: seq is new */
+	int (*put_task)(
+		struct backend *backend, const struct task_row *row, bool fresh); /* fresh: seq is new */
 	int (*put_body)(struct backend *backend, int64_t seq, struct span body);
-	int (*put_extra)(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n, struct span data);
+	int (*put_extra)(
+		struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n, struct span data);
 	int (*put_event)(struct backend *backend, int64_t seq, struct span data); /* seq is always new */
-	int (*put_base)(struct backend *backend, int64_t seq, struct span data);  /* folded columns of a task */
+	int (*put_base)(
+		struct backend *backend, int64_t seq, struct span data); /* folded columns of a task */
 	int (*put_name)(struct backend *backend, uint32_t id, struct span text);
 	int (*put_id)(struct backend *backend, struct span id, int64_t seq);
 	int (*put_key)(struct backend *backend, struct span key, int64_t seq);
@@ -127,51 +131,62 @@ struct backend_ops {
 	int (*delete_key)(struct backend *backend, struct span key);
 	int (*delete_edge)(struct backend *backend, int64_t parent, int64_t child);
 	int (*delete_worker)(struct backend *backend, struct span id);
-	int (*delete_events)(struct backend *backend, int64_t upto);    /* seq ≤ upto */
-	int (*delete_idems)(struct backend *backend, int64_t before_ms, uint32_t limit); /* created before; at most limit */
+	int (*delete_events)(struct backend *backend, int64_t upto); /* seq ≤ upto */
+	int (*delete_idems)(struct backend *backend, int64_t before_ms,
+		uint32_t limit); /* created before; at most limit */
 
 	/* look-ups */
 	int (*get_task)(struct backend *backend, int64_t seq, struct arena *arena, struct task_row *ret_row);
 	int (*get_body)(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_body);
-	int (*get_extra)(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n, struct arena *arena,
-			 struct span *ret_data);
+	int (*get_extra)(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n,
+		struct arena *arena, struct span *ret_data);
 	int (*get_event)(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_data);
 	int (*get_base)(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_data);
-	int (*get_worker)(struct backend *backend, struct span id, struct arena *arena, struct worker_row *ret_row);
-	int (*get_idem)(struct backend *backend, struct span principal, struct span key, struct idem_row *ret_row);
+	int (*get_worker)(
+		struct backend *backend, struct span id, struct arena *arena, struct worker_row *ret_row);
+	int (*get_idem)(
+		struct backend *backend, struct span principal, struct span key, struct idem_row *ret_row);
 	int (*get_meta)(struct backend *backend, enum meta_key key, int64_t *ret_value);
 	int (*find_id)(struct backend *backend, struct span id, int64_t *ret_seq);
 	int (*find_key)(struct backend *backend, struct span key, int64_t *ret_seq);
-	int (*children)(struct backend *backend, int64_t parent, int (*each)(void *context, const struct edge_row *row),
-			void *context);
-	int (*parents)(struct backend *backend, int64_t child, int (*each)(void *context, const struct edge_row *row),
-		       void *context);
+	int (*children)(struct backend *backend, int64_t parent,
+		int (*each)(void *context, const struct edge_row *row), void *context);
+	int (*parents)(struct backend *backend, int64_t child,
+		int (*each)(void *context, const struct edge_row *row), void *context);
 
 	/* everything, at open: in order of key */
-	int (*scan_names)(struct backend *backend, int (*each)(void *context, uint32_t id, struct span text), void *context);
-	int (*scan_live_tasks)(struct backend *backend, int (*each)(void *context, const struct task_row *row),
-			       void *context, struct backend_facts *ret_facts); /* not final */
-	int (*scan_edges)(struct backend *backend, int (*each)(void *context, const struct edge_row *row), void *context);
-	int (*scan_workers)(struct backend *backend, int (*each)(void *context, const struct worker_row *row), void *context);
-	int (*scan_slots)(struct backend *backend, int (*each)(void *context, const struct slot_row *row), void *context);
-	int (*scan_queues)(struct backend *backend, int (*each)(void *context, const struct queue_row *row), void *context);
+	int (*scan_names)(struct backend *backend, int (*each)(void *context, uint32_t id, struct span text),
+		void *context);
+	int (*scan_live_tasks)(struct backend *backend,
+		int (*each)(void *context, const struct task_row *row), void *context,
+		struct backend_facts *ret_facts); /* not final */
+	int (*scan_edges)(struct backend *backend, int (*each)(void *context, const struct edge_row *row),
+		void *context);
+	int (*scan_workers)(struct backend *backend, int (*each)(void *context, const struct worker_row *row),
+		void *context);
+	int (*scan_slots)(struct backend *backend, int (*each)(void *context, const struct slot_row *row),
+		void *context);
+	int (*scan_queues)(struct backend *backend, int (*each)(void *context, const struct queue_row *row),
+		void *context);
 
 	/* pages: at most `limit` rows with a key above `after`, in order of key; the caller continues by key */
 	int (*page_tasks)(struct backend *backend, int64_t after, uint32_t limit,
-			  int (*each)(void *context, const struct task_row *row), void *context);
+		int (*each)(void *context, const struct task_row *row), void *context);
 	int (*page_events)(struct backend *backend, int64_t after, uint32_t limit,
-			   int (*each)(void *context, int64_t seq, struct span data), void *context);
+		int (*each)(void *context, int64_t seq, struct span data), void *context);
 	int (*page_bases)(struct backend *backend, int64_t after, uint32_t limit,
-			  int (*each)(void *context, int64_t seq, struct span data), void *context);
+		int (*each)(void *context, int64_t seq, struct span data), void *context);
 
 	/* upkeep, between transactions */
-	int (*checkpoint)(struct backend *backend, bool idle); /* after the replies have gone out; idle: no hurry */
-	int (*relieve)(struct backend *backend);               /* give the ballast back to a full disk */
-	int (*reserve)(struct backend *backend);               /* have the ballast again; -ENOSPC: still full */
+	int (*checkpoint)(
+		struct backend *backend, bool idle); /* after the replies have gone out; idle: no hurry */
+	int (*relieve)(struct backend *backend);     /* give the ballast back to a full disk */
+	int (*reserve)(struct backend *backend);     /* have the ballast again; -ENOSPC: still full */
 	int (*backup_begin)(struct backend *backend, const char *path);
-	int (*backup_step)(struct backend *backend, uint32_t pages, uint32_t *ret_remaining); /* 0 remaining: complete and synced */
-	void (*backup_end)(struct backend *backend);                                          /* also gives one up half way */
-	void (*close)(struct backend *backend);                                               /* accepts NULL */
+	int (*backup_step)(struct backend *backend, uint32_t pages,
+		uint32_t *ret_remaining);            /* 0 remaining: complete and synced */
+	void (*backup_end)(struct backend *backend); /* also gives one up half way */
+	void (*close)(struct backend *backend);      /* accepts NULL */
 };
 
 struct backend {

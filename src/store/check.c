@@ -48,10 +48,11 @@ static const char *task_difference(const struct task *a, const struct task *b)
 	if (column)
 		return column;
 	if (a->claim.clock != b->claim.clock || a->claim.lease.deadline_ms != b->claim.lease.deadline_ms ||
-	    a->claim.lease.granted_ms != b->claim.lease.granted_ms || a->claim.verify_at_ms != b->claim.verify_at_ms ||
-	    a->claim.run_until_ms != b->claim.run_until_ms || a->claim.asked_at_ms != b->claim.asked_at_ms ||
-	    a->claim.request != b->claim.request || a->claim.named != b->claim.named ||
-	    a->claim.stopping != b->claim.stopping)
+		a->claim.lease.granted_ms != b->claim.lease.granted_ms ||
+		a->claim.verify_at_ms != b->claim.verify_at_ms ||
+		a->claim.run_until_ms != b->claim.run_until_ms ||
+		a->claim.asked_at_ms != b->claim.asked_at_ms || a->claim.request != b->claim.request ||
+		a->claim.named != b->claim.named || a->claim.stopping != b->claim.stopping)
 		return "claim";
 	return NULL;
 }
@@ -66,7 +67,9 @@ static int check_row(void *context, const struct task_row *row)
 	check->last = row->task.seq;
 	check->rows++;
 	if (task_state_is_final(row->task.state))
-		return slot == MAP_NONE ? 0 : complain(check, "task %ld is final and still in memory", row->task.seq);
+		return slot == MAP_NONE
+			? 0
+			: complain(check, "task %ld is final and still in memory", row->task.seq);
 	if (slot == MAP_NONE)
 		return complain(check, "task %ld is not in memory", row->task.seq);
 	hot_get(hot, slot, &task);
@@ -90,9 +93,11 @@ static int check_lanes(const struct check *check)
 	uint32_t standing = 0;
 
 	while ((stand = lanes_next_stand(&hot->lanes, stand))) {
-		for (struct lane *lane = lanes_first(&hot->lanes, stand); lane; lane = lanes_next(&hot->lanes, lane)) {
+		for (struct lane *lane = lanes_first(&hot->lanes, stand); lane;
+			lane = lanes_next(&hot->lanes, lane)) {
 			uint32_t slot, before = MAP_NONE;
-			lane->cursor_turn = 0; /* look from the front, and let no turn rely on where we stopped */
+			lane->cursor_turn =
+				0; /* look from the front, and let no turn rely on where we stopped */
 			while ((slot = lane_peek(lane, UINT64_MAX)) != MAP_NONE) {
 				if (before != MAP_NONE && hot_order(hot, before, slot) >= 0)
 					return complain(check, "a lane is out of order");
@@ -117,10 +122,11 @@ static int check_holders(const struct check *check)
 		uint32_t held = 0;
 		int64_t seq;
 		for (uint32_t at = hot_next_claim(hot, holder, MAP_NONE, &seq); at != MAP_NONE;
-		     at = hot_next_claim(hot, holder, at, &seq))
+			at = hot_next_claim(hot, holder, at, &seq))
 			held++;
 		if (held != holder->worker.held)
-			return complain(check, "worker %s holds %u and counts %u", holder->id, held, holder->worker.held);
+			return complain(check, "worker %s holds %u and counts %u", holder->id, held,
+				holder->worker.held);
 		if (holder->worker.state == WORKER_UNKNOWN && held == 0)
 			return complain(check, "claimant %s is remembered for nothing", holder->id);
 	}
@@ -137,7 +143,7 @@ static int check_worker_row(void *context, const struct worker_row *row)
 		return complain(check, "worker %.*s is not in memory", SPAN_ARGS(row->id));
 	const struct holder *holder = hot_holder(hot, number);
 	if (holder->worker.state != row->worker.state || holder->worker.slot != row->worker.slot ||
-	    holder->instance != row->instance)
+		holder->instance != row->instance)
 		return complain(check, "worker %.*s in memory differs from the row", SPAN_ARGS(row->id));
 	return 0;
 }
@@ -156,7 +162,8 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 			return r;
 	} while (check.rows - seen == PAGE_ROWS);
 	if (check.live != pool_used(&store->hot.tasks))
-		return complain(&check, "%u tasks in memory, %u live rows", pool_used(&store->hot.tasks), check.live);
+		return complain(
+			&check, "%u tasks in memory, %u live rows", pool_used(&store->hot.tasks), check.live);
 	r = check_lanes(&check);
 	if (r == 0)
 		r = check_holders(&check);
@@ -211,7 +218,9 @@ static int fold_base(void *context, int64_t seq, struct span data)
 	check->rows++;
 	if (!fold)
 		return -ENOMEM;
-	return fold_decode(seq, data, fold) < 0 ? complain(check, "the baseline of task %ld cannot be read", seq) : 0;
+	return fold_decode(seq, data, fold) < 0
+		? complain(check, "the baseline of task %ld cannot be read", seq)
+		: 0;
 }
 
 static int fold_event(void *context, int64_t seq, struct span data)
@@ -231,8 +240,8 @@ static int fold_event(void *context, int64_t seq, struct span data)
 	if (!fold)
 		return -ENOMEM;
 	if (fold->task.version != record.previous)
-		return complain(check, "event %ld of task %ld follows %ld, not %ld", seq, record.task, fold->task.version,
-				record.previous);
+		return complain(check, "event %ld of task %ld follows %ld, not %ld", seq, record.task,
+			fold->task.version, record.previous);
 	if (fold->task.state != record.from)
 		return complain(check, "event %ld of task %ld starts from another state", seq, record.task);
 	fold_apply(fold, &record);

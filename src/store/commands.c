@@ -36,7 +36,7 @@ static int load_task(struct turn *turn, struct span id, struct result *result, s
 
 /* Facts that explain the event of a decision; `before` is the task as it was. */
 static void add_facts(struct turn *turn, struct record *record, const struct task *before,
-		      const struct task_decision *decision)
+	const struct task_decision *decision)
 {
 	const struct claim *claim = &decision->task.claim;
 
@@ -65,7 +65,8 @@ static void add_facts(struct turn *turn, struct record *record, const struct tas
 	}
 }
 
-static int stage(struct turn *turn, struct turn_task *view, const struct task_decision *decision, struct result *result)
+static int stage(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+	struct result *result)
 {
 	struct record record;
 
@@ -91,7 +92,7 @@ static int keep(struct turn *turn, const struct turn_task *view, enum extra_kind
 
 /* Stage an accepted decision and keep what came with the command. */
 static int stage_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
-			 enum extra_kind kind, struct result *result)
+	enum extra_kind kind, struct result *result)
 {
 	int r = stage(turn, view, decision, result);
 
@@ -141,7 +142,8 @@ static int next_seq(struct turn *turn, int64_t *ret_seq)
 }
 
 /* Was this request answered before? Sets *ret_settled if the result is complete. */
-static int create_again(struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+static int create_again(
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
 {
 	struct backend *backend = turn->store->backend;
 	const struct command_create *create = &command->create;
@@ -188,7 +190,8 @@ static int remember_request(struct turn *turn, const struct command *command, in
 }
 
 /* Is the id, or the unique key, taken? Sets *ret_settled if the result is complete. */
-static int create_taken(struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+static int create_taken(
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
 {
 	struct backend *backend = turn->store->backend;
 	const struct command_create *create = &command->create;
@@ -236,7 +239,7 @@ static int draft_names(struct turn *turn, const struct command_create *create, s
 
 /* Look its parents up. `ret_edges` gets one row per parent that is not done. */
 static int draft_parents(struct turn *turn, const struct command_create *create, struct task *draft,
-			 struct edge_row *ret_edges, struct result *result)
+	struct edge_row *ret_edges, struct result *result)
 {
 	struct turn_task *parent;
 
@@ -257,7 +260,8 @@ static int draft_parents(struct turn *turn, const struct command_create *create,
 		if (known < draft->open_parents)
 			continue; /* named twice */
 		bool dead = task_state_is_final(parent->task.state);
-		ret_edges[draft->open_parents++] = (struct edge_row){.parent = parent->task.seq, .dead = dead};
+		ret_edges[draft->open_parents++] =
+			(struct edge_row){.parent = parent->task.seq, .dead = dead};
 		draft->dead_parents += dead;
 	}
 	return 0;
@@ -301,8 +305,8 @@ static int put_beside(struct turn *turn, const struct command_create *create, in
 	return r;
 }
 
-static int stage_create(struct turn *turn, const struct command *command, struct task *draft, struct edge_row *edges,
-			struct result *result)
+static int stage_create(struct turn *turn, const struct command *command, struct task *draft,
+	struct edge_row *edges, struct result *result)
 {
 	const struct command_create *create = &command->create;
 	struct turn_task *view;
@@ -479,7 +483,7 @@ static int run_retry(struct turn *turn, const struct command *command, struct re
 
 /* Commands that need nothing but the task. */
 static int run_simple(struct turn *turn, const struct command *command,
-		      struct task_decision (*decide)(const struct task *, const struct given *), struct result *result)
+	struct task_decision (*decide)(const struct task *, const struct given *), struct result *result)
 {
 	struct turn_task *view;
 
@@ -527,6 +531,7 @@ struct chooser {
 	uint32_t slot;
 	struct name_set capabilities, executors;
 	bool any_executor;
+	struct slot_decision gate; /* of its slot */
 };
 
 static void union_with(struct name_set *set, const struct name_set *more)
@@ -535,6 +540,31 @@ static void union_with(struct name_set *set, const struct name_set *more)
 		if (!name_set_contains(set, more->ids[i]))
 			set->ids[set->count++] = more->ids[i];
 	}
+}
+
+/* A worker whose slot is quarantined gets nothing, but for one trial: that is used up by the first claim. */
+static void look_at_slot(struct turn *turn, struct chooser *chooser)
+{
+	struct slot slot;
+
+	if (chooser->slot == 0)
+		return;
+	turn_slot(turn, chooser->slot, &slot);
+	chooser->gate = slot_enter(&slot, &turn->given);
+}
+
+static int use_up_trial(struct turn *turn, struct chooser *chooser)
+{
+	struct slot_decision *gate = &chooser->gate;
+	struct record record;
+
+	if (gate->event == EVENT_NONE)
+		return 0;
+	turn_record(turn, &record, gate->event);
+	record_fact(&record, FACT_TRIAL, 1);
+	int r = turn_stage_slot(turn, chooser->slot, &gate->slot, gate->event, &record);
+	gate->event = EVENT_NONE;
+	return r;
 }
 
 /* What it says now counts beside what it said when it registered. */
@@ -549,6 +579,7 @@ static int chooser_init(struct turn *turn, const struct command *command, struct
 		return -ENOMEM;
 	const struct worker *worker = &chooser->worker->worker;
 	chooser->wants = wants;
+	chooser->gate = (struct slot_decision){0};
 	chooser->slot = wants->slot.len > 0 ? names_find(names, wants->slot) : worker->slot;
 	names_resolve(names, wants->capabilities, &chooser->capabilities);
 	names_set_members(names, worker->capabilities, &registered);
@@ -560,6 +591,7 @@ static int chooser_init(struct turn *turn, const struct command *command, struct
 		names_resolve(names, wants->executors, &chooser->executors);
 		chooser->any_executor = wants->any_executor;
 	}
+	look_at_slot(turn, chooser);
 	return 0;
 }
 
@@ -571,7 +603,8 @@ static bool may_take_from(const struct turn *turn, const struct chooser *chooser
 		return false;
 	if (lane->owner != 0 && lane->owner != chooser->slot)
 		return false;
-	if (lane->executor != 0 && !chooser->any_executor && !name_set_contains(&chooser->executors, lane->executor))
+	if (lane->executor != 0 && !chooser->any_executor &&
+		!name_set_contains(&chooser->executors, lane->executor))
 		return false;
 	if (lane->requires == 0)
 		return true;
@@ -620,7 +653,8 @@ static bool turn_has(const struct turn *turn, int64_t seq)
 }
 
 /* The first task of the lane that this turn has not touched. */
-static void offer_lane(struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
+static void offer_lane(
+	struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
 {
 	const struct hot *hot = &turn->store->hot;
 	struct task task;
@@ -631,7 +665,7 @@ static void offer_lane(struct turn *turn, const struct chooser *chooser, struct 
 			return;
 		hot_get(hot, slot, &task);
 		if (!turn_has(turn, task.seq) &&
-		    task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
+			task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
 			offer(best, &task);
 			return;
 		}
@@ -639,8 +673,8 @@ static void offer_lane(struct turn *turn, const struct chooser *chooser, struct 
 	}
 }
 
-static void offer_stand(struct turn *turn, const struct chooser *chooser, const struct stand *stand,
-			struct candidate *best)
+static void offer_stand(
+	struct turn *turn, const struct chooser *chooser, const struct stand *stand, struct candidate *best)
 {
 	const struct lanes *lanes = &turn->store->hot.lanes;
 
@@ -682,8 +716,8 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 	for (uint32_t i = 0; i < turn->ready_count; i++) {
 		const struct task *task = &turn->tasks[turn->ready[i]]->task;
 		if (hot_lane_of(task, &lane) && may_take_from(turn, chooser, &lane) &&
-		    wants_queue(turn, chooser, task->queue) &&
-		    task_is_claimable(task, chooser->wants->takes_pending, &turn->given))
+			wants_queue(turn, chooser, task->queue) &&
+			task_is_claimable(task, chooser->wants->takes_pending, &turn->given))
 			offer(best, task);
 	}
 }
@@ -719,8 +753,8 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	if (r == 0)
 		r = backend->ops->get_body(backend, view->task.seq, &turn->arena, &claimed->body);
 	if (r == 0 && view->task.attempt > 1) {
-		r = backend->ops->get_extra(backend, view->task.seq, EXTRA_CHECKPOINT, 0, &turn->arena,
-					    &claimed->checkpoint);
+		r = backend->ops->get_extra(
+			backend, view->task.seq, EXTRA_CHECKPOINT, 0, &turn->arena, &claimed->checkpoint);
 		if (r == -ENOENT)
 			r = 0;
 	}
@@ -730,34 +764,21 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 }
 
 /* Claim this one; a refusal goes into the result. */
-static int claim_view(struct turn *turn, const struct chooser *chooser, struct turn_task *view, struct result *result)
+static int claim_view(
+	struct turn *turn, struct chooser *chooser, struct turn_task *view, struct result *result)
 {
 	struct claimant by = claimant_of(chooser);
-	struct task_decision decision = task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
+	struct task_decision decision =
+		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 
-	int r = stage(turn, view, &decision, result);
+	if (decision.refusal == REFUSED_NOTHING && chooser->gate.refusal != REFUSED_NOTHING)
+		return refuse(result, chooser->gate.refusal);
+	int r = decision.refusal == REFUSED_NOTHING ? use_up_trial(turn, chooser) : 0;
+	if (r == 0)
+		r = stage(turn, view, &decision, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	return hand_over(turn, view, result);
-}
-
-/* A worker whose slot is quarantined gets nothing, but for one trial. */
-static int enter_slot(struct turn *turn, uint32_t slot, enum refusal *ret_refusal)
-{
-	struct slot view;
-	struct record record;
-
-	*ret_refusal = REFUSED_NOTHING;
-	if (slot == 0)
-		return 0;
-	turn_slot(turn, slot, &view);
-	struct slot_decision decision = slot_enter(&view, &turn->given);
-	*ret_refusal = decision.refusal;
-	if (decision.event == EVENT_NONE)
-		return 0;
-	turn_record(turn, &record, decision.event);
-	record_fact(&record, FACT_TRIAL, 1);
-	return turn_stage_slot(turn, slot, &decision.slot, decision.event, &record);
 }
 
 /* The same requestId again: hand out what it made, as long as none of it was confirmed. */
@@ -784,7 +805,7 @@ static int claim_again(struct turn *turn, const struct chooser *chooser, struct 
 }
 
 /* Its own live claims first: each gets a new fence. */
-static int claim_resume(struct turn *turn, const struct chooser *chooser, struct result *result)
+static int claim_resume(struct turn *turn, struct chooser *chooser, struct result *result)
 {
 	struct held_tasks held;
 	struct turn_task *view, *best;
@@ -801,8 +822,8 @@ static int claim_resume(struct turn *turn, const struct chooser *chooser, struct
 			if (r < 0)
 				return r;
 			if (task_state_must_hold_claim(view->task.state) && !view->task.claim.stopping &&
-			    wants_queue(turn, chooser, view->task.queue) &&
-			    (!best || task_claim_order(&view->task, &best->task) < 0))
+				wants_queue(turn, chooser, view->task.queue) &&
+				(!best || task_claim_order(&view->task, &best->task) < 0))
 				best = view;
 		}
 		if (!best)
@@ -819,7 +840,7 @@ static int claim_resume(struct turn *turn, const struct chooser *chooser, struct
 	return 0;
 }
 
-static int claim_fresh(struct turn *turn, const struct chooser *chooser, struct result *result)
+static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result *result)
 {
 	struct turn_task *view;
 
@@ -844,7 +865,6 @@ static int claim_fresh(struct turn *turn, const struct chooser *chooser, struct 
 static int run_claim_next(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct chooser chooser;
-	enum refusal refusal;
 
 	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
 	int r = chooser_init(turn, command, &chooser);
@@ -859,9 +879,8 @@ static int run_claim_next(struct turn *turn, const struct command *command, stru
 	r = claim_again(turn, &chooser, result);
 	if (r < 0 || result->claim_count > 0)
 		return r;
-	r = enter_slot(turn, chooser.slot, &refusal);
-	if (r < 0 || refusal != REFUSED_NOTHING)
-		return r; /* nothing for it now */
+	if (chooser.gate.refusal != REFUSED_NOTHING)
+		return 0; /* nothing for it now */
 	r = claim_resume(turn, &chooser, result);
 	return r < 0 ? r : claim_fresh(turn, &chooser, result);
 }
@@ -870,7 +889,6 @@ static int run_claim(struct turn *turn, const struct command *command, struct re
 {
 	struct chooser chooser;
 	struct turn_task *view;
-	enum refusal refusal;
 
 	int r = load_task(turn, command->task, result, &view);
 	if (r < 0 || !view)
@@ -882,14 +900,11 @@ static int run_claim(struct turn *turn, const struct command *command, struct re
 	if (!result->claims)
 		return -ENOMEM;
 	if (command->claim.request != 0 && view->task.state == TASK_CLAIMED &&
-	    view->task.claim.holder == chooser.worker->worker.handle &&
-	    view->task.claim.request == command->claim.request) {
+		view->task.claim.holder == chooser.worker->worker.handle &&
+		view->task.claim.request == command->claim.request) {
 		result->repeated = true;
 		return hand_over(turn, view, result);
 	}
-	r = enter_slot(turn, chooser.slot, &refusal);
-	if (r < 0 || refusal != REFUSED_NOTHING)
-		return r < 0 ? r : refuse(result, refusal);
 	return claim_view(turn, &chooser, view, result);
 }
 
@@ -903,7 +918,8 @@ static int keep_orphan(struct turn *turn, struct turn_task *view, const struct c
 	struct record record;
 	struct task_decision note = {.event = EVENT_TASK_ORPHAN_RESULT, .task = view->task};
 
-	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, &turn->arena, &kept);
+	int r = backend->ops->get_extra(
+		backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, &turn->arena, &kept);
 	if (r != -ENOENT)
 		return r;
 	turn_record(turn, &record, note.event);
@@ -911,11 +927,12 @@ static int keep_orphan(struct turn *turn, struct turn_task *view, const struct c
 	r = turn_stage_task(turn, view, &note, &record);
 	if (r < 0)
 		return r;
-	return backend->ops->put_extra(backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, command->data);
+	return backend->ops->put_extra(
+		backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, command->data);
 }
 
-static struct task_decision decide_report(const struct turn *turn, const struct task *task,
-					  const struct command *command)
+static struct task_decision decide_report(
+	const struct turn *turn, const struct task *task, const struct command *command)
 {
 	struct proof proof = proof_of(turn, command);
 
@@ -963,7 +980,7 @@ static int run_report(struct turn *turn, const struct command *command, struct r
 	struct task_decision decision = decide_report(turn, &view->task, command);
 	if (decision.refusal != REFUSED_NOTHING) {
 		result->restored = decision.refusal == REFUSED_STALE_CLAIM && command->fence != 0 &&
-				   command->fence / FENCE_GENERATION_STEP < turn->store->generation;
+			command->fence / FENCE_GENERATION_STEP < turn->store->generation;
 		r = decision.orphan && command->data.len > 0 ? keep_orphan(turn, view, command) : 0;
 		return r < 0 ? r : refuse(result, decision.refusal);
 	}
@@ -985,7 +1002,8 @@ static int run_return(struct turn *turn, const struct command *command, struct r
 	int r = load_task(turn, command->task, result, &view);
 	if (r < 0 || !view)
 		return r;
-	if (view->task.state != TASK_CLAIMED || view->task.claim.holder != proof.holder || view->task.fence != proof.fence)
+	if (view->task.state != TASK_CLAIMED || view->task.claim.holder != proof.holder ||
+		view->task.fence != proof.fence)
 		return refuse(result, REFUSED_STALE_CLAIM);
 	struct task_decision decision = task_return(&view->task, &turn->given);
 	return stage(turn, view, &decision, result);
@@ -1043,9 +1061,9 @@ static struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_
 
 	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
 		const struct holder *holder = hot_holder(hot, number);
-		const struct worker *worker = holder->view_turn == turn->number ?
-						      &turn->workers[holder->view_index]->worker :
-						      &holder->worker;
+		const struct worker *worker = holder->view_turn == turn->number
+			? &turn->workers[holder->view_index]->worker
+			: &holder->worker;
 		if (number != except && worker->slot == slot && worker_is_alive(worker))
 			return turn_worker_by_number(turn, number);
 	}
@@ -1053,7 +1071,8 @@ static struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_
 }
 
 /* The live worker in the way of the slot that is asked for, or NULL. */
-static struct turn_worker *slot_rival(struct turn *turn, const struct turn_worker *view, const struct beat *beat)
+static struct turn_worker *slot_rival(
+	struct turn *turn, const struct turn_worker *view, const struct beat *beat)
 {
 	if (!beat->describes || beat->slot == 0 || beat->named)
 		return NULL;
@@ -1085,7 +1104,7 @@ static int beat_of(struct turn *turn, const struct command_beat *from, struct be
 }
 
 static int apply_deltas(struct turn *turn, const struct command_beat *beat, const struct turn_worker *view,
-			struct result *result)
+	struct result *result)
 {
 	uint32_t holder = view->worker.handle;
 	struct span *lost = arena_alloc(&turn->arena, (beat->bound.count + 1) * sizeof *lost);
@@ -1147,7 +1166,7 @@ static int list_stops(struct turn *turn, const struct turn_worker *view, struct 
 }
 
 static void take_metadata(struct turn *turn, const struct command_beat *from, struct turn_worker *view,
-			  struct worker_decision *decision)
+	struct worker_decision *decision)
 {
 	const struct holder *holder = hot_holder(&turn->store->hot, view->worker.handle);
 	struct span old = {holder->metadata, holder->metadata_len};
@@ -1160,7 +1179,7 @@ static void take_metadata(struct turn *turn, const struct command_beat *from, st
 
 /* The beat was accepted. A predecessor in its slot that was shown to be dead makes room first. */
 static int accept_beat(struct turn *turn, const struct command *command, struct turn_worker *view,
-		       struct turn_worker *rival, struct worker_decision *decision, struct result *result)
+	struct turn_worker *rival, struct worker_decision *decision, struct result *result)
 {
 	struct record record;
 	int r = 0;
@@ -1196,9 +1215,9 @@ static int run_beat(struct turn *turn, const struct command *command, struct res
 	turn->given.next_token = store_next_token(turn->store);
 	struct turn_worker *rival = slot_rival(turn, view, &beat);
 	bool taken = rival && !command->beat.old_is_gone;
-	struct worker_decision decision = command->kind == COMMAND_REGISTER ?
-						  worker_register(&view->worker, &beat, taken, &turn->given) :
-						  worker_beat(&view->worker, &beat, taken, &turn->given);
+	struct worker_decision decision = command->kind == COMMAND_REGISTER
+		? worker_register(&view->worker, &beat, taken, &turn->given)
+		: worker_beat(&view->worker, &beat, taken, &turn->given);
 	if (decision.refusal == REFUSED_NOTHING)
 		return accept_beat(turn, command, view, rival, &decision, result);
 	result->worker = view->worker;
@@ -1218,7 +1237,8 @@ static int run_worker_command(struct turn *turn, const struct command *command, 
 	if (command->kind == COMMAND_LEAVE)
 		decision = worker_leave(&view->worker, command->leave);
 	else
-		decision = command->kind == COMMAND_QUIET ? worker_quiet(&view->worker) : worker_terminate(&view->worker);
+		decision = command->kind == COMMAND_QUIET ? worker_quiet(&view->worker)
+							  : worker_terminate(&view->worker);
 	result->worker = view->worker;
 	if (decision.refusal != REFUSED_NOTHING)
 		return refuse(result, decision.refusal);
@@ -1247,8 +1267,8 @@ static int run_slot(struct turn *turn, const struct command *command, struct res
 	if (r < 0)
 		return r == -E2BIG ? refuse(result, REFUSED_TOO_LARGE) : r;
 	turn_slot(turn, name, &view);
-	struct slot_decision decision =
-		command->kind == COMMAND_SLOT_CRASH ? slot_crash(&view, &turn->given) : slot_unquarantine(&view);
+	struct slot_decision decision = command->kind == COMMAND_SLOT_CRASH ? slot_crash(&view, &turn->given)
+									    : slot_unquarantine(&view);
 	turn_record(turn, &record, decision.event);
 	return turn_stage_slot(turn, name, &decision.slot, decision.event, &record);
 }
@@ -1400,8 +1420,8 @@ int timers_run(struct turn *turn)
 	for (uint32_t i = 0; r == 0 && i < turn->timer_count; i++) {
 		uint32_t timer = turn->timers[i];
 		turn->given.random = rng_u32(&turn->store->rng);
-		r = (timer & 1) == TIMER_CLAIM ? claim_timer(turn, hot_timer_task(hot, timer)) :
-						 worker_timer(turn, (timer >> 1) + 1);
+		r = (timer & 1) == TIMER_CLAIM ? claim_timer(turn, hot_timer_task(hot, timer))
+					       : worker_timer(turn, (timer >> 1) + 1);
 	}
 	while (r == 0 && turn->wall_timer_count < STORE_TIMERS_MAX) {
 		const struct heap_entry *next = heap_peek(&hot->wall_timers);

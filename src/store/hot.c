@@ -45,7 +45,8 @@ struct hot_deadline {
 
 static void die_without_memory(void)
 {
-	fputs("stint: out of memory after a commit; ending, so that a restart can rebuild the state\n", stderr);
+	fputs("stint: out of memory after a commit; ending, so that a restart can rebuild the state\n",
+		stderr);
 	abort();
 }
 
@@ -359,8 +360,8 @@ static void pack(struct hot_task *row, const struct task *task)
 	row->state = (uint8_t)task->state;
 	row->ended = (uint8_t)task->ended;
 	row->code = (uint8_t)task->code;
-	row->flags = (uint8_t)(kept | (task->keyed ? HOT_KEYED : 0u) | (task->has_parent ? HOT_HAS_PARENT : 0u) |
-			       (task->named_id ? HOT_NAMED_ID : 0u));
+	row->flags = (uint8_t)(kept | (task->keyed ? HOT_KEYED : 0u) |
+		(task->has_parent ? HOT_HAS_PARENT : 0u) | (task->named_id ? HOT_NAMED_ID : 0u));
 }
 
 static struct hot_task *row_make(struct hot *hot, int64_t seq, uint32_t *ret_slot)
@@ -422,7 +423,7 @@ void hot_set(struct hot *hot, const struct task *task, const struct given *given
 	bool stood = !fresh && row_lane(row, &old_lane);
 	bool stands = hot_lane_of(task, &new_lane);
 	bool stays = stood && stands && lane_key_equal(&old_lane, &new_lane) &&
-		     row->priority == task->priority && row->created_ms == task->created_ms;
+		row->priority == task->priority && row->created_ms == task->created_ms;
 	if (stood && !stays)
 		lanes_remove(&hot->lanes, &old_lane, slot);
 	if (!fresh)
@@ -549,7 +550,8 @@ static void arm_worker(struct hot *hot, struct holder *holder, const struct give
 		wheel_set(&hot->lease_timers, timer, end_ms);
 }
 
-void hot_set_worker(struct hot *hot, const struct worker *worker, struct span metadata, const struct given *given)
+void hot_set_worker(
+	struct hot *hot, const struct worker *worker, struct span metadata, const struct given *given)
 {
 	struct holder *holder = hot_holder(hot, worker->handle);
 

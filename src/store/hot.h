@@ -93,7 +93,8 @@ void hot_drop_holder(struct hot *hot, uint32_t number);
 
 /* Make the worker in memory what was committed. `metadata` replaces the old one unless data is NULL. A plain
  * claimant without claims is forgotten. */
-void hot_set_worker(struct hot *hot, const struct worker *worker, struct span metadata, const struct given *given);
+void hot_set_worker(
+	struct hot *hot, const struct worker *worker, struct span metadata, const struct given *given);
 
 /* Walk all holders: start with 0, 0 at the end. */
 uint32_t hot_next_holder(const struct hot *hot, uint32_t number);

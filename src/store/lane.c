@@ -105,8 +105,8 @@ struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane)
 
 bool lane_key_equal(const struct lane_key *a, const struct lane_key *b)
 {
-	return a->queue == b->queue && a->owner == b->owner && a->requires == b->requires && a->executor == b->executor &&
-	       a->pending == b->pending;
+	return a->queue == b->queue && a->owner == b->owner && a->requires == b->requires &&
+		a->executor == b->executor && a->pending == b->pending;
 }
 
 static struct lane *lane_find(const struct lanes *lanes, const struct lane_key *key)
@@ -279,7 +279,8 @@ int lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
 		}
 	}
 	struct chunk *chunk = lane->chunks[at];
-	memmove(&chunk->slots[place + 1], &chunk->slots[place], (chunk->count - place) * sizeof *chunk->slots);
+	memmove(&chunk->slots[place + 1], &chunk->slots[place],
+		(chunk->count - place) * sizeof *chunk->slots);
 	chunk->slots[place] = slot;
 	chunk->count++;
 	lane->total++;
@@ -298,12 +299,14 @@ void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t slot
 	assert(place < chunk->count);
 	assert(chunk->slots[place] == slot);
 	chunk->count--;
-	memmove(&chunk->slots[place], &chunk->slots[place + 1], (chunk->count - place) * sizeof *chunk->slots);
+	memmove(&chunk->slots[place], &chunk->slots[place + 1],
+		(chunk->count - place) * sizeof *chunk->slots);
 	lane->total--;
 	if (chunk->count == 0) {
 		free(chunk);
 		lane->chunk_count--;
-		memmove(&lane->chunks[at], &lane->chunks[at + 1], (lane->chunk_count - at) * sizeof *lane->chunks);
+		memmove(&lane->chunks[at], &lane->chunks[at + 1],
+			(lane->chunk_count - at) * sizeof *lane->chunks);
 	}
 	if (lane->total == 0)
 		lane_drop(lanes, lane);

@@ -137,7 +137,8 @@ static struct row *seek(const struct memory *memory, const char *key, size_t len
 	struct row *at = memory->head;
 
 	for (int level = LEVELS - 1; level >= 0; level--) {
-		while (at->next[level] && compare(at->next[level]->key, at->next[level]->key_len, key, len) < 0)
+		while (at->next[level] &&
+			compare(at->next[level]->key, at->next[level]->key_len, key, len) < 0)
 			at = at->next[level];
 		if (ret_before)
 			ret_before[level] = at;
@@ -174,7 +175,8 @@ static int height_of(const char *key, size_t len)
 	return height;
 }
 
-static int list_set(struct memory *memory, const char *key, size_t key_len, const void *value, size_t value_len)
+static int list_set(
+	struct memory *memory, const char *key, size_t key_len, const void *value, size_t value_len)
 {
 	struct row *before[LEVELS];
 	struct row *row = seek(memory, key, key_len, before);
@@ -329,7 +331,8 @@ static int memory_commit(struct backend *backend)
 
 /* ---- rows ------------------------------------------------------------------------------------------- */
 
-static int with_text(struct backend *backend, const struct key *key, const void *fixed, size_t fixed_len, struct span text)
+static int with_text(
+	struct backend *backend, const struct key *key, const void *fixed, size_t fixed_len, struct span text)
 {
 	char *value = malloc(fixed_len + text.len + 1);
 
@@ -597,7 +600,8 @@ static int delete_idems(struct backend *backend, int64_t before_ms, uint32_t lim
 	struct row *row = first_with(backend, &all), *next;
 	int r = 0;
 
-	for (uint32_t deleted = 0; r == 0 && row && row->key[0] == TABLE_IDEM && deleted < limit; row = next) {
+	for (uint32_t deleted = 0; r == 0 && row && row->key[0] == TABLE_IDEM && deleted < limit;
+		row = next) {
 		struct idem_row idem;
 		next = row->next[0];
 		memcpy(&idem, row->value, sizeof idem);
@@ -613,7 +617,8 @@ static int delete_idems(struct backend *backend, int64_t before_ms, uint32_t lim
 
 /* ---- look-ups ----------------------------------------------------------------------------------------- */
 
-static int get_bytes(struct backend *backend, const struct key *key, struct arena *arena, struct span *ret_data)
+static int get_bytes(
+	struct backend *backend, const struct key *key, struct arena *arena, struct span *ret_data)
 {
 	const struct row *row = find(of(backend), key->bytes, key->len);
 
@@ -649,8 +654,8 @@ static int get_body(struct backend *backend, int64_t seq, struct arena *arena, s
 	return get_bytes(backend, &key, arena, ret_body);
 }
 
-static int get_extra(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n, struct arena *arena,
-		     struct span *ret_data)
+static int get_extra(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n,
+	struct arena *arena, struct span *ret_data)
 {
 	struct key key = extra_key(seq, kind, n);
 
@@ -671,7 +676,8 @@ static int get_base(struct backend *backend, int64_t seq, struct arena *arena, s
 	return get_bytes(backend, &key, arena, ret_data);
 }
 
-static int get_worker(struct backend *backend, struct span id, struct arena *arena, struct worker_row *ret_row)
+static int get_worker(
+	struct backend *backend, struct span id, struct arena *arena, struct worker_row *ret_row)
 {
 	struct key key = texted(TABLE_WORKER, id);
 	const struct row *row = find(of(backend), key.bytes, key.len);
@@ -683,7 +689,8 @@ static int get_worker(struct backend *backend, struct span id, struct arena *are
 	return r < 0 ? r : arena_copy(arena, ret_row->metadata, &ret_row->metadata);
 }
 
-static int get_idem(struct backend *backend, struct span principal, struct span text, struct idem_row *ret_row)
+static int get_idem(
+	struct backend *backend, struct span principal, struct span text, struct idem_row *ret_row)
 {
 	struct key key = idem_key(principal, text);
 	int r = get_fixed(backend, &key, ret_row, sizeof *ret_row);
@@ -722,7 +729,8 @@ struct range {
 	uint32_t left;
 };
 
-static struct range range_of(struct backend *backend, const struct key *prefix, const struct key *from, uint32_t limit)
+static struct range range_of(
+	struct backend *backend, const struct key *prefix, const struct key *from, uint32_t limit)
 {
 	return (struct range){seek(of(backend), from->bytes, from->len, NULL), prefix, limit};
 }
@@ -732,15 +740,15 @@ static const struct row *range_next(struct range *range)
 	struct row *row = range->at;
 
 	if (!row || range->left == 0 || row->key_len < range->prefix->len ||
-	    memcmp(row->key, range->prefix->bytes, range->prefix->len) != 0)
+		memcmp(row->key, range->prefix->bytes, range->prefix->len) != 0)
 		return NULL;
 	range->left--;
 	range->at = row->next[0];
 	return row;
 }
 
-static int each_edge(struct backend *backend, const struct key *prefix, int (*each)(void *, const struct edge_row *),
-		     void *context)
+static int each_edge(struct backend *backend, const struct key *prefix,
+	int (*each)(void *, const struct edge_row *), void *context)
 {
 	struct range range = range_of(backend, prefix, prefix, UINT32_MAX);
 	const struct row *row;
@@ -754,14 +762,16 @@ static int each_edge(struct backend *backend, const struct key *prefix, int (*ea
 	return r;
 }
 
-static int children(struct backend *backend, int64_t parent, int (*each)(void *, const struct edge_row *), void *context)
+static int children(
+	struct backend *backend, int64_t parent, int (*each)(void *, const struct edge_row *), void *context)
 {
 	struct key prefix = numbered(TABLE_CHILD, parent);
 
 	return each_edge(backend, &prefix, each, context);
 }
 
-static int parents(struct backend *backend, int64_t child, int (*each)(void *, const struct edge_row *), void *context)
+static int parents(
+	struct backend *backend, int64_t child, int (*each)(void *, const struct edge_row *), void *context)
 {
 	struct key prefix = numbered(TABLE_PARENT, child);
 
@@ -814,8 +824,8 @@ static uint64_t count_shadows(struct backend *backend)
 	return count;
 }
 
-static int scan_live_tasks(struct backend *backend, int (*each)(void *, const struct task_row *), void *context,
-			   struct backend_facts *ret_facts)
+static int scan_live_tasks(struct backend *backend, int (*each)(void *, const struct task_row *),
+	void *context, struct backend_facts *ret_facts)
 {
 	struct key prefix = key_of(TABLE_TASK);
 	struct range range = range_of(backend, &prefix, &prefix, UINT32_MAX);
@@ -841,7 +851,8 @@ static int scan_live_tasks(struct backend *backend, int (*each)(void *, const st
 	return r;
 }
 
-static int scan_workers(struct backend *backend, int (*each)(void *, const struct worker_row *), void *context)
+static int scan_workers(
+	struct backend *backend, int (*each)(void *, const struct worker_row *), void *context)
 {
 	struct key prefix = key_of(TABLE_WORKER);
 	struct range range = range_of(backend, &prefix, &prefix, UINT32_MAX);
@@ -887,7 +898,7 @@ static int scan_queues(struct backend *backend, int (*each)(void *, const struct
 }
 
 static int page_tasks(struct backend *backend, int64_t after, uint32_t limit,
-		      int (*each)(void *, const struct task_row *), void *context)
+	int (*each)(void *, const struct task_row *), void *context)
 {
 	struct key prefix = key_of(TABLE_TASK), from = numbered(TABLE_TASK, after + 1);
 	struct range range = range_of(backend, &prefix, &from, limit);
@@ -903,7 +914,7 @@ static int page_tasks(struct backend *backend, int64_t after, uint32_t limit,
 }
 
 static int page_bytes(struct backend *backend, enum table table, int64_t after, uint32_t limit,
-		      int (*each)(void *, int64_t, struct span), void *context)
+	int (*each)(void *, int64_t, struct span), void *context)
 {
 	struct key prefix = key_of(table), from = numbered(table, after + 1);
 	struct range range = range_of(backend, &prefix, &from, limit);
@@ -922,13 +933,13 @@ static int page_bytes(struct backend *backend, enum table table, int64_t after, 
 }
 
 static int page_events(struct backend *backend, int64_t after, uint32_t limit,
-		       int (*each)(void *, int64_t, struct span), void *context)
+	int (*each)(void *, int64_t, struct span), void *context)
 {
 	return page_bytes(backend, TABLE_EVENT, after, limit, each, context);
 }
 
 static int page_bases(struct backend *backend, int64_t after, uint32_t limit,
-		      int (*each)(void *, int64_t, struct span), void *context)
+	int (*each)(void *, int64_t, struct span), void *context)
 {
 	return page_bytes(backend, TABLE_BASE, after, limit, each, context);
 }

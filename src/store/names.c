@@ -47,7 +47,7 @@ uint32_t names_find(const struct names *names, struct span text)
 	if (text.len == 0)
 		return 0;
 	for (uint32_t slot = map_first(&names->by_text, hash, &probe); slot != MAP_NONE;
-	     slot = map_next(&names->by_text, &probe)) {
+		slot = map_next(&names->by_text, &probe)) {
 		const struct name *name = &names->items[slot];
 		if (name->len == text.len && memcmp(name->text, text.data, text.len) == 0)
 			return slot + 1;

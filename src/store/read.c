@@ -61,8 +61,10 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		enum extra_kind kind;
 		struct span *into;
 	} extras[] = {
-		{EXTRA_RESULT, &document->result},         {EXTRA_ERROR, &document->error},
-		{EXTRA_CHECKPOINT, &document->checkpoint}, {EXTRA_QUESTION, &document->question},
+		{EXTRA_RESULT, &document->result},
+		{EXTRA_ERROR, &document->error},
+		{EXTRA_CHECKPOINT, &document->checkpoint},
+		{EXTRA_QUESTION, &document->question},
 		{EXTRA_ANSWER, &document->answer},
 	};
 
@@ -75,7 +77,7 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 }
 
 int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
-		    struct task_document *ret_document)
+	struct task_document *ret_document)
 {
 	struct given given = {.rules = &store->rules, .now = now, .grace = store->grace};
 	struct task_document document = {0};
@@ -114,7 +116,7 @@ static int page_task(void *context, const struct task_row *row)
 }
 
 int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
-		     int (*each)(void *context, const struct task *task, struct span holder), void *context)
+	int (*each)(void *context, const struct task *task, struct span holder), void *context)
 {
 	struct page page = {.store = store, .task = each, .context = context};
 
@@ -131,7 +133,7 @@ static int page_event(void *context, int64_t seq, struct span data)
 }
 
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
-		      int (*each)(void *context, const struct record *record), void *context)
+	int (*each)(void *context, const struct record *record), void *context)
 {
 	struct page page = {.store = store, .event = each, .context = context};
 
@@ -201,12 +203,13 @@ bool store_worker(const struct store *store, struct span id, struct worker *ret_
 }
 
 int store_each_worker(const struct store *store,
-		      int (*each)(void *context, struct span id, const struct worker *worker), void *context)
+	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
 {
 	const struct hot *hot = &store->hot;
 	int r = 0;
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0; number = hot_next_holder(hot, number)) {
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
 		const struct holder *holder = hot_holder(hot, number);
 		r = each(context, holder_id(holder), &holder->worker);
 	}
@@ -229,7 +232,7 @@ bool store_slot(const struct store *store, struct span name, struct slot *ret_sl
 /* ---- why ------------------------------------------------------------------------------------------- */
 
 static void look_at_worker(const struct store *store, const struct task *task, const struct name_set *needed,
-			   const struct worker *worker, struct surroundings *around)
+	const struct worker *worker, struct surroundings *around)
 {
 	struct name_set has;
 
@@ -255,12 +258,14 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 {
 	const struct hot *hot = &store->hot;
 	struct given given = {.rules = &store->rules, .now = now, .grace = store->grace};
-	struct surroundings around = {.queue = store_queue_state(store, names_text(&store->names, task->queue))};
+	struct surroundings around = {
+		.queue = store_queue_state(store, names_text(&store->names, task->queue))};
 	struct name_set needed;
 
 	names_set_members(&store->names, task->requires, &needed);
 	if (task->state == TASK_READY) {
-		for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number))
+		for (uint32_t number = hot_next_holder(hot, 0); number != 0;
+			number = hot_next_holder(hot, number))
 			look_at_worker(store, task, &needed, &hot_holder(hot, number)->worker, &around);
 	}
 	return task_why(task, &around, &given);

@@ -11,30 +11,30 @@
  * The lifecycle columns, in the order of their bits in `changed`. Only ever appended: the bits are stored.
  * Whether the task is held is the last bit; who holds it is the event's worker.
  */
-#define COLUMNS(X)                                                                                                     \
-	X(state)                                                                                                       \
-	X(fence)                                                                                                       \
-	X(attempt)                                                                                                     \
-	X(crashes)                                                                                                     \
-	X(ended)                                                                                                       \
-	X(ready_at_ms)                                                                                                 \
-	X(spent)                                                                                                       \
-	X(interruptions)                                                                                               \
-	X(code)                                                                                                        \
-	X(queue)                                                                                                       \
-	X(priority)                                                                                                    \
-	X(created_ms)                                                                                                  \
-	X(timeout_ms)                                                                                                  \
-	X(max_attempts)                                                                                                \
-	X(owner)                                                                                                       \
-	X(requires)                                                                                                    \
-	X(executor)                                                                                                    \
-	X(open_parents)                                                                                                \
-	X(dead_parents)                                                                                                \
-	X(start_by_ms)                                                                                                 \
-	X(finish_by_ms)                                                                                                \
-	X(keyed)                                                                                                       \
-	X(has_parent)                                                                                                  \
+#define COLUMNS(X)       \
+	X(state)         \
+	X(fence)         \
+	X(attempt)       \
+	X(crashes)       \
+	X(ended)         \
+	X(ready_at_ms)   \
+	X(spent)         \
+	X(interruptions) \
+	X(code)          \
+	X(queue)         \
+	X(priority)      \
+	X(created_ms)    \
+	X(timeout_ms)    \
+	X(max_attempts)  \
+	X(owner)         \
+	X(requires)      \
+	X(executor)      \
+	X(open_parents)  \
+	X(dead_parents)  \
+	X(start_by_ms)   \
+	X(finish_by_ms)  \
+	X(keyed)         \
+	X(has_parent)    \
 	X(named_id)
 
 enum column {
@@ -73,8 +73,8 @@ void record_diff(struct record *record, const struct task *before, const struct 
 	record->columns = *after;
 	record->from = before->state;
 	record->changed = 0;
-#define X(name)                                                                                                        \
-	if (before->name != after->name)                                                                               \
+#define X(name)                          \
+	if (before->name != after->name) \
 		record->changed |= COLUMN_BIT(name);
 	COLUMNS(X)
 #undef X
@@ -107,8 +107,8 @@ static void encode_columns(const struct record *record, struct buf *buf)
 
 	buf_put_uvarint(buf, (uint64_t)record->from);
 	buf_put_uvarint(buf, record->changed);
-#define X(name)                                                                                                        \
-	if (record->changed & COLUMN_BIT(name))                                                                        \
+#define X(name)                                 \
+	if (record->changed & COLUMN_BIT(name)) \
 		buf_put_svarint(buf, (int64_t)task->name);
 	COLUMNS(X)
 #undef X
@@ -128,7 +128,8 @@ static void encode_facts(const struct record *record, struct buf *buf)
 int record_encode(const struct record *record, struct buf *buf)
 {
 	unsigned parts = parts_of(record);
-	size_t texts = record->id.len + record->worker.len + record->actor.len + record->subject.len + record->note.len;
+	size_t texts = record->id.len + record->worker.len + record->actor.len + record->subject.len +
+		record->note.len;
 	int r = buf_reserve(buf, RECORD_FIXED_MAX + texts); /* nothing below can fail */
 	if (r < 0)
 		return r;
@@ -166,8 +167,8 @@ static void decode_columns(struct reader *reader, struct record *record)
 	if (from >= TASK_STATE_COUNT || record->changed >> (COLUMN_held + 1))
 		reader->broken = true;
 	record->from = (enum task_state)from;
-#define X(name)                                                                                                        \
-	if (record->changed & COLUMN_BIT(name))                                                                        \
+#define X(name)                                 \
+	if (record->changed & COLUMN_BIT(name)) \
 		task->name = (__typeof__(task->name))reader_svarint(reader);
 	COLUMNS(X)
 #undef X
@@ -240,8 +241,8 @@ void fold_apply(struct fold *fold, const struct record *record)
 {
 	fold->task.seq = record->task;
 	fold->task.version = record->seq;
-#define X(name)                                                                                                        \
-	if (record->changed & COLUMN_BIT(name))                                                                        \
+#define X(name)                                 \
+	if (record->changed & COLUMN_BIT(name)) \
 		fold->task.name = record->columns.name;
 	COLUMNS(X)
 #undef X
@@ -287,8 +288,8 @@ int fold_decode(int64_t seq, struct span data, struct fold *ret_fold)
 
 const char *fold_difference(const struct fold *fold, const struct task *task, struct span holder)
 {
-#define X(name)                                                                                                        \
-	if (fold->task.name != task->name)                                                                             \
+#define X(name)                            \
+	if (fold->task.name != task->name) \
 		return #name;
 	COLUMNS(X)
 #undef X

@@ -41,8 +41,8 @@ struct record {
 	int64_t seq;
 	int64_t wall_ms, lease_ms;
 	enum event_kind kind;
-	int64_t task;     /* seq, 0 if it is about none */
-	int64_t previous; /* the event before this one of the same task */
+	int64_t task;       /* seq, 0 if it is about none */
+	int64_t previous;   /* the event before this one of the same task */
 	struct span id;     /* the task's own id, if it was given one */
 	struct span worker; /* the worker that acted, or lost it */
 	struct span actor;

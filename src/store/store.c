@@ -177,7 +177,8 @@ static int load_all(struct store *store, const struct store_options *options)
 }
 
 /* Decide something about every claim that is alive. */
-static int each_claim(struct turn *turn, struct task_decision (*decide)(const struct task *, const struct given *))
+static int each_claim(
+	struct turn *turn, struct task_decision (*decide)(const struct task *, const struct given *))
 {
 	const struct hot *hot = &turn->store->hot;
 	struct held_tasks held;
@@ -185,7 +186,8 @@ static int each_claim(struct turn *turn, struct task_decision (*decide)(const st
 	struct record record;
 	int r = 0;
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0; number = hot_next_holder(hot, number)) {
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
 		struct turn_worker *worker = turn_worker_by_number(turn, number);
 		r = worker ? turn_held_by(turn, worker, &held) : -ENOMEM;
 		for (uint32_t i = 0; r == 0 && i < held.count; i++) {
@@ -207,7 +209,8 @@ static int rebase_all(struct turn *turn)
 	struct record record;
 	int r = each_claim(turn, task_rebase);
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0; number = hot_next_holder(hot, number)) {
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
 		struct turn_worker *view = turn_worker_by_number(turn, number);
 		if (!view)
 			return -ENOMEM;
@@ -240,8 +243,9 @@ static int stage_start(struct turn *turn, const struct store_options *options)
 	struct backend *backend = store->backend;
 	struct record record;
 	bool known = meta(store, META_STARTS, 0) > 0;
-	bool rebooted = known && ((uint64_t)meta(store, META_BOOT_HI, 0) != options->boot_hi ||
-				  (uint64_t)meta(store, META_BOOT_LO, 0) != options->boot_lo);
+	bool rebooted = known &&
+		((uint64_t)meta(store, META_BOOT_HI, 0) != options->boot_hi ||
+			(uint64_t)meta(store, META_BOOT_LO, 0) != options->boot_lo);
 	bool restored = meta(store, META_RESTORED, 0) != 0;
 
 	int r = turn_write(turn);
@@ -370,8 +374,8 @@ static int fail_turn(struct store *store, struct moment now, int fault)
 		return 0; /* refused for now */
 	const char *why = store->backend->complaint;
 	store->dead = true;
-	snprintf(store->complaint, sizeof store->complaint, "the store failed (%s): nothing more is acknowledged",
-		 why ? why : strerror(-fault));
+	snprintf(store->complaint, sizeof store->complaint,
+		"the store failed (%s): nothing more is acknowledged", why ? why : strerror(-fault));
 	return fault;
 }
 
@@ -392,7 +396,8 @@ static void refuse_all(struct result *results, uint32_t count)
 		results[i] = (struct result){.refusal = REFUSED_UNAVAILABLE};
 }
 
-static int run_commands(struct turn *turn, const struct command *commands, uint32_t count, struct result *ret_results)
+static int run_commands(
+	struct turn *turn, const struct command *commands, uint32_t count, struct result *ret_results)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (turn->memory_only && !needs_no_disk(turn->store, &commands[i])) {
@@ -407,7 +412,7 @@ static int run_commands(struct turn *turn, const struct command *commands, uint3
 }
 
 int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
-	       struct result *ret_results)
+	struct result *ret_results)
 {
 	struct turn *turn = &store->turn;
 
@@ -471,7 +476,8 @@ static int write_renewals(struct turn *turn)
 	const struct hot *hot = &turn->store->hot;
 	int r = 0;
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0; number = hot_next_holder(hot, number)) {
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
 		if (!hot_holder(hot, number)->stale_on_disk)
 			continue;
 		struct turn_worker *view = turn_worker_by_number(turn, number);
@@ -583,7 +589,8 @@ static int compact_events(struct turn *turn)
 	int64_t surplus = kept - (int64_t)store->retention.events_max;
 	struct compaction compaction = {.turn = turn, .surplus = surplus > 0 ? (uint32_t)surplus : 0};
 
-	int r = backend->ops->page_events(backend, store->event_base, store->retention.step, compact_event, &compaction);
+	int r = backend->ops->page_events(
+		backend, store->event_base, store->retention.step, compact_event, &compaction);
 	if (r < 0 || compaction.upto == 0)
 		return r < 0 ? r : 0;
 	r = turn_write(turn);
@@ -602,10 +609,11 @@ static int forget_workers(struct turn *turn, uint32_t *ret_dropped, uint32_t lim
 	int r = 0;
 
 	*ret_count = 0;
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0; number = hot_next_holder(hot, number)) {
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
 		const struct holder *holder = hot_holder(hot, number);
 		bool forgotten = holder->worker.state == WORKER_INACTIVE && holder->worker.held == 0 &&
-				 holder->ended_ms + store->retention.dead_worker_ms <= turn->given.now.wall_ms;
+			holder->ended_ms + store->retention.dead_worker_ms <= turn->given.now.wall_ms;
 		if (!forgotten || *ret_count == limit)
 			continue;
 		r = turn_write(turn);
@@ -622,7 +630,8 @@ static int forget_requests(struct turn *turn)
 	int64_t before_ms = turn->given.now.wall_ms - store->retention.idempotency_ms;
 	int r = turn->begun ? 0 : turn_write(turn);
 
-	return r < 0 ? r : store->backend->ops->delete_idems(store->backend, before_ms, store->retention.step);
+	return r < 0 ? r
+		     : store->backend->ops->delete_idems(store->backend, before_ms, store->retention.step);
 }
 
 /* One transaction of housekeeping. Each part is small and starts where the last sweep ended. */

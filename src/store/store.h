@@ -34,8 +34,8 @@ enum {
 };
 
 struct retention {
-	int64_t final_ms;      /* a final task is kept that long … */
-	uint64_t finals_max;   /* … while there are no more than this */
+	int64_t final_ms;    /* a final task is kept that long … */
+	uint64_t finals_max; /* … while there are no more than this */
 	int64_t event_ms;
 	uint64_t events_max;
 	int64_t idempotency_ms;
@@ -69,7 +69,7 @@ struct backend *store_abandon(struct store *store);
  * nothing of this turn may be acknowledged, and no further turn is accepted.
  */
 int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
-	       struct result *ret_results);
+	struct result *ret_results);
 
 /* How long until a timer wants a turn; 0: now; INT64_MAX: there is none. */
 int64_t store_idle_ms(const struct store *store, struct moment now);
@@ -102,11 +102,11 @@ struct task_document {
 
 int store_find_task(struct store *store, struct span id, int64_t *ret_seq); /* -ENOENT */
 int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
-		    struct task_document *ret_document);
+	struct task_document *ret_document);
 int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
-		     int (*each)(void *context, const struct task *task, struct span holder), void *context);
+	int (*each)(void *context, const struct task *task, struct span holder), void *context);
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
-		      int (*each)(void *context, const struct record *record), void *context);
+	int (*each)(void *context, const struct record *record), void *context);
 int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id);
 
 int64_t store_last_event(const struct store *store);
@@ -119,7 +119,7 @@ uint32_t store_count(const struct store *store, enum task_state state); /* not f
 enum queue_state store_queue_state(const struct store *store, struct span queue);
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
 int store_each_worker(const struct store *store,
-		      int (*each)(void *context, struct span id, const struct worker *worker), void *context);
+	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
 
 /* ---- backup, while running -------------------------------------------------------------------- */

@@ -241,7 +241,9 @@ struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number)
 	if (holder->view_turn == turn->number)
 		return turn->workers[holder->view_index];
 	struct turn_worker *view = arena_alloc(&turn->arena, sizeof *view);
-	if (!view || grow((void **)&turn->workers, turn->worker_count, &turn->worker_cap, sizeof *turn->workers) < 0)
+	if (!view ||
+		grow((void **)&turn->workers, turn->worker_count, &turn->worker_cap, sizeof *turn->workers) <
+			0)
 		return NULL;
 	view->worker = holder->worker;
 	view->id = holder_id(holder);
@@ -355,7 +357,7 @@ int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct hel
 	if (!seqs)
 		return -ENOMEM;
 	for (uint32_t at = hot_next_claim(hot, holder, MAP_NONE, &seq); at != MAP_NONE;
-	     at = hot_next_claim(hot, holder, at, &seq)) {
+		at = hot_next_claim(hot, holder, at, &seq)) {
 		if (!find_view(turn, seq))
 			seqs[count++] = seq;
 	}
@@ -429,7 +431,8 @@ static int move_key(struct turn *turn, const struct turn_task *view, bool was_fi
 	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
 	if (r < 0)
 		return r;
-	return is_final ? backend->ops->delete_key(backend, key) : backend->ops->put_key(backend, key, view->task.seq);
+	return is_final ? backend->ops->delete_key(backend, key)
+			: backend->ops->put_key(backend, key, view->task.seq);
 }
 
 static int count_holder(struct turn *turn, uint32_t before, uint32_t after)
@@ -486,13 +489,15 @@ static int stage_quietly(struct turn *turn, struct turn_task *view, const struct
 
 static bool claim_equal(const struct claim *a, const struct claim *b)
 {
-	return a->holder == b->holder && a->clock == b->clock && a->lease.deadline_ms == b->lease.deadline_ms &&
-	       a->lease.granted_ms == b->lease.granted_ms && a->verify_at_ms == b->verify_at_ms &&
-	       a->run_until_ms == b->run_until_ms && a->run_ms == b->run_ms && a->asked_at_ms == b->asked_at_ms && a->stopping == b->stopping &&
-	       a->request == b->request && a->named == b->named && a->claimed_wall_ms == b->claimed_wall_ms;
+	return a->holder == b->holder && a->clock == b->clock &&
+		a->lease.deadline_ms == b->lease.deadline_ms && a->lease.granted_ms == b->lease.granted_ms &&
+		a->verify_at_ms == b->verify_at_ms && a->run_until_ms == b->run_until_ms &&
+		a->run_ms == b->run_ms && a->asked_at_ms == b->asked_at_ms && a->stopping == b->stopping &&
+		a->request == b->request && a->named == b->named && a->claimed_wall_ms == b->claimed_wall_ms;
 }
 
-static int stage_change(struct turn *turn, struct turn_task *view, const struct task *after, struct record *record)
+static int stage_change(
+	struct turn *turn, struct turn_task *view, const struct task *after, struct record *record)
 {
 	uint32_t holder = after->claim.holder != 0 ? after->claim.holder : view->task.claim.holder;
 	int r = turn_own_id(turn, view);
@@ -512,7 +517,7 @@ static int stage_change(struct turn *turn, struct turn_task *view, const struct 
 }
 
 int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
-		    struct record *record)
+	struct record *record)
 {
 	struct task after = decision->task;
 	bool was_final = task_state_is_final(view->task.state);
@@ -526,8 +531,8 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 		return r;
 	after.version = record->seq;
 	view->gone = after.state == TASK_NOWHERE;
-	r = view->gone ? turn->store->backend->ops->delete_task(turn->store->backend, after.seq) :
-			 write_row(turn, &after, false);
+	r = view->gone ? turn->store->backend->ops->delete_task(turn->store->backend, after.seq)
+		       : write_row(turn, &after, false);
 	if (r == 0)
 		r = count_holder(turn, view->task.claim.holder, after.claim.holder);
 	if (r < 0)
@@ -545,8 +550,8 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 	return r;
 }
 
-int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id, struct record *record,
-		   struct turn_task **ret_view)
+int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
+	struct record *record, struct turn_task **ret_view)
 {
 	static const struct task nothing;
 	struct turn_task *view;
@@ -612,8 +617,8 @@ static int stage_child(struct turn *turn, const struct edge_row *edge, enum foll
 		r = backend->ops->delete_edge(backend, edge->parent, edge->child);
 	} else {
 		changed.dead = follow == FOLLOW_PARENT_DEAD;
-		decision = changed.dead ? task_parent_dead(&child->task, &turn->given) :
-					  task_parent_reopened(&child->task, &turn->given);
+		decision = changed.dead ? task_parent_dead(&child->task, &turn->given)
+					: task_parent_reopened(&child->task, &turn->given);
 		r = backend->ops->put_edge(backend, &changed);
 	}
 	if (r < 0)
@@ -647,7 +652,8 @@ int turn_store_worker(struct turn *turn, struct turn_worker *view)
 		.worker = view->worker,
 		.id = view->id,
 		.instance = view->instance,
-		.metadata = view->metadata.data ? view->metadata : (struct span){holder->metadata, holder->metadata_len},
+		.metadata = view->metadata.data ? view->metadata
+						: (struct span){holder->metadata, holder->metadata_len},
 		.ended_ms = holder->ended_ms,
 	};
 
@@ -665,7 +671,7 @@ int turn_store_worker(struct turn *turn, struct turn_worker *view)
 }
 
 int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
-		      struct record *record)
+	struct record *record)
 {
 	assert(decision->refusal == REFUSED_NOTHING);
 	uint32_t held = view->worker.held;
@@ -710,7 +716,7 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 }
 
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
-		    struct record *record)
+	struct record *record)
 {
 	struct backend *backend = turn->store->backend;
 	struct slot_row row = {name, *slot};

@@ -47,7 +47,7 @@ struct turn {
 	struct given given;
 	struct arena arena;
 	struct buf record;
-	bool begun; /* the backend's transaction is open */
+	bool begun;       /* the backend's transaction is open */
 	bool memory_only; /* the disk is full: nothing may be written */
 
 	struct turn_task **tasks;
@@ -140,16 +140,16 @@ int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct hel
 /* Staging. */
 void turn_record(struct turn *turn, struct record *record, enum event_kind kind);
 int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
-		    struct record *record);
-int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id, struct record *record,
-		   struct turn_task **ret_view);
+	struct record *record);
+int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
+	struct record *record, struct turn_task **ret_view);
 int turn_store_worker(struct turn *turn, struct turn_worker *view); /* as it is */
 int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
-		      struct record *record);
+	struct record *record);
 int turn_stage_event(struct turn *turn, struct record *record);
 int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record);
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
-		    struct record *record);
+	struct record *record);
 
 /* commands.c: one command, and what the clocks bring. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);

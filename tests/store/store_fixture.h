@@ -143,7 +143,8 @@ static inline struct command say_about(enum command_kind kind, const char *task)
 	return (struct command){.kind = kind, .actor = SPAN("tester"), .task = span_of(task)};
 }
 
-static inline struct command say_report(enum command_kind kind, const char *task, const char *worker, uint64_t fence)
+static inline struct command say_report(
+	enum command_kind kind, const char *task, const char *worker, uint64_t fence)
 {
 	struct command command = say_about(kind, task);
 
@@ -184,8 +185,8 @@ static inline uint64_t world_claim(struct world *world, const char *worker)
 	return result->claim_count == 0 ? 0 : result->claims[0].task.fence;
 }
 
-static inline enum refusal world_report(struct world *world, enum command_kind kind, const char *task, const char *worker,
-					uint64_t fence)
+static inline enum refusal world_report(
+	struct world *world, enum command_kind kind, const char *task, const char *worker, uint64_t fence)
 {
 	struct command command = say_report(kind, task, worker, fence);
 
@@ -225,5 +226,8 @@ static inline int world_over(void **state)
 	return 0;
 }
 
-#define ON_BOTH(test)                                                                                                  \
-	{#test " (memory)", test, on_memory, world_over, NULL}, {#test " (sqlite)", test, on_sqlite, world_over, NULL}
+#define ON_BOTH(test)                                                \
+	{#test " (memory)", test, on_memory, world_over, NULL},      \
+	{                                                            \
+		#test " (sqlite)", test, on_sqlite, world_over, NULL \
+	}

@@ -60,7 +60,7 @@ static void a_task_made_claimed_and_finished_in_one_turn_is_done(void **state)
 {
 	struct world *world = *state;
 	struct command turn[3] = {say_create("job", "q"), say_claim("w1"),
-				  say_report(COMMAND_COMPLETE, "job", "w1", UINT64_C(1000000000001))};
+		say_report(COMMAND_COMPLETE, "job", "w1", UINT64_C(1000000000001))};
 	struct result results[3];
 
 	assert_int_equal(store_turn(world->store, world->now, turn, 3, results), 0);
@@ -392,8 +392,9 @@ static void retention_purges_and_compacts_in_small_steps(void **state)
 		world_create(world, "", "q");
 		uint64_t fence = world_claim(world, "w1");
 		char id[16];
-		snprintf(id, sizeof id, "t-%s", (const char *[]){"1", "2", "3", "4", "5", "6", "7", "8", "9", "a",
-								 "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}[i]);
+		snprintf(id, sizeof id, "t-%s",
+			(const char *[]){"1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e",
+				"f", "g", "h", "i", "j", "k"}[i]);
 		world_report(world, COMMAND_COMPLETE, id, "w1", fence);
 	}
 	world_create(world, "stays", "q");

@@ -134,7 +134,8 @@ static int settle_log(const char *path, char **ret_complaint)
 	int fault = log ? file_settle(log) : -ENOMEM;
 
 	if (fault)
-		return sqlite_complain(ret_complaint, fault, "cannot sync %s-wal: %s", path, strerror(-fault));
+		return sqlite_complain(
+			ret_complaint, fault, "cannot sync %s-wal: %s", path, strerror(-fault));
 	return 0;
 }
 
