@@ -133,6 +133,7 @@ struct command {
 		struct command_beat beat;
 		struct failure failure; /* FAIL, BLOCK */
 		int64_t lease_ms;       /* PROGRESS */
+		int64_t version;        /* RETURN: of the task as it was handed out */
 		int64_t delay_ms;       /* RELEASE */
 		enum worker_end leave;  /* LEAVE */
 		struct {

@@ -34,6 +34,13 @@ static int load_task(struct turn *turn, struct span id, struct result *result, s
 	return turn_id_text(turn, *ret_view, &result->id);
 }
 
+static void add_failure_facts(struct record *record, const struct failure *failure)
+{
+	record_fact(record, FACT_CLASS, failure->klass);
+	if (failure->retry_at_ms > 0)
+		record_fact(record, FACT_RETRY_AT, failure->retry_at_ms);
+}
+
 /* Facts that explain the event of a decision; `before` is the task as it was. */
 static void add_facts(struct turn *turn, struct record *record, const struct task *before,
 	const struct task_decision *decision)
@@ -52,7 +59,9 @@ static void add_facts(struct turn *turn, struct record *record, const struct tas
 		return;
 	case EVENT_TASK_FAILED:
 	case EVENT_TASK_BLOCKED:
-		if (decision->task.code != CODE_NONE)
+		if (turn->command && turn->command->kind == COMMAND_FAIL)
+			add_failure_facts(record, &turn->command->failure);
+		else if (decision->task.code != CODE_NONE)
 			record_fact(record, FACT_CLASS, failure_code_class(decision->task.code));
 		return;
 	case EVENT_TASK_UPDATED:
@@ -60,7 +69,6 @@ static void add_facts(struct turn *turn, struct record *record, const struct tas
 			record_fact(record, FACT_STOPPING, 1);
 		return;
 	default: /* the others explain themselves */
-		(void)turn;
 		return;
 	}
 }
@@ -524,6 +532,38 @@ static int run_queue_set(struct turn *turn, const struct command *command, struc
 
 /* ---- claims ------------------------------------------------------------------------------------- */
 
+/* A quarantined slot lets nothing through but one trial: the first registration or claim uses that up. */
+struct slot_gate {
+	uint32_t slot;
+	struct slot_decision decision;
+};
+
+static struct slot_gate slot_gate(struct turn *turn, uint32_t slot)
+{
+	struct slot_gate gate = {.slot = slot};
+	struct slot view;
+
+	if (slot != 0) {
+		turn_slot(turn, slot, &view);
+		gate.decision = slot_enter(&view, &turn->given);
+	}
+	return gate;
+}
+
+static int use_up_trial(struct turn *turn, struct slot_gate *gate)
+{
+	struct slot_decision *decision = &gate->decision;
+	struct record record;
+
+	if (decision->event == EVENT_NONE)
+		return 0;
+	turn_record(turn, &record, decision->event);
+	record_fact(&record, FACT_TRIAL, 1);
+	int r = turn_stage_slot(turn, gate->slot, &decision->slot, decision->event, &record);
+	decision->event = EVENT_NONE;
+	return r;
+}
+
 /* Who claims, and what it may take. */
 struct chooser {
 	struct turn_worker *worker;
@@ -531,7 +571,7 @@ struct chooser {
 	uint32_t slot;
 	struct name_set capabilities, executors;
 	bool any_executor;
-	struct slot_decision gate; /* of its slot */
+	struct slot_gate gate;
 };
 
 static void union_with(struct name_set *set, const struct name_set *more)
@@ -540,31 +580,6 @@ static void union_with(struct name_set *set, const struct name_set *more)
 		if (!name_set_contains(set, more->ids[i]))
 			set->ids[set->count++] = more->ids[i];
 	}
-}
-
-/* A worker whose slot is quarantined gets nothing, but for one trial: that is used up by the first claim. */
-static void look_at_slot(struct turn *turn, struct chooser *chooser)
-{
-	struct slot slot;
-
-	if (chooser->slot == 0)
-		return;
-	turn_slot(turn, chooser->slot, &slot);
-	chooser->gate = slot_enter(&slot, &turn->given);
-}
-
-static int use_up_trial(struct turn *turn, struct chooser *chooser)
-{
-	struct slot_decision *gate = &chooser->gate;
-	struct record record;
-
-	if (gate->event == EVENT_NONE)
-		return 0;
-	turn_record(turn, &record, gate->event);
-	record_fact(&record, FACT_TRIAL, 1);
-	int r = turn_stage_slot(turn, chooser->slot, &gate->slot, gate->event, &record);
-	gate->event = EVENT_NONE;
-	return r;
 }
 
 /* What it says now counts beside what it said when it registered. */
@@ -579,7 +594,6 @@ static int chooser_init(struct turn *turn, const struct command *command, struct
 		return -ENOMEM;
 	const struct worker *worker = &chooser->worker->worker;
 	chooser->wants = wants;
-	chooser->gate = (struct slot_decision){0};
 	chooser->slot = wants->slot.len > 0 ? names_find(names, wants->slot) : worker->slot;
 	names_resolve(names, wants->capabilities, &chooser->capabilities);
 	names_set_members(names, worker->capabilities, &registered);
@@ -591,7 +605,7 @@ static int chooser_init(struct turn *turn, const struct command *command, struct
 		names_resolve(names, wants->executors, &chooser->executors);
 		chooser->any_executor = wants->any_executor;
 	}
-	look_at_slot(turn, chooser);
+	chooser->gate = slot_gate(turn, chooser->slot);
 	return 0;
 }
 
@@ -714,11 +728,16 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 	struct lane_key lane;
 
 	for (uint32_t i = 0; i < turn->ready_count; i++) {
-		const struct task *task = &turn->tasks[turn->ready[i]]->task;
-		if (hot_lane_of(task, &lane) && may_take_from(turn, chooser, &lane) &&
-			wants_queue(turn, chooser, task->queue) &&
-			task_is_claimable(task, chooser->wants->takes_pending, &turn->given))
-			offer(best, task);
+		struct turn_task *view = turn->tasks[turn->ready[i]];
+		if (!hot_lane_of(
+			    &view->task, &lane)) { /* taken meanwhile; listed again should it come back */
+			view->listed = false;
+			turn->ready[i--] = turn->ready[--turn->ready_count];
+			continue;
+		}
+		if (may_take_from(turn, chooser, &lane) && wants_queue(turn, chooser, view->task.queue) &&
+			task_is_claimable(&view->task, chooser->wants->takes_pending, &turn->given))
+			offer(best, &view->task);
 	}
 }
 
@@ -771,9 +790,9 @@ static int claim_view(
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 
-	if (decision.refusal == REFUSED_NOTHING && chooser->gate.refusal != REFUSED_NOTHING)
-		return refuse(result, chooser->gate.refusal);
-	int r = decision.refusal == REFUSED_NOTHING ? use_up_trial(turn, chooser) : 0;
+	if (decision.refusal == REFUSED_NOTHING && chooser->gate.decision.refusal != REFUSED_NOTHING)
+		return refuse(result, chooser->gate.decision.refusal);
+	int r = decision.refusal == REFUSED_NOTHING ? use_up_trial(turn, &chooser->gate) : 0;
 	if (r == 0)
 		r = stage(turn, view, &decision, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
@@ -879,7 +898,7 @@ static int run_claim_next(struct turn *turn, const struct command *command, stru
 	r = claim_again(turn, &chooser, result);
 	if (r < 0 || result->claim_count > 0)
 		return r;
-	if (chooser.gate.refusal != REFUSED_NOTHING)
+	if (chooser.gate.decision.refusal != REFUSED_NOTHING)
 		return 0; /* nothing for it now */
 	r = claim_resume(turn, &chooser, result);
 	return r < 0 ? r : claim_fresh(turn, &chooser, result);
@@ -1002,8 +1021,9 @@ static int run_return(struct turn *turn, const struct command *command, struct r
 	int r = load_task(turn, command->task, result, &view);
 	if (r < 0 || !view)
 		return r;
-	if (view->task.state != TASK_CLAIMED || view->task.claim.holder != proof.holder ||
-		view->task.fence != proof.fence)
+	/* its holder may have it by another reply to the same requestId: then something has happened to it since */
+	bool untouched = view->task.state == TASK_CLAIMED || view->task.version == command->version;
+	if (!untouched || view->task.claim.holder != proof.holder || view->task.fence != proof.fence)
 		return refuse(result, REFUSED_STALE_CLAIM);
 	struct task_decision decision = task_return(&view->task, &turn->given);
 	return stage(turn, view, &decision, result);
@@ -1215,9 +1235,17 @@ static int run_beat(struct turn *turn, const struct command *command, struct res
 	turn->given.next_token = store_next_token(turn->store);
 	struct turn_worker *rival = slot_rival(turn, view, &beat);
 	bool taken = rival && !command->beat.old_is_gone;
+	struct slot_gate gate = slot_gate(turn, beat.slot);
 	struct worker_decision decision = command->kind == COMMAND_REGISTER
 		? worker_register(&view->worker, &beat, taken, &turn->given)
 		: worker_beat(&view->worker, &beat, taken, &turn->given);
+	if (decision.event == EVENT_WORKER_REGISTERED) {
+		if (gate.decision.refusal != REFUSED_NOTHING)
+			return refuse(result, gate.decision.refusal);
+		r = use_up_trial(turn, &gate);
+		if (r < 0)
+			return r;
+	}
 	if (decision.refusal == REFUSED_NOTHING)
 		return accept_beat(turn, command, view, rival, &decision, result);
 	result->worker = view->worker;

@@ -723,27 +723,31 @@ static int find_key(struct backend *backend, struct span text, int64_t *ret_seq)
 
 /* ---- scans: from a key on, while a prefix holds, up to a limit ----------------------------------------- */
 
+/* It goes on by key, not by pointer: a callback may put and delete rows. */
 struct range {
-	struct row *at;
+	struct memory *memory;
 	const struct key *prefix;
+	struct key from;
 	uint32_t left;
 };
 
 static struct range range_of(
 	struct backend *backend, const struct key *prefix, const struct key *from, uint32_t limit)
 {
-	return (struct range){seek(of(backend), from->bytes, from->len, NULL), prefix, limit};
+	return (struct range){of(backend), prefix, *from, limit};
 }
 
 static const struct row *range_next(struct range *range)
 {
-	struct row *row = range->at;
+	struct row *row = seek(range->memory, range->from.bytes, range->from.len, NULL);
 
 	if (!row || range->left == 0 || row->key_len < range->prefix->len ||
 		memcmp(row->key, range->prefix->bytes, range->prefix->len) != 0)
 		return NULL;
 	range->left--;
-	range->at = row->next[0];
+	range->from.len = row->key_len + 1; /* the next key is at least this one and a zero byte */
+	memcpy(range->from.bytes, row->key, row->key_len);
+	range->from.bytes[row->key_len] = 0;
 	return row;
 }
 

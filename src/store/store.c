@@ -41,6 +41,11 @@ uint64_t store_next_token(struct store *store)
 	return store->starts << 40 | ++store->tokens;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* ---- opening -------------------------------------------------------------------------------------- */
 
 struct opening {
@@ -68,8 +73,9 @@ static int load_worker(void *context, const struct worker_row *row)
 	worker.held = 0;
 	worker.heard_ms = INT64_MIN;
 	worker.stored_deadline_ms = worker.lease.deadline_ms;
-	/* the last renewals may not have been written: they moved the deadline by no more than this */
-	worker.lease.deadline_ms += opening->given.rules->restart_grace_ms;
+	/* renewals may have been heard and not written: it gets what it may have had, and a full lease to be heard in */
+	worker.lease.deadline_ms = larger(worker.lease.deadline_ms + opening->given.rules->restart_grace_ms,
+		opening->given.now.lease_ms + worker.lease.granted_ms);
 	hot_holder(hot, number)->instance = row->instance;
 	hot_set_worker(hot, &worker, row->metadata, &opening->given);
 	hot_holder(hot, number)->ended_ms = row->ended_ms;
@@ -135,11 +141,6 @@ static int64_t meta(struct store *store, enum meta_key key, int64_t otherwise)
 	int64_t value;
 
 	return store->backend->ops->get_meta(store->backend, key, &value) == 0 ? value : otherwise;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* Everything that lives in memory, from the rows. */

@@ -139,6 +139,8 @@ static int add_view(struct turn *turn, int64_t seq, struct turn_task **ret_view)
 	return 0;
 }
 
+static int list_ready(struct turn *turn, struct turn_task *view);
+
 int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 {
 	struct store *store = turn->store;
@@ -168,7 +170,7 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 		view->is_parent = hot_is_parent(&store->hot, slot);
 	}
 	*ret_task = view;
-	return 0;
+	return list_ready(turn, view);
 }
 
 int generated_id_seq(struct span id, int64_t *ret_seq)
@@ -455,7 +457,7 @@ static int count_holder(struct turn *turn, uint32_t before, uint32_t after)
 	return 0;
 }
 
-/* A task of this turn that can be claimed stands in no committed lane: claims of the same turn look here. */
+/* A claim looks for tasks that this turn has not touched in the lanes, and for those it has touched here. */
 static int list_ready(struct turn *turn, struct turn_task *view)
 {
 	struct lane_key lane;

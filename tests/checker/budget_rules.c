@@ -35,7 +35,7 @@ static const uint32_t *outcomes_of(uint32_t kind)
 	static const uint32_t fail[] = {WORD_FAIL, 0};
 	static const uint32_t block[] = {WORD_BLOCK, WORD_FAIL, WORD_RELEASE, WORD_LOST, 0};
 	static const uint32_t release[] = {WORD_RELEASE, WORD_LOST, 0};
-	static const uint32_t cancel[] = {WORD_LOST, WORD_FAIL, WORD_BLOCK, WORD_RELEASE, 0};
+	static const uint32_t cancel[] = {WORD_LOST, WORD_FAIL, WORD_REVIEW, WORD_BLOCK, WORD_RELEASE, 0};
 	static const uint32_t lost[] = {WORD_LOST, 0};
 
 	switch (kind) {
@@ -146,7 +146,9 @@ int ck_rule_crashes(struct step *step)
 		(ck_step_is_held_from(step) && class_of(step) == WORD_CRASH);
 
 	/* a cancel that waited for its worker may end with the worker's death */
-	if (may_stay && step->after[KEY_CRASHES] == crashes + 1)
+	if (may_stay && step->after[KEY_ENDED] == WORD_REVIEW)
+		crashes = 0;
+	else if (may_stay && step->after[KEY_CRASHES] == crashes + 1)
 		crashes++;
 	if (ck_step_expect(step, KEY_CRASHES, crashes, "C2", "crashes is not what this event costs"))
 		return checker->verdict;
@@ -171,7 +173,8 @@ int ck_rule_interruptions(struct step *step)
 
 	if (after != before && after != before + 1 && after != 0)
 		return ck_complain(checker, "C2", step->event->task, "interruptions are counted one by one");
-	if (interrupted && step->from != WORD_ASKING && after >= checker->limits.interruption_budget)
+	if (interrupted && step->from != WORD_ASKING && step->to != WORD_FAILED &&
+		after >= checker->limits.interruption_budget)
 		return ck_complain(checker, "C2", step->event->task, "interrupted too often, yet it goes on");
 	return CHECKER_OK;
 }

@@ -69,6 +69,59 @@ static void a_task_made_claimed_and_finished_in_one_turn_is_done(void **state)
 	assert_int_equal(world_state(world, "job"), TASK_DONE);
 }
 
+static void a_task_that_a_command_merely_looked_at_can_be_claimed_in_the_same_turn(void **state)
+{
+	struct world *world = *state;
+	struct command turn[2] = {say_report(COMMAND_COMPLETE, "job", "nobody", 1), say_claim("w1")};
+	struct result results[2];
+
+	world_create(world, "job", "q");
+	assert_int_equal(store_turn(world->store, world->now, turn, 2, results), 0);
+	assert_int_equal(results[0].refusal, REFUSED_STALE_CLAIM);
+	assert_int_equal(results[1].claim_count, 1);
+}
+
+static void a_worker_gets_a_full_lease_to_be_heard_after_a_restart(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", 0);
+	struct worker worker;
+
+	beat.beat.lease_ms = 5 * 60 * 1000;
+	world_run(world, &beat);
+	world_pass(world, 10 * 60 * 1000); /* the server was away, and with it every renewal */
+	world_crash(world);
+	world_pass(world, 5 * 60 * 1000 - 1);
+	world_run(world, NULL);
+	assert_true(store_worker(world->store, SPAN("w1"), &worker));
+	assert_int_equal(worker.state, WORKER_ACTIVE);
+	world_pass(world, 200);
+	world_run(world, NULL);
+	assert_true(store_worker(world->store, SPAN("w1"), &worker));
+	assert_int_equal(worker.state, WORKER_INACTIVE);
+}
+
+static void a_quarantined_slot_lets_nobody_in_but_one_trial(void **state)
+{
+	struct world *world = *state;
+	struct command crash = {.kind = COMMAND_SLOT_CRASH, .slot = SPAN("slot-1")};
+	struct command beat = say_beat("w1", 0);
+
+	for (int i = 0; i < 3; i++)
+		world_run(world, &crash);
+	beat.beat.describes = true;
+	beat.beat.slot = SPAN("slot-1");
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
+	world_crash(world);
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
+	world_pass(world, 10 * 60 * 1000);
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_NOTHING);
+	world_run(world, &crash);
+	beat.worker = SPAN("w2");
+	beat.beat.old_is_gone = true;
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
+}
+
 static void a_stale_fence_changes_nothing_and_its_result_is_kept(void **state)
 {
 	struct world *world = *state;
@@ -419,6 +472,9 @@ int main(void)
 		ON_BOTH(second_claim_of_same_task_is_refused),
 		ON_BOTH(racers_in_one_turn_have_one_winner),
 		ON_BOTH(a_task_made_claimed_and_finished_in_one_turn_is_done),
+		ON_BOTH(a_task_that_a_command_merely_looked_at_can_be_claimed_in_the_same_turn),
+		ON_BOTH(a_worker_gets_a_full_lease_to_be_heard_after_a_restart),
+		ON_BOTH(a_quarantined_slot_lets_nobody_in_but_one_trial),
 		ON_BOTH(a_stale_fence_changes_nothing_and_its_result_is_kept),
 		ON_BOTH(a_repeated_completion_is_answered_as_the_first),
 		ON_BOTH(tasks_are_claimed_by_priority_then_age),

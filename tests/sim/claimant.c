@@ -1,0 +1,295 @@
+/*
+ * Taking work and reporting about it: what all workers do; and those that do nothing else, on claim leases,
+ * with an id of their own or by a name.
+ */
+#include <stdio.h>
+
+#include "core/failure.h"
+#include "sim/sim.h"
+
+enum {
+	RETRY_AT_ONE_IN = 6,
+};
+
+/* ---- claiming ------------------------------------------------------------------------------------- */
+
+/* In the end somebody must be able to do everything. */
+static void claim_anything(struct sim *sim, struct request *request)
+{
+	struct command_claim *claim = &request->command.claim;
+
+	claim->queues = request_begin_list(request);
+	claim->capabilities =
+		request_words(request, word_capabilities, WORD_CAPABILITIES, (1u << WORD_CAPABILITIES) - 1);
+	claim->executors = request_begin_list(request);
+	claim->any_executor = true;
+	claim->slot = word_slots[rng_below(&sim->rng, WORD_SLOTS)];
+	claim->takes_ready = true;
+	claim->max = 4;
+}
+
+static void claim_by_nature(struct sim *sim, struct actor *actor, struct request *request)
+{
+	struct command_claim *claim = &request->command.claim;
+	bool all = rng_chance(&sim->rng, 2);
+
+	claim->queues = request_words(
+		request, word_queues, WORD_QUEUES, all ? 0 : rng_below(&sim->rng, 1u << WORD_QUEUES));
+	claim->capabilities =
+		request_words(request, word_capabilities, WORD_CAPABILITIES, actor->capabilities);
+	claim->executors = request_words(request, word_executors, WORD_EXECUTORS, actor->executors);
+	claim->any_executor = actor->any_executor;
+	if (actor->slot >= 0)
+		claim->slot = word_slots[actor->slot];
+	claim->takes_pending = rng_chance(&sim->rng, 6);
+	claim->takes_ready = !claim->takes_pending || rng_chance(&sim->rng, 2);
+	claim->resumes = rng_chance(&sim->rng, 6);
+	claim->confirms = rng_chance(&sim->rng, 8);
+	claim->max = 1 + rng_below(&sim->rng, actor->max);
+	claim->lease_ms = rng_chance(&sim->rng, 2) ? 0 : sim_paced_between(sim, 5000, 120000);
+	claim->run_ms = rng_chance(&sim->rng, 8) ? sim_paced_between(sim, 10000, 300000) : 0;
+	if (rng_chance(&sim->rng, 2))
+		claim->request = rng_u64(&sim->rng) | 1;
+}
+
+struct request *claim_request(struct sim *sim, struct actor *actor, uint32_t *ret_slot)
+{
+	bool calm = sim->calm;
+	const struct model_task *task = !calm && rng_chance(&sim->rng, 5) ? some_task(sim) : NULL;
+	struct request *request =
+		network_request(sim, actor, task ? COMMAND_CLAIM : COMMAND_CLAIM_NEXT, ret_slot);
+
+	request->command.worker = request_text(request, span_of(actor->worker));
+	request->command.claim.named = actor->kind == ACTOR_NAMED;
+	if (task)
+		request->command.task = request_text(request, span_of(task->id));
+	if (calm && actor->kind == ACTOR_CLAIMANT)
+		claim_anything(sim, request);
+	else
+		claim_by_nature(sim, actor, request);
+	actor->claim_busy = true;
+	return request;
+}
+
+void claim_heard(struct sim *sim, struct actor *actor, const struct reply *reply)
+{
+	actor->claim_busy = false;
+	for (uint32_t i = 0; i < reply->claim_count; i++)
+		actor_take(sim, actor, &reply->claims[i]);
+}
+
+/* ---- reporting ------------------------------------------------------------------------------------ */
+
+static struct failure some_failure(struct sim *sim)
+{
+	static const enum failure_code codes[] = {CODE_OTHER, CODE_EXECUTION_ERROR, CODE_CHECK_FAILED,
+		CODE_TASK_TIMEOUT, CODE_STALLED, CODE_WORKER_CRASHED, CODE_PROTOCOL_ERROR,
+		CODE_WORKER_INIT_FAILED, CODE_WORKER_INIT_FAILED, CODE_QUOTA, CODE_EXECUTOR_NOT_FOUND,
+		CODE_BAD_WORKDIR, CODE_BUDGET_EXCEEDED, CODE_DEADLINE};
+	struct failure failure = {.code = codes[rng_below(&sim->rng, sizeof codes / sizeof *codes)]};
+
+	failure.klass = failure_code_class(failure.code);
+	if (failure.code == CODE_OTHER)
+		failure.klass = (enum failure_class)rng_between(&sim->rng, CLASS_TASK, CLASS_POLICY);
+	failure.no_retry = rng_chance(&sim->rng, 10);
+	if (rng_chance(&sim->rng, RETRY_AT_ONE_IN))
+		failure.retry_at_ms = clocks_now(&sim->clock).wall_ms + sim_paced_between(sim, 1000, 60000);
+	return failure;
+}
+
+static void fill_report(struct sim *sim, struct request *request)
+{
+	struct command *command = &request->command;
+
+	switch (command->kind) {
+	case COMMAND_FAIL:
+	case COMMAND_BLOCK:
+		command->failure = some_failure(sim);
+		if (command->kind == COMMAND_BLOCK)
+			command->failure = (struct failure){.code = CODE_BAD_WORKDIR, .klass = CLASS_POLICY};
+		return;
+	case COMMAND_PROGRESS:
+		command->lease_ms = rng_chance(&sim->rng, 2) ? 0 : sim_paced_between(sim, 5000, 120000);
+		return;
+	case COMMAND_RELEASE:
+		command->delay_ms = rng_chance(&sim->rng, 2) ? 0 : sim_paced_between(sim, 0, 30000);
+		return;
+	default:
+		return;
+	}
+}
+
+/* A fence that is not, or no longer, the holder's own must change nothing. */
+static uint64_t shown_fence(struct sim *sim, const struct hold *hold)
+{
+	if (sim->calm || !rng_chance(&sim->rng, 40))
+		return hold->fence;
+	return rng_chance(&sim->rng, 2) ? hold->fence - 1 : hold->fence + 1;
+}
+
+static void report(struct sim *sim, struct actor *actor, struct hold *hold, enum command_kind kind)
+{
+	uint32_t slot;
+	struct request *request = network_request(sim, actor, kind, &slot);
+	struct command *command = &request->command;
+
+	request->task = hold->seq;
+	command->task = request_text(request, span_of(hold->id));
+	command->worker = request_text(request, span_of(actor->worker));
+	command->by_name = actor->kind == ACTOR_NAMED && !rng_chance(&sim->rng, 3);
+	command->fence = command->by_name ? 0 : shown_fence(sim, hold);
+	if (!rng_chance(&sim->rng, 3))
+		command->data = request_printf(request, "\"%s\"", hold->id);
+	fill_report(sim, request);
+	hold->busy = true;
+	network_send(sim, slot);
+}
+
+static enum command_kind some_end(struct sim *sim)
+{
+	static const enum command_kind ends[] = {COMMAND_COMPLETE, COMMAND_COMPLETE, COMMAND_COMPLETE,
+		COMMAND_COMPLETE, COMMAND_FAIL, COMMAND_FAIL, COMMAND_RELEASE, COMMAND_REPORT, COMMAND_BLOCK,
+		COMMAND_ASK};
+
+	return sim->calm ? COMMAND_COMPLETE : ends[rng_below(&sim->rng, sizeof ends / sizeof *ends)];
+}
+
+void hold_step(struct sim *sim, struct actor *actor, struct hold *hold)
+{
+	if (hold->busy)
+		return;
+	if (hold->stop)
+		report(sim, actor, hold, rng_chance(&sim->rng, 2) ? COMMAND_FAIL : COMMAND_RELEASE);
+	else if (sim->calm || sim->clock.true_ms >= hold->until_ms)
+		report(sim, actor, hold, some_end(sim));
+	else if (rng_chance(&sim->rng, 4))
+		report(sim, actor, hold, COMMAND_PROGRESS);
+}
+
+/* After an end somebody may still report another one: by mistake, or from a forgotten process. */
+static void contradict(struct sim *sim, struct actor *actor, const struct request *request)
+{
+	uint32_t slot;
+
+	if (sim->calm || !rng_chance(&sim->rng, 12))
+		return;
+	struct request *other = network_request(
+		sim, actor, rng_chance(&sim->rng, 2) ? COMMAND_FAIL : COMMAND_COMPLETE, &slot);
+	other->command.task = request_text(other, request->command.task);
+	other->command.worker = request_text(other, request->command.worker);
+	other->command.fence = request->command.fence;
+	other->command.by_name = request->command.by_name;
+	other->command.data = SPAN("\"late\"");
+	fill_report(sim, other);
+	network_send(sim, slot);
+}
+
+static bool keeps_hold(const struct reply *reply)
+{
+	if (reply->refusal == REFUSED_NOTHING)
+		return reply->kind == COMMAND_PROGRESS || reply->kind == COMMAND_ASK;
+	return reply->refusal == REFUSED_UNAVAILABLE || reply->refusal == REFUSED_BAD_TRANSITION;
+}
+
+void hold_heard(
+	struct sim *sim, struct actor *actor, const struct request *request, const struct reply *reply)
+{
+	struct hold *hold = actor_hold(actor, request->command.task);
+
+	if (!hold || !hold->busy)
+		return;
+	hold->busy = false;
+	if (reply->kind == COMMAND_ASK && reply->refusal == REFUSED_NOTHING)
+		hold->until_ms = sim->clock.true_ms + sim_paced_between(sim, 5000, 60000);
+	if (keeps_hold(reply))
+		return;
+	if (actor->kind == ACTOR_WORKER && actor->unbind_count < HOLDS_MAX)
+		id_copy(actor->unbinds[actor->unbind_count++], span_of(hold->id));
+	actor_drop(actor, hold);
+	if (reply->refusal == REFUSED_NOTHING)
+		contradict(sim, actor, request);
+}
+
+/* ---- those that only claim ------------------------------------------------------------------------ */
+
+static void register_name(struct sim *sim, struct actor *actor)
+{
+	uint32_t slot;
+	struct request *request = network_request(sim, actor, COMMAND_REGISTER, &slot);
+	struct command_beat *beat = &request->command.beat;
+
+	request->command.worker = request_text(request, span_of(actor->worker));
+	beat->named = true;
+	beat->describes = true;
+	beat->lease_ms = actor->lease_ms;
+	beat->capabilities =
+		request_words(request, word_capabilities, WORD_CAPABILITIES, actor->capabilities);
+	beat->executors = request_words(request, word_executors, WORD_EXECUTORS, actor->executors);
+	beat->any_executor = actor->any_executor;
+	beat->max_concurrent = actor->max;
+	actor->life_busy = true;
+	network_send(sim, slot);
+}
+
+/* The process dies; what it held is forgotten, but its id is the same. */
+static bool fall_over(struct sim *sim, struct actor *actor)
+{
+	if (sim->calm || !rng_chance(&sim->rng, 80))
+		return false;
+	actor_reborn(sim, actor);
+	actor_wake_in(sim, actor, sim_paced_between(sim, 1000, 60000));
+	return true;
+}
+
+void claimant_act(struct sim *sim, struct actor *actor)
+{
+	uint32_t slot;
+
+	if (fall_over(sim, actor))
+		return;
+	for (uint32_t i = 0; i < actor->hold_count; i++)
+		hold_step(sim, actor, &actor->holds[i]);
+	if (actor->kind == ACTOR_NAMED && !actor->life_busy && !sim->calm && rng_chance(&sim->rng, 6))
+		register_name(sim, actor);
+	bool wants = sim->calm ? actor->kind == ACTOR_CLAIMANT : !rng_chance(&sim->rng, 3);
+	if (wants && !actor->claim_busy && actor->hold_count < actor->max) {
+		claim_request(sim, actor, &slot);
+		network_send(sim, slot);
+	}
+	actor_wake_in(sim, actor, sim_paced_between(sim, 2000, 20000));
+}
+
+void claimant_hear(
+	struct sim *sim, struct actor *actor, const struct request *request, const struct reply *reply)
+{
+	switch (reply->kind) {
+	case COMMAND_CLAIM:
+	case COMMAND_CLAIM_NEXT:
+		claim_heard(sim, actor, reply);
+		return;
+	case COMMAND_REGISTER:
+		actor->life_busy = false;
+		return;
+	default:
+		hold_heard(sim, actor, request, reply);
+	}
+}
+
+void claimant_give_up(struct sim *sim, struct actor *actor, const struct request *request)
+{
+	struct hold *hold = actor_hold(actor, request->command.task);
+
+	(void)sim;
+	switch (request->command.kind) {
+	case COMMAND_CLAIM:
+	case COMMAND_CLAIM_NEXT:
+		actor->claim_busy = false;
+		return;
+	case COMMAND_REGISTER:
+		actor->life_busy = false;
+		return;
+	default:
+		if (hold && hold->busy)
+			actor_drop(actor, hold);
+	}
+}

@@ -1,0 +1,210 @@
+#include "sim/coverage.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum noun { NOUN_TASK, NOUN_WORKER, NOUN_QUEUE, NOUN_SLOT };
+
+#define BIT(n)      (1u << (n))
+#define ALL_TASKS   (BIT(TASK_STATE_COUNT) - 2)
+#define WITH_ABSENT (BIT(TASK_STATE_COUNT) - 1)
+#define ALL_WORKERS (BIT(WORKER_INACTIVE + 1) - 1)
+#define ALL_QUEUES  (BIT(QUEUE_DRAINING + 1) - 1)
+#define SLOT_STATES 3u /* free or on trial; quarantined */
+
+/* Every operation, and the states of its object in which it can meet it. */
+static const struct op_row {
+	const char *name;
+	enum noun noun;
+	uint32_t reachable;
+	const char *why_not; /* why the others are not */
+} op_rows[COMMAND_KIND_COUNT] = {
+	[COMMAND_CREATE] = {"create", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_UPDATE] = {"update", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_CANCEL] = {"cancel", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_RETRY] = {"retry", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_PARK] = {"park", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_UNPARK] = {"unpark", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_ANSWER] = {"answer", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_PASS] = {"pass", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_REJECT] = {"reject", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_QUEUE_SET] = {"queue-set", NOUN_QUEUE, ALL_QUEUES, ""},
+	[COMMAND_CLAIM_NEXT] = {"claim-next", NOUN_WORKER, ALL_WORKERS, ""},
+	[COMMAND_CLAIM] = {"claim", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_PROGRESS] = {"progress", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
+	[COMMAND_COMPLETE] = {"complete", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
+	[COMMAND_FAIL] = {"fail", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
+	[COMMAND_REPORT] = {"report", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
+	[COMMAND_BLOCK] = {"block", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
+	[COMMAND_ASK] = {"ask", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
+	[COMMAND_RELEASE] = {"release", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
+	[COMMAND_RETURN] = {"return", NOUN_TASK, BIT(TASK_CLAIMED) | BIT(TASK_RUNNING),
+		"it follows the claim within one turn"},
+	[COMMAND_REGISTER] = {"register", NOUN_WORKER, ALL_WORKERS, ""},
+	[COMMAND_BEAT] = {"beat", NOUN_WORKER, ALL_WORKERS, ""},
+	[COMMAND_QUIET] = {"quiet", NOUN_WORKER, ALL_WORKERS, ""},
+	[COMMAND_TERMINATE] = {"terminate", NOUN_WORKER, ALL_WORKERS, ""},
+	[COMMAND_LEAVE] = {"leave", NOUN_WORKER, ALL_WORKERS, ""},
+	[COMMAND_SLOT_CRASH] = {"slot-crash", NOUN_SLOT, SLOT_STATES, ""},
+	[COMMAND_UNQUARANTINE] = {"unquarantine", NOUN_SLOT, SLOT_STATES, ""},
+};
+
+/* Moves that the table allows and that no decision makes. */
+static const struct unreachable {
+	enum event_kind kind;
+	enum task_state from, to;
+	const char *why;
+} unreachable_moves[] = {
+	{EVENT_TASK_BLOCKED, TASK_READY, TASK_BLOCKED, "for executors that went missing: not looked for yet"},
+	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what was claimed once has no open parent"},
+	{EVENT_TASK_ORPHAN_RESULT, TASK_WAITING, TASK_WAITING, "what was claimed once has no open parent"},
+};
+
+void coverage_op(struct coverage *coverage, enum command_kind op, uint32_t state, uint32_t weather)
+{
+	coverage->ops[op][state][weather]++;
+}
+
+void coverage_event(struct coverage *coverage, enum event_kind kind, enum task_state from, enum task_state to)
+{
+	coverage->kinds[kind]++;
+	coverage->moves[kind][from][to]++;
+}
+
+static const char *weather_name(uint32_t weather)
+{
+	return weather == COVERAGE_REPEAT ? "repeated" : fault_name((enum fault)weather);
+}
+
+static const char *state_name(enum noun noun, uint32_t state)
+{
+	switch (noun) {
+	case NOUN_TASK:
+		return state == TASK_NOWHERE ? "absent" : task_state_name((enum task_state)state);
+	case NOUN_WORKER:
+		return worker_state_name((enum worker_state)state);
+	case NOUN_QUEUE:
+		return queue_state_name((enum queue_state)state);
+	case NOUN_SLOT:
+		return state == 0 ? "free" : "quarantined";
+	}
+	return "";
+}
+
+/* A backup is no weather: nothing is different while it lasts. */
+static bool is_weather(uint32_t weather)
+{
+	return weather != FAULT_BACKUP;
+}
+
+/* What the server tells itself does not come over the network. */
+static bool is_reachable(uint32_t op, uint32_t weather)
+{
+	return op != COMMAND_RETURN || weather != COVERAGE_REPEAT;
+}
+
+static uint32_t print_cell(const struct coverage *coverage, uint32_t op, uint32_t state, bool thorough)
+{
+	const struct op_row *row = &op_rows[op];
+	uint64_t total = 0;
+	uint32_t empty = 0;
+
+	printf("  %-13s %-11s", row->name, state_name(row->noun, state));
+	for (uint32_t weather = 0; weather < COVERAGE_WEATHERS; weather++) {
+		uint64_t count = coverage->ops[op][state][weather];
+		if (!is_weather(weather))
+			continue;
+		printf(" %9" PRIu64, count);
+		total += count;
+		empty += count == 0 && is_reachable(op, weather);
+	}
+	printf("\n");
+	return thorough ? empty : total == 0;
+}
+
+static uint32_t print_ops(const struct coverage *coverage, bool thorough)
+{
+	uint32_t empty = 0;
+
+	printf("coverage: operation, state it met, then counts by weather\n  %-25s", "");
+	for (uint32_t weather = 0; weather < COVERAGE_WEATHERS; weather++) {
+		if (is_weather(weather))
+			printf(" %9.9s", weather_name(weather));
+	}
+	printf("\n");
+	for (uint32_t op = COMMAND_CREATE; op < COMMAND_KIND_COUNT; op++) {
+		for (uint32_t state = 0; state < COVERAGE_STATES; state++) {
+			if (op_rows[op].reachable & BIT(state))
+				empty += print_cell(coverage, op, state, thorough);
+		}
+	}
+	return empty;
+}
+
+static bool is_unreachable(enum event_kind kind, enum task_state from, enum task_state to)
+{
+	for (size_t i = 0; i < sizeof unreachable_moves / sizeof *unreachable_moves; i++) {
+		const struct unreachable *row = &unreachable_moves[i];
+		if (row->kind == kind && row->from == from && row->to == to)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t print_moves(const struct coverage *coverage)
+{
+	uint32_t empty = 0, seen = 0;
+
+	for (int kind = EVENT_NONE + 1; kind < EVENT_KIND_COUNT; kind++) {
+		for (int cell = 0; cell < TASK_STATE_COUNT * TASK_STATE_COUNT; cell++) {
+			enum task_state from = (enum task_state)(cell / TASK_STATE_COUNT);
+			enum task_state to = (enum task_state)(cell % TASK_STATE_COUNT);
+			if (!transition_is_legal((enum event_kind)kind, from, to) ||
+				is_unreachable((enum event_kind)kind, from, to))
+				continue;
+			seen += coverage->moves[kind][from][to] > 0;
+			if (coverage->moves[kind][from][to] > 0)
+				continue;
+			empty++;
+			printf("  never: %s from %s to %s\n", event_kind_name((enum event_kind)kind),
+				state_name(NOUN_TASK, from), state_name(NOUN_TASK, to));
+		}
+	}
+	printf("moves: %u of %u\n", seen, seen + empty);
+	return empty;
+}
+
+static void print_kinds(const struct coverage *coverage)
+{
+	printf("events:");
+	for (int kind = EVENT_NONE + 1; kind < EVENT_KIND_COUNT; kind++)
+		printf(" %s %" PRIu64, event_kind_name((enum event_kind)kind), coverage->kinds[kind]);
+	printf("\nrefusals:");
+	for (int refusal = REFUSED_NOTHING + 1; refusal < REFUSAL_COUNT; refusal++)
+		printf(" %s %" PRIu64, refusal_code((enum refusal)refusal), coverage->refusals[refusal]);
+	printf("\n");
+}
+
+static void print_unreachable(void)
+{
+	for (uint32_t op = COMMAND_CREATE; op < COMMAND_KIND_COUNT; op++) {
+		if (op_rows[op].why_not[0] != 0)
+			printf("  not reachable: other states of %s: %s\n", op_rows[op].name,
+				op_rows[op].why_not);
+	}
+	printf("  not reachable: a repeated return: the server sends it to itself\n");
+	for (size_t i = 0; i < sizeof unreachable_moves / sizeof *unreachable_moves; i++)
+		printf("  not reachable: %s from %s to %s: %s\n", event_kind_name(unreachable_moves[i].kind),
+			state_name(NOUN_TASK, unreachable_moves[i].from),
+			state_name(NOUN_TASK, unreachable_moves[i].to), unreachable_moves[i].why);
+}
+
+uint32_t coverage_print(const struct coverage *coverage, bool thorough)
+{
+	uint32_t empty = print_ops(coverage, thorough);
+
+	print_kinds(coverage);
+	empty += print_moves(coverage);
+	print_unreachable();
+	return empty;
+}

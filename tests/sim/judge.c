@@ -1,0 +1,464 @@
+#include "sim/judge.h"
+
+#include <assert.h>
+
+#include "sim/sim.h"
+
+static const uint64_t fence_generation_step = 1000000000000u;
+
+void judge_existence(struct sim *sim, const struct model_task *task, const struct record *record)
+{
+	if ((record->kind == EVENT_TASK_CREATED) != (task == NULL))
+		sim_violate(sim, "A5", record->task, "%s of a task that is %s", event_kind_name(record->kind),
+			task ? "there already" : "unknown");
+}
+
+/* ---- claim order ---------------------------------------------------------------------------------- */
+
+/* The CLAIM_NEXT of this turn that was answered with that claim. */
+static const struct command *claim_command(struct sim *sim, int64_t seq, uint64_t fence)
+{
+	const struct server *server = &sim->server;
+
+	for (uint32_t i = 0; i < server->count; i++) {
+		const struct result *result = &server->results[i];
+		if (server->commands[i].kind != COMMAND_CLAIM_NEXT)
+			continue;
+		for (uint32_t j = 0; j < result->claim_count; j++) {
+			if (result->claims[j].task.seq == seq && result->claims[j].task.fence == fence)
+				return &server->commands[i];
+		}
+	}
+	return NULL;
+}
+
+/* B10: nothing that this claimant might have had goes before what it got. */
+static void judge_order(struct sim *sim, const struct model_task *task, const struct record *record)
+{
+	const struct model *model = &sim->model;
+	const struct command *command = claim_command(sim, record->task, record->columns.fence);
+
+	if (!command || task->fold.holder[0] != 0) /* by id, or its own taken up again */
+		return;
+	if (!model_is_claimable(sim, task, &command->claim, record->wall_ms))
+		sim_violate(sim, "B10", record->task, "%.*s was given a task that it may not have",
+			SPAN_ARGS(command->worker));
+	for (uint32_t i = 0; i < model->live_count; i++) {
+		const struct model_task *other = &model->tasks[model->live[i]];
+		if (task_claim_order(&other->fold.task, &task->fold.task) < 0 &&
+			model_is_claimable(sim, other, &command->claim, record->wall_ms))
+			sim_violate(sim, "B10", record->task, "%s goes before it", other->id);
+	}
+}
+
+/* ---- one event ------------------------------------------------------------------------------------ */
+
+static void judge_claim(struct sim *sim, const struct model_task *task, const struct record *record)
+{
+	const struct task *stands = &task->fold.task;
+	uint64_t floor = sim->model.generation * fence_generation_step;
+	uint64_t last = stands->fence > floor ? stands->fence : floor;
+	const struct model_worker *worker = model_worker(&sim->model, record->worker);
+	bool resumes = task->fold.holder[0] != 0;
+
+	if (resumes && !span_equal(span_of(task->fold.holder), record->worker))
+		sim_violate(sim, "B1", record->task, "%.*s claims what %s holds", SPAN_ARGS(record->worker),
+			task->fold.holder);
+	if (record->columns.fence != last + 1)
+		sim_violate(sim, "B2", record->task, "fence %llu follows %llu",
+			(unsigned long long)record->columns.fence, (unsigned long long)stands->fence);
+	if (record->columns.attempt != stands->attempt + 1)
+		sim_violate(sim, "C1", record->task, "attempt %u follows %u", record->columns.attempt,
+			stands->attempt);
+	if (!resumes && stands->ready_at_ms > sim->model.wall_high_ms)
+		sim_violate(sim, "C4", record->task, "claimed before its time");
+	if (worker && worker->state == WORKER_INACTIVE)
+		sim_violate(sim, "A4", record->task, "claimed by an inactive worker");
+	if (worker && !resumes && worker->max != 0 &&
+		worker_is_alive(&(struct worker){.state = worker->state}) && worker->held >= worker->max)
+		sim_violate(
+			sim, "B9", record->task, "%s holds %u of %u", worker->id, worker->held, worker->max);
+	judge_order(sim, task, record);
+}
+
+/* G3: nobody is called lost while the server could not have heard. */
+static void judge_grace(struct sim *sim, const struct record *record, uint32_t granted_ms)
+{
+	const struct server *server = &sim->server;
+	const struct rules *rules = &sim->options.rules;
+	uint32_t window = granted_ms < rules->resume_grace_ms ? granted_ms : rules->resume_grace_ms;
+
+	if (record->lease_ms < server->started_ms + rules->restart_grace_ms)
+		sim_violate(sim, "G3", record->task, "lost %lld ms after a start",
+			(long long)(record->lease_ms - server->started_ms));
+	if (server->woke_ms != INT64_MIN && record->lease_ms < server->woke_ms + window)
+		sim_violate(sim, "G3", record->task, "lost %lld ms after the server came back",
+			(long long)(record->lease_ms - server->woke_ms));
+	if (server->full && server->degraded)
+		sim_violate(sim, "D6", record->task, "lost while the disk was full");
+}
+
+static void judge_expiry(struct sim *sim, const struct model_task *task, const struct record *record)
+{
+	const struct model_worker *holder = model_worker(&sim->model, span_of(task->fold.holder));
+	int64_t age_ms = sim->clock.true_ms - task->lease.since_true_ms;
+
+	if (holder && holder->state == WORKER_INACTIVE) /* judged with its worker */
+		return;
+	uint32_t granted_ms = (uint32_t)record->fact[FACT_GRANTED];
+	judge_grace(sim, record, granted_ms);
+	if (task->lease.granted_ms == 0)
+		return;
+	if (task->lease.worker_clock)
+		sim_violate(sim, "B7", record->task, "it lives on its worker's lease, and that is not over");
+	if (record->kind == EVENT_TASK_EXPIRED && age_ms < task->lease.granted_ms)
+		sim_violate(sim, "B7", record->task, "expired %lld ms after %u ms were granted",
+			(long long)age_ms, task->lease.granted_ms);
+}
+
+void judge_before(struct sim *sim, const struct model_task *task, const struct record *record)
+{
+	struct moment now = clocks_now(&sim->clock);
+
+	if (record->from != task->fold.task.state)
+		sim_violate(sim, "A5", record->task, "%s leads from another state than the last event left",
+			event_kind_name(record->kind));
+	if (record->previous != task->fold.task.version)
+		sim_violate(sim, "A5", record->task, "the chain of its events is broken");
+	if (record->lease_ms != now.lease_ms || record->wall_ms != now.wall_ms)
+		sim_violate(sim, "A5", record->task, "the event is not of this moment");
+	if (record->kind == EVENT_TASK_CLAIMED)
+		judge_claim(sim, task, record);
+	if (record->kind == EVENT_TASK_EXPIRED || record->kind == EVENT_CLAIM_UNCONFIRMED)
+		judge_expiry(sim, task, record);
+}
+
+/* A4: what ended stays so, but for an operator's retry and the purge. */
+static void judge_final(
+	struct sim *sim, const struct fold *before, const struct task *after, const struct record *record)
+{
+	if (!task_state_is_final(before->task.state) || before->task.state == after->state)
+		return;
+	if (record->kind != EVENT_TASK_RETRIED && record->kind != EVENT_TASK_PURGED)
+		sim_violate(sim, "A4", record->task, "%s led out of %s", event_kind_name(record->kind),
+			task_state_name(before->task.state));
+}
+
+/* Remember who held it, for the result that comes with this event. */
+static void note_move(struct server *server, const struct fold *before, const struct record *record)
+{
+	if (server->move_count == SERVER_MOVES_MAX)
+		return;
+	struct move *move = &server->moves[server->move_count++];
+	*move = (struct move){.event = record->seq, .task = record->task, .fence = before->task.fence};
+	id_copy(move->holder, span_of(before->holder));
+}
+
+void judge_after(struct sim *sim, const struct model_task *task, const struct fold *before,
+	const struct record *record)
+{
+	const struct task *after = &task->fold.task;
+
+	note_move(&sim->server, before, record);
+	if (!transition_is_legal(record->kind, before->task.state, after->state))
+		sim_violate(sim, "A3", record->task, "%s is no such move", event_kind_name(record->kind));
+	judge_final(sim, before, after, record);
+	if (record->kind != EVENT_TASK_CLAIMED && before->task.fence != after->fence)
+		sim_violate(sim, "B2", record->task, "the fence changed without a claim");
+	if (after->spent > after->max_attempts || after->attempt < before->task.attempt)
+		sim_violate(sim, "C1", record->task, "attempts: spent %u of %u", after->spent,
+			after->max_attempts);
+	if (before->holder[0] == 0 && task->fold.holder[0] != 0 && record->kind != EVENT_TASK_CLAIMED)
+		sim_violate(sim, "B1", record->task, "held without a claim");
+	if (after->crashes > sim->options.rules.crash_budget)
+		sim_violate(sim, "C5", record->task, "%u crashes in a row", after->crashes);
+}
+
+/* ---- workers -------------------------------------------------------------------------------------- */
+
+static void judge_worker_expiry(
+	struct sim *sim, const struct model_worker *worker, const struct record *record)
+{
+	int64_t age_ms = sim->clock.true_ms - worker->accepted_true_ms;
+
+	judge_grace(sim, record, worker->granted_ms);
+	if (worker->granted_ms != 0 && age_ms < worker->granted_ms)
+		sim_violate(sim, "G2", 0, "%s expired %lld ms after %u ms were granted", worker->id,
+			(long long)age_ms, worker->granted_ms);
+	if (crowd_is_steady(&sim->crowd, worker->id))
+		sim_violate(sim, "G3", 0, "%s always beats in time and was called lost", worker->id);
+}
+
+void judge_worker(struct sim *sim, const struct model_worker *worker, const struct record *record)
+{
+	bool alive = worker_is_alive(&(struct worker){.state = worker->state});
+
+	if (record->kind == EVENT_WORKER_REGISTERED) {
+		int slot = word_find(word_slots, WORD_SLOTS, record->subject);
+		if (slot >= 0 && sim->model.quarantined[slot])
+			sim_violate(sim, "C3", 0, "%s enters a quarantined slot", worker->id);
+		if (alive)
+			sim_violate(sim, "A5", 0, "%s is registered already", worker->id);
+		if (worker->state == WORKER_INACTIVE && !record->fact[FACT_NAMED])
+			sim_violate(sim, "A4", 0, "%s was inactive and comes back", worker->id);
+		return;
+	}
+	if (!alive)
+		sim_violate(sim, "A4", 0, "%s of %s, which is not alive", event_kind_name(record->kind),
+			worker->id);
+	if (record->kind == EVENT_WORKER_INACTIVE && record->fact[FACT_REASON] == WORKER_EXPIRED)
+		judge_worker_expiry(sim, worker, record);
+}
+
+void judge_generation(struct sim *sim, const struct record *record)
+{
+	if (record->fact[FACT_GENERATION] <= sim->model.generation)
+		sim_violate(sim, "D7", 0, "a restore that raises no generation");
+}
+
+/* ---- results -------------------------------------------------------------------------------------- */
+
+static bool carries_proof(enum command_kind kind)
+{
+	switch (kind) {
+	case COMMAND_PROGRESS:
+	case COMMAND_COMPLETE:
+	case COMMAND_FAIL:
+	case COMMAND_REPORT:
+	case COMMAND_BLOCK:
+	case COMMAND_ASK:
+	case COMMAND_RELEASE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A refusal changes nothing: no event, but the note that a result came too late. */
+static void judge_refusal(struct sim *sim, const struct command *command, const struct result *result)
+{
+	bool may_note = result->refusal == REFUSED_STALE_CLAIM && carries_proof(command->kind);
+
+	if (result->event_seq != 0 && !may_note)
+		sim_violate(sim, "B3", result->task.seq, "%s refused, and there is an event",
+			refusal_code(result->refusal));
+	if (result->refusal == REFUSED_UNAVAILABLE && !sim->server.full && !sim->server.was_degraded)
+		sim_violate(sim, "D6", result->task.seq, "unavailable, though the disk has room");
+}
+
+/* E1: one effect per key, and the same answer. */
+static void judge_create(struct sim *sim, struct request *request, const struct result *result)
+{
+	const struct command_create *create = &request->command.create;
+	struct moment now = clocks_now(&sim->clock);
+	bool kept = now.wall_ms - request->made_wall_ms < sim->options.retention.idempotency_ms;
+	bool keyed = create->idempotency_key.len > 0;
+
+	if (request->made == 0 || request->made_era != sim->model.era) {
+		request->made = result->task.seq;
+		request->made_era = sim->model.era;
+		request->made_wall_ms = now.wall_ms;
+		return;
+	}
+	if (keyed && kept && result->task.seq != request->made)
+		sim_violate(sim, "E1", result->task.seq, "the same key made task %lld before",
+			(long long)request->made);
+	if (keyed && kept && result->event_seq != 0)
+		sim_violate(sim, "E1", result->task.seq, "the same request had a second effect");
+}
+
+/* What the claim lives on from now, as far as results tell. */
+static void note_lease(struct sim *sim, const struct task *task)
+{
+	struct model_task *known = model_task(&sim->model, task->seq);
+
+	if (!known || task->claim.holder == 0 || known->fold.task.fence != task->fence)
+		return;
+	bool moved = known->lease.granted_ms != task->claim.lease.granted_ms ||
+		known->lease.worker_clock != (task->claim.clock == CLOCK_WORKER);
+	bool fresh = task->claim.lease.deadline_ms ==
+		clocks_now(&sim->clock).lease_ms + task->claim.lease.granted_ms;
+	if (!moved && !fresh)
+		return;
+	known->lease = (struct model_lease){
+		.since_true_ms = fresh ? sim->clock.true_ms : known->lease.since_true_ms,
+		.granted_ms = task->claim.lease.granted_ms,
+		.worker_clock = task->claim.clock == CLOCK_WORKER,
+	};
+}
+
+static void judge_claims(struct sim *sim, const struct command *command, const struct result *result)
+{
+	for (uint32_t i = 0; i < result->claim_count; i++) {
+		const struct task *given = &result->claims[i].task;
+		const struct model_task *task = model_task(&sim->model, given->seq);
+		if (!task) {
+			sim_violate(sim, "B1", given->seq, "a claim of an unknown task");
+			return;
+		}
+		if (task->fold.task.fence < given->fence)
+			sim_violate(sim, "A5", given->seq, "a claim was handed out without its event");
+		note_lease(sim, given);
+	}
+	(void)command;
+}
+
+/* Might it have held all it may at some moment of this turn? */
+static bool was_full(const struct sim *sim, const struct model_worker *worker)
+{
+	uint32_t held = worker->held;
+
+	for (uint32_t i = 0; i < sim->server.move_count; i++)
+		held += strcmp(sim->server.moves[i].holder, worker->id) == 0;
+	return worker->max != 0 && held >= worker->max;
+}
+
+/* B10: it got fewer than it wanted, so there was nothing more. Only what no event of this turn touched is
+ * certain to have been there all the time. */
+static void judge_empty_claim(struct sim *sim, const struct command *command, const struct result *result)
+{
+	const struct model *model = &sim->model;
+	const struct model_worker *worker = model_worker(model, command->worker);
+	int slot = word_find(word_slots, WORD_SLOTS, command->claim.slot);
+	bool barred = worker && worker->state != WORKER_UNKNOWN && worker->state != WORKER_ACTIVE;
+
+	if (result->repeated || result->claim_count >= command->claim.max || sim->server.scenery_moved)
+		return;
+	if (barred || (worker && was_full(sim, worker)) || (slot >= 0 && model->quarantined[slot]))
+		return;
+	for (uint32_t i = 0; i < model->live_count; i++) {
+		const struct model_task *task = &model->tasks[model->live[i]];
+		if (task->fold.task.version <= sim->server.before &&
+			model_is_claimable(sim, task, &command->claim, clocks_now(&sim->clock).wall_ms))
+			sim_violate(sim, "B10", task->fold.task.seq,
+				"%.*s asked for %u and got %u, not this one (slot '%.*s', request %llx, worker %s)",
+				SPAN_ARGS(command->worker), command->claim.max, result->claim_count,
+				SPAN_ARGS(command->claim.slot), (unsigned long long)command->claim.request,
+				worker ? worker_state_name(worker->state) : "unknown");
+	}
+}
+
+/* The last event of that task up to `event`; what follows for other tasks comes after it. */
+static const struct move *find_move(const struct server *server, int64_t task, int64_t event)
+{
+	for (uint32_t i = server->move_count; i-- > 0;) {
+		if (server->moves[i].event <= event && server->moves[i].task == task)
+			return &server->moves[i];
+	}
+	return NULL;
+}
+
+/* B3, B8: whoever changed the task held it under that fence just before. */
+static void judge_proof(struct sim *sim, const struct command *command, const struct result *result)
+{
+	if (result->repeated) {
+		if (result->event_seq != 0)
+			sim_violate(sim, "E5", result->task.seq, "a repeated report had an effect");
+		return;
+	}
+	const struct move *move = find_move(&sim->server, result->task.seq, result->event_seq);
+	if (result->event_seq == 0 || !move) {
+		sim_violate(sim, "A5", result->task.seq, "accepted without an event");
+		return;
+	}
+	if (!span_equal(span_of(move->holder), command->worker))
+		sim_violate(sim, "B3", result->task.seq, "%.*s acted on what '%s' held",
+			SPAN_ARGS(command->worker), move->holder);
+	if (!command->by_name && move->fence != command->fence)
+		sim_violate(sim, "B3", result->task.seq, "a stale fence was accepted");
+	note_lease(sim, &result->task);
+}
+
+/* A beat that was accepted: the worker counts as alive from now. */
+static void judge_beat(struct sim *sim, const struct command *command, const struct result *result)
+{
+	struct model_worker *worker = model_worker_made(&sim->model, command->worker);
+
+	/* a start may have forgotten the last beats, and then an older token is the last one again */
+	if (command->beat.has_token && worker->accepted_true_ms > sim->server.started_true_ms &&
+		command->kind == COMMAND_BEAT && command->beat.token != worker->token)
+		sim_violate(sim, "E6", 0, "%s beats with a token that is not its last one", worker->id);
+	worker->accepted_true_ms = sim->clock.true_ms;
+	worker->granted_ms = result->worker.lease.granted_ms;
+	worker->token = result->worker.token;
+	for (uint32_t i = 0; i < command->beat.bound.count; i++) {
+		struct model_task *task = model_task_by_id(&sim->model, command->beat.bound.items[i]);
+		if (task && span_equal(span_of(task->fold.holder), command->worker))
+			task->lease = (struct model_lease){sim->clock.true_ms, 1, true};
+	}
+	for (uint32_t i = 0; i < command->beat.unbound.count; i++) {
+		struct model_task *task = model_task_by_id(&sim->model, command->beat.unbound.items[i]);
+		if (task && span_equal(span_of(task->fold.holder), command->worker))
+			task->lease = (struct model_lease){0};
+	}
+}
+
+/* C3: the third crash within the window stops the slot. */
+static void judge_slot_crash(struct sim *sim, const struct command *command, const struct result *result)
+{
+	const struct rules *rules = &sim->options.rules;
+	int64_t now_ms = clocks_now(&sim->clock).lease_ms;
+	int slot = word_find(word_slots, WORD_SLOTS, command->slot);
+	int64_t *crashed_ms = sim->model.crashed_ms[slot];
+	bool third = crashed_ms[1] != INT64_MIN && now_ms - crashed_ms[1] <= rules->quarantine_window_ms;
+
+	assert(rules->quarantine_crashes == 3);
+	if (sim->server.scenery_moved) { /* perhaps let go in this very turn: count anew */
+		model_forget_crashes(&sim->model, slot);
+		return;
+	}
+	if (third && result->event_seq == 0 && !sim->model.quarantined[slot])
+		sim_violate(sim, "C3", 0, "%.*s crashed three times and goes on", SPAN_ARGS(command->slot));
+	crashed_ms[1] = crashed_ms[0];
+	crashed_ms[0] = now_ms;
+}
+
+static void judge_accepted(struct sim *sim, uint32_t i)
+{
+	const struct command *command = &sim->server.commands[i];
+	const struct result *result = &sim->server.results[i];
+
+	if (carries_proof(command->kind))
+		judge_proof(sim, command, result);
+	switch (command->kind) {
+	case COMMAND_CREATE:
+		judge_create(sim, network_at(sim, sim->server.slots[i]), result);
+		return;
+	case COMMAND_CLAIM_NEXT:
+		judge_claims(sim, command, result);
+		judge_empty_claim(sim, command, result);
+		return;
+	case COMMAND_CLAIM:
+		judge_claims(sim, command, result);
+		return;
+	case COMMAND_REGISTER:
+	case COMMAND_BEAT:
+		judge_beat(sim, command, result);
+		return;
+	case COMMAND_SLOT_CRASH:
+		judge_slot_crash(sim, command, result);
+		return;
+	default:
+		return;
+	}
+}
+
+void judge_results(struct sim *sim)
+{
+	int64_t last = sim->server.before;
+
+	for (uint32_t i = 0; i < sim->server.count && !sim->violation.found; i++) {
+		const struct result *result = &sim->server.results[i];
+		if (result->event_seq != 0 && result->event_seq <= last)
+			sim_violate(sim, "A5", result->task.seq, "two commands share an event");
+		if (result->event_seq != 0)
+			last = result->event_seq;
+		if (last > sim->model.last_event)
+			sim_violate(sim, "A5", result->task.seq, "an event was promised that is not there");
+		sim->coverage->refusals[result->refusal]++;
+		if (result->refusal != REFUSED_NOTHING)
+			judge_refusal(sim, &sim->server.commands[i], result);
+		else
+			judge_accepted(sim, i);
+	}
+}

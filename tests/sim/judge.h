@@ -1,0 +1,24 @@
+/*
+ * The judge: holds events and results against the model and the invariants. It changes nothing but the leases
+ * that results tell.
+ */
+#pragma once
+
+#include "core/command.h"
+#include "sim/model.h"
+
+struct sim;
+
+/* An event of a task: may it be about this task (NULL: one never seen)? */
+void judge_existence(struct sim *sim, const struct model_task *task, const struct record *record);
+
+/* Just before and just after it is folded in. */
+void judge_before(struct sim *sim, const struct model_task *task, const struct record *record);
+void judge_after(struct sim *sim, const struct model_task *task, const struct fold *before,
+	const struct record *record);
+
+void judge_worker(struct sim *sim, const struct model_worker *worker, const struct record *record);
+void judge_generation(struct sim *sim, const struct record *record);
+
+/* Each result of the turn at hand, after its events were followed. */
+void judge_results(struct sim *sim);

@@ -1,0 +1,550 @@
+/*
+ * Folding and judging events. The order matters: an event is judged against the model as it was just before,
+ * which inside a turn is exactly the moment at which the store decided.
+ */
+#include "sim/model.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "sim/judge.h"
+#include "sim/sim.h"
+
+static const struct hash_key model_key = {0x5eed, 0x5eed};
+
+static uint64_t task_hash(void *context, uint32_t index)
+{
+	const struct model *model = context;
+	return hash_u64((uint64_t)model->tasks[index].fold.task.seq);
+}
+
+static uint64_t id_hash(void *context, uint32_t index)
+{
+	const struct model *model = context;
+	const char *id = model->tasks[index].id;
+	return hash_bytes(&model_key, id, strlen(id));
+}
+
+static uint64_t worker_hash(void *context, uint32_t index)
+{
+	const struct model *model = context;
+	const char *id = model->workers[index].id;
+	return hash_bytes(&model_key, id, strlen(id));
+}
+
+static const struct map_ops task_ops = {.hash_of = task_hash};
+static const struct map_ops id_ops = {.hash_of = id_hash};
+static const struct map_ops worker_ops = {.hash_of = worker_hash};
+
+void model_init(struct model *model)
+{
+	*model = (struct model){.wall_high_ms = INT64_MIN, .generation = 1};
+	map_init(&model->task_by_seq, &task_ops, model);
+	map_init(&model->task_by_id, &id_ops, model);
+	map_init(&model->worker_by_id, &worker_ops, model);
+	for (int slot = 0; slot < WORD_SLOTS; slot++)
+		model_forget_crashes(model, slot);
+}
+
+void model_forget_crashes(struct model *model, int slot)
+{
+	model->crashed_ms[slot][0] = INT64_MIN;
+	model->crashed_ms[slot][1] = INT64_MIN;
+}
+
+void model_done(struct model *model)
+{
+	map_done(&model->task_by_seq);
+	map_done(&model->task_by_id);
+	map_done(&model->worker_by_id);
+	free(model->tasks);
+	free(model->live);
+	free(model->workers);
+	free(model->outcomes);
+	free(model->acks);
+}
+
+static void *grown(void *items, uint32_t count, uint32_t *cap, size_t size)
+{
+	if (count < *cap)
+		return items;
+	*cap = *cap ? *cap * 2 : 64;
+	items = realloc(items, *cap * size);
+	if (!items)
+		sim_abort("no memory");
+	return items;
+}
+
+static void *copied(const void *items, uint32_t count, size_t size)
+{
+	void *copy = malloc(count * size + 1);
+
+	if (!copy)
+		sim_abort("no memory");
+	if (count > 0)
+		memcpy(copy, items, count * size);
+	return copy;
+}
+
+static void must_insert(struct map *map, uint64_t hash, uint32_t index)
+{
+	if (map_insert(map, hash, index) < 0)
+		sim_abort("no memory");
+}
+
+void model_copy(struct model *to, const struct model *from)
+{
+	model_done(to);
+	*to = *from;
+	to->tasks = copied(from->tasks, from->task_count, sizeof *from->tasks);
+	to->live = copied(from->live, from->live_count, sizeof *from->live);
+	to->workers = copied(from->workers, from->worker_count, sizeof *from->workers);
+	to->outcomes = copied(from->outcomes, from->outcome_count, sizeof *from->outcomes);
+	to->acks = copied(from->acks, from->ack_count, sizeof *from->acks);
+	to->task_cap = from->task_count;
+	to->live_cap = from->live_count;
+	to->worker_cap = from->worker_count;
+	to->outcome_cap = from->outcome_count;
+	to->ack_cap = from->ack_count;
+	map_init(&to->task_by_seq, &task_ops, to);
+	map_init(&to->task_by_id, &id_ops, to);
+	map_init(&to->worker_by_id, &worker_ops, to);
+	for (uint32_t i = 0; i < to->task_count; i++) {
+		must_insert(&to->task_by_seq, task_hash(to, i), i);
+		must_insert(&to->task_by_id, id_hash(to, i), i);
+	}
+	for (uint32_t i = 0; i < to->worker_count; i++)
+		must_insert(&to->worker_by_id, worker_hash(to, i), i);
+}
+
+struct model_task *model_task(const struct model *model, int64_t seq)
+{
+	struct map_probe probe;
+	uint32_t index = map_first(&model->task_by_seq, hash_u64((uint64_t)seq), &probe);
+
+	while (index != MAP_NONE && model->tasks[index].fold.task.seq != seq)
+		index = map_next(&model->task_by_seq, &probe);
+	return index == MAP_NONE ? NULL : &model->tasks[index];
+}
+
+struct model_task *model_task_by_id(const struct model *model, struct span id)
+{
+	struct map_probe probe;
+	uint32_t index = map_first(&model->task_by_id, hash_bytes(&model_key, id.data, id.len), &probe);
+
+	/* an id of the caller's own may be used again after the purge */
+	for (; index != MAP_NONE; index = map_next(&model->task_by_id, &probe)) {
+		if (span_equal(span_of(model->tasks[index].id), id) &&
+			model->tasks[index].fold.task.state != TASK_NOWHERE)
+			return &model->tasks[index];
+	}
+	return NULL;
+}
+
+struct model_worker *model_worker(const struct model *model, struct span id)
+{
+	struct map_probe probe;
+	uint32_t index = map_first(&model->worker_by_id, hash_bytes(&model_key, id.data, id.len), &probe);
+
+	while (index != MAP_NONE && !span_equal(span_of(model->workers[index].id), id))
+		index = map_next(&model->worker_by_id, &probe);
+	return index == MAP_NONE ? NULL : &model->workers[index];
+}
+
+struct model_worker *model_worker_made(struct model *model, struct span id)
+{
+	struct model_worker *worker = model_worker(model, id);
+
+	if (worker)
+		return worker;
+	model->workers =
+		grown(model->workers, model->worker_count, &model->worker_cap, sizeof *model->workers);
+	worker = &model->workers[model->worker_count];
+	*worker = (struct model_worker){.slot = -1};
+	id_copy(worker->id, id);
+	must_insert(&model->worker_by_id, hash_bytes(&model_key, id.data, id.len), model->worker_count++);
+	return worker;
+}
+
+/* ---- folding ------------------------------------------------------------------------------------- */
+
+static void enlist(struct model *model, struct model_task *task)
+{
+	bool live = !task_state_is_final(task->fold.task.state) && task->fold.task.state != TASK_NOWHERE;
+
+	if (live && task->live_at == MODEL_NONE) {
+		model->live = grown(model->live, model->live_count, &model->live_cap, sizeof *model->live);
+		task->live_at = model->live_count;
+		model->live[model->live_count++] = (uint32_t)(task - model->tasks);
+	} else if (!live && task->live_at != MODEL_NONE) {
+		uint32_t last = model->live[--model->live_count];
+		model->live[task->live_at] = last;
+		model->tasks[last].live_at = task->live_at;
+		task->live_at = MODEL_NONE;
+	}
+}
+
+static struct model_task *new_task(struct sim *sim, const struct record *record)
+{
+	struct model *model = &sim->model;
+
+	model->tasks = grown(model->tasks, model->task_count, &model->task_cap, sizeof *model->tasks);
+	struct model_task *task = &model->tasks[model->task_count];
+	*task = (struct model_task){.live_at = MODEL_NONE, .outcome = MODEL_NONE};
+	task->fold.task.seq = record->task;
+	must_insert(&model->task_by_seq, hash_u64((uint64_t)record->task), model->task_count++);
+	model->existing++;
+	return task;
+}
+
+/* The id as people know it: the caller's own, or the one the store generates. */
+static void learn_id(struct sim *sim, struct model_task *task, const struct record *record)
+{
+	struct arena arena;
+	struct span id = record->id;
+
+	arena_init(&arena, 4096);
+	if (id.len == 0 && store_task_id(sim->server.store, &task->fold.task, &arena, &id) < 0)
+		sim_violate(sim, "A7", record->task, "a new task has no id");
+	id_copy(task->id, id);
+	must_insert(&sim->model.task_by_id, hash_bytes(&model_key, id.data, id.len),
+		(uint32_t)(task - sim->model.tasks));
+	arena_done(&arena);
+}
+
+static void fold_outcome(struct model *model, struct model_task *task, uint64_t fence, enum claim_end ended,
+	enum task_state to)
+{
+	model->outcomes =
+		grown(model->outcomes, model->outcome_count, &model->outcome_cap, sizeof *model->outcomes);
+	model->outcomes[model->outcome_count] = (struct outcome){
+		.task = task->fold.task.seq,
+		.fence = fence,
+		.ended = ended,
+		.to = to,
+		.previous = task->outcome,
+	};
+	task->outcome = model->outcome_count++;
+}
+
+/* Who holds what, and how claims end; `before` is the task before the event. */
+static void fold_claim(struct model *model, struct model_task *task, const struct fold *before)
+{
+	bool held = before->holder[0] != 0;
+	bool holds = task->fold.holder[0] != 0;
+	bool resumed = held && holds && before->task.fence != task->fold.task.fence;
+
+	if (held && (!holds || resumed))
+		fold_outcome(model, task, before->task.fence, resumed ? ENDED_LOST : task->fold.task.ended,
+			task->fold.task.state);
+	if (held && !holds)
+		model_worker_made(model, span_of(before->holder))->held--;
+	if (!held && holds)
+		model_worker_made(model, span_of(task->fold.holder))->held++;
+	if (!holds || resumed || !held)
+		task->lease = (struct model_lease){0};
+}
+
+static void follow_task(struct sim *sim, const struct record *record)
+{
+	struct model *model = &sim->model;
+	struct model_task *task = model_task(model, record->task);
+
+	judge_existence(sim, task, record);
+	if (sim->violation.found)
+		return;
+	if (!task)
+		task = new_task(sim, record);
+	struct fold before = task->fold;
+	judge_before(sim, task, record);
+	fold_apply(&task->fold, record);
+	if (record->kind == EVENT_TASK_CREATED)
+		learn_id(sim, task, record);
+	if (record->kind == EVENT_TASK_PURGED)
+		model->existing--;
+	coverage_event(sim->coverage, record->kind, before.task.state, task->fold.task.state);
+	judge_after(sim, task, &before, record);
+	fold_claim(model, task, &before);
+	enlist(model, task);
+}
+
+static void follow_worker(struct sim *sim, const struct record *record)
+{
+	struct model_worker *worker = model_worker_made(&sim->model, record->worker);
+
+	judge_worker(sim, worker, record);
+	if (record->kind == EVENT_WORKER_REGISTERED) {
+		worker->state = WORKER_ACTIVE;
+		worker->named = record->fact[FACT_NAMED] != 0;
+		worker->max = (uint32_t)record->fact[FACT_MAX];
+		worker->granted_ms = (uint32_t)record->fact[FACT_GRANTED];
+		worker->accepted_true_ms = sim->clock.true_ms;
+		worker->slot = word_find(word_slots, WORD_SLOTS, record->subject);
+	} else if (record->kind == EVENT_WORKER_QUIET) {
+		worker->state = WORKER_QUIET;
+	} else if (record->kind == EVENT_WORKER_TERMINATING) {
+		worker->state = WORKER_TERMINATING;
+	} else {
+		worker->state = WORKER_INACTIVE;
+		worker->ended = (enum worker_end)record->fact[FACT_REASON];
+	}
+}
+
+static void follow_noun(struct sim *sim, const struct record *record)
+{
+	struct model *model = &sim->model;
+	int queue = word_find(word_queues, WORD_QUEUES, record->subject);
+	int slot = word_find(word_slots, WORD_SLOTS, record->subject);
+
+	sim->server.scenery_moved = true;
+	switch (record->kind) {
+	case EVENT_QUEUE_PAUSED:
+		model->queues[queue] = QUEUE_PAUSED;
+		return;
+	case EVENT_QUEUE_RESUMED:
+		model->queues[queue] = QUEUE_OPEN;
+		return;
+	case EVENT_QUEUE_DRAINING:
+		model->queues[queue] = QUEUE_DRAINING;
+		return;
+	case EVENT_SLOT_QUARANTINED:
+		model->quarantined[slot] = true;
+		return;
+	case EVENT_SLOT_UNQUARANTINED:
+		model->quarantined[slot] = false;
+		model_forget_crashes(model, slot);
+		return;
+	case EVENT_SERVER_RESTORED:
+		judge_generation(sim, record);
+		model->generation = (uint32_t)record->fact[FACT_GENERATION];
+		return;
+	case EVENT_SERVER_STARTED:
+	case EVENT_SERVER_DEGRADED:
+		return;
+	default:
+		follow_worker(sim, record);
+	}
+}
+
+static void hash_event(struct model *model, const struct record *record, const struct fold *fold)
+{
+	const uint64_t parts[] = {(uint64_t)record->seq, (uint64_t)record->kind, (uint64_t)record->task,
+		(uint64_t)record->lease_ms, (uint64_t)record->wall_ms, record->changed, record->facts,
+		fold ? fold->task.fence : 0, fold ? (uint64_t)fold->task.ready_at_ms : 0};
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		model->hash = hash_u64(model->hash ^ parts[i]);
+	model->hash ^= hash_bytes(&model_key, record->worker.data, record->worker.len);
+	model->hash ^= hash_bytes(&model_key, record->actor.data, record->actor.len);
+}
+
+static int follow_event(void *context, const struct record *record)
+{
+	struct sim *sim = context;
+	struct model *model = &sim->model;
+
+	if (record->seq != model->last_event + 1)
+		sim_violate(sim, "A1", record->task, "event %lld follows event %lld", (long long)record->seq,
+			(long long)model->last_event);
+	model->last_event = record->seq;
+	if (record->wall_ms > model->wall_high_ms)
+		model->wall_high_ms = record->wall_ms;
+	if (record->task != 0) {
+		follow_task(sim, record);
+	} else {
+		follow_noun(sim, record);
+		coverage_event(sim->coverage, record->kind, TASK_NOWHERE, TASK_NOWHERE);
+	}
+	if (sim->violation.found)
+		return -EPROTO;
+	const struct model_task *task = record->task != 0 ? model_task(model, record->task) : NULL;
+	hash_event(model, record, task ? &task->fold : NULL);
+	if (history_event(
+		    &sim->history, sim->server.store, sim->clock.boot, record, task ? &task->fold : NULL) < 0)
+		sim_abort("the history is too long");
+	return 0;
+}
+
+void model_follow(struct sim *sim)
+{
+	struct store *store = sim->server.store;
+	struct model *model = &sim->model;
+
+	while (!sim->violation.found && model->last_event < store_last_event(store)) {
+		int64_t before = model->last_event;
+		int r = store_page_events(store, before, 256, follow_event, sim);
+		if (r < 0 && !sim->violation.found)
+			sim_violate(
+				sim, "A6", 0, "events after %lld cannot be read: %d", (long long)before, r);
+		else if (model->last_event == before && !sim->violation.found)
+			sim_violate(sim, "A1", 0, "no event after %lld, though there are some",
+				(long long)before);
+	}
+}
+
+/* ---- what actors were told ------------------------------------------------------------------------ */
+
+static void remember(struct model *model, struct ack ack)
+{
+	model->acks = grown(model->acks, model->ack_count, &model->ack_cap, sizeof *model->acks);
+	model->acks[model->ack_count++] = ack;
+}
+
+static enum claim_end end_of(enum command_kind kind)
+{
+	switch (kind) {
+	case COMMAND_COMPLETE:
+		return ENDED_COMPLETE;
+	case COMMAND_FAIL:
+		return ENDED_FAIL;
+	case COMMAND_REPORT:
+		return ENDED_REVIEW;
+	case COMMAND_BLOCK:
+		return ENDED_BLOCK;
+	case COMMAND_RELEASE:
+		return ENDED_RELEASE;
+	default:
+		return ENDED_NOT;
+	}
+}
+
+static const char *ack_word(enum command_kind kind)
+{
+	switch (kind) {
+	case COMMAND_CREATE:
+		return "enqueue";
+	case COMMAND_PROGRESS:
+		return "progress";
+	case COMMAND_COMPLETE:
+		return "complete";
+	case COMMAND_FAIL:
+		return "fail";
+	case COMMAND_REPORT:
+		return "review";
+	case COMMAND_BLOCK:
+		return "block";
+	case COMMAND_RELEASE:
+		return "release";
+	default:
+		return NULL;
+	}
+}
+
+/* For the checker: it explains every acknowledgement by an event, on its own. */
+static void write_acks(struct sim *sim, const struct request *request, const struct reply *reply)
+{
+	const char *word = ack_word(reply->kind);
+	char client[ID_MAX];
+	int r = 0;
+
+	id_copy(client, request->command.worker.len > 0 ? request->command.worker : request->command.actor);
+	if (word && !request->command.by_name)
+		r = history_ack(&sim->history, client, word, reply->seq, reply->fence);
+	for (uint32_t i = 0; i < reply->claim_count && r == 0; i++)
+		r = history_ack(&sim->history, client, "claim", reply->claims[i].seq, reply->claims[i].fence);
+	if (r < 0)
+		sim_abort("the history is too long");
+}
+
+void model_acknowledge(struct sim *sim, const struct request *request, const struct reply *reply)
+{
+	enum claim_end ended = end_of(reply->kind);
+
+	if (reply->refusal != REFUSED_NOTHING || reply->era != sim->model.era)
+		return;
+	write_acks(sim, request, reply);
+	if (reply->kind == COMMAND_CREATE)
+		remember(&sim->model, (struct ack){.kind = reply->kind, .task = reply->seq});
+	else if (ended != ENDED_NOT && !request->command.by_name)
+		remember(&sim->model,
+			(struct ack){.kind = reply->kind,
+				.task = reply->seq,
+				.fence = reply->fence,
+				.ended = ended});
+}
+
+static const struct outcome *outcome_of(
+	const struct model *model, const struct model_task *task, uint64_t fence)
+{
+	for (uint32_t i = task->outcome; i != MODEL_NONE; i = model->outcomes[i].previous) {
+		if (model->outcomes[i].fence == fence)
+			return &model->outcomes[i];
+	}
+	return NULL;
+}
+
+static void check_ack(struct sim *sim, const struct ack *ack)
+{
+	const struct model_task *task = model_task(&sim->model, ack->task);
+
+	if (!task) {
+		sim_violate(sim, "D1", ack->task, "an acknowledged task is not there");
+		return;
+	}
+	if (ack->kind == COMMAND_CREATE)
+		return;
+	const struct outcome *outcome = outcome_of(&sim->model, task, ack->fence);
+	if (!outcome)
+		sim_violate(sim, "D1", ack->task, "an acknowledged report left no trace");
+	else if (outcome->ended != ack->ended)
+		sim_violate(sim, "E5", ack->task, "one outcome was acknowledged, another is recorded");
+	else if (ack->ended == ENDED_COMPLETE && outcome->to != TASK_DONE)
+		sim_violate(sim, "D1", ack->task, "an acknowledged completion did not make it done");
+}
+
+void model_check_acks(struct sim *sim)
+{
+	for (uint32_t i = 0; i < sim->model.ack_count && !sim->violation.found; i++)
+		check_ack(sim, &sim->model.acks[i]);
+}
+
+/* ---- claim order ---------------------------------------------------------------------------------- */
+
+static bool lists(const struct name_list *list, struct span text)
+{
+	return word_find(list->items, (int)list->count, text) >= 0;
+}
+
+static bool covers(struct sim *sim, const struct command_claim *claim, uint32_t set)
+{
+	struct span needed = store_name(sim->server.store, set);
+
+	for (int i = 0; i < WORD_CAPABILITIES && set != 0; i++) {
+		struct span word = word_capabilities[i];
+		bool needs = memmem(needed.data, needed.len, word.data, word.len) != NULL;
+		if (needs && !lists(&claim->capabilities, word))
+			return false;
+	}
+	return true;
+}
+
+static bool stands_ready(const struct task *task, const struct command_claim *claim, int64_t wall_ms)
+{
+	if (task->state == TASK_READY)
+		return claim->takes_ready;
+	return task->state == TASK_PENDING && claim->takes_pending && task->open_parents == 0 &&
+		task->ready_at_ms <= wall_ms;
+}
+
+bool model_is_claimable(
+	struct sim *sim, const struct model_task *task, const struct command_claim *claim, int64_t wall_ms)
+{
+	const struct task *stands = &task->fold.task;
+	struct store *store = sim->server.store;
+
+	if (!stands_ready(stands, claim, wall_ms))
+		return false;
+	struct span queue = store_name(store, stands->queue);
+	if (sim->model.queues[word_find(word_queues, WORD_QUEUES, queue)] == QUEUE_PAUSED)
+		return false;
+	if (claim->queues.count > 0 && !lists(&claim->queues, queue))
+		return false;
+	if (stands->owner != 0 && !span_equal(store_name(store, stands->owner), claim->slot))
+		return false;
+	if (stands->executor != 0 && !claim->any_executor &&
+		!lists(&claim->executors, store_name(store, stands->executor)))
+		return false;
+	return covers(sim, claim, stands->requires);
+}

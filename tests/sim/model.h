@@ -1,0 +1,117 @@
+/*
+ * The model: what the events say, folded one by one as they are committed, and what actors were told.
+ *
+ * It is the simulator's own memory of the world. Every event is judged against it before it is folded in;
+ * every row of the store must equal it. A restore takes the model back to what it was when the copy was made.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "core/command.h"
+#include "sim/request.h"
+#include "sim/words.h"
+#include "store/record.h"
+
+struct sim;
+
+enum {
+	MODEL_NONE = UINT32_MAX,
+	MODEL_NAMES_MAX = 128,
+};
+
+/* A claim's own lease as results told it; 0 granted: not known. */
+struct model_lease {
+	int64_t since_true_ms;
+	uint32_t granted_ms;
+	bool worker_clock;
+};
+
+struct model_task {
+	struct fold fold; /* state TASK_NOWHERE: purged */
+	char id[ID_MAX];
+	uint32_t live_at; /* its place in model.live, MODEL_NONE when final */
+	uint32_t outcome; /* the last of its ended claims, by place in model.outcomes */
+	struct model_lease lease;
+};
+
+struct model_worker {
+	char id[ID_MAX];
+	enum worker_state state;
+	enum worker_end ended;
+	bool named;
+	uint32_t max, held;
+	int64_t accepted_true_ms; /* of the last beat or registration */
+	uint32_t granted_ms;
+	uint64_t token; /* the last one issued */
+	int slot;
+};
+
+/* How one claim ended. */
+struct outcome {
+	int64_t task;
+	uint64_t fence;
+	enum claim_end ended;
+	enum task_state to;
+	uint32_t previous;
+};
+
+/* Something an actor was told and that must stay so. */
+struct ack {
+	enum command_kind kind; /* CREATE, or a report */
+	int64_t task;
+	uint64_t fence;
+	enum claim_end ended;
+};
+
+struct model {
+	struct model_task *tasks;
+	uint32_t task_count, task_cap;
+	struct map task_by_seq;
+	struct map task_by_id;
+	uint32_t *live; /* tasks that are not final */
+	uint32_t live_count, live_cap;
+	uint32_t existing;
+	struct model_worker *workers;
+	uint32_t worker_count, worker_cap;
+	struct map worker_by_id;
+	struct outcome *outcomes;
+	uint32_t outcome_count, outcome_cap;
+	struct ack *acks;
+	uint32_t ack_count, ack_cap;
+	enum queue_state queues[WORD_QUEUES];
+	bool quarantined[WORD_SLOTS];
+	int64_t crashed_ms[WORD_SLOTS][2]; /* lease clock: the last crashes, newest first; INT64_MIN = none */
+	int64_t last_event;
+	int64_t wall_high_ms; /* the latest wall time ever seen: what was ready stays so when the clock is set back */
+	uint32_t generation;
+	uint32_t era;
+	uint64_t hash; /* over every event, also those that a restore took back */
+};
+
+void model_init(struct model *model);
+void model_done(struct model *model);
+void model_copy(struct model *to, const struct model *from);
+
+/* A slot begins anew: it was let go, or the machine restarted. */
+void model_forget_crashes(struct model *model, int slot);
+
+struct model_task *model_task(const struct model *model, int64_t seq);
+struct model_task *model_task_by_id(const struct model *model, struct span id);
+struct model_worker *model_worker(const struct model *model, struct span id);
+struct model_worker *model_worker_made(struct model *model, struct span id);
+
+/* Read and judge the events that were committed since the last time. */
+void model_follow(struct sim *sim);
+
+/* An actor has heard this. */
+void model_acknowledge(struct sim *sim, const struct request *request, const struct reply *reply);
+
+/* Nothing that was acknowledged is lost. */
+void model_check_acks(struct sim *sim);
+
+/* May this claimant take it now, by what the model knows? */
+bool model_is_claimable(
+	struct sim *sim, const struct model_task *task, const struct command_claim *claim, int64_t wall_ms);

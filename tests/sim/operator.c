@@ -1,0 +1,170 @@
+/*
+ * Operators do anything to anything; in the end they clear up: answer, pass, let go, and call off what stays
+ * blocked.
+ */
+#include "sim/sim.h"
+
+static void about_task(
+	struct sim *sim, struct actor *actor, enum command_kind kind, const struct model_task *task)
+{
+	uint32_t slot;
+	struct request *request = network_request(sim, actor, kind, &slot);
+
+	request->task = task->fold.task.seq;
+	request->command.task = request_text(request, span_of(task->id));
+	if (kind == COMMAND_ANSWER)
+		request->command.data = SPAN("\"yes\"");
+	if (rng_chance(&sim->rng, 4))
+		request->command.note = SPAN("because");
+	network_send(sim, slot);
+}
+
+static void set_queue(struct sim *sim, struct actor *actor, uint32_t queue, enum queue_state state)
+{
+	uint32_t slot;
+	struct request *request = network_request(sim, actor, COMMAND_QUEUE_SET, &slot);
+
+	request->command.queue_set.queue = word_queues[queue];
+	request->command.queue_set.state = state;
+	network_send(sim, slot);
+}
+
+static void about_slot(struct sim *sim, struct actor *actor, enum command_kind kind, uint32_t which)
+{
+	uint32_t slot;
+	struct request *request = network_request(sim, actor, kind, &slot);
+
+	request->command.slot = word_slots[which];
+	network_send(sim, slot);
+}
+
+static void about_worker(struct sim *sim, struct actor *actor)
+{
+	static const enum command_kind kinds[] = {COMMAND_QUIET, COMMAND_TERMINATE, COMMAND_LEAVE};
+	const struct model *model = &sim->model;
+	enum command_kind kind = kinds[rng_below(&sim->rng, 3)];
+	uint32_t slot;
+
+	if (model->worker_count == 0)
+		return;
+	uint32_t recent = model->worker_count < 16 ? model->worker_count : 16;
+	const struct model_worker *worker =
+		&model->workers[model->worker_count - 1 - rng_below(&sim->rng, recent)];
+	struct request *request = network_request(sim, actor, kind, &slot);
+	bool stranger = rng_chance(&sim->rng, 10);
+	request->command.worker = stranger ? SPAN("nobody") : request_text(request, span_of(worker->id));
+	request->command.leave = WORKER_TERMINATED;
+	network_send(sim, slot);
+}
+
+/* Queues are mostly open, slots mostly free to run: else nothing would happen. */
+static void about_flow(struct sim *sim, struct actor *actor)
+{
+	static const enum queue_state states[] = {QUEUE_OPEN, QUEUE_OPEN, QUEUE_PAUSED, QUEUE_DRAINING};
+	uint32_t queue = rng_below(&sim->rng, WORD_QUEUES);
+
+	switch (rng_below(&sim->rng, 4)) {
+	case 0:
+		about_slot(sim, actor, COMMAND_SLOT_CRASH, rng_below(&sim->rng, WORD_SLOTS));
+		return;
+	case 1:
+		about_slot(sim, actor, COMMAND_UNQUARANTINE, rng_below(&sim->rng, WORD_SLOTS));
+		return;
+	default:
+		set_queue(sim, actor, queue, states[rng_below(&sim->rng, 4)]);
+	}
+}
+
+/* What the state asks for, or anything at all. */
+static enum command_kind some_task_command(struct sim *sim, enum task_state state)
+{
+	static const enum command_kind any[] = {COMMAND_CANCEL, COMMAND_RETRY, COMMAND_PARK, COMMAND_UNPARK,
+		COMMAND_ANSWER, COMMAND_PASS, COMMAND_REJECT};
+
+	if (rng_chance(&sim->rng, 3))
+		return any[rng_below(&sim->rng, sizeof any / sizeof *any)];
+	switch (state) {
+	case TASK_PENDING:
+		return COMMAND_UNPARK;
+	case TASK_ASKING:
+		return COMMAND_ANSWER;
+	case TASK_REVIEW:
+		return rng_chance(&sim->rng, 2) ? COMMAND_PASS : COMMAND_REJECT;
+	case TASK_BLOCKED:
+	case TASK_FAILED:
+		return COMMAND_RETRY;
+	default:
+		return rng_chance(&sim->rng, 2) ? COMMAND_PARK : COMMAND_CANCEL;
+	}
+}
+
+/* Look for somebody who waits for a person. */
+static const struct model_task *needy_task(struct sim *sim)
+{
+	const struct model *model = &sim->model;
+
+	for (uint32_t tries = 0; tries < 6 && model->live_count > 0; tries++) {
+		const struct model_task *task =
+			&model->tasks[model->live[rng_below(&sim->rng, model->live_count)]];
+		enum task_state state = task->fold.task.state;
+		if (state == TASK_ASKING || state == TASK_REVIEW || state == TASK_BLOCKED ||
+			state == TASK_PENDING)
+			return task;
+	}
+	return some_task(sim);
+}
+
+static void clear_up_task(struct sim *sim, struct actor *actor, const struct model_task *task)
+{
+	switch (task->fold.task.state) {
+	case TASK_PENDING:
+		about_task(sim, actor, COMMAND_UNPARK, task);
+		return;
+	case TASK_ASKING:
+		about_task(sim, actor, COMMAND_ANSWER, task);
+		return;
+	case TASK_REVIEW:
+		about_task(sim, actor, COMMAND_PASS, task);
+		return;
+	case TASK_BLOCKED:
+		about_task(sim, actor, COMMAND_CANCEL, task);
+		return;
+	default:
+		return;
+	}
+}
+
+static void clear_up(struct sim *sim, struct actor *actor)
+{
+	const struct model *model = &sim->model;
+
+	for (uint32_t i = 0; i < WORD_QUEUES; i++) {
+		if (model->queues[i] != QUEUE_OPEN)
+			set_queue(sim, actor, i, QUEUE_OPEN);
+	}
+	for (uint32_t i = 0; i < WORD_SLOTS; i++) {
+		if (model->quarantined[i])
+			about_slot(sim, actor, COMMAND_UNQUARANTINE, i);
+	}
+	for (uint32_t i = 0; i < model->live_count; i++)
+		clear_up_task(sim, actor, &model->tasks[model->live[i]]);
+	actor_wake_in(sim, actor, sim_paced_between(sim, 5000, 10000));
+}
+
+void operator_act(struct sim *sim, struct actor *actor)
+{
+	if (sim->calm) {
+		clear_up(sim, actor);
+		return;
+	}
+	const struct model_task *task = rng_chance(&sim->rng, 2) ? needy_task(sim) : some_task(sim);
+	uint32_t choice = rng_below(&sim->rng, 10);
+
+	if (choice <= 1)
+		about_worker(sim, actor);
+	else if (choice <= 3)
+		about_flow(sim, actor);
+	else if (task)
+		about_task(sim, actor, some_task_command(sim, task->fold.task.state), task);
+	actor_wake_in(sim, actor, sim_paced_between(sim, 2000, 24000));
+}

@@ -1,0 +1,15 @@
+#include "sim/words.h"
+
+const struct span word_queues[WORD_QUEUES] = {SPAN("default"), SPAN("high"), SPAN("low"), SPAN("night")};
+const struct span word_slots[WORD_SLOTS] = {SPAN("slot-1"), SPAN("slot-2"), SPAN("slot-3"), SPAN("slot-4")};
+const struct span word_capabilities[WORD_CAPABILITIES] = {SPAN("gpu"), SPAN("net"), SPAN("big")};
+const struct span word_executors[WORD_EXECUTORS] = {SPAN("shell"), SPAN("agent")};
+
+int word_find(const struct span *words, int count, struct span text)
+{
+	for (int i = 0; i < count; i++) {
+		if (span_equal(words[i], text))
+			return i;
+	}
+	return -1;
+}

@@ -1,0 +1,24 @@
+/*
+ * The names that the simulated world uses. No capability is part of another one's text, so that a set can be
+ * read from the text of its name.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/span.h"
+
+enum {
+	WORD_QUEUES = 4,
+	WORD_SLOTS = 4,
+	WORD_CAPABILITIES = 3,
+	WORD_EXECUTORS = 2,
+};
+
+extern const struct span word_queues[WORD_QUEUES];
+extern const struct span word_slots[WORD_SLOTS];
+extern const struct span word_capabilities[WORD_CAPABILITIES];
+extern const struct span word_executors[WORD_EXECUTORS];
+
+/* The place of the text in the list, or -1. */
+int word_find(const struct span *words, int count, struct span text);
