@@ -9,7 +9,7 @@
  * disk. Timers and lapsed leases enter a turn by themselves, before its commands.
  *
  *   store.c    opening, upkeep, reads           turn.c     the turn: views, staging, commit
- *   hot.c      what is in memory                commands.c each command, in terms of the core's decisions
+ *   hot.c      what is in memory                commands.c, command_*.c, timers.c: what happens in it
  *   lane.c     ready tasks in claim order       record.c   events and their folding
  *   names.c    texts as numbers                 memory.c, sqlite/  where rows live
  */

@@ -151,7 +151,7 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
 
-/* commands.c: one command, and what the clocks bring. A fault ends the turn. */
+/* commands.c: one command; timers.c: what the clocks bring. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);
 int timers_run(struct turn *turn);
 

@@ -1,0 +1,374 @@
+/*
+ * Choosing the next task for a claimant, and handing it over.
+ *
+ * The one place where many tasks are looked at: lanes give the first committed task of each kind the claimant may
+ * take; tasks that this turn has touched are compared beside them.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "store/commands.h"
+
+/* Who claims, and what it may take. */
+struct chooser {
+	struct turn_worker *worker;
+	const struct command_claim *wants;
+	uint32_t slot;
+	struct name_set capabilities, executors;
+	bool any_executor;
+	struct slot_gate gate;
+};
+
+static void union_with(struct name_set *set, const struct name_set *more)
+{
+	for (uint32_t i = 0; i < more->count && set->count < NAME_SET_MAX; i++) {
+		if (!name_set_contains(set, more->ids[i]))
+			set->ids[set->count++] = more->ids[i];
+	}
+}
+
+/* What it says now counts beside what it said when it registered. */
+static int chooser_init(struct turn *turn, const struct command *command, struct chooser *chooser)
+{
+	const struct names *names = &turn->store->names;
+	const struct command_claim *wants = &command->claim;
+	struct name_set registered;
+
+	chooser->worker = turn_worker(turn, command->worker, true);
+	if (!chooser->worker)
+		return -ENOMEM;
+	const struct worker *worker = &chooser->worker->worker;
+	chooser->wants = wants;
+	chooser->slot = wants->slot.len > 0 ? names_find(names, wants->slot) : worker->slot;
+	names_resolve(names, wants->capabilities, &chooser->capabilities);
+	names_set_members(names, worker->capabilities, &registered);
+	union_with(&chooser->capabilities, &registered);
+	if (wants->any_executor && worker->state != WORKER_UNKNOWN) {
+		names_set_members(names, worker->executors, &chooser->executors);
+		chooser->any_executor = worker->any_executor;
+	} else {
+		names_resolve(names, wants->executors, &chooser->executors);
+		chooser->any_executor = wants->any_executor;
+	}
+	chooser->gate = slot_gate_of(turn, chooser->slot);
+	return 0;
+}
+
+static bool may_take_from(const struct turn *turn, const struct chooser *chooser, const struct lane_key *lane)
+{
+	struct name_set needed;
+
+	if (lane->pending ? !chooser->wants->takes_pending : !chooser->wants->takes_ready)
+		return false;
+	if (lane->owner != 0 && lane->owner != chooser->slot)
+		return false;
+	if (lane->executor != 0 && !chooser->any_executor &&
+		!name_set_contains(&chooser->executors, lane->executor))
+		return false;
+	if (lane->requires == 0)
+		return true;
+	names_set_members(&turn->store->names, lane->requires, &needed);
+	return name_set_covers(&chooser->capabilities, &needed);
+}
+
+static bool wants_queue(const struct turn *turn, const struct chooser *chooser, uint32_t queue)
+{
+	const struct name_list *queues = &chooser->wants->queues;
+
+	if (turn_queue(turn, queue) == QUEUE_PAUSED)
+		return false;
+	if (queues->count == 0)
+		return true;
+	struct span text = names_text(&turn->store->names, queue);
+	for (uint32_t i = 0; i < queues->count; i++) {
+		if (span_equal(queues->items[i], text))
+			return true;
+	}
+	return false;
+}
+
+/* The best task so far: in the hot state, or among those this turn has touched. */
+struct candidate {
+	int64_t seq;
+	struct task task;
+};
+
+static void offer(struct candidate *best, const struct task *task)
+{
+	if (best->seq != 0 && task_claim_order(&best->task, task) <= 0)
+		return;
+	best->seq = task->seq;
+	best->task = *task;
+}
+
+static bool turn_has(const struct turn *turn, int64_t seq)
+{
+	struct map_probe probe;
+	uint32_t index = map_first(&turn->task_by_seq, hash_u64((uint64_t)seq), &probe);
+
+	while (index != MAP_NONE && turn->tasks[index]->task.seq != seq)
+		index = map_next(&turn->task_by_seq, &probe);
+	return index != MAP_NONE;
+}
+
+/* The first task of the lane that this turn has not touched. */
+static void offer_lane(
+	struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
+{
+	const struct hot *hot = &turn->store->hot;
+	struct task task;
+	uint32_t slot;
+
+	while ((slot = lane_peek(lane, turn->number)) != MAP_NONE) {
+		if (best->seq != 0 && !hot_goes_before(hot, slot, &best->task))
+			return;
+		hot_get(hot, slot, &task);
+		if (!turn_has(turn, task.seq) &&
+			task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
+			offer(best, &task);
+			return;
+		}
+		lane_skip(lane);
+	}
+}
+
+static void offer_stand(
+	struct turn *turn, const struct chooser *chooser, const struct stand *stand, struct candidate *best)
+{
+	const struct lanes *lanes = &turn->store->hot.lanes;
+
+	if (!stand)
+		return;
+	for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+		if (may_take_from(turn, chooser, &lane->key))
+			offer_lane(turn, chooser, lane, best);
+	}
+}
+
+static void offer_committed(struct turn *turn, const struct chooser *chooser, struct candidate *best)
+{
+	const struct lanes *lanes = &turn->store->hot.lanes;
+	const struct name_list *queues = &chooser->wants->queues;
+	const struct stand *stand = NULL;
+
+	for (uint32_t i = 0; i < queues->count; i++) {
+		uint32_t queue = names_find(&turn->store->names, queues->items[i]);
+		if (queue == 0 || turn_queue(turn, queue) == QUEUE_PAUSED)
+			continue;
+		offer_stand(turn, chooser, lanes_stand(lanes, queue, 0), best);
+		if (chooser->slot != 0)
+			offer_stand(turn, chooser, lanes_stand(lanes, queue, chooser->slot), best);
+	}
+	if (queues->count > 0)
+		return;
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		bool mine = stand->owner == 0 || stand->owner == chooser->slot;
+		if (mine && turn_queue(turn, stand->queue) != QUEUE_PAUSED)
+			offer_stand(turn, chooser, stand, best);
+	}
+}
+
+static void offer_touched(struct turn *turn, const struct chooser *chooser, struct candidate *best)
+{
+	struct lane_key lane;
+
+	for (uint32_t i = 0; i < turn->ready_count; i++) {
+		struct turn_task *view = turn->tasks[turn->ready[i]];
+		if (!hot_lane_of(
+			    &view->task, &lane)) { /* taken meanwhile; listed again should it come back */
+			view->listed = false;
+			turn->ready[i--] = turn->ready[--turn->ready_count];
+			continue;
+		}
+		if (may_take_from(turn, chooser, &lane) && wants_queue(turn, chooser, view->task.queue) &&
+			task_is_claimable(&view->task, chooser->wants->takes_pending, &turn->given))
+			offer(best, &view->task);
+	}
+}
+
+static struct claimant claimant_of(const struct chooser *chooser)
+{
+	const struct command_claim *wants = chooser->wants;
+
+	return (struct claimant){
+		.worker = &chooser->worker->worker,
+		.slot = chooser->slot,
+		.named = wants->named,
+		.takes_pending = wants->takes_pending,
+		.resumes = wants->resumes,
+		.confirms = wants->confirms,
+		.lease_ms = wants->lease_ms,
+		.run_ms = wants->run_ms,
+		.request = wants->request,
+	};
+}
+
+static int hand_over(struct turn *turn, struct turn_task *view, struct result *result)
+{
+	struct backend *backend = turn->store->backend;
+	struct claimed *claimed = (struct claimed *)&result->claims[result->claim_count];
+	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
+
+	if (!worker)
+		return -ENOMEM;
+	claimed->task = view->task;
+	claimed->lease_ms = task_lease_remaining_ms(&view->task, &worker->worker, &turn->given);
+	int r = turn_id_text(turn, view, &claimed->id);
+	if (r == 0)
+		r = backend->ops->get_body(backend, view->task.seq, &turn->arena, &claimed->body);
+	if (r == 0 && view->task.attempt > 1) {
+		r = backend->ops->get_extra(
+			backend, view->task.seq, EXTRA_CHECKPOINT, 0, &turn->arena, &claimed->checkpoint);
+		if (r == -ENOENT)
+			r = 0;
+	}
+	if (r == 0)
+		result->claim_count++;
+	return r;
+}
+
+/* Claim this one; a refusal goes into the result. */
+static int claim_view(
+	struct turn *turn, struct chooser *chooser, struct turn_task *view, struct result *result)
+{
+	struct claimant by = claimant_of(chooser);
+	struct task_decision decision =
+		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
+
+	if (decision.refusal == REFUSED_NOTHING && chooser->gate.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, chooser->gate.decision.refusal);
+	int r = decision.refusal == REFUSED_NOTHING ? slot_gate_pass(turn, &chooser->gate) : 0;
+	if (r == 0)
+		r = command_stage(turn, view, &decision, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	return hand_over(turn, view, result);
+}
+
+/* The same requestId again: hand out what it made, as long as none of it was confirmed. */
+static int claim_again(struct turn *turn, const struct chooser *chooser, struct result *result)
+{
+	struct held_tasks held;
+	struct turn_task *view;
+	int r = chooser->wants->request == 0 ? 0 : turn_held_by(turn, chooser->worker, &held);
+
+	if (r < 0 || chooser->wants->request == 0)
+		return r;
+	for (uint32_t i = 0; i < held.count && result->claim_count < chooser->wants->max; i++) {
+		r = turn_task(turn, held.seqs[i], &view);
+		if (r < 0)
+			return r;
+		if (view->task.state != TASK_CLAIMED || view->task.claim.request != chooser->wants->request)
+			continue;
+		r = hand_over(turn, view, result);
+		if (r < 0)
+			return r;
+		result->repeated = true;
+	}
+	return 0;
+}
+
+/* Its own live claims first: each gets a new fence. */
+static int claim_resume(struct turn *turn, struct chooser *chooser, struct result *result)
+{
+	struct held_tasks held;
+	struct turn_task *view, *best;
+	int r = chooser->wants->resumes ? turn_held_by(turn, chooser->worker, &held) : 0;
+
+	if (r < 0 || !chooser->wants->resumes)
+		return r;
+	while (result->claim_count < chooser->wants->max) {
+		best = NULL;
+		for (uint32_t i = 0; i < held.count; i++) {
+			r = held.seqs[i] == 0 ? -ENOENT : turn_task(turn, held.seqs[i], &view);
+			if (r == -ENOENT)
+				continue;
+			if (r < 0)
+				return r;
+			if (task_state_must_hold_claim(view->task.state) && !view->task.claim.stopping &&
+				wants_queue(turn, chooser, view->task.queue) &&
+				(!best || task_claim_order(&view->task, &best->task) < 0))
+				best = view;
+		}
+		if (!best)
+			return 0;
+		for (uint32_t i = 0; i < held.count; i++) {
+			if (held.seqs[i] == best->task.seq)
+				held.seqs[i] = 0;
+		}
+		r = claim_view(turn, chooser, best, result);
+		if (r < 0)
+			return r;
+		result->refusal = REFUSED_NOTHING; /* e.g. it belongs to another slot by now: the next one */
+	}
+	return 0;
+}
+
+static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result *result)
+{
+	struct turn_task *view;
+
+	while (result->claim_count < chooser->wants->max) {
+		if (worker_may_claim(&chooser->worker->worker) != REFUSED_NOTHING)
+			return 0;
+		struct candidate best = {0};
+		offer_committed(turn, chooser, &best);
+		offer_touched(turn, chooser, &best);
+		if (best.seq == 0)
+			return 0;
+		int r = turn_task(turn, best.seq, &view);
+		if (r == 0)
+			r = claim_view(turn, chooser, view, result);
+		if (r < 0)
+			return r;
+		assert(result->refusal == REFUSED_NOTHING); /* only what it may take was offered */
+	}
+	return 0;
+}
+
+int run_claim_next(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct chooser chooser;
+
+	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
+	int r = chooser_init(turn, command, &chooser);
+	if (r < 0)
+		return r;
+	result->worker = chooser.worker->worker;
+	result->claims = arena_alloc(&turn->arena, (command->claim.max + 1) * sizeof *result->claims);
+	if (!result->claims)
+		return -ENOMEM;
+	if (chooser.worker->worker.state == WORKER_INACTIVE)
+		return command_refuse(result, REFUSED_WORKER_INACTIVE);
+	r = claim_again(turn, &chooser, result);
+	if (r < 0 || result->claim_count > 0)
+		return r;
+	if (chooser.gate.decision.refusal != REFUSED_NOTHING)
+		return 0; /* nothing for it now */
+	r = claim_resume(turn, &chooser, result);
+	return r < 0 ? r : claim_fresh(turn, &chooser, result);
+}
+
+int run_claim(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct chooser chooser;
+	struct turn_task *view;
+
+	int r = command_load(turn, command->task, result, &view);
+	if (r < 0 || !view)
+		return r;
+	r = chooser_init(turn, command, &chooser);
+	if (r < 0)
+		return r;
+	result->claims = arena_alloc(&turn->arena, sizeof *result->claims);
+	if (!result->claims)
+		return -ENOMEM;
+	if (command->claim.request != 0 && view->task.state == TASK_CLAIMED &&
+		view->task.claim.holder == chooser.worker->worker.handle &&
+		view->task.claim.request == command->claim.request) {
+		result->repeated = true;
+		return hand_over(turn, view, result);
+	}
+	return claim_view(turn, &chooser, view, result);
+}

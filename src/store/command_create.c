@@ -1,0 +1,296 @@
+/*
+ * Creating a task once, and changing what was asked for.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/base36.h"
+#include "store/commands.h"
+
+static int find_generated(struct turn *turn, int64_t seq, bool *ret_taken)
+{
+	struct backend *backend = turn->store->backend;
+	char text[2 + BASE36_MAX] = "t-";
+	int64_t found;
+
+	*ret_taken = false;
+	if (turn->shadow_ids == 0)
+		return 0;
+	size_t len = base36_encode((uint64_t)seq, text + 2);
+	int r = backend->ops->find_id(backend, (struct span){text, len + 2}, &found);
+	*ret_taken = r == 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* The next sequence number whose generated id no caller has taken for itself. */
+static int next_seq(struct turn *turn, int64_t *ret_seq)
+{
+	bool taken;
+
+	do {
+		*ret_seq = ++turn->last_task;
+		int r = find_generated(turn, *ret_seq, &taken);
+		if (r < 0)
+			return r;
+	} while (taken);
+	return 0;
+}
+
+/* Was this request answered before? Sets *ret_settled if the result is complete. */
+static int create_again(
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+{
+	struct backend *backend = turn->store->backend;
+	const struct command_create *create = &command->create;
+	struct idem_row row;
+	struct turn_task *view;
+
+	*ret_settled = false;
+	if (create->idempotency_key.len == 0)
+		return 0;
+	int r = backend->ops->get_idem(backend, command->actor, create->idempotency_key, &row);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (row.created_ms + turn->store->retention.idempotency_ms <= turn->given.now.wall_ms)
+		return 0; /* past its time a key is a new request */
+	*ret_settled = true;
+	if (memcmp(row.fingerprint, create->fingerprint, sizeof row.fingerprint) != 0)
+		return command_refuse(result, REFUSED_IDEMPOTENCY_CONFLICT);
+	result->repeated = true;
+	result->deduplicated = row.deduplicated;
+	r = turn_task(turn, row.task, &view);
+	if (r < 0)
+		return r == -ENOENT ? command_refuse(result, REFUSED_NOT_FOUND) : r; /* purged since */
+	result->task = view->task;
+	return turn_id_text(turn, view, &result->id);
+}
+
+static int remember_request(struct turn *turn, const struct command *command, int64_t task, bool deduplicated)
+{
+	struct backend *backend = turn->store->backend;
+	const struct command_create *create = &command->create;
+	struct idem_row row = {
+		.principal = command->actor,
+		.key = create->idempotency_key,
+		.task = task,
+		.created_ms = turn->given.now.wall_ms,
+		.deduplicated = deduplicated,
+	};
+
+	if (create->idempotency_key.len == 0)
+		return 0;
+	memcpy(row.fingerprint, create->fingerprint, sizeof row.fingerprint);
+	int r = turn_write(turn);
+	return r < 0 ? r : backend->ops->put_idem(backend, &row);
+}
+
+/* Is the id, or the unique key, taken? Sets *ret_settled if the result is complete. */
+static int create_taken(
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+{
+	struct backend *backend = turn->store->backend;
+	const struct command_create *create = &command->create;
+	struct turn_task *view;
+	int64_t seq;
+	int r;
+
+	*ret_settled = true;
+	if (create->id.len > 0) {
+		r = command_load(turn, create->id, result, &view);
+		if (r < 0 || result->refusal == REFUSED_NOTHING)
+			return r < 0 ? r : command_refuse(result, REFUSED_TASK_EXISTS);
+		*result = (struct result){0};
+	}
+	if (create->unique_key.len > 0) {
+		r = backend->ops->find_key(backend, create->unique_key, &seq);
+		if (r == 0) {
+			r = turn_task(turn, seq, &view);
+			if (r < 0)
+				return r;
+			result->deduplicated = true;
+			result->task = view->task;
+			r = turn_id_text(turn, view, &result->id);
+			return r < 0 ? r : remember_request(turn, command, seq, true);
+		}
+		if (r != -ENOENT)
+			return r;
+	}
+	*ret_settled = false;
+	return 0;
+}
+
+static int draft_names(struct turn *turn, const struct command_create *create, struct task *draft)
+{
+	int r = turn_name(turn, create->queue, &draft->queue);
+
+	if (r == 0)
+		r = turn_name(turn, create->owner, &draft->owner);
+	if (r == 0)
+		r = turn_name(turn, create->executor, &draft->executor);
+	if (r == 0)
+		r = turn_name_set(turn, create->requires, &draft->requires);
+	return r;
+}
+
+/* Look its parents up. `ret_edges` gets one row per parent that is not done. */
+static int draft_parents(struct turn *turn, const struct command_create *create, struct task *draft,
+	struct edge_row *ret_edges, struct result *result)
+{
+	struct turn_task *parent;
+
+	draft->has_parent = create->parents.count > 0;
+	for (uint32_t i = 0; i < create->parents.count; i++) {
+		int r = turn_task_by_id(turn, create->parents.items[i], &parent);
+		if (r == -ENOENT) {
+			result->id = create->parents.items[i];
+			return command_refuse(result, REFUSED_INVALID);
+		}
+		if (r < 0)
+			return r;
+		if (parent->task.state == TASK_DONE)
+			continue;
+		uint32_t known = 0;
+		while (known < draft->open_parents && ret_edges[known].parent != parent->task.seq)
+			known++;
+		if (known < draft->open_parents)
+			continue; /* named twice */
+		bool dead = task_state_is_final(parent->task.state);
+		ret_edges[draft->open_parents++] =
+			(struct edge_row){.parent = parent->task.seq, .dead = dead};
+		draft->dead_parents += dead;
+	}
+	return 0;
+}
+
+static int put_edges(struct turn *turn, int64_t child, struct edge_row *edges, uint32_t count)
+{
+	struct backend *backend = turn->store->backend;
+	struct turn_task *parent;
+
+	for (uint32_t i = 0; i < count; i++) {
+		edges[i].child = child;
+		int r = backend->ops->put_edge(backend, &edges[i]);
+		if (r == 0)
+			r = turn_task(turn, edges[i].parent, &parent);
+		if (r < 0)
+			return r;
+		parent->is_parent = true;
+	}
+	return 0;
+}
+
+static int put_beside(struct turn *turn, const struct command_create *create, int64_t seq)
+{
+	struct backend *backend = turn->store->backend;
+	int r = backend->ops->put_body(backend, seq, create->body);
+
+	if (r == 0 && create->id.len > 0) {
+		int64_t shadowed;
+		if (generated_id_seq(create->id, &shadowed) == 0)
+			turn->shadow_ids++;
+		r = backend->ops->put_id(backend, create->id, seq);
+		if (r == 0)
+			r = backend->ops->put_extra(backend, seq, EXTRA_ID, 0, create->id);
+	}
+	if (r == 0 && create->unique_key.len > 0) {
+		r = backend->ops->put_key(backend, create->unique_key, seq);
+		if (r == 0)
+			r = backend->ops->put_extra(backend, seq, EXTRA_KEY, 0, create->unique_key);
+	}
+	return r;
+}
+
+static int stage_create(struct turn *turn, const struct command *command, struct task *draft,
+	struct edge_row *edges, struct result *result)
+{
+	const struct command_create *create = &command->create;
+	struct turn_task *view;
+	struct record record;
+
+	int r = next_seq(turn, &draft->seq);
+	if (r < 0)
+		return r;
+	struct task_decision decision =
+		task_create(draft, create->parked, turn_queue(turn, draft->queue), &turn->given);
+	if (decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, decision.refusal);
+	turn_record(turn, &record, decision.event);
+	r = turn_stage_new(turn, &decision, create->id, &record, &view);
+	if (r == 0)
+		r = put_beside(turn, create, draft->seq);
+	if (r == 0)
+		r = put_edges(turn, draft->seq, edges, draft->open_parents);
+	if (r == 0)
+		r = remember_request(turn, command, draft->seq, false);
+	if (r < 0)
+		return r;
+	result->task = view->task;
+	return turn_id_text(turn, view, &result->id);
+}
+
+int run_create(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct command_create *create = &command->create;
+	struct edge_row *edges = NULL;
+	bool settled;
+
+	assert(create->parents.count <= COMMAND_PARENTS_MAX);
+	int r = create_again(turn, command, result, &settled);
+	if (r == 0 && !settled)
+		r = create_taken(turn, command, result, &settled);
+	if (r < 0 || settled)
+		return r;
+	struct task draft = {
+		.priority = create->priority,
+		.timeout_ms = create->timeout_ms,
+		.max_attempts = create->max_attempts,
+		.ready_at_ms = create->not_before_ms,
+		.start_by_ms = create->start_by_ms,
+		.finish_by_ms = create->finish_by_ms,
+		.keyed = create->unique_key.len > 0,
+		.named_id = create->id.len > 0,
+	};
+	if (create->parents.count > 0) {
+		edges = arena_alloc(&turn->arena, create->parents.count * sizeof *edges);
+		if (!edges)
+			return -ENOMEM;
+	}
+	r = draft_parents(turn, create, &draft, edges, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	r = draft_names(turn, create, &draft);
+	if (r == -E2BIG)
+		return command_refuse(result, REFUSED_TOO_LARGE);
+	return r < 0 ? r : stage_create(turn, command, &draft, edges, result);
+}
+
+int run_update(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct command_update *update = &command->update;
+	struct task_patch patch = update->patch;
+	struct turn_task *view;
+
+	int r = command_load(turn, command->task, result, &view);
+	if (r < 0 || !view)
+		return r;
+	if (update->if_version != 0 && update->if_version != view->task.version)
+		return command_refuse(result, REFUSED_VERSION_MISMATCH);
+	if (patch.set_owner)
+		r = turn_name(turn, update->owner, &patch.owner);
+	if (r == 0 && patch.set_queue)
+		r = turn_name(turn, update->queue, &patch.queue);
+	if (r == 0 && patch.set_executor)
+		r = turn_name(turn, update->executor, &patch.executor);
+	if (r == 0 && patch.set_requires)
+		r = turn_name_set(turn, update->requires, &patch.requires);
+	if (r == -E2BIG)
+		return command_refuse(result, REFUSED_TOO_LARGE);
+	if (r < 0)
+		return r;
+	struct task_decision decision = task_update(&view->task, &patch, &turn->given);
+	r = command_stage(turn, view, &decision, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING || !update->set_body)
+		return r;
+	return turn->store->backend->ops->put_body(turn->store->backend, view->task.seq, update->body);
+}

@@ -1,0 +1,108 @@
+/*
+ * What a holder says about its claim: progress, an end, a question; and a reply that was never written.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "store/commands.h"
+
+/* A result whose claim was lost meanwhile changes nothing, but is kept for a person: one per fence. */
+static int keep_orphan(struct turn *turn, struct turn_task *view, const struct command *command)
+{
+	struct backend *backend = turn->store->backend;
+	struct span kept;
+	struct record record;
+	struct task_decision note = {.event = EVENT_TASK_ORPHAN_RESULT, .task = view->task};
+
+	int r = backend->ops->get_extra(
+		backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, &turn->arena, &kept);
+	if (r != -ENOENT)
+		return r;
+	turn_record(turn, &record, note.event);
+	record.worker = command->worker;
+	r = turn_stage_task(turn, view, &note, &record);
+	if (r < 0)
+		return r;
+	return backend->ops->put_extra(
+		backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, command->data);
+}
+
+static struct task_decision decide_report(
+	const struct turn *turn, const struct task *task, const struct command *command)
+{
+	struct proof proof = command_proof(turn, command);
+
+	switch (command->kind) {
+	case COMMAND_PROGRESS:
+		return task_progress(task, &proof, command->lease_ms, &turn->given);
+	case COMMAND_COMPLETE:
+		return task_complete(task, &proof, &turn->given);
+	case COMMAND_FAIL:
+		return task_fail(task, &proof, &command->failure, &turn->given);
+	case COMMAND_REPORT:
+		return task_report(task, &proof, &turn->given);
+	case COMMAND_BLOCK:
+		return task_block(task, &proof, command->failure.code, &turn->given);
+	case COMMAND_ASK:
+		return task_ask(task, &proof, &turn->given);
+	default:
+		assert(command->kind == COMMAND_RELEASE);
+		return task_release(task, &proof, command->delay_ms, &turn->given);
+	}
+}
+
+static enum extra_kind report_extra(enum command_kind kind)
+{
+	switch (kind) {
+	case COMMAND_PROGRESS:
+		return EXTRA_CHECKPOINT;
+	case COMMAND_FAIL:
+	case COMMAND_BLOCK:
+		return EXTRA_ERROR;
+	case COMMAND_ASK:
+		return EXTRA_QUESTION;
+	default:
+		return EXTRA_RESULT;
+	}
+}
+
+int run_report(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct turn_task *view;
+
+	int r = command_load(turn, command->task, result, &view);
+	if (r < 0 || !view)
+		return r;
+	struct task_decision decision = decide_report(turn, &view->task, command);
+	if (decision.refusal != REFUSED_NOTHING) {
+		result->restored = decision.refusal == REFUSED_STALE_CLAIM && command->fence != 0 &&
+			command->fence / FENCE_GENERATION_STEP < turn->store->generation;
+		r = decision.orphan && command->data.len > 0 ? keep_orphan(turn, view, command) : 0;
+		return r < 0 ? r : command_refuse(result, decision.refusal);
+	}
+	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind), result);
+	if (r < 0 || view->task.claim.holder == 0)
+		return r;
+	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
+	if (!worker)
+		return -ENOMEM;
+	result->worker = worker->worker;
+	return 0;
+}
+
+int run_return(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct proof proof = command_proof(turn, command);
+	struct turn_task *view;
+
+	int r = command_load(turn, command->task, result, &view);
+	if (r < 0 || !view)
+		return r;
+	/* its holder may have it by another reply to the same requestId: then something has happened to it since */
+	bool untouched = view->task.state == TASK_CLAIMED || view->task.version == command->version;
+	if (!untouched || view->task.claim.holder != proof.holder || view->task.fence != proof.fence)
+		return command_refuse(result, REFUSED_STALE_CLAIM);
+	struct task_decision decision = task_return(&view->task, &turn->given);
+	return command_stage(turn, view, &decision, result);
+}

@@ -1,0 +1,304 @@
+/*
+ * Workers and slots: registration, heartbeats with their deltas, goodbye, crashes.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "store/commands.h"
+
+struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot)
+{
+	struct slot_gate gate = {.slot = slot};
+	struct slot view;
+
+	if (slot != 0) {
+		turn_slot(turn, slot, &view);
+		gate.decision = slot_enter(&view, &turn->given);
+	}
+	return gate;
+}
+
+int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
+{
+	struct slot_decision *decision = &gate->decision;
+	struct record record;
+
+	if (decision->event == EVENT_NONE)
+		return 0;
+	turn_record(turn, &record, decision->event);
+	record_fact(&record, FACT_TRIAL, 1);
+	int r = turn_stage_slot(turn, gate->slot, &decision->slot, decision->event, &record);
+	decision->event = EVENT_NONE;
+	return r;
+}
+
+/* Everything the worker held, each task on its own. */
+static int free_claims(struct turn *turn, const struct turn_worker *worker, bool lost)
+{
+	int64_t grace_end_ms = lease_end(&worker->worker.lease, &turn->given);
+	struct held_tasks held;
+	struct turn_task *view;
+	struct record record;
+
+	int r = turn_held_by(turn, worker, &held);
+	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+		r = turn_task(turn, held.seqs[i], &view);
+		if (r < 0)
+			return r;
+		struct task_decision decision =
+			lost ? task_lose(&view->task, &turn->given) : task_return(&view->task, &turn->given);
+		turn_record(turn, &record, decision.event);
+		if (lost && worker->worker.ended == WORKER_EXPIRED) {
+			record_fact(&record, FACT_DEADLINE, worker->worker.lease.deadline_ms);
+			record_fact(&record, FACT_GRANTED, worker->worker.lease.granted_ms);
+			record_fact(&record, FACT_GRACE_END, grace_end_ms);
+		}
+		record_fact(&record, FACT_REASON, worker->worker.ended);
+		r = turn_stage_task(turn, view, &decision, &record);
+	}
+	return r;
+}
+
+int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision)
+{
+	struct record record;
+
+	turn_record(turn, &record, decision->event);
+	record_fact(&record, FACT_REASON, decision->worker.ended);
+	if (decision->worker.ended == WORKER_EXPIRED) {
+		record_fact(&record, FACT_DEADLINE, decision->worker.lease.deadline_ms);
+		record_fact(&record, FACT_GRACE_END, lease_end(&decision->worker.lease, &turn->given));
+	}
+	int r = turn_stage_worker(turn, view, decision, &record);
+	if (r == 0 && (decision->frees_lost || decision->frees_returned))
+		r = free_claims(turn, view, decision->frees_lost);
+	return r;
+}
+
+/* The live worker that fills a slot, other than `except`. */
+static struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t except)
+{
+	const struct hot *hot = &turn->store->hot;
+
+	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
+		const struct holder *holder = hot_holder(hot, number);
+		const struct worker *worker = holder->view_turn == turn->number
+			? &turn->workers[holder->view_index]->worker
+			: &holder->worker;
+		if (number != except && worker->slot == slot && worker_is_alive(worker))
+			return turn_worker_by_number(turn, number);
+	}
+	return NULL;
+}
+
+/* The live worker in the way of the slot that is asked for, or NULL. */
+static struct turn_worker *slot_rival(
+	struct turn *turn, const struct turn_worker *view, const struct beat *beat)
+{
+	if (!beat->describes || beat->slot == 0 || beat->named)
+		return NULL;
+	if (worker_is_alive(&view->worker) && view->worker.slot == beat->slot)
+		return NULL;
+	return slot_filler(turn, beat->slot, view->worker.handle);
+}
+
+static int beat_of(struct turn *turn, const struct command_beat *from, struct beat *ret_beat)
+{
+	*ret_beat = (struct beat){
+		.has_token = from->has_token,
+		.token = from->token,
+		.lease_ms = from->lease_ms,
+		.has_deltas = from->bound.count + from->unbound.count > 0,
+		.describes = from->describes,
+		.any_executor = from->any_executor,
+		.max_concurrent = from->max_concurrent,
+		.named = from->named,
+	};
+	if (!from->describes)
+		return 0;
+	int r = turn_name(turn, from->slot, &ret_beat->slot);
+	if (r == 0)
+		r = turn_name_set(turn, from->capabilities, &ret_beat->capabilities);
+	if (r == 0)
+		r = turn_name_set(turn, from->executors, &ret_beat->executors);
+	return r;
+}
+
+static int apply_deltas(struct turn *turn, const struct command_beat *beat, const struct turn_worker *view,
+	struct result *result)
+{
+	uint32_t holder = view->worker.handle;
+	struct span *lost = arena_alloc(&turn->arena, (beat->bound.count + 1) * sizeof *lost);
+	struct turn_task *task;
+	struct result ignored;
+
+	if (!lost)
+		return -ENOMEM;
+	result->lost = lost;
+	for (uint32_t i = 0; i < beat->bound.count; i++) {
+		ignored = (struct result){0};
+		int r = turn_task_by_id(turn, beat->bound.items[i], &task);
+		if (r < 0 && r != -ENOENT)
+			return r;
+		struct task_decision decision = {.refusal = REFUSED_NOT_FOUND};
+		if (r == 0)
+			decision = task_bind(&task->task, holder, &turn->given);
+		if (decision.refusal != REFUSED_NOTHING)
+			lost[result->lost_count++] = beat->bound.items[i];
+		else if ((r = command_stage(turn, task, &decision, &ignored)) < 0)
+			return r;
+	}
+	for (uint32_t i = 0; i < beat->unbound.count; i++) {
+		ignored = (struct result){0};
+		int r = turn_task_by_id(turn, beat->unbound.items[i], &task);
+		if (r == -ENOENT)
+			continue;
+		if (r < 0)
+			return r;
+		struct task_decision decision = task_unbind(&task->task, holder, &turn->given);
+		r = command_stage(turn, task, &decision, &ignored);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* What it holds and must stop. */
+static int list_stops(struct turn *turn, const struct turn_worker *view, struct result *result)
+{
+	struct held_tasks held;
+	struct turn_task *task;
+
+	int r = turn_held_by(turn, view, &held);
+	if (r < 0 || held.count == 0)
+		return r;
+	struct span *stop = arena_alloc(&turn->arena, held.count * sizeof *stop);
+	if (!stop)
+		return -ENOMEM;
+	result->stop = stop;
+	for (uint32_t i = 0; i < held.count; i++) {
+		r = turn_task(turn, held.seqs[i], &task);
+		if (r == 0 && task_must_stop(&task->task, &turn->given))
+			r = turn_id_text(turn, task, &stop[result->stop_count++]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void take_metadata(struct turn *turn, const struct command_beat *from, struct turn_worker *view,
+	struct worker_decision *decision)
+{
+	const struct holder *holder = hot_holder(&turn->store->hot, view->worker.handle);
+	struct span old = {holder->metadata, holder->metadata_len};
+
+	if (!from->describes || from->metadata.len == 0 || span_equal(old, from->metadata))
+		return;
+	view->metadata = from->metadata;
+	decision->must_store = true;
+}
+
+/* The beat was accepted. A predecessor in its slot that was shown to be dead makes room first. */
+static int accept_beat(struct turn *turn, const struct command *command, struct turn_worker *view,
+	struct turn_worker *rival, struct worker_decision *decision, struct result *result)
+{
+	struct record record;
+	int r = 0;
+
+	if (rival) {
+		struct worker_decision gone = worker_leave(&rival->worker, WORKER_REPLACED);
+		r = command_end_worker(turn, rival, &gone);
+	}
+	take_metadata(turn, &command->beat, view, decision);
+	turn_record(turn, &record, decision->event);
+	record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
+	record_fact(&record, FACT_NAMED, decision->worker.named);
+	if (r == 0)
+		r = turn_stage_worker(turn, view, decision, &record);
+	if (r == 0)
+		r = apply_deltas(turn, &command->beat, view, result);
+	if (r == 0)
+		r = list_stops(turn, view, result);
+	result->worker = view->worker;
+	return r;
+}
+
+int run_beat(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct turn_worker *view = turn_worker(turn, command->worker, true);
+	struct beat beat;
+
+	if (!view)
+		return -ENOMEM;
+	int r = beat_of(turn, &command->beat, &beat);
+	if (r < 0)
+		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
+	turn->given.next_token = store_next_token(turn->store);
+	struct turn_worker *rival = slot_rival(turn, view, &beat);
+	bool taken = rival && !command->beat.old_is_gone;
+	struct slot_gate gate = slot_gate_of(turn, beat.slot);
+	struct worker_decision decision = command->kind == COMMAND_REGISTER
+		? worker_register(&view->worker, &beat, taken, &turn->given)
+		: worker_beat(&view->worker, &beat, taken, &turn->given);
+	if (decision.event == EVENT_WORKER_REGISTERED) {
+		if (gate.decision.refusal != REFUSED_NOTHING)
+			return command_refuse(result, gate.decision.refusal);
+		r = slot_gate_pass(turn, &gate);
+		if (r < 0)
+			return r;
+	}
+	if (decision.refusal == REFUSED_NOTHING)
+		return accept_beat(turn, command, view, rival, &decision, result);
+	result->worker = view->worker;
+	if (decision.refusal == REFUSED_SLOT_TAKEN)
+		result->slot_holder = rival->id;
+	return command_refuse(result, decision.refusal);
+}
+
+int run_worker_command(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct turn_worker *view = turn_worker(turn, command->worker, false);
+	struct worker_decision decision;
+	struct record record;
+
+	if (!view)
+		return command_refuse(result, REFUSED_NOT_FOUND);
+	if (command->kind == COMMAND_LEAVE)
+		decision = worker_leave(&view->worker, command->leave);
+	else
+		decision = command->kind == COMMAND_QUIET ? worker_quiet(&view->worker)
+							  : worker_terminate(&view->worker);
+	result->worker = view->worker;
+	if (decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, decision.refusal);
+	if (decision.event == EVENT_NONE) {
+		result->repeated = true;
+		return 0;
+	}
+	int r;
+	if (command->kind == COMMAND_LEAVE) {
+		r = command_end_worker(turn, view, &decision);
+	} else {
+		turn_record(turn, &record, decision.event);
+		r = turn_stage_worker(turn, view, &decision, &record);
+	}
+	result->worker = view->worker;
+	return r;
+}
+
+int run_slot(struct turn *turn, const struct command *command, struct result *result)
+{
+	uint32_t name;
+	struct slot view;
+	struct record record;
+
+	int r = turn_name(turn, command->slot, &name);
+	if (r < 0)
+		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
+	turn_slot(turn, name, &view);
+	struct slot_decision decision = command->kind == COMMAND_SLOT_CRASH ? slot_crash(&view, &turn->given)
+									    : slot_unquarantine(&view);
+	turn_record(turn, &record, decision.event);
+	return turn_stage_slot(turn, name, &decision.slot, decision.event, &record);
+}

@@ -1,0 +1,57 @@
+/*
+ * What the files of command_*.c share. Each run_*() takes one command: load the views, let the core decide,
+ * stage, fill in the result.
+ *
+ * A command is refused before anything of it is staged, so a refusal leaves nothing behind. A fault (< 0)
+ * ends the whole turn.
+ */
+#pragma once
+
+#include "store/turn.h"
+
+/* "No": the result says so, and the turn goes on. Always 0. */
+int command_refuse(struct result *result, enum refusal refusal);
+
+/* The task of that id, into the result too. Without one *ret_view is NULL and the command is refused. */
+int command_load(struct turn *turn, struct span id, struct result *result, struct turn_task **ret_view);
+
+/* Stage a decision about it, or refuse. */
+int command_stage(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+	struct result *result);
+
+/* … and keep what came with the command beside the task. */
+int command_stage_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+	enum extra_kind kind, struct result *result);
+
+/* What the caller shows as proof of its claim. */
+struct proof command_proof(const struct turn *turn, const struct command *command);
+
+/* The worker is gone: record it, and free what it held. */
+int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision);
+
+/* A quarantined slot lets nothing through but one trial: the first registration or claim uses that up. */
+struct slot_gate {
+	uint32_t slot;
+	struct slot_decision decision;
+};
+
+struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot);
+int slot_gate_pass(struct turn *turn, struct slot_gate *gate);
+
+int run_create(struct turn *turn, const struct command *command, struct result *result);
+int run_update(struct turn *turn, const struct command *command, struct result *result);
+int run_cancel(struct turn *turn, const struct command *command, struct result *result);
+int run_retry(struct turn *turn, const struct command *command, struct result *result);
+int run_answer(struct turn *turn, const struct command *command, struct result *result);
+int run_queue_set(struct turn *turn, const struct command *command, struct result *result);
+int run_claim_next(struct turn *turn, const struct command *command, struct result *result);
+int run_claim(struct turn *turn, const struct command *command, struct result *result);
+int run_report(struct turn *turn, const struct command *command, struct result *result);
+int run_return(struct turn *turn, const struct command *command, struct result *result);
+int run_beat(struct turn *turn, const struct command *command, struct result *result);
+int run_worker_command(struct turn *turn, const struct command *command, struct result *result);
+int run_slot(struct turn *turn, const struct command *command, struct result *result);
+
+/* Commands that need nothing but the task. */
+int run_simple(struct turn *turn, const struct command *command,
+	struct task_decision (*decide)(const struct task *, const struct given *), struct result *result);
