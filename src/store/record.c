@@ -57,17 +57,6 @@ enum record_part {
 	PART_COUNT = 1 << 7,
 };
 
-void record_fact(struct record *record, enum fact fact, int64_t value)
-{
-	record->facts |= 1u << fact;
-	record->fact[fact] = value;
-}
-
-bool record_has(const struct record *record, enum fact fact)
-{
-	return (record->facts & 1u << fact) != 0;
-}
-
 void record_diff(struct record *record, const struct task *before, const struct task *after)
 {
 	record->columns = *after;

@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "core/command.h"
+#include "core/document.h"
 #include "core/given.h"
 #include "core/slot.h"
 #include "core/why.h"
@@ -89,16 +90,6 @@ bool store_is_dead(const struct store *store);
 const char *store_complaint(const struct store *store);
 
 /* ---- reads: bounded; continued by key --------------------------------------------------------- */
-
-/* A task as it is, with what is kept beside it. Spans live in the caller's arena. */
-struct task_document {
-	struct task task;
-	struct span id;
-	struct span holder; /* worker id */
-	struct span body;
-	struct span result, error, checkpoint, question, answer;
-	int64_t lease_ms; /* remaining */
-};
 
 int store_find_task(struct store *store, struct span id, int64_t *ret_seq); /* -ENOENT */
 int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,

@@ -1,0 +1,17 @@
+/*
+ * A task as a reader gets it: its columns, and what is kept beside them.
+ */
+#pragma once
+
+#include "base/span.h"
+#include "core/task.h"
+
+/* A task as it is, with what is kept beside it. Spans live in the reader's arena. */
+struct task_document {
+	struct task task;
+	struct span id;
+	struct span holder; /* worker id */
+	struct span body;
+	struct span result, error, checkpoint, question, answer;
+	int64_t lease_ms; /* remaining */
+};

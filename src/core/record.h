@@ -1,0 +1,53 @@
+/*
+ * An event as it is told: what happened to whom, when, by whom, and the numbers that explain it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "core/event.h"
+#include "core/task.h"
+
+/* Numbers that explain an event. Stored numbers: only ever appended. */
+enum fact {
+	FACT_DEADLINE = 0, /* lease clock: the deadline that passed */
+	FACT_GRANTED = 1,
+	FACT_GRACE_END = 2, /* lease clock: no expiry before it */
+	FACT_BEATS = 3,     /* claimed by a worker that beats */
+	FACT_NAMED = 4,     /* claimed through a door that knows only a name */
+	FACT_VERIFY = 5,    /* the claim will be verified */
+	FACT_NAME_ONLY = 6, /* no fence was shown */
+	FACT_MAX = 7,       /* maxConcurrent of a worker */
+	FACT_REASON = 8,    /* enum worker_end */
+	FACT_INSTANCE = 9,
+	FACT_GENERATION = 10,
+	FACT_START = 11,
+	FACT_STOPPING = 12, /* a cancel waits for the worker */
+	FACT_TRIAL = 13,    /* a quarantine was lifted for one trial */
+	FACT_CLASS = 14,    /* enum failure_class */
+	FACT_RETRY_AT = 15, /* wall: the worker named the time of the next try */
+	FACT_COUNT,
+};
+
+struct record {
+	int64_t seq;
+	int64_t wall_ms, lease_ms;
+	enum event_kind kind;
+	int64_t task;       /* seq, 0 if it is about none */
+	int64_t previous;   /* the event before this one of the same task */
+	struct span id;     /* the task's own id, if it was given one */
+	struct span worker; /* the worker that acted, or lost it */
+	struct span actor;
+	struct span subject; /* a queue or slot, for their events */
+	struct span note;    /* what the caller said, as it said it */
+	uint32_t facts;      /* bit per enum fact */
+	int64_t fact[FACT_COUNT];
+	uint64_t changed;     /* bit per column; see store/record.c */
+	struct task columns;  /* the changed ones, as they are after the event */
+	enum task_state from; /* TASK_NOWHERE for other nouns */
+};
+
+void record_fact(struct record *record, enum fact fact, int64_t value);
+bool record_has(const struct record *record, enum fact fact);

@@ -1,0 +1,118 @@
+/*
+ * HTTP/1.1 as a server sees it: bytes in, requests out; replies in, bytes out.
+ *
+ * Parsing is llhttp's, with every leniency off; what it lets through and we do not want is refused here:
+ * two Hosts or none, Content-Length beside Transfer-Encoding, any transfer coding but exactly chunked, folded
+ * headers, control bytes, and more of anything than the limits allow. Whatever cannot be understood is answered
+ * once and the connection is closed, because where the next request begins is then anybody's guess.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/span.h"
+
+enum http_method {
+	HTTP_METHOD_OTHER = 0, /* well-formed, and not one of ours */
+	HTTP_METHOD_GET,
+	HTTP_METHOD_HEAD,
+	HTTP_METHOD_POST,
+	HTTP_METHOD_PUT,
+	HTTP_METHOD_PATCH,
+	HTTP_METHOD_DELETE,
+};
+
+const char *http_method_name(enum http_method method);
+
+struct http_limits {
+	size_t head_bytes_max; /* request line and headers */
+	uint32_t headers_max;
+	size_t url_bytes_max;
+	size_t body_bytes_max;
+};
+
+struct http_limits http_limits_default(void); /* 16 KiB, 64, 4 KiB, 1 MiB */
+
+/* One request. Spans lie in the input and live until http_input_drop() or the next http_input_room(). A header
+ * that was not sent is an empty span with data NULL; one that was sent empty has data. */
+struct http_request {
+	enum http_method method;
+	struct span path;  /* as sent: not decoded; begins with '/' */
+	struct span query; /* what follows '?', as sent */
+	struct span host;
+	struct span authorization;
+	struct span content_type;
+	struct span accept;
+	struct span origin;
+	struct span fetch_site; /* Sec-Fetch-Site */
+	struct span idempotency_key;
+	struct span if_match;
+	struct span last_event_id;
+	struct span body; /* unchunked */
+	bool keep_alive;
+};
+
+enum http_verdict {
+	HTTP_MORE,     /* nothing complete yet: read on */
+	HTTP_CONTINUE, /* the client waits for "100 Continue" before it sends the body; told once per request */
+	HTTP_READY,    /* a request */
+	HTTP_BAD,      /* answer with status and reason, then close */
+};
+
+struct http_complaint {
+	int status; /* 400, 413, 414, 417, 431, 501, 505 */
+	const char *reason; /* a sentence for the client; static */
+};
+
+struct http_input;
+
+/* NULL: no memory. */
+struct http_input *http_input_new(const struct http_limits *limits);
+void http_input_free(struct http_input *input);
+
+/* Room to read into: at least one byte, as much as there is. -ENOMEM. The limits bound what it ever holds. */
+int http_input_room(struct http_input *input, char **ret_at, size_t *ret_len);
+void http_input_filled(struct http_input *input, size_t len);
+
+/* What the bytes read so far amount to. After HTTP_READY the request stays until http_input_drop(); several
+ * requests may lie in the input one after the other. After HTTP_BAD the input is of no further use. */
+enum http_verdict http_input_next(struct http_input *input, struct http_request *ret_request,
+				  struct http_complaint *ret_complaint);
+void http_input_drop(struct http_input *input);
+
+/* Is a request under way: some of its bytes are here, and not all? (For timeouts.) */
+bool http_input_is_amid(const struct http_input *input);
+
+/* Give the memory back while there is nothing in it: thousands of idle connections cost little. */
+void http_input_rest(struct http_input *input);
+
+/* A reply. Zero and empty fields are left out. */
+struct http_reply {
+	int status;
+	struct span content_type;
+	struct span body;
+	struct span location;
+	struct span etag;      /* with its quotes */
+	struct span allow;     /* methods, for 405 */
+	struct span link;
+	struct span authenticate; /* WWW-Authenticate, for 401 */
+	int64_t retry_after_s;
+	int64_t event_seq; /* Stint-Seq: the last event this reply reflects */
+	bool close;
+	bool head;   /* send the headers of the reply without its body */
+	bool stream; /* the body has no end: no Content-Length, close at its end */
+};
+
+/* Appends it to the output. -ENOMEM, -E2BIG. */
+int http_put_reply(struct buf *out, const struct http_reply *reply);
+int http_put_continue(struct buf *out);
+
+/* Percent-decoding of one path segment or query value, into `out`. -EINVAL: a bad escape, or a NUL. '+' is a
+ * space only in a query. */
+int http_decode(struct span text, bool in_query, struct buf *out);
+
+/* Walk a query: "a=1&b=2". Start with *at = 0; false at the end. Name and value are not decoded. */
+bool http_query_next(struct span query, size_t *at, struct span *ret_name, struct span *ret_value);
