@@ -26,8 +26,8 @@
 
 struct world {
 	bool on_disk;
-	char dir[64];
-	char path[96];
+	char dir[256];
+	char path[288];
 	struct backend *backend;
 	struct store *store;
 	struct store_options options;
@@ -76,7 +76,8 @@ static inline struct world *world_new(bool on_disk)
 	world->options.boot_lo = 1;
 	world->options.seed = 7;
 	if (on_disk) {
-		snprintf(world->dir, sizeof world->dir, "/tmp/stint-test-XXXXXX");
+		const char *tmp = getenv("TMPDIR");
+		snprintf(world->dir, sizeof world->dir, "%s/stint-test-XXXXXX", tmp ? tmp : "/tmp");
 		assert_non_null(mkdtemp(world->dir));
 		snprintf(world->path, sizeof world->path, "%s/stint.db", world->dir);
 	}
@@ -87,7 +88,7 @@ static inline struct world *world_new(bool on_disk)
 static inline void world_free(struct world *world)
 {
 	static const char *const endings[] = {"", "-wal", "-shm", ".ballast"};
-	char path[128];
+	char path[320];
 
 	store_close(world->store);
 	for (size_t i = 0; world->on_disk && i < sizeof endings / sizeof *endings; i++) {

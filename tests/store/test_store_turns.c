@@ -464,6 +464,91 @@ static void retention_purges_and_compacts_in_small_steps(void **state)
 	assert_int_equal(world->result.task.seq, 22);
 }
 
+static void a_renewal_that_was_not_written_counts_after_a_crash(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", 0);
+
+	beat.beat.lease_ms = 300 * 1000;
+	beat = say_beat("w1", world_run(world, &beat)->worker.token);
+	world_pass(world, 50 * 1000);
+	uint64_t token = world_run(world, &beat)->worker.token; /* less than the grace: in memory alone */
+	world_crash(world);
+	world_pass(world, 299 * 1000);
+	world_run(world, NULL);
+	beat = say_beat("w1", token);
+	assert_int_equal(
+		world_run(world, &beat)->refusal, REFUSED_TOKEN_MISMATCH); /* and not WORKER_INACTIVE */
+}
+
+static void no_token_is_given_out_again_after_a_restart(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", 0);
+
+	uint64_t first = world_run(world, &beat)->worker.token;
+	world_crash(world);
+	beat = say_beat("w1", first);
+	assert_true(world_run(world, &beat)->worker.token > first);
+}
+
+static void the_older_task_goes_first_though_it_was_written_later(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "young", "q");
+	world->now.wall_ms -= 3600 * 1000; /* someone set the clock */
+	world_create(world, "old", "q");
+	world_claim(world, "w1");
+	assert_int_equal(world_state(world, "old"), TASK_CLAIMED);
+	assert_int_equal(world_state(world, "young"), TASK_READY);
+}
+
+static void a_lease_that_ended_in_a_turn_that_failed_ends_later(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	world_claim(world, "w1");
+	world_pass(world, 16 * 60 * 1000);
+	memory_set_full(world->backend, true);
+	world_run(world, NULL);
+	assert_true(store_is_degraded(world->store));
+	memory_set_full(world->backend, false);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+	world_pass(world, 60 * 1000); /* past the window after a full disk */
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+}
+
+static void the_number_of_the_last_task_is_not_given_out_again_after_its_purge(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	world_report(world, COMMAND_COMPLETE, "job", "w1", world_claim(world, "w1"));
+	world_pass(world, INT64_C(8) * 24 * 3600 * 1000);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+	assert_int_equal(world_state(world, "job"), TASK_NOWHERE);
+	world_crash(world);
+	world_create(world, "", "q");
+	assert_int_equal(world->result.task.seq, 2);
+}
+
+static void a_request_answered_by_its_unique_key_is_remembered(void **state)
+{
+	struct world *world = *state;
+	struct command create = say_create("", "q");
+
+	create.create.unique_key = SPAN("k");
+	world_run(world, &create);
+	create.create.idempotency_key = SPAN("r1");
+	assert_true(world_run(world, &create)->deduplicated);
+	assert_false(world->result.repeated);
+	assert_true(world_run(world, &create)->deduplicated);
+	assert_true(world->result.repeated);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -493,6 +578,13 @@ int main(void)
 		ON_BOTH(a_restart_gives_everyone_the_grace_each_time),
 		ON_BOTH(a_reboot_grants_every_lease_again_once),
 		ON_BOTH(callers_may_choose_ids_that_look_generated),
+		ON_BOTH(a_renewal_that_was_not_written_counts_after_a_crash),
+		ON_BOTH(no_token_is_given_out_again_after_a_restart),
+		ON_BOTH(the_older_task_goes_first_though_it_was_written_later),
+		cmocka_unit_test_setup_teardown(
+			a_lease_that_ended_in_a_turn_that_failed_ends_later, on_memory, world_over),
+		ON_BOTH(the_number_of_the_last_task_is_not_given_out_again_after_its_purge),
+		ON_BOTH(a_request_answered_by_its_unique_key_is_remembered),
 		ON_BOTH(retention_purges_and_compacts_in_small_steps),
 	};
 
