@@ -41,7 +41,8 @@ static struct moment now_moment(void)
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	clock_gettime(CLOCK_BOOTTIME, &boot);
-	return (struct moment){wall.tv_sec * 1000 + wall.tv_nsec / 1000000, boot.tv_sec * 1000 + boot.tv_nsec / 1000000};
+	return (struct moment){
+		wall.tv_sec * 1000 + wall.tv_nsec / 1000000, boot.tv_sec * 1000 + boot.tv_nsec / 1000000};
 }
 
 static void die(const char *what, int fault)
@@ -88,7 +89,7 @@ static void turn(struct store *store, const struct command *commands, uint32_t c
 		if (results[i].refusal != REFUSED_NOTHING)
 			die(refusal_code(results[i].refusal), -EIO);
 	}
-	r = store_checkpoint(store, now_moment());
+	r = store_checkpoint(store);
 	if (r < 0)
 		die("store_checkpoint", r);
 }
@@ -141,7 +142,8 @@ static void one_round(struct store *store, uint32_t batch, struct command *comma
 	turn(store, commands, batch, results);
 }
 
-static double lives_per_second(uint32_t batch, double seconds, struct command *commands, struct result *results)
+static double lives_per_second(
+	uint32_t batch, double seconds, struct command *commands, struct result *results)
 {
 	remove_store();
 	struct store *store = open_store();
@@ -164,7 +166,7 @@ static void bench_lives(double seconds, struct command *commands, struct result 
 
 	for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
 		printf("lives, %2u operations per commit: %.0f/s\n", batches[i],
-		       lives_per_second(batches[i], seconds, commands, results));
+			lives_per_second(batches[i], seconds, commands, results));
 }
 
 static void fill(struct store *store, uint32_t tasks, struct command *commands, struct result *results)
@@ -193,7 +195,8 @@ static void bench_depth(uint32_t tasks, double seconds, struct command *commands
 	double began = now_s();
 	fill(store, tasks, commands, results);
 	printf("creates, %d per commit: %.0f/s\n", BATCH_MAX, tasks / (now_s() - began));
-	printf("memory: %.1f bytes per waiting task (%u tasks)\n", (double)(heap_bytes() - before) / tasks, tasks);
+	printf("memory: %.1f bytes per waiting task (%u tasks)\n", (double)(heap_bytes() - before) / tasks,
+		tasks);
 	uint64_t lives = 0;
 	began = now_s();
 	while (now_s() - began < seconds && lives + 64 < tasks) {
@@ -217,7 +220,8 @@ static void bench_open(uint32_t tasks, struct command *commands, struct result *
 	double opened = now_s();
 	commands[0] = claim_command();
 	turn(store, commands, 1, results);
-	printf("open with %u waiting: %.3f s, first claim after %.3f s\n", tasks, opened - began, now_s() - began);
+	printf("open with %u waiting: %.3f s, first claim after %.3f s\n", tasks, opened - began,
+		now_s() - began);
 	store_close(store);
 }
 

@@ -3,7 +3,8 @@
  *
  * A command is valid by construction: whoever builds it has checked syntax, bounds and permission. Spans
  * are borrowed and must live until the turn is over. Bodies, results and texts are bytes that nobody below
- * the API looks into.
+ * the API looks into. Names are 1 to COMMAND_NAME_MAX bytes without control characters, ids 1 to
+ * COMMAND_ID_MAX; delays and limits are not negative.
  */
 #pragma once
 
@@ -51,11 +52,12 @@ enum command_kind {
 };
 
 enum {
-	COMMAND_LIST_MAX = 100,    /* queues, capabilities, executors, deltas of one command */
-	COMMAND_PARENTS_MAX = 100, /* blockedBy of one task */
-	COMMAND_CLAIMS_MAX = 100,  /* tasks handed out by one claim */
-	COMMAND_NAME_MAX = 255,    /* bytes of a queue, slot, executor or capability */
-	COMMAND_ID_MAX = 128,      /* bytes of a task id or worker id */
+	COMMAND_LIST_MAX = 100,       /* queues, capabilities, executors, deltas of one command */
+	COMMAND_PARENTS_MAX = 100,    /* blockedBy of one task */
+	COMMAND_CHILDREN_MAX = 10000, /* tasks blocked by one task */
+	COMMAND_CLAIMS_MAX = 100,     /* tasks handed out by one claim */
+	COMMAND_NAME_MAX = 255,       /* bytes of a queue, slot, executor or capability */
+	COMMAND_ID_MAX = 128,         /* bytes of a task id or worker id */
 };
 
 /* A borrowed list of names. */

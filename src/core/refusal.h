@@ -28,6 +28,11 @@
 	X(VERSION_MISMATCH,     "version_mismatch",     412, 4, "the task has changed since that version") \
 	X(IDEMPOTENCY_CONFLICT, "idempotency_conflict", 422, 4, "the idempotency key was used for another request") \
 	X(TOO_LARGE,            "too_large",            413, 1, "more than a limit allows") \
+	X(UNAUTHORIZED,         "unauthorized",         401, 6, "no credential, or none that is known") \
+	X(METHOD_NOT_ALLOWED,   "method_not_allowed",   405, 1, "the path is known and has no such method") \
+	X(MEDIA_TYPE,           "unsupported_media_type", 415, 1, "a body that changes something must be application/json") \
+	X(WRONG_HOST,           "wrong_host",           421, 1, "the Host header names no name of this server") \
+	X(RATE_LIMITED,         "rate_limited",         429, 7, "too many requests; Retry-After says when") \
 	X(UNAVAILABLE,          "unavailable",          503, 7, "the store cannot be written now; nothing was changed")
 // clang-format on
 

@@ -67,11 +67,14 @@ struct slot_decision slot_unquarantine(const struct slot *slot)
 	return decision;
 }
 
-struct slot_decision slot_enter(const struct slot *slot, const struct given *given)
+struct slot_decision slot_enter(const struct slot *slot, uint64_t who, const struct given *given)
 {
 	struct slot_decision decision = {.slot = *slot};
 	uint32_t trial_ms = given->rules->quarantine_trial_ms;
 
+	assert(who != 0);
+	if (on_trial(slot, given) && slot->trial_by != who)
+		decision.refusal = REFUSED_SLOT_QUARANTINED;
 	if (slot->state != SLOT_QUARANTINED)
 		return decision;
 	if (trial_ms == 0 || given->now.lease_ms - slot->since_ms < trial_ms) {
@@ -80,8 +83,14 @@ struct slot_decision slot_enter(const struct slot *slot, const struct given *giv
 	}
 	decision.slot.state = SLOT_ON_TRIAL;
 	decision.slot.since_ms = given->now.lease_ms;
+	decision.slot.trial_by = who;
 	decision.event = EVENT_SLOT_UNQUARANTINED;
 	return decision;
+}
+
+enum slot_state slot_state_now(const struct slot *slot, const struct given *given)
+{
+	return slot->state == SLOT_ON_TRIAL && !on_trial(slot, given) ? SLOT_FREE_TO_RUN : slot->state;
 }
 
 struct slot slot_rebase(const struct slot *slot, const struct given *given)

@@ -29,6 +29,7 @@ struct slot {
 	int64_t since_ms;                      /* lease clock: of the quarantine, or of the trial */
 	int64_t crashed_ms[SLOT_CRASHES_KEPT]; /* lease clock, newest first; INT64_MIN = none */
 	uint32_t restarts;                     /* unclean ends */
+	uint64_t trial_by;                     /* digest of the worker that the trial was given to */
 };
 
 struct slot_decision {
@@ -41,10 +42,14 @@ void slot_init(struct slot *slot);
 struct slot_decision slot_crash(const struct slot *slot, const struct given *given);
 struct slot_decision slot_unquarantine(const struct slot *slot);
 
-/* A worker of this slot wants to run: refused while quarantined; the one trial is an event. */
-struct slot_decision slot_enter(const struct slot *slot, const struct given *given);
+/* A worker of this slot wants to run: refused while quarantined, but for one trial, which is an event and belongs
+ * to the worker that it was given to. `who` is a digest of that worker's id, not 0. */
+struct slot_decision slot_enter(const struct slot *slot, uint64_t who, const struct given *given);
 
 /* The machine rebooted: times on the lease clock start again. */
 struct slot slot_rebase(const struct slot *slot, const struct given *given);
+
+/* How it stands now: a trial that was survived is over. */
+enum slot_state slot_state_now(const struct slot *slot, const struct given *given);
 
 const char *slot_state_name(enum slot_state state);

@@ -65,6 +65,23 @@ void task_undo_crash(struct task_decision *decision)
 	decision->task.crashes--;
 }
 
+void task_count_interruption(struct task_decision *decision)
+{
+	if (decision->task.interruptions <
+		TASK_COUNT_MAX) /* one can be interrupted for ever without being stopped */
+		decision->task.interruptions++;
+}
+
+bool task_is_past_deadline(const struct task *task, const struct given *given)
+{
+	int64_t now_ms = given->now.wall_ms;
+
+	/* startBy is kept by starting, however that start ended */
+	if (task->start_by_ms != 0 && task->attempt == 0 && now_ms >= task->start_by_ms)
+		return true;
+	return task->finish_by_ms != 0 && now_ms >= task->finish_by_ms;
+}
+
 bool task_is_claimed(const struct task *task)
 {
 	return task->claim.holder != 0;
@@ -173,6 +190,9 @@ void task_check(const struct task *task)
 	assert(task->max_attempts <= TASK_ATTEMPTS_MAX);
 	assert(task->spent <= task->max_attempts);
 	assert(task->spent <= task->attempt);
+	assert(task->crashes <= TASK_COUNT_MAX);
+	assert(task->interruptions <= TASK_COUNT_MAX);
+	assert(task->open_parents <= TASK_COUNT_MAX);
 	assert(task->dead_parents <= task->open_parents);
 	assert(task->attempt == 0 || task->fence != 0);
 	assert(task->state != TASK_WAITING || task->open_parents > 0);

@@ -28,8 +28,12 @@
 #define FENCE_GENERATION_STEP UINT64_C(1000000000000)
 
 enum {
-	TASK_ATTEMPTS_MAX = 1000, /* maxAttempts is clamped to it */
+	TASK_ATTEMPTS_MAX = 1000,    /* maxAttempts is clamped to it */
+	TASK_COUNT_MAX = UINT16_MAX, /* of crashes, interruptions and parents */
 };
+
+/* No delay or run limit is longer than a year. */
+#define TASK_DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
 
 /* Which lease a claim lives on. One clock at a time. */
 enum claim_clock {
@@ -207,6 +211,9 @@ struct task_decision task_pass(const struct task *task, const struct given *give
 struct task_decision task_reject(const struct task *task, const struct given *given);
 
 bool task_is_claimed(const struct task *task);
+
+/* Has its startBy or finishBy passed? */
+bool task_is_past_deadline(const struct task *task, const struct given *given);
 
 /* May anyone claim it now? A parked task is there for those who ask for it, but neither before its time nor
  * before its parents. */

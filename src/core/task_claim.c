@@ -22,6 +22,8 @@ static uint64_t fence_next(uint64_t last, uint32_t generation)
 
 bool task_is_claimable(const struct task *task, bool takes_pending, const struct given *given)
 {
+	if (task_is_past_deadline(task, given))
+		return false;
 	if (task->state == TASK_PENDING && takes_pending)
 		return task_resting_state(task, given) == TASK_READY;
 	return task->state == TASK_READY;
@@ -54,6 +56,8 @@ static struct claim claim_new(const struct task *task, const struct claimant *by
 	bool beats = worker_beats(by->worker) && !by->named;
 	uint32_t fallback = beats ? given->rules->claim_lease_ms : given->rules->claim_lease_plain_ms;
 	int64_t run_ms = by->run_ms > 0 ? by->run_ms : task->timeout_ms;
+	if (run_ms > TASK_DELAY_MS_MAX)
+		run_ms = TASK_DELAY_MS_MAX;
 	struct claim claim = {
 		.holder = by->worker->handle,
 		.clock = CLOCK_CLAIM,
@@ -83,7 +87,7 @@ struct task_decision task_claim(
 	if (task_is_claimed(
 		    task)) { /* taken up again: the old fence is dead, the crash it foresaw did not count */
 		task_undo_crash(&decision);
-		decision.task.interruptions++;
+		task_count_interruption(&decision);
 	}
 	decision.task.fence = fence_next(task->fence, given->generation);
 	decision.task.attempt++;
@@ -166,7 +170,7 @@ void task_give_back(struct task_decision *decision, enum event_kind kind, enum c
 	task_undo_crash(decision);
 	task_drop_claim(decision, how);
 	if (task->state != TASK_ASKING)
-		task->interruptions++;
+		task_count_interruption(decision);
 	if (stopping) {
 		task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
 		decision->follow = FOLLOW_PARENT_DEAD;

@@ -161,7 +161,7 @@ static void fail_host(
 	struct task *task = &decision->task;
 
 	task_undo_crash(decision);
-	task->interruptions++;
+	task_count_interruption(decision);
 	if (failure->no_retry)
 		fail_for_good(decision, failure->code);
 	else if (task->interruptions >= given->rules->interruption_budget)
@@ -253,7 +253,8 @@ struct task_decision task_release(
 
 	if (report_is_settled(task, proof, ENDED_RELEASE, &decision))
 		return decision;
-	task_give_back(&decision, EVENT_TASK_RELEASED, ENDED_RELEASE, given->now.wall_ms + delay_ms, given);
+	int64_t delayed_ms = delay_ms < TASK_DELAY_MS_MAX ? delay_ms : TASK_DELAY_MS_MAX;
+	task_give_back(&decision, EVENT_TASK_RELEASED, ENDED_RELEASE, given->now.wall_ms + delayed_ms, given);
 	return task_decided(task, decision);
 }
 

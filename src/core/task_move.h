@@ -31,6 +31,9 @@ void task_drop_claim(struct task_decision *decision, enum claim_end how);
 /* The crash that was counted when the claim was made did not happen. */
 void task_undo_crash(struct task_decision *decision);
 
+/* Host trouble, one more time in a row. */
+void task_count_interruption(struct task_decision *decision);
+
 /* End the claim with nothing spent: it goes back in line; too often in a row and a person must look. */
 void task_give_back(struct task_decision *decision, enum event_kind kind, enum claim_end how,
 	int64_t not_before_ms, const struct given *given);

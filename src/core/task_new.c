@@ -182,19 +182,9 @@ struct task_decision task_due(const struct task *task, const struct given *given
 	return task_decided(task, decision);
 }
 
-static bool deadline_has_passed(const struct task *task, const struct given *given)
-{
-	int64_t now_ms = given->now.wall_ms;
-
-	/* startBy is kept by starting, however that start ended */
-	if (task->start_by_ms != 0 && task->attempt == 0 && now_ms >= task->start_by_ms)
-		return true;
-	return task->finish_by_ms != 0 && now_ms >= task->finish_by_ms;
-}
-
 struct task_decision task_deadline(const struct task *task, const struct given *given)
 {
-	if (task_state_is_final(task->state) || task_is_claimed(task) || !deadline_has_passed(task, given))
+	if (task_state_is_final(task->state) || task_is_claimed(task) || !task_is_past_deadline(task, given))
 		return task_unchanged(task);
 
 	struct task_decision decision = task_decide(task);

@@ -214,7 +214,8 @@ enum refusal worker_may_claim(const struct worker *worker)
 		return REFUSED_WORKER_INACTIVE;
 	if (worker->state == WORKER_QUIET || worker->state == WORKER_TERMINATING)
 		return REFUSED_FORBIDDEN;
-	if (worker->max_concurrent != 0 && worker->held >= worker->max_concurrent)
+	uint32_t most = worker->max_concurrent != 0 ? worker->max_concurrent : WORKER_HELD_MAX;
+	if (worker->held >= most || worker->held >= WORKER_HELD_MAX)
 		return REFUSED_WORKER_FULL;
 	return REFUSED_NOTHING;
 }

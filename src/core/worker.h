@@ -55,6 +55,10 @@ struct worker {
 	int64_t last_beat_ms;    /* wall */
 };
 
+enum {
+	WORKER_HELD_MAX = 10000, /* live claims of one worker, however many it asks for */
+};
+
 struct worker_decision {
 	enum refusal refusal;
 	enum event_kind event; /* EVENT_NONE: nothing to record */

@@ -10,6 +10,10 @@
 
 #include "store/commands.h"
 
+enum {
+	CLAIM_BYTES_MAX = 4 << 20, /* after that a claim hands out no further task */
+};
+
 /* Who claims, and what it may take. */
 struct chooser {
 	struct turn_worker *worker;
@@ -51,7 +55,7 @@ static int chooser_init(struct turn *turn, const struct command *command, struct
 		names_resolve(names, wants->executors, &chooser->executors);
 		chooser->any_executor = wants->any_executor;
 	}
-	chooser->gate = slot_gate_of(turn, chooser->slot);
+	chooser->gate = slot_gate_of(turn, chooser->slot, command->worker);
 	return 0;
 }
 
@@ -305,11 +309,21 @@ static int claim_resume(struct turn *turn, struct chooser *chooser, struct resul
 	return 0;
 }
 
+/* What a reply hands over so far: no claim takes more than its share of a turn. */
+static size_t bytes_of(const struct result *result)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < result->claim_count; i++)
+		bytes += result->claims[i].body.len + result->claims[i].checkpoint.len;
+	return bytes;
+}
+
 static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result *result)
 {
 	struct turn_task *view;
 
-	while (result->claim_count < chooser->wants->max) {
+	while (result->claim_count < chooser->wants->max && bytes_of(result) < CLAIM_BYTES_MAX) {
 		if (worker_may_claim(&chooser->worker->worker) != REFUSED_NOTHING)
 			return 0;
 		struct candidate best = {0};

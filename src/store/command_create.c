@@ -150,6 +150,11 @@ static int draft_parents(struct turn *turn, const struct command_create *create,
 			return r;
 		if (parent->task.state == TASK_DONE)
 			continue;
+		/* what ends with one task is decided in one turn, so there is a limit to it */
+		if (parent->children >= COMMAND_CHILDREN_MAX) {
+			result->id = create->parents.items[i];
+			return command_refuse(result, REFUSED_TOO_LARGE);
+		}
 		uint32_t known = 0;
 		while (known < draft->open_parents && ret_edges[known].parent != parent->task.seq)
 			known++;
@@ -175,7 +180,7 @@ static int put_edges(struct turn *turn, int64_t child, struct edge_row *edges, u
 			r = turn_task(turn, edges[i].parent, &parent);
 		if (r < 0)
 			return r;
-		parent->is_parent = true;
+		parent->children++;
 	}
 	return 0;
 }
@@ -288,6 +293,9 @@ int run_update(struct turn *turn, const struct command *command, struct result *
 		return command_refuse(result, REFUSED_TOO_LARGE);
 	if (r < 0)
 		return r;
+	if (patch.set_queue && patch.queue != view->task.queue &&
+		turn_queue(turn, patch.queue) == QUEUE_DRAINING)
+		return command_refuse(result, REFUSED_QUEUE_DRAINING);
 	struct task_decision decision = task_update(&view->task, &patch, &turn->given);
 	r = command_stage(turn, view, &decision, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING || !update->set_body)

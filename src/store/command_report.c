@@ -46,7 +46,7 @@ static struct task_decision decide_report(
 		return task_block(task, &proof, command->failure.code, &turn->given);
 	case COMMAND_ASK:
 		return task_ask(task, &proof, &turn->given);
-	default:
+	default: /* the other kinds do not come here */
 		assert(command->kind == COMMAND_RELEASE);
 		return task_release(task, &proof, command->delay_ms, &turn->given);
 	}

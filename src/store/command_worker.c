@@ -7,14 +7,23 @@
 
 #include "store/commands.h"
 
-struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot)
+/* The same in every run of the server: it is stored with a trial. */
+static uint64_t worker_digest(struct span id)
+{
+	static const struct hash_key key = {0x7374696e74, 0x736c6f74};
+	uint64_t digest = hash_bytes(&key, id.data, id.len);
+
+	return digest != 0 ? digest : 1;
+}
+
+struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span worker)
 {
 	struct slot_gate gate = {.slot = slot};
 	struct slot view;
 
 	if (slot != 0) {
 		turn_slot(turn, slot, &view);
-		gate.decision = slot_enter(&view, &turn->given);
+		gate.decision = slot_enter(&view, worker_digest(worker), &turn->given);
 	}
 	return gate;
 }
@@ -224,6 +233,18 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	return r;
 }
 
+static enum refusal beat_refusal(
+	struct turn *turn, const struct command *command, const struct turn_worker *view)
+{
+	const struct command_beat *from = &command->beat;
+	struct beat bare = {.has_token = from->has_token, .token = from->token, .named = from->named};
+
+	turn->given.next_token = UINT64_MAX; /* thrown away */
+	return command->kind == COMMAND_REGISTER
+		? worker_register(&view->worker, &bare, false, &turn->given).refusal
+		: worker_beat(&view->worker, &bare, false, &turn->given).refusal;
+}
+
 int run_beat(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_worker *view = turn_worker(turn, command->worker, true);
@@ -231,13 +252,19 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 
 	if (!view)
 		return -ENOMEM;
+	/* what will be refused leaves no names behind */
+	enum refusal refusal = beat_refusal(turn, command, view);
+	if (refusal != REFUSED_NOTHING) {
+		result->worker = view->worker;
+		return command_refuse(result, refusal);
+	}
 	int r = beat_of(turn, &command->beat, &beat);
 	if (r < 0)
 		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
 	turn->given.next_token = store_next_token(turn->store);
 	struct turn_worker *rival = slot_rival(turn, view, &beat);
 	bool taken = rival && !command->beat.old_is_gone;
-	struct slot_gate gate = slot_gate_of(turn, beat.slot);
+	struct slot_gate gate = slot_gate_of(turn, beat.slot, command->worker);
 	struct worker_decision decision = command->kind == COMMAND_REGISTER
 		? worker_register(&view->worker, &beat, taken, &turn->given)
 		: worker_beat(&view->worker, &beat, taken, &turn->given);
@@ -293,6 +320,8 @@ int run_slot(struct turn *turn, const struct command *command, struct result *re
 	struct slot view;
 	struct record record;
 
+	if (command->kind == COMMAND_UNQUARANTINE && names_find(&turn->store->names, command->slot) == 0)
+		return command_refuse(result, REFUSED_NOT_FOUND);
 	int r = turn_name(turn, command->slot, &name);
 	if (r < 0)
 		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;

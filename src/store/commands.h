@@ -35,7 +35,7 @@ struct slot_gate {
 	struct slot_decision decision;
 };
 
-struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot);
+struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span worker);
 int slot_gate_pass(struct turn *turn, struct slot_gate *gate);
 
 int run_create(struct turn *turn, const struct command *command, struct result *result);

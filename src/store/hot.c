@@ -23,6 +23,10 @@ struct hot_task {
 	uint8_t state, ended, code, flags;
 };
 
+enum {
+	WALL_TIMERS_SPARE = 1024,
+};
+
 enum hot_flag {
 	HOT_KEYED = 1,
 	HOT_HAS_PARENT = 2,
@@ -41,6 +45,11 @@ struct hot_claim {
 struct hot_deadline {
 	int64_t seq;
 	int64_t start_by_ms, finish_by_ms;
+};
+
+struct hot_parent {
+	int64_t seq;
+	uint32_t children;
 };
 
 static void die_without_memory(void)
@@ -71,6 +80,16 @@ static struct hot_deadline *deadline_at(const struct hot *hot, uint32_t slot)
 	return pool_at(&hot->deadlines, slot);
 }
 
+static struct hot_parent *parent_at(const struct hot *hot, uint32_t slot)
+{
+	return pool_at(&hot->parents, slot);
+}
+
+static uint64_t parent_hash(void *context, uint32_t slot)
+{
+	return hash_u64((uint64_t)parent_at(context, slot)->seq);
+}
+
 static uint64_t task_hash(void *context, uint32_t slot)
 {
 	return hash_u64((uint64_t)task_at(context, slot)->seq);
@@ -91,6 +110,7 @@ static uint64_t holder_hash(void *context, uint32_t slot)
 
 static const struct map_ops task_ops = {.hash_of = task_hash};
 static const struct map_ops deadline_ops = {.hash_of = deadline_hash};
+static const struct map_ops parent_ops = {.hash_of = parent_hash};
 static const struct map_ops holder_ops = {.hash_of = holder_hash};
 
 static int lane_order(const void *context, uint32_t a, uint32_t b)
@@ -114,9 +134,11 @@ void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms)
 	pool_init(&hot->tasks, sizeof(struct hot_task));
 	pool_init(&hot->claims, sizeof(struct hot_claim));
 	pool_init(&hot->deadlines, sizeof(struct hot_deadline));
+	pool_init(&hot->parents, sizeof(struct hot_parent));
 	pool_init(&hot->holders, sizeof(struct holder));
 	map_init(&hot->by_seq, &task_ops, hot);
 	map_init(&hot->deadline_by_seq, &deadline_ops, hot);
+	map_init(&hot->parent_by_seq, &parent_ops, hot);
 	map_init(&hot->holder_by_id, &holder_ops, hot);
 	lanes_init(&hot->lanes, lane_order, hot);
 	heap_init(&hot->wall_timers);
@@ -134,10 +156,12 @@ void hot_done(struct hot *hot)
 	lanes_done(&hot->lanes);
 	map_done(&hot->by_seq);
 	map_done(&hot->deadline_by_seq);
+	map_done(&hot->parent_by_seq);
 	map_done(&hot->holder_by_id);
 	pool_done(&hot->tasks);
 	pool_done(&hot->claims);
 	pool_done(&hot->deadlines);
+	pool_done(&hot->parents);
 	pool_done(&hot->holders);
 	heap_done(&hot->wall_timers);
 }
@@ -203,17 +227,47 @@ void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
 	}
 }
 
-bool hot_is_parent(const struct hot *hot, uint32_t slot)
+static uint32_t find_parent(const struct hot *hot, int64_t seq)
 {
-	return (task_at(hot, slot)->flags & HOT_IS_PARENT) != 0;
+	struct map_probe probe;
+	uint32_t slot = map_first(&hot->parent_by_seq, hash_u64((uint64_t)seq), &probe);
+
+	while (slot != MAP_NONE && parent_at(hot, slot)->seq != seq)
+		slot = map_next(&hot->parent_by_seq, &probe);
+	return slot;
 }
 
-void hot_mark_parent(struct hot *hot, int64_t seq)
+uint32_t hot_children(const struct hot *hot, uint32_t slot)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	return row->flags & HOT_IS_PARENT ? parent_at(hot, find_parent(hot, row->seq))->children : 0;
+}
+
+void hot_set_children(struct hot *hot, int64_t seq, uint32_t count)
 {
 	uint32_t slot = hot_find(hot, seq);
 
-	if (slot != MAP_NONE)
-		task_at(hot, slot)->flags |= HOT_IS_PARENT;
+	if (slot == MAP_NONE)
+		return;
+	struct hot_task *row = task_at(hot, slot);
+	uint32_t parent = row->flags & HOT_IS_PARENT ? find_parent(hot, seq) : MAP_NONE;
+	if (parent == MAP_NONE) {
+		must(pool_alloc(&hot->parents, &parent));
+		parent_at(hot, parent)->seq = seq;
+		must(map_insert(&hot->parent_by_seq, hash_u64((uint64_t)seq), parent));
+		row->flags |= HOT_IS_PARENT;
+	}
+	parent_at(hot, parent)->children = count;
+}
+
+static void drop_children(struct hot *hot, const struct hot_task *row)
+{
+	if (!(row->flags & HOT_IS_PARENT))
+		return;
+	uint32_t parent = find_parent(hot, row->seq);
+	map_remove(&hot->parent_by_seq, hash_u64((uint64_t)row->seq), parent);
+	pool_free(&hot->parents, parent);
 }
 
 int hot_order(const struct hot *hot, uint32_t a, uint32_t b)
@@ -408,6 +462,29 @@ static int64_t row_wall_ms(const struct hot *hot, uint32_t slot)
 	return task_next_wall_ms(&task);
 }
 
+/* Timers of tasks that have ended, or are due at another time by now, are dropped when they are the most. They come
+ * out of the heap in order, so that one that was set twice is kept once. */
+static void sift_wall_timers(struct hot *hot)
+{
+	size_t wanted = hot->count[TASK_SCHEDULED] + pool_used(&hot->deadlines);
+	struct heap_entry last = {INT64_MIN, 0};
+	struct heap kept;
+
+	if (heap_count(&hot->wall_timers) <= 2 * wanted + WALL_TIMERS_SPARE)
+		return;
+	heap_init(&kept);
+	while (heap_count(&hot->wall_timers) > 0) {
+		struct heap_entry entry = heap_pop(&hot->wall_timers);
+		uint32_t slot = hot_find(hot, (int64_t)entry.what);
+		bool again = entry.at == last.at && entry.what == last.what;
+		if (!again && slot != MAP_NONE && row_wall_ms(hot, slot) == entry.at)
+			must(heap_push(&kept, entry));
+		last = entry;
+	}
+	heap_done(&hot->wall_timers);
+	hot->wall_timers = kept;
+}
+
 void hot_set(struct hot *hot, const struct task *task, const struct given *given)
 {
 	struct lane_key old_lane, new_lane;
@@ -439,6 +516,7 @@ void hot_set(struct hot *hot, const struct task *task, const struct given *given
 	int64_t wall_ms = task_next_wall_ms(task);
 	if (wall_ms != INT64_MAX && wall_ms != old_wall_ms)
 		must(heap_push(&hot->wall_timers, (struct heap_entry){wall_ms, (uint64_t)task->seq}));
+	sift_wall_timers(hot);
 }
 
 void hot_forget(struct hot *hot, int64_t seq)
@@ -454,6 +532,7 @@ void hot_forget(struct hot *hot, int64_t seq)
 	hot->count[row->state]--;
 	unlink_claim(hot, row);
 	set_deadline(hot, row, NULL);
+	drop_children(hot, row);
 	map_remove(&hot->by_seq, hash_u64((uint64_t)seq), slot);
 	pool_free(&hot->tasks, slot);
 }

@@ -46,8 +46,10 @@ struct hot {
 	struct pool tasks;
 	struct pool claims;
 	struct pool deadlines;
+	struct pool parents;
 	struct map by_seq;
 	struct map deadline_by_seq;
+	struct map parent_by_seq;
 	struct lanes lanes;
 	struct pool holders;
 	struct map holder_by_id;
@@ -67,9 +69,9 @@ uint32_t hot_find(const struct hot *hot, int64_t seq);
 /* A copy of it. */
 void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task);
 
-/* May it have children? (Set by hot_mark_parent; forgotten with the task.) */
-bool hot_is_parent(const struct hot *hot, uint32_t slot);
-void hot_mark_parent(struct hot *hot, int64_t seq);
+/* How many tasks it blocks; nothing happens to a task that is not there. */
+uint32_t hot_children(const struct hot *hot, uint32_t slot);
+void hot_set_children(struct hot *hot, int64_t seq, uint32_t count);
 
 /* Does the task in the slot go before `task` in claim order? */
 bool hot_goes_before(const struct hot *hot, uint32_t slot, const struct task *task);

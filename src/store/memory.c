@@ -250,6 +250,7 @@ static int remember(struct memory *memory, const char *key, size_t len)
 	}
 	if (!undo.key || (row && !undo.value)) {
 		free(undo.key);
+		free(undo.value);
 		return -ENOMEM;
 	}
 	memory->undo[memory->undo_count++] = undo;

@@ -137,6 +137,8 @@ int names_set_text(struct name_list members, struct buf *text)
 	for (uint32_t i = 0; i < members.count; i++) {
 		if (i > 0 && span_equal(sorted[i], sorted[i - 1]))
 			continue;
+		assert(sorted[i].len > 0);
+		assert(!memchr(sorted[i].data, set_separator, sorted[i].len));
 		int r = buf_put(text, &set_separator, 1);
 		if (r == 0)
 			r = buf_put_span(text, sorted[i]);

@@ -9,6 +9,10 @@
 #include "store/store.h"
 #include "store/turn.h"
 
+enum {
+	QUEUES_TOLD_MAX = 1000,
+};
+
 /* A task as it was committed: from memory, or from disk if it is final. */
 static int load_committed(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task)
 {
@@ -111,8 +115,11 @@ struct page {
 static int page_task(void *context, const struct task_row *row)
 {
 	const struct page *page = context;
+	struct task task = row->task;
 
-	return page->task(page->context, &row->task, row->holder);
+	if (row->holder.len > 0)
+		task.claim.holder = hot_find_holder(&page->store->hot, row->holder);
+	return page->task(page->context, &task, row->holder);
 }
 
 int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
@@ -137,6 +144,8 @@ int store_page_events(struct store *store, int64_t after, uint32_t limit,
 {
 	struct page page = {.store = store, .event = each, .context = context};
 
+	if (after < store->event_base)
+		return -ESTALE; /* never a silent skip */
 	return store->backend->ops->page_events(store->backend, after, limit, page_event, &page);
 }
 
@@ -148,6 +157,29 @@ int store_task_id(struct store *store, const struct task *task, struct arena *ar
 		return store->backend->ops->get_extra(store->backend, task->seq, EXTRA_ID, 0, arena, ret_id);
 	size_t len = base36_encode((uint64_t)task->seq, text + 2);
 	return arena_copy(arena, (struct span){text, len + 2}, ret_id);
+}
+
+static bool knows(const uint32_t *queues, uint32_t count, uint32_t queue)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (queues[i] == queue)
+			return true;
+	}
+	return false;
+}
+
+uint32_t store_ready_queues(const struct store *store, uint32_t *ret_queues, uint32_t max)
+{
+	const struct turn *turn = &store->turn;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < turn->ready_count && count < max; i++) {
+		const struct task *task = &turn->tasks[turn->ready[i]]->task;
+		bool claimable = task->state == TASK_READY || task->state == TASK_PENDING;
+		if (claimable && !knows(ret_queues, count, task->queue))
+			ret_queues[count++] = task->queue;
+	}
+	return count;
 }
 
 int64_t store_last_event(const struct store *store)
@@ -179,6 +211,11 @@ uint32_t store_count(const struct store *store, enum task_state state)
 {
 	assert(!task_state_is_final(state));
 	return store->hot.count[state];
+}
+
+size_t store_timers(const struct store *store)
+{
+	return heap_count(&store->hot.wall_timers) + store->hot.lease_timers.count;
 }
 
 enum queue_state store_queue_state(const struct store *store, struct span queue)
@@ -236,7 +273,7 @@ static void look_at_worker(const struct store *store, const struct task *task, c
 {
 	struct name_set has;
 
-	if (!worker_is_alive(worker))
+	if (worker->state != WORKER_ACTIVE)
 		return;
 	around->known = true;
 	around->workers++;
@@ -269,4 +306,44 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 			look_at_worker(store, task, &needed, &hot_holder(hot, number)->worker, &around);
 	}
 	return task_why(task, &around, &given);
+}
+
+int store_each_queue(const struct store *store,
+	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting), void *context)
+{
+	const struct lanes *lanes = &store->hot.lanes;
+	const struct stand *stand = NULL;
+	struct {
+		uint32_t name, waiting;
+	} rows[QUEUES_TOLD_MAX];
+	uint32_t count = 0;
+	int r = 0;
+
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		uint32_t i = 0;
+		while (i < count && rows[i].name != stand->queue)
+			i++;
+		if (i == QUEUES_TOLD_MAX)
+			continue;
+		if (i == count) {
+			rows[i].name = stand->queue;
+			rows[count++].waiting = 0;
+		}
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane))
+			rows[i].waiting += lane->key.pending ? 0 : lane->total;
+	}
+	for (uint32_t j = 0; j < store->queue_count; j++) {
+		uint32_t i = 0;
+		while (i < count && rows[i].name != store->queues[j].name)
+			i++;
+		if (i == count && count < QUEUES_TOLD_MAX) {
+			rows[i].name = store->queues[j].name;
+			rows[count++].waiting = 0;
+		}
+	}
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		struct span name = names_text(&store->names, rows[i].name);
+		r = each(context, name, store_queue_state(store, name), rows[i].waiting);
+	}
+	return r;
 }

@@ -30,6 +30,7 @@ struct store_options store_options_default(void)
 				.events_max = 10000000,
 				.idempotency_ms = DAY_MS,
 				.dead_worker_ms = 7 * DAY_MS,
+				.dead_workers_max = 100000,
 				.step = 500,
 			},
 	};
@@ -104,9 +105,11 @@ static int load_task(void *context, const struct task_row *row)
 
 static int load_edge(void *context, const struct edge_row *row)
 {
-	struct opening *opening = context;
+	struct hot *hot = &((struct opening *)context)->store->hot;
+	uint32_t slot = hot_find(hot, row->parent);
 
-	hot_mark_parent(&opening->store->hot, row->parent);
+	if (slot != MAP_NONE)
+		hot_set_children(hot, row->parent, hot_children(hot, slot) + 1);
 	return 0;
 }
 
@@ -136,11 +139,48 @@ static int load_slot(void *context, const struct slot_row *row)
 	return 0;
 }
 
-static int64_t meta(struct store *store, enum meta_key key, int64_t otherwise)
+/* The value, or what it is before it was ever written. */
+static int meta(struct store *store, enum meta_key key, int64_t otherwise, int64_t *ret_value)
 {
-	int64_t value;
+	int r = store->backend->ops->get_meta(store->backend, key, ret_value);
 
-	return store->backend->ops->get_meta(store->backend, key, &value) == 0 ? value : otherwise;
+	if (r == -ENOENT) {
+		*ret_value = otherwise;
+		return 0;
+	}
+	return r;
+}
+
+static int load_facts(struct store *store, const struct backend_facts *facts)
+{
+	int64_t base = 0, floor = 0, generation = 1, starts = 0, restored = 0, boot_hi = 0, boot_lo = 0;
+	int r = meta(store, META_EVENT_BASE, 0, &base);
+
+	if (r == 0)
+		r = meta(store, META_TASK_FLOOR, 0, &floor);
+	if (r == 0)
+		r = meta(store, META_GENERATION, 1, &generation);
+	if (r == 0)
+		r = meta(store, META_STARTS, 0, &starts);
+	if (r == 0)
+		r = meta(store, META_RESTORED, 0, &restored);
+	if (r == 0)
+		r = meta(store, META_BOOT_HI, 0, &boot_hi);
+	if (r == 0)
+		r = meta(store, META_BOOT_LO, 0, &boot_lo);
+	if (r < 0)
+		return r;
+	store->event_base = base;
+	store->last_event = larger(facts->last_event, base);
+	store->last_task = larger(facts->last_task, floor);
+	store->shadow_ids = facts->shadow_ids;
+	store->finals = (int64_t)facts->finals;
+	store->generation = (uint32_t)generation;
+	store->starts = (uint64_t)starts;
+	store->was_restored = restored != 0;
+	store->rebooted =
+		starts > 0 && ((uint64_t)boot_hi != store->boot_hi || (uint64_t)boot_lo != store->boot_lo);
+	return 0;
 }
 
 /* Everything that lives in memory, from the rows. */
@@ -166,15 +206,7 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->scan_slots(store->backend, load_slot, &opening);
 	if (r < 0)
 		return r;
-	store->event_base = meta(store, META_EVENT_BASE, 0);
-	store->last_event = larger(facts.last_event, store->event_base);
-	store->last_task = larger(facts.last_task, meta(store, META_TASK_FLOOR, 0));
-	store->shadow_ids = facts.shadow_ids;
-	store->finals = (int64_t)facts.finals;
-	store->generation = (uint32_t)meta(store, META_GENERATION, 1);
-	store->starts = (uint64_t)meta(store, META_STARTS, 0);
-	store->purge_cursor = meta(store, META_PURGE_CURSOR, 0);
-	return 0;
+	return load_facts(store, &facts);
 }
 
 /* Decide something about every claim that is alive. */
@@ -238,16 +270,11 @@ static int stage_restored(struct turn *turn)
 	return r < 0 ? r : each_claim(turn, task_void);
 }
 
-static int stage_start(struct turn *turn, const struct store_options *options)
+static int stage_start(struct turn *turn)
 {
 	struct store *store = turn->store;
 	struct backend *backend = store->backend;
 	struct record record;
-	bool known = meta(store, META_STARTS, 0) > 0;
-	bool rebooted = known &&
-		((uint64_t)meta(store, META_BOOT_HI, 0) != options->boot_hi ||
-			(uint64_t)meta(store, META_BOOT_LO, 0) != options->boot_lo);
-	bool restored = meta(store, META_RESTORED, 0) != 0;
 
 	int r = turn_write(turn);
 	if (r == 0)
@@ -255,14 +282,14 @@ static int stage_start(struct turn *turn, const struct store_options *options)
 	if (r == 0)
 		r = backend->ops->put_meta(backend, META_GENERATION, store->generation);
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_BOOT_HI, (int64_t)options->boot_hi);
+		r = backend->ops->put_meta(backend, META_BOOT_HI, (int64_t)store->boot_hi);
 	if (r == 0)
-		r = backend->ops->put_meta(backend, META_BOOT_LO, (int64_t)options->boot_lo);
+		r = backend->ops->put_meta(backend, META_BOOT_LO, (int64_t)store->boot_lo);
 	if (r == 0)
 		r = backend->ops->put_meta(backend, META_RESTORED, 0);
-	if (r == 0 && restored)
+	if (r == 0 && store->was_restored)
 		r = stage_restored(turn);
-	if (r == 0 && rebooted)
+	if (r == 0 && store->rebooted)
 		r = rebase_all(turn);
 	if (r < 0)
 		return r;
@@ -272,15 +299,17 @@ static int stage_start(struct turn *turn, const struct store_options *options)
 	return turn_stage_event(turn, &record);
 }
 
-static int opening_turn(struct store *store, const struct store_options *options)
+static int opening_turn(struct store *store, struct moment now)
 {
-	turn_begin(&store->turn, options->now);
-	int r = stage_start(&store->turn, options);
+	turn_begin(&store->turn, now);
+	int r = stage_start(&store->turn);
 	if (r < 0) {
 		turn_abort(&store->turn);
 		return r;
 	}
-	return turn_commit(&store->turn);
+	r = turn_commit(&store->turn);
+	store->started = r == 0;
+	return r;
 }
 
 static bool is_not_now(int fault)
@@ -288,10 +317,8 @@ static bool is_not_now(int fault)
 	return fault == -ENOSPC || fault == -EDQUOT || fault == -EROFS;
 }
 
-static void degrade(struct store *store, struct moment now)
+static void degrade(struct store *store)
 {
-	if (!store->degraded)
-		store->degraded_since_ms = now.wall_ms;
 	store->degraded = true;
 	store->grace.frozen = true;
 	store->backend->ops->relieve(store->backend);
@@ -305,6 +332,8 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	store->backend = backend;
 	store->rules = options->rules;
 	store->retention = options->retention;
+	store->boot_hi = options->boot_hi;
+	store->boot_lo = options->boot_lo;
 	store->grace = (struct grace){.started_ms = options->now.lease_ms, .woke_ms = INT64_MIN};
 	rng_seed(&store->rng, options->seed);
 	struct hash_key key = {rng_u64(&store->rng), rng_u64(&store->rng)};
@@ -332,10 +361,12 @@ int store_open(struct backend *backend, const struct store_options *options, str
 	int r = load_all(store, options);
 	if (r == 0) {
 		store->starts++;
-		r = opening_turn(store, options);
-		if (is_not_now(r)) { /* a full disk: start with what the ballast gives */
-			degrade(store, options->now);
-			r = opening_turn(store, options);
+		r = opening_turn(store, options->now);
+		if (is_not_now(
+			    r)) { /* a full disk: start with what the ballast gives, or wait for room and only read */
+			degrade(store);
+			r = opening_turn(store, options->now);
+			r = is_not_now(r) ? 0 : r;
 		}
 	}
 	if (r < 0) {
@@ -365,14 +396,14 @@ void store_close(struct store *store)
 /* ---- turns ---------------------------------------------------------------------------------------- */
 
 /* A fault ended the turn; nothing of it happened. 0 if the store lives on. */
-static int fail_turn(struct store *store, struct moment now, int fault)
+static int fail_turn(struct store *store, int fault)
 {
 	if (is_not_now(fault)) {
-		degrade(store, now);
+		degrade(store);
 		return 0;
 	}
-	if (fault == -ENOMEM)
-		return 0; /* refused for now */
+	if (fault == -ENOMEM && !store->turn.in_commit)
+		return 0; /* refused for now; after a commit has begun, what is on disk would be a guess */
 	const char *why = store->backend->complaint;
 	store->dead = true;
 	snprintf(store->complaint, sizeof store->complaint,
@@ -385,6 +416,8 @@ static bool needs_no_disk(const struct store *store, const struct command *comma
 {
 	const struct command_beat *beat = &command->beat;
 
+	if (!store->started) /* a token must not be given out before its start is on disk */
+		return false;
 	if (command->kind != COMMAND_BEAT || beat->describes || beat->bound.count + beat->unbound.count > 0)
 		return false;
 	uint32_t number = hot_find_holder(&store->hot, command->worker);
@@ -433,7 +466,7 @@ int store_turn(struct store *store, struct moment now, const struct command *com
 	if (r == 0)
 		return 0;
 	refuse_all(ret_results, count);
-	return fail_turn(store, now, r);
+	return fail_turn(store, r);
 }
 
 int64_t store_idle_ms(const struct store *store, struct moment now)
@@ -607,15 +640,16 @@ static int forget_workers(struct turn *turn, uint32_t *ret_dropped, uint32_t lim
 {
 	struct store *store = turn->store;
 	const struct hot *hot = &store->hot;
+	bool crowded = pool_used(&hot->holders) - hot->workers_alive > store->retention.dead_workers_max;
 	int r = 0;
 
 	*ret_count = 0;
 	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
 		number = hot_next_holder(hot, number)) {
 		const struct holder *holder = hot_holder(hot, number);
-		bool forgotten = holder->worker.state == WORKER_INACTIVE && holder->worker.held == 0 &&
-			holder->ended_ms + store->retention.dead_worker_ms <= turn->given.now.wall_ms;
-		if (!forgotten || *ret_count == limit)
+		bool gone = holder->worker.state == WORKER_INACTIVE && holder->worker.held == 0;
+		bool old = holder->ended_ms + store->retention.dead_worker_ms <= turn->given.now.wall_ms;
+		if (!gone || !(old || crowded) || *ret_count == limit)
 			continue;
 		r = turn_write(turn);
 		if (r == 0)
@@ -673,9 +707,12 @@ static int come_back(struct store *store, struct moment now)
 	struct turn *turn = &store->turn;
 	struct record record;
 
+	int r = store->started ? 0 : opening_turn(store, now);
+	if (r < 0)
+		return r;
 	turn_begin(turn, now);
 	turn_record(turn, &record, EVENT_SERVER_DEGRADED);
-	int r = turn_stage_event(turn, &record);
+	r = turn_stage_event(turn, &record);
 	if (r < 0)
 		turn_abort(turn);
 	else
@@ -686,6 +723,15 @@ static int come_back(struct store *store, struct moment now)
 	store->grace.frozen = false;
 	store->grace.woke_ms = now.lease_ms;
 	return 0;
+}
+
+bool store_has_chores(const struct store *store)
+{
+	int64_t kept = store->last_event - store->event_base;
+
+	return !store->degraded &&
+		(store->finals > (int64_t)store->retention.finals_max ||
+			kept > (int64_t)store->retention.events_max);
 }
 
 int store_sweep(struct store *store, struct moment now)
@@ -700,15 +746,15 @@ int store_sweep(struct store *store, struct moment now)
 		if (r == 0)
 			r = come_back(store, now);
 	}
-	return r < 0 ? fail_turn(store, now, r) : 0;
+	return r < 0 ? fail_turn(store, r) : 0;
 }
 
-int store_checkpoint(struct store *store, struct moment now)
+int store_checkpoint(struct store *store)
 {
 	if (store->dead)
 		return -EIO;
 	int r = store->backend->ops->checkpoint(store->backend, false);
-	return r < 0 ? fail_turn(store, now, r) : 0;
+	return r < 0 ? fail_turn(store, r) : 0;
 }
 
 /* ---- backup ---------------------------------------------------------------------------------------- */

@@ -40,8 +40,9 @@ struct retention {
 	int64_t event_ms;
 	uint64_t events_max;
 	int64_t idempotency_ms;
-	int64_t dead_worker_ms;
-	uint32_t step; /* rows looked at by one sweep */
+	int64_t dead_worker_ms;    /* a dead worker's id is remembered that long … */
+	uint32_t dead_workers_max; /* … while there are no more than about this */
+	uint32_t step;             /* rows looked at by one sweep */
 };
 
 struct store_options {
@@ -72,6 +73,10 @@ struct backend *store_abandon(struct store *store);
 int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
 	struct result *ret_results);
 
+/* The queues in which the last turn left something to claim among the tasks it touched: whoever waits for work in
+ * one of them should ask again. Returns how many there are, at most `max`; more than that are not told. */
+uint32_t store_ready_queues(const struct store *store, uint32_t *ret_queues, uint32_t max);
+
 /* How long until a timer wants a turn; 0: now; INT64_MAX: there is none. */
 int64_t store_idle_ms(const struct store *store, struct moment now);
 
@@ -82,8 +87,11 @@ void store_woke(struct store *store, struct moment now);
  * To be called about once a second, after the replies have gone out. Faults as for store_turn(). */
 int store_sweep(struct store *store, struct moment now);
 
+/* Is retention behind? Then the next sweep should not wait for its second. */
+bool store_has_chores(const struct store *store);
+
 /* After the replies of a busy turn have gone out. Faults as for store_turn(). */
-int store_checkpoint(struct store *store, struct moment now);
+int store_checkpoint(struct store *store);
 
 bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */
 bool store_is_dead(const struct store *store);
@@ -96,6 +104,7 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	struct task_document *ret_document);
 int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct task *task, struct span holder), void *context);
+/* -ESTALE: events that follow `after` have been compacted; store_event_base() is the oldest cursor. */
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct record *record), void *context);
 int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id);
@@ -107,7 +116,12 @@ uint64_t store_starts(const struct store *store);
 struct span store_name(const struct store *store, uint32_t number);
 struct reason store_why(struct store *store, const struct task *task, struct moment now);
 uint32_t store_count(const struct store *store, enum task_state state); /* not for final states */
+size_t store_timers(const struct store *store);                         /* that are set, on both clocks */
 enum queue_state store_queue_state(const struct store *store, struct span queue);
+/* Queues with something to claim in them, or paused or draining; a thousand at most. */
+int store_each_queue(const struct store *store,
+	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting),
+	void *context);
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
 int store_each_worker(const struct store *store,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);

@@ -63,6 +63,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	forget_tasks(turn);
 	arena_reset(&turn->arena);
 	turn->number++;
+	turn->in_commit = false;
 	turn->worker_count = 0;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
@@ -167,7 +168,7 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 		view->was_final = true;
 	} else {
 		hot_get(&store->hot, slot, &view->task);
-		view->is_parent = hot_is_parent(&store->hot, slot);
+		view->children = hot_children(&store->hot, slot);
 	}
 	*ret_task = view;
 	return list_ready(turn, view);
@@ -508,7 +509,7 @@ static int stage_change(
 	record->task = view->task.seq;
 	record->previous = view->task.version;
 	record->id = view->own_id;
-	if (holder != 0) {
+	if (holder != 0 && record->worker.len == 0) {
 		const struct turn_worker *worker = turn_worker_by_number(turn, holder);
 		if (!worker)
 			return -ENOMEM;
@@ -541,7 +542,8 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 		return r;
 	view->task = after;
 	view->changed = true;
-	view->is_parent |= was_final; /* reopened: whether it blocks others is only known on disk */
+	if (was_final && view->children == 0)
+		view->children = 1; /* reopened: whether it blocks others is only known on disk */
 	bool is_final = view->gone || task_state_is_final(after.state);
 	turn->finals += (int)(is_final && !view->gone) - (int)was_final;
 	r = move_key(turn, view, was_final, is_final);
@@ -634,7 +636,7 @@ static int stage_follow(struct turn *turn, struct turn_task *view, enum follow f
 	struct backend *backend = turn->store->backend;
 	struct edges edges = {.turn = turn};
 
-	if (!view->is_parent && !view->was_final)
+	if (view->children == 0 && !view->was_final)
 		return 0;
 	int r = backend->ops->children(backend, view->task.seq, collect_edge, &edges);
 	for (uint32_t i = 0; r == 0 && i < edges.count; i++) {
@@ -666,7 +668,6 @@ int turn_store_worker(struct turn *turn, struct turn_worker *view)
 	int r = turn_write(turn);
 	if (r < 0)
 		return r;
-	view->stored = true;
 	view->stale_on_disk = false;
 	view->worker.stored_deadline_ms = view->worker.lease.deadline_ms;
 	return backend->ops->put_worker(backend, &row);
@@ -793,8 +794,8 @@ static void apply_tasks(struct turn *turn)
 			hot_forget(hot, view->task.seq);
 		else if (view->changed)
 			hot_set(hot, &view->task, &turn->given);
-		if (view->is_parent)
-			hot_mark_parent(hot, view->task.seq);
+		if (view->children > 0)
+			hot_set_children(hot, view->task.seq, view->children);
 	}
 }
 
@@ -833,6 +834,7 @@ int turn_commit(struct turn *turn)
 	struct backend *backend = turn->store->backend;
 
 	if (turn->begun) {
+		turn->in_commit = true;
 		int r = backend->ops->commit(backend);
 		if (r < 0) {
 			turn_abort(turn);
@@ -840,6 +842,7 @@ int turn_commit(struct turn *turn)
 		}
 		turn->begun = false;
 	}
+	turn->in_commit = false;
 	turn_apply(turn);
 	return 0;
 }

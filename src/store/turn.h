@@ -19,7 +19,8 @@ struct turn_task {
 	struct task task; /* as the turn has it */
 	uint32_t slot;    /* in the hot state when the turn began, or MAP_NONE */
 	struct span own_id;
-	bool changed, gone, was_final, is_parent;
+	uint32_t children; /* tasks that it blocks; of a final one only whether there may be any */
+	bool changed, gone, was_final;
 	bool listed; /* in turn.ready */
 };
 
@@ -27,7 +28,7 @@ struct turn_worker {
 	struct worker worker;
 	struct span id, metadata; /* metadata.data NULL: as it was */
 	uint32_t instance;
-	bool added, stored;
+	bool added;
 	bool stale_on_disk;
 };
 
@@ -47,6 +48,7 @@ struct turn {
 	struct given given;
 	struct arena arena;
 	struct buf record;
+	bool in_commit;   /* the last commit failed: what is on disk depends on how */
 	bool begun;       /* the backend's transaction is open */
 	bool memory_only; /* the disk is full: nothing may be written */
 
@@ -98,8 +100,10 @@ struct store {
 	int64_t last_event, last_task, event_base;
 	uint64_t shadow_ids;
 	int64_t finals;
-	int64_t purge_cursor;
-	int64_t degraded_since_ms; /* wall */
+	int64_t purge_cursor; /* of the sweep that goes round and round */
+	uint64_t boot_hi, boot_lo;
+	bool was_restored, rebooted;
+	bool started; /* the start is on disk */
 	bool degraded, dead;
 	bool backing_up;
 	char complaint[256];

@@ -226,7 +226,7 @@ void ledger_acknowledge(struct ledger *ledger)
 /* A new file comes with a few facts of its own. */
 static void adopt(struct ledger *ledger, struct backend *backend)
 {
-	for (int64_t key = META_GENERATION; key <= META_PURGE_CURSOR; key++) {
+	for (int64_t key = META_GENERATION; key <= META_BOOT_LO; key++) {
 		struct row_key row = {.table = ROW_META, .a = key};
 		int64_t value;
 

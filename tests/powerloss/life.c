@@ -310,7 +310,7 @@ static void run_sweep(struct life *life)
 
 static void run_checkpoint(struct life *life)
 {
-	int fault = store_checkpoint(life->store, life->now);
+	int fault = store_checkpoint(life->store);
 
 	trace(life, "checkpoint: %s", fault ? strerror(-fault) : "ok");
 	if (fault)

@@ -313,6 +313,14 @@ static bool was_full(const struct sim *sim, const struct model_worker *worker)
 	return worker->max != 0 && held >= worker->max;
 }
 
+/* A trial belongs to one worker; the others go away empty. */
+static bool is_on_trial(struct sim *sim, int word)
+{
+	struct slot slot;
+
+	return store_slot(sim->server.store, word_slots[word], &slot) && slot.state == SLOT_ON_TRIAL;
+}
+
 /* B10: it got fewer than it wanted, so there was nothing more. Only what no event of this turn touched is
  * certain to have been there all the time. */
 static void judge_empty_claim(struct sim *sim, const struct command *command, const struct result *result)
@@ -324,7 +332,8 @@ static void judge_empty_claim(struct sim *sim, const struct command *command, co
 
 	if (result->repeated || result->claim_count >= command->claim.max || sim->server.scenery_moved)
 		return;
-	if (barred || (worker && was_full(sim, worker)) || (slot >= 0 && model->quarantined[slot]))
+	if (barred || (worker && was_full(sim, worker)) ||
+		(slot >= 0 && (model->quarantined[slot] || is_on_trial(sim, slot))))
 		return;
 	for (uint32_t i = 0; i < model->live_count; i++) {
 		const struct model_task *task = &model->tasks[model->live[i]];

@@ -522,6 +522,10 @@ static bool covers(struct sim *sim, const struct command_claim *claim, uint32_t 
 
 static bool stands_ready(const struct task *task, const struct command_claim *claim, int64_t wall_ms)
 {
+	/* past its deadline it waits only for the timer that says so */
+	bool too_late_to_start = task->start_by_ms != 0 && task->attempt == 0 && wall_ms >= task->start_by_ms;
+	if (too_late_to_start || (task->finish_by_ms != 0 && wall_ms >= task->finish_by_ms))
+		return false;
 	if (task->state == TASK_READY)
 		return claim->takes_ready;
 	return task->state == TASK_PENDING && claim->takes_pending && task->open_parents == 0 &&

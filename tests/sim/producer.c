@@ -1,6 +1,6 @@
 /*
  * Producers make tasks of every shape and change them later. A key that was used once is sometimes used for
- * another request, which must be refused.
+ * another request, and an id that is taken for another task: both must be refused.
  */
 #include <stdio.h>
 
@@ -104,6 +104,29 @@ static void misuse_key(struct sim *sim, struct actor *actor)
 	network_send(sim, slot);
 }
 
+/* An id that is taken, by somebody who forgot: it must be refused whatever became of its task. Ids of the store's
+ * own making are left alone: once purged, they would be a caller's own. */
+static void create_again(struct sim *sim, struct actor *actor)
+{
+	const struct model_task *task = NULL;
+	uint32_t slot;
+
+	for (uint32_t tries = 0; tries < 8; tries++) {
+		task = some_task(sim);
+		if (task && task->fold.task.state != TASK_NOWHERE && strncmp(task->id, "job-", 4) == 0)
+			break;
+		task = NULL;
+	}
+	if (!task)
+		return;
+	struct request *request = network_request(sim, actor, COMMAND_CREATE, &slot);
+	struct command_create *create = &request->command.create;
+	create->queue = some_word(sim, word_queues, WORD_QUEUES, 1);
+	create->body = SPAN("{}");
+	create->id = request_text(request, span_of(task->id));
+	network_send(sim, slot);
+}
+
 static void update_names(struct sim *sim, struct request *request)
 {
 	struct command_update *update = &request->command.update;
@@ -157,6 +180,8 @@ void producer_act(struct sim *sim, struct actor *actor)
 		update(sim, actor);
 	else if (rng_chance(&sim->rng, 30))
 		misuse_key(sim, actor);
+	else if (rng_chance(&sim->rng, 15))
+		create_again(sim, actor);
 	else if (sim->model.live_count < sim->options.live_max)
 		create(sim, actor);
 	actor_wake_in(sim, actor, sim_paced_between(sim, 2000, 24000));

@@ -91,7 +91,7 @@ void server_start(struct sim *sim)
 	server->started_ms = options.now.lease_ms;
 	server->started_true_ms = sim->clock.true_ms;
 	server->woke_ms = INT64_MIN;
-	server->degraded = false;
+	server->degraded = store_is_degraded(server->store); /* a full disk is no reason not to start */
 	server->count = 0;
 	server->move_count = 0;
 	server->scenery_moved = false;

@@ -549,9 +549,173 @@ static void a_request_answered_by_its_unique_key_is_remembered(void **state)
 	assert_true(world->result.repeated);
 }
 
+static void resuming_for_ever_is_counted_without_end(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w1");
+
+	if (world->on_disk)
+		skip(); /* nothing in it is the disk's */
+	world_create(world, "job", "q");
+	claim.claim.resumes = true;
+	for (int i = 0; i < 66000; i++)
+		assert_int_equal(store_turn(world->store, world->now, &claim, 1, &world->result), 0);
+	assert_int_equal(world->result.claim_count, 1);
+	world_crash(world);
+	assert_int_equal(world_state(world, "job"), TASK_CLAIMED);
+}
+
+static void a_task_past_its_deadline_is_not_handed_out_again(void **state)
+{
+	struct world *world = *state;
+	struct command create = say_create("job", "q");
+	struct result results[2];
+
+	create.create.finish_by_ms = world->now.wall_ms + 60 * 1000;
+	world_run(world, &create);
+	uint64_t fence = world_claim(world, "w1");
+	world_pass(world, 61 * 1000);
+	struct command turn[2] = {say_report(COMMAND_RELEASE, "job", "w1", fence), say_claim("w1")};
+	assert_int_equal(store_turn(world->store, world->now, turn, 2, results), 0);
+	assert_int_equal(results[0].refusal, REFUSED_NOTHING);
+	assert_int_equal(results[1].claim_count, 0);
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "job"), TASK_FAILED);
+}
+
+static int see_worker(void *context, const struct record *record)
+{
+	char *seen = context;
+
+	if (record->kind == EVENT_TASK_ORPHAN_RESULT)
+		snprintf(seen, 16, "%.*s", SPAN_ARGS(record->worker));
+	return 0;
+}
+
+static void a_late_result_is_recorded_under_the_name_of_who_sent_it(void **state)
+{
+	struct world *world = *state;
+	char seen[16] = "";
+
+	world_create(world, "job", "q");
+	uint64_t old = world_claim(world, "w1");
+	world_pass(world, 16 * 60 * 1000);
+	world_claim(world, "w2");
+	struct command late = say_report(COMMAND_COMPLETE, "job", "w1", old);
+	late.data = SPAN("\"late\"");
+	world_run(world, &late);
+	assert_int_equal(store_page_events(world->store, 0, 100, see_worker, seen), 0);
+	assert_string_equal(seen, "w1");
+}
+
+static int see_nothing(void *context, const struct record *record)
+{
+	(void)context;
+	(void)record;
+	return 0;
+}
+
+static void a_compacted_cursor_is_refused_and_never_skipped(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	world_pass(world, INT64_C(31) * 24 * 3600 * 1000);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+	int64_t base = store_event_base(world->store);
+	assert_true(base > 0);
+	assert_int_equal(store_page_events(world->store, base - 1, 100, see_nothing, NULL), -ESTALE);
+	assert_int_equal(store_page_events(world->store, base, 100, see_nothing, NULL), 0);
+}
+
+static void a_draining_queue_takes_no_task_from_another_one(void **state)
+{
+	struct world *world = *state;
+	struct command set = {.kind = COMMAND_QUEUE_SET, .queue_set = {SPAN("full"), QUEUE_DRAINING}};
+	struct command move = say_about(COMMAND_UPDATE, "job");
+
+	world_create(world, "job", "q");
+	world_run(world, &set);
+	move.update.patch.set_queue = true;
+	move.update.queue = SPAN("full");
+	assert_int_equal(world_run(world, &move)->refusal, REFUSED_QUEUE_DRAINING);
+}
+
+static void a_task_blocks_no_more_than_a_turn_can_decide(void **state)
+{
+	struct world *world = *state;
+	struct command child = say_create("", "q");
+	struct span parent = SPAN("parent");
+
+	if (world->on_disk)
+		skip();
+	world_create(world, "parent", "first");
+	child.create.parents = (struct name_list){&parent, 1};
+	for (int i = 0; i < COMMAND_CHILDREN_MAX; i++)
+		assert_int_equal(store_turn(world->store, world->now, &child, 1, &world->result), 0);
+	assert_int_equal(world->result.refusal, REFUSED_NOTHING);
+	assert_int_equal(world_run(world, &child)->refusal, REFUSED_TOO_LARGE);
+	world_crash(world);
+	assert_int_equal(world_run(world, &child)->refusal, REFUSED_TOO_LARGE);
+	uint64_t fence = world_claim(world, "w1");
+	assert_int_equal(world_report(world, COMMAND_COMPLETE, "parent", "w1", fence), REFUSED_NOTHING);
+	assert_int_equal(store_count(world->store, TASK_READY), COMMAND_CHILDREN_MAX);
+}
+
+static void a_store_opens_on_a_full_disk_for_reading_and_comes_back(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", 0);
+
+	if (world->on_disk)
+		skip();
+	world_create(world, "job", "q");
+	uint64_t token = world_run(world, &beat)->worker.token;
+	memory_set_full(world->backend, true);
+	memory_fail_commits_with(world->backend, -ENOSPC);
+	world_crash(world);
+	assert_true(store_is_degraded(world->store));
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+	assert_int_equal(world_create(world, "more", "q"), REFUSED_UNAVAILABLE);
+	beat = say_beat("w1", token);
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_UNAVAILABLE);
+	memory_fail_commits_with(world->backend, 0);
+	memory_set_full(world->backend, false);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+	assert_int_equal(world_create(world, "more", "q"), REFUSED_NOTHING);
+	assert_true(world_run(world, &beat)->worker.token > token);
+}
+
+static void deadlines_of_ended_tasks_take_no_room(void **state)
+{
+	struct world *world = *state;
+	struct command create = say_create("", "q");
+
+	create.create.finish_by_ms = world->now.wall_ms + INT64_C(24) * 3600 * 1000;
+	for (int i = 0; i < 3000; i++) {
+		struct command claim = say_claim("w1");
+		char id[32];
+		assert_int_equal(store_turn(world->store, world->now, &create, 1, &world->result), 0);
+		assert_int_equal(store_turn(world->store, world->now, &claim, 1, &world->result), 0);
+		snprintf(id, sizeof id, "%.*s", SPAN_ARGS(world->result.claims[0].id));
+		struct command done =
+			say_report(COMMAND_COMPLETE, id, "w1", world->result.claims[0].task.fence);
+		assert_int_equal(store_turn(world->store, world->now, &done, 1, &world->result), 0);
+	}
+	assert_true(store_timers(world->store) < 1100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		ON_BOTH(resuming_for_ever_is_counted_without_end),
+		ON_BOTH(a_task_past_its_deadline_is_not_handed_out_again),
+		ON_BOTH(a_late_result_is_recorded_under_the_name_of_who_sent_it),
+		ON_BOTH(a_compacted_cursor_is_refused_and_never_skipped),
+		ON_BOTH(a_draining_queue_takes_no_task_from_another_one),
+		ON_BOTH(a_task_blocks_no_more_than_a_turn_can_decide),
+		ON_BOTH(a_store_opens_on_a_full_disk_for_reading_and_comes_back),
+		ON_BOTH(deadlines_of_ended_tasks_take_no_room),
 		ON_BOTH(a_created_task_is_ready_and_has_a_short_id),
 		ON_BOTH(a_task_lives_from_creation_to_done),
 		ON_BOTH(second_claim_of_same_task_is_refused),

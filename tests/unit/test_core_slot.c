@@ -1,5 +1,10 @@
 #include "core_fixture.h"
 
+enum {
+	WORKER = 7, /* digest of a worker */
+	ANOTHER = 8,
+};
+
 static struct slot new_slot(void)
 {
 	struct slot slot;
@@ -34,7 +39,7 @@ static struct slot on_trial(struct world *w)
 	struct slot slot = quarantined(w);
 
 	pass_time(w, MINUTES(10));
-	return slot_enter(&slot, &w->given).slot;
+	return slot_enter(&slot, WORKER, &w->given).slot;
 }
 
 static void two_crashes_do_not_quarantine(void **state)
@@ -43,7 +48,7 @@ static void two_crashes_do_not_quarantine(void **state)
 	struct slot slot = crashed(w, new_slot(), SLOT_FREE_TO_RUN);
 
 	slot = crashed(w, slot, SLOT_FREE_TO_RUN);
-	struct slot_decision decision = slot_enter(&slot, &w->given);
+	struct slot_decision decision = slot_enter(&slot, WORKER, &w->given);
 	assert_int_equal(decision.refusal, REFUSED_NOTHING);
 	assert_int_equal(decision.event, EVENT_NONE);
 }
@@ -58,7 +63,7 @@ static void the_third_crash_within_a_minute_quarantines(void **state)
 	pass_time(w, SECONDS(29));
 	slot = crashed(w, slot, SLOT_QUARANTINED);
 	assert_int_equal(slot.since_ms, w->given.now.lease_ms);
-	assert_int_equal(slot_enter(&slot, &w->given).refusal, REFUSED_SLOT_QUARANTINED);
+	assert_int_equal(slot_enter(&slot, WORKER, &w->given).refusal, REFUSED_SLOT_QUARANTINED);
 }
 
 static void the_window_is_a_minute_to_the_millisecond(void **state)
@@ -104,9 +109,9 @@ static void a_trial_is_let_through_after_ten_minutes(void **state)
 	struct slot slot = quarantined(w);
 
 	pass_time(w, MINUTES(10) - 1);
-	assert_int_equal(slot_enter(&slot, &w->given).refusal, REFUSED_SLOT_QUARANTINED);
+	assert_int_equal(slot_enter(&slot, WORKER, &w->given).refusal, REFUSED_SLOT_QUARANTINED);
 	pass_time(w, 1);
-	struct slot_decision decision = slot_enter(&slot, &w->given);
+	struct slot_decision decision = slot_enter(&slot, WORKER, &w->given);
 	assert_int_equal(decision.refusal, REFUSED_NOTHING);
 	assert_int_equal(decision.event, EVENT_SLOT_UNQUARANTINED);
 	assert_int_equal(decision.slot.state, SLOT_ON_TRIAL);
@@ -119,9 +124,9 @@ static void a_crash_on_trial_quarantines_at_once(void **state)
 
 	pass_time(w, SECONDS(1));
 	slot = crashed(w, slot, SLOT_QUARANTINED);
-	assert_int_equal(slot_enter(&slot, &w->given).refusal, REFUSED_SLOT_QUARANTINED);
+	assert_int_equal(slot_enter(&slot, WORKER, &w->given).refusal, REFUSED_SLOT_QUARANTINED);
 	pass_time(w, MINUTES(10));
-	assert_int_equal(slot_enter(&slot, &w->given).refusal, REFUSED_NOTHING);
+	assert_int_equal(slot_enter(&slot, WORKER, &w->given).refusal, REFUSED_NOTHING);
 }
 
 static void a_trial_that_was_survived_gives_the_whole_budget_back(void **state)
@@ -142,7 +147,7 @@ static void a_trial_time_of_zero_means_never(void **state)
 
 	w->rules.quarantine_trial_ms = 0;
 	pass_time(w, HOURS(24 * 365));
-	assert_int_equal(slot_enter(&slot, &w->given).refusal, REFUSED_SLOT_QUARANTINED);
+	assert_int_equal(slot_enter(&slot, WORKER, &w->given).refusal, REFUSED_SLOT_QUARANTINED);
 }
 
 static void an_operator_lifts_a_quarantine(void **state)
@@ -153,7 +158,7 @@ static void an_operator_lifts_a_quarantine(void **state)
 
 	assert_int_equal(lifted.event, EVENT_SLOT_UNQUARANTINED);
 	assert_int_equal(lifted.slot.state, SLOT_FREE_TO_RUN);
-	assert_int_equal(slot_enter(&lifted.slot, &w->given).refusal, REFUSED_NOTHING);
+	assert_int_equal(slot_enter(&lifted.slot, WORKER, &w->given).refusal, REFUSED_NOTHING);
 	slot = crashed(w, lifted.slot, SLOT_FREE_TO_RUN);
 	slot = crashed(w, slot, SLOT_FREE_TO_RUN);
 	crashed(w, slot, SLOT_QUARANTINED);
@@ -175,9 +180,9 @@ static void a_quarantine_survives_a_reboot(void **state)
 	w->given.now.lease_ms = SECONDS(3);
 	slot = slot_rebase(&slot, &w->given);
 	assert_int_equal(slot.state, SLOT_QUARANTINED);
-	assert_int_equal(slot_enter(&slot, &w->given).refusal, REFUSED_SLOT_QUARANTINED);
+	assert_int_equal(slot_enter(&slot, WORKER, &w->given).refusal, REFUSED_SLOT_QUARANTINED);
 	pass_time(w, MINUTES(10));
-	assert_int_equal(slot_enter(&slot, &w->given).refusal, REFUSED_NOTHING);
+	assert_int_equal(slot_enter(&slot, WORKER, &w->given).refusal, REFUSED_NOTHING);
 }
 
 static void crashes_of_before_a_reboot_do_not_count(void **state)
@@ -199,9 +204,28 @@ static void slot_states_have_names(void **state)
 	assert_string_equal(slot_state_name(SLOT_ON_TRIAL), "trial");
 }
 
+static void the_trial_belongs_to_one_worker_until_it_is_survived(void **state)
+{
+	struct world *w = *state;
+	struct slot slot;
+
+	slot_init(&slot);
+	for (int i = 0; i < 3; i++)
+		slot = slot_crash(&slot, &w->given).slot;
+	pass_time(w, MINUTES(10));
+	slot = slot_enter(&slot, WORKER, &w->given).slot;
+	assert_int_equal(slot_enter(&slot, WORKER, &w->given).refusal, REFUSED_NOTHING);
+	assert_int_equal(slot_enter(&slot, ANOTHER, &w->given).refusal, REFUSED_SLOT_QUARANTINED);
+	assert_int_equal(slot_state_now(&slot, &w->given), SLOT_ON_TRIAL);
+	pass_time(w, SECONDS(61));
+	assert_int_equal(slot_enter(&slot, ANOTHER, &w->given).refusal, REFUSED_NOTHING);
+	assert_int_equal(slot_state_now(&slot, &w->given), SLOT_FREE_TO_RUN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(the_trial_belongs_to_one_worker_until_it_is_survived),
 		TEST(two_crashes_do_not_quarantine),
 		TEST(the_third_crash_within_a_minute_quarantines),
 		TEST(the_window_is_a_minute_to_the_millisecond),

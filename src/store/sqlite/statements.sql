@@ -21,7 +21,7 @@ id, instance, state, ended, flags, token, deadline_ms, granted_ms, stored_deadli
 executors, max_concurrent, registered_ms, last_beat_ms, ended_ms, metadata
 
 -- list: slot
-name, state, since_ms, restarts, crashed_1, crashed_2, crashed_3, crashed_4, crashed_5, crashed_6, crashed_7,
+name, state, since_ms, restarts, trial_by, crashed_1, crashed_2, crashed_3, crashed_4, crashed_5, crashed_6, crashed_7,
 crashed_8
 
 -- name: begin

@@ -134,6 +134,7 @@ int sqlite_put_slot(struct backend *backend, const struct slot_row *row)
 	bind_int(&binding, row->slot.state);
 	bind_int(&binding, row->slot.since_ms);
 	bind_int(&binding, row->slot.restarts);
+	bind_int(&binding, (int64_t)row->slot.trial_by);
 	for (int i = 0; i < SLOT_CRASHES_KEPT; i++) {
 		if (row->slot.crashed_ms[i] == INT64_MIN)
 			bind_null(&binding);
@@ -151,6 +152,7 @@ static int read_slot(struct binding *binding, struct slot_row *ret_row)
 	row.slot.state = column_u32(&columns);
 	row.slot.since_ms = column_int(&columns);
 	row.slot.restarts = column_u32(&columns);
+	row.slot.trial_by = (uint64_t)column_int(&columns);
 	for (int i = 0; i < SLOT_CRASHES_KEPT; i++) {
 		bool none = sqlite3_column_type(columns.statement, columns.at) == SQLITE_NULL;
 		int64_t crashed_ms = column_int(&columns);

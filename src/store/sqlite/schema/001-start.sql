@@ -131,6 +131,7 @@ CREATE TABLE slot (
 	state     INTEGER NOT NULL,
 	since_ms  INTEGER NOT NULL,
 	restarts  INTEGER NOT NULL,
+	trial_by  INTEGER NOT NULL, -- digest of the worker that has the trial
 	crashed_1 INTEGER,
 	crashed_2 INTEGER,
 	crashed_3 INTEGER,
