@@ -168,18 +168,20 @@ static bool knows(const uint32_t *queues, uint32_t count, uint32_t queue)
 	return false;
 }
 
-uint32_t store_ready_queues(const struct store *store, uint32_t *ret_queues, uint32_t max)
+struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queues, uint32_t max)
 {
 	const struct turn *turn = &store->turn;
-	uint32_t count = 0;
+	struct ready_work work = {0};
 
-	for (uint32_t i = 0; i < turn->ready_count && count < max; i++) {
+	for (uint32_t i = 0; i < turn->ready_count; i++) {
 		const struct task *task = &turn->tasks[turn->ready[i]]->task;
-		bool claimable = task->state == TASK_READY || task->state == TASK_PENDING;
-		if (claimable && !knows(ret_queues, count, task->queue))
-			ret_queues[count++] = task->queue;
+		if (task->state != TASK_READY && task->state != TASK_PENDING)
+			continue;
+		work.tasks++;
+		if (work.queue_count < max && !knows(ret_queues, work.queue_count, task->queue))
+			ret_queues[work.queue_count++] = task->queue;
 	}
-	return count;
+	return work;
 }
 
 int64_t store_last_event(const struct store *store)

@@ -73,9 +73,14 @@ struct backend *store_abandon(struct store *store);
 int store_turn(struct store *store, struct moment now, const struct command *commands, uint32_t count,
 	struct result *ret_results);
 
-/* The queues in which the last turn left something to claim among the tasks it touched: whoever waits for work in
- * one of them should ask again. Returns how many there are, at most `max`; more than that are not told. */
-uint32_t store_ready_queues(const struct store *store, uint32_t *ret_queues, uint32_t max);
+/* What the last turn left to claim among the tasks it touched: how many, and in which queues. Whoever waits for
+ * work in one of them should ask again. `max` queues are told at most; as many may mean that there are more. */
+struct ready_work {
+	uint32_t tasks;
+	uint32_t queue_count;
+};
+
+struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queues, uint32_t max);
 
 /* How long until a timer wants a turn; 0: now; INT64_MAX: there is none. */
 int64_t store_idle_ms(const struct store *store, struct moment now);

@@ -63,7 +63,7 @@ enum http_verdict {
 };
 
 struct http_complaint {
-	int status; /* 400, 413, 414, 417, 431, 501, 505 */
+	int status;         /* 400, 413, 414, 417, 431, 501, 505 */
 	const char *reason; /* a sentence for the client; static */
 };
 
@@ -73,14 +73,15 @@ struct http_input;
 struct http_input *http_input_new(const struct http_limits *limits);
 void http_input_free(struct http_input *input);
 
-/* Room to read into: at least one byte, as much as there is. -ENOMEM. The limits bound what it ever holds. */
+/* Room to read into: at least one byte, as much as there is. -ENOMEM. The limits bound what it ever holds:
+ * -ENOBUFS while more was read than they allow, and until http_input_next() and http_input_drop() take some out. */
 int http_input_room(struct http_input *input, char **ret_at, size_t *ret_len);
 void http_input_filled(struct http_input *input, size_t len);
 
 /* What the bytes read so far amount to. After HTTP_READY the request stays until http_input_drop(); several
  * requests may lie in the input one after the other. After HTTP_BAD the input is of no further use. */
-enum http_verdict http_input_next(struct http_input *input, struct http_request *ret_request,
-				  struct http_complaint *ret_complaint);
+enum http_verdict http_input_next(
+	struct http_input *input, struct http_request *ret_request, struct http_complaint *ret_complaint);
 void http_input_drop(struct http_input *input);
 
 /* Is a request under way: some of its bytes are here, and not all? (For timeouts.) */
@@ -95,8 +96,8 @@ struct http_reply {
 	struct span content_type;
 	struct span body;
 	struct span location;
-	struct span etag;      /* with its quotes */
-	struct span allow;     /* methods, for 405 */
+	struct span etag;  /* with its quotes */
+	struct span allow; /* methods, for 405 */
 	struct span link;
 	struct span authenticate; /* WWW-Authenticate, for 401 */
 	int64_t retry_after_s;
@@ -106,13 +107,15 @@ struct http_reply {
 	bool stream; /* the body has no end: no Content-Length, close at its end */
 };
 
-/* Appends it to the output. -ENOMEM, -E2BIG. */
+/* Appends it to the output, all of it or nothing. -ENOMEM, -E2BIG. -EINVAL: a control byte in a header, which could
+ * end it and begin another. */
 int http_put_reply(struct buf *out, const struct http_reply *reply);
 int http_put_continue(struct buf *out);
 
-/* Percent-decoding of one path segment or query value, into `out`. -EINVAL: a bad escape, or a NUL. '+' is a
- * space only in a query. */
+/* Percent-decoding of one path segment or query value, appended to `out`, all of it or nothing. -ENOMEM, -E2BIG.
+ * -EINVAL: a bad escape, or a NUL. '+' is a space only in a query. */
 int http_decode(struct span text, bool in_query, struct buf *out);
 
-/* Walk a query: "a=1&b=2". Start with *at = 0; false at the end. Name and value are not decoded. */
+/* Walk a query: "a=1&b=2". Start with *at = 0; false at the end. Name and value are not decoded; empty pieces are
+ * passed over; the value of a name without '=' is an empty span with data NULL. */
 bool http_query_next(struct span query, size_t *at, struct span *ret_name, struct span *ret_value);

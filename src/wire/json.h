@@ -28,7 +28,8 @@ yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint);
 yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint);
 
 /* Writing. All append to the buffer; -ENOMEM, -E2BIG. */
-int json_put_string(struct buf *buf, struct span text); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */
+int json_put_string(
+	struct buf *buf, struct span text); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */
 int json_put_int(struct buf *buf, int64_t value);
 int json_put_bool(struct buf *buf, bool value);
 
@@ -49,4 +50,5 @@ void json_member_int(struct json_object *object, const char *key, int64_t value)
 void json_member_bool(struct json_object *object, const char *key, bool value);
 void json_member_null(struct json_object *object, const char *key);
 void json_member_raw(struct json_object *object, const char *key, struct span json); /* already JSON */
-void json_members_raw(struct json_object *object, struct span members); /* already "key":value,… without braces */
+void json_members_raw(
+	struct json_object *object, struct span members); /* already "key":value,… without braces */

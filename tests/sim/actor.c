@@ -141,6 +141,21 @@ struct model_task *some_task(struct sim *sim)
 	return &model->tasks[model->task_count - 1 - rng_below(&sim->rng, recent)];
 }
 
+struct model_task *some_rare_task(struct sim *sim)
+{
+	struct model *model = &sim->model;
+	enum task_state state = (enum task_state)(1 + rng_below(&sim->rng, TASK_STATE_COUNT - 1));
+	uint32_t recent = model->task_count < 64 ? model->task_count : 64;
+	uint32_t first = recent > 0 ? rng_below(&sim->rng, recent) : 0;
+
+	for (uint32_t i = 0; i < recent; i++) {
+		struct model_task *task = &model->tasks[model->task_count - 1 - (first + i) % recent];
+		if (task->fold.task.state == state)
+			return task;
+	}
+	return some_task(sim);
+}
+
 void actor_act(struct sim *sim, struct actor *actor)
 {
 	if (actor->wake_ms != sim->clock.true_ms)

@@ -118,3 +118,6 @@ void impostor_act(struct sim *sim, struct actor *actor);
 /* Anything but what is there: a task of the model, NULL if there is none. */
 struct model_task;
 struct model_task *some_task(struct sim *sim);
+
+/* One of a state that is drawn first, so that what is soon over is met as often as what lasts. */
+struct model_task *some_rare_task(struct sim *sim);

@@ -81,7 +81,7 @@ static enum command_kind some_task_command(struct sim *sim, enum task_state stat
 	static const enum command_kind any[] = {COMMAND_CANCEL, COMMAND_RETRY, COMMAND_PARK, COMMAND_UNPARK,
 		COMMAND_ANSWER, COMMAND_PASS, COMMAND_REJECT};
 
-	if (rng_chance(&sim->rng, 3))
+	if (rng_chance(&sim->rng, 2))
 		return any[rng_below(&sim->rng, sizeof any / sizeof *any)];
 	switch (state) {
 	case TASK_PENDING:
@@ -157,7 +157,7 @@ void operator_act(struct sim *sim, struct actor *actor)
 		clear_up(sim, actor);
 		return;
 	}
-	const struct model_task *task = rng_chance(&sim->rng, 2) ? needy_task(sim) : some_task(sim);
+	const struct model_task *task = rng_chance(&sim->rng, 2) ? needy_task(sim) : some_rare_task(sim);
 	uint32_t choice = rng_below(&sim->rng, 10);
 
 	if (choice <= 1)

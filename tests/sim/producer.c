@@ -112,7 +112,7 @@ static void create_again(struct sim *sim, struct actor *actor)
 	uint32_t slot;
 
 	for (uint32_t tries = 0; tries < 8; tries++) {
-		task = some_task(sim);
+		task = some_rare_task(sim);
 		if (task && task->fold.task.state != TASK_NOWHERE && strncmp(task->id, "job-", 4) == 0)
 			break;
 		task = NULL;

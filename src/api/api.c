@@ -1,0 +1,252 @@
+/*
+ * From a request to the handlers of its route: path, credential, size, type. What is refused here costs nothing.
+ *
+ * The credential is looked at before the path is: whoever shows none does not learn which paths there are.
+ */
+#include "api/call.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "base/take.h"
+
+/* The next segment of a path, which begins with '/'; false at the end. */
+static bool next_segment(struct span path, size_t *at, struct span *ret_segment)
+{
+	if (*at >= path.len || path.data[*at] != '/')
+		return false;
+	size_t from = ++*at;
+	while (*at < path.len && path.data[*at] != '/')
+		++*at;
+	*ret_segment = (struct span){path.data + from, *at - from};
+	return true;
+}
+
+/* Does the path have the form of the pattern? Its parameters go into `ret_params`, not decoded. */
+static bool path_matches(struct span path, const char *pattern, struct span ret_params[2])
+{
+	struct span wanted = span_of(pattern), expected, given;
+	size_t at = 0, at_wanted = 0;
+	uint32_t params = 0;
+
+	while (next_segment(wanted, &at_wanted, &expected)) {
+		if (!next_segment(path, &at, &given) || given.len == 0)
+			return false;
+		if (expected.data[0] == ':')
+			ret_params[params++] = given;
+		else if (!span_equal(expected, given))
+			return false;
+	}
+	return at == path.len;
+}
+
+static enum http_method method_asked(const struct http_request *request)
+{
+	return request->method == HTTP_METHOD_HEAD ? HTTP_METHOD_GET : request->method;
+}
+
+/* The route, or NULL; `ret_allow` has a bit per method that the path does have. */
+static const struct route *find_route(
+	const struct http_request *request, struct span ret_params[2], uint32_t *ret_allow)
+{
+	struct span params[2];
+
+	*ret_allow = 0;
+	for (uint32_t i = 0; i < route_count; i++) {
+		params[0] = params[1] = (struct span){0};
+		if (!path_matches(request->path, routes[i].pattern, params))
+			continue;
+		*ret_allow |= 1u << routes[i].method;
+		if (routes[i].method == method_asked(request)) {
+			ret_params[0] = params[0];
+			ret_params[1] = params[1];
+			return &routes[i];
+		}
+	}
+	return NULL;
+}
+
+static void refuse_method(struct api_call *call, uint32_t allowed)
+{
+	static const enum http_method methods[] = {
+		HTTP_METHOD_GET, HTTP_METHOD_POST, HTTP_METHOD_PUT, HTTP_METHOD_PATCH, HTTP_METHOD_DELETE};
+	char *allow = arena_alloc(call->arena, 64);
+	size_t len = 0;
+
+	api_refuse(call, REFUSED_METHOD_NOT_ALLOWED, "This path has other methods; see the Allow header.");
+	if (!allow)
+		return;
+	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+		if (!(allowed & 1u << methods[i]))
+			continue;
+		const char *name = methods[i] == HTTP_METHOD_GET ? "GET, HEAD" : http_method_name(methods[i]);
+		size_t name_len = strlen(name);
+		if (len > 0) {
+			memcpy(allow + len, ", ", 2);
+			len += 2;
+		}
+		memcpy(allow + len, name, name_len);
+		len += name_len;
+	}
+	assert(len < 64);
+	call->reply.allow = (struct span){allow, len};
+}
+
+static bool may(const struct principal *who, enum scope scope)
+{
+	return scope == SCOPE_PUBLIC || (who->scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN))) != 0;
+}
+
+/* A path that is not there is refused like one that is: without a credential nobody learns the difference. */
+static bool check_credential(struct api_call *call)
+{
+	const struct route *route = call->route;
+
+	if (route && may(&call->who, route->scope))
+		return true;
+	if (call->who.scopes == 0) {
+		api_refuse(call, REFUSED_UNAUTHORIZED, "Send a token: Authorization: Bearer ….");
+		call->reply.authenticate = SPAN("Bearer");
+		return false;
+	}
+	if (route) {
+		api_refuse(
+			call, REFUSED_FORBIDDEN, "The credential does not have the scope that this needs.");
+		return false;
+	}
+	return true;
+}
+
+static bool is_json_type(struct span type)
+{
+	static const char json[] = "application/json";
+	size_t len = sizeof json - 1;
+
+	if (type.len < len || strncasecmp(type.data, json, len) != 0)
+		return false;
+	return type.len == len || type.data[len] == ';' || type.data[len] == ' ';
+}
+
+static bool check_body(struct api_call *call)
+{
+	const struct http_request *request = call->request;
+
+	if (request->body.len == 0)
+		return true;
+	if (request->body.len > call->route->body_bytes_max) {
+		api_refuse(call, REFUSED_TOO_LARGE, "The body is larger than this route allows.");
+		return false;
+	}
+	if (!is_json_type(request->content_type)) {
+		api_refuse(call, REFUSED_MEDIA_TYPE, "Send the body with Content-Type: application/json.");
+		return false;
+	}
+	return true;
+}
+
+static bool decode_params(struct api_call *call)
+{
+	for (size_t i = 0; i < sizeof call->params / sizeof *call->params; i++) {
+		cleanup(buf_done) struct buf text = {0};
+		buf_init(&text, 8192);
+		if (call->params[i].len == 0)
+			continue;
+		if (http_decode(call->params[i], false, &text) < 0) {
+			call_bad_request(call, "The path has an escape that is none.");
+			return false;
+		}
+		if (call_keep(call, &text, &call->params[i]) < 0)
+			return false;
+	}
+	return true;
+}
+
+void api_begin(struct api_call *call)
+{
+	uint32_t allowed;
+
+	assert(call->body->len == 0);
+	call->step = API_REPLY;
+	call->reply = (struct http_reply){0};
+	call->params[0] = call->params[1] = (struct span){0};
+	call->route = find_route(call->request, call->params, &allowed);
+	if (!check_credential(call))
+		return;
+	if (!call->route && allowed != 0) {
+		refuse_method(call, allowed);
+		return;
+	}
+	if (!call->route) {
+		api_refuse(call, REFUSED_NOT_FOUND, "There is nothing at this path.");
+		return;
+	}
+	if (!check_body(call) || !decode_params(call))
+		return;
+	if (call->route->begin)
+		call->route->begin(call);
+	else
+		call->step = API_READ;
+}
+
+void api_read(struct api_call *call)
+{
+	assert(call->step == API_READ);
+	assert(call->route->read);
+	call->step = API_REPLY;
+	call->route->read(call);
+}
+
+void api_finish(struct api_call *call, const struct result *results)
+{
+	assert(call->step == API_TURN);
+	assert(call->route->finish);
+	call->step = API_REPLY;
+	call->route->finish(call, results);
+}
+
+bool api_waits(struct api_call *call, const struct result *results)
+{
+	assert(call->step == API_TURN);
+	return call->wait_ms > 0 && call->route->finish == claim_next_finish &&
+		claim_next_waits(call, results);
+}
+
+void api_finish_empty(struct api_call *call)
+{
+	assert(call->step == API_TURN);
+	call->step = API_REPLY;
+	if (call->route->finish == claim_next_finish)
+		claim_next_finish_empty(call);
+	else
+		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping; nothing was changed.");
+}
+
+struct command *call_commands(struct api_call *call, uint32_t count)
+{
+	struct command *commands = arena_alloc(call->arena, count * sizeof *commands);
+
+	if (!commands) {
+		api_refuse(call, REFUSED_TOO_LARGE, "There is no room for so many at once.");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		commands[i].actor = call->who.name;
+	call->commands = commands;
+	call->command_count = count;
+	call->step = API_TURN;
+	return commands;
+}
+
+int call_keep(struct api_call *call, const struct buf *text, struct span *ret_text)
+{
+	int r = arena_copy(call->arena, buf_span(text), ret_text);
+
+	if (r < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, "The request is larger than the server has room for.");
+	return r;
+}
+
+struct span name_of(const struct api_call *call, uint32_t number)
+{
+	return number == 0 ? (struct span){0} : call->reads->name(call->reads->context, number);
+}

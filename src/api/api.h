@@ -1,0 +1,121 @@
+/*
+ * The API: requests become commands, results become replies. It owns the JSON of the product and no rule.
+ *
+ *   api_begin()   routes the request, checks scope and syntax, and leaves either a finished reply, or
+ *                 commands for the next turn, or a read to be done
+ *   api_read()    does the read, through what the server lends it
+ *   api_finish()  turns the results of the commands into the reply
+ *
+ * A command that leaves here is valid by construction. Everything a call makes lives in its arena.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "core/command.h"
+#include "core/document.h"
+#include "core/given.h"
+#include "core/record.h"
+#include "core/why.h"
+#include "wire/http.h"
+
+/* What a credential may do. A route names one; none does not build. */
+enum scope {
+	SCOPE_PUBLIC = 1, /* no credential needed */
+	SCOPE_READ,       /* see everything but credentials */
+	SCOPE_PRODUCE,    /* create tasks */
+	SCOPE_WORK,       /* register, beat, claim, report */
+	SCOPE_OPERATE,    /* cancel, retry, park, answer, queues, workers */
+	SCOPE_ADMIN,
+	SCOPE_METRICS,
+	SCOPE_COUNT,
+};
+
+#define SCOPE_BIT(scope) (1u << (scope))
+
+/* Who asks: known from the credential alone. */
+struct principal {
+	struct span name;
+	uint32_t scopes; /* bit per enum scope; 0: no credential */
+};
+
+/* What the server lends for reading. Each is bounded. Faults: 0 or negative errno; -ENOENT: there is none. */
+struct api_reads {
+	void *context;
+	int (*find_task)(void *context, struct span id, int64_t *ret_seq);
+	int (*read_task)(void *context, int64_t seq, struct arena *arena, struct task_document *ret_document);
+	int (*page_tasks)(void *context, int64_t after, uint32_t limit,
+			  int (*each)(void *each_context, const struct task *task), void *each_context);
+	int (*page_events)(void *context, int64_t after, uint32_t limit,
+			   int (*each)(void *each_context, const struct record *record), void *each_context);
+	int (*task_id)(void *context, const struct task *task, struct arena *arena, struct span *ret_id);
+	struct reason (*why)(void *context, const struct task *task);
+	int (*each_worker)(void *context,
+			   int (*each)(void *each_context, struct span id, const struct worker *worker), void *each_context);
+	struct span (*name)(void *context, uint32_t number);
+	int (*each_queue)(void *context, int (*each)(void *each_context, struct span name, enum queue_state state,
+						     uint32_t ready), void *each_context);
+	int64_t (*last_event)(void *context);
+	int64_t (*event_base)(void *context);
+	/* The names of a set (capabilities, executors); may be NULL: then they are not shown. */
+	int (*each_member)(void *context, uint32_t set, int (*each)(void *each_context, struct span name),
+			   void *each_context);
+	/* What the caller said of a task at its creation, without the rest; may be NULL: then a worker's report is
+	 * answered without it. */
+	int (*read_body)(void *context, int64_t seq, struct arena *arena, struct span *ret_body);
+	bool (*is_degraded)(void *context);
+	bool (*is_draining)(void *context);
+};
+
+enum api_step {
+	API_REPLY, /* it is complete */
+	API_TURN,  /* `commands` want a turn, then api_finish() */
+	API_READ,  /* api_read() completes it, or leaves commands: then `step` is API_TURN afterwards */
+};
+
+struct route;
+
+struct api_call {
+	/* given */
+	const struct http_request *request;
+	struct principal who;
+	struct arena *arena;
+	struct buf *body; /* the body of the reply is written here */
+	const struct rules *rules;
+	struct moment now;
+	const struct api_reads *reads;
+	/* made */
+	const struct route *route;
+	enum api_step step;
+	struct command *commands;
+	uint32_t command_count;
+	int64_t wait_ms; /* a claim that found nothing may wait that long for work */
+	struct http_reply reply;
+	struct span params[2]; /* of the path, decoded */
+	void *detail;          /* the route's own */
+};
+
+/* Fill in what is given, then call. */
+void api_begin(struct api_call *call);
+void api_read(struct api_call *call);
+void api_finish(struct api_call *call, const struct result *results);
+
+/* The turn is over and its results are known. True: the call found nothing to claim and wants to wait up to
+ * `wait_ms`. What it finished has been noted, and `commands` is the claim alone: to be tried again with every
+ * turn that may bring work, then api_finish(), or api_finish_empty() when the time is up. */
+bool api_waits(struct api_call *call, const struct result *results);
+
+/* A claim that waited in vain, or the server stops: the reply that says "nothing". */
+void api_finish_empty(struct api_call *call);
+
+/* A complete reply that refuses: problem+json with that code; `detail` is a sentence for people. */
+void api_refuse(struct api_call *call, enum refusal refusal, const char *detail);
+
+/* The same for what is refused before there is a call: not HTTP, wrong host, no credential. */
+int api_put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail);
+
+/* One event as JSON, for lists and streams. -ENOMEM, -E2BIG. */
+int api_put_event(struct buf *out, const struct record *record);

@@ -1,0 +1,149 @@
+/*
+ * What the files of the API share: the table of routes, and small steps that every handler takes.
+ *
+ * A call goes through up to three handlers of its route. begin() looks at the request and leaves commands; a
+ * route without one is a read. read() writes the reply from what the server lends. finish() writes it from the
+ * results. Whoever refuses has completed the reply.
+ *
+ * Notes of commands (`note`) are members of a JSON object without its braces, and so are bodies of tasks; data
+ * (results, errors, checkpoints, questions, answers) is one JSON value.
+ */
+#pragma once
+
+#include "api/api.h"
+#include "wire/json.h"
+
+struct route {
+	enum http_method method;
+	const char *pattern; /* ":name" stands for one segment */
+	enum scope scope;
+	size_t body_bytes_max;
+	void (*begin)(struct api_call *call);
+	void (*read)(struct api_call *call);
+	void (*finish)(struct api_call *call, const struct result *results);
+};
+
+extern const struct route routes[];
+extern const uint32_t route_count;
+
+enum {
+	API_TEXT_MAX = 1 << 20, /* bytes of any text or value that is kept */
+};
+
+/* ---- commands ----------------------------------------------------------------------------------- */
+
+/* Room for that many, zeroed, with the actor filled in; the call wants a turn. NULL: it was refused. */
+struct command *call_commands(struct api_call *call, uint32_t count);
+
+/* 0, or the call was refused because there is no memory for it. */
+int call_keep(struct api_call *call, const struct buf *text, struct span *ret_text);
+
+/* ---- replies ------------------------------------------------------------------------------------ */
+
+/* A complete reply of `call->body` as it stands; a fault while it was written becomes a refusal. */
+void call_reply(struct api_call *call, int status, int fault);
+
+/* A problem with more members than usual. */
+void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
+	struct span members);
+void call_bad_request(struct api_call *call, const char *detail);
+void call_refuse_with(struct api_call *call, enum refusal refusal, const char *detail, struct span members);
+
+/* The refusal of a command. */
+void call_refuse_result(struct api_call *call, const struct result *result);
+
+/* The code and detail of that refusal, as they stand in the problem. */
+const char *refusal_detail(const struct result *result);
+
+/* A read has failed: 404, 503. */
+void call_refuse_fault(struct api_call *call, int fault);
+
+/* ---- small things ------------------------------------------------------------------------------- */
+
+struct span name_of(const struct api_call *call, uint32_t number);
+
+/* "decimal" as JSON string member: numbers that do not fit into a double travel so. */
+void json_member_decimal(struct json_object *object, const char *key, uint64_t value);
+void json_member_cstr(struct json_object *object, const char *key, const char *value);
+
+/* The decoded value of a parameter of the query; false: it was not given. A bad escape counts as empty. */
+struct query_value {
+	const char *name;
+	struct span value; /* data NULL: not given */
+};
+
+/* Fills in the values; a parameter that is not among them, or given twice, refuses the call: false. */
+bool query_read(struct api_call *call, struct query_value *values, uint32_t count);
+
+/* A decimal number within the bounds, `fallback` if it was not given. -EINVAL. */
+int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t fallback, int64_t *ret);
+
+/* "field" cannot be that. */
+void call_refuse_field(struct api_call *call, const char *field, const char *message);
+
+/* Two digests of bytes that a client chose; see query.c. */
+void digest_request(const struct http_request *request, unsigned char ret_fingerprint[16]);
+uint64_t digest_text(struct span first, struct span second); /* never 0 */
+
+/* ---- the handlers, by noun ---------------------------------------------------------------------- */
+
+void task_create_begin(struct api_call *call);
+void task_create_finish(struct api_call *call, const struct result *results);
+void task_batch_begin(struct api_call *call);
+void task_batch_finish(struct api_call *call, const struct result *results);
+void task_read(struct api_call *call);
+void task_why_read(struct api_call *call);
+void task_list_read(struct api_call *call);
+void task_patch_begin(struct api_call *call);
+void task_patch_read(struct api_call *call);
+void task_cancel_begin(struct api_call *call);
+void task_cancel_finish(struct api_call *call, const struct result *results);
+void task_retry_begin(struct api_call *call);
+void task_park_begin(struct api_call *call);
+void task_unpark_begin(struct api_call *call);
+void task_answer_begin(struct api_call *call);
+void task_finish(struct api_call *call, const struct result *results);
+
+void claim_next_begin(struct api_call *call);
+void claim_next_finish(struct api_call *call, const struct result *results);
+void claim_task_begin(struct api_call *call);
+void claim_task_finish(struct api_call *call, const struct result *results);
+bool claim_next_waits(struct api_call *call, const struct result *results);
+void claim_next_finish_empty(struct api_call *call);
+
+void report_progress_begin(struct api_call *call);
+void report_progress_finish(struct api_call *call, const struct result *results);
+void report_complete_begin(struct api_call *call);
+void report_fail_begin(struct api_call *call);
+void report_review_begin(struct api_call *call);
+void report_block_begin(struct api_call *call);
+void report_release_begin(struct api_call *call);
+void report_ask_begin(struct api_call *call);
+void report_finish(struct api_call *call, const struct result *results);
+
+void worker_register_begin(struct api_call *call);
+void worker_register_finish(struct api_call *call, const struct result *results);
+void worker_beat_begin(struct api_call *call);
+void worker_beat_finish(struct api_call *call, const struct result *results);
+void worker_list_read(struct api_call *call);
+void worker_read(struct api_call *call);
+void worker_quiet_begin(struct api_call *call);
+void worker_terminate_begin(struct api_call *call);
+void worker_leave_begin(struct api_call *call);
+void worker_finish(struct api_call *call, const struct result *results);
+void slot_crash_begin(struct api_call *call);
+void slot_unquarantine_begin(struct api_call *call);
+void slot_finish(struct api_call *call, const struct result *results);
+
+void queue_list_read(struct api_call *call);
+void queue_pause_begin(struct api_call *call);
+void queue_resume_begin(struct api_call *call);
+void queue_drain_begin(struct api_call *call);
+void queue_finish(struct api_call *call, const struct result *results);
+
+void event_list_read(struct api_call *call);
+void task_events_read(struct api_call *call);
+
+void system_livez_begin(struct api_call *call);
+void system_readyz_read(struct api_call *call);
+void system_version_begin(struct api_call *call);

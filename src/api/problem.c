@@ -1,0 +1,157 @@
+/*
+ * Replies that say no: application/problem+json (RFC 9457), always with a code that programs can rely on, and a
+ * sentence for people. The current fence of a task is never part of one.
+ */
+#include "api/call.h"
+
+#include <errno.h>
+
+#include "base/take.h"
+
+static int put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail,
+	struct span members)
+{
+	struct json_object problem;
+	char type[96];
+
+	snprintf(type, sizeof type, "urn:stint:problem:%s", code);
+	json_begin(&problem, body);
+	json_member_cstr(&problem, "type", type);
+	json_member_cstr(&problem, "title", title);
+	json_member_int(&problem, "status", status);
+	json_member_cstr(&problem, "code", code);
+	if (detail)
+		json_member_cstr(&problem, "detail", detail);
+	if (members.len > 0)
+		json_members_raw(&problem, members);
+	return json_end(&problem);
+}
+
+int api_put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail)
+{
+	return put_problem(body, status, code, title, detail, (struct span){0});
+}
+
+void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
+	struct span members)
+{
+	buf_clear(call->body);
+	if (put_problem(call->body, status, code, title, detail, members) < 0) {
+		buf_clear(call->body);
+		status = refusal_http_status(REFUSED_UNAVAILABLE);
+	}
+	call->step = API_REPLY;
+	call->reply = (struct http_reply){
+		.status = status,
+		.content_type = SPAN("application/problem+json"),
+		.body = buf_span(call->body),
+		.head = call->request->method == HTTP_METHOD_HEAD,
+	};
+	if (status == 503)
+		call->reply.retry_after_s = 1;
+}
+
+void call_refuse_with(struct api_call *call, enum refusal refusal, const char *detail, struct span members)
+{
+	call_problem(call, refusal_http_status(refusal), refusal_code(refusal), refusal_text(refusal), detail,
+		members);
+}
+
+void api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
+{
+	call_refuse_with(call, refusal, detail, (struct span){0});
+}
+
+void call_bad_request(struct api_call *call, const char *detail)
+{
+	call_problem(call, 400, "bad_request", "the request cannot be read", detail, (struct span){0});
+}
+
+void call_refuse_field(struct api_call *call, const char *field, const char *message)
+{
+	cleanup(buf_done) struct buf members = {0};
+
+	buf_init(&members, 4096);
+	int r = buf_printf(&members, "\"errors\":[{\"field\":");
+	if (r == 0)
+		r = json_put_string(&members, span_of(field));
+	if (r == 0)
+		r = buf_printf(&members, ",\"message\":");
+	if (r == 0)
+		r = json_put_string(&members, span_of(message));
+	if (r == 0)
+		r = buf_printf(&members, "}]");
+	call_refuse_with(call, REFUSED_INVALID, message, r < 0 ? (struct span){0} : buf_span(&members));
+}
+
+const char *refusal_detail(const struct result *result)
+{
+	if (result->refusal == REFUSED_STALE_CLAIM && result->restored)
+		return "The store was restored from a backup since that claim was made: it is void. Stop this work and claim again.";
+	if (result->refusal == REFUSED_STALE_CLAIM)
+		return "That claim is over. Nothing was changed; a result that came with it is kept for the operator.";
+	if (result->refusal == REFUSED_WORKER_INACTIVE)
+		return "Stop everything that runs under this id and come back under a new one.";
+	if (result->refusal == REFUSED_TOKEN_MISMATCH)
+		return "Nothing was renewed or changed. Send the beat again with the token given here.";
+	return NULL;
+}
+
+static int put_result_members(struct buf *members, const struct result *result)
+{
+	if (result->refusal == REFUSED_TOKEN_MISMATCH)
+		return buf_printf(members, "\"token\":\"%llu\"", (unsigned long long)result->worker.token);
+	if (result->refusal == REFUSED_SLOT_TAKEN && result->slot_holder.len > 0) {
+		int r = buf_printf(members, "\"holder\":");
+		return r < 0 ? r : json_put_string(members, result->slot_holder);
+	}
+	if (result->task.seq != 0 && result->task.state != TASK_NOWHERE)
+		return buf_printf(members, "\"state\":\"%s\"", task_state_name(result->task.state));
+	return 0;
+}
+
+void call_refuse_result(struct api_call *call, const struct result *result)
+{
+	cleanup(buf_done) struct buf members = {0};
+
+	buf_init(&members, 4096);
+	int r = put_result_members(&members, result);
+	call_refuse_with(
+		call, result->refusal, refusal_detail(result), r < 0 ? (struct span){0} : buf_span(&members));
+}
+
+void call_refuse_fault(struct api_call *call, int fault)
+{
+	if (fault == -ENOENT)
+		api_refuse(call, REFUSED_NOT_FOUND, NULL);
+	else if (fault == -E2BIG)
+		api_refuse(call, REFUSED_TOO_LARGE, "The answer is larger than the server has room for.");
+	else
+		api_refuse(call, REFUSED_UNAVAILABLE, "The store could not be read.");
+}
+
+void call_reply(struct api_call *call, int status, int fault)
+{
+	if (fault < 0) {
+		call_refuse_fault(call, fault == -ENOENT ? -EIO : fault);
+		return;
+	}
+	call->step = API_REPLY;
+	call->reply.status = status;
+	call->reply.content_type = SPAN("application/json");
+	call->reply.body = buf_span(call->body);
+	call->reply.head = call->request->method == HTTP_METHOD_HEAD;
+}
+
+void json_member_decimal(struct json_object *object, const char *key, uint64_t value)
+{
+	char text[24];
+	int len = snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+
+	json_member_string(object, key, (struct span){text, (size_t)len});
+}
+
+void json_member_cstr(struct json_object *object, const char *key, const char *value)
+{
+	json_member_string(object, key, span_of(value));
+}

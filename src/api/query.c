@@ -1,0 +1,109 @@
+/*
+ * Parameters of a query, and digests of what a client sent.
+ *
+ * A parameter that nobody knows is refused by name: a misspelt filter must not mean "everything".
+ */
+#include "api/call.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "base/take.h"
+
+static struct query_value *value_of(struct query_value *values, uint32_t count, struct span name)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (span_equal(span_of(values[i].name), name))
+			return &values[i];
+	}
+	return NULL;
+}
+
+static void refuse_parameter(struct api_call *call, struct span name, const char *message)
+{
+	char field[256];
+
+	snprintf(field, sizeof field, "%.*s", (int)(name.len < 200 ? name.len : 200),
+		name.data ? name.data : "");
+	call_refuse_field(call, field, message);
+}
+
+bool query_read(struct api_call *call, struct query_value *values, uint32_t count)
+{
+	struct span name, text;
+	size_t at = 0;
+
+	while (http_query_next(call->request->query, &at, &name, &text)) {
+		struct query_value *value = value_of(values, count, name);
+		if (!value || value->value.data) {
+			refuse_parameter(
+				call, name, value ? "is given twice" : "is not a parameter of this request");
+			return false;
+		}
+		cleanup(buf_done) struct buf decoded = {0};
+		buf_init(&decoded, 8192);
+		if (http_decode(text, true, &decoded) < 0) {
+			refuse_parameter(call, name, "has an escape that is none");
+			return false;
+		}
+		if (call_keep(call, &decoded, &value->value) < 0)
+			return false;
+	}
+	return true;
+}
+
+int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t fallback, int64_t *ret)
+{
+	struct span text = value->value;
+	int64_t number = 0;
+
+	if (!text.data) {
+		*ret = fallback;
+		return 0;
+	}
+	if (text.len == 0 || text.len > 18)
+		return -EINVAL;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] < '0' || text.data[i] > '9')
+			return -EINVAL;
+		number = number * 10 + (text.data[i] - '0');
+	}
+	if (number < min || number > max)
+		return -EINVAL;
+	*ret = number;
+	return 0;
+}
+
+/* Fixed keys: a digest made by one run of the server is compared by the next. */
+static const struct hash_key first_key = {UINT64_C(0x7374696e742d6f6e), UINT64_C(0x65206f6620747761)};
+static const struct hash_key second_key = {UINT64_C(0x7374696e742d7477), UINT64_C(0x6f206f6620747761)};
+
+/* Each part goes in with what came before it, so that parts cannot trade bytes. */
+static uint64_t digest_parts(const struct hash_key *key, const struct span *parts, uint32_t count)
+{
+	struct hash_key chained = *key;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t hash = hash_bytes(&chained, parts[i].data, parts[i].len);
+		chained.k0 ^= hash;
+		chained.k1 += hash_u64(hash ^ parts[i].len);
+	}
+	return chained.k0 ^ chained.k1;
+}
+
+void digest_request(const struct http_request *request, unsigned char ret_fingerprint[16])
+{
+	struct span parts[] = {span_of(http_method_name(request->method)), request->path, request->body};
+	uint64_t digests[] = {digest_parts(&first_key, parts, 3), digest_parts(&second_key, parts, 3)};
+
+	memcpy(ret_fingerprint, digests, sizeof digests);
+}
+
+uint64_t digest_text(struct span first, struct span second)
+{
+	struct span parts[] = {first, second};
+	uint64_t digest = digest_parts(&first_key, parts, 2);
+
+	return digest == 0 ? 1 : digest;
+}

@@ -1,0 +1,313 @@
+/*
+ * What a holder says about its claim. Each carries the worker and the fence: the proof that it still holds it.
+ */
+#include "api/failure_form.h"
+#include "api/task_view.h"
+
+#include <errno.h>
+
+#include "base/take.h"
+
+#define DELAY_MAX (INT64_C(365) * 24 * 3600 * 1000)
+#define TIME_MAX  INT64_C(253402300799999)
+
+struct report {
+	struct span worker, note, event, reason, question;           /* texts */
+	struct span result, evidence, data, session, usage, options; /* JSON */
+	yyjson_val *error, *percent;
+	uint64_t fence;
+	int64_t lease_ms, delay_ms, deadline_ms;
+};
+
+#define WORKER FIELD_MUST_BE(report, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX)
+#define FENCE  FIELD_MUST_BE(report, fence, "fence", FIELD_DECIMAL, .max = 0)
+
+static const struct field progress_fields[] = {
+	WORKER,
+	FENCE,
+	FIELD(report, note, "note", FIELD_TEXT, .max = 64 << 10),
+	FIELD(report, percent, "percent", FIELD_NODE, .max = 0),
+	FIELD(report, lease_ms, "leaseMs", FIELD_INT, .max = DELAY_MAX),
+	FIELD(report, event, "event", FIELD_NAME, .max = 0),
+	FIELD(report, data, "data", FIELD_VALUE, .max = 0),
+	FIELD(report, session, "session", FIELD_VALUE, .max = 0),
+	FIELD(report, usage, "usage", FIELD_OBJECT, .max = 0),
+};
+
+static const struct field complete_fields[] = {
+	WORKER,
+	FENCE,
+	FIELD(report, result, "result", FIELD_VALUE, .max = 0),
+};
+
+static const struct field review_fields[] = {
+	WORKER,
+	FENCE,
+	FIELD(report, result, "result", FIELD_VALUE, .max = 0),
+	FIELD(report, evidence, "evidence", FIELD_VALUE, .max = 0),
+};
+
+static const struct field error_fields[] = {
+	WORKER,
+	FENCE,
+	FIELD_MUST_BE(report, error, "error", FIELD_NODE, .max = 0),
+};
+
+static const struct field release_fields[] = {
+	WORKER,
+	FENCE,
+	FIELD(report, reason, "reason", FIELD_TEXT, .max = 4096),
+	FIELD(report, delay_ms, "delayMs", FIELD_INT, .max = DELAY_MAX),
+};
+
+static const struct field ask_fields[] = {
+	WORKER,
+	FENCE,
+	FIELD_MUST_BE(report, question, "question", FIELD_TEXT, .max = 64 << 10),
+	FIELD(report, options, "options", FIELD_LIST, .max = 0),
+	FIELD(report, deadline_ms, "deadline", FIELD_INT, .max = TIME_MAX),
+};
+
+/* ---- requests --------------------------------------------------------------------------------------- */
+
+static void put_text(struct json_object *object, const char *key, struct span text)
+{
+	if (text.len > 0)
+		json_member_string(object, key, text);
+}
+
+static void put_json(struct json_object *object, const char *key, struct span json)
+{
+	if (json.len > 0)
+		json_member_raw(object, key, json);
+}
+
+/* What goes into the event and nowhere else. */
+static int put_note(struct buf *note, const struct report *report)
+{
+	struct json_object members = {.buf = note};
+
+	put_text(&members, "note", report->note);
+	if (report->percent) {
+		cleanup(buf_done) struct buf number = {0};
+		buf_init(&number, 64);
+		int r = json_put_value(&number, report->percent);
+		if (r < 0)
+			return r;
+		json_member_raw(&members, "percent", buf_span(&number));
+	}
+	put_text(&members, "event", report->event);
+	put_json(&members, "session", report->session);
+	put_json(&members, "usage", report->usage);
+	put_json(&members, "evidence", report->evidence);
+	put_text(&members, "reason", report->reason);
+	return members.fault;
+}
+
+static int put_question(struct buf *question, const struct report *report)
+{
+	struct json_object object;
+
+	json_begin(&object, question);
+	json_member_string(&object, "question", report->question);
+	put_json(&object, "options", report->options);
+	if (report->deadline_ms != 0)
+		json_member_int(&object, "deadline", report->deadline_ms);
+	return json_end(&object);
+}
+
+static void check_report(struct form *form, const struct report *report)
+{
+	double percent = yyjson_get_num(report->percent);
+
+	if (report->percent && (!yyjson_is_num(report->percent) || percent < 0 || percent > 100))
+		form_error(form, "percent", "must be a number from 0 to 100");
+}
+
+/* The command of the report; false: refused. */
+static bool fill_report(struct form *form, const struct report *report, enum command_kind kind)
+{
+	struct api_call *call = form->call;
+	struct failure failure = {0};
+	struct span error = {0};
+	cleanup(buf_done) struct buf note = {0};
+
+	buf_init(&note, 4 * API_TEXT_MAX);
+	check_report(form, report);
+	if (report->error)
+		failure_read(form, report->error, &failure, &error);
+	if (!form_is_good(form) || !call_commands(call, 1))
+		return false;
+	struct command *command = &call->commands[0];
+	command->kind = kind;
+	command->task = call->params[0];
+	command->worker = report->worker;
+	command->fence = report->fence;
+	command->data = report->error ? error : kind == COMMAND_PROGRESS ? report->data : report->result;
+	if (report->error)
+		command->failure = failure;
+	if (put_note(&note, report) < 0) {
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+		return false;
+	}
+	return note.len == 0 || call_keep(call, &note, &command->note) == 0;
+}
+
+static bool report_begin(struct api_call *call, enum command_kind kind, const struct field *fields,
+	uint32_t count, struct report *report)
+{
+	cleanup(form_done) struct form form = {0};
+
+	*report = (struct report){0};
+	if (!form_open(&form, call, false))
+		return false;
+	form_read(&form, form.root, fields, count, report);
+	return fill_report(&form, report, kind);
+}
+
+void report_progress_begin(struct api_call *call)
+{
+	struct report report;
+
+	if (report_begin(call, COMMAND_PROGRESS, FIELDS(progress_fields), &report))
+		call->commands[0].lease_ms = report.lease_ms;
+}
+
+void report_complete_begin(struct api_call *call)
+{
+	struct report report;
+
+	report_begin(call, COMMAND_COMPLETE, FIELDS(complete_fields), &report);
+}
+
+void report_review_begin(struct api_call *call)
+{
+	struct report report;
+
+	report_begin(call, COMMAND_REPORT, FIELDS(review_fields), &report);
+}
+
+void report_fail_begin(struct api_call *call)
+{
+	struct report report;
+
+	report_begin(call, COMMAND_FAIL, FIELDS(error_fields), &report);
+}
+
+void report_block_begin(struct api_call *call)
+{
+	struct report report;
+
+	report_begin(call, COMMAND_BLOCK, FIELDS(error_fields), &report);
+}
+
+void report_release_begin(struct api_call *call)
+{
+	struct report report;
+
+	if (report_begin(call, COMMAND_RELEASE, FIELDS(release_fields), &report))
+		call->commands[0].delay_ms = report.delay_ms;
+}
+
+void report_ask_begin(struct api_call *call)
+{
+	struct report report;
+	cleanup(buf_done) struct buf question = {0};
+
+	buf_init(&question, 2 * API_TEXT_MAX);
+	if (!report_begin(call, COMMAND_ASK, FIELDS(ask_fields), &report))
+		return;
+	if (put_question(&question, &report) < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else
+		call_keep(call, &question, &call->commands[0].data);
+}
+
+/* ---- replies ---------------------------------------------------------------------------------------- */
+
+static int64_t remaining_ms(const struct api_call *call, const struct result *result)
+{
+	struct given given = {.rules = call->rules, .now = call->now};
+
+	return task_lease_remaining_ms(&result->task, &result->worker, &given);
+}
+
+static int put_commands(struct api_call *call, const struct result *result)
+{
+	struct given given = {.rules = call->rules, .now = call->now};
+	bool any = false;
+	int r = 0;
+
+	if (task_must_stop(&result->task, &given)) {
+		r = buf_printf(call->body, "{\"type\":\"cancel\",\"task\":");
+		if (r == 0)
+			r = json_put_string(call->body, result->id);
+		if (r == 0)
+			r = buf_put_byte(call->body, '}');
+		any = true;
+	}
+	if (r == 0 && result->worker.state == WORKER_QUIET)
+		r = buf_printf(call->body, "%s{\"type\":\"quiet\"}", any ? "," : "");
+	if (r == 0 && result->worker.state == WORKER_TERMINATING)
+		r = buf_printf(call->body, "%s{\"type\":\"terminate\"}", any ? "," : "");
+	return r;
+}
+
+void report_progress_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+
+	if (result->refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, result);
+		return;
+	}
+	int r = buf_printf(
+		call->body, "{\"leaseMs\":%lld,\"commands\":[", (long long)remaining_ms(call, result));
+	if (r == 0)
+		r = put_commands(call, result);
+	if (r == 0)
+		r = buf_printf(call->body, "]}");
+	call->reply.event_seq = result->event_seq;
+	call_reply(call, 200, r);
+}
+
+/* What the report itself said, and the columns as the turn left them: the hot path asks the store for no more
+ * than the text. */
+static int report_document(struct api_call *call, const struct command *command, const struct result *result,
+	struct task_document *ret)
+{
+	const struct api_reads *reads = call->reads;
+	enum command_kind kind = command->kind;
+
+	*ret = (struct task_document){.task = result->task, .id = result->id};
+	if (result->task.claim.holder != 0) {
+		ret->holder = command->worker;
+		ret->lease_ms = remaining_ms(call, result);
+	}
+	if (kind == COMMAND_COMPLETE || kind == COMMAND_REPORT)
+		ret->result = command->data;
+	else if (kind == COMMAND_FAIL || kind == COMMAND_BLOCK)
+		ret->error = command->data;
+	else if (kind == COMMAND_ASK)
+		ret->question = command->data;
+	return reads->read_body ? reads->read_body(reads->context, result->task.seq, call->arena, &ret->body)
+				: 0;
+}
+
+void report_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+	struct task_document document;
+
+	if (result->refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, result);
+		return;
+	}
+	int r = report_document(call, &call->commands[0], result, &document);
+	if (r == 0)
+		r = task_put(call, call->body, &document);
+	call->reply.event_seq = result->event_seq;
+	call_reply(call, 200, r);
+	if (r == 0)
+		call->reply.etag = task_etag(call, result->task.version);
+}

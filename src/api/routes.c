@@ -1,0 +1,62 @@
+/*
+ * The whole API on one screen.
+ */
+#include "api/call.h"
+
+enum {
+	NO_BODY = 0,
+	SMALL = 64 << 10,
+	LARGE = 1 << 20,
+};
+
+/* A scope that is none does not build: the array would have a negative size. */
+#define NEEDS(one) ((one) + 0 * sizeof(char[(one) >= SCOPE_PUBLIC && (one) < SCOPE_COUNT ? 1 : -1]))
+
+#define R(method, pattern, scope, body, begin, read, finish) \
+	{HTTP_METHOD_##method, pattern, NEEDS(SCOPE_##scope), body, begin, read, finish}
+
+// clang-format off
+const struct route routes[] = {
+	R(POST,   "/api/claims",                     WORK,    LARGE,   claim_next_begin,        NULL,               claim_next_finish),
+	R(POST,   "/api/tasks",                      PRODUCE, LARGE,   task_create_begin,       NULL,               task_create_finish),
+	R(POST,   "/api/tasks/:id/complete",         WORK,    LARGE,   report_complete_begin,   NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/progress",         WORK,    LARGE,   report_progress_begin,   NULL,               report_progress_finish),
+	R(POST,   "/api/workers/heartbeat",          WORK,    SMALL,   worker_beat_begin,       NULL,               worker_beat_finish),
+	R(POST,   "/api/tasks/batch",                PRODUCE, LARGE,   task_batch_begin,        NULL,               task_batch_finish),
+	R(GET,    "/api/tasks",                      READ,    NO_BODY, NULL,                    task_list_read,     NULL),
+	R(GET,    "/api/tasks/:id",                  READ,    NO_BODY, NULL,                    task_read,          NULL),
+	R(PATCH,  "/api/tasks/:id",                  OPERATE, LARGE,   task_patch_begin,        task_patch_read,    task_finish),
+	R(PUT,    "/api/tasks/:id",                  OPERATE, LARGE,   task_patch_begin,        task_patch_read,    task_finish),
+	R(GET,    "/api/tasks/:id/events",           READ,    NO_BODY, NULL,                    task_events_read,   NULL),
+	R(GET,    "/api/tasks/:id/why",              READ,    NO_BODY, NULL,                    task_why_read,      NULL),
+	R(POST,   "/api/tasks/:id/claim",            WORK,    SMALL,   claim_task_begin,        NULL,               claim_task_finish),
+	R(POST,   "/api/tasks/:id/fail",             WORK,    LARGE,   report_fail_begin,       NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/review",           WORK,    LARGE,   report_review_begin,     NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/block",            WORK,    LARGE,   report_block_begin,      NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/release",          WORK,    SMALL,   report_release_begin,    NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/ask",              WORK,    LARGE,   report_ask_begin,        NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/answer",           OPERATE, LARGE,   task_answer_begin,       NULL,               task_finish),
+	R(POST,   "/api/tasks/:id/cancel",           OPERATE, SMALL,   task_cancel_begin,       NULL,               task_cancel_finish),
+	R(POST,   "/api/tasks/:id/retry",            OPERATE, SMALL,   task_retry_begin,        NULL,               task_finish),
+	R(POST,   "/api/tasks/:id/park",             OPERATE, SMALL,   task_park_begin,         NULL,               task_finish),
+	R(POST,   "/api/tasks/:id/unpark",           OPERATE, SMALL,   task_unpark_begin,       NULL,               task_finish),
+	R(POST,   "/api/workers/register",           WORK,    SMALL,   worker_register_begin,   NULL,               worker_register_finish),
+	R(GET,    "/api/workers",                    READ,    NO_BODY, NULL,                    worker_list_read,   NULL),
+	R(GET,    "/api/workers/:id",                READ,    NO_BODY, NULL,                    worker_read,        NULL),
+	R(DELETE, "/api/workers/:id",                WORK,    SMALL,   worker_leave_begin,      NULL,               worker_finish),
+	R(POST,   "/api/workers/:id/quiet",          OPERATE, SMALL,   worker_quiet_begin,      NULL,               worker_finish),
+	R(POST,   "/api/workers/:id/terminate",      OPERATE, SMALL,   worker_terminate_begin,  NULL,               worker_finish),
+	R(POST,   "/api/slots/:slot/crash",          WORK,    SMALL,   slot_crash_begin,        NULL,               slot_finish),
+	R(POST,   "/api/slots/:slot/unquarantine",   OPERATE, SMALL,   slot_unquarantine_begin, NULL,               slot_finish),
+	R(GET,    "/api/queues",                     READ,    NO_BODY, NULL,                    queue_list_read,    NULL),
+	R(POST,   "/api/queues/:name/pause",         OPERATE, SMALL,   queue_pause_begin,       NULL,               queue_finish),
+	R(POST,   "/api/queues/:name/resume",        OPERATE, SMALL,   queue_resume_begin,      NULL,               queue_finish),
+	R(POST,   "/api/queues/:name/drain",         OPERATE, SMALL,   queue_drain_begin,       NULL,               queue_finish),
+	R(GET,    "/api/events",                     READ,    NO_BODY, NULL,                    event_list_read,    NULL),
+	R(GET,    "/livez",                          PUBLIC,  NO_BODY, system_livez_begin,      NULL,               NULL),
+	R(GET,    "/readyz",                         PUBLIC,  NO_BODY, NULL,                    system_readyz_read, NULL),
+	R(GET,    "/api/version",                    READ,    NO_BODY, system_version_begin,    NULL,               NULL),
+};
+// clang-format on
+
+const uint32_t route_count = sizeof routes / sizeof *routes;

@@ -1,0 +1,39 @@
+/*
+ * A task document as a caller sends it, taken apart: columns into a create or an update, the rest as text.
+ */
+#pragma once
+
+#include "api/form.h"
+
+/* Everything a document may say that the store keeps in columns; the rest is in the body. */
+struct task_columns {
+	struct span id, queue, owner, executor, unique_key;
+	struct name_list requires, parents;
+	int64_t priority, timeout_ms, max_attempts;
+	int64_t not_before_ms, start_by_ms, finish_by_ms;
+	bool parked;
+};
+
+struct task_form {
+	struct task_columns columns;
+	uint64_t given;       /* bit per row of the table: was given and is not null */
+	uint64_t cleared;     /* … was given as null */
+	struct span body;     /* members */
+	struct span warnings; /* elements of a JSON list */
+};
+
+/* The bit of a field in `given` and `cleared`. */
+uint64_t task_field_bit(const char *name);
+
+/* A document for POST. What is wrong goes into the form. */
+void task_form_create(struct form *form, yyjson_val *document, struct task_form *ret);
+
+/* A document for PATCH: `body` is a JSON object to be merged into what is there, empty if it changes nothing there. */
+void task_form_patch(struct form *form, yyjson_val *document, struct task_form *ret);
+
+/* The command of a valid form. */
+void task_form_to_create(const struct task_form *form, struct command_create *ret);
+void task_form_to_update(const struct task_form *form, struct command_update *ret);
+
+/* RFC 7396: `patch`, a JSON object, merged into `members`; -ENOMEM, -E2BIG, -EPROTO. */
+int task_body_merge(struct arena *arena, struct span members, struct span patch, struct span *ret_members);

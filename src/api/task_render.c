@@ -1,0 +1,172 @@
+/*
+ * Tasks as JSON: the columns by name, and between them the members that the caller gave, copied as they are.
+ */
+#include "api/task_view.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static void put_name(
+	const struct api_call *call, struct json_object *object, const char *key, uint32_t number)
+{
+	if (number == 0)
+		json_member_null(object, key);
+	else
+		json_member_string(object, key, name_of(call, number));
+}
+
+static void put_raw_or_null(struct json_object *object, const char *key, struct span json)
+{
+	if (json.len == 0)
+		json_member_null(object, key);
+	else
+		json_member_raw(object, key, json);
+}
+
+static void put_time(struct json_object *object, const char *key, int64_t time_ms)
+{
+	if (time_ms != 0)
+		json_member_int(object, key, time_ms);
+}
+
+/* Is the error that was reported last the reason why the task is where it is? */
+static bool error_is_current(struct span error, enum failure_code code)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = error.len > 0 ? json_read(error, &complaint) : NULL;
+	yyjson_val *name = yyjson_obj_get(yyjson_doc_get_root(doc), "code");
+	bool current = yyjson_is_str(name) &&
+		failure_code_from_name(yyjson_get_str(name), yyjson_get_len(name)) == code;
+
+	yyjson_doc_free(doc);
+	return current;
+}
+
+/* The worker's own words if they are about this; else the code that the server itself gave. */
+static void put_error(struct json_object *object, const struct task *task, struct span error)
+{
+	enum failure_code code = task->code;
+
+	if (code == CODE_NONE) {
+		json_member_null(object, "error");
+	} else if (error_is_current(error, code)) {
+		json_member_raw(object, "error", error);
+	} else {
+		char text[256];
+		enum failure_class klass = failure_code_class(code);
+		int len = snprintf(text, sizeof text, "{\"code\":\"%s\",\"message\":\"%s\",\"class\":\"%s\"}",
+			failure_code_name(code), failure_class_text(klass), failure_class_name(klass));
+		json_member_raw(object, "error", (struct span){text, (size_t)len});
+	}
+}
+
+static void put_asked_for(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	put_name(call, object, "queue", task->queue);
+	put_name(call, object, "owner", task->owner);
+	json_member_int(object, "priority", task->priority);
+	put_name(call, object, "executor", task->executor);
+	put_time(object, "startBy", task->start_by_ms);
+	put_time(object, "finishBy", task->finish_by_ms);
+	json_member_int(object, "timeoutMs", task->timeout_ms);
+	json_member_int(object, "maxAttempts", task->max_attempts);
+}
+
+static void put_claim(struct json_object *object, const struct task_document *document)
+{
+	const struct task *task = &document->task;
+
+	if (task->claim.holder == 0 || document->holder.len == 0)
+		json_member_null(object, "workerId");
+	else
+		json_member_string(object, "workerId", document->holder);
+	if (task->fence == 0)
+		json_member_null(object, "fence");
+	else
+		json_member_decimal(object, "fence", task->fence);
+	if (task->claim.holder != 0)
+		json_member_int(object, "leaseMs", document->lease_ms);
+	if (task->claim.stopping)
+		json_member_bool(object, "stopping", true);
+}
+
+void task_put_members(
+	const struct api_call *call, struct json_object *object, const struct task_document *document)
+{
+	const struct task *task = &document->task;
+
+	json_member_string(object, "id", document->id);
+	if (document->body.len > 0)
+		json_members_raw(object, document->body);
+	put_asked_for(call, object, task);
+	json_member_cstr(object, "status", task_state_status(task->state));
+	json_member_cstr(object, "state", task_state_name(task->state));
+	json_member_int(object, "attempt", task->attempt);
+	json_member_int(object, "spent", task->spent);
+	json_member_int(object, "crashes", task->crashes);
+	put_claim(object, document);
+	put_raw_or_null(object, "result", document->result);
+	put_error(object, task, document->error);
+	if (document->question.len > 0)
+		json_member_raw(object, "question", document->question);
+	if (document->answer.len > 0)
+		json_member_raw(object, "answer", document->answer);
+	json_member_int(object, "createdAt", task->created_ms);
+	json_member_int(object, "version", task->version);
+}
+
+int task_put(const struct api_call *call, struct buf *out, const struct task_document *document)
+{
+	struct json_object object;
+
+	json_begin(&object, out);
+	task_put_members(call, &object, document);
+	return json_end(&object);
+}
+
+int claim_put(const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker)
+{
+	struct task_document document = {
+		.task = claimed->task,
+		.id = claimed->id,
+		.holder = worker,
+		.body = claimed->body,
+		.lease_ms = claimed->lease_ms,
+	};
+	struct json_object claim;
+
+	int r = buf_printf(out, "{\"task\":");
+	if (r == 0)
+		r = task_put(call, out, &document);
+	if (r < 0)
+		return r;
+	claim = (struct json_object){.buf = out, .any = true};
+	json_member_decimal(&claim, "fence", claimed->task.fence);
+	json_member_int(&claim, "leaseMs", claimed->lease_ms);
+	json_member_int(&claim, "attempt", claimed->task.attempt);
+	put_raw_or_null(&claim, "checkpoint", claimed->checkpoint);
+	return json_end(&claim);
+}
+
+struct span task_etag(struct api_call *call, int64_t version)
+{
+	char text[32];
+	struct span etag = {0};
+	int len = snprintf(text, sizeof text, "\"%lld\"", (long long)version);
+
+	return arena_copy(call->arena, (struct span){text, (size_t)len}, &etag) < 0 ? (struct span){0} : etag;
+}
+
+void task_reply(struct api_call *call, int status, const struct result *result)
+{
+	const struct api_reads *reads = call->reads;
+	struct task_document document;
+
+	int r = reads->read_task(reads->context, result->task.seq, call->arena, &document);
+	if (r == 0)
+		r = task_put(call, call->body, &document);
+	call->reply.event_seq = result->event_seq;
+	call_reply(call, status, r);
+	if (r == 0)
+		call->reply.etag = task_etag(call, document.task.version);
+}

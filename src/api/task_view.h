@@ -1,0 +1,23 @@
+/*
+ * A task as the API shows it.
+ */
+#pragma once
+
+#include "api/call.h"
+
+/* The members of a task into an object that is open. */
+void task_put_members(
+	const struct api_call *call, struct json_object *object, const struct task_document *document);
+
+/* The task as an object. */
+int task_put(const struct api_call *call, struct buf *out, const struct task_document *document);
+
+/* What a handed-out task looks like: {"task":…,"fence":…,"leaseMs":…,"attempt":…,"checkpoint":…} */
+int claim_put(
+	const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker);
+
+/* Reply with the task that is meant by the result, as it is in the store now. */
+void task_reply(struct api_call *call, int status, const struct result *result);
+
+/* The ETag of that version, in the arena; empty if there is no room. */
+struct span task_etag(struct api_call *call, int64_t version);

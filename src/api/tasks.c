@@ -1,0 +1,573 @@
+/*
+ * Tasks: creating them one by one or many at once, changing them, and what people do to them.
+ */
+#include "api/task_form.h"
+#include "api/task_view.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/take.h"
+
+enum {
+	BATCH_MAX = 1000,
+	KEY_MAX = 255,
+	REASON_MAX = 4096,
+};
+
+/* ---- create ----------------------------------------------------------------------------------------- */
+
+static bool key_is_good(struct api_call *call)
+{
+	struct span key = call->request->idempotency_key;
+
+	if (!key.data || text_is_name(key, KEY_MAX))
+		return true;
+	call_refuse_field(call, "Idempotency-Key", "must be 1 to 255 bytes without control characters");
+	return false;
+}
+
+static void fill_create(struct api_call *call, const struct task_form *task, struct command *command)
+{
+	command->kind = COMMAND_CREATE;
+	task_form_to_create(task, &command->create);
+	if (!call->request->idempotency_key.data)
+		return;
+	command->create.idempotency_key = call->request->idempotency_key;
+	digest_request(call->request, command->create.fingerprint);
+}
+
+void task_create_begin(struct api_call *call)
+{
+	struct task_form *task = arena_alloc(call->arena, sizeof *task);
+	cleanup(form_done) struct form form = {0};
+
+	if (!form_open(&form, call, false) || !key_is_good(call))
+		return;
+	if (!task) {
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+		return;
+	}
+	task_form_create(&form, form.root, task);
+	if (!form_is_good(&form) || !call_commands(call, 1))
+		return;
+	call->detail = task;
+	fill_create(call, task, &call->commands[0]);
+}
+
+/* The task that a create made, or found: the first is known without asking the store. */
+static int document_of(struct api_call *call, const struct command *command, const struct result *result,
+	struct task_document *ret_document)
+{
+	const struct api_reads *reads = call->reads;
+
+	if (result->deduplicated || result->repeated)
+		return reads->read_task(reads->context, result->task.seq, call->arena, ret_document);
+	*ret_document = (struct task_document){
+		.task = result->task,
+		.id = result->id,
+		.body = command->create.body,
+	};
+	return 0;
+}
+
+static int put_created(struct api_call *call, const struct command *command, struct span warnings,
+	const struct result *result, struct task_document *ret_document)
+{
+	struct json_object object;
+
+	int r = document_of(call, command, result, ret_document);
+	if (r < 0)
+		return r;
+	json_begin(&object, call->body);
+	task_put_members(call, &object, ret_document);
+	if (result->deduplicated)
+		json_member_bool(&object, "deduplicated", true);
+	r = json_end(&object);
+	if (r < 0 || warnings.len == 0)
+		return r;
+	call->body->len--; /* the brace comes after the warnings */
+	r = buf_printf(call->body, ",\"warnings\":[");
+	if (r == 0)
+		r = buf_put_span(call->body, warnings);
+	return r < 0 ? r : buf_printf(call->body, "]}");
+}
+
+static struct span location_of(struct api_call *call, struct span id)
+{
+	static const char prefix[] = "/api/tasks/";
+	char text[sizeof prefix + COMMAND_ID_MAX];
+	struct span location;
+	int len = snprintf(text, sizeof text, "%s%.*s", prefix, SPAN_ARGS(id));
+
+	return arena_copy(call->arena, (struct span){text, (size_t)len}, &location) < 0 ? (struct span){0}
+											: location;
+}
+
+/* A parent that is not there is the caller's mistake in one field. */
+static bool is_missing_parent(const struct result *result)
+{
+	return result->refusal == REFUSED_INVALID && result->id.len > 0;
+}
+
+static void missing_parent(const struct result *result, char message[256])
+{
+	snprintf(message, 256, "names %.*s, and there is no such task", SPAN_ARGS(result->id));
+}
+
+void task_create_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+	const struct task_form *task = call->detail;
+	struct task_document document;
+	char message[256];
+
+	if (is_missing_parent(result)) {
+		missing_parent(result, message);
+		call_refuse_field(call, "blockedBy", message);
+		return;
+	}
+	if (result->refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, result);
+		return;
+	}
+	int r = put_created(call, &call->commands[0], task->warnings, result, &document);
+	call_reply(call, result->deduplicated ? 200 : 201, r);
+	if (r < 0)
+		return;
+	call->reply.event_seq = result->event_seq;
+	call->reply.location = location_of(call, document.id);
+	call->reply.etag = task_etag(call, document.task.version);
+}
+
+/* ---- many at once ----------------------------------------------------------------------------------- */
+
+struct batch_item {
+	struct task_form task;
+	struct span errors; /* elements of a JSON list; empty: it has a command */
+};
+
+struct batch {
+	uint32_t count;
+	struct batch_item *items;
+};
+
+static struct batch *batch_new(struct api_call *call, size_t count)
+{
+	struct batch *batch = arena_alloc(call->arena, sizeof *batch);
+
+	if (batch)
+		batch->items = arena_alloc(call->arena, (count + 1) * sizeof *batch->items);
+	if (!batch || !batch->items) {
+		api_refuse(call, REFUSED_TOO_LARGE, "There is no room for so many at once.");
+		return NULL;
+	}
+	batch->count = (uint32_t)count;
+	return batch;
+}
+
+static yyjson_val *batch_list(struct form *form)
+{
+	struct {
+		yyjson_val *tasks;
+	} body = {0};
+	static const struct field fields[] = {{"tasks", FIELD_NODE, .required = true, .at = 0}};
+
+	if (yyjson_is_arr(form->root))
+		return form->root;
+	form_read(form, form->root, FIELDS(fields), &body);
+	if (body.tasks && !yyjson_is_arr(body.tasks))
+		form_error(form, "tasks", "must be a list of tasks");
+	return body.tasks;
+}
+
+/* What is wrong with one item concerns that item alone. */
+static bool read_item(struct api_call *call, yyjson_val *document, struct batch_item *item)
+{
+	cleanup(form_done) struct form form = {0};
+
+	form_init(&form, call);
+	task_form_create(&form, document, &item->task);
+	if (form.fault < 0)
+		return form_is_good(&form);
+	return form.error_count == 0 || call_keep(call, &form.errors, &item->errors) == 0;
+}
+
+/* Each item has a key of its own, so that a repeated batch meets each of its tasks again. */
+static bool key_item(struct api_call *call, struct command *command, uint32_t index)
+{
+	cleanup(buf_done) struct buf key = {0};
+
+	if (command->create.idempotency_key.len == 0)
+		return true;
+	buf_init(&key, KEY_MAX + 16);
+	int r = buf_put_span(&key, command->create.idempotency_key);
+	if (r == 0)
+		r = buf_printf(&key, "/%u", index);
+	return r == 0 && call_keep(call, &key, &command->create.idempotency_key) == 0;
+}
+
+static bool fill_batch(struct api_call *call, const struct batch *batch)
+{
+	uint32_t good = 0;
+
+	for (uint32_t i = 0; i < batch->count; i++)
+		good += batch->items[i].errors.len == 0;
+	struct command *commands = call_commands(call, good);
+	for (uint32_t i = 0, at = 0; commands && i < batch->count; i++) {
+		if (batch->items[i].errors.len > 0)
+			continue;
+		fill_create(call, &batch->items[i].task, &commands[at]);
+		if (!key_item(call, &commands[at++], i))
+			return false;
+	}
+	return commands != NULL;
+}
+
+void task_batch_begin(struct api_call *call)
+{
+	cleanup(form_done) struct form form = {0};
+	size_t i, limit;
+	yyjson_val *document;
+
+	if (!form_open(&form, call, true) || !key_is_good(call))
+		return;
+	yyjson_val *list = batch_list(&form);
+	if (yyjson_arr_size(list) > BATCH_MAX)
+		form_error(&form, "tasks", "has %zu tasks; at most %d are allowed", yyjson_arr_size(list),
+			BATCH_MAX);
+	if (!form_is_good(&form))
+		return;
+	struct batch *batch = batch_new(call, yyjson_arr_size(list));
+	if (!batch)
+		return;
+	call->detail = batch;
+	yyjson_arr_foreach(list, i, limit, document)
+	{
+		if (!read_item(call, document, &batch->items[i]))
+			return;
+	}
+	if (fill_batch(call, batch) && call->command_count == 0)
+		task_batch_finish(call, NULL);
+}
+
+static int put_refused_item(
+	struct buf *out, int status, const char *code, const char *detail, struct span errors)
+{
+	struct json_object item;
+
+	json_begin(&item, out);
+	json_member_bool(&item, "ok", false);
+	json_member_int(&item, "status", status);
+	json_member_cstr(&item, "code", code);
+	if (detail)
+		json_member_cstr(&item, "detail", detail);
+	int r = json_end(&item);
+	if (r < 0 || errors.len == 0)
+		return r;
+	out->len--;
+	r = buf_printf(out, ",\"errors\":[");
+	if (r == 0)
+		r = buf_put_span(out, errors);
+	return r < 0 ? r : buf_printf(out, "]}");
+}
+
+static int put_item(struct api_call *call, const struct batch_item *item, const struct command *command,
+	const struct result *result)
+{
+	struct task_document document;
+	char message[256];
+
+	if (result->refusal != REFUSED_NOTHING) {
+		if (is_missing_parent(result))
+			missing_parent(result, message);
+		return put_refused_item(call->body, refusal_http_status(result->refusal),
+			refusal_code(result->refusal),
+			is_missing_parent(result) ? message : refusal_text(result->refusal),
+			(struct span){0});
+	}
+	int r = buf_printf(
+		call->body, "{\"ok\":true,\"status\":%d,\"task\":", result->deduplicated ? 200 : 201);
+	if (r == 0)
+		r = put_created(call, command, item->task.warnings, result, &document);
+	return r < 0 ? r : buf_put_byte(call->body, '}');
+}
+
+void task_batch_finish(struct api_call *call, const struct result *results)
+{
+	const struct batch *batch = call->detail;
+	uint32_t at = 0;
+
+	int r = buf_printf(call->body, "{\"results\":[");
+	for (uint32_t i = 0; r == 0 && i < batch->count; i++) {
+		const struct batch_item *item = &batch->items[i];
+		if (i > 0)
+			r = buf_put_byte(call->body, ',');
+		if (r == 0 && item->errors.len > 0)
+			r = put_refused_item(call->body, refusal_http_status(REFUSED_INVALID),
+				refusal_code(REFUSED_INVALID), NULL, item->errors);
+		else if (r == 0) {
+			r = put_item(call, item, &call->commands[at], &results[at]);
+			if (results[at].event_seq > call->reply.event_seq)
+				call->reply.event_seq = results[at].event_seq;
+			at++;
+		}
+	}
+	if (r == 0)
+		r = buf_printf(call->body, "]}");
+	call_reply(call, 200, r);
+}
+
+/* ---- read ------------------------------------------------------------------------------------------- */
+
+static int find_document(struct api_call *call, struct task_document *ret_document)
+{
+	const struct api_reads *reads = call->reads;
+	int64_t seq;
+
+	if (call->params[0].len > COMMAND_ID_MAX)
+		return -ENOENT;
+	int r = reads->find_task(reads->context, call->params[0], &seq);
+	return r < 0 ? r : reads->read_task(reads->context, seq, call->arena, ret_document);
+}
+
+static int note_time(void *context, const struct record *record)
+{
+	*(int64_t *)context = record->wall_ms;
+	return 0;
+}
+
+/* The version of a task is the number of its last event: that event knows when it changed. */
+static int64_t updated_ms(const struct api_call *call, const struct task *task)
+{
+	const struct api_reads *reads = call->reads;
+	int64_t time_ms = 0;
+
+	if (task->version > reads->event_base(reads->context))
+		reads->page_events(reads->context, task->version - 1, 1, note_time, &time_ms);
+	return time_ms;
+}
+
+void task_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct task_document document;
+	struct json_object object;
+
+	int r = find_document(call, &document);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	json_begin(&object, call->body);
+	task_put_members(call, &object, &document);
+	int64_t updated = updated_ms(call, &document.task);
+	if (updated != 0)
+		json_member_int(&object, "updatedAt", updated);
+	json_member_cstr(&object, "reason", why_name(reads->why(reads->context, &document.task).why));
+	call_reply(call, 200, json_end(&object));
+	call->reply.etag = task_etag(call, document.task.version);
+}
+
+void task_why_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct task_document document;
+	struct json_object object;
+
+	int r = find_document(call, &document);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	struct reason reason = reads->why(reads->context, &document.task);
+	json_begin(&object, call->body);
+	json_member_string(&object, "id", document.id);
+	json_member_cstr(&object, "state", task_state_name(document.task.state));
+	json_member_cstr(&object, "reason", why_name(reason.why));
+	json_member_cstr(&object, "text", why_text(reason.why));
+	if (reason.until_ms != 0)
+		json_member_int(&object, "until", reason.until_ms);
+	if (reason.code != CODE_NONE)
+		json_member_cstr(&object, "code", failure_code_name(reason.code));
+	call_reply(call, 200, json_end(&object));
+}
+
+/* ---- change ----------------------------------------------------------------------------------------- */
+
+/* If-Match: one version, or "*". What is no version of ours matches nothing. */
+static int64_t version_wanted(struct span etag)
+{
+	int64_t version = 0;
+	size_t at = 0;
+
+	if (!etag.data || span_equal(etag, SPAN("*")))
+		return 0;
+	if (etag.len < 3 || etag.len > 20 || etag.data[0] != '"' || etag.data[etag.len - 1] != '"')
+		return -1;
+	for (at = 1; at < etag.len - 1; at++) {
+		if (etag.data[at] < '0' || etag.data[at] > '9')
+			return -1;
+		version = version * 10 + (etag.data[at] - '0');
+	}
+	return version == 0 ? -1 : version;
+}
+
+/* A text that changes is merged with what is there, so the task is read first; see task_patch_read(). */
+void task_patch_begin(struct api_call *call)
+{
+	struct task_form *task = arena_alloc(call->arena, sizeof *task);
+	cleanup(form_done) struct form form = {0};
+
+	if (!form_open(&form, call, false))
+		return;
+	if (!task) {
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+		return;
+	}
+	task_form_patch(&form, form.root, task);
+	if (!form_is_good(&form) || !call_commands(call, 1))
+		return;
+	struct command *command = &call->commands[0];
+	command->kind = COMMAND_UPDATE;
+	command->task = call->params[0];
+	task_form_to_update(task, &command->update);
+	command->update.if_version = version_wanted(call->request->if_match);
+	call->detail = task;
+	if (task->body.len > 0)
+		call->step = API_READ;
+}
+
+/* The text is the one of this very version: a change in between must not be lost. */
+void task_patch_read(struct api_call *call)
+{
+	const struct task_form *task = call->detail;
+	struct command_update *update = &call->commands[0].update;
+	cleanup(buf_done) struct buf patch = {0};
+	struct task_document document;
+
+	int r = find_document(call, &document);
+	buf_init(&patch, 3 * API_TEXT_MAX);
+	if (r == 0)
+		r = buf_put_byte(&patch, '{');
+	if (r == 0)
+		r = buf_put_span(&patch, task->body);
+	if (r == 0)
+		r = buf_put_byte(&patch, '}');
+	if (r == 0)
+		r = task_body_merge(call->arena, document.body, buf_span(&patch), &update->body);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	update->set_body = true;
+	if (update->if_version == 0)
+		update->if_version = document.task.version;
+	call->step = API_TURN;
+}
+
+void task_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal != REFUSED_NOTHING)
+		call_refuse_result(call, &results[0]);
+	else
+		task_reply(call, 200, &results[0]);
+}
+
+/* ---- what people do --------------------------------------------------------------------------------- */
+
+struct reason_body {
+	struct span reason;
+};
+
+static const struct field reason_fields[] = {
+	FIELD(reason_body, reason, "reason", FIELD_TEXT, .max = REASON_MAX),
+};
+
+/* A command that needs nothing but the task; the reason goes into its event. */
+static void operator_begin(struct api_call *call, enum command_kind kind)
+{
+	struct reason_body body = {0};
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+	uint64_t given;
+
+	buf_init(&note, 8 * REASON_MAX);
+	if (!form_read_body(call, FIELDS(reason_fields), &body, &given) || !call_commands(call, 1))
+		return;
+	call->commands[0].kind = kind;
+	call->commands[0].task = call->params[0];
+	if (body.reason.len == 0)
+		return;
+	json_member_string(&members, "reason", body.reason);
+	call_keep(call, &note, &call->commands[0].note);
+}
+
+void task_cancel_begin(struct api_call *call)
+{
+	operator_begin(call, COMMAND_CANCEL);
+}
+
+void task_retry_begin(struct api_call *call)
+{
+	operator_begin(call, COMMAND_RETRY);
+}
+
+void task_park_begin(struct api_call *call)
+{
+	operator_begin(call, COMMAND_PARK);
+}
+
+void task_unpark_begin(struct api_call *call)
+{
+	operator_begin(call, COMMAND_UNPARK);
+}
+
+/* Work under a beating worker stops first: accepted, and not over yet. */
+void task_cancel_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal != REFUSED_NOTHING)
+		call_refuse_result(call, &results[0]);
+	else
+		task_reply(call, results[0].task.claim.stopping ? 202 : 200, &results[0]);
+}
+
+struct answer_body {
+	struct span text;
+	bool deny;
+};
+
+static const struct field answer_fields[] = {
+	FIELD(answer_body, text, "text", FIELD_TEXT, .max = API_TEXT_MAX),
+	FIELD(answer_body, deny, "deny", FIELD_BOOL, .max = 0),
+};
+
+void task_answer_begin(struct api_call *call)
+{
+	struct answer_body body = {0};
+	cleanup(buf_done) struct buf answer = {0};
+	struct json_object object;
+	uint64_t given;
+
+	buf_init(&answer, 8 * API_TEXT_MAX);
+	if (!form_read_body(call, FIELDS(answer_fields), &body, &given))
+		return;
+	if (!body.deny && body.text.len == 0) {
+		call_refuse_field(call, "text", "is required, unless \"deny\" is true");
+		return;
+	}
+	if (!call_commands(call, 1))
+		return;
+	call->commands[0].kind = COMMAND_ANSWER;
+	call->commands[0].task = call->params[0];
+	json_begin(&object, &answer);
+	if (body.text.len > 0)
+		json_member_string(&object, "text", body.text);
+	if (body.deny)
+		json_member_bool(&object, "deny", true);
+	if (json_end(&object) < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else
+		call_keep(call, &answer, &call->commands[0].data);
+}

@@ -1,0 +1,419 @@
+/*
+ * Connections: bytes in, requests out to the turns, replies back.
+ *
+ * One request of a connection is under way at a time; what the client sends meanwhile waits in the input. A
+ * client that reads slowly, sends slowly or not at all costs its own connection and nothing else.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/server.h"
+
+enum {
+	HEAD_TIMEOUT_MS = 5000,
+	BODY_TIMEOUT_MS = 10000,
+	IDLE_TIMEOUT_MS = 60000,
+	WRITE_TIMEOUT_MS = 30000,
+	OUTPUT_BYTES_MAX = 16 << 20,
+	CONNECTIONS_MAX = 20000,
+};
+
+struct connection {
+	union {
+		uv_stream_t stream;
+		uv_tcp_t tcp;
+		uv_pipe_t pipe;
+	};
+	struct server *server;
+	struct connection *next, *previous;
+	struct http_input *input;
+	struct exchange *current;    /* waits for its turn, or for work */
+	struct exchange_list unsaid; /* answered into `out` or `sending`, not yet written */
+	struct exchange_list sending_unsaid;
+	struct buf out;     /* replies that nobody has begun to write */
+	struct buf sending; /* bytes that a write is busy with */
+	uv_write_t write;
+	int64_t since_ms; /* of the state it is in, for timeouts */
+	bool writing, closing, close_after;
+	struct connection *dirty_next, *dirty_previous; /* of those that have something to flush */
+	bool dirty;
+};
+
+static void serve(struct connection *connection);
+
+static void mark_dirty(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	if (connection->dirty)
+		return;
+	connection->dirty = true;
+	connection->dirty_previous = NULL;
+	connection->dirty_next = server->dirty;
+	if (server->dirty)
+		server->dirty->dirty_previous = connection;
+	server->dirty = connection;
+}
+
+static void unmark_dirty(struct connection *connection)
+{
+	if (!connection->dirty)
+		return;
+	connection->dirty = false;
+	if (connection->dirty_previous)
+		connection->dirty_previous->dirty_next = connection->dirty_next;
+	else
+		connection->server->dirty = connection->dirty_next;
+	if (connection->dirty_next)
+		connection->dirty_next->dirty_previous = connection->dirty_previous;
+}
+
+static struct connection *of_handle(void *handle)
+{
+	return ((uv_handle_t *)handle)->data;
+}
+
+/* ---- closing ------------------------------------------------------------------------------------------- */
+
+static void abandon_all(struct connection *connection, struct exchange_list *list)
+{
+	struct exchange *next;
+
+	for (struct exchange *exchange = list->first; exchange; exchange = next) {
+		next = exchange->next;
+		exchange->next = exchange->previous = NULL;
+		exchange_abandon(connection->server, exchange);
+	}
+	*list = (struct exchange_list){0};
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct connection *connection = of_handle(handle);
+
+	http_input_free(connection->input);
+	buf_done(&connection->out);
+	buf_done(&connection->sending);
+	free(connection);
+}
+
+static void connection_close(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	if (connection->closing)
+		return;
+	connection->closing = true;
+	if (connection->previous)
+		connection->previous->next = connection->next;
+	else
+		server->connections = connection->next;
+	if (connection->next)
+		connection->next->previous = connection->previous;
+	server->connection_count--;
+	unmark_dirty(connection);
+	if (connection->current)
+		exchange_abandon(server, connection->current);
+	connection->current = NULL;
+	abandon_all(connection, &connection->unsaid);
+	abandon_all(connection, &connection->sending_unsaid);
+	uv_close((uv_handle_t *)&connection->stream, on_closed);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+static void free_said(struct connection *connection, struct exchange_list *list)
+{
+	struct exchange *next;
+
+	for (struct exchange *exchange = list->first; exchange; exchange = next) {
+		next = exchange->next;
+		exchange_free(connection->server, exchange);
+	}
+	*list = (struct exchange_list){0};
+}
+
+static void start_write(struct connection *connection);
+
+static void after_write(struct connection *connection)
+{
+	connection->since_ms = connection->server->now.lease_ms;
+	if (connection->out.len > 0)
+		start_write(connection);
+	else if (connection->close_after)
+		connection_close(connection);
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+	struct connection *connection = of_handle(write->handle);
+
+	connection->writing = false;
+	if (connection->closing)
+		return;
+	if (status < 0) {
+		connection_close(connection);
+		return;
+	}
+	buf_clear(&connection->sending);
+	free_said(connection, &connection->sending_unsaid);
+	after_write(connection);
+}
+
+/* Hand everything to the kernel; what it does not take at once is written as it makes room. */
+static void start_write(struct connection *connection)
+{
+	uv_buf_t bytes = uv_buf_init(connection->out.data, (unsigned)connection->out.len);
+	int written = uv_try_write(&connection->stream, &bytes, 1);
+
+	if (written == (int)connection->out.len) {
+		buf_clear(&connection->out);
+		free_said(connection, &connection->unsaid);
+		after_write(connection);
+		return;
+	}
+	if (written < 0 && written != UV_EAGAIN) {
+		connection_close(connection);
+		return;
+	}
+	size_t done = written > 0 ? (size_t)written : 0;
+	struct buf swap = connection->sending;
+	connection->sending = connection->out;
+	connection->out = swap;
+	connection->sending_unsaid = connection->unsaid;
+	connection->unsaid = (struct exchange_list){0};
+	bytes = uv_buf_init(connection->sending.data + done, (unsigned)(connection->sending.len - done));
+	connection->writing = true;
+	connection->since_ms = connection->server->now.lease_ms;
+	if (uv_write(&connection->write, &connection->stream, &bytes, 1, on_written) < 0) {
+		connection->writing = false;
+		connection_close(connection);
+	}
+}
+
+void connections_flush(struct server *server)
+{
+	struct connection *connection;
+
+	while ((connection = server->dirty)) {
+		unmark_dirty(connection);
+		if (!connection->writing && connection->out.len > 0)
+			start_write(connection);
+		if (!connection->closing && !connection->current)
+			serve(connection);
+	}
+}
+
+void connection_reply(struct connection *connection, struct exchange *exchange)
+{
+	struct http_reply *reply = &exchange->call.reply;
+
+	assert(!connection->closing);
+	if (connection->current == exchange)
+		connection->current = NULL;
+	reply->close = !exchange->request.keep_alive || connection->server->stopping;
+	if (http_put_reply(&connection->out, reply) < 0) {
+		exchange_abandon(connection->server, exchange);
+		connection_close(connection);
+		return;
+	}
+	connection->close_after |= reply->close;
+	exchange->next = NULL;
+	exchange->previous = connection->unsaid.last;
+	if (connection->unsaid.last)
+		connection->unsaid.last->next = exchange;
+	else
+		connection->unsaid.first = exchange;
+	connection->unsaid.last = exchange;
+	mark_dirty(connection);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+static int copy_span(struct exchange *exchange, struct span *span)
+{
+	if (!span->data)
+		return 0;
+	return arena_copy(&exchange->arena, *span, span);
+}
+
+/* The connection reads on while the request is under way, so it takes its bytes with it. */
+static int copy_request(struct exchange *exchange, const struct http_request *request)
+{
+	struct http_request *copy = &exchange->request;
+	int r = 0;
+
+	*copy = *request;
+	struct span *const spans[] = {&copy->path, &copy->query, &copy->host, &copy->authorization,
+		&copy->content_type, &copy->accept, &copy->origin, &copy->fetch_site, &copy->idempotency_key,
+		&copy->if_match, &copy->last_event_id, &copy->body};
+	for (size_t i = 0; r == 0 && i < sizeof spans / sizeof *spans; i++)
+		r = copy_span(exchange, spans[i]);
+	return r;
+}
+
+static void refuse_input(struct connection *connection, const struct http_complaint *complaint)
+{
+	struct buf body;
+	struct http_reply reply = {
+		.status = complaint->status,
+		.content_type = SPAN("application/problem+json"),
+		.close = true,
+	};
+
+	buf_init(&body, 4096);
+	api_put_problem(&body, complaint->status, complaint->status == 413 ? "too_large" : "bad_request",
+		"Bad request", complaint->reason);
+	reply.body = buf_span(&body);
+	http_put_reply(&connection->out, &reply);
+	buf_done(&body);
+	connection->close_after = true;
+	uv_read_stop(&connection->stream);
+	mark_dirty(connection);
+}
+
+static bool take_request(struct connection *connection, const struct http_request *request)
+{
+	struct exchange *exchange = exchange_new(connection->server);
+
+	if (!exchange || copy_request(exchange, request) < 0) {
+		if (exchange)
+			exchange_free(connection->server, exchange);
+		connection_close(connection);
+		return false;
+	}
+	http_input_drop(connection->input);
+	exchange->connection = connection;
+	connection->current = exchange;
+	connection->since_ms = connection->server->now.lease_ms;
+	exchange_begin(connection->server, exchange);
+	return !connection->closing;
+}
+
+/* Take up the requests that lie in the input, one after the other. */
+static void serve(struct connection *connection)
+{
+	struct http_request request;
+	struct http_complaint complaint;
+
+	while (!connection->current && !connection->close_after && !connection->closing) {
+		switch (http_input_next(connection->input, &request, &complaint)) {
+		case HTTP_MORE:
+			return;
+		case HTTP_CONTINUE:
+			http_put_continue(&connection->out);
+			mark_dirty(connection);
+			break;
+		case HTTP_BAD:
+			refuse_input(connection, &complaint);
+			return;
+		case HTTP_READY:
+			if (!take_request(connection, &request))
+				return;
+			break;
+		}
+	}
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
+{
+	struct connection *connection = of_handle(handle);
+	char *at = NULL;
+	size_t len = 0;
+
+	(void)suggested;
+	if (http_input_room(connection->input, &at, &len) < 0)
+		len = 0;
+	*ret_bytes = uv_buf_init(at, (unsigned)len);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
+{
+	struct connection *connection = of_handle(stream);
+
+	(void)bytes;
+	if (got == 0)
+		return;
+	if (got < 0) { /* the client went away, or has sent more than the input may hold */
+		connection_close(connection);
+		return;
+	}
+	if (!http_input_is_amid(connection->input) && !connection->current)
+		connection->since_ms = connection->server->now.lease_ms;
+	http_input_filled(connection->input, (size_t)got);
+	serve(connection);
+}
+
+void connection_accept(uv_stream_t *listener, int status)
+{
+	struct server *server = listener->data;
+	struct http_limits limits = http_limits_default();
+
+	if (status < 0)
+		return;
+	struct connection *connection = calloc(1, sizeof *connection);
+	if (!connection)
+		return;
+	connection->server = server;
+	connection->input = http_input_new(&limits);
+	buf_init(&connection->out, OUTPUT_BYTES_MAX);
+	buf_init(&connection->sending, OUTPUT_BYTES_MAX);
+	if (listener->type == UV_TCP)
+		uv_tcp_init(&server->loop, &connection->tcp);
+	else
+		uv_pipe_init(&server->loop, &connection->pipe, 0);
+	connection->stream.data = connection;
+	connection->next = server->connections;
+	if (server->connections)
+		server->connections->previous = connection;
+	server->connections = connection;
+	server->connection_count++;
+	connection->since_ms = server->now.lease_ms;
+	if (uv_accept(listener, &connection->stream) < 0 || !connection->input ||
+		server->connection_count > CONNECTIONS_MAX || server->stopping) {
+		connection_close(connection);
+		return;
+	}
+	if (listener->type == UV_TCP)
+		uv_tcp_nodelay(&connection->tcp, 1);
+	uv_read_start(&connection->stream, on_room, on_read);
+}
+
+/* ---- time ----------------------------------------------------------------------------------------------- */
+
+static bool is_overdue(const struct connection *connection, int64_t now_ms)
+{
+	int64_t age_ms = now_ms - connection->since_ms;
+
+	if (connection->writing)
+		return age_ms > WRITE_TIMEOUT_MS;
+	if (connection->current)
+		return false; /* it waits for us */
+	if (http_input_is_amid(connection->input))
+		return age_ms > HEAD_TIMEOUT_MS + BODY_TIMEOUT_MS;
+	return age_ms > IDLE_TIMEOUT_MS;
+}
+
+void connections_timeout(struct server *server)
+{
+	struct connection *next;
+
+	for (struct connection *connection = server->connections; connection; connection = next) {
+		next = connection->next;
+		if (is_overdue(connection, server->now.lease_ms))
+			connection_close(connection);
+		else if (!connection->current && !http_input_is_amid(connection->input))
+			http_input_rest(connection->input);
+	}
+}
+
+void connections_close_all(struct server *server)
+{
+	struct connection *next;
+
+	for (struct connection *connection = server->connections; connection; connection = next) {
+		next = connection->next;
+		connection_close(connection);
+	}
+}

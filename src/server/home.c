@@ -1,0 +1,125 @@
+#include "server/home.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+
+enum {
+	EXIT_CONFIG = 78,
+	PATH_BYTES = 4096 + 64,
+};
+
+/* mkdir -p, private from the first level we make. */
+static int make_directories(const char *home)
+{
+	char path[PATH_BYTES];
+
+	snprintf(path, sizeof path, "%s", home);
+	for (char *slash = path + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+		*slash = 0;
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+int home_prepare(const char *home)
+{
+	struct stat stat_buf;
+	int r = make_directories(home);
+
+	if (r == 0 && stat(home, &stat_buf) < 0)
+		r = -errno;
+	if (r == 0 && !S_ISDIR(stat_buf.st_mode))
+		r = -ENOTDIR;
+	if (r < 0) {
+		fprintf(stderr, "stintd: cannot use %s as state directory: %s\n", home, strerror(-r));
+		return EXIT_CONFIG;
+	}
+	if (stat_buf.st_uid != geteuid()) {
+		fprintf(stderr, "stintd: %s belongs to another user; chown it or choose another --home\n",
+			home);
+		return EXIT_CONFIG;
+	}
+	if (stat_buf.st_mode & 077 && chmod(home, 0700) < 0) {
+		fprintf(stderr, "stintd: others can look into %s and it cannot be closed: %s\n", home,
+			strerror(errno));
+		return EXIT_CONFIG;
+	}
+	return 0;
+}
+
+int home_write(const char *home, const char *name, const char *text)
+{
+	char path[PATH_BYTES], fresh[PATH_BYTES];
+	size_t len = strlen(text);
+
+	snprintf(path, sizeof path, "%s/%s", home, name);
+	snprintf(fresh, sizeof fresh, "%s/.%s.new", home, name);
+	cleanup(close_at) int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, len) != (ssize_t)len || fsync(fd) < 0 || rename(fresh, path) < 0) {
+		int r = errno ? -errno : -EIO;
+		unlink(fresh);
+		return r;
+	}
+	return 0;
+}
+
+void home_remove(const char *home, const char *name)
+{
+	char path[PATH_BYTES];
+
+	snprintf(path, sizeof path, "%s/%s", home, name);
+	unlink(path);
+}
+
+static void make_token(char token[TOKEN_BYTES_MAX])
+{
+	unsigned char id[4], secret[32];
+	char text[sodium_base64_ENCODED_LEN(sizeof secret, sodium_base64_VARIANT_URLSAFE_NO_PADDING)];
+	char id_text[sizeof id * 2 + 1];
+
+	randombytes_buf(id, sizeof id);
+	randombytes_buf(secret, sizeof secret);
+	sodium_bin2hex(id_text, sizeof id_text, id, sizeof id);
+	sodium_bin2base64(text, sizeof text, secret, sizeof secret, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	snprintf(token, TOKEN_BYTES_MAX, "stint_admin_%s_%s", id_text, text);
+	sodium_memzero(secret, sizeof secret);
+}
+
+int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX])
+{
+	char path[PATH_BYTES], line[TOKEN_BYTES_MAX + 2];
+
+	snprintf(path, sizeof path, "%s/admin.token", home);
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0) {
+		ssize_t got = read(fd, line, sizeof line - 1);
+		line[got > 0 ? got : 0] = 0;
+		line[strcspn(line, "\r\n")] = 0;
+		if (got > 0 && strncmp(line, "stint_admin_", 12) == 0 && strlen(line) < TOKEN_BYTES_MAX) {
+			strcpy(token, line);
+			return 0;
+		}
+		fprintf(stderr, "stintd: %s does not hold an admin token; remove it and a new one is made\n",
+			path);
+		return EXIT_CONFIG;
+	}
+	make_token(token);
+	snprintf(line, sizeof line, "%s\n", token);
+	int r = errno == ENOENT ? home_write(home, "admin.token", line) : -errno;
+	if (r < 0) {
+		fprintf(stderr, "stintd: cannot write %s: %s\n", path, strerror(-r));
+		return EXIT_CONFIG;
+	}
+	fprintf(stderr, "stintd: admin token written to %s\n", path);
+	return 0;
+}

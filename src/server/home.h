@@ -1,0 +1,22 @@
+/*
+ * The state directory: ours alone, with the admin token and the address of the server in it.
+ */
+#pragma once
+
+#include <stddef.h>
+
+enum {
+	TOKEN_BYTES_MAX = 128,
+};
+
+/* Make the directory (0700) if it is not there; refuse one that others may write to. 0, or an exit status after a
+ * sentence on stderr. */
+int home_prepare(const char *home);
+
+/* The admin token; made and written (0600) at the first start. */
+int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX]);
+
+/* Replace home/NAME by this text, atomically, 0600. 0 or negative errno. */
+int home_write(const char *home, const char *name, const char *text);
+
+void home_remove(const char *home, const char *name);

@@ -1,0 +1,337 @@
+/*
+ * stintd: the server. Opening the store comes first, because its lock says that we are the only one; then the
+ * sockets; then the word that we are ready. Stopping goes the other way round and takes no more than seconds.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "server/home.h"
+#include "server/server.h"
+#include "store/sqlite.h"
+
+enum {
+	EXIT_STORE = 74,
+	STALL_MS = 2000,
+	CHORES_MS = 20, /* retention is behind: the next sweep comes soon */
+};
+
+static const char help[] =
+	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
+	"              [--set KEY=VALUE]... [--behind-proxy]\n"
+	"\n"
+	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
+	"\n"
+	"  --home DIR       state directory (default $STINT_HOME, $XDG_STATE_HOME/stint, ~/.local/state/stint);\n"
+	"                   holds stint.db, stint.sock, url and admin.token\n"
+	"  --listen A:P     TCP address (default 127.0.0.1:8787; port 0 picks a free one, see DIR/url)\n"
+	"  --store URL      sqlite:PATH (default DIR/stint.db)\n"
+	"  --config FILE    instead of DIR/config.json (JSON; comments allowed)\n"
+	"  --set KEY=VALUE  a setting, above the file: listen claim.verifyAfterMs worker.leaseMinMs\n"
+	"                   worker.rescheduleOnExpiry restart.graceMs retry.baseMs retry.maxMs task.crashBudget\n"
+	"                   task.timeoutMs task.timeoutMaxMs quarantine.trialAfterMs sweep.intervalMs\n"
+	"  --behind-proxy   allow an address that is not of this machine alone: a proxy in front speaks TLS\n"
+	"\n"
+	"Try: stintd --home /tmp/stint --listen 127.0.0.1:0 &\n"
+	"     curl -H \"Authorization: Bearer $(cat /tmp/stint/admin.token)\" $(cat /tmp/stint/url)/api/tasks\n";
+
+_Noreturn void server_die(struct server *server, int fault)
+{
+	const char *why = store_complaint(server->store);
+
+	fprintf(stderr, "stintd: %s; ending, so that nothing is acknowledged that may not be on disk\n",
+		why ? why : strerror(-fault));
+	_exit(EXIT_STORE); /* no clean-up: whatever it would write is in doubt */
+}
+
+/* ---- the store ------------------------------------------------------------------------------------------- */
+
+static int open_store(struct server *server)
+{
+	struct options *options = server->options;
+	struct sqlite_options sqlite = {.path = options->store};
+	struct backend *backend;
+	char *complaint = NULL;
+
+	int r = clock_boot_id(&options->storage.boot_hi, &options->storage.boot_lo);
+	if (r < 0) {
+		fprintf(stderr, "stintd: cannot read the machine's boot id: %s\n", strerror(-r));
+		return EXIT_STORE;
+	}
+	r = sqlite_open(&sqlite, &backend, &complaint);
+	if (r < 0) {
+		fprintf(stderr, "stintd: %s\n", complaint ? complaint : strerror(-r));
+		free(complaint);
+		return EXIT_STORE;
+	}
+	randombytes_buf(&options->storage.seed, sizeof options->storage.seed);
+	options->storage.now = server->now = clock_now();
+	r = store_open(backend, &options->storage, &server->store);
+	if (r < 0) {
+		fprintf(stderr, "stintd: cannot open %s: %s\n", options->store, strerror(-r));
+		backend->ops->close(backend);
+		return EXIT_STORE;
+	}
+	return 0;
+}
+
+/* ---- sockets ----------------------------------------------------------------------------------------------- */
+
+static int complain_listen(const char *where, int fault)
+{
+	fprintf(stderr, "stintd: cannot listen on %s: %s\n", where, uv_strerror(fault));
+	return 1;
+}
+
+static int listen_tcp(struct server *server, uint16_t *ret_port)
+{
+	const struct options *options = server->options;
+	struct sockaddr_storage address;
+	struct sockaddr *any = (struct sockaddr *)&address;
+	int len = sizeof address;
+	char where[300];
+
+	snprintf(where, sizeof where, "%s:%u", options->host, options->port);
+	const char *host = strcmp(options->host, "localhost") == 0 ? "127.0.0.1" : options->host;
+	int r = uv_ip4_addr(host, options->port, (struct sockaddr_in *)&address);
+	if (r < 0)
+		r = uv_ip6_addr(host, options->port, (struct sockaddr_in6 *)&address);
+	uv_tcp_init(&server->loop, &server->tcp);
+	server->tcp.data = server;
+	if (r == 0)
+		r = uv_tcp_bind(&server->tcp, any, 0);
+	if (r == 0)
+		r = uv_listen((uv_stream_t *)&server->tcp, 1024, connection_accept);
+	if (r == 0)
+		r = uv_tcp_getsockname(&server->tcp, any, &len);
+	if (r < 0)
+		return complain_listen(where, r);
+	*ret_port = any->sa_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&address)->sin6_port)
+					       : ntohs(((struct sockaddr_in *)&address)->sin_port);
+	return 0;
+}
+
+static int listen_local(struct server *server)
+{
+	char path[OPTIONS_PATH_MAX + 16];
+
+	snprintf(path, sizeof path, "%s/stint.sock", server->options->home);
+	if (strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path) {
+		fprintf(stderr, "stintd: %s is too long for a socket; choose a shorter --home\n", path);
+		return 1;
+	}
+	unlink(path); /* the store's lock says that nobody else serves here */
+	uv_pipe_init(&server->loop, &server->local, 0);
+	server->local.data = server;
+	mode_t mask = umask(077);
+	int r = uv_pipe_bind(&server->local, path);
+	umask(mask);
+	if (r == 0)
+		r = uv_listen((uv_stream_t *)&server->local, 1024, connection_accept);
+	return r < 0 ? complain_listen(path, r) : 0;
+}
+
+static int write_url(struct server *server, uint16_t port)
+{
+	char url[400];
+	bool six = strchr(server->options->host, ':') != NULL;
+
+	snprintf(url, sizeof url, six ? "http://[%s]:%u\n" : "http://%s:%u\n", server->options->host, port);
+	int r = home_write(server->options->home, "url", url);
+	if (r < 0) {
+		fprintf(stderr, "stintd: cannot write %s/url: %s\n", server->options->home, strerror(-r));
+		return 1;
+	}
+	fprintf(stderr, "stintd: listening on %s", url);
+	return 0;
+}
+
+/* Tell a service manager, if one is waiting to hear. */
+static void notify(const char *text)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (!path || strlen(path) >= sizeof address.sun_path || (path[0] != '/' && path[0] != '@'))
+		return;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	strcpy(address.sun_path, path);
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+	if (path[0] == '@')
+		address.sun_path[0] = 0;
+	sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, len);
+	close(fd);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------ */
+
+static void on_check(uv_check_t *check)
+{
+	struct server *server = check->data;
+
+	if (server->pending.first)
+		turns_run(server);
+	else
+		connections_flush(server);
+}
+
+/* Nobody is called lost for what the server itself slept through. */
+static void notice_sleep(struct server *server)
+{
+	int64_t asleep_ms = clock_asleep_ms();
+	int64_t gap_ms = server->now.lease_ms - server->last_sweep_ms;
+
+	if (asleep_ms - server->asleep_ms > STALL_MS ||
+		gap_ms > (int64_t)server->options->sweep_ms + STALL_MS)
+		store_woke(server->store, server->now);
+	server->asleep_ms = asleep_ms;
+	server->last_sweep_ms = server->now.lease_ms;
+}
+
+static void on_sweep(uv_timer_t *timer)
+{
+	struct server *server = timer->data;
+
+	server->now = clock_now();
+	notice_sleep(server);
+	turns_run(server);
+	turns_timeout_waiting(server);
+	connections_timeout(server);
+	connections_flush(server);
+	int r = store_sweep(server->store, server->now);
+	if (r < 0)
+		server_die(server, r);
+	notify("WATCHDOG=1");
+	uv_timer_start(
+		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);
+}
+
+static void on_stop_late(uv_timer_t *timer)
+{
+	struct server *server = timer->data;
+
+	connections_close_all(server);
+	uv_stop(&server->loop);
+}
+
+/* Waiting polls are answered, nothing new is taken, and what is being written is written. */
+static void on_stop(uv_signal_t *signal, int number)
+{
+	struct server *server = signal->data;
+
+	(void)number;
+	if (server->stopping) {
+		on_stop_late(&server->due);
+		return;
+	}
+	server->stopping = true;
+	notify("STOPPING=1");
+	server->now = clock_now();
+	uv_close((uv_handle_t *)&server->tcp, NULL);
+	uv_close((uv_handle_t *)&server->local, NULL);
+	turns_run(server);
+	turns_stop(server);
+	connections_flush(server);
+	uv_timer_start(&server->due, on_stop_late, server->connection_count == 0 ? 0 : 200, 0);
+}
+
+static void start_loop(struct server *server)
+{
+	uv_check_init(&server->loop, &server->check);
+	uv_timer_init(&server->loop, &server->sweep);
+	uv_timer_init(&server->loop, &server->due);
+	uv_signal_init(&server->loop, &server->term);
+	uv_signal_init(&server->loop, &server->interrupt);
+	server->check.data = server->sweep.data = server->due.data = server;
+	server->term.data = server->interrupt.data = server;
+	uv_check_start(&server->check, on_check);
+	uv_timer_start(&server->sweep, on_sweep, server->options->sweep_ms, 0);
+	uv_signal_start(&server->term, on_stop, SIGTERM);
+	uv_signal_start(&server->interrupt, on_stop, SIGINT);
+	server->last_sweep_ms = server->now.lease_ms;
+	server->asleep_ms = clock_asleep_ms();
+}
+
+static int start(struct server *server)
+{
+	char token[TOKEN_BYTES_MAX];
+	uint16_t port = 0;
+
+	int r = home_prepare(server->options->home);
+	if (r == 0)
+		r = home_admin_token(server->options->home, token);
+	if (r == 0)
+		r = open_store(server);
+	if (r != 0)
+		return r;
+	uv_loop_init(&server->loop);
+	reads_init(server);
+	r = listen_local(server);
+	if (r == 0)
+		r = listen_tcp(server, &port);
+	if (r != 0)
+		return r;
+	gate_init(&server->gate, server->options, port, token);
+	sodium_memzero(token, sizeof token);
+	r = write_url(server, port);
+	if (r == 0)
+		start_loop(server);
+	return r;
+}
+
+static void close_handle(uv_handle_t *handle, void *context)
+{
+	(void)context;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+static int stop(struct server *server)
+{
+	uv_walk(&server->loop, close_handle, NULL);
+	uv_run(&server->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&server->loop);
+	home_remove(server->options->home, "url");
+	home_remove(server->options->home, "stint.sock");
+	turns_done(server);
+	store_close(server->store);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct options options;
+	static struct server server;
+
+	int r = options_read(argc, argv, &options);
+	if (r != 0)
+		return r;
+	if (options.help || options.version) {
+		fputs(options.help ? help : "stintd " STINT_VERSION "\n", stdout);
+		return 0;
+	}
+	if (sodium_init() < 0) {
+		fputs("stintd: the system has no random numbers to give\n", stderr);
+		return 1;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	umask(077);
+	prctl(PR_SET_DUMPABLE, 0);
+	server.options = &options;
+	r = start(&server);
+	if (r != 0)
+		return r;
+	notify("READY=1");
+	uv_run(&server.loop, UV_RUN_DEFAULT);
+	return stop(&server);
+}

@@ -1,0 +1,113 @@
+/*
+ * What the store lends to the API for reading.
+ */
+#include "server/server.h"
+
+static struct server *of(void *context)
+{
+	return context;
+}
+
+static int find_task(void *context, struct span id, int64_t *ret_seq)
+{
+	return store_find_task(of(context)->store, id, ret_seq);
+}
+
+static int read_task(void *context, int64_t seq, struct arena *arena, struct task_document *ret_document)
+{
+	return store_read_task(of(context)->store, seq, of(context)->now, arena, ret_document);
+}
+
+struct task_visit {
+	int (*each)(void *context, const struct task *task);
+	void *context;
+};
+
+static int visit_task(void *context, const struct task *task, struct span holder)
+{
+	const struct task_visit *visit = context;
+
+	(void)holder;
+	return visit->each(visit->context, task);
+}
+
+static int page_tasks(void *context, int64_t after, uint32_t limit, int (*each)(void *, const struct task *),
+	void *each_context)
+{
+	struct task_visit visit = {each, each_context};
+
+	return store_page_tasks(of(context)->store, after, limit, visit_task, &visit);
+}
+
+static int page_events(void *context, int64_t after, uint32_t limit,
+	int (*each)(void *, const struct record *), void *each_context)
+{
+	return store_page_events(of(context)->store, after, limit, each, each_context);
+}
+
+static int task_id(void *context, const struct task *task, struct arena *arena, struct span *ret_id)
+{
+	return store_task_id(of(context)->store, task, arena, ret_id);
+}
+
+static struct reason why(void *context, const struct task *task)
+{
+	return store_why(of(context)->store, task, of(context)->now);
+}
+
+static int each_worker(
+	void *context, int (*each)(void *, struct span, const struct worker *), void *each_context)
+{
+	return store_each_worker(of(context)->store, each, each_context);
+}
+
+static struct span name(void *context, uint32_t number)
+{
+	return store_name(of(context)->store, number);
+}
+
+static int each_queue(
+	void *context, int (*each)(void *, struct span, enum queue_state, uint32_t), void *each_context)
+{
+	return store_each_queue(of(context)->store, each, each_context);
+}
+
+static int64_t last_event(void *context)
+{
+	return store_last_event(of(context)->store);
+}
+
+static int64_t event_base(void *context)
+{
+	return store_event_base(of(context)->store);
+}
+
+static bool is_degraded(void *context)
+{
+	return store_is_degraded(of(context)->store);
+}
+
+static bool is_draining(void *context)
+{
+	return of(context)->stopping;
+}
+
+void reads_init(struct server *server)
+{
+	server->reads = (struct api_reads){
+		.context = server,
+		.find_task = find_task,
+		.read_task = read_task,
+		.page_tasks = page_tasks,
+		.page_events = page_events,
+		.task_id = task_id,
+		.why = why,
+		.each_worker = each_worker,
+		.name = name,
+		.each_queue = each_queue,
+		.last_event = last_event,
+		.event_base = event_base,
+		.is_degraded = is_degraded,
+		.is_draining = is_draining,
+	};
+}

@@ -1,0 +1,117 @@
+/*
+ * stintd from the inside.
+ *
+ *   main.c        start and stop                    turns.c       requests → one turn → replies; who waits for work
+ *   options.c     flags and configuration           connection.c  sockets: bytes in, bytes out, timeouts
+ *   home.c        the state directory               gate.c        host, origin, credential
+ *   clock.c       the two clocks                    reads.c       what the store lends to the API
+ *
+ * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
+ * commit is syncing make up the next turn.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "api/api.h"
+#include "server/options.h"
+#include "store/store.h"
+#include "wire/http.h"
+
+struct connection;
+
+/* One request on its way. It is kept until its reply has been written. */
+struct exchange {
+	struct api_call call;
+	struct http_request request; /* copied: the connection reads on meanwhile */
+	struct arena arena;
+	struct buf body;
+	struct connection *connection; /* NULL: the client is gone */
+	struct exchange *next, *previous;
+	uint32_t first_result;
+	int64_t wait_until_ms; /* lease clock */
+	bool waits;            /* stands among those that wait for work */
+	uint64_t tried;        /* the wake-up it was last asked in */
+	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
+	struct claimed *claims;
+};
+
+enum {
+	READY_QUEUES_MAX = 16,
+};
+
+struct exchange_list {
+	struct exchange *first, *last;
+	uint32_t count;
+};
+
+struct gate {
+	unsigned char admin_hash[32];
+	char hosts[4][300]; /* allowed values of Host */
+	uint32_t host_count;
+	bool any_host;
+};
+
+struct server {
+	struct options *options;
+	uv_loop_t loop;
+	uv_tcp_t tcp;
+	uv_pipe_t local;
+	uv_check_t check;
+	uv_timer_t sweep;
+	uv_timer_t due;
+	uv_signal_t term, interrupt;
+	struct store *store;
+	struct gate gate;
+	struct api_reads reads;
+	struct connection *connections;
+	struct connection *dirty; /* have something to write, or to read on */
+	uint32_t connection_count;
+	struct exchange_list pending; /* want a turn */
+	struct exchange_list waiting; /* claims that wait for work */
+	struct exchange_list spare;
+	uint64_t wakeups;
+	uint32_t wake_batch;
+	uint32_t ready_queues[READY_QUEUES_MAX];
+	uint32_t ready_queue_count;
+	bool ready_any; /* more queues than the list has room for */
+	struct moment now;
+	int64_t last_sweep_ms, asleep_ms; /* lease clock; boot time − monotonic time */
+	bool stopping;
+	int exit_status;
+};
+
+/* clock.c */
+struct moment clock_now(void);
+int64_t clock_asleep_ms(void);
+int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo);
+
+/* gate.c */
+void gate_init(struct gate *gate, const struct options *options, uint16_t port, const char *admin_token);
+/* May the request in, and as whom? False: the exchange has its reply. */
+bool gate_pass(const struct gate *gate, struct exchange *exchange);
+
+/* reads.c */
+void reads_init(struct server *server);
+
+/* turns.c */
+struct exchange *exchange_new(struct server *server);
+void exchange_free(struct server *server, struct exchange *exchange);
+void exchange_begin(struct server *server, struct exchange *exchange);
+void exchange_abandon(struct server *server, struct exchange *exchange); /* the client went away */
+void turns_run(struct server *server);
+void turns_timeout_waiting(struct server *server);
+void turns_stop(struct server *server);
+void turns_done(struct server *server);
+
+/* connection.c */
+void connection_accept(uv_stream_t *listener, int status);
+void connection_reply(struct connection *connection, struct exchange *exchange); /* takes the exchange over */
+void connections_flush(struct server *server);
+void connections_timeout(struct server *server);
+void connections_close_all(struct server *server);
+
+/* main.c: end the process at once: the store cannot be trusted any more. */
+_Noreturn void server_die(struct server *server, int fault);

@@ -1,0 +1,382 @@
+/*
+ * Turns: take everything that is ready, decide, commit once, answer. And who waits for work.
+ *
+ * A claim that found nothing and may wait is put aside; when a turn leaves something to claim in one of its
+ * queues it is asked again, first come first served. A reply that hands out claims is remembered until it has
+ * been written: if the client is gone by then, the claims are given back at once.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/server.h"
+
+enum {
+	EXCHANGE_ARENA_MAX = 64 << 20,
+	REPLY_BYTES_MAX = 64 << 20,
+	SPARE_MAX = 256,
+	WAKE_MAX = 256, /* waiting claims asked again by one turn */
+};
+
+/* ---- lists ------------------------------------------------------------------------------------------ */
+
+static void list_add(struct exchange_list *list, struct exchange *exchange)
+{
+	exchange->next = NULL;
+	exchange->previous = list->last;
+	if (list->last)
+		list->last->next = exchange;
+	else
+		list->first = exchange;
+	list->last = exchange;
+	list->count++;
+}
+
+static void list_remove(struct exchange_list *list, struct exchange *exchange)
+{
+	if (exchange->previous)
+		exchange->previous->next = exchange->next;
+	else
+		list->first = exchange->next;
+	if (exchange->next)
+		exchange->next->previous = exchange->previous;
+	else
+		list->last = exchange->previous;
+	exchange->next = exchange->previous = NULL;
+	list->count--;
+}
+
+static struct exchange *list_take(struct exchange_list *list)
+{
+	struct exchange *exchange = list->first;
+
+	if (exchange)
+		list_remove(list, exchange);
+	return exchange;
+}
+
+/* ---- exchanges ---------------------------------------------------------------------------------------- */
+
+struct exchange *exchange_new(struct server *server)
+{
+	struct exchange *exchange = list_take(&server->spare);
+
+	if (exchange)
+		return exchange;
+	exchange = calloc(1, sizeof *exchange);
+	if (!exchange)
+		return NULL;
+	arena_init(&exchange->arena, EXCHANGE_ARENA_MAX);
+	buf_init(&exchange->body, REPLY_BYTES_MAX);
+	return exchange;
+}
+
+static void exchange_destroy(struct exchange *exchange)
+{
+	arena_done(&exchange->arena);
+	buf_done(&exchange->body);
+	free(exchange);
+}
+
+void exchange_free(struct server *server, struct exchange *exchange)
+{
+	if (server->spare.count >= SPARE_MAX || exchange->body.cap > 64 * 1024) {
+		exchange_destroy(exchange);
+		return;
+	}
+	arena_reset(&exchange->arena);
+	buf_clear(&exchange->body);
+	struct arena arena = exchange->arena;
+	struct buf body = exchange->body;
+	*exchange = (struct exchange){.arena = arena, .body = body};
+	list_add(&server->spare, exchange);
+}
+
+static void answer(struct server *server, struct exchange *exchange)
+{
+	if (exchange->connection)
+		connection_reply(exchange->connection, exchange);
+	else
+		exchange_free(server, exchange);
+}
+
+void exchange_begin(struct server *server, struct exchange *exchange)
+{
+	struct api_call *call = &exchange->call;
+
+	*call = (struct api_call){
+		.request = &exchange->request,
+		.arena = &exchange->arena,
+		.body = &exchange->body,
+		.rules = &server->options->storage.rules,
+		.now = server->now,
+		.reads = &server->reads,
+	};
+	if (gate_pass(&server->gate, exchange))
+		api_begin(call);
+	if (call->step == API_TURN && server->stopping)
+		api_refuse(call, REFUSED_UNAVAILABLE, "the server is stopping; try again in a moment");
+	if (call->step == API_READ)
+		api_read(call);
+	if (call->step == API_TURN)
+		list_add(&server->pending, exchange);
+	else
+		answer(server, exchange);
+}
+
+/* The next turn gives back what it would have handed out: its commands become returns. */
+static void give_back(struct server *server, struct exchange *exchange)
+{
+	const struct command *claim = &exchange->call.commands[exchange->call.command_count - 1];
+	struct command *returns = arena_alloc(&exchange->arena, exchange->claim_count * sizeof *returns);
+
+	if (!returns) /* their leases will end by themselves */
+		return exchange_free(server, exchange);
+	for (uint32_t i = 0; i < exchange->claim_count; i++) {
+		const struct claimed *claimed = &exchange->claims[i];
+		returns[i] = (struct command){
+			.kind = COMMAND_RETURN,
+			.actor = claim->actor,
+			.worker = claim->worker,
+			.task = claimed->id,
+			.fence = claimed->task.fence,
+			.version = claimed->task.version,
+		};
+	}
+	exchange->call.commands = returns;
+	exchange->call.command_count = exchange->claim_count;
+	exchange->claim_count = 0;
+	exchange->connection = NULL;
+	list_add(&server->pending, exchange);
+}
+
+void exchange_abandon(struct server *server, struct exchange *exchange)
+{
+	exchange->connection = NULL;
+	if (exchange->claim_count > 0) { /* answered, and the answer was not written */
+		give_back(server, exchange);
+	} else if (exchange->waits) {
+		list_remove(&server->waiting, exchange);
+		exchange_free(server, exchange);
+	} else if (exchange->call.step != API_TURN) {
+		exchange_free(server, exchange);
+	}
+	/* otherwise it waits for its turn, and is freed after it */
+}
+
+/* ---- waiting for work ------------------------------------------------------------------------------------ */
+
+static const struct command *claim_of(const struct exchange *exchange)
+{
+	const struct command *last = &exchange->call.commands[exchange->call.command_count - 1];
+
+	assert(last->kind == COMMAND_CLAIM_NEXT);
+	return last;
+}
+
+static bool is_served(const struct server *server, const struct exchange *exchange)
+{
+	const struct name_list *queues = &claim_of(exchange)->claim.queues;
+
+	if (server->ready_any || queues->count == 0)
+		return true;
+	for (uint32_t i = 0; i < server->ready_queue_count; i++) {
+		struct span name = store_name(server->store, server->ready_queues[i]);
+		for (uint32_t j = 0; j < queues->count; j++) {
+			if (span_equal(queues->items[j], name))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Work has come into these queues. */
+static void note_ready(struct server *server, const uint32_t *queues, struct ready_work work)
+{
+	server->wakeups++;
+	server->wake_batch = work.tasks;
+	for (uint32_t i = 0; i < work.queue_count; i++) {
+		uint32_t j = 0;
+		while (j < server->ready_queue_count && server->ready_queues[j] != queues[i])
+			j++;
+		if (j == READY_QUEUES_MAX)
+			server->ready_any = true;
+		else if (j == server->ready_queue_count)
+			server->ready_queues[server->ready_queue_count++] = queues[i];
+	}
+	server->ready_any |= work.queue_count == READY_QUEUES_MAX;
+}
+
+static uint32_t wake_some(struct server *server)
+{
+	uint32_t woken = 0;
+	struct exchange *next;
+
+	for (struct exchange *exchange = server->waiting.first; exchange && woken < server->wake_batch;
+		exchange = next) {
+		next = exchange->next;
+		if (exchange->tried == server->wakeups || !is_served(server, exchange))
+			continue;
+		exchange->tried = server->wakeups;
+		exchange->waits = false;
+		list_remove(&server->waiting, exchange);
+		list_add(&server->pending, exchange);
+		woken++;
+	}
+	return woken;
+}
+
+/* Ask those again who may find something now: as many as there are tasks, and if those could not take them, twice as
+ * many of the others, until everyone has been asked once. True if there is anyone to ask. */
+static bool wake_waiting(struct server *server)
+{
+	uint32_t queues[READY_QUEUES_MAX];
+	struct ready_work work = store_ready_work(server->store, queues, READY_QUEUES_MAX);
+
+	if (work.tasks > 0)
+		note_ready(server, queues, work);
+	else
+		server->wake_batch *= 2;
+	if (server->wake_batch > WAKE_MAX)
+		server->wake_batch = WAKE_MAX;
+	if (server->ready_queue_count == 0 || wake_some(server) == 0) {
+		server->ready_queue_count = 0;
+		server->ready_any = false;
+		return false;
+	}
+	return true;
+}
+
+static void wait_for_work(struct server *server, struct exchange *exchange)
+{
+	if (exchange->wait_until_ms == 0)
+		exchange->wait_until_ms = server->now.lease_ms + exchange->call.wait_ms;
+	exchange->waits = true;
+	list_add(&server->waiting, exchange);
+}
+
+static void end_wait(struct server *server, struct exchange *exchange)
+{
+	list_remove(&server->waiting, exchange);
+	exchange->waits = false;
+	exchange->wait_until_ms = 0;
+	api_finish_empty(&exchange->call);
+	answer(server, exchange);
+}
+
+void turns_timeout_waiting(struct server *server)
+{
+	struct exchange *next;
+
+	for (struct exchange *exchange = server->waiting.first; exchange; exchange = next) {
+		next = exchange->next;
+		if (server->now.lease_ms >= exchange->wait_until_ms)
+			end_wait(server, exchange);
+	}
+}
+
+void turns_stop(struct server *server)
+{
+	while (server->waiting.first)
+		end_wait(server, server->waiting.first);
+}
+
+/* ---- the turn -------------------------------------------------------------------------------------------- */
+
+/* Remember what the reply hands out, in case it is never written. */
+static void note_claims(struct exchange *exchange, const struct result *results)
+{
+	const struct result *last = &results[exchange->call.command_count - 1];
+	struct claimed *claims;
+
+	if (last->claim_count == 0)
+		return;
+	claims = arena_alloc(&exchange->arena, last->claim_count * sizeof *claims);
+	if (!claims)
+		return;
+	for (uint32_t i = 0; i < last->claim_count; i++) {
+		claims[i] = (struct claimed){.task = last->claims[i].task};
+		if (arena_copy(&exchange->arena, last->claims[i].id, &claims[i].id) < 0)
+			return;
+	}
+	exchange->claims = claims;
+	exchange->claim_count = last->claim_count;
+}
+
+static bool may_wait(const struct server *server, const struct exchange *exchange)
+{
+	if (exchange->call.wait_ms == 0 || !exchange->connection || server->stopping)
+		return false;
+	return exchange->wait_until_ms == 0 || server->now.lease_ms < exchange->wait_until_ms;
+}
+
+static void finish(struct server *server, struct exchange *exchange, const struct result *results)
+{
+	struct api_call *call = &exchange->call;
+
+	if (call->commands[0].kind == COMMAND_RETURN) {
+		exchange_free(server, exchange);
+		return;
+	}
+	if (may_wait(server, exchange) && api_waits(call, results)) {
+		wait_for_work(server, exchange);
+		return;
+	}
+	exchange->wait_until_ms = 0;
+	note_claims(exchange, results);
+	api_finish(call, results);
+	if (!exchange->connection && exchange->claim_count > 0)
+		give_back(server, exchange);
+	else
+		answer(server, exchange);
+}
+
+/* As many of those that want a turn as it has room for. */
+static uint32_t gather(struct server *server, struct exchange_list *taken, struct command *commands)
+{
+	uint32_t count = 0;
+
+	while (server->pending.first) {
+		struct exchange *exchange = server->pending.first;
+		if (count + exchange->call.command_count > STORE_COMMANDS_MAX)
+			break;
+		list_remove(&server->pending, exchange);
+		list_add(taken, exchange);
+		exchange->first_result = count;
+		memcpy(&commands[count], exchange->call.commands,
+			exchange->call.command_count * sizeof *commands);
+		count += exchange->call.command_count;
+	}
+	return count;
+}
+
+void turns_run(struct server *server)
+{
+	static struct command commands[STORE_COMMANDS_MAX];
+	static struct result results[STORE_COMMANDS_MAX];
+
+	server->now = clock_now();
+	do {
+		struct exchange_list taken = {0};
+		struct exchange *exchange;
+		uint32_t count = gather(server, &taken, commands);
+		int r = store_turn(server->store, server->now, commands, count, results);
+		if (r < 0)
+			server_die(server, r);
+		while ((exchange = list_take(&taken)))
+			finish(server, exchange, &results[exchange->first_result]);
+		connections_flush(server);
+	} while (wake_waiting(server) || server->pending.first);
+	int r = store_checkpoint(server->store);
+	if (r < 0)
+		server_die(server, r);
+}
+
+void turns_done(struct server *server)
+{
+	struct exchange *exchange;
+
+	while ((exchange = list_take(&server->pending)) || (exchange = list_take(&server->waiting)) ||
+		(exchange = list_take(&server->spare)))
+		exchange_destroy(exchange);
+}

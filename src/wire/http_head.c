@@ -1,0 +1,351 @@
+/*
+ * What a request line and its headers may say (RFC 9112 and 9110), read more narrowly than the RFCs allow where
+ * two readers could disagree: that is where requests are smuggled. llhttp reads the same lines afterwards; both
+ * have to be content.
+ */
+#include "wire/http_head.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#define REFUSE(number, text)                                                    \
+	do {                                                                    \
+		static const struct http_complaint complaint_ = {number, text}; \
+		return &complaint_;                                             \
+	} while (0)
+
+/* How often a header may come. */
+enum occurs {
+	ONCE,
+	LIST, /* several lines are one list; the first line is what we keep */
+};
+
+struct field_rule {
+	const char *name;
+	enum occurs occurs;
+};
+
+// clang-format off
+static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
+	[HTTP_FIELD_HOST]              = {"host",              ONCE},
+	[HTTP_FIELD_AUTHORIZATION]     = {"authorization",     ONCE},
+	[HTTP_FIELD_CONTENT_TYPE]      = {"content-type",      ONCE},
+	[HTTP_FIELD_ACCEPT]            = {"accept",            LIST},
+	[HTTP_FIELD_ORIGIN]            = {"origin",            ONCE},
+	[HTTP_FIELD_FETCH_SITE]        = {"sec-fetch-site",    ONCE},
+	[HTTP_FIELD_IDEMPOTENCY_KEY]   = {"idempotency-key",   ONCE},
+	[HTTP_FIELD_IF_MATCH]          = {"if-match",          ONCE},
+	[HTTP_FIELD_LAST_EVENT_ID]     = {"last-event-id",     ONCE},
+	[HTTP_FIELD_CONTENT_LENGTH]    = {"content-length",    ONCE},
+	[HTTP_FIELD_TRANSFER_ENCODING] = {"transfer-encoding", ONCE},
+	[HTTP_FIELD_EXPECT]            = {"expect",            ONCE},
+	[HTTP_FIELD_CONNECTION]        = {"connection",        LIST},
+	[HTTP_FIELD_UPGRADE]           = {"upgrade",           LIST},
+};
+
+static const char *const method_names[] = {
+	[HTTP_METHOD_OTHER]  = "OTHER",
+	[HTTP_METHOD_GET]    = "GET",
+	[HTTP_METHOD_HEAD]   = "HEAD",
+	[HTTP_METHOD_POST]   = "POST",
+	[HTTP_METHOD_PUT]    = "PUT",
+	[HTTP_METHOD_PATCH]  = "PATCH",
+	[HTTP_METHOD_DELETE] = "DELETE",
+};
+// clang-format on
+
+#define METHOD_COUNT (sizeof method_names / sizeof method_names[0])
+
+const char *http_method_name(enum http_method method)
+{
+	assert((size_t)method < METHOD_COUNT);
+	return method_names[method];
+}
+
+struct http_limits http_limits_default(void)
+{
+	return (struct http_limits){
+		.head_bytes_max = 16384,
+		.headers_max = 64,
+		.url_bytes_max = 4096,
+		.body_bytes_max = 1048576,
+	};
+}
+
+static bool is_digit(char byte)
+{
+	return byte >= '0' && byte <= '9';
+}
+
+static bool is_letter(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+/* A byte of an RFC 9110 token. */
+static bool is_token_byte(char byte)
+{
+	return is_digit(byte) || is_letter(byte) || (byte != 0 && strchr("!#$%&'*+-.^_`|~", byte));
+}
+
+static bool is_token(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (!is_token_byte(text.data[i]))
+			return false;
+	return text.len > 0;
+}
+
+static bool is_same_word(struct span text, const char *word)
+{
+	return text.len == strlen(word) && strncasecmp(text.data, word, text.len) == 0;
+}
+
+static struct span without_blanks(struct span text)
+{
+	while (text.len > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
+		text.data++;
+		text.len--;
+	}
+	while (text.len > 0 && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t'))
+		text.len--;
+	return text;
+}
+
+/* Cuts the text off *rest at the first `byte`. False: there is none. */
+static bool cut(struct span *rest, char byte, struct span *ret_before)
+{
+	const char *found = rest->len > 0 ? memchr(rest->data, byte, rest->len) : NULL;
+
+	if (!found)
+		return false;
+	*ret_before = (struct span){rest->data, (size_t)(found - rest->data)};
+	rest->len -= ret_before->len + 1;
+	rest->data = found + 1;
+	return true;
+}
+
+/* ---- the request line ---- */
+
+static enum http_method method_of(struct span name)
+{
+	for (size_t i = HTTP_METHOD_GET; i < METHOD_COUNT; i++)
+		if (span_equal(name, span_of(method_names[i])))
+			return (enum http_method)i;
+	return HTTP_METHOD_OTHER;
+}
+
+static const struct http_complaint *version_check(struct http_head *head, struct span version)
+{
+	if (version.len != 8 || memcmp(version.data, "HTTP/", 5) != 0 || !is_digit(version.data[5]) ||
+		version.data[6] != '.' || !is_digit(version.data[7]))
+		REFUSE(400, "The request line must end in the HTTP version.");
+	if (version.data[5] != '1' || version.data[7] > '1')
+		REFUSE(505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
+	head->is_http_1_1 = version.data[7] == '1';
+	return NULL;
+}
+
+/* Only "/path?query" is served: with the authority in two places, two readers may believe different ones. */
+static const struct http_complaint *target_check(struct span target, const struct http_limits *limits)
+{
+	if (target.len == 0 || target.data[0] != '/')
+		REFUSE(400, "The request target must begin with '/'.");
+	if (target.len > limits->url_bytes_max)
+		REFUSE(414, "The URL is too long.");
+	for (size_t i = 0; i < target.len; i++)
+		if (target.data[i] <= ' ' || target.data[i] > '~' || target.data[i] == '#')
+			REFUSE(400, "The request target contains a byte that must be percent-encoded.");
+	return NULL;
+}
+
+static void target_split(struct http_head *head, struct span target, size_t at)
+{
+	struct span path;
+	struct span rest = target;
+
+	head->path = (struct http_mark){at, target.len, true};
+	if (!cut(&rest, '?', &path))
+		return;
+	head->path.len = path.len;
+	head->query = (struct http_mark){at + path.len + 1, rest.len, true};
+}
+
+const struct http_complaint *http_head_start(
+	struct http_head *head, struct span line, size_t at, const struct http_limits *limits)
+{
+	const struct http_complaint *complaint;
+	struct span method, target, version = line;
+
+	if (!cut(&version, ' ', &method) || !is_token(method))
+		REFUSE(400, "The request line must begin with a method.");
+	if (!cut(&version, ' ', &target))
+		REFUSE(400, "The request line must have a method, a target and the HTTP version.");
+	complaint = version_check(head, version);
+	if (complaint)
+		return complaint;
+	if (is_same_word(method, "CONNECT"))
+		REFUSE(501, "This server is no proxy.");
+	complaint = target_check(target, limits);
+	if (complaint)
+		return complaint;
+	head->method = method_of(method);
+	target_split(head, target, at + method.len + 1);
+	return NULL;
+}
+
+/* ---- headers ---- */
+
+static enum http_field field_of(struct span name)
+{
+	for (size_t i = 0; i < HTTP_FIELD_COUNT; i++)
+		if (is_same_word(name, field_rules[i].name))
+			return (enum http_field)i;
+	return HTTP_FIELD_COUNT;
+}
+
+/* "name: value" */
+static const struct http_complaint *field_split(struct http_head *head, struct span line,
+	const struct http_limits *limits, enum http_field *ret_field, struct span *ret_value)
+{
+	struct span name, value = line;
+
+	if (++head->headers > limits->headers_max)
+		REFUSE(431, "There are too many headers.");
+	if (line.data[0] == ' ' || line.data[0] == '\t')
+		REFUSE(400, "A header must not be folded over several lines.");
+	if (!cut(&value, ':', &name) || !is_token(name))
+		REFUSE(400, "A header must be a name, a colon right after it, and a value.");
+	*ret_field = field_of(name);
+	*ret_value = without_blanks(value);
+	return NULL;
+}
+
+static const struct http_complaint *host_check(struct span value)
+{
+	for (size_t i = 0; i < value.len; i++)
+		if (!is_digit(value.data[i]) && !is_letter(value.data[i]) &&
+			!memchr("-._~%!$&'()*+,;=:[]", value.data[i], 19))
+			REFUSE(400, "The Host header is not a host name.");
+	return NULL;
+}
+
+static const struct http_complaint *content_length_check(struct span value)
+{
+	bool good = value.len > 0 && value.len <= 19;
+
+	for (size_t i = 0; good && i < value.len; i++)
+		good = is_digit(value.data[i]);
+	if (!good)
+		REFUSE(400, "Content-Length must be a number.");
+	return NULL;
+}
+
+static const struct http_complaint *transfer_encoding_check(struct span value)
+{
+	if (!is_same_word(value, "chunked"))
+		REFUSE(400, "The only transfer encoding understood is chunked.");
+	return NULL;
+}
+
+static const struct http_complaint *expect_check(struct http_head *head, struct span value)
+{
+	if (!is_same_word(value, "100-continue"))
+		REFUSE(417, "The only expectation that can be met is 100-continue.");
+	head->expects_continue = head->is_http_1_1; /* an HTTP/1.0 client would take the 100 for the reply */
+	return NULL;
+}
+
+static void connection_note(struct http_head *head, struct span value)
+{
+	struct span option;
+
+	for (bool more = true; more;) {
+		more = cut(&value, ',', &option);
+		if (!more)
+			option = value;
+		option = without_blanks(option);
+		head->says_close |= is_same_word(option, "close");
+		head->says_keep_alive |= is_same_word(option, "keep-alive");
+	}
+}
+
+static const struct http_complaint *value_check(
+	struct http_head *head, enum http_field field, struct span value)
+{
+	switch (field) {
+	case HTTP_FIELD_HOST:
+		return host_check(value);
+	case HTTP_FIELD_CONTENT_LENGTH:
+		return content_length_check(value);
+	case HTTP_FIELD_TRANSFER_ENCODING:
+		return transfer_encoding_check(value);
+	case HTTP_FIELD_EXPECT:
+		return expect_check(head, value);
+	case HTTP_FIELD_UPGRADE:
+		REFUSE(501, "The protocol cannot be changed.");
+	case HTTP_FIELD_CONNECTION:
+		connection_note(head, value);
+		return NULL;
+	case HTTP_FIELD_AUTHORIZATION:
+	case HTTP_FIELD_CONTENT_TYPE:
+	case HTTP_FIELD_ACCEPT:
+	case HTTP_FIELD_ORIGIN:
+	case HTTP_FIELD_FETCH_SITE:
+	case HTTP_FIELD_IDEMPOTENCY_KEY:
+	case HTTP_FIELD_IF_MATCH:
+	case HTTP_FIELD_LAST_EVENT_ID:
+	case HTTP_FIELD_COUNT:
+		return NULL;
+	}
+	return NULL;
+}
+
+const struct http_complaint *http_head_field(
+	struct http_head *head, struct span line, size_t at, const struct http_limits *limits)
+{
+	enum http_field field;
+	struct span value;
+	const struct http_complaint *complaint = field_split(head, line, limits, &field, &value);
+
+	if (complaint)
+		return complaint;
+	if (field == HTTP_FIELD_COUNT)
+		return NULL;
+	if (head->fields[field].sent && field_rules[field].occurs == ONCE)
+		REFUSE(400, "A header that has one value was sent twice.");
+	if (!head->fields[field].sent)
+		head->fields[field] =
+			(struct http_mark){at + (size_t)(value.data - line.data), value.len, true};
+	return value_check(head, field, value);
+}
+
+const struct http_complaint *http_head_end(const struct http_head *head)
+{
+	if (!head->fields[HTTP_FIELD_HOST].sent)
+		REFUSE(400, "The Host header is missing.");
+	if (!head->fields[HTTP_FIELD_TRANSFER_ENCODING].sent)
+		return NULL;
+	if (head->fields[HTTP_FIELD_CONTENT_LENGTH].sent)
+		REFUSE(400, "Content-Length and Transfer-Encoding exclude each other.");
+	if (!head->is_http_1_1)
+		REFUSE(400, "HTTP/1.0 has no Transfer-Encoding.");
+	return NULL;
+}
+
+const struct http_complaint *http_head_trailer(
+	struct http_head *head, struct span line, const struct http_limits *limits)
+{
+	enum http_field field;
+	struct span value;
+	const struct http_complaint *complaint = field_split(head, line, limits, &field, &value);
+
+	if (complaint)
+		return complaint;
+	/* Too late to mean anything, and only a smuggler has a use for it. */
+	if (field == HTTP_FIELD_CONTENT_LENGTH || field == HTTP_FIELD_TRANSFER_ENCODING ||
+		field == HTTP_FIELD_HOST)
+		REFUSE(400, "This header cannot come after the body.");
+	return NULL;
+}

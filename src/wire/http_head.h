@@ -1,0 +1,69 @@
+/*
+ * The head of a request, line by line: what we make of a request line and of a header, and which ones we refuse.
+ * Private to http_input.c, which hands in whole lines and remembers where in the message they lie.
+ *
+ * Each function returns NULL when all is well, or the complaint to send.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "wire/http.h"
+
+/* Bytes of the message by position: the buffer they lie in may move. */
+struct http_mark {
+	size_t at;
+	size_t len;
+	bool sent;
+};
+
+enum http_field {
+	HTTP_FIELD_HOST,
+	HTTP_FIELD_AUTHORIZATION,
+	HTTP_FIELD_CONTENT_TYPE,
+	HTTP_FIELD_ACCEPT,
+	HTTP_FIELD_ORIGIN,
+	HTTP_FIELD_FETCH_SITE,
+	HTTP_FIELD_IDEMPOTENCY_KEY,
+	HTTP_FIELD_IF_MATCH,
+	HTTP_FIELD_LAST_EVENT_ID,
+	HTTP_FIELD_CONTENT_LENGTH,
+	HTTP_FIELD_TRANSFER_ENCODING,
+	HTTP_FIELD_EXPECT,
+	HTTP_FIELD_CONNECTION,
+	HTTP_FIELD_UPGRADE,
+	HTTP_FIELD_COUNT, /* and for all others: not ours */
+};
+
+struct http_head {
+	enum http_method method;
+	bool is_http_1_1;
+	struct http_mark path;
+	struct http_mark query;
+	struct http_mark fields[HTTP_FIELD_COUNT];
+	uint32_t headers; /* trailers too */
+	bool says_close;
+	bool says_keep_alive;
+	bool expects_continue;
+};
+
+/* The line is without its CRLF and holds no control byte but HTAB; `at` is its place in the message. */
+const struct http_complaint *http_head_start(
+	struct http_head *head, struct span line, size_t at, const struct http_limits *limits);
+const struct http_complaint *http_head_field(
+	struct http_head *head, struct span line, size_t at, const struct http_limits *limits);
+
+/* After the last header: do they go together? */
+const struct http_complaint *http_head_end(const struct http_head *head);
+
+/* A header after a chunked body is looked at and forgotten. */
+const struct http_complaint *http_head_trailer(
+	struct http_head *head, struct span line, const struct http_limits *limits);
+
+static inline bool http_head_keeps_alive(const struct http_head *head)
+{
+	return !head->says_close && (head->is_http_1_1 || head->says_keep_alive);
+}

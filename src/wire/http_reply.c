@@ -1,0 +1,210 @@
+/*
+ * Replies into bytes. No Date: a server without a clock it trusts need not send one, and nobody here reads it.
+ */
+#include "wire/http.h"
+
+#include <assert.h>
+#include <errno.h>
+
+enum {
+	FIXED_BYTES_MAX = 512, /* all header names, numbers and fixed lines together stay below this */
+};
+
+// clang-format off
+#define STATUSES(X) \
+	X(200, "OK") \
+	X(201, "Created") \
+	X(202, "Accepted") \
+	X(204, "No Content") \
+	X(303, "See Other") \
+	X(304, "Not Modified") \
+	X(307, "Temporary Redirect") \
+	X(308, "Permanent Redirect") \
+	X(400, "Bad Request") \
+	X(401, "Unauthorized") \
+	X(403, "Forbidden") \
+	X(404, "Not Found") \
+	X(405, "Method Not Allowed") \
+	X(406, "Not Acceptable") \
+	X(408, "Request Timeout") \
+	X(409, "Conflict") \
+	X(410, "Gone") \
+	X(411, "Length Required") \
+	X(412, "Precondition Failed") \
+	X(413, "Content Too Large") \
+	X(414, "URI Too Long") \
+	X(415, "Unsupported Media Type") \
+	X(417, "Expectation Failed") \
+	X(421, "Misdirected Request") \
+	X(422, "Unprocessable Content") \
+	X(429, "Too Many Requests") \
+	X(431, "Request Header Fields Too Large") \
+	X(500, "Internal Server Error") \
+	X(501, "Not Implemented") \
+	X(503, "Service Unavailable") \
+	X(504, "Gateway Timeout") \
+	X(505, "HTTP Version Not Supported") \
+	X(507, "Insufficient Storage")
+// clang-format on
+
+/* The whole first line; a status that is not in the table goes without its words, as RFC 9112 allows. */
+static struct span status_line(int status)
+{
+	switch (status) {
+#define X(number, words) \
+	case number:     \
+		return SPAN("HTTP/1.1 " #number " " words "\r\n");
+		STATUSES(X)
+#undef X
+	}
+	return (struct span){0};
+}
+
+static int put_number(struct buf *out, uint64_t number)
+{
+	char digits[20];
+	size_t at = sizeof digits;
+
+	do {
+		digits[--at] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	return buf_put(out, digits + at, sizeof digits - at);
+}
+
+static int put_status_line(struct buf *out, int status)
+{
+	struct span line = status_line(status);
+	int r;
+
+	assert(status >= 200);
+	assert(status <= 999);
+	if (line.len > 0)
+		return buf_put_span(out, line);
+	r = buf_put_span(out, SPAN("HTTP/1.1 "));
+	if (r == 0)
+		r = put_number(out, (uint64_t)status);
+	if (r == 0)
+		r = buf_put_span(out, SPAN(" \r\n"));
+	return r;
+}
+
+static bool is_header_text(struct span value)
+{
+	for (size_t i = 0; i < value.len; i++) {
+		unsigned char byte = (unsigned char)value.data[i];
+		if ((byte < ' ' && byte != '\t') || byte == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+/* `name` is "Name: "; an empty value is no header at all. */
+static int put_text(struct buf *out, struct span name, struct span value)
+{
+	int r;
+
+	if (value.len == 0)
+		return 0;
+	if (!is_header_text(value))
+		return -EINVAL;
+	r = buf_put_span(out, name);
+	if (r == 0)
+		r = buf_put_span(out, value);
+	if (r == 0)
+		r = buf_put_span(out, SPAN("\r\n"));
+	return r;
+}
+
+static int put_count(struct buf *out, struct span name, uint64_t value)
+{
+	int r = buf_put_span(out, name);
+
+	if (r == 0)
+		r = put_number(out, value);
+	if (r == 0)
+		r = buf_put_span(out, SPAN("\r\n"));
+	return r;
+}
+
+static bool has_no_body(int status)
+{
+	return status == 204 || status == 304;
+}
+
+static int put_headers(struct buf *out, const struct http_reply *reply)
+{
+	int r = put_text(out, SPAN("Content-Type: "), reply->content_type);
+
+	if (r == 0 && !reply->stream && !has_no_body(reply->status))
+		r = put_count(out, SPAN("Content-Length: "), reply->body.len);
+	if (r == 0)
+		r = put_text(out, SPAN("Location: "), reply->location);
+	if (r == 0)
+		r = put_text(out, SPAN("ETag: "), reply->etag);
+	if (r == 0)
+		r = put_text(out, SPAN("Allow: "), reply->allow);
+	if (r == 0)
+		r = put_text(out, SPAN("Link: "), reply->link);
+	if (r == 0)
+		r = put_text(out, SPAN("WWW-Authenticate: "), reply->authenticate);
+	if (r == 0 && reply->retry_after_s > 0)
+		r = put_count(out, SPAN("Retry-After: "), (uint64_t)reply->retry_after_s);
+	if (r == 0 && reply->event_seq > 0)
+		r = put_count(out, SPAN("Stint-Seq: "), (uint64_t)reply->event_seq);
+	return r;
+}
+
+/* What stands in every reply. HTTP/1.0 clients want to be told that the connection stays. */
+static int put_fixed(struct buf *out, bool close)
+{
+	if (close)
+		return buf_put_span(out,
+			SPAN("X-Content-Type-Options: nosniff\r\n"
+			     "Cache-Control: no-store\r\n"
+			     "Connection: close\r\n\r\n"));
+	return buf_put_span(out,
+		SPAN("X-Content-Type-Options: nosniff\r\n"
+		     "Cache-Control: no-store\r\n"
+		     "Connection: keep-alive\r\n\r\n"));
+}
+
+static int put_all(struct buf *out, const struct http_reply *reply)
+{
+	int r = put_status_line(out, reply->status);
+
+	if (r == 0)
+		r = put_headers(out, reply);
+	if (r == 0)
+		r = put_fixed(out, reply->close || reply->stream);
+	if (r == 0 && !reply->head && !has_no_body(reply->status))
+		r = buf_put_span(out, reply->body);
+	return r;
+}
+
+/* Memory for all of it at once: a reply should not make the buffer grow in steps. */
+static int make_room(struct buf *out, const struct http_reply *reply)
+{
+	size_t want = FIXED_BYTES_MAX + reply->body.len + reply->content_type.len + reply->location.len +
+		reply->etag.len + reply->allow.len + reply->link.len + reply->authenticate.len;
+	int r = buf_reserve(out, want);
+
+	return r == -E2BIG ? 0 : r; /* it may still fit: `want` is generous */
+}
+
+int http_put_reply(struct buf *out, const struct http_reply *reply)
+{
+	size_t before = out->len;
+	int r = make_room(out, reply);
+
+	if (r == 0)
+		r = put_all(out, reply);
+	if (r < 0)
+		out->len = before;
+	return r;
+}
+
+int http_put_continue(struct buf *out)
+{
+	return buf_put_span(out, SPAN("HTTP/1.1 100 Continue\r\n\r\n"));
+}

@@ -1,0 +1,250 @@
+/*
+ * Reading JSON: yyjson does the grammar and the UTF-8; depth and repeated keys are ours.
+ *
+ * yyjson keeps its own stack on the heap, so depth cannot hurt it; the limit is for those who walk the values
+ * afterwards. It is checked here after reading, together with the keys, in one bounded recursion.
+ */
+#include "wire/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/take.h"
+
+enum {
+	KEYS_PAIRWISE_MAX = 16, /* up to here comparing all with all is quicker than sorting */
+};
+
+struct reading {
+	struct span text;
+	const yyjson_doc *doc;
+	struct json_complaint *complaint;
+};
+
+__attribute__((format(printf, 3, 4))) static void complain(
+	struct json_complaint *complaint, size_t at, const char *format, ...)
+{
+	va_list arguments;
+
+	complaint->at = at;
+	va_start(arguments, format);
+	vsnprintf(complaint->reason, sizeof complaint->reason, format, arguments);
+	va_end(arguments);
+}
+
+/* ---- repeated keys ---- */
+
+static int compare_keys(const void *a, const void *b)
+{
+	yyjson_val *first = *(yyjson_val *const *)a;
+	yyjson_val *second = *(yyjson_val *const *)b;
+	size_t first_len = yyjson_get_len(first), second_len = yyjson_get_len(second);
+
+	if (first_len != second_len)
+		return first_len < second_len ? -1 : 1;
+	return memcmp(yyjson_get_str(first), yyjson_get_str(second), first_len);
+}
+
+static void complain_repeated(struct reading *reading, yyjson_val *key)
+{
+	size_t len = yyjson_get_len(key);
+	const char *text = yyjson_get_str(key);
+
+	/* yyjson unescapes strings where they lie in its copy of the text, so they tell their own position. */
+	complain(reading->complaint, (size_t)(text - reading->doc->str_pool) - 1,
+		"The key \"%.*s\" is repeated.", len < 64 ? (int)len : 64, text);
+}
+
+static bool few_keys_differ(struct reading *reading, yyjson_val *object)
+{
+	yyjson_val *keys[KEYS_PAIRWISE_MAX];
+	size_t count = 0;
+	size_t index, max;
+	yyjson_val *key, *value;
+
+	yyjson_obj_foreach(object, index, max, key, value)
+	{
+		for (size_t i = 0; i < count; i++)
+			if (compare_keys(&keys[i], &key) == 0) {
+				complain_repeated(reading, key);
+				return false;
+			}
+		keys[count++] = key;
+	}
+	return true;
+}
+
+static bool many_keys_differ(struct reading *reading, yyjson_val *object)
+{
+	cleanup(free_at) yyjson_val **keys = malloc(yyjson_obj_size(object) * sizeof *keys);
+	size_t index, max;
+	yyjson_val *key, *value;
+
+	if (!keys) {
+		complain(reading->complaint, 0, "There is no memory to read this.");
+		return false;
+	}
+	yyjson_obj_foreach(object, index, max, key, value)
+	{
+		keys[index] = key;
+	}
+	qsort(keys, max, sizeof *keys, compare_keys);
+	for (size_t i = 1; i < max; i++)
+		if (compare_keys(&keys[i - 1], &keys[i]) == 0) {
+			complain_repeated(reading, keys[i - 1] > keys[i] ? keys[i - 1] : keys[i]);
+			return false;
+		}
+	return true;
+}
+
+static bool keys_differ(struct reading *reading, yyjson_val *object)
+{
+	if (yyjson_obj_size(object) <= KEYS_PAIRWISE_MAX)
+		return few_keys_differ(reading, object);
+	return many_keys_differ(reading, object);
+}
+
+/* ---- depth ---- */
+
+/* Behind the string or the comment that begins at `at`, or `at` itself if none does. The text is known to be good. */
+static size_t skip_opaque(struct span text, size_t at)
+{
+	const char *end = text.data + text.len;
+	const char *p = text.data + at;
+
+	if (*p == '"') {
+		for (p++; *p != '"'; p++)
+			p += *p == '\\';
+		p++;
+	} else if (*p == '/' && p[1] == '/') {
+		while (p < end && *p != '\n' && *p != '\r')
+			p++;
+	} else if (*p == '/') {
+		p = memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
+		assert(p);
+		p += 2;
+	}
+	return (size_t)(p - text.data);
+}
+
+/* Where a text that is too deep becomes so. */
+static size_t locate_depth(struct span text)
+{
+	int depth = 0;
+
+	for (size_t at = 0; at < text.len; at++) {
+		size_t next = skip_opaque(text, at);
+		if (next > at) {
+			at = next - 1;
+			continue;
+		}
+		if ((text.data[at] == '[' || text.data[at] == '{') && ++depth > JSON_DEPTH_MAX)
+			return at;
+		if (text.data[at] == ']' || text.data[at] == '}')
+			depth--;
+	}
+	return 0;
+}
+
+static bool check_value(struct reading *reading, yyjson_val *value, int depth);
+
+static bool check_object(struct reading *reading, yyjson_val *object, int depth)
+{
+	size_t index, max;
+	yyjson_val *key, *value;
+
+	if (!keys_differ(reading, object))
+		return false;
+	yyjson_obj_foreach(object, index, max, key, value)
+	{
+		if (!check_value(reading, value, depth))
+			return false;
+	}
+	return true;
+}
+
+static bool check_array(struct reading *reading, yyjson_val *array, int depth)
+{
+	size_t index, max;
+	yyjson_val *value;
+
+	yyjson_arr_foreach(array, index, max, value)
+	{
+		if (!check_value(reading, value, depth))
+			return false;
+	}
+	return true;
+}
+
+/* `depth` counts the arrays and objects around the value. */
+static bool check_value(struct reading *reading, yyjson_val *value, int depth)
+{
+	if (!yyjson_is_ctn(value))
+		return true;
+	if (depth >= JSON_DEPTH_MAX) {
+		complain(reading->complaint, locate_depth(reading->text),
+			"Arrays and objects may be nested %d deep at most.", JSON_DEPTH_MAX);
+		return false;
+	}
+	if (yyjson_is_obj(value))
+		return check_object(reading, value, depth + 1);
+	return check_array(reading, value, depth + 1);
+}
+
+/* ---- reading ---- */
+
+static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, struct json_complaint *ret_complaint)
+{
+	yyjson_read_err error;
+	yyjson_doc *doc;
+	struct reading reading = {.text = text, .complaint = ret_complaint};
+
+	if (text.len == 0) {
+		complain(ret_complaint, 0, "The text is empty.");
+		return NULL;
+	}
+	/* Without YYJSON_READ_INSITU it does not write to the text. */
+	doc = yyjson_read_opts((char *)(uintptr_t)text.data, text.len, flags, NULL, &error);
+	if (!doc) {
+		complain(ret_complaint, error.pos, "This is not JSON: %s.", error.msg);
+		return NULL;
+	}
+	reading.doc = doc;
+	if (check_value(&reading, yyjson_doc_get_root(doc), 0))
+		return doc;
+	yyjson_doc_free(doc);
+	return NULL;
+}
+
+yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint)
+{
+	return read_with(text, YYJSON_READ_NOFLAG, ret_complaint);
+}
+
+static void add_line_and_column(struct span text, struct json_complaint *complaint)
+{
+	char reason[sizeof complaint->reason];
+	size_t line = 1, column = 1;
+
+	for (size_t i = 0; i < complaint->at && i < text.len; i++) {
+		column = text.data[i] == '\n' ? 1 : column + 1;
+		line += text.data[i] == '\n';
+	}
+	memcpy(reason, complaint->reason, sizeof reason);
+	snprintf(complaint->reason, sizeof complaint->reason, "Line %zu, column %zu: %.*s", line, column,
+		(int)(sizeof reason - 64), reason);
+}
+
+yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint)
+{
+	yyjson_doc *doc = read_with(
+		text, YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, ret_complaint);
+
+	if (!doc)
+		add_line_and_column(text, ret_complaint);
+	return doc;
+}

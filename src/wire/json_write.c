@@ -1,0 +1,253 @@
+/*
+ * Writing JSON straight into a buffer: the shapes we write are known, so no tree is built first.
+ */
+#include "wire/json.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/take.h"
+
+/* ---- strings ---- */
+
+static bool is_continuation(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* The bounds of the second byte keep out overlong forms, surrogates and what lies beyond U+10FFFF. */
+static bool second_byte_fits(unsigned char first, unsigned char second)
+{
+	switch (first) {
+	case 0xe0:
+		return second >= 0xa0 && second <= 0xbf;
+	case 0xed:
+		return second >= 0x80 && second <= 0x9f;
+	case 0xf0:
+		return second >= 0x90 && second <= 0xbf;
+	case 0xf4:
+		return second >= 0x80 && second <= 0x8f;
+	default:
+		return second >= 0x80 && second <= 0xbf;
+	}
+}
+
+static size_t sequence_len(unsigned char first)
+{
+	if (first < 0x80)
+		return 1;
+	if (first >= 0xc2 && first <= 0xdf)
+		return 2;
+	if (first >= 0xe0 && first <= 0xef)
+		return 3;
+	if (first >= 0xf0 && first <= 0xf4)
+		return 4;
+	return 0;
+}
+
+/* How many bytes at the beginning belong together, and whether they are a character. */
+static size_t character_len(struct span text, bool *ret_good)
+{
+	size_t want = sequence_len((unsigned char)text.data[0]);
+	size_t len = 1;
+
+	*ret_good = want == 1;
+	if (want < 2 || text.len < 2 ||
+		!second_byte_fits((unsigned char)text.data[0], (unsigned char)text.data[1]))
+		return 1;
+	for (len = 2; len < want && len < text.len && is_continuation(text.data[len]);)
+		len++;
+	*ret_good = len == want;
+	return len;
+}
+
+static bool is_plain(char byte)
+{
+	return (unsigned char)byte >= ' ' && (unsigned char)byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+static int put_escaped(struct buf *buf, unsigned char byte)
+{
+	static const char hex[] = "0123456789abcdef";
+	char escape[6] = {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
+
+	switch (byte) {
+	case '"':
+		return buf_put(buf, "\\\"", 2);
+	case '\\':
+		return buf_put(buf, "\\\\", 2);
+	case '\n':
+		return buf_put(buf, "\\n", 2);
+	case '\r':
+		return buf_put(buf, "\\r", 2);
+	case '\t':
+		return buf_put(buf, "\\t", 2);
+	default:
+		return buf_put(buf, escape, sizeof escape);
+	}
+}
+
+/* One character that cannot be copied without a look. Returns its length in the text, or a fault. */
+static int put_special(struct buf *buf, struct span text)
+{
+	bool good;
+	size_t len = character_len(text, &good);
+	int r;
+
+	if (!good)
+		r = buf_put(buf, "\xef\xbf\xbd", 3);
+	else if (len == 1)
+		r = put_escaped(buf, (unsigned char)text.data[0]);
+	else
+		r = buf_put(buf, text.data, len);
+	return r < 0 ? r : (int)len;
+}
+
+static int put_characters(struct buf *buf, struct span text)
+{
+	size_t at = 0;
+
+	while (at < text.len) {
+		size_t run = at;
+		int r;
+
+		while (run < text.len && is_plain(text.data[run]))
+			run++;
+		r = buf_put(buf, text.data + at, run - at);
+		at = run;
+		if (r == 0 && at < text.len)
+			r = put_special(buf, (struct span){text.data + at, text.len - at});
+		if (r < 0)
+			return r;
+		at += (size_t)r;
+	}
+	return 0;
+}
+
+int json_put_string(struct buf *buf, struct span text)
+{
+	size_t before = buf->len;
+	int r = buf_put_byte(buf, '"');
+
+	if (r == 0)
+		r = put_characters(buf, text);
+	if (r == 0)
+		r = buf_put_byte(buf, '"');
+	if (r < 0)
+		buf->len = before;
+	return r;
+}
+
+/* ---- other values ---- */
+
+int json_put_int(struct buf *buf, int64_t value)
+{
+	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	char digits[20];
+	size_t at = sizeof digits;
+
+	do {
+		digits[--at] = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest > 0);
+	if (value < 0)
+		digits[--at] = '-';
+	return buf_put(buf, digits + at, sizeof digits - at);
+}
+
+int json_put_bool(struct buf *buf, bool value)
+{
+	return buf_put_span(buf, value ? SPAN("true") : SPAN("false"));
+}
+
+int json_put_value(struct buf *buf, yyjson_val *value)
+{
+	size_t len;
+	yyjson_write_err error;
+	cleanup(free_at) char *text = yyjson_val_write_opts(value, YYJSON_WRITE_NOFLAG, NULL, &len, &error);
+
+	if (!text) {
+		assert(error.code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION); /* what was read can be written */
+		return -ENOMEM;
+	}
+	return buf_put(buf, text, len);
+}
+
+/* ---- objects ---- */
+
+static void note(struct json_object *object, int fault)
+{
+	if (object->fault == 0)
+		object->fault = fault;
+}
+
+void json_begin(struct json_object *object, struct buf *buf)
+{
+	*object = (struct json_object){.buf = buf};
+	note(object, buf_put_byte(buf, '{'));
+}
+
+int json_end(struct json_object *object)
+{
+	if (object->fault == 0)
+		note(object, buf_put_byte(object->buf, '}'));
+	return object->fault;
+}
+
+static bool put_comma(struct json_object *object)
+{
+	if (object->fault == 0 && object->any)
+		note(object, buf_put_byte(object->buf, ','));
+	object->any = true;
+	return object->fault == 0;
+}
+
+/* False: there was a fault, now or before, and the value is not to be written. */
+static bool put_key(struct json_object *object, const char *key)
+{
+	if (!put_comma(object))
+		return false;
+	note(object, json_put_string(object->buf, span_of(key)));
+	if (object->fault == 0)
+		note(object, buf_put_byte(object->buf, ':'));
+	return object->fault == 0;
+}
+
+void json_member_string(struct json_object *object, const char *key, struct span value)
+{
+	if (put_key(object, key))
+		note(object, json_put_string(object->buf, value));
+}
+
+void json_member_int(struct json_object *object, const char *key, int64_t value)
+{
+	if (put_key(object, key))
+		note(object, json_put_int(object->buf, value));
+}
+
+void json_member_bool(struct json_object *object, const char *key, bool value)
+{
+	if (put_key(object, key))
+		note(object, json_put_bool(object->buf, value));
+}
+
+void json_member_null(struct json_object *object, const char *key)
+{
+	if (put_key(object, key))
+		note(object, buf_put_span(object->buf, SPAN("null")));
+}
+
+void json_member_raw(struct json_object *object, const char *key, struct span json)
+{
+	assert(json.len > 0);
+	if (put_key(object, key))
+		note(object, buf_put_span(object->buf, json));
+}
+
+void json_members_raw(struct json_object *object, struct span members)
+{
+	if (members.len > 0 && put_comma(object))
+		note(object, buf_put_span(object->buf, members));
+}

@@ -1,0 +1,125 @@
+"""A real stintd for a test: its own home, a free port, ended by pid."""
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+STINTD = os.environ.get("STINTD", "build/stintd")
+
+
+class Reply:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+class LocalConnection(http.client.HTTPConnection):
+    """HTTP over the Unix socket."""
+
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Client:
+    """One connection that is kept alive."""
+
+    def __init__(self, server, token=None, local=False):
+        self.server, self.local = server, local
+        self.token = server.token if token is None else token
+        self.connection = None
+
+    def open(self):
+        if self.local:
+            return LocalConnection(os.path.join(self.server.home, "stint.sock"), timeout=20)
+        return http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=20)
+
+    def call(self, method, path, body=None, headers=None):
+        sent = {"Authorization": "Bearer " + self.token} if self.token else {}
+        data = None
+        if body is not None:
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            sent["Content-Type"] = "application/json"
+        sent.update(headers or {})
+        if self.connection is None:
+            self.connection = self.open()
+        self.connection.request(method, path, body=data, headers=sent)
+        reply = self.connection.getresponse()
+        return Reply(reply.status, dict(reply.getheaders()), reply.read())
+
+    def post(self, path, body=None, headers=None):
+        return self.call("POST", path, {} if body is None else body, headers)
+
+    def get(self, path):
+        return self.call("GET", path)
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+        self.connection = None
+
+
+class Server:
+    def __init__(self, *flags):
+        self.home = tempfile.mkdtemp(prefix="stint-e2e-")
+        self.flags = list(flags)
+        self.process = None
+        self.start()
+
+    def command(self):
+        return [STINTD, "--home", self.home, "--listen", "127.0.0.1:0", *self.flags]
+
+    def start(self):
+        if self.process is not None:
+            self.log.close()
+        self.log = open(os.path.join(self.home, "log"), "ab")
+        url = os.path.join(self.home, "url")
+        if os.path.exists(url):
+            os.unlink(url)
+        self.process = subprocess.Popen(self.command(), stderr=self.log, stdin=subprocess.DEVNULL)
+        until = time.monotonic() + 20
+        while not os.path.exists(url):
+            if self.process.poll() is not None:
+                raise RuntimeError("stintd ended: " + self.said())
+            if time.monotonic() > until:
+                raise RuntimeError("stintd does not start: " + self.said())
+            time.sleep(0.005)
+        with open(url) as file:
+            self.url = file.read().strip()
+        self.port = int(self.url.rsplit(":", 1)[1])
+        with open(os.path.join(self.home, "admin.token")) as file:
+            self.token = file.read().strip()
+
+    def said(self):
+        with open(os.path.join(self.home, "log")) as file:
+            return file.read()
+
+    def client(self, **options):
+        return Client(self, **options)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(10)
+
+    def end(self):
+        if self.process.poll() is None:
+            self.kill()
+        self.log.close()
+        shutil.rmtree(self.home, ignore_errors=True)

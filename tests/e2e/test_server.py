@@ -1,0 +1,287 @@
+"""The real server, over real sockets: say this, expect that; then pull the plug."""
+import os
+import socket
+import stat
+import subprocess
+import threading
+import time
+import unittest
+
+import stintd
+
+
+class ServerCase(unittest.TestCase):
+    flags = ()
+
+    def setUp(self):
+        self.server = stintd.Server(*self.flags)
+        self.client = self.server.client()
+
+    def tearDown(self):
+        self.client.close()
+        self.server.end()
+
+    def create(self, **fields):
+        reply = self.client.post("/api/tasks", {"title": "a task", "queue": "q", **fields})
+        self.assertEqual(reply.status, 201, reply.body)
+        return reply.json
+
+    def claim(self, worker, client=None, **fields):
+        body = {"workerId": worker, "queues": ["q"], **fields}
+        reply = (client or self.client).post("/api/claims", body)
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json["claims"]
+
+
+class Life(ServerCase):
+    def test_a_task_lives_from_creation_to_done(self):
+        task = self.create(title="say hello", payload={"n": 1})
+        self.assertEqual((task["id"], task["state"], task["status"]), ("t-1", "ready", "todo"))
+        claim, = self.claim("w1")
+        self.assertEqual(claim["task"]["payload"], {"n": 1})
+        self.assertEqual(claim["fence"], "1000000000001")
+        done = self.client.post("/api/tasks/t-1/complete",
+                                {"workerId": "w1", "fence": claim["fence"], "result": {"ok": True}})
+        self.assertEqual((done.status, done.json["state"]), (200, "done"))
+        read = self.client.get("/api/tasks/t-1").json
+        self.assertEqual((read["title"], read["result"]), ("say hello", {"ok": True}))
+        types = [event["type"] for event in self.client.get("/api/events?after=0&limit=100").json["events"]]
+        self.assertEqual(types, ["server.started", "task.created", "task.claimed", "task.completed"])
+
+    def test_the_socket_serves_as_well_and_asks_for_a_token_too(self):
+        local = self.server.client(local=True)
+        self.assertEqual(local.get("/api/tasks").status, 200)
+        stranger = self.server.client(local=True, token="")
+        self.assertEqual(stranger.get("/api/tasks").status, 401)
+        self.assertEqual(stranger.get("/livez").status, 200)
+        local.close()
+        stranger.close()
+
+    def test_a_waiting_claim_is_answered_when_work_comes(self):
+        got = []
+        other = self.server.client()
+        waiting = threading.Thread(target=lambda: got.extend(self.claim("w1", other, waitMs=10000)))
+        waiting.start()
+        time.sleep(0.1)
+        self.create()
+        waiting.join(10)
+        self.assertEqual([claim["task"]["id"] for claim in got], ["t-1"])
+        other.close()
+
+    def test_finish_and_next_commits_the_finish_and_claims_the_next(self):
+        self.create()
+        self.create()
+        first, = self.claim("w1")
+        reply = self.client.post("/api/claims", {
+            "workerId": "w1", "queues": ["q"],
+            "finish": [{"id": first["task"]["id"], "fence": first["fence"], "outcome": "complete"}]})
+        self.assertEqual(reply.json["finished"], [{"id": "t-1", "ok": True}])
+        self.assertEqual(reply.json["claims"][0]["task"]["id"], "t-2")
+
+    def test_a_finish_with_nothing_next_is_committed_at_once_and_only_the_claim_waits(self):
+        self.create()
+        first, = self.claim("w1")
+        other, got = self.server.client(), []
+        body = {"workerId": "w1", "queues": ["q"], "waitMs": 10000,
+                "finish": [{"id": "t-1", "fence": first["fence"], "outcome": "complete"}]}
+        waiting = threading.Thread(target=lambda: got.append(other.post("/api/claims", body).json))
+        waiting.start()
+        until = time.monotonic() + 5
+        while self.client.get("/api/tasks/t-1").json["state"] != "done" and time.monotonic() < until:
+            time.sleep(0.01)
+        self.assertEqual(self.client.get("/api/tasks/t-1").json["state"], "done")
+        self.create()
+        waiting.join(10)
+        self.assertEqual(got[0]["finished"], [{"id": "t-1", "ok": True}])
+        self.assertEqual(got[0]["claims"][0]["task"]["id"], "t-2")
+        other.close()
+
+    def test_a_claim_whose_client_hung_up_is_given_back(self):
+        body = b'{"workerId":"w1","queues":["q"],"waitMs":20000}'
+        head = ("POST /api/claims HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer %s\r\n"
+                "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+                % (self.server.port, self.server.token, len(body)))
+        for _ in range(5):
+            hasty = socket.create_connection(("127.0.0.1", self.server.port))
+            hasty.sendall(head.encode() + body)
+            hasty.close()
+        for _ in range(3):  # by then the server has seen that they are gone
+            self.client.get("/livez")
+        self.create()
+        until = time.monotonic() + 5
+        while self.client.get("/api/tasks/t-1").json["state"] != "ready" and time.monotonic() < until:
+            time.sleep(0.01)
+        self.assertEqual(self.client.get("/api/tasks/t-1").json["state"], "ready")
+
+    def test_pipelined_requests_are_answered_in_order(self):
+        request = ("GET /api/tasks/%s HTTP/1.1\r\nHost: localhost:%d\r\nAuthorization: Bearer %s\r\n\r\n")
+        self.create()
+        wire = socket.create_connection(("127.0.0.1", self.server.port))
+        wire.settimeout(10)
+        wire.sendall("".join(request % (name, self.server.port, self.server.token)
+                             for name in ("t-1", "nope", "t-1")).encode())
+        seen = b""
+        while seen.count(b"HTTP/1.1 ") < 3:
+            seen += wire.recv(65536)
+        self.assertEqual([part[:3] for part in seen.split(b"HTTP/1.1 ")[1:]], [b"200", b"404", b"200"])
+        wire.close()
+
+
+class Races(ServerCase):
+    def test_of_many_racers_for_one_task_one_wins(self):
+        for racers in (16, 100):
+            self.create()
+            won, clients = [], [self.server.client() for _ in range(racers)]
+            start = threading.Barrier(racers)
+
+            def race(client, name):
+                start.wait()
+                won.extend(self.claim(name, client))
+
+            threads = [threading.Thread(target=race, args=(client, "w%d" % i)) for i, client in enumerate(clients)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(20)
+            for client in clients:
+                client.close()
+            self.assertEqual(len(won), 1)
+
+
+class Gate(ServerCase):
+    def test_without_a_token_only_health_answers(self):
+        stranger = self.server.client(token="")
+        self.assertEqual(stranger.get("/livez").status, 200)
+        self.assertEqual(stranger.get("/readyz").status, 200)
+        for path in ("/api/tasks", "/api/events", "/api/workers", "/api/queues"):
+            reply = stranger.get(path)
+            self.assertEqual((reply.status, reply.json["code"]), (401, "unauthorized"), path)
+        self.assertEqual(stranger.post("/api/tasks", {"title": "x"}).status, 401)
+        stranger.close()
+
+    def test_a_wrong_token_is_no_token(self):
+        liar = self.server.client(token=self.server.token[:-1] + ("A" if self.server.token[-1] != "A" else "B"))
+        self.assertEqual(liar.get("/api/tasks").status, 401)
+        liar.close()
+
+    def test_another_host_or_origin_is_turned_away(self):
+        reply = self.client.call("GET", "/api/tasks", headers={"Host": "evil.example"})
+        self.assertEqual((reply.status, reply.json["code"]), (421, "wrong_host"))
+        reply = self.client.call("GET", "/livez", headers={"Origin": "http://evil.example"})
+        self.assertEqual(reply.status, 403)
+        reply = self.client.call("GET", "/livez", headers={"Origin": "http://127.0.0.1:%d" % self.server.port})
+        self.assertEqual(reply.status, 200)
+
+    def test_what_is_not_http_gets_one_answer_and_the_door(self):
+        for bytes_sent in (b"GET / HTTP/1.1\nHost: x\n\n", b"\x16\x03\x01\x02\x00", b"GET / HTTP/1.1\r\n\r\n",
+                           b"POST /api/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n"
+                           b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"):
+            wire = socket.create_connection(("127.0.0.1", self.server.port))
+            wire.settimeout(10)
+            wire.sendall(bytes_sent)
+            seen = b""
+            while True:
+                got = wire.recv(65536)
+                if not got:
+                    break
+                seen += got
+            self.assertTrue(seen.startswith(b"HTTP/1.1 400 "), (bytes_sent, seen))
+            wire.close()
+
+    def test_secrets_lie_in_files_that_are_ours_alone(self):
+        self.assertEqual(stat.S_IMODE(os.stat(self.server.home).st_mode), 0o700)
+        for name in ("admin.token", "stint.db", "url"):
+            self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.server.home, name)).st_mode), 0o600, name)
+        self.assertNotIn(self.server.token, self.server.said())
+
+
+class Plug(ServerCase):
+    def test_nothing_acknowledged_is_lost_by_kill_9(self):
+        for _ in range(5):
+            acked, done = [], []
+            stopping = threading.Event()
+
+            def work(name):
+                client = self.server.client()
+                try:
+                    while not stopping.is_set():
+                        task = client.post("/api/tasks", {"title": "x", "queue": "q"}).json["id"]
+                        acked.append(task)
+                        for claim in client.post("/api/claims", {"workerId": name, "queues": ["q"]}).json["claims"]:
+                            body = {"workerId": name, "fence": claim["fence"]}
+                            path = "/api/tasks/%s/complete" % claim["task"]["id"]
+                            if client.post(path, body).status == 200:
+                                done.append(claim["task"]["id"])
+                except (OSError, ValueError, KeyError, stintd.http.client.HTTPException):
+                    pass
+                finally:
+                    client.close()
+
+            threads = [threading.Thread(target=work, args=("w%d" % i,)) for i in range(8)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.3)
+            self.server.kill()
+            stopping.set()
+            for thread in threads:
+                thread.join(10)
+            self.client.close()
+            self.server.start()
+            self.assertGreater(len(done), 0)
+            for task in acked:
+                self.assertEqual(self.client.get("/api/tasks/" + task).status, 200, task)
+            for task in done:
+                self.assertEqual(self.client.get("/api/tasks/" + task).json["state"], "done", task)
+
+    def test_a_claim_survives_restarts_and_its_fence_still_counts(self):
+        self.create()
+        claim, = self.claim("w1")
+        for _ in range(2):
+            self.server.kill()
+            self.client.close()
+            self.server.start()
+        self.assertEqual(self.client.get("/api/tasks/t-1").json["state"], "claimed")
+        reply = self.client.post("/api/tasks/t-1/complete", {"workerId": "w1", "fence": claim["fence"]})
+        self.assertEqual(reply.status, 200, reply.body)
+
+    def test_sigterm_answers_those_who_wait_and_ends_with_0(self):
+        other, got = self.server.client(), []
+        waiting = threading.Thread(target=lambda: got.append(self.claim("w1", other, waitMs=30000)))
+        waiting.start()
+        time.sleep(0.1)
+        self.assertEqual(self.server.stop(), 0)
+        waiting.join(10)
+        self.assertEqual(got, [[]])
+        other.close()
+
+    def test_a_second_server_on_the_same_store_is_turned_away_at_once(self):
+        second = subprocess.run(self.server.command(), capture_output=True, text=True, timeout=10)
+        self.assertEqual(second.returncode, 74)
+        self.assertIn("in use", second.stderr)
+        self.assertEqual(self.client.get("/livez").status, 200)
+
+
+class Start(unittest.TestCase):
+    def refused(self, *flags):
+        run = subprocess.run([stintd.STINTD, *flags], capture_output=True, text=True, timeout=10)
+        return run.returncode, run.stderr
+
+    def test_a_wrong_start_says_what_was_wrong(self):
+        cases = [
+            (("--listen", "0.0.0.0:0", "--home", "/nonexistent"), 78, "--behind-proxy"),
+            (("--listen", "nonsense", "--home", "/nonexistent"), 78, "ADDRESS:PORT"),
+            (("--set", "restart.graceMs=soon", "--home", "/nonexistent"), 78, "restart.graceMs"),
+            (("--set", "no.such=1", "--home", "/nonexistent"), 78, "no.such"),
+            (("--store", "postgres://x", "--home", "/nonexistent"), 2, "sqlite:PATH"),
+            (("--frobnicate", "1"), 2, "--help"),
+            (("--home",), 2, "value"),
+        ]
+        for flags, status, words in cases:
+            code, said = self.refused(*flags)
+            self.assertEqual(code, status, (flags, said))
+            self.assertIn(words, said)
+            self.assertEqual(said.count("\n"), 1, said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,345 @@
+/*
+ * A dialogue with the API: say a request, look at the commands or at the reply; give results, look at the reply.
+ * What the server lends is a small world of one task, two workers and three events.
+ */
+#pragma once
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "wire/json.h"
+
+#define EVERYTHING \
+	(SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_PRODUCE) | SCOPE_BIT(SCOPE_WORK) | SCOPE_BIT(SCOPE_OPERATE))
+
+struct dialogue {
+	struct arena arena;
+	struct buf body;
+	struct rules rules;
+	struct api_reads reads;
+	struct http_request request;
+	struct api_call call;
+	struct task task; /* the one task of the store */
+	struct span task_body, task_error, task_result;
+	uint32_t task_count; /* how many copies a page of tasks has */
+	int64_t base, last;  /* of the events */
+	bool degraded, draining;
+	struct result results[4];
+};
+
+/* ---- what the server lends ---- */
+
+__attribute__((unused)) static int find_task(void *context, struct span id, int64_t *ret_seq)
+{
+	struct dialogue *d = context;
+
+	if (!span_equal(id, SPAN("t-1")))
+		return -ENOENT;
+	*ret_seq = d->task.seq;
+	return 0;
+}
+
+__attribute__((unused)) static int read_task(
+	void *context, int64_t seq, struct arena *arena, struct task_document *ret_document)
+{
+	struct dialogue *d = context;
+
+	(void)arena;
+	*ret_document = (struct task_document){
+		.task = d->task,
+		.id = SPAN("t-1"),
+		.holder = d->task.claim.holder ? SPAN("w1") : (struct span){0},
+		.body = d->task_body,
+		.error = d->task_error,
+		.result = d->task_result,
+		.lease_ms = 1234,
+	};
+	ret_document->task.seq = seq;
+	return 0;
+}
+
+/* Odd ones are final; priority is the number modulo 3. */
+__attribute__((unused)) static int page_tasks(void *context, int64_t after, uint32_t limit,
+	int (*each)(void *, const struct task *), void *each_context)
+{
+	struct dialogue *d = context;
+	int r = 0;
+
+	for (int64_t seq = after + 1; r == 0 && seq <= d->task_count && seq <= after + limit; seq++) {
+		struct task task = d->task;
+		task.seq = seq;
+		task.state = seq % 2 ? TASK_DONE : TASK_READY;
+		task.priority = (int32_t)(seq % 3);
+		r = each(each_context, &task);
+	}
+	return r;
+}
+
+__attribute__((unused)) static int page_events(void *context, int64_t after, uint32_t limit,
+	int (*each)(void *, const struct record *), void *each_context)
+{
+	struct dialogue *d = context;
+	int r = 0;
+
+	for (int64_t seq = after + 1; r == 0 && seq <= d->last && seq <= after + limit; seq++) {
+		struct record record = {
+			.seq = seq,
+			.wall_ms = 1000 + seq,
+			.kind = seq == 2 ? EVENT_QUEUE_PAUSED : EVENT_TASK_CLAIMED,
+			.task = seq == 2 ? 0 : seq,
+			.actor = SPAN("alice"),
+			.subject = seq == 2 ? SPAN("q") : (struct span){0},
+			.note = seq == 1 ? SPAN("\"note\":\"half\"") : (struct span){0},
+			.from = seq == 2 ? TASK_NOWHERE : TASK_READY,
+		};
+		record.columns.state = seq == 2 ? TASK_NOWHERE : TASK_CLAIMED;
+		record_fact(&record, FACT_GRANTED, 60000);
+		r = each(each_context, &record);
+	}
+	return r;
+}
+
+__attribute__((unused)) static struct reason task_reason(void *context, const struct task *task)
+{
+	(void)context;
+	(void)task;
+	return (struct reason){.why = WHY_NO_WORKER, .until_ms = 77, .code = CODE_STALLED};
+}
+
+__attribute__((unused)) static int each_worker(
+	void *context, int (*each)(void *, struct span, const struct worker *), void *each_context)
+{
+	struct worker beats = {.state = WORKER_ACTIVE, .slot = 3, .max_concurrent = 2, .any_executor = true};
+	struct worker plain = {.state = WORKER_UNKNOWN};
+
+	(void)context;
+	int r = each(each_context, SPAN("w1"), &beats);
+	return r < 0 ? r : each(each_context, SPAN("plain"), &plain);
+}
+
+__attribute__((unused)) static struct span name_text(void *context, uint32_t number)
+{
+	static const struct span names[] = {{0}, {"q", 1}, {"shell", 5}, {"slot-1", 6}};
+
+	(void)context;
+	assert_true(number < 4);
+	return names[number];
+}
+
+__attribute__((unused)) static int each_queue(
+	void *context, int (*each)(void *, struct span, enum queue_state, uint32_t), void *each_context)
+{
+	(void)context;
+	int r = each(each_context, SPAN("q"), QUEUE_OPEN, 7);
+	return r < 0 ? r : each(each_context, SPAN("later"), QUEUE_PAUSED, 0);
+}
+
+__attribute__((unused)) static int64_t last_event(void *context)
+{
+	return ((struct dialogue *)context)->last;
+}
+
+__attribute__((unused)) static int64_t event_base(void *context)
+{
+	return ((struct dialogue *)context)->base;
+}
+
+__attribute__((unused)) static bool is_degraded(void *context)
+{
+	return ((struct dialogue *)context)->degraded;
+}
+
+__attribute__((unused)) static bool is_draining(void *context)
+{
+	return ((struct dialogue *)context)->draining;
+}
+
+/* ---- the dialogue ---- */
+
+__attribute__((unused)) static int dialogue_begin(void **state)
+{
+	struct dialogue *d = calloc(1, sizeof *d);
+
+	if (!d)
+		return -1;
+	arena_init(&d->arena, 64 << 20);
+	buf_init(&d->body, 64 << 20);
+	d->rules = rules_default();
+	d->last = 3;
+	d->task = (struct task){.seq = 1,
+		.queue = 1,
+		.state = TASK_READY,
+		.created_ms = 5,
+		.version = 3,
+		.timeout_ms = 1800000,
+		.max_attempts = 3};
+	d->task_body = SPAN("\"title\":\"old\",\"metadata\":{\"a\":1,\"b\":2}");
+	d->reads = (struct api_reads){
+		.context = d,
+		.find_task = find_task,
+		.read_task = read_task,
+		.page_tasks = page_tasks,
+		.page_events = page_events,
+		.why = task_reason,
+		.each_worker = each_worker,
+		.name = name_text,
+		.each_queue = each_queue,
+		.last_event = last_event,
+		.event_base = event_base,
+		.is_degraded = is_degraded,
+		.is_draining = is_draining,
+	};
+	d->request.content_type = SPAN("application/json");
+	d->call.who = (struct principal){SPAN("alice"), EVERYTHING};
+	*state = d;
+	return 0;
+}
+
+__attribute__((unused)) static int dialogue_end(void **state)
+{
+	struct dialogue *d = *state;
+
+	buf_done(&d->body);
+	arena_done(&d->arena);
+	free(d);
+	return 0;
+}
+
+/* Method, path with its query, body. */
+__attribute__((unused)) static enum api_step say(
+	struct dialogue *d, enum http_method method, const char *url, const char *body)
+{
+	const char *query = strchr(url, '?');
+	struct principal who = d->call.who;
+
+	d->request.method = method;
+	d->request.path = query ? (struct span){url, (size_t)(query - url)} : span_of(url);
+	d->request.query = query ? span_of(query + 1) : (struct span){0};
+	d->request.body = span_of(body);
+	buf_clear(&d->body);
+	d->call = (struct api_call){
+		.request = &d->request,
+		.who = who,
+		.arena = &d->arena,
+		.body = &d->body,
+		.rules = &d->rules,
+		.now = {.wall_ms = 1000000, .lease_ms = 500},
+		.reads = &d->reads,
+	};
+	api_begin(&d->call);
+	if (d->call.step == API_READ)
+		api_read(&d->call);
+	return d->call.step;
+}
+
+__attribute__((unused)) static enum api_step post(struct dialogue *d, const char *url, const char *body)
+{
+	return say(d, HTTP_METHOD_POST, url, body);
+}
+
+__attribute__((unused)) static int get(struct dialogue *d, const char *url)
+{
+	assert_int_equal(say(d, HTTP_METHOD_GET, url, NULL), API_REPLY);
+	return d->call.reply.status;
+}
+
+/* The one command that the request became. */
+__attribute__((unused)) static const struct command *becomes(struct dialogue *d, enum command_kind kind)
+{
+	if (d->call.step != API_TURN)
+		fail_msg("answered at once: %d %.*s", d->call.reply.status, SPAN_ARGS(d->call.reply.body));
+	assert_int_equal(d->call.command_count, 1);
+	assert_int_equal(d->call.commands[0].kind, kind);
+	assert_string_equal(d->call.commands[0].actor.data, "alice");
+	return d->call.commands;
+}
+
+/* Every reply is JSON. */
+__attribute__((unused)) static void reply_is(struct dialogue *d, int status)
+{
+	struct json_complaint complaint;
+	struct span body = d->call.reply.body;
+
+	assert_int_equal(d->call.step, API_REPLY);
+	if (d->call.reply.status != status)
+		fail_msg("%d instead of %d: %.*s", d->call.reply.status, status, SPAN_ARGS(body));
+	yyjson_doc *doc = json_read(body, &complaint);
+	if (!doc)
+		fail_msg("%s: %.*s", complaint.reason, SPAN_ARGS(body));
+	yyjson_doc_free(doc);
+}
+
+__attribute__((unused)) static bool reply_has(struct dialogue *d, const char *part)
+{
+	struct span body = d->call.reply.body;
+
+	return memmem(body.data, body.len, part, strlen(part)) != NULL;
+}
+
+__attribute__((unused)) static void reply_says(struct dialogue *d, const char *part)
+{
+	if (!reply_has(d, part))
+		fail_msg("no %s in %.*s", part, SPAN_ARGS(d->call.reply.body));
+}
+
+__attribute__((unused)) static void reply_hides(struct dialogue *d, const char *part)
+{
+	if (reply_has(d, part))
+		fail_msg("%s is in %.*s", part, SPAN_ARGS(d->call.reply.body));
+}
+
+/* A complete refusal with that status and code. */
+__attribute__((unused)) static void refused_with(struct dialogue *d, int status, const char *code)
+{
+	char member[96];
+
+	reply_is(d, status);
+	snprintf(member, sizeof member, "\"code\":\"%s\"", code);
+	reply_says(d, member);
+	assert_true(span_equal(d->call.reply.content_type, SPAN("application/problem+json")));
+}
+
+/* 422 that names the field. */
+__attribute__((unused)) static void refuses_field(struct dialogue *d, const char *field)
+{
+	char member[96];
+
+	refused_with(d, 422, "invalid");
+	snprintf(member, sizeof member, "{\"field\":\"%s\",\"message\":", field);
+	reply_says(d, member);
+}
+
+/* The turn gave these results. */
+__attribute__((unused)) static void finish(struct dialogue *d)
+{
+	api_finish(&d->call, d->results);
+}
+
+__attribute__((unused)) static void finish_refused(struct dialogue *d, enum refusal refusal)
+{
+	d->results[0] = (struct result){.refusal = refusal, .task = d->task, .id = SPAN("t-1")};
+	finish(d);
+}
+
+__attribute__((unused)) static void finish_task(struct dialogue *d, enum task_state state)
+{
+	d->task.state = state;
+	d->results[0] = (struct result){.task = d->task, .id = SPAN("t-1"), .event_seq = 9};
+	finish(d);
+}
+
+__attribute__((unused)) static bool is(struct span text, const char *expected)
+{
+	return span_equal(text, span_of(expected));
+}
+
+#define DIALOGUE(test) cmocka_unit_test_setup_teardown(test, dialogue_begin, dialogue_end)

@@ -1,0 +1,207 @@
+#include "api_fixture.h"
+
+static void an_unknown_path_is_not_found(void **state)
+{
+	struct dialogue *d = *state;
+
+	get(d, "/api/nothing");
+	refused_with(d, 404, "not_found");
+	get(d, "/api/tasks/t-1/log");
+	refused_with(d, 404, "not_found");
+	get(d, "/api/tasks/");
+	refused_with(d, 404, "not_found");
+}
+
+static void a_known_path_with_another_method_names_those_it_has(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_DELETE, "/api/tasks/t-1", NULL);
+	refused_with(d, 405, "method_not_allowed");
+	assert_true(is(d->call.reply.allow, "GET, HEAD, PUT, PATCH"));
+	say(d, HTTP_METHOD_OTHER, "/api/claims", NULL);
+	refused_with(d, 405, "method_not_allowed");
+	assert_true(is(d->call.reply.allow, "POST"));
+}
+
+static void without_a_credential_only_health_answers(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->call.who = (struct principal){0};
+	get(d, "/api/tasks");
+	refused_with(d, 401, "unauthorized");
+	assert_true(is(d->call.reply.authenticate, "Bearer"));
+	get(d, "/api/nothing");
+	refused_with(d, 401, "unauthorized");
+	get(d, "/api/version");
+	refused_with(d, 401, "unauthorized");
+	assert_int_equal(get(d, "/livez"), 200);
+	assert_int_equal(get(d, "/readyz"), 200);
+}
+
+static void every_route_asks_for_its_scope(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->call.who.scopes = SCOPE_BIT(SCOPE_READ);
+	post(d, "/api/tasks", "{}");
+	refused_with(d, 403, "forbidden");
+	post(d, "/api/claims", "{}");
+	refused_with(d, 403, "forbidden");
+	post(d, "/api/tasks/t-1/cancel", NULL);
+	refused_with(d, 403, "forbidden");
+	d->call.who.scopes = SCOPE_BIT(SCOPE_WORK);
+	get(d, "/api/tasks");
+	refused_with(d, 403, "forbidden");
+	d->call.who.scopes = SCOPE_BIT(SCOPE_ADMIN);
+	assert_int_equal(get(d, "/api/tasks"), 200);
+}
+
+static void a_body_must_be_declared_as_json(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->request.content_type = SPAN("text/plain");
+	post(d, "/api/tasks", "{}");
+	refused_with(d, 415, "unsupported_media_type");
+	d->request.content_type = (struct span){0};
+	post(d, "/api/tasks", "{}");
+	refused_with(d, 415, "unsupported_media_type");
+	assert_int_equal(post(d, "/api/tasks/t-1/cancel", NULL), API_TURN);
+	d->request.content_type = SPAN("Application/JSON; charset=utf-8");
+	assert_int_equal(post(d, "/api/tasks", "{}"), API_TURN);
+}
+
+static void what_is_not_json_is_a_bad_request(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/tasks", "{\"title\":");
+	refused_with(d, 400, "bad_request");
+	post(d, "/api/claims", "{\"workerId\":\"w\",\"workerId\":\"v\"}");
+	refused_with(d, 400, "bad_request");
+	post(d, "/api/claims", "[]");
+	refuses_field(d, "");
+}
+
+static void a_body_above_the_limit_of_its_route_is_too_large(void **state)
+{
+	struct dialogue *d = *state;
+	size_t len = 65 << 10;
+	char *body = arena_alloc(&d->arena, len + 1);
+
+	memset(body, ' ', len);
+	post(d, "/api/workers/heartbeat", body);
+	refused_with(d, 413, "too_large");
+	say(d, HTTP_METHOD_GET, "/api/tasks", "{}");
+	refused_with(d, 413, "too_large");
+	post(d, "/api/tasks", body);
+	refused_with(d, 400, "bad_request"); /* within its limit, and no JSON */
+}
+
+static void path_parameters_are_decoded(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/slots/w1%2Fpool-1/crash", NULL);
+	assert_true(is(becomes(d, COMMAND_SLOT_CRASH)->slot, "w1/pool-1"));
+	post(d, "/api/slots/w1%2/crash", NULL);
+	refused_with(d, 400, "bad_request");
+	post(d, "/api/queues/a%0Ab/pause", NULL);
+	refuses_field(d, "name");
+}
+
+static void head_is_get_without_the_body(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_HEAD, "/api/tasks/t-1", NULL);
+	reply_is(d, 200);
+	assert_true(d->call.reply.head);
+	say(d, HTTP_METHOD_HEAD, "/api/tasks/t-2", NULL);
+	reply_is(d, 404);
+	assert_true(d->call.reply.head);
+}
+
+static void an_unknown_parameter_of_a_query_is_named(void **state)
+{
+	struct dialogue *d = *state;
+
+	get(d, "/api/tasks?staus=todo");
+	refuses_field(d, "staus");
+	get(d, "/api/workers?x=1");
+	refuses_field(d, "x");
+	get(d, "/api/tasks?limit=1&limit=2");
+	refuses_field(d, "limit");
+}
+
+static void health_and_version(void **state)
+{
+	struct dialogue *d = *state;
+
+	get(d, "/livez");
+	reply_is(d, 200);
+	get(d, "/api/version");
+	reply_is(d, 200);
+	reply_says(d, "\"name\":\"stint\"");
+	d->degraded = true;
+	get(d, "/readyz");
+	refused_with(d, 503, "unavailable");
+	d->degraded = false;
+	d->draining = true;
+	get(d, "/readyz");
+	refused_with(d, 503, "unavailable");
+	assert_int_equal(get(d, "/livez"), 200);
+}
+
+static void queues_are_listed_and_set(void **state)
+{
+	struct dialogue *d = *state;
+
+	get(d, "/api/queues");
+	reply_is(d, 200);
+	reply_says(d,
+		"[{\"name\":\"q\",\"state\":\"open\",\"ready\":7},{\"name\":\"later\",\"state\":\"paused\"");
+	post(d, "/api/queues/q/pause", NULL);
+	assert_int_equal(becomes(d, COMMAND_QUEUE_SET)->queue_set.state, QUEUE_PAUSED);
+	post(d, "/api/queues/q/resume", "{}");
+	assert_int_equal(becomes(d, COMMAND_QUEUE_SET)->queue_set.state, QUEUE_OPEN);
+	post(d, "/api/queues/q/drain", NULL);
+	assert_true(is(becomes(d, COMMAND_QUEUE_SET)->queue_set.queue, "q"));
+	finish(d);
+	reply_is(d, 200);
+	reply_says(d, "{\"name\":\"q\",\"state\":\"draining\"}");
+	post(d, "/api/queues/q/drain", "{\"now\":true}");
+	refuses_field(d, "now");
+}
+
+static void problems_before_there_is_a_call(void **state)
+{
+	struct dialogue *d = *state;
+
+	assert_int_equal(api_put_problem(&d->body, 421, "wrong_host", "wrong host", "say \"localhost\""), 0);
+	d->call.reply.body = buf_span(&d->body);
+	reply_says(d, "\"status\":421,\"code\":\"wrong_host\",\"detail\":\"say \\\"localhost\\\"\"}");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DIALOGUE(an_unknown_path_is_not_found),
+		DIALOGUE(a_known_path_with_another_method_names_those_it_has),
+		DIALOGUE(without_a_credential_only_health_answers),
+		DIALOGUE(every_route_asks_for_its_scope),
+		DIALOGUE(a_body_must_be_declared_as_json),
+		DIALOGUE(what_is_not_json_is_a_bad_request),
+		DIALOGUE(a_body_above_the_limit_of_its_route_is_too_large),
+		DIALOGUE(path_parameters_are_decoded),
+		DIALOGUE(head_is_get_without_the_body),
+		DIALOGUE(an_unknown_parameter_of_a_query_is_named),
+		DIALOGUE(health_and_version),
+		DIALOGUE(queues_are_listed_and_set),
+		DIALOGUE(problems_before_there_is_a_call),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+#include "api_fixture.h"
+
+static struct result standing(enum worker_state state)
+{
+	return (struct result){
+		.worker = {.state = state,
+			.token = 7,
+			.lease = {60500, 60000},
+			.registered_ms = 1,
+			.last_beat_ms = 2},
+		.event_seq = 4,
+	};
+}
+
+static void a_registration_describes_the_worker(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/workers/register",
+		"{\"workerId\":\"w1\",\"slot\":\"slot-1\",\"capabilities\":[\"gpu\"],\"executors\":[\"shell\"],"
+		"\"maxConcurrent\":2,\"leaseMs\":60000,\"metadata\":{\"host\":\"h\"}}");
+	const struct command *command = becomes(d, COMMAND_REGISTER);
+	const struct command_beat *beat = &command->beat;
+	assert_true(is(command->worker, "w1") && is(beat->slot, "slot-1") &&
+		is(beat->metadata, "{\"host\":\"h\"}"));
+	assert_true(is(beat->capabilities.items[0], "gpu") && is(beat->executors.items[0], "shell"));
+	assert_true(beat->describes && !beat->any_executor && !beat->has_token);
+	assert_int_equal(beat->max_concurrent, 2);
+	assert_int_equal(beat->lease_ms, 60000);
+	d->results[0] = standing(WORKER_ACTIVE);
+	finish(d);
+	reply_is(d, 200);
+	assert_true(is(d->call.reply.body,
+		"{\"workerId\":\"w1\",\"state\":\"active\",\"token\":\"7\",\"leaseMs\":60000}"));
+}
+
+static void a_beat_carries_token_and_deltas(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/workers/heartbeat",
+		"{\"workerId\":\"w1\",\"token\":\"7\",\"leaseMs\":5000,\"boundTasks\":[\"t-1\"],\"unboundTasks\":[\"t-2\"]}");
+	const struct command_beat *beat = &becomes(d, COMMAND_BEAT)->beat;
+	assert_true(beat->has_token && !beat->describes);
+	assert_int_equal(beat->token, 7);
+	assert_int_equal(beat->lease_ms, 5000);
+	assert_true(is(beat->bound.items[0], "t-1") && is(beat->unbound.items[0], "t-2"));
+	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\",\"token\":null,\"slot\":\"slot-1\"}");
+	beat = &becomes(d, COMMAND_BEAT)->beat;
+	assert_true(!beat->has_token && beat->describes && beat->any_executor);
+}
+
+static void a_beat_may_use_the_names_of_the_liveness_protocol(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/workers/heartbeat",
+		"{\"workerInstanceKey\":\"w1\",\"leaseDuration\":5000,\"boundActivities\":[\"t-1\"],"
+		"\"unboundActivities\":[\"t-2\"]}");
+	const struct command *command = becomes(d, COMMAND_BEAT);
+	assert_true(is(command->worker, "w1"));
+	assert_int_equal(command->beat.lease_ms, 5000);
+	assert_true(is(command->beat.bound.items[0], "t-1") && is(command->beat.unbound.items[0], "t-2"));
+}
+
+static void a_beat_is_answered_with_token_losses_and_commands(void **state)
+{
+	struct dialogue *d = *state;
+	struct span lost[] = {SPAN("t-8")}, stop[] = {SPAN("t-1"), SPAN("t-2")};
+
+	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\"}");
+	d->results[0] = standing(WORKER_QUIET);
+	d->results[0].lost = lost;
+	d->results[0].lost_count = 1;
+	d->results[0].stop = stop;
+	d->results[0].stop_count = 2;
+	finish(d);
+	reply_is(d, 200);
+	assert_true(is(d->call.reply.body,
+		"{\"workerId\":\"w1\",\"state\":\"quiet\",\"token\":\"7\",\"leaseMs\":60000,\"lost\":[\"t-8\"],"
+		"\"commands\":[{\"type\":\"cancel\",\"task\":\"t-1\"},{\"type\":\"cancel\",\"task\":\"t-2\"},"
+		"{\"type\":\"quiet\"}]}"));
+	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\"}");
+	d->results[0] = standing(WORKER_TERMINATING);
+	finish(d);
+	reply_says(d, "\"lost\":[],\"commands\":[{\"type\":\"terminate\"}]}");
+}
+
+static void a_wrong_token_is_told_the_current_one(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\",\"token\":\"6\"}");
+	d->results[0] = standing(WORKER_ACTIVE);
+	d->results[0].refusal = REFUSED_TOKEN_MISMATCH;
+	finish(d);
+	refused_with(d, 409, "TOKEN_MISMATCH");
+	reply_says(d, "\"token\":\"7\"");
+	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\",\"token\":\"6\"}");
+	d->results[0] = standing(WORKER_INACTIVE);
+	d->results[0].refusal = REFUSED_WORKER_INACTIVE;
+	finish(d);
+	refused_with(d, 410, "WORKER_INACTIVE");
+	reply_hides(d, "\"token\"");
+}
+
+static void a_taken_slot_names_who_fills_it(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/workers/register", "{\"workerId\":\"w2\",\"slot\":\"slot-1\"}");
+	d->results[0] = (struct result){.refusal = REFUSED_SLOT_TAKEN, .slot_holder = SPAN("w1")};
+	finish(d);
+	refused_with(d, 409, "slot_taken");
+	reply_says(d, "\"holder\":\"w1\"");
+}
+
+static const struct {
+	const char *url, *body, *field;
+} invalid[] = {
+	{"/api/workers/register", NULL, "workerId"},
+	{"/api/workers/register", "{\"workerId\":\"w\",\"token\":\"1\"}", "token"},
+	{"/api/workers/register", "{\"workerId\":\"w\",\"maxConcurrent\":-1}", "maxConcurrent"},
+	{"/api/workers/register", "{\"workerId\":\"w\",\"metadata\":[]}", "metadata"},
+	{"/api/workers/register", "{\"workerId\":\"w\",\"capabilities\":[\"\"]}", "capabilities"},
+	{"/api/workers/heartbeat", "{}", "workerId"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"workerInstanceKey\":\"v\"}", "workerInstanceKey"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"token\":7}", "token"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"token\":\"x\"}", "token"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"boundTasks\":\"t\"}", "boundTasks"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"boundTasks\":[\"a\"],\"boundActivities\":[\"b\"]}",
+		"boundActivities"},
+	{"/api/workers/heartbeat",
+		"{\"workerId\":\"w\",\"unboundTasks\":[\"a\"],\"unboundActivities\":[\"b\"]}",
+		"unboundActivities"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"cpu\":1}", "cpu"},
+	{"/api/workers/w1/quiet", "{\"now\":1}", "now"},
+	{"/api/slots/s/crash", "{\"now\":1}", "now"},
+};
+
+static void every_wrong_field_of_a_worker_is_named(void **state)
+{
+	struct dialogue *d = *state;
+
+	for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
+		post(d, invalid[i].url, invalid[i].body);
+		refuses_field(d, invalid[i].field);
+	}
+}
+
+static void workers_are_shown(void **state)
+{
+	struct dialogue *d = *state;
+
+	get(d, "/api/workers");
+	reply_is(d, 200);
+	reply_says(d,
+		"[{\"workerId\":\"w1\",\"state\":\"active\",\"slot\":\"slot-1\",\"maxConcurrent\":2,\"held\":0");
+	reply_hides(d, "plain");
+	get(d, "/api/workers/w1");
+	reply_is(d, 200);
+	get(d, "/api/workers/w9");
+	refused_with(d, 404, "not_found");
+}
+
+static void workers_are_sent_away(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/workers/w1/quiet", NULL);
+	assert_true(is(becomes(d, COMMAND_QUIET)->worker, "w1"));
+	post(d, "/api/workers/w1/terminate", NULL);
+	becomes(d, COMMAND_TERMINATE);
+	d->results[0] = standing(WORKER_TERMINATING);
+	finish(d);
+	reply_is(d, 200);
+	reply_says(d, "\"state\":\"terminating\"");
+	say(d, HTTP_METHOD_DELETE, "/api/workers/w1", NULL);
+	assert_int_equal(becomes(d, COMMAND_LEAVE)->leave, WORKER_SHUTDOWN);
+	d->results[0] = (struct result){.refusal = REFUSED_NOT_FOUND};
+	finish(d);
+	refused_with(d, 404, "not_found");
+}
+
+static void only_an_operator_terminates_a_worker(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_DELETE, "/api/workers/w1?how=terminated", NULL);
+	assert_int_equal(becomes(d, COMMAND_LEAVE)->leave, WORKER_TERMINATED);
+	say(d, HTTP_METHOD_DELETE, "/api/workers/w1?how=gently", NULL);
+	refuses_field(d, "how");
+	d->call.who.scopes = SCOPE_BIT(SCOPE_WORK);
+	say(d, HTTP_METHOD_DELETE, "/api/workers/w1?how=terminated", NULL);
+	refused_with(d, 403, "forbidden");
+}
+
+static void slots_crash_and_are_let_run_again(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/slots/slot-1/crash", NULL);
+	assert_true(is(becomes(d, COMMAND_SLOT_CRASH)->slot, "slot-1"));
+	d->results[0] = (struct result){.event_seq = 4};
+	finish(d);
+	reply_is(d, 200);
+	post(d, "/api/slots/slot-1/unquarantine", NULL);
+	assert_true(is(becomes(d, COMMAND_UNQUARANTINE)->slot, "slot-1"));
+	d->call.who.scopes = SCOPE_BIT(SCOPE_WORK);
+	post(d, "/api/slots/slot-1/unquarantine", NULL);
+	refused_with(d, 403, "forbidden");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DIALOGUE(a_registration_describes_the_worker),
+		DIALOGUE(a_beat_carries_token_and_deltas),
+		DIALOGUE(a_beat_may_use_the_names_of_the_liveness_protocol),
+		DIALOGUE(a_beat_is_answered_with_token_losses_and_commands),
+		DIALOGUE(a_wrong_token_is_told_the_current_one),
+		DIALOGUE(a_taken_slot_names_who_fills_it),
+		DIALOGUE(every_wrong_field_of_a_worker_is_named),
+		DIALOGUE(workers_are_shown),
+		DIALOGUE(workers_are_sent_away),
+		DIALOGUE(only_an_operator_terminates_a_worker),
+		DIALOGUE(slots_crash_and_are_let_run_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

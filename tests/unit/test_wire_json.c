@@ -1,0 +1,307 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/take.h"
+#include "wire/json.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+static void expect_read(struct span text, const char *minified)
+{
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(text, &complaint);
+	cleanup(buf_done) struct buf out;
+
+	assert_non_null(doc);
+	buf_init(&out, 1 << 20);
+	assert_int_equal(json_put_value(&out, yyjson_doc_get_root(doc)), 0);
+	assert_int_equal(buf_put_byte(&out, 0), 0);
+	assert_string_equal(out.data, minified);
+}
+
+static void expect_refused(struct span text, size_t at)
+{
+	struct json_complaint complaint = {.at = 999};
+
+	assert_null(json_read(text, &complaint));
+	assert_true(strlen(complaint.reason) > 0);
+	assert_int_equal(complaint.at, at);
+}
+
+/* ---- reading ---- */
+
+static void values_are_read_and_written_back(void **state)
+{
+	(void)state;
+	expect_read(SPAN(" {\"a\" : [1, -2.5, true, false, null, \"\\u00fc\"]} \n"),
+		"{\"a\":[1,-2.5,true,false,null,\"\xc3\xbc\"]}");
+	expect_read(SPAN("7"), "7");
+	expect_read(SPAN("\"\""), "\"\"");
+	expect_read(SPAN("-9223372036854775808"), "-9223372036854775808");
+	expect_read(SPAN("18446744073709551615"), "18446744073709551615");
+}
+
+static void what_is_not_json_is_refused_with_its_place(void **state)
+{
+	(void)state;
+	expect_refused(SPAN(""), 0);
+	expect_refused((struct span){0}, 0);
+	expect_refused(SPAN("{\"a\":1,}"), 6);
+	expect_refused(SPAN("[1] // one"), 4);
+	expect_refused(SPAN("[1]]"), 3);
+	expect_refused(SPAN("{a:1}"), 1);
+	expect_refused(SPAN("['a']"), 1);
+	expect_refused(SPAN("[01]"), 1);
+	expect_refused(SPAN("[NaN]"), 1);
+	expect_refused(SPAN("\"a\nb\""), 2);
+}
+
+static void text_that_is_not_utf8_is_refused(void **state)
+{
+	struct json_complaint complaint;
+
+	(void)state;
+	assert_null(json_read(SPAN("\"\xff\""), &complaint));
+	assert_null(json_read(SPAN("\"\xc0\xaf\""), &complaint));
+	assert_null(json_read(SPAN("\"\xed\xa0\x80\""), &complaint));
+	assert_null(json_read(SPAN("\"\xf4\x90\x80\x80\""), &complaint));
+	assert_null(json_read(SPAN("\"\\ud800\""), &complaint));
+	assert_null(json_read(SPAN("\xef\xbb\xbf{}"), &complaint));
+}
+
+static void a_repeated_key_is_refused_however_it_is_spelt(void **state)
+{
+	(void)state;
+	expect_refused(SPAN("{\"a\":1,\"b\":2,\"a\":3}"), 13);
+	expect_refused(SPAN("[{\"x\":{\"a\":1,\"\\u0061\":2}}]"), 13);
+	expect_refused(SPAN("{\"\":1,\"\":2}"), 6);
+	expect_read(SPAN("{\"a\":{\"a\":1},\"A\":{\"a\":2},\"a \":0}"),
+		"{\"a\":{\"a\":1},\"A\":{\"a\":2},\"a \":0}");
+}
+
+static void keys_of_a_large_object_are_compared_too(void **state)
+{
+	cleanup(buf_done) struct buf text;
+	struct json_complaint complaint;
+	size_t len;
+
+	(void)state;
+	buf_init(&text, 1 << 20);
+	for (int i = 0; i < 5000; i++)
+		assert_int_equal(buf_printf(&text, "%c\"k%d\":%d", i ? ',' : '{', i, i), 0);
+	len = text.len;
+	assert_int_equal(buf_put_byte(&text, '}'), 0);
+	yyjson_doc *doc = json_read(buf_span(&text), &complaint);
+	assert_non_null(doc);
+	yyjson_doc_free(doc);
+	text.len = len;
+	assert_int_equal(buf_printf(&text, ",\"k77\":0}"), 0);
+	expect_refused(buf_span(&text), len + 1);
+}
+
+static struct span nested(struct buf *text, int depth, const char *first)
+{
+	buf_clear(text);
+	assert_int_equal(buf_printf(text, "%s", first), 0);
+	for (int i = 1; i < depth; i++)
+		assert_int_equal(buf_put_byte(text, '['), 0);
+	for (int i = 1; i < depth; i++)
+		assert_int_equal(buf_put_byte(text, ']'), 0);
+	assert_int_equal(buf_put_byte(text, ']'), 0);
+	return buf_span(text);
+}
+
+static void nesting_has_a_limit(void **state)
+{
+	cleanup(buf_done) struct buf text;
+	struct json_complaint complaint;
+	yyjson_doc *doc;
+
+	(void)state;
+	buf_init(&text, 1 << 20);
+	doc = json_read(nested(&text, JSON_DEPTH_MAX, "["), &complaint);
+	assert_non_null(doc);
+	yyjson_doc_free(doc);
+	expect_refused(nested(&text, JSON_DEPTH_MAX + 1, "["), 32);
+	expect_refused(nested(&text, JSON_DEPTH_MAX + 1, "[{\"[\\\"[\":1}, "), 13 + 31);
+	expect_refused(nested(&text, 300000, "["), 32);
+}
+
+static void a_configuration_may_have_comments_and_trailing_commas(void **state)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc =
+		json_read_config(SPAN("// stint\n{\n  \"a\": [1, 2,], /* \"[[\" */\n}\n// end"), &complaint);
+
+	(void)state;
+	assert_non_null(doc);
+	assert_int_equal(yyjson_arr_size(yyjson_obj_get(yyjson_doc_get_root(doc), "a")), 2);
+	yyjson_doc_free(doc);
+}
+
+static void a_bad_configuration_is_told_by_line_and_column(void **state)
+{
+	cleanup(buf_done) struct buf text;
+	struct json_complaint complaint;
+
+	(void)state;
+	assert_null(json_read_config(SPAN("{\n  \"a\": 1,\n  \"b\" 2\n}"), &complaint));
+	assert_memory_equal(complaint.reason, "Line 3, column 7: ", 18);
+	assert_null(json_read_config(SPAN("{\"a\":1,\n\"a\":1}"), &complaint));
+	assert_string_equal(complaint.reason, "Line 2, column 1: The key \"a\" is repeated.");
+	buf_init(&text, 1000);
+	assert_null(json_read_config(nested(&text, 33, "// \"[\n/* [\n\" */["), &complaint));
+	assert_memory_equal(complaint.reason, "Line 3, column 37: ", 19);
+}
+
+static void a_long_key_does_not_break_the_complaint(void **state)
+{
+	cleanup(buf_done) struct buf text;
+	struct json_complaint complaint;
+
+	(void)state;
+	buf_init(&text, 10000);
+	for (int twice = 0; twice < 2; twice++)
+		assert_int_equal(buf_printf(&text, "%s\"%03000d\":1", twice ? "," : "{", 7), 0);
+	assert_int_equal(buf_put_byte(&text, '}'), 0);
+	assert_null(json_read_config(buf_span(&text), &complaint));
+	assert_true(strlen(complaint.reason) < sizeof complaint.reason);
+}
+
+/* ---- writing ---- */
+
+static void expect_quoted(struct span text, const char *expected)
+{
+	cleanup(buf_done) struct buf out;
+	struct json_complaint complaint;
+	yyjson_doc *doc;
+
+	buf_init(&out, 1000);
+	assert_int_equal(json_put_string(&out, text), 0);
+	doc = json_read(buf_span(&out), &complaint);
+	assert_non_null(doc);
+	yyjson_doc_free(doc);
+	assert_int_equal(buf_put_byte(&out, 0), 0);
+	assert_string_equal(out.data, expected);
+}
+
+static void strings_are_quoted_and_escaped(void **state)
+{
+	(void)state;
+	expect_quoted(SPAN("plain"), "\"plain\"");
+	expect_quoted((struct span){0}, "\"\"");
+	expect_quoted(SPAN("a\"b\\c/d"), "\"a\\\"b\\\\c/d\"");
+	expect_quoted(SPAN("\n\r\t\b\f\0\x1f"), "\"\\n\\r\\t\\u0008\\u000c\\u0000\\u001f\"");
+	expect_quoted(SPAN("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x9d\x7f"),
+		"\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x9d\x7f\"");
+}
+
+#define R "\xef\xbf\xbd" /* U+FFFD */
+
+static void bytes_that_are_not_utf8_are_replaced(void **state)
+{
+	(void)state;
+	expect_quoted(SPAN("a\xff"
+			   "b"),
+		"\"a" R "b\"");
+	expect_quoted(SPAN("\x80\xbf"), "\"" R R "\"");
+	expect_quoted(SPAN("\xc0\xaf"), "\"" R R "\"");
+	expect_quoted(SPAN("\xe2\x82"), "\"" R "\"");
+	expect_quoted(SPAN("\xe2\x82\""), "\"" R "\\\"\"");
+	expect_quoted(SPAN("\xed\xa0\x80"), "\"" R R R "\"");
+	expect_quoted(SPAN("\xf0\x9f\x90x"), "\"" R "x\"");
+	expect_quoted(SPAN("\xf4\x90\x80\x80"), "\"" R R R R "\"");
+	expect_quoted(SPAN("\xf5\xc3"), "\"" R R "\"");
+}
+
+static void an_object_has_commas_between_its_members(void **state)
+{
+	cleanup(buf_done) struct buf out;
+	struct json_object object;
+
+	(void)state;
+	buf_init(&out, 1000);
+	json_begin(&object, &out);
+	json_members_raw(&object, SPAN(""));
+	json_member_string(&object, "s", SPAN("x\"y"));
+	json_member_int(&object, "min", INT64_MIN);
+	json_member_int(&object, "max", INT64_MAX);
+	json_member_int(&object, "zero", 0);
+	json_member_bool(&object, "t", true);
+	json_member_bool(&object, "f", false);
+	json_members_raw(&object, SPAN("\"p\":1,\"q\":2"));
+	json_member_null(&object, "n");
+	json_member_raw(&object, "r", SPAN("[1]"));
+	assert_int_equal(json_end(&object), 0);
+	assert_int_equal(buf_put_byte(&out, 0), 0);
+	assert_string_equal(out.data,
+		"{\"s\":\"x\\\"y\",\"min\":-9223372036854775808,\"max\":9223372036854775807,"
+		"\"zero\":0,\"t\":true,\"f\":false,\"p\":1,\"q\":2,\"n\":null,\"r\":[1]}");
+}
+
+static void an_empty_object_is_two_braces(void **state)
+{
+	cleanup(buf_done) struct buf out;
+	struct json_object object;
+
+	(void)state;
+	buf_init(&out, 1000);
+	json_begin(&object, &out);
+	assert_int_equal(json_end(&object), 0);
+	assert_true(span_equal(buf_span(&out), SPAN("{}")));
+}
+
+static void the_first_fault_stays_and_nothing_follows_it(void **state)
+{
+	cleanup(buf_done) struct buf out;
+	struct json_object object;
+
+	(void)state;
+	buf_init(&out, 8);
+	json_begin(&object, &out);
+	json_member_string(&object, "a", SPAN("0123456789"));
+	json_member_int(&object, "b", 1);
+	assert_int_equal(json_end(&object), -E2BIG);
+	assert_true(span_equal(buf_span(&out), SPAN("{\"a\":")));
+}
+
+static void a_string_that_does_not_fit_leaves_nothing(void **state)
+{
+	(void)state;
+	for (size_t max = 0; max < 13; max++) {
+		cleanup(buf_done) struct buf out;
+		buf_init(&out, max);
+		assert_int_equal(json_put_string(&out, SPAN("a\n\x01\xff")), -E2BIG);
+		assert_int_equal(out.len, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_are_read_and_written_back),
+		cmocka_unit_test(what_is_not_json_is_refused_with_its_place),
+		cmocka_unit_test(text_that_is_not_utf8_is_refused),
+		cmocka_unit_test(a_repeated_key_is_refused_however_it_is_spelt),
+		cmocka_unit_test(keys_of_a_large_object_are_compared_too),
+		cmocka_unit_test(nesting_has_a_limit),
+		cmocka_unit_test(a_configuration_may_have_comments_and_trailing_commas),
+		cmocka_unit_test(a_bad_configuration_is_told_by_line_and_column),
+		cmocka_unit_test(a_long_key_does_not_break_the_complaint),
+		cmocka_unit_test(strings_are_quoted_and_escaped),
+		cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),
+		cmocka_unit_test(an_object_has_commas_between_its_members),
+		cmocka_unit_test(an_empty_object_is_two_braces),
+		cmocka_unit_test(the_first_fault_stays_and_nothing_follows_it),
+		cmocka_unit_test(a_string_that_does_not_fit_leaves_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
