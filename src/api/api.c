@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "api/form.h"
 #include "base/take.h"
 
 /* The next segment of a path, which begins with '/'; false at the end. */
@@ -182,6 +183,10 @@ void api_begin(struct api_call *call)
 	}
 	if (!check_body(call) || !decode_params(call))
 		return;
+	if (strstr(call->route->pattern, "/:id") && !text_is_name(call->params[0], COMMAND_ID_MAX)) {
+		api_refuse(call, REFUSED_NOT_FOUND, NULL); /* nothing can have such an id */
+		return;
+	}
 	if (call->route->begin)
 		call->route->begin(call);
 	else

@@ -96,6 +96,7 @@ void task_why_read(struct api_call *call);
 void task_list_read(struct api_call *call);
 void task_patch_begin(struct api_call *call);
 void task_patch_read(struct api_call *call);
+void task_patch_finish(struct api_call *call, const struct result *results);
 void task_cancel_begin(struct api_call *call);
 void task_cancel_finish(struct api_call *call, const struct result *results);
 void task_retry_begin(struct api_call *call);

@@ -306,15 +306,13 @@ static int put_rest(struct api_call *call, const struct result *results)
 	return r < 0 ? r : buf_put_byte(call->body, '}');
 }
 
-static int64_t last_event_of(const struct result *results, uint32_t count)
+/* The reply reflects the last event of all its commands, before and after it waited. */
+static void note_events(struct api_call *call, const struct result *results)
 {
-	int64_t last = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		if (results[i].event_seq > last)
-			last = results[i].event_seq;
+	for (uint32_t i = 0; i < call->command_count; i++) {
+		if (results[i].event_seq > call->reply.event_seq)
+			call->reply.event_seq = results[i].event_seq;
 	}
-	return last;
 }
 
 void claim_next_finish(struct api_call *call, const struct result *results)
@@ -330,7 +328,7 @@ void claim_next_finish(struct api_call *call, const struct result *results)
 	int r = put_claims(call, result, command->worker);
 	if (r == 0)
 		r = put_rest(call, results);
-	call->reply.event_seq = last_event_of(results, call->command_count);
+	note_events(call, results);
 	call_reply(call, 200, r);
 }
 
@@ -364,6 +362,7 @@ bool claim_next_waits(struct api_call *call, const struct result *results)
 		r = arena_copy(call->arena, buf_span(&finished), &claiming->finished);
 	if (r < 0)
 		return false; /* answered at once instead */
+	note_events(call, results);
 	call->commands += call->command_count - 1;
 	call->command_count = 1;
 	return true;

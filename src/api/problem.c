@@ -53,7 +53,9 @@ void call_problem(struct api_call *call, int status, const char *code, const cha
 
 void call_refuse_with(struct api_call *call, enum refusal refusal, const char *detail, struct span members)
 {
-	call_problem(call, refusal_http_status(refusal), refusal_code(refusal), refusal_text(refusal), detail,
+	const char *text = refusal_text(refusal);
+
+	call_problem(call, refusal_http_status(refusal), refusal_code(refusal), text, detail ? detail : text,
 		members);
 }
 

@@ -228,8 +228,12 @@ void report_ask_begin(struct api_call *call)
 static int64_t remaining_ms(const struct api_call *call, const struct result *result)
 {
 	struct given given = {.rules = call->rules, .now = call->now};
+	const struct lease *lease =
+		result->task.claim.clock == CLOCK_WORKER ? &result->worker.lease : &result->task.claim.lease;
+	int64_t left = task_lease_remaining_ms(&result->task, &result->worker, &given);
 
-	return task_lease_remaining_ms(&result->task, &result->worker, &given);
+	/* the turn may have come a moment after the request: never tell more than was granted */
+	return left < lease->granted_ms ? left : lease->granted_ms;
 }
 
 static int put_commands(struct api_call *call, const struct result *result)

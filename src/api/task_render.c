@@ -157,7 +157,18 @@ struct span task_etag(struct api_call *call, int64_t version)
 	return arena_copy(call->arena, (struct span){text, (size_t)len}, &etag) < 0 ? (struct span){0} : etag;
 }
 
-void task_reply(struct api_call *call, int status, const struct result *result)
+int warnings_put(struct buf *out, struct span warnings)
+{
+	if (warnings.len == 0)
+		return 0;
+	out->len--; /* the brace comes after them */
+	int r = buf_printf(out, ",\"warnings\":[");
+	if (r == 0)
+		r = buf_put_span(out, warnings);
+	return r < 0 ? r : buf_printf(out, "]}");
+}
+
+void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings)
 {
 	const struct api_reads *reads = call->reads;
 	struct task_document document;
@@ -165,6 +176,8 @@ void task_reply(struct api_call *call, int status, const struct result *result)
 	int r = reads->read_task(reads->context, result->task.seq, call->arena, &document);
 	if (r == 0)
 		r = task_put(call, call->body, &document);
+	if (r == 0)
+		r = warnings_put(call->body, warnings);
 	call->reply.event_seq = result->event_seq;
 	call_reply(call, status, r);
 	if (r == 0)

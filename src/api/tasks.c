@@ -85,13 +85,7 @@ static int put_created(struct api_call *call, const struct command *command, str
 	if (result->deduplicated)
 		json_member_bool(&object, "deduplicated", true);
 	r = json_end(&object);
-	if (r < 0 || warnings.len == 0)
-		return r;
-	call->body->len--; /* the brace comes after the warnings */
-	r = buf_printf(call->body, ",\"warnings\":[");
-	if (r == 0)
-		r = buf_put_span(call->body, warnings);
-	return r < 0 ? r : buf_printf(call->body, "]}");
+	return r < 0 ? r : warnings_put(call->body, warnings);
 }
 
 static struct span location_of(struct api_call *call, struct span id)
@@ -326,8 +320,6 @@ static int find_document(struct api_call *call, struct task_document *ret_docume
 	const struct api_reads *reads = call->reads;
 	int64_t seq;
 
-	if (call->params[0].len > COMMAND_ID_MAX)
-		return -ENOENT;
 	int r = reads->find_task(reads->context, call->params[0], &seq);
 	return r < 0 ? r : reads->read_task(reads->context, seq, call->arena, ret_document);
 }
@@ -472,7 +464,17 @@ void task_finish(struct api_call *call, const struct result *results)
 	if (results[0].refusal != REFUSED_NOTHING)
 		call_refuse_result(call, &results[0]);
 	else
-		task_reply(call, 200, &results[0]);
+		task_reply(call, 200, &results[0], (struct span){0});
+}
+
+void task_patch_finish(struct api_call *call, const struct result *results)
+{
+	const struct task_form *task = call->detail;
+
+	if (results[0].refusal != REFUSED_NOTHING)
+		call_refuse_result(call, &results[0]);
+	else
+		task_reply(call, 200, &results[0], task->warnings);
 }
 
 /* ---- what people do --------------------------------------------------------------------------------- */
@@ -530,7 +532,7 @@ void task_cancel_finish(struct api_call *call, const struct result *results)
 	if (results[0].refusal != REFUSED_NOTHING)
 		call_refuse_result(call, &results[0]);
 	else
-		task_reply(call, results[0].task.claim.stopping ? 202 : 200, &results[0]);
+		task_reply(call, results[0].task.claim.stopping ? 202 : 200, &results[0], (struct span){0});
 }
 
 struct answer_body {

@@ -22,6 +22,7 @@
 #include "wire/http.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <llhttp.h>
 #include <stdlib.h>
@@ -349,8 +350,10 @@ static size_t piece_next(struct http_input *input)
 
 static const struct http_complaint *chunk_size_check(struct http_input *input, struct span line)
 {
-	size_t digits = strspn(line.data, "0123456789abcdefABCDEF"); /* stops at the CR at the latest */
+	size_t digits = 0;
 
+	while (digits < line.len && isxdigit((unsigned char)line.data[digits]))
+		digits++;
 	if (digits == 0 || digits > CHUNK_DIGITS_MAX)
 		return &bad_chunk;
 	input->extension_bytes += line.len - digits;

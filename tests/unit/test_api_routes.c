@@ -112,6 +112,18 @@ static void path_parameters_are_decoded(void **state)
 	refuses_field(d, "name");
 }
 
+static void an_id_that_nothing_can_have_is_not_found(void **state)
+{
+	struct dialogue *d = *state;
+	char url[256];
+
+	snprintf(url, sizeof url, "/api/tasks/%0129d/cancel", 0);
+	post(d, url, NULL);
+	refused_with(d, 404, "not_found");
+	post(d, "/api/workers/a%0Ab/quiet", NULL);
+	refused_with(d, 404, "not_found");
+}
+
 static void head_is_get_without_the_body(void **state)
 {
 	struct dialogue *d = *state;
@@ -196,6 +208,7 @@ int main(void)
 		DIALOGUE(what_is_not_json_is_a_bad_request),
 		DIALOGUE(a_body_above_the_limit_of_its_route_is_too_large),
 		DIALOGUE(path_parameters_are_decoded),
+		DIALOGUE(an_id_that_nothing_can_have_is_not_found),
 		DIALOGUE(head_is_get_without_the_body),
 		DIALOGUE(an_unknown_parameter_of_a_query_is_named),
 		DIALOGUE(health_and_version),

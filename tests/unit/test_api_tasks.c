@@ -430,6 +430,7 @@ static void a_patch_of_texts_is_merged_into_what_is_there(void **state)
 	finish_task(d, TASK_READY);
 	reply_is(d, 200);
 	assert_true(is(d->call.reply.etag, "\"3\""));
+	reply_says(d, "\"version\":3,\"warnings\":[\"unknown field \\\"colour\\\" was kept in metadata\"]}");
 }
 
 static void what_is_fixed_at_birth_cannot_be_patched(void **state)
