@@ -72,6 +72,16 @@ static int each_queue(
 	return store_each_queue(of(context)->store, each, each_context);
 }
 
+static int each_member(void *context, uint32_t set, int (*each)(void *, struct span), void *each_context)
+{
+	return store_each_member(of(context)->store, set, each, each_context);
+}
+
+static int read_body(void *context, int64_t seq, struct arena *arena, struct span *ret_body)
+{
+	return store_read_body(of(context)->store, seq, arena, ret_body);
+}
+
 static int64_t last_event(void *context)
 {
 	return store_last_event(of(context)->store);
@@ -105,6 +115,8 @@ void reads_init(struct server *server)
 		.each_worker = each_worker,
 		.name = name,
 		.each_queue = each_queue,
+		.each_member = each_member,
+		.read_body = read_body,
 		.last_event = last_event,
 		.event_base = event_base,
 		.is_degraded = is_degraded,

@@ -105,6 +105,22 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	return r;
 }
 
+int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body)
+{
+	return store->backend->ops->get_body(store->backend, seq, arena, ret_body);
+}
+
+int store_each_member(const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context)
+{
+	struct name_set members;
+	int r = 0;
+
+	names_set_members(&store->names, set, &members);
+	for (uint32_t i = 0; r == 0 && i < members.count; i++)
+		r = each(context, names_text(&store->names, members.ids[i]));
+	return r;
+}
+
 struct page {
 	struct store *store;
 	int (*task)(void *context, const struct task *task, struct span holder);

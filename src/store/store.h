@@ -107,6 +107,7 @@ const char *store_complaint(const struct store *store);
 int store_find_task(struct store *store, struct span id, int64_t *ret_seq); /* -ENOENT */
 int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
 	struct task_document *ret_document);
+int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body);
 int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct task *task, struct span holder), void *context);
 /* -ESTALE: events that follow `after` have been compacted; store_event_base() is the oldest cursor. */
@@ -119,6 +120,8 @@ int64_t store_event_base(const struct store *store); /* events up to here are co
 uint32_t store_generation(const struct store *store);
 uint64_t store_starts(const struct store *store);
 struct span store_name(const struct store *store, uint32_t number);
+/* The members of a set of names. */
+int store_each_member(const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context);
 struct reason store_why(struct store *store, const struct task *task, struct moment now);
 uint32_t store_count(const struct store *store, enum task_state state); /* not for final states */
 size_t store_timers(const struct store *store);                         /* that are set, on both clocks */

@@ -42,11 +42,45 @@ class Life(ServerCase):
         self.assertEqual(claim["fence"], "1000000000001")
         done = self.client.post("/api/tasks/t-1/complete",
                                 {"workerId": "w1", "fence": claim["fence"], "result": {"ok": True}})
-        self.assertEqual((done.status, done.json["state"]), (200, "done"))
+        self.assertEqual((done.status, done.json["state"], done.json["title"]), (200, "done", "say hello"))
         read = self.client.get("/api/tasks/t-1").json
         self.assertEqual((read["title"], read["result"]), ("say hello", {"ok": True}))
         types = [event["type"] for event in self.client.get("/api/events?after=0&limit=100").json["events"]]
         self.assertEqual(types, ["server.started", "task.created", "task.claimed", "task.completed"])
+
+    def test_a_worker_is_shown_with_what_it_can_do(self):
+        reply = self.client.post("/api/workers/register", {
+            "workerId": "w1", "capabilities": ["gpu", "big"], "executors": ["claude"], "maxConcurrent": 2})
+        self.assertEqual(reply.status, 200, reply.body)
+        worker = self.client.get("/api/workers/w1").json
+        self.assertEqual((sorted(worker["capabilities"]), worker["executors"]), (["big", "gpu"], ["claude"]))
+        token = reply.json["token"]
+        beat = self.client.post("/api/workers/heartbeat", {"workerId": "w1", "token": token})
+        self.assertEqual(beat.status, 200)
+        again = self.client.post("/api/workers/heartbeat", {"workerId": "w1", "token": token})
+        self.assertEqual((again.status, again.json["code"], again.json["token"]),
+                         (409, "TOKEN_MISMATCH", beat.json["token"]))
+
+    def test_bad_input_is_told_what_and_where_and_changes_nothing(self):
+        before = self.client.get("/api/events?after=0").json["next"]
+        reply = self.client.post("/api/tasks", {"title": 1, "priority": "soon", "attempt": 3})
+        self.assertEqual((reply.status, reply.json["code"]), (422, "invalid"))
+        self.assertEqual({error["field"] for error in reply.json["errors"]}, {"title", "priority", "attempt"})
+        self.assertEqual(self.client.post("/api/tasks", b"{nonsense").status, 400)
+        self.assertEqual(self.client.call("POST", "/api/tasks", b"{}", {"Content-Type": "text/plain"}).status, 415)
+        self.assertEqual(self.client.get("/api/tasks/nope").status, 404)
+        self.assertEqual(self.client.get("/api/nope").status, 404)
+        wrong = self.client.call("DELETE", "/api/tasks")
+        self.assertEqual((wrong.status, "GET" in wrong.headers["Allow"]), (405, True))
+        self.assertEqual(self.client.get("/api/events?after=0").json["next"], before)
+
+    def test_a_stale_fence_is_refused_and_the_refusal_names_no_fence(self):
+        self.create()
+        claim, = self.claim("w1")
+        reply = self.client.post("/api/tasks/t-1/complete", {"workerId": "w1", "fence": "1000000000007"})
+        self.assertEqual((reply.status, reply.json["code"]), (409, "stale_claim"))
+        self.assertNotIn(claim["fence"].encode(), reply.body)
+        self.assertNotIn("restored", reply.json["detail"])
 
     def test_the_socket_serves_as_well_and_asks_for_a_token_too(self):
         local = self.server.client(local=True)

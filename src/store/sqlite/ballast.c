@@ -1,6 +1,11 @@
 /*
  * The ballast: a file of some megabytes that holds nothing. A full store cannot even delete, because
  * deleting writes; when the disk is full the ballast goes, and what it held is room for a purge.
+ *
+ * The log keeps its size, so a log that grew while the disk filled up, or while the store lived on the ballast's
+ * room, holds that room for ever. When the ballast does not fit the log is therefore written back and cut to
+ * nothing. What that adds to the file is at most what it takes from the log: where the log had its room and the
+ * ballast was given back, the ballast fits again.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -31,6 +36,16 @@ static bool ballast_is_whole(const char *path, uint64_t bytes)
 	return lstat(path, &stat) == 0 && S_ISREG(stat.st_mode) && (uint64_t)stat.st_blocks * 512 >= bytes;
 }
 
+/* Half a ballast would only take the room that the store itself may need. */
+static int ballast_try(const struct sqlite *store)
+{
+	int fault = ballast_make(store->ballast_path, store->ballast_bytes);
+
+	if (fault)
+		file_remove(store->ballast_path);
+	return fault;
+}
+
 int sqlite_reserve(struct backend *backend)
 {
 	struct sqlite *store = sqlite_of(backend);
@@ -38,12 +53,15 @@ int sqlite_reserve(struct backend *backend)
 
 	if (!store->ballast_bytes || ballast_is_whole(store->ballast_path, store->ballast_bytes))
 		return 0;
-	fault = ballast_make(store->ballast_path, store->ballast_bytes);
-	if (!fault)
-		return 0;
-	/* Half a ballast would only take the room that the store itself may need. */
-	file_remove(store->ballast_path);
-	return sqlite_fault_because(store, fault, "cannot set room aside in", store->ballast_path);
+	fault = ballast_try(store);
+	if (fault == -ENOSPC || fault == -EDQUOT) {
+		fault = sqlite_empty_log(store);
+		if (fault)
+			return fault;
+		fault = ballast_try(store);
+	}
+	return fault ? sqlite_fault_because(store, fault, "cannot set room aside in", store->ballast_path)
+		     : 0;
 }
 
 int sqlite_relieve(struct backend *backend)

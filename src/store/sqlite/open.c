@@ -323,7 +323,9 @@ static int open_store(struct sqlite *store, const struct sqlite_options *options
 		return -ENOMEM;
 	store->ballast_bytes = options->ballast_bytes ? options->ballast_bytes : BALLAST_BYTES;
 	/* A full disk is no reason not to start: whoever watches the room asks for the ballast again. */
-	sqlite_reserve(&store->backend);
+	fault = sqlite_reserve(&store->backend);
+	if (store->is_broken)
+		return sqlite_complain(ret_complaint, fault, "%s", store->complaint);
 	store->backend.complaint = NULL;
 	return 0;
 }

@@ -4,18 +4,42 @@
  * The copy is made, checked and marked under another name, and takes the store's place by one rename: until
  * then the old store is untouched, after it the new one is whole. The old one's log is written back into it
  * and removed before the rename, because a log that is found beside a file is taken to belong to it.
+ *
+ * Fences, tokens and ids that the old store gave out are still in somebody's hands. So the copy goes on behind
+ * the numbers of both, the backup and the old store, which is read once it is locked and cannot give out more.
+ * One that cannot be read, or is not there, may have given out anything: the clock tells what it cannot have.
+ * It is taken to have had fewer restores and fewer starts than there were minutes since 2026, and fewer than a
+ * million new tasks in each of them. Restoring over nothing twice within one minute is the one way left to
+ * repeat a number. Rejected: a random generation (a fence must rise), and a file of numbers beside the store
+ * (lost together with it).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/take.h"
 #include "store/sqlite/sqlite_backend.h"
 
 /* restore.sql writes them by number. */
 _Static_assert(META_GENERATION == 1, "as in restore.sql");
+_Static_assert(META_STARTS == 2, "as in restore.sql");
 _Static_assert(META_TASK_FLOOR == 3, "as in restore.sql");
 _Static_assert(META_RESTORED == 5, "as in restore.sql");
+
+#define CLOCK_BEGINS_S   INT64_C(1767225600) /* 2026 */
+#define TASKS_PER_MINUTE INT64_C(1000000)
+
+enum {
+	/* Of generations and of starts. A token has 24 bits for the start; a fence has room for 18,000,000
+	 * generations. Minutes reach it in 2057. */
+	NUMBER_MAX = (1 << 24) - 1,
+};
+
+/* The highest numbers that the old store may have given out. */
+struct given_out {
+	int64_t generation, starts, task;
+};
 
 static void connection_close_at(sqlite3 **db)
 {
@@ -53,17 +77,6 @@ static int check_copy(sqlite3 *db)
 	return code;
 }
 
-static int mark_copy(sqlite3 *db)
-{
-	int code = sqlite3_exec(db,
-		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL",
-		NULL, NULL, NULL);
-
-	if (code == SQLITE_OK)
-		code = check_copy(db);
-	return code == SQLITE_OK ? sqlite3_exec(db, sql_restore, NULL, NULL, NULL) : code;
-}
-
 static int open_backup(const char *path, sqlite3 **ret_db, char **ret_complaint)
 {
 	int code = sqlite3_open_v2(
@@ -76,6 +89,26 @@ static int open_backup(const char *path, sqlite3 **ret_db, char **ret_complaint)
 	return sqlite_check_kind(*ret_db, path, false, ret_complaint);
 }
 
+static int open_copy(const char *path, sqlite3 **ret_db)
+{
+	int code = sqlite3_open_v2(path, ret_db,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE,
+		NULL);
+
+	if (!*ret_db)
+		return SQLITE_NOMEM;
+	sqlite_harden(*ret_db);
+	return code;
+}
+
+/* Half a copy is thrown away, so it needs no log. */
+static int settle_copy(sqlite3 *db)
+{
+	return sqlite3_exec(db,
+		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL",
+		NULL, NULL, NULL);
+}
+
 static int make_copy(const char *backup_path, const char *copy_path, char **ret_complaint)
 {
 	cleanup(connection_close_at) sqlite3 *from = NULL;
@@ -84,16 +117,13 @@ static int make_copy(const char *backup_path, const char *copy_path, char **ret_
 
 	if (fault)
 		return fault;
-	code = sqlite3_open_v2(copy_path, &to,
-		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE,
-		NULL);
-	if (!to)
-		return -ENOMEM;
-	sqlite_harden(to);
+	code = open_copy(copy_path, &to);
 	if (code == SQLITE_OK)
 		code = copy_pages(from, to);
 	if (code == SQLITE_OK)
-		code = mark_copy(to);
+		code = settle_copy(to);
+	if (code == SQLITE_OK)
+		code = check_copy(to);
 	if (code == SQLITE_CORRUPT)
 		return sqlite_complain(
 			ret_complaint, -EIO, "%s is damaged; take an older backup", backup_path);
@@ -103,14 +133,95 @@ static int make_copy(const char *backup_path, const char *copy_path, char **ret_
 	return 0;
 }
 
+/* What given_out is for restore.sql. */
+static int tell_given_out(sqlite3 *db, const struct given_out *given_out)
+{
+	const int64_t rows[][2] = {
+		{META_GENERATION, given_out->generation},
+		{META_STARTS, given_out->starts},
+		{META_TASK_FLOOR, given_out->task},
+	};
+	sqlite3_stmt *statement;
+	int code = sqlite3_exec(db,
+		"PRAGMA temp_store = MEMORY;"
+		"CREATE TABLE temp.given_out (key INTEGER PRIMARY KEY, value INTEGER NOT NULL)",
+		NULL, NULL, NULL);
+
+	for (size_t i = 0; code == SQLITE_OK && i < sizeof(rows) / sizeof(rows[0]); i++) {
+		code = sqlite3_prepare_v2(
+			db, "INSERT INTO temp.given_out (key, value) VALUES (?, ?)", -1, &statement, NULL);
+		if (code != SQLITE_OK)
+			break;
+		sqlite3_bind_int64(statement, 1, rows[i][0]);
+		sqlite3_bind_int64(statement, 2, rows[i][1]);
+		sqlite3_step(statement);
+		code = sqlite3_finalize(statement);
+	}
+	return code;
+}
+
+static int mark_copy(const char *path, const struct given_out *given_out, char **ret_complaint)
+{
+	cleanup(connection_close_at) sqlite3 *db = NULL;
+	int code = open_copy(path, &db);
+
+	if (code == SQLITE_OK)
+		code = settle_copy(db);
+	if (code == SQLITE_OK)
+		code = tell_given_out(db, given_out);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, sql_restore, NULL, NULL, NULL);
+	if (code != SQLITE_OK)
+		return sqlite_complain(
+			ret_complaint, sqlite_fault_of(code), "cannot mark %s: %s", path, sqlite3_errmsg(db));
+	return 0;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* More than a store that nobody can ask can have given out, as long as the clock is right. */
+static struct given_out given_out_by_now(void)
+{
+	int64_t minutes = larger(((int64_t)time(NULL) - CLOCK_BEGINS_S) / 60, 0);
+
+	if (minutes > NUMBER_MAX - 1) /* a clock that is wrong, or a release that is very old */
+		minutes = 0;
+	return (struct given_out){minutes, minutes, minutes * TASKS_PER_MINUTE};
+}
+
+/* False if it is damaged, or was never used: a number that no store reaches is damage too. */
+static bool given_out_ask(sqlite3 *old, struct given_out *ret_given_out)
+{
+	static const char *const questions[] = {
+		"SELECT coalesce((SELECT value FROM meta WHERE key = 1), 1)",
+		"SELECT coalesce((SELECT value FROM meta WHERE key = 2), 0)",
+		"SELECT max(coalesce((SELECT value FROM meta WHERE key = 3), 0),"
+		" coalesce((SELECT max(seq) FROM task), 0))",
+	};
+	int64_t answers[3];
+
+	for (int i = 0; i < 3; i++) {
+		if (sqlite_ask(old, questions[i], &answers[i]) != SQLITE_OK)
+			return false;
+		if (answers[i] < 0 || answers[i] >= (i < 2 ? NUMBER_MAX : INT64_MAX / 2))
+			return false;
+	}
+	*ret_given_out = (struct given_out){answers[0], answers[1], answers[2]};
+	return true;
+}
+
 /* Lock the store that is to go and empty its log. A file that SQLite cannot read has nothing to keep, and
- * a damaged store is what people restore over. */
+ * a damaged store is what people restore over; what is whole and not a store of ours stays. */
 static int lock_old(const char *path, sqlite3 **ret_db, char **ret_complaint)
 {
 	int code = sqlite3_open_v2(path, ret_db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE,
 		NULL);
 	int keep = 1;
+	int fault;
 
 	if (!*ret_db)
 		return -ENOMEM;
@@ -126,7 +237,14 @@ static int lock_old(const char *path, sqlite3 **ret_db, char **ret_complaint)
 	code = sqlite3_wal_checkpoint_v2(*ret_db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	if (code != SQLITE_OK && (code & 0xff) != SQLITE_CORRUPT)
 		return sqlite_complain_open(*ret_db, code, path, ret_complaint);
-	return sqlite_check_kind(*ret_db, path, true, ret_complaint);
+	fault = sqlite_check_kind(*ret_db, path, true, ret_complaint);
+	if (fault != -EIO)
+		return fault;
+	if (ret_complaint) {
+		free(*ret_complaint);
+		*ret_complaint = NULL;
+	}
+	return 0;
 }
 
 static int remove_leftovers(const char *path)
@@ -143,9 +261,29 @@ static int remove_leftovers(const char *path)
 	return 0;
 }
 
+static int put_in_place(const char *copy_path, const char *path, char **ret_complaint)
+{
+	int fault = file_sync(copy_path);
+
+	if (fault)
+		return sqlite_complain(
+			ret_complaint, fault, "cannot sync %s: %s", copy_path, strerror(-fault));
+	fault = remove_leftovers(path);
+	if (!fault && rename(copy_path, path) < 0)
+		fault = -errno;
+	if (!fault)
+		fault = file_sync_directory_of(path);
+	if (fault)
+		sqlite_complain(
+			ret_complaint, fault, "cannot put the copy at %s: %s", path, strerror(-fault));
+	return fault;
+}
+
+/* The old store stays locked until the new one has its name: nobody gets a number between the question and that. */
 static int replace(const char *copy_path, const char *path, char **ret_complaint)
 {
 	cleanup(connection_close_at) sqlite3 *old = NULL;
+	struct given_out given_out;
 	int fault = file_check(path);
 
 	if (fault && fault != -ENOENT)
@@ -156,15 +294,10 @@ static int replace(const char *copy_path, const char *path, char **ret_complaint
 		fault = 0;
 	if (fault)
 		return fault;
-	fault = remove_leftovers(path);
-	if (!fault && rename(copy_path, path) < 0)
-		fault = -errno;
-	if (!fault)
-		fault = file_sync_directory_of(path);
-	if (fault)
-		sqlite_complain(
-			ret_complaint, fault, "cannot put the copy at %s: %s", path, strerror(-fault));
-	return fault;
+	if (!old || !given_out_ask(old, &given_out))
+		given_out = given_out_by_now();
+	fault = mark_copy(copy_path, &given_out, ret_complaint);
+	return fault ? fault : put_in_place(copy_path, path, ret_complaint);
 }
 
 static int restore_through(
@@ -178,12 +311,6 @@ static int restore_through(
 		return sqlite_complain(
 			ret_complaint, fault, "cannot create %s: %s", copy_path, strerror(-fault));
 	fault = make_copy(backup_path, copy_path, ret_complaint);
-	if (!fault) {
-		fault = file_sync(copy_path);
-		if (fault)
-			sqlite_complain(
-				ret_complaint, fault, "cannot sync %s: %s", copy_path, strerror(-fault));
-	}
 	if (!fault)
 		fault = replace(copy_path, path, ret_complaint);
 	if (fault)

@@ -1,16 +1,24 @@
 -- What a restore changes in the copy before it takes the store's place, in one transaction. The keys are
--- those of enum meta_key.
+-- those of enum meta_key; temp.given_out has what the store in that place may have given out, by the same keys.
 
 BEGIN IMMEDIATE;
 
--- META_GENERATION: claims made after the backup are of an older generation, and so stale.
-INSERT INTO meta (key, value) VALUES (1, 2)
-ON CONFLICT (key) DO UPDATE SET value = value + 1;
+-- META_GENERATION: claims of the store that goes and claims made after the backup are of an older generation,
+-- and so stale.
+REPLACE INTO meta (key, value) VALUES (1, 1 + max(
+	coalesce((SELECT value FROM meta WHERE key = 1), 1),
+	(SELECT value FROM temp.given_out WHERE key = 1)));
+
+-- META_STARTS: the next start is a new one to both, and so are its tokens.
+REPLACE INTO meta (key, value) VALUES (2, max(
+	coalesce((SELECT value FROM meta WHERE key = 2), 0),
+	(SELECT value FROM temp.given_out WHERE key = 2)));
 
 -- META_TASK_FLOOR: ids given out after the backup are not given out again.
 REPLACE INTO meta (key, value) VALUES (3, 1000000 + max(
 	coalesce((SELECT max(seq) FROM task), 0),
-	coalesce((SELECT value FROM meta WHERE key = 3), 0)));
+	coalesce((SELECT value FROM meta WHERE key = 3), 0),
+	(SELECT value FROM temp.given_out WHERE key = 3)));
 
 -- META_RESTORED: the next start frees every claim.
 REPLACE INTO meta (key, value) VALUES (5, 1);

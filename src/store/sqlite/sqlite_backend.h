@@ -110,6 +110,9 @@ int sqlite_ask(sqlite3 *db, const char *sql, int64_t *ret_value);
 /* The fault of opening `path`, as a sentence. */
 int sqlite_complain_open(sqlite3 *db, int code, const char *path, char **ret_complaint);
 
+/* upkeep.c: write the log back and cut it to nothing, between transactions. -ENOSPC: no room to write it back. */
+int sqlite_empty_log(struct sqlite *store);
+
 /* Every function of the interface, declared with the type that backend.h gives it and named sqlite_ and its
  * name there. */
 // clang-format off

@@ -5,7 +5,7 @@
 /*
  * When the log is written back into the file. Not by SQLite in the middle of a commit that clients wait
  * for: after the replies have gone out once the log is long, and in idle moments once it is worth two
- * syncs. The log is started over from its beginning then and keeps its size.
+ * syncs. The log is started over from its beginning then and keeps its size, but on a full disk: see ballast.c.
  */
 enum {
 	WAL_PAGES_LONG = 2000,
@@ -54,5 +54,17 @@ int sqlite_checkpoint(struct backend *backend, bool idle)
 	if (code != SQLITE_OK)
 		return sqlite_fault(store, code);
 	store->wal_pages = (uint32_t)(logged - copied);
+	return 0;
+}
+
+int sqlite_empty_log(struct sqlite *store)
+{
+	int code;
+
+	assert(sqlite3_get_autocommit(store->db));
+	code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	if (code != SQLITE_OK)
+		return sqlite_fault(store, code);
+	store->wal_pages = 0;
 	return 0;
 }
