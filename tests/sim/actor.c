@@ -144,7 +144,7 @@ struct model_task *some_task(struct sim *sim)
 struct model_task *some_rare_task(struct sim *sim)
 {
 	struct model *model = &sim->model;
-	enum task_state state = (enum task_state)(1 + rng_below(&sim->rng, TASK_STATE_COUNT - 1));
+	enum task_state state = (enum task_state)rng_below(&sim->rng, TASK_STATE_COUNT);
 	uint32_t recent = model->task_count < 64 ? model->task_count : 64;
 	uint32_t first = recent > 0 ? rng_below(&sim->rng, recent) : 0;
 

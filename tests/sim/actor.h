@@ -119,5 +119,5 @@ void impostor_act(struct sim *sim, struct actor *actor);
 struct model_task;
 struct model_task *some_task(struct sim *sim);
 
-/* One of a state that is drawn first, so that what is soon over is met as often as what lasts. */
+/* One of a state that is drawn first (purged is one), so that what is soon over is met as often as what lasts. */
 struct model_task *some_rare_task(struct sim *sim);

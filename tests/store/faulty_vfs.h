@@ -1,15 +1,22 @@
 /*
  * The system's file layer of SQLite with a disk that can be told to fail. Enough of it for one connection in
- * exclusive mode, which uses no shared memory.
+ * exclusive mode, which uses no shared memory. The ballast does not come this way; it is on the same disk all
+ * the same, so posix_fallocate() is a function of this disk too.
  */
 #pragma once
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
 
 struct faulty {
-	bool is_full;    /* no file can be made larger */
+	bool is_full;           /* no file can be made larger */
+	int64_t capacity_bytes; /* what all open files and the ballast may have; 0: no limit */
+	int64_t used_bytes;     /* by the open files */
+	const char *ballast_path;
 	int write_fault; /* an errno that every write ends with */
 	bool sync_fails;
 	unsigned syncs;
@@ -27,8 +34,39 @@ static inline sqlite3_file *faulty_real(sqlite3_file *file)
 	return ((struct faulty_file *)file)->real;
 }
 
+static int faulty_size(sqlite3_file *file, sqlite3_int64 *size)
+{
+	return faulty_real(file)->pMethods->xFileSize(faulty_real(file), size);
+}
+
+static int64_t faulty_size_now(sqlite3_file *file)
+{
+	sqlite3_int64 size = 0;
+
+	faulty_size(file, &size);
+	return size;
+}
+
+/* Is there room for so much more? */
+static bool faulty_has_room(int64_t more_bytes)
+{
+	struct stat stat;
+	int64_t ballast = faulty.ballast_path && lstat(faulty.ballast_path, &stat) == 0 ? stat.st_size : 0;
+
+	return !faulty.capacity_bytes || faulty.used_bytes + ballast + more_bytes <= faulty.capacity_bytes;
+}
+
+/* Takes the place of the C library's. */
+int posix_fallocate(int fd, off_t at, off_t len)
+{
+	if (!faulty_has_room(len))
+		return ENOSPC;
+	return fallocate(fd, 0, at, len) < 0 ? errno : 0;
+}
+
 static int faulty_close(sqlite3_file *file)
 {
+	faulty.used_bytes -= faulty_size_now(file);
 	return faulty_real(file)->pMethods->xClose(faulty_real(file));
 }
 
@@ -37,28 +75,31 @@ static int faulty_read(sqlite3_file *file, void *data, int len, sqlite3_int64 at
 	return faulty_real(file)->pMethods->xRead(faulty_real(file), data, len, at);
 }
 
-static int faulty_size(sqlite3_file *file, sqlite3_int64 *size)
-{
-	return faulty_real(file)->pMethods->xFileSize(faulty_real(file), size);
-}
-
 static int faulty_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at)
 {
-	sqlite3_int64 size = 0;
+	int64_t size = faulty_size_now(file);
+	int64_t more = at + len > size ? at + len - size : 0;
+	int code;
 
-	faulty_size(file, &size);
 	if (faulty.write_fault) {
 		errno = faulty.write_fault;
 		return SQLITE_IOERR_WRITE;
 	}
-	if (faulty.is_full && at + len > size)
+	if (more > 0 && (faulty.is_full || !faulty_has_room(more)))
 		return SQLITE_FULL;
-	return faulty_real(file)->pMethods->xWrite(faulty_real(file), data, len, at);
+	code = faulty_real(file)->pMethods->xWrite(faulty_real(file), data, len, at);
+	if (code == SQLITE_OK)
+		faulty.used_bytes += more;
+	return code;
 }
 
 static int faulty_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
-	return faulty_real(file)->pMethods->xTruncate(faulty_real(file), size);
+	int64_t before = faulty_size_now(file);
+	int code = faulty_real(file)->pMethods->xTruncate(faulty_real(file), size);
+
+	faulty.used_bytes += faulty_size_now(file) - before;
+	return code;
 }
 
 static int faulty_sync(sqlite3_file *file, int flags)
@@ -124,6 +165,8 @@ static int faulty_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, i
 	opened->real = (sqlite3_file *)(opened + 1);
 	code = system->xOpen(system, name, opened->real, flags, ret_flags);
 	file->pMethods = code == SQLITE_OK ? &faulty_methods : NULL;
+	if (code == SQLITE_OK)
+		faulty.used_bytes += faulty_size_now(file);
 	return code;
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <time.h>
 
 #include "sqlite_place.h"
 
@@ -167,18 +168,88 @@ static void assert_restore_refused(const char *backup, const char *store, int fa
 	assert_false(file_is_there(store, ".restoring"));
 }
 
-/* A backup of tasks 1 to 50 at `other`, and a store that has gone on to 60. */
+static void commit_meta(struct backend *backend, enum meta_key key, int64_t value)
+{
+	assert_int_equal(backend->ops->begin(backend), 0);
+	assert_int_equal(backend->ops->put_meta(backend, key, value), 0);
+	assert_int_equal(backend->ops->commit(backend), 0);
+}
+
+static void overwrite(const char *path, off_t at, const char *text, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, text, len, at), len);
+	close(fd);
+}
+
+static void die_with_a_log(const char *path)
+{
+	struct backend *backend = store_open(path);
+
+	commit_tasks(backend, 61, 200);
+	_exit(0);
+}
+
+/* A backup of tasks 1 to 50 at `other`, and a store that has gone on to 60 and was started twice more. */
 static void make_both(struct place *place)
 {
 	struct backend *backend = store_open(place->store);
 
 	commit_tasks(backend, 1, 50);
-	assert_int_equal(backend->ops->begin(backend), 0);
-	assert_int_equal(backend->ops->put_meta(backend, META_GENERATION, 4), 0);
-	assert_int_equal(backend->ops->commit(backend), 0);
+	commit_meta(backend, META_GENERATION, 4);
+	commit_meta(backend, META_STARTS, 7);
 	take_backup(backend, place->other);
 	commit_tasks(backend, 51, 60);
+	commit_meta(backend, META_STARTS, 9);
 	backend->ops->close(backend);
+}
+
+/* What the numbers that a store gives out begin with. */
+struct numbers {
+	int64_t generation, starts, floor;
+};
+
+static struct numbers numbers_of(const char *path)
+{
+	struct backend *backend = store_open(path);
+	struct numbers numbers = {
+		.generation = meta_value(backend, META_GENERATION),
+		.starts = meta_value(backend, META_STARTS),
+		.floor = meta_value(backend, META_TASK_FLOOR),
+	};
+
+	assert_int_equal(meta_value(backend, META_RESTORED), 1);
+	backend->ops->close(backend);
+	return numbers;
+}
+
+static void assert_numbers(const char *path, int64_t generation, int64_t starts, int64_t floor)
+{
+	struct numbers numbers = numbers_of(path);
+
+	assert_int_equal(numbers.generation, generation);
+	assert_int_equal(numbers.starts, starts);
+	assert_int_equal(numbers.floor, floor);
+}
+
+static int64_t minutes_since_2026(void)
+{
+	return (time(NULL) - INT64_C(1767225600)) / 60;
+}
+
+/* Numbers that a store which nobody could read cannot have given out. */
+static void assert_numbers_of_the_clock(const char *path, int64_t earliest)
+{
+	struct numbers numbers = numbers_of(path);
+	int64_t latest = minutes_since_2026();
+
+	assert_in_range(numbers.generation, earliest + 1, latest + 1);
+	assert_in_range(numbers.starts, earliest, latest);
+	assert_in_range(numbers.floor, (earliest + 1) * 1000000, (latest + 1) * 1000000);
+	assert_true(numbers.generation < 18000000); /* a fence is generation * 10^12 + n */
+	assert_true(numbers.starts < 1 << 24);      /* a token is starts << 40 | n */
 }
 
 static void a_restored_store_is_a_new_generation(void **state)
@@ -190,11 +261,94 @@ static void a_restored_store_is_a_new_generation(void **state)
 	restore(place->other, place->store);
 	backend = store_open(place->store);
 	assert_tasks(backend, 50);
-	assert_int_equal(meta_value(backend, META_GENERATION), 5);
-	assert_int_equal(meta_value(backend, META_TASK_FLOOR), 1000050);
-	assert_int_equal(meta_value(backend, META_RESTORED), 1);
 	backend->ops->close(backend);
+	assert_numbers(place->store, 5, 9, 1000060);
 	assert_false(file_is_there(place->store, ".restoring"));
+}
+
+static void one_backup_restored_twice_repeats_no_number(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend;
+
+	make_both(place);
+	restore(place->other, place->store);
+	backend = store_open(place->store);
+	commit_meta(backend, META_STARTS, 10); /* as its first start does */
+	commit_tasks(backend, 1000061, 1000070);
+	backend->ops->close(backend);
+	restore(place->other, place->store);
+	assert_numbers(place->store, 6, 10, 2000070);
+	restore(place->other, place->store); /* also when it was never started */
+	assert_numbers(place->store, 7, 10, 3000070);
+}
+
+static void an_old_backup_rises_above_a_newer_generation(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend;
+
+	make_both(place);
+	backend = store_open(place->store);
+	commit_meta(backend, META_GENERATION, 40);
+	commit_meta(backend, META_TASK_FLOOR, 5000000); /* its tasks are purged */
+	backend->ops->close(backend);
+	restore(place->other, place->store);
+	assert_numbers(place->store, 41, 9, 6000000);
+}
+
+static void a_new_backup_rises_above_an_older_store(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend;
+
+	make_both(place);
+	backend = store_open(place->store);
+	commit_meta(backend, META_GENERATION, 2);
+	commit_meta(backend, META_STARTS, 3);
+	for (int64_t seq = 1; seq <= 60; seq++) {
+		assert_int_equal(backend->ops->begin(backend), 0);
+		assert_int_equal(backend->ops->delete_task(backend, seq), 0);
+		assert_int_equal(backend->ops->commit(backend), 0);
+	}
+	backend->ops->close(backend);
+	restore(place->other, place->store);
+	assert_numbers(place->store, 5, 7, 1000050);
+}
+
+static void what_only_the_log_of_the_old_store_knows_counts(void **state)
+{
+	struct place *place = *state;
+
+	make_both(place);
+	in_another_process(die_with_a_log, place->store);
+	restore(place->other, place->store);
+	assert_numbers(place->store, 5, 9, 1000200);
+}
+
+static void over_nothing_the_clock_tells_what_was_never_given_out(void **state)
+{
+	struct place *place = *state;
+	char elsewhere[PLACE_PATH_MAX];
+	int64_t earliest = minutes_since_2026();
+
+	make_both(place);
+	place_name(place, "elsewhere.db", elsewhere);
+	restore(place->other, elsewhere);
+	assert_numbers_of_the_clock(elsewhere, earliest);
+}
+
+static void over_an_empty_file_too(void **state)
+{
+	struct place *place = *state;
+	char elsewhere[PLACE_PATH_MAX];
+	int64_t earliest = minutes_since_2026();
+
+	make_both(place);
+	place_name(place, "elsewhere.db", elsewhere);
+	overwrite(elsewhere, 0, "", 0);
+	restore(place->other, elsewhere);
+	assert_numbers_of_the_clock(elsewhere, earliest);
 }
 
 static void each_restore_goes_further_ahead(void **state)
@@ -212,7 +366,7 @@ static void each_restore_goes_further_ahead(void **state)
 	restore(second, place->store);
 	backend = store_open(place->store);
 	assert_int_equal(meta_value(backend, META_GENERATION), 6);
-	assert_int_equal(meta_value(backend, META_TASK_FLOOR), 2000050);
+	assert_int_equal(meta_value(backend, META_TASK_FLOOR), 2000060);
 	backend->ops->close(backend);
 }
 
@@ -246,14 +400,6 @@ static void a_backup_is_not_changed_by_restoring_it(void **state)
 	backend = store_open(elsewhere);
 	assert_tasks(backend, 50);
 	backend->ops->close(backend);
-}
-
-static void die_with_a_log(const char *path)
-{
-	struct backend *backend = store_open(path);
-
-	commit_tasks(backend, 61, 200);
-	_exit(0);
 }
 
 static void a_log_of_the_old_store_is_not_taken_for_the_new_one(void **state)
@@ -301,15 +447,6 @@ static void a_store_that_is_open_is_no_backup(void **state)
 	backend->ops->close(backend);
 }
 
-static void overwrite(const char *path, off_t at, const char *text, size_t len)
-{
-	int fd = open(path, O_WRONLY | O_CREAT, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(pwrite(fd, text, len, at), len);
-	close(fd);
-}
-
 static void what_is_no_backup_changes_nothing(void **state)
 {
 	struct place *place = *state;
@@ -344,19 +481,40 @@ static void a_damaged_backup_changes_nothing(void **state)
 	backend->ops->close(backend);
 }
 
+/* The header, the schema, or everything but those: each is read by somebody else. */
 static void a_damaged_store_can_be_replaced(void **state)
 {
-	static char garbage[4096];
+	static const off_t begins[] = {0, 100, 4096};
+	static char garbage[1 << 18];
 	struct place *place = *state;
 	struct backend *backend;
 
 	make_both(place);
 	memset(garbage, 0x5a, sizeof(garbage));
-	overwrite(place->store, 0, garbage, sizeof(garbage));
-	restore(place->other, place->store);
+	for (int i = 0; i < 3; i++) {
+		int64_t earliest = minutes_since_2026();
+
+		overwrite(place->store, begins[i], garbage, i == 0 ? 4096 : i == 1 ? 3996 : sizeof(garbage));
+		restore(place->other, place->store);
+		assert_numbers_of_the_clock(place->store, earliest);
+		backend = store_open(place->store);
+		assert_tasks(backend, 50);
+		backend->ops->close(backend);
+	}
+}
+
+static void numbers_that_no_store_can_have_are_not_believed(void **state)
+{
+	struct place *place = *state;
+	int64_t earliest = minutes_since_2026();
+	struct backend *backend;
+
+	make_both(place);
 	backend = store_open(place->store);
-	assert_tasks(backend, 50);
+	commit_meta(backend, META_GENERATION, INT64_MAX);
 	backend->ops->close(backend);
+	restore(place->other, place->store);
+	assert_numbers_of_the_clock(place->store, earliest);
 }
 
 int main(int argc, char **argv)
@@ -369,6 +527,12 @@ int main(int argc, char **argv)
 		CASE(a_store_closed_during_a_backup_leaves_no_half),
 		CASE(a_backup_to_nowhere_is_refused),
 		CASE(a_restored_store_is_a_new_generation),
+		CASE(one_backup_restored_twice_repeats_no_number),
+		CASE(an_old_backup_rises_above_a_newer_generation),
+		CASE(a_new_backup_rises_above_an_older_store),
+		CASE(what_only_the_log_of_the_old_store_knows_counts),
+		CASE(over_nothing_the_clock_tells_what_was_never_given_out),
+		CASE(over_an_empty_file_too),
 		CASE(each_restore_goes_further_ahead),
 		CASE(a_store_without_a_generation_was_the_first),
 		CASE(a_backup_is_not_changed_by_restoring_it),
@@ -378,6 +542,7 @@ int main(int argc, char **argv)
 		CASE(what_is_no_backup_changes_nothing),
 		CASE(a_damaged_backup_changes_nothing),
 		CASE(a_damaged_store_can_be_replaced),
+		CASE(numbers_that_no_store_can_have_are_not_believed),
 	};
 	int status;
 

@@ -260,6 +260,103 @@ static void a_ballast_that_does_not_fit_leaves_no_half(void **state)
 	backend->ops->close(backend);
 }
 
+/* A store on a faulty disk that has room for half a ballast, and ten megabytes in a log that is written back or
+ * not. */
+static struct backend *open_without_room(struct place *place, char ballast[PLACE_PATH_MAX], bool written_back)
+{
+	struct sqlite_options options = {.path = place->store, .ballast_bytes = 1 << 20, .vfs = faulty_vfs()};
+	struct backend *backend = NULL;
+
+	place_name(place, "stint.db.ballast", ballast);
+	faulty.ballast_path = ballast;
+	assert_int_equal(sqlite_open(&options, &backend, NULL), 0);
+	task_commit(backend, 1);
+	fill_log(backend);
+	if (written_back)
+		assert_int_equal(backend->ops->checkpoint(backend, false), 0);
+	assert_int_equal(backend->ops->relieve(backend), 0);
+	faulty.capacity_bytes = faulty.used_bytes + (1 << 19);
+	return backend;
+}
+
+static void the_log_makes_room_for_the_ballast(void **state)
+{
+	struct place *place = *state;
+	char ballast[PLACE_PATH_MAX];
+	struct backend *backend = open_without_room(place, ballast, true);
+
+	assert_true(size_of(place->store, "-wal") > 10 << 20);
+	assert_int_equal(backend->ops->reserve(backend), 0);
+	assert_int_equal(size_of(place->store, ".ballast"), 1 << 20);
+	assert_int_equal(size_of(place->store, "-wal"), 0);
+	assert_goes_on(backend, place->store);
+}
+
+static void a_log_that_cannot_be_written_back_makes_no_room_now(void **state)
+{
+	struct place *place = *state;
+	char ballast[PLACE_PATH_MAX];
+	struct backend *backend = open_without_room(place, ballast, false);
+
+	assert_int_equal(backend->ops->reserve(backend), -ENOSPC);
+	assert_non_null(backend->complaint);
+	assert_false(file_is_there(place->store, ".ballast"));
+	faulty.capacity_bytes += 10 << 20; /* somebody made room */
+	assert_int_equal(backend->ops->reserve(backend), 0);
+	assert_goes_on(backend, place->store);
+}
+
+static void a_sync_that_fails_while_room_is_made_is_the_end(void **state)
+{
+	struct place *place = *state;
+	char ballast[PLACE_PATH_MAX];
+	struct backend *backend = open_without_room(place, ballast, true);
+	unsigned syncs;
+
+	task_commit(backend, 3); /* something to write back */
+	syncs = faulty.syncs;
+	faulty.sync_fails = true;
+	assert_int_equal(backend->ops->reserve(backend), -EIO);
+	assert_non_null(backend->complaint);
+	assert_int_equal(faulty.syncs, syncs + 1); /* asked once, not again */
+	backend->ops->close(backend);
+	assert_int_equal(faulty.syncs, syncs + 1);
+	backend = store_open(place->store);
+	assert_true(task_is_there(backend, 3));
+	backend->ops->close(backend);
+}
+
+static void die_with_a_log(const char *path)
+{
+	struct backend *backend = store_open(path);
+
+	fill_log(backend);
+	fill_log(backend); /* the same rows: half of the log is of no use */
+	_exit(0);
+}
+
+static void a_sync_that_fails_while_a_full_store_is_opened_is_told(void **state)
+{
+	struct place *place = *state;
+	struct sqlite_options options = {.path = place->store, .ballast_bytes = 14 << 20};
+	cleanup(free_at) char *complaint = NULL;
+	char ballast[PLACE_PATH_MAX];
+	struct backend *backend = NULL;
+
+	in_another_process(die_with_a_log, place->store);
+	options.vfs = faulty_vfs();
+	place_name(place, "stint.db.ballast", ballast);
+	faulty.ballast_path = ballast;
+	faulty.capacity_bytes = 33 << 20;
+	faulty.sync_fails = true;
+	assert_int_equal(sqlite_open(&options, &backend, &complaint), -EIO);
+	assert_non_null(complaint);
+	faulty.sync_fails = false;
+	assert_int_equal(sqlite_open(&options, &backend, NULL), 0);
+	assert_int_equal(size_of(place->store, ".ballast"), 14 << 20);
+	backend->ops->close(backend);
+}
+
 static void a_link_in_the_place_of_the_ballast_is_not_followed(void **state)
 {
 	struct place *place = *state;
@@ -288,6 +385,10 @@ int main(void)
 		CASE(the_ballast_is_eight_megabytes_unless_told),
 		CASE(the_ballast_goes_and_comes_back),
 		CASE(a_ballast_that_does_not_fit_leaves_no_half),
+		CASE(the_log_makes_room_for_the_ballast),
+		CASE(a_log_that_cannot_be_written_back_makes_no_room_now),
+		CASE(a_sync_that_fails_while_room_is_made_is_the_end),
+		CASE(a_sync_that_fails_while_a_full_store_is_opened_is_told),
 		CASE(a_link_in_the_place_of_the_ballast_is_not_followed),
 	};
 

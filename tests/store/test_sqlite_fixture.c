@@ -276,7 +276,8 @@ static void a_store_of_schema_1_is_restored(void **state)
 	open_copy_of(place, "schema-001.db");
 	assert_int_equal(sqlite_restore(place->store, place->other, NULL), 0);
 	backend = store_open(place->other);
-	assert_int_equal(meta_value(backend, META_GENERATION), 2);
+	assert_true(meta_value(backend, META_GENERATION) >= 2);
+	assert_int_equal(meta_value(backend, META_RESTORED), 1);
 	backend->ops->close(backend);
 }
 
