@@ -234,8 +234,10 @@ struct command *call_commands(struct api_call *call, uint32_t count)
 		api_refuse(call, REFUSED_TOO_LARGE, "There is no room for so many at once.");
 		return NULL;
 	}
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		commands[i].actor = call->who.name;
+		commands[i].within = call->who.queues;
+	}
 	call->commands = commands;
 	call->command_count = count;
 	call->step = API_TURN;

@@ -39,7 +39,17 @@ enum scope {
 /* Who asks: known from the credential alone. */
 struct principal {
 	struct span name;
-	uint32_t scopes; /* bit per enum scope; 0: no credential */
+	uint32_t scopes;         /* bit per enum scope; 0: no credential */
+	struct name_list queues; /* it creates and does work of these alone; empty: of all */
+};
+
+/* Bits of what a token of that kind may do. */
+uint32_t api_scopes_of(enum token_kind kind);
+
+/* A token that was just made: its text is known here and to whom it is told. */
+struct minted {
+	struct span id, text;
+	unsigned char hash[TOKEN_HASH_BYTES];
 };
 
 /* What the server lends for reading. Each is bounded. Faults: 0 or negative errno; -ENOENT: there is none. */
@@ -48,24 +58,35 @@ struct api_reads {
 	int (*find_task)(void *context, struct span id, int64_t *ret_seq);
 	int (*read_task)(void *context, int64_t seq, struct arena *arena, struct task_document *ret_document);
 	int (*page_tasks)(void *context, int64_t after, uint32_t limit,
-			  int (*each)(void *each_context, const struct task *task), void *each_context);
+		int (*each)(void *each_context, const struct task *task), void *each_context);
 	int (*page_events)(void *context, int64_t after, uint32_t limit,
-			   int (*each)(void *each_context, const struct record *record), void *each_context);
+		int (*each)(void *each_context, const struct record *record), void *each_context);
 	int (*task_id)(void *context, const struct task *task, struct arena *arena, struct span *ret_id);
 	struct reason (*why)(void *context, const struct task *task);
 	int (*each_worker)(void *context,
-			   int (*each)(void *each_context, struct span id, const struct worker *worker), void *each_context);
+		int (*each)(void *each_context, struct span id, const struct worker *worker),
+		void *each_context);
 	struct span (*name)(void *context, uint32_t number);
-	int (*each_queue)(void *context, int (*each)(void *each_context, struct span name, enum queue_state state,
-						     uint32_t ready), void *each_context);
+	int (*each_queue)(void *context,
+		int (*each)(void *each_context, struct span name, enum queue_state state, uint32_t ready),
+		void *each_context);
 	int64_t (*last_event)(void *context);
 	int64_t (*event_base)(void *context);
 	/* The names of a set (capabilities, executors); may be NULL: then they are not shown. */
 	int (*each_member)(void *context, uint32_t set, int (*each)(void *each_context, struct span name),
-			   void *each_context);
+		void *each_context);
 	/* What the caller said of a task at its creation, without the rest; may be NULL: then a worker's report is
 	 * answered without it. */
 	int (*read_body)(void *context, int64_t seq, struct arena *arena, struct span *ret_body);
+	/* Counters and gauges in the text format of Prometheus; may be NULL: then there are none. */
+	int (*put_metrics)(void *context, struct buf *out);
+	/* Credentials: make the text of a new one; look at those of the store; the id of the one in admin.token. */
+	int (*mint_token)(
+		void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted);
+	const struct token *(*find_token)(void *context, struct span id); /* NULL: none */
+	int (*each_token)(void *context, int (*each)(void *each_context, const struct token *token),
+		void *each_context);
+	struct span (*root_token)(void *context);
 	bool (*is_degraded)(void *context);
 	bool (*is_draining)(void *context);
 };
@@ -73,7 +94,8 @@ struct api_reads {
 enum api_step {
 	API_REPLY, /* it is complete */
 	API_TURN,  /* `commands` want a turn, then api_finish() */
-	API_READ,  /* api_read() completes it, or leaves commands: then `step` is API_TURN afterwards */
+	API_READ, /* api_read() completes it, or leaves commands or a stream: then `step` says so afterwards */
+	API_STREAM, /* the reply is its head; then api_put_stream_event() for all events after `stream_after` */
 };
 
 struct route;
@@ -92,6 +114,7 @@ struct api_call {
 	enum api_step step;
 	struct command *commands;
 	uint32_t command_count;
+	int64_t stream_after;
 	int64_t wait_ms; /* a claim that found nothing may wait that long for work */
 	struct http_reply reply;
 	struct span params[2]; /* of the path, decoded */
@@ -119,3 +142,9 @@ int api_put_problem(struct buf *body, int status, const char *code, const char *
 
 /* One event as JSON, for lists and streams. -ENOMEM, -E2BIG. */
 int api_put_event(struct buf *out, const struct record *record);
+
+/* The parts of a stream (text/event-stream): its beginning, an event, and a sign of life. All or nothing; -ENOMEM,
+ * -E2BIG. */
+int api_put_stream_start(struct buf *out);
+int api_put_stream_event(struct buf *out, const struct record *record);
+int api_put_stream_comment(struct buf *out);

@@ -60,6 +60,9 @@ void call_refuse_fault(struct api_call *call, int fault);
 
 /* ---- small things ------------------------------------------------------------------------------- */
 
+/* May it create work in that queue, or do it? */
+bool principal_serves(const struct principal *who, struct span queue);
+
 struct span name_of(const struct api_call *call, uint32_t number);
 
 /* "decimal" as JSON string member: numbers that do not fit into a double travel so. */
@@ -142,9 +145,16 @@ void queue_resume_begin(struct api_call *call);
 void queue_drain_begin(struct api_call *call);
 void queue_finish(struct api_call *call, const struct result *results);
 
+void token_create_begin(struct api_call *call);
+void token_create_finish(struct api_call *call, const struct result *results);
+void token_list_read(struct api_call *call);
+void token_revoke_begin(struct api_call *call);
+void token_revoke_finish(struct api_call *call, const struct result *results);
+
 void event_list_read(struct api_call *call);
 void task_events_read(struct api_call *call);
 
 void system_livez_begin(struct api_call *call);
 void system_readyz_read(struct api_call *call);
 void system_version_begin(struct api_call *call);
+void system_metrics_read(struct api_call *call);

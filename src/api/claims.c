@@ -182,6 +182,22 @@ struct claiming {
 	struct span finished; /* elements of a JSON list: what became of them, once it waits */
 };
 
+/* Whoever works for certain queues gets work of those: of all of them when it names none, and may name no other. */
+static bool narrow_queues(struct api_call *call, struct name_list *queues)
+{
+	const struct principal *who = &call->who;
+
+	if (queues->count == 0)
+		*queues = who->queues;
+	for (uint32_t i = 0; i < queues->count; i++) {
+		if (!principal_serves(who, queues->items[i])) {
+			api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than these.");
+			return false;
+		}
+	}
+	return true;
+}
+
 /* The commands: all the finishes, then the claim. */
 static void fill_next(struct form *form, const struct claim_body *body, uint64_t given)
 {
@@ -200,7 +216,7 @@ static void fill_next(struct form *form, const struct claim_body *body, uint64_t
 	if (count > 0) {
 		yyjson_arr_foreach(body->finish, i, limit, item) read_finish(form, item, i, &commands[i]);
 	}
-	if (!form_is_good(form))
+	if (!form_is_good(form) || !narrow_queues(call, &claim.queues))
 		return;
 	for (uint32_t c = 0; c <= count; c++)
 		commands[c].worker = body->worker;

@@ -1,5 +1,5 @@
 /*
- * Events: the stream from a cursor, and those of one task.
+ * Events: the stream from a cursor, as pages or without end; and those of one task.
  *
  * A cursor is the number of the last event seen. One that lies before what is kept, or behind the last event
  * (the store was restored), is refused: skipping silently would be worse.
@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/base36.h"
 #include "base/take.h"
@@ -159,24 +160,16 @@ static int list_event(void *context, const struct record *record)
 }
 
 /* Where to begin, or refused. */
-static bool read_cursor(struct api_call *call, struct query_value *after, struct query_value *limit,
-	int64_t *ret_after, uint32_t *ret_limit)
+static bool read_after(struct api_call *call, const struct query_value *after, int64_t *ret_after)
 {
 	const struct api_reads *reads = call->reads;
-	int64_t base = reads->event_base(reads->context), count;
+	int64_t base = reads->event_base(reads->context);
 	char members[64];
 
-	if (!after->value.data && call->request->last_event_id.len > 0)
-		after->value = call->request->last_event_id;
 	if (query_int(after, 0, INT64_MAX, base, ret_after) < 0) {
 		call_refuse_field(call, "after", "must be a cursor as it was given out");
 		return false;
 	}
-	if (query_int(limit, 1, EVENTS_MAX, EVENTS_DEFAULT, &count) < 0) {
-		call_refuse_field(call, "limit", "must be from 1 to 1000");
-		return false;
-	}
-	*ret_limit = (uint32_t)count;
 	if (*ret_after >= base && *ret_after <= reads->last_event(reads->context))
 		return true;
 	int len = snprintf(members, sizeof members, "\"oldest\":\"%lld\"", (long long)base);
@@ -184,6 +177,22 @@ static bool read_cursor(struct api_call *call, struct query_value *after, struct
 		"Events between that cursor and what is kept are gone, or the store was restored: read the tasks anew and start without a cursor.",
 		(struct span){members, (size_t)len});
 	return false;
+}
+
+/* Where to begin and how many, or refused. */
+static bool read_cursor(struct api_call *call, struct query_value *after, struct query_value *limit,
+	int64_t *ret_after, uint32_t *ret_limit)
+{
+	int64_t count;
+
+	if (!after->value.data && call->request->last_event_id.len > 0)
+		after->value = call->request->last_event_id;
+	if (query_int(limit, 1, EVENTS_MAX, EVENTS_DEFAULT, &count) < 0) {
+		call_refuse_field(call, "limit", "must be from 1 to 1000");
+		return false;
+	}
+	*ret_limit = (uint32_t)count;
+	return read_after(call, after, ret_after);
 }
 
 /* A reply that is full ends the page early: the next one goes on from there. */
@@ -196,12 +205,91 @@ static void finish_listing(struct api_call *call, struct event_listing *listing,
 	call_reply(call, 200, fault);
 }
 
+/* ---- streams ---------------------------------------------------------------------------------------- */
+
+int api_put_stream_start(struct buf *out)
+{
+	return buf_put_span(out, SPAN("retry: 2000\n\n"));
+}
+
+int api_put_stream_comment(struct buf *out)
+{
+	return buf_put_span(out, SPAN(":\n\n"));
+}
+
+/* A line end would end the field. In JSON it can only stand between tokens, where a blank does as well. */
+static void make_one_line(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\n' || text[i] == '\r')
+			text[i] = ' ';
+	}
+}
+
+int api_put_stream_event(struct buf *out, const struct record *record)
+{
+	size_t before = out->len;
+	int r = buf_printf(
+		out, "id: %lld\nevent: %s\ndata: ", (long long)record->seq, event_kind_name(record->kind));
+	size_t data = out->len;
+
+	if (r == 0)
+		r = api_put_event(out, record);
+	if (r == 0) {
+		make_one_line(out->data + data, out->len - data);
+		r = buf_put_span(out, SPAN("\n\n"));
+	}
+	if (r < 0)
+		out->len = before;
+	return r;
+}
+
+static bool wants_stream(const struct http_request *request)
+{
+	static const char type[] = "text/event-stream";
+	const struct span accept = request->accept;
+	const size_t len = sizeof type - 1;
+
+	for (size_t at = 0; at + len <= accept.len; at++) {
+		if (strncasecmp(accept.data + at, type, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A browser that comes back asks for the same address as before, and says in a header how far it got: the header
+ * counts. */
+static void stream_read(struct api_call *call)
+{
+	struct query_value after = {.name = "after"};
+
+	if (!query_read(call, &after, 1))
+		return;
+	if (call->request->last_event_id.len > 0)
+		after.value = call->request->last_event_id;
+	if (!read_after(call, &after, &call->stream_after))
+		return;
+	call->reply = (struct http_reply){
+		.status = 200,
+		.content_type = SPAN("text/event-stream"),
+		.stream = true,
+		.head = call->request->method == HTTP_METHOD_HEAD,
+	};
+	call->step = call->reply.head ? API_REPLY : API_STREAM;
+}
+
+/* ---- the routes ------------------------------------------------------------------------------------- */
+
 void event_list_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
 	struct query_value values[] = {{.name = "after"}, {.name = "limit"}};
 	struct event_listing listing = {.out = call->body};
 
+	if (wants_stream(call->request)) {
+		stream_read(call);
+		return;
+	}
 	if (!query_read(call, values, 2) ||
 		!read_cursor(call, &values[0], &values[1], &listing.next, &listing.limit))
 		return;

@@ -53,8 +53,12 @@ const struct route routes[] = {
 	R(POST,   "/api/queues/:name/resume",        OPERATE, SMALL,   queue_resume_begin,      NULL,               queue_finish),
 	R(POST,   "/api/queues/:name/drain",         OPERATE, SMALL,   queue_drain_begin,       NULL,               queue_finish),
 	R(GET,    "/api/events",                     READ,    NO_BODY, NULL,                    event_list_read,    NULL),
+	R(POST,   "/api/tokens",                     ADMIN,   SMALL,   token_create_begin,      NULL,               token_create_finish),
+	R(GET,    "/api/tokens",                     ADMIN,   NO_BODY, NULL,                    token_list_read,    NULL),
+	R(DELETE, "/api/tokens/:id",                 ADMIN,   SMALL,   token_revoke_begin,      NULL,               token_revoke_finish),
 	R(GET,    "/livez",                          PUBLIC,  NO_BODY, system_livez_begin,      NULL,               NULL),
 	R(GET,    "/readyz",                         PUBLIC,  NO_BODY, NULL,                    system_readyz_read, NULL),
+	R(GET,    "/metrics",                        METRICS, NO_BODY, NULL,                    system_metrics_read, NULL),
 	R(GET,    "/api/version",                    READ,    NO_BODY, system_version_begin,    NULL,               NULL),
 };
 // clang-format on

@@ -16,6 +16,8 @@ enum {
 	REASON_MAX = 4096,
 };
 
+#define OTHER_QUEUE "The credential is for other queues than this one."
+
 /* ---- create ----------------------------------------------------------------------------------------- */
 
 static bool key_is_good(struct api_call *call)
@@ -54,6 +56,8 @@ void task_create_begin(struct api_call *call)
 		return;
 	call->detail = task;
 	fill_create(call, task, &call->commands[0]);
+	if (!principal_serves(&call->who, call->commands[0].create.queue))
+		api_refuse(call, REFUSED_FORBIDDEN, OTHER_QUEUE);
 }
 
 /* The task that a create made, or found: the first is known without asking the store. */
@@ -139,7 +143,8 @@ void task_create_finish(struct api_call *call, const struct result *results)
 
 struct batch_item {
 	struct task_form task;
-	struct span errors; /* elements of a JSON list; empty: it has a command */
+	struct span errors; /* elements of a JSON list */
+	bool forbidden;     /* its queue is not the caller's */
 };
 
 struct batch {
@@ -185,7 +190,12 @@ static bool read_item(struct api_call *call, yyjson_val *document, struct batch_
 	task_form_create(&form, document, &item->task);
 	if (form.fault < 0)
 		return form_is_good(&form);
-	return form.error_count == 0 || call_keep(call, &form.errors, &item->errors) == 0;
+	if (form.error_count > 0)
+		return call_keep(call, &form.errors, &item->errors) == 0;
+	struct command_create create = {0};
+	task_form_to_create(&item->task, &create);
+	item->forbidden = !principal_serves(&call->who, create.queue);
+	return true;
 }
 
 /* Each item has a key of its own, so that a repeated batch meets each of its tasks again. */
@@ -202,15 +212,20 @@ static bool key_item(struct api_call *call, struct command *command, uint32_t in
 	return r == 0 && call_keep(call, &key, &command->create.idempotency_key) == 0;
 }
 
+static bool has_command(const struct batch_item *item)
+{
+	return item->errors.len == 0 && !item->forbidden;
+}
+
 static bool fill_batch(struct api_call *call, const struct batch *batch)
 {
 	uint32_t good = 0;
 
 	for (uint32_t i = 0; i < batch->count; i++)
-		good += batch->items[i].errors.len == 0;
+		good += has_command(&batch->items[i]);
 	struct command *commands = call_commands(call, good);
 	for (uint32_t i = 0, at = 0; commands && i < batch->count; i++) {
-		if (batch->items[i].errors.len > 0)
+		if (!has_command(&batch->items[i]))
 			continue;
 		fill_create(call, &batch->items[i].task, &commands[at]);
 		if (!key_item(call, &commands[at++], i))
@@ -301,6 +316,9 @@ void task_batch_finish(struct api_call *call, const struct result *results)
 		if (r == 0 && item->errors.len > 0)
 			r = put_refused_item(call->body, refusal_http_status(REFUSED_INVALID),
 				refusal_code(REFUSED_INVALID), NULL, item->errors);
+		else if (r == 0 && item->forbidden)
+			r = put_refused_item(call->body, refusal_http_status(REFUSED_FORBIDDEN),
+				refusal_code(REFUSED_FORBIDDEN), OTHER_QUEUE, item->errors);
 		else if (r == 0) {
 			r = put_item(call, item, &call->commands[at], &results[at]);
 			if (results[at].event_seq > call->reply.event_seq)

@@ -15,6 +15,7 @@
 #include "core/failure.h"
 #include "core/queue.h"
 #include "core/task.h"
+#include "core/token.h"
 #include "core/worker.h"
 
 enum command_kind {
@@ -48,6 +49,9 @@ enum command_kind {
 	COMMAND_LEAVE,
 	COMMAND_SLOT_CRASH,
 	COMMAND_UNQUARANTINE,
+	/* admins about credentials */
+	COMMAND_TOKEN_PUT,
+	COMMAND_TOKEN_REVOKE,
 	COMMAND_KIND_COUNT,
 };
 
@@ -119,11 +123,21 @@ struct command_beat {
 	struct name_list bound, unbound; /* task ids */
 };
 
+struct command_token {
+	struct span id;
+	enum token_kind kind;
+	unsigned char hash[TOKEN_HASH_BYTES];
+	struct span name;
+	struct name_list queues; /* empty: all */
+	int64_t lives_ms;        /* 0: until it is revoked */
+};
+
 struct command {
 	enum command_kind kind;
-	struct span actor;  /* who, for the event */
-	struct span task;   /* its id */
-	struct span worker; /* workerId */
+	struct span actor;       /* who, for the event */
+	struct span task;        /* its id */
+	struct span worker;      /* workerId */
+	struct name_list within; /* a task outside these queues is not there for the caller; empty: all are */
 	uint64_t fence;
 	bool by_name;     /* no fence was given */
 	struct span data; /* kept with the task: a result, an error, a checkpoint, a question, an answer */
@@ -142,7 +156,8 @@ struct command {
 			struct span queue;
 			enum queue_state state;
 		} queue_set;
-		struct span slot; /* SLOT_CRASH, UNQUARANTINE */
+		struct span slot;           /* SLOT_CRASH, UNQUARANTINE */
+		struct command_token token; /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 	};
 };
 

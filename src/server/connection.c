@@ -1,8 +1,9 @@
 /*
  * Connections: bytes in, requests out to the turns, replies back.
  *
- * One request of a connection is under way at a time; what the client sends meanwhile waits in the input. A
- * client that reads slowly, sends slowly or not at all costs its own connection and nothing else.
+ * One request of a connection is under way at a time; what the client sends meanwhile waits in the input, and what
+ * does not fit there waits in the client. While replies pile up that it does not read, nothing more is taken from it.
+ * A client that reads slowly, sends slowly or not at all costs its own connection and nothing else.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,11 +12,17 @@
 #include "server/server.h"
 
 enum {
-	HEAD_TIMEOUT_MS = 5000,
-	BODY_TIMEOUT_MS = 10000,
+	HEAD_TIMEOUT_MS = 5000,  /* from its first byte to its last */
+	BODY_TIMEOUT_MS = 10000, /* from one byte to the next … */
+	RATE_AFTER_MS = 5000,    /* … and after this time, on the average at least … */
+	RATE_BYTES_PER_S = 256,
 	IDLE_TIMEOUT_MS = 60000,
-	WRITE_TIMEOUT_MS = 30000,
-	OUTPUT_BYTES_MAX = 16 << 20,
+	WRITE_TIMEOUT_MS = 30000,     /* in which the client takes nothing at all */
+	LINGER_MS = 2000,             /* what a refused client still sends is thrown away that long … */
+	LINGER_BYTES_MAX = 4 << 20,   /* … and up to that much */
+	UNSENT_BYTES_MAX = 256 << 10, /* with more on the way to the client, its next request waits */
+	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
+	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
 	CONNECTIONS_MAX = 20000,
 };
 
@@ -34,8 +41,16 @@ struct connection {
 	struct buf out;     /* replies that nobody has begun to write */
 	struct buf sending; /* bytes that a write is busy with */
 	uv_write_t write;
-	int64_t since_ms; /* of the state it is in, for timeouts */
+	uv_shutdown_t shutdown;
+	int64_t since_ms;   /* of the state it is in, for timeouts */
+	int64_t heard_ms;   /* the last byte came */
+	size_t heard_bytes; /* of the request under way */
+	size_t left_bytes;  /* of the write, when timeouts were last looked at */
 	bool writing, closing, close_after;
+	bool in_body; /* the head of the request under way is complete */
+	bool paused;  /* the input is full: nothing is read */
+	bool deaf;    /* it was refused: what it still sends is thrown away */
+	bool shut;    /* … and it was told that nothing more will come */
 	struct connection *dirty_next, *dirty_previous; /* of those that have something to flush */
 	bool dirty;
 };
@@ -136,13 +151,40 @@ static void free_said(struct connection *connection, struct exchange_list *list)
 
 static void start_write(struct connection *connection);
 
+/* Empty it, and do not keep much memory for what was once in it. */
+static void buf_rest(struct buf *buf, size_t kept_max)
+{
+	if (buf->cap > kept_max)
+		buf_done(buf);
+	else
+		buf_clear(buf);
+}
+
+static void on_shut(uv_shutdown_t *shutdown, int status)
+{
+	(void)shutdown;
+	(void)status;
+}
+
+/* Everything was said. Whoever was refused amid its sending must be able to read why: if we closed with bytes of it
+ * unread, the kernel would throw our reply away. */
+static void finish_closing(struct connection *connection)
+{
+	if (connection->shut)
+		return;
+	connection->shut = true;
+	if (!connection->deaf || uv_shutdown(&connection->shutdown, &connection->stream, on_shut) < 0)
+		connection_close(connection);
+}
+
 static void after_write(struct connection *connection)
 {
 	connection->since_ms = connection->server->now.lease_ms;
+	connection->server->streams_hungry |= connection->current && connection->current->streams;
 	if (connection->out.len > 0)
 		start_write(connection);
 	else if (connection->close_after)
-		connection_close(connection);
+		finish_closing(connection);
 }
 
 static void on_written(uv_write_t *write, int status)
@@ -156,9 +198,11 @@ static void on_written(uv_write_t *write, int status)
 		connection_close(connection);
 		return;
 	}
-	buf_clear(&connection->sending);
+	buf_rest(&connection->sending, KEPT_BYTES_MAX);
 	free_said(connection, &connection->sending_unsaid);
 	after_write(connection);
+	if (!connection->closing && !connection->current)
+		serve(connection);
 }
 
 /* Hand everything to the kernel; what it does not take at once is written as it makes room. */
@@ -168,7 +212,7 @@ static void start_write(struct connection *connection)
 	int written = uv_try_write(&connection->stream, &bytes, 1);
 
 	if (written == (int)connection->out.len) {
-		buf_clear(&connection->out);
+		buf_rest(&connection->out, KEPT_BYTES_MAX);
 		free_said(connection, &connection->unsaid);
 		after_write(connection);
 		return;
@@ -185,6 +229,7 @@ static void start_write(struct connection *connection)
 	connection->unsaid = (struct exchange_list){0};
 	bytes = uv_buf_init(connection->sending.data + done, (unsigned)(connection->sending.len - done));
 	connection->writing = true;
+	connection->left_bytes = SIZE_MAX;
 	connection->since_ms = connection->server->now.lease_ms;
 	if (uv_write(&connection->write, &connection->stream, &bytes, 1, on_written) < 0) {
 		connection->writing = false;
@@ -205,6 +250,18 @@ void connections_flush(struct server *server)
 	}
 }
 
+size_t connection_unsent(const struct connection *connection)
+{
+	return connection->out.len + (connection->writing ? connection->sending.len : 0);
+}
+
+struct buf *connection_output(struct connection *connection)
+{
+	assert(!connection->closing);
+	mark_dirty(connection);
+	return &connection->out;
+}
+
 void connection_reply(struct connection *connection, struct exchange *exchange)
 {
 	struct http_reply *reply = &exchange->call.reply;
@@ -212,7 +269,8 @@ void connection_reply(struct connection *connection, struct exchange *exchange)
 	assert(!connection->closing);
 	if (connection->current == exchange)
 		connection->current = NULL;
-	reply->close = !exchange->request.keep_alive || connection->server->stopping;
+	reply->close = !exchange->request.keep_alive || connection->server->stopping || reply->stream;
+	metrics_count_reply(&connection->server->metrics, reply->status);
 	if (http_put_reply(&connection->out, reply) < 0) {
 		exchange_abandon(connection->server, exchange);
 		connection_close(connection);
@@ -227,6 +285,29 @@ void connection_reply(struct connection *connection, struct exchange *exchange)
 		connection->unsaid.first = exchange;
 	connection->unsaid.last = exchange;
 	mark_dirty(connection);
+}
+
+void connection_begin_stream(struct connection *connection)
+{
+	const struct http_reply *reply = &connection->current->call.reply;
+	struct buf *out = connection_output(connection);
+
+	metrics_count_reply(&connection->server->metrics, reply->status);
+	if (http_put_reply(out, reply) < 0 || api_put_stream_start(out) < 0)
+		connection_end_stream(connection);
+}
+
+void connection_end_stream(struct connection *connection)
+{
+	assert(connection->current);
+	assert(connection->current->streams);
+	exchange_abandon(connection->server, connection->current);
+	connection->current = NULL;
+	connection->close_after = true;
+	if (connection_unsent(connection) == 0)
+		connection_close(connection);
+	else
+		mark_dirty(connection);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -268,8 +349,8 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	reply.body = buf_span(&body);
 	http_put_reply(&connection->out, &reply);
 	buf_done(&body);
-	connection->close_after = true;
-	uv_read_stop(&connection->stream);
+	connection->close_after = connection->deaf = true;
+	metrics_count_reply(&connection->server->metrics, complaint->status);
 	mark_dirty(connection);
 }
 
@@ -287,8 +368,32 @@ static bool take_request(struct connection *connection, const struct http_reques
 	exchange->connection = connection;
 	connection->current = exchange;
 	connection->since_ms = connection->server->now.lease_ms;
+	connection->in_body = false;
+	connection->heard_bytes = 0;
+	exchange->began_ns = uv_hrtime();
 	exchange_begin(connection->server, exchange);
 	return !connection->closing;
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes);
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes);
+
+/* Whatever was complete in the input has been taken out: there is room. */
+static void read_on(struct connection *connection)
+{
+	if (!connection->in_body && http_input_is_in_body(connection->input)) {
+		connection->in_body = true;
+		connection->since_ms = connection->heard_ms = connection->server->now.lease_ms;
+	}
+	if (connection->paused)
+		uv_read_start(&connection->stream, on_room, on_read);
+	connection->paused = false;
+}
+
+static bool may_serve(const struct connection *connection)
+{
+	return !connection->current && !connection->close_after && !connection->closing &&
+		connection_unsent(connection) <= UNSENT_BYTES_MAX;
 }
 
 /* Take up the requests that lie in the input, one after the other. */
@@ -297,9 +402,10 @@ static void serve(struct connection *connection)
 	struct http_request request;
 	struct http_complaint complaint;
 
-	while (!connection->current && !connection->close_after && !connection->closing) {
+	while (may_serve(connection)) {
 		switch (http_input_next(connection->input, &request, &complaint)) {
 		case HTTP_MORE:
+			read_on(connection);
 			return;
 		case HTTP_CONTINUE:
 			http_put_continue(&connection->out);
@@ -318,14 +424,28 @@ static void serve(struct connection *connection)
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
 {
+	static char thrown_away[64 << 10];
 	struct connection *connection = of_handle(handle);
-	char *at = NULL;
-	size_t len = 0;
+	char *at = thrown_away;
+	size_t len = sizeof thrown_away;
 
 	(void)suggested;
-	if (http_input_room(connection->input, &at, &len) < 0)
+	if (!connection->deaf && http_input_room(connection->input, &at, &len) < 0)
 		len = 0;
 	*ret_bytes = uv_buf_init(at, (unsigned)len);
+}
+
+static void hear(struct connection *connection, size_t got)
+{
+	struct server *server = connection->server;
+
+	server->now = clock_now();
+	if (!http_input_is_amid(connection->input) && !connection->current) {
+		connection->since_ms = server->now.lease_ms;
+		connection->heard_bytes = 0;
+	}
+	connection->heard_ms = server->now.lease_ms;
+	connection->heard_bytes += got;
 }
 
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
@@ -335,12 +455,22 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 	(void)bytes;
 	if (got == 0)
 		return;
-	if (got < 0) { /* the client went away, or has sent more than the input may hold */
+	if (got == UV_ENOBUFS) { /* it sends faster than it is answered */
+		connection->paused = true;
+		uv_read_stop(stream);
+		return;
+	}
+	if (got < 0) { /* the client went away */
 		connection_close(connection);
 		return;
 	}
-	if (!http_input_is_amid(connection->input) && !connection->current)
-		connection->since_ms = connection->server->now.lease_ms;
+	if (connection->deaf) {
+		connection->heard_bytes += (size_t)got;
+		if (connection->heard_bytes > LINGER_BYTES_MAX)
+			connection_close(connection);
+		return;
+	}
+	hear(connection, (size_t)got);
 	http_input_filled(connection->input, (size_t)got);
 	serve(connection);
 }
@@ -382,17 +512,52 @@ void connection_accept(uv_stream_t *listener, int status)
 
 /* ---- time ----------------------------------------------------------------------------------------------- */
 
-static bool is_overdue(const struct connection *connection, int64_t now_ms)
+/* It sends a request, and too slowly. */
+static bool is_slow(const struct connection *connection, int64_t now_ms)
 {
 	int64_t age_ms = now_ms - connection->since_ms;
 
+	if (!connection->in_body)
+		return age_ms > HEAD_TIMEOUT_MS;
+	if (now_ms - connection->heard_ms > BODY_TIMEOUT_MS)
+		return true;
+	return age_ms > RATE_AFTER_MS && (int64_t)connection->heard_bytes < age_ms * RATE_BYTES_PER_S / 1000;
+}
+
+/* Bytes that the kernel took since the last look start the time anew. */
+static void note_progress(struct connection *connection, int64_t now_ms)
+{
+	size_t left = uv_stream_get_write_queue_size(&connection->stream);
+
+	if (left < connection->left_bytes)
+		connection->since_ms = now_ms;
+	connection->left_bytes = left;
+}
+
+static bool is_overdue(struct connection *connection, int64_t now_ms)
+{
+	if (connection->writing)
+		note_progress(connection, now_ms);
+	int64_t age_ms = now_ms - connection->since_ms;
 	if (connection->writing)
 		return age_ms > WRITE_TIMEOUT_MS;
+	if (connection->deaf)
+		return age_ms > LINGER_MS;
 	if (connection->current)
 		return false; /* it waits for us */
 	if (http_input_is_amid(connection->input))
-		return age_ms > HEAD_TIMEOUT_MS + BODY_TIMEOUT_MS;
+		return is_slow(connection, now_ms);
 	return age_ms > IDLE_TIMEOUT_MS;
+}
+
+/* An idle connection costs little. */
+static void rest(struct connection *connection)
+{
+	http_input_rest(connection->input);
+	if (connection_unsent(connection) > 0)
+		return;
+	buf_rest(&connection->out, 0);
+	buf_rest(&connection->sending, 0);
 }
 
 void connections_timeout(struct server *server)
@@ -404,7 +569,7 @@ void connections_timeout(struct server *server)
 		if (is_overdue(connection, server->now.lease_ms))
 			connection_close(connection);
 		else if (!connection->current && !http_input_is_amid(connection->input))
-			http_input_rest(connection->input);
+			rest(connection);
 	}
 }
 

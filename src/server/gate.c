@@ -2,11 +2,14 @@
  * Who may come in: the Host must be ours, an Origin too if there is one, and the credential is compared by its
  * hash in constant time. A page in somebody's browser gets no further than this.
  */
+#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "server/server.h"
+
+enum caller { CALLER_UNKNOWN, CALLER_ADMIN, CALLER_TOKEN };
 
 static void allow_host(struct gate *gate, const char *host, uint16_t port)
 {
@@ -18,7 +21,11 @@ static void allow_host(struct gate *gate, const char *host, uint16_t port)
 
 void gate_init(struct gate *gate, const struct options *options, uint16_t port, const char *admin_token)
 {
+	struct span id = token_id(span_of(admin_token));
+
 	crypto_hash_sha256(gate->admin_hash, (const unsigned char *)admin_token, strlen(admin_token));
+	snprintf(gate->admin_id, sizeof gate->admin_id, "%.*s", SPAN_ARGS(id));
+	randombytes_buf(gate->nobody_hash, sizeof gate->nobody_hash);
 	gate->any_host = options->behind_proxy;
 	allow_host(gate, "127.0.0.1", port);
 	allow_host(gate, "localhost", port);
@@ -53,18 +60,78 @@ static bool origin_is_ours(const struct gate *gate, struct span origin)
 	return false;
 }
 
-static struct principal principal_of(const struct gate *gate, struct span authorization)
+/* Every credential, known or not, costs one look-up, one hash and two comparisons. */
+static enum caller identify(
+	const struct server *server, struct span authorization, const struct token **ret_token)
 {
+	const struct gate *gate = &server->gate;
 	const size_t scheme = sizeof "Bearer " - 1;
-	unsigned char hash[32];
-	struct span token = {"", 0};
+	unsigned char hash[TOKEN_HASH_BYTES];
+	struct span text = {"", 0};
 
 	if (authorization.len > scheme && memcmp(authorization.data, "Bearer ", scheme) == 0)
-		token = (struct span){authorization.data + scheme, authorization.len - scheme};
-	crypto_hash_sha256(hash, (const unsigned char *)token.data, token.len);
-	if (sodium_memcmp(hash, gate->admin_hash, sizeof hash) == 0)
-		return (struct principal){.name = SPAN("admin"), .scopes = SCOPE_BIT(SCOPE_COUNT) - 1};
-	return (struct principal){0};
+		text = (struct span){authorization.data + scheme, authorization.len - scheme};
+	const struct token *token = store_find_token(server->store, token_id(text));
+	crypto_hash_sha256(hash, (const unsigned char *)text.data, text.len);
+	bool is_admin = sodium_memcmp(hash, gate->admin_hash, sizeof hash) == 0;
+	bool is_same = sodium_memcmp(hash, token ? token->hash : gate->nobody_hash, sizeof hash) == 0;
+	if (is_admin)
+		return CALLER_ADMIN;
+	if (!token || !is_same || !token_is_live(token, clock_now().wall_ms))
+		return CALLER_UNKNOWN;
+	*ret_token = token;
+	return CALLER_TOKEN;
+}
+
+/* The exchange may outlive the token: it gets copies. */
+static int principal_from(const struct token *token, struct arena *arena, struct principal *ret_principal)
+{
+	const char *kind = token_kind_name(token->kind);
+	size_t kind_len = strlen(kind), len = kind_len + 1 + token->name.len;
+	struct span found[TOKEN_QUEUES_MAX];
+	uint32_t count = token_queues(token, found);
+	struct span *queues = arena_alloc(arena, (count + 1) * sizeof *queues);
+	char *name = arena_alloc(arena, len);
+
+	if (!queues || !name)
+		return -ENOMEM;
+	memcpy(name, kind, kind_len);
+	name[kind_len] = ':';
+	memcpy(name + kind_len + 1, token->name.data, token->name.len);
+	for (uint32_t i = 0; i < count; i++) {
+		if (arena_copy(arena, found[i], &queues[i]) < 0)
+			return -ENOMEM;
+	}
+	*ret_principal = (struct principal){
+		.name = {name, len},
+		.scopes = api_scopes_of(token->kind),
+		.queues = {queues, count},
+	};
+	return 0;
+}
+
+/* Without memory for it nobody is let in. */
+static struct principal principal_of(const struct server *server, struct exchange *exchange)
+{
+	struct principal who = {0};
+	const struct token *token = NULL;
+
+	switch (identify(server, exchange->request.authorization, &token)) {
+	case CALLER_ADMIN:
+		return (struct principal){.name = SPAN("admin"), .scopes = api_scopes_of(TOKEN_ADMIN)};
+	case CALLER_TOKEN:
+		return principal_from(token, &exchange->arena, &who) < 0 ? (struct principal){0} : who;
+	case CALLER_UNKNOWN:
+		break;
+	}
+	return who;
+}
+
+bool gate_still_knows(const struct server *server, const struct exchange *exchange)
+{
+	const struct token *token;
+
+	return identify(server, exchange->request.authorization, &token) != CALLER_UNKNOWN;
 }
 
 static bool refuse(
@@ -84,8 +151,9 @@ static bool refuse(
 	return false;
 }
 
-bool gate_pass(const struct gate *gate, struct exchange *exchange)
+bool gate_pass(const struct server *server, struct exchange *exchange)
 {
+	const struct gate *gate = &server->gate;
 	const struct http_request *request = &exchange->request;
 	bool unsafe = request->method != HTTP_METHOD_GET && request->method != HTTP_METHOD_HEAD;
 
@@ -98,6 +166,6 @@ bool gate_pass(const struct gate *gate, struct exchange *exchange)
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))
 		return refuse(exchange, 403, "forbidden", "Forbidden",
 			"a page of another site may change nothing here");
-	exchange->call.who = principal_of(gate, request->authorization);
+	exchange->call.who = principal_of(server, exchange);
 	return true;
 }

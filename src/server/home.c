@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,23 +80,9 @@ void home_remove(const char *home, const char *name)
 	unlink(path);
 }
 
-static void make_token(char token[TOKEN_BYTES_MAX])
-{
-	unsigned char id[4], secret[32];
-	char text[sodium_base64_ENCODED_LEN(sizeof secret, sodium_base64_VARIANT_URLSAFE_NO_PADDING)];
-	char id_text[sizeof id * 2 + 1];
-
-	randombytes_buf(id, sizeof id);
-	randombytes_buf(secret, sizeof secret);
-	sodium_bin2hex(id_text, sizeof id_text, id, sizeof id);
-	sodium_bin2base64(text, sizeof text, secret, sizeof secret, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-	snprintf(token, TOKEN_BYTES_MAX, "stint_admin_%s_%s", id_text, text);
-	sodium_memzero(secret, sizeof secret);
-}
-
 int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX])
 {
-	char path[PATH_BYTES], line[TOKEN_BYTES_MAX + 2];
+	char path[PATH_BYTES], line[TOKEN_BYTES_MAX + 2], id[TOKEN_ID_BYTES_MAX];
 
 	snprintf(path, sizeof path, "%s/admin.token", home);
 	cleanup(close_at) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -113,7 +98,7 @@ int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX])
 			path);
 		return EXIT_CONFIG;
 	}
-	make_token(token);
+	mint_token("admin", token, id);
 	snprintf(line, sizeof line, "%s\n", token);
 	int r = errno == ENOENT ? home_write(home, "admin.token", line) : -errno;
 	if (r < 0) {

@@ -3,11 +3,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-
-enum {
-	TOKEN_BYTES_MAX = 128,
-};
+#include "server/mint.h"
 
 /* Make the directory (0700) if it is not there; refuse one that others may write to. 0, or an exit status after a
  * sentence on stderr. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -183,19 +184,22 @@ static void on_check(uv_check_t *check)
 		turns_run(server);
 	else
 		connections_flush(server);
+	streams_feed(server);
 }
 
-/* Nobody is called lost for what the server itself slept through. */
-static void notice_sleep(struct server *server)
+/* Nobody is called lost, or slow, for what the server itself slept through. */
+static bool notice_sleep(struct server *server)
 {
 	int64_t asleep_ms = clock_asleep_ms();
 	int64_t gap_ms = server->now.lease_ms - server->last_sweep_ms;
 
-	if (asleep_ms - server->asleep_ms > STALL_MS ||
-		gap_ms > (int64_t)server->options->sweep_ms + STALL_MS)
+	bool slept = asleep_ms - server->asleep_ms > STALL_MS ||
+		gap_ms > (int64_t)server->options->sweep_ms + STALL_MS;
+	if (slept)
 		store_woke(server->store, server->now);
 	server->asleep_ms = asleep_ms;
 	server->last_sweep_ms = server->now.lease_ms;
+	return slept;
 }
 
 static void on_sweep(uv_timer_t *timer)
@@ -203,14 +207,17 @@ static void on_sweep(uv_timer_t *timer)
 	struct server *server = timer->data;
 
 	server->now = clock_now();
-	notice_sleep(server);
+	bool slept = notice_sleep(server);
 	turns_run(server);
 	turns_timeout_waiting(server);
-	connections_timeout(server);
+	if (!slept)
+		connections_timeout(server);
+	streams_sweep(server);
 	connections_flush(server);
 	int r = store_sweep(server->store, server->now);
 	if (r < 0)
 		server_die(server, r);
+	streams_feed(server);
 	notify("WATCHDOG=1");
 	uv_timer_start(
 		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);
@@ -241,6 +248,8 @@ static void on_stop(uv_signal_t *signal, int number)
 	uv_close((uv_handle_t *)&server->local, NULL);
 	turns_run(server);
 	turns_stop(server);
+	streams_feed(server);
+	streams_stop(server);
 	connections_flush(server);
 	uv_timer_start(&server->due, on_stop_late, server->connection_count == 0 ? 0 : 200, 0);
 }
@@ -250,6 +259,7 @@ static void start_loop(struct server *server)
 	uv_check_init(&server->loop, &server->check);
 	uv_timer_init(&server->loop, &server->sweep);
 	uv_timer_init(&server->loop, &server->due);
+	uv_idle_init(&server->loop, &server->more);
 	uv_signal_init(&server->loop, &server->term);
 	uv_signal_init(&server->loop, &server->interrupt);
 	server->check.data = server->sweep.data = server->due.data = server;
@@ -289,6 +299,17 @@ static int start(struct server *server)
 	return r;
 }
 
+/* Every client costs a descriptor: have as many as we may. */
+static void raise_limits(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur == files.rlim_max)
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static void close_handle(uv_handle_t *handle, void *context)
 {
 	(void)context;
@@ -303,6 +324,7 @@ static int stop(struct server *server)
 	uv_loop_close(&server->loop);
 	home_remove(server->options->home, "url");
 	home_remove(server->options->home, "stint.sock");
+	streams_done(server);
 	turns_done(server);
 	store_close(server->store);
 	return 0;
@@ -326,6 +348,7 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	umask(077);
+	raise_limits();
 	prctl(PR_SET_DUMPABLE, 0);
 	server.options = &options;
 	r = start(&server);

@@ -1,6 +1,9 @@
 /*
  * What the store lends to the API for reading.
  */
+#include <sodium.h>
+#include <string.h>
+
 #include "server/server.h"
 
 static struct server *of(void *context)
@@ -92,6 +95,11 @@ static int64_t event_base(void *context)
 	return store_event_base(of(context)->store);
 }
 
+static int put_metrics(void *context, struct buf *out)
+{
+	return metrics_put(of(context), out);
+}
+
 static bool is_degraded(void *context)
 {
 	return store_is_degraded(of(context)->store);
@@ -100,6 +108,35 @@ static bool is_degraded(void *context)
 static bool is_draining(void *context)
 {
 	return of(context)->stopping;
+}
+
+static int make_token(void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted)
+{
+	char text[TOKEN_BYTES_MAX], id[TOKEN_ID_BYTES_MAX];
+
+	(void)context;
+	mint_token(token_kind_name(kind), text, id);
+	crypto_hash_sha256(ret_minted->hash, (const unsigned char *)text, strlen(text));
+	int r = arena_copy(arena, span_of(id), &ret_minted->id);
+	if (r == 0)
+		r = arena_copy(arena, span_of(text), &ret_minted->text);
+	sodium_memzero(text, sizeof text);
+	return r;
+}
+
+static const struct token *find_token(void *context, struct span id)
+{
+	return store_find_token(of(context)->store, id);
+}
+
+static int each_token(void *context, int (*each)(void *, const struct token *), void *each_context)
+{
+	return store_each_token(of(context)->store, each, each_context);
+}
+
+static struct span root_token(void *context)
+{
+	return span_of(of(context)->gate.admin_id);
 }
 
 void reads_init(struct server *server)
@@ -119,6 +156,11 @@ void reads_init(struct server *server)
 		.read_body = read_body,
 		.last_event = last_event,
 		.event_base = event_base,
+		.put_metrics = put_metrics,
+		.mint_token = make_token,
+		.find_token = find_token,
+		.each_token = each_token,
+		.root_token = root_token,
 		.is_degraded = is_degraded,
 		.is_draining = is_draining,
 	};

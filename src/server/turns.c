@@ -20,7 +20,7 @@ enum {
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
 
-static void list_add(struct exchange_list *list, struct exchange *exchange)
+void exchange_list_add(struct exchange_list *list, struct exchange *exchange)
 {
 	exchange->next = NULL;
 	exchange->previous = list->last;
@@ -32,7 +32,7 @@ static void list_add(struct exchange_list *list, struct exchange *exchange)
 	list->count++;
 }
 
-static void list_remove(struct exchange_list *list, struct exchange *exchange)
+void exchange_list_remove(struct exchange_list *list, struct exchange *exchange)
 {
 	if (exchange->previous)
 		exchange->previous->next = exchange->next;
@@ -51,7 +51,7 @@ static struct exchange *list_take(struct exchange_list *list)
 	struct exchange *exchange = list->first;
 
 	if (exchange)
-		list_remove(list, exchange);
+		exchange_list_remove(list, exchange);
 	return exchange;
 }
 
@@ -89,11 +89,13 @@ void exchange_free(struct server *server, struct exchange *exchange)
 	struct arena arena = exchange->arena;
 	struct buf body = exchange->body;
 	*exchange = (struct exchange){.arena = arena, .body = body};
-	list_add(&server->spare, exchange);
+	exchange_list_add(&server->spare, exchange);
 }
 
 static void answer(struct server *server, struct exchange *exchange)
 {
+	if (!exchange->has_waited)
+		histogram_add(&server->metrics.request, uv_hrtime() - exchange->began_ns);
 	if (exchange->connection)
 		connection_reply(exchange->connection, exchange);
 	else
@@ -112,14 +114,16 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 		.now = server->now,
 		.reads = &server->reads,
 	};
-	if (gate_pass(&server->gate, exchange))
+	if (gate_pass(server, exchange))
 		api_begin(call);
 	if (call->step == API_TURN && server->stopping)
 		api_refuse(call, REFUSED_UNAVAILABLE, "the server is stopping; try again in a moment");
 	if (call->step == API_READ)
 		api_read(call);
+	if (call->step == API_STREAM && stream_begin(server, exchange))
+		return;
 	if (call->step == API_TURN)
-		list_add(&server->pending, exchange);
+		exchange_list_add(&server->pending, exchange);
 	else
 		answer(server, exchange);
 }
@@ -147,7 +151,7 @@ static void give_back(struct server *server, struct exchange *exchange)
 	exchange->call.command_count = exchange->claim_count;
 	exchange->claim_count = 0;
 	exchange->connection = NULL;
-	list_add(&server->pending, exchange);
+	exchange_list_add(&server->pending, exchange);
 }
 
 void exchange_abandon(struct server *server, struct exchange *exchange)
@@ -156,7 +160,10 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 	if (exchange->claim_count > 0) { /* answered, and the answer was not written */
 		give_back(server, exchange);
 	} else if (exchange->waits) {
-		list_remove(&server->waiting, exchange);
+		exchange_list_remove(&server->waiting, exchange);
+		exchange_free(server, exchange);
+	} else if (exchange->streams) {
+		exchange_list_remove(&server->streams, exchange);
 		exchange_free(server, exchange);
 	} else if (exchange->call.step != API_TURN) {
 		exchange_free(server, exchange);
@@ -207,6 +214,15 @@ static void note_ready(struct server *server, const uint32_t *queues, struct rea
 	server->ready_any |= work.queue_count == READY_QUEUES_MAX;
 }
 
+/* Its credential was revoked or has expired while it waited. */
+static void turn_away(struct server *server, struct exchange *exchange)
+{
+	exchange->wait_until_ms = 0;
+	api_refuse(&exchange->call, REFUSED_UNAUTHORIZED, "The credential is no longer good.");
+	exchange->call.reply.authenticate = SPAN("Bearer");
+	answer(server, exchange);
+}
+
 static uint32_t wake_some(struct server *server)
 {
 	uint32_t woken = 0;
@@ -219,8 +235,11 @@ static uint32_t wake_some(struct server *server)
 			continue;
 		exchange->tried = server->wakeups;
 		exchange->waits = false;
-		list_remove(&server->waiting, exchange);
-		list_add(&server->pending, exchange);
+		exchange_list_remove(&server->waiting, exchange);
+		if (gate_still_knows(server, exchange))
+			exchange_list_add(&server->pending, exchange);
+		else
+			turn_away(server, exchange);
 		woken++;
 	}
 	return woken;
@@ -251,15 +270,16 @@ static void wait_for_work(struct server *server, struct exchange *exchange)
 {
 	if (exchange->wait_until_ms == 0)
 		exchange->wait_until_ms = server->now.lease_ms + exchange->call.wait_ms;
-	exchange->waits = true;
-	list_add(&server->waiting, exchange);
+	exchange->waits = exchange->has_waited = true;
+	exchange_list_add(&server->waiting, exchange);
 }
 
 static void end_wait(struct server *server, struct exchange *exchange)
 {
-	list_remove(&server->waiting, exchange);
+	exchange_list_remove(&server->waiting, exchange);
 	exchange->waits = false;
 	exchange->wait_until_ms = 0;
+	server->metrics.claims[CLAIM_EMPTY]++;
 	api_finish_empty(&exchange->call);
 	answer(server, exchange);
 }
@@ -303,6 +323,20 @@ static void note_claims(struct exchange *exchange, const struct result *results)
 	exchange->claim_count = last->claim_count;
 }
 
+static void count_claim(
+	struct metrics *metrics, const struct exchange *exchange, const struct result *results)
+{
+	uint32_t last = exchange->call.command_count - 1;
+	enum command_kind kind = exchange->call.commands[last].kind;
+
+	if (kind != COMMAND_CLAIM_NEXT && kind != COMMAND_CLAIM)
+		return;
+	if (results[last].refusal != REFUSED_NOTHING)
+		metrics->claims[CLAIM_REFUSED]++;
+	else
+		metrics->claims[results[last].claim_count > 0 ? CLAIM_GRANTED : CLAIM_EMPTY]++;
+}
+
 static bool may_wait(const struct server *server, const struct exchange *exchange)
 {
 	if (exchange->call.wait_ms == 0 || !exchange->connection || server->stopping)
@@ -324,6 +358,7 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 	}
 	exchange->wait_until_ms = 0;
 	note_claims(exchange, results);
+	count_claim(&server->metrics, exchange, results);
 	api_finish(call, results);
 	if (!exchange->connection && exchange->claim_count > 0)
 		give_back(server, exchange);
@@ -340,14 +375,28 @@ static uint32_t gather(struct server *server, struct exchange_list *taken, struc
 		struct exchange *exchange = server->pending.first;
 		if (count + exchange->call.command_count > STORE_COMMANDS_MAX)
 			break;
-		list_remove(&server->pending, exchange);
-		list_add(taken, exchange);
+		exchange_list_remove(&server->pending, exchange);
+		exchange_list_add(taken, exchange);
 		exchange->first_result = count;
 		memcpy(&commands[count], exchange->call.commands,
 			exchange->call.command_count * sizeof *commands);
 		count += exchange->call.command_count;
 	}
 	return count;
+}
+
+/* One turn of the store; its time counts if it wrote something. */
+static void take_turn(
+	struct server *server, const struct command *commands, uint32_t count, struct result *ret_results)
+{
+	int64_t last = store_last_event(server->store);
+	uint64_t began_ns = uv_hrtime();
+
+	int r = store_turn(server->store, server->now, commands, count, ret_results);
+	if (r < 0)
+		server_die(server, r);
+	if (store_last_event(server->store) != last)
+		histogram_add(&server->metrics.turn, uv_hrtime() - began_ns);
 }
 
 void turns_run(struct server *server)
@@ -360,9 +409,7 @@ void turns_run(struct server *server)
 		struct exchange_list taken = {0};
 		struct exchange *exchange;
 		uint32_t count = gather(server, &taken, commands);
-		int r = store_turn(server->store, server->now, commands, count, results);
-		if (r < 0)
-			server_die(server, r);
+		take_turn(server, commands, count, results);
 		while ((exchange = list_take(&taken)))
 			finish(server, exchange, &results[exchange->first_result]);
 		connections_flush(server);

@@ -23,6 +23,7 @@
 #include "core/queue.h"
 #include "core/slot.h"
 #include "core/task.h"
+#include "core/token.h"
 #include "core/worker.h"
 
 struct task_row {
@@ -122,6 +123,7 @@ struct backend_ops {
 	int (*put_worker)(struct backend *backend, const struct worker_row *row);
 	int (*put_slot)(struct backend *backend, const struct slot_row *row);
 	int (*put_queue)(struct backend *backend, const struct queue_row *row);
+	int (*put_token)(struct backend *backend, const struct token *token);
 	int (*put_idem)(struct backend *backend, const struct idem_row *row);
 	int (*put_meta)(struct backend *backend, enum meta_key key, int64_t value);
 	int (*delete_task)(struct backend *backend, int64_t seq); /* with body, extras, edges and its id */
@@ -130,6 +132,7 @@ struct backend_ops {
 	int (*delete_key)(struct backend *backend, struct span key);
 	int (*delete_edge)(struct backend *backend, int64_t parent, int64_t child);
 	int (*delete_worker)(struct backend *backend, struct span id);
+	int (*delete_token)(struct backend *backend, struct span id);
 	int (*delete_events)(struct backend *backend, int64_t upto); /* seq ≤ upto */
 	int (*delete_idems)(struct backend *backend, int64_t before_ms,
 		uint32_t limit); /* created before; at most limit */
@@ -166,6 +169,8 @@ struct backend_ops {
 	int (*scan_slots)(struct backend *backend, int (*each)(void *context, const struct slot_row *row),
 		void *context);
 	int (*scan_queues)(struct backend *backend, int (*each)(void *context, const struct queue_row *row),
+		void *context);
+	int (*scan_tokens)(struct backend *backend, int (*each)(void *context, const struct token *token),
 		void *context);
 
 	/* pages: at most `limit` rows with a key above `after`, in order of key; the caller continues by key */

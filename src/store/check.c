@@ -20,7 +20,7 @@ struct check {
 	char *complaint;
 	size_t complaint_len;
 	int64_t last;
-	uint32_t rows, live, standing;
+	uint32_t rows, live, standing, tokens;
 	/* folds by task */
 	struct pool folds;
 	struct map by_seq;
@@ -148,6 +148,30 @@ static int check_worker_row(void *context, const struct worker_row *row)
 	return 0;
 }
 
+static int check_token_row(void *context, const struct token *row)
+{
+	struct check *check = context;
+	const struct token *token = tokens_find(&check->store->credentials, row->id);
+
+	check->tokens++;
+	if (!token || token->kind != row->kind || token->revoked_ms != row->revoked_ms ||
+		token->expires_ms != row->expires_ms || !span_equal(token->queues, row->queues) ||
+		memcmp(token->hash, row->hash, sizeof token->hash) != 0)
+		return complain(check, "token %.*s in memory differs from the row", SPAN_ARGS(row->id));
+	return 0;
+}
+
+static int check_tokens(struct check *check)
+{
+	struct backend *backend = check->store->backend;
+	int r = backend->ops->scan_tokens(backend, check_token_row, check);
+
+	if (r == 0 && check->tokens != check->store->credentials.count)
+		return complain(check, "%u tokens in memory, %u rows", check->store->credentials.count,
+			check->tokens);
+	return r;
+}
+
 int store_check_memory(struct store *store, char *complaint, size_t len)
 {
 	const struct backend_ops *ops = store->backend->ops;
@@ -167,6 +191,8 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 	r = check_lanes(&check);
 	if (r == 0)
 		r = check_holders(&check);
+	if (r == 0)
+		r = check_tokens(&check);
 	return r < 0 ? r : ops->scan_workers(store->backend, check_worker_row, &check);
 }
 

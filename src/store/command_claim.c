@@ -263,7 +263,8 @@ static int claim_again(struct turn *turn, const struct chooser *chooser, struct 
 		r = turn_task(turn, held.seqs[i], &view);
 		if (r < 0)
 			return r;
-		if (view->task.state != TASK_CLAIMED || view->task.claim.request != chooser->wants->request)
+		if (view->task.state != TASK_CLAIMED || view->task.claim.request != chooser->wants->request ||
+			!command_sees(turn, &view->task))
 			continue;
 		r = hand_over(turn, view, result);
 		if (r < 0)

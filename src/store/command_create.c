@@ -85,6 +85,18 @@ static int remember_request(struct turn *turn, const struct command *command, in
 	return r < 0 ? r : backend->ops->put_idem(backend, &row);
 }
 
+/* Which task it is that has the id is told to those who may see that one. */
+static int refuse_taken(struct turn *turn, struct turn_task *view, struct result *result)
+{
+	int r = 0;
+
+	if (command_sees(turn, &view->task)) {
+		result->task = view->task;
+		r = turn_id_text(turn, view, &result->id);
+	}
+	return r < 0 ? r : command_refuse(result, REFUSED_TASK_EXISTS);
+}
+
 /* Is the id, or the unique key, taken? Sets *ret_settled if the result is complete. */
 static int create_taken(
 	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
@@ -97,17 +109,16 @@ static int create_taken(
 
 	*ret_settled = true;
 	if (create->id.len > 0) {
-		r = command_load(turn, create->id, result, &view);
-		if (r < 0 || result->refusal == REFUSED_NOTHING)
-			return r < 0 ? r : command_refuse(result, REFUSED_TASK_EXISTS);
-		*result = (struct result){0};
+		r = turn_task_by_id(turn, create->id, &view);
+		if (r != -ENOENT)
+			return r < 0 ? r : refuse_taken(turn, view, result);
 	}
 	if (create->unique_key.len > 0) {
 		r = backend->ops->find_key(backend, create->unique_key, &seq);
 		if (r == 0) {
 			r = turn_task(turn, seq, &view);
-			if (r < 0)
-				return r;
+			if (r < 0 || !command_sees(turn, &view->task))
+				return r < 0 ? r : command_refuse(result, REFUSED_TASK_EXISTS);
 			result->deduplicated = true;
 			result->task = view->task;
 			r = turn_id_text(turn, view, &result->id);

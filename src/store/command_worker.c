@@ -151,7 +151,7 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 		if (r < 0 && r != -ENOENT)
 			return r;
 		struct task_decision decision = {.refusal = REFUSED_NOT_FOUND};
-		if (r == 0)
+		if (r == 0 && command_sees(turn, &task->task))
 			decision = task_bind(&task->task, holder, &turn->given);
 		if (decision.refusal != REFUSED_NOTHING)
 			lost[result->lost_count++] = beat->bound.items[i];
@@ -161,7 +161,7 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 	for (uint32_t i = 0; i < beat->unbound.count; i++) {
 		ignored = (struct result){0};
 		int r = turn_task_by_id(turn, beat->unbound.items[i], &task);
-		if (r == -ENOENT)
+		if (r == -ENOENT || (r == 0 && !command_sees(turn, &task->task)))
 			continue;
 		if (r < 0)
 			return r;

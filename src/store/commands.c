@@ -13,11 +13,23 @@ int command_refuse(struct result *result, enum refusal refusal)
 	return 0;
 }
 
+bool command_sees(const struct turn *turn, const struct task *task)
+{
+	const struct name_list *within = &turn->command->within;
+	struct span queue = names_text(&turn->store->names, task->queue);
+
+	for (uint32_t i = 0; i < within->count; i++) {
+		if (span_equal(within->items[i], queue))
+			return true;
+	}
+	return within->count == 0;
+}
+
 int command_load(struct turn *turn, struct span id, struct result *result, struct turn_task **ret_view)
 {
 	*ret_view = NULL;
 	int r = turn_task_by_id(turn, id, ret_view);
-	if (r == -ENOENT) {
+	if (r == -ENOENT || (r == 0 && !command_sees(turn, &(*ret_view)->task))) {
 		*ret_view = NULL;
 		result->id = id;
 		return command_refuse(result, REFUSED_NOT_FOUND);
@@ -161,6 +173,10 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 	case COMMAND_SLOT_CRASH:
 	case COMMAND_UNQUARANTINE:
 		return run_slot(turn, command, result);
+	case COMMAND_TOKEN_PUT:
+		return run_token_put(turn, command, result);
+	case COMMAND_TOKEN_REVOKE:
+		return run_token_revoke(turn, command, result);
 	case COMMAND_KIND_COUNT:
 		break;
 	}

@@ -12,6 +12,9 @@
 /* "No": the result says so, and the turn goes on. Always 0. */
 int command_refuse(struct result *result, enum refusal refusal);
 
+/* Is the task in one of the queues that the command may see? */
+bool command_sees(const struct turn *turn, const struct task *task);
+
 /* The task of that id, into the result too. Without one *ret_view is NULL and the command is refused. */
 int command_load(struct turn *turn, struct span id, struct result *result, struct turn_task **ret_view);
 
@@ -50,6 +53,8 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 int run_return(struct turn *turn, const struct command *command, struct result *result);
 int run_beat(struct turn *turn, const struct command *command, struct result *result);
 int run_worker_command(struct turn *turn, const struct command *command, struct result *result);
+int run_token_put(struct turn *turn, const struct command *command, struct result *result);
+int run_token_revoke(struct turn *turn, const struct command *command, struct result *result);
 int run_slot(struct turn *turn, const struct command *command, struct result *result);
 
 /* Commands that need nothing but the task. */

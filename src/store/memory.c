@@ -36,6 +36,7 @@ enum table {
 	TABLE_SLOT,
 	TABLE_QUEUE,
 	TABLE_IDEM,
+	TABLE_TOKEN,
 };
 
 struct row {
@@ -474,6 +475,53 @@ static int put_queue(struct backend *backend, const struct queue_row *row)
 	return put(backend, &key, row, sizeof *row);
 }
 
+/* The row, then its texts one behind the other; their lengths are in the row. */
+static int put_token(struct backend *backend, const struct token *token)
+{
+	struct key key = texted(TABLE_TOKEN, token->id);
+	const struct span texts[] = {token->name, token->queues, token->created_by, token->revoked_by};
+	size_t len = sizeof *token;
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		len += texts[i].len;
+	char *value = malloc(len), *at = value + sizeof *token;
+	if (!value)
+		return -ENOMEM;
+	struct token copy = *token;
+	copy.id.data = copy.name.data = copy.queues.data = NULL;
+	copy.created_by.data = copy.revoked_by.data = NULL;
+	memcpy(value, &copy, sizeof copy);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		if (texts[i].len > 0)
+			memcpy(at, texts[i].data, texts[i].len);
+		at += texts[i].len;
+	}
+	int r = put(backend, &key, value, len);
+	free(value);
+	return r;
+}
+
+static void token_from(const struct row *row, struct token *ret_token)
+{
+	const char *at = row->value + sizeof *ret_token;
+
+	memcpy(ret_token, row->value, sizeof *ret_token);
+	ret_token->id = (struct span){row->key + 1, row->key_len - 2};
+	struct span *const texts[] = {
+		&ret_token->name, &ret_token->queues, &ret_token->created_by, &ret_token->revoked_by};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		texts[i]->data = at;
+		at += texts[i]->len;
+	}
+}
+
+static int delete_token(struct backend *backend, struct span id)
+{
+	struct key key = texted(TABLE_TOKEN, id);
+
+	return discard(backend, key.bytes, key.len);
+}
+
 static struct key idem_key(struct span principal, struct span text)
 {
 	struct key key = texted(TABLE_IDEM, principal);
@@ -902,6 +950,21 @@ static int scan_queues(struct backend *backend, int (*each)(void *, const struct
 	return r;
 }
 
+static int scan_tokens(struct backend *backend, int (*each)(void *, const struct token *), void *context)
+{
+	struct key prefix = key_of(TABLE_TOKEN);
+	struct range range = range_of(backend, &prefix, &prefix, UINT32_MAX);
+	const struct row *row;
+	struct token token;
+	int r = 0;
+
+	while (r == 0 && (row = range_next(&range))) {
+		token_from(row, &token);
+		r = each(context, &token);
+	}
+	return r;
+}
+
 static int page_tasks(struct backend *backend, int64_t after, uint32_t limit,
 	int (*each)(void *, const struct task_row *), void *context)
 {
@@ -1020,6 +1083,7 @@ static const struct backend_ops memory_ops = {
 	.put_worker = put_worker,
 	.put_slot = put_slot,
 	.put_queue = put_queue,
+	.put_token = put_token,
 	.put_idem = put_idem,
 	.put_meta = put_meta,
 	.delete_task = delete_task,
@@ -1028,6 +1092,7 @@ static const struct backend_ops memory_ops = {
 	.delete_key = delete_key,
 	.delete_edge = delete_edge,
 	.delete_worker = delete_worker,
+	.delete_token = delete_token,
 	.delete_events = delete_events,
 	.delete_idems = delete_idems,
 	.get_task = get_task,
@@ -1048,6 +1113,7 @@ static const struct backend_ops memory_ops = {
 	.scan_workers = scan_workers,
 	.scan_slots = scan_slots,
 	.scan_queues = scan_queues,
+	.scan_tokens = scan_tokens,
 	.page_tasks = page_tasks,
 	.page_events = page_events,
 	.page_bases = page_bases,

@@ -110,7 +110,8 @@ int store_read_body(struct store *store, int64_t seq, struct arena *arena, struc
 	return store->backend->ops->get_body(store->backend, seq, arena, ret_body);
 }
 
-int store_each_member(const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context)
+int store_each_member(
+	const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context)
 {
 	struct name_set members;
 	int r = 0;
@@ -205,6 +206,11 @@ int64_t store_last_event(const struct store *store)
 	return store->last_event;
 }
 
+uint64_t store_events_told(const struct store *store, enum event_kind kind)
+{
+	return store->told[kind];
+}
+
 int64_t store_event_base(const struct store *store)
 {
 	return store->event_base;
@@ -268,6 +274,21 @@ int store_each_worker(const struct store *store,
 		const struct holder *holder = hot_holder(hot, number);
 		r = each(context, holder_id(holder), &holder->worker);
 	}
+	return r;
+}
+
+const struct token *store_find_token(const struct store *store, struct span id)
+{
+	return tokens_find(&store->credentials, id);
+}
+
+int store_each_token(
+	const struct store *store, int (*each)(void *context, const struct token *token), void *context)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < store->credentials.count; i++)
+		r = each(context, store->credentials.items[i]);
 	return r;
 }
 

@@ -16,6 +16,10 @@
 #include "base/base36.h"
 #include "store/turn.h"
 
+enum {
+	DEGRADED_STEP = 100,
+};
+
 #define DAY_MS (24 * 60 * 60 * INT64_C(1000))
 
 struct store_options store_options_default(void)
@@ -31,6 +35,7 @@ struct store_options store_options_default(void)
 				.idempotency_ms = DAY_MS,
 				.dead_worker_ms = 7 * DAY_MS,
 				.dead_workers_max = 100000,
+				.ended_token_ms = 30 * DAY_MS,
 				.step = 500,
 			},
 	};
@@ -139,6 +144,17 @@ static int load_slot(void *context, const struct slot_row *row)
 	return 0;
 }
 
+static int load_token(void *context, const struct token *token)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct token *copy = token_copy(token);
+	int r = copy ? tokens_set(&store->credentials, copy) : -ENOMEM;
+
+	if (r < 0)
+		free(copy);
+	return r;
+}
+
 /* The value, or what it is before it was ever written. */
 static int meta(struct store *store, enum meta_key key, int64_t otherwise, int64_t *ret_value)
 {
@@ -204,6 +220,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->scan_queues(store->backend, load_queue, &opening);
 	if (r == 0)
 		r = ops->scan_slots(store->backend, load_slot, &opening);
+	if (r == 0)
+		r = ops->scan_tokens(store->backend, load_token, &opening);
 	if (r < 0)
 		return r;
 	return load_facts(store, &facts);
@@ -350,6 +368,7 @@ static void store_free(struct store *store)
 	names_done(&store->names);
 	free(store->queues);
 	free(store->slots);
+	tokens_done(&store->credentials);
 	free(store);
 }
 
@@ -504,6 +523,13 @@ const char *store_complaint(const struct store *store)
 
 /* ---- upkeep --------------------------------------------------------------------------------------- */
 
+/* How many rows one sweep looks at. On a full disk fewer: what a sweep writes must fit into the ballast. */
+static uint32_t step_of(const struct store *store)
+{
+	return store->degraded && store->retention.step > DEGRADED_STEP ? DEGRADED_STEP
+									: store->retention.step;
+}
+
 /* Renewals that moved the deadline far enough to be worth writing. */
 static int write_renewals(struct turn *turn)
 {
@@ -548,7 +574,7 @@ static int purge_tasks(struct turn *turn)
 {
 	struct store *store = turn->store;
 	struct backend *backend = store->backend;
-	uint32_t step = store->retention.step;
+	uint32_t step = step_of(store);
 	struct purge purge = {.turn = turn, .surplus = store->finals - (int64_t)store->retention.finals_max};
 	struct turn_task *view;
 	struct record record;
@@ -624,7 +650,7 @@ static int compact_events(struct turn *turn)
 	struct compaction compaction = {.turn = turn, .surplus = surplus > 0 ? (uint32_t)surplus : 0};
 
 	int r = backend->ops->page_events(
-		backend, store->event_base, store->retention.step, compact_event, &compaction);
+		backend, store->event_base, step_of(store), compact_event, &compaction);
 	if (r < 0 || compaction.upto == 0)
 		return r < 0 ? r : 0;
 	r = turn_write(turn);
@@ -659,6 +685,24 @@ static int forget_workers(struct turn *turn, uint32_t *ret_dropped, uint32_t lim
 	return r;
 }
 
+/* One token that ended long ago, per sweep. */
+static int forget_token(struct turn *turn, const struct token **ret_token)
+{
+	const struct store *store = turn->store;
+	int64_t now_ms = turn->given.now.wall_ms;
+
+	*ret_token = NULL;
+	for (uint32_t i = 0; i < store->credentials.count && !*ret_token; i++) {
+		const struct token *token = store->credentials.items[i];
+		if (token_ended_ms(token, now_ms) <= now_ms - store->retention.ended_token_ms)
+			*ret_token = token;
+	}
+	if (!*ret_token)
+		return 0;
+	int r = turn_write(turn);
+	return r < 0 ? r : store->backend->ops->delete_token(store->backend, (*ret_token)->id);
+}
+
 static int forget_requests(struct turn *turn)
 {
 	struct store *store = turn->store;
@@ -675,6 +719,7 @@ static int keep_house(struct store *store, struct moment now)
 	struct turn *turn = &store->turn;
 	uint32_t dropped[64], dropped_count = 0;
 	int64_t cursor = store->purge_cursor;
+	const struct token *token = NULL;
 
 	turn_begin(turn, now);
 	int r = write_renewals(turn);
@@ -685,6 +730,8 @@ static int keep_house(struct store *store, struct moment now)
 		r = forget_workers(turn, dropped, 64, &dropped_count);
 	else
 		r = compacted;
+	if (r == 0)
+		r = forget_token(turn, &token);
 	if (r == 0 && turn->begun)
 		r = forget_requests(turn);
 	if (r < 0) {
@@ -698,6 +745,8 @@ static int keep_house(struct store *store, struct moment now)
 	store->event_base += compacted;
 	for (uint32_t i = 0; i < dropped_count; i++)
 		hot_drop_holder(&store->hot, dropped[i]);
+	if (token)
+		tokens_drop(&store->credentials, token->id);
 	return 0;
 }
 

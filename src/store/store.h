@@ -31,6 +31,7 @@ struct store;
 
 enum {
 	STORE_COMMANDS_MAX = 4096, /* in one turn */
+	STORE_TOKENS_MAX = 10000,  /* kept, ended ones included */
 	STORE_TIMERS_MAX = 1000,   /* fired by one turn; the next one goes on */
 };
 
@@ -42,6 +43,7 @@ struct retention {
 	int64_t idempotency_ms;
 	int64_t dead_worker_ms;    /* a dead worker's id is remembered that long … */
 	uint32_t dead_workers_max; /* … while there are no more than about this */
+	int64_t ended_token_ms;    /* a revoked or expired token's row is kept that long */
 	uint32_t step;             /* rows looked at by one sweep */
 };
 
@@ -117,11 +119,13 @@ int store_task_id(struct store *store, const struct task *task, struct arena *ar
 
 int64_t store_last_event(const struct store *store);
 int64_t store_event_base(const struct store *store); /* events up to here are compacted */
+uint64_t store_events_told(const struct store *store, enum event_kind kind); /* by this run of the server */
 uint32_t store_generation(const struct store *store);
 uint64_t store_starts(const struct store *store);
 struct span store_name(const struct store *store, uint32_t number);
 /* The members of a set of names. */
-int store_each_member(const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context);
+int store_each_member(
+	const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context);
 struct reason store_why(struct store *store, const struct task *task, struct moment now);
 uint32_t store_count(const struct store *store, enum task_state state); /* not for final states */
 size_t store_timers(const struct store *store);                         /* that are set, on both clocks */
@@ -133,6 +137,10 @@ int store_each_queue(const struct store *store,
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
 int store_each_worker(const struct store *store,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
+/* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
+const struct token *store_find_token(const struct store *store, struct span id);
+int store_each_token(const struct store *store, int (*each)(void *context, const struct token *token),
+	void *context); /* in order of id */
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
 
 /* ---- backup, while running -------------------------------------------------------------------- */

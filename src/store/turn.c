@@ -45,6 +45,7 @@ void turn_done(struct turn *turn)
 	free(turn->workers);
 	free(turn->queues);
 	free(turn->slots);
+	free(turn->tokens);
 }
 
 static void forget_tasks(struct turn *turn)
@@ -67,9 +68,11 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->worker_count = 0;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
+	turn->token_count = 0;
 	turn->timer_count = 0;
 	turn->wall_timer_count = 0;
 	turn->last_event = store->last_event;
+	memset(turn->told, 0, sizeof turn->told);
 	turn->last_task = store->last_task;
 	turn->shadow_ids = store->shadow_ids;
 	turn->finals = store->finals;
@@ -345,6 +348,15 @@ void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
 	}
 }
 
+const struct token *turn_token(const struct turn *turn, struct span id)
+{
+	for (uint32_t i = turn->token_count; i > 0; i--) {
+		if (span_equal(turn->tokens[i - 1]->id, id))
+			return turn->tokens[i - 1];
+	}
+	return tokens_find(&turn->store->credentials, id);
+}
+
 /* What it held when the turn began and still holds, and what it took in this turn. */
 int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct held_tasks *ret_held)
 {
@@ -395,6 +407,7 @@ int turn_stage_event(struct turn *turn, struct record *record)
 	if (r < 0)
 		return r;
 	record->seq = turn->last_event + 1;
+	turn->told[record->kind]++;
 	buf_clear(&turn->record);
 	r = record_encode(record, &turn->record);
 	if (r < 0)
@@ -742,6 +755,24 @@ int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 	return backend->ops->put_slot(backend, &row);
 }
 
+int turn_stage_token(struct turn *turn, const struct token *token)
+{
+	struct backend *backend = turn->store->backend;
+	int r = turn_write(turn);
+
+	if (r == 0)
+		r = grow((void **)&turn->tokens, turn->token_count, &turn->token_cap, sizeof(struct token *));
+	if (r == 0)
+		r = backend->ops->put_token(backend, token);
+	if (r < 0)
+		return r;
+	struct token *copy = token_copy(token);
+	if (!copy)
+		return -ENOMEM;
+	turn->tokens[turn->token_count++] = copy;
+	return 0;
+}
+
 /* ---- the end of a turn -------------------------------------------------------------------------- */
 
 static void rearm_timers(struct turn *turn)
@@ -784,6 +815,15 @@ static void apply_slots(struct turn *turn)
 	}
 }
 
+static void apply_tokens(struct turn *turn)
+{
+	for (uint32_t i = 0; i < turn->token_count; i++) {
+		if (tokens_set(&turn->store->credentials, turn->tokens[i]) < 0)
+			abort();
+	}
+	turn->token_count = 0;
+}
+
 static void apply_tasks(struct turn *turn)
 {
 	struct hot *hot = &turn->store->hot;
@@ -820,12 +860,15 @@ static void turn_apply(struct turn *turn)
 	apply_tasks(turn);
 	apply_workers(turn);
 	apply_queues(turn);
+	apply_tokens(turn);
 	apply_slots(turn);
 	names_commit(&store->names);
 	store->last_event = turn->last_event;
 	store->last_task = turn->last_task;
 	store->shadow_ids = turn->shadow_ids;
 	store->finals = turn->finals;
+	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
+		store->told[kind] += turn->told[kind];
 	rearm_timers(turn);
 }
 
@@ -854,6 +897,9 @@ void turn_abort(struct turn *turn)
 	if (turn->begun)
 		store->backend->ops->rollback(store->backend);
 	turn->begun = false;
+	for (uint32_t i = 0; i < turn->token_count; i++)
+		free(turn->tokens[i]);
+	turn->token_count = 0;
 	for (uint32_t i = 0; i < turn->worker_count; i++) {
 		if (turn->workers[i]->added)
 			hot_drop_holder(&store->hot, turn->workers[i]->worker.handle);

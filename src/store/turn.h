@@ -14,6 +14,7 @@
 #include "store/hot.h"
 #include "store/names.h"
 #include "store/store.h"
+#include "store/tokens.h"
 
 struct turn_task {
 	struct task task; /* as the turn has it */
@@ -66,12 +67,16 @@ struct turn {
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 
+	struct token **tokens; /* copies, as they shall be */
+	uint32_t token_count, token_cap;
+
 	uint32_t timers[STORE_TIMERS_MAX]; /* taken out of the wheel */
 	uint32_t timer_count;
 	struct heap_entry wall_timers[STORE_TIMERS_MAX];
 	uint32_t wall_timer_count;
 
 	int64_t last_event, last_task;
+	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind */
 	uint64_t shadow_ids;
 	int64_t finals;
 
@@ -94,10 +99,13 @@ struct store {
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 
+	struct tokens credentials;
+
 	uint32_t generation;
 	uint64_t starts;
 	uint64_t tokens; /* issued by this run */
 	int64_t last_event, last_task, event_base;
+	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
 	uint64_t shadow_ids;
 	int64_t finals;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
@@ -134,6 +142,8 @@ int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id)
 enum queue_state turn_queue(const struct turn *turn, uint32_t name);
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
 
+const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */
+
 /* Every task that the worker holds as the turn has it. */
 struct held_tasks {
 	int64_t *seqs;
@@ -154,6 +164,7 @@ int turn_stage_event(struct turn *turn, struct record *record);
 int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record);
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
+int turn_stage_token(struct turn *turn, const struct token *token); /* it is copied */
 
 /* commands.c: one command; timers.c: what the clocks bring. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);

@@ -87,6 +87,9 @@ void http_input_drop(struct http_input *input);
 /* Is a request under way: some of its bytes are here, and not all? (For timeouts.) */
 bool http_input_is_amid(const struct http_input *input);
 
+/* And of that request, is the head complete and only the body under way? */
+bool http_input_is_in_body(const struct http_input *input);
+
 /* Give the memory back while there is nothing in it: thousands of idle connections cost little. */
 void http_input_rest(struct http_input *input);
 

@@ -145,6 +145,7 @@ static bool hangs_on_task(const struct row *row, int64_t seq)
 	case ROW_QUEUE:
 	case ROW_IDEM:
 	case ROW_META:
+	case ROW_TOKEN:
 	case ROW_TABLE_COUNT:
 		return false;
 	}

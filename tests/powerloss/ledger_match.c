@@ -89,6 +89,12 @@ static int match_queue(void *context, const struct queue_row *row)
 		context, &(struct row_key){.table = ROW_QUEUE, .a = row->name}, digest_number(row->state));
 }
 
+static int match_token(void *context, const struct token *token)
+{
+	return match_row(
+		context, &(struct row_key){.table = ROW_TOKEN, .text = token->id}, digest_token(token));
+}
+
 /* Nothing may be missing. */
 static int match_count(struct match *match, enum row_table table)
 {
@@ -148,6 +154,8 @@ static int match_listed(struct match *match)
 		fault = ops->scan_slots(match->backend, match_slot, match);
 	if (!fault)
 		fault = ops->scan_queues(match->backend, match_queue, match);
+	if (!fault)
+		fault = ops->scan_tokens(match->backend, match_token, match);
 	return fault;
 }
 

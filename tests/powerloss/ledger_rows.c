@@ -151,6 +151,22 @@ uint64_t digest_slot(const struct slot *slot)
 	return digest(&numbers);
 }
 
+uint64_t digest_token(const struct token *token)
+{
+	struct numbers numbers = {.count = 0};
+
+	add(&numbers, token->kind);
+	add_bytes(&numbers, (struct span){(const char *)token->hash, sizeof(token->hash)});
+	add_bytes(&numbers, token->name);
+	add_bytes(&numbers, token->queues);
+	add(&numbers, token->created_ms);
+	add_bytes(&numbers, token->created_by);
+	add(&numbers, token->expires_ms);
+	add(&numbers, token->revoked_ms);
+	add_bytes(&numbers, token->revoked_by);
+	return digest(&numbers);
+}
+
 uint64_t digest_idem(const struct idem_row *row)
 {
 	struct numbers numbers = {.count = 0};
@@ -165,7 +181,7 @@ uint64_t digest_idem(const struct idem_row *row)
 const char *row_table_name(enum row_table table)
 {
 	static const char *const names[ROW_TABLE_COUNT] = {"", "task", "body", "extra", "event", "base",
-		"name", "id", "key", "edge", "worker", "slot", "queue", "idem", "meta"};
+		"name", "id", "key", "edge", "worker", "slot", "queue", "idem", "meta", "token"};
 
 	return names[table];
 }

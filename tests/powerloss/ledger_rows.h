@@ -26,6 +26,7 @@ enum row_table {
 	ROW_QUEUE,
 	ROW_IDEM,
 	ROW_META,
+	ROW_TOKEN,
 	ROW_TABLE_COUNT,
 };
 
@@ -71,6 +72,7 @@ uint64_t digest_task(const struct task_row *row);
 uint64_t digest_edge(const struct edge_row *row);
 uint64_t digest_worker(const struct worker_row *row);
 uint64_t digest_slot(const struct slot *slot);
+uint64_t digest_token(const struct token *token);
 uint64_t digest_idem(const struct idem_row *row);
 
 /* The key of an idem row, its text put together in `room`. */

@@ -162,6 +162,14 @@ static int watch_put_queue(struct backend *backend, const struct queue_row *row)
 	return fault;
 }
 
+static int watch_put_token(struct backend *backend, const struct token *token)
+{
+	int fault = PASS(put_token, token);
+
+	note(backend, fault, (struct row_key){.table = ROW_TOKEN, .text = token->id}, digest_token(token));
+	return fault;
+}
+
 static int watch_put_idem(struct backend *backend, const struct idem_row *row)
 {
 	char room[IDEM_KEY_MAX];
@@ -226,6 +234,14 @@ static int watch_delete_worker(struct backend *backend, struct span id)
 	int fault = PASS(delete_worker, id);
 
 	note(backend, fault, (struct row_key){.table = ROW_WORKER, .text = id}, 0);
+	return fault;
+}
+
+static int watch_delete_token(struct backend *backend, struct span id)
+{
+	int fault = PASS(delete_token, id);
+
+	note(backend, fault, (struct row_key){.table = ROW_TOKEN, .text = id}, 0);
 	return fault;
 }
 
@@ -363,6 +379,12 @@ static int watch_scan_queues(
 	return PASS(scan_queues, each, context);
 }
 
+static int watch_scan_tokens(
+	struct backend *backend, int (*each)(void *context, const struct token *token), void *context)
+{
+	return PASS(scan_tokens, each, context);
+}
+
 static int watch_page_tasks(struct backend *backend, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct task_row *row), void *context)
 {
@@ -425,11 +447,11 @@ static void watch_close(struct backend *backend)
 #define WATCH_OPS(X) \
 	X(begin) X(commit) X(rollback) \
 	X(put_task) X(put_body) X(put_extra) X(put_event) X(put_base) X(put_name) X(put_id) X(put_key) X(put_edge) \
-	X(put_worker) X(put_slot) X(put_queue) X(put_idem) X(put_meta) \
-	X(delete_task) X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_events) X(delete_idems) \
+	X(put_worker) X(put_slot) X(put_queue) X(put_token) X(put_idem) X(put_meta) \
+	X(delete_task) X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token) X(delete_events) X(delete_idems) \
 	X(get_task) X(get_body) X(get_extra) X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) \
 	X(find_id) X(find_key) X(children) X(parents) \
-	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) \
+	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) X(scan_tokens) \
 	X(page_tasks) X(page_events) X(page_bases) \
 	X(checkpoint) X(relieve) X(reserve) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on

@@ -46,6 +46,8 @@ static const struct op_row {
 	[COMMAND_TERMINATE] = {"terminate", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_LEAVE] = {"leave", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_SLOT_CRASH] = {"slot-crash", NOUN_SLOT, SLOT_STATES, ""},
+	[COMMAND_TOKEN_PUT] = {"token-put", NOUN_TASK, 0, "credentials touch no task"},
+	[COMMAND_TOKEN_REVOKE] = {"token-revoke", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_UNQUARANTINE] = {"unquarantine", NOUN_SLOT, SLOT_STATES, ""},
 };
 

@@ -78,6 +78,21 @@ static struct slot_row slot(void)
 	return row;
 }
 
+static const struct token a_token = {
+	.id = {"00ff", 4},
+	.kind = TOKEN_WORKER,
+	.hash = {1, 2, 3, [31] = 255},
+	.name = {"builder", 7},
+	.queues = {"\x1f"
+		   "default",
+		8},
+	.created_ms = 1768599000000,
+	.created_by = {"admin", 5},
+	.expires_ms = 1771191000000,
+	.revoked_ms = 1768600000000,
+	.revoked_by = {"admin:root", 10},
+};
+
 static void put_tasks(struct backend *backend)
 {
 	struct task_row rows[] = {ready_task(), running_task(), done_task()};
@@ -100,6 +115,7 @@ static void put_others(struct backend *backend)
 		.principal = SPAN("ci"), .key = SPAN("k"), .task = 2, .created_ms = 1768599000000};
 
 	memcpy(idem.fingerprint, "0123456789abcdef", 16);
+	assert_int_equal(backend->ops->put_token(backend, &a_token), 0);
 	assert_int_equal(backend->ops->put_name(backend, 1, SPAN("default")), 0);
 	assert_int_equal(backend->ops->put_name(backend, 2, SPAN("\x1fgpu\x1flinux")), 0);
 	assert_int_equal(backend->ops->put_name(backend, 3, SPAN("slot-3")), 0);
@@ -215,9 +231,22 @@ static int count_queue(void *context, const struct queue_row *row)
 	return 0;
 }
 
+static int count_token(void *context, const struct token *token)
+{
+	assert_text(token->id, "00ff");
+	assert_text(token->name, "builder");
+	assert_text(token->queues,
+		"\x1f"
+		"default");
+	assert_text(token->created_by, "admin");
+	assert_memory_equal(token->hash, a_token.hash, sizeof a_token.hash);
+	*(int64_t *)context += token->kind * 10 + (token->revoked_ms != 0);
+	return 0;
+}
+
 static void assert_scans(struct backend *backend)
 {
-	int64_t live = 0, edges = 0, slots = 0, queues = 0;
+	int64_t live = 0, edges = 0, slots = 0, queues = 0, tokens = 0;
 	struct backend_facts facts;
 
 	assert_int_equal(backend->ops->scan_live_tasks(backend, count_task, &live, &facts), 0);
@@ -231,6 +260,8 @@ static void assert_scans(struct backend *backend)
 	assert_int_equal(slots, 30 + SLOT_QUARANTINED);
 	assert_int_equal(backend->ops->scan_queues(backend, count_queue, &queues), 0);
 	assert_int_equal(queues, 10 + QUEUE_PAUSED);
+	assert_int_equal(backend->ops->scan_tokens(backend, count_token, &tokens), 0);
+	assert_int_equal(tokens, TOKEN_WORKER * 10 + 1);
 }
 
 static void copy_file(const char *from, const char *to)

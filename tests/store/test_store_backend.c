@@ -814,8 +814,78 @@ static void a_deleted_task_takes_nobody_with_it(void **state)
 
 /* ---- transactions ---- */
 
+static struct token extreme_token(struct span id)
+{
+	struct token token = {
+		.id = id,
+		.kind = TOKEN_METRICS,
+		.name = SPAN("a name \xc3\xa9"),
+		.queues = SPAN("\x1f"
+			       "a\x1f"
+			       "b c"),
+		.created_ms = INT64_MAX,
+		.expires_ms = INT64_MAX - 1,
+		.revoked_ms = INT64_MIN,
+		.created_by = SPAN("admin"),
+		.revoked_by = SPAN("admin:x"),
+	};
+
+	for (size_t i = 0; i < sizeof token.hash; i++)
+		token.hash[i] = (unsigned char)(255 - 8 * i); /* with a zero in it */
+	return token;
+}
+
+static int compare_token(void *context, const struct token *token)
+{
+	struct token expected = extreme_token(token->id);
+
+	assert_int_equal(token->kind, expected.kind);
+	assert_memory_equal(token->hash, expected.hash, sizeof expected.hash);
+	assert_span(token->name, expected.name);
+	assert_span(token->queues, expected.queues);
+	assert_int_equal(token->created_ms, expected.created_ms);
+	assert_int_equal(token->expires_ms, expected.expires_ms);
+	assert_int_equal(token->revoked_ms, expected.revoked_ms);
+	assert_span(token->created_by, expected.created_by);
+	assert_span(token->revoked_by, expected.revoked_by);
+	return collect(context, token->id.data[0]);
+}
+
+static int collect_token(void *context, const struct token *token)
+{
+	return collect(context, token->kind);
+}
+
+static void tokens_come_back_in_order_until_they_are_deleted(void **state)
+{
+	struct bench *bench = *state;
+	struct token first = extreme_token(SPAN("a1")), last = extreme_token(SPAN("z"));
+	struct token plain = {.id = SPAN("z"), .kind = TOKEN_ADMIN, .name = SPAN("n")};
+	struct catch rows = {0};
+
+	begin(bench);
+	put(bench, token, &plain);
+	put(bench, token, &last);
+	put(bench, token, &first);
+	commit(bench);
+	found(bench, scan_tokens, compare_token, &rows);
+	assert_int_equal(rows.count, 2);
+	assert_int_equal(rows.keys[0], 'a');
+	assert_int_equal(rows.keys[1], 'z');
+	begin(bench);
+	drop(bench, token, SPAN("a1"));
+	drop(bench, token, SPAN("never"));
+	put(bench, token, &plain);
+	commit(bench);
+	rows = (struct catch){0};
+	found(bench, scan_tokens, collect_token, &rows);
+	assert_int_equal(rows.count, 1);
+	assert_int_equal(rows.keys[0], TOKEN_ADMIN);
+}
+
 static void put_one_of_each(struct bench *bench)
 {
+	struct token token = extreme_token(SPAN("t"));
 	struct worker_row worker = extreme_worker(SPAN("w"));
 	struct idem_row idem = idem_row(SPAN("p"), SPAN("k"), 1);
 
@@ -827,6 +897,7 @@ static void put_one_of_each(struct bench *bench)
 	put(bench, worker, &worker);
 	put(bench, slot, &(struct slot_row){.name = 1});
 	put(bench, queue, &(struct queue_row){1, QUEUE_PAUSED});
+	put(bench, token, &token);
 	put(bench, idem, &idem);
 	put(bench, meta, META_GENERATION, 1);
 }
@@ -853,6 +924,7 @@ static int count_one_of_each(struct bench *bench)
 	found(bench, scan_workers, collect_worker, &rows);
 	found(bench, scan_slots, collect_slot, &rows);
 	found(bench, scan_queues, collect_queue, &rows);
+	found(bench, scan_tokens, collect_token, &rows);
 	rows.count += ops->get_body(bench->backend, 1, &bench->arena, &span) == 0;
 	rows.count += ops->get_extra(bench->backend, 1, EXTRA_RESULT, 0, &bench->arena, &span) == 0;
 	rows.count += ops->get_idem(bench->backend, SPAN("p"), SPAN("k"), &idem) == 0;
@@ -868,9 +940,9 @@ static void a_transaction_sees_what_it_put(void **state)
 
 	begin(bench);
 	put_one_of_each(bench);
-	assert_int_equal(count_one_of_each(bench), 17);
+	assert_int_equal(count_one_of_each(bench), 18);
 	commit(bench);
-	assert_int_equal(count_one_of_each(bench), 17);
+	assert_int_equal(count_one_of_each(bench), 18);
 }
 
 static void a_rollback_forgets_what_was_put(void **state)
@@ -884,7 +956,7 @@ static void a_rollback_forgets_what_was_put(void **state)
 	begin(bench);
 	put_one_of_each(bench); /* and the rows may be put as new ones again */
 	commit(bench);
-	assert_int_equal(count_one_of_each(bench), 17);
+	assert_int_equal(count_one_of_each(bench), 18);
 }
 
 static void a_rollback_brings_back_what_was_deleted(void **state)
@@ -903,7 +975,7 @@ static void a_rollback_brings_back_what_was_deleted(void **state)
 	drop(bench, edge, 3, 4);
 	assert_true(count_one_of_each(bench) < 17);
 	bench->ops->rollback(bench->backend);
-	assert_int_equal(count_one_of_each(bench), 17);
+	assert_int_equal(count_one_of_each(bench), 18);
 }
 
 static void a_rollback_brings_back_what_was_replaced(void **state)
@@ -1153,7 +1225,7 @@ static void upkeep_changes_no_row(void **state)
 	found(bench, checkpoint, true);
 	assert_int_equal(bench->ops->relieve(bench->backend), 0);
 	assert_int_equal(bench->ops->reserve(bench->backend), 0);
-	assert_int_equal(count_one_of_each(bench), 17);
+	assert_int_equal(count_one_of_each(bench), 18);
 }
 
 #define BENCH_CASE(function) cmocka_unit_test_setup_teardown(function, bench_setup, bench_teardown)
@@ -1173,6 +1245,7 @@ static const struct CMUnitTest cases[] = {
 	BENCH_CASE(workers_are_scanned_in_order_of_id),
 	BENCH_CASE(a_slot_comes_back_as_it_was_put),
 	BENCH_CASE(queues_come_back_in_order),
+	BENCH_CASE(tokens_come_back_in_order_until_they_are_deleted),
 	BENCH_CASE(names_come_back_in_order),
 	BENCH_CASE(a_request_is_found_by_both_principal_and_key),
 	BENCH_CASE(old_requests_are_forgotten_a_few_at_a_time),

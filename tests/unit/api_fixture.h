@@ -199,7 +199,7 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.is_draining = is_draining,
 	};
 	d->request.content_type = SPAN("application/json");
-	d->call.who = (struct principal){SPAN("alice"), EVERYTHING};
+	d->call.who = (struct principal){.name = SPAN("alice"), .scopes = EVERYTHING};
 	*state = d;
 	return 0;
 }

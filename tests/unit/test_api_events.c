@@ -82,6 +82,60 @@ static void a_full_reply_ends_the_page_early(void **state)
 	reply_hides(d, "\"seq\":100,");
 }
 
+static void whoever_accepts_a_stream_gets_one_from_its_cursor(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->request.accept = SPAN("text/html, Text/Event-Stream");
+	assert_int_equal(say(d, HTTP_METHOD_GET, "/api/events?after=1", NULL), API_STREAM);
+	assert_int_equal(d->call.stream_after, 1);
+	assert_true(d->call.reply.stream);
+	assert_true(is(d->call.reply.content_type, "text/event-stream"));
+	d->request.last_event_id = SPAN("2"); /* a browser that comes back keeps its address */
+	assert_int_equal(say(d, HTTP_METHOD_GET, "/api/events?after=1", NULL), API_STREAM);
+	assert_int_equal(d->call.stream_after, 2);
+}
+
+static void a_stream_without_a_cursor_begins_with_the_oldest_kept(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->base = 2;
+	d->request.accept = SPAN("text/event-stream");
+	assert_int_equal(say(d, HTTP_METHOD_GET, "/api/events", NULL), API_STREAM);
+	assert_int_equal(d->call.stream_after, 2);
+}
+
+static void a_stream_from_a_cursor_that_is_gone_is_refused(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->base = 2;
+	d->request.accept = SPAN("text/event-stream");
+	get(d, "/api/events?after=1");
+	refused_with(d, 410, "cursor_gone");
+	get(d, "/api/events?after=4");
+	refused_with(d, 410, "cursor_gone");
+	get(d, "/api/events?limit=5");
+	refuses_field(d, "limit");
+}
+
+static void an_event_of_a_stream_is_one_line_of_data(void **state)
+{
+	struct dialogue *d = *state;
+	struct record record = {
+		.seq = 7, .wall_ms = 1, .kind = EVENT_SERVER_STARTED, .note = SPAN("\"a\":\r\n\"b\\n\"")};
+
+	assert_int_equal(api_put_stream_event(&d->body, &record), 0);
+	assert_true(is(buf_span(&d->body),
+		"id: 7\nevent: server.started\n"
+		"data: {\"seq\":7,\"time\":1,\"type\":\"server.started\",\"data\":{\"a\":  \"b\\n\"}}\n\n"));
+	d->body.max = d->body.len + 10;
+	size_t before = d->body.len;
+	assert_int_equal(api_put_stream_event(&d->body, &record), -E2BIG);
+	assert_int_equal(d->body.len, before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -91,6 +145,10 @@ int main(void)
 		DIALOGUE(wrong_parameters_of_events_are_named),
 		DIALOGUE(the_events_of_one_task_are_those_and_no_others),
 		DIALOGUE(a_full_reply_ends_the_page_early),
+		DIALOGUE(whoever_accepts_a_stream_gets_one_from_its_cursor),
+		DIALOGUE(a_stream_without_a_cursor_begins_with_the_oldest_kept),
+		DIALOGUE(a_stream_from_a_cursor_that_is_gone_is_refused),
+		DIALOGUE(an_event_of_a_stream_is_one_line_of_data),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

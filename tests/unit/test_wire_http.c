@@ -262,6 +262,30 @@ static void an_input_at_rest_starts_again(void **state)
 	}
 }
 
+static void the_head_and_the_body_of_a_request_are_told_apart(void **state)
+{
+	cleanup(http_input_free_at) struct http_input *input = http_input_new(&limits);
+	static const struct {
+		const char *bytes;
+		bool in_body;
+	} steps[] = {{"POST / HTTP/1.1\r\n" H, false}, {"Content-Length: 2\r\n\r\n", true}, {"a", true},
+		{"b", false}};
+	struct http_request request;
+	struct http_complaint complaint;
+	char *at;
+	size_t len;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		assert_int_equal(http_input_room(input, &at, &len), 0);
+		memcpy(at, steps[i].bytes, strlen(steps[i].bytes));
+		http_input_filled(input, strlen(steps[i].bytes));
+		http_input_next(input, &request, &complaint);
+		assert_int_equal(http_input_is_in_body(input), steps[i].in_body);
+	}
+	assert_true(span_equal(request.body, SPAN("ab")));
+}
+
 /* ---- 100 Continue ---- */
 
 static enum http_verdict hear(struct http_input *input, struct span bytes)
@@ -448,6 +472,7 @@ int main(void)
 		TEST(a_request_can_be_asked_for_again_while_more_is_read),
 		TEST(room_ends_when_nobody_takes_requests_out),
 		TEST(an_input_at_rest_starts_again),
+		TEST(the_head_and_the_body_of_a_request_are_told_apart),
 		TEST(a_client_that_waits_is_told_once_to_continue),
 		TEST(a_client_that_does_not_wait_is_not_told),
 		TEST(too_large_a_body_is_not_waited_for),

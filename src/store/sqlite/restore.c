@@ -198,8 +198,7 @@ static bool given_out_ask(sqlite3 *old, struct given_out *ret_given_out)
 	static const char *const questions[] = {
 		"SELECT coalesce((SELECT value FROM meta WHERE key = 1), 1)",
 		"SELECT coalesce((SELECT value FROM meta WHERE key = 2), 0)",
-		"SELECT max(coalesce((SELECT value FROM meta WHERE key = 3), 0),"
-		" coalesce((SELECT max(seq) FROM task), 0))",
+		"SELECT max(0, ifnull((SELECT value FROM meta WHERE key = 3), 0), ifnull((SELECT max(seq) FROM task), 0))",
 	};
 	int64_t answers[3];
 

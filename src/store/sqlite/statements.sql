@@ -24,6 +24,9 @@ executors, max_concurrent, registered_ms, last_beat_ms, ended_ms, metadata
 name, state, since_ms, restarts, trial_by, crashed_1, crashed_2, crashed_3, crashed_4, crashed_5, crashed_6, crashed_7,
 crashed_8
 
+-- list: token
+id, kind, hash, name, queues, created_ms, created_by, expires_ms, revoked_ms, revoked_by
+
 -- name: begin
 BEGIN IMMEDIATE
 
@@ -180,6 +183,15 @@ REPLACE INTO queue (name, state) VALUES (?, ?)
 
 -- name: scan_queues
 SELECT name, state FROM queue ORDER BY name
+
+-- name: put_token
+REPLACE INTO token ({token}) VALUES ({?token})
+
+-- name: scan_tokens
+SELECT {token} FROM token ORDER BY id
+
+-- name: delete_token
+DELETE FROM token WHERE id = ?
 
 -- name: put_idem
 REPLACE INTO idem (principal, key, fingerprint, task, created_ms, deduplicated) VALUES (?, ?, ?, ?, ?, ?)

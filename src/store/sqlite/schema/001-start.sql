@@ -147,6 +147,21 @@ CREATE TABLE queue (
 	state INTEGER NOT NULL
 ) STRICT;
 
+-- Credentials. hash is SHA-256 of the whole token, which is kept nowhere; queues has each queue after the
+-- character 31. expires_ms and revoked_ms are 0 as long as there is no such moment.
+CREATE TABLE token (
+	id         TEXT PRIMARY KEY,
+	kind       INTEGER NOT NULL,
+	hash       BLOB NOT NULL,
+	name       TEXT NOT NULL,
+	queues     TEXT NOT NULL,
+	created_ms INTEGER NOT NULL,
+	created_by TEXT NOT NULL,
+	expires_ms INTEGER NOT NULL,
+	revoked_ms INTEGER NOT NULL,
+	revoked_by TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Requests that were answered; the index is for their retention.
 CREATE TABLE idem (
 	principal    BLOB NOT NULL,

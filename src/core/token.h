@@ -1,0 +1,56 @@
+/*
+ * Tokens: credentials that somebody was given, and what is kept of them.
+ *
+ * A token is stint_<kind>_<id>_<secret>. The secret is never kept: a row has the id, by which it is found, and the
+ * hash of the whole text, with which it is compared. Rows are not changed but once, when the token is revoked, and
+ * so tell who gave it to whom, who took it back and when.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+/* Stored numbers. */
+enum token_kind {
+	TOKEN_ADMIN = 1,
+	TOKEN_OPERATOR = 2,
+	TOKEN_PRODUCER = 3,
+	TOKEN_WORKER = 4,
+	TOKEN_VIEWER = 5,
+	TOKEN_METRICS = 6,
+	TOKEN_KIND_COUNT,
+};
+
+enum {
+	TOKEN_HASH_BYTES = 32,
+	TOKEN_QUEUES_MAX = 100,
+};
+
+struct token {
+	struct span id;
+	enum token_kind kind;
+	unsigned char hash[TOKEN_HASH_BYTES];
+	struct span name;
+	struct span queues;                         /* in order, each after the character 31; empty: all */
+	int64_t created_ms, expires_ms, revoked_ms; /* wall; 0: never */
+	struct span created_by, revoked_by;
+};
+
+const char *token_kind_name(enum token_kind kind);
+
+/* The kind of that name; 0 if there is none. */
+enum token_kind token_kind_find(struct span name);
+
+/* Some work is for certain queues only: creating it, and doing it. */
+bool token_kind_has_queues(enum token_kind kind);
+
+/* Neither revoked nor expired. */
+bool token_is_live(const struct token *token, int64_t wall_ms);
+
+/* Since when it is neither; INT64_MAX while that lies ahead of it. */
+int64_t token_ended_ms(const struct token *token, int64_t wall_ms);
+
+/* Its queues one by one: how many. They borrow from the token. */
+uint32_t token_queues(const struct token *token, struct span ret_queues[TOKEN_QUEUES_MAX]);

@@ -1,0 +1,41 @@
+/*
+ * What the server counts about itself, and all of it as text for Prometheus. Fixed arrays: counting costs an
+ * increment and allocates nothing. The numbers begin at zero with every start; those that last are in the store.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct server;
+
+enum {
+	METRICS_BUCKETS = 12, /* the last one is for everything longer */
+	METRICS_STATUS_MAX = 600,
+};
+
+struct histogram {
+	uint64_t buckets[METRICS_BUCKETS];
+	uint64_t sum_ns;
+};
+
+enum claim_outcome {
+	CLAIM_GRANTED,
+	CLAIM_EMPTY, /* there was nothing to hand out */
+	CLAIM_REFUSED,
+	CLAIM_OUTCOME_COUNT,
+};
+
+struct metrics {
+	uint64_t replies[METRICS_STATUS_MAX]; /* by status */
+	struct histogram request; /* from the last byte in to the reply, without waiting for work */
+	struct histogram turn;    /* of the turns that wrote something */
+	uint64_t claims[CLAIM_OUTCOME_COUNT];
+};
+
+void histogram_add(struct histogram *histogram, uint64_t ns);
+void metrics_count_reply(struct metrics *metrics, int status);
+
+/* Everything, also what the store and the connections have to say. -ENOMEM, -E2BIG. */
+int metrics_put(const struct server *server, struct buf *out);

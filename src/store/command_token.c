@@ -1,0 +1,51 @@
+/*
+ * Tokens are given and taken back. There is no event: the row says who did it and when, and is kept for a while
+ * after the token has ended.
+ */
+#include <errno.h>
+
+#include "base/take.h"
+#include "store/commands.h"
+
+int run_token_put(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct command_token *given = &command->token;
+	cleanup(buf_done) struct buf queues = {0};
+	int64_t now_ms = turn->given.now.wall_ms;
+
+	if (turn->store->credentials.count + turn->token_count >= STORE_TOKENS_MAX)
+		return command_refuse(result, REFUSED_TOO_LARGE);
+	if (turn_token(turn, given->id)) /* as likely as guessing one; the next id is another */
+		return command_refuse(result, REFUSED_UNAVAILABLE);
+	buf_init(&queues, TOKEN_QUEUES_MAX * (COMMAND_NAME_MAX + 1));
+	int r = names_set_text(given->queues, &queues);
+	if (r < 0)
+		return r;
+	struct token token = {
+		.id = given->id,
+		.kind = given->kind,
+		.name = given->name,
+		.queues = buf_span(&queues),
+		.created_ms = now_ms,
+		.created_by = command->actor,
+		.expires_ms = given->lives_ms > 0 ? now_ms + given->lives_ms : 0,
+	};
+	memcpy(token.hash, given->hash, sizeof token.hash);
+	return turn_stage_token(turn, &token);
+}
+
+int run_token_revoke(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct token *found = turn_token(turn, command->token.id);
+
+	if (!found)
+		return command_refuse(result, REFUSED_NOT_FOUND);
+	if (found->revoked_ms != 0) {
+		result->repeated = true;
+		return 0;
+	}
+	struct token token = *found;
+	token.revoked_ms = turn->given.now.wall_ms;
+	token.revoked_by = command->actor;
+	return turn_stage_token(turn, &token);
+}

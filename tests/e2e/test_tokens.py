@@ -1,0 +1,324 @@
+"""Credentials: who may do what, on every route there is; and that a secret is told once and kept nowhere."""
+import base64
+import hashlib
+import http.client
+import os
+import re
+import subprocess
+import threading
+import time
+import unittest
+
+import stintd
+
+ROUTES = os.environ.get("STINT_ROUTES", "build/tests/stint-routes")
+
+# What each kind may do: written down a second time, on purpose.
+SCOPES = {
+    "admin": {"read", "produce", "work", "operate", "admin", "metrics"},
+    "operator": {"read", "operate"},
+    "producer": {"produce"},
+    "worker": {"work"},
+    "viewer": {"read"},
+    "metrics": {"metrics"},
+}
+
+
+def all_routes():
+    """(verb, path, scope) of every route, with something in place of its parameters."""
+    text = subprocess.run([ROUTES], check=True, capture_output=True, text=True).stdout
+    for line in text.splitlines():
+        verb, pattern, scope = line.split()
+        yield verb, re.sub(r":\w+", "nothing-of-that-name", pattern), scope
+        if verb == "GET":
+            yield "HEAD", re.sub(r":\w+", "nothing-of-that-name", pattern), scope
+
+
+class TokenCase(unittest.TestCase):
+    def setUp(self):
+        self.server = stintd.Server()
+        self.admin = self.server.client()
+        self.clients = [self.admin]
+
+    def tearDown(self):
+        for client in self.clients:
+            client.close()
+        self.server.end()
+
+    def mint(self, kind, name="x", **fields):
+        reply = self.admin.post("/api/tokens", {"kind": kind, "name": name, **fields})
+        self.assertEqual(reply.status, 201, reply.body)
+        return reply.json
+
+    def client(self, token):
+        client = self.server.client(token=token)
+        self.clients.append(client)
+        return client
+
+    def holder(self, kind, name="x", **fields):
+        return self.client(self.mint(kind, name, **fields)["token"])
+
+    def revoke(self, token_id):
+        return self.admin.call("DELETE", "/api/tokens/" + token_id)
+
+    def ask(self, client, verb, path):
+        return client.call(verb, path, None if verb in ("GET", "HEAD") else {})
+
+    def last_event(self):
+        events, after = [], "0"
+        while page := self.admin.get(f"/api/events?after={after}&limit=100").json:
+            events += page["events"]
+            if page["next"] == after or not page["events"]:
+                return events[-1]["seq"]
+            after = page["next"]
+
+
+class EveryRoute(TokenCase):
+    def refused_everywhere(self, token):
+        client = self.client(token)
+        before = self.last_event()
+        bodies = set()
+        for verb, path, scope in all_routes():
+            with self.subTest(verb=verb, path=path):
+                reply = self.ask(client, verb, path)
+                if scope == "public":
+                    self.assertEqual(reply.status, 200)
+                    continue
+                self.assertEqual(reply.status, 401)
+                self.assertEqual(reply.headers["WWW-Authenticate"], "Bearer")
+                if verb != "HEAD":
+                    bodies.add(reply.body)
+        bodies.add(client.get("/api/no-such-path").body)
+        bodies.add(client.call("DELETE", "/api/tasks").body)
+        self.assertEqual(len(bodies), 1, "what is refused looks the same everywhere")
+        self.assertEqual(self.last_event(), before)
+
+    def test_the_table_is_complete(self):
+        found = list(all_routes())
+        self.assertGreater(len(found), 40)
+        self.assertEqual({scope for _, _, scope in found} - {"public"}, SCOPES["admin"])
+        self.assertEqual({scope for _, path, scope in found if "/tokens" in path}, {"admin"})
+        self.assertLessEqual({path for _, path, scope in found if scope == "public"}, {"/livez", "/readyz"})
+
+    def test_without_a_token_nothing_is_done_or_told(self):
+        self.refused_everywhere("")
+
+    def test_a_wrong_token_is_as_good_as_none(self):
+        real = self.mint("admin")
+        head, secret = real["token"].rsplit("_", 1) if "_" not in real["token"][-43:] \
+            else (real["token"][:-44], real["token"][-43:])
+        other = ("B" if secret[0] == "A" else "A") + secret[1:]
+        for wrong in (head + "_" + other, head + "_", head, real["id"], "stint_admin_0000_" + secret,
+                      real["token"].replace("stint_admin", "stint_viewer"), real["token"] + "x", "_", "___"):
+            with self.subTest(wrong=wrong.replace(secret, "…")):
+                self.assertEqual(self.client(wrong).get("/api/tasks").status, 401)
+        self.refused_everywhere(head + "_" + other)
+
+    def test_an_expired_token_is_as_good_as_none(self):
+        token = self.mint("admin", expiresInMs=1)["token"]
+        client, until = self.client(token), time.monotonic() + 10
+        while client.get("/api/tasks").status != 401:
+            self.assertLess(time.monotonic(), until)
+        self.refused_everywhere(token)
+
+    def test_a_revoked_token_is_as_good_as_none(self):
+        minted = self.mint("admin")
+        self.assertEqual(self.client(minted["token"]).get("/api/tasks").status, 200)
+        self.assertEqual(self.revoke(minted["id"]).status, 200)
+        self.refused_everywhere(minted["token"])
+
+    def test_each_kind_may_do_exactly_what_its_scopes_say(self):
+        for kind, scopes in SCOPES.items():
+            client = self.holder(kind)
+            for verb, path, scope in all_routes():
+                with self.subTest(kind=kind, verb=verb, path=path):
+                    status = self.ask(client, verb, path).status
+                    self.assertLess(status, 500)
+                    if scope == "public" or scope in scopes:
+                        self.assertNotIn(status, (401, 403))
+                    else:
+                        self.assertEqual(status, 403)
+
+    def test_what_is_forbidden_makes_no_event(self):
+        viewer = self.holder("viewer")
+        before = self.last_event()
+        for verb, path, scope in all_routes():
+            if scope not in ("read", "public"):
+                self.assertEqual(self.ask(viewer, verb, path).status, 403)
+        self.assertEqual(self.last_event(), before)
+
+
+class Life(TokenCase):
+    def test_a_token_is_made_seen_and_revoked(self):
+        minted = self.mint("worker", "builder", queues=["b", "a"])
+        self.assertRegex(minted["token"], r"^stint_worker_%s_[A-Za-z0-9_-]{43}$" % minted["id"])
+        month = 30 * 24 * 3600 * 1000
+        self.assertEqual(minted["expiresAt"] - minted["createdAt"], month)
+        listed, = self.admin.get("/api/tokens").json
+        self.assertEqual((listed["id"], listed["name"], listed["queues"], listed["createdBy"]),
+                         (minted["id"], "builder", ["a", "b"], "admin"))
+        self.assertNotIn("token", listed)
+        revoked = self.revoke(minted["id"]).json
+        self.assertEqual(revoked["revokedBy"], "admin")
+        self.assertEqual(self.revoke(minted["id"]).json, revoked)
+        self.assertEqual(self.revoke("0123456789abcdef").status, 404)
+
+    def test_kinds_that_come_later_are_refused(self):
+        for kind in ("claim", "approver", "emit", "root"):
+            reply = self.admin.post("/api/tokens", {"kind": kind, "name": "x"})
+            self.assertEqual((reply.status, reply.json["errors"][0]["field"]), (422, "kind"))
+
+    def test_the_token_of_the_file_cannot_be_revoked(self):
+        reply = self.revoke(self.server.token.split("_")[2])
+        self.assertEqual((reply.status, reply.json["code"]), (403, "forbidden"))
+        self.assertIn("admin.token", reply.json["detail"])
+        self.assertEqual(self.admin.get("/api/tokens").json, [])
+
+    def test_an_admin_may_revoke_the_token_it_uses(self):
+        minted = self.mint("admin", "short")
+        client = self.client(minted["token"])
+        self.assertEqual(client.call("DELETE", "/api/tokens/" + minted["id"]).json["revokedBy"], "admin:short")
+        self.assertEqual(client.get("/api/tokens").status, 401)
+
+    def test_tokens_outlive_the_server_and_revoked_ones_stay_revoked(self):
+        good, bad = self.mint("viewer"), self.mint("viewer")
+        self.revoke(bad["id"])
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(self.client(good["token"]).get("/api/tasks").status, 200)
+        self.assertEqual(self.client(bad["token"]).get("/api/tasks").status, 401)
+
+    def test_events_say_which_token_acted(self):
+        self.holder("producer", "ci").post("/api/tasks", {"title": "x", "queue": "q"})
+        event = self.admin.get("/api/events?after=0&limit=100").json["events"][-1]
+        self.assertEqual((event["type"], event["actor"]), ("task.created", "producer:ci"))
+
+
+class Queues(TokenCase):
+    def create(self, task, queue):
+        self.assertEqual(self.admin.post("/api/tasks", {"id": task, "title": "x", "queue": queue}).status, 201)
+
+    def test_a_worker_gets_work_of_its_queues_alone(self):
+        self.create("other", "q")
+        worker = self.holder("worker", queues=["a", "b"])
+        self.assertEqual(worker.post("/api/claims", {"workerId": "w"}).json["claims"], [])
+        self.create("mine", "b")
+        claim, = worker.post("/api/claims", {"workerId": "w", "max": 10}).json["claims"]
+        self.assertEqual(claim["task"]["id"], "mine")
+        for queues in (["q"], ["a", "q"]):
+            reply = worker.post("/api/claims", {"workerId": "w", "queues": queues})
+            self.assertEqual((reply.status, reply.json["code"]), (403, "forbidden"))
+        done = worker.post("/api/tasks/mine/complete", {"workerId": "w", "fence": claim["fence"]})
+        self.assertEqual(done.status, 200)
+
+    def test_tasks_of_other_queues_look_absent_to_a_worker(self):
+        self.create("other", "q")
+        worker = self.holder("worker", queues=["a"])
+        absent = worker.post("/api/tasks/absent/claim", {"workerId": "w"})
+        other = worker.post("/api/tasks/other/claim", {"workerId": "w"})
+        self.assertEqual((other.status, other.body), (404, absent.body))
+        claim, = self.admin.post("/api/claims", {"workerId": "w", "queues": ["q"]}).json["claims"]
+        body = {"workerId": "w", "fence": claim["fence"]}
+        for verb in ("complete", "progress", "release", "review"):
+            self.assertEqual(worker.post("/api/tasks/other/" + verb, body).status, 404, verb)
+        finish = {"workerId": "w", "finish": [{"id": "other", "fence": claim["fence"], "outcome": "complete"}]}
+        finished, = worker.post("/api/claims", finish).json["finished"]
+        self.assertEqual(finished["code"], "not_found")
+        self.assertEqual(self.admin.get("/api/tasks/other").json["state"], "claimed")
+
+    def test_a_producer_creates_in_its_queues_alone(self):
+        producer = self.holder("producer", queues=["a"])
+        self.assertEqual(producer.post("/api/tasks", {"title": "x", "queue": "a"}).status, 201)
+        self.assertEqual(producer.post("/api/tasks", {"title": "x", "queue": "q"}).status, 403)
+        self.assertEqual(producer.post("/api/tasks", {"title": "x"}).status, 403)
+        batch = producer.post("/api/tasks/batch", [{"title": "x", "queue": queue} for queue in "qaq"])
+        self.assertEqual([item["status"] for item in batch.json["results"]], [403, 201, 403])
+        self.assertEqual({task["queue"] for task in self.admin.get("/api/tasks").json}, {"a"})
+
+    def test_a_producer_is_not_shown_a_task_of_another_queue(self):
+        self.admin.post("/api/tasks", {"id": "other", "title": "secret", "queue": "q", "uniqueKey": "k"})
+        producer = self.holder("producer", queues=["a"])
+        for fields in ({"uniqueKey": "k"}, {"id": "other"}):
+            reply = producer.post("/api/tasks", {"title": "x", "queue": "a", **fields})
+            self.assertEqual((reply.status, reply.json["code"]), (409, "task_exists"))
+            self.assertNotIn(b"secret", reply.body)
+            self.assertNotIn(b"ready", reply.body)
+
+
+class Revocation(TokenCase):
+    def test_a_claim_that_waits_gets_nothing_once_its_token_is_revoked(self):
+        minted, replies = self.mint("worker"), []
+        client = self.client(minted["token"])
+        waiting = threading.Thread(target=lambda: replies.append(
+            client.post("/api/claims", {"workerId": "w", "waitMs": 20000})))
+        waiting.start()
+        until = time.monotonic() + 10
+        while b"\nstint_waiting_claims 1\n" not in self.admin.get("/metrics").body:
+            self.assertLess(time.monotonic(), until)
+        self.revoke(minted["id"])
+        self.admin.post("/api/tasks", {"id": "t", "title": "x", "queue": "q"})
+        waiting.join(15)
+        self.assertEqual([reply.status for reply in replies], [401])
+        self.assertEqual(self.admin.get("/api/tasks/t").json["state"], "ready")
+
+    def test_an_open_stream_ends_when_its_token_is_revoked(self):
+        minted = self.mint("viewer")
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=5)
+        connection.request("GET", "/api/events?after=0", headers={
+            "Authorization": "Bearer " + minted["token"], "Accept": "text/event-stream"})
+        stream = connection.getresponse()
+        self.assertEqual(stream.status, 200)
+        self.assertIn(b"server.started", stream.fp.readline() + stream.fp.readline() + stream.fp.readline()
+                      + stream.fp.readline() + stream.fp.readline())
+        self.revoke(minted["id"])
+        since = time.monotonic()
+        stream.read()
+        self.assertLess(time.monotonic() - since, 3)
+        connection.close()
+
+
+class Secrets(TokenCase):
+    def test_a_secret_is_kept_nowhere(self):
+        minted = [self.mint(kind, queues=["q"]) if kind in ("worker", "producer") else self.mint(kind)
+                  for kind in SCOPES]
+        for token in minted:
+            client = self.client(token["token"])
+            client.post("/api/tasks", {"title": "x", "queue": "q"})
+            client.post("/api/claims", {"workerId": "w"})
+            client.post("/api/tokens", {"kind": token["token"], "name": "x"})
+            client.get("/api/tasks")
+        self.revoke(minted[0]["id"])
+        told = b"".join(self.admin.get(path).body for path in
+                        ("/api/tokens", "/api/events?after=0&limit=1000", "/api/tasks", "/metrics", "/api/workers"))
+        self.assertIn(minted[0]["id"].encode(), told)
+        kept = told + self.everything_at_home()
+        self.server.stop()
+        kept += self.everything_at_home()
+        for token in minted:
+            secret = token["token"][-43:]
+            raw = base64.urlsafe_b64decode(secret + "=")
+            for form in (secret.encode(), raw, raw.hex().encode()):
+                self.assertNotIn(form, kept)
+            digest = hashlib.sha256(token["token"].encode())
+            self.assertIn(digest.digest(), kept, "the hash is what is kept")
+            self.assertNotIn(digest.digest(), told)
+            self.assertNotIn(digest.hexdigest().encode(), told)
+
+    def test_the_secret_of_the_file_is_in_the_file_alone(self):
+        self.mint("viewer")
+        secret = self.server.token[-43:].encode()
+        self.server.stop()
+        self.assertNotIn(secret, self.everything_at_home())
+
+    def everything_at_home(self):
+        content = b""
+        for name in os.listdir(self.server.home):
+            path = os.path.join(self.server.home, name)
+            if os.path.isfile(path) and name != "admin.token":
+                with open(path, "rb") as file:
+                    content += file.read()
+        return content
+
+
+if __name__ == "__main__":
+    unittest.main()

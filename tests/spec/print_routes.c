@@ -1,0 +1,24 @@
+/*
+ * Prints every route: verb, path, scope. tests/e2e/test_tokens.py asks for each of them with every credential.
+ */
+#include <stdio.h>
+
+#include "api/call.h"
+
+static const char *const scopes[SCOPE_COUNT] = {
+	[SCOPE_PUBLIC] = "public",
+	[SCOPE_READ] = "read",
+	[SCOPE_PRODUCE] = "produce",
+	[SCOPE_WORK] = "work",
+	[SCOPE_OPERATE] = "operate",
+	[SCOPE_ADMIN] = "admin",
+	[SCOPE_METRICS] = "metrics",
+};
+
+int main(void)
+{
+	for (uint32_t i = 0; i < route_count; i++)
+		printf("%s %s %s\n", http_method_name(routes[i].method), routes[i].pattern,
+			scopes[routes[i].scope]);
+	return 0;
+}

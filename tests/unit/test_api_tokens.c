@@ -1,0 +1,304 @@
+#include "api_fixture.h"
+
+/* ---- what the server lends for it ---- */
+
+static struct token kept = {
+	.id = {"00ff00ff00ff00ff", 16},
+	.kind = TOKEN_WORKER,
+	.hash = "0123456789abcdef0123456789abcde",
+	.name = {"builder", 7},
+	.queues = {"\x1f"
+		   "a\x1f"
+		   "b",
+		4},
+	.created_ms = 5,
+	.created_by = {"admin", 5},
+	.expires_ms = 77,
+};
+
+static int mint(void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted)
+{
+	(void)context;
+	(void)arena;
+	assert_true(kind >= TOKEN_ADMIN);
+	*ret_minted = (struct minted){.id = kept.id, .text = SPAN("stint_worker_00ff00ff00ff00ff_secret")};
+	memcpy(ret_minted->hash, kept.hash, sizeof kept.hash);
+	return 0;
+}
+
+static const struct token *find_token(void *context, struct span id)
+{
+	(void)context;
+	return span_equal(id, kept.id) ? &kept : NULL;
+}
+
+static int each_token(void *context, int (*each)(void *, const struct token *), void *each_context)
+{
+	struct token ended = {
+		.id = SPAN("1"),
+		.kind = TOKEN_ADMIN,
+		.name = SPAN("old"),
+		.created_by = SPAN("admin"),
+		.revoked_ms = 9,
+		.revoked_by = SPAN("admin:x"),
+	};
+
+	(void)context;
+	int r = each(each_context, &kept);
+	return r < 0 ? r : each(each_context, &ended);
+}
+
+static struct span root_token(void *context)
+{
+	(void)context;
+	return SPAN("0badc0de");
+}
+
+static int admin_begins(void **state)
+{
+	int r = dialogue_begin(state);
+	struct dialogue *d = *state;
+
+	if (r < 0)
+		return r;
+	d->call.who.scopes = api_scopes_of(TOKEN_ADMIN);
+	d->reads.mint_token = mint;
+	d->reads.find_token = find_token;
+	d->reads.each_token = each_token;
+	d->reads.root_token = root_token;
+	return 0;
+}
+
+/* ---- giving and taking back ---- */
+
+static void a_token_is_told_once_when_it_is_made(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/tokens",
+		"{\"kind\":\"worker\",\"name\":\"builder\",\"queues\":[\"b\",\"a\"],\"expiresInMs\":72}");
+	const struct command_token *token = &becomes(d, COMMAND_TOKEN_PUT)->token;
+	assert_int_equal(token->kind, TOKEN_WORKER);
+	assert_true(is(token->name, "builder"));
+	assert_int_equal(token->queues.count, 2);
+	assert_int_equal(token->lives_ms, 72);
+	assert_memory_equal(token->hash, kept.hash, sizeof kept.hash);
+	d->results[0] = (struct result){0};
+	finish(d);
+	reply_is(d, 201);
+	reply_says(d, "\"id\":\"00ff00ff00ff00ff\",\"kind\":\"worker\",\"name\":\"builder\"");
+	reply_says(d, "\"queues\":[\"a\",\"b\"]");
+	reply_says(d, "\"expiresAt\":77");
+	reply_says(d, "\"token\":\"stint_worker_00ff00ff00ff00ff_secret\"");
+	reply_hides(d, "0123456789abcdef");
+}
+
+static void a_workers_token_lives_thirty_days_and_others_for_ever_unless_told(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/tokens", "{\"kind\":\"worker\",\"name\":\"w\"}");
+	assert_int_equal(becomes(d, COMMAND_TOKEN_PUT)->token.lives_ms, INT64_C(30) * 24 * 3600 * 1000);
+	post(d, "/api/tokens", "{\"kind\":\"worker\",\"name\":\"w\",\"expiresInMs\":0}");
+	assert_int_equal(becomes(d, COMMAND_TOKEN_PUT)->token.lives_ms, 0);
+	post(d, "/api/tokens", "{\"kind\":\"viewer\",\"name\":\"v\"}");
+	assert_int_equal(becomes(d, COMMAND_TOKEN_PUT)->token.lives_ms, 0);
+}
+
+static void what_is_wrong_with_a_token_is_said(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/tokens", "{\"kind\":\"king\",\"name\":\"x\"}");
+	refuses_field(d, "kind");
+	post(d, "/api/tokens", "{\"kind\":\"viewer\"}");
+	refuses_field(d, "name");
+	post(d, "/api/tokens", "{\"kind\":\"viewer\",\"name\":\"x\",\"queues\":[\"q\"]}");
+	refuses_field(d, "queues");
+	post(d, "/api/tokens", "{\"kind\":\"worker\",\"name\":\"x\",\"queues\":[]}");
+	refuses_field(d, "queues");
+	post(d, "/api/tokens", "{\"kind\":\"worker\",\"name\":\"x\",\"expiresInMs\":-1}");
+	refuses_field(d, "expiresInMs");
+	post(d, "/api/tokens", "{\"kind\":\"worker\",\"name\":\"x\",\"scopes\":[\"admin\"]}");
+	refuses_field(d, "scopes");
+}
+
+static void kinds_that_come_later_are_refused_as_such(void **state)
+{
+	struct dialogue *d = *state;
+	static const char *const bodies[] = {"{\"kind\":\"claim\",\"name\":\"x\"}",
+		"{\"kind\":\"approver\",\"name\":\"x\"}", "{\"kind\":\"emit\",\"name\":\"x\"}"};
+
+	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+		post(d, "/api/tokens", bodies[i]);
+		refuses_field(d, "kind");
+		reply_says(d, "yet");
+	}
+}
+
+static void a_list_of_tokens_shows_neither_secret_nor_hash(void **state)
+{
+	struct dialogue *d = *state;
+
+	assert_int_equal(get(d, "/api/tokens"), 200);
+	reply_is(d, 200);
+	reply_says(d, "\"kind\":\"worker\"");
+	reply_says(d, "\"expiresAt\":null");
+	reply_says(d, "\"revokedAt\":9,\"revokedBy\":\"admin:x\"");
+	reply_hides(d, "\"token\"");
+	reply_hides(d, "hash");
+	reply_hides(d, "0123456789abcdef");
+}
+
+static void a_token_is_revoked_by_its_id(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_DELETE, "/api/tokens/00ff00ff00ff00ff", NULL);
+	assert_true(is(becomes(d, COMMAND_TOKEN_REVOKE)->token.id, "00ff00ff00ff00ff"));
+	d->results[0] = (struct result){0};
+	finish(d);
+	reply_is(d, 200);
+	reply_says(d, "\"name\":\"builder\"");
+	say(d, HTTP_METHOD_DELETE, "/api/tokens/1", NULL);
+	d->results[0] = (struct result){.refusal = REFUSED_NOT_FOUND};
+	finish(d);
+	refused_with(d, 404, "not_found");
+}
+
+static void the_token_in_the_file_cannot_be_revoked_here(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_DELETE, "/api/tokens/0badc0de", NULL);
+	refused_with(d, 403, "forbidden");
+	reply_says(d, "admin.token");
+}
+
+static void only_an_admin_has_to_do_with_tokens(void **state)
+{
+	struct dialogue *d = *state;
+
+	for (int kind = TOKEN_OPERATOR; kind < TOKEN_KIND_COUNT; kind++) {
+		d->call.who.scopes = api_scopes_of((enum token_kind)kind);
+		post(d, "/api/tokens", "{\"kind\":\"viewer\",\"name\":\"x\"}");
+		refused_with(d, 403, "forbidden");
+		get(d, "/api/tokens");
+		refused_with(d, 403, "forbidden");
+		say(d, HTTP_METHOD_DELETE, "/api/tokens/1", NULL);
+		refused_with(d, 403, "forbidden");
+	}
+}
+
+/* ---- queues ---- */
+
+static void be(struct dialogue *d, enum token_kind kind)
+{
+	static const struct span queues[] = {{"a", 1}, {"b", 1}};
+
+	d->call.who.scopes = api_scopes_of(kind);
+	d->call.who.queues = (struct name_list){queues, 2};
+}
+
+static void a_claim_without_queues_is_narrowed_to_those_of_the_token(void **state)
+{
+	struct dialogue *d = *state;
+
+	be(d, TOKEN_WORKER);
+	post(d, "/api/claims", "{\"workerId\":\"w1\"}");
+	struct name_list queues = becomes(d, COMMAND_CLAIM_NEXT)->claim.queues;
+	assert_int_equal(queues.count, 2);
+	assert_true(is(queues.items[0], "a"));
+	post(d, "/api/claims", "{\"workerId\":\"w1\",\"queues\":[\"b\"]}");
+	queues = becomes(d, COMMAND_CLAIM_NEXT)->claim.queues;
+	assert_int_equal(queues.count, 1);
+	assert_true(is(queues.items[0], "b"));
+}
+
+static void a_claim_of_another_queue_is_forbidden_with_all_it_would_finish(void **state)
+{
+	struct dialogue *d = *state;
+
+	be(d, TOKEN_WORKER);
+	post(d, "/api/claims",
+		"{\"workerId\":\"w1\",\"queues\":[\"a\",\"q\"],"
+		"\"finish\":[{\"id\":\"t-1\",\"fence\":\"1\",\"outcome\":\"complete\"}]}");
+	refused_with(d, 403, "forbidden");
+}
+
+static void what_a_worker_says_of_a_task_holds_within_its_queues(void **state)
+{
+	struct dialogue *d = *state;
+
+	be(d, TOKEN_WORKER);
+	post(d, "/api/tasks/t-1/claim", "{\"workerId\":\"w1\"}");
+	assert_int_equal(becomes(d, COMMAND_CLAIM)->within.count, 2);
+	post(d, "/api/tasks/t-1/complete", "{\"workerId\":\"w1\",\"fence\":\"1\"}");
+	assert_int_equal(becomes(d, COMMAND_COMPLETE)->within.count, 2);
+	d->call.who.queues = (struct name_list){0};
+	post(d, "/api/tasks/t-1/claim", "{\"workerId\":\"w1\"}");
+	assert_int_equal(becomes(d, COMMAND_CLAIM)->within.count, 0);
+}
+
+static void a_producer_creates_in_its_queues_alone(void **state)
+{
+	struct dialogue *d = *state;
+
+	be(d, TOKEN_PRODUCER);
+	post(d, "/api/tasks", "{\"title\":\"x\",\"queue\":\"b\"}");
+	assert_true(is(becomes(d, COMMAND_CREATE)->create.queue, "b"));
+	post(d, "/api/tasks", "{\"title\":\"x\",\"queue\":\"q\"}");
+	refused_with(d, 403, "forbidden");
+	post(d, "/api/tasks", "{\"title\":\"x\"}");
+	refused_with(d, 403, "forbidden");
+}
+
+static void each_item_of_a_batch_is_judged_by_its_own_queue(void **state)
+{
+	struct dialogue *d = *state;
+
+	be(d, TOKEN_PRODUCER);
+	post(d, "/api/tasks/batch",
+		"[{\"title\":\"x\",\"queue\":\"q\"},{\"title\":\"y\",\"queue\":\"a\"},{\"title\":7}]");
+	assert_true(is(becomes(d, COMMAND_CREATE)->create.queue, "a"));
+	d->results[0] = (struct result){.task = d->task, .id = SPAN("t-1")};
+	finish(d);
+	reply_is(d, 200);
+	reply_says(d, "{\"results\":[{\"ok\":false,\"status\":403,\"code\":\"forbidden\"");
+	reply_says(d, "{\"ok\":true,\"status\":201");
+	reply_says(d, "{\"ok\":false,\"status\":422");
+}
+
+static void a_batch_that_is_all_forbidden_changes_nothing(void **state)
+{
+	struct dialogue *d = *state;
+
+	be(d, TOKEN_PRODUCER);
+	post(d, "/api/tasks/batch", "[{\"title\":\"x\",\"queue\":\"q\"}]");
+	reply_is(d, 200);
+	reply_says(d, "\"code\":\"forbidden\"");
+}
+
+#define ADMIN(test) cmocka_unit_test_setup_teardown(test, admin_begins, dialogue_end)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		ADMIN(a_token_is_told_once_when_it_is_made),
+		ADMIN(a_workers_token_lives_thirty_days_and_others_for_ever_unless_told),
+		ADMIN(what_is_wrong_with_a_token_is_said),
+		ADMIN(kinds_that_come_later_are_refused_as_such),
+		ADMIN(a_list_of_tokens_shows_neither_secret_nor_hash),
+		ADMIN(a_token_is_revoked_by_its_id),
+		ADMIN(the_token_in_the_file_cannot_be_revoked_here),
+		ADMIN(only_an_admin_has_to_do_with_tokens),
+		ADMIN(a_claim_without_queues_is_narrowed_to_those_of_the_token),
+		ADMIN(a_claim_of_another_queue_is_forbidden_with_all_it_would_finish),
+		ADMIN(what_a_worker_says_of_a_task_holds_within_its_queues),
+		ADMIN(a_producer_creates_in_its_queues_alone),
+		ADMIN(each_item_of_a_batch_is_judged_by_its_own_queue),
+		ADMIN(a_batch_that_is_all_forbidden_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
