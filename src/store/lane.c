@@ -258,6 +258,14 @@ static int chunk_split(struct lane *lane, uint32_t at, uint32_t place)
 	return 0;
 }
 
+/* Most tasks come in the order they will leave in: then there is nothing to search. */
+static bool goes_last(const struct lanes *lanes, const struct lane *lane, uint32_t slot)
+{
+	const struct chunk *last = lane->chunks[lane->chunk_count - 1];
+
+	return last->count == 0 || lanes->order(lanes->context, last->slots[last->count - 1], slot) < 0;
+}
+
 int lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
 {
 	struct lane *lane;
@@ -267,8 +275,12 @@ int lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
 	if (lane->chunk_count == 0 && !chunk_open(lane, 0))
 		return -ENOMEM;
 
-	uint32_t at = lane->total == 0 ? 0 : chunk_for(lanes, lane, slot);
-	uint32_t place = place_in(lanes, lane->chunks[at], slot);
+	uint32_t at = lane->chunk_count - 1;
+	uint32_t place = lane->chunks[at]->count;
+	if (!goes_last(lanes, lane, slot)) {
+		at = chunk_for(lanes, lane, slot);
+		place = place_in(lanes, lane->chunks[at], slot);
+	}
 	if (lane->chunks[at]->count == CHUNK_SLOTS) {
 		r = chunk_split(lane, at, place);
 		if (r < 0)
