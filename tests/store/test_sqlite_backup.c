@@ -283,6 +283,47 @@ static void one_backup_restored_twice_repeats_no_number(void **state)
 	assert_numbers(place->store, 7, 10, 3000070);
 }
 
+static void commit_token(struct backend *backend, const char *id, int64_t revoked_ms)
+{
+	struct token token = {
+		.id = span_of(id),
+		.kind = TOKEN_WORKER,
+		.name = SPAN("ci"),
+		.created_ms = 1,
+		.created_by = SPAN("admin"),
+		.revoked_ms = revoked_ms,
+		.revoked_by = revoked_ms ? SPAN("admin") : SPAN(""),
+	};
+
+	assert_int_equal(backend->ops->begin(backend), 0);
+	assert_int_equal(backend->ops->put_token(backend, &token), 0);
+	assert_int_equal(backend->ops->commit(backend), 0);
+}
+
+static int sum_revoked(void *context, const struct token *token)
+{
+	*(int64_t *)context += token->revoked_ms;
+	return 0;
+}
+
+static void a_token_that_was_revoked_since_the_backup_stays_revoked(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = store_open(place->store);
+	int64_t revoked_ms = 0;
+
+	commit_token(backend, "lost", 0);
+	commit_token(backend, "kept", 0);
+	take_backup(backend, place->other);
+	commit_token(backend, "lost", 77);
+	backend->ops->close(backend);
+	restore(place->other, place->store);
+	backend = store_open(place->store);
+	assert_int_equal(backend->ops->scan_tokens(backend, sum_revoked, &revoked_ms), 0);
+	assert_int_equal(revoked_ms, 77);
+	backend->ops->close(backend);
+}
+
 static void an_old_backup_rises_above_a_newer_generation(void **state)
 {
 	struct place *place = *state;
@@ -539,6 +580,7 @@ int main(int argc, char **argv)
 		CASE(a_log_of_the_old_store_is_not_taken_for_the_new_one),
 		CASE(a_store_that_is_open_is_not_replaced),
 		CASE(a_store_that_is_open_is_no_backup),
+		CASE(a_token_that_was_revoked_since_the_backup_stays_revoked),
 		CASE(what_is_no_backup_changes_nothing),
 		CASE(a_damaged_backup_changes_nothing),
 		CASE(a_damaged_store_can_be_replaced),

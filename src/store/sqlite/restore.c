@@ -160,13 +160,38 @@ static int tell_given_out(sqlite3 *db, const struct given_out *given_out)
 	return code;
 }
 
-static int mark_copy(const char *path, const struct given_out *given_out, char **ret_complaint)
+/* A token that was revoked since the backup stays revoked. What a damaged store knew of that is lost with it. */
+static int carry_revocations(sqlite3 *old, sqlite3 *db)
+{
+	sqlite3_stmt *revoked = NULL, *revoke = NULL;
+	int code = SQLITE_OK;
+
+	if (sqlite3_prepare_v2(old, "SELECT id, revoked_ms, revoked_by FROM token WHERE revoked_ms <> 0", -1,
+		    &revoked, NULL) != SQLITE_OK)
+		return SQLITE_OK;
+	code = sqlite3_prepare_v2(db,
+		"UPDATE token SET revoked_ms = ?2, revoked_by = ?3 WHERE id = ?1 AND revoked_ms = 0", -1,
+		&revoke, NULL);
+	while (code == SQLITE_OK && sqlite3_step(revoked) == SQLITE_ROW) {
+		for (int i = 0; i < 3; i++)
+			sqlite3_bind_value(revoke, i + 1, sqlite3_column_value(revoked, i));
+		code = sqlite3_step(revoke) == SQLITE_DONE ? SQLITE_OK : sqlite3_extended_errcode(db);
+		sqlite3_reset(revoke);
+	}
+	sqlite3_finalize(revoked);
+	sqlite3_finalize(revoke);
+	return code;
+}
+
+static int mark_copy(const char *path, sqlite3 *old, const struct given_out *given_out, char **ret_complaint)
 {
 	cleanup(connection_close_at) sqlite3 *db = NULL;
 	int code = open_copy(path, &db);
 
 	if (code == SQLITE_OK)
 		code = settle_copy(db);
+	if (code == SQLITE_OK && old)
+		code = carry_revocations(old, db);
 	if (code == SQLITE_OK)
 		code = tell_given_out(db, given_out);
 	if (code == SQLITE_OK)
@@ -295,7 +320,7 @@ static int replace(const char *copy_path, const char *path, char **ret_complaint
 		return fault;
 	if (!old || !given_out_ask(old, &given_out))
 		given_out = given_out_by_now();
-	fault = mark_copy(copy_path, &given_out, ret_complaint);
+	fault = mark_copy(copy_path, old, &given_out, ret_complaint);
 	return fault ? fault : put_in_place(copy_path, path, ret_complaint);
 }
 
