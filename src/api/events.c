@@ -1,7 +1,7 @@
 /*
  * Events: the stream from a cursor, as pages or without end; and those of one task.
  *
- * A cursor is the number of the last event seen. One that lies before what is kept, or behind the last event
+ * A cursor is the number of the last event seen; "now" is that of the last one there is. One that lies before what is kept, or behind the last event
  * (the store was restored), is refused: skipping silently would be worse.
  */
 #include "api/call.h"
@@ -166,8 +166,12 @@ static bool read_after(struct api_call *call, const struct query_value *after, i
 	int64_t base = reads->event_base(reads->context);
 	char members[64];
 
+	if (span_equal(after->value, SPAN("now"))) {
+		*ret_after = reads->last_event(reads->context);
+		return true;
+	}
 	if (query_int(after, 0, INT64_MAX, base, ret_after) < 0) {
-		call_refuse_field(call, "after", "must be a cursor as it was given out");
+		call_refuse_field(call, "after", "must be a cursor as it was given out, or now");
 		return false;
 	}
 	if (*ret_after >= base && *ret_after <= reads->last_event(reads->context))

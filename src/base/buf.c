@@ -143,17 +143,17 @@ __attribute__((format(printf, 2, 0))) static int buf_print_tail(
 	return vsnprintf(buf->data + buf->len, buf->cap - buf->len + 1, format, args);
 }
 
-int buf_printf(struct buf *buf, const char *format, ...)
+int buf_vprintf(struct buf *buf, const char *format, va_list args)
 {
-	va_list args;
+	va_list again;
 	int len, fault;
 
 	fault = buf_reserve(buf, 0);
 	if (fault)
 		return fault;
-	va_start(args, format);
-	len = buf_print_tail(buf, format, args);
-	va_end(args);
+	va_copy(again, args);
+	len = buf_print_tail(buf, format, again);
+	va_end(again);
 	if (len < 0)
 		return -EINVAL;
 
@@ -161,14 +161,24 @@ int buf_printf(struct buf *buf, const char *format, ...)
 		fault = buf_reserve(buf, (size_t)len);
 		if (fault)
 			return fault;
-		va_start(args, format);
-		len = buf_print_tail(buf, format, args);
-		va_end(args);
+		va_copy(again, args);
+		len = buf_print_tail(buf, format, again);
+		va_end(again);
 		assert(len >= 0);
 		assert((size_t)len <= buf->cap - buf->len);
 	}
 	buf->len += (size_t)len;
 	return 0;
+}
+
+int buf_printf(struct buf *buf, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int fault = buf_vprintf(buf, format, args);
+	va_end(args);
+	return fault;
 }
 
 void reader_init(struct reader *reader, struct span span)

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +54,7 @@ int buf_put_bytes(struct buf *buf, struct span bytes);
 
 /* Appends the text without its NUL. -EINVAL if the format itself fails. */
 int buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int buf_vprintf(struct buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 static inline struct span buf_span(const struct buf *buf)
 {

@@ -119,6 +119,9 @@ int http_put_continue(struct buf *out);
  * -EINVAL: a bad escape, or a NUL. '+' is a space only in a query. */
 int http_decode(struct span text, bool in_query, struct buf *out);
 
+/* The other way: whatever is not a letter, a digit or one of -._~ becomes an escape. All of it or nothing. */
+int http_encode(struct span text, struct buf *out);
+
 /* Walk a query: "a=1&b=2". Start with *at = 0; false at the end. Name and value are not decoded; empty pieces are
  * passed over; the value of a name without '=' is an empty span with data NULL. */
 bool http_query_next(struct span query, size_t *at, struct span *ret_name, struct span *ret_value);

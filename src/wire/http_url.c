@@ -55,6 +55,22 @@ int http_decode(struct span text, bool in_query, struct buf *out)
 	return r;
 }
 
+int http_encode(struct span text, struct buf *out)
+{
+	size_t before = out->len;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < text.len; i++) {
+		unsigned char byte = (unsigned char)text.data[i], letter = byte | 32;
+		bool plain = (byte >= '0' && byte <= '9') || (byte < 128 && letter >= 'a' && letter <= 'z') ||
+			(byte != 0 && strchr("-._~", byte));
+		r = plain ? buf_put_byte(out, byte) : buf_printf(out, "%%%02X", byte);
+	}
+	if (r < 0)
+		out->len = before;
+	return r;
+}
+
 static void split_at_equals(struct span piece, struct span *ret_name, struct span *ret_value)
 {
 	const char *equals = memchr(piece.data, '=', piece.len);

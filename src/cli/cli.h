@@ -1,0 +1,150 @@
+/*
+ * One run of `stint`: what was asked, what we write to, where the server is. Verbs get this and return how it ends
+ * (exit.h); whatever went wrong has been told by then.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/span.h"
+#include "cli/args.h"
+#include "cli/exit.h"
+#include "cli/term.h"
+#include "cli/verb.h"
+#include "wire/http_client.h"
+#include "wire/json.h"
+
+enum form { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
+
+/* The server and the credential: place.c says how they are found. */
+struct place {
+	bool known;
+	char home[1024]; /* empty: none */
+	char url[1280];
+	struct http_address address;
+	char token[512]; /* empty: none */
+	char token_from[1280];
+};
+
+struct cli {
+	const struct verb *verb;
+	struct args args;
+	enum form form;
+	const char *fields; /* of --json=FIELDS; NULL: all */
+	bool quiet;
+	struct term term;
+	struct arena arena; /* lives as long as the run */
+	struct place place;
+	struct http_client *client;
+	struct buf out; /* on its way to standard output */
+	int64_t now_ms;
+	const char *program; /* argv[0] */
+};
+
+/* ---- saying: out.c --------------------------------------------------------------------------------------- */
+
+/* Talk, on standard error; nothing with --quiet. */
+void say(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What went wrong, its code and the command that helps; with --json also as an object on standard output. Returns the
+ * ending. `fix` may be NULL. */
+int fail(struct cli *cli, enum exit_status status, const char *code, const char *fix, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+int fail_fault(struct cli *cli, int fault); /* no memory, no room */
+
+/* Data, on standard output. Faults (no memory) end the run. */
+void put(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void put_clean(struct cli *cli, struct span text); /* on one line */
+void put_lines(struct cli *cli, struct span text, const char *indent);
+void put_painted(struct cli *cli, enum paint paint, struct span text);
+
+/* Write it out: 0, or EXIT_FAILED when nobody takes it. */
+int flush(struct cli *cli);
+
+/* {"schema":1,"ok":true,"KEY":value}; the members of the value are picked by --json=FIELDS. */
+int put_json(struct cli *cli, const char *key, yyjson_val *value);
+void put_value(struct cli *cli, yyjson_val *value); /* as it is, or the members that were asked for */
+
+/* Formats a text that lives as long as the run. */
+const char *text_of(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- members of JSON: fields.c ---------------------------------------------------------------------------- */
+
+struct span field_text(yyjson_val *object, const char *key); /* empty: not there or no string */
+int64_t field_int(yyjson_val *object, const char *key, int64_t otherwise);
+bool field_bool(yyjson_val *object, const char *key);
+yyjson_val *field(yyjson_val *object, const char *key);
+const char *field_cstr(struct cli *cli, yyjson_val *object, const char *key); /* "" if not there */
+
+/* A value given with a flag of kind FLAG_JSON: text, @FILE or - for standard input. 0, or the ending. */
+int read_json_flag(struct cli *cli, const char *flag, struct span *ret_json);
+int read_input(struct cli *cli, const char *path, struct span *ret_text); /* "-": standard input */
+
+/* ---- asking: server.c -------------------------------------------------------------------------------------- */
+
+struct reply {
+	int status;
+	yyjson_doc *doc;
+	yyjson_val *root;
+	struct span next; /* the query of Link: rel=next */
+};
+
+void reply_done(struct reply *reply);
+
+struct ask {
+	enum http_method method;
+	const char *path; /* a * in it is replaced by the next of `names`, encoded */
+	const char *names[2];
+	struct span query; /* encoded */
+	struct span body;
+	struct span key;    /* Idempotency-Key */
+	bool may_repeat;    /* GET always may */
+	uint32_t patience;  /* how often a server that is away is tried again: after 1, 2, 4 s */
+	int64_t timeout_ms; /* 0: 30 s */
+	bool quiet_missing; /* a 404 is not told: the caller has something better to say */
+};
+
+/* 0 and the reply; or the ending, told. */
+int ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply);
+int get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply);
+int post(struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply);
+
+/* Find the server, so that `client` and `place` are there. 0, or the ending. */
+int server_find(struct cli *cli);
+
+/* Events from the cursor on, until `each` or `idle`, which is called about every second, returns something other than
+ * 0: that is returned, or the ending. The connection is made again when it is lost. */
+enum {
+	FOLLOW_DONE = 1000, /* no ending has that number */
+};
+
+struct follow {
+	struct span after; /* the cursor */
+	int (*each)(void *context, yyjson_val *event);
+	int (*idle)(void *context);
+	void *context;
+};
+int follow_events(struct cli *cli, const struct follow *follow);
+
+/* The cursor of the last event there is. */
+int newest_cursor(struct cli *cli, struct span *ret_cursor);
+
+/* A path or query value, encoded, that lives as long as the run. */
+struct span encoded(struct cli *cli, struct span text);
+
+/* ---- where: place.c ---------------------------------------------------------------------------------------- */
+
+/* The state directory that is meant. 0, or the ending. */
+int place_home(struct cli *cli, char *ret_home, size_t room);
+int place_find(struct cli *cli); /* fills cli->place */
+
+/* ---- help.c, man.c, completion.c ---------------------------------------------------------------------------- */
+
+void help_screen(struct cli *cli);
+void help_verb(struct cli *cli, const struct verb *verb);
+void help_noun(struct cli *cli, const char *noun);
+int complete_words(struct cli *cli, int count, char *const *words);
+int usage_unknown(struct cli *cli, const char *word, const char *noun);

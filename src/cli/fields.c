@@ -1,0 +1,93 @@
+/*
+ * Members of what the server answered, and values from the command line and from files.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "cli/cli.h"
+
+enum {
+	INPUT_BYTES_MAX = 16 << 20,
+};
+
+yyjson_val *field(yyjson_val *object, const char *key)
+{
+	return yyjson_obj_get(object, key);
+}
+
+struct span field_text(yyjson_val *object, const char *key)
+{
+	yyjson_val *value = yyjson_obj_get(object, key);
+
+	return yyjson_is_str(value) ? (struct span){yyjson_get_str(value), yyjson_get_len(value)}
+				    : (struct span){0};
+}
+
+const char *field_cstr(struct cli *cli, yyjson_val *object, const char *key)
+{
+	struct span text = field_text(object, key);
+
+	return text_of(cli, "%.*s", SPAN_ARGS(text));
+}
+
+int64_t field_int(yyjson_val *object, const char *key, int64_t otherwise)
+{
+	yyjson_val *value = yyjson_obj_get(object, key);
+
+	return yyjson_is_int(value) ? yyjson_get_sint(value) : otherwise;
+}
+
+bool field_bool(yyjson_val *object, const char *key)
+{
+	return yyjson_is_true(yyjson_obj_get(object, key));
+}
+
+int read_input(struct cli *cli, const char *path, struct span *ret_text)
+{
+	bool standard = strcmp(path, "-") == 0;
+	cleanup(close_at) int opened = standard ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	cleanup(buf_done) struct buf text = {0};
+	char block[16 << 10];
+	ssize_t got = 0;
+
+	if (!standard && opened < 0)
+		return fail(cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno));
+	buf_init(&text, INPUT_BYTES_MAX);
+	int r = 0;
+	while (r == 0 && (got = read(standard ? STDIN_FILENO : opened, block, sizeof block)) > 0)
+		r = buf_put(&text, block, (size_t)got);
+	if (got < 0)
+		return fail(cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno));
+	if (r == -E2BIG)
+		return fail(cli, EXIT_USAGE, "too_large", NULL, "%s has more than %d MiB", path,
+			INPUT_BYTES_MAX >> 20);
+	if (r == 0)
+		r = arena_copy(&cli->arena, buf_span(&text), ret_text);
+	return r < 0 ? fail_fault(cli, r) : 0;
+}
+
+int read_json_flag(struct cli *cli, const char *flag, struct span *ret_json)
+{
+	const char *value = args_text(&cli->args, flag);
+	struct span text = span_of(value);
+	struct json_complaint complaint;
+	int r = 0;
+
+	if (!value)
+		return 0;
+	if (value[0] == '@' || strcmp(value, "-") == 0)
+		r = read_input(cli, value[0] == '@' ? value + 1 : value, &text);
+	if (r != 0)
+		return r;
+	yyjson_doc *doc = json_read(text, &complaint);
+	if (!doc)
+		return fail(cli, EXIT_USAGE, "invalid", text_of(cli, "stint help %s", cli->verb->name),
+			"--%s is not JSON at byte %zu: %s", flag, complaint.at, complaint.reason);
+	yyjson_doc_free(doc);
+	*ret_json = text;
+	return 0;
+}

@@ -1,0 +1,251 @@
+#include "cli/reason.h"
+
+#include <string.h>
+
+#include "cli/task_view.h"
+
+enum {
+	PARENTS_LOOKED_AT_MAX = 50,
+};
+
+struct telling {
+	struct cli *cli;
+	yyjson_val *why, *task;
+	const char *id, *queue, *worker, *text;
+	struct answer_why told;
+};
+
+static void say_as_it_is(struct telling *t)
+{
+	t->told.sentence =
+		text_of(t->cli, "%s is %s: %s.", t->id, field_cstr(t->cli, t->why, "state"), t->text);
+}
+
+static const char *until(struct telling *t)
+{
+	int64_t until_ms = field_int(t->why, "until", 0);
+
+	return until_ms == 0 ? "" : text_of(t->cli, " (%.*s)", SPAN_ARGS(relative(t->cli, until_ms)));
+}
+
+static const char *names_of(struct telling *t, const char *key)
+{
+	const char *names = "";
+	size_t at, count;
+	yyjson_val *name;
+
+	yyjson_arr_foreach(field(t->task, key), at, count, name)
+	{
+		names = text_of(t->cli, "%s%s%s", names, at > 0 ? ", " : "", yyjson_get_str(name));
+	}
+	return names;
+}
+
+/* ---- one function per reason that needs more than its sentence ---- */
+
+static void tell_ready(struct telling *t)
+{
+	t->told.sentence = text_of(
+		t->cli, "%s is ready: the next matching claim of queue %s takes it.", t->id, t->queue);
+	t->told.fix = text_of(t->cli, "stint claim --queues %s", t->queue);
+}
+
+static void tell_parked(struct telling *t)
+{
+	say_as_it_is(t);
+	t->told.fix = text_of(t->cli, "stint unpark %s", t->id);
+}
+
+static void tell_timed(struct telling *t)
+{
+	const char *code = field_cstr(t->cli, t->why, "code");
+
+	t->told.sentence = text_of(t->cli, "%s is scheduled: %s%s%s%s.", t->id, t->text, until(t),
+		code[0] ? "; the last one ended with " : "", code);
+	t->told.fix = text_of(t->cli, "stint wait %s", t->id);
+}
+
+/* The first parent that is not done, and what it is doing instead. */
+static void tell_parents(struct telling *t)
+{
+	size_t at, count;
+	yyjson_val *parent;
+
+	say_as_it_is(t);
+	yyjson_arr_foreach(field(t->task, "blockedBy"), at, count, parent)
+	{
+		struct reply reply;
+		const char *id = yyjson_get_str(parent);
+		struct ask question = {.method = HTTP_METHOD_GET,
+			.path = "/api/tasks/*",
+			.names = {id},
+			.quiet_missing = true};
+		if (!id || at == PARENTS_LOOKED_AT_MAX)
+			break;
+		if (ask(t->cli, &question, &reply) != 0)
+			continue;
+		const char *state = field_cstr(t->cli, reply.root, "state");
+		reply_done(&reply);
+		if (strcmp(state, "done") == 0)
+			continue;
+		t->told.sentence = text_of(t->cli, "%s is %s: it comes after %s, which is %s.", t->id,
+			field_cstr(t->cli, t->why, "state"), id, state);
+		t->told.fix = text_of(t->cli, "stint why %s", id);
+		return;
+	}
+}
+
+static void tell_paused(struct telling *t)
+{
+	t->told.sentence = text_of(t->cli, "%s is ready, but its queue %s is paused.", t->id, t->queue);
+	t->told.fix = text_of(t->cli, "stint queue resume %s", t->queue);
+}
+
+static void tell_no_worker(struct telling *t)
+{
+	t->told.sentence =
+		text_of(t->cli, "%s is ready: no live worker serves its queue %s.", t->id, t->queue);
+	t->told.fix =
+		text_of(t->cli, "stint worker ls   (or take it yourself: stint claim --queues %s)", t->queue);
+}
+
+static void tell_no_capability(struct telling *t)
+{
+	t->told.sentence = text_of(t->cli, "%s is ready: no live worker has all it requires (%s).", t->id,
+		names_of(t, "requires"));
+	t->told.fix = "stint worker ls -o wide";
+}
+
+static void tell_no_executor(struct telling *t)
+{
+	t->told.sentence = text_of(t->cli, "%s is ready: no live worker has its executor %s.", t->id,
+		field_cstr(t->cli, t->task, "executor"));
+	t->told.fix = "stint worker ls -o wide";
+}
+
+static void tell_owner_away(struct telling *t)
+{
+	t->told.sentence = text_of(t->cli, "%s is ready: it is for slot %s, and no live worker fills that.",
+		t->id, field_cstr(t->cli, t->task, "owner"));
+	t->told.fix = "stint worker ls";
+}
+
+static void tell_owner_quarantined(struct telling *t)
+{
+	const char *slot = field_cstr(t->cli, t->task, "owner");
+
+	t->told.sentence = text_of(t->cli, "%s is ready: its slot %s crashed too often and is quarantined%s.",
+		t->id, slot, until(t));
+	t->told.fix = text_of(t->cli, "stint slot unquarantine %s", slot);
+}
+
+static void tell_store(struct telling *t)
+{
+	say_as_it_is(t);
+	t->told.fix = "stint doctor";
+}
+
+static void tell_held(struct telling *t)
+{
+	t->told.sentence =
+		text_of(t->cli, "%s is %s: %s (%s, lease %.*s).", t->id, field_cstr(t->cli, t->why, "state"),
+			t->text, t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))));
+	t->told.fix = text_of(t->cli, "stint show %s", t->id);
+}
+
+static void tell_stopping(struct telling *t)
+{
+	t->told.sentence =
+		text_of(t->cli, "%s is %s: %s (%s, lease %.*s).", t->id, field_cstr(t->cli, t->why, "state"),
+			t->text, t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))));
+	t->told.fix = text_of(t->cli, "stint worker show %s", t->worker);
+}
+
+static void tell_asking(struct telling *t)
+{
+	t->told.sentence = text_of(
+		t->cli, "%s asks: %s", t->id, field_cstr(t->cli, field(t->task, "question"), "question"));
+	t->told.fix = text_of(t->cli, "stint answer %s TEXT", t->id);
+}
+
+static void tell_review(struct telling *t)
+{
+	say_as_it_is(t);
+	t->told.fix = text_of(t->cli, "stint show %s", t->id);
+}
+
+static void tell_blocked(struct telling *t)
+{
+	yyjson_val *error = field(t->task, "error");
+
+	if (strcmp(field_cstr(t->cli, t->why, "code"), "DEPENDENCY_FAILED") == 0) {
+		tell_parents(t);
+		if (t->told.fix)
+			return;
+	}
+	t->told.sentence = text_of(t->cli, "%s is blocked: %s (%s: %s).", t->id, t->text,
+		field_cstr(t->cli, error, "code"), field_cstr(t->cli, error, "message"));
+	t->told.fix = text_of(t->cli, "stint retry %s", t->id);
+}
+
+static void tell_ended(struct telling *t)
+{
+	yyjson_val *error = field(t->task, "error");
+	const char *state = field_cstr(t->cli, t->why, "state");
+
+	if (strcmp(state, "failed") == 0)
+		t->told.sentence = text_of(t->cli, "%s has failed: %s: %s.", t->id,
+			field_cstr(t->cli, error, "code"), field_cstr(t->cli, error, "message"));
+	else
+		t->told.sentence = text_of(t->cli, "%s is %s; that is final.", t->id, state);
+	t->told.fix = text_of(t->cli, "stint retry %s", t->id);
+}
+
+static const struct {
+	const char *reason;
+	void (*tell)(struct telling *t);
+} tellers[] = {
+	{"ready", tell_ready},
+	{"parked", tell_parked},
+	{"scheduled", tell_timed},
+	{"back_off", tell_timed},
+	{"dependency", tell_parents},
+	{"queue_paused", tell_paused},
+	{"no_worker", tell_no_worker},
+	{"no_capability", tell_no_capability},
+	{"no_executor", tell_no_executor},
+	{"owner_away", tell_owner_away},
+	{"owner_quarantined", tell_owner_quarantined},
+	{"store_read_only", tell_store},
+	{"unconfirmed", tell_held},
+	{"running", tell_held},
+	{"stopping", tell_stopping},
+	{"overdue", tell_stopping},
+	{"asking", tell_asking},
+	{"review", tell_review},
+	{"blocked", tell_blocked},
+	{"ended", tell_ended},
+};
+
+struct answer_why reason_tell(struct cli *cli, yyjson_val *why, yyjson_val *task)
+{
+	struct telling t = {
+		.cli = cli,
+		.why = why,
+		.task = task,
+		.id = field_cstr(cli, why, "id"),
+		.queue = field_cstr(cli, task, "queue"),
+		.worker = field_cstr(cli, task, "workerId"),
+		.text = field_cstr(cli, why, "text"),
+	};
+	struct span reason = field_text(why, "reason");
+
+	for (size_t i = 0; i < sizeof tellers / sizeof *tellers; i++) {
+		if (span_equal(span_of(tellers[i].reason), reason)) {
+			tellers[i].tell(&t);
+			return t.told;
+		}
+	}
+	say_as_it_is(&t); /* a reason of a newer server: its own sentence */
+	return t.told;
+}

@@ -1,0 +1,185 @@
+#include "cli/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/suggest.h"
+#include "cli/verbs.h"
+#include "cli/when.h"
+
+enum {
+	ARENA_BYTES_MAX = 512 << 20,
+	OUT_BYTES_MAX = 256 << 20,
+	WORDS_MAX = 4096,
+};
+
+/* ---- what was meant --------------------------------------------------------------------------------------- */
+
+/* Nothing of that name: the nearest verb, of the noun if there is one. */
+int usage_unknown(struct cli *cli, const char *word, const char *noun)
+{
+	struct suggestion best = {NULL};
+
+	for (size_t i = 0; i < verb_count; i++) {
+		const char *name = verbs[i]->name, *second = strchr(name, ' ');
+		if (verbs[i]->hidden ||
+			(noun &&
+				(!second || strncmp(name, noun, (size_t)(second - name)) != 0 ||
+					strlen(noun) != (size_t)(second - name))))
+			continue;
+		const char *candidate = noun ? second + 1
+			: second             ? text_of(cli, "%.*s", (int)(second - name), name)
+					     : name;
+		suggest_consider(&best, word, candidate);
+	}
+	const char *fix = best.word
+		? text_of(cli, "stint %s%s%s", noun ? noun : "", noun ? " " : "", best.word)
+		: text_of(cli, "stint help%s%s", noun ? " " : "", noun ? noun : "");
+	return fail(cli, EXIT_USAGE, "usage", fix, "there is no \"stint %s%s%s\"%s%s%s", noun ? noun : "",
+		noun ? " " : "", word, best.word ? "; did you mean \"" : "", best.word ? best.word : "",
+		best.word ? "\"?" : "");
+}
+
+/* Flags that stand before the verb count as if they stood behind it. */
+static int sort_words(int argc, char **argv, char **words)
+{
+	int count = 0, first = 1;
+
+	while (first < argc && argv[first][0] == '-' && argv[first][1] != 0) {
+		bool takes_next = !strchr(argv[first], '=') &&
+			(strcmp(argv[first], "--home") == 0 || strcmp(argv[first], "--url") == 0 ||
+				strcmp(argv[first], "--token") == 0 ||
+				strcmp(argv[first], "--token-file") == 0 ||
+				strcmp(argv[first], "--color") == 0 || strcmp(argv[first], "-o") == 0 ||
+				strcmp(argv[first], "--output") == 0);
+		first += takes_next && first + 1 < argc ? 2 : 1;
+	}
+	/* the verb is one word or two; its own words follow after the flags */
+	int used = 0;
+	verb_find(argc - first, argv + first, &used);
+	if (used == 0)
+		used = argc - first;
+	for (int i = first; i < first + used; i++)
+		words[count++] = argv[i];
+	for (int i = 1; i < first; i++)
+		words[count++] = argv[i];
+	for (int i = first + used; i < argc; i++)
+		words[count++] = argv[i];
+	return count;
+}
+
+static int set_form(struct cli *cli)
+{
+	static const struct {
+		const char *name;
+		enum form form;
+		unsigned needs;
+	} forms[] = {{"table", FORM_TABLE, GIVES_ROWS}, {"wide", FORM_WIDE, GIVES_ROWS},
+		{"json", FORM_JSON, GIVES_JSON}, {"jsonl", FORM_JSONL, GIVES_ROWS},
+		{"id", FORM_ID, GIVES_ROWS}, {"env", FORM_ENV, GIVES_ENV}};
+	const char *output = args_text(&cli->args, "output");
+
+	if (args_has(&cli->args, "json")) {
+		cli->form = FORM_JSON;
+		cli->fields = args_text(&cli->args, "json");
+	}
+	for (size_t i = 0; output && i < sizeof forms / sizeof *forms; i++) {
+		if (strcmp(forms[i].name, output) != 0)
+			continue;
+		if (!(cli->verb->gives & forms[i].needs))
+			return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", cli->verb->name),
+				"stint %s has no output of the form \"%s\"", cli->verb->name, output);
+		if (cli->form == FORM_AUTO || forms[i].form == FORM_JSONL)
+			cli->form = forms[i].form;
+	}
+	return 0;
+}
+
+static void look_around(struct cli *cli)
+{
+	const char *color = args_text(&cli->args, "color");
+
+	cli->quiet = args_has(&cli->args, "quiet");
+	term_look(&cli->term,
+		!color                                 ? COLOR_AUTO
+			: strcmp(color, "always") == 0 ? COLOR_ALWAYS
+			: strcmp(color, "never") == 0  ? COLOR_NEVER
+						       : COLOR_AUTO);
+}
+
+/* ---- the run ----------------------------------------------------------------------------------------------- */
+
+static int run_verb(struct cli *cli, int count, char **words)
+{
+	struct args_complaint complaint;
+
+	/* whoever asked for JSON gets its complaint in JSON, too */
+	for (int i = 0; i < count; i++)
+		cli->form = strncmp(words[i], "--json", 6) == 0 ? FORM_JSON : cli->form;
+	int r = args_read(&cli->args, cli->verb, count, words, cli->now_ms, &complaint);
+	if (r == -EINVAL)
+		return fail(cli, EXIT_USAGE, "usage", complaint.fix, "%s", complaint.text);
+	if (r < 0)
+		return fail_fault(cli, r);
+	cli->form = FORM_AUTO;
+	look_around(cli);
+	if (args_has(&cli->args, "help")) {
+		help_verb(cli, cli->verb);
+		return EXIT_GOOD;
+	}
+	r = set_form(cli);
+	return r != 0 ? r : cli->verb->run(cli);
+}
+
+static int run_words(struct cli *cli, int count, char **words)
+{
+	int used = 0;
+
+	if (count == 0) {
+		help_screen(cli);
+		return EXIT_GOOD;
+	}
+	cli->verb = verb_find(count, words, &used);
+	if (cli->verb == &verb_complete)
+		return complete_words(cli, count - 1, words + 1);
+	if (cli->verb)
+		return run_verb(cli, count - used, words + used);
+	bool help = strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0;
+	if (help) {
+		help_screen(cli);
+		return EXIT_GOOD;
+	}
+	if (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0) {
+		put(cli, "stint %s\n", STINT_VERSION);
+		return EXIT_GOOD;
+	}
+	if (verb_is_noun(words[0])) {
+		if (count > 1 && words[1][0] != '-')
+			return usage_unknown(cli, words[1], words[0]);
+		help_noun(cli, words[0]);
+		return count > 1 ? EXIT_GOOD : EXIT_USAGE;
+	}
+	return usage_unknown(cli, words[0], NULL);
+}
+
+int cli_run(int argc, char **argv)
+{
+	struct cli cli = {.now_ms = when_now_ms(), .program = argc > 0 ? argv[0] : "stint"};
+	char **words = argc < WORDS_MAX ? calloc((size_t)argc + 1, sizeof *words) : NULL;
+
+	arena_init(&cli.arena, ARENA_BYTES_MAX);
+	buf_init(&cli.out, OUT_BYTES_MAX);
+	term_look(&cli.term, COLOR_AUTO);
+	int status = words ? run_words(&cli, sort_words(argc, argv, words), words)
+			   : fail(&cli, EXIT_USAGE, "usage", NULL, "too many words");
+	int wrote = flush(&cli);
+	http_client_free(cli.client);
+	args_done(&cli.args);
+	buf_done(&cli.out);
+	arena_done(&cli.arena);
+	free(words);
+	return status != 0 ? status : wrote;
+}

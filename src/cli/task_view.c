@@ -1,0 +1,127 @@
+#include "cli/task_view.h"
+
+#include <string.h>
+
+#include "base/take.h"
+#include "cli/text.h"
+#include "cli/when.h"
+
+enum paint state_paint(struct span state)
+{
+	static const struct {
+		const char *state;
+		enum paint paint;
+	} paints[] = {{"ready", PAINT_CYAN}, {"claimed", PAINT_BLUE}, {"running", PAINT_BLUE},
+		{"asking", PAINT_YELLOW}, {"review", PAINT_YELLOW}, {"blocked", PAINT_RED},
+		{"failed", PAINT_RED}, {"done", PAINT_GREEN}, {"pending", PAINT_DIM},
+		{"scheduled", PAINT_DIM}, {"waiting", PAINT_DIM}, {"cancelled", PAINT_DIM},
+		{"active", PAINT_GREEN}, {"open", PAINT_GREEN}, {"paused", PAINT_YELLOW},
+		{"draining", PAINT_YELLOW}, {"quiet", PAINT_YELLOW}, {"terminating", PAINT_YELLOW},
+		{"inactive", PAINT_DIM}, {"quarantined", PAINT_RED}};
+
+	for (size_t i = 0; i < sizeof paints / sizeof *paints; i++) {
+		if (span_equal(span_of(paints[i].state), state))
+			return paints[i].paint;
+	}
+	return PAINT_NONE;
+}
+
+bool state_is_final(struct span state)
+{
+	return span_equal(state, SPAN("done")) || span_equal(state, SPAN("failed")) ||
+		span_equal(state, SPAN("cancelled"));
+}
+
+void put_task_line(struct cli *cli, yyjson_val *task)
+{
+	struct span state = field_text(task, "state"), title = field_text(task, "title");
+
+	put_clean(cli, field_text(task, "id"));
+	put(cli, "  ");
+	put_painted(cli, state_paint(state), state);
+	if (title.len > 0)
+		put(cli, "  ");
+	put_clean(cli, title);
+	put(cli, "\n");
+}
+
+/* ---- cells -------------------------------------------------------------------------------------------------- */
+
+static struct span kept(struct cli *cli, const struct buf *text)
+{
+	return span_of(text_of(cli, "%.*s", SPAN_ARGS(buf_span(text))));
+}
+
+struct span relative(struct cli *cli, int64_t moment_ms)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, 64);
+	return moment_ms == 0 || when_put_relative(&text, moment_ms, cli->now_ms) < 0 ? SPAN("-")
+										      : kept(cli, &text);
+}
+
+struct span since(struct cli *cli, int64_t moment_ms)
+{
+	return moment_ms == 0 ? SPAN("-") : duration(cli, cli->now_ms - moment_ms);
+}
+
+struct span duration(struct cli *cli, int64_t ms)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, 64);
+	return when_put_duration(&text, ms, false) < 0 ? SPAN("-") : kept(cli, &text);
+}
+
+struct span number(struct cli *cli, int64_t value)
+{
+	return span_of(text_of(cli, "%lld", (long long)value));
+}
+
+/* ---- lists -------------------------------------------------------------------------------------------------- */
+
+int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *list, const char *id)
+{
+	size_t at, count;
+	yyjson_val *item;
+	int r = 0;
+
+	switch (cli->form) {
+	case FORM_JSON:
+		return put_json(cli, key, list);
+	case FORM_JSONL:
+		yyjson_arr_foreach(list, at, count, item)
+		{
+			put_value(cli, item);
+			put(cli, "\n");
+		}
+		return 0;
+	case FORM_ID:
+		yyjson_arr_foreach(list, at, count, item) put(cli, "%.*s\n", SPAN_ARGS(field_text(item, id)));
+		return 0;
+	case FORM_AUTO:
+		if (!cli->term.tty) {
+			r = table_put_tabs(&cli->out, table);
+			break;
+		}
+		__attribute__((fallthrough));
+	case FORM_TABLE:
+	case FORM_WIDE:
+	case FORM_ENV:
+		r = table->row_count > 0 ? table_put(&cli->out, table, &cli->term) : 0;
+		break;
+	}
+	return r < 0 ? fail_fault(cli, r) : 0;
+}
+
+int put_task_done(struct cli *cli, yyjson_val *task, const char *what)
+{
+	struct span id = field_text(task, "id");
+
+	if (cli->form == FORM_JSON)
+		return put_json(cli, "task", task);
+	put(cli, "%.*s\n", SPAN_ARGS(id));
+	say(cli, "%.*s %s", SPAN_ARGS(id), what);
+	return 0;
+}

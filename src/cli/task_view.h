@@ -1,0 +1,25 @@
+/*
+ * Tasks as people see them.
+ */
+#pragma once
+
+#include "cli/cli.h"
+#include "cli/table.h"
+
+enum paint state_paint(struct span state);
+bool state_is_final(struct span state);
+
+/* One line for the lists of people: id, state, title. */
+void put_task_line(struct cli *cli, yyjson_val *task);
+
+/* Rows in the form that was asked for; `id` names the member that -o id prints. */
+int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *list, const char *id);
+
+/* A task after something was done to it: in JSON, or its id and a sentence. */
+int put_task_done(struct cli *cli, yyjson_val *task, const char *what);
+
+/* "5m", "in 2h", … for a cell. */
+struct span relative(struct cli *cli, int64_t moment_ms);
+struct span since(struct cli *cli, int64_t moment_ms);
+struct span duration(struct cli *cli, int64_t ms);
+struct span number(struct cli *cli, int64_t value);

@@ -1,0 +1,89 @@
+#include "cli/term.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum {
+	WIDTH_DEFAULT = 80,
+	WIDTH_MAX = 10000,
+};
+
+static const char *setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] ? value : NULL;
+}
+
+static bool has_color(bool tty, enum color_wish wish)
+{
+	const char *term = setting("TERM"), *force = setting("CLICOLOR_FORCE");
+
+	if (wish != COLOR_AUTO)
+		return wish == COLOR_ALWAYS;
+	if (setting("NO_COLOR"))
+		return false;
+	if (force && strcmp(force, "0") != 0)
+		return true;
+	return tty && term && strcmp(term, "dumb") != 0;
+}
+
+/* By the names of the locale alone: to load it costs more than all we do. */
+static bool is_utf8(void)
+{
+	const char *names[] = {setting("LC_ALL"), setting("LC_CTYPE"), setting("LANG")};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (names[i])
+			return strcasestr(names[i], "utf-8") || strcasestr(names[i], "utf8");
+	}
+	return false;
+}
+
+static size_t width_of(bool tty)
+{
+	const char *columns = setting("COLUMNS");
+	struct winsize size;
+
+	if (columns && isdigit((unsigned char)columns[0])) {
+		long width = strtol(columns, NULL, 10);
+		if (width > 0 && width <= WIDTH_MAX)
+			return (size_t)width;
+	}
+	if (!tty)
+		return 0;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : WIDTH_DEFAULT;
+}
+
+void term_look(struct term *term, enum color_wish wish)
+{
+	term->tty = isatty(STDOUT_FILENO);
+	term->talk_tty = isatty(STDERR_FILENO);
+	term->color = has_color(term->tty, wish);
+	term->talk_color = has_color(term->talk_tty, wish);
+	term->utf8 = is_utf8() || !term->tty; /* a file takes every letter */
+	term->width = width_of(term->tty);
+}
+
+const char *term_paint(bool color, enum paint paint)
+{
+	static const char *const codes[] = {[PAINT_NONE] = "",
+		[PAINT_BOLD] = "\033[1m",
+		[PAINT_DIM] = "\033[2m",
+		[PAINT_RED] = "\033[31m",
+		[PAINT_GREEN] = "\033[32m",
+		[PAINT_YELLOW] = "\033[33m",
+		[PAINT_BLUE] = "\033[34m",
+		[PAINT_CYAN] = "\033[36m"};
+
+	return color ? codes[paint] : "";
+}
+
+const char *term_plain(bool color, enum paint paint)
+{
+	return color && paint != PAINT_NONE ? "\033[0m" : "";
+}

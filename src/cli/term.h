@@ -1,0 +1,35 @@
+/*
+ * What we write to: a terminal or not, how wide, which colours and letters it takes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum color_wish { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+enum paint {
+	PAINT_NONE,
+	PAINT_BOLD,
+	PAINT_DIM,
+	PAINT_RED,
+	PAINT_GREEN,
+	PAINT_YELLOW,
+	PAINT_BLUE,
+	PAINT_CYAN
+};
+
+struct term {
+	bool tty;      /* standard output is a terminal */
+	bool talk_tty; /* and standard error is one */
+	bool color, talk_color;
+	bool utf8;
+	size_t width; /* columns; 0: as wide as it takes */
+};
+
+/* By the descriptors, and NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS and the locale of the environment. */
+void term_look(struct term *term, enum color_wish wish);
+
+/* The escape that begins a colour, and the one that ends it; empty without colour. */
+const char *term_paint(bool color, enum paint paint);
+const char *term_plain(bool color, enum paint paint);

@@ -1,0 +1,435 @@
+/*
+ * stint doctor: what is wrong here, one line per thing that was looked at, each with what to do about it. It changes
+ * nothing. With --security it knocks on the server's doors, as somebody would who means harm.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "cli/cli.h"
+#include "cli/task_view.h"
+
+enum {
+	CALL_MS = 5000,
+	SLOW_MS = 250,
+	CHECKS_MAX = 64,
+};
+
+#define SPACE_LEAST ((uint64_t)64 << 20)
+#define SPACE_GOOD  ((uint64_t)1 << 30)
+
+enum verdict { PASS, WARN, FAIL };
+
+struct check {
+	const char *group, *name, *text, *fix;
+	enum verdict verdict;
+};
+
+struct examination {
+	struct cli *cli;
+	char home[1024];
+	struct check checks[CHECKS_MAX];
+	size_t count;
+};
+
+__attribute__((format(printf, 6, 7))) static void note(struct examination *exam, enum verdict verdict,
+	const char *group, const char *name, const char *fix, const char *format, ...)
+{
+	char text[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof text, format, list);
+	va_end(list);
+	if (exam->count < CHECKS_MAX)
+		exam->checks[exam->count++] = (struct check){
+			group, name, text_of(exam->cli, "%s", text), verdict == PASS ? NULL : fix, verdict};
+}
+
+/* ---- files --------------------------------------------------------------------------------------------------------- */
+
+/* A file of the state directory: ours, and closed to others. */
+static void check_mode(struct examination *exam, const char *name, mode_t wanted, bool must_be)
+{
+	const char *path = name[0] ? text_of(exam->cli, "%s/%s", exam->home, name)
+				   : text_of(exam->cli, "%s", exam->home);
+	const char *shown = name[0] ? name : "home";
+	struct stat stat_buf;
+
+	if (lstat(path, &stat_buf) < 0) {
+		if (errno != ENOENT || must_be)
+			note(exam, errno == ENOENT ? FAIL : WARN, "files", shown, "stint up", "%s: %s", path,
+				strerror(errno));
+		return;
+	}
+	if (stat_buf.st_uid != geteuid()) {
+		note(exam, WARN, "files", shown, "export STINT_HOME=/path/of/your/own",
+			"%s belongs to another user", path);
+		return;
+	}
+	if (stat_buf.st_mode & 077 & ~wanted)
+		note(exam, FAIL, "files", shown, text_of(exam->cli, "chmod %o %s", (unsigned)wanted, path),
+			"others can open %s (mode %04o)", path, (unsigned)stat_buf.st_mode & 07777);
+	else
+		note(exam, PASS, "files", shown, NULL, "%s, mode %04o", path,
+			(unsigned)stat_buf.st_mode & 07777);
+}
+
+static void check_files(struct examination *exam)
+{
+	check_mode(exam, "", 0700, true);
+	check_mode(exam, "admin.token", 0600, true);
+	check_mode(exam, "stint.db", 0600, true);
+	check_mode(exam, "stint.sock", 0600, false);
+	check_mode(exam, "config.json", 0600, false);
+	if (strlen(exam->home) + sizeof "/stint.sock" > 108)
+		note(exam, FAIL, "files", "socket", "choose a shorter --home",
+			"the path of the state directory is too long for a socket");
+}
+
+static void check_space(struct examination *exam)
+{
+	struct statvfs space;
+
+	if (statvfs(exam->home, &space) < 0)
+		return;
+	uint64_t left = (uint64_t)space.f_bavail * space.f_frsize;
+	enum verdict verdict = left < SPACE_LEAST ? FAIL : left < SPACE_GOOD ? WARN : PASS;
+	note(exam, verdict, "store", "disk space", "make room, or move the state directory", "%llu MiB free",
+		(unsigned long long)(left >> 20));
+}
+
+static void check_clock(struct examination *exam)
+{
+	struct timex clock = {0};
+	int64_t least_ms = INT64_C(1735689600000); /* 2025 */
+
+	if (exam->cli->now_ms < least_ms) {
+		note(exam, FAIL, "host", "clock", "set the clock", "the clock says it is before 2025");
+		return;
+	}
+	if (adjtimex(&clock) >= 0 && !(clock.status & STA_UNSYNC))
+		note(exam, PASS, "host", "clock", NULL, "synchronised");
+	else
+		note(exam, WARN, "host", "clock", "timedatectl set-ntp true",
+			"nobody keeps the clock right; delays and deadlines follow it, leases do not");
+}
+
+/* ---- the server ------------------------------------------------------------------------------------------------------ */
+
+static int knock(struct examination *exam, const struct http_call *wanted, struct http_answer **ret_answer)
+{
+	struct cli *cli = exam->cli;
+	struct http_call call = *wanted;
+	enum http_reach reach;
+
+	if (call.timeout_ms == 0)
+		call.timeout_ms = CALL_MS;
+	call.may_repeat = true;
+	return http_client_call(cli->client, &call, ret_answer, &reach);
+}
+
+static int64_t monotonic_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static bool check_reach(struct examination *exam)
+{
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/livez")};
+	struct http_answer *answer;
+	int64_t began_us = monotonic_us();
+
+	int r = knock(exam, &call, &answer);
+	int64_t took_us = monotonic_us() - began_us;
+	if (r < 0) {
+		note(exam, FAIL, "server", "reachable", "stint up", "nobody answers at %s: %s",
+			exam->cli->place.url, strerror(-r));
+		return false;
+	}
+	note(exam, took_us > SLOW_MS * 1000 ? WARN : PASS, "server", "reachable",
+		"look at the load of the machine", "%s answers in %lld.%lld ms", exam->cli->place.url,
+		(long long)(took_us / 1000), (long long)(took_us % 1000 / 100));
+	return true;
+}
+
+static void check_version(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/version")};
+	struct json_complaint complaint;
+	struct http_answer *answer;
+
+	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
+	if (knock(exam, &call, &answer) < 0)
+		return;
+	int status = http_answer_status(answer);
+	if (status == 401) {
+		note(exam, FAIL, "server", "token", "export STINT_TOKEN_FILE=/path/of/a/token",
+			cli->place.token[0] ? "the server does not know the token from %s"
+					    : "there is no token%s",
+			cli->place.token[0] ? cli->place.token_from : "");
+		return;
+	}
+	if (status == 403) {
+		note(exam, WARN, "server", "token", "stint token create --kind viewer",
+			"the token from %s may not look", cli->place.token_from);
+		return;
+	}
+	note(exam, PASS, "server", "token", NULL, "the one from %s is known", cli->place.token_from);
+	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	struct span version = field_text(yyjson_doc_get_root(doc), "version");
+	note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
+		"install the same version of stint and stintd", "server %.*s, command %s", SPAN_ARGS(version),
+		STINT_VERSION);
+	yyjson_doc_free(doc);
+}
+
+static void check_ready(struct examination *exam)
+{
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/readyz")};
+	struct json_complaint complaint;
+	struct http_answer *answer;
+
+	if (knock(exam, &call, &answer) < 0)
+		return;
+	if (http_answer_status(answer) == 200) {
+		note(exam, PASS, "store", "writable", NULL, "the server takes changes");
+		return;
+	}
+	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	struct span detail = field_text(yyjson_doc_get_root(doc), "detail");
+	note(exam, FAIL, "store", "writable", "make room on the disk of the store", "%.*s",
+		SPAN_ARGS(detail));
+	yyjson_doc_free(doc);
+}
+
+static void check_workers(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/workers")};
+	struct json_complaint complaint;
+	struct http_answer *answer;
+	size_t at, count, live = 0;
+	yyjson_val *worker;
+
+	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
+	if (knock(exam, &call, &answer) < 0 || http_answer_status(answer) != 200)
+		return;
+	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, worker)
+	{
+		live += span_equal(field_text(worker, "state"), SPAN("active"));
+	}
+	yyjson_doc_free(doc);
+	note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,
+		live == 0 ? "; scripts that only claim are not counted" : "");
+}
+
+/* ---- doors ------------------------------------------------------------------------------------------------------------ */
+
+static void check_door(struct examination *exam, const char *name, const char *what,
+	const struct http_call *call, int wanted)
+{
+	struct http_answer *answer;
+	int r = knock(exam, call, &answer);
+
+	if (r < 0)
+		note(exam, WARN, "security", name, "stint doctor", "%s: no answer (%s)", what, strerror(-r));
+	else if (http_answer_status(answer) == wanted)
+		note(exam, PASS, "security", name, NULL, "%s: refused with %d", what, wanted);
+	else
+		note(exam, FAIL, "security", name,
+			"keep this server away from others, and report it (SECURITY.md)",
+			"%s: answered with %d instead of %d", what, http_answer_status(answer), wanted);
+}
+
+static void check_doors(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct span token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/tasks?limit=1")};
+
+	check_door(exam, "no token", "a request without a token", &call, 401);
+	call.token = SPAN("stint_admin_0000000000000000_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+	check_door(exam, "wrong token", "a request with a made-up token", &call, 401);
+	call.token = token;
+	call.host = SPAN("attacker.example");
+	check_door(exam, "other host", "a request for another host (DNS rebinding)", &call, 421);
+	call.host = (struct span){0};
+	call.origin = SPAN("http://attacker.example");
+	check_door(exam, "other origin", "a request of another site's page", &call, 403);
+	call.origin = (struct span){0};
+	call.method = HTTP_METHOD_POST;
+	call.target = SPAN("/api/tasks");
+	call.body = SPAN("{}");
+	call.content_type = SPAN("text/plain");
+	check_door(exam, "form post", "a change that is not JSON (a form of some page)", &call, 415);
+}
+
+static void check_listener(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct http_address address;
+	struct span text;
+	const char *complaint;
+	char url[300] = "";
+	const char *path = text_of(cli, "%s/url", exam->home);
+
+	if (access(path, R_OK) != 0 || read_input(cli, path, &text) != 0)
+		return;
+	snprintf(url, sizeof url, "%.*s", SPAN_ARGS(text));
+	url[strcspn(url, "\r\n")] = 0;
+	if (http_address_parse(url, &address, &complaint) < 0)
+		return;
+	note(exam, http_address_is_loopback(&address) ? PASS : WARN, "security", "listener",
+		"stintd --listen 127.0.0.1:8787, or a proxy that speaks TLS in front", "%s", url);
+}
+
+/* ---- the verdict --------------------------------------------------------------------------------------------------------- */
+
+static void put_line(struct cli *cli, const struct check *check)
+{
+	static const enum paint paints[] = {[PASS] = PAINT_GREEN, [WARN] = PAINT_YELLOW, [FAIL] = PAINT_RED};
+	static const char *const words[] = {[PASS] = "pass", [WARN] = "warn", [FAIL] = "fail"};
+
+	put_painted(cli, paints[check->verdict], span_of(words[check->verdict]));
+	put(cli, "  %-9s %-13s ", check->group, check->name);
+	put_clean(cli, span_of(check->text));
+	put(cli, "\n");
+	if (check->fix)
+		put(cli, "      try: %s\n", check->fix);
+}
+
+static void put_object(struct cli *cli, const struct check *check, bool first)
+{
+	static const char *const words[] = {[PASS] = "pass", [WARN] = "warn", [FAIL] = "fail"};
+	struct json_object object;
+
+	put(cli, "%s", first ? "" : ",");
+	json_begin(&object, &cli->out);
+	json_member_string(&object, "group", span_of(check->group));
+	json_member_string(&object, "name", span_of(check->name));
+	json_member_string(&object, "verdict", span_of(words[check->verdict]));
+	json_member_string(&object, "text", span_of(check->text));
+	if (check->fix)
+		json_member_string(&object, "fix", span_of(check->fix));
+	json_end(&object);
+}
+
+static int tell(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	size_t counts[3] = {0};
+
+	for (size_t i = 0; i < exam->count; i++)
+		counts[exam->checks[i].verdict]++;
+	if (cli->form == FORM_JSON)
+		put(cli, "{\"schema\":1,\"ok\":%s,\"checks\":[", counts[FAIL] == 0 ? "true" : "false");
+	for (size_t i = 0; i < exam->count; i++) {
+		if (cli->form == FORM_JSON)
+			put_object(cli, &exam->checks[i], i == 0);
+		else
+			put_line(cli, &exam->checks[i]);
+	}
+	if (cli->form == FORM_JSON)
+		put(cli, "]}\n");
+	say(cli, "%zu passed, %zu to look at, %zu wrong", counts[PASS], counts[WARN], counts[FAIL]);
+	return counts[FAIL] > 0 ? EXIT_FAILED : EXIT_GOOD;
+}
+
+static const struct flag flags[] = {
+	{"security", 0, FLAG_SWITCH,
+		.text = "also knock on the server's doors: hosts, origins, tokens, forms"},
+	{0},
+};
+
+static bool looks_at_home(struct cli *cli)
+{
+	return http_address_is_loopback(&cli->place.address) && !args_text(&cli->args, "url");
+}
+
+/* Is it the state directory that says where the server is, and does it not? */
+static bool nobody_home(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	const char *url = getenv("STINT_URL");
+
+	if (args_text(&cli->args, "url") || (url && url[0] && !args_text(&cli->args, "home")))
+		return false;
+	return access(text_of(cli, "%s/stint.sock", exam->home), F_OK) != 0 &&
+		access(text_of(cli, "%s/url", exam->home), F_OK) != 0;
+}
+
+static int find_server(struct examination *exam)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	struct cli *cli = exam->cli;
+	int r = place_find(cli);
+
+	if (r != 0)
+		return r;
+	cli->client = http_client_new(&cli->place.address, &limits);
+	return cli->client ? 0 : fail_fault(cli, -ENOMEM);
+}
+
+static void check_server(struct examination *exam)
+{
+	if (!check_reach(exam))
+		return;
+	check_version(exam);
+	check_ready(exam);
+	check_workers(exam);
+	if (args_has(&exam->cli->args, "security"))
+		check_doors(exam);
+}
+
+static int run(struct cli *cli)
+{
+	struct examination exam = {.cli = cli};
+
+	int r = place_home(cli, exam.home, sizeof exam.home);
+	if (r != 0)
+		return r;
+	bool nobody = nobody_home(&exam);
+	if (!nobody)
+		r = find_server(&exam);
+	if (r != 0)
+		return r;
+	check_clock(&exam);
+	if (nobody || looks_at_home(cli)) {
+		check_files(&exam);
+		check_space(&exam);
+	}
+	if (nobody)
+		note(&exam, FAIL, "server", "reachable", "stint up", "no server runs in %s", exam.home);
+	else
+		check_server(&exam);
+	if (args_has(&cli->args, "security") && !nobody && looks_at_home(cli))
+		check_listener(&exam);
+	return tell(&exam);
+}
+
+const struct verb verb_doctor = {
+	.name = "doctor",
+	.group = GROUP_START,
+	.arguments = "",
+	.gives = GIVES_JSON,
+	.brief = "what is wrong here?",
+	.text = "Looks at the state directory, the disk, the clock and the server, and prints a line for each: pass, warn or "
+		"fail, and what to do. Exit status 1 when something is wrong. It changes nothing.",
+	.flags = flags,
+	.examples = "stint doctor\nstint doctor --security\n",
+	.run = run,
+};

@@ -1,0 +1,119 @@
+/*
+ * stint queue: what queues there are, and stopping and starting them. Pausing stops claims and keeps what is there;
+ * draining stops new tasks and lets what is there be worked off.
+ */
+#include "cli/task_view.h"
+
+enum { C_NAME, C_STATE, C_READY, C_COUNT };
+
+static const struct column columns[C_COUNT] = {
+	[C_NAME] = {"QUEUE", .shrinks = true},
+	[C_STATE] = {"STATE"},
+	[C_READY] = {"READY", .right = true},
+};
+
+static int run_ls(struct cli *cli)
+{
+	struct table table;
+	struct reply reply;
+	size_t at, count;
+	yyjson_val *queue;
+
+	int r = get(cli, "/api/queues", NULL, &reply);
+	if (r != 0)
+		return r;
+	table_init(&table, columns, C_COUNT);
+	yyjson_arr_foreach(reply.root, at, count, queue)
+	{
+		struct span state = field_text(queue, "state");
+		table_row(&table);
+		table_cell(&table, C_NAME, field_text(queue, "name"), PAINT_BOLD, cli->term.utf8);
+		table_cell(&table, C_STATE, state, state_paint(state), cli->term.utf8);
+		table_cell(&table, C_READY, number(cli, field_int(queue, "ready", 0)), PAINT_NONE,
+			cli->term.utf8);
+	}
+	r = put_rows(cli, &table, "queues", reply.root, "name");
+	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
+		say(cli, "no queues: nothing waits, and none is paused");
+	table_done(&table);
+	reply_done(&reply);
+	return r;
+}
+
+static int change(struct cli *cli, const char *path, const char *done)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < cli->args.plain_count; i++) {
+		const char *name = args_plain(&cli->args, i);
+		struct reply reply;
+		int r = post(cli, path, name, (struct span){0}, &reply);
+		if (r == 0) {
+			if (cli->form == FORM_JSON)
+				put_json(cli, "queue", reply.root);
+			else
+				put(cli, "%s\n", name);
+			say(cli, "%s %s", name, done);
+			reply_done(&reply);
+		}
+		status = status != 0 ? status : r;
+	}
+	return status;
+}
+
+static int run_pause(struct cli *cli)
+{
+	return change(cli, "/api/queues/*/pause", "is paused: nothing in it is handed out");
+}
+
+static int run_resume(struct cli *cli)
+{
+	return change(cli, "/api/queues/*/resume", "is open");
+}
+
+static int run_drain(struct cli *cli)
+{
+	return change(cli, "/api/queues/*/drain", "is draining: it takes nothing new");
+}
+
+const struct verb verb_queue_ls = {
+	.name = "queue ls",
+	.group = GROUP_WORKERS,
+	.arguments = "",
+	.gives = GIVES_JSON | GIVES_ROWS,
+	.brief = "the queues",
+	.text = "Lists the queues that have tasks waiting or were paused or drained, and how many tasks are ready in each.",
+	.examples = "stint queue ls\n",
+	.run = run_ls,
+};
+
+#define CHANGES                                                                                          \
+	.group = GROUP_WORKERS, .arguments = "QUEUE...", .least = 1, .most = 100, .offer = OFFER_QUEUES, \
+	.gives = GIVES_JSON
+
+const struct verb verb_queue_pause = {
+	.name = "queue pause",
+	CHANGES,
+	.brief = "hand nothing out of it",
+	.text = "Nothing in the queue is handed out until it is resumed. What is running runs on; new tasks may come in.",
+	.examples = "stint queue pause ci\n",
+	.run = run_pause,
+};
+
+const struct verb verb_queue_resume = {
+	.name = "queue resume",
+	CHANGES,
+	.brief = "open it again",
+	.text = "Opens a queue that was paused or is draining.",
+	.examples = "stint queue resume ci\n",
+	.run = run_resume,
+};
+
+const struct verb verb_queue_drain = {
+	.name = "queue drain",
+	CHANGES,
+	.brief = "take nothing new into it",
+	.text = "The queue takes no new tasks; what is in it is worked off.",
+	.examples = "stint queue drain ci\n",
+	.run = run_drain,
+};

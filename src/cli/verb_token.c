@@ -1,0 +1,224 @@
+/*
+ * stint token: credentials for others. The text of a new one is printed once and kept nowhere: not by the server, and
+ * not by us.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "cli/task_view.h"
+
+static const struct flag create_flags[] = {
+	{"kind", 'k', FLAG_CHOICE,
+		.value = "admin|operator|producer|worker|viewer|metrics|claim|approver|emit",
+		.text = "what it may do"},
+	{"name", 'n', FLAG_TEXT, .value = "NAME", .text = "who has it; events say so (default: the kind)"},
+	{"queues", 'Q', FLAG_NAMES, OFFER_QUEUES, true, .value = "NAME,…",
+		.text = "only these queues, for producers and workers"},
+	{"expires", 0, FLAG_DURATION, .value = "TIME",
+		.text = "good for that long (workers: 30d, others: for ever)"},
+	{"out", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
+		.text = "into a new file that only you can read, instead of the terminal"},
+	{0},
+};
+
+static int put_body(struct cli *cli, struct buf *text)
+{
+	const struct args *args = &cli->args;
+	const char *name = args_text(args, "name"), *names;
+	struct json_object body;
+	cleanup(buf_done) struct buf queues = {0};
+	size_t at = 0;
+
+	buf_init(&queues, 64 << 10);
+	json_begin(&body, text);
+	json_member_string(&body, "kind", span_of(args_text(args, "kind")));
+	json_member_string(&body, "name", span_of(name ? name : args_text(args, "kind")));
+	if (args_has(args, "expires"))
+		json_member_int(&body, "expiresInMs", args_number(args, "expires", 0));
+	int r = buf_put_byte(&queues, '[');
+	while ((names = args_each(args, "queues", &at))) {
+		while (r == 0 && *names) {
+			size_t len = strcspn(names, ",");
+			r = queues.len > 1 ? buf_put_byte(&queues, ',') : 0;
+			if (r == 0)
+				r = json_put_string(&queues, (struct span){names, len});
+			names += len + (names[len] == ',');
+		}
+	}
+	if (r == 0)
+		r = buf_put_byte(&queues, ']');
+	if (queues.len > 2)
+		json_member_raw(&body, "queues", buf_span(&queues));
+	return r < 0 ? r : json_end(&body);
+}
+
+static int write_file(struct cli *cli, const char *path, struct span token)
+{
+	cleanup(close_at) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	const char *line = text_of(cli, "%.*s\n", SPAN_ARGS(token));
+
+	if (fd < 0 || write(fd, line, strlen(line)) != (ssize_t)strlen(line))
+		return fail(cli, EXIT_FAILED, "failed", "stint token revoke ID",
+			"cannot write the token to %s: %s", path, strerror(errno));
+	put(cli, "%s\n", path);
+	return 0;
+}
+
+static int run_create(struct cli *cli)
+{
+	const char *out = args_text(&cli->args, "out");
+	cleanup(buf_done) struct buf body = {0};
+	struct reply reply;
+
+	if (!args_has(&cli->args, "kind"))
+		return fail(cli, EXIT_USAGE, "usage", "stint token create --kind worker --name ci-1",
+			"say what the token is for: --kind");
+	if (out && access(out, F_OK) == 0)
+		return fail(cli, EXIT_USAGE, "exists", NULL, "%s is there already; nothing was made", out);
+	buf_init(&body, 128 << 10);
+	int r = put_body(cli, &body);
+	if (r < 0)
+		return fail_fault(cli, r);
+	r = post(cli, "/api/tokens", NULL, buf_span(&body), &reply);
+	if (r != 0)
+		return r;
+	struct span token = field_text(reply.root, "token");
+	if (out)
+		r = write_file(cli, out, token);
+	else if (cli->form == FORM_JSON)
+		r = put_json(cli, "token", reply.root);
+	else
+		put(cli, "%.*s\n", SPAN_ARGS(token));
+	if (r == 0)
+		say(cli, "token %.*s; it is not shown again, and stint token revoke %.*s ends it",
+			SPAN_ARGS(field_text(reply.root, "id")), SPAN_ARGS(field_text(reply.root, "id")));
+	reply_done(&reply);
+	return r;
+}
+
+const struct verb verb_token_create = {
+	.name = "token create",
+	.group = GROUP_ADMIN,
+	.arguments = "",
+	.gives = GIVES_JSON,
+	.brief = "a credential for somebody",
+	.text = "Makes a token and prints it, once. Kinds: admin (everything), operator (looks, cancels, retries), producer "
+		"(adds tasks), worker (claims and reports), viewer (looks), metrics (/metrics alone).",
+	.flags = create_flags,
+	.examples = "stint token create --kind worker --name ci-1 --queues ci --out ci-1.token\n"
+		    "stint token create --kind viewer --name dashboard --expires 30d\n",
+	.run = run_create,
+};
+
+/* ---- which there are --------------------------------------------------------------------------------------------- */
+
+enum { C_ID, C_KIND, C_NAME, C_STATE, C_CREATED, C_EXPIRES, C_BY, C_COUNT };
+
+static const struct column columns[C_COUNT] = {
+	[C_ID] = {"ID"},
+	[C_KIND] = {"KIND"},
+	[C_NAME] = {"NAME", .shrinks = true},
+	[C_STATE] = {"STATE"},
+	[C_CREATED] = {"CREATED", .right = true, .rank = 3},
+	[C_EXPIRES] = {"EXPIRES", .right = true, .rank = 1},
+	[C_BY] = {"BY", .shrinks = true, .rank = 2},
+};
+
+static struct span state_of(struct cli *cli, yyjson_val *token)
+{
+	int64_t expires_ms = field_int(token, "expiresAt", 0);
+
+	if (field_int(token, "revokedAt", 0) != 0)
+		return SPAN("revoked");
+	return expires_ms != 0 && expires_ms <= cli->now_ms ? SPAN("expired") : SPAN("live");
+}
+
+static int run_ls(struct cli *cli)
+{
+	struct table table;
+	struct reply reply;
+	size_t at, count;
+	yyjson_val *token;
+
+	int r = get(cli, "/api/tokens", NULL, &reply);
+	if (r != 0)
+		return r;
+	table_init(&table, columns, C_COUNT);
+	yyjson_arr_foreach(reply.root, at, count, token)
+	{
+		struct span state = state_of(cli, token);
+		bool utf8 = cli->term.utf8;
+		table_row(&table);
+		table_cell(&table, C_ID, field_text(token, "id"), PAINT_BOLD, utf8);
+		table_cell(&table, C_KIND, field_text(token, "kind"), PAINT_NONE, utf8);
+		table_cell(&table, C_NAME, field_text(token, "name"), PAINT_NONE, utf8);
+		table_cell(&table, C_STATE, state, span_equal(state, SPAN("live")) ? PAINT_GREEN : PAINT_DIM,
+			utf8);
+		table_cell(
+			&table, C_CREATED, relative(cli, field_int(token, "createdAt", 0)), PAINT_NONE, utf8);
+		table_cell(
+			&table, C_EXPIRES, relative(cli, field_int(token, "expiresAt", 0)), PAINT_NONE, utf8);
+		table_cell(&table, C_BY, field_text(token, "createdBy"), PAINT_NONE, utf8);
+	}
+	r = put_rows(cli, &table, "tokens", reply.root, "id");
+	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
+		say(cli, "no tokens but the one in admin.token");
+	table_done(&table);
+	reply_done(&reply);
+	return r;
+}
+
+const struct verb verb_token_ls = {
+	.name = "token ls",
+	.group = GROUP_ADMIN,
+	.arguments = "",
+	.gives = GIVES_JSON | GIVES_ROWS,
+	.brief = "who has which",
+	.text = "Lists the tokens that were made, and whether they are still good. Their texts are known to nobody.",
+	.examples = "stint token ls\n",
+	.run = run_ls,
+};
+
+static int run_revoke(struct cli *cli)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < cli->args.plain_count; i++) {
+		const char *id = args_plain(&cli->args, i);
+		struct ask question = {.method = HTTP_METHOD_DELETE,
+			.path = "/api/tokens/*",
+			.names = {id},
+			.body = SPAN("{}"),
+			.may_repeat = true};
+		struct reply reply;
+		int r = ask(cli, &question, &reply);
+		if (r == 0) {
+			if (cli->form == FORM_JSON)
+				put_json(cli, "token", reply.root);
+			else
+				put(cli, "%s\n", id);
+			say(cli, "%s is revoked", id);
+			reply_done(&reply);
+		}
+		status = status != 0 ? status : r;
+	}
+	return status;
+}
+
+const struct verb verb_token_revoke = {
+	.name = "token revoke",
+	.group = GROUP_ADMIN,
+	.arguments = "ID...",
+	.least = 1,
+	.most = 100,
+	.offer = OFFER_TOKENS,
+	.gives = GIVES_JSON,
+	.brief = "end it at once",
+	.text = "Ends tokens: the next request with one of them is refused, and streams that are open end.",
+	.examples = "stint token revoke 0123456789abcdef\n",
+	.run = run_revoke,
+};

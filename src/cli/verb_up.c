@@ -1,0 +1,337 @@
+/*
+ * stint up: a server here, in the foreground, for a laptop; Ctrl-C stops everything. The one place in this program
+ * that forks.
+ *
+ *	look ──somebody is here──▶ say who, end
+ *	  └──▶ start stintd ──it is ready──▶ say where and what to try ──▶ wait
+ *	          └──it ends first──▶ its own words are on the terminal already; say what helps
+ *	wait ──Ctrl-C, TERM──▶ TERM to the child ──it ends, or KILL after 10 s──▶ end
+ *	  └──the child ends──▶ end with its status
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "cli/cli.h"
+
+enum {
+	START_MS = 60000, /* a store of a million tasks takes a second */
+	STOP_MS = 10000,
+	LOOK_MS = 5,
+	SETS_MAX = 64,
+};
+
+static const struct flag flags[] = {
+	{"home", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
+		.text = "the state directory (default $STINT_HOME, or ~/.local/state/stint)"},
+	{"listen", 0, FLAG_TEXT, .value = "ADDRESS:PORT",
+		.text = "default 127.0.0.1:8787; port 0 picks a free one"},
+	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
+		.text = "instead of config.json in the state directory"},
+	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting of the server"},
+	{0},
+};
+
+struct running {
+	struct cli *cli;
+	char home[1024];
+	pid_t pid;
+	int signals; /* a signalfd for INT, TERM and CHLD */
+	bool stopping;
+};
+
+static int64_t monotonic_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- who is here already -------------------------------------------------------------------------------------------- */
+
+/* Does anybody answer on the socket of this home? */
+static bool answers(const char *home)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/livez"), .timeout_ms = 2000};
+	struct http_address address;
+	struct http_answer *answer;
+	enum http_reach reach;
+	const char *complaint;
+	char url[1100];
+
+	snprintf(url, sizeof url, "unix:%s/stint.sock", home);
+	if (http_address_parse(url, &address, &complaint) < 0)
+		return false;
+	struct http_client *client = http_client_new(&address, &limits);
+	bool alive = client && http_client_call(client, &call, &answer, &reach) == 0 &&
+		http_answer_status(answer) == 200;
+	http_client_free(client);
+	return alive;
+}
+
+static bool read_url(const char *home, char *ret_url, size_t room)
+{
+	char path[1100];
+	ssize_t got;
+
+	snprintf(path, sizeof path, "%s/url", home);
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || (got = read(fd, ret_url, room - 1)) <= 0)
+		return false;
+	ret_url[got] = 0;
+	ret_url[strcspn(ret_url, "\r\n")] = 0;
+	return true;
+}
+
+static int tell_running(struct running *running)
+{
+	struct cli *cli = running->cli;
+	char url[256] = "its socket";
+
+	read_url(running->home, url, sizeof url);
+	put(cli, "already up: a server runs in %s and listens on %s\n", running->home, url);
+	put(cli, "try      stint ls\n");
+	return EXIT_GOOD;
+}
+
+/* ---- the child ------------------------------------------------------------------------------------------------------- */
+
+/* stintd beside us, or else in PATH. */
+static void find_program(char *ret_path, size_t room)
+{
+	ssize_t len = readlink("/proc/self/exe", ret_path, room - 16);
+	char *slash;
+
+	if (len > 0) {
+		ret_path[len] = 0;
+		slash = strrchr(ret_path, '/');
+		strcpy(slash ? slash + 1 : ret_path, "stintd");
+		if (access(ret_path, X_OK) == 0)
+			return;
+	}
+	snprintf(ret_path, room, "stintd");
+}
+
+static _Noreturn void become_server(const struct running *running, pid_t parent)
+{
+	const struct args *args = &running->cli->args;
+	char path[4200];
+	const char *argv[2 * SETS_MAX + 16] = {path, "--home", running->home};
+	size_t count = 3, at = 0;
+	const char *set;
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setpgid(0, 0); /* Ctrl-C is ours to pass on: once, as TERM */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(1);
+	find_program(path, sizeof path);
+	if (args_text(args, "listen")) {
+		argv[count++] = "--listen";
+		argv[count++] = args_text(args, "listen");
+	}
+	if (args_text(args, "config")) {
+		argv[count++] = "--config";
+		argv[count++] = args_text(args, "config");
+	}
+	while ((set = args_each(args, "set", &at)) && count < 2 * SETS_MAX + 8) {
+		argv[count++] = "--set";
+		argv[count++] = set;
+	}
+	argv[count] = NULL;
+	execvp(path, (char *const *)argv);
+	fprintf(stderr, "stint: cannot run %s: %s\n", path, strerror(errno));
+	_exit(127);
+}
+
+static int start(struct running *running)
+{
+	pid_t self = getpid();
+	sigset_t wanted;
+
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGINT);
+	sigaddset(&wanted, SIGTERM);
+	sigaddset(&wanted, SIGHUP);
+	sigaddset(&wanted, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &wanted, NULL);
+	running->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (running->signals < 0)
+		return fail_fault(running->cli, -errno);
+	running->pid = fork();
+	if (running->pid < 0)
+		return fail_fault(running->cli, -errno);
+	if (running->pid == 0)
+		become_server(running, self);
+	return 0;
+}
+
+/* Signals that came within the time. Returns true when the child has ended; its status is in *ret_status. */
+static bool pump(struct running *running, int timeout_ms, int *ret_status)
+{
+	struct pollfd poll_fd = {.fd = running->signals, .events = POLLIN};
+	struct signalfd_siginfo info;
+
+	poll(&poll_fd, 1, timeout_ms);
+	while (read(running->signals, &info, sizeof info) == sizeof info) {
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		if (running->stopping)
+			kill(running->pid, SIGKILL); /* asked twice */
+		else
+			kill(running->pid, SIGTERM);
+		running->stopping = true;
+	}
+	return waitpid(running->pid, ret_status, WNOHANG) == running->pid;
+}
+
+static int end_status(struct running *running, int status)
+{
+	if (running->stopping) {
+		say(running->cli, "stint: stopped");
+		return EXIT_GOOD;
+	}
+	if (WIFEXITED(status))
+		return fail(running->cli, EXIT_FAILED, "ended", "stint doctor",
+			"the server ended by itself, with status %d", WEXITSTATUS(status));
+	return fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
+		WTERMSIG(status));
+}
+
+/* ---- what there is ----------------------------------------------------------------------------------------------------- */
+
+static bool is_in_path(const char *name)
+{
+	const char *path = getenv("PATH");
+	char file[1200];
+
+	while (path && *path) {
+		size_t len = strcspn(path, ":");
+		snprintf(file, sizeof file, "%.*s/%s", (int)len, path, name);
+		if (len > 0 && access(file, X_OK) == 0)
+			return true;
+		path += len + (path[len] == ':');
+	}
+	return false;
+}
+
+static void put_agents(struct cli *cli)
+{
+	static const char *const agents[] = {"claude", "codex", "gemini", "opencode", "openclaw"};
+
+	put(cli, "agents  ");
+	for (size_t i = 0; i < sizeof agents / sizeof *agents; i++)
+		put(cli, " %s %s", is_in_path(agents[i]) ? (cli->term.utf8 ? "✔" : "+") : "-", agents[i]);
+	put(cli, "\n");
+}
+
+static void put_up(struct running *running, bool created)
+{
+	struct cli *cli = running->cli;
+	bool elsewhere = args_text(&cli->args, "home") != NULL;
+	char url[256] = "";
+
+	read_url(running->home, url, sizeof url);
+	put(cli, "stint %s is up; Ctrl-C stops it\n", STINT_VERSION);
+	put(cli, "store    %s/stint.db (%s)\n", running->home, created ? "new" : "was there");
+	put(cli, "url      %s (this computer only)\n", url);
+	put(cli, "token    %s/admin.token\n", running->home);
+	put_agents(cli);
+	put(cli, "try      %sstint add \"say hello\" --queue demo && %sstint ls\n",
+		elsewhere ? text_of(cli, "export STINT_HOME='%s'; ", running->home) : "", "");
+	flush(cli);
+}
+
+/* ---- the verb ------------------------------------------------------------------------------------------------------------ */
+
+static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
+{
+	int64_t until_ms = monotonic_ms() + START_MS;
+
+	while (!(*ret_ended = pump(running, LOOK_MS, ret_status))) {
+		char url[256];
+		if (running->stopping || (read_url(running->home, url, sizeof url) && answers(running->home)))
+			return 0;
+		if (monotonic_ms() > until_ms) {
+			kill(running->pid, SIGTERM);
+			waitpid(running->pid, ret_status, 0);
+			*ret_ended = true;
+			return fail(running->cli, EXIT_FAILED, "timed_out", "stint doctor",
+				"the server is not ready after %d s", START_MS / 1000);
+		}
+	}
+	return 0;
+}
+
+static int wait_end(struct running *running)
+{
+	int64_t killed_ms = 0;
+	int status;
+
+	while (!pump(running, running->stopping ? 100 : -1, &status)) {
+		if (running->stopping && killed_ms == 0)
+			killed_ms = monotonic_ms() + STOP_MS;
+		if (running->stopping && monotonic_ms() > killed_ms)
+			kill(running->pid, SIGKILL);
+	}
+	return end_status(running, status);
+}
+
+static int run(struct cli *cli)
+{
+	struct running running = {.cli = cli, .signals = -1};
+	char store[1100], url[1100];
+	bool ended;
+	int status;
+
+	int r = place_home(cli, running.home, sizeof running.home);
+	if (r != 0)
+		return r;
+	if (answers(running.home))
+		return tell_running(&running);
+	snprintf(store, sizeof store, "%s/stint.db", running.home);
+	snprintf(url, sizeof url, "%s/url", running.home);
+	bool created = access(store, F_OK) != 0;
+	unlink(url); /* of a server that was killed */
+	r = start(&running);
+	if (r == 0)
+		r = wait_ready(&running, &ended, &status);
+	if (r == 0 && ended)
+		r = end_status(&running, status);
+	else if (r == 0) {
+		if (!running.stopping)
+			put_up(&running, created);
+		r = wait_end(&running);
+	}
+	if (running.signals >= 0)
+		close(running.signals);
+	return r;
+}
+
+const struct verb verb_up = {
+	.name = "up",
+	.group = GROUP_START,
+	.arguments = "",
+	.gives = TALKS_TO_NOBODY,
+	.brief = "start a server here",
+	.text = "Starts a server in the foreground, for this computer only, and prints where it is and a line to try. Ctrl-C "
+		"stops it; a second Ctrl-C does not wait. Where one runs already it says so and ends well.",
+	.flags = flags,
+	.examples = "stint up\n"
+		    "stint up --home /tmp/stint --listen 127.0.0.1:0\n",
+	.run = run,
+};

@@ -1,0 +1,248 @@
+/*
+ * stint wait: until tasks have ended. The event stream tells; nothing is asked twice. The cursor is taken before the
+ * tasks are looked at, so an end in between is not missed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/take.h"
+#include "cli/task_view.h"
+#include "cli/text.h"
+
+enum {
+	BAR_WIDTH = 24,
+	NOTE_WIDTH = 40,
+	TASKS_MAX = 1000,
+};
+
+static const struct flag flags[] = {
+	{"timeout", 't', FLAG_DURATION, .value = "TIME",
+		.text = "give up after that long, with exit status 8"},
+	{"any", 0, FLAG_SWITCH, .text = "until one of them has ended"},
+	{0},
+};
+
+struct waited {
+	const char *id;
+	struct span state;
+	bool ended;
+};
+
+struct waiting {
+	struct cli *cli;
+	struct waited *tasks;
+	size_t count, ended;
+	int64_t until_ms; /* monotonic; 0: for ever */
+	bool drawn;
+	int percent; /* of the task that moved last; -1: not known */
+	char note[200];
+};
+
+static int64_t monotonic_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- the bar -------------------------------------------------------------------------------------------------- */
+
+static void wipe(struct waiting *waiting)
+{
+	if (waiting->drawn)
+		fputs("\r\033[K", stderr);
+	waiting->drawn = false;
+}
+
+static void draw(struct waiting *waiting)
+{
+	struct cli *cli = waiting->cli;
+	const char *full = cli->term.utf8 ? "█" : "#", *empty = cli->term.utf8 ? "░" : "-";
+	cleanup(buf_done) struct buf note = {0}, cut = {0};
+	int part = waiting->count == 1 && waiting->percent >= 0 ? waiting->percent : 0;
+	int filled = (int)(waiting->ended * BAR_WIDTH / waiting->count) + part * BAR_WIDTH / 100;
+
+	if (!cli->term.talk_tty || cli->quiet)
+		return;
+	buf_init(&note, 4096);
+	buf_init(&cut, 4096);
+	text_clean(&note, span_of(waiting->note), cli->term.utf8, false);
+	text_fit(&cut, buf_span(&note), NOTE_WIDTH, cli->term.utf8);
+	fputs("\r\033[K", stderr);
+	for (int i = 0; i < BAR_WIDTH; i++)
+		fputs(i < filled ? full : empty, stderr);
+	fprintf(stderr, " %zu/%zu %.*s", waiting->ended, waiting->count, SPAN_ARGS(buf_span(&cut)));
+	fflush(stderr);
+	waiting->drawn = true;
+}
+
+/* ---- what happens --------------------------------------------------------------------------------------------- */
+
+static struct waited *find(struct waiting *waiting, struct span id)
+{
+	for (size_t i = 0; i < waiting->count; i++) {
+		if (span_equal(span_of(waiting->tasks[i].id), id))
+			return &waiting->tasks[i];
+	}
+	return NULL;
+}
+
+static bool is_over(const struct waiting *waiting)
+{
+	return waiting->ended == waiting->count ||
+		(waiting->ended > 0 && args_has(&waiting->cli->args, "any"));
+}
+
+static void note_state(struct waiting *waiting, struct waited *task, struct span state)
+{
+	if (state.len == 0)
+		return;
+	task->state = span_of(text_of(waiting->cli, "%.*s", SPAN_ARGS(state)));
+	bool ended = state_is_final(state);
+	waiting->ended += (size_t)ended - (size_t)task->ended; /* a retry makes it open again */
+	task->ended = ended;
+}
+
+static int on_event(void *context, yyjson_val *event)
+{
+	struct waiting *waiting = context;
+	struct waited *task = find(waiting, field_text(event, "task"));
+	yyjson_val *data = field(event, "data");
+	struct span note = field_text(data, "note");
+
+	if (!task)
+		return 0;
+	note_state(waiting, task, field_text(data, "state"));
+	yyjson_val *percent = field(data, "percent");
+	waiting->percent = yyjson_is_num(percent) ? (int)yyjson_get_num(percent) : waiting->percent;
+	snprintf(waiting->note, sizeof waiting->note, "%s %.*s%s%.*s", task->id, SPAN_ARGS(task->state),
+		note.len > 0 ? ": " : "", SPAN_ARGS(note));
+	draw(waiting);
+	return is_over(waiting) ? FOLLOW_DONE : 0;
+}
+
+static int on_idle(void *context)
+{
+	const struct waiting *waiting = context;
+
+	return waiting->until_ms != 0 && monotonic_ms() >= waiting->until_ms ? EXIT_TIMED_OUT : 0;
+}
+
+/* ---- the end --------------------------------------------------------------------------------------------------- */
+
+static int put_end(struct waiting *waiting, const struct waited *task)
+{
+	struct cli *cli = waiting->cli;
+	struct reply reply;
+
+	if (cli->form != FORM_JSON) {
+		put(cli, "%s  ", task->id);
+		put_painted(cli, state_paint(task->state), task->state);
+		put(cli, "\n");
+		return 0;
+	}
+	int r = get(cli, "/api/tasks/*", task->id, &reply);
+	if (r != 0)
+		return r;
+	put_json(cli, "task", reply.root);
+	reply_done(&reply);
+	return 0;
+}
+
+static int finish(struct waiting *waiting)
+{
+	bool all_done = true;
+	int r = 0;
+
+	wipe(waiting);
+	for (size_t i = 0; r == 0 && i < waiting->count; i++) {
+		const struct waited *task = &waiting->tasks[i];
+		if (!task->ended)
+			continue;
+		all_done = all_done && span_equal(task->state, SPAN("done"));
+		r = put_end(waiting, task);
+	}
+	return r != 0 ? r : all_done ? EXIT_GOOD : EXIT_UNSUCCESSFUL;
+}
+
+static int time_out(struct waiting *waiting)
+{
+	wipe(waiting);
+	for (size_t i = 0; i < waiting->count; i++) {
+		const struct waited *task = &waiting->tasks[i];
+		if (!task->ended)
+			return fail(waiting->cli, EXIT_TIMED_OUT, "timed_out",
+				text_of(waiting->cli, "stint why %s", task->id), "%s is still %.*s", task->id,
+				SPAN_ARGS(task->state));
+	}
+	return EXIT_TIMED_OUT;
+}
+
+/* How they stand now. */
+static int look(struct waiting *waiting)
+{
+	struct reply reply;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < waiting->count; i++) {
+		struct waited *task = &waiting->tasks[i];
+		r = get(waiting->cli, "/api/tasks/*", task->id, &reply);
+		if (r != 0)
+			return r;
+		note_state(waiting, task, field_text(reply.root, "state"));
+		snprintf(waiting->note, sizeof waiting->note, "%s %.*s", task->id, SPAN_ARGS(task->state));
+		reply_done(&reply);
+	}
+	return r;
+}
+
+static int run(struct cli *cli)
+{
+	struct waiting waiting = {.cli = cli, .percent = -1};
+	struct follow follow = {.each = on_event, .idle = on_idle, .context = &waiting};
+
+	if (args_has(&cli->args, "timeout"))
+		waiting.until_ms = monotonic_ms() + args_number(&cli->args, "timeout", 0);
+	waiting.tasks = arena_alloc(&cli->arena, cli->args.plain_count * sizeof *waiting.tasks);
+	if (!waiting.tasks)
+		return fail_fault(cli, -ENOMEM);
+	for (size_t i = 0; i < cli->args.plain_count; i++) {
+		const char *id = args_plain(&cli->args, i);
+		if (!find(&waiting, span_of(id)))
+			waiting.tasks[waiting.count++].id = id;
+	}
+	int r = newest_cursor(cli, &follow.after);
+	if (r == 0)
+		r = look(&waiting);
+	if (r != 0)
+		return r;
+	draw(&waiting);
+	r = is_over(&waiting) ? FOLLOW_DONE : follow_events(cli, &follow);
+	if (r == FOLLOW_DONE)
+		return finish(&waiting);
+	if (r == EXIT_TIMED_OUT)
+		return time_out(&waiting);
+	wipe(&waiting);
+	return r;
+}
+
+const struct verb verb_wait = {
+	.name = "wait",
+	.group = GROUP_WORK,
+	.arguments = "ID...",
+	.least = 1,
+	.most = TASKS_MAX,
+	.offer = OFFER_TASKS,
+	.gives = GIVES_JSON,
+	.brief = "until tasks have ended",
+	.text = "Waits until all the tasks have ended and prints how. Exit status 0: all are done; 9: one of them failed or "
+		"was cancelled; 8: the time was up. With --json, one object per task.",
+	.flags = flags,
+	.examples = "stint wait t-7k3 && echo shipped\n"
+		    "stint wait --timeout 10m t-1 t-2 t-3\n"
+		    "stint wait $(stint add \"build\" --queue ci)\n",
+	.run = run,
+};

@@ -1,0 +1,80 @@
+/*
+ * stint why: the question that everybody asks of a queue, answered in one sentence and with the command that moves
+ * the task on.
+ */
+#include "cli/reason.h"
+
+static int put_why(struct cli *cli, yyjson_val *why, const struct answer_why *told)
+{
+	size_t at, count;
+	yyjson_val *key, *value;
+
+	if (cli->form != FORM_JSON) {
+		put_clean(cli, span_of(told->sentence));
+		put(cli, "\n");
+		if (told->fix)
+			put(cli, "  try: %s\n", told->fix);
+		return 0;
+	}
+	put(cli, "{\"schema\":1,\"ok\":true,\"why\":{");
+	yyjson_obj_foreach(why, at, count, key, value)
+	{
+		put(cli, "\"%s\":", yyjson_get_str(key));
+		if (json_put_value(&cli->out, value) < 0)
+			return fail_fault(cli, -12);
+		put(cli, ",");
+	}
+	put(cli, "\"sentence\":");
+	json_put_string(&cli->out, span_of(told->sentence));
+	put(cli, ",\"fix\":");
+	if (told->fix)
+		json_put_string(&cli->out, span_of(told->fix));
+	else
+		put(cli, "null");
+	put(cli, "}}\n");
+	return 0;
+}
+
+static int run_one(struct cli *cli, const char *id)
+{
+	struct reply task, why;
+
+	int r = get(cli, "/api/tasks/*", id, &task);
+	if (r != 0)
+		return r;
+	r = get(cli, "/api/tasks/*/why", id, &why);
+	if (r == 0) {
+		struct answer_why told = reason_tell(cli, why.root, task.root);
+		r = put_why(cli, why.root, &told);
+		reply_done(&why);
+	}
+	reply_done(&task);
+	return r;
+}
+
+static int run(struct cli *cli)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < cli->args.plain_count; i++) {
+		int r = run_one(cli, args_plain(&cli->args, i));
+		status = status != 0 ? status : r;
+	}
+	return status;
+}
+
+const struct verb verb_why = {
+	.name = "why",
+	.group = GROUP_WORK,
+	.arguments = "ID...",
+	.least = 1,
+	.most = 1000,
+	.offer = OFFER_TASKS,
+	.gives = GIVES_JSON,
+	.brief = "why is it not running?",
+	.text = "Says in one sentence why a task is where it is, and which command moves it on. With --json, one object "
+		"per task.",
+	.examples = "stint why t-7k3\n"
+		    "stint ls --state ready -o id | xargs stint why\n",
+	.run = run,
+};

@@ -1,0 +1,288 @@
+/*
+ * stint worker ls, show, quiet, stop, and stint slot: who works here, how fresh their word is, and sending them away.
+ */
+#include "base/take.h"
+#include "cli/task_view.h"
+
+enum { C_ID, C_STATE, C_SLOT, C_HELD, C_LEASE, C_BEAT, C_CAPABILITIES, C_EXECUTORS, C_REGISTERED, C_COUNT };
+
+static const struct column columns[C_COUNT] = {
+	[C_ID] = {"WORKER", .shrinks = true},
+	[C_STATE] = {"STATE"},
+	[C_SLOT] = {"SLOT", .shrinks = true, .rank = 2},
+	[C_HELD] = {"HELD", .right = true, .rank = 1},
+	[C_LEASE] = {"LEASE", .right = true, .rank = 4},
+	[C_BEAT] = {"HEARD", .right = true, .rank = 3},
+	[C_CAPABILITIES] = {"CAPABILITIES", .shrinks = true, .rank = 5},
+	[C_EXECUTORS] = {"EXECUTORS", .shrinks = true, .rank = 6},
+	[C_REGISTERED] = {"SINCE", .right = true, .rank = 7},
+};
+
+static struct span joined(struct cli *cli, yyjson_val *list, const char *otherwise)
+{
+	const char *text = "";
+	size_t at, count;
+	yyjson_val *name;
+
+	if (!yyjson_is_arr(list))
+		return span_of(otherwise);
+	yyjson_arr_foreach(list, at, count, name)
+	{
+		text = text_of(cli, "%s%s%s", text, at > 0 ? "," : "", yyjson_get_str(name));
+	}
+	return text[0] ? span_of(text) : SPAN("-");
+}
+
+static void add_row(struct cli *cli, struct table *table, yyjson_val *worker)
+{
+	struct span state = field_text(worker, "state"), slot = field_text(worker, "slot");
+	int64_t room = field_int(worker, "maxConcurrent", 0);
+	bool utf8 = cli->term.utf8;
+	const char *held = room > 0
+		? text_of(cli, "%lld/%lld", (long long)field_int(worker, "held", 0), (long long)room)
+		: text_of(cli, "%lld", (long long)field_int(worker, "held", 0));
+
+	table_row(table);
+	table_cell(table, C_ID, field_text(worker, "workerId"), PAINT_BOLD, utf8);
+	table_cell(table, C_STATE, state, state_paint(state), utf8);
+	table_cell(table, C_SLOT, slot.len > 0 ? slot : SPAN("-"), PAINT_NONE, utf8);
+	table_cell(table, C_HELD, span_of(held), PAINT_NONE, utf8);
+	table_cell(table, C_LEASE, duration(cli, field_int(worker, "leaseMs", 0)), PAINT_NONE, utf8);
+	table_cell(table, C_BEAT, relative(cli, field_int(worker, "lastHeartbeatAt", 0)), PAINT_NONE, utf8);
+	table_cell(table, C_CAPABILITIES, joined(cli, field(worker, "capabilities"), "-"), PAINT_NONE, utf8);
+	if (table->column_count <= C_EXECUTORS)
+		return;
+	table_cell(table, C_EXECUTORS, joined(cli, field(worker, "executors"), "any"), PAINT_NONE, utf8);
+	table_cell(
+		table, C_REGISTERED, relative(cli, field_int(worker, "registeredAt", 0)), PAINT_NONE, utf8);
+}
+
+static const struct flag ls_flags[] = {
+	{"all", 'a', FLAG_SWITCH, .text = "those that are gone, too"},
+	{0},
+};
+
+static int run_ls(struct cli *cli)
+{
+	struct table table;
+	struct reply reply;
+	size_t at, count;
+	yyjson_val *worker;
+	bool all = args_has(&cli->args, "all");
+	cleanup(buf_done) struct buf json = {0};
+
+	int r = get(cli, "/api/workers", NULL, &reply);
+	if (r != 0)
+		return r;
+	buf_init(&json, 64 << 20);
+	buf_put_byte(&json, '[');
+	table_init(&table, columns, cli->form == FORM_WIDE ? C_COUNT : C_EXECUTORS);
+	yyjson_arr_foreach(reply.root, at, count, worker)
+	{
+		if (!all && span_equal(field_text(worker, "state"), SPAN("inactive")))
+			continue;
+		add_row(cli, &table, worker);
+		if (json.len > 1)
+			buf_put_byte(&json, ',');
+		json_put_value(&json, worker);
+	}
+	buf_put_byte(&json, ']');
+	struct json_complaint complaint;
+	yyjson_doc *shown = json_read(buf_span(&json), &complaint);
+	r = put_rows(cli, &table, "workers", yyjson_doc_get_root(shown), "workerId");
+	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
+		say(cli, "no workers");
+	yyjson_doc_free(shown);
+	table_done(&table);
+	reply_done(&reply);
+	return r;
+}
+
+static int run_show(struct cli *cli)
+{
+	struct table table;
+	struct reply reply;
+
+	int r = get(cli, "/api/workers/*", args_plain(&cli->args, 0), &reply);
+	if (r != 0)
+		return r;
+	if (cli->form == FORM_JSON) {
+		put_json(cli, "worker", reply.root);
+		reply_done(&reply);
+		return 0;
+	}
+	table_init(&table, columns, C_COUNT);
+	add_row(cli, &table, reply.root);
+	for (size_t c = 0; table.fault == 0 && c < C_COUNT; c++) {
+		put(cli, "%-14s", columns[c].name);
+		put_painted(cli, table.cells[c].paint, table.cells[c].text);
+		put(cli, "\n");
+	}
+	table_done(&table);
+	reply_done(&reply);
+	return 0;
+}
+
+static int change(struct cli *cli, const char *path, const char *done)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < cli->args.plain_count; i++) {
+		const char *name = args_plain(&cli->args, i);
+		struct reply reply;
+		int r = post(cli, path, name, (struct span){0}, &reply);
+		if (r == 0) {
+			if (cli->form == FORM_JSON)
+				put_json(cli, "worker", reply.root);
+			else
+				put(cli, "%s\n", name);
+			say(cli, "%s %s", name, done);
+			reply_done(&reply);
+		}
+		status = status != 0 ? status : r;
+	}
+	return status;
+}
+
+static int run_quiet(struct cli *cli)
+{
+	return change(cli, "/api/workers/*/quiet", "finishes what it has and gets nothing new");
+}
+
+static int run_stop(struct cli *cli)
+{
+	return change(cli, "/api/workers/*/terminate", "is told to stop");
+}
+
+const struct verb verb_worker_ls = {
+	.name = "worker ls",
+	.group = GROUP_WORKERS,
+	.arguments = "",
+	.gives = GIVES_JSON | GIVES_ROWS,
+	.brief = "the workers",
+	.text = "Lists the workers that have registered: their slot, how much they hold, how long their lease still runs and "
+		"when they were last heard.",
+	.flags = ls_flags,
+	.examples = "stint worker ls\nstint worker ls -o wide\n",
+	.run = run_ls,
+};
+
+const struct verb verb_worker_show = {
+	.name = "worker show",
+	.group = GROUP_WORKERS,
+	.arguments = "WORKER",
+	.least = 1,
+	.most = 1,
+	.offer = OFFER_WORKERS,
+	.gives = GIVES_JSON,
+	.brief = "one worker",
+	.examples = "stint worker show host-1\n",
+	.run = run_show,
+};
+
+#define CHANGES                                                                                            \
+	.group = GROUP_WORKERS, .arguments = "WORKER...", .least = 1, .most = 100, .offer = OFFER_WORKERS, \
+	.gives = GIVES_JSON
+
+const struct verb verb_worker_quiet = {
+	.name = "worker quiet",
+	CHANGES,
+	.brief = "give it nothing new",
+	.text = "The worker finishes what it has and gets nothing new. It is told with its next heartbeat.",
+	.examples = "stint worker quiet host-1\n",
+	.run = run_quiet,
+};
+
+const struct verb verb_worker_stop = {
+	.name = "worker stop",
+	CHANGES,
+	.brief = "tell it to stop",
+	.text = "The worker is told with its next heartbeat to stop: it finishes or gives back what it has, and leaves.",
+	.examples = "stint worker stop host-1\n",
+	.run = run_stop,
+};
+
+/* ---- slots ------------------------------------------------------------------------------------------------------ */
+
+enum { S_NAME, S_STATE, S_WORKER, S_RESTARTS, S_UNTIL, S_COUNT };
+
+static const struct column slot_columns[S_COUNT] = {
+	[S_NAME] = {"SLOT", .shrinks = true},
+	[S_STATE] = {"STATE"},
+	[S_WORKER] = {"WORKER", .shrinks = true, .rank = 1},
+	[S_RESTARTS] = {"CRASHES", .right = true, .rank = 2},
+	[S_UNTIL] = {"TRIAL", .right = true, .rank = 3},
+};
+
+static int run_slots(struct cli *cli)
+{
+	struct table table;
+	struct reply reply;
+	size_t at, count;
+	yyjson_val *slot;
+
+	int r = get(cli, "/api/slots", NULL, &reply);
+	if (r != 0)
+		return r;
+	table_init(&table, slot_columns, S_COUNT);
+	yyjson_arr_foreach(reply.root, at, count, slot)
+	{
+		struct span state = field_bool(slot, "quarantined") ? SPAN("quarantined") : SPAN("open");
+		struct span worker = field_text(slot, "workerId");
+		bool utf8 = cli->term.utf8;
+		table_row(&table);
+		table_cell(&table, S_NAME, field_text(slot, "slot"), PAINT_BOLD, utf8);
+		table_cell(&table, S_STATE, state, state_paint(state), utf8);
+		table_cell(&table, S_WORKER, worker.len > 0 ? worker : SPAN("-"), PAINT_NONE, utf8);
+		table_cell(&table, S_RESTARTS, number(cli, field_int(slot, "crashes", 0)), PAINT_NONE, utf8);
+		table_cell(&table, S_UNTIL, relative(cli, field_int(slot, "trialAt", 0)), PAINT_NONE, utf8);
+	}
+	r = put_rows(cli, &table, "slots", reply.root, "slot");
+	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
+		say(cli, "no slots");
+	table_done(&table);
+	reply_done(&reply);
+	return r;
+}
+
+static int run_unquarantine(struct cli *cli)
+{
+	const char *name = args_plain(&cli->args, 0);
+	struct reply reply;
+
+	int r = post(cli, "/api/slots/*/unquarantine", name, (struct span){0}, &reply);
+	if (r != 0)
+		return r;
+	if (cli->form == FORM_JSON)
+		put_json(cli, "slot", reply.root);
+	else
+		put(cli, "%s\n", name);
+	say(cli, "%s may work again", name);
+	reply_done(&reply);
+	return 0;
+}
+
+const struct verb verb_slot_ls = {
+	.name = "slot ls",
+	.group = GROUP_WORKERS,
+	.arguments = "",
+	.gives = GIVES_JSON | GIVES_ROWS,
+	.brief = "the slots",
+	.text = "Lists the slots: who fills them, how often they crashed lately, and which are quarantined.",
+	.examples = "stint slot ls\n",
+	.run = run_slots,
+};
+
+const struct verb verb_slot_unquarantine = {
+	.name = "slot unquarantine",
+	.group = GROUP_WORKERS,
+	.arguments = "SLOT",
+	.least = 1,
+	.most = 1,
+	.offer = OFFER_SLOTS,
+	.gives = GIVES_JSON,
+	.brief = "let it work again",
+	.text = "Lets a slot work again that crashed too often.",
+	.examples = "stint slot unquarantine slot-1\n",
+	.run = run_unquarantine,
+};

@@ -1,0 +1,29 @@
+/*
+ * Times as people write them and read them: 90s, 1h30m, 2026-03-01T12:00, 5m ago.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* "250ms", "90s", "30m", "1h30m", "2d", "1w", "0". -EINVAL: no duration; a number without a unit is none, because
+ * nobody would know which one was meant. */
+int when_duration(const char *text, int64_t *ret_ms);
+
+/* A moment: a duration from now ("30m", "in 30m"), "now", a date with or without time ("2026-03-01",
+ * "2026-03-01T12:30", "2026-03-01 12:30:00", with Z or +02:00, else local time), or milliseconds since 1970 as in
+ * JSON. -EINVAL. */
+int when_moment(const char *text, int64_t now_ms, int64_t *ret_ms);
+
+/* "12s", "5m", "3h", "2d": the two largest units at most when `exact`, else one. */
+int when_put_duration(struct buf *out, int64_t ms, bool exact);
+
+/* "5m ago", "in 2h", "now". */
+int when_put_relative(struct buf *out, int64_t moment_ms, int64_t now_ms);
+
+/* "2026-03-01 12:30:00", local time. */
+int when_put_clock(struct buf *out, int64_t moment_ms);
+
+int64_t when_now_ms(void);
