@@ -176,7 +176,7 @@ static void offer_for(struct cli *cli, enum offer what, const char *typed)
 		offer_list(cli, "/api/workers", "workerId", "state", typed);
 		return;
 	case OFFER_SLOTS:
-		offer_list(cli, "/api/slots", "slot", "workerId", typed);
+		offer_list(cli, "/api/slots", "name", "state", typed);
 		return;
 	case OFFER_TOKENS:
 		offer_list(cli, "/api/tokens", "id", "name", typed);

@@ -10,7 +10,7 @@
 static void put_text(struct cli *cli, const char *text)
 {
 	for (; *text; text++) {
-		if (strchr("\\_*#<>[]~", *text))
+		if (strchr("\\_*#<>[]~-.|`!", *text))
 			put(cli, "\\");
 		put(cli, "%c", *text);
 	}

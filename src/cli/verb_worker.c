@@ -227,17 +227,17 @@ static int run_slots(struct cli *cli)
 	table_init(&table, slot_columns, S_COUNT);
 	yyjson_arr_foreach(reply.root, at, count, slot)
 	{
-		struct span state = field_bool(slot, "quarantined") ? SPAN("quarantined") : SPAN("open");
+		struct span state = field_text(slot, "state");
 		struct span worker = field_text(slot, "workerId");
 		bool utf8 = cli->term.utf8;
 		table_row(&table);
-		table_cell(&table, S_NAME, field_text(slot, "slot"), PAINT_BOLD, utf8);
+		table_cell(&table, S_NAME, field_text(slot, "name"), PAINT_BOLD, utf8);
 		table_cell(&table, S_STATE, state, state_paint(state), utf8);
 		table_cell(&table, S_WORKER, worker.len > 0 ? worker : SPAN("-"), PAINT_NONE, utf8);
 		table_cell(&table, S_RESTARTS, number(cli, field_int(slot, "crashes", 0)), PAINT_NONE, utf8);
 		table_cell(&table, S_UNTIL, relative(cli, field_int(slot, "trialAt", 0)), PAINT_NONE, utf8);
 	}
-	r = put_rows(cli, &table, "slots", reply.root, "slot");
+	r = put_rows(cli, &table, "slots", reply.root, "name");
 	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
 		say(cli, "no slots");
 	table_done(&table);

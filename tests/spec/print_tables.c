@@ -11,6 +11,7 @@
 #include "core/refusal.h"
 #include "core/state.h"
 #include "core/why.h"
+#include "print.h"
 
 static void table_begin(const char *name)
 {
@@ -212,5 +213,6 @@ int main(void)
 	print_rules();
 	print_events();
 	print_refusals();
+	print_cli();
 	return 0;
 }

@@ -1,0 +1,6 @@
+/*
+ * Who prints which tables.
+ */
+#pragma once
+
+void print_cli(void);
