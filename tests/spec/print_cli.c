@@ -30,7 +30,8 @@ static void print_verbs(void)
 		printf("` | ");
 		print_text(verb->text ? verb->text : verb->brief);
 		printf(" | %s%s%s |\n", verb->gives & GIVES_JSON ? "json" : "text",
-			verb->gives & GIVES_ROWS ? " table wide jsonl id" : "", verb->gives & GIVES_ENV ? " env" : "");
+			verb->gives & GIVES_ROWS ? " table wide jsonl id" : "",
+			verb->gives & GIVES_ENV ? " env" : "");
 	}
 	puts("<!-- end -->");
 }

@@ -1,0 +1,111 @@
+/*
+ * What a server sends: a reply, and the events of a stream. However the bytes are cut into pieces, the same comes out;
+ * nothing is held beyond the limits.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/rng.h"
+#include "base/take.h"
+#include "fuzz/fuzz.h"
+#include "wire/http_answer.h"
+#include "wire/sse.h"
+
+#define TEXT_MAX ((size_t)64 << 20)
+
+static const struct http_answer_limits large = {.head_bytes_max = 4096, .body_bytes_max = 1 << 20};
+static const struct http_answer_limits small = {.head_bytes_max = 64, .body_bytes_max = 32};
+
+static size_t next_piece(struct rng *rng, size_t each, size_t left)
+{
+	size_t len = each > 0 ? each : 1 + rng_below(rng, 16);
+
+	return len < left ? len : left;
+}
+
+/* The reply as text. A fault may be noticed a piece earlier or later: what was said before it does not count. */
+static void tell_answer(
+	const struct http_answer_limits *limits, struct span bytes, size_t each, struct buf *told)
+{
+	struct http_answer *answer = http_answer_new(limits);
+	struct rng rng;
+	int r = 0;
+
+	assert(answer);
+	rng_seed(&rng, bytes.len + 1);
+	while (r == 0 && bytes.len > 0) {
+		size_t len = next_piece(&rng, each, bytes.len);
+		r = http_answer_feed(answer, (struct span){bytes.data, len});
+		assert(http_answer_body(answer).len <= limits->body_bytes_max);
+		bytes = (struct span){bytes.data + len, bytes.len - len};
+	}
+	if (r == 0)
+		r = http_answer_end(answer);
+	assert(r == 0 || r == -EPROTO || r == -E2BIG);
+	buf_printf(told, "%d", r);
+	if (r == 0) {
+		assert(http_answer_phase(answer) == HTTP_ANSWER_DONE);
+		buf_printf(told, " %d %d", http_answer_status(answer), http_answer_keeps_alive(answer));
+		for (int i = 0; i < HTTP_ANSWER_FIELD_COUNT; i++)
+			buf_printf(told, " [%.*s]",
+				SPAN_ARGS(http_answer_field(answer, (enum http_answer_field)i)));
+		buf_put_span(told, http_answer_body(answer));
+	}
+	http_answer_free(answer);
+}
+
+static int note_event(void *context, const struct sse_event *event)
+{
+	assert(event->data.len <= TEXT_MAX);
+	return buf_printf(context, "[%.*s|%.*s|%.*s]", SPAN_ARGS(event->id), SPAN_ARGS(event->type),
+		SPAN_ARGS(event->data));
+}
+
+static void tell_events(struct span bytes, size_t each, struct buf *told)
+{
+	struct sse sse;
+	struct rng rng;
+	int r = 0;
+
+	rng_seed(&rng, bytes.len + 7);
+	sse_init(&sse, 256);
+	while (r == 0 && bytes.len > 0) {
+		size_t len = next_piece(&rng, each, bytes.len);
+		r = sse_feed(&sse, (struct span){bytes.data, len}, note_event, told);
+		bytes = (struct span){bytes.data + len, bytes.len - len};
+	}
+	assert(r == 0 || r == -E2BIG);
+	sse_done(&sse);
+}
+
+static void expect_same(struct span bytes, const struct http_answer_limits *limits)
+{
+	cleanup(buf_done) struct buf whole, pieces, single;
+
+	buf_init(&whole, TEXT_MAX);
+	buf_init(&pieces, TEXT_MAX);
+	buf_init(&single, TEXT_MAX);
+	if (limits) {
+		tell_answer(limits, bytes, SIZE_MAX, &whole);
+		tell_answer(limits, bytes, 0, &pieces);
+		tell_answer(limits, bytes, 1, &single);
+	} else {
+		tell_events(bytes, SIZE_MAX, &whole);
+		tell_events(bytes, 0, &pieces);
+		tell_events(bytes, 1, &single);
+	}
+	assert(span_equal(buf_span(&whole), buf_span(&pieces)));
+	assert(span_equal(buf_span(&whole), buf_span(&single)));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct span bytes = {(const char *)data, size};
+
+	expect_same(bytes, &large);
+	expect_same(bytes, &small);
+	expect_same(bytes, NULL);
+	return 0;
+}

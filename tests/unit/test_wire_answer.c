@@ -1,0 +1,275 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "wire/http_answer.h"
+#include "wire/http_client.h"
+#include "wire/sse.h"
+
+static const struct http_answer_limits limits = {.head_bytes_max = 256, .body_bytes_max = 64};
+
+static int set_up(void **state)
+{
+	*state = http_answer_new(&limits);
+	return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	http_answer_free(*state);
+	return 0;
+}
+
+static void expect_body(struct http_answer *answer, const char *body)
+{
+	struct span said = http_answer_body(answer);
+
+	assert_int_equal(said.len, strlen(body));
+	assert_memory_equal(said.data ? said.data : "", body, said.len);
+}
+
+static void a_reply_is_read_whole_or_byte_by_byte(void **state)
+{
+	static const char reply[] =
+		"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nLocation: /api/tasks/t-1\r\n"
+		"Content-Length: 2\r\n\r\n{}";
+	struct http_answer *answer = *state;
+
+	for (size_t step = 1; step <= sizeof reply; step += sizeof reply - 1) {
+		http_answer_reset(answer);
+		for (size_t at = 0; at < sizeof reply - 1; at += step) {
+			size_t left = sizeof reply - 1 - at;
+			assert_int_equal(http_answer_feed(answer,
+						 (struct span){reply + at, step < left ? step : left}),
+				0);
+		}
+		assert_int_equal(http_answer_phase(answer), HTTP_ANSWER_DONE);
+		assert_int_equal(http_answer_status(answer), 201);
+		assert_true(http_answer_keeps_alive(answer));
+		expect_body(answer, "{}");
+		struct span location = http_answer_field(answer, HTTP_ANSWER_LOCATION);
+		assert_true(span_equal(location, SPAN("/api/tasks/t-1")));
+		assert_null(http_answer_field(answer, HTTP_ANSWER_LINK).data);
+	}
+}
+
+static void chunks_are_put_together(void **state)
+{
+	struct http_answer *answer = *state;
+
+	assert_int_equal(
+		http_answer_feed(answer,
+			SPAN("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")),
+		0);
+	assert_int_equal(http_answer_phase(answer), HTTP_ANSWER_DONE);
+	expect_body(answer, "abcde");
+}
+
+static void a_reply_without_a_length_ends_with_the_connection(void **state)
+{
+	struct http_answer *answer = *state;
+
+	assert_int_equal(
+		http_answer_feed(answer, SPAN("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc")), 0);
+	assert_int_equal(http_answer_phase(answer), HTTP_ANSWER_BODY);
+	assert_int_equal(http_answer_end(answer), 0);
+	assert_int_equal(http_answer_phase(answer), HTTP_ANSWER_DONE);
+	assert_false(http_answer_keeps_alive(answer));
+}
+
+static void a_reply_that_is_cut_is_no_reply(void **state)
+{
+	struct http_answer *answer = *state;
+
+	assert_int_equal(
+		http_answer_feed(answer, SPAN("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc")), 0);
+	assert_int_equal(http_answer_end(answer), -EPROTO);
+	http_answer_reset(answer);
+	assert_int_equal(http_answer_feed(answer, SPAN("HTTP/1.1 200 OK\r\nContent-")), 0);
+	assert_int_equal(http_answer_end(answer), -EPROTO);
+}
+
+static void what_comes_after_the_end_is_refused(void **state)
+{
+	struct http_answer *answer = *state;
+
+	assert_int_equal(http_answer_feed(answer,
+				 SPAN("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\n")),
+		-EPROTO);
+	http_answer_reset(answer);
+	assert_int_equal(http_answer_feed(answer, SPAN("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")), 0);
+	assert_int_equal(http_answer_feed(answer, SPAN("x")), -EPROTO);
+}
+
+static void what_is_too_large_is_refused(void **state)
+{
+	struct http_answer *answer = *state;
+	char head[600] = "HTTP/1.1 200 OK\r\nX: ";
+
+	memset(head + strlen(head), 'a', 400);
+	assert_int_equal(http_answer_feed(answer, (struct span){head, 500}), -E2BIG);
+	http_answer_reset(answer);
+	memset(head, 'a', sizeof head);
+	assert_int_equal(http_answer_feed(answer, SPAN("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")), 0);
+	assert_int_equal(http_answer_feed(answer, (struct span){head, 65}), -E2BIG);
+}
+
+static void a_stream_is_taken_out_as_it_comes(void **state)
+{
+	struct http_answer *answer = *state;
+	char some[40];
+
+	memset(some, 'a', sizeof some);
+	http_answer_feed(answer, SPAN("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"));
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(http_answer_feed(answer, (struct span){some, sizeof some}), 0);
+		assert_int_equal(http_answer_body(answer).len, sizeof some);
+		http_answer_take(answer, sizeof some);
+	}
+	assert_int_equal(http_answer_body(answer).len, 0);
+}
+
+static void what_is_not_http_is_refused(void **state)
+{
+	static const char *const texts[] = {"hello\r\n", "HTTP/1.1 abc\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
+		"HTTP/1.1 200 OK\nContent-Length: 0\n\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+		"HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"};
+	struct http_answer *answer = *state;
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		http_answer_reset(answer);
+		assert_int_equal(http_answer_feed(answer, span_of(texts[i])), -EPROTO);
+		assert_int_equal(http_answer_feed(answer, SPAN("more")), -EPROTO);
+	}
+}
+
+static void a_word_in_between_is_passed_over(void **state)
+{
+	struct http_answer *answer = *state;
+
+	assert_int_equal(
+		http_answer_feed(answer,
+			SPAN("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n")),
+		0);
+	assert_int_equal(http_answer_phase(answer), HTTP_ANSWER_DONE);
+	assert_int_equal(http_answer_status(answer), 204);
+}
+
+/* ---- server-sent events ---- */
+
+static int note_event(void *context, const struct sse_event *event)
+{
+	return buf_printf(context, "[%.*s|%.*s|%.*s]", SPAN_ARGS(event->id), SPAN_ARGS(event->type),
+		SPAN_ARGS(event->data));
+}
+
+static void expect_events(const char *stream, const char *events)
+{
+	struct sse sse;
+	struct buf told;
+
+	for (size_t step = 1; step < 8; step += 3) {
+		sse_init(&sse, 1000);
+		buf_init(&told, 1000);
+		for (size_t at = 0; at < strlen(stream); at += step) {
+			size_t left = strlen(stream) - at;
+			assert_int_equal(sse_feed(&sse, (struct span){stream + at, step < left ? step : left},
+						 note_event, &told),
+				0);
+		}
+		assert_int_equal(told.len, strlen(events));
+		assert_memory_equal(told.data ? told.data : "", events, told.len);
+		sse_done(&sse);
+		buf_done(&told);
+	}
+}
+
+static void events_come_out_of_a_stream(void **state)
+{
+	(void)state;
+	expect_events("retry: 2000\n\nid: 7\nevent: task.created\ndata: {\"a\":1}\n\n",
+		"[7|task.created|{\"a\":1}]");
+	expect_events(":\n\nid: 1\r\ndata:x\r\ndata: y\r\n\r\ndata: z\n\n", "[1||x\ny][1||z]");
+	expect_events("data: cut off\n", "");
+	expect_events("\n\n\n", "");
+}
+
+static void an_event_that_is_too_long_is_refused(void **state)
+{
+	struct sse sse;
+
+	(void)state;
+	sse_init(&sse, 4);
+	assert_int_equal(sse_feed(&sse, SPAN("data: long\n\n"), note_event, NULL), -E2BIG);
+	sse_done(&sse);
+}
+
+/* ---- addresses ---- */
+
+static void addresses_are_understood(void **state)
+{
+	struct http_address address;
+	const char *complaint;
+
+	(void)state;
+	assert_int_equal(http_address_parse("http://127.0.0.1:8787", &address, &complaint), 0);
+	assert_string_equal(address.host, "127.0.0.1");
+	assert_int_equal(address.port, 8787);
+	assert_true(http_address_is_loopback(&address));
+	assert_int_equal(http_address_parse("http://[::1]:99/stint/", &address, &complaint), 0);
+	assert_string_equal(address.host, "::1");
+	assert_string_equal(address.prefix, "/stint");
+	assert_true(http_address_is_loopback(&address));
+	assert_int_equal(http_address_parse("http://example.org", &address, &complaint), 0);
+	assert_int_equal(address.port, 80);
+	assert_false(http_address_is_loopback(&address));
+	assert_int_equal(http_address_parse("http://127.0.0.1.example.org/", &address, &complaint), 0);
+	assert_false(http_address_is_loopback(&address));
+	assert_int_equal(http_address_parse("unix:/run/stint.sock", &address, &complaint), 0);
+	assert_true(address.local);
+}
+
+static void what_is_no_address_is_refused_with_a_reason(void **state)
+{
+	static const char *const texts[] = {"", "8787", "ftp://x", "https://example.org", "http://",
+		"http://:80", "http://host:", "http://host:0", "http://host:65536", "http://host:8x",
+		"http://user@host", "http://[::1", "http://[::1]x", "http://host/a?b", "http://ho st",
+		"unix:relative", "unix:"};
+	struct http_address address;
+	const char *complaint;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		complaint = NULL;
+		assert_int_equal(http_address_parse(texts[i], &address, &complaint), -EINVAL);
+		assert_non_null(complaint);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_reply_is_read_whole_or_byte_by_byte, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(chunks_are_put_together, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_reply_without_a_length_ends_with_the_connection, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_reply_that_is_cut_is_no_reply, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_comes_after_the_end_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_too_large_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_stream_is_taken_out_as_it_comes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_not_http_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_word_in_between_is_passed_over, set_up, tear_down),
+		cmocka_unit_test(events_come_out_of_a_stream),
+		cmocka_unit_test(an_event_that_is_too_long_is_refused),
+		cmocka_unit_test(addresses_are_understood),
+		cmocka_unit_test(what_is_no_address_is_refused_with_a_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
