@@ -8,8 +8,9 @@
 #include "cli/text.h"
 
 enum {
-	NAME_WIDTH = 12,
-	BRIEF_WIDTH = 26, /* of the left one of two columns */
+	GROUP_WIDTH = 9,
+	NAME_WIDTH = 11,
+	BRIEF_WIDTH = 25, /* of the left one of two columns, with a gap */
 	FLAG_WIDTH = 26,
 	TEXT_WIDTH = 78,
 };
@@ -68,15 +69,15 @@ static void put_group(struct cli *cli, enum verb_group group)
 			entry.name = text_of(cli, "%.*s", (int)noun_len(verbs[i]), verbs[i]->name);
 			entry.brief = strchr(verbs[i]->name, ' ') ? verbs_of_noun(cli, i) : verbs[i]->brief;
 		}
-		bool alone = !entry.name || strlen(entry.brief) > BRIEF_WIDTH;
-		if (left.name && (alone || strlen(left.brief) > BRIEF_WIDTH)) {
-			put(cli, "%-10s", first ? group_name(group) : "");
+		bool alone = !entry.name || strlen(entry.brief) >= BRIEF_WIDTH;
+		if (left.name && (alone || strlen(left.brief) >= BRIEF_WIDTH)) {
+			put(cli, "%-*s", GROUP_WIDTH, first ? group_name(group) : "");
 			put_entry(cli, &left, false);
 			put(cli, "\n");
 			first = false;
 			left = entry;
 		} else if (left.name) {
-			put(cli, "%-10s", first ? group_name(group) : "");
+			put(cli, "%-*s", GROUP_WIDTH, first ? group_name(group) : "");
 			put_entry(cli, &left, true);
 			put_entry(cli, &entry, false);
 			put(cli, "\n");

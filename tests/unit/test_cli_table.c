@@ -77,8 +77,8 @@ static void what_is_cut_says_so(void **state)
 
 /* ---- tables ---- */
 
-static const struct column columns[] = {
-	{"ID"}, {"QUEUE", .rank = 1}, {"N", .right = true, .rank = 2}, {"TITLE", .shrinks = true}};
+static const struct column columns[] = {{.name = "ID"}, {.name = "QUEUE", .rank = 1},
+	{.name = "N", .right = true, .rank = 2}, {.name = "TITLE", .shrinks = true}};
 
 static void fill(struct table *table)
 {

@@ -1,0 +1,927 @@
+"""The command `stint` against a real server: each verb, wrong input, exit statuses, what a terminal and what a pipe get."""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import termios
+import threading
+import time
+import unittest
+
+import stintd
+
+STINT = os.environ.get("STINT", "build/stint")
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# What of the caller's environment would change what is tested.
+OWN = ("NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERM", "LANG", "LC_ALL", "LC_CTYPE")
+
+
+def environment(**more):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("STINT_") and k not in OWN}
+    kept.update({"LANG": "C.UTF-8", "TERM": "xterm"})
+    kept.update({k: v for k, v in more.items() if v is not None})
+    return kept
+
+
+class Ran:
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    @property
+    def lines(self):
+        return self.out.splitlines()
+
+
+class CliCase(unittest.TestCase):
+    """One server for the tests of a class; each test uses queues and tasks of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = stintd.Server("--set", "retry.baseMs=60000")
+        cls.client = cls.server.client()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.end()
+
+    def stint(self, *args, status=0, stdin="", **env):
+        env.setdefault("STINT_HOME", self.server.home)
+        ran = subprocess.run([STINT, *args], input=stdin, capture_output=True, text=True, timeout=60,
+                             env=environment(**env))
+        ran = Ran(ran.returncode, ran.stdout, ran.stderr)
+        if status is not None:
+            self.assertEqual(ran.status, status, f"stint {args}: {ran.out}{ran.err}")
+        return ran
+
+    def terminal(self, *args, columns=80, status=0, **env):
+        """On a pseudo-terminal of that width."""
+        env.setdefault("STINT_HOME", self.server.home)
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen([STINT, *args], stdin=slave, stdout=slave, stderr=subprocess.PIPE,
+                                   env=environment(**env))
+        os.close(slave)
+        out = b""
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            try:
+                if not select.select([master], [], [], 1)[0]:
+                    continue
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            out += piece
+        os.close(master)
+        err = process.stderr.read().decode()
+        process.stderr.close()
+        self.assertEqual(process.wait(10), status, err)
+        return Ran(status, out.decode().replace("\r\n", "\n"), err)
+
+    def add(self, *args, **options):
+        return self.stint("add", *args, **options).out.strip()
+
+    def state(self, task):
+        return self.client.get("/api/tasks/" + task).json["state"]
+
+    def claim(self, queue, worker="w"):
+        claim, = self.client.post("/api/claims", {"workerId": worker, "queues": [queue]}).json["claims"]
+        return claim
+
+    def holding(self, claim, worker="w"):
+        return {"STINT_TASK_ID": claim["task"]["id"], "STINT_FENCE": claim["fence"], "STINT_WORKER_ID": worker}
+
+
+class Adding(CliCase):
+    def test_add_prints_the_id_and_nothing_else(self):
+        ran = self.stint("add", "say hello", "--queue", "plain")
+        self.assertRegex(ran.out, r"^t-[0-9a-z]+\n$")
+        self.assertEqual(ran.err, "")
+        self.assertEqual(self.client.get("/api/tasks/" + ran.out.strip()).json["title"], "say hello")
+
+    def test_every_flag_reaches_the_task(self):
+        parent = self.add("first", "--queue", "flags")
+        before = int(time.time() * 1000)
+        task = self.stint(
+            "add", "all of it", "--queue", "flags", "--priority", "high", "--after", parent, "--timeout", "5m",
+            "--max-attempts", "7", "--needs", "gpu,linux", "--label", "a", "--label", "b", "--executor", "tests",
+            "--payload", '{"n":[1,2]}', "--owner", "slot-1", "--not-before", "1h", "--start-by", "2h", "--finish-by",
+            "3h", "--hold", "--id", "my-task", "--unique", "only-one", "--cwd", "sub", "--json").json["task"]
+        expected = {"id": "my-task", "queue": "flags", "priority": 50, "blockedBy": [parent], "timeoutMs": 300000,
+                    "maxAttempts": 7, "requires": ["gpu", "linux"], "labels": ["a", "b"], "executor": "tests",
+                    "payload": {"n": [1, 2]}, "owner": "slot-1", "state": "pending", "uniqueKey": "only-one",
+                    "workingDir": "sub"}
+        self.assertEqual({key: task[key] for key in expected}, expected)
+        for name, hours in (("notBefore", 1), ("startBy", 2), ("finishBy", 3)):
+            self.assertLess(abs(task[name] - before - hours * 3600000), 60000)
+
+    def test_instructions_come_from_a_file_or_standard_input(self):
+        task = self.stint("add", "-f", "-", "--queue", "file", "--json", stdin="# Port it\n\nto C23\n").json["task"]
+        self.assertEqual((task["title"], task["instructions"]), ("Port it", "# Port it\n\nto C23\n"))
+        with tempfile.NamedTemporaryFile("w", suffix=".md") as file:
+            file.write("do this")
+            file.flush()
+            task = self.stint("add", "a title", "--file", file.name, "--payload", "@" + file.name, status=2)
+            self.assertIn("--payload is not JSON", task.err)
+            task = self.stint("add", "a title", "--file", file.name, "--json").json["task"]
+        self.assertEqual((task["title"], task["instructions"]), ("a title", "do this"))
+
+    def test_the_same_key_makes_one_task(self):
+        first = self.add("x", "--key", "k-1")
+        self.assertEqual(self.add("x", "--key", "k-1"), first)
+        ran = self.stint("add", "y", "--key", "k-1", status=4)
+        self.assertIn("idempotency_conflict", ran.err)
+
+    def test_the_same_unique_key_gives_the_task_that_is_there(self):
+        first = self.add("x", "--unique", "u-1")
+        again = self.stint("add", "x", "--unique", "u-1", "--json").json["task"]
+        self.assertEqual((again["id"], again["deduplicated"]), (first, True))
+
+    def test_an_id_that_exists_is_a_conflict(self):
+        self.add("x", "--id", "twice")
+        self.assertIn("task_exists", self.stint("add", "x", "--id", "twice", status=4).err)
+
+    def test_what_the_server_refuses_is_told_with_its_field(self):
+        ran = self.stint("add", "x", "--id", "no spaces allowed", status=2)
+        self.assertIn("id ", ran.err)
+        ran = self.stint("add", "x", "--after", "not-there", status=2)
+        self.assertIn("not-there", ran.err)
+
+    def test_wrong_input_changes_nothing(self):
+        before = self.client.get("/api/events?after=now").json["next"]
+        for args in (["x", "--timeout", "30"], ["x", "--priority", "soon"], ["x", "--payload", "{"], ["x", "y"], [],
+                     ["x", "--bogus"], ["x", "--queue"], ["--file", "/not/there"], ["x", "--not-before", "tomorrow"]):
+            with self.subTest(args=args):
+                ran = self.stint("add", *args, status=2)
+                self.assertEqual(ran.out, "")
+                self.assertTrue(ran.err.startswith("stint: "), ran.err)
+        self.assertEqual(self.client.get("/api/events?after=now").json["next"], before)
+
+    def test_a_checklist_becomes_tasks_that_wait_for_each_other(self):
+        text = "# Plan\n- [ ] release\n  - [ ] build\n    with gcc\n  - [x] write\n  - [ ] test\n1. one\n2. two\n   - below two\n"
+        ran = self.stint("add", "-", "--queue", "list", "--json", stdin=text)
+        tasks = {task["title"]: task for task in ran.json["tasks"]}
+        self.assertEqual(set(tasks), {"release", "build", "test", "one", "two", "below two"})
+        ids = {title: task["id"] for title, task in tasks.items()}
+        self.assertEqual(set(tasks["release"]["blockedBy"]), {ids["build"], ids["test"]})
+        self.assertEqual(set(tasks["two"]["blockedBy"]), {ids["one"], ids["below two"]})
+        self.assertEqual(tasks["below two"]["blockedBy"], [ids["one"]])
+        self.assertEqual(tasks["build"]["instructions"], "with gcc")
+        self.assertEqual({title for title, task in tasks.items() if task["state"] == "ready"}, {"build", "test", "one"})
+
+    def test_a_checklist_with_a_key_is_made_once(self):
+        first = self.stint("add", "-", "--key", "c-1", stdin="- a\n- b\n").out
+        self.assertEqual(self.stint("add", "-", "--key", "c-1", stdin="- a\n- b\n").out, first)
+
+    def test_a_checklist_without_items_is_refused(self):
+        ran = self.stint("add", "-", stdin="nothing here\n", status=2)
+        self.assertIn("no item", ran.err)
+        self.assertIn("line 2", self.stint("add", "-", stdin="- a\n- [ ]\n- [ ] \n", status=2).err)
+
+
+class Looking(CliCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        post = cls.client.post
+        for number in range(5):
+            post("/api/tasks", {"id": f"look-{number}", "title": f"task number {number}", "queue": "look",
+                                "priority": number, "labels": ["odd" if number % 2 else "even"]})
+        post("/api/tasks/look-0/cancel")
+
+    def test_elsewhere_than_on_a_terminal_a_list_is_lines_with_tabs(self):
+        ran = self.stint("ls", "--queue", "look")
+        self.assertEqual([line.split("\t")[0] for line in ran.lines], ["look-4", "look-3", "look-2", "look-1"])
+        self.assertEqual(ran.lines[0].split("\t")[1:3], ["ready", "look"])
+        self.assertNotIn("\033", ran.out)
+
+    def test_forms_of_the_list(self):
+        self.assertEqual(self.stint("ls", "--queue", "look", "-o", "id").lines, ["look-4", "look-3", "look-2", "look-1"])
+        lines = self.stint("ls", "--queue", "look", "-o", "jsonl").lines
+        self.assertEqual([json.loads(line)["id"] for line in lines], ["look-4", "look-3", "look-2", "look-1"])
+        ran = self.stint("ls", "--queue", "look", "--json").json
+        self.assertEqual((ran["schema"], ran["ok"], ran["more"], len(ran["tasks"])), (1, True, False, 4))
+        ran = self.stint("ls", "--queue", "look", "--json=id,nothing", "--limit", "1").json
+        self.assertEqual((ran["tasks"], ran["more"]), ([{"id": "look-4", "nothing": None}], True))
+        self.assertTrue(self.stint("ls", "--queue", "look", "-o", "table").out.startswith("ID "))
+        self.assertIn("EXECUTOR", self.stint("ls", "--queue", "look", "-o", "wide").out)
+
+    def test_filters(self):
+        self.assertEqual(self.stint("ls", "--label", "odd", "-o", "id").lines, ["look-3", "look-1"])
+        self.assertEqual(self.stint("ls", "--search", "number 2", "-o", "id").lines, ["look-2"])
+        self.assertEqual(self.stint("ls", "--state", "cancelled", "--queue", "look", "-o", "id").lines, ["look-0"])
+        self.assertEqual(len(self.stint("ls", "--state", "ready,cancelled", "--queue", "look", "-o", "id").lines), 5)
+        self.assertEqual(len(self.stint("ls", "--all", "--queue", "look", "-o", "id").lines), 5)
+        self.assertIn("name of a state", self.stint("ls", "--state", "sleepy", status=2).err)
+
+    def test_a_limit_is_kept_and_said(self):
+        ran = self.stint("ls", "--queue", "look", "-n", "2")
+        self.assertEqual(len(ran.lines), 2)
+        self.assertIn("there are more", ran.err)
+        self.assertEqual(self.stint("ls", "--queue", "look", "-n", "2", "--quiet").err, "")
+
+    def test_long_lists_are_fetched_page_by_page(self):
+        for start in range(0, 1500, 500):
+            self.client.post("/api/tasks/batch", [{"title": "x", "queue": "many"} for _ in range(500)])
+        self.assertEqual(len(self.stint("ls", "--queue", "many", "--limit", "0", "-o", "id").lines), 1500)
+        self.assertEqual(len(self.stint("ls", "--queue", "many", "--limit", "1200", "--json").json["tasks"]), 1200)
+
+    def test_a_table_fits_the_terminal(self):
+        for columns in (200, 80, 60, 40, 30):
+            ran = self.terminal("ls", "--queue", "look", "--color", "never", columns=columns)
+            self.assertTrue(ran.lines[0].startswith("ID "), ran.out)
+            self.assertEqual(len(ran.lines), 5)
+            for line in ran.lines:
+                self.assertLessEqual(len(line), columns)
+        ran = self.stint("ls", "--queue", "look", "-o", "table", COLUMNS="30")
+        self.assertTrue(all(len(line) <= 30 for line in ran.lines), ran.out)
+
+    def test_colour_only_where_it_is_wanted(self):
+        list_look = ("ls", "--queue", "look")
+        self.assertIn("\033[", self.terminal(*list_look).out)
+        self.assertNotIn("\033", self.terminal(*list_look, NO_COLOR="1").out)
+        self.assertNotIn("\033", self.terminal(*list_look, TERM="dumb").out)
+        self.assertNotIn("\033", self.terminal(*list_look, "--color", "never").out)
+        self.assertIn("\033[", self.terminal(*list_look, "--color", "always", NO_COLOR="1").out)
+        self.assertNotIn("\033", self.stint(*list_look, "-o", "table").out)
+        self.assertIn("\033[", self.stint(*list_look, "-o", "table", CLICOLOR_FORCE="1").out)
+
+    def test_a_title_cannot_steer_the_terminal(self):
+        self.client.post("/api/tasks", {"id": "evil", "title": "\x1b[2J\x1b]0;x\x07ha\u202e\nha", "queue": "evil"})
+        for ran in (self.terminal("ls", "--queue", "evil", "--color", "never"), self.terminal("show", "evil", "--color", "never"),
+                    self.stint("ls", "--queue", "evil")):
+            self.assertNotIn("\x1b", ran.out)
+            self.assertNotIn("\u202e", ran.out)
+            self.assertIn("ha", ran.out)
+        self.assertNotIn("\u2026", self.terminal("ls", "--queue", "evil", columns=30, LANG="C").out)
+
+    def test_show_tells_what_why_and_when(self):
+        ran = self.stint("show", "look-4")
+        for part in ("look-4  task number 4", "state        ready", "why ", "timeline", "created", "[\"even\"]"):
+            self.assertIn(part, ran.out)
+        ran = self.stint("show", "look-4", "--json").json
+        self.assertEqual((ran["schema"], ran["task"]["id"], ran["why"]["reason"]), (1, "look-4", "ready"))
+        self.assertEqual([event["type"] for event in ran["events"]], ["task.created"])
+        self.assertEqual(self.stint("show", "look-4", "--json=state", "--no-timeline").json["task"], {"state": "ready"})
+
+    def test_what_is_not_there_is_said(self):
+        for args in (["show", "nothing"], ["why", "nothing"], ["wait", "nothing"], ["cancel", "nothing"],
+                     ["worker", "show", "nobody"], ["token", "revoke", "0123456789abcdef"], ["events", "--task", "nothing"]):
+            with self.subTest(args=args):
+                ran = self.stint(*args, status=3)
+                self.assertIn("not_found", ran.err)
+                self.assertIn("try:", ran.err)
+        ran = self.stint("show", "a/../b c?", "--json", status=3)
+        self.assertEqual((ran.json["ok"], ran.json["error"]["code"], ran.json["schema"]), (False, "not_found", 1))
+
+
+class Why(CliCase):
+    def why(self, task, reason, sentence, fix=None):
+        told = self.stint("why", task, "--json").json["why"]
+        self.assertEqual(told["reason"], reason)
+        self.assertIn(sentence, told["sentence"])
+        if fix:
+            self.assertEqual(told["fix"], fix)
+        people = self.stint("why", task)
+        self.assertEqual(people.lines[0], told["sentence"])
+        return told
+
+    def test_ready(self):
+        task = self.add("x", "--queue", "w-ready")
+        self.why(task, "ready", "is ready", "stint claim --queues w-ready")
+
+    def test_parked_scheduled_and_paused(self):
+        task = self.add("x", "--hold")
+        self.why(task, "parked", "parked", f"stint unpark {task}")
+        task = self.add("x", "--not-before", "2h")
+        self.why(task, "scheduled", "(in 1h)", f"stint wait {task}")
+        self.stint("queue", "pause", "w-paused")
+        task = self.add("x", "--queue", "w-paused")
+        self.why(task, "queue_paused", "w-paused is paused", "stint queue resume w-paused")
+
+    def test_waiting_names_the_task_that_is_waited_for(self):
+        first = self.add("x", "--queue", "w-dep")
+        done = self.add("x", "--queue", "w-dep2")
+        claim = self.claim("w-dep2")
+        self.stint("task", "done", **self.holding(claim))
+        task = self.add("x", "--after", f"{done},{first}")
+        self.why(task, "dependency", f"comes after {first}, which is ready", f"stint why {first}")
+
+    def test_held_asking_and_ended(self):
+        task = self.add("x", "--queue", "w-held")
+        claim = self.claim("w-held")
+        self.why(task, "unconfirmed", "(w, lease")
+        self.stint("task", "progress", **self.holding(claim))
+        self.why(task, "running", "a worker holds it")
+        self.stint("task", "ask", "which branch?", **self.holding(claim))
+        self.why(task, "asking", "asks: which branch?", f"stint answer {task} TEXT")
+        self.stint("answer", task, "main")
+        self.stint("task", "fail", "no luck", "--no-retry", **self.holding(claim))
+        self.why(task, "ended", "has failed: EXECUTION_ERROR: no luck", f"stint retry {task}")
+
+    def test_backing_off_and_blocked(self):
+        task = self.add("x", "--queue", "w-off")
+        self.stint("task", "fail", "flaky", **self.holding(self.claim("w-off")))
+        self.why(task, "back_off", "EXECUTION_ERROR")
+        task = self.add("x", "--queue", "w-block")
+        self.stint("task", "block", "no access", **self.holding(self.claim("w-block")))
+        self.why(task, "blocked", "no access", f"stint retry {task}")
+
+    def test_workers_that_do_not_fit(self):
+        self.client.post("/api/workers/register", {"workerId": "why-worker", "capabilities": ["linux"], "executors": ["e"],
+                                                   "leaseMs": 60000})
+        self.why(self.add("x", "--needs", "gpu", "--queue", "w-cap"), "no_capability", "(gpu)", "stint worker ls -o wide")
+        self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor", "executor rust")
+        self.why(self.add("x", "--owner", "slot-9", "--queue", "w-own"), "owner_away", "slot slot-9")
+        self.client.call("DELETE", "/api/workers/why-worker", {})
+
+
+class Operating(CliCase):
+    def test_park_unpark_cancel_retry(self):
+        task = self.add("x", "--queue", "op")
+        for verb, state in (("park", "pending"), ("unpark", "ready"), ("cancel", "cancelled"), ("retry", "ready")):
+            ran = self.stint(verb, task)
+            self.assertEqual(ran.out, task + "\n")
+            self.assertIn(task, ran.err)
+            self.assertEqual(self.state(task), state)
+
+    def test_a_reason_is_kept(self):
+        task = self.add("x")
+        self.stint("cancel", task, "--reason", "superseded")
+        events = self.stint("events", "--task", task).lines
+        self.assertEqual(json.loads(events[-1])["data"]["reason"], "superseded")
+
+    def test_one_that_is_refused_does_not_stop_the_others(self):
+        first, last = self.add("x"), self.add("x")
+        ran = self.stint("park", first, "not-there", last, status=3)
+        self.assertEqual(ran.lines, [first, last])
+        self.assertEqual((self.state(first), self.state(last)), ("pending", "pending"))
+        ran = self.stint("unpark", first, "not-there", "--json", status=3)
+        good, bad = map(json.loads, ran.lines)
+        self.assertEqual((good["task"]["id"], bad["error"]["code"]), (first, "not_found"))
+
+    def test_a_wrong_move_names_the_state_and_a_way_on(self):
+        task = self.add("x")
+        ran = self.stint("unpark", task, status=4)
+        self.assertIn("is ready", ran.err)
+        self.assertIn(f"try: stint why {task}", ran.err)
+
+    def test_inbox_answer_approve_deny(self):
+        for verb, args, expected in (("answer", ["main"], {"text": "main"}), ("approve", [], {"text": "yes"}),
+                                     ("deny", ["not today"], {"text": "not today", "deny": True}),
+                                     ("deny", [], {"deny": True})):
+            queue = f"ask-{verb}-{len(args)}"
+            task = self.add("x", "--queue", queue)
+            claim = self.claim(queue)
+            self.stint("task", "ask", "which?", "--option", "a", "--option", "b", **self.holding(claim))
+            self.assertIn(task, self.stint("inbox", "-o", "id").lines)
+            self.assertIn("which?", self.stint("inbox").out)
+            self.stint(verb, task, *args)
+            self.assertEqual(self.client.get("/api/tasks/" + task).json["answer"], expected)
+            self.assertNotIn(task, self.stint("inbox", "-o", "id").lines)
+        self.stint("answer", task, "again", status=4)
+
+    def test_queues(self):
+        self.add("x", "--queue", "q-1")
+        for verb, state in (("pause", "paused"), ("resume", "open"), ("drain", "draining")):
+            self.assertEqual(self.stint("queue", verb, "q-1", "q-2").lines, ["q-1", "q-2"])
+            found = {queue["name"]: queue["state"] for queue in self.stint("queue", "ls", "--json").json["queues"]}
+            self.assertEqual(found["q-1"], state)
+        self.assertIn("queue_draining", self.stint("add", "x", "--queue", "q-1", status=4).err)
+        self.stint("queue", "resume", "q-1", "q-2")
+        self.assertIn("q-1\topen\t1", self.stint("queue", "ls").lines)
+
+    def test_workers(self):
+        self.client.post("/api/workers/register", {"workerId": "host-1", "slot": "s-1", "capabilities": ["gpu"],
+                                                   "leaseMs": 60000})
+        row = next(line.split("\t") for line in self.stint("worker", "ls").lines if line.startswith("host-1\t"))
+        self.assertEqual(row[1:3] + row[6:7], ["active", "s-1", "gpu"])
+        self.assertIn("host-1", self.stint("worker", "show", "host-1").out)
+        self.assertEqual(self.stint("worker", "quiet", "host-1", "--json").json["worker"]["state"], "quiet")
+        self.assertEqual(self.stint("worker", "stop", "host-1").out, "host-1\n")
+        self.assertEqual(self.stint("worker", "show", "host-1", "--json").json["worker"]["state"], "terminating")
+        self.client.call("DELETE", "/api/workers/host-1", {})
+        self.assertNotIn("host-1", self.stint("worker", "ls", "-o", "id").lines)
+        self.assertIn("host-1", self.stint("worker", "ls", "--all", "-o", "id").lines)
+
+    def test_tokens(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "token")
+            ran = self.stint("token", "create", "--kind", "producer", "--name", "ci", "--queues", "tok", "--out", path)
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+            self.assertNotIn("stint_producer", ran.out + ran.err)
+            self.stint("token", "create", "--kind", "producer", "--out", path, status=2)
+            env = {"STINT_TOKEN_FILE": path}
+            self.assertTrue(self.add("x", "--queue", "tok", **env))
+            self.assertIn("forbidden", self.stint("add", "x", "--queue", "other", status=6, **env).err)
+            self.stint("ls", status=6, **env)
+            token = next(token for token in self.stint("token", "ls", "--json").json["tokens"] if token["name"] == "ci")
+            self.assertEqual(self.stint("token", "revoke", token["id"]).out, token["id"] + "\n")
+            self.assertIn("unauthorized", self.stint("add", "x", "--queue", "tok", status=6, **env).err)
+            self.assertIn("revoked", self.stint("token", "ls").out)
+        printed = self.stint("token", "create", "--kind", "viewer").out.strip()
+        self.assertTrue(self.stint("ls", STINT_TOKEN=printed).status == 0)
+        self.stint("token", "create", "--kind", "root", status=2)
+        self.stint("token", "create", status=2)
+
+
+class Working(CliCase):
+    def test_a_shell_worker_from_claim_to_done(self):
+        task = self.add("it's here", "--queue", "sh", "--payload", '{"who":"it\'s me"}')
+        script = ('eval "$("$STINT" claim --queues sh -o env)" && [ "$STINT_TITLE" = "it\'s here" ] && '
+                  '"$STINT" task progress half --percent 50 && "$STINT" task done "$STINT_PAYLOAD"')
+        ran = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, timeout=60,
+                             env=environment(STINT_HOME=self.server.home, STINT=STINT))
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        document = self.client.get("/api/tasks/" + task).json
+        self.assertEqual((document["state"], document["result"]), ("done", '{"who":"it\'s me"}'))
+
+    def test_nothing_to_claim_is_no_failure_unless_asked_for(self):
+        ran = self.stint("claim", "--queues", "empty")
+        self.assertEqual(ran.out, "")
+        ran = self.stint("claim", "--queues", "empty", "--json").json
+        self.assertEqual((ran["claim"], ran["claims"]), (None, []))
+        self.stint("claim", "--queues", "empty", "--empty-exit", status=5)
+        self.assertEqual(self.stint("claim", "--queues", "empty", "-o", "env").out, "")
+
+    def test_claims_in_all_forms(self):
+        ids = [self.add("x", "--queue", "forms") for _ in range(4)]
+        self.assertEqual(self.stint("claim", "--queues", "forms", "-o", "id").lines, ids[:1])
+        claims = self.stint("claim", "--queues", "forms", "--max", "2", "--worker", "me", "--lease", "1h", "--json").json["claims"]
+        self.assertEqual([claim["task"]["id"] for claim in claims], ids[1:3])
+        self.assertGreater(claims[0]["leaseMs"], 3500000)
+        ran = self.stint("claim", "--id", ids[3], "--worker", "me")
+        self.assertEqual(ran.out.split("\t")[0], ids[3])
+        self.stint("claim", "--id", ids[3], "--worker", "other", status=4)
+        self.stint("claim", "--max", "2", "-o", "env", status=2)
+
+    def test_a_claim_waits_for_work(self):
+        process = subprocess.Popen([STINT, "claim", "--queues", "later", "--wait", "30s", "-o", "id"],
+                                   stdout=subprocess.PIPE, text=True, env=environment(STINT_HOME=self.server.home))
+        until = time.monotonic() + 10
+        while b"\nstint_waiting_claims 1\n" not in self.client.get("/metrics").body:
+            self.assertLess(time.monotonic(), until)
+        task = self.add("x", "--queue", "later")
+        self.assertEqual(process.communicate(timeout=30)[0].strip(), task)
+
+    def test_every_report(self):
+        for verb, args, state in (("review", ["see it", "--evidence", '{"pr":1}'], "review"), ("block", ["no disk"], "blocked"),
+                                  ("fail", ["bad", "--no-retry"], "failed"), ("release", ["later"], "ready"),
+                                  ("done", ["--result", '{"a":1}'], "done"), ("done", [], "done")):
+            queue = f"report-{verb}-{len(args)}"
+            task = self.add("x", "--queue", queue)
+            ran = self.stint("task", verb, *args, **self.holding(self.claim(queue)))
+            self.assertEqual(ran.out, "")
+            self.assertIn(task, ran.err)
+            self.assertEqual(self.state(task), state, verb)
+        self.assertEqual(self.stint("show", task, "--json").json["task"]["result"], None)
+
+    def test_a_report_repeated_is_answered_as_before_and_a_stale_one_refused(self):
+        self.add("x", "--queue", "stale")
+        claim = self.claim("stale")
+        self.stint("task", "done", "a", **self.holding(claim))
+        self.stint("task", "done", "a", **self.holding(claim))
+        self.assertIn("already_terminal", self.stint("task", "fail", "b", status=4, **self.holding(claim)).err)
+        env = dict(self.holding(claim), STINT_FENCE="1")
+        self.stint("task", "done", "a", status=4, **env)
+
+    def test_progress_prints_what_the_server_wants(self):
+        token = self.client.post("/api/workers/register", {"workerId": "told", "leaseMs": 60000}).json["token"]
+        task = self.add("x", "--queue", "told")
+        env = self.holding(self.claim("told", "told"), "told")
+        self.client.post("/api/workers/heartbeat", {"workerId": "told", "token": token, "boundTasks": [task]})
+        self.assertEqual(self.stint("task", "progress", **env).out, "")
+        self.assertIn("told to stop", self.stint("cancel", task).err)
+        self.assertEqual(self.stint("task", "progress", **env).out, "cancel\n")
+        commands = self.stint("task", "progress", "--json", **env).json["progress"]["commands"]
+        self.assertEqual([command["type"] for command in commands], ["cancel"])
+        self.assertIn("stopping", self.stint("ls", "--queue", "told").out)
+        self.stint("task", "release", **env)
+        self.assertEqual(self.state(task), "cancelled")
+
+    def test_outside_of_a_task_it_says_what_is_missing(self):
+        ran = self.stint("task", "done", status=2)
+        self.assertIn("STINT_TASK_ID", ran.err)
+        ran = self.stint("task", "done", status=2, STINT_TASK_ID="t-1")
+        self.assertIn("STINT_FENCE", ran.err)
+
+    def test_a_report_waits_for_a_server_that_is_away(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        client = server.client()
+        client.post("/api/tasks", {"id": "t", "title": "x", "queue": "q"})
+        claim, = client.post("/api/claims", {"workerId": "w", "queues": ["q"]}).json["claims"]
+        client.close()
+        server.kill()
+        env = dict(self.holding(claim), STINT_HOME=server.home)
+        process = subprocess.Popen([STINT, "task", "done", "kept"], stderr=subprocess.PIPE, text=True, env=environment(**env))
+        self.assertIn("is away", process.stderr.readline())
+        server.start()
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0)
+        client = server.client()
+        self.assertEqual(client.get("/api/tasks/t").json["result"], "kept")
+        client.close()
+
+
+class Waiting(CliCase):
+    def waiter(self, *args):
+        process = subprocess.Popen([STINT, "wait", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=environment(STINT_HOME=self.server.home))
+        until = time.monotonic() + 20
+        while b"\nstint_event_streams 1\n" not in self.client.get("/metrics").body:
+            self.assertLess(time.monotonic(), until, "nobody follows the events")
+            if process.poll() is not None:
+                break
+        return process
+
+    def ended(self, process):
+        out, err = process.communicate(timeout=30)
+        return process.returncode, out, err
+
+    def test_wait_ends_when_the_task_is_done(self):
+        task = self.add("x", "--queue", "wait-1")
+        process = self.waiter(task)
+        self.stint("task", "done", **self.holding(self.claim("wait-1")))
+        self.assertEqual(self.ended(process)[:2], (0, f"{task}  done\n"))
+
+    def test_wait_for_several_ends_with_the_last(self):
+        first, second = self.add("x", "--queue", "wait-2"), self.add("x", "--queue", "wait-2")
+        process = self.waiter(first, second, first)
+        self.stint("task", "done", **self.holding(self.claim("wait-2")))
+        self.assertIsNone(process.poll())
+        self.stint("cancel", second)
+        self.assertEqual(self.ended(process)[:2], (9, f"{first}  done\n{second}  cancelled\n"))
+
+    def test_any_ends_with_the_first(self):
+        first, second = self.add("x", "--queue", "wait-3"), self.add("x", "--queue", "wait-3")
+        process = self.waiter("--any", first, second)
+        self.stint("task", "done", **self.holding(self.claim("wait-3")))
+        self.assertEqual(self.ended(process)[:2], (0, f"{first}  done\n"))
+
+    def test_what_has_ended_already_is_not_waited_for(self):
+        task = self.add("x")
+        self.stint("cancel", task)
+        ran = self.stint("wait", task, "--json", status=9)
+        self.assertEqual(ran.json["task"]["state"], "cancelled")
+
+    def test_time_is_up(self):
+        task = self.add("x", "--queue", "wait-4")
+        ran = self.stint("wait", task, "--timeout", "100ms", status=8)
+        self.assertIn(f"{task} is still ready", ran.err)
+        self.assertIn(f"stint why {task}", ran.err)
+
+    def test_a_server_that_comes_back_is_found_again(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        client = server.client()
+        client.post("/api/tasks", {"id": "t", "title": "x"})
+        process = subprocess.Popen([STINT, "wait", "t"], stdout=subprocess.PIPE, text=True,
+                                   env=environment(STINT_HOME=server.home))
+        until = time.monotonic() + 20
+        while b"\nstint_event_streams 1\n" not in client.get("/metrics").body:
+            self.assertLess(time.monotonic(), until)
+        client.close()
+        server.kill()
+        server.start()
+        client = server.client()
+        client.post("/api/tasks/t/cancel")
+        client.close()
+        self.assertEqual(process.communicate(timeout=30)[0], "t  cancelled\n")
+        self.assertEqual(process.returncode, 9)
+
+    def test_a_bar_on_a_terminal_and_none_elsewhere(self):
+        task = self.add("x")
+        self.stint("cancel", task)
+        self.assertEqual(self.stint("wait", task, status=9).err, "")
+
+    def test_events_are_followed_from_now_and_filtered(self):
+        process = subprocess.Popen([STINT, "events", "--follow", "--type", "task.cancelled", "-n", "2"],
+                                   stdout=subprocess.PIPE, text=True, env=environment(STINT_HOME=self.server.home))
+        until = time.monotonic() + 20
+        while b"\nstint_event_streams 1\n" not in self.client.get("/metrics").body:
+            self.assertLess(time.monotonic(), until)
+        tasks = [self.add("x", "--queue", "follow") for _ in range(2)]
+        self.stint("cancel", *tasks)
+        events = [json.loads(line) for line in process.communicate(timeout=30)[0].splitlines()]
+        self.assertEqual([(event["type"], event["task"]) for event in events],
+                         [("task.cancelled", task) for task in tasks])
+
+    def test_events_in_pages(self):
+        task = self.add("x", "--queue", "pages")
+        self.stint("cancel", task)
+        self.assertEqual([json.loads(line)["type"] for line in self.stint("events", "--task", task).lines],
+                         ["task.created", "task.cancelled"])
+        everything = self.stint("events", "--limit", "0").lines
+        first = json.loads(everything[0])
+        self.assertEqual(first["type"], "server.started")
+        self.assertEqual(self.stint("events", "--limit", "0", "--after", str(first["seq"])).lines, everything[1:])
+        self.assertEqual(self.stint("events", "--after", "now").out, "")
+        self.assertIn("cursor_gone", self.stint("events", "--after", "99999999", status=4).err)
+        self.stint("events", "--after", "yesterday", status=2)
+        self.assertIn("task.created", self.terminal("events", "--task", task).out)
+
+
+class Finding(CliCase):
+    def test_the_server_is_found_in_every_way(self):
+        token = os.path.join(self.server.home, "admin.token")
+        sock = "unix:" + os.path.join(self.server.home, "stint.sock")
+        none = {"STINT_HOME": None, "HOME": "/nonexistent", "XDG_STATE_HOME": None}
+        self.stint("ls", "--home", self.server.home, **none)
+        self.stint("--home", self.server.home, "ls", **none)
+        self.stint("ls", "--url", self.server.url, "--token-file", token, **none)
+        self.stint("ls", "--url", sock, "--token", self.server.token, **none)
+        self.stint("ls", STINT_URL=self.server.url, STINT_TOKEN=self.server.token, **none)
+        self.stint("ls", STINT_URL=sock, STINT_TOKEN_FILE=token, **none)
+        self.stint("ls", STINT_URL=self.server.url, STINT_HOME=self.server.home)
+        self.stint("ls", status=7, **none)
+
+    def test_nobody_there_is_unreachable(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ran = self.stint("ls", status=7, STINT_HOME=folder)
+            self.assertIn("stint up", ran.err)
+            ran = self.stint("ls", "--json", status=7, STINT_HOME=folder)
+            self.assertEqual((ran.json["error"]["code"], ran.json["error"]["retryable"]), ("unreachable", True))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            url = "http://127.0.0.1:%d" % free.getsockname()[1]
+            self.assertIn("refused", self.stint("ls", "--url", url, status=7).err)
+
+    def test_no_token_and_a_wrong_one_are_not_authorised(self):
+        none = {"STINT_HOME": "/nonexistent", "HOME": "/nonexistent"}
+        self.assertIn("unauthorized", self.stint("ls", "--url", self.server.url, status=6, **none).err)
+        self.stint("ls", "--token", "stint_admin_x_y", status=6)
+        self.stint("ls", STINT_TOKEN_FILE="/not/there", status=6)
+
+    def test_the_admin_token_goes_to_this_computer_only(self):
+        heard, done = [], threading.Event()
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(1)
+            listener.settimeout(20)
+
+            def serve():
+                connection, _ = listener.accept()
+                heard.append(connection.recv(65536))
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
+                connection.close()
+                done.set()
+
+            thread = threading.Thread(target=serve)
+            thread.start()
+            # a name that is not loopback to the eye, and this computer all the same
+            self.stint("ls", "--url", "http://%s:%d" % (socket.gethostname(), listener.getsockname()[1]), status=None)
+            if not done.wait(1):
+                with socket.create_connection(listener.getsockname()) as own:
+                    own.sendall(b"nobody came\r\n")
+            thread.join(20)
+        self.assertNotIn(b"Authorization", heard[0])
+
+    def test_what_is_no_address_is_usage(self):
+        for url in ("nonsense", "https://example.org", "http://", "unix:relative"):
+            self.stint("ls", "--url", url, status=2)
+
+    def test_a_server_that_speaks_nonsense_is_told_apart(self):
+        for reply in (b"220 smtp ready\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnot json!", b""):
+            with socket.socket() as listener:
+                listener.bind(("127.0.0.1", 0))
+                listener.listen(4)
+                listener.settimeout(20)
+
+                def serve():
+                    connection, _ = listener.accept()
+                    connection.recv(65536)
+                    connection.sendall(reply)
+                    connection.close()
+
+                thread = threading.Thread(target=serve)
+                thread.start()
+                self.stint("ls", "--url", "http://127.0.0.1:%d" % listener.getsockname()[1], status=7)
+                thread.join(20)
+
+    def test_who_stops_reading_is_no_trouble(self):
+        self.client.post("/api/tasks/batch", [{"title": "x" * 1000, "queue": "pipe"} for _ in range(500)])
+        process = subprocess.Popen([STINT, "ls", "--queue", "pipe", "--limit", "0", "--json"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=environment(STINT_HOME=self.server.home))
+        process.stdout.read(10)
+        process.stdout.close()
+        self.assertEqual(process.stderr.read(), b"")
+        process.stderr.close()
+        self.assertIn(process.wait(30), (-signal.SIGPIPE, 1))
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        with open("/dev/full", "wb") as full:
+            ran = subprocess.run([STINT, "help"], stdout=full, stderr=subprocess.PIPE, timeout=30, env=environment())
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn(b"cannot write", ran.stderr)
+
+
+class Helping(CliCase):
+    def verbs(self):
+        return [line for line in self.stint("__man").lines]
+
+    def test_the_list_fits_one_screen(self):
+        ran = self.stint()
+        self.assertLessEqual(len(ran.lines), 26)
+        for line in ran.lines:
+            self.assertLessEqual(len(line), 80)
+        for verb in self.verbs():
+            self.assertRegex(ran.out, rf"\b{verb}\b")
+        self.assertEqual(self.stint("help").out, ran.out)
+        self.assertEqual(self.stint("--help").out, ran.out)
+
+    def test_every_verb_explains_itself(self):
+        for verb in self.verbs():
+            ran = self.stint("help", verb)
+            self.assertTrue(ran.out.startswith(("usage: stint " + verb, "stint " + verb)), ran.out)
+            if ran.out.startswith("usage"):
+                self.assertEqual(self.stint(verb, "--help").out, ran.out)
+                for line in ran.lines:
+                    self.assertLessEqual(len(line), 100, line)
+        self.assertIn("Examples", self.stint("help", "queue", "pause").out)
+
+    def test_every_verb_has_its_manual_page(self):
+        with open(os.path.join(TOP, "meson.build")) as file:
+            pages = re.search(r"man_pages = \[(.*?)\]", file.read(), re.S).group(1)
+        self.assertEqual(re.findall(r"'([\w-]+)'", pages), ["stint", *self.verbs()])
+        scdoc = shutil.which("scdoc")
+        for page in ["stint", *self.verbs()]:
+            source = self.stint("__man", page).out
+            self.assertIn(page, source)
+            if scdoc:
+                ran = subprocess.run([scdoc], input=source, capture_output=True, text=True, timeout=30)
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""), page)
+
+    def test_slips_are_understood(self):
+        for args, part in ((["lss"], "did you mean \"ls\"?"), (["queue", "puase"], "did you mean \"pause\"?"),
+                           (["ls", "--quee", "x"], "did you mean --queue?"), (["quue", "ls"], "did you mean \"queue\"?"),
+                           (["frobnicate"], "stint help"), (["queue"], "")):
+            ran = self.stint(*args, status=2)
+            self.assertIn(part, ran.err)
+
+    def test_version(self):
+        self.assertRegex(self.stint("version").out, r"^stint \d+\.\d+\.\d+\n$")
+        self.assertEqual(self.stint("--version").out, self.stint("version").out)
+
+    def test_completion_offers_what_fits(self):
+        task = self.add("to complete", "--queue", "comp")
+
+        def offers(*words):
+            return [line.split("\t")[0] for line in self.stint("__complete", *words).lines]
+
+        self.assertIn("add", offers(""))
+        self.assertEqual(offers("que"), ["queue"])
+        self.assertEqual(offers("queue", "p"), ["pause"])
+        self.assertIn(task, offers("show", ""))
+        self.assertEqual(offers("show", task), [task])
+        self.assertEqual(offers("ls", "--queue", "com"), ["comp"])
+        self.assertIn("--queue", offers("ls", "--q"))
+        self.assertEqual(offers("ls", "--state", "run"), ["running"])
+        self.assertEqual(offers("ls", "--color", "al"), ["always"])
+        self.assertEqual(offers("add", "x", "--file", ""), ["__files__"])
+        ran = self.stint("__complete", "show", "", STINT_HOME="/nonexistent")
+        self.assertEqual((ran.out, ran.status), ("", 0))
+
+    def test_the_scripts_work_in_their_shells(self):
+        task = self.add("to complete", "--queue", "comp")
+        for shell in ("bash", "zsh", "fish"):
+            script = self.stint("completion", shell).out
+            if not shutil.which(shell):
+                continue
+            with tempfile.NamedTemporaryFile("w") as file:
+                file.write(script)
+                file.flush()
+                ran = subprocess.run([shell, "-n", file.name], capture_output=True, text=True, timeout=30)
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""), shell)
+        asked = ('eval "$("$0" completion bash)"; COMP_WORDS=("$0" show t-); COMP_CWORD=2; _stint; '
+                 'printf "%s\\n" "${COMPREPLY[@]}"')
+        ran = subprocess.run(["bash", "-c", asked, STINT], capture_output=True, text=True, timeout=30,
+                             env=environment(STINT_HOME=self.server.home))
+        self.assertIn(task, ran.stdout.splitlines())
+        self.stint("completion", "tcsh", status=2)
+
+
+class Doctor(CliCase):
+    def checks(self, *args, **options):
+        return {check["name"]: check for check in self.stint("doctor", "--json", *args, **options).json["checks"]}
+
+    def test_a_healthy_server(self):
+        checks = self.checks()
+        for name in ("home", "admin.token", "stint.db", "reachable", "token", "version", "writable", "disk space"):
+            self.assertIn(checks[name]["verdict"], ("pass", "warn"), checks[name])
+        self.assertIn("pass  server", self.stint("doctor").out)
+
+    def test_doors_that_are_closed(self):
+        checks = self.checks("--security")
+        for name in ("no token", "wrong token", "other host", "other origin", "form post", "listener"):
+            self.assertEqual(checks[name]["verdict"], "pass", checks[name])
+
+    def test_files_that_others_can_read(self):
+        path = os.path.join(self.server.home, "admin.token")
+        os.chmod(path, 0o644)
+        try:
+            check = self.checks(status=1)["admin.token"]
+            self.assertEqual((check["verdict"], check["fix"]), ("fail", f"chmod 600 {path}"))
+        finally:
+            os.chmod(path, 0o600)
+
+    def test_nobody_home_and_a_wrong_token(self):
+        with tempfile.TemporaryDirectory() as folder:
+            checks = self.checks(status=1, STINT_HOME=folder)
+            self.assertEqual((checks["reachable"]["verdict"], checks["reachable"]["fix"]), ("fail", "stint up"))
+        self.assertEqual(self.checks("--token", "stint_no", status=1)["token"]["verdict"], "fail")
+
+
+class Up(unittest.TestCase):
+    def setUp(self):
+        self.home = tempfile.mkdtemp(prefix="stint-up-")
+        self.addCleanup(shutil.rmtree, self.home, True)
+        self.processes = []
+        self.addCleanup(self.end_all)
+
+    def end_all(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait(10)
+            process.stdout.close()
+            process.stderr.close()
+
+    def up(self, *args):
+        process = subprocess.Popen([STINT, "up", "--home", self.home, "--listen", "127.0.0.1:0", *args],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=environment(), start_new_session=True)
+        self.processes.append(process)
+        return process
+
+    def up_and_ready(self):
+        process = self.up()
+        lines = []
+        while not lines or not lines[-1].startswith("try "):
+            line = process.stdout.readline()
+            self.assertTrue(line, process.stderr.read() if process.poll() is not None else lines)
+            lines.append(line)
+        return process, "".join(lines)
+
+    def stint(self, *args):
+        return subprocess.run([STINT, *args], capture_output=True, text=True, timeout=30,
+                              env=environment(STINT_HOME=self.home))
+
+    def test_up_says_where_it_is_and_stops_with_ctrl_c(self):
+        process, said = self.up_and_ready()
+        url = re.search(r"^url +(http://127\.0\.0\.1:\d+) ", said, re.M).group(1)
+        with open(os.path.join(self.home, "url")) as file:
+            self.assertEqual(file.read().strip(), url)
+        self.assertEqual(self.stint("add", "hello").returncode, 0)
+        os.killpg(process.pid, signal.SIGINT)
+        self.assertEqual(process.wait(20), 0)
+        self.assertFalse(os.path.exists(os.path.join(self.home, "stint.sock")))
+        self.assertEqual(self.stint("ls").returncode, 7)
+
+    def test_a_second_up_says_what_runs_and_leaves_it_alone(self):
+        first, _ = self.up_and_ready()
+        second = self.up()
+        out, _ = second.communicate(timeout=30)
+        self.assertEqual(second.returncode, 0)
+        self.assertIn("already up", out)
+        self.assertIsNone(first.poll())
+        self.assertEqual(self.stint("ls").returncode, 0)
+
+    def test_whoever_is_killed_takes_its_server_along(self):
+        process, _ = self.up_and_ready()
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+        until = time.monotonic() + 20
+        while self.stint("ls").returncode != 7:
+            self.assertLess(time.monotonic(), until)
+
+    def test_a_server_that_cannot_start_is_told(self):
+        process = self.up("--set", "nonsense=1")
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("nonsense", err)
+        self.assertIn("ended by itself", err)
+
+    def test_a_terminated_up_stops_its_server(self):
+        process, _ = self.up_and_ready()
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20), 0)
+        self.assertEqual(self.stint("ls").returncode, 7)
+
+
+if __name__ == "__main__":
+    unittest.main()
