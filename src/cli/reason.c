@@ -103,8 +103,7 @@ static void tell_paused(struct telling *t)
 
 static void tell_no_worker(struct telling *t)
 {
-	t->told.sentence =
-		text_of(t->cli, "%s is ready: no live worker serves its queue %s.", t->id, t->queue);
+	t->told.sentence = text_of(t->cli, "%s is ready: %s.", t->id, t->text);
 	t->told.fix =
 		text_of(t->cli, "stint worker ls   (or take it yourself: stint claim --queues %s)", t->queue);
 }

@@ -16,6 +16,10 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 {
 	if (around->queue == QUEUE_PAUSED)
 		return WHY_PAUSED;
+	if (around->read_only)
+		return WHY_READ_ONLY;
+	if (task->owner != 0 && around->owner_quarantined)
+		return WHY_OWNER_QUARANTINED;
 	if (!around->known)
 		return WHY_READY_NOW;
 	if (around->workers == 0)
@@ -51,8 +55,11 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 			.code = task->code};
 	case TASK_WAITING:
 		return (struct reason){.why = WHY_DEPENDENCY};
-	case TASK_READY:
-		return (struct reason){.why = why_ready(task, around)};
+	case TASK_READY: {
+		enum why why = why_ready(task, around);
+		return (struct reason){
+			.why = why, .until_ms = why == WHY_OWNER_QUARANTINED ? around->trial_at_ms : 0};
+	}
 	case TASK_CLAIMED:
 	case TASK_RUNNING:
 		return (struct reason){.why = why_held(task, given)};

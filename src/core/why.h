@@ -16,10 +16,12 @@
 	X(BACKING_OFF,      "back_off",         "waiting before the next attempt") \
 	X(DEPENDENCY,       "dependency",       "a task it is blocked by is not done") \
 	X(PAUSED,           "queue_paused",     "its queue is paused") \
-	X(NO_WORKER,        "no_worker",        "no live worker serves its queue") \
+	X(READ_ONLY,        "store_read_only",  "the store cannot be written: nothing is handed out until it can") \
+	X(NO_WORKER,        "no_worker",        "no registered worker is alive and takes work") \
 	X(NO_CAPABILITY,    "no_capability",    "no live worker has the capabilities it requires") \
 	X(NO_EXECUTOR,      "no_executor",      "no live worker has its executor") \
 	X(OWNER_AWAY,       "owner_away",       "the slot that owns it has no live worker") \
+	X(OWNER_QUARANTINED, "owner_quarantined", "the slot that owns it crashed too often and is quarantined") \
 	X(WORKERS_BUSY,     "workers_busy",     "every matching worker is busy") \
 	X(UNCONFIRMED,      "unconfirmed",      "claimed; the worker has not confirmed it yet") \
 	X(RUNNING,          "running",          "a worker holds it") \
@@ -41,12 +43,15 @@ enum why {
 /* What the store knows about the workers that could take a ready task. */
 struct surroundings {
 	enum queue_state queue;
-	uint32_t workers;   /* alive and serving its queue */
+	bool read_only;         /* the store */
+	bool owner_quarantined; /* the slot that owns it, and until when: */
+	int64_t trial_at_ms;    /* wall; 0 = for good */
+	uint32_t workers;   /* alive and taking work */
 	uint32_t capable;   /* … with its capabilities */
 	uint32_t executing; /* … and its executor */
 	uint32_t owning;    /* … in the slot that owns it, or all of them if nobody does */
 	uint32_t idle;      /* … with room for one more */
-	bool known; /* plain claimants announce nothing: false = no worker has announced itself at all */
+	bool known; /* plain claimants announce nothing: false = no worker has ever announced itself */
 };
 
 struct reason {

@@ -312,9 +312,9 @@ static void look_at_worker(const struct store *store, const struct task *task, c
 {
 	struct name_set has;
 
+	around->known = around->known || worker->state != WORKER_UNKNOWN;
 	if (worker->state != WORKER_ACTIVE)
 		return;
-	around->known = true;
 	around->workers++;
 	names_set_members(&store->names, worker->capabilities, &has);
 	if (!name_set_covers(&has, needed))
@@ -330,6 +330,22 @@ static void look_at_worker(const struct store *store, const struct task *task, c
 	around->idle += worker_may_claim(worker) == REFUSED_NOTHING;
 }
 
+static void look_at_owner(const struct store *store, const struct task *task, const struct given *given,
+	struct surroundings *around)
+{
+	uint32_t trial_ms = given->rules->quarantine_trial_ms;
+	struct slot slot;
+
+	if (task->owner == 0 || !store_slot(store, names_text(&store->names, task->owner), &slot) ||
+		slot_state_now(&slot, given) != SLOT_QUARANTINED)
+		return;
+	int64_t left_ms = slot.since_ms + trial_ms - given->now.lease_ms;
+	if (trial_ms > 0 && left_ms <= 0)
+		return; /* the next one is let in */
+	around->owner_quarantined = true;
+	around->trial_at_ms = trial_ms > 0 ? given->now.wall_ms + left_ms : 0;
+}
+
 struct reason store_why(struct store *store, const struct task *task, struct moment now)
 {
 	const struct hot *hot = &store->hot;
@@ -340,6 +356,8 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 
 	names_set_members(&store->names, task->requires, &needed);
 	if (task->state == TASK_READY) {
+		around.read_only = store->degraded;
+		look_at_owner(store, task, &given, &around);
 		for (uint32_t number = hot_next_holder(hot, 0); number != 0;
 			number = hot_next_holder(hot, number))
 			look_at_worker(store, task, &needed, &hot_holder(hot, number)->worker, &around);

@@ -348,6 +348,15 @@ class Why(CliCase):
         self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor", "executor rust")
         self.why(self.add("x", "--owner", "slot-9", "--queue", "w-own"), "owner_away", "slot slot-9")
         self.client.call("DELETE", "/api/workers/why-worker", {})
+        self.why(self.add("x", "--queue", "w-none"), "no_worker", "no registered worker is alive")
+
+    def test_a_quarantined_slot(self):
+        for _ in range(3):
+            self.client.post("/api/slots/s-crash/crash")
+        task = self.add("x", "--owner", "s-crash", "--queue", "w-crash")
+        self.why(task, "owner_quarantined", "is quarantined (in ", "stint slot unquarantine s-crash")
+        self.assertEqual(self.stint("slot", "unquarantine", "s-crash").out, "s-crash\n")
+        self.assertNotEqual(self.stint("why", task, "--json").json["why"]["reason"], "owner_quarantined")
 
 
 class Operating(CliCase):

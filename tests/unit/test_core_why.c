@@ -46,6 +46,9 @@ static void a_ready_task_names_the_first_thing_that_is_missing(void **state)
 	task.owner = SLOT;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_PAUSED);
 	around.queue = QUEUE_OPEN;
+	around.read_only = true;
+	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_READ_ONLY);
+	around.read_only = false;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_NO_WORKER);
 	around.workers = 1;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_NO_CAPABILITY);
@@ -68,6 +71,19 @@ static void where_no_worker_announces_itself_nothing_is_missing(void **state)
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_READY_NOW);
 	around.queue = QUEUE_DRAINING;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_READY_NOW);
+}
+
+static void a_quarantined_owner_says_until_when(void **state)
+{
+	struct world *w = *state;
+	struct task task = ready_task(w);
+	struct surroundings around = {.queue = QUEUE_OPEN, .owner_quarantined = true, .trial_at_ms = 7};
+
+	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_READY_NOW); /* nobody owns it */
+	task.owner = SLOT;
+	struct reason reason = task_why(&task, &around, &w->given);
+	assert_int_equal(reason.why, WHY_OWNER_QUARANTINED);
+	assert_int_equal(reason.until_ms, 7);
 }
 
 static void a_scheduled_task_says_until_when(void **state)
@@ -140,6 +156,7 @@ int main(void)
 		TEST(every_state_has_its_reason),
 		TEST(a_ready_task_names_the_first_thing_that_is_missing),
 		TEST(where_no_worker_announces_itself_nothing_is_missing),
+		TEST(a_quarantined_owner_says_until_when),
 		TEST(a_scheduled_task_says_until_when),
 		TEST(a_task_that_backs_off_says_why_and_until_when),
 		TEST(a_cancel_that_waits_is_told_whatever_the_state),

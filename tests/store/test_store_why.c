@@ -1,0 +1,96 @@
+/*
+ * Why a ready task is not taken, as far as the store knows what is around it.
+ */
+#include "store_fixture.h"
+
+static struct reason why_of(struct world *world, const char *id)
+{
+	struct task_document document;
+	struct arena arena;
+	int64_t seq;
+
+	arena_init(&arena, 1 << 20);
+	assert_int_equal(store_find_task(world->store, span_of(id), &seq), 0);
+	assert_int_equal(store_read_task(world->store, seq, world->now, &arena, &document), 0);
+	struct reason reason = store_why(world->store, &document.task, world->now);
+	arena_done(&arena);
+	return reason;
+}
+
+static void create_for(struct world *world, const char *id, const char *slot)
+{
+	struct command create = say_create(id, "q");
+
+	create.create.owner = span_of(slot);
+	assert_int_equal(world_run(world, &create)->refusal, REFUSED_NOTHING);
+}
+
+static void without_any_worker_the_next_claim_is_what_is_missing(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	assert_int_equal(why_of(world, "job").why, WHY_READY_NOW);
+	world_create(world, "other", "q");
+	world_claim(world, "script"); /* announces nothing */
+	assert_int_equal(why_of(world, "other").why, WHY_READY_NOW);
+}
+
+static void when_the_last_worker_is_gone_that_is_said(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", 0);
+	struct command leave = {.kind = COMMAND_LEAVE, .worker = SPAN("w1"), .leave = WORKER_SHUTDOWN};
+
+	world_create(world, "job", "q");
+	world_run(world, &beat);
+	assert_int_equal(why_of(world, "job").why, WHY_READY_NOW);
+	world_run(world, &leave);
+	assert_int_equal(why_of(world, "job").why, WHY_NO_WORKER);
+	world_crash(world);
+	assert_int_equal(why_of(world, "job").why, WHY_NO_WORKER);
+}
+
+static void a_slot_that_is_away_or_quarantined_holds_its_tasks(void **state)
+{
+	struct world *world = *state;
+	struct command crash = {.kind = COMMAND_SLOT_CRASH, .slot = SPAN("slot-1")};
+	struct command beat = say_beat("w1", 0);
+
+	create_for(world, "job", "slot-1");
+	world_run(world, &beat);
+	assert_int_equal(why_of(world, "job").why, WHY_OWNER_AWAY);
+	for (int i = 0; i < 3; i++)
+		world_run(world, &crash);
+	struct reason reason = why_of(world, "job");
+	assert_int_equal(reason.why, WHY_OWNER_QUARANTINED);
+	assert_int_equal(reason.until_ms, world->now.wall_ms + 10 * 60 * 1000);
+	world_pass(world, 10 * 60 * 1000);
+	assert_int_not_equal(why_of(world, "job").why, WHY_OWNER_QUARANTINED); /* a trial is let in */
+}
+
+static void while_the_disk_is_full_nothing_is_handed_out(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	memory_set_full(world->backend, true);
+	assert_int_not_equal(world_create(world, "more", "q"), REFUSED_NOTHING);
+	assert_int_equal(why_of(world, "job").why, WHY_READ_ONLY);
+	memory_set_full(world->backend, false);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+	assert_int_equal(why_of(world, "job").why, WHY_READY_NOW);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(without_any_worker_the_next_claim_is_what_is_missing),
+		ON_BOTH(when_the_last_worker_is_gone_that_is_said),
+		ON_BOTH(a_slot_that_is_away_or_quarantined_holds_its_tasks),
+		{"while_the_disk_is_full_nothing_is_handed_out (memory)",
+			while_the_disk_is_full_nothing_is_handed_out, on_memory, world_over, NULL},
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
