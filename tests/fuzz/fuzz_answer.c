@@ -44,7 +44,8 @@ static void tell_answer(
 	if (r == 0)
 		r = http_answer_end(answer);
 	assert(r == 0 || r == -EPROTO || r == -E2BIG);
-	buf_printf(told, "%d", r);
+	/* which limit or rule it broke first is a matter of the pieces; that it broke one is not */
+	buf_printf(told, "%s", r < 0 ? "refused" : "read");
 	if (r == 0) {
 		assert(http_answer_phase(answer) == HTTP_ANSWER_DONE);
 		buf_printf(told, " %d %d", http_answer_status(answer), http_answer_keeps_alive(answer));
