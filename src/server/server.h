@@ -36,6 +36,7 @@ struct exchange {
 	uint32_t first_result;
 	int64_t wait_until_ms; /* lease clock */
 	bool waits;            /* stands among those that wait for work */
+	uint64_t place;        /* in their order */
 	uint64_t tried;        /* the wake-up it was last asked in */
 	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
 	struct claimed *claims;
@@ -93,7 +94,7 @@ struct server {
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
 	struct metrics metrics;
-	uint64_t wakeups;
+	uint64_t wakeups, places;
 	uint32_t wake_batch;
 	uint32_t ready_queues[READY_QUEUES_MAX];
 	uint32_t ready_queue_count;
