@@ -279,9 +279,9 @@ static int start(struct server *server)
 
 	int r = home_prepare(server->options->home);
 	if (r == 0)
-		r = home_admin_token(server->options->home, token);
-	if (r == 0)
 		r = open_store(server);
+	if (r == 0) /* under the store's lock: of two that start in a new home, one writes the token */
+		r = home_admin_token(server->options->home, token);
 	if (r != 0)
 		return r;
 	uv_loop_init(&server->loop);
