@@ -21,7 +21,6 @@
 
 enum {
 	EXIT_STORE = 74,
-	STALL_MS = 2000,
 	CHORES_MS = 20, /* retention is behind: the next sweep comes soon */
 };
 
@@ -187,31 +186,16 @@ static void on_check(uv_check_t *check)
 	streams_feed(server);
 }
 
-/* Nobody is called lost, or slow, for what the server itself slept through. */
-static bool notice_sleep(struct server *server)
-{
-	int64_t asleep_ms = clock_asleep_ms();
-	int64_t gap_ms = server->now.lease_ms - server->last_sweep_ms;
-
-	bool slept = asleep_ms - server->asleep_ms > STALL_MS ||
-		gap_ms > (int64_t)server->options->sweep_ms + STALL_MS;
-	if (slept)
-		store_woke(server->store, server->now);
-	server->asleep_ms = asleep_ms;
-	server->last_sweep_ms = server->now.lease_ms;
-	return slept;
-}
-
 static void on_sweep(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
 
-	server->now = clock_now();
-	bool slept = notice_sleep(server);
 	turns_run(server);
 	turns_timeout_waiting(server);
-	if (!slept)
+	if (!server->slept) /* nobody is called slow for what the server itself slept through */
 		connections_timeout(server);
+	server->slept = false;
+	server->last_sweep_ms = server->now.lease_ms;
 	streams_sweep(server);
 	connections_flush(server);
 	int r = store_sweep(server->store, server->now);

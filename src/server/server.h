@@ -100,6 +100,7 @@ struct server {
 	bool ready_any; /* more queues than the list has room for */
 	struct moment now;
 	int64_t last_sweep_ms, asleep_ms; /* lease clock; boot time − monotonic time */
+	bool slept;                       /* since the last sweep: the machine, or the server itself */
 	bool stopping;
 	int exit_status;
 };
