@@ -139,19 +139,30 @@ static int listen_local(struct server *server)
 	return r < 0 ? complain_listen(path, r) : 0;
 }
 
-static int write_url(struct server *server, uint16_t port)
+/* A disk without room for it is no reason not to serve: whoever knows the socket may read, and a sweep tries again. */
+static int write_url(struct server *server)
 {
-	char url[400];
-	bool six = strchr(server->options->host, ':') != NULL;
+	int r = server->url[0] ? home_write(server->options->home, "url", server->url) : 0;
 
-	snprintf(url, sizeof url, six ? "http://[%s]:%u\n" : "http://%s:%u\n", server->options->host, port);
-	int r = home_write(server->options->home, "url", url);
+	if (r == -ENOSPC || r == -EDQUOT)
+		return 0;
+	server->url[0] = 0;
 	if (r < 0) {
 		fprintf(stderr, "stintd: cannot write %s/url: %s\n", server->options->home, strerror(-r));
 		return 1;
 	}
-	fprintf(stderr, "stintd: listening on %s", url);
 	return 0;
+}
+
+static int announce(struct server *server, uint16_t port)
+{
+	bool six = strchr(server->options->host, ':') != NULL;
+
+	snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
+		server->options->host, port);
+	fprintf(stderr, "stintd: listening on %s", server->url);
+	home_remove(server->options->home, "url"); /* what a killed server left there is wrong by now */
+	return write_url(server);
 }
 
 /* Tell a service manager, if one is waiting to hear. */
@@ -202,6 +213,7 @@ static void on_sweep(uv_timer_t *timer)
 	if (r < 0)
 		server_die(server, r);
 	streams_feed(server);
+	write_url(server);
 	notify("WATCHDOG=1");
 	uv_timer_start(
 		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);
@@ -277,7 +289,7 @@ static int start(struct server *server)
 		return r;
 	gate_init(&server->gate, server->options, port, token);
 	sodium_memzero(token, sizeof token);
-	r = write_url(server, port);
+	r = announce(server, port);
 	if (r == 0)
 		start_loop(server);
 	return r;

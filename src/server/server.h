@@ -101,6 +101,7 @@ struct server {
 	struct moment now;
 	int64_t last_sweep_ms, asleep_ms; /* lease clock; boot time − monotonic time */
 	bool slept;                       /* since the last sweep: the machine, or the server itself */
+	char url[400];                    /* for DIR/url; empty once it stands there */
 	bool stopping;
 	int exit_status;
 };
