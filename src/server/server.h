@@ -85,7 +85,7 @@ struct server {
 	struct connection *connections;
 	struct connection *dirty; /* have something to write, or to read on */
 	uint32_t connection_count;
-	uint32_t crowd; /* the most connections since memory was last given back */
+	uint32_t crowd;               /* the most connections since memory was last given back */
 	struct exchange_list pending; /* want a turn */
 	struct exchange_list waiting; /* claims that wait for work */
 	struct exchange_list streams; /* of events; those fed last stand last */

@@ -408,7 +408,8 @@ static void look_at_clock(struct server *server)
 
 	server->now = clock_now();
 	if (asleep_ms - server->asleep_ms > STALL_MS ||
-		server->now.lease_ms - server->last_sweep_ms > (int64_t)server->options->sweep_ms + STALL_MS) {
+		server->now.lease_ms - server->last_sweep_ms >
+			(int64_t)server->options->sweep_ms + STALL_MS) {
 		store_woke(server->store, server->now);
 		server->last_sweep_ms = server->now.lease_ms;
 		server->slept = true;

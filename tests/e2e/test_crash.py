@@ -58,7 +58,7 @@ class Actor(threading.Thread):
         until = time.monotonic() + DRAIN_SECONDS
         while (reply := self.once(path, body, headers)) is None:
             self.again += 1
-            if time.monotonic() > until:
+            if time.monotonic() > until or self.crowd.over.is_set():
                 raise Fault("nobody answers " + path)
             time.sleep(0.003)
         return reply
@@ -248,7 +248,7 @@ class Beater(Worker):
 class Crowd:
     def __init__(self, server, pace):
         self.server, self.pace = server, pace
-        self.closed, self.drained = threading.Event(), threading.Event()
+        self.closed, self.drained, self.over = threading.Event(), threading.Event(), threading.Event()
         self.titles, self.holders, self.fences, self.completed = {}, {}, {}, {}
         self.producers = [Producer(self, "p%d" % i) for i in range(3)]
         self.workers = [Worker(self, "w%d" % i) for i in range(6)] + [Beater(self, "b%d" % i) for i in range(3)]
@@ -256,9 +256,12 @@ class Crowd:
         for actor in self.actors:
             actor.start()
 
-    def end(self):
+    def end(self, over=True):
+        """Everyone goes home: after an answer, or at once."""
         self.closed.set()
         self.drained.set()
+        if over:
+            self.over.set()
         for actor in self.actors:
             actor.join(DRAIN_SECONDS)
 
@@ -283,7 +286,7 @@ class Crash(proof.ProofCase):
             self.die(dice, away, prove=round_ < 20 or round_ % 10 == 0)
         crowd.closed.set()
         self.wait_until(lambda: self.is_drained(crowd), DRAIN_SECONDS, "not every task came to an end")
-        crowd.end()
+        crowd.end(over=False)
         self.tell_people(crowd, away)
         self.assertEqual(crowd.faults(), [])
         self.hold_against_the_server(crowd)
