@@ -6,6 +6,7 @@
  * A client that reads slowly, sends slowly or not at all costs its own connection and nothing else.
  */
 #include <assert.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ enum {
 	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
 	CONNECTIONS_MAX = 20000,
+	CROWD = 500, /* connections whose memory is worth asking back */
 };
 
 struct connection {
@@ -550,7 +552,7 @@ static bool is_overdue(struct connection *connection, int64_t now_ms)
 	return age_ms > IDLE_TIMEOUT_MS;
 }
 
-/* An idle connection costs little. */
+/* A connection that is idle, or waits for us, costs little. */
 static void rest(struct connection *connection)
 {
 	http_input_rest(connection->input);
@@ -558,6 +560,17 @@ static void rest(struct connection *connection)
 		return;
 	buf_rest(&connection->out, 0);
 	buf_rest(&connection->sending, 0);
+}
+
+/* A crowd has gone: what it took lies in pieces between what is still used, and only goes back if it is asked for. */
+static void release_memory(struct server *server)
+{
+	if (server->connection_count > server->crowd)
+		server->crowd = server->connection_count;
+	if (server->crowd < CROWD || server->connection_count > server->crowd / 2)
+		return;
+	malloc_trim(0);
+	server->crowd = server->connection_count;
 }
 
 void connections_timeout(struct server *server)
@@ -568,9 +581,10 @@ void connections_timeout(struct server *server)
 		next = connection->next;
 		if (is_overdue(connection, server->now.lease_ms))
 			connection_close(connection);
-		else if (!connection->current && !http_input_is_amid(connection->input))
+		else if (!http_input_is_amid(connection->input))
 			rest(connection);
 	}
+	release_memory(server);
 }
 
 void connections_close_all(struct server *server)

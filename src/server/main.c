@@ -21,7 +21,6 @@
 
 enum {
 	EXIT_STORE = 74,
-	STALL_MS = 2000,
 	CHORES_MS = 20, /* retention is behind: the next sweep comes soon */
 };
 
@@ -140,19 +139,30 @@ static int listen_local(struct server *server)
 	return r < 0 ? complain_listen(path, r) : 0;
 }
 
-static int write_url(struct server *server, uint16_t port)
+/* A disk without room for it is no reason not to serve: whoever knows the socket may read, and a sweep tries again. */
+static int write_url(struct server *server)
 {
-	char url[400];
-	bool six = strchr(server->options->host, ':') != NULL;
+	int r = server->url[0] ? home_write(server->options->home, "url", server->url) : 0;
 
-	snprintf(url, sizeof url, six ? "http://[%s]:%u\n" : "http://%s:%u\n", server->options->host, port);
-	int r = home_write(server->options->home, "url", url);
+	if (r == -ENOSPC || r == -EDQUOT)
+		return 0;
+	server->url[0] = 0;
 	if (r < 0) {
 		fprintf(stderr, "stintd: cannot write %s/url: %s\n", server->options->home, strerror(-r));
 		return 1;
 	}
-	fprintf(stderr, "stintd: listening on %s", url);
 	return 0;
+}
+
+static int announce(struct server *server, uint16_t port)
+{
+	bool six = strchr(server->options->host, ':') != NULL;
+
+	snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
+		server->options->host, port);
+	fprintf(stderr, "stintd: listening on %s", server->url);
+	home_remove(server->options->home, "url"); /* what a killed server left there is wrong by now */
+	return write_url(server);
 }
 
 /* Tell a service manager, if one is waiting to hear. */
@@ -187,37 +197,23 @@ static void on_check(uv_check_t *check)
 	streams_feed(server);
 }
 
-/* Nobody is called lost, or slow, for what the server itself slept through. */
-static bool notice_sleep(struct server *server)
-{
-	int64_t asleep_ms = clock_asleep_ms();
-	int64_t gap_ms = server->now.lease_ms - server->last_sweep_ms;
-
-	bool slept = asleep_ms - server->asleep_ms > STALL_MS ||
-		gap_ms > (int64_t)server->options->sweep_ms + STALL_MS;
-	if (slept)
-		store_woke(server->store, server->now);
-	server->asleep_ms = asleep_ms;
-	server->last_sweep_ms = server->now.lease_ms;
-	return slept;
-}
-
 static void on_sweep(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
 
-	server->now = clock_now();
-	bool slept = notice_sleep(server);
 	turns_run(server);
 	turns_timeout_waiting(server);
-	if (!slept)
+	if (!server->slept) /* nobody is called slow for what the server itself slept through */
 		connections_timeout(server);
+	server->slept = false;
+	server->last_sweep_ms = server->now.lease_ms;
 	streams_sweep(server);
 	connections_flush(server);
 	int r = store_sweep(server->store, server->now);
 	if (r < 0)
 		server_die(server, r);
 	streams_feed(server);
+	write_url(server);
 	notify("WATCHDOG=1");
 	uv_timer_start(
 		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);
@@ -279,9 +275,9 @@ static int start(struct server *server)
 
 	int r = home_prepare(server->options->home);
 	if (r == 0)
-		r = home_admin_token(server->options->home, token);
-	if (r == 0)
 		r = open_store(server);
+	if (r == 0) /* under the store's lock: of two that start in a new home, one writes the token */
+		r = home_admin_token(server->options->home, token);
 	if (r != 0)
 		return r;
 	uv_loop_init(&server->loop);
@@ -293,7 +289,7 @@ static int start(struct server *server)
 		return r;
 	gate_init(&server->gate, server->options, port, token);
 	sodium_memzero(token, sizeof token);
-	r = write_url(server, port);
+	r = announce(server, port);
 	if (r == 0)
 		start_loop(server);
 	return r;

@@ -86,6 +86,7 @@ struct server {
 	struct connection *connections;
 	struct connection *dirty; /* have something to write, or to read on */
 	uint32_t connection_count;
+	uint32_t crowd;               /* the most connections since memory was last given back */
 	struct exchange_list pending; /* want a turn */
 	struct exchange_list waiting; /* claims that wait for work */
 	struct exchange_list streams; /* of events; those fed last stand last */
@@ -101,6 +102,8 @@ struct server {
 	bool ready_any; /* more queues than the list has room for */
 	struct moment now;
 	int64_t last_sweep_ms, asleep_ms; /* lease clock; boot time − monotonic time */
+	bool slept;                       /* since the last sweep: the machine, or the server itself */
+	char url[400];                    /* for DIR/url; empty once it stands there */
 	bool stopping;
 	int exit_status;
 };

@@ -16,6 +16,7 @@ enum {
 	REPLY_BYTES_MAX = 64 << 20,
 	SPARE_MAX = 256,
 	WAKE_MAX = 256, /* waiting claims asked again by one turn */
+	STALL_MS = 2000,
 };
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
@@ -474,12 +475,29 @@ static void take_turn(
 		histogram_add(&server->metrics.turn, uv_hrtime() - began_ns);
 }
 
+/* Nobody is called lost for what the server itself slept through. The turn that comes first after it must know: its
+ * timers would not wait for a sweep to find out. */
+static void look_at_clock(struct server *server)
+{
+	int64_t asleep_ms = clock_asleep_ms();
+
+	server->now = clock_now();
+	if (asleep_ms - server->asleep_ms > STALL_MS ||
+		server->now.lease_ms - server->last_sweep_ms >
+			(int64_t)server->options->sweep_ms + STALL_MS) {
+		store_woke(server->store, server->now);
+		server->last_sweep_ms = server->now.lease_ms;
+		server->slept = true;
+	}
+	server->asleep_ms = asleep_ms;
+}
+
 void turns_run(struct server *server)
 {
 	static struct command commands[STORE_COMMANDS_MAX];
 	static struct result results[STORE_COMMANDS_MAX];
 
-	server->now = clock_now();
+	look_at_clock(server);
 	do {
 		struct exchange_list taken = {0};
 		struct exchange *exchange;
