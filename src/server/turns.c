@@ -96,6 +96,7 @@ static void answer(struct server *server, struct exchange *exchange)
 {
 	if (!exchange->has_waited)
 		histogram_add(&server->metrics.request, uv_hrtime() - exchange->began_ns);
+	journal_reply(exchange);
 	if (exchange->connection)
 		connection_reply(exchange->connection, exchange);
 	else
@@ -120,8 +121,10 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 		api_refuse(call, REFUSED_UNAVAILABLE, "the server is stopping; try again in a moment");
 	if (call->step == API_READ)
 		api_read(call);
-	if (call->step == API_STREAM && stream_begin(server, exchange))
+	if (call->step == API_STREAM && stream_begin(server, exchange)) {
+		journal_reply(exchange);
 		return;
+	}
 	if (call->step == API_TURN)
 		exchange_list_add(&server->pending, exchange);
 	else
@@ -395,8 +398,11 @@ static void take_turn(
 	int r = store_turn(server->store, server->now, commands, count, ret_results);
 	if (r < 0)
 		server_die(server, r);
+	uint64_t took_ns = uv_hrtime() - began_ns;
 	if (store_last_event(server->store) != last)
-		histogram_add(&server->metrics.turn, uv_hrtime() - began_ns);
+		histogram_add(&server->metrics.turn, took_ns);
+	journal_turn(server, count, took_ns);
+	journal_store(server);
 }
 
 void turns_run(struct server *server)
