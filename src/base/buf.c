@@ -30,6 +30,15 @@ void buf_done(struct buf *buf)
 	buf_init(buf, buf->max);
 }
 
+void buf_set_max(struct buf *buf, size_t max)
+{
+	assert(max < SIZE_MAX);
+	assert(buf->len <= max);
+	buf->max = max;
+	if (buf->cap > max) /* memory beyond it is there, and not used */
+		buf->cap = max;
+}
+
 void buf_clear(struct buf *buf)
 {
 	buf->len = 0;
@@ -46,16 +55,15 @@ static size_t buf_cap_for(const struct buf *buf, size_t need)
 	return cap < buf->max ? cap : buf->max;
 }
 
-int buf_reserve(struct buf *buf, size_t more)
+int buf_grow(struct buf *buf, size_t more)
 {
 	size_t cap;
 	char *data;
 
-	assert(buf->len <= buf->max);
+	assert(buf->len <= buf->cap);
+	assert(buf->cap <= buf->max);
 	if (more > buf->max - buf->len)
 		return -E2BIG;
-	if (buf->data && more <= buf->cap - buf->len)
-		return 0;
 
 	cap = buf_cap_for(buf, buf->len + more);
 	data = realloc(buf->data, cap + 1);
@@ -64,30 +72,6 @@ int buf_reserve(struct buf *buf, size_t more)
 	buf->data = data;
 	buf->cap = cap;
 	return 0;
-}
-
-int buf_put(struct buf *buf, const void *data, size_t len)
-{
-	int fault;
-
-	if (len == 0)
-		return 0;
-	fault = buf_reserve(buf, len);
-	if (fault)
-		return fault;
-	memcpy(buf->data + buf->len, data, len);
-	buf->len += len;
-	return 0;
-}
-
-int buf_put_span(struct buf *buf, struct span span)
-{
-	return buf_put(buf, span.data, span.len);
-}
-
-int buf_put_byte(struct buf *buf, unsigned char byte)
-{
-	return buf_put(buf, &byte, 1);
 }
 
 static size_t uvarint_encode(uint64_t value, unsigned char out[UVARINT_BYTES_MAX])

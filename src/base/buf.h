@@ -32,15 +32,47 @@ void buf_init(struct buf *buf, size_t max);
 /* Frees the bytes; the buf is empty again and keeps its maximum. NULL is fine. */
 void buf_done(struct buf *buf);
 
+/* From now on no more than that; what is there already must fit. */
+void buf_set_max(struct buf *buf, size_t max);
+
 /* Forgets the bytes and keeps the memory. */
 void buf_clear(struct buf *buf);
 
-/* After it, putting up to `more` bytes cannot fail. */
-int buf_reserve(struct buf *buf, size_t more);
+/* The rare half of buf_reserve(): not for others. */
+int buf_grow(struct buf *buf, size_t more);
 
-int buf_put(struct buf *buf, const void *data, size_t len);
-int buf_put_span(struct buf *buf, struct span span);
-int buf_put_byte(struct buf *buf, unsigned char byte);
+/* After it, putting up to `more` bytes cannot fail. Replies are written in many small puts: the case that there is
+ * room is decided where it is asked. */
+static inline int buf_reserve(struct buf *buf, size_t more)
+{
+	return buf->data && more <= buf->cap - buf->len ? 0 : buf_grow(buf, more);
+}
+
+static inline int buf_put(struct buf *buf, const void *data, size_t len)
+{
+	if (len == 0)
+		return 0;
+	int fault = buf_reserve(buf, len);
+	if (fault)
+		return fault;
+	memcpy(buf->data + buf->len, data, len);
+	buf->len += len;
+	return 0;
+}
+
+static inline int buf_put_span(struct buf *buf, struct span span)
+{
+	return buf_put(buf, span.data, span.len);
+}
+
+static inline int buf_put_byte(struct buf *buf, unsigned char byte)
+{
+	int fault = buf_reserve(buf, 1);
+	if (fault)
+		return fault;
+	buf->data[buf->len++] = (char)byte;
+	return 0;
+}
 
 /* LEB128: seven bits a byte, lowest first. */
 int buf_put_uvarint(struct buf *buf, uint64_t value);

@@ -94,7 +94,7 @@ static int read_page(struct server *server, int64_t after)
 	struct stream_page *page = &server->page;
 
 	buf_clear(&page->bytes);
-	page->bytes.max = EVENT_BYTES_MAX;
+	buf_set_max(&page->bytes, EVENT_BYTES_MAX);
 	page->after = page->last = after;
 	int r = store_page_events(server->store, after, PAGE_EVENTS_MAX, put_event, page);
 	if (page->last > after)

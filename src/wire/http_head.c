@@ -22,26 +22,28 @@ enum occurs {
 };
 
 struct field_rule {
-	const char *name;
+	struct span name;
 	enum occurs occurs;
 };
 
+#define SPAN_OF(literal) {"" literal, sizeof(literal) - 1} /* SPAN() is no constant */
+
 // clang-format off
 static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
-	[HTTP_FIELD_HOST]              = {"host",              ONCE},
-	[HTTP_FIELD_AUTHORIZATION]     = {"authorization",     ONCE},
-	[HTTP_FIELD_CONTENT_TYPE]      = {"content-type",      ONCE},
-	[HTTP_FIELD_ACCEPT]            = {"accept",            LIST},
-	[HTTP_FIELD_ORIGIN]            = {"origin",            ONCE},
-	[HTTP_FIELD_FETCH_SITE]        = {"sec-fetch-site",    ONCE},
-	[HTTP_FIELD_IDEMPOTENCY_KEY]   = {"idempotency-key",   ONCE},
-	[HTTP_FIELD_IF_MATCH]          = {"if-match",          ONCE},
-	[HTTP_FIELD_LAST_EVENT_ID]     = {"last-event-id",     ONCE},
-	[HTTP_FIELD_CONTENT_LENGTH]    = {"content-length",    ONCE},
-	[HTTP_FIELD_TRANSFER_ENCODING] = {"transfer-encoding", ONCE},
-	[HTTP_FIELD_EXPECT]            = {"expect",            ONCE},
-	[HTTP_FIELD_CONNECTION]        = {"connection",        LIST},
-	[HTTP_FIELD_UPGRADE]           = {"upgrade",           LIST},
+	[HTTP_FIELD_HOST]              = {SPAN_OF("host"),              ONCE},
+	[HTTP_FIELD_AUTHORIZATION]     = {SPAN_OF("authorization"),     ONCE},
+	[HTTP_FIELD_CONTENT_TYPE]      = {SPAN_OF("content-type"),      ONCE},
+	[HTTP_FIELD_ACCEPT]            = {SPAN_OF("accept"),            LIST},
+	[HTTP_FIELD_ORIGIN]            = {SPAN_OF("origin"),            ONCE},
+	[HTTP_FIELD_FETCH_SITE]        = {SPAN_OF("sec-fetch-site"),    ONCE},
+	[HTTP_FIELD_IDEMPOTENCY_KEY]   = {SPAN_OF("idempotency-key"),   ONCE},
+	[HTTP_FIELD_IF_MATCH]          = {SPAN_OF("if-match"),          ONCE},
+	[HTTP_FIELD_LAST_EVENT_ID]     = {SPAN_OF("last-event-id"),     ONCE},
+	[HTTP_FIELD_CONTENT_LENGTH]    = {SPAN_OF("content-length"),    ONCE},
+	[HTTP_FIELD_TRANSFER_ENCODING] = {SPAN_OF("transfer-encoding"), ONCE},
+	[HTTP_FIELD_EXPECT]            = {SPAN_OF("expect"),            ONCE},
+	[HTTP_FIELD_CONNECTION]        = {SPAN_OF("connection"),        LIST},
+	[HTTP_FIELD_UPGRADE]           = {SPAN_OF("upgrade"),           LIST},
 };
 
 static const char *const method_names[] = {
@@ -83,16 +85,32 @@ static bool is_letter(char byte)
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 
-/* A byte of an RFC 9110 token. */
-static bool is_token_byte(char byte)
-{
-	return is_digit(byte) || is_letter(byte) || (byte != 0 && strchr("!#$%&'*+-.^_`|~", byte));
-}
+/* Bytes of an RFC 9110 token. */
+static const bool is_token_byte[256] = {
+	['0' ... '9'] = true,
+	['a' ... 'z'] = true,
+	['A' ... 'Z'] = true,
+	['!'] = true,
+	['#'] = true,
+	['$'] = true,
+	['%'] = true,
+	['&'] = true,
+	['\''] = true,
+	['*'] = true,
+	['+'] = true,
+	['-'] = true,
+	['.'] = true,
+	['^'] = true,
+	['_'] = true,
+	['`'] = true,
+	['|'] = true,
+	['~'] = true,
+};
 
 static bool is_token(struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)
-		if (!is_token_byte(text.data[i]))
+		if (!is_token_byte[(unsigned char)text.data[i]])
 			return false;
 	return text.len > 0;
 }
@@ -200,7 +218,8 @@ const struct http_complaint *http_head_start(
 static enum http_field field_of(struct span name)
 {
 	for (size_t i = 0; i < HTTP_FIELD_COUNT; i++)
-		if (is_same_word(name, field_rules[i].name))
+		if (name.len == field_rules[i].name.len &&
+			strncasecmp(name.data, field_rules[i].name.data, name.len) == 0)
 			return (enum http_field)i;
 	return HTTP_FIELD_COUNT;
 }

@@ -290,6 +290,13 @@ static size_t complain(struct http_input *input, const struct http_complaint *co
 	return 0;
 }
 
+/* Bytes at which a line stops being plain text. */
+static const bool is_special[256] = {
+	[0x00 ... 0x08] = true,
+	[0x0a ... 0x1f] = true,
+	[0x7f] = true,
+};
+
 /* The length of the line at `at` with its CR LF; 0: it is not all there, or there is cause for complaint. */
 static size_t line_next(struct http_input *input, size_t max, const struct http_complaint *too_long)
 {
@@ -297,18 +304,16 @@ static size_t line_next(struct http_input *input, size_t max, const struct http_
 	size_t here = input->len - input->at;
 	size_t end = here < max ? here : max;
 
-	for (; input->seen < end; input->seen++) {
-		unsigned char byte = (unsigned char)line[input->seen];
-		bool after_cr = input->seen > 0 && line[input->seen - 1] == '\r';
+	size_t at = input->seen;
 
-		if (byte == '\n' && after_cr)
-			return input->seen + 1;
-		if (byte == '\n' || after_cr)
-			return complain(input, &bad_line_end);
-		if ((byte < ' ' && byte != '\t' && byte != '\r') || byte == 0x7f)
-			return complain(input, &bad_control);
-	}
-	return here >= max ? complain(input, too_long) : 0;
+	while (at < end && !is_special[(unsigned char)line[at]])
+		at++;
+	input->seen = at;
+	if (at == end || (line[at] == '\r' && at + 1 == end))
+		return here >= max ? complain(input, too_long) : 0;
+	if (line[at] == '\r' && line[at + 1] == '\n')
+		return at + 2;
+	return complain(input, line[at] == '\r' || line[at] == '\n' ? &bad_line_end : &bad_control);
 }
 
 static size_t start_line_max(const struct http_limits *limits)

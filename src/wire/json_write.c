@@ -13,10 +13,13 @@
 
 /* ---- strings ---- */
 
-static bool is_plain(char byte)
-{
-	return (unsigned char)byte >= ' ' && (unsigned char)byte < 0x80 && byte != '"' && byte != '\\';
-}
+/* Bytes that need a look: quotes, backslashes, control bytes and all that is not ASCII. */
+static const bool is_special[256] = {
+	[0x00 ... 0x1f] = true,
+	['"'] = true,
+	['\\'] = true,
+	[0x80 ... 0xff] = true,
+};
 
 static int put_escaped(struct buf *buf, unsigned char byte)
 {
@@ -63,7 +66,7 @@ static int put_characters(struct buf *buf, struct span text)
 		size_t run = at;
 		int r;
 
-		while (run < text.len && is_plain(text.data[run]))
+		while (run < text.len && !is_special[(unsigned char)text.data[run]])
 			run++;
 		r = buf_put(buf, text.data + at, run - at);
 		at = run;
@@ -154,15 +157,28 @@ static bool put_comma(struct json_object *object)
 	return object->fault == 0;
 }
 
-/* False: there was a fault, now or before, and the value is not to be written. */
+/* Keys are words of ours that need no escape. False: there was a fault, now or before, and the value is not to be
+ * written. */
 static bool put_key(struct json_object *object, const char *key)
 {
-	if (!put_comma(object))
-		return false;
-	note(object, json_put_string(object->buf, span_of(key)));
+	struct buf *buf = object->buf;
+	size_t len = strlen(key);
+
 	if (object->fault == 0)
-		note(object, buf_put_byte(object->buf, ':'));
-	return object->fault == 0;
+		object->fault = buf_reserve(buf, len + 4);
+	if (object->fault != 0)
+		return false;
+	char *at = buf->data + buf->len;
+	if (object->any)
+		*at++ = ',';
+	*at++ = '"';
+	memcpy(at, key, len);
+	at += len;
+	*at++ = '"';
+	*at++ = ':';
+	buf->len = (size_t)(at - buf->data);
+	object->any = true;
+	return true;
 }
 
 void json_member_string(struct json_object *object, const char *key, struct span value)

@@ -75,7 +75,7 @@ static void a_full_reply_ends_the_page_early(void **state)
 	struct dialogue *d = *state;
 
 	d->last = 100;
-	d->body.max = 2000;
+	buf_set_max(&d->body, 2000);
 	get(d, "/api/events");
 	reply_is(d, 200);
 	reply_says(d, "{\"events\":[{\"seq\":1,");
@@ -130,7 +130,7 @@ static void an_event_of_a_stream_is_one_line_of_data(void **state)
 	assert_true(is(buf_span(&d->body),
 		"id: 7\nevent: server.started\n"
 		"data: {\"seq\":7,\"time\":1,\"type\":\"server.started\",\"data\":{\"a\":  \"b\\n\"}}\n\n"));
-	d->body.max = d->body.len + 10;
+	buf_set_max(&d->body, d->body.len + 10);
 	size_t before = d->body.len;
 	assert_int_equal(api_put_stream_event(&d->body, &record), -E2BIG);
 	assert_int_equal(d->body.len, before);

@@ -28,6 +28,7 @@ static void puts_append_in_order(void **state)
 static void a_buf_fills_to_its_maximum_and_not_beyond(void **state)
 {
 	cleanup(buf_done) struct buf buf;
+	volatile size_t far_too_many = SIZE_MAX; /* the compiler must not see it coming */
 
 	(void)state;
 	buf_init(&buf, 5);
@@ -35,7 +36,7 @@ static void a_buf_fills_to_its_maximum_and_not_beyond(void **state)
 	assert_int_equal(buf_put(&buf, "456", 3), -E2BIG);
 	assert_int_equal(buf_put(&buf, "45", 2), 0);
 	assert_int_equal(buf_put_byte(&buf, '6'), -E2BIG);
-	assert_int_equal(buf_put(&buf, "", SIZE_MAX), -E2BIG);
+	assert_int_equal(buf_put(&buf, "", far_too_many), -E2BIG);
 	assert_true(span_equal(buf_span(&buf), SPAN("12345")));
 }
 

@@ -148,13 +148,19 @@ void sqlite_harden(sqlite3 *db)
 	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 }
 
-static int open_connection(struct sqlite *store, const char *vfs, char **ret_complaint)
+static bool syncs_every_commit(const char *synchronous)
 {
+	return !synchronous || strcmp(synchronous, "FULL") == 0 || strcmp(synchronous, "EXTRA") == 0;
+}
+
+static int open_connection(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
+{
+	const char *vfs = syncs_every_commit(options->synchronous) ? gather_over(options->vfs) : options->vfs;
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 	int code;
 
 	/* A file system of a test makes its own files and follows nothing. */
-	flags |= vfs ? SQLITE_OPEN_CREATE : SQLITE_OPEN_NOFOLLOW;
+	flags |= options->vfs ? SQLITE_OPEN_CREATE : SQLITE_OPEN_NOFOLLOW;
 	code = sqlite3_open_v2(store->path, &store->db, flags, vfs);
 	if (!store->db)
 		return -ENOMEM;
@@ -277,7 +283,7 @@ static int prepare_statements(struct sqlite *store, char **ret_complaint)
 
 static int open_database(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
 {
-	int fault = open_connection(store, options->vfs, ret_complaint);
+	int fault = open_connection(store, options, ret_complaint);
 
 	if (!fault)
 		fault = take_lock(store, ret_complaint);

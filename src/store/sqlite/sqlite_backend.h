@@ -99,6 +99,9 @@ char *file_beside(const char *path, const char *suffix);
 /* Before SQLite is used in this process for the first time. */
 void sqlite_prepare_library(void);
 
+/* The name of a VFS over the named one (NULL: the system's) that gathers writes to the log. */
+const char *gather_over(const char *vfs_name);
+
 /* SQLite's own defences against a schema that somebody else wrote. */
 void sqlite_harden(sqlite3 *db);
 

@@ -1,0 +1,611 @@
+/*
+ * A load for stintd: C connections in one thread, one request outstanding on each, the next one sent when the reply
+ * has been read. Ends with one line of JSON.
+ *
+ *   stint-bench-load --url http://127.0.0.1:PORT | unix:PATH  --token-file FILE  --mode MODE
+ *                    [--connections C] [--seconds S] [--count N] [--depth D]
+ *
+ *   life      create a task, claim one, complete it                        three requests per task
+ *   next      create a task, finish the last one and claim the next        two requests per task
+ *   create    create tasks; with --depth D, D requests in flight on each connection
+ *   drain     claim and complete what is there
+ *   dispatch  one connection waits for work, another brings it: the time from before the send until the task is held
+ *   renew     each connection is a worker that beats, without deltas, back to back
+ *   beat      each connection is a worker that beats every 15 s
+ *   idle      each connection waits for work that does not come
+ *
+ * Replies are read with a few string searches: the server is trusted here to speak HTTP, and the client must cost
+ * less than what it measures.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	PAYLOAD_BYTES = 256,
+	INPUT_BYTES = 64 << 10,
+	OUTPUT_BYTES = 256 << 10,
+	SAMPLES_MAX = 4000000,
+	BEAT_EVERY_S = 15,
+	DRAIN_S = 20, /* for what is in flight when the time is up */
+};
+
+enum step { STEP_CREATE, STEP_CLAIM, STEP_COMPLETE, STEP_BEAT, STEP_COUNT };
+
+static const char *const step_names[STEP_COUNT] = {"put", "claim", "done", "touch"};
+
+enum mode { LIFE, NEXT, CREATE, DRAIN, DISPATCH, RENEW, BEAT, IDLE, MODE_COUNT };
+
+static const char *const mode_names[MODE_COUNT] = {
+	"life", "next", "create", "drain", "dispatch", "renew", "beat", "idle"};
+
+struct client {
+	int fd;
+	int number;
+	char *in, *out;
+	size_t in_len, out_len, out_sent;
+	enum step step;
+	uint64_t began_ns;
+	uint32_t in_flight;
+	bool holds, watches_output;
+	char id[160], fence[32], token[40];
+};
+
+struct samples {
+	uint32_t *tens_of_ns;
+	size_t count;
+};
+
+static struct {
+	enum mode mode;
+	const char *url, *token;
+	int connections, depth;
+	long count;
+	double seconds;
+} asked = {.connections = 1, .depth = 1, .count = 1000000000, .seconds = 2};
+
+static struct client *clients;
+static struct samples samples[STEP_COUNT];
+static char payload[PAYLOAD_BYTES + 1];
+static int poller;
+static long tasks_done, created, empty;
+
+static uint64_t now_ns(void)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	return (uint64_t)at.tv_sec * 1000000000 + (uint64_t)at.tv_nsec;
+}
+
+static _Noreturn void die(const char *format, ...)
+{
+	va_list args;
+
+	fputs("stint-bench-load: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(2);
+}
+
+static void note(enum step step, uint64_t began_ns)
+{
+	struct samples *of = &samples[step];
+
+	if (of->count < SAMPLES_MAX)
+		of->tens_of_ns[of->count++] = (uint32_t)((now_ns() - began_ns) / 10);
+}
+
+/* ---- connections ---------------------------------------------------------------------------------------- */
+
+static int dial_local(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	if (strlen(path) >= sizeof address.sun_path)
+		die("%s is too long for a socket", path);
+	strcpy(address.sun_path, path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
+		die("cannot connect to %s: %s", path, strerror(errno));
+	return fd;
+}
+
+static int dial_tcp(const char *url)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	unsigned port;
+	char host[64];
+	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+	if (sscanf(url, "http://%63[0-9.]:%u", host, &port) != 2 || port > UINT16_MAX)
+		die("--url must be http://127.0.0.1:PORT or unix:PATH, not %s", url);
+	address.sin_port = htons((uint16_t)port);
+	inet_pton(AF_INET, host, &address.sin_addr);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
+		die("cannot connect to %s: %s", url, strerror(errno));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	return fd;
+}
+
+static void open_client(struct client *client, int number)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
+
+	client->number = number;
+	client->in = malloc(INPUT_BYTES);
+	client->out = malloc(OUTPUT_BYTES);
+	client->fd = strncmp(asked.url, "unix:", 5) == 0 ? dial_local(asked.url + 5) : dial_tcp(asked.url);
+	if (!client->in || !client->out)
+		die("no memory");
+	fcntl(client->fd, F_SETFL, O_NONBLOCK);
+	if (epoll_ctl(poller, EPOLL_CTL_ADD, client->fd, &event) < 0)
+		die("epoll: %s", strerror(errno));
+}
+
+static void watch_output(struct client *client, bool on)
+{
+	struct epoll_event event = {.events = EPOLLIN | (on ? EPOLLOUT : 0u), .data.ptr = client};
+
+	if (client->watches_output != on)
+		epoll_ctl(poller, EPOLL_CTL_MOD, client->fd, &event);
+	client->watches_output = on;
+}
+
+static void flush(struct client *client)
+{
+	while (client->out_sent < client->out_len) {
+		ssize_t n =
+			write(client->fd, client->out + client->out_sent, client->out_len - client->out_sent);
+		if (n < 0 && errno == EAGAIN)
+			return watch_output(client, true);
+		if (n < 0)
+			die("write: %s", strerror(errno));
+		client->out_sent += (size_t)n;
+	}
+	client->out_sent = client->out_len = 0;
+	watch_output(client, false);
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------- */
+
+static void ask(struct client *client, enum step step, const char *path, const char *body, int body_len)
+{
+	size_t room = OUTPUT_BYTES - client->out_len;
+	int n = snprintf(client->out + client->out_len, room,
+		"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		path, asked.token, body_len, body);
+
+	if ((size_t)n >= room)
+		die("too much in flight on one connection");
+	client->out_len += (size_t)n;
+	client->step = step;
+	client->began_ns = now_ns();
+	client->in_flight++;
+}
+
+static void ask_create(struct client *client)
+{
+	char body[PAYLOAD_BYTES + 128];
+	int n = snprintf(
+		body, sizeof body, "{\"title\":\"b\",\"queue\":\"bench\",\"payload\":\"%s\"}", payload);
+
+	ask(client, STEP_CREATE, "/api/tasks", body, n);
+}
+
+/* With what it holds finished in the same request, if `finishes`. */
+static void ask_claim(struct client *client, const char *queue, int wait_ms, bool finishes)
+{
+	char body[512], finish[256] = "";
+
+	if (finishes)
+		snprintf(finish, sizeof finish,
+			",\"finish\":[{\"id\":\"%s\",\"fence\":\"%s\",\"outcome\":\"complete\"}]", client->id,
+			client->fence);
+	int n = snprintf(body, sizeof body, "{\"workerId\":\"bench-%d\",\"queues\":[\"%s\"],\"waitMs\":%d%s}",
+		client->number, queue, wait_ms, finish);
+	ask(client, STEP_CLAIM, "/api/claims", body, n);
+}
+
+static void ask_complete(struct client *client)
+{
+	char path[256], body[128];
+
+	snprintf(path, sizeof path, "/api/tasks/%s/complete", client->id);
+	int n = snprintf(body, sizeof body, "{\"workerId\":\"bench-%d\",\"fence\":\"%s\"}", client->number,
+		client->fence);
+	ask(client, STEP_COMPLETE, path, body, n);
+}
+
+static void ask_beat(struct client *client)
+{
+	char body[160];
+	int n = client->token[0] == 0
+		? snprintf(body, sizeof body, "{\"workerId\":\"bench-%d\"}", client->number)
+		: snprintf(body, sizeof body, "{\"workerId\":\"bench-%d\",\"token\":\"%s\"}", client->number,
+			  client->token);
+
+	ask(client, STEP_BEAT, "/api/workers/heartbeat", body, n);
+}
+
+/* ---- replies -------------------------------------------------------------------------------------------- */
+
+static bool read_text(const char *json, const char *key, char *into, size_t size)
+{
+	const char *at = strstr(json, key);
+	const char *end = at ? strchr(at + strlen(key), '"') : NULL;
+
+	if (!end)
+		return false;
+	snprintf(into, size, "%.*s", (int)(end - at - (int)strlen(key)), at + strlen(key));
+	return true;
+}
+
+static void take_reply(struct client *client, const char *body)
+{
+	const char *claims;
+
+	switch (client->step) {
+	case STEP_CLAIM:
+		claims = strstr(body, "\"claims\":[");
+		client->holds = claims && read_text(claims, "\"id\":\"", client->id, sizeof client->id) &&
+			read_text(claims, "\"fence\":\"", client->fence, sizeof client->fence);
+		break;
+	case STEP_BEAT:
+		if (!read_text(body, "\"token\":\"", client->token, sizeof client->token))
+			die("a beat without a token: %s", body);
+		break;
+	case STEP_COMPLETE:
+		client->holds = false;
+		break;
+	case STEP_CREATE:
+	case STEP_COUNT:
+		break;
+	}
+}
+
+/* One reply, if it is there. */
+static bool read_reply(struct client *client)
+{
+	client->in[client->in_len] = 0;
+	char *head_end = strstr(client->in, "\r\n\r\n");
+	if (!head_end)
+		return false;
+	const char *length = strcasestr(client->in, "\r\nContent-Length:");
+	if (!length || length > head_end)
+		die("a reply without a length: %.200s", client->in);
+	size_t body_len = strtoul(length + strlen("\r\nContent-Length:"), NULL, 10);
+	size_t used = (size_t)(head_end + 4 - client->in) + body_len;
+	if (client->in_len < used)
+		return false;
+	char *body = head_end + 4, kept = body[body_len];
+	body[body_len] = 0;
+	if (strncmp(client->in, "HTTP/1.1 2", 10) != 0)
+		die("refused: %s", body);
+	take_reply(client, body);
+	body[body_len] = kept;
+	memmove(client->in, client->in + used, client->in_len - used);
+	client->in_len -= used;
+	client->in_flight--;
+	return true;
+}
+
+static bool fill(struct client *client)
+{
+	ssize_t n = read(client->fd, client->in + client->in_len, INPUT_BYTES - 1 - client->in_len);
+
+	if (n < 0 && errno == EAGAIN)
+		return false;
+	if (n <= 0)
+		die("the server closed a connection");
+	client->in_len += (size_t)n;
+	return true;
+}
+
+/* For what has no rhythm of its own: set-up, and one client at a time. */
+static void await_reply(struct client *client)
+{
+	struct epoll_event event;
+
+	flush(client);
+	while (!read_reply(client)) {
+		if (!fill(client))
+			epoll_wait(poller, &event, 1, 1000);
+	}
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------- */
+
+/* What the client does next; false: nothing, it is through. `stop`: the time is up. */
+static bool go_on(struct client *client, bool stop)
+{
+	stop |= tasks_done + asked.connections > asked.count;
+	switch (client->step) {
+	case STEP_CREATE:
+		if (asked.mode == CREATE && (stop || created >= asked.count))
+			return client->in_flight > 0;
+		if (asked.mode == CREATE) {
+			created++;
+			ask_create(client);
+		} else {
+			ask_claim(client, "bench", 0, asked.mode == NEXT && client->holds);
+		}
+		return true;
+	case STEP_CLAIM:
+		if (!client->holds && (stop || asked.mode == DRAIN))
+			return false;
+		if (!client->holds)
+			ask_claim(client, "bench", 0, false);
+		else if (asked.mode == NEXT && !stop)
+			ask_create(client);
+		else
+			ask_complete(client);
+		return true;
+	case STEP_COMPLETE:
+		if (stop)
+			return false;
+		if (asked.mode == DRAIN)
+			ask_claim(client, "bench", 0, false);
+		else
+			ask_create(client);
+		return true;
+	case STEP_BEAT:
+		if (!stop)
+			ask_beat(client);
+		return !stop;
+	case STEP_COUNT:
+		break;
+	}
+	return false;
+}
+
+static void count_reply(const struct client *client, bool held)
+{
+	bool finished = client->step == STEP_COMPLETE || client->step == STEP_BEAT ||
+		(client->step == STEP_CLAIM && asked.mode == NEXT && held) ||
+		(client->step == STEP_CREATE && asked.mode == CREATE);
+
+	tasks_done += finished;
+	if (client->step == STEP_CLAIM && !client->holds)
+		empty++;
+	else if (asked.depth == 1)
+		note(client->step, client->began_ns);
+}
+
+static uint32_t on_input(struct client *client, bool stop)
+{
+	bool more = true;
+
+	if (!fill(client))
+		return 0;
+	for (;;) {
+		bool held = client->holds;
+		if (!read_reply(client))
+			break;
+		count_reply(client, held);
+		more = go_on(client, stop);
+	}
+	flush(client);
+	return more ? 0 : 1;
+}
+
+static void start_clients(void)
+{
+	for (int i = 0; i < asked.connections; i++) {
+		struct client *client = &clients[i];
+		if (asked.mode == DRAIN)
+			ask_claim(client, "bench", 0, false);
+		else if (asked.mode == RENEW)
+			ask_beat(client);
+		else
+			for (int k = 0; k < (asked.mode == CREATE ? asked.depth : 1) && created < asked.count;
+				k++, created++)
+				ask_create(client);
+		flush(client);
+	}
+}
+
+static void run_closed_loop(uint64_t end_ns)
+{
+	struct epoll_event events[256];
+	uint32_t through = 0;
+
+	start_clients();
+	while (through < (uint32_t)asked.connections) {
+		int n = epoll_wait(poller, events, 256, 200);
+		uint64_t now = now_ns();
+		if (now > end_ns + UINT64_C(1000000000) * DRAIN_S)
+			die("no end of what was in flight");
+		for (int i = 0; i < n; i++) {
+			struct client *client = events[i].data.ptr;
+			if (events[i].events & EPOLLOUT)
+				flush(client);
+			if (events[i].events & EPOLLIN)
+				through += on_input(client, now >= end_ns);
+		}
+	}
+}
+
+static void run_dispatch(uint64_t end_ns)
+{
+	struct client *worker = &clients[0], *producer = &clients[1];
+
+	for (; tasks_done < asked.count && now_ns() < end_ns; tasks_done++) {
+		ask_claim(worker, "bench", 5000, false);
+		flush(worker);
+		usleep(1000);
+		uint64_t began_ns = now_ns();
+		ask_create(producer);
+		flush(producer);
+		await_reply(worker);
+		note(STEP_CLAIM, began_ns);
+		await_reply(producer);
+		ask_complete(worker);
+		await_reply(worker);
+	}
+}
+
+/* Spread evenly: each client once in 15 s. */
+static void run_beats(uint64_t end_ns)
+{
+	uint64_t gap_ns = UINT64_C(1000000000) * BEAT_EVERY_S / (uint64_t)asked.connections;
+	uint64_t next_ns = now_ns();
+
+	for (; now_ns() < end_ns; tasks_done++) {
+		while (now_ns() < next_ns)
+			usleep(200);
+		next_ns += gap_ns;
+		struct client *client = &clients[tasks_done % asked.connections];
+		ask_beat(client);
+		await_reply(client);
+		note(STEP_BEAT, client->began_ns);
+	}
+}
+
+static void run_idle(uint64_t end_ns)
+{
+	for (int i = 0; i < asked.connections; i++) {
+		ask_claim(&clients[i], "nothing-comes", 60000, false);
+		flush(&clients[i]);
+	}
+	while (now_ns() < end_ns)
+		usleep(1000);
+}
+
+/* How long it took, without the set-up. */
+static double run(void)
+{
+	if (asked.mode == RENEW || asked.mode == BEAT) {
+		for (int i = 0; i < asked.connections; i++) {
+			ask_beat(&clients[i]); /* registers it */
+			await_reply(&clients[i]);
+		}
+	}
+	uint64_t began_ns = now_ns(), end_ns = began_ns + (uint64_t)(asked.seconds * 1e9);
+	if (asked.mode == DISPATCH)
+		run_dispatch(end_ns);
+	else if (asked.mode == BEAT)
+		run_beats(end_ns);
+	else if (asked.mode == IDLE)
+		run_idle(end_ns);
+	else
+		run_closed_loop(end_ns);
+	return (double)(now_ns() - began_ns) / 1e9;
+}
+
+/* ---- what came out -------------------------------------------------------------------------------------- */
+
+static int compare(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static double seconds_of(struct timeval time)
+{
+	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+static void report(double seconds)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	printf("{\"mode\":\"%s\",\"conns\":%d,\"secs\":%.3f,\"count\":%ld,\"rate\":%.1f,\"empty\":%ld",
+		mode_names[asked.mode], asked.connections, seconds, tasks_done, (double)tasks_done / seconds,
+		empty);
+	for (int i = 0; i < STEP_COUNT; i++) {
+		struct samples *of = &samples[i];
+		if (of->count == 0)
+			continue;
+		qsort(of->tens_of_ns, of->count, sizeof *of->tens_of_ns, compare);
+		printf(",\"%s_n\":%zu,\"%s_p50_us\":%.1f,\"%s_p99_us\":%.1f", step_names[i], of->count,
+			step_names[i], of->tens_of_ns[of->count / 2] / 100.0, step_names[i],
+			of->tens_of_ns[of->count * 99 / 100] / 100.0);
+	}
+	printf(",\"client_cpu_s\":%.2f}\n", seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime));
+}
+
+/* ---- arguments ------------------------------------------------------------------------------------------ */
+
+static const char *read_token(const char *path)
+{
+	static char token[256];
+	FILE *file = fopen(path, "re");
+
+	if (!file || !fgets(token, sizeof token, file))
+		die("cannot read %s", path);
+	fclose(file);
+	token[strcspn(token, "\n")] = 0;
+	return token;
+}
+
+static enum mode find_mode(const char *name)
+{
+	for (int i = 0; i < MODE_COUNT; i++) {
+		if (strcmp(mode_names[i], name) == 0)
+			return (enum mode)i;
+	}
+	die("there is no mode %s", name);
+}
+
+static void take_option(const char *name, const char *value)
+{
+	if (strcmp(name, "--url") == 0)
+		asked.url = value;
+	else if (strcmp(name, "--token-file") == 0)
+		asked.token = read_token(value);
+	else if (strcmp(name, "--mode") == 0)
+		asked.mode = find_mode(value);
+	else if (strcmp(name, "--connections") == 0)
+		asked.connections = atoi(value);
+	else if (strcmp(name, "--seconds") == 0)
+		asked.seconds = atof(value);
+	else if (strcmp(name, "--count") == 0)
+		asked.count = atol(value);
+	else if (strcmp(name, "--depth") == 0)
+		asked.depth = atoi(value);
+	else
+		die("there is no option %s", name);
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit files;
+
+	for (int i = 1; i + 1 < argc; i += 2)
+		take_option(argv[i], argv[i + 1]);
+	if (argc % 2 == 0 || !asked.url || !asked.token || asked.connections < 1 || asked.depth < 1)
+		die("usage: --url URL --token-file FILE --mode MODE [--connections C] [--seconds S] [--count N] [--depth D]");
+	if (asked.mode == DISPATCH)
+		asked.connections = 2;
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	memset(payload, 'x', PAYLOAD_BYTES);
+	for (int i = 0; i < STEP_COUNT; i++)
+		samples[i].tens_of_ns = malloc(SAMPLES_MAX * sizeof *samples[i].tens_of_ns);
+	poller = epoll_create1(EPOLL_CLOEXEC);
+	clients = calloc((size_t)asked.connections, sizeof *clients);
+	for (int i = 0; i < asked.connections; i++)
+		open_client(&clients[i], i);
+	report(run());
+	return 0;
+}
