@@ -118,7 +118,7 @@ static bool next_word(const char **at, struct span *ret_word)
 static int put_words(const char *words, struct buf *out)
 {
 	struct span word;
-	const char *before = "";
+	const char *before = "one of ";
 	int r = 0;
 
 	while (r == 0 && next_word(&words, &word)) {

@@ -235,7 +235,7 @@ static void a_value_of_the_wrong_kind_is_told_with_what_is_allowed(void **state)
 	expect_file_problem(
 		"{\"listen\":[\"a\"]}", ":1:2: listen must be a text: ADDRESS:PORT; it is an array");
 	expect_file_problem("{\"log\":{\"level\":\"loud\"}}",
-		":1:9: log.level must be \"error\", \"warn\", \"info\", \"debug\"; it is the text \"loud\"");
+		":1:9: log.level must be one of \"error\", \"warn\", \"info\", \"debug\"; it is the text \"loud\"");
 	expect_file_problem("{\"log\":\"debug\"}",
 		":1:2: log is a group of keys: { \"NAME\": VALUE, … }; it is the text \"debug\"");
 	expect_file_problem("{\"retry.baseMs\":1}",
