@@ -72,7 +72,8 @@ void config_complain(struct config *config, enum config_key key, const char *for
 
 void config_note_unknown(struct config *config, struct config_origin where, const char *name)
 {
-	const char *like = config_key_like(name);
+	/* A file of nothing but unknown keys should not keep us guessing. */
+	const char *like = config->problem_count < CONFIG_PROBLEMS_MAX ? config_key_like(name) : NULL;
 
 	if (like)
 		config_note_problem(config, where, "there is no key %.200s; did you mean %s?", name, like);

@@ -2,6 +2,7 @@
  * One file of the configuration. yyjson reads it; its keys tell their places in the text, so that every complaint
  * has a line.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,13 +22,20 @@ struct file {
 	const char *path;
 	struct span text;
 	yyjson_doc *doc;
+	size_t seen_at; /* keys come in the order of the text: lines are counted on from the last one */
+	struct json_place seen;
 };
 
-static struct config_origin origin_at(const struct file *file, size_t at)
+static struct config_origin origin_at(struct file *file, size_t at)
 {
-	struct json_place place = json_place(file->text, at);
+	assert(at >= file->seen_at);
+	struct span between = {file->text.data + file->seen_at, file->text.len - file->seen_at};
+	struct json_place further = json_place(between, at - file->seen_at);
 
-	return (struct config_origin){CONFIG_FILE, file->path, place.line, place.column};
+	file->seen.column = further.line > 1 ? further.column : file->seen.column + further.column - 1;
+	file->seen.line += further.line - 1;
+	file->seen_at = at;
+	return (struct config_origin){CONFIG_FILE, file->path, file->seen.line, file->seen.column};
 }
 
 /* ---- values -------------------------------------------------------------------------------------------- */
@@ -182,7 +190,7 @@ static int read_all(int fd, struct buf *text)
 
 void config_read_file(struct config *config, const char *path, bool must)
 {
-	struct file file = {.config = config, .path = config_keep(config, path)};
+	struct file file = {.config = config, .path = config_keep(config, path), .seen = {1, 1}};
 	struct config_origin whole = {.source = CONFIG_FILE, .name = file.path};
 	char reason[512];
 	cleanup(buf_done) struct buf text;

@@ -274,8 +274,8 @@ class Logs(unittest.TestCase):
                                     "--listen", "127.0.0.1:0", "--set", "log.level=debug"], env=stintd.environment())
         try:
             wait_for(lambda: os.path.exists(url))
-            for number in range(3):
-                self.assertTrue(os.path.exists("/proc/%d/fd/%d" % (process.pid, number)) or os.geteuid() != 0)
+            for number in range(3 if os.geteuid() == 0 else 0):  # others may not look
+                self.assertEqual(os.readlink("/proc/%d/fd/%d" % (process.pid, number)), "/dev/null")
         finally:
             process.terminate()
             self.assertEqual(process.wait(10), 0)
