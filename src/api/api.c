@@ -226,6 +226,11 @@ void api_finish_empty(struct api_call *call)
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping; nothing was changed.");
 }
 
+bool api_is_admin_action(const struct api_call *call)
+{
+	return call->route && call->route->scope == SCOPE_ADMIN && call->route->method != HTTP_METHOD_GET;
+}
+
 struct command *call_commands(struct api_call *call, uint32_t count)
 {
 	struct command *commands = arena_alloc(call->arena, count * sizeof *commands);

@@ -134,6 +134,9 @@ bool api_waits(struct api_call *call, const struct result *results);
 /* A claim that waited in vain, or the server stops: the reply that says "nothing". */
 void api_finish_empty(struct api_call *call);
 
+/* A change that only an administrator may make, or tried to be one. */
+bool api_is_admin_action(const struct api_call *call);
+
 /* A complete reply that refuses: problem+json with that code; `detail` is a sentence for people. */
 void api_refuse(struct api_call *call, enum refusal refusal, const char *detail);
 

@@ -352,6 +352,7 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	http_put_reply(&connection->out, &reply);
 	buf_done(&body);
 	connection->close_after = connection->deaf = true;
+	journal_refused_request(complaint);
 	metrics_count_reply(&connection->server->metrics, complaint->status);
 	mark_dirty(connection);
 }
@@ -482,11 +483,15 @@ void connection_accept(uv_stream_t *listener, int status)
 	struct server *server = listener->data;
 	struct http_limits limits = http_limits_default();
 
-	if (status < 0)
+	if (status < 0) {
+		journal_refused_connection(uv_strerror(status));
 		return;
+	}
 	struct connection *connection = calloc(1, sizeof *connection);
-	if (!connection)
+	if (!connection) {
+		journal_refused_connection("no memory");
 		return;
+	}
 	connection->server = server;
 	connection->input = http_input_new(&limits);
 	buf_init(&connection->out, OUTPUT_BYTES_MAX);
@@ -504,6 +509,8 @@ void connection_accept(uv_stream_t *listener, int status)
 	connection->since_ms = server->now.lease_ms;
 	if (uv_accept(listener, &connection->stream) < 0 || !connection->input ||
 		server->connection_count > CONNECTIONS_MAX || server->stopping) {
+		if (server->connection_count > CONNECTIONS_MAX)
+			journal_refused_connection("too many connections");
 		connection_close(connection);
 		return;
 	}

@@ -3,6 +3,7 @@
  * sockets; then the word that we are ready. Stopping goes the other way round and takes no more than seconds.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/take.h"
 #include "server/home.h"
 #include "server/server.h"
 #include "store/sqlite.h"
@@ -24,9 +26,9 @@ enum {
 	CHORES_MS = 20, /* retention is behind: the next sweep comes soon */
 };
 
-static const char help[] =
+static const char usage[] =
 	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
-	"              [--set KEY=VALUE]... [--behind-proxy]\n"
+	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]]\n"
 	"\n"
 	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
 	"\n"
@@ -34,21 +36,35 @@ static const char help[] =
 	"                   holds stint.db, stint.sock, url and admin.token\n"
 	"  --listen A:P     TCP address (default 127.0.0.1:8787; port 0 picks a free one, see DIR/url)\n"
 	"  --store URL      sqlite:PATH (default DIR/stint.db)\n"
-	"  --config FILE    instead of DIR/config.json (JSON; comments allowed)\n"
-	"  --set KEY=VALUE  a setting, above the file: listen claim.verifyAfterMs worker.leaseMinMs\n"
-	"                   worker.rescheduleOnExpiry restart.graceMs retry.baseMs retry.maxMs task.crashBudget\n"
-	"                   task.timeoutMs task.timeoutMaxMs quarantine.trialAfterMs sweep.intervalMs\n"
+	"  --config FILE    instead of DIR/config.json, the user's and the system's (JSON; comments allowed)\n"
+	"  --set KEY=VALUE  a key of the configuration, above everything else\n"
 	"  --behind-proxy   allow an address that is not of this machine alone: a proxy in front speaks TLS\n"
+	"  --check-config   print the effective configuration and where each value comes from, and end;\n"
+	"                   status 78 if something is wrong; --json for programs\n"
+	"\n"
+	"Keys, for --set and for config.json; with their defaults. Each has\n"
+	"a variable, as STINT_LOG_LEVEL for log.level; docs/configuration.md says more.\n";
+
+static const char usage_end[] =
 	"\n"
 	"Try: stintd --home /tmp/stint --listen 127.0.0.1:0 &\n"
 	"     curl -H \"Authorization: Bearer $(cat /tmp/stint/admin.token)\" $(cat /tmp/stint/url)/api/tasks\n";
+
+static void print_help(void)
+{
+	cleanup(buf_done) struct buf keys;
+
+	buf_init(&keys, 64 << 10);
+	config_put_keys(&keys);
+	printf("%s%.*s%s", usage, SPAN_ARGS(buf_span(&keys)), usage_end);
+}
 
 _Noreturn void server_die(struct server *server, int fault)
 {
 	const char *why = store_complaint(server->store);
 
-	fprintf(stderr, "stintd: %s; ending, so that nothing is acknowledged that may not be on disk\n",
-		why ? why : strerror(-fault));
+	log_error("store fault; ending, so that nothing is acknowledged that may not be on disk",
+		log_cstr("store", server->options->store), log_cstr("reason", why ? why : strerror(-fault)));
 	_exit(EXIT_STORE); /* no clean-up: whatever it would write is in doubt */
 }
 
@@ -63,12 +79,14 @@ static int open_store(struct server *server)
 
 	int r = clock_boot_id(&options->storage.boot_hi, &options->storage.boot_lo);
 	if (r < 0) {
-		fprintf(stderr, "stintd: cannot read the machine's boot id: %s\n", strerror(-r));
+		log_error("not started: the machine's boot id cannot be read",
+			log_cstr("reason", strerror(-r)));
 		return EXIT_STORE;
 	}
 	r = sqlite_open(&sqlite, &backend, &complaint);
 	if (r < 0) {
-		fprintf(stderr, "stintd: %s\n", complaint ? complaint : strerror(-r));
+		log_error("not started: the store cannot be opened", log_cstr("store", options->store),
+			log_cstr("reason", complaint ? complaint : strerror(-r)));
 		free(complaint);
 		return EXIT_STORE;
 	}
@@ -76,7 +94,8 @@ static int open_store(struct server *server)
 	options->storage.now = server->now = clock_now();
 	r = store_open(backend, &options->storage, &server->store);
 	if (r < 0) {
-		fprintf(stderr, "stintd: cannot open %s: %s\n", options->store, strerror(-r));
+		log_error("not started: the store cannot be opened", log_cstr("store", options->store),
+			log_cstr("reason", strerror(-r)));
 		backend->ops->close(backend);
 		return EXIT_STORE;
 	}
@@ -87,7 +106,8 @@ static int open_store(struct server *server)
 
 static int complain_listen(const char *where, int fault)
 {
-	fprintf(stderr, "stintd: cannot listen on %s: %s\n", where, uv_strerror(fault));
+	log_error("not started: cannot listen", log_cstr("address", where),
+		log_cstr("reason", uv_strerror(fault)));
 	return 1;
 }
 
@@ -125,7 +145,8 @@ static int listen_local(struct server *server)
 
 	snprintf(path, sizeof path, "%s/stint.sock", server->options->home);
 	if (strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path) {
-		fprintf(stderr, "stintd: %s is too long for a socket; choose a shorter --home\n", path);
+		log_error("not started: the path is too long for a socket; choose a shorter --home",
+			log_cstr("path", path));
 		return 1;
 	}
 	unlink(path); /* the store's lock says that nobody else serves here */
@@ -148,7 +169,8 @@ static int write_url(struct server *server)
 		return 0;
 	server->url[0] = 0;
 	if (r < 0) {
-		fprintf(stderr, "stintd: cannot write %s/url: %s\n", server->options->home, strerror(-r));
+		log_error("not started: the file url cannot be written",
+			log_cstr("home", server->options->home), log_cstr("reason", strerror(-r)));
 		return 1;
 	}
 	return 0;
@@ -158,9 +180,9 @@ static int announce(struct server *server, uint16_t port)
 {
 	bool six = strchr(server->options->host, ':') != NULL;
 
-	snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
+	int len = snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
 		server->options->host, port);
-	fprintf(stderr, "stintd: listening on %s", server->url);
+	journal_listening(server, (struct span){server->url, (size_t)len - 1});
 	home_remove(server->options->home, "url"); /* what a killed server left there is wrong by now */
 	return write_url(server);
 }
@@ -214,6 +236,8 @@ static void on_sweep(uv_timer_t *timer)
 		server_die(server, r);
 	streams_feed(server);
 	write_url(server);
+	journal_store(server);
+	journal_sweep();
 	notify("WATCHDOG=1");
 	uv_timer_start(
 		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);
@@ -238,6 +262,8 @@ static void on_stop(uv_signal_t *signal, int number)
 		return;
 	}
 	server->stopping = true;
+	log_info("stopping", log_int("connections", server->connection_count),
+		log_int("waiting", server->waiting.count));
 	notify("STOPPING=1");
 	server->now = clock_now();
 	uv_close((uv_handle_t *)&server->tcp, NULL);
@@ -323,7 +349,40 @@ static int stop(struct server *server)
 	streams_done(server);
 	turns_done(server);
 	store_close(server->store);
+	log_info("stopped");
 	return 0;
+}
+
+/* Without them, the next file to be opened would become stderr, and be logged into. */
+static void hold_standard_files(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int serve(struct server *server, struct options *options)
+{
+	log_start(STDERR_FILENO, options->log_format, options->log_level);
+	if (sodium_init() < 0) {
+		log_error("not started: the system has no random numbers to give");
+		return 1;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	umask(077);
+	raise_limits();
+	prctl(PR_SET_DUMPABLE, 0);
+	server->options = options;
+	int r = start(server);
+	if (r != 0)
+		return r;
+	notify("READY=1");
+	uv_run(&server->loop, UV_RUN_DEFAULT);
+	return stop(server);
 }
 
 int main(int argc, char **argv)
@@ -331,26 +390,14 @@ int main(int argc, char **argv)
 	static struct options options;
 	static struct server server;
 
+	hold_standard_files();
 	int r = options_read(argc, argv, &options);
-	if (r != 0)
-		return r;
-	if (options.help || options.version) {
-		fputs(options.help ? help : "stintd " STINT_VERSION "\n", stdout);
-		return 0;
-	}
-	if (sodium_init() < 0) {
-		fputs("stintd: the system has no random numbers to give\n", stderr);
-		return 1;
-	}
-	signal(SIGPIPE, SIG_IGN);
-	umask(077);
-	raise_limits();
-	prctl(PR_SET_DUMPABLE, 0);
-	server.options = &options;
-	r = start(&server);
-	if (r != 0)
-		return r;
-	notify("READY=1");
-	uv_run(&server.loop, UV_RUN_DEFAULT);
-	return stop(&server);
+	if (r == 0 && options.help)
+		print_help();
+	else if (r == 0 && options.version)
+		puts("stintd " STINT_VERSION);
+	else if (r == 0 && !options.check_config)
+		r = serve(&server, &options);
+	options_done(&options);
+	return r;
 }

@@ -6,6 +6,7 @@
  *   home.c        the state directory               gate.c        host, origin, credential; mint.c: new ones
  *   clock.c       the two clocks                    reads.c       what the store lends to the API
  *   metrics.c     counters, for Prometheus          streams.c     who listens to events, and how far they got
+ *   journal.c     what is logged, and how often
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing make up the next turn.
@@ -105,6 +106,7 @@ struct server {
 	bool slept;                       /* since the last sweep: the machine, or the server itself */
 	char url[400];                    /* for DIR/url; empty once it stands there */
 	bool stopping;
+	bool was_degraded; /* and it was said so */
 	int exit_status;
 };
 
@@ -119,6 +121,15 @@ void gate_init(struct gate *gate, const struct options *options, uint16_t port, 
 bool gate_pass(const struct server *server, struct exchange *exchange);
 /* Is its credential still good? For whoever stays longer than a request: waiting claims, streams. */
 bool gate_still_knows(const struct server *server, const struct exchange *exchange);
+
+/* journal.c */
+void journal_listening(const struct server *server, struct span url);
+void journal_store(struct server *server); /* after whatever may have changed whether it can be written */
+void journal_turn(const struct server *server, uint32_t commands, uint64_t ns);
+void journal_reply(const struct exchange *exchange); /* before it is handed over */
+void journal_refused_connection(const char *reason);
+void journal_refused_request(const struct http_complaint *complaint);
+void journal_sweep(void); /* about once a second */
 
 /* reads.c */
 void reads_init(struct server *server);

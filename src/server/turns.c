@@ -97,6 +97,7 @@ static void answer(struct server *server, struct exchange *exchange)
 {
 	if (!exchange->has_waited)
 		histogram_add(&server->metrics.request, uv_hrtime() - exchange->began_ns);
+	journal_reply(exchange);
 	if (exchange->connection)
 		connection_reply(exchange->connection, exchange);
 	else
@@ -121,8 +122,10 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 		api_refuse(call, REFUSED_UNAVAILABLE, "the server is stopping; try again in a moment");
 	if (call->step == API_READ)
 		api_read(call);
-	if (call->step == API_STREAM && stream_begin(server, exchange))
+	if (call->step == API_STREAM && stream_begin(server, exchange)) {
+		journal_reply(exchange);
 		return;
+	}
 	if (call->step == API_TURN)
 		exchange_list_add(&server->pending, exchange);
 	else
@@ -471,8 +474,11 @@ static void take_turn(
 	int r = store_turn(server->store, server->now, commands, count, ret_results);
 	if (r < 0)
 		server_die(server, r);
+	uint64_t took_ns = uv_hrtime() - began_ns;
 	if (store_last_event(server->store) != last)
-		histogram_add(&server->metrics.turn, uv_hrtime() - began_ns);
+		histogram_add(&server->metrics.turn, took_ns);
+	journal_turn(server, count, took_ns);
+	journal_store(server);
 }
 
 /* Nobody is called lost for what the server itself slept through. The turn that comes first after it must know: its
@@ -485,6 +491,8 @@ static void look_at_clock(struct server *server)
 	if (asleep_ms - server->asleep_ms > STALL_MS ||
 		server->now.lease_ms - server->last_sweep_ms >
 			(int64_t)server->options->sweep_ms + STALL_MS) {
+		log_warn("the machine slept, or the server stalled",
+			log_int("ms", server->now.lease_ms - server->last_sweep_ms));
 		store_woke(server->store, server->now);
 		server->last_sweep_ms = server->now.lease_ms;
 		server->slept = true;

@@ -12,6 +12,12 @@ import time
 STINTD = os.environ.get("STINTD", "build/stintd")
 
 
+def environment(**variables):
+    """Ours, without what would configure the server behind the test's back."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("STINT_")}
+    return {**kept, "XDG_CONFIG_HOME": "/nonexistent", **variables}
+
+
 class Reply:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body
@@ -73,7 +79,9 @@ class Client:
 
 
 class Server:
-    def __init__(self, *flags):
+    def __init__(self, *flags, log=None):
+        """`log` is a descriptor for its stderr; without one there is a file, for said()."""
+        self.log_to = log
         self.home = tempfile.mkdtemp(prefix="stint-e2e-")
         self.flags = list(flags)
         self.process = None
@@ -89,7 +97,8 @@ class Server:
         url = os.path.join(self.home, "url")
         if os.path.exists(url):
             os.unlink(url)
-        self.process = subprocess.Popen(self.command(), stderr=self.log, stdin=subprocess.DEVNULL)
+        self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, env=environment(),
+                                        stderr=self.log if self.log_to is None else self.log_to)
         until = time.monotonic() + 20
         while not os.path.exists(url):
             if self.process.poll() is not None:

@@ -345,7 +345,7 @@ class Start(unittest.TestCase):
             (("--listen", "nonsense", "--home", "/nonexistent"), 78, "ADDRESS:PORT"),
             (("--set", "restart.graceMs=soon", "--home", "/nonexistent"), 78, "restart.graceMs"),
             (("--set", "no.such=1", "--home", "/nonexistent"), 78, "no.such"),
-            (("--store", "postgres://x", "--home", "/nonexistent"), 2, "sqlite:PATH"),
+            (("--store", "postgres://x", "--home", "/nonexistent"), 78, "sqlite:PATH"),
             (("--frobnicate", "1"), 2, "--help"),
             (("--home",), 2, "value"),
         ]
