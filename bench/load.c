@@ -92,7 +92,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)at.tv_sec * 1000000000 + (uint64_t)at.tv_nsec;
 }
 
-static _Noreturn void die(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static _Noreturn void die(const char *format, ...)
 {
 	va_list args;
 
