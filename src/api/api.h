@@ -118,6 +118,7 @@ struct api_call {
 	int64_t wait_ms; /* a claim that found nothing may wait that long for work */
 	struct http_reply reply;
 	struct span params[2]; /* of the path, decoded */
+	bool query_taken;      /* the route has looked at the query */
 	void *detail;          /* the route's own */
 };
 

@@ -146,6 +146,14 @@ static void an_unknown_parameter_of_a_query_is_named(void **state)
 	refuses_field(d, "x");
 	get(d, "/api/tasks?limit=1&limit=2");
 	refuses_field(d, "limit");
+	get(d, "/api/tasks/t-1?verbose=1");
+	refuses_field(d, "verbose");
+	get(d, "/livez?x");
+	refuses_field(d, "x");
+	post(d, "/api/tasks?queue=q", "{}");
+	refuses_field(d, "queue");
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1?force=1", "{\"title\":\"new\"}");
+	refuses_field(d, "force");
 }
 
 static void health_and_version(void **state)
