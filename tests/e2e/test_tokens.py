@@ -28,7 +28,7 @@ def all_routes():
     """(verb, path, scope) of every route, with something in place of its parameters."""
     text = subprocess.run([ROUTES], check=True, capture_output=True, text=True).stdout
     for line in text.splitlines():
-        verb, pattern, scope = line.split()
+        verb, pattern, scope, _ = line.split()
         yield verb, re.sub(r":\w+", "nothing-of-that-name", pattern), scope
         if verb == "GET":
             yield "HEAD", re.sub(r":\w+", "nothing-of-that-name", pattern), scope
