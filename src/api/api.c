@@ -95,7 +95,9 @@ static void refuse_method(struct api_call *call, uint32_t allowed)
 
 static bool may(const struct principal *who, enum scope scope)
 {
-	return scope == SCOPE_PUBLIC || (who->scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN))) != 0;
+	if (scope == SCOPE_PUBLIC || (scope == SCOPE_ANY && who->scopes != 0))
+		return true;
+	return (who->scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN))) != 0;
 }
 
 /* A path that is not there is refused like one that is: without a credential nobody learns the difference. */

@@ -25,6 +25,7 @@
 /* What a credential may do. A route names one; none does not build. */
 enum scope {
 	SCOPE_PUBLIC = 1, /* no credential needed */
+	SCOPE_ANY,        /* any credential that is known */
 	SCOPE_READ,       /* see everything but credentials */
 	SCOPE_PRODUCE,    /* create tasks */
 	SCOPE_WORK,       /* register, beat, claim, report */

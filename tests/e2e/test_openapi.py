@@ -129,8 +129,8 @@ class Story:
         if varies(schemas):
             if type(wanted) is not type(given):
                 raise AssertionError(f"{where}: {given!r} is not of the kind of {wanted!r}")
-            if isinstance(wanted, str) and wanted != given and "\n" not in wanted:
-                self.meaning[wanted] = given
+            if isinstance(wanted, str) and "\n" not in wanted and self.meaning.setdefault(wanted, given) != given:
+                raise AssertionError(f"{where}: {wanted!r} stood for {self.meaning[wanted]!r} before")
         elif isinstance(wanted, dict) and isinstance(given, dict) and wanted.keys() == given.keys():
             for key in wanted:
                 found = list(inner(schemas, "properties", key))
@@ -144,8 +144,9 @@ class Story:
 
     def merge(self, schemas, old, given):
         """What was given, with the old values where values vary: so that a recording changes what has changed."""
+        back = {value: key for key, value in self.meaning.items()} if isinstance(given, str) else {}
         if varies(schemas):
-            return given if type(old) is not type(given) else old
+            return back.get(given, given) if type(old) is not type(given) else old
         if isinstance(given, dict):
             old = old if isinstance(old, dict) else {}
             return {key: self.merge(list(inner(schemas, "properties", key)), old.get(key), each)
@@ -153,7 +154,6 @@ class Story:
         if isinstance(given, list):
             old = old if isinstance(old, list) and len(old) == len(given) else [None] * len(given)
             return [self.merge(list(inner(schemas, "items")), *pair) for pair in zip(old, given)]
-        back = {value: key for key, value in self.meaning.items()}
         return back.get(given, given)
 
 
@@ -184,6 +184,19 @@ class Replay(unittest.TestCase):
                     server.end()
         if RECORDING:
             openapi.PATH.write_text(openapi.dump(contract.document), encoding="utf-8")
+
+
+class Served(unittest.TestCase):
+    def test_the_server_tells_the_contract_as_it_is(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        client = server.client()
+        self.addCleanup(client.close)
+        reply = client.get("/api/openapi.json")
+        self.assertEqual(reply.body, openapi.PATH.read_bytes())
+        again = client.call("GET", "/api/openapi.json", headers={"If-None-Match": reply.headers["ETag"]})
+        self.assertEqual((again.status, again.body), (304, b""))
+        self.assertIn("no-cache", again.headers["Cache-Control"])
 
 
 class Judge(unittest.TestCase):
@@ -252,4 +265,4 @@ class Dialogues(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[each for each in sys.argv if each != "--record"])
+    unittest.main(argv=[sys.argv[0], "Replay"] if RECORDING else sys.argv)

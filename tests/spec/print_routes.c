@@ -8,6 +8,7 @@
 
 static const char *const scopes[SCOPE_COUNT] = {
 	[SCOPE_PUBLIC] = "public",
+	[SCOPE_ANY] = "any",
 	[SCOPE_READ] = "read",
 	[SCOPE_PRODUCE] = "produce",
 	[SCOPE_WORK] = "work",

@@ -58,6 +58,27 @@ static void every_route_asks_for_its_scope(void **state)
 	assert_int_equal(get(d, "/api/tasks"), 200);
 }
 
+static void any_credential_may_read_the_contract(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->call.who = (struct principal){0};
+	get(d, "/api/openapi.json");
+	refused_with(d, 401, "unauthorized");
+	d->call.who.scopes = SCOPE_BIT(SCOPE_METRICS);
+	assert_int_equal(get(d, "/api/openapi.json"), 200);
+	reply_is(d, 200);
+	reply_says(d, "\"openapi\": \"3.1.0\"");
+	assert_true(d->call.reply.revalidate);
+	struct span etag = d->call.reply.etag;
+	assert_true(etag.len > 2);
+	d->request.if_none_match = etag;
+	assert_int_equal(get(d, "/api/openapi.json"), 304);
+	assert_int_equal(d->call.reply.body.len, 0);
+	d->request.if_none_match = SPAN("\"another\"");
+	assert_int_equal(get(d, "/api/openapi.json"), 200);
+}
+
 static void a_body_must_be_declared_as_json(void **state)
 {
 	struct dialogue *d = *state;
@@ -212,6 +233,7 @@ int main(void)
 		DIALOGUE(a_known_path_with_another_method_names_those_it_has),
 		DIALOGUE(without_a_credential_only_health_answers),
 		DIALOGUE(every_route_asks_for_its_scope),
+		DIALOGUE(any_credential_may_read_the_contract),
 		DIALOGUE(a_body_must_be_declared_as_json),
 		DIALOGUE(what_is_not_json_is_a_bad_request),
 		DIALOGUE(a_body_above_the_limit_of_its_route_is_too_large),
