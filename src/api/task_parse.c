@@ -118,9 +118,8 @@ static void take_priority(struct form *form, yyjson_val *value, struct task_colu
 			return;
 		}
 	}
-	bool fits = yyjson_is_int(value) && (yyjson_is_sint(value) || yyjson_get_uint(value) <= INT32_MAX);
-	int64_t number = fits ? yyjson_get_sint(value) : INT64_MAX;
-	if (number < INT32_MIN || number > INT32_MAX)
+	int64_t number;
+	if (node_int(value, &number) < 0 || number < INT32_MIN || number > INT32_MAX)
 		form_error(form, "priority",
 			"must be an integer of 32 bits, or one of urgent, high, normal, low, P0, P1, P2, P3");
 	else

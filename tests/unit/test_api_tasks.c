@@ -53,6 +53,18 @@ static void priorities_are_numbers_or_words(void **state)
 	}
 }
 
+/* Some clients have one kind of number only, and write them all so. */
+static void an_integer_may_be_written_with_a_point(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/tasks", "{\"priority\":-7.0,\"finishBy\":1e3,\"maxAttempts\":2.0}");
+	const struct command_create *create = &becomes(d, COMMAND_CREATE)->create;
+	assert_int_equal(create->priority, -7);
+	assert_int_equal(create->finish_by_ms, 1000);
+	assert_int_equal(create->max_attempts, 2);
+}
+
 static const struct {
 	const char *body, *field;
 } invalid[] = {
@@ -76,6 +88,7 @@ static const struct {
 	{"{\"priority\":\"p1\"}", "priority"},
 	{"{\"priority\":1.5}", "priority"},
 	{"{\"priority\":2147483648}", "priority"},
+	{"{\"priority\":2147483648.0}", "priority"},
 	{"{\"priority\":18446744073709551615}", "priority"},
 	{"{\"executor\":1}", "executor"},
 	{"{\"module\":1}", "module"},
@@ -83,7 +96,9 @@ static const struct {
 	{"{\"blockedBy\":{}}", "blockedBy"},
 	{"{\"notBefore\":\"now\"}", "notBefore"},
 	{"{\"startBy\":-1}", "startBy"},
-	{"{\"finishBy\":1e3}", "finishBy"},
+	{"{\"startBy\":1.5}", "startBy"},
+	{"{\"finishBy\":1e300}", "finishBy"},
+	{"{\"finishBy\":18446744073709551616}", "finishBy"},
 	{"{\"timeoutMs\":0}", "timeoutMs"},
 	{"{\"maxAttempts\":0}", "maxAttempts"},
 	{"{\"maxAttempts\":1001}", "maxAttempts"},
@@ -543,6 +558,7 @@ int main(void)
 		DIALOGUE(a_task_document_becomes_a_create),
 		DIALOGUE(an_empty_document_is_a_task_in_the_default_queue),
 		DIALOGUE(priorities_are_numbers_or_words),
+		DIALOGUE(an_integer_may_be_written_with_a_point),
 		DIALOGUE(every_wrong_field_is_named),
 		DIALOGUE(all_that_is_wrong_is_told_together),
 		DIALOGUE(lists_and_texts_have_limits),
