@@ -448,6 +448,17 @@ static void a_patch_of_texts_is_merged_into_what_is_there(void **state)
 	reply_says(d, "\"version\":3,\"warnings\":[\"unknown field \\\"colour\\\" was kept in metadata\"]}");
 }
 
+static void metadata_that_is_taken_away_makes_room_for_fields_that_nobody_knows(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"colour\":\"red\",\"metadata\":null}");
+	const char *body = becomes(d, COMMAND_UPDATE)->update.body.data;
+	assert_non_null(strstr(body, "\"metadata\":{\"colour\":\"red\"}"));
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"metadata\":null}");
+	assert_null(strstr(becomes(d, COMMAND_UPDATE)->update.body.data, "metadata"));
+}
+
 static void what_is_fixed_at_birth_cannot_be_patched(void **state)
 {
 	struct dialogue *d = *state;
@@ -578,6 +589,7 @@ int main(void)
 		DIALOGUE(a_wrong_filter_is_named),
 		DIALOGUE(a_patch_of_columns_needs_no_look_at_the_text),
 		DIALOGUE(a_patch_of_texts_is_merged_into_what_is_there),
+		DIALOGUE(metadata_that_is_taken_away_makes_room_for_fields_that_nobody_knows),
 		DIALOGUE(what_is_fixed_at_birth_cannot_be_patched),
 		DIALOGUE(if_match_is_the_version),
 		DIALOGUE(operators_commands_are_answered_with_the_task),
