@@ -25,6 +25,7 @@
 /* What a credential may do. A route names one; none does not build. */
 enum scope {
 	SCOPE_PUBLIC = 1, /* no credential needed */
+	SCOPE_ANY,        /* any credential that is known */
 	SCOPE_READ,       /* see everything but credentials */
 	SCOPE_PRODUCE,    /* create tasks */
 	SCOPE_WORK,       /* register, beat, claim, report */
@@ -118,6 +119,7 @@ struct api_call {
 	int64_t wait_ms; /* a claim that found nothing may wait that long for work */
 	struct http_reply reply;
 	struct span params[2]; /* of the path, decoded */
+	bool query_taken;      /* the route has looked at the query */
 	void *detail;          /* the route's own */
 };
 

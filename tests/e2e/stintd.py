@@ -1,4 +1,6 @@
-"""A real stintd for a test: its own home, a free port, ended by pid."""
+"""A real stintd for a test: its own home, a free port, ended by pid. Every reply that a Client gets is compared with
+spec/openapi.json."""
+import functools
 import http.client
 import json
 import os
@@ -6,8 +8,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools"))
+import openapi
 
 STINTD = os.environ.get("STINTD", "build/stintd")
 
@@ -16,6 +22,9 @@ def environment(**variables):
     """Ours, without what would configure the server behind the test's back."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("STINT_")}
     return {**kept, "XDG_CONFIG_HOME": "/nonexistent", **variables}
+@functools.cache
+def contract():
+    return openapi.Contract()
 
 
 class Reply:
@@ -63,8 +72,10 @@ class Client:
         if self.connection is None:
             self.connection = self.open()
         self.connection.request(method, path, body=data, headers=sent)
-        reply = self.connection.getresponse()
-        return Reply(reply.status, dict(reply.getheaders()), reply.read())
+        answer = self.connection.getresponse()
+        reply = Reply(answer.status, dict(answer.getheaders()), answer.read())
+        contract().judge(method, path, reply.status, reply.headers, reply.body, data)
+        return reply
 
     def post(self, path, body=None, headers=None):
         return self.call("POST", path, {} if body is None else body, headers)

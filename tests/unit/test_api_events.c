@@ -26,6 +26,13 @@ static void without_a_cursor_the_oldest_kept_come_first(void **state)
 	d->request.last_event_id = SPAN("3");
 	get(d, "/api/events");
 	reply_says(d, "{\"events\":[],\"next\":\"3\"}");
+	get(d, "/api/events?after=2"); /* as with a stream, the header counts */
+	reply_says(d, "{\"events\":[],\"next\":\"3\"}");
+	get(d, "/api/events?after=y"); /* but what is no cursor is told */
+	refuses_field(d, "after");
+	d->request.last_event_id = SPAN("x");
+	get(d, "/api/events?after=2");
+	refuses_field(d, "after");
 }
 
 static void a_cursor_that_is_gone_is_never_skipped_silently(void **state)
