@@ -9,6 +9,7 @@
  *   next      create a task, finish the last one and claim the next        two requests per task
  *   create    create tasks; with --depth D, D requests in flight on each connection
  *   drain     claim and complete what is there
+ *   take      claim what is there, and keep it
  *   dispatch  one connection waits for work, another brings it: the time from before the send until the task is held
  *   renew     each connection is a worker that beats, without deltas, back to back
  *   beat      each connection is a worker that beats every 15 s
@@ -47,10 +48,10 @@ enum step { STEP_CREATE, STEP_CLAIM, STEP_COMPLETE, STEP_BEAT, STEP_COUNT };
 
 static const char *const step_names[STEP_COUNT] = {"put", "claim", "done", "touch"};
 
-enum mode { LIFE, NEXT, CREATE, DRAIN, DISPATCH, RENEW, BEAT, IDLE, MODE_COUNT };
+enum mode { LIFE, NEXT, CREATE, DRAIN, TAKE, DISPATCH, RENEW, BEAT, IDLE, MODE_COUNT };
 
 static const char *const mode_names[MODE_COUNT] = {
-	"life", "next", "create", "drain", "dispatch", "renew", "beat", "idle"};
+	"life", "next", "create", "drain", "take", "dispatch", "renew", "beat", "idle"};
 
 struct client {
 	int fd;
@@ -91,7 +92,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)at.tv_sec * 1000000000 + (uint64_t)at.tv_nsec;
 }
 
-static _Noreturn void die(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static _Noreturn void die(const char *format, ...)
 {
 	va_list args;
 
@@ -348,9 +349,9 @@ static bool go_on(struct client *client, bool stop)
 		}
 		return true;
 	case STEP_CLAIM:
-		if (!client->holds && (stop || asked.mode == DRAIN))
+		if (!client->holds && (stop || asked.mode == DRAIN || asked.mode == TAKE))
 			return false;
-		if (!client->holds)
+		if (!client->holds || asked.mode == TAKE)
 			ask_claim(client, "bench", 0, false);
 		else if (asked.mode == NEXT && !stop)
 			ask_create(client);
@@ -409,7 +410,7 @@ static void start_clients(void)
 {
 	for (int i = 0; i < asked.connections; i++) {
 		struct client *client = &clients[i];
-		if (asked.mode == DRAIN)
+		if (asked.mode == DRAIN || asked.mode == TAKE)
 			ask_claim(client, "bench", 0, false);
 		else if (asked.mode == RENEW)
 			ask_beat(client);

@@ -95,7 +95,9 @@ static void refuse_method(struct api_call *call, uint32_t allowed)
 
 static bool may(const struct principal *who, enum scope scope)
 {
-	return scope == SCOPE_PUBLIC || (who->scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN))) != 0;
+	if (scope == SCOPE_PUBLIC || (scope == SCOPE_ANY && who->scopes != 0))
+		return true;
+	return (who->scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN))) != 0;
 }
 
 /* A path that is not there is refused like one that is: without a credential nobody learns the difference. */
@@ -162,6 +164,16 @@ static bool decode_params(struct api_call *call)
 	return true;
 }
 
+/* A route that has no parameters does not look for any: whatever is there is one that nobody knows. Nothing has been
+ * changed yet. */
+static void check_query(struct api_call *call)
+{
+	bool refused = call->step == API_REPLY && call->reply.status >= 400;
+
+	if (!call->query_taken && !refused)
+		query_read(call, NULL, 0);
+}
+
 void api_begin(struct api_call *call)
 {
 	uint32_t allowed;
@@ -187,10 +199,12 @@ void api_begin(struct api_call *call)
 		api_refuse(call, REFUSED_NOT_FOUND, NULL); /* nothing can have such an id */
 		return;
 	}
-	if (call->route->begin)
-		call->route->begin(call);
-	else
+	if (!call->route->begin) {
 		call->step = API_READ;
+		return;
+	}
+	call->route->begin(call);
+	check_query(call);
 }
 
 void api_read(struct api_call *call)
@@ -199,6 +213,7 @@ void api_read(struct api_call *call)
 	assert(call->route->read);
 	call->step = API_REPLY;
 	call->route->read(call);
+	check_query(call);
 }
 
 void api_finish(struct api_call *call, const struct result *results)
@@ -224,6 +239,11 @@ void api_finish_empty(struct api_call *call)
 		claim_next_finish_empty(call);
 	else
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping; nothing was changed.");
+}
+
+bool api_is_admin_action(const struct api_call *call)
+{
+	return call->route && call->route->scope == SCOPE_ADMIN && call->route->method != HTTP_METHOD_GET;
 }
 
 struct command *call_commands(struct api_call *call, uint32_t count)

@@ -25,6 +25,7 @@
 /* What a credential may do. A route names one; none does not build. */
 enum scope {
 	SCOPE_PUBLIC = 1, /* no credential needed */
+	SCOPE_ANY,        /* any credential that is known */
 	SCOPE_READ,       /* see everything but credentials */
 	SCOPE_PRODUCE,    /* create tasks */
 	SCOPE_WORK,       /* register, beat, claim, report */
@@ -118,6 +119,7 @@ struct api_call {
 	int64_t wait_ms; /* a claim that found nothing may wait that long for work */
 	struct http_reply reply;
 	struct span params[2]; /* of the path, decoded */
+	bool query_taken;      /* the route has looked at the query */
 	void *detail;          /* the route's own */
 };
 
@@ -133,6 +135,9 @@ bool api_waits(struct api_call *call, const struct result *results);
 
 /* A claim that waited in vain, or the server stops: the reply that says "nothing". */
 void api_finish_empty(struct api_call *call);
+
+/* A change that only an administrator may make, or tried to be one. */
+bool api_is_admin_action(const struct api_call *call);
 
 /* A complete reply that refuses: problem+json with that code; `detail` is a sentence for people. */
 void api_refuse(struct api_call *call, enum refusal refusal, const char *detail);

@@ -157,4 +157,5 @@ void task_events_read(struct api_call *call);
 void system_livez_begin(struct api_call *call);
 void system_readyz_read(struct api_call *call);
 void system_version_begin(struct api_call *call);
+void system_openapi_begin(struct api_call *call);
 void system_metrics_read(struct api_call *call);

@@ -129,6 +129,11 @@ static void keep_reason(struct form *form, struct span reason, struct command *c
 
 static void read_outcome(struct form *form, const struct finish *finish, struct command *command)
 {
+	struct failure failure = {0};
+	struct span error = {0};
+
+	if (finish->error)
+		failure_read(form, finish->error, &failure, &error);
 	if (span_equal(finish->outcome, SPAN("complete"))) {
 		command->kind = COMMAND_COMPLETE;
 		command->data = finish->result;
@@ -138,9 +143,9 @@ static void read_outcome(struct form *form, const struct finish *finish, struct 
 		keep_reason(form, finish->reason, command);
 	} else if (span_equal(finish->outcome, SPAN("fail"))) {
 		command->kind = COMMAND_FAIL;
-		if (finish->error)
-			failure_read(form, finish->error, &command->failure, &command->data);
-		else
+		command->failure = failure;
+		command->data = error;
+		if (!finish->error)
 			form_error(form, "error", "is required when the outcome is \"fail\"");
 	} else if (finish->outcome.len > 0) {
 		form_error(form, "outcome", "must be \"complete\", \"fail\" or \"release\"");

@@ -159,6 +159,11 @@ static int list_event(void *context, const struct record *record)
 	return 0;
 }
 
+static bool is_now(const struct query_value *after)
+{
+	return span_equal(after->value, SPAN("now"));
+}
+
 /* Where to begin, or refused. */
 static bool read_after(struct api_call *call, const struct query_value *after, int64_t *ret_after)
 {
@@ -166,7 +171,7 @@ static bool read_after(struct api_call *call, const struct query_value *after, i
 	int64_t base = reads->event_base(reads->context);
 	char members[64];
 
-	if (span_equal(after->value, SPAN("now"))) {
+	if (is_now(after)) {
 		*ret_after = reads->last_event(reads->context);
 		return true;
 	}
@@ -183,20 +188,33 @@ static bool read_after(struct api_call *call, const struct query_value *after, i
 	return false;
 }
 
+/* A browser that comes back asks for the same address as before, and says in a header how far it got: the header
+ * counts. What stands in the address must be a cursor all the same. */
+static bool take_header(struct api_call *call, struct query_value *after)
+{
+	int64_t cursor;
+
+	if (!is_now(after) && query_int(after, 0, INT64_MAX, 0, &cursor) < 0) {
+		call_refuse_field(call, "after", "must be a cursor as it was given out, or now");
+		return false;
+	}
+	if (call->request->last_event_id.len > 0)
+		after->value = call->request->last_event_id;
+	return true;
+}
+
 /* Where to begin and how many, or refused. */
 static bool read_cursor(struct api_call *call, struct query_value *after, struct query_value *limit,
 	int64_t *ret_after, uint32_t *ret_limit)
 {
 	int64_t count;
 
-	if (!after->value.data && call->request->last_event_id.len > 0)
-		after->value = call->request->last_event_id;
 	if (query_int(limit, 1, EVENTS_MAX, EVENTS_DEFAULT, &count) < 0) {
 		call_refuse_field(call, "limit", "must be from 1 to 1000");
 		return false;
 	}
 	*ret_limit = (uint32_t)count;
-	return read_after(call, after, ret_after);
+	return take_header(call, after) && read_after(call, after, ret_after);
 }
 
 /* A reply that is full ends the page early: the next one goes on from there. */
@@ -261,16 +279,12 @@ static bool wants_stream(const struct http_request *request)
 	return false;
 }
 
-/* A browser that comes back asks for the same address as before, and says in a header how far it got: the header
- * counts. */
 static void stream_read(struct api_call *call)
 {
 	struct query_value after = {.name = "after"};
 
-	if (!query_read(call, &after, 1))
+	if (!query_read(call, &after, 1) || !take_header(call, &after))
 		return;
-	if (call->request->last_event_id.len > 0)
-		after.value = call->request->last_event_id;
 	if (!read_after(call, &after, &call->stream_after))
 		return;
 	call->reply = (struct http_reply){

@@ -151,16 +151,37 @@ static bool take_text(struct form *form, const struct field *field, yyjson_val *
 	return copy_text(form, text, into);
 }
 
+int node_int(yyjson_val *value, int64_t *ret_number)
+{
+	const double exact = 9007199254740992.0; /* 2^53: beyond it a double does not have every integer */
+	double real = yyjson_get_num(value);
+
+	if (yyjson_is_int(value)) {
+		if (yyjson_is_uint(value) && yyjson_get_uint(value) > INT64_MAX)
+			return -ERANGE;
+		*ret_number = yyjson_get_sint(value);
+		return 0;
+	}
+	if (!yyjson_is_real(value))
+		return -EINVAL;
+	if (real < -exact || real > exact)
+		return -ERANGE;
+	if (real != (double)(int64_t)real)
+		return -EINVAL;
+	*ret_number = (int64_t)real;
+	return 0;
+}
+
 static bool take_int(struct form *form, const struct field *field, yyjson_val *value, int64_t *into)
 {
-	bool fits = yyjson_is_sint(value) || (yyjson_is_uint(value) && yyjson_get_uint(value) <= INT64_MAX);
-	int64_t number = fits ? yyjson_get_sint(value) : 0;
+	int64_t number = 0;
+	int r = node_int(value, &number);
 
-	if (!yyjson_is_int(value)) {
+	if (r == -EINVAL) {
 		form_error(form, field->name, "must be an integer");
 		return false;
 	}
-	if (!fits || number < field->min || number > field->max) {
+	if (r < 0 || number < field->min || number > field->max) {
 		form_error(form, field->name, "must be from %lld to %lld", (long long)field->min,
 			(long long)field->max);
 		return false;

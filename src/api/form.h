@@ -73,6 +73,9 @@ bool form_read_body(
 
 #define FIELDS(table) (table), (uint32_t)(sizeof(table) / sizeof *(table))
 
+/* An integer, be it written as 7 or as 7.0: -EINVAL if it is none, -ERANGE if it is larger than it can be. */
+int node_int(yyjson_val *value, int64_t *ret_number);
+
 bool text_is_id(struct span text);
 bool text_is_name(struct span text, size_t max);
 

@@ -34,6 +34,7 @@ bool query_read(struct api_call *call, struct query_value *values, uint32_t coun
 	struct span name, text;
 	size_t at = 0;
 
+	call->query_taken = true;
 	while (http_query_next(call->request->query, &at, &name, &text)) {
 		struct query_value *value = value_of(values, count, name);
 		if (!value || value->value.data) {

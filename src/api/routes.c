@@ -60,6 +60,7 @@ const struct route routes[] = {
 	R(GET,    "/readyz",                         PUBLIC,  NO_BODY, NULL,                    system_readyz_read, NULL),
 	R(GET,    "/metrics",                        METRICS, NO_BODY, NULL,                    system_metrics_read, NULL),
 	R(GET,    "/api/version",                    READ,    NO_BODY, system_version_begin,    NULL,               NULL),
+	R(GET,    "/api/openapi.json",               ANY,     NO_BODY, system_openapi_begin,    NULL,               NULL),
 };
 // clang-format on
 

@@ -1,7 +1,9 @@
 /*
- * Is it alive, is it ready, which one is it, how is it doing.
+ * Is it alive, is it ready, which one is it, how is it doing, what does it understand.
  */
 #include "api/call.h"
+
+#include "api/openapi_text.h"
 
 void system_livez_begin(struct api_call *call)
 {
@@ -25,6 +27,24 @@ void system_version_begin(struct api_call *call)
 {
 	call_reply(
 		call, 200, buf_printf(call->body, "{\"name\":\"stint\",\"version\":\"%s\"}", STINT_VERSION));
+}
+
+/* The contract as it stood when this server was built: openapi.S has it in the program. */
+extern const char openapi_json[], openapi_json_end[];
+
+void system_openapi_begin(struct api_call *call)
+{
+	struct span known = call->request->if_none_match, etag = SPAN(OPENAPI_ETAG);
+	bool is_same = known.len > 0 &&
+		(span_equal(known, SPAN("*")) || memmem(known.data, known.len, etag.data, etag.len));
+
+	call_reply(call, is_same ? 304 : 200, 0);
+	call->reply.etag = etag;
+	call->reply.revalidate = true;
+	if (is_same)
+		call->reply.content_type = (struct span){0};
+	else
+		call->reply.body = (struct span){openapi_json, (size_t)(openapi_json_end - openapi_json)};
 }
 
 void system_metrics_read(struct api_call *call)

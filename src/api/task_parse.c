@@ -118,9 +118,8 @@ static void take_priority(struct form *form, yyjson_val *value, struct task_colu
 			return;
 		}
 	}
-	bool fits = yyjson_is_int(value) && (yyjson_is_sint(value) || yyjson_get_uint(value) <= INT32_MAX);
-	int64_t number = fits ? yyjson_get_sint(value) : INT64_MAX;
-	if (number < INT32_MIN || number > INT32_MAX)
+	int64_t number;
+	if (node_int(value, &number) < 0 || number < INT32_MIN || number > INT32_MAX)
 		form_error(form, "priority",
 			"must be an integer of 32 bits, or one of urgent, high, normal, low, P0, P1, P2, P3");
 	else
@@ -245,8 +244,7 @@ static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_
 	parsing->task->cleared |= UINT64_C(1) << row;
 	if (span_equal(node_text(key), SPAN("queue")))
 		form_error(parsing->form, "queue", "must be a name; a task is always in a queue");
-	bool is_metadata = span_equal(node_text(key), SPAN("metadata"));
-	if (!is_metadata && !(table[row].place & IN_BODY))
+	if (!(table[row].place & IN_BODY))
 		return;
 	int r = put_member(&parsing->body, node_text(key), value);
 	if (r < 0)
@@ -280,7 +278,8 @@ static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_va
 		parsing->form->fault = r;
 }
 
-/* What the caller put into metadata, and what we do not know. */
+/* What the caller put into metadata, and what we do not know. Metadata that is taken away is gone before that comes:
+ * see task_patch_read(). */
 static int put_metadata(struct parsing *parsing, yyjson_val *metadata)
 {
 	struct buf *body = &parsing->body;
@@ -295,8 +294,12 @@ static int put_metadata(struct parsing *parsing, yyjson_val *metadata)
 				r = put_member(&parsing->metadata_text, node_text(key), value);
 		}
 	}
-	if (r < 0 || (parsing->metadata_text.len == 0 && !yyjson_is_obj(metadata)))
+	if (r < 0)
 		return r;
+	if (parsing->metadata_text.len == 0 && parsing->patch && yyjson_is_null(metadata))
+		return put_member(body, SPAN("metadata"), metadata);
+	if (parsing->metadata_text.len == 0 && !yyjson_is_obj(metadata))
+		return 0;
 	r = body->len > 0 ? buf_put_byte(body, ',') : 0;
 	if (r == 0)
 		r = buf_printf(body, "\"metadata\":{");

@@ -459,6 +459,8 @@ void task_patch_read(struct api_call *call)
 
 	int r = find_document(call, &document);
 	buf_init(&patch, 3 * API_TEXT_MAX);
+	if (r == 0 && (task->cleared & task_field_bit("metadata")))
+		r = task_body_merge(call->arena, document.body, SPAN("{\"metadata\":null}"), &document.body);
 	if (r == 0)
 		r = buf_put_byte(&patch, '{');
 	if (r == 0)

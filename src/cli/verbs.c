@@ -44,6 +44,8 @@ const struct verb *const verbs[] = {
 	&verb_token_create,
 	&verb_token_ls,
 	&verb_token_revoke,
+	&verb_config_show,
+	&verb_config_path,
 	&verb_backup,
 	&verb_db_query,
 	&verb_completion,

@@ -6,6 +6,7 @@
  * A client that reads slowly, sends slowly or not at all costs its own connection and nothing else.
  */
 #include <assert.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ enum {
 	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
 	CONNECTIONS_MAX = 20000,
+	CROWD = 500, /* connections whose memory is worth asking back */
 };
 
 struct connection {
@@ -328,7 +330,7 @@ static int copy_request(struct exchange *exchange, const struct http_request *re
 	*copy = *request;
 	struct span *const spans[] = {&copy->path, &copy->query, &copy->host, &copy->authorization,
 		&copy->content_type, &copy->accept, &copy->origin, &copy->fetch_site, &copy->idempotency_key,
-		&copy->if_match, &copy->last_event_id, &copy->body};
+		&copy->if_match, &copy->if_none_match, &copy->last_event_id, &copy->body};
 	for (size_t i = 0; r == 0 && i < sizeof spans / sizeof *spans; i++)
 		r = copy_span(exchange, spans[i]);
 	return r;
@@ -350,6 +352,7 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	http_put_reply(&connection->out, &reply);
 	buf_done(&body);
 	connection->close_after = connection->deaf = true;
+	journal_refused_request(complaint);
 	metrics_count_reply(&connection->server->metrics, complaint->status);
 	mark_dirty(connection);
 }
@@ -480,11 +483,15 @@ void connection_accept(uv_stream_t *listener, int status)
 	struct server *server = listener->data;
 	struct http_limits limits = http_limits_default();
 
-	if (status < 0)
+	if (status < 0) {
+		journal_refused_connection(uv_strerror(status));
 		return;
+	}
 	struct connection *connection = calloc(1, sizeof *connection);
-	if (!connection)
+	if (!connection) {
+		journal_refused_connection("no memory");
 		return;
+	}
 	connection->server = server;
 	connection->input = http_input_new(&limits);
 	buf_init(&connection->out, OUTPUT_BYTES_MAX);
@@ -502,6 +509,8 @@ void connection_accept(uv_stream_t *listener, int status)
 	connection->since_ms = server->now.lease_ms;
 	if (uv_accept(listener, &connection->stream) < 0 || !connection->input ||
 		server->connection_count > CONNECTIONS_MAX || server->stopping) {
+		if (server->connection_count > CONNECTIONS_MAX)
+			journal_refused_connection("too many connections");
 		connection_close(connection);
 		return;
 	}
@@ -550,7 +559,7 @@ static bool is_overdue(struct connection *connection, int64_t now_ms)
 	return age_ms > IDLE_TIMEOUT_MS;
 }
 
-/* An idle connection costs little. */
+/* A connection that is idle, or waits for us, costs little. */
 static void rest(struct connection *connection)
 {
 	http_input_rest(connection->input);
@@ -558,6 +567,17 @@ static void rest(struct connection *connection)
 		return;
 	buf_rest(&connection->out, 0);
 	buf_rest(&connection->sending, 0);
+}
+
+/* A crowd has gone: what it took lies in pieces between what is still used, and only goes back if it is asked for. */
+static void release_memory(struct server *server)
+{
+	if (server->connection_count > server->crowd)
+		server->crowd = server->connection_count;
+	if (server->crowd < CROWD || server->connection_count > server->crowd / 2)
+		return;
+	malloc_trim(0);
+	server->crowd = server->connection_count;
 }
 
 void connections_timeout(struct server *server)
@@ -568,9 +588,10 @@ void connections_timeout(struct server *server)
 		next = connection->next;
 		if (is_overdue(connection, server->now.lease_ms))
 			connection_close(connection);
-		else if (!connection->current && !http_input_is_amid(connection->input))
+		else if (!http_input_is_amid(connection->input))
 			rest(connection);
 	}
+	release_memory(server);
 }
 
 void connections_close_all(struct server *server)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/take.h"
 
 enum {
@@ -38,17 +39,19 @@ int home_prepare(const char *home)
 	if (r == 0 && !S_ISDIR(stat_buf.st_mode))
 		r = -ENOTDIR;
 	if (r < 0) {
-		fprintf(stderr, "stintd: cannot use %s as state directory: %s\n", home, strerror(-r));
+		log_error("not started: the state directory cannot be used", log_cstr("home", home),
+			log_cstr("reason", strerror(-r)));
 		return EXIT_CONFIG;
 	}
 	if (stat_buf.st_uid != geteuid()) {
-		fprintf(stderr, "stintd: %s belongs to another user; chown it or choose another --home\n",
-			home);
+		log_error(
+			"not started: the state directory belongs to another user; chown it or choose another --home",
+			log_cstr("home", home));
 		return EXIT_CONFIG;
 	}
 	if (stat_buf.st_mode & 077 && chmod(home, 0700) < 0) {
-		fprintf(stderr, "stintd: others can look into %s and it cannot be closed: %s\n", home,
-			strerror(errno));
+		log_error("not started: others can look into the state directory and it cannot be closed",
+			log_cstr("home", home), log_cstr("reason", strerror(errno)));
 		return EXIT_CONFIG;
 	}
 	return 0;
@@ -94,17 +97,18 @@ int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX])
 			strcpy(token, line);
 			return 0;
 		}
-		fprintf(stderr, "stintd: %s does not hold an admin token; remove it and a new one is made\n",
-			path);
+		log_error("not started: the file holds no admin token; remove it and a new one is made",
+			log_cstr("path", path));
 		return EXIT_CONFIG;
 	}
 	mint_token("admin", token, id);
 	snprintf(line, sizeof line, "%s\n", token);
 	int r = errno == ENOENT ? home_write(home, "admin.token", line) : -errno;
 	if (r < 0) {
-		fprintf(stderr, "stintd: cannot write %s: %s\n", path, strerror(-r));
+		log_error("not started: the admin token cannot be written", log_cstr("path", path),
+			log_cstr("reason", strerror(-r)));
 		return EXIT_CONFIG;
 	}
-	fprintf(stderr, "stintd: admin token written to %s\n", path);
+	log_info("admin token written", log_cstr("path", path));
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include "server/mint.h"
 
 /* Make the directory (0700) if it is not there; refuse one that others may write to. 0, or an exit status after a
- * sentence on stderr. */
+ * line in the log. */
 int home_prepare(const char *home);
 
 /* The admin token; made and written (0600) at the first start. */

@@ -3,6 +3,7 @@
  * sockets; then the word that we are ready. Stopping goes the other way round and takes no more than seconds.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -15,19 +16,19 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/take.h"
 #include "server/home.h"
 #include "server/server.h"
 #include "store/sqlite.h"
 
 enum {
 	EXIT_STORE = 74,
-	STALL_MS = 2000,
 	CHORES_MS = 20, /* retention is behind: the next sweep comes soon */
 };
 
-static const char help[] =
+static const char usage[] =
 	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
-	"              [--set KEY=VALUE]... [--behind-proxy]\n"
+	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]]\n"
 	"\n"
 	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
 	"\n"
@@ -35,21 +36,35 @@ static const char help[] =
 	"                   holds stint.db, stint.sock, url and admin.token\n"
 	"  --listen A:P     TCP address (default 127.0.0.1:8787; port 0 picks a free one, see DIR/url)\n"
 	"  --store URL      sqlite:PATH (default DIR/stint.db)\n"
-	"  --config FILE    instead of DIR/config.json (JSON; comments allowed)\n"
-	"  --set KEY=VALUE  a setting, above the file: listen claim.verifyAfterMs worker.leaseMinMs\n"
-	"                   worker.rescheduleOnExpiry restart.graceMs retry.baseMs retry.maxMs task.crashBudget\n"
-	"                   task.timeoutMs task.timeoutMaxMs quarantine.trialAfterMs sweep.intervalMs\n"
+	"  --config FILE    instead of DIR/config.json, the user's and the system's (JSON; comments allowed)\n"
+	"  --set KEY=VALUE  a key of the configuration, above everything else\n"
 	"  --behind-proxy   allow an address that is not of this machine alone: a proxy in front speaks TLS\n"
+	"  --check-config   print the effective configuration and where each value comes from, and end;\n"
+	"                   status 78 if something is wrong; --json for programs\n"
+	"\n"
+	"Keys, for --set and for config.json; with their defaults. Each has\n"
+	"a variable, as STINT_LOG_LEVEL for log.level; docs/configuration.md says more.\n";
+
+static const char usage_end[] =
 	"\n"
 	"Try: stintd --home /tmp/stint --listen 127.0.0.1:0 &\n"
 	"     curl -H \"Authorization: Bearer $(cat /tmp/stint/admin.token)\" $(cat /tmp/stint/url)/api/tasks\n";
+
+static void print_help(void)
+{
+	cleanup(buf_done) struct buf keys;
+
+	buf_init(&keys, 64 << 10);
+	config_put_keys(&keys);
+	printf("%s%.*s%s", usage, SPAN_ARGS(buf_span(&keys)), usage_end);
+}
 
 _Noreturn void server_die(struct server *server, int fault)
 {
 	const char *why = store_complaint(server->store);
 
-	fprintf(stderr, "stintd: %s; ending, so that nothing is acknowledged that may not be on disk\n",
-		why ? why : strerror(-fault));
+	log_error("store fault; ending, so that nothing is acknowledged that may not be on disk",
+		log_cstr("store", server->options->store), log_cstr("reason", why ? why : strerror(-fault)));
 	_exit(EXIT_STORE); /* no clean-up: whatever it would write is in doubt */
 }
 
@@ -64,12 +79,14 @@ static int open_store(struct server *server)
 
 	int r = clock_boot_id(&options->storage.boot_hi, &options->storage.boot_lo);
 	if (r < 0) {
-		fprintf(stderr, "stintd: cannot read the machine's boot id: %s\n", strerror(-r));
+		log_error("not started: the machine's boot id cannot be read",
+			log_cstr("reason", strerror(-r)));
 		return EXIT_STORE;
 	}
 	r = sqlite_open(&sqlite, &backend, &complaint);
 	if (r < 0) {
-		fprintf(stderr, "stintd: %s\n", complaint ? complaint : strerror(-r));
+		log_error("not started: the store cannot be opened", log_cstr("store", options->store),
+			log_cstr("reason", complaint ? complaint : strerror(-r)));
 		free(complaint);
 		return EXIT_STORE;
 	}
@@ -77,7 +94,8 @@ static int open_store(struct server *server)
 	options->storage.now = server->now = clock_now();
 	r = store_open(backend, &options->storage, &server->store);
 	if (r < 0) {
-		fprintf(stderr, "stintd: cannot open %s: %s\n", options->store, strerror(-r));
+		log_error("not started: the store cannot be opened", log_cstr("store", options->store),
+			log_cstr("reason", strerror(-r)));
 		backend->ops->close(backend);
 		return EXIT_STORE;
 	}
@@ -88,7 +106,8 @@ static int open_store(struct server *server)
 
 static int complain_listen(const char *where, int fault)
 {
-	fprintf(stderr, "stintd: cannot listen on %s: %s\n", where, uv_strerror(fault));
+	log_error("not started: cannot listen", log_cstr("address", where),
+		log_cstr("reason", uv_strerror(fault)));
 	return 1;
 }
 
@@ -126,7 +145,8 @@ static int listen_local(struct server *server)
 
 	snprintf(path, sizeof path, "%s/stint.sock", server->options->home);
 	if (strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path) {
-		fprintf(stderr, "stintd: %s is too long for a socket; choose a shorter --home\n", path);
+		log_error("not started: the path is too long for a socket; choose a shorter --home",
+			log_cstr("path", path));
 		return 1;
 	}
 	unlink(path); /* the store's lock says that nobody else serves here */
@@ -140,19 +160,31 @@ static int listen_local(struct server *server)
 	return r < 0 ? complain_listen(path, r) : 0;
 }
 
-static int write_url(struct server *server, uint16_t port)
+/* A disk without room for it is no reason not to serve: whoever knows the socket may read, and a sweep tries again. */
+static int write_url(struct server *server)
 {
-	char url[400];
-	bool six = strchr(server->options->host, ':') != NULL;
+	int r = server->url[0] ? home_write(server->options->home, "url", server->url) : 0;
 
-	snprintf(url, sizeof url, six ? "http://[%s]:%u\n" : "http://%s:%u\n", server->options->host, port);
-	int r = home_write(server->options->home, "url", url);
+	if (r == -ENOSPC || r == -EDQUOT)
+		return 0;
+	server->url[0] = 0;
 	if (r < 0) {
-		fprintf(stderr, "stintd: cannot write %s/url: %s\n", server->options->home, strerror(-r));
+		log_error("not started: the file url cannot be written",
+			log_cstr("home", server->options->home), log_cstr("reason", strerror(-r)));
 		return 1;
 	}
-	fprintf(stderr, "stintd: listening on %s", url);
 	return 0;
+}
+
+static int announce(struct server *server, uint16_t port)
+{
+	bool six = strchr(server->options->host, ':') != NULL;
+
+	int len = snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
+		server->options->host, port);
+	journal_listening(server, (struct span){server->url, (size_t)len - 1});
+	home_remove(server->options->home, "url"); /* what a killed server left there is wrong by now */
+	return write_url(server);
 }
 
 /* Tell a service manager, if one is waiting to hear. */
@@ -187,37 +219,25 @@ static void on_check(uv_check_t *check)
 	streams_feed(server);
 }
 
-/* Nobody is called lost, or slow, for what the server itself slept through. */
-static bool notice_sleep(struct server *server)
-{
-	int64_t asleep_ms = clock_asleep_ms();
-	int64_t gap_ms = server->now.lease_ms - server->last_sweep_ms;
-
-	bool slept = asleep_ms - server->asleep_ms > STALL_MS ||
-		gap_ms > (int64_t)server->options->sweep_ms + STALL_MS;
-	if (slept)
-		store_woke(server->store, server->now);
-	server->asleep_ms = asleep_ms;
-	server->last_sweep_ms = server->now.lease_ms;
-	return slept;
-}
-
 static void on_sweep(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
 
-	server->now = clock_now();
-	bool slept = notice_sleep(server);
 	turns_run(server);
 	turns_timeout_waiting(server);
-	if (!slept)
+	if (!server->slept) /* nobody is called slow for what the server itself slept through */
 		connections_timeout(server);
+	server->slept = false;
+	server->last_sweep_ms = server->now.lease_ms;
 	streams_sweep(server);
 	connections_flush(server);
 	int r = store_sweep(server->store, server->now);
 	if (r < 0)
 		server_die(server, r);
 	streams_feed(server);
+	write_url(server);
+	journal_store(server);
+	journal_sweep();
 	notify("WATCHDOG=1");
 	uv_timer_start(
 		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);
@@ -242,6 +262,8 @@ static void on_stop(uv_signal_t *signal, int number)
 		return;
 	}
 	server->stopping = true;
+	log_info("stopping", log_int("connections", server->connection_count),
+		log_int("waiting", server->waiting.count));
 	notify("STOPPING=1");
 	server->now = clock_now();
 	uv_close((uv_handle_t *)&server->tcp, NULL);
@@ -279,9 +301,9 @@ static int start(struct server *server)
 
 	int r = home_prepare(server->options->home);
 	if (r == 0)
-		r = home_admin_token(server->options->home, token);
-	if (r == 0)
 		r = open_store(server);
+	if (r == 0) /* under the store's lock: of two that start in a new home, one writes the token */
+		r = home_admin_token(server->options->home, token);
 	if (r != 0)
 		return r;
 	uv_loop_init(&server->loop);
@@ -293,7 +315,7 @@ static int start(struct server *server)
 		return r;
 	gate_init(&server->gate, server->options, port, token);
 	sodium_memzero(token, sizeof token);
-	r = write_url(server, port);
+	r = announce(server, port);
 	if (r == 0)
 		start_loop(server);
 	return r;
@@ -327,7 +349,40 @@ static int stop(struct server *server)
 	streams_done(server);
 	turns_done(server);
 	store_close(server->store);
+	log_info("stopped");
 	return 0;
+}
+
+/* Without them, the next file to be opened would become stderr, and be logged into. */
+static void hold_standard_files(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int serve(struct server *server, struct options *options)
+{
+	log_start(STDERR_FILENO, options->log_format, options->log_level);
+	if (sodium_init() < 0) {
+		log_error("not started: the system has no random numbers to give");
+		return 1;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	umask(077);
+	raise_limits();
+	prctl(PR_SET_DUMPABLE, 0);
+	server->options = options;
+	int r = start(server);
+	if (r != 0)
+		return r;
+	notify("READY=1");
+	uv_run(&server->loop, UV_RUN_DEFAULT);
+	return stop(server);
 }
 
 int main(int argc, char **argv)
@@ -335,26 +390,14 @@ int main(int argc, char **argv)
 	static struct options options;
 	static struct server server;
 
+	hold_standard_files();
 	int r = options_read(argc, argv, &options);
-	if (r != 0)
-		return r;
-	if (options.help || options.version) {
-		fputs(options.help ? help : "stintd " STINT_VERSION "\n", stdout);
-		return 0;
-	}
-	if (sodium_init() < 0) {
-		fputs("stintd: the system has no random numbers to give\n", stderr);
-		return 1;
-	}
-	signal(SIGPIPE, SIG_IGN);
-	umask(077);
-	raise_limits();
-	prctl(PR_SET_DUMPABLE, 0);
-	server.options = &options;
-	r = start(&server);
-	if (r != 0)
-		return r;
-	notify("READY=1");
-	uv_run(&server.loop, UV_RUN_DEFAULT);
-	return stop(&server);
+	if (r == 0 && options.help)
+		print_help();
+	else if (r == 0 && options.version)
+		puts("stintd " STINT_VERSION);
+	else if (r == 0 && !options.check_config)
+		r = serve(&server, &options);
+	options_done(&options);
+	return r;
 }

@@ -205,6 +205,8 @@ int metrics_put(const struct server *server, struct buf *out)
 	put_replies(&text, metrics);
 	put_one(&text, "stint_connections", "gauge", "Open connections.", server->connection_count);
 	put_one(&text, "stint_waiting_claims", "gauge", "Claims that wait for work.", server->waiting.count);
+	put_one(&text, "stint_log_lines_dropped_total", "counter",
+		"Log lines that nobody read in time, and that were not written therefore.", log_dropped());
 	put_one(&text, "stint_event_streams", "gauge", "Open streams of events.", server->streams.count);
 	return text.fault;
 }

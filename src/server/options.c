@@ -8,41 +8,24 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "wire/json.h"
 
 enum {
 	EXIT_USAGE = 2,
 	EXIT_CONFIG = 78,
-	CONFIG_BYTES_MAX = 1 << 20,
-	KEY_MAX = 128,
+	FLAGS_MAX = 64,
+	REPORT_BYTES_MAX = 1 << 20,
 };
 
-/* A number in the configuration, and where it goes. */
-struct setting {
-	const char *key;
-	size_t offset; /* of a uint32_t in struct options */
-	uint32_t least, most;
+/* What the command line says, before anything is looked up. */
+struct flags {
+	struct config_request request;
+	struct config_flag values[FLAGS_MAX];
+	char keys[FLAGS_MAX][CONFIG_NAME_MAX]; /* of --set */
 };
 
-#define RULE(field) offsetof(struct options, storage.rules.field)
-#define DAY_MS      (24u * 60 * 60 * 1000)
+static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-static const struct setting settings[] = {
-	{"claim.verifyAfterMs", RULE(verify_after_ms), 1000, DAY_MS},
-	{"worker.leaseMinMs", RULE(lease_min_ms), 100, DAY_MS},
-	{"restart.graceMs", RULE(restart_grace_ms), 0, DAY_MS},
-	{"retry.baseMs", RULE(retry_base_ms), 1, DAY_MS},
-	{"retry.maxMs", RULE(retry_max_ms), 1, DAY_MS},
-	{"task.crashBudget", RULE(crash_budget), 1, 1000},
-	{"task.timeoutMs", RULE(timeout_ms), 1, 30 * DAY_MS},
-	{"task.timeoutMaxMs", RULE(timeout_max_ms), 1, 30 * DAY_MS},
-	{"quarantine.trialAfterMs", RULE(quarantine_trial_ms), 0, 30 * DAY_MS},
-	{"sweep.intervalMs", offsetof(struct options, sweep_ms), 10, 60 * 1000},
-};
-
-static int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static int complain(int status, const char *format, ...)
+static int complain(const char *format, ...)
 {
 	va_list args;
 
@@ -51,255 +34,89 @@ static int complain(int status, const char *format, ...)
 	vfprintf(stderr, format, args);
 	fputc('\n', stderr);
 	va_end(args);
-	return status;
+	return EXIT_USAGE;
 }
 
-static int set_path(char *into, const char *value, const char *flag)
+/* ---- flags ------------------------------------------------------------------------------------------------ */
+
+static int add_value(struct flags *flags, const char *flag, const char *key, const char *value)
 {
-	if (strlen(value) >= OPTIONS_PATH_MAX || value[0] == 0)
-		return complain(EXIT_USAGE, "%s needs a path of 1 to %d bytes", flag, OPTIONS_PATH_MAX - 1);
-	strcpy(into, value);
+	if (flags->request.flag_count == FLAGS_MAX)
+		return complain("more than %d settings on the command line", FLAGS_MAX);
+	flags->values[flags->request.flag_count++] = (struct config_flag){flag, key, value};
 	return 0;
 }
 
-static int set_number(struct options *options, const char *key, const char *text, const char *where)
+static int add_set(struct flags *flags, const char *text)
 {
-	char *end;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
+	const char *equals = strchr(text, '=');
+	size_t len = equals ? (size_t)(equals - text) : 0;
 
-	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-		const struct setting *setting = &settings[i];
-		if (strcmp(setting->key, key) != 0)
-			continue;
-		if (errno || end == text || *end || value < setting->least || value > setting->most)
-			return complain(EXIT_CONFIG,
-				"%s: %s must be a whole number from %u to %u, not \"%s\"", where, key,
-				setting->least, setting->most, text);
-		*(uint32_t *)((char *)options + setting->offset) = (uint32_t)value;
-		return 0;
-	}
-	return complain(
-		EXIT_CONFIG, "%s: there is no setting \"%s\"; see the manual for their names", where, key);
+	if (len == 0 || len >= CONFIG_NAME_MAX)
+		return complain("--set takes KEY=VALUE, not \"%s\"; stintd --help lists the keys", text);
+	if (flags->request.flag_count == FLAGS_MAX)
+		return add_value(flags, "--set", "", "");
+	char *key = flags->keys[flags->request.flag_count];
+	memcpy(key, text, len);
+	key[len] = 0;
+	return add_value(flags, "--set", key, equals + 1);
 }
 
-/* HOST:PORT, with [::1] for addresses that have colons. */
-static int set_listen(struct options *options, const char *text, const char *where)
-{
-	const char *colon = strrchr(text, ':');
-	char *end;
-	size_t host_len = colon ? (size_t)(colon - text) : 0;
-	const char *host = text;
-
-	if (host_len > 2 && host[0] == '[' && host[host_len - 1] == ']') {
-		host++;
-		host_len -= 2;
-	}
-	long port = colon ? strtol(colon + 1, &end, 10) : -1;
-	if (!colon || host_len == 0 || host_len >= sizeof options->host || colon[1] == 0 || *end ||
-		port < 0 || port > 65535)
-		return complain(EXIT_CONFIG,
-			"%s: listen must be ADDRESS:PORT, as in 127.0.0.1:8787, not \"%s\"", where, text);
-	memcpy(options->host, host, host_len);
-	options->host[host_len] = 0;
-	options->port = (uint16_t)port;
-	return 0;
-}
-
-static int set_value(struct options *options, const char *key, const char *text, const char *where)
-{
-	if (strcmp(key, "listen") == 0)
-		return set_listen(options, text, where);
-	if (strcmp(key, "worker.rescheduleOnExpiry") == 0) {
-		bool yes = strcmp(text, "true") == 0;
-		if (!yes && strcmp(text, "false") != 0)
-			return complain(
-				EXIT_CONFIG, "%s: %s must be true or false, not \"%s\"", where, key, text);
-		options->storage.rules.reschedule_on_expiry = yes;
-		return 0;
-	}
-	return set_number(options, key, text, where);
-}
-
-/* --- the file ------------------------------------------------------------------------------------- */
-
-static int set_json(struct options *options, const char *prefix, yyjson_val *object, const char *where)
-{
-	size_t at, count;
-	yyjson_val *name, *value;
-	char key[KEY_MAX], text[KEY_MAX];
-
-	yyjson_obj_foreach(object, at, count, name, value)
-	{
-		snprintf(key, sizeof key, "%s%s%s", prefix, prefix[0] ? "." : "", yyjson_get_str(name));
-		int r = 0;
-		if (strcmp(key, "$schema") == 0)
-			continue;
-		if (yyjson_is_obj(value)) {
-			r = set_json(options, key, value, where);
-		} else if (yyjson_is_str(value)) {
-			r = set_value(options, key, yyjson_get_str(value), where);
-		} else if (yyjson_is_int(value)) {
-			snprintf(text, sizeof text, "%lld", (long long)yyjson_get_sint(value));
-			r = set_value(options, key, text, where);
-		} else if (yyjson_is_bool(value)) {
-			r = set_value(options, key, yyjson_get_bool(value) ? "true" : "false", where);
-		} else {
-			r = complain(EXIT_CONFIG, "%s: %s has a value of a kind that no setting takes", where,
-				key);
-		}
-		if (r != 0)
-			return r;
-	}
-	return 0;
-}
-
-static int read_file(const char *path, struct buf *text)
-{
-	char block[4096];
-	size_t got;
-	FILE *file = fopen(path, "re");
-
-	if (!file)
-		return -errno;
-	int r = 0;
-	while (r == 0 && (got = fread(block, 1, sizeof block, file)) > 0)
-		r = buf_put(text, block, got);
-	if (r == 0 && ferror(file))
-		r = -EIO;
-	fclose(file);
-	return r;
-}
-
-static int read_config(struct options *options)
-{
-	char path[OPTIONS_PATH_MAX + 16];
-	bool named = options->config[0] != 0;
-	struct json_complaint complaint;
-	struct buf text;
-
-	if (named)
-		snprintf(path, sizeof path, "%s", options->config);
-	else
-		snprintf(path, sizeof path, "%s/config.json", options->home);
-	buf_init(&text, CONFIG_BYTES_MAX);
-	int r = read_file(path, &text);
-	if (r == -ENOENT && !named) {
-		buf_done(&text);
-		return 0;
-	}
-	if (r < 0) {
-		buf_done(&text);
-		return complain(EXIT_CONFIG, "cannot read %s: %s", path, strerror(-r));
-	}
-	yyjson_doc *doc = json_read_config(buf_span(&text), &complaint);
-	buf_done(&text);
-	if (!doc)
-		return complain(EXIT_CONFIG, "%s: %s", path, complaint.reason);
-	yyjson_val *root = yyjson_doc_get_root(doc);
-	r = yyjson_is_obj(root) ? set_json(options, "", root, path)
-				: complain(EXIT_CONFIG, "%s: a configuration is an object: { … }", path);
-	yyjson_doc_free(doc);
-	return r;
-}
-
-/* --- flags ------------------------------------------------------------------------------------------ */
-
-static int default_home(struct options *options)
-{
-	const char *home = getenv("STINT_HOME"), *state = getenv("XDG_STATE_HOME"), *user = getenv("HOME");
-	int len;
-
-	if (home && home[0])
-		len = snprintf(options->home, sizeof options->home, "%s", home);
-	else if (state && state[0])
-		len = snprintf(options->home, sizeof options->home, "%s/stint", state);
-	else if (user && user[0])
-		len = snprintf(options->home, sizeof options->home, "%s/.local/state/stint", user);
-	else
-		return complain(EXIT_USAGE, "say where the state goes: --home DIR, or set STINT_HOME");
-	return len < (int)sizeof options->home
-		? 0
-		: complain(EXIT_USAGE, "the path of the state directory is too long");
-}
-
-static int set_store(struct options *options, const char *url)
-{
-	if (strncmp(url, "sqlite:", 7) == 0)
-		return set_path(options->store, url + 7, "--store");
-	return complain(EXIT_USAGE, "--store takes sqlite:PATH, not \"%s\"", url);
-}
-
-struct sets {
-	const char *texts[64];
-	size_t count;
-};
-
-static int take_flag(struct options *options, const char *flag, const char *value, struct sets *sets)
+static int take_flag(struct flags *flags, const char *flag, const char *value)
 {
 	if (strcmp(flag, "--home") == 0)
-		return set_path(options->home, value, flag);
-	if (strcmp(flag, "--config") == 0)
-		return set_path(options->config, value, flag);
-	if (strcmp(flag, "--store") == 0)
-		return set_store(options, value);
-	if (strcmp(flag, "--listen") == 0 || strcmp(flag, "--set") == 0) {
-		if (sets->count + 2 > sizeof sets->texts / sizeof *sets->texts)
-			return complain(EXIT_USAGE, "too many settings on the command line");
-		sets->texts[sets->count++] = flag;
-		sets->texts[sets->count++] = value;
-		return 0;
-	}
-	return complain(EXIT_USAGE, "there is no flag %s; try stintd --help", flag);
+		flags->request.home = value;
+	else if (strcmp(flag, "--config") == 0)
+		flags->request.file = value;
+	else if (strcmp(flag, "--listen") == 0 || strcmp(flag, "--store") == 0)
+		return add_value(flags, flag, flag + 2, value);
+	else if (strcmp(flag, "--set") == 0)
+		return add_set(flags, value);
+	else
+		return complain("there is no flag %s; try stintd --help", flag);
+	return 0;
 }
 
-static int read_flags(int argc, char **argv, struct options *options, struct sets *sets)
+/* A flag without a value; false: it is none of those. */
+static bool take_switch(struct options *options, struct flags *flags, const char *flag, int *ret_status)
 {
-	for (int i = 1; i < argc; i++) {
+	*ret_status = 0;
+	if (strcmp(flag, "--help") == 0 || strcmp(flag, "-h") == 0)
+		options->help = true;
+	else if (strcmp(flag, "--version") == 0)
+		options->version = true;
+	else if (strcmp(flag, "--check-config") == 0)
+		options->check_config = true;
+	else if (strcmp(flag, "--json") == 0)
+		options->json = true;
+	else if (strcmp(flag, "--behind-proxy") == 0)
+		*ret_status = add_value(flags, flag, config_keys[CONFIG_BEHIND_PROXY].name, "true");
+	else
+		return false;
+	return true;
+}
+
+static int read_flags(int argc, char **argv, struct options *options, struct flags *flags)
+{
+	int r = 0;
+
+	for (int i = 1; r == 0 && i < argc; i++) {
 		const char *flag = argv[i];
-		if (strcmp(flag, "--help") == 0 || strcmp(flag, "-h") == 0) {
-			options->help = true;
-		} else if (strcmp(flag, "--version") == 0) {
-			options->version = true;
-		} else if (strcmp(flag, "--behind-proxy") == 0) {
-			options->behind_proxy = true;
-		} else if (flag[0] != '-') {
-			return complain(EXIT_USAGE, "stintd takes flags only; \"%s\" is none", flag);
-		} else if (i + 1 == argc) {
-			return complain(EXIT_USAGE,
-				"%s needs a value, or is no flag of stintd; try stintd --help", flag);
-		} else {
-			int r = take_flag(options, flag, argv[++i], sets);
-			if (r != 0)
-				return r;
-		}
+		if (take_switch(options, flags, flag, &r))
+			continue;
+		if (flag[0] != '-')
+			r = complain("stintd takes flags only; \"%s\" is none", flag);
+		else if (i + 1 == argc)
+			r = complain("%s needs a value, or is no flag of stintd; try stintd --help", flag);
+		else
+			r = take_flag(flags, flag, argv[++i]);
 	}
-	return 0;
+	if (r == 0 && options->json && !options->check_config)
+		r = complain("--json goes with --check-config");
+	return r;
 }
 
-/* Flags stand above the file, so they are applied after it. */
-static int apply_sets(struct options *options, const struct sets *sets)
-{
-	char key[KEY_MAX];
-
-	for (size_t i = 0; i < sets->count; i += 2) {
-		const char *flag = sets->texts[i], *value = sets->texts[i + 1];
-		int r;
-		if (strcmp(flag, "--listen") == 0) {
-			r = set_listen(options, value, flag);
-		} else {
-			const char *equals = strchr(value, '=');
-			if (!equals || equals == value || (size_t)(equals - value) >= sizeof key)
-				return complain(EXIT_USAGE, "--set takes KEY=VALUE, not \"%s\"", value);
-			memcpy(key, value, (size_t)(equals - value));
-			key[equals - value] = 0;
-			r = set_value(options, key, equals + 1, flag);
-		}
-		if (r != 0)
-			return r;
-	}
-	return 0;
-}
+/* ---- what the table of keys does not know ------------------------------------------------------------------ */
 
 static bool is_loopback(const char *host)
 {
@@ -313,34 +130,158 @@ static bool is_loopback(const char *host)
 	return strcmp(host, "localhost") == 0;
 }
 
+/* HOST:PORT, with [::1] for addresses that have colons. */
+static bool parse_listen(struct options *options, const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	const char *host = text;
+	size_t host_len = colon ? (size_t)(colon - text) : 0;
+
+	if (host_len > 2 && host[0] == '[' && host[host_len - 1] == ']') {
+		host++;
+		host_len -= 2;
+	}
+	if (host_len == 0 || host_len >= sizeof options->host || colon[1] == 0 ||
+		strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5)
+		return false;
+	long port = strtol(colon + 1, NULL, 10);
+	memcpy(options->host, host, host_len);
+	options->host[host_len] = 0;
+	options->port = (uint16_t)port;
+	return port <= UINT16_MAX;
+}
+
+static void take_listen(struct options *options)
+{
+	struct config *config = &options->config;
+	const char *text = config_text(config, CONFIG_LISTEN);
+
+	options->behind_proxy = config_bool(config, CONFIG_BEHIND_PROXY);
+	if (!parse_listen(options, text))
+		config_complain(config, CONFIG_LISTEN,
+			"listen must be ADDRESS:PORT, as in 127.0.0.1:8787 or [::1]:8787; it is \"%s\"",
+			text);
+	else if (!is_loopback(options->host) && !options->behind_proxy)
+		config_complain(config, CONFIG_LISTEN,
+			"listening on %s needs a proxy that speaks TLS in front: say --behind-proxy (behindProxy), or listen on 127.0.0.1",
+			options->host);
+}
+
+static void take_store(struct options *options)
+{
+	struct config *config = &options->config;
+	char path[OPTIONS_PATH_MAX + 32];
+
+	snprintf(path, sizeof path, "sqlite:%s/stint.db", options->home);
+	config_fall_back(config, CONFIG_STORE, path);
+	const char *url = config_text(config, CONFIG_STORE);
+	if (strncmp(url, "sqlite:", 7) == 0 && url[7])
+		options->store = url + 7;
+	else
+		config_complain(config, CONFIG_STORE,
+			"store must be sqlite:PATH, as in sqlite:/var/lib/stint/stint.db; it is \"%s\"", url);
+}
+
+static uint32_t number(const struct options *options, enum config_key key)
+{
+	return (uint32_t)config_number(&options->config, key);
+}
+
+static void take_rules(struct options *options)
+{
+	struct rules *rules = &options->storage.rules;
+	struct retention *retention = &options->storage.retention;
+	const struct config *config = &options->config;
+
+	rules->verify_after_ms = number(options, CONFIG_CLAIM_VERIFY_AFTER_MS);
+	rules->lease_min_ms = number(options, CONFIG_WORKER_LEASE_MIN_MS);
+	rules->reschedule_on_expiry = config_bool(config, CONFIG_WORKER_RESCHEDULE_ON_EXPIRY);
+	rules->restart_grace_ms = number(options, CONFIG_RESTART_GRACE_MS);
+	rules->retry_base_ms = number(options, CONFIG_RETRY_BASE_MS);
+	rules->retry_max_ms = number(options, CONFIG_RETRY_MAX_MS);
+	rules->crash_budget = number(options, CONFIG_TASK_CRASH_BUDGET);
+	rules->timeout_ms = number(options, CONFIG_TASK_TIMEOUT_MS);
+	rules->timeout_max_ms = number(options, CONFIG_TASK_TIMEOUT_MAX_MS);
+	rules->quarantine_trial_ms = number(options, CONFIG_QUARANTINE_TRIAL_AFTER_MS);
+	retention->final_ms = config_number(config, CONFIG_RETENTION_FINAL_MS);
+	retention->finals_max = (uint64_t)config_number(config, CONFIG_RETENTION_FINAL_MAX);
+	retention->event_ms = config_number(config, CONFIG_RETENTION_EVENT_MS);
+	retention->events_max = (uint64_t)config_number(config, CONFIG_RETENTION_EVENT_MAX);
+}
+
+/* Of two values that do not go together, complain about the one that somebody gave. */
+static void check_order(struct config *config, enum config_key less, enum config_key more)
+{
+	enum config_key given = config->values[less].origin.source == CONFIG_DEFAULT ? more : less;
+
+	if (config_number(config, less) > config_number(config, more))
+		config_complain(config, given, "%s (%s) must not be larger than %s (%s)",
+			config_keys[less].name, config->values[less].text, config_keys[more].name,
+			config->values[more].text);
+}
+
+static void take_all(struct options *options)
+{
+	struct config *config = &options->config;
+
+	options->home = config->home.text;
+	options->storage = store_options_default();
+	take_listen(options);
+	take_store(options);
+	take_rules(options);
+	check_order(config, CONFIG_RETRY_BASE_MS, CONFIG_RETRY_MAX_MS);
+	check_order(config, CONFIG_TASK_TIMEOUT_MS, CONFIG_TASK_TIMEOUT_MAX_MS);
+	options->sweep_ms = number(options, CONFIG_SWEEP_INTERVAL_MS);
+	options->slow_turn_ms = number(options, CONFIG_LOG_SLOW_TURN_MS);
+	options->log_level = (enum log_level)config_number(config, CONFIG_LOG_LEVEL);
+	options->log_format = (enum log_format)config_number(config, CONFIG_LOG_FORMAT);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------- */
+
+static void report_problems(const struct config *config)
+{
+	cleanup(buf_done) struct buf text;
+
+	buf_init(&text, REPORT_BYTES_MAX);
+	if (config_put_problems(&text, config, "stintd: ") < 0)
+		fputs("stintd: the configuration is wrong, and there is no memory to say how\n", stderr);
+	fwrite(text.data, 1, text.len, stderr);
+}
+
+static void print_config(const struct options *options)
+{
+	cleanup(buf_done) struct buf text;
+
+	buf_init(&text, REPORT_BYTES_MAX);
+	int r = options->json ? config_put_json(&text, &options->config)
+			      : config_put_table(&text, &options->config);
+	if (r == 0)
+		fwrite(text.data, 1, text.len, stdout);
+}
+
 int options_read(int argc, char **argv, struct options *ret_options)
 {
 	struct options *options = ret_options;
-	struct sets sets = {.count = 0};
+	static struct flags flags; /* the configuration borrows from it */
 
 	memset(options, 0, sizeof *options);
-	options->storage = store_options_default();
-	options->sweep_ms = 1000;
-	strcpy(options->host, "127.0.0.1");
-	options->port = 8787;
-	int r = read_flags(argc, argv, options, &sets);
+	memset(&flags, 0, sizeof flags);
+	flags.request.flags = flags.values;
+	int r = read_flags(argc, argv, options, &flags);
 	if (r != 0 || options->help || options->version)
 		return r;
-	if (options->home[0] == 0)
-		r = default_home(options);
-	if (r == 0)
-		r = read_config(options);
-	if (r == 0)
-		r = apply_sets(options, &sets);
-	if (r != 0)
-		return r;
-	if (!is_loopback(options->host) && !options->behind_proxy)
-		return complain(EXIT_CONFIG,
-			"listening on %s needs a proxy that speaks TLS in front: say --behind-proxy, or listen on 127.0.0.1",
-			options->host);
-	if (options->store[0] == 0 &&
-		snprintf(options->store, sizeof options->store, "%s/stint.db", options->home) >=
-			(int)sizeof options->store)
-		return complain(EXIT_USAGE, "the path of the state directory is too long");
-	return 0;
+	config_read(&options->config, &flags.request);
+	take_all(options);
+	bool good = options->config.problem_count == 0;
+	if (options->check_config && (good || options->json))
+		print_config(options);
+	if (!good)
+		report_problems(&options->config);
+	return good ? 0 : EXIT_CONFIG;
+}
+
+void options_done(struct options *options)
+{
+	config_done(&options->config);
 }

@@ -1,11 +1,13 @@
 /*
- * How stintd was asked to run: flags, over $STINT_HOME/config.json, over defaults.
+ * How stintd was asked to run. The keys, and where their values come from, are the room config's.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log.h"
+#include "config/config.h"
 #include "store/store.h"
 
 enum {
@@ -13,16 +15,22 @@ enum {
 };
 
 struct options {
-	char home[OPTIONS_PATH_MAX];
-	char store[OPTIONS_PATH_MAX];  /* path of the SQLite file */
-	char config[OPTIONS_PATH_MAX]; /* "" = home/config.json, if it is there */
+	struct config config;
+	const char *home;
+	const char *store; /* path of the SQLite file */
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;
 	bool help, version;
+	bool check_config, json;
 	uint32_t sweep_ms;
+	uint64_t slow_turn_ms;
+	enum log_level log_level;
+	enum log_format log_format;
 	struct store_options storage;
 };
 
-/* 0; or an exit status (2: usage, 78: configuration) after one clear sentence on stderr. */
+/* 0; or an exit status (2: usage, 78: configuration) after saying on stderr what is wrong, all of it. With
+ * --check-config the configuration is printed. To be ended with options_done() in any case. */
 int options_read(int argc, char **argv, struct options *ret_options);
+void options_done(struct options *options);

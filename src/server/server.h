@@ -6,6 +6,7 @@
  *   home.c        the state directory               gate.c        host, origin, credential; mint.c: new ones
  *   clock.c       the two clocks                    reads.c       what the store lends to the API
  *   metrics.c     counters, for Prometheus          streams.c     who listens to events, and how far they got
+ *   journal.c     what is logged, and how often
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing make up the next turn.
@@ -36,6 +37,7 @@ struct exchange {
 	uint32_t first_result;
 	int64_t wait_until_ms; /* lease clock */
 	bool waits;            /* stands among those that wait for work */
+	uint64_t place;        /* in their order */
 	uint64_t tried;        /* the wake-up it was last asked in */
 	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
 	struct claimed *claims;
@@ -85,6 +87,7 @@ struct server {
 	struct connection *connections;
 	struct connection *dirty; /* have something to write, or to read on */
 	uint32_t connection_count;
+	uint32_t crowd;               /* the most connections since memory was last given back */
 	struct exchange_list pending; /* want a turn */
 	struct exchange_list waiting; /* claims that wait for work */
 	struct exchange_list streams; /* of events; those fed last stand last */
@@ -93,14 +96,17 @@ struct server {
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
 	struct metrics metrics;
-	uint64_t wakeups;
+	uint64_t wakeups, places;
 	uint32_t wake_batch;
 	uint32_t ready_queues[READY_QUEUES_MAX];
 	uint32_t ready_queue_count;
 	bool ready_any; /* more queues than the list has room for */
 	struct moment now;
 	int64_t last_sweep_ms, asleep_ms; /* lease clock; boot time − monotonic time */
+	bool slept;                       /* since the last sweep: the machine, or the server itself */
+	char url[400];                    /* for DIR/url; empty once it stands there */
 	bool stopping;
+	bool was_degraded; /* and it was said so */
 	int exit_status;
 };
 
@@ -115,6 +121,15 @@ void gate_init(struct gate *gate, const struct options *options, uint16_t port, 
 bool gate_pass(const struct server *server, struct exchange *exchange);
 /* Is its credential still good? For whoever stays longer than a request: waiting claims, streams. */
 bool gate_still_knows(const struct server *server, const struct exchange *exchange);
+
+/* journal.c */
+void journal_listening(const struct server *server, struct span url);
+void journal_store(struct server *server); /* after whatever may have changed whether it can be written */
+void journal_turn(const struct server *server, uint32_t commands, uint64_t ns);
+void journal_reply(const struct exchange *exchange); /* before it is handed over */
+void journal_refused_connection(const char *reason);
+void journal_refused_request(const struct http_complaint *complaint);
+void journal_sweep(void); /* about once a second */
 
 /* reads.c */
 void reads_init(struct server *server);

@@ -16,6 +16,7 @@ enum {
 	REPLY_BYTES_MAX = 64 << 20,
 	SPARE_MAX = 256,
 	WAKE_MAX = 256, /* waiting claims asked again by one turn */
+	STALL_MS = 2000,
 };
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
@@ -96,6 +97,7 @@ static void answer(struct server *server, struct exchange *exchange)
 {
 	if (!exchange->has_waited)
 		histogram_add(&server->metrics.request, uv_hrtime() - exchange->began_ns);
+	journal_reply(exchange);
 	if (exchange->connection)
 		connection_reply(exchange->connection, exchange);
 	else
@@ -120,8 +122,10 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 		api_refuse(call, REFUSED_UNAVAILABLE, "the server is stopping; try again in a moment");
 	if (call->step == API_READ)
 		api_read(call);
-	if (call->step == API_STREAM && stream_begin(server, exchange))
+	if (call->step == API_STREAM && stream_begin(server, exchange)) {
+		journal_reply(exchange);
 		return;
+	}
 	if (call->step == API_TURN)
 		exchange_list_add(&server->pending, exchange);
 	else
@@ -181,18 +185,24 @@ static const struct command *claim_of(const struct exchange *exchange)
 	return last;
 }
 
-static bool is_served(const struct server *server, const struct exchange *exchange)
+static bool is_asked_for(const struct exchange *exchange, struct span queue)
 {
 	const struct name_list *queues = &claim_of(exchange)->claim.queues;
 
-	if (server->ready_any || queues->count == 0)
+	for (uint32_t i = 0; i < queues->count; i++) {
+		if (span_equal(queues->items[i], queue))
+			return true;
+	}
+	return queues->count == 0;
+}
+
+static bool is_served(const struct server *server, const struct exchange *exchange)
+{
+	if (server->ready_any)
 		return true;
 	for (uint32_t i = 0; i < server->ready_queue_count; i++) {
-		struct span name = store_name(server->store, server->ready_queues[i]);
-		for (uint32_t j = 0; j < queues->count; j++) {
-			if (span_equal(queues->items[j], name))
-				return true;
-		}
+		if (is_asked_for(exchange, store_name(server->store, server->ready_queues[i])))
+			return true;
 	}
 	return false;
 }
@@ -266,11 +276,38 @@ static bool wake_waiting(struct server *server)
 	return true;
 }
 
+/* Whoever was asked in vain gets its old place again: the oldest stand first, so it is not far. */
+static void take_place(struct exchange_list *waiting, struct exchange *exchange)
+{
+	struct exchange *after = waiting->first;
+
+	while (after && after->place < exchange->place)
+		after = after->next;
+	if (!after) {
+		exchange_list_add(waiting, exchange);
+		return;
+	}
+	exchange->next = after;
+	exchange->previous = after->previous;
+	if (after->previous)
+		after->previous->next = exchange;
+	else
+		waiting->first = exchange;
+	after->previous = exchange;
+	waiting->count++;
+}
+
 static void wait_for_work(struct server *server, struct exchange *exchange)
 {
-	if (exchange->wait_until_ms == 0)
-		exchange->wait_until_ms = server->now.lease_ms + exchange->call.wait_ms;
+	bool again = exchange->wait_until_ms != 0;
+
 	exchange->waits = exchange->has_waited = true;
+	if (again) {
+		take_place(&server->waiting, exchange);
+		return;
+	}
+	exchange->wait_until_ms = server->now.lease_ms + exchange->call.wait_ms;
+	exchange->place = ++server->places;
 	exchange_list_add(&server->waiting, exchange);
 }
 
@@ -301,7 +338,7 @@ void turns_stop(struct server *server)
 		end_wait(server, server->waiting.first);
 }
 
-/* ---- the turn -------------------------------------------------------------------------------------------- */
+/* ---- what came of it -------------------------------------------------------------------------------------- */
 
 /* Remember what the reply hands out, in case it is never written. */
 static void note_claims(struct exchange *exchange, const struct result *results)
@@ -366,6 +403,51 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 		answer(server, exchange);
 }
 
+/* ---- the turn -------------------------------------------------------------------------------------------- */
+
+/* Whoever has waited longest for work in that queue. */
+static struct exchange *first_waiting_for(const struct server *server, struct span queue)
+{
+	for (struct exchange *exchange = server->waiting.first; exchange; exchange = exchange->next) {
+		if (is_asked_for(exchange, queue))
+			return exchange;
+	}
+	return NULL;
+}
+
+static void join(
+	struct exchange_list *taken, struct exchange *exchange, struct command *commands, uint32_t *count)
+{
+	exchange_list_add(taken, exchange);
+	exchange->first_result = *count;
+	memcpy(&commands[*count], exchange->call.commands, exchange->call.command_count * sizeof *commands);
+	*count += exchange->call.command_count;
+}
+
+/* Whoever waits for work that this turn creates takes it in the same turn: one sync instead of two. If it was not to
+ * be had after all, it waits on. */
+static void join_waiting(
+	struct server *server, struct exchange_list *taken, struct command *commands, uint32_t *count)
+{
+	uint32_t created = *count;
+
+	for (uint32_t i = 0; i < created && i < WAKE_MAX && server->waiting.first; i++) {
+		if (commands[i].kind != COMMAND_CREATE)
+			continue;
+		struct exchange *exchange = first_waiting_for(server, commands[i].create.queue);
+		if (!exchange)
+			continue;
+		if (*count + exchange->call.command_count > STORE_COMMANDS_MAX)
+			return;
+		exchange_list_remove(&server->waiting, exchange);
+		exchange->waits = false;
+		if (gate_still_knows(server, exchange))
+			join(taken, exchange, commands, count);
+		else
+			turn_away(server, exchange);
+	}
+}
+
 /* As many of those that want a turn as it has room for. */
 static uint32_t gather(struct server *server, struct exchange_list *taken, struct command *commands)
 {
@@ -376,12 +458,9 @@ static uint32_t gather(struct server *server, struct exchange_list *taken, struc
 		if (count + exchange->call.command_count > STORE_COMMANDS_MAX)
 			break;
 		exchange_list_remove(&server->pending, exchange);
-		exchange_list_add(taken, exchange);
-		exchange->first_result = count;
-		memcpy(&commands[count], exchange->call.commands,
-			exchange->call.command_count * sizeof *commands);
-		count += exchange->call.command_count;
+		join(taken, exchange, commands, &count);
 	}
+	join_waiting(server, taken, commands, &count);
 	return count;
 }
 
@@ -395,8 +474,30 @@ static void take_turn(
 	int r = store_turn(server->store, server->now, commands, count, ret_results);
 	if (r < 0)
 		server_die(server, r);
+	uint64_t took_ns = uv_hrtime() - began_ns;
 	if (store_last_event(server->store) != last)
-		histogram_add(&server->metrics.turn, uv_hrtime() - began_ns);
+		histogram_add(&server->metrics.turn, took_ns);
+	journal_turn(server, count, took_ns);
+	journal_store(server);
+}
+
+/* Nobody is called lost for what the server itself slept through. The turn that comes first after it must know: its
+ * timers would not wait for a sweep to find out. */
+static void look_at_clock(struct server *server)
+{
+	int64_t asleep_ms = clock_asleep_ms();
+
+	server->now = clock_now();
+	if (asleep_ms - server->asleep_ms > STALL_MS ||
+		server->now.lease_ms - server->last_sweep_ms >
+			(int64_t)server->options->sweep_ms + STALL_MS) {
+		log_warn("the machine slept, or the server stalled",
+			log_int("ms", server->now.lease_ms - server->last_sweep_ms));
+		store_woke(server->store, server->now);
+		server->last_sweep_ms = server->now.lease_ms;
+		server->slept = true;
+	}
+	server->asleep_ms = asleep_ms;
 }
 
 void turns_run(struct server *server)
@@ -404,7 +505,7 @@ void turns_run(struct server *server)
 	static struct command commands[STORE_COMMANDS_MAX];
 	static struct result results[STORE_COMMANDS_MAX];
 
-	server->now = clock_now();
+	look_at_clock(server);
 	do {
 		struct exchange_list taken = {0};
 		struct exchange *exchange;

@@ -1,9 +1,10 @@
 #include "store/hot.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/log.h"
 
 /* A task as it lies in memory; `claim` is the slot of its hot_claim. */
 struct hot_task {
@@ -54,8 +55,7 @@ struct hot_parent {
 
 static void die_without_memory(void)
 {
-	fputs("stint: out of memory after a commit; ending, so that a restart can rebuild the state\n",
-		stderr);
+	log_error("out of memory after a commit; ending, so that a restart can rebuild the state");
 	abort();
 }
 

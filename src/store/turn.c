@@ -897,6 +897,7 @@ void turn_abort(struct turn *turn)
 	if (turn->begun)
 		store->backend->ops->rollback(store->backend);
 	turn->begun = false;
+	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
 	for (uint32_t i = 0; i < turn->token_count; i++)
 		free(turn->tokens[i]);
 	turn->token_count = 0;

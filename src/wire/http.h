@@ -50,6 +50,7 @@ struct http_request {
 	struct span fetch_site; /* Sec-Fetch-Site */
 	struct span idempotency_key;
 	struct span if_match;
+	struct span if_none_match;
 	struct span last_event_id;
 	struct span body; /* unchunked */
 	bool keep_alive;
@@ -105,6 +106,7 @@ struct http_reply {
 	struct span authenticate; /* WWW-Authenticate, for 401 */
 	int64_t retry_after_s;
 	int64_t event_seq; /* Stint-Seq: the last event this reply reflects */
+	bool revalidate;   /* the client may keep it, and asks with its ETag whether it is still good */
 	bool close;
 	bool head;   /* send the headers of the reply without its body */
 	bool stream; /* the body has no end: no Content-Length, close at its end */

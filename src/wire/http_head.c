@@ -38,6 +38,7 @@ static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
 	[HTTP_FIELD_FETCH_SITE]        = {SPAN_OF("sec-fetch-site"),    ONCE},
 	[HTTP_FIELD_IDEMPOTENCY_KEY]   = {SPAN_OF("idempotency-key"),   ONCE},
 	[HTTP_FIELD_IF_MATCH]          = {SPAN_OF("if-match"),          ONCE},
+	[HTTP_FIELD_IF_NONE_MATCH]     = {SPAN_OF("if-none-match"),     LIST},
 	[HTTP_FIELD_LAST_EVENT_ID]     = {SPAN_OF("last-event-id"),     ONCE},
 	[HTTP_FIELD_CONTENT_LENGTH]    = {SPAN_OF("content-length"),    ONCE},
 	[HTTP_FIELD_TRANSFER_ENCODING] = {SPAN_OF("transfer-encoding"), ONCE},
@@ -314,6 +315,7 @@ static const struct http_complaint *value_check(
 	case HTTP_FIELD_FETCH_SITE:
 	case HTTP_FIELD_IDEMPOTENCY_KEY:
 	case HTTP_FIELD_IF_MATCH:
+	case HTTP_FIELD_IF_NONE_MATCH:
 	case HTTP_FIELD_LAST_EVENT_ID:
 	case HTTP_FIELD_COUNT:
 		return NULL;

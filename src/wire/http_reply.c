@@ -156,17 +156,16 @@ static int put_headers(struct buf *out, const struct http_reply *reply)
 }
 
 /* What stands in every reply. HTTP/1.0 clients want to be told that the connection stays. */
-static int put_fixed(struct buf *out, bool close)
+static int put_fixed(struct buf *out, bool revalidate, bool close)
 {
-	if (close)
-		return buf_put_span(out,
-			SPAN("X-Content-Type-Options: nosniff\r\n"
-			     "Cache-Control: no-store\r\n"
-			     "Connection: close\r\n\r\n"));
-	return buf_put_span(out,
-		SPAN("X-Content-Type-Options: nosniff\r\n"
-		     "Cache-Control: no-store\r\n"
-		     "Connection: keep-alive\r\n\r\n"));
+	int r = buf_put_span(out,
+		revalidate ? SPAN("X-Content-Type-Options: nosniff\r\nCache-Control: private, no-cache\r\n")
+			   : SPAN("X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n"));
+
+	if (r < 0)
+		return r;
+	return buf_put_span(
+		out, close ? SPAN("Connection: close\r\n\r\n") : SPAN("Connection: keep-alive\r\n\r\n"));
 }
 
 static int put_all(struct buf *out, const struct http_reply *reply)
@@ -176,7 +175,7 @@ static int put_all(struct buf *out, const struct http_reply *reply)
 	if (r == 0)
 		r = put_headers(out, reply);
 	if (r == 0)
-		r = put_fixed(out, reply->close || reply->stream);
+		r = put_fixed(out, reply->revalidate, reply->close || reply->stream);
 	if (r == 0 && !reply->head && !has_no_body(reply->status))
 		r = buf_put_span(out, reply->body);
 	return r;

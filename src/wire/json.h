@@ -24,8 +24,18 @@ struct json_complaint {
  * says what and where. The text is not kept. Free with yyjson_doc_free(). */
 yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint);
 
-/* The same for configuration files: comments and trailing commas are allowed; the complaint has line and column. */
+/* The same for configuration files: comments and trailing commas are allowed. */
 yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint);
+
+/* Where a string of the document, a key or a value, stands in the text it was read from: the byte of its quote. */
+size_t json_string_at(const yyjson_doc *doc, yyjson_val *string);
+
+/* Line, and character in it, of a byte; both count from 1. */
+struct json_place {
+	uint32_t line, column;
+};
+
+struct json_place json_place(struct span text, size_t at);
 
 /* Writing. All append to the buffer; -ENOMEM, -E2BIG. */
 int json_put_string(

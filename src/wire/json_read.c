@@ -54,9 +54,8 @@ static void complain_repeated(struct reading *reading, yyjson_val *key)
 	size_t len = yyjson_get_len(key);
 	const char *text = yyjson_get_str(key);
 
-	/* yyjson unescapes strings where they lie in its copy of the text, so they tell their own position. */
-	complain(reading->complaint, (size_t)(text - reading->doc->str_pool) - 1,
-		"The key \"%.*s\" is repeated.", len < 64 ? (int)len : 64, text);
+	complain(reading->complaint, json_string_at(reading->doc, key), "The key \"%.*s\" is repeated.",
+		len < 64 ? (int)len : 64, text);
 }
 
 static bool few_keys_differ(struct reading *reading, yyjson_val *object)
@@ -225,26 +224,27 @@ yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint)
 	return read_with(text, YYJSON_READ_NOFLAG, ret_complaint);
 }
 
-static void add_line_and_column(struct span text, struct json_complaint *complaint)
-{
-	char reason[sizeof complaint->reason];
-	size_t line = 1, column = 1;
-
-	for (size_t i = 0; i < complaint->at && i < text.len; i++) {
-		column = text.data[i] == '\n' ? 1 : column + 1;
-		line += text.data[i] == '\n';
-	}
-	memcpy(reason, complaint->reason, sizeof reason);
-	snprintf(complaint->reason, sizeof complaint->reason, "Line %zu, column %zu: %.*s", line, column,
-		(int)(sizeof reason - 64), reason);
-}
-
 yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint)
 {
-	yyjson_doc *doc = read_with(
-		text, YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, ret_complaint);
+	return read_with(text, YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, ret_complaint);
+}
 
-	if (!doc)
-		add_line_and_column(text, ret_complaint);
-	return doc;
+/* ---- places ---- */
+
+size_t json_string_at(const yyjson_doc *doc, yyjson_val *string)
+{
+	/* yyjson unescapes strings where they lie in its copy of the text, so they tell their own position. */
+	return (size_t)(yyjson_get_str(string) - doc->str_pool) - 1;
+}
+
+struct json_place json_place(struct span text, size_t at)
+{
+	struct json_place place = {1, 1};
+
+	for (size_t i = 0; i < at && i < text.len; i++) {
+		bool continues = ((unsigned char)text.data[i] & 0xc0) == 0x80; /* a character counts once */
+		place.column = text.data[i] == '\n' ? 1 : place.column + !continues;
+		place.line += text.data[i] == '\n';
+	}
+	return place;
 }

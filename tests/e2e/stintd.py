@@ -1,4 +1,6 @@
-"""A real stintd for a test: its own home, a free port, ended by pid."""
+"""A real stintd for a test: its own home, a free port, ended by pid. Every reply that a Client gets is compared with
+spec/openapi.json."""
+import functools
 import http.client
 import json
 import os
@@ -6,10 +8,23 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools"))
+import openapi
+
 STINTD = os.environ.get("STINTD", "build/stintd")
+
+
+def environment(**variables):
+    """Ours, without what would configure the server behind the test's back."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("STINT_")}
+    return {**kept, "XDG_CONFIG_HOME": "/nonexistent", **variables}
+@functools.cache
+def contract():
+    return openapi.Contract()
 
 
 class Reply:
@@ -57,8 +72,10 @@ class Client:
         if self.connection is None:
             self.connection = self.open()
         self.connection.request(method, path, body=data, headers=sent)
-        reply = self.connection.getresponse()
-        return Reply(reply.status, dict(reply.getheaders()), reply.read())
+        answer = self.connection.getresponse()
+        reply = Reply(answer.status, dict(answer.getheaders()), answer.read())
+        contract().judge(method, path, reply.status, reply.headers, reply.body, data)
+        return reply
 
     def post(self, path, body=None, headers=None):
         return self.call("POST", path, {} if body is None else body, headers)
@@ -73,7 +90,9 @@ class Client:
 
 
 class Server:
-    def __init__(self, *flags):
+    def __init__(self, *flags, log=None):
+        """`log` is a descriptor for its stderr; without one there is a file, for said()."""
+        self.log_to = log
         self.home = tempfile.mkdtemp(prefix="stint-e2e-")
         self.flags = list(flags)
         self.process = None
@@ -89,7 +108,8 @@ class Server:
         url = os.path.join(self.home, "url")
         if os.path.exists(url):
             os.unlink(url)
-        self.process = subprocess.Popen(self.command(), stderr=self.log, stdin=subprocess.DEVNULL)
+        self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, env=environment(),
+                                        stderr=self.log if self.log_to is None else self.log_to)
         until = time.monotonic() + 20
         while not os.path.exists(url):
             if self.process.poll() is not None:

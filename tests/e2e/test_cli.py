@@ -855,6 +855,31 @@ class Doctor(CliCase):
         self.assertEqual(self.checks("--token", "stint_no", status=1)["token"]["verdict"], "fail")
 
 
+class Config(CliCase):
+    def test_every_setting_says_who_said_it(self):
+        with tempfile.TemporaryDirectory() as home:
+            with open(os.path.join(home, "config.json"), "w") as file:
+                os.chmod(file.fileno(), 0o600)
+                file.write('{ "task": { "crashBudget": 7 } }')
+            where = {"STINT_HOME": home, "XDG_CONFIG_HOME": home, "STINT_LOG_LEVEL": "warn"}
+            lines = [line.split("\t") for line in self.stint("config", "show", "--origin", "--set", "retry.maxMs=1000", **where).lines]
+            found = {key: (value, origin) for key, value, origin in lines}
+            self.assertEqual(found["task.crashBudget"], ("7", os.path.join(home, "config.json") + ":1:13"))
+            self.assertEqual(found["log.level"], ("warn", "STINT_LOG_LEVEL"))
+            self.assertEqual(found["retry.maxMs"], ("1000", "--set"))
+            self.assertEqual(found["sweep.intervalMs"][1], "default")
+            told = self.stint("config", "show", "--json", **where).json
+            self.assertEqual((told["schema"], told["config"]["home"]), (1, home))
+            paths = [line.split("\t") for line in self.stint("config", "path", **where).lines]
+            self.assertEqual(paths[0], [os.path.join(home, "config.json"), "there"])
+            self.assertEqual(len(paths), 3)
+
+    def test_what_is_wrong_is_said(self):
+        ran = self.stint("config", "show", "--set", "lisen=1", status=1)
+        self.assertIn("did you mean listen?", ran.err)
+        self.stint("config", "show", "--set", "lisen", status=2)
+
+
 class Up(unittest.TestCase):
     def setUp(self):
         self.home = tempfile.mkdtemp(prefix="stint-up-")

@@ -102,6 +102,45 @@ class Life(ServerCase):
         self.assertEqual([claim["task"]["id"] for claim in got], ["t-1"])
         other.close()
 
+    def wait_for_work(self, worker, **fields):
+        """A claim that waits, and is known to; its claims once they are there."""
+        before = self.metric("stint_waiting_claims")
+        client, got = self.server.client(), []
+        thread = threading.Thread(target=lambda: got.extend(self.claim(worker, client, waitMs=20000, **fields)))
+        thread.start()
+        until = time.monotonic() + 5
+        while self.metric("stint_waiting_claims") == before and time.monotonic() < until:
+            time.sleep(0.005)
+
+        def join():
+            thread.join(10)
+            client.close()
+            return [claim["task"]["id"] for claim in got]
+        return join
+
+    def metric(self, name):
+        for line in self.client.get("/metrics").body.decode().splitlines():
+            if line.startswith(name + " "):
+                return float(line.split()[1])
+        self.fail("there is no metric " + name)
+
+    def test_work_goes_to_whoever_has_waited_longest_also_after_it_was_asked_in_vain(self):
+        first, second = self.wait_for_work("w1"), self.wait_for_work("w2", capabilities=["gpu"])
+        self.create(requires=["gpu"])
+        self.assertEqual(second(), ["t-1"])
+        third = self.wait_for_work("w3")
+        self.create()
+        self.assertEqual(first(), ["t-2"])
+        self.create()
+        self.assertEqual(third(), ["t-3"])
+
+    def test_work_that_is_waited_for_is_created_and_claimed_in_one_commit(self):
+        waiting = self.wait_for_work("w1")
+        before = self.metric("stint_store_commit_seconds_count")
+        self.create()
+        self.assertEqual(waiting(), ["t-1"])
+        self.assertEqual(self.metric("stint_store_commit_seconds_count"), before + 1)
+
     def test_finish_and_next_commits_the_finish_and_claims_the_next(self):
         self.create()
         self.create()
@@ -306,7 +345,7 @@ class Start(unittest.TestCase):
             (("--listen", "nonsense", "--home", "/nonexistent"), 78, "ADDRESS:PORT"),
             (("--set", "restart.graceMs=soon", "--home", "/nonexistent"), 78, "restart.graceMs"),
             (("--set", "no.such=1", "--home", "/nonexistent"), 78, "no.such"),
-            (("--store", "postgres://x", "--home", "/nonexistent"), 2, "sqlite:PATH"),
+            (("--store", "postgres://x", "--home", "/nonexistent"), 78, "sqlite:PATH"),
             (("--frobnicate", "1"), 2, "--help"),
             (("--home",), 2, "value"),
         ]

@@ -1,5 +1,6 @@
 /*
- * Prints every route: verb, path, scope. tests/e2e/test_tokens.py asks for each of them with every credential.
+ * Prints every route: verb, path, scope, bytes of the body. tests/e2e/test_tokens.py asks for each of them with every
+ * credential; tools/openapi-check compares them with the contract.
  */
 #include <stdio.h>
 
@@ -7,6 +8,7 @@
 
 static const char *const scopes[SCOPE_COUNT] = {
 	[SCOPE_PUBLIC] = "public",
+	[SCOPE_ANY] = "any",
 	[SCOPE_READ] = "read",
 	[SCOPE_PRODUCE] = "produce",
 	[SCOPE_WORK] = "work",
@@ -18,7 +20,7 @@ static const char *const scopes[SCOPE_COUNT] = {
 int main(void)
 {
 	for (uint32_t i = 0; i < route_count; i++)
-		printf("%s %s %s\n", http_method_name(routes[i].method), routes[i].pattern,
-			scopes[routes[i].scope]);
+		printf("%s %s %s %zu\n", http_method_name(routes[i].method), routes[i].pattern,
+			scopes[routes[i].scope], routes[i].body_bytes_max);
 	return 0;
 }

@@ -1,10 +1,11 @@
 /*
- * Prints the tables of the core as spec/ shows them, each between the markers that tools/spec-check looks for.
+ * Prints the tables of the code as spec/ and docs/ show them, each between the markers that tools/spec-check looks for.
  */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "config/key.h"
 #include "core/event.h"
 #include "core/failure.h"
 #include "core/given.h"
@@ -189,17 +190,36 @@ static void print_rules(void)
 	printf("| `worker.rescheduleOnExpiry` | %s | an expired worker's tasks are set free |\n",
 		rules.reschedule_on_expiry ? "true" : "false");
 	print_time("`retry.baseMs`", "the first step of the back-off", rules.retry_base_ms);
-	print_time("–", "the longest step of the back-off, before jitter", rules.retry_max_ms);
+	print_time("`retry.maxMs`", "the longest step of the back-off, before jitter", rules.retry_max_ms);
 	print_count("`task.crashBudget`", "crashes in a row that end a task", rules.crash_budget);
 	print_count("–", "interruptions in a row that block a task", rules.interruption_budget);
-	print_time("–", "`timeoutMs` of a task that asks for none", rules.timeout_ms);
-	print_time("–", "the longest `timeoutMs`", rules.timeout_max_ms);
+	print_time("`task.timeoutMs`", "`timeoutMs` of a task that asks for none", rules.timeout_ms);
+	print_time("`task.timeoutMaxMs`", "the longest `timeoutMs`", rules.timeout_max_ms);
 	print_count("–", "`maxAttempts` of a task that asks for none", rules.max_attempts);
 	print_count("–", "crashes of a slot that quarantine it …", rules.quarantine_crashes);
 	print_time("–", "… within this time", rules.quarantine_window_ms);
 	print_time("`quarantine.trialAfterMs`", "then one trial is let through; 0 = never",
 		rules.quarantine_trial_ms);
 	table_end();
+}
+
+static void print_config_keys(void)
+{
+	struct buf allowed;
+
+	buf_init(&allowed, 4096);
+	table_begin("config-keys");
+	puts("| key | value | default | variable | what it does |\n| --- | --- | --- | --- | --- |");
+	for (int i = 0; i < CONFIG_KEY_COUNT; i++) {
+		const struct config_key_row *row = &config_keys[i];
+		buf_clear(&allowed);
+		config_key_put_allowed((enum config_key)i, &allowed);
+		printf("| `%s` | %.*s | %s%s%s | `%s` | %s |\n", row->name, SPAN_ARGS(buf_span(&allowed)),
+			row->fallback[0] ? "`" : "–", row->fallback, row->fallback[0] ? "`" : "",
+			row->variable, row->help);
+	}
+	table_end();
+	buf_done(&allowed);
 }
 
 int main(void)
@@ -214,5 +234,6 @@ int main(void)
 	print_events();
 	print_refusals();
 	print_cli();
+	print_config_keys();
 	return 0;
 }

@@ -521,6 +521,18 @@ static void a_lease_that_ended_in_a_turn_that_failed_ends_later(void **state)
 	assert_int_equal(world_state(world, "job"), TASK_READY);
 }
 
+static void a_turn_that_failed_leaves_nothing_to_claim(void **state)
+{
+	struct world *world = *state;
+	uint32_t queues[4];
+
+	memory_set_full(world->backend, true);
+	assert_int_equal(world_create(world, "job", "a-new-queue"), REFUSED_UNAVAILABLE);
+	struct ready_work work = store_ready_work(world->store, queues, 4);
+	assert_int_equal(work.tasks, 0);
+	assert_int_equal(work.queue_count, 0);
+}
+
 static void the_number_of_the_last_task_is_not_given_out_again_after_its_purge(void **state)
 {
 	struct world *world = *state;
@@ -747,6 +759,8 @@ int main(void)
 		ON_BOTH(the_older_task_goes_first_though_it_was_written_later),
 		cmocka_unit_test_setup_teardown(
 			a_lease_that_ended_in_a_turn_that_failed_ends_later, on_memory, world_over),
+		cmocka_unit_test_setup_teardown(
+			a_turn_that_failed_leaves_nothing_to_claim, on_memory, world_over),
 		ON_BOTH(the_number_of_the_last_task_is_not_given_out_again_after_its_purge),
 		ON_BOTH(a_request_answered_by_its_unique_key_is_remembered),
 		ON_BOTH(retention_purges_and_compacts_in_small_steps),

@@ -12,10 +12,12 @@
 #include <cmocka.h>
 // clang-format on
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/api.h"
+#include "base/take.h"
 #include "wire/json.h"
 
 #define EVERYTHING \
@@ -214,6 +216,62 @@ __attribute__((unused)) static int dialogue_end(void **state)
 	return 0;
 }
 
+__attribute__((unused)) static void record_headers(
+	struct json_object *headers, const struct http_reply *reply)
+{
+	const struct {
+		const char *name;
+		struct span value;
+	} texts[] = {{"Content-Type", reply->content_type}, {"Location", reply->location},
+		{"ETag", reply->etag}, {"Allow", reply->allow}, {"Link", reply->link},
+		{"WWW-Authenticate", reply->authenticate}};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		if (texts[i].value.len > 0)
+			json_member_string(headers, texts[i].name, texts[i].value);
+	}
+	if (reply->retry_after_s > 0)
+		json_member_int(headers, "Retry-After", reply->retry_after_s);
+	if (reply->event_seq > 0)
+		json_member_int(headers, "Stint-Seq", reply->event_seq);
+}
+
+/* Every reply as a line of JSON into the file that $STINT_REPLIES names, if it does: tests/e2e/test_openapi.py compares
+ * them with the contract. */
+__attribute__((unused)) static void record_reply(struct dialogue *d)
+{
+	const struct http_reply *reply = &d->call.reply;
+	const char *path = getenv("STINT_REPLIES");
+	struct json_object line, headers;
+	cleanup(buf_done) struct buf text = {0}, url = {0}, heads = {0};
+
+	if (!path || d->call.step != API_REPLY)
+		return;
+	buf_init(&text, 64 << 20);
+	buf_init(&url, 64 << 10);
+	buf_init(&heads, 64 << 10);
+	assert_int_equal(buf_put_span(&url, d->request.path), 0);
+	if (d->request.query.data) {
+		assert_int_equal(buf_put_byte(&url, '?'), 0);
+		assert_int_equal(buf_put_span(&url, d->request.query), 0);
+	}
+	json_begin(&headers, &heads);
+	record_headers(&headers, reply);
+	assert_int_equal(json_end(&headers), 0);
+	json_begin(&line, &text);
+	json_member_string(&line, "method", span_of(http_method_name(d->request.method)));
+	json_member_string(&line, "url", buf_span(&url));
+	json_member_int(&line, "status", reply->status);
+	json_member_raw(&line, "headers", buf_span(&heads));
+	json_member_string(&line, "body", reply->head ? (struct span){0} : reply->body);
+	json_member_string(&line, "sent", d->request.body);
+	assert_int_equal(json_end(&line), 0);
+	FILE *file = fopen(path, "a");
+	assert_non_null(file);
+	fprintf(file, "%.*s\n", SPAN_ARGS(buf_span(&text)));
+	fclose(file);
+}
+
 /* Method, path with its query, body. */
 __attribute__((unused)) static enum api_step say(
 	struct dialogue *d, enum http_method method, const char *url, const char *body)
@@ -238,6 +296,7 @@ __attribute__((unused)) static enum api_step say(
 	api_begin(&d->call);
 	if (d->call.step == API_READ)
 		api_read(&d->call);
+	record_reply(d);
 	return d->call.step;
 }
 
@@ -322,6 +381,7 @@ __attribute__((unused)) static void refuses_field(struct dialogue *d, const char
 __attribute__((unused)) static void finish(struct dialogue *d)
 {
 	api_finish(&d->call, d->results);
+	record_reply(d);
 }
 
 __attribute__((unused)) static void finish_refused(struct dialogue *d, enum refusal refusal)

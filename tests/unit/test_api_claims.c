@@ -82,6 +82,8 @@ static const struct {
 		"finish[0].error"},
 	{"{\"workerId\":\"w\",\"finish\":[{\"id\":\"t-1\",\"fence\":\"1\",\"outcome\":\"fail\",\"error\":{\"code\":1}}]}",
 		"finish[0].error.code"},
+	{"{\"workerId\":\"w\",\"finish\":[{\"id\":\"t-1\",\"fence\":\"1\",\"outcome\":\"release\",\"error\":{\"x\":1}}]}",
+		"finish[0].error.x"},
 };
 
 static void every_wrong_field_of_a_claim_is_named(void **state)

@@ -15,6 +15,20 @@ static void events_are_told_from_a_cursor(void **state)
 	assert_true(is(d->call.reply.body, "{\"events\":[],\"next\":\"3\"}"));
 }
 
+static void now_is_the_cursor_of_the_last_event(void **state)
+{
+	struct dialogue *d = *state;
+
+	get(d, "/api/events?after=now&limit=1");
+	assert_true(is(d->call.reply.body, "{\"events\":[],\"next\":\"3\"}"));
+	d->request.accept = SPAN("text/event-stream");
+	assert_int_equal(say(d, HTTP_METHOD_GET, "/api/events?after=now", NULL), API_STREAM);
+	assert_int_equal(d->call.stream_after, 3);
+	d->request.last_event_id = SPAN("2"); /* whoever comes back goes on from where it was */
+	assert_int_equal(say(d, HTTP_METHOD_GET, "/api/events?after=now", NULL), API_STREAM);
+	assert_int_equal(d->call.stream_after, 2);
+}
+
 static void without_a_cursor_the_oldest_kept_come_first(void **state)
 {
 	struct dialogue *d = *state;
@@ -26,6 +40,13 @@ static void without_a_cursor_the_oldest_kept_come_first(void **state)
 	d->request.last_event_id = SPAN("3");
 	get(d, "/api/events");
 	reply_says(d, "{\"events\":[],\"next\":\"3\"}");
+	get(d, "/api/events?after=2"); /* as with a stream, the header counts */
+	reply_says(d, "{\"events\":[],\"next\":\"3\"}");
+	get(d, "/api/events?after=y"); /* but what is no cursor is told */
+	refuses_field(d, "after");
+	d->request.last_event_id = SPAN("x");
+	get(d, "/api/events?after=2");
+	refuses_field(d, "after");
 }
 
 static void a_cursor_that_is_gone_is_never_skipped_silently(void **state)
@@ -140,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		DIALOGUE(events_are_told_from_a_cursor),
+		DIALOGUE(now_is_the_cursor_of_the_last_event),
 		DIALOGUE(without_a_cursor_the_oldest_kept_come_first),
 		DIALOGUE(a_cursor_that_is_gone_is_never_skipped_silently),
 		DIALOGUE(wrong_parameters_of_events_are_named),

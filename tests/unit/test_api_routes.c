@@ -58,6 +58,27 @@ static void every_route_asks_for_its_scope(void **state)
 	assert_int_equal(get(d, "/api/tasks"), 200);
 }
 
+static void any_credential_may_read_the_contract(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->call.who = (struct principal){0};
+	get(d, "/api/openapi.json");
+	refused_with(d, 401, "unauthorized");
+	d->call.who.scopes = SCOPE_BIT(SCOPE_METRICS);
+	assert_int_equal(get(d, "/api/openapi.json"), 200);
+	reply_is(d, 200);
+	reply_says(d, "\"openapi\": \"3.1.0\"");
+	assert_true(d->call.reply.revalidate);
+	struct span etag = d->call.reply.etag;
+	assert_true(etag.len > 2);
+	d->request.if_none_match = etag;
+	assert_int_equal(get(d, "/api/openapi.json"), 304);
+	assert_int_equal(d->call.reply.body.len, 0);
+	d->request.if_none_match = SPAN("\"another\"");
+	assert_int_equal(get(d, "/api/openapi.json"), 200);
+}
+
 static void a_body_must_be_declared_as_json(void **state)
 {
 	struct dialogue *d = *state;
@@ -146,6 +167,14 @@ static void an_unknown_parameter_of_a_query_is_named(void **state)
 	refuses_field(d, "x");
 	get(d, "/api/tasks?limit=1&limit=2");
 	refuses_field(d, "limit");
+	get(d, "/api/tasks/t-1?verbose=1");
+	refuses_field(d, "verbose");
+	get(d, "/livez?x");
+	refuses_field(d, "x");
+	post(d, "/api/tasks?queue=q", "{}");
+	refuses_field(d, "queue");
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1?force=1", "{\"title\":\"new\"}");
+	refuses_field(d, "force");
 }
 
 static void health_and_version(void **state)
@@ -204,6 +233,7 @@ int main(void)
 		DIALOGUE(a_known_path_with_another_method_names_those_it_has),
 		DIALOGUE(without_a_credential_only_health_answers),
 		DIALOGUE(every_route_asks_for_its_scope),
+		DIALOGUE(any_credential_may_read_the_contract),
 		DIALOGUE(a_body_must_be_declared_as_json),
 		DIALOGUE(what_is_not_json_is_a_bad_request),
 		DIALOGUE(a_body_above_the_limit_of_its_route_is_too_large),

@@ -53,6 +53,18 @@ static void priorities_are_numbers_or_words(void **state)
 	}
 }
 
+/* Some clients have one kind of number only, and write them all so. */
+static void an_integer_may_be_written_with_a_point(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/tasks", "{\"priority\":-7.0,\"finishBy\":1e3,\"maxAttempts\":2.0}");
+	const struct command_create *create = &becomes(d, COMMAND_CREATE)->create;
+	assert_int_equal(create->priority, -7);
+	assert_int_equal(create->finish_by_ms, 1000);
+	assert_int_equal(create->max_attempts, 2);
+}
+
 static const struct {
 	const char *body, *field;
 } invalid[] = {
@@ -76,6 +88,7 @@ static const struct {
 	{"{\"priority\":\"p1\"}", "priority"},
 	{"{\"priority\":1.5}", "priority"},
 	{"{\"priority\":2147483648}", "priority"},
+	{"{\"priority\":2147483648.0}", "priority"},
 	{"{\"priority\":18446744073709551615}", "priority"},
 	{"{\"executor\":1}", "executor"},
 	{"{\"module\":1}", "module"},
@@ -83,7 +96,9 @@ static const struct {
 	{"{\"blockedBy\":{}}", "blockedBy"},
 	{"{\"notBefore\":\"now\"}", "notBefore"},
 	{"{\"startBy\":-1}", "startBy"},
-	{"{\"finishBy\":1e3}", "finishBy"},
+	{"{\"startBy\":1.5}", "startBy"},
+	{"{\"finishBy\":1e300}", "finishBy"},
+	{"{\"finishBy\":18446744073709551616}", "finishBy"},
 	{"{\"timeoutMs\":0}", "timeoutMs"},
 	{"{\"maxAttempts\":0}", "maxAttempts"},
 	{"{\"maxAttempts\":1001}", "maxAttempts"},
@@ -331,7 +346,7 @@ static void why_says_it_in_words(void **state)
 	get(d, "/api/tasks/t-1/why");
 	reply_is(d, 200);
 	reply_says(d,
-		"{\"id\":\"t-1\",\"state\":\"ready\",\"reason\":\"no_worker\",\"text\":\"no live worker serves its queue\","
+		"{\"id\":\"t-1\",\"state\":\"ready\",\"reason\":\"no_worker\",\"text\":\"no registered worker is alive and takes work\","
 		"\"until\":77,\"code\":\"STALLED\"}");
 	get(d, "/api/tasks/x/why");
 	refused_with(d, 404, "not_found");
@@ -431,6 +446,17 @@ static void a_patch_of_texts_is_merged_into_what_is_there(void **state)
 	reply_is(d, 200);
 	assert_true(is(d->call.reply.etag, "\"3\""));
 	reply_says(d, "\"version\":3,\"warnings\":[\"unknown field \\\"colour\\\" was kept in metadata\"]}");
+}
+
+static void metadata_that_is_taken_away_makes_room_for_fields_that_nobody_knows(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"colour\":\"red\",\"metadata\":null}");
+	const char *body = becomes(d, COMMAND_UPDATE)->update.body.data;
+	assert_non_null(strstr(body, "\"metadata\":{\"colour\":\"red\"}"));
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"metadata\":null}");
+	assert_null(strstr(becomes(d, COMMAND_UPDATE)->update.body.data, "metadata"));
 }
 
 static void what_is_fixed_at_birth_cannot_be_patched(void **state)
@@ -543,6 +569,7 @@ int main(void)
 		DIALOGUE(a_task_document_becomes_a_create),
 		DIALOGUE(an_empty_document_is_a_task_in_the_default_queue),
 		DIALOGUE(priorities_are_numbers_or_words),
+		DIALOGUE(an_integer_may_be_written_with_a_point),
 		DIALOGUE(every_wrong_field_is_named),
 		DIALOGUE(all_that_is_wrong_is_told_together),
 		DIALOGUE(lists_and_texts_have_limits),
@@ -562,6 +589,7 @@ int main(void)
 		DIALOGUE(a_wrong_filter_is_named),
 		DIALOGUE(a_patch_of_columns_needs_no_look_at_the_text),
 		DIALOGUE(a_patch_of_texts_is_merged_into_what_is_there),
+		DIALOGUE(metadata_that_is_taken_away_makes_room_for_fields_that_nobody_knows),
 		DIALOGUE(what_is_fixed_at_birth_cannot_be_patched),
 		DIALOGUE(if_match_is_the_version),
 		DIALOGUE(operators_commands_are_answered_with_the_task),

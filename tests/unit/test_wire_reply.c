@@ -54,6 +54,14 @@ static void every_header_is_written_when_it_is_given(void **state)
 		"Retry-After: 9223372036854775807\r\nStint-Seq: 42\r\n" KEEP);
 }
 
+static void what_may_be_kept_says_so_and_is_asked_for_again(void **state)
+{
+	(void)state;
+	expect((struct http_reply){.status = 304, .etag = SPAN("\"7\""), .revalidate = true},
+		"HTTP/1.1 304 Not Modified\r\nETag: \"7\"\r\nX-Content-Type-Options: nosniff\r\n"
+		"Cache-Control: private, no-cache\r\nConnection: keep-alive\r\n\r\n");
+}
+
 static void a_head_reply_tells_the_length_and_keeps_the_body(void **state)
 {
 	(void)state;
@@ -155,6 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_reply_has_its_status_length_and_body),
 		cmocka_unit_test(every_header_is_written_when_it_is_given),
+		cmocka_unit_test(what_may_be_kept_says_so_and_is_asked_for_again),
 		cmocka_unit_test(a_head_reply_tells_the_length_and_keeps_the_body),
 		cmocka_unit_test(replies_without_body_have_no_length),
 		cmocka_unit_test(a_stream_ends_with_its_connection),

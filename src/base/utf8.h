@@ -1,0 +1,13 @@
+/*
+ * One character of UTF-8 at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/span.h"
+
+/* How many bytes at the beginning belong together (at least one; the text is not empty), and whether they are a
+ * character: overlong forms, surrogates and what lies beyond U+10FFFF are none. */
+size_t utf8_next(struct span text, bool *ret_good);

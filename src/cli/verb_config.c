@@ -1,0 +1,200 @@
+/*
+ * stint config: what the server would be told by the files, the environment and the flags as they are here and now, and
+ * who said it. It reads what stintd reads, the same way; it does not ask a server.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "cli/task_view.h"
+#include "config/config.h"
+
+enum {
+	SETS_MAX = 64,
+};
+
+#define WHICH                                                                               \
+	{"home", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR", .text = "the state directory"}, \
+		{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instead of the files"}
+
+static const struct flag show_flags[] = {
+	{"origin", 0, FLAG_SWITCH,
+		.text = "also who said it: a flag, a variable, a line of a file, or nobody"},
+	WHICH,
+	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE",
+		.text = "as if stintd were started with it"},
+	{0},
+};
+
+static const struct flag path_flags[] = {
+	WHICH,
+	{0},
+};
+
+/* "a.b=1" → key and value. 0, or the ending. */
+static int read_sets(struct cli *cli, struct config_flag *ret_flags, uint32_t *ret_count)
+{
+	const char *set;
+	size_t at = 0;
+
+	*ret_count = 0;
+	while ((set = args_each(&cli->args, "set", &at))) {
+		const char *equals = strchr(set, '=');
+		if (!equals || equals == set)
+			return fail(cli, EXIT_USAGE, "usage", "stint config show --set task.crashBudget=4",
+				"--set takes KEY=VALUE, not \"%s\"", set);
+		if (*ret_count == SETS_MAX)
+			return fail(cli, EXIT_USAGE, "usage", NULL, "too many settings");
+		ret_flags[(*ret_count)++] = (struct config_flag){
+			"--set", text_of(cli, "%.*s", (int)(equals - set), set), equals + 1};
+	}
+	return 0;
+}
+
+enum { C_KEY, C_VALUE, C_ORIGIN, C_COUNT };
+
+static const struct column columns[C_COUNT] = {
+	[C_KEY] = {"KEY"},
+	[C_VALUE] = {"VALUE", .shrinks = true},
+	[C_ORIGIN] = {"ORIGIN", .shrinks = true},
+};
+
+static void add_row(struct cli *cli, struct table *table, const struct config *config, enum config_key key)
+{
+	const struct config_value *value = &config->values[key];
+	cleanup(buf_done) struct buf origin = {0};
+
+	buf_init(&origin, 8192);
+	config_put_origin(&origin, &value->origin);
+	table_row(table);
+	table_cell(table, C_KEY, span_of(config_keys[key].name), PAINT_BOLD, cli->term.utf8);
+	table_cell(table, C_VALUE, span_of(value->text), PAINT_NONE, cli->term.utf8);
+	if (table->column_count > C_ORIGIN)
+		table_cell(table, C_ORIGIN, buf_span(&origin),
+			value->origin.source == CONFIG_DEFAULT ? PAINT_DIM : PAINT_CYAN, cli->term.utf8);
+}
+
+static int put_config(struct cli *cli, const struct config *config)
+{
+	struct table table;
+
+	table_init(&table, columns, args_has(&cli->args, "origin") ? C_COUNT : C_ORIGIN);
+	for (int key = 0; key < CONFIG_KEY_COUNT; key++)
+		add_row(cli, &table, config, (enum config_key)key);
+	int r = put_rows(cli, &table, "keys", NULL, "key");
+	table_done(&table);
+	return r;
+}
+
+static int put_config_json(struct cli *cli, const struct config *config)
+{
+	cleanup(buf_done) struct buf json = {0};
+	struct json_complaint complaint;
+
+	buf_init(&json, 4 << 20);
+	int fault = config_put_json(&json, config);
+	if (fault < 0)
+		return fail_fault(cli, fault);
+	yyjson_doc *doc = json_read(buf_span(&json), &complaint);
+	int r = put_json(cli, "config", yyjson_doc_get_root(doc));
+	yyjson_doc_free(doc);
+	return r;
+}
+
+static int run_show(struct cli *cli)
+{
+	cleanup(config_done) struct config config = {0};
+	cleanup(buf_done) struct buf problems = {0};
+	struct config_flag flags[SETS_MAX];
+	struct config_request request = {.home = args_text(&cli->args, "home"),
+		.file = args_text(&cli->args, "config"),
+		.flags = flags};
+
+	int r = read_sets(cli, flags, &request.flag_count);
+	if (r != 0)
+		return r;
+	config_read(&config, &request);
+	r = cli->form == FORM_JSON ? put_config_json(cli, &config) : put_config(cli, &config);
+	if (r != 0 || config.problem_count == 0)
+		return r;
+	buf_init(&problems, 1 << 20);
+	config_put_problems(&problems, &config, "stint: ");
+	flush(cli);
+	if (write(STDERR_FILENO, problems.data, problems.len) < 0)
+		return EXIT_FAILED;
+	return EXIT_FAILED;
+}
+
+const struct verb verb_config_show = {
+	.name = "config show",
+	.group = GROUP_ADMIN,
+	.arguments = "",
+	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.brief = "every setting in force",
+	.text = "Prints every setting of the server as the files, the environment and the flags here and now make it; with "
+		"--origin, who said it. Exit status 1 when something in them is wrong. A server that runs already has what it "
+		"was started with.",
+	.flags = show_flags,
+	.examples = "stint config show --origin\nstint config show --set task.crashBudget=4 --json\n",
+	.run = run_show,
+};
+
+/* ---- paths --------------------------------------------------------------------------------------------- */
+
+static const char *user_file(struct cli *cli)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+	if (config && config[0])
+		return text_of(cli, "%s/stint/config.json", config);
+	return home && home[0] ? text_of(cli, "%s/.config/stint/config.json", home) : NULL;
+}
+
+static void put_path(struct cli *cli, const char *path, bool first)
+{
+	bool there = access(path, F_OK) == 0;
+
+	if (cli->form == FORM_JSON) {
+		struct json_object object;
+		put(cli, "%s", first ? "" : ",");
+		json_begin(&object, &cli->out);
+		json_member_string(&object, "path", span_of(path));
+		json_member_bool(&object, "exists", there);
+		json_end(&object);
+	} else {
+		put(cli, "%s\t%s\n", path, there ? "there" : "not there");
+	}
+}
+
+static int run_path(struct cli *cli)
+{
+	const char *file = args_text(&cli->args, "config"), *user = user_file(cli);
+	char home[1024];
+
+	int r = file ? 0 : place_home(cli, home, sizeof home);
+	if (r != 0)
+		return r;
+	if (cli->form == FORM_JSON)
+		put(cli, "{\"schema\":1,\"ok\":true,\"files\":[");
+	put_path(cli, file ? file : text_of(cli, "%s/config.json", home), true);
+	if (!file && user)
+		put_path(cli, user, false);
+	if (!file)
+		put_path(cli, "/etc/stint/config.json", false);
+	if (cli->form == FORM_JSON)
+		put(cli, "]}\n");
+	return EXIT_GOOD;
+}
+
+const struct verb verb_config_path = {
+	.name = "config path",
+	.group = GROUP_ADMIN,
+	.arguments = "",
+	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.brief = "the files it comes from",
+	.text = "Prints the files of the configuration, the one that counts most first, and whether they are there.",
+	.flags = path_flags,
+	.examples = "stint config path\n",
+	.run = run_path,
+};

@@ -1,0 +1,261 @@
+/*
+ * Reading in order of rank, the least first: what comes later stands above what was there.
+ */
+#include "config/config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/reading.h"
+
+enum {
+	ARENA_BYTES_MAX = 4 << 20,
+	PATH_BYTES = 4096,
+	PROBLEM_BYTES = 1024,
+};
+
+static const struct config_origin by_default = {.source = CONFIG_DEFAULT, .name = "default"};
+
+/* ---- small things ------------------------------------------------------------------------------------- */
+
+const char *config_keep(struct config *config, const char *text)
+{
+	struct span kept;
+
+	return arena_copy(&config->arena, span_of(text), &kept) < 0 ? "(no memory)" : kept.data;
+}
+
+/* Keys and values come from files: they must not move the cursor of whoever reads the complaint. */
+static void replace_controls(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+static void note(struct config *config, struct config_origin where, const char *format, va_list args)
+	__attribute__((format(printf, 3, 0)));
+
+static void note(struct config *config, struct config_origin where, const char *format, va_list args)
+{
+	char what[PROBLEM_BYTES];
+
+	vsnprintf(what, sizeof what, format, args);
+	replace_controls(what);
+	if (config->problem_count < CONFIG_PROBLEMS_MAX)
+		config->problems[config->problem_count] =
+			(struct config_problem){where, config_keep(config, what)};
+	config->problem_count++;
+}
+
+void config_note_problem(struct config *config, struct config_origin where, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	note(config, where, format, args);
+	va_end(args);
+}
+
+void config_complain(struct config *config, enum config_key key, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	note(config, config->values[key].origin, format, args);
+	va_end(args);
+}
+
+void config_note_unknown(struct config *config, struct config_origin where, const char *name)
+{
+	/* A file of nothing but unknown keys should not keep us guessing. */
+	const char *like = config->problem_count < CONFIG_PROBLEMS_MAX ? config_key_like(name) : NULL;
+
+	if (like)
+		config_note_problem(config, where, "there is no key %.200s; did you mean %s?", name, like);
+	else
+		config_note_problem(
+			config, where, "there is no key %.200s; stintd --help lists those there are", name);
+}
+
+void config_note_wrong(
+	struct config *config, struct config_origin where, enum config_key key, const char *given)
+{
+	struct buf allowed;
+
+	buf_init(&allowed, PROBLEM_BYTES);
+	config_key_put_allowed(key, &allowed);
+	config_note_problem(config, where, "%s must be %.*s; it is %.200s", config_keys[key].name,
+		SPAN_ARGS(buf_span(&allowed)), given);
+	buf_done(&allowed);
+}
+
+void config_set(struct config *config, enum config_key key, const char *text, struct config_origin origin)
+{
+	char given[PROBLEM_BYTES];
+	int64_t number;
+
+	if (config_key_parse(key, text, &number)) {
+		config->values[key] = (struct config_value){number, config_keep(config, text), origin};
+		return;
+	}
+	snprintf(given, sizeof given, "\"%.150s\"", text);
+	config_note_wrong(config, origin, key, given);
+}
+
+int64_t config_number(const struct config *config, enum config_key key)
+{
+	assert(config_keys[key].type == CONFIG_NUMBER || config_keys[key].type == CONFIG_CHOICE);
+	return config->values[key].number;
+}
+
+bool config_bool(const struct config *config, enum config_key key)
+{
+	assert(config_keys[key].type == CONFIG_BOOL);
+	return config->values[key].number != 0;
+}
+
+const char *config_text(const struct config *config, enum config_key key)
+{
+	assert(config_keys[key].type == CONFIG_TEXT);
+	return config->values[key].text;
+}
+
+void config_fall_back(struct config *config, enum config_key key, const char *text)
+{
+	if (config->values[key].origin.source == CONFIG_DEFAULT)
+		config->values[key].text = config_keep(config, text);
+}
+
+/* ---- sources, in order of rank -------------------------------------------------------------------------- */
+
+static void read_defaults(struct config *config)
+{
+	for (int i = 0; i < CONFIG_KEY_COUNT; i++) {
+		enum config_key key = (enum config_key)i;
+		struct config_value *value = &config->values[key];
+		*value = (struct config_value){.text = config_keys[key].fallback, .origin = by_default};
+		bool good = config_key_parse(key, value->text, &value->number);
+		assert(good || value->text[0] == 0);
+	}
+}
+
+/* Set and not empty. */
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] ? value : NULL;
+}
+
+/* A directory of the XDG conventions: relative ones are to be ignored. */
+static const char *xdg(const char *name)
+{
+	const char *value = variable(name);
+
+	return value && value[0] == '/' ? value : NULL;
+}
+
+/* $NAME/LEAF or, without it, $HOME/BESIDE/LEAF; false: neither is known. */
+static bool xdg_path(char path[PATH_BYTES], const char *name, const char *beside, const char *leaf)
+{
+	const char *base = xdg(name), *home = variable("HOME");
+
+	if (!base && !home)
+		return false;
+	int len = base ? snprintf(path, PATH_BYTES, "%s/%s", base, leaf)
+		       : snprintf(path, PATH_BYTES, "%s/%s/%s", home, beside, leaf);
+	return len < PATH_BYTES;
+}
+
+static void find_home(struct config *config, const struct config_request *request)
+{
+	char path[PATH_BYTES];
+	const char *given = request->home ? request->home : variable("STINT_HOME");
+	struct config_origin origin = by_default;
+
+	if (request->home)
+		origin = (struct config_origin){.source = CONFIG_FLAG, .name = "--home"};
+	else if (given)
+		origin = (struct config_origin){.source = CONFIG_VARIABLE, .name = "STINT_HOME"};
+	config->home = (struct config_value){.text = "", .origin = origin};
+	if (given && given[0] && strlen(given) <= CONFIG_TEXT_MAX)
+		config->home.text = config_keep(config, given);
+	else if (given)
+		config_note_problem(config, origin, "the state directory must be a path of 1 to %d bytes",
+			CONFIG_TEXT_MAX);
+	else if (xdg_path(path, "XDG_STATE_HOME", ".local/state", "stint") && strlen(path) <= CONFIG_TEXT_MAX)
+		config->home.text = config_keep(config, path);
+	else
+		config_note_problem(config, origin,
+			"nothing says where the state goes; say --home DIR, or set STINT_HOME");
+}
+
+static void read_files(struct config *config, const struct config_request *request)
+{
+	char path[PATH_BYTES];
+
+	if (request->file) {
+		config_read_file(config, request->file, true);
+		return;
+	}
+	config_read_file(
+		config, request->system_file ? request->system_file : "/etc/stint/config.json", false);
+	if (xdg_path(path, "XDG_CONFIG_HOME", ".config", "stint/config.json"))
+		config_read_file(config, path, false);
+	if (config->home.text[0]) {
+		snprintf(path, sizeof path, "%s/config.json", config->home.text);
+		config_read_file(config, path, false);
+	}
+}
+
+static void read_variables(struct config *config)
+{
+	for (int i = 0; i < CONFIG_KEY_COUNT; i++) {
+		enum config_key key = (enum config_key)i;
+		const char *name = config_keys[key].variable, *value = variable(name);
+		if (value)
+			config_set(config, key, value,
+				(struct config_origin){.source = CONFIG_VARIABLE, .name = name});
+	}
+}
+
+static void read_flag(struct config *config, const struct config_flag *flag)
+{
+	struct config_origin origin = {.source = CONFIG_FLAG, .name = flag->flag};
+	enum config_key key = config_key_find(flag->key);
+	const char *owner = config_key_owner(flag->key);
+
+	if (key != CONFIG_KEY_COUNT)
+		config_set(config, key, flag->value, origin);
+	else if (config_key_is_group(flag->key))
+		config_note_problem(
+			config, origin, "%s is a group of keys, as in %s.NAME=VALUE", flag->key, flag->key);
+	else if (owner)
+		config_note_problem(config, origin, "%s is read by %s, and not from the flags of stintd",
+			flag->key, owner);
+	else
+		config_note_unknown(config, origin, flag->key);
+}
+
+void config_read(struct config *config, const struct config_request *request)
+{
+	memset(config, 0, sizeof *config);
+	arena_init(&config->arena, ARENA_BYTES_MAX);
+	read_defaults(config);
+	find_home(config, request);
+	read_files(config, request);
+	read_variables(config);
+	for (uint32_t i = 0; i < request->flag_count; i++)
+		read_flag(config, &request->flags[i]);
+}
+
+void config_done(struct config *config)
+{
+	if (config)
+		arena_done(&config->arena);
+}

@@ -1,0 +1,104 @@
+/*
+ * The configuration: what each key is worth, and who said so.
+ *
+ *   flag  >  environment variable  >  HOME/config.json  >  user's file  >  system's file  >  default
+ *
+ * A file named with --config takes the place of all three. A file must belong to root or to us and be writable by
+ * nobody else, with every directory above it, because the same files say which programs a worker runs. Everything
+ * that is wrong is collected, each with its place: a user who fixes one thing should not find the next only then.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "config/key.h"
+
+enum {
+	CONFIG_PROBLEMS_MAX = 64,
+	CONFIG_FOREIGN_MAX = 16,
+	CONFIG_FILE_BYTES_MAX = 1 << 20,
+};
+
+enum config_source { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_VARIABLE, CONFIG_FLAG };
+
+struct config_origin {
+	enum config_source source;
+	const char *name;      /* path, variable or flag; "default" */
+	uint32_t line, column; /* in a file; 0: of no line in particular */
+};
+
+struct config_value {
+	int64_t number;   /* also of a bool, or of a choice: the place of its word */
+	const char *text; /* as it was given */
+	struct config_origin origin;
+};
+
+/* Something that is wrong. All texts are the configuration's. */
+struct config_problem {
+	struct config_origin where;
+	const char *what;
+};
+
+/* A top-level key that another program reads. */
+struct config_foreign {
+	const char *name, *program;
+	struct config_origin where;
+};
+
+struct config {
+	struct config_value values[CONFIG_KEY_COUNT];
+	struct config_value home; /* the state directory */
+	struct config_problem problems[CONFIG_PROBLEMS_MAX];
+	uint32_t problem_count; /* those that had no room are counted too */
+	struct config_foreign foreign[CONFIG_FOREIGN_MAX];
+	uint32_t foreign_count;
+	struct arena arena;
+};
+
+/* One value from the command line. */
+struct config_flag {
+	const char *flag; /* as the user typed it */
+	const char *key;
+	const char *value;
+};
+
+struct config_request {
+	const char *home;        /* --home; NULL: STINT_HOME, XDG_STATE_HOME/stint, ~/.local/state/stint */
+	const char *file;        /* --config; NULL: the three files, as far as they are there */
+	const char *system_file; /* NULL: /etc/stint/config.json */
+	const struct config_flag *flags; /* later ones stand above earlier ones */
+	uint32_t flag_count;
+};
+
+/* Reads everything; what cannot be read is a problem and leaves its key as it was. Texts of the request must live as
+ * long as the configuration. To be ended with config_done() in any case. */
+void config_read(struct config *config, const struct config_request *request);
+void config_done(struct config *config);
+
+int64_t config_number(const struct config *config, enum config_key key);
+bool config_bool(const struct config *config, enum config_key key);
+const char *config_text(const struct config *config, enum config_key key);
+
+/* For a default that depends on other things. Does nothing to a value that somebody gave. */
+void config_fall_back(struct config *config, enum config_key key, const char *text);
+
+/* The value of that key is wrong for a reason that the table does not know. */
+void config_complain(struct config *config, enum config_key key, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* ---- telling; -ENOMEM, -E2BIG --------------------------------------------------------------------------- */
+
+/* "FILE:LINE:COLUMN", "STINT_LISTEN", "--set", "default" */
+int config_put_origin(struct buf *out, const struct config_origin *origin);
+
+/* All problems, one per line, each beginning with `prefix`. */
+int config_put_problems(struct buf *out, const struct config *config, const char *prefix);
+
+/* The effective configuration with its origins, for people and for programs; the latter with the problems. */
+int config_put_table(struct buf *out, const struct config *config);
+int config_put_json(struct buf *out, const struct config *config);
+
+/* The list of keys, for a program's help. */
+int config_put_keys(struct buf *out);

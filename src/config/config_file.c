@@ -1,0 +1,221 @@
+/*
+ * One file of the configuration. yyjson reads it; its keys tell their places in the text, so that every complaint
+ * has a line.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "config/reading.h"
+#include "wire/json.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+struct file {
+	struct config *config;
+	const char *path;
+	struct span text;
+	yyjson_doc *doc;
+	size_t seen_at; /* keys come in the order of the text: lines are counted on from the last one */
+	struct json_place seen;
+};
+
+static struct config_origin origin_at(struct file *file, size_t at)
+{
+	assert(at >= file->seen_at);
+	struct span between = {file->text.data + file->seen_at, file->text.len - file->seen_at};
+	struct json_place further = json_place(between, at - file->seen_at);
+
+	file->seen.column = further.line > 1 ? further.column : file->seen.column + further.column - 1;
+	file->seen.line += further.line - 1;
+	file->seen_at = at;
+	return (struct config_origin){CONFIG_FILE, file->path, file->seen.line, file->seen.column};
+}
+
+/* ---- values -------------------------------------------------------------------------------------------- */
+
+/* What a value is, for people. */
+static void describe(yyjson_val *value, char *out, size_t bytes)
+{
+	switch (yyjson_get_type(value)) {
+	case YYJSON_TYPE_STR:
+		snprintf(out, bytes, "the text \"%.150s\"", yyjson_get_str(value));
+		break;
+	case YYJSON_TYPE_NUM:
+		if (yyjson_is_real(value))
+			snprintf(out, bytes, "the number %g", yyjson_get_real(value));
+		else if (yyjson_is_uint(value))
+			snprintf(out, bytes, "the number %" PRIu64, yyjson_get_uint(value));
+		else
+			snprintf(out, bytes, "the number %" PRId64, yyjson_get_sint(value));
+		break;
+	default:
+		snprintf(out, bytes, "%s%s", yyjson_is_ctn(value) ? "an " : "",
+			yyjson_is_bool(value) ? (yyjson_get_bool(value) ? "true" : "false")
+					      : yyjson_get_type_desc(value));
+	}
+}
+
+/* The value as the text that a flag would have; false: it is of another kind than the key takes. */
+static bool value_text(enum config_type type, yyjson_val *value, char *out, size_t bytes)
+{
+	switch (type) {
+	case CONFIG_TEXT:
+	case CONFIG_CHOICE:
+		return yyjson_is_str(value) && strlen(yyjson_get_str(value)) == yyjson_get_len(value) &&
+			snprintf(out, bytes, "%s", yyjson_get_str(value)) < (int)bytes;
+	case CONFIG_NUMBER:
+		if (yyjson_is_uint(value))
+			return snprintf(out, bytes, "%" PRIu64, yyjson_get_uint(value)) > 0;
+		return yyjson_is_sint(value) && snprintf(out, bytes, "%" PRId64, yyjson_get_sint(value)) > 0;
+	case CONFIG_BOOL:
+		return yyjson_is_bool(value) &&
+			snprintf(out, bytes, "%s", yyjson_get_bool(value) ? "true" : "false") > 0;
+	}
+	return false;
+}
+
+static void take_value(struct file *file, enum config_key key, yyjson_val *value, struct config_origin origin)
+{
+	char text[CONFIG_TEXT_MAX + 1], given[256];
+	int64_t number;
+
+	if (value_text(config_keys[key].type, value, text, sizeof text) &&
+		config_key_parse(key, text, &number)) {
+		config_set(file->config, key, text, origin);
+		return;
+	}
+	describe(value, given, sizeof given);
+	config_note_wrong(file->config, origin, key, given);
+}
+
+/* ---- keys ---------------------------------------------------------------------------------------------- */
+
+static void take_object(struct file *file, const char *group, yyjson_val *object);
+
+static void note_foreign(struct file *file, const char *name, const char *program, struct config_origin where)
+{
+	struct config *config = file->config;
+
+	if (config->foreign_count < CONFIG_FOREIGN_MAX)
+		config->foreign[config->foreign_count++] =
+			(struct config_foreign){config_keep(config, name), program, where};
+}
+
+static void take_group(struct file *file, const char *name, yyjson_val *value, struct config_origin origin)
+{
+	char given[256];
+
+	if (yyjson_is_obj(value)) {
+		take_object(file, name, value);
+		return;
+	}
+	describe(value, given, sizeof given);
+	config_note_problem(
+		file->config, origin, "%s is a group of keys: { \"NAME\": VALUE, … }; it is %s", name, given);
+}
+
+static void take_member(struct file *file, const char *group, yyjson_val *key, yyjson_val *value)
+{
+	struct config_origin origin = origin_at(file, json_string_at(file->doc, key));
+	const char *own = yyjson_get_str(key);
+	char name[CONFIG_NAME_MAX];
+	bool fits =
+		snprintf(name, sizeof name, "%s%s%s", group, group[0] ? "." : "", own) < (int)sizeof name &&
+		strlen(own) == yyjson_get_len(key);
+	const char *owner = group[0] ? NULL : config_key_owner(own);
+	enum config_key found = fits ? config_key_find(name) : CONFIG_KEY_COUNT;
+
+	if (owner)
+		note_foreign(file, own, owner, origin);
+	else if (found != CONFIG_KEY_COUNT && strchr(own, '.'))
+		config_note_problem(file->config, origin,
+			"%s: in a file, write groups as objects: { \"%.*s\": { \"%s\": … } }", name,
+			(int)strcspn(own, "."), own, strchr(own, '.') + 1);
+	else if (found != CONFIG_KEY_COUNT)
+		take_value(file, found, value, origin);
+	else if (fits && config_key_is_group(name))
+		take_group(file, name, value, origin);
+	else
+		config_note_unknown(file->config, origin, name);
+}
+
+static void take_object(struct file *file, const char *group, yyjson_val *object)
+{
+	size_t index, max;
+	yyjson_val *key, *value;
+
+	yyjson_obj_foreach(object, index, max, key, value)
+	{
+		take_member(file, group, key, value);
+	}
+}
+
+static void take_text(struct file *file)
+{
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read_config(file->text, &complaint);
+
+	if (!doc) {
+		config_note_problem(file->config, origin_at(file, complaint.at), "%s", complaint.reason);
+		return;
+	}
+	file->doc = doc;
+	yyjson_val *root = yyjson_doc_get_root(doc);
+	if (yyjson_is_obj(root))
+		take_object(file, "", root);
+	else
+		config_note_problem(file->config, origin_at(file, 0),
+			"a configuration is one object: { \"KEY\": VALUE, … }");
+}
+
+/* ---- the file ------------------------------------------------------------------------------------------ */
+
+static int read_all(int fd, struct buf *text)
+{
+	char block[4096];
+	ssize_t got;
+	int r = 0;
+
+	while (r == 0 && (got = read(fd, block, sizeof block)) != 0)
+		r = got < 0 ? -errno : buf_put(text, block, (size_t)got);
+	return r;
+}
+
+void config_read_file(struct config *config, const char *path, bool must)
+{
+	struct file file = {.config = config, .path = config_keep(config, path), .seen = {1, 1}};
+	struct config_origin whole = {.source = CONFIG_FILE, .name = file.path};
+	char reason[512];
+	cleanup(buf_done) struct buf text;
+
+	buf_init(&text, CONFIG_FILE_BYTES_MAX);
+	/* Not blocking: a FIFO must not keep us from refusing it. */
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 && !must && (errno == ENOENT || errno == ENOTDIR))
+		return;
+	if (fd < 0) {
+		config_note_problem(config, whole, "cannot be read: %s", strerror(errno));
+		return;
+	}
+	if (trust_file(fd, path, reason, sizeof reason) < 0) {
+		config_note_problem(config, whole, "%s", reason);
+		return;
+	}
+	int r = read_all(fd, &text);
+	if (r == -E2BIG)
+		config_note_problem(config, whole, "is larger than a configuration may be: %d bytes",
+			CONFIG_FILE_BYTES_MAX);
+	else if (r < 0)
+		config_note_problem(config, whole, "cannot be read: %s", strerror(-r));
+	if (r < 0)
+		return;
+	file.text = buf_span(&text);
+	take_text(&file);
+}

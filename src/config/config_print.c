@@ -1,0 +1,171 @@
+/*
+ * The configuration, told: for people, for programs, and what was wrong.
+ */
+#include <string.h>
+
+#include "config/config.h"
+#include "wire/json.h"
+
+int config_put_origin(struct buf *out, const struct config_origin *origin)
+{
+	if (origin->line > 0)
+		return buf_printf(out, "%s:%u:%u", origin->name, origin->line, origin->column);
+	return buf_printf(out, "%s", origin->name);
+}
+
+static uint32_t kept_problems(const struct config *config)
+{
+	return config->problem_count < CONFIG_PROBLEMS_MAX ? config->problem_count : CONFIG_PROBLEMS_MAX;
+}
+
+int config_put_problems(struct buf *out, const struct config *config, const char *prefix)
+{
+	uint32_t kept = kept_problems(config);
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < kept; i++) {
+		r = buf_printf(out, "%s", prefix);
+		if (r == 0)
+			r = config_put_origin(out, &config->problems[i].where);
+		if (r == 0)
+			r = buf_printf(out, ": %s\n", config->problems[i].what);
+	}
+	if (r == 0 && config->problem_count > kept)
+		r = buf_printf(out, "%sand %u more\n", prefix, config->problem_count - kept);
+	return r;
+}
+
+/* ---- for people ---------------------------------------------------------------------------------------- */
+
+static int put_row(struct buf *out, const char *name, const struct config_value *value)
+{
+	int r = buf_printf(out, "%-26s  %-30s  ", name, value->text);
+
+	if (r == 0)
+		r = config_put_origin(out, &value->origin);
+	return r < 0 ? r : buf_put_byte(out, '\n');
+}
+
+static int put_foreign(struct buf *out, const struct config_foreign *foreign)
+{
+	int r = buf_printf(out, "%-26s  is left to %-19s  ", foreign->name, foreign->program);
+
+	if (r == 0)
+		r = config_put_origin(out, &foreign->where);
+	return r < 0 ? r : buf_put_byte(out, '\n');
+}
+
+int config_put_table(struct buf *out, const struct config *config)
+{
+	int r = buf_printf(out, "%-26s  %-30s  %s\n", "KEY", "VALUE", "ORIGIN");
+
+	if (r == 0)
+		r = put_row(out, "home", &config->home);
+	for (int i = 0; r == 0 && i < CONFIG_KEY_COUNT; i++)
+		r = put_row(out, config_keys[i].name, &config->values[i]);
+	for (uint32_t i = 0; r == 0 && i < config->foreign_count; i++)
+		r = put_foreign(out, &config->foreign[i]);
+	return r;
+}
+
+int config_put_keys(struct buf *out)
+{
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < CONFIG_KEY_COUNT; i++) {
+		const struct config_key_row *row = &config_keys[i];
+		r = buf_printf(out, "  %-26s %s", row->name, row->help);
+		if (r == 0 && row->fallback[0])
+			r = buf_printf(out, " [%s]", row->fallback);
+		if (r == 0)
+			r = buf_put_byte(out, '\n');
+	}
+	return r;
+}
+
+/* ---- for programs -------------------------------------------------------------------------------------- */
+
+static const char *const source_names[] = {
+	[CONFIG_DEFAULT] = "default",
+	[CONFIG_FILE] = "file",
+	[CONFIG_VARIABLE] = "environment",
+	[CONFIG_FLAG] = "flag",
+};
+
+static void member_origin(struct json_object *object, const struct config_origin *origin)
+{
+	json_member_string(object, "source", span_of(source_names[origin->source]));
+	if (origin->source != CONFIG_DEFAULT)
+		json_member_string(object, "origin", span_of(origin->name));
+	if (origin->line > 0) {
+		json_member_int(object, "line", origin->line);
+		json_member_int(object, "column", origin->column);
+	}
+}
+
+/* A list is told member by member: `put` writes the one with that number. */
+static void member_list(struct json_object *object, const char *name, const struct config *config,
+	uint32_t count, void (*put)(struct json_object *, const struct config *, uint32_t))
+{
+	struct json_object inner;
+
+	json_member_raw(object, name, SPAN("["));
+	for (uint32_t i = 0; object->fault == 0 && i < count; i++) {
+		if (i > 0)
+			object->fault = buf_put_byte(object->buf, ',');
+		json_begin(&inner, object->buf);
+		put(&inner, config, i);
+		int r = json_end(&inner);
+		if (object->fault == 0)
+			object->fault = r;
+	}
+	if (object->fault == 0)
+		object->fault = buf_put_byte(object->buf, ']');
+}
+
+static void put_value(struct json_object *object, const struct config *config, uint32_t key)
+{
+	const struct config_value *value = &config->values[key];
+
+	json_member_string(object, "key", span_of(config_keys[key].name));
+	switch (config_keys[key].type) {
+	case CONFIG_NUMBER:
+		json_member_int(object, "value", value->number);
+		break;
+	case CONFIG_BOOL:
+		json_member_bool(object, "value", value->number != 0);
+		break;
+	case CONFIG_TEXT:
+	case CONFIG_CHOICE:
+		json_member_string(object, "value", span_of(value->text));
+		break;
+	}
+	member_origin(object, &value->origin);
+}
+
+static void put_ignored(struct json_object *object, const struct config *config, uint32_t i)
+{
+	json_member_string(object, "key", span_of(config->foreign[i].name));
+	json_member_string(object, "program", span_of(config->foreign[i].program));
+	member_origin(object, &config->foreign[i].where);
+}
+
+static void put_problem(struct json_object *object, const struct config *config, uint32_t i)
+{
+	json_member_string(object, "message", span_of(config->problems[i].what));
+	member_origin(object, &config->problems[i].where);
+}
+
+int config_put_json(struct buf *out, const struct config *config)
+{
+	struct json_object object;
+
+	json_begin(&object, out);
+	json_member_int(&object, "schema", 1);
+	json_member_string(&object, "home", span_of(config->home.text));
+	member_list(&object, "keys", config, CONFIG_KEY_COUNT, put_value);
+	member_list(&object, "ignored", config, config->foreign_count, put_ignored);
+	member_list(&object, "problems", config, kept_problems(config), put_problem);
+	int r = json_end(&object);
+	return r < 0 ? r : buf_put_byte(out, '\n');
+}

@@ -1,0 +1,87 @@
+/*
+ * The keys of the configuration: one line each, and everything else is made from it: parsing, its errors, the help of
+ * stintd, docs/configuration.md. A key has an effect: one that nothing reads does not stand here, and is refused as
+ * unknown.
+ *
+ * A number has a unit and bounds; a choice has its words; a text has a form, and bounds of its length.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/span.h"
+
+enum config_type { CONFIG_TEXT, CONFIG_NUMBER, CONFIG_BOOL, CONFIG_CHOICE };
+
+#define CONFIG_TEXT_MAX 4000
+#define CONFIG_DAY_MS   (24 * 60 * 60 * 1000)
+
+// clang-format off
+#define CONFIG_KEYS(X) \
+	/* symbol                     name                         type    unit, words or form  least  most                   default           environment variable             help */ \
+	X(LISTEN,                     "listen",                    TEXT,   "ADDRESS:PORT",      1,     300,                   "127.0.0.1:8787", "STINT_LISTEN",                  "TCP address; port 0 picks a free one") \
+	X(BEHIND_PROXY,               "behindProxy",               BOOL,   "",                  0,     1,                     "false",          "STINT_BEHIND_PROXY",            "a proxy in front speaks TLS: listen may be any address") \
+	X(STORE,                      "store",                     TEXT,   "sqlite:PATH",       1,     CONFIG_TEXT_MAX,       "",               "STINT_STORE",                   "where tasks are kept; default stint.db in the state directory") \
+	X(CLAIM_VERIFY_AFTER_MS,      "claim.verifyAfterMs",       NUMBER, "ms",                1000,  CONFIG_DAY_MS,         "120000",         "STINT_CLAIM_VERIFY_AFTER_MS",   "a claim not confirmed by a worker that beats is taken back after this") \
+	X(WORKER_LEASE_MIN_MS,        "worker.leaseMinMs",         NUMBER, "ms",                100,   CONFIG_DAY_MS,         "5000",           "STINT_WORKER_LEASE_MIN_MS",     "the shortest lease of a worker or a claim") \
+	X(WORKER_RESCHEDULE_ON_EXPIRY,"worker.rescheduleOnExpiry", BOOL,   "",                  0,     1,                     "true",           "STINT_WORKER_RESCHEDULE_ON_EXPIRY", "free what a lost worker held; false only reports it") \
+	X(RESTART_GRACE_MS,           "restart.graceMs",           NUMBER, "ms",                0,     CONFIG_DAY_MS,         "60000",          "STINT_RESTART_GRACE_MS",        "nobody expires that soon after a start") \
+	X(RETRY_BASE_MS,              "retry.baseMs",              NUMBER, "ms",                1,     CONFIG_DAY_MS,         "10000",          "STINT_RETRY_BASE_MS",           "back-off after the first failure; it doubles with each") \
+	X(RETRY_MAX_MS,               "retry.maxMs",               NUMBER, "ms",                1,     CONFIG_DAY_MS,         "300000",         "STINT_RETRY_MAX_MS",            "the longest back-off") \
+	X(TASK_CRASH_BUDGET,          "task.crashBudget",          NUMBER, "",                  1,     1000,                  "3",              "STINT_TASK_CRASH_BUDGET",       "crashes in a row after which a task has failed") \
+	X(TASK_TIMEOUT_MS,            "task.timeoutMs",            NUMBER, "ms",                1,     30LL * CONFIG_DAY_MS,  "1800000",        "STINT_TASK_TIMEOUT_MS",         "for a task that names none") \
+	X(TASK_TIMEOUT_MAX_MS,        "task.timeoutMaxMs",         NUMBER, "ms",                1,     30LL * CONFIG_DAY_MS,  "7200000",        "STINT_TASK_TIMEOUT_MAX_MS",     "a task that asks for more gets this") \
+	X(QUARANTINE_TRIAL_AFTER_MS,  "quarantine.trialAfterMs",   NUMBER, "ms",                0,     30LL * CONFIG_DAY_MS,  "600000",         "STINT_QUARANTINE_TRIAL_AFTER_MS", "a quarantined slot gets one trial after this; 0 = never") \
+	X(SWEEP_INTERVAL_MS,          "sweep.intervalMs",          NUMBER, "ms",                10,    60 * 1000,             "1000",           "STINT_SWEEP_INTERVAL_MS",       "how often timeouts and upkeep are looked at") \
+	X(RETENTION_FINAL_MS,         "retention.finalMs",         NUMBER, "ms",                1000,  3650LL * CONFIG_DAY_MS,"604800000",      "STINT_RETENTION_FINAL_MS",      "a final task is kept that long (7 days) …") \
+	X(RETENTION_FINAL_MAX,        "retention.finalMax",        NUMBER, "",                  1,     1000000000,            "1000000",        "STINT_RETENTION_FINAL_MAX",     "… while there are no more than this") \
+	X(RETENTION_EVENT_MS,         "retention.eventMs",         NUMBER, "ms",                1000,  3650LL * CONFIG_DAY_MS,"2592000000",     "STINT_RETENTION_EVENT_MS",      "an event is kept that long (30 days) …") \
+	X(RETENTION_EVENT_MAX,        "retention.eventMax",        NUMBER, "",                  1000,  1000000000,            "10000000",       "STINT_RETENTION_EVENT_MAX",     "… while there are no more than this") \
+	X(LOG_LEVEL,                  "log.level",                 CHOICE, "error warn info debug", 0, 0,                    "info",           "STINT_LOG_LEVEL",               "the least urgent lines that are written") \
+	X(LOG_FORMAT,                 "log.format",                CHOICE, "auto text json",    0,     0,                     "auto",           "STINT_LOG_FORMAT",              "auto: text on a terminal, JSON elsewhere") \
+	X(LOG_SLOW_TURN_MS,           "log.slowTurnMs",            NUMBER, "ms",                1,     CONFIG_DAY_MS,         "1000",           "STINT_LOG_SLOW_TURN_MS",        "a turn that takes longer is logged as a warning")
+// clang-format on
+
+enum config_key {
+#define X(symbol, ...) CONFIG_##symbol,
+	CONFIG_KEYS(X)
+#undef X
+		CONFIG_KEY_COUNT
+};
+
+struct config_key_row {
+	const char *name;
+	enum config_type type;
+	const char *of; /* unit, words or form; "" if there is none */
+	int64_t least, most;
+	const char *fallback;
+	const char *variable;
+	const char *help;
+};
+
+extern const struct config_key_row config_keys[CONFIG_KEY_COUNT];
+
+enum {
+	CONFIG_NAME_MAX = 64, /* bytes of a key with its groups, and a NUL */
+};
+
+/* CONFIG_KEY_COUNT: there is none. */
+enum config_key config_key_find(const char *name);
+
+/* Is it the first part of some key, as "claim" is? */
+bool config_key_is_group(const char *name);
+
+/* The key that was probably meant; NULL: nothing comes near. */
+const char *config_key_like(const char *name);
+
+/* The program that reads this top-level key, if it is not stintd; NULL: none does. */
+const char *config_key_owner(const char *name);
+
+/* "a whole number of ms from 1 to 10". -ENOMEM, -E2BIG. */
+int config_key_put_allowed(enum config_key key, struct buf *out);
+
+/* The text as a value of that key; false: it is none. A bool is 0 or 1, a choice the place of its word. */
+bool config_key_parse(enum config_key key, const char *text, int64_t *ret_number);

@@ -1,0 +1,29 @@
+/*
+ * What the files of this room share while a configuration is read.
+ */
+#pragma once
+
+#include "config/config.h"
+
+/* Notes a problem; the text goes into the configuration, its control characters replaced. */
+void config_note_problem(struct config *config, struct config_origin where, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* There is no such key. */
+void config_note_unknown(struct config *config, struct config_origin where, const char *name);
+
+/* It is not what the key takes; `given` describes what it is instead. */
+void config_note_wrong(
+	struct config *config, struct config_origin where, enum config_key key, const char *given);
+
+/* The value, if the text is one of that key; a problem if not. */
+void config_set(struct config *config, enum config_key key, const char *text, struct config_origin origin);
+
+/* A copy that lives as long as the configuration; never NULL: without memory it is a shorter text. */
+const char *config_keep(struct config *config, const char *text);
+
+/* config_file.c: a file that is not there is a problem if it `must` be. */
+void config_read_file(struct config *config, const char *path, bool must);
+
+/* trust.c: may what this file says be followed? `ret_reason` says why not. -EACCES, or the fault of looking. */
+int trust_file(int fd, const char *path, char *ret_reason, size_t reason_bytes);

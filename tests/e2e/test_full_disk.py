@@ -1,0 +1,308 @@
+"""A full disk, and room again: changes are refused, reads go on, nobody is lost; then it serves again by itself.
+
+The disk is a small file system in a mount namespace of this process alone."""
+import contextlib
+import ctypes
+import os
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import proof
+
+MIB = 1 << 20
+DISK_MIB = 28  # of which the ballast takes eight
+LEASE_MS = 500
+GRACE_MS = 300
+CLONE_NEWNS = 0x20000
+
+
+def setUpModule():
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS) != 0:
+        raise unittest.SkipTest("no mount namespace of our own: " + os.strerror(ctypes.get_errno()))
+    private = subprocess.run(["mount", "--make-rprivate", "/"], capture_output=True, text=True)
+    if private.returncode != 0:
+        raise unittest.SkipTest("mounts cannot be made private: " + private.stderr)
+
+
+class Disk:
+    """A file system of a few megabytes and a file that fills it."""
+
+    def __init__(self, case):
+        self.place = tempfile.mkdtemp(prefix="stint-disk-")
+        case.addCleanup(os.rmdir, self.place)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dM,mode=0700" % DISK_MIB, "stint-disk",
+                                  self.place], capture_output=True, text=True)
+        if mounted.returncode != 0:
+            case.skipTest("no small file system to fill: " + mounted.stderr)
+        case.addCleanup(subprocess.run, ["umount", self.place], check=True)
+        self.filler = os.path.join(self.place, "filler")
+
+    def fill(self):
+        """To the last byte."""
+        fd = os.open(self.filler, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for piece in (MIB, 4096, 1):
+            with contextlib.suppress(OSError):
+                while os.write(fd, b"x" * piece) == piece:
+                    pass
+        os.close(fd)
+
+    def make_room(self):
+        os.unlink(self.filler)
+
+
+class FullCase(proof.ProofCase):
+    flags = proof.settings(worker_leaseMinMs=100, restart_graceMs=GRACE_MS, sweep_intervalMs=50)
+    limits = ("restart_grace_ms=%d" % GRACE_MS,)
+
+    def setUp(self):
+        self.disk = Disk(self)
+        before, tempfile.tempdir = tempfile.tempdir, self.disk.place
+        try:
+            super().setUp()
+        finally:
+            tempfile.tempdir = before
+        self.made, self.refused = {}, 0
+
+    def tearDown(self):
+        if self.server.process.poll() is None:
+            self.assertEqual(self.server.stop(), 0)
+        self.prove(limits=self.limits)
+
+    def make(self, size=30000, client=None, key=None):
+        """Create a task; False if it was refused because the disk is full."""
+        text = "%08d" % len(self.made) + "p" * size
+        reply = (client or self.client).post("/api/tasks", {"title": "x", "queue": "made", "payload": text},
+                                             {"Idempotency-Key": key} if key else None)
+        if reply.status == 503:
+            self.assertEqual(reply.json["code"], "unavailable")
+            self.refused += 1
+            return False
+        self.assertEqual(reply.status, 201, reply.body)
+        self.made[reply.json["id"]] = text
+        return True
+
+    def is_degraded(self):
+        return self.metric("stint_store_degraded") == 1
+
+    def fill_up(self):
+        """Somebody fills the disk, and whatever the server gives back too."""
+        self.disk.fill()
+        until = time.monotonic() + 20
+        while self.make() or not self.is_degraded():
+            self.assertLess(time.monotonic(), until)
+        self.disk.fill()
+        self.assertTrue(self.is_degraded())
+
+    def come_back(self):
+        self.disk.make_room()
+        self.wait_until(lambda: self.client.get("/readyz").status == 200, what=self.server.said())
+
+    def assert_all_there(self):
+        for task, text in self.made.items():
+            self.assertEqual(self.client.get("/api/tasks/" + task).json["payload"], text)
+        created = [event["task"] for event in self.events() if event["type"] == "task.created"]
+        self.assertEqual(len(created), len(set(created)))
+        self.assertEqual(set(self.made) - set(created), set())
+        return set(created)
+
+
+class FullDisk(FullCase):
+    def test_changes_are_refused_reads_go_on_and_nobody_is_lost(self):
+        task, other, third = self.create(), self.create(), self.create()
+        plain, = self.claim("plain", leaseMs=LEASE_MS)
+        token = self.beat("beats", leaseMs=LEASE_MS).json["token"]
+        bound, = self.claim("beats")
+        token = self.beat("beats", token=token, leaseMs=LEASE_MS, boundTasks=[other]).json["token"]
+        renew = lambda: self.report("progress", plain, "plain", leaseMs=LEASE_MS).status == 200
+        self.disk.fill()
+        until = time.monotonic() + 20
+        while renew() and self.beat("beats", token=token, leaseMs=LEASE_MS).status in (200, 409):
+            self.make()
+            self.assertLess(time.monotonic(), until)
+            token = self.client.get("/api/workers/beats").json.get("token", token)
+            reply = self.beat("beats", token=token, leaseMs=LEASE_MS)
+            token = reply.json["token"]
+        self.disk.fill()
+        self.while_full(plain, third)
+        since = time.monotonic()
+        while time.monotonic() - since < 3 * LEASE_MS / 1000:
+            self.assertEqual((self.state(task), self.state(other)), ("claimed", "running"))
+        reply = self.beat("beats", token=token, leaseMs=LEASE_MS)  # a renewal needs no disk
+        self.assertIn(reply.status, (200, 409), reply.body)
+        self.come_back()
+        self.assertEqual(self.report("complete", plain, "plain").status, 200)
+        self.assertEqual(self.report("complete", bound, "beats").status, 200)
+        self.assertEqual((self.state(task), self.state(other)), ("done", "done"))
+        self.assertIn("server.degraded", [event["type"] for event in self.events()])
+        self.assert_all_there()
+
+    def while_full(self, claim, ready):
+        last = self.events()[-1]["seq"]
+        for method, path, body in (
+                ("POST", "/api/tasks", {"title": "x", "queue": "q"}),
+                ("POST", "/api/tasks/batch", {"tasks": [{"title": "x", "queue": "q"}]}),
+                ("POST", "/api/claims", {"workerId": "new", "queues": ["q"]}),
+                ("POST", "/api/claims", {"workerId": "new", "queues": ["q"], "waitMs": 100}),
+                ("POST", "/api/tasks/%s/claim" % ready, {"workerId": "new"}),
+                ("POST", "/api/tasks/%s/complete" % claim["task"]["id"], {"workerId": "plain", "fence": claim["fence"]}),
+                ("POST", "/api/tasks/%s/cancel" % ready, {}),
+                ("PATCH", "/api/tasks/" + ready, {"title": "y"}),
+                ("POST", "/api/workers/register", {"workerId": "new"}),
+                ("POST", "/api/queues/q/pause", {}),
+                ("POST", "/api/tokens", {"kind": "viewer", "name": "x"})):
+            reply = self.client.call(method, path, body)
+            if path == "/api/tasks/batch":
+                self.assertEqual([item["status"] for item in reply.json.get("results", [reply.json])], [503], reply.body)
+                continue
+            self.assertEqual((reply.status, reply.json["code"]), (503, "unavailable"), (path, reply.body))
+            self.assertGreaterEqual(int(reply.headers.get("Retry-After", 0)), 1, path)
+        self.assertEqual(self.client.get("/livez").status, 200)
+        self.assertEqual((self.client.get("/readyz").status, self.client.get("/readyz").json["code"]),
+                         (503, "unavailable"))
+        for path in ("/api/tasks", "/api/tasks/" + ready, "/api/workers", "/api/queues", "/metrics", "/api/tokens",
+                     "/api/tasks/%s/why" % ready):
+            self.assertEqual(self.client.get(path).status, 200, path)
+        self.assertEqual(self.events()[-1]["seq"], last, "what was refused left an event")
+
+    def test_it_comes_back_again_and_again(self):
+        for _ in range(3):
+            self.fill_up()
+            self.come_back()
+            self.assertTrue(self.make())
+        self.assertGreaterEqual(self.refused, 3)
+        self.restart()
+        self.assert_all_there()
+
+    def test_a_claim_that_waits_is_answered_once_there_is_room_and_work(self):
+        body = b'{"workerId":"w","queues":["q"],"waitMs":20000}'
+        wire = self.wire(self.request_bytes("POST", "/api/claims", body))
+        self.wait_until(lambda: self.metric("stint_waiting_claims") == 1)
+        self.fill_up()
+        self.assertEqual(self.client.post("/api/tasks", {"title": "x", "queue": "q"}).status, 503)
+        self.come_back()
+        task = self.create()
+        self.assertIn(b'{"task":{"id":"%s"' % task.encode(), wire.recv(65536))
+
+
+class KilledWhileFull(FullCase):
+    def start_full(self):
+        """There is no room for the file that says where it listens: the socket is found without."""
+        self.client.close()
+        self.server.launch()
+        self.client = self.connect(local=True)
+
+        def answers():
+            try:
+                return self.client.get("/livez").status == 200
+            except proof.GONE:
+                self.client.close()
+                return False
+
+        self.wait_until(answers, what=self.server.said())
+
+    def test_it_starts_on_the_full_disk_and_reads(self):
+        task = self.create()
+        claim, = self.claim(leaseMs=60000)
+        self.fill_up()
+        for _ in range(3):
+            self.server.kill()
+            self.start_full()
+            self.assertEqual(self.client.get("/api/tasks/" + task).json["state"], "claimed")
+            while self.make():  # there may be room in the log still
+                pass
+            self.disk.fill()
+            self.assertEqual(self.client.get("/readyz").status, 503)
+        self.assert_all_there()
+        self.come_back()
+        self.assertEqual(self.report("complete", claim).status, 200)
+        self.assertTrue(self.make())
+        self.assert_all_there()
+        url = os.path.join(self.server.home, "url")
+        self.wait_until(lambda: os.path.exists(url), what="where it listens is said once there is room")
+        with open(url) as file:
+            self.server.port = int(file.read().strip().rsplit(":", 1)[1])
+        self.assertEqual(self.connect().get("/readyz").status, 200)
+
+    def test_it_stops_on_the_full_disk_and_loses_nothing(self):
+        self.fill_up()
+        self.assertEqual(self.server.stop(), 0)
+        self.disk.fill()
+        self.start_full()
+        self.assert_all_there()
+        self.come_back()
+        self.assertTrue(self.make())
+
+    def test_it_starts_after_room_was_made(self):
+        self.fill_up()
+        self.server.kill()
+        self.client.close()
+        self.disk.make_room()
+        self.server.start()
+        self.wait_until(lambda: self.client.get("/readyz").status == 200)
+        self.assertTrue(self.make())
+        self.assert_all_there()
+
+
+class FullUnderLoad(FullCase):
+    def test_what_was_refused_did_not_happen_and_what_was_not_did(self):
+        """Many at once run into the wall; each asks again under the same key until it is answered."""
+        asked, stopping = {}, threading.Event()
+
+        def produce(name):
+            client, number = self.server.client(), 0
+            while not stopping.is_set():
+                key = "%s-%d" % (name, number)
+                try:
+                    reply = client.post("/api/tasks", {"title": key, "queue": "made", "payload": "p" * 20000},
+                                        {"Idempotency-Key": key})
+                except proof.GONE:
+                    client.close()
+                    time.sleep(0.01)
+                    continue
+                if reply.status == 201:
+                    asked.setdefault(key, set()).add(reply.json["id"])
+                    number += 1
+                    claim = client.post("/api/claims", {"workerId": name, "queues": ["made"]})
+                    for claim in claim.json["claims"] if claim.status == 200 else []:
+                        self.report("complete", claim, name, client)
+                else:
+                    self.refused += 1
+                    time.sleep(0.005)
+            client.close()
+
+        self.disk.fill()
+        with open(self.disk.filler, "r+b") as file:
+            file.truncate(os.path.getsize(self.disk.filler) - 3 * MIB)
+        threads = [threading.Thread(target=produce, args=("p%d" % i,)) for i in range(6)]
+        for thread in threads:
+            thread.start()
+        try:
+            self.wait_until(lambda: self.refused > 20)
+            self.server.kill()
+            self.client.close()
+            self.disk.make_room()
+            self.server.start()
+            self.wait_until(lambda: self.client.get("/readyz").status == 200)
+            before = len(asked)
+            self.wait_until(lambda: len(asked) > before + 20)
+        finally:
+            stopping.set()
+            for thread in threads:
+                thread.join(20)
+        self.assertEqual([key for key, tasks in asked.items() if len(tasks) != 1], [])
+        titles = {}
+        for event in self.events():
+            if event["type"] == "task.created":
+                title = self.client.get("/api/tasks/" + event["task"]).json["title"]
+                self.assertNotIn(title, titles, "made twice")
+                titles[title] = event["task"]
+        for key, (task,) in asked.items():
+            self.assertEqual(titles[key], task)
+
+
+if __name__ == "__main__":
+    proof.main()

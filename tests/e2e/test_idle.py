@@ -1,0 +1,180 @@
+"""Many who do nothing: they cost little, disturb nobody, and leave nothing behind when they go."""
+import os
+import sys
+import time
+import unittest
+
+import proof
+
+MIB = 1 << 20
+
+
+def setUpModule():
+    proof.raise_limits()
+
+
+def say(text):
+    print(text, file=sys.stderr)
+
+
+class Idle(proof.ProofCase):
+    flags = proof.settings(sweep_intervalMs=100)
+
+    def setUp(self):
+        super().setUp()
+        self.many = min(3000, proof.raise_limits() // 3 - 100)
+        self.work(50)  # whatever it takes for its first work, it takes now
+        self.before = self.server.descriptors()
+
+    def work(self, rounds):
+        """Create, claim, complete; the slowest round in milliseconds."""
+        slowest = 0.0
+        for _ in range(rounds):
+            began = time.monotonic()
+            task = self.create(queue="busy")
+            claim, = self.claim("busy", queues=["busy"])
+            self.assertEqual(claim["task"]["id"], task)
+            self.assertEqual(self.report("complete", claim, "busy").status, 200)
+            slowest = max(slowest, time.monotonic() - began)
+        return slowest * 1000
+
+    def used_bytes(self):
+        self.wait_for_rest()
+        return self.server.resident_bytes()
+
+    def wait_for_rest(self):
+        """Some sweeps: idle connections give their buffers back."""
+        time.sleep(0.3)
+
+    def idle_connections(self, count):
+        """Each has asked once and stays."""
+        request = self.request_bytes("GET", "/livez")
+        wires = [self.wire(request) for _ in range(count)]
+        for wire in wires:
+            self.assertTrue(wire.recv(1000).startswith(b"HTTP/1.1 200 "))
+        return wires
+
+    def waiting_claims(self, count):
+        wires = [self.wire(self.request_bytes("POST", "/api/claims", b'{"workerId":"w%d","queues":["q"],"waitMs":60000}'
+                                              % number), local=number % 2 == 1) for number in range(count)]
+        self.wait_until(lambda: self.metric("stint_waiting_claims") == count)
+        return wires
+
+    def assert_released(self, wires, used):
+        for wire in wires:
+            wire.close()
+        self.wait_until(lambda: self.server.descriptors() <= self.before, what="descriptors were left open")
+        self.assertEqual((self.metric("stint_waiting_claims"), self.metric("stint_connections")), (0, 1))
+        after = self.used_bytes()
+        say("… and %+.1f MiB when they have gone" % ((after - used) / MIB))
+        self.assertLess(after - used, 10 * MIB, "memory was kept for nobody")
+
+    def test_idle_connections_cost_little_and_leave_nothing(self):
+        used = self.used_bytes()
+        wires = self.idle_connections(self.many)
+        each = (self.used_bytes() - used) / len(wires)
+        say("%d idle connections: %.0f bytes each; the slowest of 50 lives beside them %.1f ms"
+            % (len(wires), each, self.work(50)))
+        self.assertLess(each, 8 * 1024)
+        self.assert_released(wires, used)
+        wires = self.idle_connections(self.many)
+        self.assertLess(self.used_bytes() - used, 1.5 * each * len(wires) + 4 * MIB,
+                        "the second time costs more than the first")
+        self.assert_released(wires, used)
+
+    def test_waiting_claims_cost_little_and_are_all_answered(self):
+        used = self.used_bytes()
+        wires = self.waiting_claims(self.many)
+        each = (self.used_bytes() - used) / len(wires)
+        say("%d waiting claims: %.0f bytes each; the slowest of 50 lives beside them %.1f ms"
+            % (len(wires), each, self.work(50)))
+        self.assertLess(each, 24 * 1024)
+        tasks = [{"title": "x", "queue": "q"}] * 1000
+        self.assertEqual(self.client.post("/api/tasks/batch", {"tasks": tasks}).status, 200)
+        self.wait_until(lambda: self.metric("stint_waiting_claims") == len(wires) - 1000)
+        got = set()
+        for wire in wires:
+            wire.setblocking(False)
+        for wire in wires:
+            try:
+                reply = wire.recv(65536)
+            except BlockingIOError:
+                continue
+            self.assertIn(b'"claims":[{"task":{"id":"', reply)
+            got.add(reply.split(b'"id":"', 1)[1].split(b'"', 1)[0])
+        self.assertEqual(len(got), 1000)
+        self.assert_released(wires, used)
+
+    def test_both_at_once_and_a_stop_amid_them(self):
+        wires = self.idle_connections(self.many // 2) + self.waiting_claims(self.many // 2)
+        self.work(20)
+        began = time.monotonic()
+        self.assertEqual(self.server.stop(), 0)
+        self.assertLess(time.monotonic() - began, 5)
+        for wire in wires[-10:]:
+            self.assertIn(b'{"claims":[]}', wire.recv(4096))
+
+
+class Descriptors(proof.ProofCase):
+    """A server that may open few files."""
+
+    def setUp(self):
+        super().setUp()
+        self.server.stop()
+        self.client.close()
+        plain = self.server.command
+        self.server.command = lambda: ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *plain()]
+        self.server.start()
+
+    def test_more_clients_than_descriptors_are_turned_away_and_the_others_served(self):
+        self.create()
+        wires = []
+        for _ in range(200):
+            wires.append(self.wire())
+        self.assertEqual(self.claim("w")[0]["task"]["id"], "t-1")
+        self.assertEqual(self.client.get("/readyz").status, 200)
+        for wire in wires:
+            wire.close()
+        self.wait_until(lambda: self.metric("stint_connections") == 1)
+        with self.subTest("it does not go round in circles"):
+            self.assertLess(self.processor_seconds_in(0.5), 0.25)
+        self.create()
+        self.restart()
+        self.assertEqual(self.state("t-1"), "claimed")
+
+    def test_it_does_not_spin_while_it_has_none_left(self):
+        self.client.get("/livez")
+        for _ in range(200):
+            self.wire()
+        self.client.get("/livez")
+        self.assertLess(self.processor_seconds_in(0.5), 0.3)
+
+    def processor_seconds_in(self, seconds):
+        def used():
+            with open("/proc/%d/stat" % self.server.process.pid) as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+        before = used()
+        time.sleep(seconds)
+        return used() - before
+
+
+class Small(proof.ProofCase):
+    @unittest.skipIf("asan" in proof.stintd.STINTD, "what a sanitizer takes for itself says nothing")
+    def test_an_idle_server_is_smaller_than_ten_mebibytes(self):
+        fresh = self.server.resident_bytes()
+        for _ in range(200):
+            task = self.create()
+            claim, = self.claim()
+            self.assertEqual((self.report("complete", claim).status, claim["task"]["id"]), (200, task))
+        self.client.get("/api/tasks")
+        self.client.get("/metrics")
+        used = self.server.resident_bytes()
+        say("resident: %.1f MiB after the start, %.1f MiB after 200 tasks" % (fresh / MIB, used / MIB))
+        self.assertLess(fresh, 10 * MIB)
+        self.assertLess(used, 10 * MIB)
+
+
+if __name__ == "__main__":
+    proof.main()
