@@ -172,15 +172,27 @@ static void wait_ms(int ms)
 	poll(NULL, 0, ms);
 }
 
-/* As often as its patience allows, while the server is away or says "later". */
+/* Whether it pays to try again: a server that is away or says "later", for those with patience; and once for everybody
+ * when the connection broke amid a request that may be repeated. */
+static bool tries_again(const struct ask *ask, const struct http_call *call, int fault, enum http_reach reach,
+	const struct http_answer *answer, uint32_t tried)
+{
+	if (fault == 0)
+		return tried < ask->patience &&
+			(http_answer_status(answer) == 503 || http_answer_status(answer) == 429);
+	if (fault == -EINVAL || fault == -ETIMEDOUT || fault == -E2BIG)
+		return false;
+	if (reach == HTTP_REACH_NOTHING)
+		return tried < ask->patience;
+	return reach == HTTP_REACH_UNKNOWN && call->may_repeat && tried < (ask->patience > 1 ? ask->patience : 1);
+}
+
 static int call(struct cli *cli, const struct ask *ask, const struct http_call *call,
-	struct http_answer **ret, enum http_reach *ret_reach)
+	struct http_answer **ret_answer, enum http_reach *ret_reach)
 {
 	for (uint32_t tried = 0;; tried++) {
-		int r = http_client_call(cli->client, call, ret, ret_reach);
-		bool away = r < 0 ? r != -EINVAL && (*ret_reach == HTTP_REACH_NOTHING || call->may_repeat)
-				  : http_answer_status(*ret) == 503 || http_answer_status(*ret) == 429;
-		if (!away || tried >= ask->patience)
+		int r = http_client_call(cli->client, call, ret_answer, ret_reach);
+		if (!tries_again(ask, call, r, *ret_reach, r == 0 ? *ret_answer : NULL, tried))
 			return r;
 		if (tried == 0)
 			say(cli, "stint: the server at %s is away; trying again", cli->place.url);

@@ -6,6 +6,12 @@
 #include "cli/text.h"
 #include "cli/when.h"
 
+enum {
+	BEGINNING_MIN = 3,
+	LOOKED_AT_MAX = 1000,
+	TOLD_MAX = 5,
+};
+
 enum paint state_paint(struct span state)
 {
 	static const struct {
@@ -43,6 +49,54 @@ void put_task_line(struct cli *cli, yyjson_val *task)
 		put(cli, "  ");
 	put_clean(cli, title);
 	put(cli, "\n");
+}
+
+/* The ids that begin so; how many, and the first of them. */
+static size_t find_beginning(struct cli *cli, const char *typed, const char **ret_id, const char **ret_ids)
+{
+	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks"};
+	struct reply reply;
+	size_t at, count, found = 0;
+	yyjson_val *task;
+
+	question.query = span_of(
+		text_of(cli, "limit=%d&q=%.*s", LOOKED_AT_MAX, SPAN_ARGS(encoded(cli, span_of(typed)))));
+	*ret_ids = "";
+	if (ask(cli, &question, &reply) != 0)
+		return 0;
+	yyjson_arr_foreach(reply.root, at, count, task)
+	{
+		const char *id = field_cstr(cli, task, "id");
+		if (strncmp(id, typed, strlen(typed)) != 0)
+			continue;
+		*ret_id = found == 0 ? id : *ret_id;
+		if (found++ < TOLD_MAX)
+			*ret_ids = text_of(cli, "%s%s%s", *ret_ids, found > 1 ? ", " : "", id);
+	}
+	reply_done(&reply);
+	return found;
+}
+
+int get_task(struct cli *cli, const char *typed, struct reply *ret_task)
+{
+	struct ask question = {
+		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {typed}, .quiet_missing = true};
+	const char *id = typed, *ids = "";
+
+	int r = ask(cli, &question, ret_task);
+	if (r != EXIT_NOT_FOUND)
+		return r;
+	size_t found = strlen(typed) < BEGINNING_MIN ? 0 : find_beginning(cli, typed, &id, &ids);
+	if (found == 1) {
+		say(cli, "stint: %s is %s", typed, id);
+		return get(cli, "/api/tasks/*", id, ret_task);
+	}
+	if (found > 1)
+		return fail(cli, EXIT_NOT_FOUND, "not_found",
+			text_of(cli, "stint %s %s", cli->verb->name, id),
+			"there is no task \"%s\"; %zu begin so: %s", typed, found, ids);
+	return fail(cli, EXIT_NOT_FOUND, "not_found", "stint ls --all",
+		"there is no task \"%s\", or none that this token may see", typed);
 }
 
 /* ---- cells -------------------------------------------------------------------------------------------------- */

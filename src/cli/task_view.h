@@ -6,6 +6,10 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 
+/* A task by its id, or by the beginning of it when no other begins so; for looking only, because what is unique today
+ * need not be tomorrow. */
+int get_task(struct cli *cli, const char *typed, struct reply *ret_task);
+
 enum paint state_paint(struct span state);
 bool state_is_final(struct span state);
 

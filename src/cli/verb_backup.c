@@ -13,19 +13,30 @@ enum {
 
 static int run_backup(struct cli *cli)
 {
-	struct ask question = {.method = HTTP_METHOD_POST,
-		.path = "/api/backup",
-		.body = SPAN("{}"),
-		.timeout_ms = BACKUP_TIMEOUT_MS};
+	const char *name = args_plain(&cli->args, 0);
+	cleanup(buf_done) struct buf body = {0};
+	struct json_object object;
 	struct reply reply;
 
+	buf_init(&body, 64 << 10);
+	json_begin(&object, &body);
+	if (name)
+		json_member_string(&object, "file", span_of(name));
+	int fault = json_end(&object);
+	if (fault < 0)
+		return fail_fault(cli, fault);
+	struct ask question = {.method = HTTP_METHOD_POST,
+		.path = "/api/backup",
+		.body = buf_span(&body),
+		.timeout_ms = BACKUP_TIMEOUT_MS};
 	int r = ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
+	struct span path = field_text(reply.root, "path");
 	if (cli->form == FORM_JSON)
 		put_json(cli, "backup", reply.root);
 	else
-		put(cli, "%.*s\n", SPAN_ARGS(field_text(reply.root, "file")));
+		put(cli, "%.*s\n", SPAN_ARGS(path.len > 0 ? path : field_text(reply.root, "file")));
 	say(cli, "%lld bytes; stintd --restore FILE makes a store of it again",
 		(long long)field_int(reply.root, "bytes", 0));
 	reply_done(&reply);
@@ -35,12 +46,13 @@ static int run_backup(struct cli *cli)
 const struct verb verb_backup = {
 	.name = "backup",
 	.group = GROUP_ADMIN,
-	.arguments = "",
+	.arguments = "[NAME]",
+	.most = 1,
 	.gives = GIVES_JSON,
 	.brief = "copy the store, live",
-	.text = "Makes a copy of the store on the server's computer while it runs, and prints where it is. stintd --restore FILE, "
-		"with the server stopped, makes a store of it again.",
-	.examples = "stint backup\n",
+	.text = "Makes a copy of the store on the server's computer while it runs, in its directory of backups, and prints "
+		"where it is. stintd --restore FILE, with the server stopped, makes a store of it again.",
+	.examples = "stint backup\nstint backup before-upgrade.db\n",
 	.run = run_backup,
 };
 

@@ -261,9 +261,10 @@ static int run(struct cli *cli)
 	const char *id = args_plain(&cli->args, 0);
 	struct reply task, why;
 
-	int r = get(cli, "/api/tasks/*", id, &task);
+	int r = get_task(cli, id, &task);
 	if (r != 0)
 		return r;
+	id = field_cstr(cli, task.root, "id");
 	r = get(cli, "/api/tasks/*/why", id, &why);
 	if (r == 0) {
 		r = cli->form == FORM_JSON ? show_json(cli, id, task.root, why.root)

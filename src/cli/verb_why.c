@@ -3,6 +3,7 @@
  * the task on.
  */
 #include "cli/reason.h"
+#include "cli/task_view.h"
 
 static int put_why(struct cli *cli, yyjson_val *why, const struct answer_why *told)
 {
@@ -39,9 +40,10 @@ static int run_one(struct cli *cli, const char *id)
 {
 	struct reply task, why;
 
-	int r = get(cli, "/api/tasks/*", id, &task);
+	int r = get_task(cli, id, &task);
 	if (r != 0)
 		return r;
+	id = field_cstr(cli, task.root, "id");
 	r = get(cli, "/api/tasks/*/why", id, &why);
 	if (r == 0) {
 		struct answer_why told = reason_tell(cli, why.root, task.root);

@@ -289,6 +289,20 @@ class Looking(CliCase):
         self.assertEqual((ran.json["ok"], ran.json["error"]["code"], ran.json["schema"]), (False, "not_found", 1))
 
 
+class Beginnings(CliCase):
+    def test_looking_takes_the_beginning_of_an_id_and_changing_does_not(self):
+        for task in ("report-2026-01", "report-2026-02", "invoice-7"):
+            self.add("x", "--id", task)
+        ran = self.stint("show", "invo", "--json")
+        self.assertEqual(ran.json["task"]["id"], "invoice-7")
+        self.assertIn("invo is invoice-7", ran.err)
+        self.assertEqual(self.stint("why", "report-2026-02", "--json").json["why"]["id"], "report-2026-02")
+        ran = self.stint("why", "report", status=3)
+        self.assertIn("2 begin so: report-2026-01, report-2026-02", ran.err)
+        self.stint("cancel", "invo", status=3)
+        self.assertEqual(self.state("invoice-7"), "ready")
+
+
 class Why(CliCase):
     def why(self, task, reason, sentence, fix=None):
         told = self.stint("why", task, "--json").json["why"]
@@ -614,9 +628,23 @@ class Waiting(CliCase):
         self.assertEqual(process.returncode, 9)
 
     def test_a_bar_on_a_terminal_and_none_elsewhere(self):
-        task = self.add("x")
-        self.stint("cancel", task)
-        self.assertEqual(self.stint("wait", task, status=9).err, "")
+        task = self.add("x", "--queue", "bar")
+        master, slave = pty.openpty()
+        process = subprocess.Popen([STINT, "wait", task], stdout=subprocess.PIPE, stderr=slave,
+                                   env=environment(STINT_HOME=self.server.home))
+        os.close(slave)
+        drawn, env = "", self.holding(self.claim("bar"))
+        until = time.monotonic() + 20
+        while f"{task} claimed" not in drawn or "half" not in drawn:
+            self.assertLess(time.monotonic(), until, drawn)
+            if "claimed" in drawn:
+                self.stint("task", "progress", "half", "--percent", "50", **env)
+            drawn += os.read(master, 4096).decode()
+        self.stint("task", "done", **env)
+        self.assertEqual(process.communicate(timeout=30)[0].decode(), f"{task}  done\n")
+        os.close(master)
+        self.assertIn("\u2588" * 12 + "\u2591" * 12 + f" 0/1 {task} running: half", drawn)
+        self.assertEqual(self.stint("wait", task).err, "")
 
     def test_events_are_followed_from_now_and_filtered(self):
         process = subprocess.Popen([STINT, "events", "--follow", "--type", "task.cancelled", "-n", "2"],
@@ -712,15 +740,41 @@ class Finding(CliCase):
                 listener.settimeout(20)
 
                 def serve():
-                    connection, _ = listener.accept()
-                    connection.recv(65536)
-                    connection.sendall(reply)
-                    connection.close()
+                    for _ in range(1 if reply else 2):  # silence may be bad luck: it is asked once more
+                        connection, _ = listener.accept()
+                        connection.recv(65536)
+                        connection.sendall(reply)
+                        connection.close()
 
                 thread = threading.Thread(target=serve)
                 thread.start()
                 self.stint("ls", "--url", "http://127.0.0.1:%d" % listener.getsockname()[1], status=7)
                 thread.join(20)
+
+    def test_a_task_is_made_once_though_its_reply_was_lost(self):
+        """A proxy that passes the request on, swallows the reply and hangs up; the second time it behaves."""
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(4)
+            listener.settimeout(20)
+
+            def serve():
+                for good in (False, True):
+                    near, _ = listener.accept()
+                    request = near.recv(65536).replace(b"Host: 127.0.0.1:%d" % listener.getsockname()[1],
+                                                       b"Host: 127.0.0.1:%d" % self.server.port)
+                    with socket.create_connection(("127.0.0.1", self.server.port), 20) as far:
+                        far.sendall(request)
+                        reply = far.recv(65536)
+                    if good:
+                        near.sendall(reply)
+                    near.close()
+
+            thread = threading.Thread(target=serve)
+            thread.start()
+            ran = self.stint("add", "once", "--queue", "once", "--url", "http://127.0.0.1:%d" % listener.getsockname()[1])
+            thread.join(20)
+        self.assertEqual(self.stint("ls", "--queue", "once", "-o", "id").out, ran.out)
 
     def test_who_stops_reading_is_no_trouble(self):
         self.client.post("/api/tasks/batch", [{"title": "x" * 1000, "queue": "pipe"} for _ in range(500)])
@@ -853,6 +907,40 @@ class Doctor(CliCase):
             checks = self.checks(status=1, STINT_HOME=folder)
             self.assertEqual((checks["reachable"]["verdict"], checks["reachable"]["fix"]), ("fail", "stint up"))
         self.assertEqual(self.checks("--token", "stint_no", status=1)["token"]["verdict"], "fail")
+
+
+def has_route(path):
+    routes = subprocess.run([os.environ.get("STINT_ROUTES", "build/tests/stint-routes")], capture_output=True, text=True)
+    return path in routes.stdout.split()
+
+
+class Keeping(CliCase):
+    @unittest.skipUnless(has_route("/api/slots"), "the server lists no slots yet")
+    def test_slots(self):
+        self.client.post("/api/workers/register", {"workerId": "filler", "slot": "s-1", "leaseMs": 60000})
+        for _ in range(3):
+            self.client.post("/api/slots/s-2/crash")
+        rows = {line.split("\t")[0]: line.split("\t")[1:] for line in self.stint("slot", "ls").lines}
+        self.assertEqual(rows["s-1"][:2], ["filled", "filler"])
+        self.assertEqual((rows["s-2"][0], rows["s-2"][2]), ("quarantined", "3"))
+        self.assertEqual(self.stint("slot", "ls", "-o", "id").lines, ["s-1", "s-2"])
+        self.assertEqual(len(self.stint("slot", "ls", "--json").json["slots"]), 2)
+
+    @unittest.skipUnless(has_route("/api/backup"), "the server makes no backups yet")
+    def test_a_backup_is_a_file_with_everything_in_it(self):
+        self.add("x")
+        path = self.stint("backup").out.strip()
+        self.assertTrue(os.path.getsize(path) > 0)
+        told = self.stint("backup", "named.db", "--json").json["backup"]
+        self.assertEqual(told["bytes"], os.path.getsize(told["path"]))
+        self.stint("backup", "../outside.db", status=2)
+
+    @unittest.skipUnless(has_route("/api/query"), "the server answers no SQL yet")
+    def test_questions_in_sql(self):
+        self.assertEqual(self.stint("db", "query", "SELECT 1, 'two', NULL").out, "1\ttwo\t\n")
+        self.assertEqual(self.stint("db", "query", "-", "--json", stdin="SELECT 1 AS a").json["result"]["rows"], [[1]])
+        self.assertIn("may only read", self.stint("db", "query", "DELETE FROM task", status=2).err)
+        self.stint("db", "query", "SELEC", status=2)
 
 
 class Config(CliCase):
