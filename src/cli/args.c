@@ -144,7 +144,7 @@ static int keep(struct reading *reading, const struct flag *flag, const char *te
 
 static int unknown_flag(struct reading *reading, const char *word)
 {
-	struct suggestion best = {NULL};
+	struct suggestion best = {0};
 	const struct flag *flag;
 	char name[64];
 	size_t at = 0;

@@ -58,11 +58,11 @@ static void put_entry(struct cli *cli, const struct entry *entry, bool left)
 
 static void put_group(struct cli *cli, enum verb_group group)
 {
-	struct entry left = {NULL};
+	struct entry left = {0};
 	bool first = true;
 
 	for (size_t i = 0; i <= verb_count; i++) {
-		struct entry entry = {NULL};
+		struct entry entry = {0};
 		if (i < verb_count) {
 			if (verbs[i]->group != group || verbs[i]->hidden || !is_first_of_noun(i))
 				continue;
@@ -82,7 +82,7 @@ static void put_group(struct cli *cli, enum verb_group group)
 			put_entry(cli, &entry, false);
 			put(cli, "\n");
 			first = false;
-			left = (struct entry){NULL};
+			left = (struct entry){0};
 		} else {
 			left = entry;
 		}

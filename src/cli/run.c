@@ -21,7 +21,7 @@ enum {
 /* Nothing of that name: the nearest verb, of the noun if there is one. */
 int usage_unknown(struct cli *cli, const char *word, const char *noun)
 {
-	struct suggestion best = {NULL};
+	struct suggestion best = {0};
 
 	for (size_t i = 0; i < verb_count; i++) {
 		const char *name = verbs[i]->name, *second = strchr(name, ' ');

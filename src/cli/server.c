@@ -184,7 +184,8 @@ static bool tries_again(const struct ask *ask, const struct http_call *call, int
 		return false;
 	if (reach == HTTP_REACH_NOTHING)
 		return tried < ask->patience;
-	return reach == HTTP_REACH_UNKNOWN && call->may_repeat && tried < (ask->patience > 1 ? ask->patience : 1);
+	return reach == HTTP_REACH_UNKNOWN && call->may_repeat &&
+		tried < (ask->patience > 1 ? ask->patience : 1);
 }
 
 static int call(struct cli *cli, const struct ask *ask, const struct http_call *call,

@@ -13,5 +13,5 @@ struct suggestion {
 	size_t distance;
 };
 
-/* Look at one candidate more. Start with {NULL}. */
+/* Look at one candidate more. Start with {0}. */
 void suggest_consider(struct suggestion *best, const char *typed, const char *candidate);

@@ -154,11 +154,11 @@ static void put_claim_env(struct cli *cli, yyjson_val *claim)
 enum { C_ID, C_FENCE, C_LEASE, C_TRY, C_TITLE, C_COUNT };
 
 static const struct column columns[C_COUNT] = {
-	[C_ID] = {"ID"},
-	[C_FENCE] = {"FENCE"},
-	[C_LEASE] = {"LEASE", .right = true},
-	[C_TRY] = {"TRY", .right = true, .rank = 1},
-	[C_TITLE] = {"TITLE", .shrinks = true},
+	[C_ID] = {.name = "ID"},
+	[C_FENCE] = {.name = "FENCE"},
+	[C_LEASE] = {.name = "LEASE", .right = true},
+	[C_TRY] = {.name = "TRY", .right = true, .rank = 1},
+	[C_TITLE] = {.name = "TITLE", .shrinks = true},
 };
 
 static int put_table(struct cli *cli, yyjson_val *claims)

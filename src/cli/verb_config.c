@@ -55,9 +55,9 @@ static int read_sets(struct cli *cli, struct config_flag *ret_flags, uint32_t *r
 enum { C_KEY, C_VALUE, C_ORIGIN, C_COUNT };
 
 static const struct column columns[C_COUNT] = {
-	[C_KEY] = {"KEY"},
-	[C_VALUE] = {"VALUE", .shrinks = true},
-	[C_ORIGIN] = {"ORIGIN", .shrinks = true},
+	[C_KEY] = {.name = "KEY"},
+	[C_VALUE] = {.name = "VALUE", .shrinks = true},
+	[C_ORIGIN] = {.name = "ORIGIN", .shrinks = true},
 };
 
 static void add_row(struct cli *cli, struct table *table, const struct config *config, enum config_key key)

@@ -12,10 +12,10 @@
 enum { C_ID, C_AGE, C_QUESTION, C_TITLE, C_COUNT };
 
 static const struct column columns[C_COUNT] = {
-	[C_ID] = {"ID"},
-	[C_AGE] = {"AGE", .right = true, .rank = 2},
-	[C_QUESTION] = {"QUESTION", .shrinks = true},
-	[C_TITLE] = {"TITLE", .shrinks = true, .rank = 1},
+	[C_ID] = {.name = "ID"},
+	[C_AGE] = {.name = "AGE", .right = true, .rank = 2},
+	[C_QUESTION] = {.name = "QUESTION", .shrinks = true},
+	[C_TITLE] = {.name = "TITLE", .shrinks = true, .rank = 1},
 };
 
 static int run_inbox(struct cli *cli)

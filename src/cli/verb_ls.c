@@ -43,17 +43,17 @@ enum {
 };
 
 static const struct column columns[C_COUNT] = {
-	[C_ID] = {"ID"},
-	[C_STATE] = {"STATE"},
-	[C_QUEUE] = {"QUEUE", .shrinks = true, .rank = 2},
-	[C_PRIORITY] = {"PRI", .right = true, .rank = 4},
-	[C_AGE] = {"AGE", .right = true, .rank = 3},
-	[C_TRIES] = {"TRY", .right = true, .rank = 5},
-	[C_WORKER] = {"WORKER", .shrinks = true, .rank = 1},
-	[C_TITLE] = {"TITLE", .shrinks = true},
-	[C_OWNER] = {"OWNER", .shrinks = true, .rank = 6},
-	[C_EXECUTOR] = {"EXECUTOR", .shrinks = true, .rank = 7},
-	[C_ERROR] = {"ERROR", .shrinks = true, .rank = 8},
+	[C_ID] = {.name = "ID"},
+	[C_STATE] = {.name = "STATE"},
+	[C_QUEUE] = {.name = "QUEUE", .shrinks = true, .rank = 2},
+	[C_PRIORITY] = {.name = "PRI", .right = true, .rank = 4},
+	[C_AGE] = {.name = "AGE", .right = true, .rank = 3},
+	[C_TRIES] = {.name = "TRY", .right = true, .rank = 5},
+	[C_WORKER] = {.name = "WORKER", .shrinks = true, .rank = 1},
+	[C_TITLE] = {.name = "TITLE", .shrinks = true},
+	[C_OWNER] = {.name = "OWNER", .shrinks = true, .rank = 6},
+	[C_EXECUTOR] = {.name = "EXECUTOR", .shrinks = true, .rank = 7},
+	[C_ERROR] = {.name = "ERROR", .shrinks = true, .rank = 8},
 };
 
 struct listing {

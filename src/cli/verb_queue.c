@@ -7,9 +7,9 @@
 enum { C_NAME, C_STATE, C_READY, C_COUNT };
 
 static const struct column columns[C_COUNT] = {
-	[C_NAME] = {"QUEUE", .shrinks = true},
-	[C_STATE] = {"STATE"},
-	[C_READY] = {"READY", .right = true},
+	[C_NAME] = {.name = "QUEUE", .shrinks = true},
+	[C_STATE] = {.name = "STATE"},
+	[C_READY] = {.name = "READY", .right = true},
 };
 
 static int run_ls(struct cli *cli)

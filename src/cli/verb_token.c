@@ -119,13 +119,13 @@ const struct verb verb_token_create = {
 enum { C_ID, C_KIND, C_NAME, C_STATE, C_CREATED, C_EXPIRES, C_BY, C_COUNT };
 
 static const struct column columns[C_COUNT] = {
-	[C_ID] = {"ID"},
-	[C_KIND] = {"KIND"},
-	[C_NAME] = {"NAME", .shrinks = true},
-	[C_STATE] = {"STATE"},
-	[C_CREATED] = {"CREATED", .right = true, .rank = 3},
-	[C_EXPIRES] = {"EXPIRES", .right = true, .rank = 1},
-	[C_BY] = {"BY", .shrinks = true, .rank = 2},
+	[C_ID] = {.name = "ID"},
+	[C_KIND] = {.name = "KIND"},
+	[C_NAME] = {.name = "NAME", .shrinks = true},
+	[C_STATE] = {.name = "STATE"},
+	[C_CREATED] = {.name = "CREATED", .right = true, .rank = 3},
+	[C_EXPIRES] = {.name = "EXPIRES", .right = true, .rank = 1},
+	[C_BY] = {.name = "BY", .shrinks = true, .rank = 2},
 };
 
 static struct span state_of(struct cli *cli, yyjson_val *token)

@@ -7,15 +7,15 @@
 enum { C_ID, C_STATE, C_SLOT, C_HELD, C_LEASE, C_BEAT, C_CAPABILITIES, C_EXECUTORS, C_REGISTERED, C_COUNT };
 
 static const struct column columns[C_COUNT] = {
-	[C_ID] = {"WORKER", .shrinks = true},
-	[C_STATE] = {"STATE"},
-	[C_SLOT] = {"SLOT", .shrinks = true, .rank = 2},
-	[C_HELD] = {"HELD", .right = true, .rank = 1},
-	[C_LEASE] = {"LEASE", .right = true, .rank = 4},
-	[C_BEAT] = {"HEARD", .right = true, .rank = 3},
-	[C_CAPABILITIES] = {"CAPABILITIES", .shrinks = true, .rank = 5},
-	[C_EXECUTORS] = {"EXECUTORS", .shrinks = true, .rank = 6},
-	[C_REGISTERED] = {"SINCE", .right = true, .rank = 7},
+	[C_ID] = {.name = "WORKER", .shrinks = true},
+	[C_STATE] = {.name = "STATE"},
+	[C_SLOT] = {.name = "SLOT", .shrinks = true, .rank = 2},
+	[C_HELD] = {.name = "HELD", .right = true, .rank = 1},
+	[C_LEASE] = {.name = "LEASE", .right = true, .rank = 4},
+	[C_BEAT] = {.name = "HEARD", .right = true, .rank = 3},
+	[C_CAPABILITIES] = {.name = "CAPABILITIES", .shrinks = true, .rank = 5},
+	[C_EXECUTORS] = {.name = "EXECUTORS", .shrinks = true, .rank = 6},
+	[C_REGISTERED] = {.name = "SINCE", .right = true, .rank = 7},
 };
 
 static struct span joined(struct cli *cli, yyjson_val *list, const char *otherwise)
@@ -207,11 +207,11 @@ const struct verb verb_worker_stop = {
 enum { S_NAME, S_STATE, S_WORKER, S_RESTARTS, S_UNTIL, S_COUNT };
 
 static const struct column slot_columns[S_COUNT] = {
-	[S_NAME] = {"SLOT", .shrinks = true},
-	[S_STATE] = {"STATE"},
-	[S_WORKER] = {"WORKER", .shrinks = true, .rank = 1},
-	[S_RESTARTS] = {"CRASHES", .right = true, .rank = 2},
-	[S_UNTIL] = {"TRIAL", .right = true, .rank = 3},
+	[S_NAME] = {.name = "SLOT", .shrinks = true},
+	[S_STATE] = {.name = "STATE"},
+	[S_WORKER] = {.name = "WORKER", .shrinks = true, .rank = 1},
+	[S_RESTARTS] = {.name = "CRASHES", .right = true, .rank = 2},
+	[S_UNTIL] = {.name = "TRIAL", .right = true, .rank = 3},
 };
 
 static int run_slots(struct cli *cli)

@@ -108,7 +108,7 @@ static void priorities_are_numbers_or_words(void **state)
 
 static const char *nearest(const char *typed)
 {
-	struct suggestion best = {NULL};
+	struct suggestion best = {0};
 
 	for (size_t i = 0; i < verb_count; i++)
 		suggest_consider(&best, typed, verbs[i]->name);
