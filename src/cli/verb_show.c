@@ -180,7 +180,8 @@ static void put_event(struct cli *cli, yyjson_val *event)
 		put_clean(cli, worker.len > 0 ? worker : actor);
 	}
 	put_detail(cli, data, "attempt", "attempt");
-	put_detail(cli, data, "percent", "%");
+	put_detail(cli, data, "percent", "");
+	put(cli, "%s", field(data, "percent") ? " %" : "");
 	put_detail(cli, data, "note", "");
 	put_detail(cli, data, "code", "");
 	put_detail(cli, data, "reason", "");

@@ -95,6 +95,12 @@ static bool read_url(const char *home, char *ret_url, size_t room)
 	return true;
 }
 
+/* As it was called: whoever has built it and not installed it can paste the line. */
+static const char *own_name(struct cli *cli)
+{
+	return strchr(cli->program, '/') ? cli->program : "stint";
+}
+
 static int tell_running(struct running *running)
 {
 	struct cli *cli = running->cli;
@@ -102,7 +108,7 @@ static int tell_running(struct running *running)
 
 	read_url(running->home, url, sizeof url);
 	put(cli, "already up: a server runs in %s and listens on %s\n", running->home, url);
-	put(cli, "try      stint ls\n");
+	put(cli, "try      %s ls\n", own_name(cli));
 	return EXIT_GOOD;
 }
 
@@ -206,7 +212,10 @@ static int end_status(struct running *running, int status)
 		return EXIT_GOOD;
 	}
 	if (WIFEXITED(status))
-		return fail(running->cli, EXIT_FAILED, "ended", "stint doctor",
+		return fail(running->cli, EXIT_FAILED, "ended",
+			args_has(&running->cli->args, "listen")
+				? "stint doctor"
+				: "stint up --listen 127.0.0.1:0   (if the port is taken), or stint doctor",
 			"the server ended by itself, with status %d", WEXITSTATUS(status));
 	return fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
 		WTERMSIG(status));
@@ -239,20 +248,30 @@ static void put_agents(struct cli *cli)
 	put(cli, "\n");
 }
 
+static const char *reach_of(const char *url)
+{
+	struct http_address address;
+	const char *complaint;
+
+	return http_address_parse(url, &address, &complaint) == 0 && http_address_is_loopback(&address)
+		? "this computer only"
+		: "open to others, through the proxy in front";
+}
+
 static void put_up(struct running *running, bool created)
 {
 	struct cli *cli = running->cli;
-	bool elsewhere = args_text(&cli->args, "home") != NULL;
+	const char *home = args_text(&cli->args, "home");
 	char url[256] = "";
 
 	read_url(running->home, url, sizeof url);
 	put(cli, "stint %s is up; Ctrl-C stops it\n", STINT_VERSION);
 	put(cli, "store    %s/stint.db (%s)\n", running->home, created ? "new" : "was there");
-	put(cli, "url      %s (this computer only)\n", url);
+	put(cli, "url      %s (%s)\n", url, reach_of(url));
 	put(cli, "token    %s/admin.token\n", running->home);
 	put_agents(cli);
-	put(cli, "try      %sstint add \"say hello\" --queue demo && %sstint ls\n",
-		elsewhere ? text_of(cli, "export STINT_HOME='%s'; ", running->home) : "", "");
+	put(cli, "try      %s%s add \"say hello\" --queue demo\n",
+		home ? text_of(cli, "export STINT_HOME='%s'; ", running->home) : "", own_name(cli));
 	flush(cli);
 }
 
