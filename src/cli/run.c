@@ -1,6 +1,7 @@
 #include "cli/run.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ enum {
 	ARENA_BYTES_MAX = 512 << 20,
 	OUT_BYTES_MAX = 256 << 20,
 	WORDS_MAX = 4096,
+	WATCH_MS = 2000,
 };
 
 /* ---- what was meant --------------------------------------------------------------------------------------- */
@@ -112,6 +114,26 @@ static void look_around(struct cli *cli)
 
 /* ---- the run ----------------------------------------------------------------------------------------------- */
 
+/* Once, or every two seconds as long as all goes well. On a terminal each takes the place of the one before. */
+static int run_watching(struct cli *cli)
+{
+	bool again = args_has(&cli->args, "watch"), clears = cli->term.tty && cli->form != FORM_JSON;
+	int r;
+
+	do {
+		if (again && clears)
+			put(cli, "\033[H\033[2J");
+		r = cli->verb->run(cli);
+		if (!again || r != 0)
+			return r;
+		r = flush(cli);
+		poll(NULL, 0, WATCH_MS);
+		arena_reset(&cli->arena);
+		cli->now_ms = when_now_ms();
+	} while (r == 0);
+	return r;
+}
+
 static int run_verb(struct cli *cli, int count, char **words)
 {
 	struct args_complaint complaint;
@@ -131,7 +153,7 @@ static int run_verb(struct cli *cli, int count, char **words)
 		return EXIT_GOOD;
 	}
 	r = set_form(cli);
-	return r != 0 ? r : cli->verb->run(cli);
+	return r != 0 ? r : run_watching(cli);
 }
 
 static int run_words(struct cli *cli, int count, char **words)

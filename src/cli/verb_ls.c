@@ -273,7 +273,7 @@ const struct verb verb_ls = {
 	.name = "ls",
 	.group = GROUP_WORK,
 	.arguments = "",
-	.gives = GIVES_JSON | GIVES_ROWS,
+	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "list tasks",
 	.text = "Lists the tasks that have not ended, in the order in which they would be claimed; with --all or --state, "
 		"also those that have, the newest first. On a terminal it is a table; elsewhere one line per task with "

@@ -9,8 +9,24 @@
 
 static const struct flag flags[] = {
 	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for whoever asks later"},
+	{"dry-run", 'n', FLAG_SWITCH, .text = "only show which tasks it would be"},
 	{0},
 };
+
+static int show_only(struct cli *cli, const char *id)
+{
+	struct reply reply;
+	int r = get(cli, "/api/tasks/*", id, &reply);
+
+	if (r != 0)
+		return r;
+	if (cli->form == FORM_JSON)
+		put_json(cli, "task", reply.root);
+	else
+		put_task_line(cli, reply.root);
+	reply_done(&reply);
+	return 0;
+}
 
 static int operate(struct cli *cli, const char *id, const char *path, const char *done, const char *begun)
 {
@@ -39,7 +55,9 @@ static int operate_all(struct cli *cli, const char *path, const char *done, cons
 	int status = 0;
 
 	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		int r = operate(cli, args_plain(&cli->args, i), path, done, begun);
+		const char *id = args_plain(&cli->args, i);
+		int r = args_has(&cli->args, "dry-run") ? show_only(cli, id)
+							: operate(cli, id, path, done, begun);
 		status = status != 0 ? status : r;
 		if (r == EXIT_UNREACHABLE || r == EXIT_UNAUTHORISED)
 			break; /* it would be the same for all */

@@ -158,7 +158,7 @@ const struct verb verb_worker_ls = {
 	.name = "worker ls",
 	.group = GROUP_WORKERS,
 	.arguments = "",
-	.gives = GIVES_JSON | GIVES_ROWS,
+	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the workers",
 	.text = "Lists the workers that have registered: their slot, how much they hold, how long their lease still runs and "
 		"when they were last heard.",
@@ -266,7 +266,7 @@ const struct verb verb_slot_ls = {
 	.name = "slot ls",
 	.group = GROUP_WORKERS,
 	.arguments = "",
-	.gives = GIVES_JSON | GIVES_ROWS,
+	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "the slots",
 	.text = "Lists the slots: who fills them, how often they crashed lately, and which are quarantined.",
 	.examples = "stint slot ls\n",

@@ -81,6 +81,7 @@ const struct flag flags_of_output[] = {
 	{"json", 0, FLAG_FIELDS, .value = "FIELDS", .text = "JSON; with =a,b only these members"},
 	{"output", 'o', FLAG_CHOICE, .value = "table|wide|json|jsonl|id|env",
 		.text = "the form of the output"},
+	{"watch", 0, FLAG_SWITCH, .text = "again every two seconds, until Ctrl-C"},
 	{0},
 };
 
@@ -139,6 +140,8 @@ static bool has_output(const struct verb *verb, const struct flag *flag)
 {
 	if (strcmp(flag->name, "json") == 0)
 		return verb->gives & GIVES_JSON;
+	if (strcmp(flag->name, "watch") == 0)
+		return verb->gives & GIVES_AGAIN;
 	return verb->gives & (GIVES_ROWS | GIVES_ENV);
 }
 

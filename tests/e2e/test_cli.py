@@ -240,6 +240,16 @@ class Looking(CliCase):
         self.assertEqual(len(self.stint("ls", "--queue", "many", "--limit", "0", "-o", "id").lines), 1500)
         self.assertEqual(len(self.stint("ls", "--queue", "many", "--limit", "1200", "--json").json["tasks"]), 1200)
 
+    def test_watching_goes_on_until_it_is_stopped(self):
+        process = subprocess.Popen([STINT, "ls", "--queue", "look", "--watch", "-n", "1", "-o", "id"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                   env=environment(STINT_HOME=self.server.home))
+        self.assertEqual([process.stdout.readline() for _ in range(2)], ["look-4\n"] * 2)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.stint("claim", "--watch", status=2)
+
     def test_a_table_fits_the_terminal(self):
         for columns in (200, 80, 60, 40, 30):
             ran = self.terminal("ls", "--queue", "look", "--color", "never", columns=columns)
@@ -381,6 +391,13 @@ class Operating(CliCase):
             self.assertEqual(ran.out, task + "\n")
             self.assertIn(task, ran.err)
             self.assertEqual(self.state(task), state)
+
+    def test_a_dry_run_changes_nothing(self):
+        task = self.add("x")
+        for verb in ("cancel", "park"):
+            ran = self.stint(verb, task, "not-there", "--dry-run", status=3)
+            self.assertEqual(ran.lines, [f"{task}  ready  x"])
+        self.assertEqual(self.state(task), "ready")
 
     def test_a_reason_is_kept(self):
         task = self.add("x")
