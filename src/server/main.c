@@ -144,8 +144,11 @@ static int write_url(struct server *server)
 {
 	int r = server->url[0] ? home_write(server->options->home, "url", server->url) : 0;
 
-	if (r == -ENOSPC || r == -EDQUOT)
+	if (r == -ENOSPC || r == -EDQUOT) {
+		home_remove(server->options->home,
+			"url"); /* what a killed server left there may be wrong by now */
 		return 0;
+	}
 	server->url[0] = 0;
 	if (r < 0) {
 		fprintf(stderr, "stintd: cannot write %s/url: %s\n", server->options->home, strerror(-r));
@@ -161,7 +164,6 @@ static int announce(struct server *server, uint16_t port)
 	snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
 		server->options->host, port);
 	fprintf(stderr, "stintd: listening on %s", server->url);
-	home_remove(server->options->home, "url"); /* what a killed server left there is wrong by now */
 	return write_url(server);
 }
 
