@@ -165,8 +165,11 @@ static int write_url(struct server *server)
 {
 	int r = server->url[0] ? home_write(server->options->home, "url", server->url) : 0;
 
-	if (r == -ENOSPC || r == -EDQUOT)
+	if (r == -ENOSPC || r == -EDQUOT) {
+		home_remove(server->options->home,
+			"url"); /* what a killed server left there may be wrong by now */
 		return 0;
+	}
 	server->url[0] = 0;
 	if (r < 0) {
 		log_error("not started: the file url cannot be written",
@@ -183,7 +186,6 @@ static int announce(struct server *server, uint16_t port)
 	int len = snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
 		server->options->host, port);
 	journal_listening(server, (struct span){server->url, (size_t)len - 1});
-	home_remove(server->options->home, "url"); /* what a killed server left there is wrong by now */
 	return write_url(server);
 }
 

@@ -698,21 +698,30 @@ static void a_store_opens_on_a_full_disk_for_reading_and_comes_back(void **state
 	assert_true(world_run(world, &beat)->worker.token > token);
 }
 
+/* Many in each turn, because each turn is a sync. */
 static void deadlines_of_ended_tasks_take_no_room(void **state)
 {
+	enum { ROUNDS = 60, TASKS = 50 };
 	struct world *world = *state;
-	struct command create = say_create("", "q");
+	struct command creates[TASKS], reports[TASKS], claim = say_claim("w1");
+	struct result results[TASKS];
+	char ids[TASKS][32];
 
-	create.create.finish_by_ms = world->now.wall_ms + INT64_C(24) * 3600 * 1000;
-	for (int i = 0; i < 3000; i++) {
-		struct command claim = say_claim("w1");
-		char id[32];
-		assert_int_equal(store_turn(world->store, world->now, &create, 1, &world->result), 0);
+	claim.claim.max = TASKS;
+	for (int i = 0; i < TASKS; i++) {
+		creates[i] = say_create("", "q");
+		creates[i].create.finish_by_ms = world->now.wall_ms + INT64_C(24) * 3600 * 1000;
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		assert_int_equal(store_turn(world->store, world->now, creates, TASKS, results), 0);
 		assert_int_equal(store_turn(world->store, world->now, &claim, 1, &world->result), 0);
-		snprintf(id, sizeof id, "%.*s", SPAN_ARGS(world->result.claims[0].id));
-		struct command done =
-			say_report(COMMAND_COMPLETE, id, "w1", world->result.claims[0].task.fence);
-		assert_int_equal(store_turn(world->store, world->now, &done, 1, &world->result), 0);
+		assert_int_equal(world->result.claim_count, TASKS);
+		for (int i = 0; i < TASKS; i++) {
+			const struct claimed *claimed = &world->result.claims[i];
+			snprintf(ids[i], sizeof ids[i], "%.*s", SPAN_ARGS(claimed->id));
+			reports[i] = say_report(COMMAND_COMPLETE, ids[i], "w1", claimed->task.fence);
+		}
+		assert_int_equal(store_turn(world->store, world->now, reports, TASKS, results), 0);
 	}
 	assert_true(store_timers(world->store) < 1100);
 }
