@@ -67,6 +67,16 @@ struct api_reads {
 	int (*each_worker)(void *context,
 		int (*each)(void *each_context, struct span id, const struct worker *worker),
 		void *each_context);
+	/* One of them, with what it said of itself; and the ids of the tasks it holds. */
+	int (*read_worker)(void *context, struct span id, struct worker_document *ret_document);
+	int (*each_held)(void *context, struct span worker, int (*each)(void *each_context, struct span id),
+		void *each_context);
+	/* Slots that somebody fills, or that have a history, by name. */
+	int (*each_slot)(void *context, int (*each)(void *each_context, const struct slot_document *slot),
+		void *each_context);
+	/* Does the server, on a machine of that boot, see that process? May be NULL: it does not look. */
+	bool (*process_is_alive)(
+		void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start);
 	struct span (*name)(void *context, uint32_t number);
 	int (*each_queue)(void *context,
 		int (*each)(void *each_context, struct span name, enum queue_state state, uint32_t ready),

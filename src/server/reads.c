@@ -64,6 +64,28 @@ static int each_worker(
 	return store_each_worker(of(context)->store, each, each_context);
 }
 
+static int read_worker(void *context, struct span id, struct worker_document *ret_document)
+{
+	return store_read_worker(of(context)->store, id, ret_document);
+}
+
+static int each_held(void *context, struct span worker, int (*each)(void *, struct span), void *each_context)
+{
+	return store_each_held(of(context)->store, worker, each, each_context);
+}
+
+static int each_slot(void *context, int (*each)(void *, const struct slot_document *), void *each_context)
+{
+	return store_each_slot(of(context)->store, each, each_context);
+}
+
+static bool process_is_alive(void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start)
+{
+	const struct store_options *ours = &of(context)->options->storage;
+
+	return boot_hi == ours->boot_hi && boot_lo == ours->boot_lo && process_is_seen(pid, start);
+}
+
 static struct span name(void *context, uint32_t number)
 {
 	return store_name(of(context)->store, number);
@@ -150,6 +172,10 @@ void reads_init(struct server *server)
 		.task_id = task_id,
 		.why = why,
 		.each_worker = each_worker,
+		.read_worker = read_worker,
+		.each_held = each_held,
+		.each_slot = each_slot,
+		.process_is_alive = process_is_alive,
 		.name = name,
 		.each_queue = each_queue,
 		.each_member = each_member,

@@ -6,6 +6,7 @@
  *   home.c        the state directory               gate.c        host, origin, credential; mint.c: new ones
  *   clock.c       the two clocks                    reads.c       what the store lends to the API
  *   metrics.c     counters, for Prometheus          streams.c     who listens to events, and how far they got
+ *   process.c     other processes of this machine, and our own figures
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing make up the next turn.
@@ -108,6 +109,9 @@ struct server {
 struct moment clock_now(void);
 int64_t clock_asleep_ms(void);
 int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo);
+
+/* process.c: is there a process of that number that started then and has not ended? */
+bool process_is_seen(uint32_t pid, uint64_t start);
 
 /* gate.c */
 void gate_init(struct gate *gate, const struct options *options, uint16_t port, const char *admin_token);

@@ -137,10 +137,17 @@ int store_each_queue(const struct store *store,
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
 int store_each_worker(const struct store *store,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
+int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document);
+/* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
+int store_each_held(
+	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
 /* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
 const struct token *store_find_token(const struct store *store, struct span id);
 int store_each_token(const struct store *store, int (*each)(void *context, const struct token *token),
 	void *context); /* in order of id */
+/* Those that a live worker fills, and those with a history, by name. */
+int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
+	void *context);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
 
 /* ---- backup, while running -------------------------------------------------------------------- */

@@ -122,7 +122,13 @@ CREATE TABLE worker (
 	registered_ms      INTEGER NOT NULL,
 	last_beat_ms       INTEGER NOT NULL,
 	ended_ms           INTEGER NOT NULL,
-	metadata           TEXT NOT NULL
+	metadata           TEXT NOT NULL,
+	-- the process that it says it is, 0 where it did not say; process_host is an id in name
+	process_host       INTEGER NOT NULL,
+	process_boot_hi    INTEGER NOT NULL,
+	process_boot_lo    INTEGER NOT NULL,
+	process_pid        INTEGER NOT NULL,
+	process_start      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- crashed_*: the latest crashes, newest first; NULL where there was none.
