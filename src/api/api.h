@@ -18,6 +18,7 @@
 #include "core/command.h"
 #include "core/document.h"
 #include "core/given.h"
+#include "core/question.h"
 #include "core/record.h"
 #include "core/why.h"
 #include "wire/http.h"
@@ -51,6 +52,20 @@ uint32_t api_scopes_of(enum token_kind kind);
 struct minted {
 	struct span id, text;
 	unsigned char hash[TOKEN_HASH_BYTES];
+};
+
+/* A backup that is complete and on disk. */
+struct backup_made {
+	struct span file, path;
+	int64_t bytes, last_event;
+};
+
+/* Which server it is, on which store. */
+struct about {
+	const char *store; /* kind */
+	uint32_t schema, generation;
+	uint64_t starts;
+	int64_t started_ms, up_ms;
 };
 
 /* What the server lends for reading. Each is bounded. Faults: 0 or negative errno; -ENOENT: there is none. */
@@ -98,6 +113,10 @@ struct api_reads {
 	int (*each_token)(void *context, int (*each)(void *each_context, const struct token *token),
 		void *each_context);
 	struct span (*root_token)(void *context);
+	/* A question to the store; it is ended after QUESTION_RUN_MS. May be NULL: there is nobody to ask. */
+	int (*ask)(void *context, struct question *question);
+	bool (*is_backing_up)(void *context); /* may be NULL: never */
+	struct about (*about)(void *context);
 	bool (*is_degraded)(void *context);
 	bool (*is_draining)(void *context);
 };
@@ -106,6 +125,7 @@ enum api_step {
 	API_REPLY, /* it is complete */
 	API_TURN,  /* `commands` want a turn, then api_finish() */
 	API_READ, /* api_read() completes it, or leaves commands or a stream: then `step` says so afterwards */
+	API_BACKUP, /* the server makes the backup that `backup_file` names, then api_finish_backup() */
 	API_STREAM, /* the reply is its head; then api_put_stream_event() for all events after `stream_after` */
 };
 
@@ -126,7 +146,8 @@ struct api_call {
 	struct command *commands;
 	uint32_t command_count;
 	int64_t stream_after;
-	int64_t wait_ms; /* a claim that found nothing may wait that long for work */
+	struct span backup_file; /* empty: a name that tells the time */
+	int64_t wait_ms;         /* a claim that found nothing may wait that long for work */
 	struct http_reply reply;
 	struct span params[2]; /* of the path, decoded */
 	void *detail;          /* the route's own */
@@ -136,6 +157,9 @@ struct api_call {
 void api_begin(struct api_call *call);
 void api_read(struct api_call *call);
 void api_finish(struct api_call *call, const struct result *results);
+
+/* The backup is complete, or `fault` says why there is none. */
+void api_finish_backup(struct api_call *call, int fault, const struct backup_made *made);
 
 /* The turn is over and its results are known. True: the call found nothing to claim and wants to wait up to
  * `wait_ms`. What it finished has been noted, and `commands` is the claim alone: to be tried again with every

@@ -159,7 +159,12 @@ void token_revoke_finish(struct api_call *call, const struct result *results);
 void event_list_read(struct api_call *call);
 void task_events_read(struct api_call *call);
 
+void backup_begin(struct api_call *call);
+void backup_finish(struct api_call *call, const struct result *results);
+void query_begin(struct api_call *call);
+void query_finish(struct api_call *call, const struct result *results);
+
 void system_livez_begin(struct api_call *call);
 void system_readyz_read(struct api_call *call);
-void system_version_begin(struct api_call *call);
+void system_version_read(struct api_call *call);
 void system_metrics_read(struct api_call *call);

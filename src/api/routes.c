@@ -60,7 +60,9 @@ const struct route routes[] = {
 	R(GET,    "/livez",                          PUBLIC,  NO_BODY, system_livez_begin,      NULL,               NULL),
 	R(GET,    "/readyz",                         PUBLIC,  NO_BODY, NULL,                    system_readyz_read, NULL),
 	R(GET,    "/metrics",                        METRICS, NO_BODY, NULL,                    system_metrics_read, NULL),
-	R(GET,    "/api/version",                    READ,    NO_BODY, system_version_begin,    NULL,               NULL),
+	R(GET,    "/api/version",                    READ,    NO_BODY, NULL,                    system_version_read, NULL),
+	R(POST,   "/api/backup",                     ADMIN,   SMALL,   backup_begin,            NULL,               backup_finish),
+	R(POST,   "/api/query",                      ADMIN,   SMALL,   query_begin,             NULL,               query_finish),
 };
 // clang-format on
 

@@ -3,6 +3,10 @@
  */
 #include "api/call.h"
 
+enum {
+	API_VERSION = 1, /* rises when a client of before would misunderstand an answer */
+};
+
 void system_livez_begin(struct api_call *call)
 {
 	call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ok\"}"));
@@ -21,10 +25,27 @@ void system_readyz_read(struct api_call *call)
 		call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ready\"}"));
 }
 
-void system_version_begin(struct api_call *call)
+void system_version_read(struct api_call *call)
 {
-	call_reply(
-		call, 200, buf_printf(call->body, "{\"name\":\"stint\",\"version\":\"%s\"}", STINT_VERSION));
+	const struct api_reads *reads = call->reads;
+	struct json_object object;
+
+	if (!query_read(call, NULL, 0))
+		return;
+	json_begin(&object, call->body);
+	json_member_cstr(&object, "name", "stint");
+	json_member_cstr(&object, "version", STINT_VERSION);
+	json_member_int(&object, "api", API_VERSION);
+	if (reads->about) {
+		struct about about = reads->about(reads->context);
+		json_member_cstr(&object, "store", about.store);
+		json_member_int(&object, "schema", about.schema);
+		json_member_int(&object, "generation", about.generation);
+		json_member_int(&object, "starts", (int64_t)about.starts);
+		json_member_int(&object, "startedAt", about.started_ms);
+		json_member_int(&object, "uptimeMs", about.up_ms);
+	}
+	call_reply(call, 200, json_end(&object));
 }
 
 void system_metrics_read(struct api_call *call)

@@ -27,7 +27,7 @@ enum {
 
 static const char help[] =
 	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
-	"              [--set KEY=VALUE]... [--behind-proxy]\n"
+	"              [--set KEY=VALUE]... [--behind-proxy] [--restore FILE]\n"
 	"\n"
 	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
 	"\n"
@@ -39,6 +39,7 @@ static const char help[] =
 	"  --set KEY=VALUE  a setting, above the file: listen claim.verifyAfterMs worker.leaseMinMs\n"
 	"                   worker.rescheduleOnExpiry restart.graceMs retry.baseMs retry.maxMs task.crashBudget\n"
 	"                   task.timeoutMs task.timeoutMaxMs quarantine.trialAfterMs sweep.intervalMs\n"
+	"  --restore FILE   put a backup in the place of the store and end; the server must not run\n"
 	"  --behind-proxy   allow an address that is not of this machine alone: a proxy in front speaks TLS\n"
 	"\n"
 	"Try: stintd --home /tmp/stint --listen 127.0.0.1:0 &\n"
@@ -248,6 +249,7 @@ static void on_stop(uv_signal_t *signal, int number)
 	uv_close((uv_handle_t *)&server->local, NULL);
 	turns_run(server);
 	turns_stop(server);
+	backup_stop(server);
 	streams_feed(server);
 	streams_stop(server);
 	connections_flush(server);
@@ -260,6 +262,8 @@ static void start_loop(struct server *server)
 	uv_timer_init(&server->loop, &server->sweep);
 	uv_timer_init(&server->loop, &server->due);
 	uv_idle_init(&server->loop, &server->more);
+	uv_idle_init(&server->loop, &server->backup.step);
+	server->backup.step.data = server;
 	uv_signal_init(&server->loop, &server->term);
 	uv_signal_init(&server->loop, &server->interrupt);
 	server->check.data = server->sweep.data = server->due.data = server;
@@ -284,6 +288,8 @@ static int start(struct server *server)
 		r = open_store(server);
 	if (r != 0)
 		return r;
+	server->started = server->now;
+	backups_prepare(server);
 	uv_loop_init(&server->loop);
 	reads_init(server);
 	r = listen_local(server);
@@ -350,6 +356,8 @@ int main(int argc, char **argv)
 	umask(077);
 	raise_limits();
 	prctl(PR_SET_DUMPABLE, 0);
+	if (options.restore[0])
+		return restore_run(&options);
 	server.options = &options;
 	r = start(&server);
 	if (r != 0)

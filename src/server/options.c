@@ -241,6 +241,8 @@ static int take_flag(struct options *options, const char *flag, const char *valu
 		return set_path(options->home, value, flag);
 	if (strcmp(flag, "--config") == 0)
 		return set_path(options->config, value, flag);
+	if (strcmp(flag, "--restore") == 0)
+		return set_path(options->restore, value, flag);
 	if (strcmp(flag, "--store") == 0)
 		return set_store(options, value);
 	if (strcmp(flag, "--listen") == 0 || strcmp(flag, "--set") == 0) {

@@ -14,7 +14,9 @@ enum {
 
 struct options {
 	char home[OPTIONS_PATH_MAX];
-	char store[OPTIONS_PATH_MAX];  /* path of the SQLite file */
+	char store[OPTIONS_PATH_MAX]; /* path of the SQLite file */
+	char restore
+		[OPTIONS_PATH_MAX]; /* "" = serve; else put that backup in the place of the store, and end */
 	char config[OPTIONS_PATH_MAX]; /* "" = home/config.json, if it is there */
 	char host[256];
 	uint16_t port;

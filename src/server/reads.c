@@ -161,6 +161,40 @@ static struct span root_token(void *context)
 	return span_of(of(context)->gate.admin_id);
 }
 
+static bool is_over(void *context)
+{
+	return uv_hrtime() > *(const uint64_t *)context;
+}
+
+static int ask(void *context, struct question *question)
+{
+	uint64_t until_ns = uv_hrtime() + QUESTION_RUN_MS * UINT64_C(1000000);
+
+	question->is_over = is_over;
+	question->over_context = &until_ns;
+	return store_query(of(context)->store, question);
+}
+
+static bool is_backing_up(void *context)
+{
+	return of(context)->backup.exchange != NULL;
+}
+
+static struct about about(void *context)
+{
+	const struct server *server = of(context);
+	struct moment now = clock_now();
+
+	return (struct about){
+		.store = store_kind(server->store),
+		.schema = store_schema(server->store),
+		.generation = store_generation(server->store),
+		.starts = store_starts(server->store),
+		.started_ms = server->started.wall_ms,
+		.up_ms = now.lease_ms - server->started.lease_ms,
+	};
+}
+
 void reads_init(struct server *server)
 {
 	server->reads = (struct api_reads){
@@ -187,6 +221,9 @@ void reads_init(struct server *server)
 		.find_token = find_token,
 		.each_token = each_token,
 		.root_token = root_token,
+		.ask = ask,
+		.is_backing_up = is_backing_up,
+		.about = about,
 		.is_degraded = is_degraded,
 		.is_draining = is_draining,
 	};

@@ -222,6 +222,16 @@ uint32_t store_generation(const struct store *store)
 	return store->generation;
 }
 
+const char *store_kind(const struct store *store)
+{
+	return store->backend->ops->name;
+}
+
+uint32_t store_schema(const struct store *store)
+{
+	return store->backend->schema;
+}
+
 uint64_t store_starts(const struct store *store)
 {
 	return store->starts;
@@ -412,6 +422,11 @@ bool store_slot(const struct store *store, struct span name, struct slot *ret_sl
 		}
 	}
 	return false;
+}
+
+int store_query(struct store *store, struct question *question)
+{
+	return store->backend->ops->query(store->backend, question);
 }
 
 /* ---- why ------------------------------------------------------------------------------------------- */

@@ -121,6 +121,8 @@ int64_t store_last_event(const struct store *store);
 int64_t store_event_base(const struct store *store); /* events up to here are compacted */
 uint64_t store_events_told(const struct store *store, enum event_kind kind); /* by this run of the server */
 uint32_t store_generation(const struct store *store);
+const char *store_kind(const struct store *store); /* of its backend */
+uint32_t store_schema(const struct store *store);
 uint64_t store_starts(const struct store *store);
 struct span store_name(const struct store *store, uint32_t number);
 /* The members of a set of names. */
@@ -149,6 +151,9 @@ int store_each_token(const struct store *store, int (*each)(void *context, const
 int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
 	void *context);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
+
+/* A question to the backend, between turns: see backend_ops. */
+int store_query(struct store *store, struct question *question);
 
 /* ---- backup, while running -------------------------------------------------------------------- */
 

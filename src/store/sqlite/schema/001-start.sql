@@ -195,7 +195,9 @@ SELECT
 	w.id AS worker_id,
 	CASE w.capabilities
 		WHEN 0 THEN '[]'
-		ELSE '[' || replace(json_quote(substr(n.text, 2)), '\u001f', '","') || ']'
+		ELSE '["' ||
+			replace(replace(replace(substr(n.text, 2), '\', '\\'), '"', '\"'), char(31), '","') ||
+			'"]'
 	END AS capabilities,
 	w.max_concurrent AS max_concurrent,
 	strftime('%Y-%m-%dT%H:%M:%fZ', w.registered_ms / 1000.0, 'unixepoch') AS registered_at,
