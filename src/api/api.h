@@ -104,8 +104,8 @@ struct api_reads {
 	/* What the caller said of a task at its creation, without the rest; may be NULL: then a worker's report is
 	 * answered without it. */
 	int (*read_body)(void *context, int64_t seq, struct arena *arena, struct span *ret_body);
-	/* Counters and gauges in the text format of Prometheus; may be NULL: then there are none. */
-	int (*put_metrics)(void *context, struct buf *out);
+	/* Counters and gauges in the text format of Prometheus, or in that of OpenMetrics; may be NULL: there are none. */
+	int (*put_metrics)(void *context, bool open, struct buf *out);
 	/* Credentials: make the text of a new one; look at those of the store; the id of the one in admin.token. */
 	int (*mint_token)(
 		void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted);

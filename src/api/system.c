@@ -3,6 +3,8 @@
  */
 #include "api/call.h"
 
+#include <string.h>
+
 enum {
 	API_VERSION = 1, /* rises when a client of before would misunderstand an answer */
 };
@@ -48,6 +50,14 @@ void system_version_read(struct api_call *call)
 	call_reply(call, 200, json_end(&object));
 }
 
+/* Whoever can read it says so, and then wants it. */
+static bool accepts_open_metrics(struct span accept)
+{
+	static const char type[] = "application/openmetrics-text";
+
+	return memmem(accept.data ? accept.data : "", accept.len, type, sizeof type - 1) != NULL;
+}
+
 void system_metrics_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
@@ -56,8 +66,11 @@ void system_metrics_read(struct api_call *call)
 		api_refuse(call, REFUSED_NOT_FOUND, NULL);
 		return;
 	}
-	int r = reads->put_metrics(reads->context, call->body);
+	bool open = accepts_open_metrics(call->request->accept);
+	int r = reads->put_metrics(reads->context, open, call->body);
 	call_reply(call, 200, r);
 	if (r == 0)
-		call->reply.content_type = SPAN("text/plain; version=0.0.4; charset=utf-8");
+		call->reply.content_type = open
+			? SPAN("application/openmetrics-text; version=1.0.0; charset=utf-8")
+			: SPAN("text/plain; version=0.0.4; charset=utf-8");
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/take.h"
@@ -51,4 +53,43 @@ bool process_is_seen(uint32_t pid, uint64_t start)
 	if (!state || !started || *state == 'Z' || *state == 'X')
 		return false;
 	return strtoull(started, NULL, 10) == start;
+}
+
+static double seconds(struct timeval time)
+{
+	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+/* Pages of address space and of memory, as /proc/self/statm has them. */
+static void read_memory(struct process_figures *figures)
+{
+	char text[128];
+	char *rest;
+	cleanup(close_at) int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (len <= 0)
+		return;
+	text[len] = 0;
+	figures->virtual_bytes = strtoull(text, &rest, 10) * page_bytes;
+	figures->resident_bytes = strtoull(rest, NULL, 10) * page_bytes;
+}
+
+struct process_figures process_figures(void)
+{
+	struct process_figures figures = {0};
+	struct rusage usage;
+	struct rlimit files;
+	struct stat directory;
+
+	if (getrusage(RUSAGE_SELF, &usage) == 0)
+		figures.cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+		figures.files_max = files.rlim_cur;
+	if (stat("/proc/self/fd", &directory) ==
+		0) /* since Linux 6.2; counting them one by one costs too much */
+		figures.open_files = (uint64_t)directory.st_size;
+	read_memory(&figures);
+	return figures;
 }

@@ -117,9 +117,9 @@ static int64_t event_base(void *context)
 	return store_event_base(of(context)->store);
 }
 
-static int put_metrics(void *context, struct buf *out)
+static int put_metrics(void *context, bool open, struct buf *out)
 {
-	return metrics_put(of(context), out);
+	return metrics_put(of(context), open, out);
 }
 
 static bool is_degraded(void *context)

@@ -124,6 +124,14 @@ int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo);
 /* process.c: is there a process of that number that started then and has not ended? */
 bool process_is_seen(uint32_t pid, uint64_t start);
 
+/* What we cost. */
+struct process_figures {
+	double cpu_s;
+	uint64_t resident_bytes, virtual_bytes;
+	uint64_t open_files, files_max; /* open_files 0: this kernel does not say */
+};
+struct process_figures process_figures(void);
+
 /* gate.c */
 void gate_init(struct gate *gate, const struct options *options, uint16_t port, const char *admin_token);
 /* May the request in, and as whom? False: the exchange has its reply. */

@@ -12,6 +12,7 @@
 
 enum {
 	QUEUES_TOLD_MAX = 1000,
+	LOOKS_MAX = 50000, /* at tasks or workers, for figures: about a millisecond */
 };
 
 /* A task as it was committed: from memory, or from disk if it is final. */
@@ -469,6 +470,99 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 			look_at_worker(store, task, &needed, &hot_holder(hot, number)->worker, &around);
 	}
 	return task_why(task, &around, &given);
+}
+
+/* ---- figures --------------------------------------------------------------------------------------- */
+
+const struct times *store_wait_times(const struct store *store)
+{
+	return &store->wait_times;
+}
+
+const struct times *store_run_times(const struct store *store)
+{
+	return &store->run_times;
+}
+
+/* Since when the longest waiting task of each tally is ready. */
+static void find_oldest(const struct store *store, int64_t oldest_ms[QUEUES_TOLD_MAX])
+{
+	const struct lanes *lanes = &store->hot.lanes;
+	const struct stand *stand = NULL;
+	uint32_t looks = LOOKS_MAX;
+
+	for (uint32_t i = 0; i < QUEUES_TOLD_MAX; i++)
+		oldest_ms[i] = INT64_MAX;
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		uint32_t at = hot_find_tally(&store->hot, stand->queue);
+		if (at >= QUEUES_TOLD_MAX)
+			continue;
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+			int64_t ready_ms = lane->key.pending ? INT64_MAX
+							     : hot_oldest_ready_ms(&store->hot, lane, &looks);
+			if (ready_ms < oldest_ms[at])
+				oldest_ms[at] = ready_ms;
+		}
+	}
+}
+
+int store_each_queue_figures(const struct store *store,
+	int (*each)(void *context, const struct queue_figures *figures), void *context)
+{
+	const struct queue_tally *tally;
+	int64_t oldest_ms[QUEUES_TOLD_MAX];
+	int r = 0;
+
+	find_oldest(store, oldest_ms);
+	for (uint32_t i = 0; r == 0 && i < QUEUES_TOLD_MAX && (tally = hot_tally(&store->hot, i)); i++) {
+		struct queue_figures figures = {
+			.name = names_text(&store->names, tally->queue),
+			.count = tally->count,
+			.came = tally->came,
+			.oldest_ready_ms = oldest_ms[i],
+		};
+		r = each(context, &figures);
+	}
+	return r;
+}
+
+/* The ready tasks of a lane have one reason in common, and its first one is asked for it. */
+static uint32_t count_ready_reasons(struct store *store, struct moment now, uint32_t *counts)
+{
+	const struct lanes *lanes = &store->hot.lanes;
+	const struct stand *stand = NULL;
+	uint32_t asked = 0, unasked = 0, count;
+	struct task task;
+
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+			if (lane->key.pending || lane->total == 0)
+				continue;
+			asked += 1 + store->hot.workers_alive;
+			if (asked > LOOKS_MAX) {
+				unasked += lane->total;
+				continue;
+			}
+			hot_get(&store->hot, lane_piece(lane, 0, &count)[0], &task);
+			counts[store_why(store, &task, now).why] += lane->total;
+		}
+	}
+	return unasked;
+}
+
+uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t ret_counts[WHY_COUNT])
+{
+	const struct hot *hot = &store->hot;
+
+	memset(ret_counts, 0, WHY_COUNT * sizeof *ret_counts);
+	ret_counts[WHY_PARKED] = hot->count[TASK_PENDING];
+	ret_counts[WHY_SCHEDULED] = hot->count[TASK_SCHEDULED] - hot->backing_off;
+	ret_counts[WHY_BACKING_OFF] = hot->backing_off;
+	ret_counts[WHY_DEPENDENCY] = hot->count[TASK_WAITING];
+	ret_counts[WHY_ASKING] = hot->count[TASK_ASKING];
+	ret_counts[WHY_REVIEW] = hot->count[TASK_REVIEW];
+	ret_counts[WHY_BLOCKED] = hot->count[TASK_BLOCKED];
+	return count_ready_reasons(store, now, ret_counts);
 }
 
 int store_each_queue(const struct store *store,

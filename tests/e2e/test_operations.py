@@ -527,5 +527,142 @@ class Version(OperationsCase):
         self.assertEqual(self.ok(self.client.get("/api/version"))["starts"], 2)
 
 
+SAMPLE = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$')
+LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\["\\n])*)"(?:,|$)')
+
+
+def parse_metrics(text):
+    """Prometheus's text format, strictly: {family: (type, {(name, labels): value})}."""
+    families, helped = {}, set()
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name, words = line[7:].split(" ", 1)
+            assert name not in helped and words, line
+            helped.add(name)
+        elif line.startswith("# TYPE "):
+            name, kind = line[7:].split(" ")
+            assert name in helped and name not in families, line
+            assert kind in ("counter", "gauge", "histogram"), line
+            assert kind != "counter" or name.endswith("_total"), line
+            families[name] = (kind, {})
+            last = name
+        else:
+            name, labels, value = SAMPLE.match(line).groups()
+            kind, samples = families[last]
+            known = {last} if kind != "histogram" else {last + end for end in ("_bucket", "_sum", "_count")}
+            assert name in known, f"{line} after {last}"
+            pairs = tuple(LABEL.findall(labels or ""))
+            assert ",".join(f'{key}="{text}"' for key, text in pairs) == (labels or ""), line
+            assert (name, pairs) not in samples, "twice: " + line
+            samples[name, pairs] = float(value)
+    for name, (kind, samples) in families.items():
+        if kind == "histogram":
+            buckets = [value for (sample, _), value in samples.items() if sample.endswith("_bucket")]
+            assert buckets == sorted(buckets), name
+            assert buckets[-1] == samples[name + "_count", ()], name
+            assert (name + "_bucket", (("le", "+Inf"),)) in samples
+    return families
+
+
+class Metrics(OperationsCase):
+    def figures(self):
+        reply = self.client.get("/metrics")
+        self.assertEqual((reply.status, reply.headers["Content-Type"]),
+                         (200, "text/plain; version=0.0.4; charset=utf-8"))
+        return parse_metrics(reply.body.decode())
+
+    def value(self, name, family=None, **labels):
+        kind, samples = self.figures()[family or name]
+        return samples.get((name, tuple(labels.items())))
+
+    def test_every_name_of_the_contract_that_can_be_known_is_there(self):
+        self.assertLessEqual({
+            "stint_tasks", "stint_task_transitions_total", "stint_task_wait_seconds", "stint_task_run_seconds",
+            "stint_oldest_waiting_seconds", "stint_waiting_tasks", "stint_claims_total",
+            "stint_lease_expirations_total", "stint_workers", "stint_worker_heartbeat_age_seconds_max",
+            "stint_http_request_seconds", "stint_store_commit_seconds", "stint_store_degraded", "stint_build_info",
+            "process_cpu_seconds_total", "process_resident_memory_bytes", "process_start_time_seconds",
+            "process_max_fds", "stint_store_bytes"}, set(self.figures()))
+        self.assertGreater(self.value("process_resident_memory_bytes"), 1 << 20)
+        self.assertGreater(self.value("stint_store_bytes"), 0)
+        self.assertLess(abs(self.value("process_start_time_seconds") - time.time()), 60)
+
+    def test_a_reader_of_openmetrics_gets_that(self):
+        reply = self.client.call("GET", "/metrics", headers={
+            "Accept": "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"})
+        self.assertEqual(reply.headers["Content-Type"], "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        lines = reply.body.decode().splitlines()
+        self.assertEqual((lines[-1], lines.count("# EOF")), ("# EOF", 1))
+        self.assertIn("# TYPE stint_claims counter", lines)
+        self.assertIn('stint_claims_total{result="granted"} 0', lines)
+        described = {line.split(" ")[2] for line in lines if line.startswith(("# HELP", "# TYPE"))}
+        self.assertEqual([name for name in described if name.endswith("_total")], [])
+
+    def test_tasks_are_counted_by_queue_and_state_and_by_where_they_went(self):
+        for i in range(3):
+            self.create(id=f"t{i}")
+        self.create(id="other", queue='odd "name"\\')
+        self.create(id="parked", state="pending")
+        claim, *_ = self.claim("w1")
+        self.assertEqual(self.value("stint_tasks", queue="q", state="ready"), 2)
+        self.assertEqual(self.value("stint_tasks", queue="q", state="claimed"), 1)
+        self.assertEqual(self.value("stint_tasks", queue="q", state="pending"), 1)
+        self.assertEqual(self.value("stint_tasks", queue='odd \\"name\\"\\\\', state="ready"), 1)
+        self.ok(self.client.post("/api/tasks/t0/complete", {"workerId": "w1", "fence": claim["fence"]}))
+        self.ok(self.client.call("PATCH", "/api/tasks/t1", {"queue": "moved"}))
+        self.assertEqual(self.value("stint_tasks", queue="q", state="claimed"), 0)
+        self.assertEqual(self.value("stint_tasks", queue="q", state="ready"), 1)
+        self.assertEqual(self.value("stint_tasks", queue="moved", state="ready"), 1)
+        moved = {to: self.value("stint_task_transitions_total", queue="q", to=to)
+                 for to in ("ready", "pending", "claimed", "done", "failed")}
+        self.assertEqual(moved, {"ready": 3, "pending": 1, "claimed": 1, "done": 1, "failed": None})
+        self.client.close()
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(self.value("stint_tasks", queue="q", state="ready"), 1)
+        self.assertIsNone(self.value("stint_task_transitions_total", queue="q", to="ready"))
+
+    def test_times_of_waiting_and_running_are_kept(self):
+        self.create(id="a")
+        self.create(id="b")
+        self.assertGreaterEqual(self.value("stint_oldest_waiting_seconds", queue="q"), 0)
+        claims = self.claim("w1", max=2)
+        self.assertEqual(self.value("stint_oldest_waiting_seconds", queue="q"), 0)
+        self.assertEqual(self.value("stint_task_wait_seconds_count", "stint_task_wait_seconds"), 2)
+        self.assertEqual(self.value("stint_task_run_seconds_count", "stint_task_run_seconds"), 0)
+        for claim, how in zip(claims, ("complete", "release")):
+            self.ok(self.client.post(f"/api/tasks/{claim['task']['id']}/{how}",
+                                     {"workerId": "w1", "fence": claim["fence"]}))
+        self.assertEqual(self.value("stint_task_run_seconds_count", "stint_task_run_seconds"), 2)
+
+    def test_what_waits_is_counted_by_its_reason(self):
+        def reason(name):
+            return self.value("stint_waiting_tasks", reason=name)
+        self.create(id="a")
+        self.create(id="parked", state="pending")
+        self.create(id="later", notBefore=int(time.time() * 1000) + 3600000)
+        self.create(id="child", blockedBy=["a"])
+        self.assertEqual((reason("ready"), reason("parked"), reason("scheduled"), reason("dependency")), (1, 1, 1, 1))
+        self.ok(self.client.post("/api/queues/q/pause"))
+        self.assertEqual((reason("ready"), reason("queue_paused")), (0, 1))
+        self.ok(self.client.post("/api/queues/q/resume"))
+        claim, = self.claim("w1")
+        self.ok(self.client.post("/api/tasks/a/fail", {
+            "workerId": "w1", "fence": claim["fence"], "error": {"code": "EXECUTION_ERROR", "message": "no"}}))
+        self.assertEqual((reason("back_off"), reason("scheduled")), (1, 1))
+        self.ok(self.register("w2", executors=["claude"]))
+        self.create(id="needs", executor="codex")
+        self.assertEqual(reason("no_executor"), 1)
+
+    def test_the_age_of_the_oldest_heartbeat_goes_with_its_worker(self):
+        self.ok(self.register("w1"))
+        self.assertGreaterEqual(self.value("stint_worker_heartbeat_age_seconds_max"), 0)
+        self.assertEqual(self.value("stint_workers", status="active"), 1)
+        self.ok(self.client.call("DELETE", "/api/workers/w1"))
+        self.assertEqual(self.value("stint_worker_heartbeat_age_seconds_max"), 0)
+        self.assertEqual(self.value("stint_workers", status="active"), 0)
+
+
 if __name__ == "__main__":
     unittest.main()

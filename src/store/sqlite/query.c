@@ -188,6 +188,20 @@ static int list_tables(struct sqlite *store)
 	return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
+/* SQLite makes the table of such a function when it is first named, and to the authorizer that looks like a write. */
+static int make_virtual_tables(sqlite3 *db)
+{
+	sqlite3_stmt *statement;
+	int code = sqlite3_prepare_v2(db,
+		"SELECT 1 FROM json_each('[]'), json_tree('[]'), pragma_table_info('x'), pragma_table_xinfo('x'), "
+		"pragma_table_list, pragma_index_list('x'), pragma_index_info('x'), pragma_index_xinfo('x')",
+		-1, &statement, NULL);
+
+	if (code == SQLITE_OK)
+		sqlite3_finalize(statement);
+	return code;
+}
+
 static int prepare_to_be_asked(struct sqlite *store)
 {
 	int code;
@@ -197,6 +211,8 @@ static int prepare_to_be_asked(struct sqlite *store)
 	code = sqlite3_create_window_function(store->db, "count", 0,
 		SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL, count_add, count_tell,
 		count_tell, count_take, NULL);
+	if (code == SQLITE_OK)
+		code = make_virtual_tables(store->db);
 	if (code == SQLITE_OK)
 		code = list_tables(store);
 	if (code != SQLITE_OK) {
