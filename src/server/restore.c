@@ -46,7 +46,8 @@ int restore_run(const struct options *options)
 		return r;
 	name_aside(aside, sizeof aside, store);
 	bool kept = link(store, aside) == 0;
-	if (!kept && errno != ENOENT)
+	if (!kept && errno != ENOENT && errno != EPERM &&
+		errno != EOPNOTSUPP) /* not every file system has two names */
 		return complain(options->restore, "the store that is there cannot be kept aside");
 	r = sqlite_restore(options->restore, store, &complaint);
 	if (r < 0) {

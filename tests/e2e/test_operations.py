@@ -3,6 +3,7 @@ import json
 import os
 import re
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -380,6 +381,9 @@ class Restore(OperationsCase):
             self.assertIn(word, done.stdout)
         kept = [name for name in os.listdir(self.server.home) if ".before-restore-" in name]
         self.assertEqual(len(kept), 1)
+        old = sqlite3.connect(f"file:{self.server.home}/{kept[0]}?mode=ro", uri=True)
+        self.assertEqual(old.execute("SELECT count(*) FROM task").fetchone(), (8,))
+        old.close()
 
         self.server.start()
         self.assertEqual(self.ok(self.client.get("/api/tasks/before"))["state"], "done")
