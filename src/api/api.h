@@ -18,6 +18,7 @@
 #include "core/command.h"
 #include "core/document.h"
 #include "core/given.h"
+#include "core/question.h"
 #include "core/record.h"
 #include "core/why.h"
 #include "wire/http.h"
@@ -39,7 +40,8 @@ enum scope {
 
 /* Who asks: known from the credential alone. */
 struct principal {
-	struct span name;
+	struct span name;        /* for people: kind and name of its token */
+	struct span id;          /* of its token; "admin" for the one in admin.token */
 	uint32_t scopes;         /* bit per enum scope; 0: no credential */
 	struct name_list queues; /* it creates and does work of these alone; empty: of all */
 };
@@ -51,6 +53,20 @@ uint32_t api_scopes_of(enum token_kind kind);
 struct minted {
 	struct span id, text;
 	unsigned char hash[TOKEN_HASH_BYTES];
+};
+
+/* A backup that is complete and on disk. */
+struct backup_made {
+	struct span file, path;
+	int64_t bytes, last_event;
+};
+
+/* Which server it is, on which store. */
+struct about {
+	const char *store; /* kind */
+	uint32_t schema, generation;
+	uint64_t starts;
+	int64_t started_ms, up_ms;
 };
 
 /* What the server lends for reading. Each is bounded. Faults: 0 or negative errno; -ENOENT: there is none. */
@@ -67,6 +83,16 @@ struct api_reads {
 	int (*each_worker)(void *context,
 		int (*each)(void *each_context, struct span id, const struct worker *worker),
 		void *each_context);
+	/* One of them, with what it said of itself; and the ids of the tasks it holds. */
+	int (*read_worker)(void *context, struct span id, struct worker_document *ret_document);
+	int (*each_held)(void *context, struct span worker, int (*each)(void *each_context, struct span id),
+		void *each_context);
+	/* Slots that somebody fills, or that have a history, by name. */
+	int (*each_slot)(void *context, int (*each)(void *each_context, const struct slot_document *slot),
+		void *each_context);
+	/* Does the server, on a machine of that boot, see that process? May be NULL: it does not look. */
+	bool (*process_is_alive)(
+		void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start);
 	struct span (*name)(void *context, uint32_t number);
 	int (*each_queue)(void *context,
 		int (*each)(void *each_context, struct span name, enum queue_state state, uint32_t ready),
@@ -79,8 +105,8 @@ struct api_reads {
 	/* What the caller said of a task at its creation, without the rest; may be NULL: then a worker's report is
 	 * answered without it. */
 	int (*read_body)(void *context, int64_t seq, struct arena *arena, struct span *ret_body);
-	/* Counters and gauges in the text format of Prometheus; may be NULL: then there are none. */
-	int (*put_metrics)(void *context, struct buf *out);
+	/* Counters and gauges in the text format of Prometheus, or in that of OpenMetrics; may be NULL: there are none. */
+	int (*put_metrics)(void *context, bool open, struct buf *out);
 	/* Credentials: make the text of a new one; look at those of the store; the id of the one in admin.token. */
 	int (*mint_token)(
 		void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted);
@@ -88,6 +114,10 @@ struct api_reads {
 	int (*each_token)(void *context, int (*each)(void *each_context, const struct token *token),
 		void *each_context);
 	struct span (*root_token)(void *context);
+	/* A question to the store; it is ended after QUESTION_RUN_MS. May be NULL: there is nobody to ask. */
+	int (*ask)(void *context, struct question *question);
+	bool (*is_backing_up)(void *context); /* may be NULL: never */
+	struct about (*about)(void *context);
 	bool (*is_degraded)(void *context);
 	bool (*is_draining)(void *context);
 };
@@ -96,6 +126,7 @@ enum api_step {
 	API_REPLY, /* it is complete */
 	API_TURN,  /* `commands` want a turn, then api_finish() */
 	API_READ, /* api_read() completes it, or leaves commands or a stream: then `step` says so afterwards */
+	API_BACKUP, /* the server makes the backup that `backup_file` names, then api_finish_backup() */
 	API_STREAM, /* the reply is its head; then api_put_stream_event() for all events after `stream_after` */
 };
 
@@ -116,7 +147,8 @@ struct api_call {
 	struct command *commands;
 	uint32_t command_count;
 	int64_t stream_after;
-	int64_t wait_ms; /* a claim that found nothing may wait that long for work */
+	struct span backup_file; /* empty: a name that tells the time */
+	int64_t wait_ms;         /* a claim that found nothing may wait that long for work */
 	struct http_reply reply;
 	struct span params[2]; /* of the path, decoded */
 	bool query_taken;      /* the route has looked at the query */
@@ -127,6 +159,9 @@ struct api_call {
 void api_begin(struct api_call *call);
 void api_read(struct api_call *call);
 void api_finish(struct api_call *call, const struct result *results);
+
+/* The backup is complete, or `fault` says why there is none. */
+void api_finish_backup(struct api_call *call, int fault, const struct backup_made *made);
 
 /* The turn is over and its results are known. True: the call found nothing to claim and wants to wait up to
  * `wait_ms`. What it finished has been noted, and `commands` is the claim alone: to be tried again with every

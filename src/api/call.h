@@ -38,6 +38,10 @@ struct command *call_commands(struct api_call *call, uint32_t count);
 /* 0, or the call was refused because there is no memory for it. */
 int call_keep(struct api_call *call, const struct buf *text, struct span *ret_text);
 
+/* The note of a command that an admin gave: principal, route, object, `more` (members, may be empty) and the id of the
+ * request, if it has one. For a COMMAND_AUDIT, or whatever leaves an event of its own. False: the call was refused. */
+bool call_audit(struct api_call *call, struct command *command, struct span object, struct span more);
+
 /* ---- replies ------------------------------------------------------------------------------------ */
 
 /* A complete reply of `call->body` as it stands; a fault while it was written becomes a refusal. */
@@ -135,6 +139,7 @@ void worker_quiet_begin(struct api_call *call);
 void worker_terminate_begin(struct api_call *call);
 void worker_leave_begin(struct api_call *call);
 void worker_finish(struct api_call *call, const struct result *results);
+void slot_list_read(struct api_call *call);
 void slot_crash_begin(struct api_call *call);
 void slot_unquarantine_begin(struct api_call *call);
 void slot_finish(struct api_call *call, const struct result *results);
@@ -154,8 +159,13 @@ void token_revoke_finish(struct api_call *call, const struct result *results);
 void event_list_read(struct api_call *call);
 void task_events_read(struct api_call *call);
 
+void backup_begin(struct api_call *call);
+void backup_finish(struct api_call *call, const struct result *results);
+void query_begin(struct api_call *call);
+void query_finish(struct api_call *call, const struct result *results);
+
 void system_livez_begin(struct api_call *call);
 void system_readyz_read(struct api_call *call);
-void system_version_begin(struct api_call *call);
 void system_openapi_begin(struct api_call *call);
+void system_version_read(struct api_call *call);
 void system_metrics_read(struct api_call *call);

@@ -86,6 +86,29 @@ void call_refuse_field(struct api_call *call, const char *field, const char *mes
 	call_refuse_with(call, REFUSED_INVALID, message, r < 0 ? (struct span){0} : buf_span(&members));
 }
 
+/* Why the newcomer does not get the slot, and what would give it to it. */
+static const char *slot_detail(enum evidence evidence)
+{
+	switch (evidence) {
+	case EVIDENCE_NONE:
+	case EVIDENCE_HOLDS:
+		break;
+	case EVIDENCE_OF_ANOTHER:
+		return "\"replaces\" names another worker than the one that fills the slot; see \"holder\".";
+	case EVIDENCE_UNCHECKED:
+		return "The worker that fills the slot did not say which process it is, so nobody can show that it is dead: "
+		       "wait for its lease to end, or have an operator remove it.";
+	case EVIDENCE_FROM_AFAR:
+		return "Only from the same host and boot can it be shown that the worker that fills the slot is dead.";
+	case EVIDENCE_OTHER_PROCESS:
+		return "The worker that fills the slot is another process than the one that \"replaces\" says is dead.";
+	case EVIDENCE_REFUTED:
+		return "The process that \"replaces\" says is dead is alive.";
+	}
+	return "Another live worker fills this slot; see \"holder\". Wait for its lease to end, or show with \"replaces\" "
+	       "that its process is dead.";
+}
+
 const char *refusal_detail(const struct result *result)
 {
 	if (result->refusal == REFUSED_STALE_CLAIM && result->restored)
@@ -94,6 +117,8 @@ const char *refusal_detail(const struct result *result)
 		return "That claim is over. Nothing was changed; a result that came with it is kept for the operator.";
 	if (result->refusal == REFUSED_WORKER_INACTIVE)
 		return "Stop everything that runs under this id and come back under a new one.";
+	if (result->refusal == REFUSED_SLOT_TAKEN)
+		return slot_detail(result->evidence);
 	if (result->refusal == REFUSED_TOKEN_MISMATCH)
 		return "Nothing was renewed or changed. Send the beat again with the token given here.";
 	return NULL;

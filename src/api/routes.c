@@ -46,6 +46,7 @@ const struct route routes[] = {
 	R(DELETE, "/api/workers/:id",                WORK,    SMALL,   worker_leave_begin,      NULL,               worker_finish),
 	R(POST,   "/api/workers/:id/quiet",          OPERATE, SMALL,   worker_quiet_begin,      NULL,               worker_finish),
 	R(POST,   "/api/workers/:id/terminate",      OPERATE, SMALL,   worker_terminate_begin,  NULL,               worker_finish),
+	R(GET,    "/api/slots",                      READ,    NO_BODY, NULL,                    slot_list_read,     NULL),
 	R(POST,   "/api/slots/:slot/crash",          WORK,    SMALL,   slot_crash_begin,        NULL,               slot_finish),
 	R(POST,   "/api/slots/:slot/unquarantine",   OPERATE, SMALL,   slot_unquarantine_begin, NULL,               slot_finish),
 	R(GET,    "/api/queues",                     READ,    NO_BODY, NULL,                    queue_list_read,    NULL),
@@ -59,8 +60,10 @@ const struct route routes[] = {
 	R(GET,    "/livez",                          PUBLIC,  NO_BODY, system_livez_begin,      NULL,               NULL),
 	R(GET,    "/readyz",                         PUBLIC,  NO_BODY, NULL,                    system_readyz_read, NULL),
 	R(GET,    "/metrics",                        METRICS, NO_BODY, NULL,                    system_metrics_read, NULL),
-	R(GET,    "/api/version",                    READ,    NO_BODY, system_version_begin,    NULL,               NULL),
 	R(GET,    "/api/openapi.json",               ANY,     NO_BODY, system_openapi_begin,    NULL,               NULL),
+	R(GET,    "/api/version",                    READ,    NO_BODY, NULL,                    system_version_read, NULL),
+	R(POST,   "/api/backup",                     ADMIN,   SMALL,   backup_begin,            NULL,               backup_finish),
+	R(POST,   "/api/query",                      ADMIN,   SMALL,   query_begin,             NULL,               query_finish),
 };
 // clang-format on
 

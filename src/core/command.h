@@ -52,6 +52,9 @@ enum command_kind {
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
+	/* Leaves server.audited with `actor` and `note`, and does nothing else: for what an admin does outside the store
+	 * (a backup, a query). It goes first, so that nothing is done that left no trace. */
+	COMMAND_AUDIT,
 	COMMAND_KIND_COUNT,
 };
 
@@ -108,6 +111,22 @@ struct command_claim {
 	uint64_t request; /* digest of the requestId, 0 = none */
 };
 
+/* Which process a worker is; see struct process. */
+struct command_process {
+	struct span host;
+	uint64_t boot_hi, boot_lo;
+	uint32_t pid;
+	uint64_t start;
+};
+
+/* A newcomer's word that the worker in its slot, which was that process on the newcomer's own machine, is dead. */
+struct command_replaces {
+	struct span worker; /* empty: it says nothing of the kind */
+	uint32_t pid;
+	uint64_t start;
+	bool seen_alive; /* by the server, which runs on the same machine */
+};
+
 struct command_beat {
 	bool has_token;
 	uint64_t token;
@@ -115,7 +134,8 @@ struct command_beat {
 	bool describes;
 	bool named;
 	struct span slot;
-	bool old_is_gone; /* it has shown that whoever fills the slot is dead */
+	struct command_process process;
+	struct command_replaces replaces;
 	struct name_list capabilities, executors;
 	bool any_executor;
 	uint32_t max_concurrent;
@@ -184,7 +204,8 @@ struct result {
 	uint32_t claim_count;
 	/* workers */
 	struct worker worker;
-	struct span slot_holder; /* SLOT_TAKEN: who fills it */
+	struct span slot_holder; /* SLOT_TAKEN: who fills it … */
+	enum evidence evidence;  /* … and why the word that it is dead was not believed */
 	const struct span *lost; /* BEAT: bound, but not held */
 	uint32_t lost_count;
 	const struct span *stop; /* BEAT: held, and to be stopped */

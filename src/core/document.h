@@ -1,10 +1,12 @@
 /*
- * A task as a reader gets it: its columns, and what is kept beside them.
+ * Tasks, workers and slots as a reader gets them: their columns, and what is kept beside them.
  */
 #pragma once
 
 #include "base/span.h"
+#include "core/slot.h"
 #include "core/task.h"
+#include "core/worker.h"
 
 /* A task as it is, with what is kept beside it. Spans live in the reader's arena. */
 struct task_document {
@@ -14,4 +16,21 @@ struct task_document {
 	struct span body;
 	struct span result, error, checkpoint, question, answer;
 	int64_t lease_ms; /* remaining */
+};
+
+/* A worker with what it said of itself. Spans live until the next turn. */
+struct worker_document {
+	struct span id;
+	struct worker worker;
+	struct span metadata; /* as it was given; empty: none */
+	uint32_t instance;    /* how often that name has come to life */
+	int64_t ended_ms;     /* wall: since when it is inactive, else 0 */
+};
+
+/* A slot and who fills it. Spans live until the next turn. */
+struct slot_document {
+	struct span name;
+	struct slot slot;
+	struct span worker;          /* id of the live worker that fills it */
+	const struct worker *filler; /* NULL: nobody does */
 };

@@ -36,6 +36,14 @@ enum worker_end {
 	WORKER_REPLACED = 4,
 };
 
+/* Which process a worker is, by its own word. Zero in a field: it did not say. */
+struct process {
+	uint32_t host;             /* name */
+	uint64_t boot_hi, boot_lo; /* boot id of its machine */
+	uint32_t pid;
+	uint64_t start; /* of the process, in the units of its system, since that boot */
+};
+
 struct worker {
 	uint32_t handle; /* the store's number for it; tasks name their holder by it */
 	enum worker_state state;
@@ -53,6 +61,7 @@ struct worker {
 	uint32_t held;           /* live claims */
 	int64_t registered_ms;   /* wall */
 	int64_t last_beat_ms;    /* wall */
+	struct process process;
 };
 
 enum {
@@ -82,7 +91,24 @@ struct beat {
 	bool any_executor;
 	uint32_t max_concurrent;
 	bool named;
+	struct process process;
 };
+
+/* What became of a newcomer's word that the worker in its slot is dead. */
+enum evidence {
+	EVIDENCE_NONE = 0, /* it gave none */
+	EVIDENCE_HOLDS,
+	EVIDENCE_OF_ANOTHER, /* it speaks of another worker than the one that fills the slot */
+	EVIDENCE_UNCHECKED,  /* that one never said which process it is: there is nothing to compare with */
+	EVIDENCE_FROM_AFAR,  /* the newcomer is not on the host and boot of that one */
+	EVIDENCE_OTHER_PROCESS, /* that one is another process */
+	EVIDENCE_REFUTED,       /* the server sees the process alive */
+};
+
+/* `dead` is the process that the newcomer says is dead. `seen_alive`: the server looked for that process on its own
+ * machine and found it; not finding it proves nothing, because the worker may live in a container. */
+enum evidence worker_judge(const struct process *old, const struct process *newcomer,
+	const struct process *dead, bool seen_alive);
 
 /* Explicit registration. `slot_taken`: another live worker fills the slot it asks for. */
 struct worker_decision worker_register(

@@ -28,7 +28,7 @@ enum {
 
 static const char usage[] =
 	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
-	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]]\n"
+	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]] [--restore FILE]\n"
 	"\n"
 	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
 	"\n"
@@ -41,6 +41,7 @@ static const char usage[] =
 	"  --behind-proxy   allow an address that is not of this machine alone: a proxy in front speaks TLS\n"
 	"  --check-config   print the effective configuration and where each value comes from, and end;\n"
 	"                   status 78 if something is wrong; --json for programs\n"
+	"  --restore FILE   put a backup in the place of the store and end; the server must not run\n"
 	"\n"
 	"Keys, for --set and for config.json; with their defaults. Each has\n"
 	"a variable, as STINT_LOG_LEVEL for log.level; docs/configuration.md says more.\n";
@@ -272,6 +273,7 @@ static void on_stop(uv_signal_t *signal, int number)
 	uv_close((uv_handle_t *)&server->local, NULL);
 	turns_run(server);
 	turns_stop(server);
+	backup_stop(server);
 	streams_feed(server);
 	streams_stop(server);
 	connections_flush(server);
@@ -284,6 +286,8 @@ static void start_loop(struct server *server)
 	uv_timer_init(&server->loop, &server->sweep);
 	uv_timer_init(&server->loop, &server->due);
 	uv_idle_init(&server->loop, &server->more);
+	uv_idle_init(&server->loop, &server->backup.step);
+	server->backup.step.data = server;
 	uv_signal_init(&server->loop, &server->term);
 	uv_signal_init(&server->loop, &server->interrupt);
 	server->check.data = server->sweep.data = server->due.data = server;
@@ -308,6 +312,8 @@ static int start(struct server *server)
 		r = home_admin_token(server->options->home, token);
 	if (r != 0)
 		return r;
+	server->started = server->now;
+	backups_prepare(server);
 	uv_loop_init(&server->loop);
 	reads_init(server);
 	r = listen_local(server);
@@ -378,6 +384,8 @@ static int serve(struct server *server, struct options *options)
 	umask(077);
 	raise_limits();
 	prctl(PR_SET_DUMPABLE, 0);
+	if (options->restore)
+		return restore_run(options);
 	server->options = options;
 	int r = start(server);
 	if (r != 0)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -37,5 +38,6 @@ struct metrics {
 void histogram_add(struct histogram *histogram, uint64_t ns);
 void metrics_count_reply(struct metrics *metrics, int status);
 
-/* Everything, also what the store and the connections have to say. -ENOMEM, -E2BIG. */
-int metrics_put(const struct server *server, struct buf *out);
+/* Everything, also what the store and the connections have to say; as Prometheus has read it for long, or as
+ * OpenMetrics. -ENOMEM, -E2BIG. */
+int metrics_put(const struct server *server, bool open, struct buf *out);

@@ -21,6 +21,7 @@ struct flags {
 	struct config_request request;
 	struct config_flag values[FLAGS_MAX];
 	char keys[FLAGS_MAX][CONFIG_NAME_MAX]; /* of --set */
+	const char *restore;
 };
 
 static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -68,6 +69,8 @@ static int take_flag(struct flags *flags, const char *flag, const char *value)
 		flags->request.home = value;
 	else if (strcmp(flag, "--config") == 0)
 		flags->request.file = value;
+	else if (strcmp(flag, "--restore") == 0)
+		flags->restore = value;
 	else if (strcmp(flag, "--listen") == 0 || strcmp(flag, "--store") == 0)
 		return add_value(flags, flag, flag + 2, value);
 	else if (strcmp(flag, "--set") == 0)
@@ -111,6 +114,7 @@ static int read_flags(int argc, char **argv, struct options *options, struct fla
 		else
 			r = take_flag(flags, flag, argv[++i]);
 	}
+	options->restore = flags->restore;
 	if (r == 0 && options->json && !options->check_config)
 		r = complain("--json goes with --check-config");
 	return r;

@@ -17,7 +17,8 @@ enum {
 struct options {
 	struct config config;
 	const char *home;
-	const char *store; /* path of the SQLite file */
+	const char *store;   /* path of the SQLite file */
+	const char *restore; /* put that backup in the place of the store, and end; NULL: serve */
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;

@@ -64,6 +64,28 @@ static int each_worker(
 	return store_each_worker(of(context)->store, each, each_context);
 }
 
+static int read_worker(void *context, struct span id, struct worker_document *ret_document)
+{
+	return store_read_worker(of(context)->store, id, ret_document);
+}
+
+static int each_held(void *context, struct span worker, int (*each)(void *, struct span), void *each_context)
+{
+	return store_each_held(of(context)->store, worker, each, each_context);
+}
+
+static int each_slot(void *context, int (*each)(void *, const struct slot_document *), void *each_context)
+{
+	return store_each_slot(of(context)->store, each, each_context);
+}
+
+static bool process_is_alive(void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start)
+{
+	const struct store_options *ours = &of(context)->options->storage;
+
+	return boot_hi == ours->boot_hi && boot_lo == ours->boot_lo && process_is_seen(pid, start);
+}
+
 static struct span name(void *context, uint32_t number)
 {
 	return store_name(of(context)->store, number);
@@ -95,9 +117,9 @@ static int64_t event_base(void *context)
 	return store_event_base(of(context)->store);
 }
 
-static int put_metrics(void *context, struct buf *out)
+static int put_metrics(void *context, bool open, struct buf *out)
 {
-	return metrics_put(of(context), out);
+	return metrics_put(of(context), open, out);
 }
 
 static bool is_degraded(void *context)
@@ -139,6 +161,40 @@ static struct span root_token(void *context)
 	return span_of(of(context)->gate.admin_id);
 }
 
+static bool is_over(void *context)
+{
+	return uv_hrtime() > *(const uint64_t *)context;
+}
+
+static int ask(void *context, struct question *question)
+{
+	uint64_t until_ns = uv_hrtime() + QUESTION_RUN_MS * UINT64_C(1000000);
+
+	question->is_over = is_over;
+	question->over_context = &until_ns;
+	return store_query(of(context)->store, question);
+}
+
+static bool is_backing_up(void *context)
+{
+	return of(context)->backup.exchange != NULL;
+}
+
+static struct about about(void *context)
+{
+	const struct server *server = of(context);
+	struct moment now = clock_now();
+
+	return (struct about){
+		.store = store_kind(server->store),
+		.schema = store_schema(server->store),
+		.generation = store_generation(server->store),
+		.starts = store_starts(server->store),
+		.started_ms = server->started.wall_ms,
+		.up_ms = now.lease_ms - server->started.lease_ms,
+	};
+}
+
 void reads_init(struct server *server)
 {
 	server->reads = (struct api_reads){
@@ -150,6 +206,10 @@ void reads_init(struct server *server)
 		.task_id = task_id,
 		.why = why,
 		.each_worker = each_worker,
+		.read_worker = read_worker,
+		.each_held = each_held,
+		.each_slot = each_slot,
+		.process_is_alive = process_is_alive,
 		.name = name,
 		.each_queue = each_queue,
 		.each_member = each_member,
@@ -161,6 +221,9 @@ void reads_init(struct server *server)
 		.find_token = find_token,
 		.each_token = each_token,
 		.root_token = root_token,
+		.ask = ask,
+		.is_backing_up = is_backing_up,
+		.about = about,
 		.is_degraded = is_degraded,
 		.is_draining = is_draining,
 	};

@@ -7,6 +7,8 @@
  *   clock.c       the two clocks                    reads.c       what the store lends to the API
  *   metrics.c     counters, for Prometheus          streams.c     who listens to events, and how far they got
  *   journal.c     what is logged, and how often
+ *   process.c     processes of this machine         backup.c      copies of the store while it serves
+ *                                                   restore.c     and one of them put in its place
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing make up the next turn.
@@ -43,6 +45,7 @@ struct exchange {
 	struct claimed *claims;
 	uint64_t began_ns; /* the request was complete */
 	bool has_waited;
+	bool backs_up;   /* waits for the backup */
 	bool streams;    /* stands among the streams of events */
 	int64_t said_ms; /* lease clock: when the stream was last given something */
 };
@@ -71,6 +74,14 @@ struct gate {
 	bool any_host;
 };
 
+/* A backup under way; its exchange waits for it. */
+struct backup {
+	struct exchange *exchange; /* NULL: none */
+	uv_idle_t step;            /* runs while there is one */
+	char name[160];
+	char path[OPTIONS_PATH_MAX + 200];
+};
+
 struct server {
 	struct options *options;
 	uv_loop_t loop;
@@ -95,13 +106,14 @@ struct server {
 	struct stream_page page; /* the last one read */
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
+	struct backup backup;
 	struct metrics metrics;
 	uint64_t wakeups, places;
 	uint32_t wake_batch;
 	uint32_t ready_queues[READY_QUEUES_MAX];
 	uint32_t ready_queue_count;
 	bool ready_any; /* more queues than the list has room for */
-	struct moment now;
+	struct moment now, started;
 	int64_t last_sweep_ms, asleep_ms; /* lease clock; boot time − monotonic time */
 	bool slept;                       /* since the last sweep: the machine, or the server itself */
 	char url[400];                    /* for DIR/url; empty once it stands there */
@@ -114,6 +126,17 @@ struct server {
 struct moment clock_now(void);
 int64_t clock_asleep_ms(void);
 int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo);
+
+/* process.c: is there a process of that number that started then and has not ended? */
+bool process_is_seen(uint32_t pid, uint64_t start);
+
+/* What we cost. */
+struct process_figures {
+	double cpu_s;
+	uint64_t resident_bytes, virtual_bytes;
+	uint64_t open_files, files_max; /* open_files 0: this kernel does not say */
+};
+struct process_figures process_figures(void);
 
 /* gate.c */
 void gate_init(struct gate *gate, const struct options *options, uint16_t port, const char *admin_token);
@@ -139,6 +162,7 @@ void exchange_list_add(struct exchange_list *list, struct exchange *exchange);
 void exchange_list_remove(struct exchange_list *list, struct exchange *exchange);
 struct exchange *exchange_new(struct server *server);
 void exchange_free(struct server *server, struct exchange *exchange);
+void exchange_answer(struct server *server, struct exchange *exchange); /* its reply is complete */
 void exchange_begin(struct server *server, struct exchange *exchange);
 void exchange_abandon(struct server *server, struct exchange *exchange); /* the client went away */
 void turns_run(struct server *server);
@@ -165,6 +189,16 @@ void streams_feed(struct server *server);
 void streams_sweep(struct server *server); /* about once a second */
 void streams_stop(struct server *server);
 void streams_done(struct server *server);
+
+/* backup.c: makes the backup that the exchange asks for and answers it; a few pages between one turn and the next.
+ * backups_prepare() removes what an earlier run left half done. */
+void backups_prepare(struct server *server);
+void backup_start(struct server *server, struct exchange *exchange);
+void backup_abandon(struct server *server); /* nobody waits for it any more */
+void backup_stop(struct server *server);
+
+/* restore.c: an exit status after one line that says what was done, or why not. */
+int restore_run(const struct options *options);
 
 /* main.c: end the process at once: the store cannot be trusted any more. */
 _Noreturn void server_die(struct server *server, int fault);

@@ -93,7 +93,7 @@ void exchange_free(struct server *server, struct exchange *exchange)
 	exchange_list_add(&server->spare, exchange);
 }
 
-static void answer(struct server *server, struct exchange *exchange)
+void exchange_answer(struct server *server, struct exchange *exchange)
 {
 	if (!exchange->has_waited)
 		histogram_add(&server->metrics.request, uv_hrtime() - exchange->began_ns);
@@ -129,7 +129,7 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 	if (call->step == API_TURN)
 		exchange_list_add(&server->pending, exchange);
 	else
-		answer(server, exchange);
+		exchange_answer(server, exchange);
 }
 
 /* The next turn gives back what it would have handed out: its commands become returns. */
@@ -165,6 +165,9 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 		give_back(server, exchange);
 	} else if (exchange->waits) {
 		exchange_list_remove(&server->waiting, exchange);
+		exchange_free(server, exchange);
+	} else if (exchange->backs_up) {
+		backup_abandon(server);
 		exchange_free(server, exchange);
 	} else if (exchange->streams) {
 		exchange_list_remove(&server->streams, exchange);
@@ -230,7 +233,7 @@ static void turn_away(struct server *server, struct exchange *exchange)
 	exchange->wait_until_ms = 0;
 	api_refuse(&exchange->call, REFUSED_UNAUTHORIZED, "The credential is no longer good.");
 	exchange->call.reply.authenticate = SPAN("Bearer");
-	answer(server, exchange);
+	exchange_answer(server, exchange);
 }
 
 static uint32_t wake_some(struct server *server)
@@ -318,7 +321,7 @@ static void end_wait(struct server *server, struct exchange *exchange)
 	exchange->wait_until_ms = 0;
 	server->metrics.claims[CLAIM_EMPTY]++;
 	api_finish_empty(&exchange->call);
-	answer(server, exchange);
+	exchange_answer(server, exchange);
 }
 
 void turns_timeout_waiting(struct server *server)
@@ -397,10 +400,12 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 	note_claims(exchange, results);
 	count_claim(&server->metrics, exchange, results);
 	api_finish(call, results);
-	if (!exchange->connection && exchange->claim_count > 0)
+	if (call->step == API_BACKUP && exchange->connection)
+		backup_start(server, exchange);
+	else if (!exchange->connection && exchange->claim_count > 0)
 		give_back(server, exchange);
 	else
-		answer(server, exchange);
+		exchange_answer(server, exchange);
 }
 
 /* ---- the turn -------------------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/span.h"
+#include "core/question.h"
 #include "core/queue.h"
 #include "core/slot.h"
 #include "core/task.h"
@@ -186,6 +187,9 @@ struct backend_ops {
 		struct backend *backend, bool idle); /* after the replies have gone out; idle: no hurry */
 	int (*relieve)(struct backend *backend);     /* give the ballast back to a full disk */
 	int (*reserve)(struct backend *backend);     /* have the ballast again; -ENOSPC: still full */
+	/* A question in the backend's own language, between transactions. It changes nothing. -EINVAL, -EPERM,
+	 * -ETIME, -E2BIG: its complaint says why it was refused or ended; -ENOTSUP: this backend has no language. */
+	int (*query)(struct backend *backend, struct question *question);
 	int (*backup_begin)(struct backend *backend, const char *path);
 	int (*backup_step)(struct backend *backend, uint32_t pages,
 		uint32_t *ret_remaining);            /* 0 remaining: complete and synced */
@@ -196,4 +200,5 @@ struct backend_ops {
 struct backend {
 	const struct backend_ops *ops;
 	const char *complaint; /* of the last fault, for people; NULL if there is none */
+	uint32_t schema;       /* version of the layout of its rows; 0: it has none */
 };

@@ -112,6 +112,19 @@ static struct turn_worker *slot_rival(
 	return slot_filler(turn, beat->slot, view->worker.handle);
 }
 
+/* Has it shown that its rival for the slot is dead? */
+static enum evidence evidence_of(
+	const struct command_replaces *replaces, const struct turn_worker *rival, const struct beat *beat)
+{
+	struct process dead = {.pid = replaces->pid, .start = replaces->start};
+
+	if (replaces->worker.len == 0)
+		return EVIDENCE_NONE;
+	if (!span_equal(replaces->worker, rival->id))
+		return EVIDENCE_OF_ANOTHER;
+	return worker_judge(&rival->worker.process, &beat->process, &dead, replaces->seen_alive);
+}
+
 static int beat_of(struct turn *turn, const struct command_beat *from, struct beat *ret_beat)
 {
 	*ret_beat = (struct beat){
@@ -126,7 +139,15 @@ static int beat_of(struct turn *turn, const struct command_beat *from, struct be
 	};
 	if (!from->describes)
 		return 0;
+	ret_beat->process = (struct process){
+		.boot_hi = from->process.boot_hi,
+		.boot_lo = from->process.boot_lo,
+		.pid = from->process.pid,
+		.start = from->process.start,
+	};
 	int r = turn_name(turn, from->slot, &ret_beat->slot);
+	if (r == 0)
+		r = turn_name(turn, from->process.host, &ret_beat->process.host);
 	if (r == 0)
 		r = turn_name_set(turn, from->capabilities, &ret_beat->capabilities);
 	if (r == 0)
@@ -263,7 +284,9 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
 	turn->given.next_token = store_next_token(turn->store);
 	struct turn_worker *rival = slot_rival(turn, view, &beat);
-	bool taken = rival && !command->beat.old_is_gone;
+	if (rival)
+		result->evidence = evidence_of(&command->beat.replaces, rival, &beat);
+	bool taken = rival && result->evidence != EVIDENCE_HOLDS;
 	struct slot_gate gate = slot_gate_of(turn, beat.slot, command->worker);
 	struct worker_decision decision = command->kind == COMMAND_REGISTER
 		? worker_register(&view->worker, &beat, taken, &turn->given)

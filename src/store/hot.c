@@ -26,6 +26,7 @@ struct hot_task {
 
 enum {
 	WALL_TIMERS_SPARE = 1024,
+	RUN_LOOKS = 32, /* tasks of one priority that are asked how long they wait */
 };
 
 enum hot_flag {
@@ -108,6 +109,17 @@ static uint64_t holder_hash(void *context, uint32_t slot)
 	return hash_bytes(&hot->key, holder->id, holder->id_len);
 }
 
+static struct queue_tally *tally_at(const struct hot *hot, uint32_t slot)
+{
+	return pool_at(&hot->tallies, slot);
+}
+
+static uint64_t tally_hash(void *context, uint32_t slot)
+{
+	return hash_u64(tally_at(context, slot)->queue);
+}
+
+static const struct map_ops tally_ops = {.hash_of = tally_hash};
 static const struct map_ops task_ops = {.hash_of = task_hash};
 static const struct map_ops deadline_ops = {.hash_of = deadline_hash};
 static const struct map_ops parent_ops = {.hash_of = parent_hash};
@@ -136,6 +148,9 @@ void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms)
 	pool_init(&hot->deadlines, sizeof(struct hot_deadline));
 	pool_init(&hot->parents, sizeof(struct hot_parent));
 	pool_init(&hot->holders, sizeof(struct holder));
+	pool_init(&hot->tallies, sizeof(struct queue_tally));
+	map_init(&hot->tally_by_queue, &tally_ops, hot);
+	hot->last_tally = POOL_NONE;
 	map_init(&hot->by_seq, &task_ops, hot);
 	map_init(&hot->deadline_by_seq, &deadline_ops, hot);
 	map_init(&hot->parent_by_seq, &parent_ops, hot);
@@ -158,6 +173,8 @@ void hot_done(struct hot *hot)
 	map_done(&hot->deadline_by_seq);
 	map_done(&hot->parent_by_seq);
 	map_done(&hot->holder_by_id);
+	map_done(&hot->tally_by_queue);
+	pool_done(&hot->tallies);
 	pool_done(&hot->tasks);
 	pool_done(&hot->claims);
 	pool_done(&hot->deadlines);
@@ -485,12 +502,104 @@ static void sift_wall_timers(struct hot *hot)
 	hot->wall_timers = kept;
 }
 
+/* ---- tallies: tasks by queue and state -------------------------------------------------------- */
+
+uint32_t hot_find_tally(const struct hot *hot, uint32_t queue)
+{
+	struct map_probe probe;
+
+	if (hot->last_tally != POOL_NONE && tally_at(hot, hot->last_tally)->queue == queue)
+		return hot->last_tally;
+	uint32_t slot = map_first(&hot->tally_by_queue, hash_u64(queue), &probe);
+	while (slot != MAP_NONE && tally_at(hot, slot)->queue != queue)
+		slot = map_next(&hot->tally_by_queue, &probe);
+	return slot;
+}
+
+static struct queue_tally *tally_of(struct hot *hot, uint32_t queue)
+{
+	uint32_t slot = hot_find_tally(hot, queue);
+
+	if (slot == MAP_NONE) {
+		must(pool_alloc(&hot->tallies, &slot));
+		tally_at(hot, slot)->queue = queue;
+		must(map_insert(&hot->tally_by_queue, hash_u64(queue), slot));
+	}
+	hot->last_tally = slot;
+	return tally_at(hot, slot);
+}
+
+static bool is_backing_off(enum task_state state, uint32_t code)
+{
+	return state == TASK_SCHEDULED && code != CODE_NONE;
+}
+
+static void count_out(struct hot *hot, const struct hot_task *row)
+{
+	hot->count[row->state]--;
+	tally_of(hot, row->queue)->count[row->state]--;
+	hot->backing_off -= is_backing_off(row->state, row->code);
+}
+
+static void count_in(struct hot *hot, const struct task *task, bool moved)
+{
+	struct queue_tally *tally = tally_of(hot, task->queue);
+
+	hot->count[task->state]++;
+	tally->count[task->state]++;
+	tally->came[task->state] += moved;
+	hot->backing_off += is_backing_off(task->state, task->code);
+}
+
+void hot_loaded(struct hot *hot)
+{
+	for (uint32_t i = 0; i < pool_high(&hot->tallies); i++)
+		memset(tally_at(hot, i)->came, 0, sizeof tally_at(hot, i)->came);
+}
+
+const struct queue_tally *hot_tally(const struct hot *hot, uint32_t at)
+{
+	return at < pool_high(&hot->tallies) ? tally_at(hot, at) : NULL;
+}
+
+int64_t hot_claimed_ms(const struct hot *hot, uint32_t slot, uint64_t *ret_fence)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	*ret_fence = row->fence;
+	return row->claim == POOL_NONE ? 0 : claim_at(hot, row->claim)->claim.claimed_wall_ms;
+}
+
+/* Pieces that begin and end in the priority at hand hold nothing new but its later tasks. */
+int64_t hot_oldest_ready_ms(const struct hot *hot, const struct lane *lane, uint32_t *looks)
+{
+	int64_t oldest_ms = INT64_MAX;
+	uint32_t run = 0, count;
+	int32_t priority = 0;
+
+	for (uint32_t at = 0; at < lane_pieces(lane) && *looks > 0; at++) {
+		const uint32_t *slots = lane_piece(lane, at, &count);
+		bool passed = run >= RUN_LOOKS && task_at(hot, slots[count - 1])->priority == priority;
+		*looks -= 1;
+		for (uint32_t i = 0; i < count && !passed && *looks > 0; i++, *looks -= 1) {
+			const struct hot_task *row = task_at(hot, slots[i]);
+			run = run > 0 && row->priority == priority ? run + 1 : 1;
+			priority = row->priority;
+			if (run <= RUN_LOOKS && row->ready_at_ms < oldest_ms)
+				oldest_ms = row->ready_at_ms;
+		}
+	}
+	return oldest_ms;
+}
+
 void hot_set(struct hot *hot, const struct task *task, const struct given *given)
 {
 	struct lane_key old_lane, new_lane;
 	uint32_t slot = hot_find(hot, task->seq);
 
 	if (task_state_is_final(task->state)) {
+		if (slot != MAP_NONE)
+			tally_of(hot, task->queue)->came[task->state]++;
 		hot_forget(hot, task->seq);
 		return;
 	}
@@ -503,9 +612,10 @@ void hot_set(struct hot *hot, const struct task *task, const struct given *given
 		row->priority == task->priority && row->created_ms == task->created_ms;
 	if (stood && !stays)
 		lanes_remove(&hot->lanes, &old_lane, slot);
+	bool moved = fresh || row->state != task->state;
 	if (!fresh)
-		hot->count[row->state]--;
-	hot->count[task->state]++;
+		count_out(hot, row);
+	count_in(hot, task, moved);
 	pack(row, task);
 	set_claim(hot, row, task);
 	set_deadline(hot, row, task);
@@ -529,7 +639,7 @@ void hot_forget(struct hot *hot, int64_t seq)
 	struct hot_task *row = task_at(hot, slot);
 	if (row_lane(row, &lane))
 		lanes_remove(&hot->lanes, &lane, slot);
-	hot->count[row->state]--;
+	count_out(hot, row);
 	unlink_claim(hot, row);
 	set_deadline(hot, row, NULL);
 	drop_children(hot, row);

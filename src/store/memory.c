@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -1035,6 +1036,13 @@ static int reserve(struct backend *backend)
 	return 0;
 }
 
+static int query(struct backend *backend, struct question *question)
+{
+	(void)backend;
+	snprintf(question->complaint, sizeof question->complaint, "a store in memory has no SQL");
+	return -ENOTSUP;
+}
+
 static int backup_begin(struct backend *backend, const char *path)
 {
 	(void)backend;
@@ -1120,6 +1128,7 @@ static const struct backend_ops memory_ops = {
 	.checkpoint = checkpoint,
 	.relieve = relieve,
 	.reserve = reserve,
+	.query = query,
 	.backup_begin = backup_begin,
 	.backup_step = backup_step,
 	.backup_end = backup_end,

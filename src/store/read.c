@@ -3,6 +3,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base36.h"
@@ -11,6 +12,7 @@
 
 enum {
 	QUEUES_TOLD_MAX = 1000,
+	LOOKS_MAX = 50000, /* at tasks or workers, for figures: about a millisecond */
 };
 
 /* A task as it was committed: from memory, or from disk if it is final. */
@@ -221,6 +223,16 @@ uint32_t store_generation(const struct store *store)
 	return store->generation;
 }
 
+const char *store_kind(const struct store *store)
+{
+	return store->backend->ops->name;
+}
+
+uint32_t store_schema(const struct store *store)
+{
+	return store->backend->schema;
+}
+
 uint64_t store_starts(const struct store *store)
 {
 	return store->starts;
@@ -277,6 +289,46 @@ int store_each_worker(const struct store *store,
 	return r;
 }
 
+int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document)
+{
+	uint32_t number = hot_find_holder(&store->hot, id);
+
+	if (number == 0)
+		return -ENOENT;
+	const struct holder *holder = hot_holder(&store->hot, number);
+	*ret_document = (struct worker_document){
+		.id = holder_id(holder),
+		.worker = holder->worker,
+		.metadata = {holder->metadata, holder->metadata_len},
+		.instance = holder->instance,
+		.ended_ms = holder->worker.state == WORKER_INACTIVE ? holder->ended_ms : 0,
+	};
+	return 0;
+}
+
+int store_each_held(
+	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context)
+{
+	const struct hot *hot = &store->hot;
+	uint32_t number = hot_find_holder(hot, worker), at = MAP_NONE;
+	struct arena arena;
+	struct task task;
+	struct span id;
+	int64_t seq;
+	int r = number == 0 ? -ENOENT : 0;
+
+	arena_init(&arena, 1 << 20);
+	while (r == 0 && (at = hot_next_claim(hot, hot_holder(hot, number), at, &seq)) != MAP_NONE) {
+		hot_get(hot, hot_find(hot, seq), &task);
+		r = store_task_id(store, &task, &arena, &id);
+		if (r == 0)
+			r = each(context, id);
+		arena_reset(&arena);
+	}
+	arena_done(&arena);
+	return r;
+}
+
 const struct token *store_find_token(const struct store *store, struct span id)
 {
 	return tokens_find(&store->credentials, id);
@@ -292,6 +344,74 @@ int store_each_token(
 	return r;
 }
 
+/* A slot that somebody fills (a number of a holder), or that has a history (an entry of store->slots), or both. */
+struct known_slot {
+	struct span name;
+	uint32_t holder;
+	const struct slot *slot;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return span_compare(((const struct known_slot *)a)->name, ((const struct known_slot *)b)->name);
+}
+
+static uint32_t gather_slots(const struct store *store, struct known_slot *known)
+{
+	const struct hot *hot = &store->hot;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < store->slot_count; i++)
+		known[count++] = (struct known_slot){
+			names_text(&store->names, store->slots[i].name), 0, &store->slots[i].slot};
+	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
+		const struct worker *worker = &hot_holder(hot, number)->worker;
+		if (worker->slot != 0 && worker_is_alive(worker))
+			known[count++] =
+				(struct known_slot){names_text(&store->names, worker->slot), number, NULL};
+	}
+	qsort(known, count, sizeof *known, by_name);
+	return count;
+}
+
+/* All entries of one name are one slot; how many there are of it. */
+static uint32_t join_slot(const struct store *store, const struct known_slot *known, uint32_t count,
+	struct slot_document *ret_slot)
+{
+	uint32_t i = 0;
+
+	*ret_slot = (struct slot_document){.name = known[0].name};
+	slot_init(&ret_slot->slot);
+	for (; i < count && span_equal(known[i].name, known[0].name); i++) {
+		if (known[i].slot)
+			ret_slot->slot = *known[i].slot;
+		if (known[i].holder != 0) {
+			const struct holder *holder = hot_holder(&store->hot, known[i].holder);
+			ret_slot->worker = holder_id(holder);
+			ret_slot->filler = &holder->worker;
+		}
+	}
+	return i;
+}
+
+int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
+	void *context)
+{
+	struct known_slot *known = calloc(store->slot_count + store->hot.workers_alive + 1, sizeof *known);
+	struct slot_document slot;
+	int r = 0;
+
+	if (!known)
+		return -ENOMEM;
+	uint32_t count = gather_slots(store, known);
+	for (uint32_t i = 0; r == 0 && i < count;) {
+		i += join_slot(store, &known[i], count - i, &slot);
+		r = each(context, &slot);
+	}
+	free(known);
+	return r;
+}
+
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot)
 {
 	uint32_t number = names_find(&store->names, name);
@@ -303,6 +423,11 @@ bool store_slot(const struct store *store, struct span name, struct slot *ret_sl
 		}
 	}
 	return false;
+}
+
+int store_query(struct store *store, struct question *question)
+{
+	return store->backend->ops->query(store->backend, question);
 }
 
 /* ---- why ------------------------------------------------------------------------------------------- */
@@ -345,6 +470,99 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 			look_at_worker(store, task, &needed, &hot_holder(hot, number)->worker, &around);
 	}
 	return task_why(task, &around, &given);
+}
+
+/* ---- figures --------------------------------------------------------------------------------------- */
+
+const struct times *store_wait_times(const struct store *store)
+{
+	return &store->wait_times;
+}
+
+const struct times *store_run_times(const struct store *store)
+{
+	return &store->run_times;
+}
+
+/* Since when the longest waiting task of each tally is ready. */
+static void find_oldest(const struct store *store, int64_t oldest_ms[QUEUES_TOLD_MAX])
+{
+	const struct lanes *lanes = &store->hot.lanes;
+	const struct stand *stand = NULL;
+	uint32_t looks = LOOKS_MAX;
+
+	for (uint32_t i = 0; i < QUEUES_TOLD_MAX; i++)
+		oldest_ms[i] = INT64_MAX;
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		uint32_t at = hot_find_tally(&store->hot, stand->queue);
+		if (at >= QUEUES_TOLD_MAX)
+			continue;
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+			int64_t ready_ms = lane->key.pending ? INT64_MAX
+							     : hot_oldest_ready_ms(&store->hot, lane, &looks);
+			if (ready_ms < oldest_ms[at])
+				oldest_ms[at] = ready_ms;
+		}
+	}
+}
+
+int store_each_queue_figures(const struct store *store,
+	int (*each)(void *context, const struct queue_figures *figures), void *context)
+{
+	const struct queue_tally *tally;
+	int64_t oldest_ms[QUEUES_TOLD_MAX];
+	int r = 0;
+
+	find_oldest(store, oldest_ms);
+	for (uint32_t i = 0; r == 0 && i < QUEUES_TOLD_MAX && (tally = hot_tally(&store->hot, i)); i++) {
+		struct queue_figures figures = {
+			.name = names_text(&store->names, tally->queue),
+			.count = tally->count,
+			.came = tally->came,
+			.oldest_ready_ms = oldest_ms[i],
+		};
+		r = each(context, &figures);
+	}
+	return r;
+}
+
+/* The ready tasks of a lane have one reason in common, and its first one is asked for it. */
+static uint32_t count_ready_reasons(struct store *store, struct moment now, uint32_t *counts)
+{
+	const struct lanes *lanes = &store->hot.lanes;
+	const struct stand *stand = NULL;
+	uint32_t asked = 0, unasked = 0, count;
+	struct task task;
+
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+			if (lane->key.pending || lane->total == 0)
+				continue;
+			asked += 1 + store->hot.workers_alive;
+			if (asked > LOOKS_MAX) {
+				unasked += lane->total;
+				continue;
+			}
+			hot_get(&store->hot, lane_piece(lane, 0, &count)[0], &task);
+			counts[store_why(store, &task, now).why] += lane->total;
+		}
+	}
+	return unasked;
+}
+
+uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t ret_counts[WHY_COUNT])
+{
+	const struct hot *hot = &store->hot;
+
+	memset(ret_counts, 0, WHY_COUNT * sizeof *ret_counts);
+	ret_counts[WHY_PARKED] = hot->count[TASK_PENDING];
+	ret_counts[WHY_SCHEDULED] = hot->count[TASK_SCHEDULED] - hot->backing_off;
+	ret_counts[WHY_BACKING_OFF] = hot->backing_off;
+	ret_counts[WHY_DEPENDENCY] = hot->count[TASK_WAITING];
+	ret_counts[WHY_ASKING] = hot->count[TASK_ASKING];
+	ret_counts[WHY_REVIEW] = hot->count[TASK_REVIEW];
+	ret_counts[WHY_BLOCKED] = hot->count[TASK_BLOCKED];
+	return count_ready_reasons(store, now, ret_counts);
 }
 
 int store_each_queue(const struct store *store,

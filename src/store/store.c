@@ -224,6 +224,7 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
 	if (r < 0)
 		return r;
+	hot_loaded(&store->hot);
 	return load_facts(store, &facts);
 }
 

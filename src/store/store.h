@@ -120,7 +120,38 @@ int store_task_id(struct store *store, const struct task *task, struct arena *ar
 int64_t store_last_event(const struct store *store);
 int64_t store_event_base(const struct store *store); /* events up to here are compacted */
 uint64_t store_events_told(const struct store *store, enum event_kind kind); /* by this run of the server */
+/* How long tasks waited from being ready to a claim, and claims from there to their end, in this run. */
+enum {
+	TIMES_BUCKETS = 12, /* the last one is for everything longer */
+};
+
+struct times {
+	uint64_t buckets[TIMES_BUCKETS];
+	int64_t sum_ms;
+};
+
+extern const int64_t times_ends_ms[TIMES_BUCKETS - 1]; /* the longest that a bucket is for */
+const struct times *store_wait_times(const struct store *store);
+const struct times *store_run_times(const struct store *store);
+
+/* Tasks by queue. */
+struct queue_figures {
+	struct span name;
+	const uint32_t *count;   /* by state; not of final ones */
+	const uint64_t *came;    /* into that state, in this run */
+	int64_t oldest_ready_ms; /* wall: since when the one that waits longest is ready; INT64_MAX: none is */
+};
+
+/* Of each queue that had a task in this run, at most a thousand. It looks at a bounded number of tasks. */
+int store_each_queue_figures(const struct store *store,
+	int (*each)(void *context, const struct queue_figures *figures), void *context);
+
+/* How many tasks rest for that reason: parked, scheduled, ready and not taken, … The number of those that nobody had
+ * the time to ask is returned. */
+uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t ret_counts[WHY_COUNT]);
 uint32_t store_generation(const struct store *store);
+const char *store_kind(const struct store *store); /* of its backend */
+uint32_t store_schema(const struct store *store);
 uint64_t store_starts(const struct store *store);
 struct span store_name(const struct store *store, uint32_t number);
 /* The members of a set of names. */
@@ -137,11 +168,21 @@ int store_each_queue(const struct store *store,
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
 int store_each_worker(const struct store *store,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
+int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document);
+/* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
+int store_each_held(
+	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
 /* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
 const struct token *store_find_token(const struct store *store, struct span id);
 int store_each_token(const struct store *store, int (*each)(void *context, const struct token *token),
 	void *context); /* in order of id */
+/* Those that a live worker fills, and those with a history, by name. */
+int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
+	void *context);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
+
+/* A question to the backend, between turns: see backend_ops. */
+int store_query(struct store *store, struct question *question);
 
 /* ---- backup, while running -------------------------------------------------------------------- */
 

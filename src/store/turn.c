@@ -824,16 +824,48 @@ static void apply_tokens(struct turn *turn)
 	turn->token_count = 0;
 }
 
+const int64_t times_ends_ms[TIMES_BUCKETS - 1] = {
+	10, 50, 100, 500, 1000, 5000, 10000, 60000, 300000, 1800000, 7200000};
+
+static void times_add(struct times *times, int64_t ms)
+{
+	uint32_t i = 0;
+
+	if (ms < 0) /* somebody set the clock */
+		ms = 0;
+	while (i < TIMES_BUCKETS - 1 && ms > times_ends_ms[i])
+		i++;
+	times->buckets[i]++;
+	times->sum_ms += ms;
+}
+
+/* A claim was made, or is over: how long did it take? */
+static void note_times(struct turn *turn, const struct turn_task *view)
+{
+	struct store *store = turn->store;
+	const struct task *task = &view->task;
+	uint64_t fence = 0;
+	int64_t claimed_ms = view->slot != MAP_NONE ? hot_claimed_ms(&store->hot, view->slot, &fence) : 0;
+	bool fresh = task->claim.holder != 0 && task->fence != fence;
+
+	if (claimed_ms != 0 && (task->claim.holder == 0 || fresh))
+		times_add(&store->run_times, turn->given.now.wall_ms - claimed_ms);
+	if (fresh)
+		times_add(&store->wait_times, task->claim.claimed_wall_ms - task->ready_at_ms);
+}
+
 static void apply_tasks(struct turn *turn)
 {
 	struct hot *hot = &turn->store->hot;
 
 	for (uint32_t i = 0; i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
-		if (view->gone)
+		if (view->gone) {
 			hot_forget(hot, view->task.seq);
-		else if (view->changed)
+		} else if (view->changed) {
+			note_times(turn, view);
 			hot_set(hot, &view->task, &turn->given);
+		}
 		if (view->children > 0)
 			hot_set_children(hot, view->task.seq, view->children);
 	}

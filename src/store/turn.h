@@ -106,6 +106,7 @@ struct store {
 	uint64_t tokens; /* issued by this run */
 	int64_t last_event, last_task, event_base;
 	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
+	struct times wait_times, run_times;
 	uint64_t shadow_ids;
 	int64_t finals;
 	int64_t purge_cursor; /* of the sweep that goes round and round */

@@ -418,6 +418,11 @@ static int watch_reserve(struct backend *backend)
 	return PASS(reserve);
 }
 
+static int watch_query(struct backend *backend, struct question *question)
+{
+	return PASS(query, question);
+}
+
 static int watch_backup_begin(struct backend *backend, const char *path)
 {
 	return PASS(backup_begin, path);
@@ -453,7 +458,7 @@ static void watch_close(struct backend *backend)
 	X(find_id) X(find_key) X(children) X(parents) \
 	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) X(scan_tokens) \
 	X(page_tasks) X(page_events) X(page_bases) \
-	X(checkpoint) X(relieve) X(reserve) X(backup_begin) X(backup_step) X(backup_end) X(close)
+	X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on
 
 static const struct backend_ops watch_ops = {.name = "watched",

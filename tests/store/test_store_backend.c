@@ -475,7 +475,9 @@ static struct worker_row extreme_worker(struct span id)
 			.any_executor = true,
 			.max_concurrent = UINT32_MAX - 4,
 			.registered_ms = INT64_MIN,
-			.last_beat_ms = INT64_MAX - 2},
+			.last_beat_ms = INT64_MAX - 2,
+			.process = {UINT32_MAX - 6, UINT64_MAX, UINT64_MAX - 1, UINT32_MAX - 7,
+				UINT64_MAX - 2}},
 		.id = id,
 		.instance = UINT32_MAX - 5,
 		.metadata = SPAN("{\"host\":\"a\"}"),
@@ -502,6 +504,11 @@ static void assert_worker(const struct worker_row *row, const struct worker_row 
 	SAME(worker.max_concurrent);
 	SAME(worker.registered_ms);
 	SAME(worker.last_beat_ms);
+	SAME(worker.process.host);
+	SAME(worker.process.boot_hi);
+	SAME(worker.process.boot_lo);
+	SAME(worker.process.pid);
+	SAME(worker.process.start);
 	SAME(instance);
 	SAME(ended_ms);
 #undef SAME

@@ -111,6 +111,7 @@ static void a_quarantined_slot_lets_nobody_in_but_one_trial(void **state)
 		world_run(world, &crash);
 	beat.beat.describes = true;
 	beat.beat.slot = SPAN("slot-1");
+	beat.beat.process = (struct command_process){SPAN("host-a"), 1, 2, 10, 100};
 	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
 	world_crash(world);
 	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
@@ -118,8 +119,97 @@ static void a_quarantined_slot_lets_nobody_in_but_one_trial(void **state)
 	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_NOTHING);
 	world_run(world, &crash);
 	beat.worker = SPAN("w2");
-	beat.beat.old_is_gone = true;
+	beat.beat.replaces = (struct command_replaces){SPAN("w1"), 10, 100, false};
 	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
+}
+
+static struct command say_process(const char *worker, uint32_t pid)
+{
+	struct command beat = say_beat(worker, 0);
+
+	beat.kind = COMMAND_REGISTER;
+	beat.beat.describes = true;
+	beat.beat.slot = SPAN("slot-1");
+	beat.beat.process = (struct command_process){SPAN("host-a"), 1, 2, pid, 100};
+	return beat;
+}
+
+static void a_slot_goes_to_a_newcomer_that_shows_its_predecessor_dead(void **state)
+{
+	struct world *world = *state;
+	struct command old = say_process("w1", 10), fresh = say_process("w2", 20);
+	struct worker worker;
+
+	assert_int_equal(world_run(world, &old)->refusal, REFUSED_NOTHING);
+	world_create(world, "job", "q");
+	world_claim(world, "w1");
+	assert_int_equal(world_run(world, &fresh)->refusal, REFUSED_SLOT_TAKEN);
+	world_crash(world); /* what it said of itself is on disk */
+	fresh.beat.replaces = (struct command_replaces){SPAN("w1"), 10, 100, false};
+	assert_int_equal(world_run(world, &fresh)->refusal, REFUSED_NOTHING);
+	assert_true(store_worker(world->store, SPAN("w1"), &worker));
+	assert_int_equal(worker.ended, WORKER_REPLACED);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+}
+
+static void a_lie_about_a_predecessor_changes_nothing(void **state)
+{
+	struct world *world = *state;
+	struct command old = say_process("w1", 10), fresh = say_process("w2", 20);
+	const struct {
+		struct command_replaces replaces;
+		struct span host;
+		enum evidence evidence;
+	} lies[] = {
+		{{SPAN("w9"), 10, 100, false}, SPAN("host-a"), EVIDENCE_OF_ANOTHER},
+		{{SPAN("w1"), 10, 100, false}, SPAN("host-b"), EVIDENCE_FROM_AFAR},
+		{{SPAN("w1"), 11, 100, false}, SPAN("host-a"), EVIDENCE_OTHER_PROCESS},
+		{{SPAN("w1"), 10, 100, true}, SPAN("host-a"), EVIDENCE_REFUTED},
+	};
+	struct worker worker;
+
+	world_run(world, &old);
+	for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+		fresh.beat.replaces = lies[i].replaces;
+		fresh.beat.process.host = lies[i].host;
+		assert_int_equal(world_run(world, &fresh)->refusal, REFUSED_SLOT_TAKEN);
+		assert_int_equal(world->result.evidence, lies[i].evidence);
+	}
+	assert_true(store_worker(world->store, SPAN("w1"), &worker));
+	assert_int_equal(worker.state, WORKER_ACTIVE);
+	assert_false(store_worker(world->store, SPAN("w2"), &worker));
+}
+
+struct slot_notes {
+	char text[512];
+};
+
+static int note_slot(void *context, const struct slot_document *slot)
+{
+	struct slot_notes *notes = context;
+	size_t len = strlen(notes->text);
+
+	snprintf(notes->text + len, sizeof notes->text - len, "%.*s=%.*s,%u ", SPAN_ARGS(slot->name),
+		SPAN_ARGS(slot->worker), slot->slot.restarts);
+	return 0;
+}
+
+static void slots_are_told_by_name_with_who_fills_them_and_what_befell_them(void **state)
+{
+	struct world *world = *state;
+	struct command crash = {.kind = COMMAND_SLOT_CRASH, .slot = SPAN("w1/tests-1")};
+	struct command worker = say_process("w1", 10);
+	struct slot_notes notes = {""};
+
+	world_run(world, &crash);
+	world_run(world, &worker);
+	worker.worker = SPAN("w2");
+	worker.beat.slot = SPAN("a-slot");
+	world_run(world, &worker);
+	crash.slot = SPAN("slot-1");
+	world_run(world, &crash);
+	assert_int_equal(store_each_slot(world->store, note_slot, &notes), 0);
+	assert_string_equal(notes.text, "a-slot=w2,0 slot-1=w1,1 w1/tests-1=,1 ");
 }
 
 static void a_stale_fence_changes_nothing_and_its_result_is_kept(void **state)
@@ -745,6 +835,9 @@ int main(void)
 		ON_BOTH(a_task_that_a_command_merely_looked_at_can_be_claimed_in_the_same_turn),
 		ON_BOTH(a_worker_gets_a_full_lease_to_be_heard_after_a_restart),
 		ON_BOTH(a_quarantined_slot_lets_nobody_in_but_one_trial),
+		ON_BOTH(a_slot_goes_to_a_newcomer_that_shows_its_predecessor_dead),
+		ON_BOTH(a_lie_about_a_predecessor_changes_nothing),
+		ON_BOTH(slots_are_told_by_name_with_who_fills_them_and_what_befell_them),
 		ON_BOTH(a_stale_fence_changes_nothing_and_its_result_is_kept),
 		ON_BOTH(a_repeated_completion_is_answered_as_the_first),
 		ON_BOTH(tasks_are_claimed_by_priority_then_age),

@@ -128,6 +128,32 @@ __attribute__((unused)) static int each_worker(
 	return r < 0 ? r : each(each_context, SPAN("plain"), &plain);
 }
 
+__attribute__((unused)) static int read_worker(
+	void *context, struct span id, struct worker_document *ret_document)
+{
+	(void)context;
+	if (!span_equal(id, SPAN("w1")) && !span_equal(id, SPAN("plain")))
+		return -ENOENT;
+	*ret_document = (struct worker_document){.id = id, .metadata = SPAN("{\"a\":1}")};
+	if (span_equal(id, SPAN("w1")))
+		ret_document->worker = (struct worker){.state = WORKER_ACTIVE,
+			.slot = 3,
+			.held = 1,
+			.process = {.host = 2,
+				.boot_hi = 0x0123456789abcdef,
+				.boot_lo = 0xfedcba9876543210,
+				.pid = 7}};
+	return 0;
+}
+
+__attribute__((unused)) static int each_held(
+	void *context, struct span worker, int (*each)(void *, struct span), void *each_context)
+{
+	(void)context;
+	(void)worker;
+	return each(each_context, SPAN("t-1"));
+}
+
 __attribute__((unused)) static struct span name_text(void *context, uint32_t number)
 {
 	static const struct span names[] = {{0}, {"q", 1}, {"shell", 5}, {"slot-1", 6}};
@@ -193,6 +219,8 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.page_events = page_events,
 		.why = task_reason,
 		.each_worker = each_worker,
+		.read_worker = read_worker,
+		.each_held = each_held,
 		.name = name_text,
 		.each_queue = each_queue,
 		.last_event = last_event,

@@ -37,7 +37,7 @@ static const struct {
 };
 
 /* Ours, beyond that list. */
-static const char *const added[] = {"slot_quarantined", "worker_full"};
+static const char *const added[] = {"slot_quarantined", "worker_full", "backup_running", "backup_exists"};
 
 static int contract_status(const char *code)
 {

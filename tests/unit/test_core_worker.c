@@ -542,6 +542,62 @@ static void states_and_ends_have_the_names_of_the_contract(void **state)
 	assert_string_equal(worker_end_name(WORKER_REPLACED), "replaced");
 }
 
+/* ---- a newcomer's word that the worker in its slot is dead -------------------------------------------- */
+
+static void a_dead_process_is_believed_from_its_own_machine_alone(void **state)
+{
+	const struct process old = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
+	const struct process dead = {.pid = 4, .start = 5};
+	struct process newcomer = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 40, .start = 50};
+
+	(void)state;
+	assert_int_equal(worker_judge(&old, &newcomer, &dead, false), EVIDENCE_HOLDS);
+	assert_int_equal(worker_judge(&old, &newcomer, &dead, true), EVIDENCE_REFUTED);
+	newcomer.host = 9;
+	assert_int_equal(worker_judge(&old, &newcomer, &dead, false), EVIDENCE_FROM_AFAR);
+	newcomer.host = 1;
+	newcomer.boot_lo = 9;
+	assert_int_equal(worker_judge(&old, &newcomer, &dead, false), EVIDENCE_FROM_AFAR);
+	newcomer = (struct process){.host = 1, .boot_hi = 9, .boot_lo = 3};
+	assert_int_equal(worker_judge(&old, &newcomer, &dead, false), EVIDENCE_FROM_AFAR);
+}
+
+static void the_dead_process_must_be_the_one_that_fills_the_slot(void **state)
+{
+	const struct process whole = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
+	struct process dead = {.pid = 4, .start = 6}, old;
+
+	(void)state;
+	assert_int_equal(worker_judge(&whole, &whole, &dead, false), EVIDENCE_OTHER_PROCESS);
+	dead = (struct process){.pid = 5, .start = 5};
+	assert_int_equal(worker_judge(&whole, &whole, &dead, false), EVIDENCE_OTHER_PROCESS);
+	dead.pid = 4;
+	old = whole, old.pid = 0;
+	assert_int_equal(worker_judge(&old, &whole, &dead, false), EVIDENCE_UNCHECKED);
+	old = whole, old.start = 0;
+	assert_int_equal(worker_judge(&old, &whole, &dead, false), EVIDENCE_UNCHECKED);
+	old = whole, old.host = 0;
+	assert_int_equal(worker_judge(&old, &old, &dead, false), EVIDENCE_UNCHECKED);
+	old = whole, old.boot_hi = old.boot_lo = 0;
+	assert_int_equal(worker_judge(&old, &old, &dead, false), EVIDENCE_UNCHECKED);
+}
+
+static void a_description_without_a_process_forgets_none(void **state)
+{
+	struct world *w = *state;
+	struct worker worker = w->beater;
+	struct beat beat = beat_of(&worker);
+
+	beat.describes = true;
+	beat.process = (struct process){.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
+	struct worker_decision told = beat_at(w, &worker, &beat);
+	assert_true(told.must_store);
+	assert_int_equal(told.worker.process.pid, 4);
+	beat = beat_of(&told.worker);
+	beat.describes = true;
+	assert_int_equal(beat_at(w, &told.worker, &beat).worker.process.pid, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -571,6 +627,9 @@ int main(void)
 		TEST(a_renewal_is_measured_against_what_is_stored_not_against_the_last_beat),
 		TEST(deltas_and_descriptions_are_durable),
 		TEST(a_beat_that_describes_nothing_forgets_nothing),
+		TEST(a_dead_process_is_believed_from_its_own_machine_alone),
+		TEST(the_dead_process_must_be_the_one_that_fills_the_slot),
+		TEST(a_description_without_a_process_forgets_none),
 		TEST(quiet_and_terminate_move_only_forward),
 		TEST(an_active_worker_may_be_terminated_directly),
 		TEST(a_quiet_worker_beats_on_and_stays_quiet),

@@ -18,7 +18,8 @@ request, claim_flags
 
 -- list: worker
 id, instance, state, ended, flags, token, deadline_ms, granted_ms, stored_deadline_ms, slot, capabilities,
-executors, max_concurrent, registered_ms, last_beat_ms, ended_ms, metadata
+executors, max_concurrent, registered_ms, last_beat_ms, ended_ms, metadata, process_host,
+process_boot_hi, process_boot_lo, process_pid, process_start
 
 -- list: slot
 name, state, since_ms, restarts, trial_by, crashed_1, crashed_2, crashed_3, crashed_4, crashed_5, crashed_6, crashed_7,

@@ -32,6 +32,11 @@ static void bind_worker(struct binding *binding, const struct worker_row *row)
 	bind_int(binding, worker->last_beat_ms);
 	bind_int(binding, row->ended_ms);
 	bind_text(binding, row->metadata);
+	bind_int(binding, worker->process.host);
+	bind_int(binding, (int64_t)worker->process.boot_hi);
+	bind_int(binding, (int64_t)worker->process.boot_lo);
+	bind_int(binding, worker->process.pid);
+	bind_int(binding, (int64_t)worker->process.start);
 }
 
 /* The row that the statement stands on. Id and metadata are borrowed from it. */
@@ -61,6 +66,11 @@ static int read_worker(struct binding *binding, struct worker_row *ret_row)
 	worker->last_beat_ms = column_int(&columns);
 	row.ended_ms = column_int(&columns);
 	row.metadata = column_span(&columns);
+	worker->process.host = column_u32(&columns);
+	worker->process.boot_hi = (uint64_t)column_int(&columns);
+	worker->process.boot_lo = (uint64_t)column_int(&columns);
+	worker->process.pid = column_u32(&columns);
+	worker->process.start = (uint64_t)column_int(&columns);
 	if (worker->state > WORKER_INACTIVE || worker->ended > WORKER_REPLACED)
 		return sqlite_fault_row(binding->store, "worker", row.instance);
 	*ret_row = row;

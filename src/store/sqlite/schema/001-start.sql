@@ -122,7 +122,13 @@ CREATE TABLE worker (
 	registered_ms      INTEGER NOT NULL,
 	last_beat_ms       INTEGER NOT NULL,
 	ended_ms           INTEGER NOT NULL,
-	metadata           TEXT NOT NULL
+	metadata           TEXT NOT NULL,
+	-- the process that it says it is, 0 where it did not say; process_host is an id in name
+	process_host       INTEGER NOT NULL,
+	process_boot_hi    INTEGER NOT NULL,
+	process_boot_lo    INTEGER NOT NULL,
+	process_pid        INTEGER NOT NULL,
+	process_start      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- crashed_*: the latest crashes, newest first; NULL where there was none.
@@ -189,7 +195,9 @@ SELECT
 	w.id AS worker_id,
 	CASE w.capabilities
 		WHEN 0 THEN '[]'
-		ELSE '[' || replace(json_quote(substr(n.text, 2)), '\u001f', '","') || ']'
+		ELSE '["' ||
+			replace(replace(replace(substr(n.text, 2), '\', '\\'), '"', '\"'), char(31), '","') ||
+			'"]'
 	END AS capabilities,
 	w.max_concurrent AS max_concurrent,
 	strftime('%Y-%m-%dT%H:%M:%fZ', w.registered_ms / 1000.0, 'unixepoch') AS registered_at,
