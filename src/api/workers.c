@@ -8,6 +8,10 @@
 
 #include "base/take.h"
 
+enum {
+	SLICE_WORKERS = 100,
+};
+
 #define LEASE_ASKED_MAX (INT64_C(365) * 24 * 3600 * 1000) /* the rules clamp it further */
 
 /* ---- registration and heartbeats -------------------------------------------------------------------- */
@@ -273,9 +277,10 @@ static int put_worker(
 	return json_end(&object);
 }
 
+/* All of them, in slices. */
 struct worker_listing {
 	struct api_call *call;
-	struct span only; /* empty: all */
+	uint32_t at;
 	bool any;
 };
 
@@ -285,38 +290,56 @@ static int list_worker(void *context, struct span id, const struct worker *worke
 	struct worker_listing *listing = context;
 	struct api_call *call = listing->call;
 
-	if (listing->only.len > 0 ? !span_equal(id, listing->only) : worker->state == WORKER_UNKNOWN)
+	if (worker->state == WORKER_UNKNOWN)
 		return 0;
 	int r = listing->any ? buf_put_byte(call->body, ',') : 0;
 	listing->any = true;
 	return r < 0 ? r : put_worker(call, call->body, id, worker);
 }
 
+/* NULL: it was refused. */
+static struct worker_listing *worker_listing_new(struct api_call *call)
+{
+	struct worker_listing *listing;
+
+	if (!query_read(call, NULL, 0))
+		return NULL;
+	listing = arena_alloc(call->arena, sizeof *listing);
+	if (!listing || buf_put_byte(call->body, '[') < 0) {
+		call_refuse_fault(call, -ENOMEM);
+		return NULL;
+	}
+	listing->call = call;
+	call->detail = listing;
+	call_reply_begin(call);
+	return listing;
+}
+
 void worker_list_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
-	struct worker_listing listing = {.call = call};
+	struct worker_listing *listing = call->detail ? call->detail : worker_listing_new(call);
 
-	if (!query_read(call, NULL, 0))
+	if (!listing)
 		return;
-	int r = buf_put_byte(call->body, '[');
-	if (r == 0)
-		r = reads->each_worker(reads->context, list_worker, &listing);
-	if (r == 0)
-		r = buf_put_byte(call->body, ']');
-	call_reply(call, 200, r);
+	int r = reads->page_workers(reads->context, &listing->at, SLICE_WORKERS, list_worker, listing);
+	if (r == 0 && listing->at != 0) {
+		call_again(call);
+		return;
+	}
+	call_reply(call, 200, r < 0 ? r : buf_put_byte(call->body, ']'));
 }
 
 void worker_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
-	struct worker_listing listing = {.call = call, .only = call->params[0]};
+	struct worker worker;
 
-	int r = reads->each_worker(reads->context, list_worker, &listing);
-	if (r == 0 && !listing.any)
-		api_refuse(call, REFUSED_NOT_FOUND, NULL);
+	int r = reads->find_worker(reads->context, call->params[0], &worker);
+	if (r < 0)
+		call_refuse_fault(call, r);
 	else
-		call_reply(call, 200, r);
+		call_reply(call, 200, put_worker(call, call->body, call->params[0], &worker));
 }
 
 /* ---- sending away ----------------------------------------------------------------------------------- */

@@ -176,6 +176,20 @@ static void notify(const char *text)
 
 /* ---- the loop ------------------------------------------------------------------------------------------------ */
 
+static void on_more(uv_idle_t *idle)
+{
+	(void)idle;
+}
+
+/* With something to do at once the loop looks at the network and does not go to sleep there. */
+static void stay_awake(struct server *server)
+{
+	if (server->pending.first || server->streams_hungry || server->readers_hungry)
+		uv_idle_start(&server->more, on_more);
+	else
+		uv_idle_stop(&server->more);
+}
+
 static void on_check(uv_check_t *check)
 {
 	struct server *server = check->data;
@@ -185,6 +199,8 @@ static void on_check(uv_check_t *check)
 	else
 		connections_flush(server);
 	streams_feed(server);
+	readers_run(server);
+	stay_awake(server);
 }
 
 /* Nobody is called lost, or slow, for what the server itself slept through. */
@@ -213,11 +229,13 @@ static void on_sweep(uv_timer_t *timer)
 	if (!slept)
 		connections_timeout(server);
 	streams_sweep(server);
+	readers_sweep(server);
 	connections_flush(server);
 	int r = store_sweep(server->store, server->now);
 	if (r < 0)
 		server_die(server, r);
 	streams_feed(server);
+	stay_awake(server);
 	notify("WATCHDOG=1");
 	uv_timer_start(
 		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);
@@ -250,6 +268,7 @@ static void on_stop(uv_signal_t *signal, int number)
 	turns_stop(server);
 	streams_feed(server);
 	streams_stop(server);
+	readers_stop(server);
 	connections_flush(server);
 	uv_timer_start(&server->due, on_stop_late, server->connection_count == 0 ? 0 : 200, 0);
 }

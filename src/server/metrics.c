@@ -205,6 +205,8 @@ int metrics_put(const struct server *server, struct buf *out)
 	put_replies(&text, metrics);
 	put_one(&text, "stint_connections", "gauge", "Open connections.", server->connection_count);
 	put_one(&text, "stint_waiting_claims", "gauge", "Claims that wait for work.", server->waiting.count);
+	put_one(&text, "stint_reads", "gauge", "Reads under way that are done in slices.",
+		server->fresh.count + server->reading.count + server->line.count);
 	put_one(&text, "stint_event_streams", "gauge", "Open streams of events.", server->streams.count);
 	return text.fault;
 }

@@ -6,6 +6,7 @@
  *   home.c        the state directory               gate.c        host, origin, credential; mint.c: new ones
  *   clock.c       the two clocks                    reads.c       what the store lends to the API
  *   metrics.c     counters, for Prometheus          streams.c     who listens to events, and how far they got
+ *   readers.c     who reads more than a little
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing make up the next turn.
@@ -42,7 +43,9 @@ struct exchange {
 	uint64_t began_ns; /* the request was complete */
 	bool has_waited;
 	bool streams;    /* stands among the streams of events */
-	int64_t said_ms; /* lease clock: when the stream was last given something */
+	int64_t said_ms; /* lease clock: when the stream, or the reader, was last given something */
+	struct exchange_list *stands; /* a read that is not finished: in which of the lists */
+	bool is_begun;                /* … and the head of its reply is out; the body follows in pieces */
 };
 
 enum {
@@ -77,7 +80,7 @@ struct server {
 	uv_check_t check;
 	uv_timer_t sweep;
 	uv_timer_t due;
-	uv_idle_t more; /* runs while streams could be given more at once */
+	uv_idle_t more; /* runs while there is something to do at once */
 	uv_signal_t term, interrupt;
 	struct store *store;
 	struct gate gate;
@@ -85,13 +88,16 @@ struct server {
 	struct connection *connections;
 	struct connection *dirty; /* have something to write, or to read on */
 	uint32_t connection_count;
-	struct exchange_list pending; /* want a turn */
-	struct exchange_list waiting; /* claims that wait for work */
-	struct exchange_list streams; /* of events; those fed last stand last */
+	struct exchange_list pending;              /* want a turn */
+	struct exchange_list waiting;              /* claims that wait for work */
+	struct exchange_list streams;              /* of events; those fed last stand last */
+	struct exchange_list fresh, reading, line; /* reads; see readers.c */
 	struct exchange_list spare;
 	struct stream_page page; /* the last one read */
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
+	uint64_t read_ns;        /* spent on reads in this turn of the loop */
+	bool readers_hungry;     /* one might be given a slice */
 	struct metrics metrics;
 	uint64_t wakeups;
 	uint32_t wake_batch;
@@ -125,6 +131,9 @@ void exchange_list_remove(struct exchange_list *list, struct exchange *exchange)
 struct exchange *exchange_new(struct server *server);
 void exchange_free(struct server *server, struct exchange *exchange);
 void exchange_begin(struct server *server, struct exchange *exchange);
+void exchange_go_on(struct server *server, struct exchange *exchange); /* with the step that its call is at */
+void exchange_turn_away(
+	struct server *server, struct exchange *exchange); /* its credential is no longer good */
 void exchange_abandon(struct server *server, struct exchange *exchange); /* the client went away */
 void turns_run(struct server *server);
 void turns_timeout_waiting(struct server *server);
@@ -139,6 +148,12 @@ void connection_begin_stream(struct connection *connection);
 void connection_end_stream(struct connection *connection);    /* after what it was given has been written */
 struct buf *connection_output(struct connection *connection); /* for more of the stream; it will be written */
 size_t connection_unsent(const struct connection *connection); /* bytes that the kernel has not taken yet */
+/* A reply in pieces, of the current exchange: its head, parts of its body, its end. False: the connection was closed.
+ * The end frees the exchange. */
+bool connection_begin_pieces(struct connection *connection);
+bool connection_put_piece(struct connection *connection, struct span bytes);
+void connection_end_pieces(struct connection *connection);
+void connection_cut(struct connection *connection); /* amid whatever it is doing */
 void connections_flush(struct server *server);
 void connections_timeout(struct server *server);
 void connections_close_all(struct server *server);
@@ -150,6 +165,13 @@ void streams_feed(struct server *server);
 void streams_sweep(struct server *server); /* about once a second */
 void streams_stop(struct server *server);
 void streams_done(struct server *server);
+
+/* readers.c: a read begins with the exchange whose step is API_READ. readers_run() is to be called after the replies of
+ * a turn have gone out. */
+void reader_begin(struct server *server, struct exchange *exchange);
+void readers_run(struct server *server);
+void readers_sweep(struct server *server); /* about once a second */
+void readers_stop(struct server *server);
 
 /* main.c: end the process at once: the store cannot be trusted any more. */
 _Noreturn void server_die(struct server *server, int fault);

@@ -195,7 +195,7 @@ int store_page_final(struct store *store, int64_t *before, uint32_t limit,
 	struct backend *backend = store->backend;
 
 	int r = backend->ops->page_outlines(backend, *before, limit, look_at_outline, &page);
-	*before = page.looked_at < limit ? 0 : page.before;
+	*before = r == 0 && page.looked_at < limit ? 0 : page.before;
 	return r;
 }
 

@@ -533,6 +533,7 @@ static struct http_request request_of(const struct http_input *input)
 		.last_event_id = marked(input, fields[HTTP_FIELD_LAST_EVENT_ID]),
 		.body = {input->data + input->start + input->body_at, input->body_len},
 		.keep_alive = http_head_keeps_alive(head),
+		.takes_chunks = head->is_http_1_1,
 	};
 }
 
