@@ -3,8 +3,8 @@
  *
  * A read is a step of a call that may have to be taken many times: api_read() does a bounded piece of it and says
  * whether there is more. A short one is answered as soon as it has come in, as long as the turn of the loop has time
- * for that; everything else is done after the replies of the turn have gone out, for a bounded time, and then the
- * network is looked at again. There is no thread, and so nothing to lock: between two slices anything may happen.
+ * for that; everything else is done after the replies of the turn have gone out: a little of it in any case, and more
+ * as long as nobody knocks, for a bounded time; then the network is looked at again. There is no thread, and so nothing to lock: between two slices anything may happen.
  *
  *   fresh    has had no slice yet: there was no time for it
  *   reading  is under way, one slice each in turn. What it has gathered takes memory: there are few of them
@@ -14,13 +14,14 @@
  * client that does not read costs one full output and its place. It loses both to the write timeout of its connection;
  * or sooner, if somebody waits in line.
  */
-#include <assert.h>
+#include <poll.h>
 
 #include "server/server.h"
 
 enum {
-	QUICK_NS = 500 * 1000,   /* for reads that have just come in, before the turn … */
-	SLICES_NS = 2000 * 1000, /* … and together with all others, in one turn of the loop */
+	QUICK_NS = 500 * 1000,      /* for reads that have just come in, before the turn … */
+	SLICES_NS = 2000 * 1000,    /* … and together with all others, in one turn of the loop … */
+	SLICES_MIN_NS = 250 * 1000, /* … or only so long if there is something else to do */
 	READING_MAX = 64,
 	READING_PER_PRINCIPAL_MAX = 16,
 	WAITING_MAX = 256,
@@ -200,6 +201,19 @@ static bool slice_of_reading(struct server *server)
 	return true;
 }
 
+/* Has nothing come in from the network since the loop looked at it? */
+static bool is_quiet(const struct server *server)
+{
+	struct pollfd events = {.fd = uv_backend_fd(&server->loop), .events = POLLIN};
+
+	return poll(&events, 1, 0) == 0;
+}
+
+static bool has_time(const struct server *server)
+{
+	return server->read_ns < SLICES_MIN_NS || (server->read_ns < SLICES_NS && is_quiet(server));
+}
+
 void readers_run(struct server *server)
 {
 	bool more = true;
@@ -211,7 +225,7 @@ void readers_run(struct server *server)
 	server->now = clock_now();
 	if (server->line.first)
 		let_in(server);
-	while (more && server->read_ns < SLICES_NS) /* one of each kind: neither starves the other */
+	while (more && has_time(server)) /* one of each kind: neither starves the other */
 		more = (int)slice_of_fresh(server) | (int)slice_of_reading(server);
 	server->readers_hungry = more;
 	server->read_ns = 0;
