@@ -234,16 +234,19 @@ void readers_run(struct server *server)
 
 /* ---- time and the end ---------------------------------------------------------------------------------------- */
 
+/* Some that have not read for a while make room for those who wait in line. */
 void readers_sweep(struct server *server)
 {
 	struct exchange *next;
+	uint32_t wanted = server->line.count;
 
-	for (struct exchange *reader = server->reading.first; reader && server->line.first; reader = next) {
+	for (struct exchange *reader = server->reading.first; reader && wanted > 0; reader = next) {
 		next = reader->next;
-		if (!has_room(reader) && server->now.lease_ms - reader->said_ms > PATIENCE_MS) {
-			server->readers_hungry = true; /* there is a place for who waits in line */
-			connection_cut(reader->connection);
-		}
+		if (has_room(reader) || server->now.lease_ms - reader->said_ms <= PATIENCE_MS)
+			continue;
+		connection_cut(reader->connection);
+		server->readers_hungry = true;
+		wanted--;
 	}
 }
 
