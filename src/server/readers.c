@@ -19,9 +19,9 @@
 #include "server/server.h"
 
 enum {
-	QUICK_NS = 500 * 1000,      /* for reads that have just come in, before the turn … */
-	SLICES_NS = 2000 * 1000,    /* … and together with all others, in one turn of the loop … */
-	SLICES_MIN_NS = 250 * 1000, /* … or only so long if there is something else to do */
+	QUICK_NS = 500 * 1000,      /* of one turn of the loop for reads that have just come in … */
+	SLICES_NS = 1500 * 1000,    /* … and for the others after its replies; … */
+	SLICES_MIN_NS = 250 * 1000, /* … only so long if there is something else to do */
 	READING_MAX = 64,
 	READING_PER_PRINCIPAL_MAX = 16,
 	WAITING_MAX = 256,
@@ -218,10 +218,9 @@ void readers_run(struct server *server)
 {
 	bool more = true;
 
-	if (!server->readers_hungry) {
-		server->read_ns = 0;
+	server->read_ns = 0;
+	if (!server->readers_hungry)
 		return;
-	}
 	server->now = clock_now();
 	if (server->line.first)
 		let_in(server);

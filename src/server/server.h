@@ -96,7 +96,7 @@ struct server {
 	struct stream_page page; /* the last one read */
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
-	uint64_t read_ns;        /* spent on reads in this turn of the loop */
+	uint64_t read_ns;        /* spent on reads in this turn of the loop, before or after its replies */
 	bool readers_hungry;     /* one might be given a slice */
 	struct metrics metrics;
 	uint64_t wakeups;
