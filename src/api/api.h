@@ -3,7 +3,7 @@
  *
  *   api_begin()   routes the request, checks scope and syntax, and leaves either a finished reply, or
  *                 commands for the next turn, or a read to be done
- *   api_read()    does the read, through what the server lends it
+ *   api_read()    does the read, through what the server lends it, a bounded slice of it per call
  *   api_finish()  turns the results of the commands into the reply
  *
  * A command that leaves here is valid by construction. Everything a call makes lives in its arena.
@@ -74,13 +74,18 @@ struct api_reads {
 	void *context;
 	int (*find_task)(void *context, struct span id, int64_t *ret_seq);
 	int (*read_task)(void *context, int64_t seq, struct arena *arena, struct task_document *ret_document);
-	int (*page_tasks)(void *context, int64_t after, uint32_t limit,
-		int (*each)(void *each_context, const struct task *task), void *each_context);
+	/* Outlines of the tasks that are not final, in no order, from 0 on; and of the final ones, newest first, from
+	 * INT64_MAX on. Up to `limit` are looked at; the position moves along and is 0 at the end. */
+	int (*page_open)(void *context, uint32_t *at, uint32_t limit,
+		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
+	int (*page_final)(void *context, int64_t *before, uint32_t limit,
+		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
 	int (*page_events)(void *context, int64_t after, uint32_t limit,
 		int (*each)(void *each_context, const struct record *record), void *each_context);
 	int (*task_id)(void *context, const struct task *task, struct arena *arena, struct span *ret_id);
 	struct reason (*why)(void *context, const struct task *task);
-	int (*each_worker)(void *context,
+	/* From 0 on, as for tasks. */
+	int (*page_workers)(void *context, uint32_t *at, uint32_t limit,
 		int (*each)(void *each_context, struct span id, const struct worker *worker),
 		void *each_context);
 	/* One of them, with what it said of itself; and the ids of the tasks it holds. */
@@ -125,8 +130,9 @@ struct api_reads {
 enum api_step {
 	API_REPLY, /* it is complete */
 	API_TURN,  /* `commands` want a turn, then api_finish() */
-	API_READ, /* api_read() completes it, or leaves commands or a stream: then `step` says so afterwards */
 	API_BACKUP, /* the server makes the backup that `backup_file` names, then api_finish_backup() */
+	API_READ, /* api_read() completes it, or leaves commands or a stream: then `step` says so afterwards; or it
+		     says again that there is more to read: then it may be called later, after any number of turns */
 	API_STREAM, /* the reply is its head; then api_put_stream_event() for all events after `stream_after` */
 };
 
@@ -155,7 +161,9 @@ struct api_call {
 	void *detail;          /* the route's own */
 };
 
-/* Fill in what is given, then call. */
+/* Fill in what is given, then call. A read that is not finished and has a status in `reply` has the head of its reply
+ * complete: what is in `body` may be sent and the body cleared. If it ends with another status (400 or more) then it
+ * failed on the way. */
 void api_begin(struct api_call *call);
 void api_read(struct api_call *call);
 void api_finish(struct api_call *call, const struct result *results);

@@ -47,6 +47,12 @@ bool call_audit(struct api_call *call, struct command *command, struct span obje
 /* A complete reply of `call->body` as it stands; a fault while it was written becomes a refusal. */
 void call_reply(struct api_call *call, int status, int fault);
 
+/* The head of a reply of 200 whose body is written in slices: see call_again(). */
+void call_reply_begin(struct api_call *call);
+
+/* The read is not finished: read() of the route is to be called again. Its notes are in `detail`. */
+void call_again(struct api_call *call);
+
 /* A problem with more members than usual. */
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
 	struct span members);

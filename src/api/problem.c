@@ -157,6 +157,18 @@ void call_refuse_fault(struct api_call *call, int fault)
 		api_refuse(call, REFUSED_UNAVAILABLE, "The store could not be read.");
 }
 
+void call_reply_begin(struct api_call *call)
+{
+	call->reply.status = 200;
+	call->reply.content_type = SPAN("application/json");
+	call->reply.head = call->request->method == HTTP_METHOD_HEAD;
+}
+
+void call_again(struct api_call *call)
+{
+	call->step = API_READ;
+}
+
 void call_reply(struct api_call *call, int status, int fault)
 {
 	if (fault < 0) {

@@ -9,6 +9,10 @@
 
 #include "base/take.h"
 
+enum {
+	SLICE_WORKERS = 100,
+};
+
 #define LEASE_ASKED_MAX (INT64_C(365) * 24 * 3600 * 1000) /* the rules clamp it further */
 
 /* ---- registration and heartbeats -------------------------------------------------------------------- */
@@ -457,6 +461,7 @@ struct worker_listing {
 	struct span state; /* empty: all */
 	bool alive;        /* this time those that live, or the others */
 	uint32_t count, limit;
+	uint32_t at;
 };
 
 /* Claimants that never registered are no workers of the list. */
@@ -484,36 +489,51 @@ static bool is_worker_state(struct span name)
 	return false;
 }
 
-/* Those that live come first: there may be many more that once did. */
-void worker_list_read(struct api_call *call)
+/* NULL: it was refused. */
+static struct worker_listing *worker_listing_new(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
 	struct query_value values[] = {{.name = "state"}, {.name = "limit"}};
-	struct worker_listing listing = {.call = call, .alive = true};
+	struct worker_listing *listing;
 	int64_t limit;
 
 	if (!query_read(call, values, 2))
-		return;
+		return NULL;
 	if (values[0].value.data && !is_worker_state(values[0].value)) {
 		call_refuse_field(
 			call, "state", "must be \"active\", \"quiet\", \"terminating\" or \"inactive\"");
-		return;
+		return NULL;
 	}
 	if (query_int(&values[1], 1, WORKERS_MAX, WORKERS_MAX, &limit) < 0) {
 		call_refuse_field(call, "limit", "must be a number from 1 to 10000");
+		return NULL;
+	}
+	listing = arena_alloc(call->arena, sizeof *listing);
+	if (!listing || buf_put_byte(call->body, '[') < 0) {
+		call_refuse_fault(call, -ENOMEM);
+		return NULL;
+	}
+	*listing = (struct worker_listing){
+		.call = call, .state = values[0].value, .alive = true, .limit = (uint32_t)limit};
+	call->detail = listing;
+	call_reply_begin(call);
+	return listing;
+}
+
+/* In slices. Those that live come first: there may be many more that once did. */
+void worker_list_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct worker_listing *listing = call->detail ? call->detail : worker_listing_new(call);
+
+	if (!listing)
+		return;
+	int r = reads->page_workers(reads->context, &listing->at, SLICE_WORKERS, list_worker, listing);
+	if (r == 0 && (listing->at != 0 || listing->alive)) {
+		listing->alive &= listing->at != 0;
+		call_again(call);
 		return;
 	}
-	listing.state = values[0].value;
-	listing.limit = (uint32_t)limit;
-	int r = buf_put_byte(call->body, '[');
-	if (r == 0)
-		r = reads->each_worker(reads->context, list_worker, &listing);
-	listing.alive = false;
-	if (r == 0)
-		r = reads->each_worker(reads->context, list_worker, &listing);
-	if (r >= 0)
-		r = buf_put_byte(call->body, ']');
-	call_reply(call, 200, r);
+	call_reply(call, 200, r < 0 ? r : buf_put_byte(call->body, ']'));
 }
 
 /* Also a claimant that never registered, as long as it holds something. */

@@ -183,6 +183,7 @@ static void after_write(struct connection *connection)
 {
 	connection->since_ms = connection->server->now.lease_ms;
 	connection->server->streams_hungry |= connection->current && connection->current->streams;
+	connection->server->readers_hungry |= connection->current && connection->current->is_begun;
 	if (connection->out.len > 0)
 		start_write(connection);
 	else if (connection->close_after)
@@ -310,6 +311,57 @@ void connection_end_stream(struct connection *connection)
 		connection_close(connection);
 	else
 		mark_dirty(connection);
+}
+
+/* ---- replies in pieces ---------------------------------------------------------------------------------- */
+
+bool connection_begin_pieces(struct connection *connection)
+{
+	struct exchange *exchange = connection->current;
+	struct http_reply *reply = &exchange->call.reply;
+
+	reply->chunked = exchange->request.takes_chunks;
+	reply->stream = !reply->chunked; /* its end is that of the connection */
+	reply->body = (struct span){0};
+	reply->close = !exchange->request.keep_alive || connection->server->stopping || reply->stream;
+	metrics_count_reply(&connection->server->metrics, reply->status);
+	histogram_add(&connection->server->metrics.request, uv_hrtime() - exchange->began_ns);
+	if (http_put_reply(connection_output(connection), reply) == 0)
+		return true;
+	connection_close(connection);
+	return false;
+}
+
+bool connection_put_piece(struct connection *connection, struct span bytes)
+{
+	struct buf *out = connection_output(connection);
+	bool chunked = connection->current->call.reply.chunked;
+
+	if ((chunked ? http_put_chunk(out, bytes) : buf_put_span(out, bytes)) == 0)
+		return true;
+	connection_close(connection);
+	return false;
+}
+
+void connection_end_pieces(struct connection *connection)
+{
+	struct exchange *exchange = connection->current;
+	const struct http_reply *reply = &exchange->call.reply;
+
+	if (reply->chunked && !reply->head && !connection_put_piece(connection, (struct span){0}))
+		return;
+	connection->current = NULL;
+	connection->close_after |= reply->close;
+	exchange_abandon(connection->server, exchange); /* all of it is in the output */
+	if (connection->close_after && connection_unsent(connection) == 0)
+		connection_close(connection);
+	else
+		mark_dirty(connection);
+}
+
+void connection_cut(struct connection *connection)
+{
+	connection_close(connection);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */

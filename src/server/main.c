@@ -211,6 +211,20 @@ static void notify(const char *text)
 
 /* ---- the loop ------------------------------------------------------------------------------------------------ */
 
+static void on_more(uv_idle_t *idle)
+{
+	(void)idle;
+}
+
+/* With something to do at once the loop looks at the network and does not go to sleep there. */
+static void stay_awake(struct server *server)
+{
+	if (server->pending.first || server->streams_hungry || server->readers_hungry)
+		uv_idle_start(&server->more, on_more);
+	else
+		uv_idle_stop(&server->more);
+}
+
 static void on_check(uv_check_t *check)
 {
 	struct server *server = check->data;
@@ -220,6 +234,8 @@ static void on_check(uv_check_t *check)
 	else
 		connections_flush(server);
 	streams_feed(server);
+	readers_run(server);
+	stay_awake(server);
 }
 
 static void on_sweep(uv_timer_t *timer)
@@ -233,6 +249,7 @@ static void on_sweep(uv_timer_t *timer)
 	server->slept = false;
 	server->last_sweep_ms = server->now.lease_ms;
 	streams_sweep(server);
+	readers_sweep(server);
 	connections_flush(server);
 	int r = store_sweep(server->store, server->now);
 	if (r < 0)
@@ -241,6 +258,7 @@ static void on_sweep(uv_timer_t *timer)
 	write_url(server);
 	journal_store(server);
 	journal_sweep();
+	stay_awake(server);
 	notify("WATCHDOG=1");
 	uv_timer_start(
 		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);
@@ -276,6 +294,7 @@ static void on_stop(uv_signal_t *signal, int number)
 	backup_stop(server);
 	streams_feed(server);
 	streams_stop(server);
+	readers_stop(server);
 	connections_flush(server);
 	uv_timer_start(&server->due, on_stop_late, server->connection_count == 0 ? 0 : 200, 0);
 }

@@ -373,6 +373,8 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 	put_one(&text, "stint_waiting_claims", "gauge", "Claims that wait for work.", server->waiting.count);
 	put_one(&text, "stint_log_lines_dropped_total", "counter",
 		"Log lines that nobody read in time, and that were not written therefore.", log_dropped());
+	put_one(&text, "stint_reads", "gauge", "Reads under way that are done in slices.",
+		server->fresh.count + server->reading.count + server->line.count);
 	put_one(&text, "stint_event_streams", "gauge", "Open streams of events.", server->streams.count);
 	put_store(&text, server);
 	put_process(&text, server);

@@ -1,6 +1,7 @@
 /*
  * What the store lends to the API for reading.
  */
+#include <errno.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -21,25 +22,16 @@ static int read_task(void *context, int64_t seq, struct arena *arena, struct tas
 	return store_read_task(of(context)->store, seq, of(context)->now, arena, ret_document);
 }
 
-struct task_visit {
-	int (*each)(void *context, const struct task *task);
-	void *context;
-};
-
-static int visit_task(void *context, const struct task *task, struct span holder)
+static int page_open(void *context, uint32_t *at, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *each_context)
 {
-	const struct task_visit *visit = context;
-
-	(void)holder;
-	return visit->each(visit->context, task);
+	return store_page_open(of(context)->store, at, limit, each, each_context);
 }
 
-static int page_tasks(void *context, int64_t after, uint32_t limit, int (*each)(void *, const struct task *),
-	void *each_context)
+static int page_final(void *context, int64_t *before, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *each_context)
 {
-	struct task_visit visit = {each, each_context};
-
-	return store_page_tasks(of(context)->store, after, limit, visit_task, &visit);
+	return store_page_final(of(context)->store, before, limit, each, each_context);
 }
 
 static int page_events(void *context, int64_t after, uint32_t limit,
@@ -58,10 +50,10 @@ static struct reason why(void *context, const struct task *task)
 	return store_why(of(context)->store, task, of(context)->now);
 }
 
-static int each_worker(
-	void *context, int (*each)(void *, struct span, const struct worker *), void *each_context)
+static int page_workers(void *context, uint32_t *at, uint32_t limit,
+	int (*each)(void *, struct span, const struct worker *), void *each_context)
 {
-	return store_each_worker(of(context)->store, each, each_context);
+	return store_page_workers(of(context)->store, at, limit, each, each_context);
 }
 
 static int read_worker(void *context, struct span id, struct worker_document *ret_document)
@@ -201,15 +193,16 @@ void reads_init(struct server *server)
 		.context = server,
 		.find_task = find_task,
 		.read_task = read_task,
-		.page_tasks = page_tasks,
+		.page_open = page_open,
+		.page_final = page_final,
 		.page_events = page_events,
 		.task_id = task_id,
 		.why = why,
-		.each_worker = each_worker,
 		.read_worker = read_worker,
 		.each_held = each_held,
 		.each_slot = each_slot,
 		.process_is_alive = process_is_alive,
+		.page_workers = page_workers,
 		.name = name,
 		.each_queue = each_queue,
 		.each_member = each_member,

@@ -9,6 +9,7 @@
  *   journal.c     what is logged, and how often
  *   process.c     processes of this machine         backup.c      copies of the store while it serves
  *                                                   restore.c     and one of them put in its place
+ *   readers.c     who reads more than a little
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing make up the next turn.
@@ -47,7 +48,9 @@ struct exchange {
 	bool has_waited;
 	bool backs_up;   /* waits for the backup */
 	bool streams;    /* stands among the streams of events */
-	int64_t said_ms; /* lease clock: when the stream was last given something */
+	int64_t said_ms; /* lease clock: when the stream, or the reader, was last given something */
+	struct exchange_list *stands; /* a read that is not finished: in which of the lists */
+	bool is_begun;                /* … and the head of its reply is out; the body follows in pieces */
 };
 
 enum {
@@ -90,7 +93,7 @@ struct server {
 	uv_check_t check;
 	uv_timer_t sweep;
 	uv_timer_t due;
-	uv_idle_t more; /* runs while streams could be given more at once */
+	uv_idle_t more; /* runs while there is something to do at once */
 	uv_signal_t term, interrupt;
 	struct store *store;
 	struct gate gate;
@@ -98,15 +101,18 @@ struct server {
 	struct connection *connections;
 	struct connection *dirty; /* have something to write, or to read on */
 	uint32_t connection_count;
-	uint32_t crowd;               /* the most connections since memory was last given back */
-	struct exchange_list pending; /* want a turn */
-	struct exchange_list waiting; /* claims that wait for work */
-	struct exchange_list streams; /* of events; those fed last stand last */
+	uint32_t crowd;                            /* the most connections since memory was last given back */
+	struct exchange_list pending;              /* want a turn */
+	struct exchange_list waiting;              /* claims that wait for work */
+	struct exchange_list streams;              /* of events; those fed last stand last */
+	struct exchange_list fresh, reading, line; /* reads; see readers.c */
 	struct exchange_list spare;
 	struct stream_page page; /* the last one read */
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
 	struct backup backup;
+	uint64_t read_ns;        /* spent on reads in this turn of the loop, before or after its replies */
+	bool readers_hungry;     /* one might be given a slice */
 	struct metrics metrics;
 	uint64_t wakeups, places;
 	uint32_t wake_batch;
@@ -164,6 +170,9 @@ struct exchange *exchange_new(struct server *server);
 void exchange_free(struct server *server, struct exchange *exchange);
 void exchange_answer(struct server *server, struct exchange *exchange); /* its reply is complete */
 void exchange_begin(struct server *server, struct exchange *exchange);
+void exchange_go_on(struct server *server, struct exchange *exchange); /* with the step that its call is at */
+void exchange_turn_away(
+	struct server *server, struct exchange *exchange); /* its credential is no longer good */
 void exchange_abandon(struct server *server, struct exchange *exchange); /* the client went away */
 void turns_run(struct server *server);
 void turns_timeout_waiting(struct server *server);
@@ -178,6 +187,12 @@ void connection_begin_stream(struct connection *connection);
 void connection_end_stream(struct connection *connection);    /* after what it was given has been written */
 struct buf *connection_output(struct connection *connection); /* for more of the stream; it will be written */
 size_t connection_unsent(const struct connection *connection); /* bytes that the kernel has not taken yet */
+/* A reply in pieces, of the current exchange: its head, parts of its body, its end. False: the connection was closed.
+ * The end frees the exchange. */
+bool connection_begin_pieces(struct connection *connection);
+bool connection_put_piece(struct connection *connection, struct span bytes);
+void connection_end_pieces(struct connection *connection);
+void connection_cut(struct connection *connection); /* amid whatever it is doing */
 void connections_flush(struct server *server);
 void connections_timeout(struct server *server);
 void connections_close_all(struct server *server);
@@ -199,6 +214,12 @@ void backup_stop(struct server *server);
 
 /* restore.c: an exit status after one line that says what was done, or why not. */
 int restore_run(const struct options *options);
+/* readers.c: a read begins with the exchange whose step is API_READ. readers_run() is to be called after the replies of
+ * a turn have gone out. */
+void reader_begin(struct server *server, struct exchange *exchange);
+void readers_run(struct server *server);
+void readers_sweep(struct server *server); /* about once a second */
+void readers_stop(struct server *server);
 
 /* main.c: end the process at once: the store cannot be trusted any more. */
 _Noreturn void server_die(struct server *server, int fault);

@@ -171,12 +171,6 @@ static bool feed_all(struct server *server, int64_t last)
 	return more;
 }
 
-/* There is more to give than one turn of the loop may: it must not go to sleep. */
-static void on_more(uv_idle_t *idle)
-{
-	(void)idle;
-}
-
 void streams_feed(struct server *server)
 {
 	int64_t last = store_last_event(server->store);
@@ -185,10 +179,6 @@ void streams_feed(struct server *server)
 		return;
 	server->streams_last = last;
 	server->streams_hungry = server->streams.first && feed_all(server, last);
-	if (server->streams_hungry)
-		uv_idle_start(&server->more, on_more);
-	else
-		uv_idle_stop(&server->more);
 	connections_flush(server);
 }
 

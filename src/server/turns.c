@@ -118,16 +118,21 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 	};
 	if (gate_pass(server, exchange))
 		api_begin(call);
+	exchange_go_on(server, exchange);
+}
+
+void exchange_go_on(struct server *server, struct exchange *exchange)
+{
+	struct api_call *call = &exchange->call;
+
 	if (call->step == API_TURN && server->stopping)
 		api_refuse(call, REFUSED_UNAVAILABLE, "the server is stopping; try again in a moment");
 	if (call->step == API_READ)
-		api_read(call);
-	if (call->step == API_STREAM && stream_begin(server, exchange)) {
-		journal_reply(exchange);
-		return;
-	}
-	if (call->step == API_TURN)
+		reader_begin(server, exchange);
+	else if (call->step == API_TURN)
 		exchange_list_add(&server->pending, exchange);
+	else if (call->step == API_STREAM && stream_begin(server, exchange))
+		journal_reply(exchange);
 	else
 		exchange_answer(server, exchange);
 }
@@ -171,6 +176,9 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 		exchange_free(server, exchange);
 	} else if (exchange->streams) {
 		exchange_list_remove(&server->streams, exchange);
+		exchange_free(server, exchange);
+	} else if (exchange->stands) {
+		exchange_list_remove(exchange->stands, exchange);
 		exchange_free(server, exchange);
 	} else if (exchange->call.step != API_TURN) {
 		exchange_free(server, exchange);
@@ -228,8 +236,11 @@ static void note_ready(struct server *server, const uint32_t *queues, struct rea
 }
 
 /* Its credential was revoked or has expired while it waited. */
-static void turn_away(struct server *server, struct exchange *exchange)
+void exchange_turn_away(struct server *server, struct exchange *exchange)
 {
+	if (exchange->stands)
+		exchange_list_remove(exchange->stands, exchange);
+	exchange->stands = NULL;
 	exchange->wait_until_ms = 0;
 	api_refuse(&exchange->call, REFUSED_UNAUTHORIZED, "The credential is no longer good.");
 	exchange->call.reply.authenticate = SPAN("Bearer");
@@ -252,7 +263,7 @@ static uint32_t wake_some(struct server *server)
 		if (gate_still_knows(server, exchange))
 			exchange_list_add(&server->pending, exchange);
 		else
-			turn_away(server, exchange);
+			exchange_turn_away(server, exchange);
 		woken++;
 	}
 	return woken;
@@ -449,7 +460,7 @@ static void join_waiting(
 		if (gate_still_knows(server, exchange))
 			join(taken, exchange, commands, count);
 		else
-			turn_away(server, exchange);
+			exchange_turn_away(server, exchange);
 	}
 }
 

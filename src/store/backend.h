@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/span.h"
+#include "core/document.h"
 #include "core/question.h"
 #include "core/queue.h"
 #include "core/slot.h"
@@ -177,6 +178,9 @@ struct backend_ops {
 	/* pages: at most `limit` rows with a key above `after`, in order of key; the caller continues by key */
 	int (*page_tasks)(struct backend *backend, int64_t after, uint32_t limit,
 		int (*each)(void *context, const struct task_row *row), void *context);
+	/* backwards: those with a key below `before`, the last one first; only what a list looks at */
+	int (*page_outlines)(struct backend *backend, int64_t before, uint32_t limit,
+		int (*each)(void *context, const struct task_outline *outline), void *context);
 	int (*page_events)(struct backend *backend, int64_t after, uint32_t limit,
 		int (*each)(void *context, int64_t seq, struct span data), void *context);
 	int (*page_bases)(struct backend *backend, int64_t after, uint32_t limit,

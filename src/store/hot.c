@@ -244,6 +244,26 @@ void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
 	}
 }
 
+bool hot_outline(const struct hot *hot, uint32_t slot, struct task_outline *ret_outline)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	*ret_outline = (struct task_outline){
+		.seq = row->seq,
+		.created_ms = row->created_ms,
+		.queue = row->queue,
+		.owner = row->owner,
+		.priority = row->priority,
+		.state = (enum task_state)row->state,
+	};
+	return row->state != TASK_NOWHERE;
+}
+
+uint32_t hot_slots(const struct hot *hot)
+{
+	return pool_high(&hot->tasks);
+}
+
 static uint32_t find_parent(const struct hot *hot, int64_t seq)
 {
 	struct map_probe probe;
@@ -644,6 +664,7 @@ void hot_forget(struct hot *hot, int64_t seq)
 	set_deadline(hot, row, NULL);
 	drop_children(hot, row);
 	map_remove(&hot->by_seq, hash_u64((uint64_t)seq), slot);
+	row->state = TASK_NOWHERE; /* for those who walk the slots */
 	pool_free(&hot->tasks, slot);
 }
 

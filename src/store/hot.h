@@ -16,6 +16,7 @@
 #include "base/pool.h"
 #include "base/span.h"
 #include "base/wheel.h"
+#include "core/document.h"
 #include "core/task.h"
 #include "core/worker.h"
 #include "store/lane.h"
@@ -79,6 +80,11 @@ uint32_t hot_find(const struct hot *hot, int64_t seq);
 
 /* A copy of it. */
 void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task);
+
+/* Its outline; false if there is no task in the slot, which is below hot_slots(). A task keeps its slot as long as
+ * it is not final. */
+bool hot_outline(const struct hot *hot, uint32_t slot, struct task_outline *ret_outline);
+uint32_t hot_slots(const struct hot *hot);
 
 /* How many tasks it blocks; nothing happens to a task that is not there. */
 uint32_t hot_children(const struct hot *hot, uint32_t slot);

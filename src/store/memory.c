@@ -982,6 +982,33 @@ static int page_tasks(struct backend *backend, int64_t after, uint32_t limit,
 	return r;
 }
 
+static int page_outlines(struct backend *backend, int64_t before, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *context)
+{
+	struct key key = numbered(TABLE_TASK, before);
+	struct row *at[LEVELS];
+	struct task_row row;
+	int r = 0;
+
+	for (; r == 0 && limit > 0; limit--) {
+		seek(of(backend), key.bytes, key.len, at);
+		if (!at[0]->key || at[0]->key[0] != TABLE_TASK)
+			break;
+		task_from(at[0], &row);
+		key = numbered(TABLE_TASK, row.task.seq);
+		struct task_outline outline = {
+			.seq = row.task.seq,
+			.created_ms = row.task.created_ms,
+			.queue = row.task.queue,
+			.owner = row.task.owner,
+			.priority = row.task.priority,
+			.state = row.task.state,
+		};
+		r = each(context, &outline);
+	}
+	return r;
+}
+
 static int page_bytes(struct backend *backend, enum table table, int64_t after, uint32_t limit,
 	int (*each)(void *, int64_t, struct span), void *context)
 {
@@ -1123,6 +1150,7 @@ static const struct backend_ops memory_ops = {
 	.scan_queues = scan_queues,
 	.scan_tokens = scan_tokens,
 	.page_tasks = page_tasks,
+	.page_outlines = page_outlines,
 	.page_events = page_events,
 	.page_bases = page_bases,
 	.checkpoint = checkpoint,

@@ -13,6 +13,7 @@
 enum {
 	QUEUES_TOLD_MAX = 1000,
 	LOOKS_MAX = 50000, /* at tasks or workers, for figures: about a millisecond */
+	QUEUES_TOLD_CELLS = 2048,
 };
 
 /* A task as it was committed: from memory, or from disk if it is final. */
@@ -149,6 +150,57 @@ int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
 	return store->backend->ops->page_tasks(store->backend, after, limit, page_task, &page);
 }
 
+/* The places of a page: from `*at` on. The position moves to their end, or to 0 behind the last one. */
+static uint32_t places_end(uint32_t *at, uint32_t limit, uint32_t high)
+{
+	uint32_t end = *at < high && high - *at > limit ? *at + limit : high;
+
+	*at = end < high ? end : 0;
+	return end;
+}
+
+int store_page_open(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	const struct hot *hot = &store->hot;
+	uint32_t slot = *at, end = places_end(at, limit, hot_slots(hot));
+	struct task_outline outline;
+	int r = 0;
+
+	for (; r == 0 && slot < end; slot++) {
+		if (hot_outline(hot, slot, &outline))
+			r = each(context, &outline);
+	}
+	return r;
+}
+
+struct final_page {
+	int (*each)(void *context, const struct task_outline *outline);
+	void *context;
+	uint32_t looked_at;
+	int64_t before;
+};
+
+static int look_at_outline(void *context, const struct task_outline *outline)
+{
+	struct final_page *page = context;
+
+	page->looked_at++;
+	page->before = outline->seq;
+	return task_state_is_final(outline->state) ? page->each(page->context, outline) : 0;
+}
+
+int store_page_final(struct store *store, int64_t *before, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	struct final_page page = {.each = each, .context = context};
+	struct backend *backend = store->backend;
+
+	int r = backend->ops->page_outlines(backend, *before, limit, look_at_outline, &page);
+	*before = r == 0 && page.looked_at < limit ? 0 : page.before;
+	return r;
+}
+
 static int page_event(void *context, int64_t seq, struct span data)
 {
 	const struct page *page = context;
@@ -275,16 +327,17 @@ bool store_worker(const struct store *store, struct span id, struct worker *ret_
 	return true;
 }
 
-int store_each_worker(const struct store *store,
+int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
 {
 	const struct hot *hot = &store->hot;
+	uint32_t before = *at, end = places_end(at, limit, pool_high(&hot->holders));
 	int r = 0;
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
+	for (uint32_t number = before + 1; r == 0 && number <= end; number++) {
 		const struct holder *holder = hot_holder(hot, number);
-		r = each(context, holder_id(holder), &holder->worker);
+		if (holder->worker.handle == number) /* not free */
+			r = each(context, holder_id(holder), &holder->worker);
 	}
 	return r;
 }
@@ -327,6 +380,14 @@ int store_each_held(
 	}
 	arena_done(&arena);
 	return r;
+}
+
+int store_each_worker(const struct store *store,
+	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
+{
+	uint32_t at = 0;
+
+	return store_page_workers(store, &at, UINT32_MAX, each, context);
 }
 
 const struct token *store_find_token(const struct store *store, struct span id)
@@ -565,42 +626,60 @@ uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t re
 	return count_ready_reasons(store, now, ret_counts);
 }
 
+/* Queues as they were met, and cells that find them by their number: there may be many more stands than queues. */
+struct queue_board {
+	struct {
+		uint32_t name, waiting;
+		enum queue_state state;
+	} rows[QUEUES_TOLD_MAX];
+	uint32_t count;
+	uint16_t cells[QUEUES_TOLD_CELLS]; /* 1 + row; 0: empty */
+};
+
+/* The row of that queue; QUEUES_TOLD_MAX: there is no room for another. */
+static uint32_t board_row(struct queue_board *board, uint32_t name)
+{
+	uint32_t cell = (uint32_t)hash_u64(name) % QUEUES_TOLD_CELLS;
+
+	while (board->cells[cell] != 0 && board->rows[board->cells[cell] - 1].name != name)
+		cell = (cell + 1) % QUEUES_TOLD_CELLS;
+	if (board->cells[cell] != 0)
+		return board->cells[cell] - 1u;
+	if (board->count == QUEUES_TOLD_MAX)
+		return QUEUES_TOLD_MAX;
+	board->rows[board->count].name = name;
+	board->rows[board->count].state = QUEUE_OPEN;
+	board->cells[cell] = (uint16_t)++board->count;
+	return board->count - 1;
+}
+
+static void board_waiting(struct queue_board *board, const struct lanes *lanes)
+{
+	const struct stand *stand = NULL;
+
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		uint32_t row = board_row(board, stand->queue);
+		if (row == QUEUES_TOLD_MAX)
+			continue;
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane))
+			board->rows[row].waiting += lane->key.pending ? 0 : lane->total;
+	}
+}
+
 int store_each_queue(const struct store *store,
 	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting), void *context)
 {
-	const struct lanes *lanes = &store->hot.lanes;
-	const struct stand *stand = NULL;
-	struct {
-		uint32_t name, waiting;
-	} rows[QUEUES_TOLD_MAX];
-	uint32_t count = 0;
+	struct queue_board board = {.count = 0};
 	int r = 0;
 
-	while ((stand = lanes_next_stand(lanes, stand))) {
-		uint32_t i = 0;
-		while (i < count && rows[i].name != stand->queue)
-			i++;
-		if (i == QUEUES_TOLD_MAX)
-			continue;
-		if (i == count) {
-			rows[i].name = stand->queue;
-			rows[count++].waiting = 0;
-		}
-		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane))
-			rows[i].waiting += lane->key.pending ? 0 : lane->total;
+	board_waiting(&board, &store->hot.lanes);
+	for (uint32_t i = 0; i < store->queue_count; i++) {
+		uint32_t row = board_row(&board, store->queues[i].name);
+		if (row < QUEUES_TOLD_MAX)
+			board.rows[row].state = store->queues[i].state;
 	}
-	for (uint32_t j = 0; j < store->queue_count; j++) {
-		uint32_t i = 0;
-		while (i < count && rows[i].name != store->queues[j].name)
-			i++;
-		if (i == count && count < QUEUES_TOLD_MAX) {
-			rows[i].name = store->queues[j].name;
-			rows[count++].waiting = 0;
-		}
-	}
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		struct span name = names_text(&store->names, rows[i].name);
-		r = each(context, name, store_queue_state(store, name), rows[i].waiting);
-	}
+	for (uint32_t i = 0; r == 0 && i < board.count; i++)
+		r = each(context, names_text(&store->names, board.rows[i].name), board.rows[i].state,
+			board.rows[i].waiting);
 	return r;
 }

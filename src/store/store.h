@@ -112,6 +112,13 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body);
 int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct task *task, struct span holder), void *context);
+/* Outlines for lists. Both look at up to `limit` places and move the position along; it is 0 when there is no more.
+ * Tasks that are not final, in no order, from 0 on: one that stays is met exactly once, whatever happens between the
+ * calls. And final ones, the newest first, from INT64_MAX on. */
+int store_page_open(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context);
+int store_page_final(struct store *store, int64_t *before, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context);
 /* -ESTALE: events that follow `after` have been compacted; store_event_base() is the oldest cursor. */
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct record *record), void *context);
@@ -166,6 +173,9 @@ int store_each_queue(const struct store *store,
 	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting),
 	void *context);
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
+/* A page of those, as for store_page_open(). */
+int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
 int store_each_worker(const struct store *store,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
 int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document);

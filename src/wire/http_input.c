@@ -540,6 +540,7 @@ static struct http_request request_of(const struct http_input *input)
 		.request_id = marked(input, fields[HTTP_FIELD_REQUEST_ID]),
 		.body = {input->data + input->start + input->body_at, input->body_len},
 		.keep_alive = http_head_keeps_alive(head),
+		.takes_chunks = head->is_http_1_1,
 	};
 }
 

@@ -360,13 +360,99 @@ static void the_list_has_the_open_tasks_first_in_claim_order(void **state)
 	get(d, "/api/tasks?limit=3");
 	reply_is(d, 200);
 	/* the open ones of the highest priority: 2, 8, 14 */
-	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=0.2.5.14>; rel=\"next\""));
-	get(d, "/api/tasks?limit=3&after=0.2.5.14");
-	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=0.2.5.32>; rel=\"next\""));
-	get(d, "/api/tasks?limit=3&after=0.0.5.1200");
-	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=1.1.5.1195>; rel=\"next\""));
+	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=o-zik0zm-5-e>; rel=\"next\""));
+	get(d, "/api/tasks?limit=3&after=o-zik0zm-5-e");
+	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=o-zik0zm-5-w>; rel=\"next\""));
+	get(d, "/api/tasks?limit=3&after=o-zik0zk-5-xc"); /* the last open one */
+	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=f-x7>; rel=\"next\""));
 	get(d, "/api/tasks");
 	assert_int_equal(d->call.reply.link.len, 0);
+}
+
+/* The ids of the list, in order: "t-2 t-4 …". */
+static const char *ids(struct dialogue *d)
+{
+	static char text[4096];
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read(d->call.reply.body, &complaint);
+	size_t i, limit, len = 0;
+	yyjson_val *task;
+
+	assert_non_null(doc);
+	text[0] = 0;
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), i, limit, task)
+	{
+		len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", i > 0 ? " " : "",
+			yyjson_get_str(yyjson_obj_get(task, "id")));
+		assert_true(len < sizeof text);
+	}
+	yyjson_doc_free(doc);
+	return text;
+}
+
+static void the_pages_of_a_list_are_the_list(void **state)
+{
+	struct dialogue *d = *state;
+	char whole[4096], pages[4096] = "", url[256];
+
+	d->task_count = 100;
+	get(d, "/api/tasks");
+	snprintf(whole, sizeof whole, "%s", ids(d));
+	snprintf(url, sizeof url, "/api/tasks?limit=7");
+	for (bool more = true; more;) {
+		get(d, url);
+		strcat(strcat(pages, pages[0] ? " " : ""), ids(d));
+		struct span link = d->call.reply.link;
+		more = link.len > 0;
+		if (more)
+			snprintf(url, sizeof url, "%.*s", (int)(link.len - strlen("<>; rel=\"next\"")),
+				link.data + 1);
+	}
+	assert_string_equal(pages, whole);
+}
+
+/* A list of 2 4 6 8 10, 9 7 5 3 1, during which 4 ends after so many slices. */
+static const char *list_while_one_ends(struct dialogue *d, const char *url, uint32_t slices)
+{
+	d->task_count = 10;
+	d->ended = 0;
+	begin(d, HTTP_METHOD_GET, url, NULL);
+	for (uint32_t i = 0; d->call.step == API_READ; i++) {
+		if (i == slices)
+			d->ended = 4;
+		api_read(&d->call);
+	}
+	return ids(d);
+}
+
+static void a_task_that_ends_while_the_list_is_made_is_listed_once(void **state)
+{
+	struct dialogue *d = *state;
+	const char *early = "t-2 t-8 t-a t-6 t-9 t-7 t-5 t-4 t-3 t-1";
+	const char *late = "t-2 t-8 t-4 t-a t-6 t-9 t-7 t-5 t-3 t-1";
+
+	assert_string_equal(list_while_one_ends(d, "/api/tasks", 0), early);
+	assert_string_equal(list_while_one_ends(d, "/api/tasks", 1), early); /* seen open, and seen final */
+	assert_string_equal(list_while_one_ends(d, "/api/tasks", 4), late);  /* too late for the final ones */
+	assert_string_equal(list_while_one_ends(d, "/api/tasks?state=ready", 4), "t-2 t-8 t-a t-6");
+	/* the page with the final ones comes later, or shows it itself */
+	assert_string_equal(list_while_one_ends(d, "/api/tasks?limit=5", 4), "t-2 t-8 t-a t-6");
+	assert_string_equal(
+		list_while_one_ends(d, "/api/tasks?limit=9", 4), "t-2 t-8 t-4 t-a t-6 t-9 t-7 t-5 t-3");
+}
+
+static void a_list_is_made_in_slices(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->task_count = 30000;
+	get(d, "/api/tasks");
+	reply_is(d, 200);
+	/* 30,000 looked at, 15,000 of them final; 10,000 sorted and read */
+	assert_true(d->slices > 30000 / 500 + 10000 / 1000 + 10000 / 32);
+	get(d, "/api/tasks?state=done&limit=1");
+	assert_true(d->slices < 10);
+	assert_string_equal(ids(d), "t-n5b");
 }
 
 static void the_list_is_filtered(void **state)
@@ -403,6 +489,8 @@ static void a_wrong_filter_is_named(void **state)
 	get(d, "/api/tasks?limit=10001");
 	refuses_field(d, "limit");
 	get(d, "/api/tasks?after=1.2");
+	refuses_field(d, "after");
+	get(d, "/api/tasks?after=");
 	refuses_field(d, "after");
 }
 
@@ -585,6 +673,9 @@ int main(void)
 		DIALOGUE(an_error_is_the_workers_own_if_it_is_about_this),
 		DIALOGUE(why_says_it_in_words),
 		DIALOGUE(the_list_has_the_open_tasks_first_in_claim_order),
+		DIALOGUE(the_pages_of_a_list_are_the_list),
+		DIALOGUE(a_task_that_ends_while_the_list_is_made_is_listed_once),
+		DIALOGUE(a_list_is_made_in_slices),
 		DIALOGUE(the_list_is_filtered),
 		DIALOGUE(a_wrong_filter_is_named),
 		DIALOGUE(a_patch_of_columns_needs_no_look_at_the_text),

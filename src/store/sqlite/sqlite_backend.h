@@ -137,7 +137,7 @@ int sqlite_authorize(void *context, int action, const char *first, const char *s
 	X(get_task) X(get_body) X(get_extra) X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) \
 	X(find_id) X(find_key) X(children) X(parents) \
 	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) X(scan_tokens) \
-	X(page_tasks) X(page_events) X(page_bases) \
+	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) \
 	X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on
 

@@ -60,6 +60,9 @@ SELECT {past}, {claim} FROM task WHERE seq = ?
 -- name: page_tasks
 SELECT {task}, {past}, {claim} FROM task WHERE seq > ? ORDER BY seq LIMIT ?
 
+-- name: page_outlines
+SELECT seq, created_ms, queue, owner, priority, state FROM task WHERE seq < ? ORDER BY seq DESC LIMIT ?
+
 -- Final states are 10 to 12. Each column costs: get_past fetches the others of the few rows that have them.
 -- name: scan_live_tasks
 SELECT {task} FROM task WHERE state < 10 OR state > 12 ORDER BY seq

@@ -222,6 +222,34 @@ int sqlite_page_tasks(struct backend *backend, int64_t after, uint32_t limit,
 	return bind_end(fault);
 }
 
+int sqlite_page_outlines(struct backend *backend, int64_t before, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_OUTLINES);
+	int fault;
+
+	bind_int(&binding, before);
+	bind_int(&binding, limit);
+	while ((fault = bind_next(&binding)) == 0) {
+		struct columns columns = {binding.statement, 0};
+		struct task_outline outline;
+		int verdict;
+
+		outline.seq = column_int(&columns);
+		outline.created_ms = column_int(&columns);
+		outline.queue = column_u32(&columns);
+		outline.owner = column_u32(&columns);
+		outline.priority = (int32_t)column_int(&columns);
+		outline.state = column_u32(&columns);
+		verdict = outline.state > TASK_NOWHERE && outline.state < TASK_STATE_COUNT
+			? each(context, &outline)
+			: sqlite_fault_row(binding.store, "task", outline.seq);
+		if (verdict)
+			return bind_stop(&binding, verdict);
+	}
+	return bind_end(fault);
+}
+
 /* The scan at open reads a million rows that mostly nobody has touched since they were made. */
 static int each_with_past(struct sqlite *store, struct task_row *row,
 	int (*each)(void *context, const struct task_row *row), void *context)
