@@ -283,6 +283,8 @@ static int report_document(struct api_call *call, const struct command *command,
 	const struct api_reads *reads = call->reads;
 	enum command_kind kind = command->kind;
 
+	if (result->repeated) /* much may have happened since */
+		return reads->read_task(reads->context, result->task.seq, call->arena, ret);
 	*ret = (struct task_document){.task = result->task, .id = result->id};
 	if (result->task.claim.holder != 0) {
 		ret->holder = command->worker;

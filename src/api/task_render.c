@@ -112,6 +112,7 @@ void task_put_members(
 	if (document->answer.len > 0)
 		json_member_raw(object, "answer", document->answer);
 	json_member_int(object, "createdAt", task->created_ms);
+	json_member_int(object, "updatedAt", task->updated_ms);
 	json_member_int(object, "version", task->version);
 }
 

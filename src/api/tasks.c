@@ -342,23 +342,6 @@ static int find_document(struct api_call *call, struct task_document *ret_docume
 	return r < 0 ? r : reads->read_task(reads->context, seq, call->arena, ret_document);
 }
 
-static int note_time(void *context, const struct record *record)
-{
-	*(int64_t *)context = record->wall_ms;
-	return 0;
-}
-
-/* The version of a task is the number of its last event: that event knows when it changed. */
-static int64_t updated_ms(const struct api_call *call, const struct task *task)
-{
-	const struct api_reads *reads = call->reads;
-	int64_t time_ms = 0;
-
-	if (task->version > reads->event_base(reads->context))
-		reads->page_events(reads->context, task->version - 1, 1, note_time, &time_ms);
-	return time_ms;
-}
-
 void task_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
@@ -372,9 +355,6 @@ void task_read(struct api_call *call)
 	}
 	json_begin(&object, call->body);
 	task_put_members(call, &object, &document);
-	int64_t updated = updated_ms(call, &document.task);
-	if (updated != 0)
-		json_member_int(&object, "updatedAt", updated);
 	json_member_cstr(&object, "reason", why_name(reads->why(reads->context, &document.task).why));
 	call_reply(call, 200, json_end(&object));
 	call->reply.etag = task_etag(call, document.task.version);

@@ -97,6 +97,7 @@ struct task {
 	enum claim_end ended;
 	enum failure_code code; /* why it is blocked or failed */
 	int64_t version;        /* seq of its last event */
+	int64_t updated_ms; /* wall: last written, for people; the memory does not keep it: 0 until read or written */
 	struct claim claim;
 };
 

@@ -216,6 +216,14 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 
 	if (!worker)
 		return -ENOMEM;
+	/* handed out before, and the memory does not keep when */
+	if (view->task.updated_ms == 0) {
+		struct task_row row;
+		int r = backend->ops->get_task(backend, view->task.seq, &turn->arena, &row);
+		if (r < 0)
+			return r;
+		view->task.updated_ms = row.updated_ms;
+	}
 	claimed->task = view->task;
 	claimed->lease_ms = task_lease_remaining_ms(&view->task, &worker->worker, &turn->given);
 	int r = turn_id_text(turn, view, &claimed->id);

@@ -24,8 +24,22 @@ static int load_committed(struct store *store, int64_t seq, struct arena *arena,
 		return 0;
 	}
 	int r = store->backend->ops->get_task(store->backend, seq, arena, &row);
-	if (r == 0)
+	if (r == 0) {
 		*ret_task = row.task;
+		ret_task->updated_ms = row.updated_ms;
+	}
+	return r;
+}
+
+/* The memory has everything about a live task but this: it is for people, and would cost each waiting task room. */
+static int load_updated(struct store *store, struct arena *arena, struct task *task)
+{
+	struct task_row row;
+	int r = task->updated_ms != 0 ? 0
+				      : store->backend->ops->get_task(store->backend, task->seq, arena, &row);
+
+	if (r == 0 && task->updated_ms == 0)
+		task->updated_ms = row.updated_ms;
 	return r;
 }
 
@@ -90,7 +104,9 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	int r = load_committed(store, seq, arena, task);
 	if (r < 0)
 		return r;
-	r = store_task_id(store, task, arena, &document.id);
+	r = load_updated(store, arena, task);
+	if (r == 0)
+		r = store_task_id(store, task, arena, &document.id);
 	if (r == 0 && task->claim.holder != 0) {
 		const struct holder *holder = hot_holder(&store->hot, task->claim.holder);
 		document.lease_ms = task_lease_remaining_ms(task, &holder->worker, &given);
@@ -134,6 +150,7 @@ static int page_task(void *context, const struct task_row *row)
 	const struct page *page = context;
 	struct task task = row->task;
 
+	task.updated_ms = row->updated_ms;
 	if (row->holder.len > 0)
 		task.claim.holder = hot_find_holder(&page->store->hot, row->holder);
 	return page->task(page->context, &task, row->holder);

@@ -179,6 +179,7 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.queue = 1,
 		.state = TASK_READY,
 		.created_ms = 5,
+		.updated_ms = 6,
 		.version = 3,
 		.timeout_ms = 1800000,
 		.max_attempts = 3};

@@ -175,7 +175,7 @@ static void a_new_task_is_created_with_location_and_version(void **state)
 		"{\"id\":\"t-1\",\"title\":\"T\",\"queue\":\"q\",\"owner\":null,\"priority\":0,\"executor\":null,"
 		"\"timeoutMs\":1800000,\"maxAttempts\":3,\"status\":\"todo\",\"state\":\"ready\",\"attempt\":0,"
 		"\"spent\":0,\"crashes\":0,\"workerId\":null,\"fence\":null,\"result\":null,\"error\":null,"
-		"\"createdAt\":5,\"version\":3}");
+		"\"createdAt\":5,\"updatedAt\":6,\"version\":3}");
 	assert_true(is(d->call.reply.location, "/api/tasks/t-1"));
 	assert_true(is(d->call.reply.etag, "\"3\""));
 	assert_int_equal(d->call.reply.event_seq, 9);
@@ -300,7 +300,7 @@ static void a_task_is_shown_whole(void **state)
 		d, "\"title\":\"old\",\"metadata\":{\"a\":1,\"b\":2},\"queue\":\"q\",\"owner\":\"slot-1\"");
 	reply_says(d, "\"status\":\"in-progress\",\"state\":\"running\"");
 	reply_says(d, "\"workerId\":\"w1\",\"fence\":\"1000000000001\",\"leaseMs\":1234,\"stopping\":true");
-	reply_says(d, "\"updatedAt\":1003,\"reason\":\"no_worker\"");
+	reply_says(d, "\"updatedAt\":6,\"version\":3,\"reason\":\"no_worker\"");
 	assert_true(is(d->call.reply.etag, "\"3\""));
 	get(d, "/api/tasks/t-2");
 	refused_with(d, 404, "not_found");
