@@ -4,7 +4,7 @@
  *   api_begin()   routes the request, checks scope and syntax, and leaves either a finished reply, or
  *                 commands for the next turn, or a read to be done
  *   api_read()    does the read, through what the server lends it
- *   api_finish()  turns the results of the commands into the reply
+ *   api_finish()  turns the results of the commands into the reply; or asks for one more turn: then `step` says so
  *
  * A command that leaves here is valid by construction. Everything a call makes lives in its arena.
  */

@@ -20,6 +20,7 @@ struct task_form {
 	uint64_t cleared;     /* … was given as null */
 	struct span body;     /* members */
 	struct span warnings; /* elements of a JSON list */
+	uint32_t tries;       /* of a patch, to be merged with a text that changes meanwhile */
 };
 
 /* The bit of a field in `given` and `cleared`. */

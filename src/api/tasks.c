@@ -14,6 +14,7 @@ enum {
 	BATCH_MAX = 1000,
 	KEY_MAX = 255,
 	REASON_MAX = 4096,
+	PATCH_TRIES_MAX = 10,
 };
 
 #define OTHER_QUEUE "The credential is for other queues than this one."
@@ -342,6 +343,19 @@ static int find_document(struct api_call *call, struct task_document *ret_docume
 	return r < 0 ? r : reads->read_task(reads->context, seq, call->arena, ret_document);
 }
 
+/* If-None-Match: does it name that version, among others or with "*"? Weak or not makes no difference here. */
+static bool etag_is_listed(struct span list, struct span etag)
+{
+	if (span_equal(list, SPAN("*")))
+		return true;
+	for (size_t at = 0; at + etag.len <= list.len; at++) {
+		bool ends = at + etag.len == list.len || strchr(", \t", list.data[at + etag.len]);
+		if (ends && memcmp(list.data + at, etag.data, etag.len) == 0)
+			return true;
+	}
+	return false;
+}
+
 void task_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
@@ -353,11 +367,15 @@ void task_read(struct api_call *call)
 		call_refuse_fault(call, r);
 		return;
 	}
+	call->reply.etag = task_etag(call, document.task.version);
+	if (etag_is_listed(call->request->if_none_match, call->reply.etag)) {
+		call->reply.status = 304;
+		return;
+	}
 	json_begin(&object, call->body);
 	task_put_members(call, &object, &document);
 	json_member_cstr(&object, "reason", why_name(reads->why(reads->context, &document.task).why));
 	call_reply(call, 200, json_end(&object));
-	call->reply.etag = task_etag(call, document.task.version);
 }
 
 void task_why_read(struct api_call *call)
@@ -386,24 +404,6 @@ void task_why_read(struct api_call *call)
 
 /* ---- change ----------------------------------------------------------------------------------------- */
 
-/* If-Match: one version, or "*". What is no version of ours matches nothing. */
-static int64_t version_wanted(struct span etag)
-{
-	int64_t version = 0;
-	size_t at = 0;
-
-	if (!etag.data || span_equal(etag, SPAN("*")))
-		return 0;
-	if (etag.len < 3 || etag.len > 20 || etag.data[0] != '"' || etag.data[etag.len - 1] != '"')
-		return -1;
-	for (at = 1; at < etag.len - 1; at++) {
-		if (etag.data[at] < '0' || etag.data[at] > '9')
-			return -1;
-		version = version * 10 + (etag.data[at] - '0');
-	}
-	return version == 0 ? -1 : version;
-}
-
 /* A text that changes is merged with what is there, so the task is read first; see task_patch_read(). */
 void task_patch_begin(struct api_call *call)
 {
@@ -423,7 +423,6 @@ void task_patch_begin(struct api_call *call)
 	command->kind = COMMAND_UPDATE;
 	command->task = call->params[0];
 	task_form_to_update(task, &command->update);
-	command->update.if_version = version_wanted(call->request->if_match);
 	call->detail = task;
 	if (task->body.len > 0)
 		call->step = API_READ;
@@ -452,8 +451,7 @@ void task_patch_read(struct api_call *call)
 		return;
 	}
 	update->set_body = true;
-	if (update->if_version == 0)
-		update->if_version = document.task.version;
+	update->body_version = document.task.version;
 	call->step = API_TURN;
 }
 
@@ -465,10 +463,24 @@ void task_finish(struct api_call *call, const struct result *results)
 		task_reply(call, 200, &results[0], (struct span){0});
 }
 
+/* Somebody else was faster, and the caller did not ask for a certain version: merge again with what is there now. */
+static bool patch_again(struct api_call *call, const struct result *result)
+{
+	struct task_form *task = call->detail;
+
+	if (result->refusal != REFUSED_VERSION_MISMATCH || call->commands[0].if_version != 0 ||
+		task->tries++ == PATCH_TRIES_MAX)
+		return false;
+	task_patch_read(call);
+	return true;
+}
+
 void task_patch_finish(struct api_call *call, const struct result *results)
 {
 	const struct task_form *task = call->detail;
 
+	if (patch_again(call, &results[0]))
+		return;
 	if (results[0].refusal != REFUSED_NOTHING)
 		call_refuse_result(call, &results[0]);
 	else

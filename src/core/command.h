@@ -93,7 +93,7 @@ struct command_update {
 	struct name_list requires;
 	bool set_body;
 	struct span body;
-	int64_t if_version; /* 0: whatever it is */
+	int64_t body_version; /* `body` was made from the text of this version; 0: from none */
 };
 
 struct command_claim {
@@ -137,6 +137,7 @@ struct command {
 	struct span actor;       /* who, for the event */
 	struct span task;        /* its id */
 	struct span worker;      /* workerId */
+	int64_t if_version;      /* refused if the task has another version by now; 0: whatever it has */
 	struct name_list within; /* a task outside these queues is not there for the caller; empty: all are */
 	uint64_t fence;
 	bool by_name;     /* no fence was given */

@@ -360,7 +360,9 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 	note_claims(exchange, results);
 	count_claim(&server->metrics, exchange, results);
 	api_finish(call, results);
-	if (!exchange->connection && exchange->claim_count > 0)
+	if (call->step == API_TURN)
+		exchange_list_add(&server->pending, exchange);
+	else if (!exchange->connection && exchange->claim_count > 0)
 		give_back(server, exchange);
 	else
 		answer(server, exchange);

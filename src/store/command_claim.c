@@ -378,7 +378,7 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 	struct chooser chooser;
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_load(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	r = chooser_init(turn, command, &chooser);

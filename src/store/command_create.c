@@ -287,10 +287,10 @@ int run_update(struct turn *turn, const struct command *command, struct result *
 	struct task_patch patch = update->patch;
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_load(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
-	if (update->if_version != 0 && update->if_version != view->task.version)
+	if (update->body_version != 0 && update->body_version != view->task.version)
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
 	if (patch.set_owner)
 		r = turn_name(turn, update->owner, &patch.owner);

@@ -71,7 +71,7 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 {
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_find(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	struct task_decision decision = decide_report(turn, &view->task, command);
@@ -82,6 +82,9 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 		r = decision.orphan && command->data.len > 0 ? keep_orphan(turn, view, command) : 0;
 		return r < 0 ? r : command_refuse(result, decision.refusal);
 	}
+	/* what was said before is answered as then, however much has happened since */
+	if (!decision.repeated && command_is_late(command, &view->task))
+		return command_refuse(result, REFUSED_VERSION_MISMATCH);
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind), result);
 	if (r < 0 || view->task.claim.holder == 0)
 		return r;
@@ -97,7 +100,7 @@ int run_return(struct turn *turn, const struct command *command, struct result *
 	struct proof proof = command_proof(turn, command);
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_find(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	/* its holder may have it by another reply to the same requestId: then something has happened to it since */

@@ -25,8 +25,11 @@ bool command_sees(const struct turn *turn, const struct task *task)
 	return within->count == 0;
 }
 
-int command_load(struct turn *turn, struct span id, struct result *result, struct turn_task **ret_view)
+int command_find(
+	struct turn *turn, const struct command *command, struct result *result, struct turn_task **ret_view)
 {
+	struct span id = command->task;
+
 	*ret_view = NULL;
 	int r = turn_task_by_id(turn, id, ret_view);
 	if (r == -ENOENT || (r == 0 && !command_sees(turn, &(*ret_view)->task))) {
@@ -38,6 +41,22 @@ int command_load(struct turn *turn, struct span id, struct result *result, struc
 		return r;
 	result->task = (*ret_view)->task;
 	return turn_id_text(turn, *ret_view, &result->id);
+}
+
+bool command_is_late(const struct command *command, const struct task *task)
+{
+	return command->if_version != 0 && command->if_version != task->version;
+}
+
+int command_load(
+	struct turn *turn, const struct command *command, struct result *result, struct turn_task **ret_view)
+{
+	int r = command_find(turn, command, result, ret_view);
+
+	if (r < 0 || !*ret_view || !command_is_late(command, &(*ret_view)->task))
+		return r;
+	*ret_view = NULL;
+	return command_refuse(result, REFUSED_VERSION_MISMATCH);
 }
 
 static void add_failure_facts(struct record *record, const struct failure *failure)

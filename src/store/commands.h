@@ -15,8 +15,15 @@ int command_refuse(struct result *result, enum refusal refusal);
 /* Is the task in one of the queues that the command may see? */
 bool command_sees(const struct turn *turn, const struct task *task);
 
-/* The task of that id, into the result too. Without one *ret_view is NULL and the command is refused. */
-int command_load(struct turn *turn, struct span id, struct result *result, struct turn_task **ret_view);
+/* The task that the command is about, into the result too. *ret_view is NULL if the command was refused: there is no
+ * such task, or, for command_load(), it has another version than the caller knows. */
+int command_find(
+	struct turn *turn, const struct command *command, struct result *result, struct turn_task **ret_view);
+int command_load(
+	struct turn *turn, const struct command *command, struct result *result, struct turn_task **ret_view);
+
+/* Has it another version than the caller knows? */
+bool command_is_late(const struct command *command, const struct task *task);
 
 /* Stage a decision about it, or refuse. */
 int command_stage(struct turn *turn, struct turn_task *view, const struct task_decision *decision,

@@ -50,6 +50,7 @@ struct http_request {
 	struct span fetch_site; /* Sec-Fetch-Site */
 	struct span idempotency_key;
 	struct span if_match;
+	struct span if_none_match;
 	struct span last_event_id;
 	struct span body; /* unchunked */
 	bool keep_alive;

@@ -36,6 +36,7 @@ static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
 	[HTTP_FIELD_FETCH_SITE]        = {"sec-fetch-site",    ONCE},
 	[HTTP_FIELD_IDEMPOTENCY_KEY]   = {"idempotency-key",   ONCE},
 	[HTTP_FIELD_IF_MATCH]          = {"if-match",          ONCE},
+	[HTTP_FIELD_IF_NONE_MATCH]     = {"if-none-match",     ONCE},
 	[HTTP_FIELD_LAST_EVENT_ID]     = {"last-event-id",     ONCE},
 	[HTTP_FIELD_CONTENT_LENGTH]    = {"content-length",    ONCE},
 	[HTTP_FIELD_TRANSFER_ENCODING] = {"transfer-encoding", ONCE},
@@ -295,6 +296,7 @@ static const struct http_complaint *value_check(
 	case HTTP_FIELD_FETCH_SITE:
 	case HTTP_FIELD_IDEMPOTENCY_KEY:
 	case HTTP_FIELD_IF_MATCH:
+	case HTTP_FIELD_IF_NONE_MATCH:
 	case HTTP_FIELD_LAST_EVENT_ID:
 	case HTTP_FIELD_COUNT:
 		return NULL;

@@ -65,5 +65,28 @@ class Times(TaskCase):
         self.assertEqual([task["updatedAt"] for task in self.client.get("/api/tasks").json], [last])
 
 
+class Versions(TaskCase):
+    def test_a_command_about_a_version_that_has_passed_is_refused(self):
+        first = self.create()
+        seen = {"If-Match": '"%d"' % first["version"]}
+        parked = self.client.post("/api/tasks/t-1/park", {}, seen)
+        self.assertEqual((parked.status, parked.headers["ETag"]), (200, '"%d"' % parked.json["version"]))
+        before = self.kinds()
+        for verb in ("unpark", "cancel", "retry", "park"):
+            self.refused(self.client.post("/api/tasks/t-1/" + verb, {}, seen), 412, "version_mismatch")
+        self.refused(self.patch({"priority": 3}, headers=seen), 412, "version_mismatch")
+        self.assertEqual(self.kinds(), before)
+        now = {"If-Match": parked.headers["ETag"]}
+        self.assertEqual(self.client.post("/api/tasks/t-1/unpark", {}, now).status, 200)
+
+    def test_a_reader_that_has_the_version_gets_304(self):
+        etag = self.client.get("/api/tasks/" + self.create()["id"]).headers["ETag"]
+        again = self.client.call("GET", "/api/tasks/t-1", headers={"If-None-Match": etag})
+        self.assertEqual((again.status, again.body, again.headers["ETag"]), (304, b"", etag))
+        self.patch({"title": "another"})
+        changed = self.client.call("GET", "/api/tasks/t-1", headers={"If-None-Match": etag})
+        self.assertEqual((changed.status, changed.json["title"]), (200, "another"))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -32,6 +32,7 @@ static void say_request(struct buf *text, const struct http_request *request)
 	say(text, "site", request->fetch_site);
 	say(text, "key", request->idempotency_key);
 	say(text, "if-match", request->if_match);
+	say(text, "if-none-match", request->if_none_match);
 	say(text, "last", request->last_event_id);
 	if (request->body.len > 0)
 		say(text, "body", request->body);

@@ -168,7 +168,7 @@ static void update(struct sim *sim, struct actor *actor)
 	patch->start_by_ms = rng_chance(&sim->rng, 2) ? 0 : wall_ms + sim_paced_between(sim, 1000, 300000);
 	update->set_body = rng_chance(&sim->rng, 4);
 	update->body = SPAN("{\"changed\":true}");
-	update->if_version = rng_chance(&sim->rng, 4) ? task->fold.task.version : 0;
+	request->command.if_version = rng_chance(&sim->rng, 4) ? task->fold.task.version : 0;
 	network_send(sim, slot);
 }
 

@@ -189,6 +189,45 @@ static void a_repeated_completion_is_answered_as_the_first(void **state)
 	assert_int_equal(world_report(world, COMMAND_FAIL, "job", "w1", fence), REFUSED_ALREADY_TERMINAL);
 }
 
+static enum refusal about_version(
+	struct world *world, enum command_kind kind, const char *worker, uint64_t fence, int64_t version)
+{
+	struct command command = say_report(kind, "a", worker, fence);
+
+	command.if_version = version;
+	return world_run(world, &command)->refusal;
+}
+
+static void a_command_about_another_version_changes_nothing(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "a", "q");
+	int64_t version = world->result.task.version;
+	assert_int_equal(about_version(world, COMMAND_PARK, "", 0, version - 1), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(about_version(world, COMMAND_CANCEL, "", 0, -1), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(world_state(world, "a"), TASK_READY);
+	assert_int_equal(about_version(world, COMMAND_PARK, "", 0, version), REFUSED_NOTHING);
+	assert_int_equal(about_version(world, COMMAND_UNPARK, "", 0, version), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(about_version(world, COMMAND_UNPARK, "", 0, 0), REFUSED_NOTHING);
+}
+
+static void a_report_about_another_version_is_refused_but_a_repeated_one_is_not(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	int64_t version = world->result.claims[0].task.version;
+	assert_int_equal(
+		about_version(world, COMMAND_COMPLETE, "w", fence, version - 1), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(
+		about_version(world, COMMAND_COMPLETE, "v", fence, version - 1), REFUSED_STALE_CLAIM);
+	assert_int_equal(about_version(world, COMMAND_COMPLETE, "w", fence, version), REFUSED_NOTHING);
+	assert_int_equal(about_version(world, COMMAND_COMPLETE, "w", fence, version), REFUSED_NOTHING);
+	assert_true(world->result.repeated);
+}
+
 static void tasks_are_claimed_by_priority_then_age(void **state)
 {
 	struct world *world = *state;
@@ -764,6 +803,8 @@ int main(void)
 		ON_BOTH(a_quarantined_slot_lets_nobody_in_but_one_trial),
 		ON_BOTH(a_stale_fence_changes_nothing_and_its_result_is_kept),
 		ON_BOTH(a_repeated_completion_is_answered_as_the_first),
+		ON_BOTH(a_command_about_another_version_changes_nothing),
+		ON_BOTH(a_report_about_another_version_is_refused_but_a_repeated_one_is_not),
 		ON_BOTH(tasks_are_claimed_by_priority_then_age),
 		ON_BOTH(a_claimant_gets_only_what_it_can_run),
 		ON_BOTH(an_expired_claim_comes_back_at_once_the_first_time),

@@ -408,7 +408,7 @@ static void a_patch_of_columns_needs_no_look_at_the_text(void **state)
 	assert_true(is(update->queue, "r"));
 	assert_int_equal(update->owner.len, 0);
 	assert_false(update->set_body);
-	assert_int_equal(update->if_version, 0);
+	assert_int_equal(d->call.commands[0].if_version, 0);
 }
 
 static void a_patch_of_texts_is_merged_into_what_is_there(void **state)
@@ -419,7 +419,8 @@ static void a_patch_of_texts_is_merged_into_what_is_there(void **state)
 		"{\"title\":null,\"requires\":[\"gpu\"],\"metadata\":{\"a\":null,\"c\":3},\"colour\":\"red\"}");
 	const struct command_update *update = &becomes(d, COMMAND_UPDATE)->update;
 	assert_true(update->set_body && update->patch.set_requires);
-	assert_int_equal(update->if_version, 3);
+	assert_int_equal(update->body_version, 3);
+	assert_int_equal(d->call.commands[0].if_version, 0);
 	const char *body = update->body.data;
 	assert_null(strstr(body, "title"));
 	assert_null(strstr(body, "\"a\""));
@@ -464,10 +465,65 @@ static void if_match_is_the_version(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		d->request.if_match = rows[i].etag;
 		say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"priority\":1}");
-		assert_int_equal(becomes(d, COMMAND_UPDATE)->update.if_version, rows[i].version);
+		assert_int_equal(becomes(d, COMMAND_UPDATE)->if_version, rows[i].version);
 	}
 	finish_refused(d, REFUSED_VERSION_MISMATCH);
 	refused_with(d, 412, "version_mismatch");
+}
+
+static void if_match_counts_for_every_command_about_one_task(void **state)
+{
+	struct dialogue *d = *state;
+	static const struct {
+		const char *url, *body;
+		int64_t version;
+	} rows[] = {
+		{"/api/tasks/t-1/cancel", "{}", 12},
+		{"/api/tasks/t-1/answer", "{\"text\":\"yes\"}", 12},
+		{"/api/tasks/t-1/complete", "{\"workerId\":\"w\",\"fence\":\"1\"}", 12},
+		{"/api/tasks/t-1/claim", "{\"workerId\":\"w\"}", 12},
+		{"/api/tasks", "{}", 0}, /* there is none yet */
+		{"/api/claims", "{\"workerId\":\"w\"}", 0},
+	};
+
+	d->request.if_match = SPAN("\"12\"");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		post(d, rows[i].url, rows[i].body);
+		assert_int_equal(d->call.step, API_TURN);
+		assert_int_equal(d->call.commands[0].if_version, rows[i].version);
+	}
+}
+
+static void a_patch_that_was_overtaken_is_merged_again(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"title\":\"new\"}");
+	d->task.version = 4;
+	d->task_body = SPAN("\"description\":\"theirs\"");
+	d->results[0] = (struct result){.refusal = REFUSED_VERSION_MISMATCH, .task = d->task};
+	api_finish(&d->call, d->results);
+	const struct command_update *update = &becomes(d, COMMAND_UPDATE)->update;
+	assert_int_equal(update->body_version, 4);
+	assert_non_null(strstr(update->body.data, "theirs"));
+	finish_task(d, TASK_READY);
+	reply_is(d, 200);
+}
+
+static void a_version_that_is_known_is_not_sent_again(void **state)
+{
+	struct dialogue *d = *state;
+	static const struct {
+		const char *header;
+		int status;
+	} rows[] = {{"\"3\"", 304}, {"W/\"3\"", 304}, {"\"2\", \"3\"", 304}, {"*", 304}, {"\"33\"", 200},
+		{"3", 200}, {"\"2\"", 200}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		d->request.if_none_match = span_of(rows[i].header);
+		assert_int_equal(get(d, "/api/tasks/t-1"), rows[i].status);
+		assert_true(is(d->call.reply.etag, "\"3\""));
+	}
 }
 
 /* ---- what people do ---- */
@@ -564,6 +620,9 @@ int main(void)
 		DIALOGUE(a_patch_of_texts_is_merged_into_what_is_there),
 		DIALOGUE(what_is_fixed_at_birth_cannot_be_patched),
 		DIALOGUE(if_match_is_the_version),
+		DIALOGUE(if_match_counts_for_every_command_about_one_task),
+		DIALOGUE(a_patch_that_was_overtaken_is_merged_again),
+		DIALOGUE(a_version_that_is_known_is_not_sent_again),
 		DIALOGUE(operators_commands_are_answered_with_the_task),
 		DIALOGUE(a_wrong_move_names_the_state_it_found),
 		DIALOGUE(a_cancel_that_waits_for_the_worker_is_accepted),

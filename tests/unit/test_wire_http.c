@@ -79,8 +79,8 @@ static void every_method_of_ours_is_known(void **state)
 static void header_names_have_no_case_and_values_no_blanks_around(void **state)
 {
 	(void)state;
-	EXPECT("GET / HTTP/1.1\r\nhOsT:h\r\nAUTHORIZATION: \t Bearer x \t\r\nif-match:\"3\"\r\n\r\n",
-		"GET / host=h authorization=Bearer x if-match=\"3\" keep\nMORE\n");
+	EXPECT("GET / HTTP/1.1\r\nhOsT:h\r\nAUTHORIZATION: \t Bearer x \t\r\nif-match:\"3\"\r\nIF-NONE-MATCH:*\r\n\r\n",
+		"GET / host=h authorization=Bearer x if-match=\"3\" if-none-match=* keep\nMORE\n");
 	EXPECT("GET / HTTP/1.1\r\n" H "Accept: a\r\nLast-Event-ID: 7\r\nSec-Fetch-Site: none\r\n\r\n",
 		"GET / host=h accept=a site=none last=7 keep\nMORE\n");
 	EXPECT("GET / HTTP/1.1\r\n" H
