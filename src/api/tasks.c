@@ -104,7 +104,7 @@ static struct span location_of(struct api_call *call, struct span id)
 											: location;
 }
 
-/* A parent that is not there is the caller's mistake in one field. */
+/* A parent that is not there, or waits for the task itself, is the caller's mistake in one field. */
 static bool is_missing_parent(const struct result *result)
 {
 	return result->refusal == REFUSED_INVALID && result->id.len > 0;
@@ -112,7 +112,10 @@ static bool is_missing_parent(const struct result *result)
 
 static void missing_parent(const struct result *result, char message[256])
 {
-	snprintf(message, 256, "names %.*s, and there is no such task", SPAN_ARGS(result->id));
+	snprintf(message, 256,
+		result->cyclic ? "names %.*s, which waits for this task itself"
+			       : "names %.*s, and there is no such task",
+		SPAN_ARGS(result->id));
 }
 
 void task_create_finish(struct api_call *call, const struct result *results)
@@ -423,6 +426,11 @@ void task_patch_begin(struct api_call *call)
 	command->kind = COMMAND_UPDATE;
 	command->task = call->params[0];
 	task_form_to_update(task, &command->update);
+	if (command->update.status != STATUS_NONE) {
+		command->by_name = true;
+		command->data = task->error;
+		command->note = SPAN("\"operator\":true");
+	}
 	call->detail = task;
 	if (task->body.len > 0)
 		call->step = API_READ;
@@ -475,6 +483,41 @@ static bool patch_again(struct api_call *call, const struct result *result)
 	return true;
 }
 
+/* What the sender of a move should do instead. */
+static const char *move_detail(const struct command_update *update, const struct result *result)
+{
+	if (update->status == STATUS_NONE)
+		return refusal_detail(result);
+	if (result->refusal == REFUSED_CLAIMED_BY_OTHER)
+		return "A worker holds it that is not the slot that owns it: that worker reports how it ends, or POST /api/tasks/ID/cancel stops it.";
+	if (result->refusal != REFUSED_BAD_TRANSITION)
+		return refusal_detail(result);
+	if (update->status == STATUS_IN_PROGRESS && result->task.state == TASK_READY)
+		return "Nobody owns the task, so there is no slot to take it: send \"owner\" along, or claim it with POST /api/tasks/ID/claim.";
+	if (update->status == STATUS_IN_PROGRESS)
+		return "Only a task that is ready can be taken.";
+	if (update->status == STATUS_TODO)
+		return "Only work in progress can be given back: POST /api/tasks/ID/retry opens a task that has ended, POST /api/tasks/ID/answer goes on with one that asks.";
+	return "Only work in progress can end so: claim the task first.";
+}
+
+static void refuse_patch(struct api_call *call, const struct result *result)
+{
+	cleanup(buf_done) struct buf members = {0};
+	char message[256];
+
+	if (is_missing_parent(result)) {
+		missing_parent(result, message);
+		call_refuse_field(call, "blockedBy", message);
+		return;
+	}
+	buf_init(&members, 256);
+	int r = buf_printf(&members, "\"state\":\"%s\"",
+		result->task.seq != 0 ? task_state_name(result->task.state) : "");
+	call_refuse_with(call, result->refusal, move_detail(&call->commands[0].update, result),
+		r < 0 || result->task.seq == 0 ? (struct span){0} : buf_span(&members));
+}
+
 void task_patch_finish(struct api_call *call, const struct result *results)
 {
 	const struct task_form *task = call->detail;
@@ -482,7 +525,7 @@ void task_patch_finish(struct api_call *call, const struct result *results)
 	if (patch_again(call, &results[0]))
 		return;
 	if (results[0].refusal != REFUSED_NOTHING)
-		call_refuse_result(call, &results[0]);
+		refuse_patch(call, &results[0]);
 	else
 		task_reply(call, 200, &results[0], task->warnings);
 }

@@ -88,9 +88,13 @@ struct command_create {
 };
 
 struct command_update {
-	struct task_patch patch; /* its name fields are filled in from these: */
+	struct task_patch patch; /* its names and parents are filled in from these: */
 	struct span owner, queue, executor;
 	struct name_list requires;
+	struct name_list parents;
+	struct span unique_key; /* empty: none any more */
+	enum task_status
+		status; /* then it goes into this lane, for the slot that owns it; STATUS_NONE: it stays */
 	bool set_body;
 	struct span body;
 	int64_t body_version; /* `body` was made from the text of this version; 0: from none */
@@ -177,6 +181,7 @@ struct result {
 	bool repeated;     /* accepted before: answered as then */
 	bool deduplicated; /* CREATE: the unique key is held by this task */
 	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
+	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: there is none) */
 	struct span id;
 	int64_t event_seq; /* the last event of this command, 0 if there is none */

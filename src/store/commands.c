@@ -108,7 +108,7 @@ int command_stage(struct turn *turn, struct turn_task *view, const struct task_d
 		return command_refuse(result, decision->refusal);
 	turn_record(turn, &record, decision->event);
 	add_facts(turn, &record, &view->task, decision);
-	if (turn->command && turn->command->by_name)
+	if (turn->command && turn->command->by_name && decision->event != EVENT_TASK_UPDATED)
 		record_fact(&record, FACT_NAME_ONLY, 1);
 	int r = turn_stage_task(turn, view, decision, &record);
 	result->task = view->task;

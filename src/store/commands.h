@@ -33,6 +33,17 @@ int command_stage(struct turn *turn, struct turn_task *view, const struct task_d
 int command_stage_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	enum extra_kind kind, struct result *result);
 
+/* The tasks of these ids as parents of one that is being made or changed: an edge for each that is not done. A parent
+ * that is not there refuses the command, and the result names it. */
+struct parents {
+	struct edge_row *edges; /* in the turn's arena; the child is not filled in */
+	uint32_t count, dead;
+};
+
+int command_parents(
+	struct turn *turn, struct name_list ids, struct parents *ret_parents, struct result *result);
+int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge);
+
 /* What the caller shows as proof of its claim. */
 struct proof command_proof(const struct turn *turn, const struct command *command);
 

@@ -838,7 +838,7 @@ static void apply_tasks(struct turn *turn)
 			hot_forget(hot, view->task.seq);
 		else if (view->changed)
 			hot_set(hot, &view->task, &turn->given);
-		if (view->children > 0)
+		if (view->children > 0 || view->orphaned)
 			hot_set_children(hot, view->task.seq, view->children);
 	}
 }

@@ -22,7 +22,8 @@ struct turn_task {
 	struct span own_id;
 	uint32_t children; /* tasks that it blocks; of a final one only whether there may be any */
 	bool changed, gone, was_final;
-	bool listed; /* in turn.ready */
+	bool orphaned; /* a child was taken away from it */
+	bool listed;   /* in turn.ready */
 };
 
 struct turn_worker {

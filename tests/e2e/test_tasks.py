@@ -88,5 +88,85 @@ class Versions(TaskCase):
         self.assertEqual((changed.status, changed.json["title"]), (200, "another"))
 
 
+class Changes(TaskCase):
+    def test_time_parents_and_key_change_and_the_state_follows(self):
+        self.create(id="parent")
+        self.create(id="child", queue="later")
+        far = self.read("child")["createdAt"] + 10**9
+        self.assertEqual(self.patch({"notBefore": far}, "child").json["state"], "scheduled")
+        self.assertEqual(self.patch({"notBefore": None}, "child").json["state"], "ready")
+        waiting = self.patch({"blockedBy": ["parent"]}, "child").json
+        self.assertEqual((waiting["state"], waiting["blockedBy"]), ("waiting", ["parent"]))
+        problem = self.refused(self.patch({"blockedBy": ["child"]}, "parent"), 422, "invalid")
+        self.assertEqual(problem["errors"][0]["field"], "blockedBy")
+        self.refused(self.patch({"blockedBy": ["nobody"]}, "child"), 422, "invalid")
+        self.report("complete", self.claim())
+        self.assertEqual(self.read("child")["state"], "ready")
+        self.assertEqual(self.patch({"uniqueKey": "k"}, "child").json["uniqueKey"], "k")
+        self.create(id="third")
+        self.refused(self.patch({"uniqueKey": "k"}, "third"), 409, "task_exists")
+        again = self.client.post("/api/tasks", {"queue": "q", "uniqueKey": "k"})
+        self.assertEqual((again.status, again.json["id"]), (200, "child"))
+
+    def test_metadata_is_merged_and_what_is_unknown_goes_there(self):
+        self.create(metadata={"a": 1, "b": {"c": 2}})
+        reply = self.patch({"metadata": {"a": None, "b": {"d": 3}}, "colour": "red"}).json
+        self.assertEqual(reply["metadata"], {"b": {"c": 2, "d": 3}, "colour": "red"})
+        self.assertIn("colour", reply["warnings"][0])
+        problem = self.refused(self.patch({"attempt": 3, "result": 1, "title": "x"}), 422, "invalid")
+        self.assertEqual({error["field"] for error in problem["errors"]}, {"attempt", "result"})
+        self.assertEqual(self.read()["title"], "a task")
+
+    def test_a_patch_of_nothing_is_no_event(self):
+        self.create()
+        self.assertEqual((self.patch({}).status, self.kinds()), (200, ["task.created"]))
+
+
+class Slots(TaskCase):
+    def test_a_slot_worker_lives_by_status_alone(self):
+        self.create(owner="slot-1", timeoutMs=90000)
+        begun = self.patch({"status": "in-progress"}).json
+        self.assertEqual((begun["state"], begun["workerId"], begun["attempt"]), ("running", "slot-1", 1))
+        self.assertTrue(0 < begun["leaseMs"] <= 90000)
+        again = self.patch({"status": "in-progress"})
+        self.assertEqual((again.status, again.json["version"]), (200, begun["version"]))
+        self.assertEqual(self.patch({"status": "todo"}).json["state"], "ready")
+        self.patch({"status": "in-progress"})
+        done = self.client.call("PUT", "/api/tasks/t-1", {"status": "done"})
+        self.assertEqual((done.status, done.json["status"]), (200, "done"))
+        self.assertEqual(self.kinds(), ["task.created", "task.claimed", "task.released", "task.claimed",
+                                        "task.completed"])
+        for event in self.events("t-1")[1:]:
+            self.assertEqual((event["actor"], event["data"]["operator"], event["data"]["nameOnly"]),
+                             ("admin", True, True))
+
+    def test_a_failure_is_told_in_metadata_and_shown_as_the_error(self):
+        self.create(owner="slot-1")
+        self.patch({"status": "in-progress"})
+        blocked = self.patch({"status": "blocked", "metadata": {"errorReason": "it fell over"}}).json
+        self.assertEqual((blocked["state"], blocked["error"]["message"], blocked["metadata"]["errorReason"]),
+                         ("blocked", "it fell over", "it fell over"))
+        self.assertEqual(self.kinds()[-2:], ["task.updated", "task.blocked"])
+
+    def test_wrong_moves_name_the_state_and_change_nothing(self):
+        self.create()
+        before = self.kinds()
+        unowned = self.refused(self.patch({"status": "in-progress"}), 409, "bad_transition")
+        self.assertEqual(unowned["state"], "ready")
+        self.assertIn("owner", unowned["detail"])
+        for status in ("done", "review", "blocked"):
+            problem = self.refused(self.patch({"status": status, "priority": 9}), 409, "bad_transition")
+            self.assertEqual(problem["state"], "ready")
+        self.refused(self.patch({"status": "cancelled"}), 422, "invalid")
+        self.assertEqual((self.kinds(), self.read()["priority"]), (before, 0))
+        self.claim()
+        self.refused(self.patch({"status": "todo", "owner": "slot-1"}), 409, "claimed_by_other")
+
+    def test_fields_and_status_are_one_change(self):
+        self.create()
+        reply = self.patch({"owner": "slot-2", "status": "in-progress", "priority": 5})
+        self.assertEqual((reply.status, reply.json["workerId"], reply.json["priority"]), (200, "slot-2", 5))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -58,8 +58,6 @@ static const struct unreachable {
 	const char *why;
 } unreachable_moves[] = {
 	{EVENT_TASK_BLOCKED, TASK_READY, TASK_BLOCKED, "for executors that went missing: not looked for yet"},
-	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what was claimed once has no open parent"},
-	{EVENT_TASK_ORPHAN_RESULT, TASK_WAITING, TASK_WAITING, "what was claimed once has no open parent"},
 };
 
 void coverage_op(struct coverage *coverage, enum command_kind op, uint32_t state, uint32_t weather)

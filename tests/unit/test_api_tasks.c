@@ -437,7 +437,7 @@ static void a_patch_of_texts_is_merged_into_what_is_there(void **state)
 static void what_is_fixed_at_birth_cannot_be_patched(void **state)
 {
 	struct dialogue *d = *state;
-	static const char *const fields[] = {"id", "blockedBy", "notBefore", "uniqueKey", "state"};
+	static const char *const fields[] = {"id", "state"};
 	char body[64];
 
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -447,10 +447,64 @@ static void what_is_fixed_at_birth_cannot_be_patched(void **state)
 	}
 	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"queue\":null}");
 	refuses_field(d, "queue");
-	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"status\":\"done\"}");
-	refuses_field(d, "status");
 	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-2", "{\"title\":\"x\"}");
 	refused_with(d, 404, "not_found");
+}
+
+static void a_patch_may_change_time_parents_and_key(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1",
+		"{\"notBefore\":99,\"blockedBy\":[\"a\",\"b\"],\"uniqueKey\":\"k\"}");
+	const struct command_update *update = &becomes(d, COMMAND_UPDATE)->update;
+	assert_true(update->patch.set_not_before && update->patch.set_parents && update->patch.set_keyed);
+	assert_int_equal(update->patch.not_before_ms, 99);
+	assert_int_equal(update->parents.count, 2);
+	assert_true(is(update->unique_key, "k"));
+	assert_non_null(strstr(update->body.data, "\"blockedBy\":[\"a\",\"b\"]"));
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1",
+		"{\"notBefore\":null,\"blockedBy\":null,\"uniqueKey\":null}");
+	update = &becomes(d, COMMAND_UPDATE)->update;
+	assert_true(update->patch.set_not_before && update->patch.set_parents && update->patch.set_keyed);
+	assert_int_equal(update->parents.count, 0);
+	assert_int_equal(update->unique_key.len, 0);
+	d->results[0] = (struct result){
+		.refusal = REFUSED_INVALID, .task = d->task, .id = SPAN("t-2"), .cyclic = true};
+	api_finish(&d->call, d->results);
+	refuses_field(d, "blockedBy");
+	reply_says(d, "waits for this task itself");
+}
+
+static void a_patch_moves_by_status_for_the_slot(void **state)
+{
+	struct dialogue *d = *state;
+	static const char *const wrong[] = {"{\"status\":\"cancelled\"}", "{\"status\":\"running\"}",
+		"{\"status\":3}", "{\"status\":null}"};
+
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1",
+		"{\"status\":\"blocked\",\"metadata\":{\"errorReason\":\"no \\\"luck\\\"\"}}");
+	const struct command *command = becomes(d, COMMAND_UPDATE);
+	assert_int_equal(command->update.status, STATUS_BLOCKED);
+	assert_true(command->by_name);
+	assert_true(is(command->data,
+		"{\"code\":\"EXECUTION_ERROR\",\"message\":\"no \\\"luck\\\"\",\"class\":\"task\"}"));
+	assert_true(is(command->note, "\"operator\":true"));
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", wrong[i]);
+		refuses_field(d, "status");
+	}
+}
+
+static void a_move_that_cannot_be_made_says_what_to_do(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"status\":\"in-progress\"}");
+	finish_refused(d, REFUSED_BAD_TRANSITION);
+	refused_with(d, 409, "bad_transition");
+	reply_says(d, "Nobody owns the task");
+	reply_says(d, "\"state\":\"ready\"");
 }
 
 static void if_match_is_the_version(void **state)
@@ -619,6 +673,9 @@ int main(void)
 		DIALOGUE(a_patch_of_columns_needs_no_look_at_the_text),
 		DIALOGUE(a_patch_of_texts_is_merged_into_what_is_there),
 		DIALOGUE(what_is_fixed_at_birth_cannot_be_patched),
+		DIALOGUE(a_patch_may_change_time_parents_and_key),
+		DIALOGUE(a_patch_moves_by_status_for_the_slot),
+		DIALOGUE(a_move_that_cannot_be_made_says_what_to_do),
 		DIALOGUE(if_match_is_the_version),
 		DIALOGUE(if_match_counts_for_every_command_about_one_task),
 		DIALOGUE(a_patch_that_was_overtaken_is_merged_again),
