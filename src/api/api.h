@@ -57,6 +57,9 @@ struct api_reads {
 	void *context;
 	int (*find_task)(void *context, struct span id, int64_t *ret_seq);
 	int (*read_task)(void *context, int64_t seq, struct arena *arena, struct task_document *ret_document);
+	/* attempt 0: the latest that has a log */
+	int (*read_log)(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
+		struct arena *arena, struct log_piece *ret_piece);
 	int (*page_tasks)(void *context, int64_t after, uint32_t limit,
 		int (*each)(void *each_context, const struct task *task), void *each_context);
 	int (*page_events)(void *context, int64_t after, uint32_t limit,

@@ -29,6 +29,8 @@ const struct route routes[] = {
 	R(PUT,    "/api/tasks/:id",                  OPERATE, LARGE,   task_patch_begin,        task_patch_read,    task_patch_finish),
 	R(GET,    "/api/tasks/:id/events",           READ,    NO_BODY, NULL,                    task_events_read,   NULL),
 	R(GET,    "/api/tasks/:id/why",              READ,    NO_BODY, NULL,                    task_why_read,      NULL),
+	R(POST,   "/api/tasks/:id/log",              WORK,    LARGE,   log_append_begin,        NULL,               log_append_finish),
+	R(GET,    "/api/tasks/:id/log",              READ,    NO_BODY, NULL,                    log_read,           NULL),
 	R(POST,   "/api/tasks/:id/claim",            WORK,    SMALL,   claim_task_begin,        NULL,               claim_task_finish),
 	R(POST,   "/api/tasks/:id/fail",             WORK,    LARGE,   report_fail_begin,       NULL,               report_finish),
 	R(POST,   "/api/tasks/:id/review",           WORK,    LARGE,   report_review_begin,     NULL,               report_finish),

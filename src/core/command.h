@@ -40,6 +40,7 @@ enum command_kind {
 	COMMAND_BLOCK,
 	COMMAND_ASK,
 	COMMAND_RELEASE,
+	COMMAND_LOG,    /* data: the bytes */
 	COMMAND_RETURN, /* the socket closed before the reply that carried the claim was written */
 	/* workers about themselves */
 	COMMAND_REGISTER,
@@ -154,9 +155,12 @@ struct command {
 		struct command_beat beat;
 		struct failure failure; /* FAIL, BLOCK */
 		int64_t lease_ms;       /* PROGRESS */
-		int64_t version;        /* RETURN: of the task as it was handed out */
-		int64_t delay_ms;       /* RELEASE */
-		enum worker_end leave;  /* LEAVE */
+		struct {
+			int64_t offset, dropped;
+		} log;                 /* LOG */
+		int64_t version;       /* RETURN: of the task as it was handed out */
+		int64_t delay_ms;      /* RELEASE */
+		enum worker_end leave; /* LEAVE */
 		struct {
 			struct span queue;
 			enum queue_state state;
@@ -184,7 +188,8 @@ struct result {
 	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: there is none) */
 	struct span id;
-	int64_t event_seq; /* the last event of this command, 0 if there is none */
+	int64_t log_length; /* BAD_OFFSET: so far it goes */
+	int64_t event_seq;  /* the last event of this command, 0 if there is none */
 	/* claims */
 	const struct claimed *claims;
 	uint32_t claim_count;

@@ -15,3 +15,12 @@ struct task_document {
 	struct span result, error, checkpoint, question, answer;
 	int64_t lease_ms; /* remaining */
 };
+
+/* A piece of the log of an attempt: what is kept from `offset` on without a gap. */
+struct log_piece {
+	uint32_t attempt;
+	int64_t offset;
+	int64_t dropped; /* bytes before it, since the position asked for, are not kept */
+	struct span data;
+	int64_t length; /* of the log so far, be it kept or not */
+};

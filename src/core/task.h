@@ -221,6 +221,9 @@ struct task_decision task_reject(const struct task *task, const struct given *gi
 struct task_decision task_set_status(const struct task *task, enum task_status status,
 	const struct claimant *by, enum queue_state queue, const struct given *given);
 
+/* May the caller append to the log of the attempt? That is no change of the task. */
+enum refusal task_log_refusal(const struct task *task, const struct proof *proof);
+
 bool task_is_claimed(const struct task *task);
 
 /* Has its startBy or finishBy passed? */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/take.h"
+#include "core/log.h"
 #include "wire/json.h"
 
 enum {
@@ -37,6 +38,8 @@ static const struct setting settings[] = {
 	{"task.timeoutMs", RULE(timeout_ms), 1, 30 * DAY_MS},
 	{"task.timeoutMaxMs", RULE(timeout_max_ms), 1, 30 * DAY_MS},
 	{"quarantine.trialAfterMs", RULE(quarantine_trial_ms), 0, 30 * DAY_MS},
+	{"log.keepBytes", RULE(log_keep_bytes), LOG_KEEP_MIN, LOG_KEEP_MAX},
+	{"log.bytesPerSecond", RULE(log_bytes_per_s), 1 << 10, 1 << 30},
 	{"sweep.intervalMs", offsetof(struct options, sweep_ms), 10, 60 * 1000},
 };
 

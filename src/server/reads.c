@@ -21,6 +21,12 @@ static int read_task(void *context, int64_t seq, struct arena *arena, struct tas
 	return store_read_task(of(context)->store, seq, of(context)->now, arena, ret_document);
 }
 
+static int read_log(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
+	struct arena *arena, struct log_piece *ret_piece)
+{
+	return store_read_log(of(context)->store, seq, attempt, after, limit, arena, ret_piece);
+}
+
 struct task_visit {
 	int (*each)(void *context, const struct task *task);
 	void *context;
@@ -145,6 +151,7 @@ void reads_init(struct server *server)
 		.context = server,
 		.find_task = find_task,
 		.read_task = read_task,
+		.read_log = read_log,
 		.page_tasks = page_tasks,
 		.page_events = page_events,
 		.task_id = task_id,

@@ -75,6 +75,8 @@ enum extra_kind {
 	EXTRA_ORPHAN = 6, /* one per fence */
 	EXTRA_KEY = 7,    /* its unique key, so that a retry can claim it again */
 	EXTRA_ID = 8,     /* the caller's own id */
+	EXTRA_LOG = 9,    /* one per attempt: where the chunks of its log lie; 0: which attempts have one */
+	EXTRA_LOG_CHUNK = 10, /* by attempt and offset; see log.c */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */

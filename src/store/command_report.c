@@ -76,9 +76,8 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 		return r;
 	struct task_decision decision = decide_report(turn, &view->task, command);
 	if (decision.refusal != REFUSED_NOTHING) {
-		result->restored = decision.refusal == REFUSED_STALE_CLAIM &&
-			command->fence >= FENCE_GENERATION_STEP &&
-			command->fence / FENCE_GENERATION_STEP < turn->store->generation;
+		result->restored =
+			decision.refusal == REFUSED_STALE_CLAIM && command_fence_is_of_before(turn, command);
 		r = decision.orphan && command->data.len > 0 ? keep_orphan(turn, view, command) : 0;
 		return r < 0 ? r : command_refuse(result, decision.refusal);
 	}

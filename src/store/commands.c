@@ -143,6 +143,12 @@ struct proof command_proof(const struct turn *turn, const struct command *comman
 	};
 }
 
+bool command_fence_is_of_before(const struct turn *turn, const struct command *command)
+{
+	return command->fence >= FENCE_GENERATION_STEP &&
+		command->fence / FENCE_GENERATION_STEP < turn->store->generation;
+}
+
 /* ---- all of them ---------------------------------------------------------------------------------- */
 
 static int dispatch(struct turn *turn, const struct command *command, struct result *result)
@@ -180,6 +186,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 	case COMMAND_ASK:
 	case COMMAND_RELEASE:
 		return run_report(turn, command, result);
+	case COMMAND_LOG:
+		return run_log(turn, command, result);
 	case COMMAND_RETURN:
 		return run_return(turn, command, result);
 	case COMMAND_REGISTER:

@@ -44,6 +44,9 @@ int command_parents(
 	struct turn *turn, struct name_list ids, struct parents *ret_parents, struct result *result);
 int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge);
 
+/* Was the store restored since the stale fence of the command was given out? */
+bool command_fence_is_of_before(const struct turn *turn, const struct command *command);
+
 /* What the caller shows as proof of its claim. */
 struct proof command_proof(const struct turn *turn, const struct command *command);
 
@@ -68,6 +71,7 @@ int run_queue_set(struct turn *turn, const struct command *command, struct resul
 int run_claim_next(struct turn *turn, const struct command *command, struct result *result);
 int run_claim(struct turn *turn, const struct command *command, struct result *result);
 int run_report(struct turn *turn, const struct command *command, struct result *result);
+int run_log(struct turn *turn, const struct command *command, struct result *result);
 int run_return(struct turn *turn, const struct command *command, struct result *result);
 int run_beat(struct turn *turn, const struct command *command, struct result *result);
 int run_worker_command(struct turn *turn, const struct command *command, struct result *result);

@@ -13,8 +13,7 @@ enum {
 	QUEUES_TOLD_MAX = 1000,
 };
 
-/* A task as it was committed: from memory, or from disk if it is final. */
-static int load_committed(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task)
+int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task)
 {
 	struct task_row row;
 	uint32_t slot = hot_find(&store->hot, seq);
@@ -58,7 +57,7 @@ int store_find_task(struct store *store, struct span id, int64_t *ret_seq)
 	struct task task;
 	struct arena arena;
 	arena_init(&arena, 1 << 20);
-	r = load_committed(store, seq, &arena, &task);
+	r = store_load_task(store, seq, &arena, &task);
 	arena_done(&arena);
 	if (r == 0 && task.named_id)
 		return -ENOENT;
@@ -101,7 +100,7 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	struct task_document document = {0};
 	struct task *task = &document.task;
 
-	int r = load_committed(store, seq, arena, task);
+	int r = store_load_task(store, seq, arena, task);
 	if (r < 0)
 		return r;
 	r = load_updated(store, arena, task);

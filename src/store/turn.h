@@ -171,5 +171,8 @@ int turn_stage_token(struct turn *turn, const struct token *token); /* it is cop
 int command_run(struct turn *turn, const struct command *command, struct result *result);
 int timers_run(struct turn *turn);
 
+/* read.c: a task as it was committed, from memory, or from disk if it is final. -ENOENT. */
+int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task);
+
 /* The next number for a heartbeat token. */
 uint64_t store_next_token(struct store *store);

@@ -168,5 +168,91 @@ class Slots(TaskCase):
         self.assertEqual((reply.status, reply.json["workerId"], reply.json["priority"]), (200, "slot-2", 5))
 
 
+class LogCase(TaskCase):
+    def append(self, claim, offset, data, **fields):
+        path = "/api/tasks/%s/log" % claim["task"]["id"]
+        return self.client.post(path, {"fence": claim["fence"], "offset": offset, "data": data, **fields})
+
+    def log(self, query=""):
+        reply = self.client.get("/api/tasks/t-1/log" + query)
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json
+
+    def text(self):
+        reply = self.client.call("GET", "/api/tasks/t-1/log", headers={"Accept": "text/plain"})
+        self.assertEqual((reply.status, reply.headers["Content-Type"]), (200, "text/plain; charset=utf-8"))
+        return reply.body.decode()
+
+
+class Logs(LogCase):
+    def test_output_is_appended_once_and_read_from_anywhere(self):
+        self.create()
+        self.assertEqual(self.log(), {"attempt": 0, "offset": 0, "data": "", "dropped": 0, "length": 0, "next": 0})
+        claim = self.claim()
+        first = self.append(claim, 0, "hällo ", workerId="w1")
+        self.assertEqual((first.status, first.json), (200, {"attempt": 1, "next": 7}))
+        self.assertEqual(self.append(claim, 7, "world\n").json["next"], 13)
+        self.assertEqual(self.append(claim, 0, "hällo ").json, first.json)
+        self.assertEqual(self.log()["data"], "hällo world\n")
+        self.assertEqual(self.log("?attempt=1&after=7")["data"], "world\n")
+        self.assertEqual(self.text(), "hällo world\n")
+        self.assertNotIn("log", "".join(self.kinds()))
+
+    def test_a_gap_is_refused_unless_declared_and_is_shown(self):
+        self.create()
+        claim = self.claim()
+        self.append(claim, 0, "begin\n")
+        problem = self.refused(self.append(claim, 10, "end\n"), 409, "bad_offset")
+        self.assertEqual(problem["length"], 6)
+        self.refused(self.append(claim, 0, "BEGIN\n"), 409, "bad_offset")
+        self.assertEqual(self.append(claim, 106, "end\n", dropped=100).json["next"], 110)
+        self.assertEqual(self.append(claim, 106, "end\n", dropped=100).status, 200)
+        self.assertEqual((self.log()["data"], self.log()["next"]), ("begin\n", 6))
+        rest = self.log("?after=6")
+        self.assertEqual((rest["offset"], rest["dropped"], rest["data"], rest["length"]), (106, 100, "end\n", 110))
+        self.assertEqual(self.text(), "begin\n\n[100 bytes were dropped]\nend\n")
+
+    def test_only_the_holder_appends(self):
+        self.create()
+        claim = self.claim()
+        self.refused(self.append(claim, 0, "x", workerId="w2"), 409, "stale_claim")
+        self.refused(self.append({**claim, "fence": "1000000000009"}, 0, "x"), 409, "stale_claim")
+        self.report("complete", claim)
+        self.refused(self.append(claim, 0, "x"), 409, "stale_claim")
+        self.assertEqual(self.client.get("/api/tasks/t-1/log?attempt=2").status, 404)
+        self.assertEqual(self.client.get("/api/tasks/t-9/log").status, 404)
+
+    def test_what_is_too_much_is_told(self):
+        self.create()
+        claim = self.claim()
+        for body in ({"data": "x" * 65537}, {"offset": -1}, {"dropped": 1}, {"line": 1}):
+            reply = self.client.post("/api/tasks/t-1/log", {"fence": claim["fence"], "offset": 0, "data": "", **body})
+            self.refused(reply, 422, "invalid")
+        for query in ("?limit=1", "?after=x", "?attempt=0", "?from=1"):
+            self.assertEqual(self.client.get("/api/tasks/t-1/log" + query).status, 422)
+
+    def test_a_log_is_there_after_the_plug_was_pulled(self):
+        self.create()
+        claim = self.claim()
+        self.append(claim, 0, "safe\n")
+        self.server.kill()
+        self.client.close()
+        self.server.start()
+        self.assertEqual(self.log()["data"], "safe\n")
+        self.assertEqual(self.append(claim, 5, "and on\n").status, 200)
+
+
+class LoudLogs(LogCase):
+    flags = ("--set", "log.bytesPerSecond=1024", "--set", "log.keepBytes=262144")
+
+    def test_who_says_too_much_at_once_is_told_to_wait(self):
+        self.create()
+        claim = self.claim()
+        self.assertEqual(self.append(claim, 0, "x" * 65536).status, 200)
+        reply = self.append(claim, 65536, "x" * 65536)
+        self.refused(reply, 429, "rate_limited")
+        self.assertEqual(reply.headers["Retry-After"], "1")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -38,6 +38,7 @@ static const struct op_row {
 	[COMMAND_BLOCK] = {"block", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_ASK] = {"ask", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_RELEASE] = {"release", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
+	[COMMAND_LOG] = {"log", NOUN_TASK, 0, "a log is no state"},
 	[COMMAND_RETURN] = {"return", NOUN_TASK, BIT(TASK_CLAIMED) | BIT(TASK_RUNNING),
 		"it follows the claim within one turn"},
 	[COMMAND_REGISTER] = {"register", NOUN_WORKER, ALL_WORKERS, ""},
@@ -58,6 +59,7 @@ static const struct unreachable {
 	const char *why;
 } unreachable_moves[] = {
 	{EVENT_TASK_BLOCKED, TASK_READY, TASK_BLOCKED, "for executors that went missing: not looked for yet"},
+	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what is done has no open parent"},
 };
 
 void coverage_op(struct coverage *coverage, enum command_kind op, uint32_t state, uint32_t weather)
