@@ -31,6 +31,7 @@ enum scope {
 	SCOPE_OPERATE,    /* cancel, retry, park, answer, queues, workers */
 	SCOPE_ADMIN,
 	SCOPE_METRICS,
+	SCOPE_EMIT, /* tell what happened outside */
 	SCOPE_COUNT,
 };
 

@@ -128,6 +128,9 @@ void report_release_begin(struct api_call *call);
 void report_ask_begin(struct api_call *call);
 void report_finish(struct api_call *call, const struct result *results);
 
+void task_emit_begin(struct api_call *call);
+void task_emit_finish(struct api_call *call, const struct result *results);
+
 void log_append_begin(struct api_call *call);
 void log_append_finish(struct api_call *call, const struct result *results);
 void log_read(struct api_call *call);

@@ -28,6 +28,7 @@ const struct route routes[] = {
 	R(PATCH,  "/api/tasks/:id",                  OPERATE, LARGE,   task_patch_begin,        task_patch_read,    task_patch_finish),
 	R(PUT,    "/api/tasks/:id",                  OPERATE, LARGE,   task_patch_begin,        task_patch_read,    task_patch_finish),
 	R(GET,    "/api/tasks/:id/events",           READ,    NO_BODY, NULL,                    task_events_read,   NULL),
+	R(POST,   "/api/tasks/:id/events",           EMIT,    LARGE,   task_emit_begin,         NULL,               task_emit_finish),
 	R(GET,    "/api/tasks/:id/why",              READ,    NO_BODY, NULL,                    task_why_read,      NULL),
 	R(POST,   "/api/tasks/:id/log",              WORK,    LARGE,   log_append_begin,        NULL,               log_append_finish),
 	R(GET,    "/api/tasks/:id/log",              READ,    NO_BODY, NULL,                    log_read,           NULL),

@@ -29,6 +29,7 @@ enum command_kind {
 	COMMAND_ANSWER,
 	COMMAND_PASS,
 	COMMAND_REJECT,
+	COMMAND_EMIT, /* the note: what somebody outside tells about the task */
 	COMMAND_QUEUE_SET,
 	/* workers about tasks */
 	COMMAND_CLAIM_NEXT,
@@ -63,6 +64,7 @@ enum {
 	COMMAND_CLAIMS_MAX = 100,     /* tasks handed out by one claim */
 	COMMAND_NAME_MAX = 255,       /* bytes of a queue, slot, executor or capability */
 	COMMAND_ID_MAX = 128,         /* bytes of a task id or worker id */
+	COMMAND_EMITS_MAX = 1000,     /* ids of events from outside that are remembered with one task */
 };
 
 /* A borrowed list of names. */
@@ -128,6 +130,13 @@ struct command_beat {
 	struct name_list bound, unbound; /* task ids */
 };
 
+/* One effect per task and id: the same fingerprint is answered again, another one refused. */
+struct command_emit {
+	struct span id;  /* empty: it acts whenever it is said */
+	uint64_t digest; /* of the id */
+	unsigned char fingerprint[16];
+};
+
 struct command_token {
 	struct span id;
 	enum token_kind kind;
@@ -153,6 +162,7 @@ struct command {
 		struct command_update update;
 		struct command_claim claim;
 		struct command_beat beat;
+		struct command_emit emit;
 		struct failure failure; /* FAIL, BLOCK */
 		int64_t lease_ms;       /* PROGRESS */
 		struct {
@@ -188,8 +198,9 @@ struct result {
 	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: there is none) */
 	struct span id;
-	int64_t log_length; /* BAD_OFFSET: so far it goes */
-	int64_t event_seq;  /* the last event of this command, 0 if there is none */
+	int64_t log_length;          /* BAD_OFFSET: so far it goes */
+	int64_t noted_seq, noted_ms; /* EMIT: the event that it became, now or the first time */
+	int64_t event_seq;           /* the last event of this command, 0 if there is none */
 	/* claims */
 	const struct claimed *claims;
 	uint32_t claim_count;

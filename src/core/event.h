@@ -41,7 +41,8 @@
 	X(QUEUE_DRAINING,     31, "queue.draining",     "nothing is added to it") \
 	X(SERVER_STARTED,     32, "server.started",     "a server opened the store") \
 	X(SERVER_RESTORED,    33, "server.restored",    "the store was restored from a backup: a new generation") \
-	X(SERVER_DEGRADED,    34, "server.degraded",    "the store could not be written for a while")
+	X(SERVER_DEGRADED,    34, "server.degraded",    "the store could not be written for a while") \
+	X(TASK_NOTED,         35, "task.noted",         "somebody outside told something about it")
 // clang-format on
 
 enum event_kind {

@@ -74,6 +74,7 @@ const struct transition task_notes[] = {
 	{EVENT_TASK_REQUEUED,         S(ASKING),                            0},
 	{EVENT_CLAIM_REBASED,         HELD,                                 0},
 	{EVENT_TASK_ORPHAN_RESULT,    ALL,                                  0},
+	{EVENT_TASK_NOTED,            ALL,                                  0},
 	{EVENT_NONE, 0, 0},
 };
 // clang-format on

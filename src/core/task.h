@@ -172,6 +172,7 @@ struct task_decision task_cancel(
 struct task_decision task_retry(const struct task *task, bool key_taken, const struct given *given);
 struct task_decision task_park(const struct task *task, const struct given *given);
 struct task_decision task_unpark(const struct task *task, const struct given *given);
+struct task_decision task_note(const struct task *task); /* something was told about it from outside */
 struct task_decision task_purge(const struct task *task, const struct given *given);
 
 /* Time and other tasks. */

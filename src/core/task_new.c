@@ -202,6 +202,15 @@ struct task_decision task_unpark(const struct task *task, const struct given *gi
 	return task_decided(task, decision);
 }
 
+/* The world goes on after a task is final: a deploy fails, a build is withdrawn. It may be told at any time. */
+struct task_decision task_note(const struct task *task)
+{
+	struct task_decision decision = task_decide(task);
+
+	task_move(&decision, EVENT_TASK_NOTED, task->state);
+	return task_decided(task, decision);
+}
+
 struct task_decision task_purge(const struct task *task, const struct given *given)
 {
 	(void)given;

@@ -172,6 +172,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 		return run_simple(turn, command, task_pass, result);
 	case COMMAND_REJECT:
 		return run_simple(turn, command, task_reject, result);
+	case COMMAND_EMIT:
+		return run_emit(turn, command, result);
 	case COMMAND_QUEUE_SET:
 		return run_queue_set(turn, command, result);
 	case COMMAND_CLAIM_NEXT:

@@ -71,6 +71,7 @@ int run_queue_set(struct turn *turn, const struct command *command, struct resul
 int run_claim_next(struct turn *turn, const struct command *command, struct result *result);
 int run_claim(struct turn *turn, const struct command *command, struct result *result);
 int run_report(struct turn *turn, const struct command *command, struct result *result);
+int run_emit(struct turn *turn, const struct command *command, struct result *result);
 int run_log(struct turn *turn, const struct command *command, struct result *result);
 int run_return(struct turn *turn, const struct command *command, struct result *result);
 int run_beat(struct turn *turn, const struct command *command, struct result *result);

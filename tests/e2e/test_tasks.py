@@ -254,5 +254,32 @@ class LoudLogs(LogCase):
         self.assertEqual(reply.headers["Retry-After"], "1")
 
 
+class Telling(TaskCase):
+    def tell(self, body, task_id="t-1"):
+        return self.client.post("/api/tasks/%s/events" % task_id, body)
+
+    def test_what_happens_outside_is_told_once(self):
+        self.create()
+        told = {"id": "run-7", "type": "ci.passed", "status": "success", "data": {"url": "x"}}
+        first = self.tell(told)
+        self.assertEqual(first.status, 200, first.body)
+        self.assertEqual(self.tell(told).json, first.json)
+        self.refused(self.tell({**told, "status": "failure"}), 422, "idempotency_conflict")
+        event = self.events("t-1")[-1]
+        self.assertEqual((event["seq"], event["type"], event["actor"]), (first.json["seq"], "task.noted", "admin"))
+        data = {name: event["data"].get(name) for name in ("event", "status", "id", "data")}
+        self.assertEqual(data, {"event": "ci.passed", "status": "success", "id": "run-7", "data": {"url": "x"}})
+        self.assertEqual(self.kinds(), ["task.created", "task.noted"])
+
+    def test_a_task_that_is_done_is_told_and_others_are_not_there(self):
+        self.create()
+        self.report("complete", self.claim())
+        self.assertEqual(self.tell({"type": "deployed"}).status, 200)
+        self.assertEqual(self.read()["state"], "done")
+        self.assertEqual(self.tell({"type": "deployed"}, "t-9").status, 404)
+        problem = self.refused(self.tell({"type": "x" * 129, "what": 1}), 422, "invalid")
+        self.assertEqual({error["field"] for error in problem["errors"]}, {"type", "what"})
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -28,6 +28,7 @@ static const struct op_row {
 	[COMMAND_ANSWER] = {"answer", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_PASS] = {"pass", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_REJECT] = {"reject", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_EMIT] = {"emit", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_QUEUE_SET] = {"queue-set", NOUN_QUEUE, ALL_QUEUES, ""},
 	[COMMAND_CLAIM_NEXT] = {"claim-next", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_CLAIM] = {"claim", NOUN_TASK, WITH_ABSENT, ""},

@@ -18,8 +18,9 @@
 #include "api/api.h"
 #include "wire/json.h"
 
-#define EVERYTHING \
-	(SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_PRODUCE) | SCOPE_BIT(SCOPE_WORK) | SCOPE_BIT(SCOPE_OPERATE))
+#define EVERYTHING                                                                  \
+	(SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_PRODUCE) | SCOPE_BIT(SCOPE_WORK) | \
+		SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_EMIT))
 
 struct dialogue {
 	struct arena arena;
@@ -64,6 +65,28 @@ __attribute__((unused)) static int read_task(
 		.lease_ms = 1234,
 	};
 	ret_document->task.seq = seq;
+	return 0;
+}
+
+/* "begin" at 0, "end" at 10. */
+__attribute__((unused)) static int read_log(void *context, int64_t seq, uint32_t attempt, int64_t after,
+	uint32_t limit, struct arena *arena, struct log_piece *ret_piece)
+{
+	(void)context;
+	(void)seq;
+	(void)arena;
+	assert_true(limit >= 16);
+	if (attempt > 1)
+		return -ENOENT;
+	*ret_piece = (struct log_piece){.attempt = 1, .length = 13};
+	if (after < 5) {
+		ret_piece->offset = after;
+		ret_piece->data = (struct span){"begin" + after, (size_t)(5 - after)};
+	} else {
+		ret_piece->offset = after < 10 ? 10 : 13;
+		ret_piece->dropped = ret_piece->offset - after;
+		ret_piece->data = after < 10 ? SPAN("end") : (struct span){0};
+	}
 	return 0;
 }
 
@@ -188,6 +211,7 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.context = d,
 		.find_task = find_task,
 		.read_task = read_task,
+		.read_log = read_log,
 		.page_tasks = page_tasks,
 		.page_events = page_events,
 		.why = task_reason,
