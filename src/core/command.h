@@ -154,9 +154,10 @@ struct command {
 	int64_t if_version;      /* refused if the task has another version by now; 0: whatever it has */
 	struct name_list within; /* a task outside these queues is not there for the caller; empty: all are */
 	uint64_t fence;
-	bool by_name;     /* no fence was given */
-	struct span data; /* kept with the task: a result, an error, a checkpoint, a question, an answer */
-	struct span note; /* goes into the event and nowhere else */
+	bool by_name;       /* no fence was given */
+	struct span data;   /* kept with the task: a result, an error, a checkpoint, a question, an answer */
+	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
+	struct span note;   /* goes into the event and nowhere else */
 	union {
 		struct command_create create;
 		struct command_update update;
@@ -185,7 +186,7 @@ struct claimed {
 	struct task task;
 	struct span id;
 	struct span body;
-	struct span checkpoint;
+	struct span checkpoint, session;
 	int64_t lease_ms; /* remaining */
 };
 

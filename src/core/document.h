@@ -12,7 +12,7 @@ struct task_document {
 	struct span id;
 	struct span holder; /* worker id */
 	struct span body;
-	struct span result, error, checkpoint, question, answer;
+	struct span result, error, checkpoint, question, answer, evidence, session;
 	int64_t lease_ms; /* remaining */
 };
 

@@ -79,6 +79,8 @@ enum extra_kind {
 	EXTRA_LOG_CHUNK = 10,  /* by attempt and offset; see log.c */
 	EXTRA_EMITTED = 11,    /* by the digest of its id: an event from outside */
 	EXTRA_EMITTED_AT = 12, /* the digests in order, round and round; -1: how many there were */
+	EXTRA_EVIDENCE = 13,
+	EXTRA_SESSION = 14,
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */

@@ -208,6 +208,16 @@ static struct claimant claimant_of(const struct chooser *chooser)
 	};
 }
 
+/* What an earlier attempt left for the next one, if anything. */
+static int get_left(
+	struct turn *turn, const struct turn_task *view, enum extra_kind kind, struct span *ret_data)
+{
+	struct backend *backend = turn->store->backend;
+	int r = backend->ops->get_extra(backend, view->task.seq, kind, 0, &turn->arena, ret_data);
+
+	return r == -ENOENT ? 0 : r;
+}
+
 static int hand_over(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	struct backend *backend = turn->store->backend;
@@ -229,12 +239,10 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 	int r = turn_id_text(turn, view, &claimed->id);
 	if (r == 0)
 		r = backend->ops->get_body(backend, view->task.seq, &turn->arena, &claimed->body);
-	if (r == 0 && view->task.attempt > 1) {
-		r = backend->ops->get_extra(
-			backend, view->task.seq, EXTRA_CHECKPOINT, 0, &turn->arena, &claimed->checkpoint);
-		if (r == -ENOENT)
-			r = 0;
-	}
+	if (r == 0 && view->task.attempt > 1)
+		r = get_left(turn, view, EXTRA_CHECKPOINT, &claimed->checkpoint);
+	if (r == 0 && view->task.attempt > 1)
+		r = get_left(turn, view, EXTRA_SESSION, &claimed->session);
 	if (r == 0)
 		result->claim_count++;
 	return r;

@@ -85,6 +85,9 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	if (!decision.repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind), result);
+	if (r == 0 && command->beside.len > 0 && !result->repeated)
+		r = turn->store->backend->ops->put_extra(turn->store->backend, view->task.seq,
+			command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION, 0, command->beside);
 	if (r < 0 || view->task.claim.holder == 0)
 		return r;
 	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);

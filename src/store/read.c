@@ -83,6 +83,8 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		{EXTRA_CHECKPOINT, &document->checkpoint},
 		{EXTRA_QUESTION, &document->question},
 		{EXTRA_ANSWER, &document->answer},
+		{EXTRA_EVIDENCE, &document->evidence},
+		{EXTRA_SESSION, &document->session},
 	};
 
 	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {

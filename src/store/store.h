@@ -12,6 +12,7 @@
  *   hot.c      what is in memory                commands.c, command_*.c, timers.c: what happens in it
  *   lane.c     ready tasks in claim order       record.c   events and their folding
  *   names.c    texts as numbers                 memory.c, sqlite/  where rows live
+ *   log.c      the output of attempts           read.c     reading between turns
  */
 #pragma once
 

@@ -281,5 +281,55 @@ class Telling(TaskCase):
         self.assertEqual({error["field"] for error in problem["errors"]}, {"type", "what"})
 
 
+class Documents(TaskCase):
+    def test_a_new_task_says_everything_that_the_server_knows(self):
+        self.create()
+        task = self.read()
+        expected = {"id": "t-1", "title": "a task", "queue": "q", "owner": None, "priority": 0, "executor": None,
+                    "timeoutMs": 1800000, "maxAttempts": 3, "status": "todo", "state": "ready", "attempt": 0,
+                    "spent": 0, "crashes": 0, "workerId": None, "fence": None, "leaseMs": None, "result": None,
+                    "error": None, "version": task["version"], "createdAt": task["createdAt"],
+                    "updatedAt": task["createdAt"], "reason": "ready"}
+        self.assertEqual({**task, "reason": "ready"}, expected)
+
+    def test_what_the_caller_said_is_said_again(self):
+        said = {"description": "d", "instructions": "i", "steps": ["a", "b"], "deliverables": {"x": 1},
+                "workingDir": "w", "model": "m", "thinking": "low", "requires": ["gpu"], "module": "mod",
+                "payload": {"n": [1]}, "isolationLevel": "sandbox", "uniqueKey": "u", "concurrencyKey": "c",
+                "credential": "acct", "budget": {"usd": 5}, "labels": ["l"], "gates": ["g"], "metadata": {"k": "v"},
+                "owner": "slot-1", "executor": "shell", "priority": 7, "maxAttempts": 2, "timeoutMs": 5000,
+                "startBy": 99999999999999, "finishBy": 99999999999999}
+        made = self.create(**said)
+        for name, value in said.items():
+            self.assertEqual((name, made[name], self.read()[name]), (name, value, value))
+
+    def test_review_shows_its_evidence_and_an_answer_can_be_read(self):
+        self.create()
+        claim = self.claim()
+        asked = self.report("ask", claim, question="Shall I?", options=["yes", "no"]).json
+        self.assertEqual((asked["state"], asked["question"]["options"]), ("asking", ["yes", "no"]))
+        answered = self.client.post("/api/tasks/t-1/answer", {"deny": True, "text": "not today"}).json
+        self.assertEqual((answered["state"], answered["answer"]), ("running", {"text": "not today", "deny": True}))
+        review = self.report("review", claim, result={"pr": 7}, evidence=[{"check": "tests", "ok": True}]).json
+        self.assertEqual((review["state"], review["evidence"]), ("review", [{"check": "tests", "ok": True}]))
+        task = self.read()
+        self.assertEqual((task["result"], task["evidence"], task["answer"]["text"]),
+                         ({"pr": 7}, [{"check": "tests", "ok": True}], "not today"))
+
+    def test_checkpoint_and_session_go_to_the_next_attempt(self):
+        self.create()
+        claim = self.claim()
+        self.report("progress", claim, data={"step": 3}, session={"id": "agent:main:1", "host": "h"})
+        task = self.read()
+        self.assertEqual((task["checkpoint"], task["sessionId"]), ({"step": 3}, "agent:main:1"))
+        self.report("release", claim)
+        following = self.claim("w2")
+        self.assertEqual((following["checkpoint"], following["task"]["sessionId"], following["attempt"]),
+                         ({"step": 3}, "agent:main:1", 2))
+        failed = self.report("fail", following, "w2", error={"code": "CHECK_FAILED", "message": "no"}).json
+        self.assertEqual(failed["error"], {"code": "CHECK_FAILED", "message": "no", "class": "task"})
+        self.assertEqual((failed["spent"], failed["crashes"], failed["leaseMs"]), (1, 0, None))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -228,6 +228,33 @@ static void a_report_about_another_version_is_refused_but_a_repeated_one_is_not(
 	assert_true(world->result.repeated);
 }
 
+static void evidence_and_session_are_kept_and_the_session_is_handed_on(void **state)
+{
+	struct world *world = *state;
+	struct task_document document;
+	struct arena arena;
+
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	struct command progress = say_report(COMMAND_PROGRESS, "a", "w", fence);
+	progress.beside = SPAN("\"s1\"");
+	assert_int_equal(world_run(world, &progress)->refusal, REFUSED_NOTHING);
+	world_report(world, COMMAND_RELEASE, "a", "w", fence);
+	world_crash(world);
+	fence = world_claim(world, "v");
+	assert_true(span_equal(world->result.claims[0].session, SPAN("\"s1\"")));
+	struct command review = say_report(COMMAND_REPORT, "a", "v", fence);
+	review.data = SPAN("1");
+	review.beside = SPAN("[\"log\"]");
+	assert_int_equal(world_run(world, &review)->refusal, REFUSED_NOTHING);
+	arena_init(&arena, 1 << 20);
+	assert_int_equal(
+		store_read_task(world->store, world->result.task.seq, world->now, &arena, &document), 0);
+	assert_true(span_equal(document.evidence, SPAN("[\"log\"]")));
+	assert_true(span_equal(document.session, SPAN("\"s1\"")));
+	arena_done(&arena);
+}
+
 static void tasks_are_claimed_by_priority_then_age(void **state)
 {
 	struct world *world = *state;
@@ -805,6 +832,7 @@ int main(void)
 		ON_BOTH(a_repeated_completion_is_answered_as_the_first),
 		ON_BOTH(a_command_about_another_version_changes_nothing),
 		ON_BOTH(a_report_about_another_version_is_refused_but_a_repeated_one_is_not),
+		ON_BOTH(evidence_and_session_are_kept_and_the_session_is_handed_on),
 		ON_BOTH(tasks_are_claimed_by_priority_then_age),
 		ON_BOTH(a_claimant_gets_only_what_it_can_run),
 		ON_BOTH(an_expired_claim_comes_back_at_once_the_first_time),

@@ -174,7 +174,7 @@ static void a_new_task_is_created_with_location_and_version(void **state)
 	reply_says(d,
 		"{\"id\":\"t-1\",\"title\":\"T\",\"queue\":\"q\",\"owner\":null,\"priority\":0,\"executor\":null,"
 		"\"timeoutMs\":1800000,\"maxAttempts\":3,\"status\":\"todo\",\"state\":\"ready\",\"attempt\":0,"
-		"\"spent\":0,\"crashes\":0,\"workerId\":null,\"fence\":null,\"result\":null,\"error\":null,"
+		"\"spent\":0,\"crashes\":0,\"workerId\":null,\"fence\":null,\"leaseMs\":null,\"result\":null,\"error\":null,"
 		"\"createdAt\":5,\"updatedAt\":6,\"version\":3}");
 	assert_true(is(d->call.reply.location, "/api/tasks/t-1"));
 	assert_true(is(d->call.reply.etag, "\"3\""));
