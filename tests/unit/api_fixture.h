@@ -81,7 +81,7 @@ __attribute__((unused)) static int read_log(void *context, int64_t seq, uint32_t
 	*ret_piece = (struct log_piece){.attempt = 1, .length = 13};
 	if (after < 5) {
 		ret_piece->offset = after;
-		ret_piece->data = (struct span){"begin" + after, (size_t)(5 - after)};
+		ret_piece->data = (struct span){&"begin"[after], (size_t)(5 - after)};
 	} else {
 		ret_piece->offset = after < 10 ? 10 : 13;
 		ret_piece->dropped = ret_piece->offset - after;
