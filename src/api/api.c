@@ -246,9 +246,36 @@ bool api_is_admin_action(const struct api_call *call)
 	return call->route && call->route->scope == SCOPE_ADMIN && call->route->method != HTTP_METHOD_GET;
 }
 
+/* If-Match: one version, or "*". What is no version of ours matches nothing. */
+static int64_t version_wanted(struct span etag)
+{
+	int64_t version = 0;
+
+	if (!etag.data || span_equal(etag, SPAN("*")))
+		return 0;
+	if (etag.len < 3 || etag.len > 20 || etag.data[0] != '"' || etag.data[etag.len - 1] != '"')
+		return -1;
+	for (size_t at = 1; at < etag.len - 1; at++) {
+		if (etag.data[at] < '0' || etag.data[at] > '9')
+			return -1;
+		version = version * 10 + (etag.data[at] - '0');
+	}
+	return version == 0 ? -1 : version;
+}
+
+static bool is_about_one_task(const struct route *route)
+{
+	static const char pattern[] = "/api/tasks/:id";
+
+	return strncmp(route->pattern, pattern, sizeof pattern - 1) == 0;
+}
+
 struct command *call_commands(struct api_call *call, uint32_t count)
 {
 	struct command *commands = arena_alloc(call->arena, count * sizeof *commands);
+	int64_t if_version = call->request->if_match.data && is_about_one_task(call->route)
+		? version_wanted(call->request->if_match)
+		: 0;
 
 	if (!commands) {
 		api_refuse(call, REFUSED_TOO_LARGE, "There is no room for so many at once.");
@@ -257,6 +284,7 @@ struct command *call_commands(struct api_call *call, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		commands[i].actor = call->who.name;
 		commands[i].within = call->who.queues;
+		commands[i].if_version = if_version;
 	}
 	call->commands = commands;
 	call->command_count = count;

@@ -4,7 +4,7 @@
  *   api_begin()   routes the request, checks scope and syntax, and leaves either a finished reply, or
  *                 commands for the next turn, or a read to be done
  *   api_read()    does the read, through what the server lends it, a bounded slice of it per call
- *   api_finish()  turns the results of the commands into the reply
+ *   api_finish()  turns the results of the commands into the reply; or asks for one more turn: then `step` says so
  *
  * A command that leaves here is valid by construction. Everything a call makes lives in its arena.
  */
@@ -33,6 +33,7 @@ enum scope {
 	SCOPE_OPERATE,    /* cancel, retry, park, answer, queues, workers */
 	SCOPE_ADMIN,
 	SCOPE_METRICS,
+	SCOPE_EMIT, /* tell what happened outside */
 	SCOPE_COUNT,
 };
 
@@ -80,6 +81,9 @@ struct api_reads {
 		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
 	int (*page_final)(void *context, int64_t *before, uint32_t limit,
 		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
+	/* attempt 0: the latest that has a log */
+	int (*read_log)(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
+		struct arena *arena, struct log_piece *ret_piece);
 	int (*page_events)(void *context, int64_t after, uint32_t limit,
 		int (*each)(void *each_context, const struct record *record), void *each_context);
 	int (*task_id)(void *context, const struct task *task, struct arena *arena, struct span *ret_id);

@@ -91,6 +91,9 @@ bool query_read(struct api_call *call, struct query_value *values, uint32_t coun
 /* A decimal number within the bounds, `fallback` if it was not given. -EINVAL. */
 int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t fallback, int64_t *ret);
 
+/* Does it name that media type among those it accepts? */
+bool request_accepts(const struct http_request *request, const char *type);
+
 /* "field" cannot be that. */
 void call_refuse_field(struct api_call *call, const char *field, const char *message);
 
@@ -134,6 +137,13 @@ void report_block_begin(struct api_call *call);
 void report_release_begin(struct api_call *call);
 void report_ask_begin(struct api_call *call);
 void report_finish(struct api_call *call, const struct result *results);
+
+void task_emit_begin(struct api_call *call);
+void task_emit_finish(struct api_call *call, const struct result *results);
+
+void log_append_begin(struct api_call *call);
+void log_append_finish(struct api_call *call, const struct result *results);
+void log_read(struct api_call *call);
 
 void worker_register_begin(struct api_call *call);
 void worker_register_finish(struct api_call *call, const struct result *results);

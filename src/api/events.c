@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <strings.h>
 
 #include "base/base36.h"
 #include "base/take.h"
@@ -295,19 +294,6 @@ int api_put_stream_event(struct buf *out, const struct record *record)
 	return r;
 }
 
-static bool wants_stream(const struct http_request *request)
-{
-	static const char type[] = "text/event-stream";
-	const struct span accept = request->accept;
-	const size_t len = sizeof type - 1;
-
-	for (size_t at = 0; at + len <= accept.len; at++) {
-		if (strncasecmp(accept.data + at, type, len) == 0)
-			return true;
-	}
-	return false;
-}
-
 static void stream_read(struct api_call *call)
 {
 	struct query_value after = {.name = "after"};
@@ -359,7 +345,7 @@ void event_list_read(struct api_call *call)
 	int r = 0;
 
 	if (!listing) {
-		if (wants_stream(call->request)) {
+		if (request_accepts(call->request, "text/event-stream")) {
 			stream_read(call);
 			return;
 		}

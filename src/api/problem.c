@@ -47,7 +47,7 @@ void call_problem(struct api_call *call, int status, const char *code, const cha
 		.body = buf_span(call->body),
 		.head = call->request->method == HTTP_METHOD_HEAD,
 	};
-	if (status == 503)
+	if (status == 503 || status == 429)
 		call->reply.retry_after_s = 1;
 }
 

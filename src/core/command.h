@@ -29,6 +29,7 @@ enum command_kind {
 	COMMAND_ANSWER,
 	COMMAND_PASS,
 	COMMAND_REJECT,
+	COMMAND_EMIT, /* the note: what somebody outside tells about the task */
 	COMMAND_QUEUE_SET,
 	/* workers about tasks */
 	COMMAND_CLAIM_NEXT,
@@ -40,6 +41,7 @@ enum command_kind {
 	COMMAND_BLOCK,
 	COMMAND_ASK,
 	COMMAND_RELEASE,
+	COMMAND_LOG,    /* data: the bytes */
 	COMMAND_RETURN, /* the socket closed before the reply that carried the claim was written */
 	/* workers about themselves */
 	COMMAND_REGISTER,
@@ -65,6 +67,7 @@ enum {
 	COMMAND_CLAIMS_MAX = 100,     /* tasks handed out by one claim */
 	COMMAND_NAME_MAX = 255,       /* bytes of a queue, slot, executor or capability */
 	COMMAND_ID_MAX = 128,         /* bytes of a task id or worker id */
+	COMMAND_EMITS_MAX = 1000,     /* ids of events from outside that are remembered with one task */
 };
 
 /* A borrowed list of names. */
@@ -91,12 +94,16 @@ struct command_create {
 };
 
 struct command_update {
-	struct task_patch patch; /* its name fields are filled in from these: */
+	struct task_patch patch; /* its names and parents are filled in from these: */
 	struct span owner, queue, executor;
 	struct name_list requires;
+	struct name_list parents;
+	struct span unique_key; /* empty: none any more */
+	enum task_status
+		status; /* then it goes into this lane, for the slot that owns it; STATUS_NONE: it stays */
 	bool set_body;
 	struct span body;
-	int64_t if_version; /* 0: whatever it is */
+	int64_t body_version; /* `body` was made from the text of this version; 0: from none */
 };
 
 struct command_claim {
@@ -143,6 +150,13 @@ struct command_beat {
 	struct name_list bound, unbound; /* task ids */
 };
 
+/* One effect per task and id: the same fingerprint is answered again, another one refused. */
+struct command_emit {
+	struct span id;  /* empty: it acts whenever it is said */
+	uint64_t digest; /* of the id */
+	unsigned char fingerprint[16];
+};
+
 struct command_token {
 	struct span id;
 	enum token_kind kind;
@@ -157,21 +171,27 @@ struct command {
 	struct span actor;       /* who, for the event */
 	struct span task;        /* its id */
 	struct span worker;      /* workerId */
+	int64_t if_version;      /* refused if the task has another version by now; 0: whatever it has */
 	struct name_list within; /* a task outside these queues is not there for the caller; empty: all are */
 	uint64_t fence;
-	bool by_name;     /* no fence was given */
-	struct span data; /* kept with the task: a result, an error, a checkpoint, a question, an answer */
-	struct span note; /* goes into the event and nowhere else */
+	bool by_name;       /* no fence was given */
+	struct span data;   /* kept with the task: a result, an error, a checkpoint, a question, an answer */
+	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
+	struct span note;   /* goes into the event and nowhere else */
 	union {
 		struct command_create create;
 		struct command_update update;
 		struct command_claim claim;
 		struct command_beat beat;
+		struct command_emit emit;
 		struct failure failure; /* FAIL, BLOCK */
 		int64_t lease_ms;       /* PROGRESS */
-		int64_t version;        /* RETURN: of the task as it was handed out */
-		int64_t delay_ms;       /* RELEASE */
-		enum worker_end leave;  /* LEAVE */
+		struct {
+			int64_t offset, dropped;
+		} log;                 /* LOG */
+		int64_t version;       /* RETURN: of the task as it was handed out */
+		int64_t delay_ms;      /* RELEASE */
+		enum worker_end leave; /* LEAVE */
 		struct {
 			struct span queue;
 			enum queue_state state;
@@ -186,7 +206,7 @@ struct claimed {
 	struct task task;
 	struct span id;
 	struct span body;
-	struct span checkpoint;
+	struct span checkpoint, session;
 	int64_t lease_ms; /* remaining */
 };
 
@@ -196,9 +216,12 @@ struct result {
 	bool repeated;     /* accepted before: answered as then */
 	bool deduplicated; /* CREATE: the unique key is held by this task */
 	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
+	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: there is none) */
 	struct span id;
-	int64_t event_seq; /* the last event of this command, 0 if there is none */
+	int64_t log_length;          /* BAD_OFFSET: so far it goes */
+	int64_t noted_seq, noted_ms; /* EMIT: the event that it became, now or the first time */
+	int64_t event_seq;           /* the last event of this command, 0 if there is none */
 	/* claims */
 	const struct claimed *claims;
 	uint32_t claim_count;

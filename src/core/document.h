@@ -23,7 +23,7 @@ struct task_document {
 	struct span id;
 	struct span holder; /* worker id */
 	struct span body;
-	struct span result, error, checkpoint, question, answer;
+	struct span result, error, checkpoint, question, answer, evidence, session;
 	int64_t lease_ms; /* remaining */
 };
 
@@ -42,4 +42,13 @@ struct slot_document {
 	struct slot slot;
 	struct span worker;          /* id of the live worker that fills it */
 	const struct worker *filler; /* NULL: nobody does */
+};
+
+/* A piece of the log of an attempt: what is kept from `offset` on without a gap. */
+struct log_piece {
+	uint32_t attempt;
+	int64_t offset;
+	int64_t dropped; /* bytes before it, since the position asked for, are not kept */
+	struct span data;
+	int64_t length; /* of the log so far, be it kept or not */
 };

@@ -44,7 +44,8 @@
 	X(SERVER_DEGRADED,    34, "server.degraded",    "the store could not be written for a while") \
 	X(TOKEN_CREATED,      35, "token.created",      "a credential was given to somebody") \
 	X(TOKEN_REVOKED,      36, "token.revoked",      "a credential was taken back") \
-	X(SERVER_AUDITED,     37, "server.audited",     "an admin did something that changes no object of the store")
+	X(SERVER_AUDITED,     37, "server.audited",     "an admin did something that changes no object of the store") \
+	X(TASK_NOTED,         38, "task.noted",         "somebody outside told something about it")
 // clang-format on
 
 enum event_kind {

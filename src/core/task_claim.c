@@ -141,6 +141,11 @@ enum refusal task_proof_refusal(const struct task *task, const struct proof *pro
 	return REFUSED_STALE_CLAIM;
 }
 
+enum refusal task_log_refusal(const struct task *task, const struct proof *proof)
+{
+	return task_proof_refusal(task, proof);
+}
+
 struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given)
 {

@@ -22,6 +22,12 @@ static int read_task(void *context, int64_t seq, struct arena *arena, struct tas
 	return store_read_task(of(context)->store, seq, of(context)->now, arena, ret_document);
 }
 
+static int read_log(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
+	struct arena *arena, struct log_piece *ret_piece)
+{
+	return store_read_log(of(context)->store, seq, attempt, after, limit, arena, ret_piece);
+}
+
 static int page_open(void *context, uint32_t *at, uint32_t limit,
 	int (*each)(void *, const struct task_outline *), void *each_context)
 {
@@ -195,6 +201,7 @@ void reads_init(struct server *server)
 		.read_task = read_task,
 		.page_open = page_open,
 		.page_final = page_final,
+		.read_log = read_log,
 		.page_events = page_events,
 		.task_id = task_id,
 		.why = why,

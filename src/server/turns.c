@@ -413,6 +413,8 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 	api_finish(call, results);
 	if (call->step == API_BACKUP && exchange->connection)
 		backup_start(server, exchange);
+	else if (call->step == API_TURN)
+		exchange_list_add(&server->pending, exchange);
 	else if (!exchange->connection && exchange->claim_count > 0)
 		give_back(server, exchange);
 	else

@@ -77,6 +77,12 @@ enum extra_kind {
 	EXTRA_ORPHAN = 6, /* one per fence */
 	EXTRA_KEY = 7,    /* its unique key, so that a retry can claim it again */
 	EXTRA_ID = 8,     /* the caller's own id */
+	EXTRA_LOG = 9,    /* one per attempt: where the chunks of its log lie; 0: which attempts have one */
+	EXTRA_LOG_CHUNK = 10,  /* by attempt and offset; see log.c */
+	EXTRA_EMITTED = 11,    /* by the digest of its id: an event from outside */
+	EXTRA_EMITTED_AT = 12, /* the digests in order, round and round; -1: how many there were */
+	EXTRA_EVIDENCE = 13,
+	EXTRA_SESSION = 14,
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */

@@ -208,6 +208,16 @@ static struct claimant claimant_of(const struct chooser *chooser)
 	};
 }
 
+/* What an earlier attempt left for the next one, if anything. */
+static int get_left(
+	struct turn *turn, const struct turn_task *view, enum extra_kind kind, struct span *ret_data)
+{
+	struct backend *backend = turn->store->backend;
+	int r = backend->ops->get_extra(backend, view->task.seq, kind, 0, &turn->arena, ret_data);
+
+	return r == -ENOENT ? 0 : r;
+}
+
 static int hand_over(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	struct backend *backend = turn->store->backend;
@@ -216,17 +226,23 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 
 	if (!worker)
 		return -ENOMEM;
+	/* handed out before, and the memory does not keep when */
+	if (view->task.updated_ms == 0) {
+		struct task_row row;
+		int r = backend->ops->get_task(backend, view->task.seq, &turn->arena, &row);
+		if (r < 0)
+			return r;
+		view->task.updated_ms = row.updated_ms;
+	}
 	claimed->task = view->task;
 	claimed->lease_ms = task_lease_remaining_ms(&view->task, &worker->worker, &turn->given);
 	int r = turn_id_text(turn, view, &claimed->id);
 	if (r == 0)
 		r = backend->ops->get_body(backend, view->task.seq, &turn->arena, &claimed->body);
-	if (r == 0 && view->task.attempt > 1) {
-		r = backend->ops->get_extra(
-			backend, view->task.seq, EXTRA_CHECKPOINT, 0, &turn->arena, &claimed->checkpoint);
-		if (r == -ENOENT)
-			r = 0;
-	}
+	if (r == 0 && view->task.attempt > 1)
+		r = get_left(turn, view, EXTRA_CHECKPOINT, &claimed->checkpoint);
+	if (r == 0 && view->task.attempt > 1)
+		r = get_left(turn, view, EXTRA_SESSION, &claimed->session);
 	if (r == 0)
 		result->claim_count++;
 	return r;
@@ -370,7 +386,7 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 	struct chooser chooser;
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_load(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	r = chooser_init(turn, command, &chooser);

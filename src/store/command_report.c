@@ -71,18 +71,23 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 {
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_find(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	struct task_decision decision = decide_report(turn, &view->task, command);
 	if (decision.refusal != REFUSED_NOTHING) {
-		result->restored = decision.refusal == REFUSED_STALE_CLAIM &&
-			command->fence >= FENCE_GENERATION_STEP &&
-			command->fence / FENCE_GENERATION_STEP < turn->store->generation;
+		result->restored =
+			decision.refusal == REFUSED_STALE_CLAIM && command_fence_is_of_before(turn, command);
 		r = decision.orphan && command->data.len > 0 ? keep_orphan(turn, view, command) : 0;
 		return r < 0 ? r : command_refuse(result, decision.refusal);
 	}
+	/* what was said before is answered as then, however much has happened since */
+	if (!decision.repeated && command_is_late(command, &view->task))
+		return command_refuse(result, REFUSED_VERSION_MISMATCH);
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind), result);
+	if (r == 0 && command->beside.len > 0 && !result->repeated)
+		r = turn->store->backend->ops->put_extra(turn->store->backend, view->task.seq,
+			command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION, 0, command->beside);
 	if (r < 0 || view->task.claim.holder == 0)
 		return r;
 	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
@@ -97,7 +102,7 @@ int run_return(struct turn *turn, const struct command *command, struct result *
 	struct proof proof = command_proof(turn, command);
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_find(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	/* its holder may have it by another reply to the same requestId: then something has happened to it since */

@@ -16,8 +16,7 @@ enum {
 	QUEUES_TOLD_CELLS = 2048,
 };
 
-/* A task as it was committed: from memory, or from disk if it is final. */
-static int load_committed(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task)
+int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task)
 {
 	struct task_row row;
 	uint32_t slot = hot_find(&store->hot, seq);
@@ -27,8 +26,22 @@ static int load_committed(struct store *store, int64_t seq, struct arena *arena,
 		return 0;
 	}
 	int r = store->backend->ops->get_task(store->backend, seq, arena, &row);
-	if (r == 0)
+	if (r == 0) {
 		*ret_task = row.task;
+		ret_task->updated_ms = row.updated_ms;
+	}
+	return r;
+}
+
+/* The memory has everything about a live task but this: it is for people, and would cost each waiting task room. */
+static int load_updated(struct store *store, struct arena *arena, struct task *task)
+{
+	struct task_row row;
+	int r = task->updated_ms != 0 ? 0
+				      : store->backend->ops->get_task(store->backend, task->seq, arena, &row);
+
+	if (r == 0 && task->updated_ms == 0)
+		task->updated_ms = row.updated_ms;
 	return r;
 }
 
@@ -47,7 +60,7 @@ int store_find_task(struct store *store, struct span id, int64_t *ret_seq)
 	struct task task;
 	struct arena arena;
 	arena_init(&arena, 1 << 20);
-	r = load_committed(store, seq, &arena, &task);
+	r = store_load_task(store, seq, &arena, &task);
 	arena_done(&arena);
 	if (r == 0 && task.named_id)
 		return -ENOENT;
@@ -73,6 +86,8 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		{EXTRA_CHECKPOINT, &document->checkpoint},
 		{EXTRA_QUESTION, &document->question},
 		{EXTRA_ANSWER, &document->answer},
+		{EXTRA_EVIDENCE, &document->evidence},
+		{EXTRA_SESSION, &document->session},
 	};
 
 	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
@@ -90,10 +105,12 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	struct task_document document = {0};
 	struct task *task = &document.task;
 
-	int r = load_committed(store, seq, arena, task);
+	int r = store_load_task(store, seq, arena, task);
 	if (r < 0)
 		return r;
-	r = store_task_id(store, task, arena, &document.id);
+	r = load_updated(store, arena, task);
+	if (r == 0)
+		r = store_task_id(store, task, arena, &document.id);
 	if (r == 0 && task->claim.holder != 0) {
 		const struct holder *holder = hot_holder(&store->hot, task->claim.holder);
 		document.lease_ms = task_lease_remaining_ms(task, &holder->worker, &given);
@@ -137,6 +154,7 @@ static int page_task(void *context, const struct task_row *row)
 	const struct page *page = context;
 	struct task task = row->task;
 
+	task.updated_ms = row->updated_ms;
 	if (row->holder.len > 0)
 		task.claim.holder = hot_find_holder(&page->store->hot, row->holder);
 	return page->task(page->context, &task, row->holder);

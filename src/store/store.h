@@ -12,6 +12,7 @@
  *   hot.c      what is in memory                commands.c, command_*.c, timers.c: what happens in it
  *   lane.c     ready tasks in claim order       record.c   events and their folding
  *   names.c    texts as numbers                 memory.c, sqlite/  where rows live
+ *   log.c      the output of attempts           read.c     reading between turns
  */
 #pragma once
 
@@ -110,6 +111,10 @@ int store_find_task(struct store *store, struct span id, int64_t *ret_seq); /* -
 int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
 	struct task_document *ret_document);
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body);
+/* The log of an attempt from `after` on, at most `limit` bytes of it; attempt 0: the latest that has one. -ENOENT: no
+ * such task, or it had no such attempt. */
+int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
+	struct arena *arena, struct log_piece *ret_piece);
 int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct task *task, struct span holder), void *context);
 /* Outlines for lists. Both look at up to `limit` places and move the position along; it is 0 when there is no more.

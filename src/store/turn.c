@@ -168,6 +168,7 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 	view->slot = slot;
 	if (slot == MAP_NONE) {
 		view->task = row.task;
+		view->task.updated_ms = row.updated_ms;
 		view->was_final = true;
 	} else {
 		hot_get(&store->hot, slot, &view->task);
@@ -422,7 +423,7 @@ int turn_stage_event(struct turn *turn, struct record *record)
 static int write_row(struct turn *turn, const struct task *task, bool fresh)
 {
 	struct backend *backend = turn->store->backend;
-	struct task_row row = {.task = *task, .updated_ms = turn->given.now.wall_ms};
+	struct task_row row = {.task = *task, .updated_ms = task->updated_ms};
 
 	if (task->claim.holder != 0) {
 		const struct turn_worker *holder = turn_worker_by_number(turn, task->claim.holder);
@@ -493,8 +494,9 @@ static int list_ready(struct turn *turn, struct turn_task *view)
 static int stage_follow(struct turn *turn, struct turn_task *view, enum follow follow);
 
 /* The row changes although nothing happened that an event tells: a lease moved. */
-static int stage_quietly(struct turn *turn, struct turn_task *view, const struct task *after)
+static int stage_quietly(struct turn *turn, struct turn_task *view, struct task *after)
 {
+	after->updated_ms = turn->given.now.wall_ms;
 	int r = write_row(turn, after, false);
 	if (r < 0)
 		return r;
@@ -546,6 +548,7 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 	if (r < 0)
 		return r;
 	after.version = record->seq;
+	after.updated_ms = record->wall_ms;
 	view->gone = after.state == TASK_NOWHERE;
 	r = view->gone ? turn->store->backend->ops->delete_task(turn->store->backend, after.seq)
 		       : write_row(turn, &after, false);
@@ -583,6 +586,7 @@ int turn_stage_new(struct turn *turn, const struct task_decision *decision, stru
 	if (r < 0)
 		return r;
 	after.version = record->seq;
+	after.updated_ms = record->wall_ms;
 	r = write_row(turn, &after, true);
 	if (r < 0)
 		return r;
@@ -866,7 +870,7 @@ static void apply_tasks(struct turn *turn)
 			note_times(turn, view);
 			hot_set(hot, &view->task, &turn->given);
 		}
-		if (view->children > 0)
+		if (view->children > 0 || view->orphaned)
 			hot_set_children(hot, view->task.seq, view->children);
 	}
 }

@@ -22,7 +22,8 @@ struct turn_task {
 	struct span own_id;
 	uint32_t children; /* tasks that it blocks; of a final one only whether there may be any */
 	bool changed, gone, was_final;
-	bool listed; /* in turn.ready */
+	bool orphaned; /* a child was taken away from it */
+	bool listed;   /* in turn.ready */
 };
 
 struct turn_worker {
@@ -170,6 +171,9 @@ int turn_stage_token(struct turn *turn, const struct token *token); /* it is cop
 /* commands.c: one command; timers.c: what the clocks bring. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);
 int timers_run(struct turn *turn);
+
+/* read.c: a task as it was committed, from memory, or from disk if it is final. -ENOENT. */
+int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task);
 
 /* The next number for a heartbeat token. */
 uint64_t store_next_token(struct store *store);

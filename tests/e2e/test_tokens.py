@@ -15,8 +15,8 @@ ROUTES = os.environ.get("STINT_ROUTES", "build/tests/stint-routes")
 
 # What each kind may do: written down a second time, on purpose.
 SCOPES = {
-    "admin": {"read", "produce", "work", "operate", "admin", "metrics"},
-    "operator": {"read", "operate"},
+    "admin": {"read", "produce", "work", "operate", "admin", "metrics", "emit"},
+    "operator": {"read", "operate", "emit"},
     "producer": {"produce"},
     "worker": {"work"},
     "viewer": {"read"},

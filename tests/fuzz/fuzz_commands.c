@@ -87,7 +87,6 @@ static void expect_update(const struct command_update *update)
 		expect_members(update->body);
 	assert(update->patch.start_by_ms >= 0);
 	assert(update->patch.finish_by_ms >= 0);
-	assert(update->if_version >= -1); /* -1: one that no task has */
 }
 
 static void expect_claim(const struct command_claim *claim)
@@ -195,6 +194,9 @@ static void expect_own(const struct command *command)
 		return expect_token(&command->token);
 	case COMMAND_TOKEN_REVOKE:
 		return expect_name(command->token.id, COMMAND_ID_MAX);
+	case COMMAND_LOG:
+	case COMMAND_EMIT:
+		return expect_about_task(command, false);
 	case COMMAND_AUDIT: /* its note is all there is */
 		return;
 	case COMMAND_RETURN: /* the server's own */
@@ -206,6 +208,7 @@ static void expect_own(const struct command *command)
 
 static void expect_command(const struct command *command)
 {
+	assert(command->if_version >= -1); /* -1: one that no task has */
 	assert(span_equal(command->actor, SPAN("alice")));
 	if (command->data.len > 0)
 		expect_json((struct span){0}, command->data, (struct span){0});

@@ -15,6 +15,7 @@ static const char *const scopes[SCOPE_COUNT] = {
 	[SCOPE_OPERATE] = "operate",
 	[SCOPE_ADMIN] = "admin",
 	[SCOPE_METRICS] = "metrics",
+	[SCOPE_EMIT] = "emit",
 };
 
 int main(void)

@@ -27,6 +27,43 @@ static void a_task_lives_from_creation_to_done(void **state)
 	assert_int_equal(world_state(world, "job"), TASK_DONE);
 }
 
+static int64_t updated_at(struct world *world, const char *id)
+{
+	struct task_document document;
+	struct arena arena;
+	int64_t seq;
+
+	arena_init(&arena, 1 << 20);
+	assert_int_equal(store_find_task(world->store, span_of(id), &seq), 0);
+	assert_int_equal(store_read_task(world->store, seq, world->now, &arena, &document), 0);
+	arena_done(&arena);
+	return document.task.updated_ms;
+}
+
+static void a_task_says_when_it_changed_last(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "a", "q");
+	assert_int_equal(world->result.task.updated_ms, START_WALL_MS);
+	world_pass(world, 10);
+	uint64_t fence = world_claim(world, "w");
+	assert_int_equal(world->result.claims[0].task.updated_ms, START_WALL_MS + 10);
+	world_pass(world, 10);
+	world_run(world, NULL); /* looking changes nothing */
+	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 10);
+	world_report(world, COMMAND_PROGRESS, "a", "w", fence);
+	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 20);
+	world_crash(world);
+	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 20);
+	world_pass(world, 10);
+	world_report(world, COMMAND_COMPLETE, "a", "w", fence);
+	world_pass(world, 10);
+	world_report(world, COMMAND_COMPLETE, "a", "w", fence); /* the same again */
+	assert_int_equal(world->result.task.updated_ms, START_WALL_MS + 30);
+	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 30);
+}
+
 static void second_claim_of_same_task_is_refused(void **state)
 {
 	struct world *world = *state;
@@ -240,6 +277,72 @@ static void a_repeated_completion_is_answered_as_the_first(void **state)
 	assert_int_equal(world_report(world, COMMAND_COMPLETE, "job", "w1", fence), REFUSED_NOTHING);
 	assert_true(world->result.repeated);
 	assert_int_equal(world_report(world, COMMAND_FAIL, "job", "w1", fence), REFUSED_ALREADY_TERMINAL);
+}
+
+static enum refusal about_version(
+	struct world *world, enum command_kind kind, const char *worker, uint64_t fence, int64_t version)
+{
+	struct command command = say_report(kind, "a", worker, fence);
+
+	command.if_version = version;
+	return world_run(world, &command)->refusal;
+}
+
+static void a_command_about_another_version_changes_nothing(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "a", "q");
+	int64_t version = world->result.task.version;
+	assert_int_equal(about_version(world, COMMAND_PARK, "", 0, version - 1), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(about_version(world, COMMAND_CANCEL, "", 0, -1), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(world_state(world, "a"), TASK_READY);
+	assert_int_equal(about_version(world, COMMAND_PARK, "", 0, version), REFUSED_NOTHING);
+	assert_int_equal(about_version(world, COMMAND_UNPARK, "", 0, version), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(about_version(world, COMMAND_UNPARK, "", 0, 0), REFUSED_NOTHING);
+}
+
+static void a_report_about_another_version_is_refused_but_a_repeated_one_is_not(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	int64_t version = world->result.claims[0].task.version;
+	assert_int_equal(
+		about_version(world, COMMAND_COMPLETE, "w", fence, version - 1), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(
+		about_version(world, COMMAND_COMPLETE, "v", fence, version - 1), REFUSED_STALE_CLAIM);
+	assert_int_equal(about_version(world, COMMAND_COMPLETE, "w", fence, version), REFUSED_NOTHING);
+	assert_int_equal(about_version(world, COMMAND_COMPLETE, "w", fence, version), REFUSED_NOTHING);
+	assert_true(world->result.repeated);
+}
+
+static void evidence_and_session_are_kept_and_the_session_is_handed_on(void **state)
+{
+	struct world *world = *state;
+	struct task_document document;
+	struct arena arena;
+
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	struct command progress = say_report(COMMAND_PROGRESS, "a", "w", fence);
+	progress.beside = SPAN("\"s1\"");
+	assert_int_equal(world_run(world, &progress)->refusal, REFUSED_NOTHING);
+	world_report(world, COMMAND_RELEASE, "a", "w", fence);
+	world_crash(world);
+	fence = world_claim(world, "v");
+	assert_true(span_equal(world->result.claims[0].session, SPAN("\"s1\"")));
+	struct command review = say_report(COMMAND_REPORT, "a", "v", fence);
+	review.data = SPAN("1");
+	review.beside = SPAN("[\"log\"]");
+	assert_int_equal(world_run(world, &review)->refusal, REFUSED_NOTHING);
+	arena_init(&arena, 1 << 20);
+	assert_int_equal(
+		store_read_task(world->store, world->result.task.seq, world->now, &arena, &document), 0);
+	assert_true(span_equal(document.evidence, SPAN("[\"log\"]")));
+	assert_true(span_equal(document.session, SPAN("\"s1\"")));
+	arena_done(&arena);
 }
 
 static void tasks_are_claimed_by_priority_then_age(void **state)
@@ -829,6 +932,7 @@ int main(void)
 		ON_BOTH(deadlines_of_ended_tasks_take_no_room),
 		ON_BOTH(a_created_task_is_ready_and_has_a_short_id),
 		ON_BOTH(a_task_lives_from_creation_to_done),
+		ON_BOTH(a_task_says_when_it_changed_last),
 		ON_BOTH(second_claim_of_same_task_is_refused),
 		ON_BOTH(racers_in_one_turn_have_one_winner),
 		ON_BOTH(a_task_made_claimed_and_finished_in_one_turn_is_done),
@@ -840,6 +944,9 @@ int main(void)
 		ON_BOTH(slots_are_told_by_name_with_who_fills_them_and_what_befell_them),
 		ON_BOTH(a_stale_fence_changes_nothing_and_its_result_is_kept),
 		ON_BOTH(a_repeated_completion_is_answered_as_the_first),
+		ON_BOTH(a_command_about_another_version_changes_nothing),
+		ON_BOTH(a_report_about_another_version_is_refused_but_a_repeated_one_is_not),
+		ON_BOTH(evidence_and_session_are_kept_and_the_session_is_handed_on),
 		ON_BOTH(tasks_are_claimed_by_priority_then_age),
 		ON_BOTH(a_claimant_gets_only_what_it_can_run),
 		ON_BOTH(an_expired_claim_comes_back_at_once_the_first_time),

@@ -21,8 +21,9 @@
 #include "base/base36.h"
 #include "wire/json.h"
 
-#define EVERYTHING \
-	(SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_PRODUCE) | SCOPE_BIT(SCOPE_WORK) | SCOPE_BIT(SCOPE_OPERATE))
+#define EVERYTHING                                                                  \
+	(SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_PRODUCE) | SCOPE_BIT(SCOPE_WORK) | \
+		SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_EMIT))
 
 struct dialogue {
 	struct arena arena;
@@ -88,6 +89,28 @@ __attribute__((unused)) static int read_task(
 		ret_document->task.state = outline_at(d, seq).state;
 		ret_document->task.priority = outline_at(d, seq).priority;
 		return arena_copy(arena, (struct span){id, len}, &ret_document->id);
+	}
+	return 0;
+}
+
+/* "begin" at 0, "end" at 10. */
+__attribute__((unused)) static int read_log(void *context, int64_t seq, uint32_t attempt, int64_t after,
+	uint32_t limit, struct arena *arena, struct log_piece *ret_piece)
+{
+	(void)context;
+	(void)seq;
+	(void)arena;
+	assert_true(limit >= 16);
+	if (attempt > 1)
+		return -ENOENT;
+	*ret_piece = (struct log_piece){.attempt = 1, .length = 13};
+	if (after < 5) {
+		ret_piece->offset = after;
+		ret_piece->data = (struct span){&"begin"[after], (size_t)(5 - after)};
+	} else {
+		ret_piece->offset = after < 10 ? 10 : 13;
+		ret_piece->dropped = ret_piece->offset - after;
+		ret_piece->data = after < 10 ? SPAN("end") : (struct span){0};
 	}
 	return 0;
 }
@@ -251,6 +274,7 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.queue = 1,
 		.state = TASK_READY,
 		.created_ms = 5,
+		.updated_ms = 6,
 		.version = 3,
 		.timeout_ms = 1800000,
 		.max_attempts = 3};
@@ -261,6 +285,7 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.read_task = read_task,
 		.page_open = page_open,
 		.page_final = page_final,
+		.read_log = read_log,
 		.page_events = page_events,
 		.why = task_reason,
 		.read_worker = read_worker,

@@ -6,7 +6,7 @@ static void an_unknown_path_is_not_found(void **state)
 
 	get(d, "/api/nothing");
 	refused_with(d, 404, "not_found");
-	get(d, "/api/tasks/t-1/log");
+	get(d, "/api/tasks/t-1/nothing");
 	refused_with(d, 404, "not_found");
 	get(d, "/api/tasks/");
 	refused_with(d, 404, "not_found");

@@ -13,6 +13,7 @@ static const struct {
 	{409, "claimed_by_other"},
 	{409, "already_terminal"},
 	{409, "bad_transition"},
+	{409, "bad_offset"},
 	{409, "queue_paused"},
 	{409, "queue_draining"},
 	{409, "slot_taken"},
