@@ -38,7 +38,8 @@ enum scope {
 
 /* Who asks: known from the credential alone. */
 struct principal {
-	struct span name;
+	struct span name;        /* for people: kind and name of its token */
+	struct span id;          /* of its token; "admin" for the one in admin.token */
 	uint32_t scopes;         /* bit per enum scope; 0: no credential */
 	struct name_list queues; /* it creates and does work of these alone; empty: of all */
 };

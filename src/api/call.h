@@ -38,6 +38,10 @@ struct command *call_commands(struct api_call *call, uint32_t count);
 /* 0, or the call was refused because there is no memory for it. */
 int call_keep(struct api_call *call, const struct buf *text, struct span *ret_text);
 
+/* The note of a command that an admin gave: principal, route, object, `more` (members, may be empty) and the id of the
+ * request, if it has one. For a COMMAND_AUDIT, or whatever leaves an event of its own. False: the call was refused. */
+bool call_audit(struct api_call *call, struct command *command, struct span object, struct span more);
+
 /* ---- replies ------------------------------------------------------------------------------------ */
 
 /* A complete reply of `call->body` as it stands; a fault while it was written becomes a refusal. */

@@ -156,6 +156,22 @@ static void check_queues(struct form *form, enum token_kind kind, struct name_li
 		form_error(form, "queues", "must name one at least; leave the field out for all of them");
 }
 
+/* Its event says what was given or taken back, and never the secret. */
+static void audit(struct api_call *call, enum token_kind kind, struct span name)
+{
+	struct command *command = &call->commands[0];
+	cleanup(buf_done) struct buf more = {0};
+	struct json_object members = {.buf = &more};
+
+	buf_init(&more, 4096);
+	json_member_cstr(&members, "kind", token_kind_name(kind));
+	json_member_string(&members, "name", name);
+	if (members.fault < 0)
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+	else
+		call_audit(call, command, command->token.id, buf_span(&more));
+}
+
 static void fill_put(
 	struct api_call *call, const struct token_body *body, enum token_kind kind, uint64_t given)
 {
@@ -180,6 +196,7 @@ static void fill_put(
 	if (!BIT_OF(ROW_LIVES, given) && kind == TOKEN_WORKER)
 		token->lives_ms = WORKER_LIVES_MS;
 	memcpy(token->hash, minted->hash, sizeof token->hash);
+	audit(call, kind, body->name);
 }
 
 void token_create_begin(struct api_call *call)
@@ -259,10 +276,16 @@ void token_revoke_begin(struct api_call *call)
 			"That is the token in the file admin.token. To replace it, remove the file and start the server again.");
 		return;
 	}
+	const struct token *token = call->reads->find_token(call->reads->context, call->params[0]);
+	if (!token) {
+		api_refuse(call, REFUSED_NOT_FOUND, NULL);
+		return;
+	}
 	if (!call_commands(call, 1))
 		return;
 	call->commands[0].kind = COMMAND_TOKEN_REVOKE;
 	call->commands[0].token.id = call->params[0];
+	audit(call, token->kind, token->name);
 }
 
 void token_revoke_finish(struct api_call *call, const struct result *results)

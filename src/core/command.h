@@ -52,6 +52,9 @@ enum command_kind {
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
+	/* Leaves server.audited with `actor` and `note`, and does nothing else: for what an admin does outside the store
+	 * (a backup, a query). It goes first, so that nothing is done that left no trace. */
+	COMMAND_AUDIT,
 	COMMAND_KIND_COUNT,
 };
 

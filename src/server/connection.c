@@ -328,7 +328,7 @@ static int copy_request(struct exchange *exchange, const struct http_request *re
 	*copy = *request;
 	struct span *const spans[] = {&copy->path, &copy->query, &copy->host, &copy->authorization,
 		&copy->content_type, &copy->accept, &copy->origin, &copy->fetch_site, &copy->idempotency_key,
-		&copy->if_match, &copy->last_event_id, &copy->body};
+		&copy->if_match, &copy->last_event_id, &copy->request_id, &copy->body};
 	for (size_t i = 0; r == 0 && i < sizeof spans / sizeof *spans; i++)
 		r = copy_span(exchange, spans[i]);
 	return r;

@@ -92,8 +92,9 @@ static int principal_from(const struct token *token, struct arena *arena, struct
 	uint32_t count = token_queues(token, found);
 	struct span *queues = arena_alloc(arena, (count + 1) * sizeof *queues);
 	char *name = arena_alloc(arena, len);
+	struct span id;
 
-	if (!queues || !name)
+	if (!queues || !name || arena_copy(arena, token->id, &id) < 0)
 		return -ENOMEM;
 	memcpy(name, kind, kind_len);
 	name[kind_len] = ':';
@@ -104,6 +105,7 @@ static int principal_from(const struct token *token, struct arena *arena, struct
 	}
 	*ret_principal = (struct principal){
 		.name = {name, len},
+		.id = id,
 		.scopes = api_scopes_of(token->kind),
 		.queues = {queues, count},
 	};
@@ -118,7 +120,8 @@ static struct principal principal_of(const struct server *server, struct exchang
 
 	switch (identify(server, exchange->request.authorization, &token)) {
 	case CALLER_ADMIN:
-		return (struct principal){.name = SPAN("admin"), .scopes = api_scopes_of(TOKEN_ADMIN)};
+		return (struct principal){
+			.name = SPAN("admin"), .id = SPAN("admin"), .scopes = api_scopes_of(TOKEN_ADMIN)};
 	case CALLER_TOKEN:
 		return principal_from(token, &exchange->arena, &who) < 0 ? (struct principal){0} : who;
 	case CALLER_UNKNOWN:

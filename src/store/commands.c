@@ -177,6 +177,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 		return run_token_put(turn, command, result);
 	case COMMAND_TOKEN_REVOKE:
 		return run_token_revoke(turn, command, result);
+	case COMMAND_AUDIT:
+		return run_audit(turn, command, result);
 	case COMMAND_KIND_COUNT:
 		break;
 	}

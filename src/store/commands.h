@@ -55,6 +55,7 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 int run_worker_command(struct turn *turn, const struct command *command, struct result *result);
 int run_token_put(struct turn *turn, const struct command *command, struct result *result);
 int run_token_revoke(struct turn *turn, const struct command *command, struct result *result);
+int run_audit(struct turn *turn, const struct command *command, struct result *result);
 int run_slot(struct turn *turn, const struct command *command, struct result *result);
 
 /* Commands that need nothing but the task. */

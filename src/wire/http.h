@@ -51,7 +51,8 @@ struct http_request {
 	struct span idempotency_key;
 	struct span if_match;
 	struct span last_event_id;
-	struct span body; /* unchunked */
+	struct span request_id; /* X-Request-Id */
+	struct span body;       /* unchunked */
 	bool keep_alive;
 };
 

@@ -37,6 +37,7 @@ static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
 	[HTTP_FIELD_IDEMPOTENCY_KEY]   = {"idempotency-key",   ONCE},
 	[HTTP_FIELD_IF_MATCH]          = {"if-match",          ONCE},
 	[HTTP_FIELD_LAST_EVENT_ID]     = {"last-event-id",     ONCE},
+	[HTTP_FIELD_REQUEST_ID]        = {"x-request-id",      LIST},
 	[HTTP_FIELD_CONTENT_LENGTH]    = {"content-length",    ONCE},
 	[HTTP_FIELD_TRANSFER_ENCODING] = {"transfer-encoding", ONCE},
 	[HTTP_FIELD_EXPECT]            = {"expect",            ONCE},

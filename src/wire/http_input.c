@@ -531,6 +531,7 @@ static struct http_request request_of(const struct http_input *input)
 		.idempotency_key = marked(input, fields[HTTP_FIELD_IDEMPOTENCY_KEY]),
 		.if_match = marked(input, fields[HTTP_FIELD_IF_MATCH]),
 		.last_event_id = marked(input, fields[HTTP_FIELD_LAST_EVENT_ID]),
+		.request_id = marked(input, fields[HTTP_FIELD_REQUEST_ID]),
 		.body = {input->data + input->start + input->body_at, input->body_len},
 		.keep_alive = http_head_keeps_alive(head),
 	};

@@ -188,6 +188,19 @@ class Life(TokenCase):
         self.assertEqual(self.client(good["token"]).get("/api/tasks").status, 200)
         self.assertEqual(self.client(bad["token"]).get("/api/tasks").status, 401)
 
+    def test_what_an_admin_does_leaves_a_trace(self):
+        second = self.mint("admin", "second")
+        minted = self.client(second["token"]).call(
+            "POST", "/api/tokens", {"kind": "viewer", "name": "ann"}, {"X-Request-Id": "req-7"}).json
+        self.revoke(minted["id"])
+        created, revoked = self.admin.get("/api/events?after=0&limit=100").json["events"][-2:]
+        self.assertEqual((created["type"], created["actor"], created["data"]), ("token.created", "admin:second", {
+            "principal": second["id"], "route": "POST /api/tokens", "object": minted["id"], "kind": "viewer",
+            "name": "ann", "requestId": "req-7"}))
+        self.assertEqual((revoked["type"], revoked["actor"], revoked["data"]), ("token.revoked", "admin", {
+            "principal": "admin", "route": "DELETE /api/tokens/:id", "object": minted["id"], "kind": "viewer",
+            "name": "ann"}))
+
     def test_events_say_which_token_acted(self):
         self.holder("producer", "ci").post("/api/tasks", {"title": "x", "queue": "q"})
         event = self.admin.get("/api/events?after=0&limit=100").json["events"][-1]

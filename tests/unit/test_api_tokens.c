@@ -161,9 +161,24 @@ static void a_token_is_revoked_by_its_id(void **state)
 	reply_is(d, 200);
 	reply_says(d, "\"name\":\"builder\"");
 	say(d, HTTP_METHOD_DELETE, "/api/tokens/1", NULL);
-	d->results[0] = (struct result){.refusal = REFUSED_NOT_FOUND};
-	finish(d);
 	refused_with(d, 404, "not_found");
+}
+
+static void what_an_admin_does_is_noted_with_its_principal_and_request(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->call.who.id = SPAN("0badc0de");
+	d->request.request_id = SPAN("req-7");
+	post(d, "/api/tokens", "{\"kind\":\"viewer\",\"name\":\"ann\"}");
+	assert_true(is(becomes(d, COMMAND_TOKEN_PUT)->note,
+		"\"principal\":\"0badc0de\",\"route\":\"POST /api/tokens\",\"object\":\"00ff00ff00ff00ff\","
+		"\"kind\":\"viewer\",\"name\":\"ann\",\"requestId\":\"req-7\""));
+	d->request.request_id = SPAN("with a blank");
+	say(d, HTTP_METHOD_DELETE, "/api/tokens/00ff00ff00ff00ff", NULL);
+	assert_true(is(becomes(d, COMMAND_TOKEN_REVOKE)->note,
+		"\"principal\":\"0badc0de\",\"route\":\"DELETE /api/tokens/:id\",\"object\":\"00ff00ff00ff00ff\","
+		"\"kind\":\"worker\",\"name\":\"builder\""));
 }
 
 static void the_token_in_the_file_cannot_be_revoked_here(void **state)
@@ -290,6 +305,7 @@ int main(void)
 		ADMIN(kinds_that_come_later_are_refused_as_such),
 		ADMIN(a_list_of_tokens_shows_neither_secret_nor_hash),
 		ADMIN(a_token_is_revoked_by_its_id),
+		ADMIN(what_an_admin_does_is_noted_with_its_principal_and_request),
 		ADMIN(the_token_in_the_file_cannot_be_revoked_here),
 		ADMIN(only_an_admin_has_to_do_with_tokens),
 		ADMIN(a_claim_without_queues_is_narrowed_to_those_of_the_token),
