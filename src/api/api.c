@@ -236,6 +236,8 @@ struct command *call_commands(struct api_call *call, uint32_t count)
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		commands[i].actor = call->who.name;
+		commands[i].principal = call->who.number;
+		commands[i].oversees = (call->who.scopes & SCOPE_BIT(SCOPE_OPERATE)) != 0;
 		commands[i].within = call->who.queues;
 	}
 	call->commands = commands;

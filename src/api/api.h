@@ -40,6 +40,7 @@ enum scope {
 struct principal {
 	struct span name;        /* for people: kind and name of its token */
 	struct span id;          /* of its token; "admin" for the one in admin.token */
+	uint32_t number;         /* whose workers and claims are its own */
 	uint32_t scopes;         /* bit per enum scope; 0: no credential */
 	struct name_list queues; /* it creates and does work of these alone; empty: of all */
 };

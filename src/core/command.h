@@ -138,6 +138,8 @@ struct command_token {
 struct command {
 	enum command_kind kind;
 	struct span actor;       /* who, for the event */
+	uint32_t principal;      /* who, by number: workers, and claims, belong to one */
+	bool oversees;           /* an operator: it sees what others hold, and sends their workers away */
 	struct span task;        /* its id */
 	struct span worker;      /* workerId */
 	struct name_list within; /* a task outside these queues is not there for the caller; empty: all are */
@@ -178,6 +180,7 @@ struct result {
 	enum refusal refusal;
 	bool repeated;     /* accepted before: answered as then */
 	bool deduplicated; /* CREATE: the unique key is held by this task */
+	bool not_yours;    /* FORBIDDEN: the worker is another principal's */
 	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: there is none) */
 	struct span id;

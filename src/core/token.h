@@ -28,8 +28,17 @@ enum {
 	TOKEN_QUEUES_MAX = 100,
 };
 
+/* Whoever acts has a number, which workers and claims remember: that of its token, given out once and never again. */
+enum principal_number {
+	PRINCIPAL_NOBODY = 0,
+	PRINCIPAL_ADMIN = 1, /* the holder of admin.token */
+	PRINCIPAL_OPEN = 2,  /* whoever shows no credential, where none is asked for */
+	PRINCIPAL_FIRST = 16,
+};
+
 struct token {
 	struct span id;
+	uint32_t principal;
 	enum token_kind kind;
 	unsigned char hash[TOKEN_HASH_BYTES];
 	struct span name;

@@ -55,6 +55,7 @@ static struct worker_decision bring_to_life(
 		.worker =
 			{
 				.handle = worker->handle,
+				.principal = beat->principal,
 				.held = worker->held,
 				.state = WORKER_ACTIVE,
 				.named = beat->named,
@@ -75,9 +76,22 @@ static bool is_gone_for_good(const struct worker *worker, const struct beat *bea
 	return worker->state == WORKER_INACTIVE && !(worker->named && beat->named);
 }
 
+bool worker_belongs_to(const struct worker *worker, uint32_t principal)
+{
+	return worker->principal == principal || (worker->state == WORKER_UNKNOWN && worker->held == 0);
+}
+
+static bool may_beat(const struct worker *worker, const struct beat *beat)
+{
+	return worker_belongs_to(worker, beat->principal) ||
+		(beat->inherits && worker->state == WORKER_INACTIVE);
+}
+
 struct worker_decision worker_register(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given)
 {
+	if (!may_beat(worker, beat))
+		return refuse(worker, REFUSED_FORBIDDEN);
 	if (is_gone_for_good(worker, beat))
 		return refuse(worker, REFUSED_WORKER_INACTIVE);
 	if (slot_taken)
@@ -96,6 +110,8 @@ struct worker_decision worker_register(
 struct worker_decision worker_beat(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given)
 {
+	if (!may_beat(worker, beat))
+		return refuse(worker, REFUSED_FORBIDDEN);
 	if (is_gone_for_good(worker, beat))
 		return refuse(worker, REFUSED_WORKER_INACTIVE);
 	if (worker->state == WORKER_INACTIVE) /* a name comes back as a new instance */

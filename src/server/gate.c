@@ -106,6 +106,7 @@ static int principal_from(const struct token *token, struct arena *arena, struct
 	*ret_principal = (struct principal){
 		.name = {name, len},
 		.id = id,
+		.number = token->principal,
 		.scopes = api_scopes_of(token->kind),
 		.queues = {queues, count},
 	};
@@ -121,7 +122,11 @@ static struct principal principal_of(const struct server *server, struct exchang
 	switch (identify(server, exchange->request.authorization, &token)) {
 	case CALLER_ADMIN:
 		return (struct principal){
-			.name = SPAN("admin"), .id = SPAN("admin"), .scopes = api_scopes_of(TOKEN_ADMIN)};
+			.name = SPAN("admin"),
+			.id = SPAN("admin"),
+			.number = PRINCIPAL_ADMIN,
+			.scopes = api_scopes_of(TOKEN_ADMIN),
+		};
 	case CALLER_TOKEN:
 		return principal_from(token, &exchange->arena, &who) < 0 ? (struct principal){0} : who;
 	case CALLER_UNKNOWN:

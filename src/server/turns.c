@@ -141,6 +141,7 @@ static void give_back(struct server *server, struct exchange *exchange)
 		returns[i] = (struct command){
 			.kind = COMMAND_RETURN,
 			.actor = claim->actor,
+			.principal = claim->principal,
 			.worker = claim->worker,
 			.task = claimed->id,
 			.fence = claimed->task.fence,

@@ -11,6 +11,7 @@ int sqlite_put_token(struct backend *backend, const struct token *token)
 	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_TOKEN);
 
 	bind_text(&binding, token->id);
+	bind_int(&binding, token->principal);
 	bind_int(&binding, token->kind);
 	bind_blob(&binding, (struct span){(const char *)token->hash, sizeof token->hash});
 	bind_text(&binding, token->name);
@@ -37,6 +38,7 @@ static int read_token(struct binding *binding, struct token *ret_token)
 	struct columns columns = {binding->statement, 0};
 	struct token token = {.id = column_span(&columns)};
 
+	token.principal = column_u32(&columns);
 	token.kind = column_u32(&columns);
 	struct span hash = column_span(&columns);
 	token.name = column_span(&columns);

@@ -16,6 +16,7 @@ static void bind_worker(struct binding *binding, const struct worker_row *row)
 	const struct worker *worker = &row->worker;
 
 	bind_text(binding, row->id);
+	bind_int(binding, worker->principal);
 	bind_int(binding, row->instance);
 	bind_int(binding, worker->state);
 	bind_int(binding, worker->ended);
@@ -43,6 +44,7 @@ static int read_worker(struct binding *binding, struct worker_row *ret_row)
 	int64_t flags;
 
 	row.id = column_span(&columns);
+	worker->principal = column_u32(&columns);
 	row.instance = column_u32(&columns);
 	worker->state = column_u32(&columns);
 	worker->ended = column_u32(&columns);

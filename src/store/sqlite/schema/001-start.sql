@@ -34,6 +34,7 @@ CREATE TABLE task (
 	open_parents  INTEGER NOT NULL,
 	dead_parents  INTEGER NOT NULL,
 	fence         INTEGER NOT NULL,
+	claimant      INTEGER NOT NULL, -- principal of the last claim
 	ended         INTEGER NOT NULL,
 	code          INTEGER NOT NULL,
 	-- the live claim; all NULL when there is none
@@ -107,6 +108,7 @@ CREATE INDEX edge_by_child ON edge (child);
 
 CREATE TABLE worker (
 	id                 TEXT PRIMARY KEY,
+	principal          INTEGER NOT NULL, -- whose it is
 	instance           INTEGER NOT NULL,
 	state              INTEGER NOT NULL,
 	ended              INTEGER NOT NULL,
@@ -151,6 +153,7 @@ CREATE TABLE queue (
 -- character 31. expires_ms and revoked_ms are 0 as long as there is no such moment.
 CREATE TABLE token (
 	id         TEXT PRIMARY KEY,
+	principal  INTEGER NOT NULL, -- whose workers and claims are its own
 	kind       INTEGER NOT NULL,
 	hash       BLOB NOT NULL,
 	name       TEXT NOT NULL,
