@@ -93,9 +93,10 @@ static void refuse_method(struct api_call *call, uint32_t allowed)
 	call->reply.allow = (struct span){allow, len};
 }
 
-static bool may(const struct principal *who, enum scope scope)
+static bool may(const struct principal *who, uint32_t scopes)
 {
-	return scope == SCOPE_PUBLIC || (who->scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN))) != 0;
+	return (scopes & SCOPE_BIT(SCOPE_PUBLIC)) != 0 ||
+		(who->scopes & (scopes | SCOPE_BIT(SCOPE_ADMIN))) != 0;
 }
 
 /* A path that is not there is refused like one that is: without a credential nobody learns the difference. */
@@ -103,7 +104,7 @@ static bool check_credential(struct api_call *call)
 {
 	const struct route *route = call->route;
 
-	if (route && may(&call->who, route->scope))
+	if (route && may(&call->who, route->scopes))
 		return true;
 	if (call->who.scopes == 0) {
 		api_refuse(call, REFUSED_UNAUTHORIZED, "Send a token: Authorization: Bearer ….");
@@ -162,6 +163,28 @@ static bool decode_params(struct api_call *call)
 	return true;
 }
 
+/* Some credentials are for one worker, or for one claim. What is compared are the commands: they are what will be done. */
+static void confine(struct api_call *call)
+{
+	const struct principal *who = &call->who;
+
+	for (uint32_t i = 0; i < call->command_count; i++) {
+		const struct command *command = &call->commands[i];
+		bool other_task = who->task.len > 0 && !span_equal(who->task, command->task);
+		bool other_worker = who->worker.len > 0 && command->worker.len > 0 &&
+			!span_equal(who->worker, command->worker);
+		if (other_task || (other_worker && command->kind == COMMAND_LEAVE)) {
+			api_refuse(call, REFUSED_NOT_FOUND, NULL);
+			return;
+		}
+		if (other_worker || (who->task.len > 0 && command->fence != who->fence)) {
+			api_refuse(call, REFUSED_FORBIDDEN,
+				"The credential is for another worker, or another claim, than this one.");
+			return;
+		}
+	}
+}
+
 void api_begin(struct api_call *call)
 {
 	uint32_t allowed;
@@ -191,6 +214,8 @@ void api_begin(struct api_call *call)
 		call->route->begin(call);
 	else
 		call->step = API_READ;
+	if (call->step == API_TURN)
+		confine(call);
 }
 
 void api_read(struct api_call *call)
@@ -199,6 +224,8 @@ void api_read(struct api_call *call)
 	assert(call->route->read);
 	call->step = API_REPLY;
 	call->route->read(call);
+	if (call->step == API_TURN)
+		confine(call);
 }
 
 void api_finish(struct api_call *call, const struct result *results)

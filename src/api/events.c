@@ -133,6 +133,7 @@ int api_put_event(struct buf *out, const struct record *record)
 
 struct event_listing {
 	struct buf *out;
+	const struct api_call *call;
 	int64_t task; /* only those of this one; 0: all */
 	int64_t next; /* the last one looked at */
 	uint32_t put, limit;
@@ -144,7 +145,7 @@ static int list_event(void *context, const struct record *record)
 
 	if (listing->put == listing->limit)
 		return 0;
-	if (listing->task == 0 || listing->task == record->task) {
+	if (listing->task == 0 ? api_sees_event(listing->call, record) : listing->task == record->task) {
 		size_t before = listing->out->len;
 		int r = listing->put > 0 ? buf_put_byte(listing->out, ',') : 0;
 		if (r == 0)
@@ -157,6 +158,26 @@ static int list_event(void *context, const struct record *record)
 	}
 	listing->next = record->seq;
 	return 0;
+}
+
+static bool sees_events_of(const struct api_call *call, int64_t task)
+{
+	const struct principal *who = &call->who;
+	const struct api_reads *reads = call->reads;
+	uint32_t queue;
+
+	if (who->task_seq != 0)
+		return task == who->task_seq;
+	if (who->queues.count == 0)
+		return true;
+	if (task == 0 || reads->task_queue(reads->context, task, &queue) < 0)
+		return false; /* of no queue, or of none that is known any more */
+	return principal_serves(who, name_of(call, queue));
+}
+
+bool api_sees_event(const struct api_call *call, const struct record *record)
+{
+	return sees_events_of(call, record->task);
 }
 
 /* Where to begin, or refused. */
@@ -278,13 +299,30 @@ static void stream_read(struct api_call *call)
 	call->step = call->reply.head ? API_REPLY : API_STREAM;
 }
 
+/* The events of the page. Where some are left out more are looked at, but no more than a bounded part at a time. */
+static int scan(struct api_call *call, struct event_listing *listing, bool filters)
+{
+	const struct api_reads *reads = call->reads;
+	int64_t last = reads->last_event(reads->context), before;
+	uint32_t step = filters ? SCAN_STEP : listing->limit, seen = 0;
+	int r = buf_printf(call->body, "{\"events\":[");
+
+	do {
+		before = listing->next;
+		if (r == 0)
+			r = reads->page_events(reads->context, before, step, list_event, listing);
+		seen += step;
+	} while (r == 0 && filters && seen < SCANNED_MAX && listing->put < listing->limit &&
+		listing->next != before && listing->next < last);
+	return r;
+}
+
 /* ---- the routes ------------------------------------------------------------------------------------- */
 
 void event_list_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
 	struct query_value values[] = {{.name = "after"}, {.name = "limit"}};
-	struct event_listing listing = {.out = call->body};
+	struct event_listing listing = {.out = call->body, .call = call};
 
 	if (wants_stream(call->request)) {
 		stream_read(call);
@@ -293,10 +331,7 @@ void event_list_read(struct api_call *call)
 	if (!query_read(call, values, 2) ||
 		!read_cursor(call, &values[0], &values[1], &listing.next, &listing.limit))
 		return;
-	int r = buf_printf(call->body, "{\"events\":[");
-	if (r == 0)
-		r = reads->page_events(reads->context, listing.next, listing.limit, list_event, &listing);
-	finish_listing(call, &listing, r);
+	finish_listing(call, &listing, scan(call, &listing, call->who.queues.count > 0));
 }
 
 /* Pages through the stream for now; a bounded part of it at a time. */
@@ -304,27 +339,17 @@ void task_events_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
 	struct query_value values[] = {{.name = "after"}, {.name = "limit"}};
-	struct event_listing listing = {.out = call->body};
-	int64_t last = reads->last_event(reads->context);
+	struct event_listing listing = {.out = call->body, .call = call};
 
 	if (!query_read(call, values, 2) ||
 		!read_cursor(call, &values[0], &values[1], &listing.next, &listing.limit))
 		return;
-	int r = call->params[0].len > COMMAND_ID_MAX
-		? -ENOENT
-		: reads->find_task(reads->context, call->params[0], &listing.task);
+	int r = reads->find_task(reads->context, call->params[0], &listing.task);
+	if (r == 0 && !sees_events_of(call, listing.task))
+		r = -ENOENT;
 	if (r < 0) {
 		call_refuse_fault(call, r);
 		return;
 	}
-	r = buf_printf(call->body, "{\"events\":[");
-	for (uint32_t seen = 0;
-		r == 0 && seen < SCANNED_MAX && listing.put < listing.limit && listing.next < last;
-		seen += SCAN_STEP) {
-		int64_t before = listing.next;
-		r = reads->page_events(reads->context, before, SCAN_STEP, list_event, &listing);
-		if (listing.next == before)
-			break;
-	}
-	finish_listing(call, &listing, r);
+	finish_listing(call, &listing, scan(call, &listing, true));
 }

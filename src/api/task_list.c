@@ -166,7 +166,8 @@ static int collect(void *context, const struct task *task)
 
 	listing->last_seq = task->seq;
 	listing->paged++;
-	if (!columns_match(listing, task) || (listing->continues && compare(&key, &listing->after) <= 0))
+	if (!principal_sees(listing->call, task) || !columns_match(listing, task) ||
+		(listing->continues && compare(&key, &listing->after) <= 0))
 		return 0;
 	int r = listing->count == listing->room ? grow(listing) : 0;
 	if (r == 0)

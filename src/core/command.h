@@ -131,6 +131,7 @@ struct command_token {
 	enum token_kind kind;
 	unsigned char hash[TOKEN_HASH_BYTES];
 	struct span name;
+	struct span gate;        /* of TOKEN_GATE */
 	struct name_list queues; /* empty: all */
 	int64_t lives_ms;        /* 0: until it is revoked */
 };

@@ -96,14 +96,17 @@ struct worker_decision worker_register(
 		return refuse(worker, REFUSED_WORKER_INACTIVE);
 	if (slot_taken)
 		return refuse(worker, REFUSED_SLOT_TAKEN);
-	if (worker->state == WORKER_INACTIVE || worker->state == WORKER_UNKNOWN)
-		return bring_to_life(worker, beat, given);
 
-	struct worker_decision decision =
-		decide(worker); /* registered again while alive: the same instance */
+	struct worker_decision decision;
 
-	accept(&decision, beat, given);
-	decision.must_store = true;
+	if (worker->state == WORKER_INACTIVE || worker->state == WORKER_UNKNOWN) {
+		decision = bring_to_life(worker, beat, given);
+	} else { /* registered again while alive: the same instance */
+		decision = decide(worker);
+		accept(&decision, beat, given);
+		decision.must_store = true;
+	}
+	decision.worker.credential = decision.worker.token; /* a former one ends with that */
 	return decided(decision);
 }
 

@@ -43,6 +43,8 @@ struct worker {
 	enum worker_end ended;
 	bool named;     /* a name of an old door: it may come back as a new instance */
 	uint64_t token; /* last one issued */
+	uint64_t
+		credential; /* the one issued by its last registration: its own credential has that number; 0: none */
 	struct lease lease;
 	int64_t heard_ms; /* lease clock: last beat that this run of the server heard; INT64_MIN = none */
 	int64_t stored_deadline_ms; /* as the store has it; trails the lease by at most the restart grace */

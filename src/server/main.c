@@ -36,7 +36,7 @@ static const char help[] =
 	"  --listen A:P     TCP address (default 127.0.0.1:8787; port 0 picks a free one, see DIR/url)\n"
 	"  --store URL      sqlite:PATH (default DIR/stint.db)\n"
 	"  --config FILE    instead of DIR/config.json (JSON; comments allowed)\n"
-	"  --set KEY=VALUE  a setting, above the file: listen claim.verifyAfterMs worker.leaseMinMs\n"
+	"  --set KEY=VALUE  a setting, above the file: auth listen claim.verifyAfterMs worker.leaseMinMs\n"
 	"                   worker.rescheduleOnExpiry restart.graceMs retry.baseMs retry.maxMs task.crashBudget\n"
 	"                   task.timeoutMs task.timeoutMaxMs quarantine.trialAfterMs sweep.intervalMs\n"
 	"  --behind-proxy   allow an address that is not of this machine alone: a proxy in front speaks TLS\n"
@@ -293,6 +293,9 @@ static int start(struct server *server)
 		return r;
 	gate_init(&server->gate, server->options, port, token);
 	sodium_memzero(token, sizeof token);
+	if (server->options->auth_open)
+		fputs("stintd: warning: auth is open: every program on this machine may read, create, claim and cancel work without a token\n",
+			stderr);
 	r = write_url(server, port);
 	if (r == 0)
 		start_loop(server);

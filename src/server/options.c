@@ -106,10 +106,20 @@ static int set_listen(struct options *options, const char *text, const char *whe
 	return 0;
 }
 
+static int set_auth(struct options *options, const char *text, const char *where)
+{
+	options->auth_open = strcmp(text, "open") == 0;
+	if (!options->auth_open && strcmp(text, "token") != 0)
+		return complain(EXIT_CONFIG, "%s: auth must be token or open, not \"%s\"", where, text);
+	return 0;
+}
+
 static int set_value(struct options *options, const char *key, const char *text, const char *where)
 {
 	if (strcmp(key, "listen") == 0)
 		return set_listen(options, text, where);
+	if (strcmp(key, "auth") == 0)
+		return set_auth(options, text, where);
 	if (strcmp(key, "worker.rescheduleOnExpiry") == 0) {
 		bool yes = strcmp(text, "true") == 0;
 		if (!yes && strcmp(text, "false") != 0)
@@ -334,6 +344,9 @@ int options_read(int argc, char **argv, struct options *ret_options)
 		r = apply_sets(options, &sets);
 	if (r != 0)
 		return r;
+	if (options->auth_open && (!is_loopback(options->host) || options->behind_proxy))
+		return complain(EXIT_CONFIG,
+			"auth=open lets in whoever reaches the port without a token, so it goes with 127.0.0.1 or ::1 and without --behind-proxy only");
 	if (!is_loopback(options->host) && !options->behind_proxy)
 		return complain(EXIT_CONFIG,
 			"listening on %s needs a proxy that speaks TLS in front: say --behind-proxy, or listen on 127.0.0.1",

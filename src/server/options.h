@@ -19,6 +19,7 @@ struct options {
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;
+	bool auth_open; /* "auth": "open": whoever shows no token is let in */
 	bool help, version;
 	uint32_t sweep_ms;
 	struct store_options storage;

@@ -57,6 +57,8 @@ struct exchange_list {
 /* Some events as a stream tells them: those behind `after`, up to `last`. */
 struct stream_page {
 	int64_t after, last;
+	const struct exchange
+		*only; /* made for this one alone, which does not see everything; NULL: for all */
 	struct buf bytes;
 };
 
@@ -64,6 +66,7 @@ struct gate {
 	unsigned char admin_hash[TOKEN_HASH_BYTES]; /* of the token in admin.token, which no API revokes */
 	char admin_id[TOKEN_BYTES_MAX];
 	unsigned char nobody_hash[TOKEN_HASH_BYTES]; /* stands for a token that there is none of */
+	unsigned char key[MINT_KEY_BYTES];           /* of tokens that follow from others */
 	char hosts[4][300];                          /* allowed values of Host */
 	uint32_t host_count;
 	bool any_host;

@@ -39,6 +39,7 @@ int run_token_put(struct turn *turn, const struct command *command, struct resul
 		.principal = principal,
 		.kind = given->kind,
 		.name = given->name,
+		.gate = given->gate,
 		.queues = buf_span(&queues),
 		.created_ms = now_ms,
 		.created_by = command->actor,

@@ -135,6 +135,10 @@ int store_each_queue(const struct store *store,
 	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting),
 	void *context);
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
+struct span store_worker_id(const struct store *store, uint32_t handle); /* valid until the next turn */
+/* The task, if somebody holds it now, and who. The text is valid until the next turn. */
+bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
+int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue); /* -ENOENT */
 int store_each_worker(const struct store *store,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
 /* NULL: no such token. It may have ended. Valid until the next turn or sweep. */

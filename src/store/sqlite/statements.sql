@@ -17,15 +17,15 @@ holder, clock, deadline_ms, granted_ms, verify_at_ms, run_until_ms, run_ms, aske
 request, claim_flags
 
 -- list: worker
-id, principal, instance, state, ended, flags, token, deadline_ms, granted_ms, stored_deadline_ms, slot, capabilities,
-executors, max_concurrent, registered_ms, last_beat_ms, ended_ms, metadata
+id, principal, instance, state, ended, flags, token, credential, deadline_ms, granted_ms, stored_deadline_ms, slot,
+capabilities, executors, max_concurrent, registered_ms, last_beat_ms, ended_ms, metadata
 
 -- list: slot
 name, state, since_ms, restarts, trial_by, crashed_1, crashed_2, crashed_3, crashed_4, crashed_5, crashed_6, crashed_7,
 crashed_8
 
 -- list: token
-id, principal, kind, hash, name, queues, created_ms, created_by, expires_ms, revoked_ms, revoked_by
+id, principal, kind, hash, name, gate, queues, created_ms, created_by, expires_ms, revoked_ms, revoked_by
 
 -- name: begin
 BEGIN IMMEDIATE

@@ -22,6 +22,7 @@ static void bind_worker(struct binding *binding, const struct worker_row *row)
 	bind_int(binding, worker->ended);
 	bind_int(binding, (worker->named ? FLAG_NAMED : 0) | (worker->any_executor ? FLAG_ANY_EXECUTOR : 0));
 	bind_int(binding, (int64_t)worker->token);
+	bind_int(binding, (int64_t)worker->credential);
 	bind_int(binding, worker->lease.deadline_ms);
 	bind_int(binding, worker->lease.granted_ms);
 	bind_int(binding, worker->stored_deadline_ms);
@@ -52,6 +53,7 @@ static int read_worker(struct binding *binding, struct worker_row *ret_row)
 	worker->named = flags & FLAG_NAMED;
 	worker->any_executor = flags & FLAG_ANY_EXECUTOR;
 	worker->token = (uint64_t)column_int(&columns);
+	worker->credential = (uint64_t)column_int(&columns);
 	worker->lease.deadline_ms = column_int(&columns);
 	worker->lease.granted_ms = column_u32(&columns);
 	worker->stored_deadline_ms = column_int(&columns);

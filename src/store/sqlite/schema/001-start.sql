@@ -114,6 +114,7 @@ CREATE TABLE worker (
 	ended              INTEGER NOT NULL,
 	flags              INTEGER NOT NULL, -- 1: a name of an old door, 2: takes any executor
 	token              INTEGER NOT NULL,
+	credential         INTEGER NOT NULL, -- number of its own token; 0: it has none
 	deadline_ms        INTEGER NOT NULL,
 	granted_ms         INTEGER NOT NULL,
 	stored_deadline_ms INTEGER NOT NULL,
@@ -157,6 +158,7 @@ CREATE TABLE token (
 	kind       INTEGER NOT NULL,
 	hash       BLOB NOT NULL,
 	name       TEXT NOT NULL,
+	gate       TEXT NOT NULL, -- '' but for approvers of one gate
 	queues     TEXT NOT NULL,
 	created_ms INTEGER NOT NULL,
 	created_by TEXT NOT NULL,
