@@ -264,7 +264,39 @@ static bool refuse(
 	return false;
 }
 
-bool gate_pass(const struct server *server, struct exchange *exchange)
+/* Whoever tries credentials is slowed down; whoever has shown a good one on this connection is not held up by what
+ * others do from the same place. */
+static bool may_try(struct server *server, const struct exchange *exchange)
+{
+	const struct visitor *visitor = connection_visitor(exchange->connection);
+
+	if (!exchange->request.authorization.data || visitor->known)
+		return true;
+	return !source_is_barred(&server->sources, &visitor->source, server->now.lease_ms);
+}
+
+static void note_credential(struct server *server, const struct exchange *exchange)
+{
+	struct visitor *visitor = connection_visitor(exchange->connection);
+
+	visitor->known = exchange->call.who.scopes != 0;
+	if (visitor->known || !exchange->request.authorization.data)
+		return;
+	server->metrics.auth_failures++;
+	source_failed(&server->sources, &visitor->source, server->options->auth_failures_per_s,
+		server->now.lease_ms);
+}
+
+static bool refuse_for_now(struct server *server, struct exchange *exchange)
+{
+	server->metrics.auth_barred++;
+	refuse(exchange, 429, "rate_limited", "Too many requests",
+		"too many wrong credentials came from where this one comes from; none is looked at now");
+	exchange->call.reply.retry_after_s = 1;
+	return false;
+}
+
+bool gate_pass(struct server *server, struct exchange *exchange)
 {
 	const struct gate *gate = &server->gate;
 	const struct http_request *request = &exchange->request;
@@ -279,6 +311,9 @@ bool gate_pass(const struct server *server, struct exchange *exchange)
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))
 		return refuse(exchange, 403, "forbidden", "Forbidden",
 			"a page of another site may change nothing here");
+	if (!may_try(server, exchange))
+		return refuse_for_now(server, exchange);
 	exchange->call.who = principal_of(server, exchange);
+	note_credential(server, exchange);
 	return true;
 }

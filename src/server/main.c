@@ -39,6 +39,8 @@ static const char help[] =
 	"  --set KEY=VALUE  a setting, above the file: auth listen claim.verifyAfterMs worker.leaseMinMs\n"
 	"                   worker.rescheduleOnExpiry restart.graceMs retry.baseMs retry.maxMs task.crashBudget\n"
 	"                   task.timeoutMs task.timeoutMaxMs quarantine.trialAfterMs sweep.intervalMs\n"
+	"                   limits.authFailuresPerS limits.unauthenticatedConnections limits.requestsInFlight\n"
+	"                   limits.eventStreams\n"
 	"  --behind-proxy   allow an address that is not of this machine alone: a proxy in front speaks TLS\n"
 	"\n"
 	"Try: stintd --home /tmp/stint --listen 127.0.0.1:0 &\n"
@@ -260,6 +262,7 @@ static void start_loop(struct server *server)
 	uv_timer_init(&server->loop, &server->sweep);
 	uv_timer_init(&server->loop, &server->due);
 	uv_idle_init(&server->loop, &server->more);
+	uv_idle_init(&server->loop, &server->again);
 	uv_signal_init(&server->loop, &server->term);
 	uv_signal_init(&server->loop, &server->interrupt);
 	server->check.data = server->sweep.data = server->due.data = server;

@@ -38,6 +38,10 @@ static const struct setting settings[] = {
 	{"task.timeoutMaxMs", RULE(timeout_max_ms), 1, 30 * DAY_MS},
 	{"quarantine.trialAfterMs", RULE(quarantine_trial_ms), 0, 30 * DAY_MS},
 	{"sweep.intervalMs", offsetof(struct options, sweep_ms), 10, 60 * 1000},
+	{"limits.authFailuresPerS", offsetof(struct options, auth_failures_per_s), 1, 1000},
+	{"limits.unauthenticatedConnections", offsetof(struct options, strangers_max), 1, 100000},
+	{"limits.requestsInFlight", offsetof(struct options, in_flight_max), 1, 4096},
+	{"limits.eventStreams", offsetof(struct options, streams_max), 1, 10000},
 };
 
 static int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -331,6 +335,10 @@ int options_read(int argc, char **argv, struct options *ret_options)
 	memset(options, 0, sizeof *options);
 	options->storage = store_options_default();
 	options->sweep_ms = 1000;
+	options->auth_failures_per_s = 10;
+	options->strangers_max = 100;
+	options->in_flight_max = 64;
+	options->streams_max = 16;
 	strcpy(options->host, "127.0.0.1");
 	options->port = 8787;
 	int r = read_flags(argc, argv, options, &sets);

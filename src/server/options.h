@@ -22,6 +22,10 @@ struct options {
 	bool auth_open; /* "auth": "open": whoever shows no token is let in */
 	bool help, version;
 	uint32_t sweep_ms;
+	uint32_t auth_failures_per_s; /* of one source: then it waits */
+	uint32_t strangers_max;       /* connections of one source that have shown no good credential */
+	uint32_t in_flight_max;       /* commands of one principal in one turn, while others want one */
+	uint32_t streams_max;         /* of one principal */
 	struct store_options storage;
 };
 

@@ -6,6 +6,7 @@
  *   home.c        the state directory               gate.c        host, origin, credential; mint.c: new ones
  *   clock.c       the two clocks                    reads.c       what the store lends to the API
  *   metrics.c     counters, for Prometheus          streams.c     who listens to events, and how far they got
+ *   sources.c     where strangers come from
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing make up the next turn.
@@ -20,6 +21,7 @@
 #include "server/metrics.h"
 #include "server/mint.h"
 #include "server/options.h"
+#include "server/sources.h"
 #include "store/store.h"
 #include "wire/http.h"
 
@@ -47,6 +49,13 @@ struct exchange {
 
 enum {
 	READY_QUEUES_MAX = 16,
+	SHARES_MAX = 256,
+};
+
+/* What a principal has of the turn that is being filled. */
+struct share {
+	uint64_t round; /* the turn it is about */
+	uint32_t commands;
 };
 
 struct exchange_list {
@@ -80,7 +89,8 @@ struct server {
 	uv_check_t check;
 	uv_timer_t sweep;
 	uv_timer_t due;
-	uv_idle_t more; /* runs while streams could be given more at once */
+	uv_idle_t more;  /* runs while streams could be given more at once */
+	uv_idle_t again; /* runs while the next turn is due at once */
 	uv_signal_t term, interrupt;
 	struct store *store;
 	struct gate gate;
@@ -89,12 +99,17 @@ struct server {
 	struct connection *dirty; /* have something to write, or to read on */
 	uint32_t connection_count;
 	struct exchange_list pending; /* want a turn */
+	struct exchange_list later;   /* want one after it: their principals have their share of the next */
+	struct share shares[SHARES_MAX];
+	uint64_t share_round;
+	uint32_t share_count;         /* principals that have one */
 	struct exchange_list waiting; /* claims that wait for work */
 	struct exchange_list streams; /* of events; those fed last stand last */
 	struct exchange_list spare;
 	struct stream_page page; /* the last one read */
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
+	struct sources sources;
 	struct metrics metrics;
 	uint64_t wakeups;
 	uint32_t wake_batch;
@@ -115,7 +130,7 @@ int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo);
 /* gate.c */
 void gate_init(struct gate *gate, const struct options *options, uint16_t port, const char *admin_token);
 /* May the request in, and as whom? False: the exchange has its reply. */
-bool gate_pass(const struct server *server, struct exchange *exchange);
+bool gate_pass(struct server *server, struct exchange *exchange);
 /* Is its credential still good? For whoever stays longer than a request: waiting claims, streams. */
 bool gate_still_knows(const struct server *server, const struct exchange *exchange);
 
@@ -137,6 +152,12 @@ void turns_done(struct server *server);
 /* connection.c */
 void connection_accept(uv_stream_t *listener, int status);
 void connection_reply(struct connection *connection, struct exchange *exchange); /* takes the exchange over */
+/* Where it comes from, and whether it has shown a good credential. */
+struct visitor {
+	struct source_key source;
+	bool known;
+};
+struct visitor *connection_visitor(struct connection *connection);
 /* The head of a stream, which stays the current exchange until either side ends it. */
 void connection_begin_stream(struct connection *connection);
 void connection_end_stream(struct connection *connection);    /* after what it was given has been written */

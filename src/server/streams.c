@@ -16,7 +16,6 @@
 #include "server/server.h"
 
 enum {
-	STREAMS_PER_PRINCIPAL_MAX = 16,
 	RETRY_AFTER_S = 5,
 	OUTPUT_BYTES_MAX = 256 << 10,
 	PAGE_BYTES_MAX = 64 << 10, /* unless one event alone is larger */
@@ -47,7 +46,7 @@ bool stream_begin(struct server *server, struct exchange *exchange)
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping; come back in a moment.");
 		return false;
 	}
-	if (count_of(server, call->who.number) >= STREAMS_PER_PRINCIPAL_MAX) {
+	if (count_of(server, call->who.number) >= server->options->streams_max) {
 		api_refuse(call, REFUSED_RATE_LIMITED, "This credential has as many streams open as it may.");
 		call->reply.retry_after_s = RETRY_AFTER_S;
 		return false;
