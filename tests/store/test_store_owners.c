@@ -281,6 +281,24 @@ static void the_owner_of_a_former_claim_is_found_behind_later_events(void **stat
 	assert_int_equal(store_last_event(world->store), last);
 }
 
+/* ---- requests ---- */
+
+static void an_idempotency_key_is_its_principals_whatever_that_is_called(void **state)
+{
+	struct world *world = *state;
+	struct command create = say_create(NULL, "q");
+
+	create.create.idempotency_key = SPAN("k");
+	assert_int_equal(run(world, HONEST, create), REFUSED_NOTHING);
+	int64_t first = world->result.task.seq;
+	assert_int_equal(run(world, HOSTILE, create), REFUSED_NOTHING);
+	assert_false(world->result.repeated);
+	assert_int_not_equal(world->result.task.seq, first);
+	assert_int_equal(run(world, HONEST, create), REFUSED_NOTHING);
+	assert_true(world->result.repeated);
+	assert_int_equal(world->result.task.seq, first);
+}
+
 /* ---- slots ---- */
 
 static void a_stranger_neither_crashes_nor_takes_over_a_slot(void **state)
@@ -316,6 +334,7 @@ int main(void)
 		ON_BOTH(a_late_result_is_kept_for_whoever_had_that_fence),
 		ON_BOTH(a_stranger_leaves_no_late_result),
 		ON_BOTH(the_owner_of_a_former_claim_is_found_behind_later_events),
+		ON_BOTH(an_idempotency_key_is_its_principals_whatever_that_is_called),
 		ON_BOTH(a_stranger_neither_crashes_nor_takes_over_a_slot),
 	};
 
