@@ -297,6 +297,7 @@ static const struct http_complaint *value_check(
 	case HTTP_FIELD_IDEMPOTENCY_KEY:
 	case HTTP_FIELD_IF_MATCH:
 	case HTTP_FIELD_LAST_EVENT_ID:
+	case HTTP_FIELD_REQUEST_ID:
 	case HTTP_FIELD_COUNT:
 		return NULL;
 	}
