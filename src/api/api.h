@@ -23,17 +23,20 @@
 #include "core/why.h"
 #include "wire/http.h"
 
-/* What a credential may do. A route names one; none does not build. */
+/* What a credential may do. A route names one or more; none does not build. */
 enum scope {
 	SCOPE_PUBLIC = 1, /* no credential needed */
 	SCOPE_ANY,        /* any credential that is known */
 	SCOPE_READ,       /* see everything but credentials */
 	SCOPE_PRODUCE,    /* create tasks */
-	SCOPE_WORK,       /* register, beat, claim, report */
+	SCOPE_WORK,       /* register, beat, claim, report; see what there is to claim, and what it holds */
+	SCOPE_CLAIM,      /* report on one claim and see its task, as long as it lives */
 	SCOPE_OPERATE,    /* cancel, retry, park, answer, queues, workers */
+	SCOPE_APPROVE,    /* answer questions; pass any gate */
+	SCOPE_GATE,       /* pass one gate */
+	SCOPE_EMIT,       /* tell of events from outside */
 	SCOPE_ADMIN,
 	SCOPE_METRICS,
-	SCOPE_EMIT, /* tell what happened outside */
 	SCOPE_COUNT,
 };
 
@@ -43,8 +46,14 @@ enum scope {
 struct principal {
 	struct span name;        /* for people: kind and name of its token */
 	struct span id;          /* of its token; "admin" for the one in admin.token */
+	uint32_t number;         /* whose workers and claims are its own */
 	uint32_t scopes;         /* bit per enum scope; 0: no credential */
-	struct name_list queues; /* it creates and does work of these alone; empty: of all */
+	struct name_list queues; /* it creates, does and sees work of these alone; empty: of all */
+	struct span worker;      /* it acts as this worker alone; empty: as any of its own */
+	struct span gate;        /* the one that SCOPE_GATE is for */
+	struct span task;        /* the one that SCOPE_CLAIM is for … */
+	int64_t task_seq;
+	uint64_t fence; /* … by this claim of `worker` */
 };
 
 /* Bits of what a token of that kind may do. */
@@ -86,6 +95,7 @@ struct api_reads {
 		struct arena *arena, struct log_piece *ret_piece);
 	int (*page_events)(void *context, int64_t after, uint32_t limit,
 		int (*each)(void *each_context, const struct record *record), void *each_context);
+	int (*task_queue)(void *context, int64_t seq, uint32_t *ret_queue); /* -ENOENT */
 	int (*task_id)(void *context, const struct task *task, struct arena *arena, struct span *ret_id);
 	struct reason (*why)(void *context, const struct task *task);
 	/* From 0 on, as for tasks. */
@@ -116,9 +126,14 @@ struct api_reads {
 	int (*read_body)(void *context, int64_t seq, struct arena *arena, struct span *ret_body);
 	/* Counters and gauges in the text format of Prometheus, or in that of OpenMetrics; may be NULL: there are none. */
 	int (*put_metrics)(void *context, bool open, struct buf *out);
-	/* Credentials: make the text of a new one; look at those of the store; the id of the one in admin.token. */
+	/* Credentials: make the text of a new one, of a worker's own, of a claim's; look at those of the store; the id of
+	 * the one in admin.token. The last two leave nothing behind: `parent` is the id of the token they come from. */
 	int (*mint_token)(
 		void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted);
+	int (*mint_instance)(void *context, struct span parent, struct span worker, uint64_t number,
+		struct arena *arena, struct span *ret_text);
+	int (*mint_claim)(void *context, struct span parent, int64_t task, uint64_t fence,
+		struct arena *arena, struct span *ret_text);
 	const struct token *(*find_token)(void *context, struct span id); /* NULL: none */
 	int (*each_token)(void *context, int (*each)(void *each_context, const struct token *token),
 		void *each_context);
@@ -132,8 +147,8 @@ struct api_reads {
 };
 
 enum api_step {
-	API_REPLY, /* it is complete */
-	API_TURN,  /* `commands` want a turn, then api_finish() */
+	API_REPLY,  /* it is complete */
+	API_TURN,   /* `commands` want a turn, then api_finish() */
 	API_BACKUP, /* the server makes the backup that `backup_file` names, then api_finish_backup() */
 	API_READ, /* api_read() completes it, or leaves commands or a stream: then `step` says so afterwards; or it
 		     says again that there is more to read: then it may be called later, after any number of turns */
@@ -191,6 +206,9 @@ void api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
 
 /* The same for what is refused before there is a call: not HTTP, wrong host, no credential. */
 int api_put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail);
+
+/* Is it there for whoever asks? Those of a token with queues are the events of tasks that are in them now. */
+bool api_sees_event(const struct api_call *call, const struct record *record);
 
 /* One event as JSON, for lists and streams. -ENOMEM, -E2BIG. */
 int api_put_event(struct buf *out, const struct record *record);

@@ -16,7 +16,7 @@
 struct route {
 	enum http_method method;
 	const char *pattern; /* ":name" stands for one segment */
-	enum scope scope;
+	uint32_t scopes;     /* bits: any of them will do */
 	size_t body_bytes_max;
 	void (*begin)(struct api_call *call);
 	void (*read)(struct api_call *call);
@@ -70,8 +70,17 @@ void call_refuse_fault(struct api_call *call, int fault);
 
 /* ---- small things ------------------------------------------------------------------------------- */
 
-/* May it create work in that queue, or do it? */
+/* May it create work in that queue, do it, or see it? */
 bool principal_serves(const struct principal *who, struct span queue);
+
+/* Is the task there for it? Without SCOPE_READ that is what it holds, and what it may claim. */
+bool principal_sees(const struct api_call *call, const struct task *task);
+
+/* May it be so, as far as that is known before the task is read? */
+bool principal_may_see(const struct api_call *call, const struct task_outline *outline);
+
+/* May it give a verdict at that gate? */
+bool principal_passes(const struct principal *who, struct span gate);
 
 struct span name_of(const struct api_call *call, uint32_t number);
 

@@ -136,9 +136,11 @@ int api_put_event(struct buf *out, const struct record *record)
 /* Both lists are made in slices; what happens between two of them may be seen or not. */
 struct event_listing {
 	struct buf *out;
+	const struct api_call *call;
 	int64_t task; /* only those of this one; 0: all */
 	int64_t next; /* the last one looked at */
 	uint32_t put, limit;
+	uint32_t looked_through; /* in all slices */
 	uint32_t looked_at;
 	size_t slice_end; /* of `out`: what goes beyond it ends the slice */
 	size_t bytes;     /* written by all slices */
@@ -155,7 +157,7 @@ static int list_event(void *context, const struct record *record)
 	struct event_listing *listing = context;
 
 	listing->looked_at++;
-	if (listing->task == 0 || listing->task == record->task) {
+	if (listing->task == 0 ? api_sees_event(listing->call, record) : listing->task == record->task) {
 		size_t before = listing->out->len;
 		int r = listing->put > 0 ? buf_put_byte(listing->out, ',') : 0;
 		if (r == 0)
@@ -197,6 +199,26 @@ static void refuse_cursor(struct api_call *call)
 	call_refuse_with(call, REFUSED_CURSOR_GONE,
 		"Events between that cursor and what is kept are gone, or the store was restored: read the tasks anew and start without a cursor.",
 		(struct span){members, (size_t)len});
+}
+
+static bool sees_events_of(const struct api_call *call, int64_t task)
+{
+	const struct principal *who = &call->who;
+	const struct api_reads *reads = call->reads;
+	uint32_t queue;
+
+	if (who->task_seq != 0)
+		return task == who->task_seq;
+	if (who->queues.count == 0)
+		return true;
+	if (task == 0 || reads->task_queue(reads->context, task, &queue) < 0)
+		return false; /* of no queue, or of none that is known any more */
+	return principal_serves(who, name_of(call, queue));
+}
+
+bool api_sees_event(const struct api_call *call, const struct record *record)
+{
+	return sees_events_of(call, record->task);
 }
 
 /* Where to begin, or refused. */
@@ -324,6 +346,7 @@ static struct event_listing *listing_new(struct api_call *call)
 		return NULL;
 	}
 	listing->out = call->body;
+	listing->call = call;
 	if (!query_read(call, values, 2) ||
 		!read_cursor(call, &values[0], &values[1], &listing->next, &listing->limit))
 		return NULL;
@@ -357,6 +380,8 @@ void event_list_read(struct api_call *call)
 	uint32_t left = listing->limit - listing->put;
 	if (r == 0)
 		r = list_slice(call, listing, left < SLICE_EVENTS ? left : SLICE_EVENTS, &end);
+	listing->looked_through += listing->looked_at;
+	end |= listing->looked_through >= LOOKED_THROUGH_MAX; /* some may not be for these eyes */
 	if (r == 0 && !end && !is_full(listing))
 		call_again(call);
 	else
@@ -377,7 +402,6 @@ struct trail {
 	int64_t last;  /* event of all, when the trail was begun */
 	int64_t *seqs; /* the last `limit` ones that were found, round and round */
 	uint32_t found, told;
-	uint32_t looked_through;
 	bool is_followed;
 };
 
@@ -445,11 +469,10 @@ static int tell_trail(struct api_call *call, struct event_listing *listing, bool
 /* A slice of looking through the events of all. */
 static int look_through(struct api_call *call, struct event_listing *listing, bool *ret_end)
 {
-	struct trail *trail = listing->trail;
 	int r = list_slice(call, listing, SLICE_EVENTS, ret_end);
 
-	trail->looked_through += listing->looked_at;
-	*ret_end |= trail->looked_through >= LOOKED_THROUGH_MAX;
+	listing->looked_through += listing->looked_at;
+	*ret_end |= listing->looked_through >= LOOKED_THROUGH_MAX;
 	return r;
 }
 
@@ -465,6 +488,8 @@ static struct event_listing *trail_new(struct api_call *call)
 		return NULL;
 	listing->trail = trail;
 	int r = trail ? reads->find_task(reads->context, call->params[0], &listing->task) : -ENOMEM;
+	if (r == 0 && !sees_events_of(call, listing->task))
+		r = -ENOENT;
 	if (r == 0)
 		r = reads->read_task(reads->context, listing->task, call->arena, &document);
 	if (r == 0) {

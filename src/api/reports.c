@@ -24,8 +24,11 @@ struct report {
 	int64_t lease_ms, delay_ms, deadline_ms;
 };
 
-#define WORKER FIELD_MUST_BE(report, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX)
-#define FENCE  FIELD_MUST_BE(report, fence, "fence", FIELD_DECIMAL, .max = 0)
+/* Both must be there, or be known from the credential: its worker, its claim. */
+enum proof_row { ROW_WORKER, ROW_FENCE };
+
+#define WORKER [ROW_WORKER] = FIELD(report, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX)
+#define FENCE  [ROW_FENCE] = FIELD(report, fence, "fence", FIELD_DECIMAL, .max = 0)
 
 static const struct field progress_fields[] = {
 	WORKER,
@@ -128,6 +131,22 @@ static int put_question(struct buf *question, const struct report *report)
 	return json_end(&object);
 }
 
+static void complete_proof(struct form *form, struct report *report, uint64_t given)
+{
+	const struct principal *who = &form->call->who;
+
+	if (!(given & 1u << ROW_WORKER)) {
+		report->worker = who->worker;
+		if (report->worker.len == 0)
+			form_error(form, "workerId", "is required");
+	}
+	if (!(given & 1u << ROW_FENCE)) {
+		report->fence = who->fence;
+		if (report->fence == 0)
+			form_error(form, "fence", "is required");
+	}
+}
+
 /* A session is told by its id, or as an object that has one. */
 static void read_session(struct form *form, struct report *report)
 {
@@ -196,7 +215,8 @@ static bool report_begin(struct api_call *call, enum command_kind kind, const st
 	*report = (struct report){0};
 	if (!form_open(&form, call, false))
 		return false;
-	form_read(&form, form.root, fields, count, report);
+	uint64_t given = form_read(&form, form.root, fields, count, report);
+	complete_proof(&form, report, given);
 	return fill_report(&form, report, kind);
 }
 

@@ -62,13 +62,6 @@ struct listing {
 
 /* ---- what matches ----------------------------------------------------------------------------------- */
 
-/* What the credential may see of the tasks there are: whoever may read at all sees every one. */
-static bool may_see(const struct principal *who, const struct task_outline *outline)
-{
-	(void)outline;
-	return who->scopes != 0;
-}
-
 static bool differs(const struct query_value *value, struct span text)
 {
 	return value->value.data && !span_equal(value->value, text);
@@ -81,7 +74,7 @@ static bool columns_match(const struct listing *listing, const struct task_outli
 	return (listing->states & STATE_BIT(outline->state)) != 0 &&
 		!differs(&values[P_QUEUE], name_of(listing->call, outline->queue)) &&
 		!differs(&values[P_OWNER], name_of(listing->call, outline->owner)) &&
-		may_see(&listing->call->who, outline);
+		principal_may_see(listing->call, outline);
 }
 
 static bool has_label(yyjson_val *body, struct span label)
@@ -241,7 +234,8 @@ static int read_chosen(struct listing *listing, const struct task_key *key, stru
 	if (r < 0)
 		return r;
 	struct task_outline outline = outline_of(&ret_document->task);
-	*ret_there = still_belongs(listing, key, &outline);
+	*ret_there =
+		still_belongs(listing, key, &outline) && principal_sees(listing->call, &ret_document->task);
 	return 0;
 }
 

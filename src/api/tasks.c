@@ -343,7 +343,9 @@ static int find_document(struct api_call *call, struct task_document *ret_docume
 	int64_t seq;
 
 	int r = reads->find_task(reads->context, call->params[0], &seq);
-	return r < 0 ? r : reads->read_task(reads->context, seq, call->arena, ret_document);
+	if (r == 0)
+		r = reads->read_task(reads->context, seq, call->arena, ret_document);
+	return r == 0 && !principal_sees(call, &ret_document->task) ? -ENOENT : r;
 }
 
 /* If-None-Match: does it name that version, among others or with "*"? Weak or not makes no difference here. */

@@ -241,6 +241,22 @@ static void put_standing(struct json_object *object, const struct api_call *call
 	json_member_int(object, "leaseMs", result->worker.lease.granted_ms);
 }
 
+/* The instance's own token: good for this worker alone, as long as it lives. */
+static void put_credential(struct json_object *object, struct api_call *call, const struct worker *worker)
+{
+	const struct api_reads *reads = call->reads;
+	struct span text;
+
+	if (!reads->mint_instance || call->who.number == PRINCIPAL_OPEN)
+		return;
+	int r = reads->mint_instance(reads->context, call->who.id, call->commands[0].worker,
+		worker->credential, call->arena, &text);
+	if (r == 0)
+		json_member_string(object, "credential", text);
+	else if (object->fault == 0)
+		object->fault = r;
+}
+
 void worker_register_finish(struct api_call *call, const struct result *results)
 {
 	struct json_object object;
@@ -251,6 +267,7 @@ void worker_register_finish(struct api_call *call, const struct result *results)
 	}
 	json_begin(&object, call->body);
 	put_standing(&object, call, &results[0]);
+	put_credential(&object, call, &results[0].worker);
 	call->reply.event_seq = results[0].event_seq;
 	call_reply(call, 200, json_end(&object));
 }
@@ -464,6 +481,14 @@ struct worker_listing {
 	uint32_t at;
 };
 
+/* Whoever may not see everything sees its own, as a worker; and a worker is of no certain queue. */
+static bool sees_worker(const struct principal *who, struct span id, const struct worker *worker)
+{
+	if ((who->scopes & (SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_ADMIN))) != 0)
+		return who->queues.count == 0;
+	return worker->principal == who->number && (who->worker.len == 0 || span_equal(who->worker, id));
+}
+
 /* Claimants that never registered are no workers of the list. */
 static int list_worker(void *context, struct span id, const struct worker *worker)
 {
@@ -471,6 +496,8 @@ static int list_worker(void *context, struct span id, const struct worker *worke
 	struct api_call *call = listing->call;
 
 	if (worker->state == WORKER_UNKNOWN || worker_is_alive(worker) != listing->alive)
+		return 0;
+	if (!sees_worker(&call->who, id, worker))
 		return 0;
 	if (listing->state.data && !span_equal(listing->state, span_of(worker_state_name(worker->state))))
 		return 0;
@@ -545,6 +572,8 @@ void worker_read(struct api_call *call)
 	if (!query_read(call, NULL, 0))
 		return;
 	int r = reads->read_worker(reads->context, call->params[0], &found);
+	if (r == 0 && !sees_worker(&call->who, found.id, &found.worker))
+		r = -ENOENT;
 	if (r < 0)
 		call_refuse_fault(call, r);
 	else

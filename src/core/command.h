@@ -162,6 +162,7 @@ struct command_token {
 	enum token_kind kind;
 	unsigned char hash[TOKEN_HASH_BYTES];
 	struct span name;
+	struct span gate;        /* of TOKEN_GATE */
 	struct name_list queues; /* empty: all */
 	int64_t lives_ms;        /* 0: until it is revoked */
 };
@@ -169,6 +170,8 @@ struct command_token {
 struct command {
 	enum command_kind kind;
 	struct span actor;       /* who, for the event */
+	uint32_t principal;      /* who, by number: workers, and claims, belong to one */
+	bool oversees;           /* an operator: it sees what others hold, and sends their workers away */
 	struct span task;        /* its id */
 	struct span worker;      /* workerId */
 	int64_t if_version;      /* refused if the task has another version by now; 0: whatever it has */
@@ -215,6 +218,7 @@ struct result {
 	enum refusal refusal;
 	bool repeated;     /* accepted before: answered as then */
 	bool deduplicated; /* CREATE: the unique key is held by this task */
+	bool not_yours;    /* FORBIDDEN: the worker is another principal's */
 	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
 	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: there is none) */

@@ -95,6 +95,7 @@ struct task {
 	uint32_t open_parents;  /* not done yet, dead ones included */
 	uint32_t dead_parents;  /* failed or cancelled */
 	uint64_t fence;         /* of the last claim */
+	uint32_t claimant;      /* principal that made it */
 	enum claim_end ended;
 	enum failure_code code; /* why it is blocked or failed */
 	int64_t version;        /* seq of its last event */
@@ -117,12 +118,14 @@ struct task_decision {
 	enum follow follow;
 	bool repeated;    /* the same report was accepted before; answer as then */
 	bool orphan;      /* refused, but a result that comes with it is kept for the operator */
+	bool foreign;     /* refused, and the last claim was another principal's */
 	struct task task; /* as it shall be; equal to the view when refused */
 };
 
 /* A caller's proof that it holds the claim. */
 struct proof {
 	uint32_t holder;
+	uint32_t principal;
 	uint64_t fence;
 	bool by_name; /* no fence was given: the name alone is matched, as old doors do */
 };

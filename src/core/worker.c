@@ -85,6 +85,7 @@ static struct worker_decision bring_to_life(
 		.worker =
 			{
 				.handle = worker->handle,
+				.principal = beat->principal,
 				.held = worker->held,
 				.state = WORKER_ACTIVE,
 				.named = beat->named,
@@ -105,27 +106,45 @@ static bool is_gone_for_good(const struct worker *worker, const struct beat *bea
 	return worker->state == WORKER_INACTIVE && !(worker->named && beat->named);
 }
 
+bool worker_belongs_to(const struct worker *worker, uint32_t principal)
+{
+	return worker->principal == principal || (worker->state == WORKER_UNKNOWN && worker->held == 0);
+}
+
+static bool may_beat(const struct worker *worker, const struct beat *beat)
+{
+	return worker_belongs_to(worker, beat->principal) ||
+		(beat->inherits && worker->state == WORKER_INACTIVE);
+}
+
 struct worker_decision worker_register(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given)
 {
+	if (!may_beat(worker, beat))
+		return refuse(worker, REFUSED_FORBIDDEN);
 	if (is_gone_for_good(worker, beat))
 		return refuse(worker, REFUSED_WORKER_INACTIVE);
 	if (slot_taken)
 		return refuse(worker, REFUSED_SLOT_TAKEN);
-	if (worker->state == WORKER_INACTIVE || worker->state == WORKER_UNKNOWN)
-		return bring_to_life(worker, beat, given);
 
-	struct worker_decision decision =
-		decide(worker); /* registered again while alive: the same instance */
+	struct worker_decision decision;
 
-	accept(&decision, beat, given);
-	decision.must_store = true;
+	if (worker->state == WORKER_INACTIVE || worker->state == WORKER_UNKNOWN) {
+		decision = bring_to_life(worker, beat, given);
+	} else { /* registered again while alive: the same instance */
+		decision = decide(worker);
+		accept(&decision, beat, given);
+		decision.must_store = true;
+	}
+	decision.worker.credential = decision.worker.token; /* a former one ends with that */
 	return decided(decision);
 }
 
 struct worker_decision worker_beat(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given)
 {
+	if (!may_beat(worker, beat))
+		return refuse(worker, REFUSED_FORBIDDEN);
 	if (is_gone_for_good(worker, beat))
 		return refuse(worker, REFUSED_WORKER_INACTIVE);
 	if (worker->state == WORKER_INACTIVE) /* a name comes back as a new instance */

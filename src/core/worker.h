@@ -45,11 +45,14 @@ struct process {
 };
 
 struct worker {
-	uint32_t handle; /* the store's number for it; tasks name their holder by it */
+	uint32_t handle;    /* the store's number for it; tasks name their holder by it */
+	uint32_t principal; /* whose it is: who used the id first */
 	enum worker_state state;
 	enum worker_end ended;
 	bool named;     /* a name of an old door: it may come back as a new instance */
 	uint64_t token; /* last one issued */
+	uint64_t
+		credential; /* the one issued by its last registration: its own credential has that number; 0: none */
 	struct lease lease;
 	int64_t heard_ms; /* lease clock: last beat that this run of the server heard; INT64_MIN = none */
 	int64_t stored_deadline_ms; /* as the store has it; trails the lease by at most the restart grace */
@@ -80,6 +83,8 @@ struct worker_decision {
 
 /* A registration or a beat. */
 struct beat {
+	uint32_t principal;
+	bool inherits; /* whom the worker belongs to is no more: a name that has ended is anybody's again */
 	bool has_token;
 	uint64_t token;
 	int64_t lease_ms; /* asked for; 0 = default */
@@ -129,6 +134,10 @@ struct worker_decision worker_leave(const struct worker *worker, enum worker_end
 
 /* The machine rebooted: the lease starts again. */
 struct worker_decision worker_rebase(const struct worker *worker, const struct given *given);
+
+/* May the principal act under this id? It is the first one's for as long as it is remembered; a claimant that never
+ * registered is remembered while it holds something. */
+bool worker_belongs_to(const struct worker *worker, uint32_t principal);
 
 bool worker_is_alive(const struct worker *worker);
 

@@ -307,6 +307,7 @@ static void start_loop(struct server *server)
 	uv_idle_init(&server->loop, &server->more);
 	uv_idle_init(&server->loop, &server->backup.step);
 	server->backup.step.data = server;
+	uv_idle_init(&server->loop, &server->again);
 	uv_signal_init(&server->loop, &server->term);
 	uv_signal_init(&server->loop, &server->interrupt);
 	server->check.data = server->sweep.data = server->due.data = server;
@@ -342,6 +343,9 @@ static int start(struct server *server)
 		return r;
 	gate_init(&server->gate, server->options, port, token);
 	sodium_memzero(token, sizeof token);
+	if (server->options->auth_open)
+		log_warn(
+			"auth is open: every program on this machine may read, create, claim and cancel work without a token");
 	r = announce(server, port);
 	if (r == 0)
 		start_loop(server);

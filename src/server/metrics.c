@@ -369,6 +369,14 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 		"From the last byte of a request to its reply; claims that waited for work are left out.",
 		&metrics->request);
 	put_replies(&text, metrics);
+	put_one(&text, "stint_auth_failures_total", "counter", "Credentials that are wrong, or have ended.",
+		metrics->auth_failures);
+	put_one(&text, "stint_auth_barred_total", "counter",
+		"Requests refused without a look at their credential: too many wrong ones came from there.",
+		metrics->auth_barred);
+	put_one(&text, "stint_strangers_closed_total", "counter",
+		"Connections closed because too many of one source had shown no good credential.",
+		metrics->strangers_closed);
 	put_one(&text, "stint_connections", "gauge", "Open connections.", server->connection_count);
 	put_one(&text, "stint_waiting_claims", "gauge", "Claims that wait for work.", server->waiting.count);
 	put_one(&text, "stint_log_lines_dropped_total", "counter",

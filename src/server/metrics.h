@@ -33,6 +33,9 @@ struct metrics {
 	struct histogram request; /* from the last byte in to the reply, without waiting for work */
 	struct histogram turn;    /* of the turns that wrote something */
 	uint64_t claims[CLAIM_OUTCOME_COUNT];
+	uint64_t auth_failures; /* credentials that were looked at and are none */
+	uint64_t auth_barred;   /* … that were not looked at, because there were too many of them */
+	uint64_t strangers_closed;
 };
 
 void histogram_add(struct histogram *histogram, uint64_t ns);

@@ -169,6 +169,10 @@ static void take_listen(struct options *options)
 		config_complain(config, CONFIG_LISTEN,
 			"listening on %s needs a proxy that speaks TLS in front: say --behind-proxy (behindProxy), or listen on 127.0.0.1",
 			options->host);
+	options->auth_open = config_number(config, CONFIG_AUTH) == 1;
+	if (options->auth_open && (!is_loopback(options->host) || options->behind_proxy))
+		config_complain(config, CONFIG_AUTH,
+			"auth=open lets in whoever reaches the port without a token, so it goes with 127.0.0.1 or ::1 and without --behind-proxy only");
 }
 
 static void take_store(struct options *options)
@@ -238,6 +242,10 @@ static void take_all(struct options *options)
 	check_order(config, CONFIG_RETRY_BASE_MS, CONFIG_RETRY_MAX_MS);
 	check_order(config, CONFIG_TASK_TIMEOUT_MS, CONFIG_TASK_TIMEOUT_MAX_MS);
 	options->sweep_ms = number(options, CONFIG_SWEEP_INTERVAL_MS);
+	options->auth_failures_per_s = number(options, CONFIG_LIMITS_AUTH_FAILURES_PER_S);
+	options->strangers_max = number(options, CONFIG_LIMITS_UNAUTHENTICATED);
+	options->in_flight_max = number(options, CONFIG_LIMITS_REQUESTS_IN_FLIGHT);
+	options->streams_max = number(options, CONFIG_LIMITS_EVENT_STREAMS);
 	options->slow_turn_ms = number(options, CONFIG_LOG_SLOW_TURN_MS);
 	options->log_level = (enum log_level)config_number(config, CONFIG_LOG_LEVEL);
 	options->log_format = (enum log_format)config_number(config, CONFIG_LOG_FORMAT);

@@ -22,9 +22,14 @@ struct options {
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;
+	bool auth_open; /* "auth": "open": whoever shows no token is let in */
 	bool help, version;
 	bool check_config, json;
 	uint32_t sweep_ms;
+	uint32_t auth_failures_per_s; /* of one source: then it waits */
+	uint32_t strangers_max;       /* connections of one source that have shown no good credential */
+	uint32_t in_flight_max;       /* commands of one principal in one turn, while others want one */
+	uint32_t streams_max;         /* of one principal */
 	uint64_t slow_turn_ms;
 	enum log_level log_level;
 	enum log_format log_format;

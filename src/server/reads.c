@@ -46,6 +46,11 @@ static int page_events(void *context, int64_t after, uint32_t limit,
 	return store_page_events(of(context)->store, after, limit, each, each_context);
 }
 
+static int task_queue(void *context, int64_t seq, uint32_t *ret_queue)
+{
+	return store_task_queue(of(context)->store, seq, ret_queue);
+}
+
 static int task_id(void *context, const struct task *task, struct arena *arena, struct span *ret_id)
 {
 	return store_task_id(of(context)->store, task, arena, ret_id);
@@ -144,6 +149,27 @@ static int make_token(void *context, enum token_kind kind, struct arena *arena, 
 	return r;
 }
 
+static int make_instance(void *context, struct span parent, struct span worker, uint64_t number,
+	struct arena *arena, struct span *ret_text)
+{
+	struct derived derived = {.kind = DERIVED_INSTANCE, .parent = parent, .number = number};
+
+	if (worker.len > sizeof derived.worker)
+		return -E2BIG;
+	memcpy(derived.worker, worker.data, worker.len);
+	derived.worker_len = worker.len;
+	return derived_text(&derived, of(context)->gate.key, arena, ret_text);
+}
+
+static int make_claim(void *context, struct span parent, int64_t task, uint64_t fence, struct arena *arena,
+	struct span *ret_text)
+{
+	struct derived derived = {
+		.kind = DERIVED_CLAIM, .parent = parent, .number = (uint64_t)task, .fence = fence};
+
+	return derived_text(&derived, of(context)->gate.key, arena, ret_text);
+}
+
 static const struct token *find_token(void *context, struct span id)
 {
 	return store_find_token(of(context)->store, id);
@@ -203,6 +229,7 @@ void reads_init(struct server *server)
 		.page_final = page_final,
 		.read_log = read_log,
 		.page_events = page_events,
+		.task_queue = task_queue,
 		.task_id = task_id,
 		.why = why,
 		.read_worker = read_worker,
@@ -218,6 +245,8 @@ void reads_init(struct server *server)
 		.event_base = event_base,
 		.put_metrics = put_metrics,
 		.mint_token = make_token,
+		.mint_instance = make_instance,
+		.mint_claim = make_claim,
 		.find_token = find_token,
 		.each_token = each_token,
 		.root_token = root_token,

@@ -10,6 +10,7 @@
  *   process.c     processes of this machine         backup.c      copies of the store while it serves
  *                                                   restore.c     and one of them put in its place
  *   readers.c     who reads more than a little
+ *   sources.c     where strangers come from
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing make up the next turn.
@@ -24,6 +25,7 @@
 #include "server/metrics.h"
 #include "server/mint.h"
 #include "server/options.h"
+#include "server/sources.h"
 #include "store/store.h"
 #include "wire/http.h"
 
@@ -55,6 +57,13 @@ struct exchange {
 
 enum {
 	READY_QUEUES_MAX = 16,
+	SHARES_MAX = 256,
+};
+
+/* What a principal has of the turn that is being filled. */
+struct share {
+	uint64_t round; /* the turn it is about */
+	uint32_t commands;
 };
 
 struct exchange_list {
@@ -65,6 +74,8 @@ struct exchange_list {
 /* Some events as a stream tells them: those behind `after`, up to `last`. */
 struct stream_page {
 	int64_t after, last;
+	const struct exchange
+		*only; /* made for this one alone, which does not see everything; NULL: for all */
 	struct buf bytes;
 };
 
@@ -72,6 +83,7 @@ struct gate {
 	unsigned char admin_hash[TOKEN_HASH_BYTES]; /* of the token in admin.token, which no API revokes */
 	char admin_id[TOKEN_BYTES_MAX];
 	unsigned char nobody_hash[TOKEN_HASH_BYTES]; /* stands for a token that there is none of */
+	unsigned char key[MINT_KEY_BYTES];           /* of tokens that follow from others */
 	char hosts[4][300];                          /* allowed values of Host */
 	uint32_t host_count;
 	bool any_host;
@@ -93,7 +105,8 @@ struct server {
 	uv_check_t check;
 	uv_timer_t sweep;
 	uv_timer_t due;
-	uv_idle_t more; /* runs while there is something to do at once */
+	uv_idle_t more;  /* runs while there is something to do at once */
+	uv_idle_t again; /* runs while the next turn is due at once */
 	uv_signal_t term, interrupt;
 	struct store *store;
 	struct gate gate;
@@ -106,13 +119,18 @@ struct server {
 	struct exchange_list waiting;              /* claims that wait for work */
 	struct exchange_list streams;              /* of events; those fed last stand last */
 	struct exchange_list fresh, reading, line; /* reads; see readers.c */
+	struct exchange_list later; /* want one after it: their principals have their share of the next */
+	struct share shares[SHARES_MAX];
+	uint64_t share_round;
+	uint32_t share_count; /* principals that have one */
 	struct exchange_list spare;
 	struct stream_page page; /* the last one read */
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
 	struct backup backup;
-	uint64_t read_ns;        /* spent on reads in this turn of the loop, before or after its replies */
-	bool readers_hungry;     /* one might be given a slice */
+	uint64_t read_ns;    /* spent on reads in this turn of the loop, before or after its replies */
+	bool readers_hungry; /* one might be given a slice */
+	struct sources sources;
 	struct metrics metrics;
 	uint64_t wakeups, places;
 	uint32_t wake_batch;
@@ -147,7 +165,7 @@ struct process_figures process_figures(void);
 /* gate.c */
 void gate_init(struct gate *gate, const struct options *options, uint16_t port, const char *admin_token);
 /* May the request in, and as whom? False: the exchange has its reply. */
-bool gate_pass(const struct server *server, struct exchange *exchange);
+bool gate_pass(struct server *server, struct exchange *exchange);
 /* Is its credential still good? For whoever stays longer than a request: waiting claims, streams. */
 bool gate_still_knows(const struct server *server, const struct exchange *exchange);
 
@@ -182,6 +200,12 @@ void turns_done(struct server *server);
 /* connection.c */
 void connection_accept(uv_stream_t *listener, int status);
 void connection_reply(struct connection *connection, struct exchange *exchange); /* takes the exchange over */
+/* Where it comes from, and whether it has shown a good credential. */
+struct visitor {
+	struct source_key source;
+	bool known;
+};
+struct visitor *connection_visitor(struct connection *connection);
 /* The head of a stream, which stays the current exchange until either side ends it. */
 void connection_begin_stream(struct connection *connection);
 void connection_end_stream(struct connection *connection);    /* after what it was given has been written */

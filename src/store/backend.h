@@ -94,6 +94,7 @@ enum meta_key {
 	META_RESTORED = 5,   /* 1: opened for the first time after a restore */
 	META_BOOT_HI = 6,    /* boot id, 128 bits */
 	META_BOOT_LO = 7,
+	META_PRINCIPALS = 8, /* the last number given to one */
 };
 
 /* What open() found, so that nothing has to be counted twice. */

@@ -172,8 +172,8 @@ static int check_worker_row(void *context, const struct worker_row *row)
 	if (number == 0)
 		return complain(check, "worker %.*s is not in memory", SPAN_ARGS(row->id));
 	const struct holder *holder = hot_holder(hot, number);
-	if (holder->worker.state != row->worker.state || holder->worker.slot != row->worker.slot ||
-		holder->instance != row->instance)
+	if (holder->worker.principal != row->worker.principal || holder->worker.state != row->worker.state ||
+		holder->worker.slot != row->worker.slot || holder->instance != row->instance)
 		return complain(check, "worker %.*s in memory differs from the row", SPAN_ARGS(row->id));
 	return 0;
 }

@@ -32,8 +32,9 @@ static void union_with(struct name_set *set, const struct name_set *more)
 	}
 }
 
-/* What it says now counts beside what it said when it registered. */
-static int chooser_init(struct turn *turn, const struct command *command, struct chooser *chooser)
+/* What it says now counts beside what it said when it registered. The result may be a refusal. */
+static int chooser_init(
+	struct turn *turn, const struct command *command, struct chooser *chooser, struct result *result)
 {
 	const struct names *names = &turn->store->names;
 	const struct command_claim *wants = &command->claim;
@@ -42,7 +43,11 @@ static int chooser_init(struct turn *turn, const struct command *command, struct
 	chooser->worker = turn_worker(turn, command->worker, true);
 	if (!chooser->worker)
 		return -ENOMEM;
-	const struct worker *worker = &chooser->worker->worker;
+	struct worker *worker = &chooser->worker->worker;
+	result->not_yours = !worker_belongs_to(worker, command->principal);
+	if (result->not_yours)
+		return command_refuse(result, REFUSED_FORBIDDEN);
+	worker->principal = command->principal; /* it was nobody's, or it was the caller's already */
 	chooser->wants = wants;
 	chooser->slot = wants->slot.len > 0 ? names_find(names, wants->slot) : worker->slot;
 	names_resolve(names, wants->capabilities, &chooser->capabilities);
@@ -363,8 +368,8 @@ int run_claim_next(struct turn *turn, const struct command *command, struct resu
 	struct chooser chooser;
 
 	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
-	int r = chooser_init(turn, command, &chooser);
-	if (r < 0)
+	int r = chooser_init(turn, command, &chooser, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	result->worker = chooser.worker->worker;
 	result->claims = arena_alloc(&turn->arena, (command->claim.max + 1) * sizeof *result->claims);
@@ -386,11 +391,11 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 	struct chooser chooser;
 	struct turn_task *view;
 
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
+	int r = chooser_init(turn, command, &chooser, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	r = chooser_init(turn, command, &chooser);
-	if (r < 0)
+	r = command_load(turn, command, result, &view);
+	if (r < 0 || !view)
 		return r;
 	result->claims = arena_alloc(&turn->arena, sizeof *result->claims);
 	if (!result->claims)

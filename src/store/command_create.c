@@ -3,6 +3,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base36.h"
@@ -37,19 +38,32 @@ static int next_seq(struct turn *turn, int64_t *ret_seq)
 	return 0;
 }
 
+enum {
+	ASKER_BYTES_MAX = 16,
+};
+
+/* Whose keys they are: two tokens may have the same name. */
+static struct span asker_of(const struct command *command, char text[ASKER_BYTES_MAX])
+{
+	if (command->principal == PRINCIPAL_NOBODY)
+		return command->actor;
+	return (struct span){text, (size_t)snprintf(text, ASKER_BYTES_MAX, "#%u", command->principal)};
+}
+
 /* Was this request answered before? Sets *ret_settled if the result is complete. */
 static int create_again(
 	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
 {
 	struct backend *backend = turn->store->backend;
 	const struct command_create *create = &command->create;
+	char asker[ASKER_BYTES_MAX];
 	struct idem_row row;
 	struct turn_task *view;
 
 	*ret_settled = false;
 	if (create->idempotency_key.len == 0)
 		return 0;
-	int r = backend->ops->get_idem(backend, command->actor, create->idempotency_key, &row);
+	int r = backend->ops->get_idem(backend, asker_of(command, asker), create->idempotency_key, &row);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (row.created_ms + turn->store->retention.idempotency_ms <= turn->given.now.wall_ms)
@@ -70,8 +84,9 @@ static int remember_request(struct turn *turn, const struct command *command, in
 {
 	struct backend *backend = turn->store->backend;
 	const struct command_create *create = &command->create;
+	char asker[ASKER_BYTES_MAX];
 	struct idem_row row = {
-		.principal = command->actor,
+		.principal = asker_of(command, asker),
 		.key = create->idempotency_key,
 		.task = task,
 		.created_ms = turn->given.now.wall_ms,

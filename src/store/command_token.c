@@ -30,10 +30,16 @@ int run_token_put(struct turn *turn, const struct command *command, struct resul
 	int r = names_set_text(given->queues, &queues);
 	if (r < 0)
 		return r;
+	uint32_t principal;
+	r = turn_new_principal(turn, &principal);
+	if (r < 0)
+		return r;
 	struct token token = {
 		.id = given->id,
+		.principal = principal,
 		.kind = given->kind,
 		.name = given->name,
+		.gate = given->gate,
 		.queues = buf_span(&queues),
 		.created_ms = now_ms,
 		.created_by = command->actor,

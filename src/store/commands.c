@@ -138,6 +138,7 @@ struct proof command_proof(const struct turn *turn, const struct command *comman
 {
 	return (struct proof){
 		.holder = hot_find_holder(&turn->store->hot, command->worker),
+		.principal = command->principal,
 		.fence = command->fence,
 		.by_name = command->by_name,
 	};

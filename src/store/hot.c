@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 
-/* A task as it lies in memory; `claim` is the slot of its hot_claim. */
+/* A task as it lies in memory. */
 struct hot_task {
 	int64_t seq;
 	int64_t created_ms;
@@ -17,7 +17,10 @@ struct hot_task {
 	int32_t priority;
 	uint32_t timeout_ms;
 	uint32_t attempt;
-	uint32_t claim;
+	union {
+		uint32_t claim;    /* HOT_CLAIMED: the slot of its hot_claim, which has the claimant too */
+		uint32_t claimant; /* … and else of its last claim */
+	};
 	uint16_t max_attempts, spent;
 	uint16_t crashes, interruptions;
 	uint16_t open_parents, dead_parents;
@@ -35,12 +38,14 @@ enum hot_flag {
 	HOT_NAMED_ID = 4,
 	HOT_HAS_DEADLINE = 8, /* has a row in `deadlines` */
 	HOT_IS_PARENT = 16,
+	HOT_CLAIMED = 32,
 };
 
 struct hot_claim {
 	int64_t seq; /* first, because the pool writes over the first bytes of what is free */
 	struct claim claim;
 	uint32_t next, previous; /* of the same holder */
+	uint32_t claimant;
 	struct wheel_node timer;
 };
 
@@ -235,8 +240,12 @@ void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
 		.code = (enum failure_code)row->code,
 		.version = row->version,
 	};
-	if (row->claim != POOL_NONE)
+	if (row->flags & HOT_CLAIMED) {
 		ret_task->claim = claim_at(hot, row->claim)->claim;
+		ret_task->claimant = claim_at(hot, row->claim)->claimant;
+	} else {
+		ret_task->claimant = row->claimant;
+	}
 	if (row->flags & HOT_HAS_DEADLINE) {
 		const struct hot_deadline *deadline = deadline_at(hot, find_deadline(hot, row->seq));
 		ret_task->start_by_ms = deadline->start_by_ms;
@@ -378,7 +387,7 @@ static void set_deadline(struct hot *hot, struct hot_task *row, const struct tas
 
 static void unlink_claim(struct hot *hot, struct hot_task *row)
 {
-	if (row->claim == POOL_NONE)
+	if (!(row->flags & HOT_CLAIMED))
 		return;
 	struct hot_claim *claim = claim_at(hot, row->claim);
 	struct holder *holder = hot_holder(hot, claim->claim.holder);
@@ -391,7 +400,7 @@ static void unlink_claim(struct hot *hot, struct hot_task *row)
 		claim_at(hot, claim->next)->previous = claim->previous;
 	*claim = (struct hot_claim){0};
 	pool_free(&hot->claims, row->claim);
-	row->claim = POOL_NONE;
+	row->flags &= (uint8_t)~HOT_CLAIMED;
 }
 
 static void link_claim(struct hot *hot, struct hot_task *row, const struct claim *wanted)
@@ -399,6 +408,7 @@ static void link_claim(struct hot *hot, struct hot_task *row, const struct claim
 	struct holder *holder = hot_holder(hot, wanted->holder);
 
 	must(pool_alloc(&hot->claims, &row->claim));
+	row->flags |= HOT_CLAIMED;
 	struct hot_claim *claim = claim_at(hot, row->claim);
 	claim->seq = row->seq;
 	claim->previous = POOL_NONE;
@@ -410,15 +420,19 @@ static void link_claim(struct hot *hot, struct hot_task *row, const struct claim
 
 static void set_claim(struct hot *hot, struct hot_task *row, const struct task *task)
 {
-	uint32_t before = row->claim == POOL_NONE ? 0 : claim_at(hot, row->claim)->claim.holder;
+	uint32_t before = row->flags & HOT_CLAIMED ? claim_at(hot, row->claim)->claim.holder : 0;
 
 	if (before != task->claim.holder) {
 		unlink_claim(hot, row);
 		if (task->claim.holder != 0)
 			link_claim(hot, row, &task->claim);
 	}
-	if (row->claim != POOL_NONE)
+	if (row->flags & HOT_CLAIMED) {
 		claim_at(hot, row->claim)->claim = task->claim;
+		claim_at(hot, row->claim)->claimant = task->claimant;
+	} else {
+		row->claimant = task->claimant;
+	}
 }
 
 static uint16_t narrow(uint32_t value)
@@ -429,7 +443,7 @@ static uint16_t narrow(uint32_t value)
 
 static void pack(struct hot_task *row, const struct task *task)
 {
-	unsigned kept = row->flags & (HOT_HAS_DEADLINE | HOT_IS_PARENT);
+	unsigned kept = row->flags & (HOT_HAS_DEADLINE | HOT_IS_PARENT | HOT_CLAIMED);
 
 	row->created_ms = task->created_ms;
 	row->ready_at_ms = task->ready_at_ms;
@@ -460,7 +474,6 @@ static struct hot_task *row_make(struct hot *hot, int64_t seq, uint32_t *ret_slo
 	must(pool_alloc(&hot->tasks, ret_slot));
 	struct hot_task *row = task_at(hot, *ret_slot);
 	row->seq = seq;
-	row->claim = POOL_NONE;
 	must(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
 	return row;
 }
@@ -641,7 +654,7 @@ void hot_set(struct hot *hot, const struct task *task, const struct given *given
 	set_deadline(hot, row, task);
 	if (stands && !stays)
 		must(lanes_insert(&hot->lanes, &new_lane, slot));
-	if (row->claim != POOL_NONE)
+	if (row->flags & HOT_CLAIMED)
 		arm_claim(hot, row->claim, task, given);
 	int64_t wall_ms = task_next_wall_ms(task);
 	if (wall_ms != INT64_MAX && wall_ms != old_wall_ms)
@@ -818,7 +831,8 @@ void hot_rearm(struct hot *hot, uint32_t timer, const struct given *given)
 	if (claim->claim.holder == 0)
 		return;
 	uint32_t slot = hot_find(hot, claim->seq);
-	if (slot == MAP_NONE || task_at(hot, slot)->claim != timer >> 1)
+	if (slot == MAP_NONE || !(task_at(hot, slot)->flags & HOT_CLAIMED) ||
+		task_at(hot, slot)->claim != timer >> 1)
 		return;
 	hot_get(hot, slot, &task);
 	arm_claim(hot, timer >> 1, &task, given);

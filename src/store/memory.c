@@ -480,7 +480,8 @@ static int put_queue(struct backend *backend, const struct queue_row *row)
 static int put_token(struct backend *backend, const struct token *token)
 {
 	struct key key = texted(TABLE_TOKEN, token->id);
-	const struct span texts[] = {token->name, token->queues, token->created_by, token->revoked_by};
+	const struct span texts[] = {
+		token->name, token->gate, token->queues, token->created_by, token->revoked_by};
 	size_t len = sizeof *token;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -489,7 +490,7 @@ static int put_token(struct backend *backend, const struct token *token)
 	if (!value)
 		return -ENOMEM;
 	struct token copy = *token;
-	copy.id.data = copy.name.data = copy.queues.data = NULL;
+	copy.id.data = copy.name.data = copy.gate.data = copy.queues.data = NULL;
 	copy.created_by.data = copy.revoked_by.data = NULL;
 	memcpy(value, &copy, sizeof copy);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -508,8 +509,8 @@ static void token_from(const struct row *row, struct token *ret_token)
 
 	memcpy(ret_token, row->value, sizeof *ret_token);
 	ret_token->id = (struct span){row->key + 1, row->key_len - 2};
-	struct span *const texts[] = {
-		&ret_token->name, &ret_token->queues, &ret_token->created_by, &ret_token->revoked_by};
+	struct span *const texts[] = {&ret_token->name, &ret_token->gate, &ret_token->queues,
+		&ret_token->created_by, &ret_token->revoked_by};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		texts[i]->data = at;
 		at += texts[i]->len;

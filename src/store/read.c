@@ -345,6 +345,43 @@ bool store_worker(const struct store *store, struct span id, struct worker *ret_
 	return true;
 }
 
+struct span store_worker_id(const struct store *store, uint32_t handle)
+{
+	return holder_id(hot_holder(&store->hot, handle));
+}
+
+bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder)
+{
+	uint32_t slot = hot_find(&store->hot, seq);
+
+	if (slot == MAP_NONE)
+		return false;
+	hot_get(&store->hot, slot, ret_task);
+	if (!task_is_claimed(ret_task))
+		return false;
+	*ret_holder = store_worker_id(store, ret_task->claim.holder);
+	return true;
+}
+
+int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue)
+{
+	uint32_t slot = hot_find(&store->hot, seq);
+	struct task_row row = {0};
+	struct arena arena;
+	int r = 0;
+
+	if (slot != MAP_NONE) {
+		hot_get(&store->hot, slot, &row.task);
+	} else {
+		arena_init(&arena, 4096);
+		r = store->backend->ops->get_task(store->backend, seq, &arena, &row);
+		arena_done(&arena);
+	}
+	if (r == 0)
+		*ret_queue = row.task.queue;
+	return r;
+}
+
 int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
 {

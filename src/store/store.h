@@ -181,6 +181,10 @@ bool store_worker(const struct store *store, struct span id, struct worker *ret_
 /* A page of those, as for store_page_open(). */
 int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
+struct span store_worker_id(const struct store *store, uint32_t handle); /* valid until the next turn */
+/* The task, if somebody holds it now, and who. The text is valid until the next turn. */
+bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
+int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue); /* -ENOENT */
 int store_each_worker(const struct store *store,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
 int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document);

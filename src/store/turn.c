@@ -74,6 +74,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->last_event = store->last_event;
 	memset(turn->told, 0, sizeof turn->told);
 	turn->last_task = store->last_task;
+	turn->last_principal = store->last_principal;
 	turn->shadow_ids = store->shadow_ids;
 	turn->finals = store->finals;
 	turn->command = NULL;
@@ -347,6 +348,18 @@ void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
 			return;
 		}
 	}
+}
+
+int turn_new_principal(struct turn *turn, uint32_t *ret_principal)
+{
+	struct backend *backend = turn->store->backend;
+	int r = turn_write(turn);
+
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_PRINCIPALS, turn->last_principal + 1);
+	if (r == 0)
+		*ret_principal = ++turn->last_principal;
+	return r;
 }
 
 const struct token *turn_token(const struct turn *turn, struct span id)
@@ -901,6 +914,7 @@ static void turn_apply(struct turn *turn)
 	names_commit(&store->names);
 	store->last_event = turn->last_event;
 	store->last_task = turn->last_task;
+	store->last_principal = turn->last_principal;
 	store->shadow_ids = turn->shadow_ids;
 	store->finals = turn->finals;
 	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)

@@ -77,6 +77,7 @@ struct turn {
 	uint32_t wall_timer_count;
 
 	int64_t last_event, last_task;
+	uint32_t last_principal;
 	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind */
 	uint64_t shadow_ids;
 	int64_t finals;
@@ -106,6 +107,7 @@ struct store {
 	uint64_t starts;
 	uint64_t tokens; /* issued by this run */
 	int64_t last_event, last_task, event_base;
+	uint32_t last_principal;
 	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
 	struct times wait_times, run_times;
 	uint64_t shadow_ids;
@@ -144,6 +146,7 @@ int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id)
 enum queue_state turn_queue(const struct turn *turn, uint32_t name);
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
 
+int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */
 
 /* Every task that the worker holds as the turn has it. */

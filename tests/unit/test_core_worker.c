@@ -598,6 +598,53 @@ static void a_description_without_a_process_forgets_none(void **state)
 	assert_int_equal(beat_at(w, &told.worker, &beat).worker.process.pid, 4);
 }
 
+/* ---- whose it is --------------------------------------------------------------------------------- */
+
+static void another_principal_may_neither_register_nor_beat(void **state)
+{
+	struct world *w = *state;
+	struct worker unknown = {.handle = 77};
+	struct beat mine = {.principal = 7}, other = {.principal = 8};
+
+	struct worker worker = worker_register(&unknown, &mine, false, &w->given).worker;
+	assert_int_equal(worker.principal, 7);
+	other.token = worker.token;
+	assert_refused(worker_register(&worker, &other, false, &w->given), &worker, REFUSED_FORBIDDEN);
+	other.has_token = true;
+	assert_refused(worker_beat(&worker, &other, false, &w->given), &worker, REFUSED_FORBIDDEN);
+	other.inherits = true; /* not while it lives */
+	assert_refused(worker_beat(&worker, &other, false, &w->given), &worker, REFUSED_FORBIDDEN);
+	struct worker dead = worker_leave(&worker, WORKER_SHUTDOWN).worker;
+	other.inherits = false;
+	assert_refused(worker_beat(&dead, &other, false, &w->given), &dead, REFUSED_FORBIDDEN);
+}
+
+static void a_claimant_without_claims_is_nobodys(void **state)
+{
+	struct worker plain = {.handle = 77, .principal = 7, .held = 1};
+
+	(void)state;
+	assert_true(worker_belongs_to(&plain, 7));
+	assert_false(worker_belongs_to(&plain, 8));
+	plain.held = 0;
+	assert_true(worker_belongs_to(&plain, 8));
+}
+
+static void a_name_that_ended_may_be_inherited(void **state)
+{
+	struct world *w = *state;
+	struct worker unknown = {.handle = 77};
+	struct beat mine = {.principal = 7, .named = true}, heir = {.principal = 8, .named = true};
+
+	struct worker worker = worker_register(&unknown, &mine, false, &w->given).worker;
+	worker = worker_leave(&worker, WORKER_SHUTDOWN).worker;
+	assert_refused(worker_register(&worker, &heir, false, &w->given), &worker, REFUSED_FORBIDDEN);
+	heir.inherits = true;
+	struct worker_decision decision = worker_register(&worker, &heir, false, &w->given);
+	assert_int_equal(decision.event, EVENT_WORKER_REGISTERED);
+	assert_int_equal(decision.worker.principal, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -606,6 +653,9 @@ int main(void)
 		TEST(an_unknown_key_with_a_token_is_inactive),
 		TEST(registering_again_while_alive_is_the_same_instance),
 		TEST(an_inactive_key_never_registers_again),
+		TEST(another_principal_may_neither_register_nor_beat),
+		TEST(a_claimant_without_claims_is_nobodys),
+		TEST(a_name_that_ended_may_be_inherited),
 		TEST(a_name_that_registers_while_active_is_the_same_instance),
 		TEST(a_name_that_registers_after_its_end_is_a_new_instance),
 		TEST(the_first_beat_of_a_name_after_its_end_is_a_new_instance),

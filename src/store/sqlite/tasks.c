@@ -97,6 +97,7 @@ static void bind_past(struct binding *binding, const struct task *task)
 	bind_int(binding, task->open_parents);
 	bind_int(binding, task->dead_parents);
 	bind_int(binding, (int64_t)task->fence);
+	bind_int(binding, task->claimant);
 	bind_int(binding, task->ended);
 	bind_int(binding, task->code);
 }
@@ -110,6 +111,7 @@ static bool read_past(struct columns *columns, struct task *task)
 	task->open_parents = column_u32(columns);
 	task->dead_parents = column_u32(columns);
 	task->fence = (uint64_t)column_int(columns);
+	task->claimant = column_u32(columns);
 	task->ended = column_u32(columns);
 	task->code = column_u32(columns);
 	return task->ended <= ENDED_LOST && task->code < FAILURE_CODE_COUNT;

@@ -16,11 +16,13 @@ static void bind_worker(struct binding *binding, const struct worker_row *row)
 	const struct worker *worker = &row->worker;
 
 	bind_text(binding, row->id);
+	bind_int(binding, worker->principal);
 	bind_int(binding, row->instance);
 	bind_int(binding, worker->state);
 	bind_int(binding, worker->ended);
 	bind_int(binding, (worker->named ? FLAG_NAMED : 0) | (worker->any_executor ? FLAG_ANY_EXECUTOR : 0));
 	bind_int(binding, (int64_t)worker->token);
+	bind_int(binding, (int64_t)worker->credential);
 	bind_int(binding, worker->lease.deadline_ms);
 	bind_int(binding, worker->lease.granted_ms);
 	bind_int(binding, worker->stored_deadline_ms);
@@ -48,6 +50,7 @@ static int read_worker(struct binding *binding, struct worker_row *ret_row)
 	int64_t flags;
 
 	row.id = column_span(&columns);
+	worker->principal = column_u32(&columns);
 	row.instance = column_u32(&columns);
 	worker->state = column_u32(&columns);
 	worker->ended = column_u32(&columns);
@@ -55,6 +58,7 @@ static int read_worker(struct binding *binding, struct worker_row *ret_row)
 	worker->named = flags & FLAG_NAMED;
 	worker->any_executor = flags & FLAG_ANY_EXECUTOR;
 	worker->token = (uint64_t)column_int(&columns);
+	worker->credential = (uint64_t)column_int(&columns);
 	worker->lease.deadline_ms = column_int(&columns);
 	worker->lease.granted_ms = column_u32(&columns);
 	worker->stored_deadline_ms = column_int(&columns);

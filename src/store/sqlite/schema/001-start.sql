@@ -34,6 +34,7 @@ CREATE TABLE task (
 	open_parents  INTEGER NOT NULL,
 	dead_parents  INTEGER NOT NULL,
 	fence         INTEGER NOT NULL,
+	claimant      INTEGER NOT NULL, -- principal of the last claim
 	ended         INTEGER NOT NULL,
 	code          INTEGER NOT NULL,
 	-- the live claim; all NULL when there is none
@@ -107,11 +108,13 @@ CREATE INDEX edge_by_child ON edge (child);
 
 CREATE TABLE worker (
 	id                 TEXT PRIMARY KEY,
+	principal          INTEGER NOT NULL, -- whose it is
 	instance           INTEGER NOT NULL,
 	state              INTEGER NOT NULL,
 	ended              INTEGER NOT NULL,
 	flags              INTEGER NOT NULL, -- 1: a name of an old door, 2: takes any executor
 	token              INTEGER NOT NULL,
+	credential         INTEGER NOT NULL, -- number of its own token; 0: it has none
 	deadline_ms        INTEGER NOT NULL,
 	granted_ms         INTEGER NOT NULL,
 	stored_deadline_ms INTEGER NOT NULL,
@@ -157,9 +160,11 @@ CREATE TABLE queue (
 -- character 31. expires_ms and revoked_ms are 0 as long as there is no such moment.
 CREATE TABLE token (
 	id         TEXT PRIMARY KEY,
+	principal  INTEGER NOT NULL, -- whose workers and claims are its own
 	kind       INTEGER NOT NULL,
 	hash       BLOB NOT NULL,
 	name       TEXT NOT NULL,
+	gate       TEXT NOT NULL, -- '' but for approvers of one gate
 	queues     TEXT NOT NULL,
 	created_ms INTEGER NOT NULL,
 	created_by TEXT NOT NULL,
