@@ -600,7 +600,7 @@ int64_t hot_claimed_ms(const struct hot *hot, uint32_t slot, uint64_t *ret_fence
 	const struct hot_task *row = task_at(hot, slot);
 
 	*ret_fence = row->fence;
-	return row->claim == POOL_NONE ? 0 : claim_at(hot, row->claim)->claim.claimed_wall_ms;
+	return row->flags & HOT_CLAIMED ? claim_at(hot, row->claim)->claim.claimed_wall_ms : 0;
 }
 
 /* Pieces that begin and end in the priority at hand hold nothing new but its later tasks. */
