@@ -93,11 +93,11 @@ static void refuse_method(struct api_call *call, uint32_t allowed)
 	call->reply.allow = (struct span){allow, len};
 }
 
-static bool may(const struct principal *who, enum scope scope)
+static bool may(const struct principal *who, uint32_t scopes)
 {
-	if (scope == SCOPE_PUBLIC || (scope == SCOPE_ANY && who->scopes != 0))
-		return true;
-	return (who->scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN))) != 0;
+	return (scopes & SCOPE_BIT(SCOPE_PUBLIC)) != 0 ||
+		((scopes & SCOPE_BIT(SCOPE_ANY)) != 0 && who->scopes != 0) ||
+		(who->scopes & (scopes | SCOPE_BIT(SCOPE_ADMIN))) != 0;
 }
 
 /* A path that is not there is refused like one that is: without a credential nobody learns the difference. */
@@ -105,7 +105,7 @@ static bool check_credential(struct api_call *call)
 {
 	const struct route *route = call->route;
 
-	if (route && may(&call->who, route->scope))
+	if (route && may(&call->who, route->scopes))
 		return true;
 	if (call->who.scopes == 0) {
 		api_refuse(call, REFUSED_UNAUTHORIZED, "Send a token: Authorization: Bearer ….");
@@ -174,6 +174,28 @@ static void check_query(struct api_call *call)
 		query_read(call, NULL, 0);
 }
 
+/* Some credentials are for one worker, or for one claim. What is compared are the commands: they are what will be done. */
+static void confine(struct api_call *call)
+{
+	const struct principal *who = &call->who;
+
+	for (uint32_t i = 0; i < call->command_count; i++) {
+		const struct command *command = &call->commands[i];
+		bool other_task = who->task.len > 0 && !span_equal(who->task, command->task);
+		bool other_worker = who->worker.len > 0 && command->worker.len > 0 &&
+			!span_equal(who->worker, command->worker);
+		if (other_task || (other_worker && command->kind == COMMAND_LEAVE)) {
+			api_refuse(call, REFUSED_NOT_FOUND, NULL);
+			return;
+		}
+		if (other_worker || (who->task.len > 0 && command->fence != who->fence)) {
+			api_refuse(call, REFUSED_FORBIDDEN,
+				"The credential is for another worker, or another claim, than this one.");
+			return;
+		}
+	}
+}
+
 void api_begin(struct api_call *call)
 {
 	uint32_t allowed;
@@ -205,6 +227,8 @@ void api_begin(struct api_call *call)
 	}
 	call->route->begin(call);
 	check_query(call);
+	if (call->step == API_TURN)
+		confine(call);
 }
 
 void api_read(struct api_call *call)
@@ -214,6 +238,8 @@ void api_read(struct api_call *call)
 	call->step = API_REPLY;
 	call->route->read(call);
 	check_query(call);
+	if (call->step == API_TURN)
+		confine(call);
 }
 
 void api_finish(struct api_call *call, const struct result *results)
@@ -243,12 +269,40 @@ void api_finish_empty(struct api_call *call)
 
 bool api_is_admin_action(const struct api_call *call)
 {
-	return call->route && call->route->scope == SCOPE_ADMIN && call->route->method != HTTP_METHOD_GET;
+	return call->route && (call->route->scopes & SCOPE_BIT(SCOPE_ADMIN)) != 0 &&
+		call->route->method != HTTP_METHOD_GET;
+}
+
+/* If-Match: one version, or "*". What is no version of ours matches nothing. */
+static int64_t version_wanted(struct span etag)
+{
+	int64_t version = 0;
+
+	if (!etag.data || span_equal(etag, SPAN("*")))
+		return 0;
+	if (etag.len < 3 || etag.len > 20 || etag.data[0] != '"' || etag.data[etag.len - 1] != '"')
+		return -1;
+	for (size_t at = 1; at < etag.len - 1; at++) {
+		if (etag.data[at] < '0' || etag.data[at] > '9')
+			return -1;
+		version = version * 10 + (etag.data[at] - '0');
+	}
+	return version == 0 ? -1 : version;
+}
+
+static bool is_about_one_task(const struct route *route)
+{
+	static const char pattern[] = "/api/tasks/:id";
+
+	return strncmp(route->pattern, pattern, sizeof pattern - 1) == 0;
 }
 
 struct command *call_commands(struct api_call *call, uint32_t count)
 {
 	struct command *commands = arena_alloc(call->arena, count * sizeof *commands);
+	int64_t if_version = call->request->if_match.data && is_about_one_task(call->route)
+		? version_wanted(call->request->if_match)
+		: 0;
 
 	if (!commands) {
 		api_refuse(call, REFUSED_TOO_LARGE, "There is no room for so many at once.");
@@ -256,7 +310,10 @@ struct command *call_commands(struct api_call *call, uint32_t count)
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		commands[i].actor = call->who.name;
+		commands[i].principal = call->who.number;
+		commands[i].oversees = (call->who.scopes & SCOPE_BIT(SCOPE_OPERATE)) != 0;
 		commands[i].within = call->who.queues;
+		commands[i].if_version = if_version;
 	}
 	call->commands = commands;
 	call->command_count = count;

@@ -3,8 +3,8 @@
  *
  *   api_begin()   routes the request, checks scope and syntax, and leaves either a finished reply, or
  *                 commands for the next turn, or a read to be done
- *   api_read()    does the read, through what the server lends it
- *   api_finish()  turns the results of the commands into the reply
+ *   api_read()    does the read, through what the server lends it, a bounded slice of it per call
+ *   api_finish()  turns the results of the commands into the reply; or asks for one more turn: then `step` says so
  *
  * A command that leaves here is valid by construction. Everything a call makes lives in its arena.
  */
@@ -18,18 +18,23 @@
 #include "core/command.h"
 #include "core/document.h"
 #include "core/given.h"
+#include "core/question.h"
 #include "core/record.h"
 #include "core/why.h"
 #include "wire/http.h"
 
-/* What a credential may do. A route names one; none does not build. */
+/* What a credential may do. A route names one or more; none does not build. */
 enum scope {
 	SCOPE_PUBLIC = 1, /* no credential needed */
 	SCOPE_ANY,        /* any credential that is known */
 	SCOPE_READ,       /* see everything but credentials */
 	SCOPE_PRODUCE,    /* create tasks */
-	SCOPE_WORK,       /* register, beat, claim, report */
+	SCOPE_WORK,       /* register, beat, claim, report; see what there is to claim, and what it holds */
+	SCOPE_CLAIM,      /* report on one claim and see its task, as long as it lives */
 	SCOPE_OPERATE,    /* cancel, retry, park, answer, queues, workers */
+	SCOPE_APPROVE,    /* answer questions; pass any gate */
+	SCOPE_GATE,       /* pass one gate */
+	SCOPE_EMIT,       /* tell of events from outside */
 	SCOPE_ADMIN,
 	SCOPE_METRICS,
 	SCOPE_COUNT,
@@ -39,9 +44,16 @@ enum scope {
 
 /* Who asks: known from the credential alone. */
 struct principal {
-	struct span name;
+	struct span name;        /* for people: kind and name of its token */
+	struct span id;          /* of its token; "admin" for the one in admin.token */
+	uint32_t number;         /* whose workers and claims are its own */
 	uint32_t scopes;         /* bit per enum scope; 0: no credential */
-	struct name_list queues; /* it creates and does work of these alone; empty: of all */
+	struct name_list queues; /* it creates, does and sees work of these alone; empty: of all */
+	struct span worker;      /* it acts as this worker alone; empty: as any of its own */
+	struct span gate;        /* the one that SCOPE_GATE is for */
+	struct span task;        /* the one that SCOPE_CLAIM is for … */
+	int64_t task_seq;
+	uint64_t fence; /* … by this claim of `worker` */
 };
 
 /* Bits of what a token of that kind may do. */
@@ -53,20 +65,53 @@ struct minted {
 	unsigned char hash[TOKEN_HASH_BYTES];
 };
 
+/* A backup that is complete and on disk. */
+struct backup_made {
+	struct span file, path;
+	int64_t bytes, last_event;
+};
+
+/* Which server it is, on which store. */
+struct about {
+	const char *store; /* kind */
+	uint32_t schema, generation;
+	uint64_t starts;
+	int64_t started_ms, up_ms;
+};
+
 /* What the server lends for reading. Each is bounded. Faults: 0 or negative errno; -ENOENT: there is none. */
 struct api_reads {
 	void *context;
 	int (*find_task)(void *context, struct span id, int64_t *ret_seq);
 	int (*read_task)(void *context, int64_t seq, struct arena *arena, struct task_document *ret_document);
-	int (*page_tasks)(void *context, int64_t after, uint32_t limit,
-		int (*each)(void *each_context, const struct task *task), void *each_context);
+	/* Outlines of the tasks that are not final, in no order, from 0 on; and of the final ones, newest first, from
+	 * INT64_MAX on. Up to `limit` are looked at; the position moves along and is 0 at the end. */
+	int (*page_open)(void *context, uint32_t *at, uint32_t limit,
+		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
+	int (*page_final)(void *context, int64_t *before, uint32_t limit,
+		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
+	/* attempt 0: the latest that has a log */
+	int (*read_log)(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
+		struct arena *arena, struct log_piece *ret_piece);
 	int (*page_events)(void *context, int64_t after, uint32_t limit,
 		int (*each)(void *each_context, const struct record *record), void *each_context);
+	int (*task_queue)(void *context, int64_t seq, uint32_t *ret_queue); /* -ENOENT */
 	int (*task_id)(void *context, const struct task *task, struct arena *arena, struct span *ret_id);
 	struct reason (*why)(void *context, const struct task *task);
-	int (*each_worker)(void *context,
+	/* From 0 on, as for tasks. */
+	int (*page_workers)(void *context, uint32_t *at, uint32_t limit,
 		int (*each)(void *each_context, struct span id, const struct worker *worker),
 		void *each_context);
+	/* One of them, with what it said of itself; and the ids of the tasks it holds. */
+	int (*read_worker)(void *context, struct span id, struct worker_document *ret_document);
+	int (*each_held)(void *context, struct span worker, int (*each)(void *each_context, struct span id),
+		void *each_context);
+	/* Slots that somebody fills, or that have a history, by name. */
+	int (*each_slot)(void *context, int (*each)(void *each_context, const struct slot_document *slot),
+		void *each_context);
+	/* Does the server, on a machine of that boot, see that process? May be NULL: it does not look. */
+	bool (*process_is_alive)(
+		void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start);
 	struct span (*name)(void *context, uint32_t number);
 	int (*each_queue)(void *context,
 		int (*each)(void *each_context, struct span name, enum queue_state state, uint32_t ready),
@@ -79,23 +124,34 @@ struct api_reads {
 	/* What the caller said of a task at its creation, without the rest; may be NULL: then a worker's report is
 	 * answered without it. */
 	int (*read_body)(void *context, int64_t seq, struct arena *arena, struct span *ret_body);
-	/* Counters and gauges in the text format of Prometheus; may be NULL: then there are none. */
-	int (*put_metrics)(void *context, struct buf *out);
-	/* Credentials: make the text of a new one; look at those of the store; the id of the one in admin.token. */
+	/* Counters and gauges in the text format of Prometheus, or in that of OpenMetrics; may be NULL: there are none. */
+	int (*put_metrics)(void *context, bool open, struct buf *out);
+	/* Credentials: make the text of a new one, of a worker's own, of a claim's; look at those of the store; the id of
+	 * the one in admin.token. The last two leave nothing behind: `parent` is the id of the token they come from. */
 	int (*mint_token)(
 		void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted);
+	int (*mint_instance)(void *context, struct span parent, struct span worker, uint64_t number,
+		struct arena *arena, struct span *ret_text);
+	int (*mint_claim)(void *context, struct span parent, int64_t task, uint64_t fence,
+		struct arena *arena, struct span *ret_text);
 	const struct token *(*find_token)(void *context, struct span id); /* NULL: none */
 	int (*each_token)(void *context, int (*each)(void *each_context, const struct token *token),
 		void *each_context);
 	struct span (*root_token)(void *context);
+	/* A question to the store; it is ended after QUESTION_RUN_MS. May be NULL: there is nobody to ask. */
+	int (*ask)(void *context, struct question *question);
+	bool (*is_backing_up)(void *context); /* may be NULL: never */
+	struct about (*about)(void *context);
 	bool (*is_degraded)(void *context);
 	bool (*is_draining)(void *context);
 };
 
 enum api_step {
-	API_REPLY, /* it is complete */
-	API_TURN,  /* `commands` want a turn, then api_finish() */
-	API_READ, /* api_read() completes it, or leaves commands or a stream: then `step` says so afterwards */
+	API_REPLY,  /* it is complete */
+	API_TURN,   /* `commands` want a turn, then api_finish() */
+	API_BACKUP, /* the server makes the backup that `backup_file` names, then api_finish_backup() */
+	API_READ, /* api_read() completes it, or leaves commands or a stream: then `step` says so afterwards; or it
+		     says again that there is more to read: then it may be called later, after any number of turns */
 	API_STREAM, /* the reply is its head; then api_put_stream_event() for all events after `stream_after` */
 };
 
@@ -116,17 +172,23 @@ struct api_call {
 	struct command *commands;
 	uint32_t command_count;
 	int64_t stream_after;
-	int64_t wait_ms; /* a claim that found nothing may wait that long for work */
+	struct span backup_file; /* empty: a name that tells the time */
+	int64_t wait_ms;         /* a claim that found nothing may wait that long for work */
 	struct http_reply reply;
 	struct span params[2]; /* of the path, decoded */
 	bool query_taken;      /* the route has looked at the query */
 	void *detail;          /* the route's own */
 };
 
-/* Fill in what is given, then call. */
+/* Fill in what is given, then call. A read that is not finished and has a status in `reply` has the head of its reply
+ * complete: what is in `body` may be sent and the body cleared. If it ends with another status (400 or more) then it
+ * failed on the way. */
 void api_begin(struct api_call *call);
 void api_read(struct api_call *call);
 void api_finish(struct api_call *call, const struct result *results);
+
+/* The backup is complete, or `fault` says why there is none. */
+void api_finish_backup(struct api_call *call, int fault, const struct backup_made *made);
 
 /* The turn is over and its results are known. True: the call found nothing to claim and wants to wait up to
  * `wait_ms`. What it finished has been noted, and `commands` is the claim alone: to be tried again with every
@@ -144,6 +206,9 @@ void api_refuse(struct api_call *call, enum refusal refusal, const char *detail)
 
 /* The same for what is refused before there is a call: not HTTP, wrong host, no credential. */
 int api_put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail);
+
+/* Is it there for whoever asks? Those of a token with queues are the events of tasks that are in them now. */
+bool api_sees_event(const struct api_call *call, const struct record *record);
 
 /* One event as JSON, for lists and streams. -ENOMEM, -E2BIG. */
 int api_put_event(struct buf *out, const struct record *record);

@@ -16,7 +16,7 @@
 struct route {
 	enum http_method method;
 	const char *pattern; /* ":name" stands for one segment */
-	enum scope scope;
+	uint32_t scopes;     /* bits: any of them will do */
 	size_t body_bytes_max;
 	void (*begin)(struct api_call *call);
 	void (*read)(struct api_call *call);
@@ -38,10 +38,20 @@ struct command *call_commands(struct api_call *call, uint32_t count);
 /* 0, or the call was refused because there is no memory for it. */
 int call_keep(struct api_call *call, const struct buf *text, struct span *ret_text);
 
+/* The note of a command that an admin gave: principal, route, object, `more` (members, may be empty) and the id of the
+ * request, if it has one. For a COMMAND_AUDIT, or whatever leaves an event of its own. False: the call was refused. */
+bool call_audit(struct api_call *call, struct command *command, struct span object, struct span more);
+
 /* ---- replies ------------------------------------------------------------------------------------ */
 
 /* A complete reply of `call->body` as it stands; a fault while it was written becomes a refusal. */
 void call_reply(struct api_call *call, int status, int fault);
+
+/* The head of a reply of 200 whose body is written in slices: see call_again(). */
+void call_reply_begin(struct api_call *call);
+
+/* The read is not finished: read() of the route is to be called again. Its notes are in `detail`. */
+void call_again(struct api_call *call);
 
 /* A problem with more members than usual. */
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
@@ -60,8 +70,17 @@ void call_refuse_fault(struct api_call *call, int fault);
 
 /* ---- small things ------------------------------------------------------------------------------- */
 
-/* May it create work in that queue, or do it? */
+/* May it create work in that queue, do it, or see it? */
 bool principal_serves(const struct principal *who, struct span queue);
+
+/* Is the task there for it? Without SCOPE_READ that is what it holds, and what it may claim. */
+bool principal_sees(const struct api_call *call, const struct task *task);
+
+/* May it be so, as far as that is known before the task is read? */
+bool principal_may_see(const struct api_call *call, const struct task_outline *outline);
+
+/* May it give a verdict at that gate? */
+bool principal_passes(const struct principal *who, struct span gate);
 
 struct span name_of(const struct api_call *call, uint32_t number);
 
@@ -80,6 +99,9 @@ bool query_read(struct api_call *call, struct query_value *values, uint32_t coun
 
 /* A decimal number within the bounds, `fallback` if it was not given. -EINVAL. */
 int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t fallback, int64_t *ret);
+
+/* Does it name that media type among those it accepts? */
+bool request_accepts(const struct http_request *request, const char *type);
 
 /* "field" cannot be that. */
 void call_refuse_field(struct api_call *call, const char *field, const char *message);
@@ -125,6 +147,13 @@ void report_release_begin(struct api_call *call);
 void report_ask_begin(struct api_call *call);
 void report_finish(struct api_call *call, const struct result *results);
 
+void task_emit_begin(struct api_call *call);
+void task_emit_finish(struct api_call *call, const struct result *results);
+
+void log_append_begin(struct api_call *call);
+void log_append_finish(struct api_call *call, const struct result *results);
+void log_read(struct api_call *call);
+
 void worker_register_begin(struct api_call *call);
 void worker_register_finish(struct api_call *call, const struct result *results);
 void worker_beat_begin(struct api_call *call);
@@ -135,6 +164,7 @@ void worker_quiet_begin(struct api_call *call);
 void worker_terminate_begin(struct api_call *call);
 void worker_leave_begin(struct api_call *call);
 void worker_finish(struct api_call *call, const struct result *results);
+void slot_list_read(struct api_call *call);
 void slot_crash_begin(struct api_call *call);
 void slot_unquarantine_begin(struct api_call *call);
 void slot_finish(struct api_call *call, const struct result *results);
@@ -154,8 +184,13 @@ void token_revoke_finish(struct api_call *call, const struct result *results);
 void event_list_read(struct api_call *call);
 void task_events_read(struct api_call *call);
 
+void backup_begin(struct api_call *call);
+void backup_finish(struct api_call *call, const struct result *results);
+void query_begin(struct api_call *call);
+void query_finish(struct api_call *call, const struct result *results);
+
 void system_livez_begin(struct api_call *call);
 void system_readyz_read(struct api_call *call);
-void system_version_begin(struct api_call *call);
 void system_openapi_begin(struct api_call *call);
+void system_version_read(struct api_call *call);
 void system_metrics_read(struct api_call *call);

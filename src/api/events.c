@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <strings.h>
 
 #include "base/base36.h"
 #include "base/take.h"
@@ -16,8 +15,11 @@
 enum {
 	EVENTS_DEFAULT = 100,
 	EVENTS_MAX = 1000,
-	SCANNED_MAX = 20000, /* events looked at for those of one task, before the caller must ask again */
-	SCAN_STEP = 500,
+	SLICE_EVENTS = 100,
+	SLICE_BYTES = 64 << 10,
+	LIST_BYTES_MAX = 16 << 20,  /* of one reply, about */
+	TRAIL_MAX = 20000,          /* events of one task that are followed back … */
+	LOOKED_THROUGH_MAX = 20000, /* … or else so many of all, before the caller must ask again */
 };
 
 /* ---- one event -------------------------------------------------------------------------------------- */
@@ -131,20 +133,31 @@ int api_put_event(struct buf *out, const struct record *record)
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
 
+/* Both lists are made in slices; what happens between two of them may be seen or not. */
 struct event_listing {
 	struct buf *out;
+	const struct api_call *call;
 	int64_t task; /* only those of this one; 0: all */
 	int64_t next; /* the last one looked at */
 	uint32_t put, limit;
+	uint32_t looked_through; /* in all slices */
+	uint32_t looked_at;
+	size_t slice_end; /* of `out`: what goes beyond it ends the slice */
+	size_t bytes;     /* written by all slices */
+	bool from_cursor; /* it was given: nothing behind it may be missing */
+	struct trail *trail;
+};
+
+enum {
+	ENOUGH = 1, /* for this slice */
 };
 
 static int list_event(void *context, const struct record *record)
 {
 	struct event_listing *listing = context;
 
-	if (listing->put == listing->limit)
-		return 0;
-	if (listing->task == 0 || listing->task == record->task) {
+	listing->looked_at++;
+	if (listing->task == 0 ? api_sees_event(listing->call, record) : listing->task == record->task) {
 		size_t before = listing->out->len;
 		int r = listing->put > 0 ? buf_put_byte(listing->out, ',') : 0;
 		if (r == 0)
@@ -154,9 +167,58 @@ static int list_event(void *context, const struct record *record)
 			return r;
 		}
 		listing->put++;
+		listing->bytes += listing->out->len - before;
 	}
 	listing->next = record->seq;
-	return 0;
+	return listing->put == listing->limit || listing->out->len > listing->slice_end ? ENOUGH : 0;
+}
+
+/* A slice: events that follow the last one looked at. *ret_end: there are no more of them. */
+static int list_slice(struct api_call *call, struct event_listing *listing, uint32_t count, bool *ret_end)
+{
+	const struct api_reads *reads = call->reads;
+
+	listing->looked_at = 0;
+	listing->slice_end = call->body->len + SLICE_BYTES;
+	int r = reads->page_events(reads->context, listing->next, count, list_event, listing);
+	*ret_end = r == 0 && listing->looked_at < count;
+	return r == ENOUGH ? 0 : r;
+}
+
+static bool is_full(const struct event_listing *listing)
+{
+	return listing->put == listing->limit || listing->bytes > LIST_BYTES_MAX;
+}
+
+static void refuse_cursor(struct api_call *call)
+{
+	char members[64];
+	int len = snprintf(members, sizeof members, "\"oldest\":\"%lld\"",
+		(long long)call->reads->event_base(call->reads->context));
+
+	call_refuse_with(call, REFUSED_CURSOR_GONE,
+		"Events between that cursor and what is kept are gone, or the store was restored: read the tasks anew and start without a cursor.",
+		(struct span){members, (size_t)len});
+}
+
+static bool sees_events_of(const struct api_call *call, int64_t task)
+{
+	const struct principal *who = &call->who;
+	const struct api_reads *reads = call->reads;
+	uint32_t queue;
+
+	if (who->task_seq != 0)
+		return task == who->task_seq;
+	if (who->queues.count == 0)
+		return true;
+	if (task == 0 || reads->task_queue(reads->context, task, &queue) < 0)
+		return false; /* of no queue, or of none that is known any more */
+	return principal_serves(who, name_of(call, queue));
+}
+
+bool api_sees_event(const struct api_call *call, const struct record *record)
+{
+	return sees_events_of(call, record->task);
 }
 
 static bool is_now(const struct query_value *after)
@@ -169,7 +231,6 @@ static bool read_after(struct api_call *call, const struct query_value *after, i
 {
 	const struct api_reads *reads = call->reads;
 	int64_t base = reads->event_base(reads->context);
-	char members[64];
 
 	if (is_now(after)) {
 		*ret_after = reads->last_event(reads->context);
@@ -181,10 +242,7 @@ static bool read_after(struct api_call *call, const struct query_value *after, i
 	}
 	if (*ret_after >= base && *ret_after <= reads->last_event(reads->context))
 		return true;
-	int len = snprintf(members, sizeof members, "\"oldest\":\"%lld\"", (long long)base);
-	call_refuse_with(call, REFUSED_CURSOR_GONE,
-		"Events between that cursor and what is kept are gone, or the store was restored: read the tasks anew and start without a cursor.",
-		(struct span){members, (size_t)len});
+	refuse_cursor(call);
 	return false;
 }
 
@@ -217,10 +275,11 @@ static bool read_cursor(struct api_call *call, struct query_value *after, struct
 	return take_header(call, after) && read_after(call, after, ret_after);
 }
 
-/* A reply that is full ends the page early: the next one goes on from there. */
+/* A reply that is full ends the page early, and so does compaction behind a slow reader: the next one goes on from
+ * there, or is told. */
 static void finish_listing(struct api_call *call, struct event_listing *listing, int fault)
 {
-	if (fault == -E2BIG && listing->put > 0)
+	if ((fault == -E2BIG || fault == -ESTALE) && listing->put > 0)
 		fault = 0;
 	if (fault == 0)
 		fault = buf_printf(call->body, "],\"next\":\"%lld\"}", (long long)listing->next);
@@ -266,19 +325,6 @@ int api_put_stream_event(struct buf *out, const struct record *record)
 	return r;
 }
 
-static bool wants_stream(const struct http_request *request)
-{
-	static const char type[] = "text/event-stream";
-	const struct span accept = request->accept;
-	const size_t len = sizeof type - 1;
-
-	for (size_t at = 0; at + len <= accept.len; at++) {
-		if (strncasecmp(accept.data + at, type, len) == 0)
-			return true;
-	}
-	return false;
-}
-
 static void stream_read(struct api_call *call)
 {
 	struct query_value after = {.name = "after"};
@@ -298,51 +344,205 @@ static void stream_read(struct api_call *call)
 
 /* ---- the routes ------------------------------------------------------------------------------------- */
 
-void event_list_read(struct api_call *call)
+/* NULL: it was refused. */
+static struct event_listing *listing_new(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
 	struct query_value values[] = {{.name = "after"}, {.name = "limit"}};
-	struct event_listing listing = {.out = call->body};
+	struct event_listing *listing = arena_alloc(call->arena, sizeof *listing);
 
-	if (wants_stream(call->request)) {
-		stream_read(call);
-		return;
+	if (!listing) {
+		call_refuse_fault(call, -ENOMEM);
+		return NULL;
 	}
+	listing->out = call->body;
+	listing->call = call;
 	if (!query_read(call, values, 2) ||
-		!read_cursor(call, &values[0], &values[1], &listing.next, &listing.limit))
-		return;
-	int r = buf_printf(call->body, "{\"events\":[");
-	if (r == 0)
-		r = reads->page_events(reads->context, listing.next, listing.limit, list_event, &listing);
-	finish_listing(call, &listing, r);
+		!read_cursor(call, &values[0], &values[1], &listing->next, &listing->limit))
+		return NULL;
+	listing->from_cursor = values[0].value.data != NULL;
+	call->detail = listing;
+	return listing;
 }
 
-/* Pages through the stream for now; a bounded part of it at a time. */
-void task_events_read(struct api_call *call)
+static int begin_listing(struct api_call *call)
+{
+	call_reply_begin(call);
+	return buf_printf(call->body, "{\"events\":[");
+}
+
+void event_list_read(struct api_call *call)
+{
+	struct event_listing *listing = call->detail;
+	bool end = false;
+	int r = 0;
+
+	if (!listing) {
+		if (request_accepts(call->request, "text/event-stream")) {
+			stream_read(call);
+			return;
+		}
+		listing = listing_new(call);
+		if (!listing)
+			return;
+		r = begin_listing(call);
+	}
+	uint32_t left = listing->limit - listing->put;
+	if (r == 0)
+		r = list_slice(call, listing, left < SLICE_EVENTS ? left : SLICE_EVENTS, &end);
+	listing->looked_through += listing->looked_at;
+	end |= listing->looked_through >= LOOKED_THROUGH_MAX; /* some may not be for these eyes */
+	if (r == 0 && !end && !is_full(listing))
+		call_again(call);
+	else
+		finish_listing(call, listing, r);
+}
+
+/* ---- the events of one task --------------------------------------------------------------------------- */
+
+/*
+ * Each event of a task names the one before it, so its history is followed from its end back to the cursor. The oldest
+ * of what was found is told first; while following the trail only as many are remembered as will be told, the last
+ * ones found. A history that is very long is not followed to its beginning for every page of it: then the events of
+ * all tasks are looked through from the cursor on, a bounded number of them, and the reply may have few or none.
+ */
+struct trail {
+	int64_t at;    /* the event to look at next; 0: the beginning was reached */
+	int64_t after; /* the cursor */
+	int64_t last;  /* event of all, when the trail was begun */
+	int64_t *seqs; /* the last `limit` ones that were found, round and round */
+	uint32_t found, told;
+	bool is_followed;
+};
+
+static int step_back(void *context, const struct record *record)
+{
+	*(int64_t *)context = record->previous;
+	return 0;
+}
+
+/* A slice of following. */
+static int follow_trail(struct api_call *call, struct event_listing *listing)
 {
 	const struct api_reads *reads = call->reads;
-	struct query_value values[] = {{.name = "after"}, {.name = "limit"}};
-	struct event_listing listing = {.out = call->body};
-	int64_t last = reads->last_event(reads->context);
+	struct trail *trail = listing->trail;
 
-	if (!query_read(call, values, 2) ||
-		!read_cursor(call, &values[0], &values[1], &listing.next, &listing.limit))
-		return;
-	int r = call->params[0].len > COMMAND_ID_MAX
-		? -ENOENT
-		: reads->find_task(reads->context, call->params[0], &listing.task);
+	for (uint32_t i = 0; i < SLICE_EVENTS && trail->found < TRAIL_MAX; i++) {
+		trail->is_followed = trail->at <= trail->after;
+		if (trail->is_followed)
+			return 0;
+		int64_t seq = trail->at;
+		trail->seqs[trail->found++ % listing->limit] = seq;
+		trail->at = 0;
+		int r = reads->page_events(reads->context, seq - 1, 1, step_back, &trail->at);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* The beginning of the trail was compacted while it was followed. Without a cursor the rest is what was asked for. */
+static int shorten_trail(struct api_call *call, struct event_listing *listing)
+{
+	int64_t base = call->reads->event_base(call->reads->context);
+
+	if (listing->trail->after >= base)
+		return 0;
+	if (listing->from_cursor)
+		return -ESTALE;
+	listing->next = listing->trail->after = base;
+	return 0;
+}
+
+/* A slice of telling: what was found, the oldest first. */
+static int tell_trail(struct api_call *call, struct event_listing *listing, bool *ret_end)
+{
+	struct trail *trail = listing->trail;
+	uint32_t count = trail->found < listing->limit ? trail->found : listing->limit;
+	int r = 0;
+
+	listing->slice_end = call->body->len + SLICE_BYTES;
+	for (uint32_t i = 0; r == 0 && i < SLICE_EVENTS && trail->told < count; i++) {
+		int64_t seq = trail->seqs[(trail->found - 1 - trail->told) % listing->limit];
+		listing->next = seq - 1;
+		r = call->reads->page_events(call->reads->context, seq - 1, 1, list_event, listing);
+		if (r >= 0 && listing->next != seq)
+			r = -ESTALE;
+		trail->told++;
+	}
+	*ret_end = trail->told == count;
+	if (*ret_end && trail->found <= listing->limit)
+		listing->next = trail->last; /* that was all */
+	return r == ENOUGH ? 0 : r;
+}
+
+/* A slice of looking through the events of all. */
+static int look_through(struct api_call *call, struct event_listing *listing, bool *ret_end)
+{
+	int r = list_slice(call, listing, SLICE_EVENTS, ret_end);
+
+	listing->looked_through += listing->looked_at;
+	*ret_end |= listing->looked_through >= LOOKED_THROUGH_MAX;
+	return r;
+}
+
+/* NULL: it was refused. */
+static struct event_listing *trail_new(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct event_listing *listing = listing_new(call);
+	struct trail *trail = arena_alloc(call->arena, sizeof *trail);
+	struct task_document document;
+
+	if (!listing)
+		return NULL;
+	listing->trail = trail;
+	int r = trail ? reads->find_task(reads->context, call->params[0], &listing->task) : -ENOMEM;
+	if (r == 0 && !sees_events_of(call, listing->task))
+		r = -ENOENT;
+	if (r == 0)
+		r = reads->read_task(reads->context, listing->task, call->arena, &document);
+	if (r == 0) {
+		trail->seqs = arena_alloc(call->arena, listing->limit * sizeof *trail->seqs);
+		r = trail->seqs ? 0 : -ENOMEM;
+	}
 	if (r < 0) {
 		call_refuse_fault(call, r);
+		return NULL;
+	}
+	trail->at = document.task.version;
+	trail->after = listing->next;
+	trail->last = reads->last_event(reads->context);
+	return listing;
+}
+
+static int trail_slice(struct api_call *call, struct event_listing *listing, bool *ret_end)
+{
+	struct trail *trail = listing->trail;
+	bool was_followed = trail->is_followed || trail->found == TRAIL_MAX;
+
+	if (was_followed)
+		return trail->is_followed ? tell_trail(call, listing, ret_end)
+					  : look_through(call, listing, ret_end);
+	int r = shorten_trail(call, listing);
+	if (r == 0)
+		r = follow_trail(call, listing);
+	if (r == 0 && (trail->is_followed || trail->found == TRAIL_MAX))
+		r = begin_listing(call);
+	return r;
+}
+
+void task_events_read(struct api_call *call)
+{
+	struct event_listing *listing = call->detail ? call->detail : trail_new(call);
+	bool end = false;
+
+	if (!listing)
 		return;
-	}
-	r = buf_printf(call->body, "{\"events\":[");
-	for (uint32_t seen = 0;
-		r == 0 && seen < SCANNED_MAX && listing.put < listing.limit && listing.next < last;
-		seen += SCAN_STEP) {
-		int64_t before = listing.next;
-		r = reads->page_events(reads->context, before, SCAN_STEP, list_event, &listing);
-		if (listing.next == before)
-			break;
-	}
-	finish_listing(call, &listing, r);
+	int r = trail_slice(call, listing, &end);
+	if (r == -ESTALE && listing->put == 0)
+		refuse_cursor(call);
+	else if (r == 0 && !end && !is_full(listing))
+		call_again(call);
+	else
+		finish_listing(call, listing, r);
 }

@@ -47,7 +47,7 @@ void call_problem(struct api_call *call, int status, const char *code, const cha
 		.body = buf_span(call->body),
 		.head = call->request->method == HTTP_METHOD_HEAD,
 	};
-	if (status == 503)
+	if (status == 503 || status == 429)
 		call->reply.retry_after_s = 1;
 }
 
@@ -86,14 +86,41 @@ void call_refuse_field(struct api_call *call, const char *field, const char *mes
 	call_refuse_with(call, REFUSED_INVALID, message, r < 0 ? (struct span){0} : buf_span(&members));
 }
 
+/* Why the newcomer does not get the slot, and what would give it to it. */
+static const char *slot_detail(enum evidence evidence)
+{
+	switch (evidence) {
+	case EVIDENCE_NONE:
+	case EVIDENCE_HOLDS:
+		break;
+	case EVIDENCE_OF_ANOTHER:
+		return "\"replaces\" names another worker than the one that fills the slot; see \"holder\".";
+	case EVIDENCE_UNCHECKED:
+		return "The worker that fills the slot did not say which process it is, so nobody can show that it is dead: "
+		       "wait for its lease to end, or have an operator remove it.";
+	case EVIDENCE_FROM_AFAR:
+		return "Only from the same host and boot can it be shown that the worker that fills the slot is dead.";
+	case EVIDENCE_OTHER_PROCESS:
+		return "The worker that fills the slot is another process than the one that \"replaces\" says is dead.";
+	case EVIDENCE_REFUTED:
+		return "The process that \"replaces\" says is dead is alive.";
+	}
+	return "Another live worker fills this slot; see \"holder\". Wait for its lease to end, or show with \"replaces\" "
+	       "that its process is dead.";
+}
+
 const char *refusal_detail(const struct result *result)
 {
 	if (result->refusal == REFUSED_STALE_CLAIM && result->restored)
 		return "The store was restored from a backup since that claim was made: it is void. Stop this work and claim again.";
 	if (result->refusal == REFUSED_STALE_CLAIM)
 		return "That claim is over. Nothing was changed; a result that came with it is kept for the operator.";
+	if (result->refusal == REFUSED_FORBIDDEN && result->not_yours)
+		return "That workerId belongs to another credential: use an id of your own.";
 	if (result->refusal == REFUSED_WORKER_INACTIVE)
 		return "Stop everything that runs under this id and come back under a new one.";
+	if (result->refusal == REFUSED_SLOT_TAKEN)
+		return slot_detail(result->evidence);
 	if (result->refusal == REFUSED_TOKEN_MISMATCH)
 		return "Nothing was renewed or changed. Send the beat again with the token given here.";
 	return NULL;
@@ -130,6 +157,18 @@ void call_refuse_fault(struct api_call *call, int fault)
 		api_refuse(call, REFUSED_TOO_LARGE, "The answer is larger than the server has room for.");
 	else
 		api_refuse(call, REFUSED_UNAVAILABLE, "The store could not be read.");
+}
+
+void call_reply_begin(struct api_call *call)
+{
+	call->reply.status = 200;
+	call->reply.content_type = SPAN("application/json");
+	call->reply.head = call->request->method == HTTP_METHOD_HEAD;
+}
+
+void call_again(struct api_call *call)
+{
+	call->step = API_READ;
 }
 
 void call_reply(struct api_call *call, int status, int fault)

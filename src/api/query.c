@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/hash.h"
 #include "base/take.h"
@@ -74,6 +75,18 @@ int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t
 		return -EINVAL;
 	*ret = number;
 	return 0;
+}
+
+bool request_accepts(const struct http_request *request, const char *type)
+{
+	const struct span accept = request->accept;
+	const size_t len = strlen(type);
+
+	for (size_t at = 0; at + len <= accept.len; at++) {
+		if (strncasecmp(accept.data + at, type, len) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* Fixed keys: a digest made by one run of the server is compared by the next. */

@@ -14,6 +14,8 @@ static int put_queue(void *context, struct span name, enum queue_state state, ui
 	struct buf *body = listing->call->body;
 	struct json_object queue;
 
+	if (!principal_serves(&listing->call->who, name))
+		return 0;
 	int r = listing->any ? buf_put_byte(body, ',') : 0;
 	if (r < 0)
 		return r;

@@ -11,16 +11,24 @@
 #define DELAY_MAX (INT64_C(365) * 24 * 3600 * 1000)
 #define TIME_MAX  INT64_C(253402300799999)
 
+enum {
+	SESSION_ID_MAX = 1024,
+};
+
 struct report {
-	struct span worker, note, event, reason, question;           /* texts */
-	struct span result, evidence, data, session, usage, options; /* JSON */
-	yyjson_val *error, *percent;
+	struct span worker, note, event, reason, question;  /* texts */
+	struct span result, evidence, data, usage, options; /* JSON */
+	struct span session_id;                             /* JSON */
+	yyjson_val *error, *percent, *session;
 	uint64_t fence;
 	int64_t lease_ms, delay_ms, deadline_ms;
 };
 
-#define WORKER FIELD_MUST_BE(report, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX)
-#define FENCE  FIELD_MUST_BE(report, fence, "fence", FIELD_DECIMAL, .max = 0)
+/* Both must be there, or be known from the credential: its worker, its claim. */
+enum proof_row { ROW_WORKER, ROW_FENCE };
+
+#define WORKER [ROW_WORKER] = FIELD(report, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX)
+#define FENCE  [ROW_FENCE] = FIELD(report, fence, "fence", FIELD_DECIMAL, .max = 0)
 
 static const struct field progress_fields[] = {
 	WORKER,
@@ -30,7 +38,7 @@ static const struct field progress_fields[] = {
 	FIELD(report, lease_ms, "leaseMs", FIELD_INT, .max = DELAY_MAX),
 	FIELD(report, event, "event", FIELD_NAME, .max = 0),
 	FIELD(report, data, "data", FIELD_VALUE, .max = 0),
-	FIELD(report, session, "session", FIELD_VALUE, .max = 0),
+	FIELD(report, session, "session", FIELD_NODE, .max = 0),
 	FIELD(report, usage, "usage", FIELD_OBJECT, .max = 0),
 };
 
@@ -82,22 +90,29 @@ static void put_json(struct json_object *object, const char *key, struct span js
 		json_member_raw(object, key, json);
 }
 
-/* What goes into the event and nowhere else. */
+static void put_node(struct json_object *object, const char *key, yyjson_val *value)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	if (!value)
+		return;
+	buf_init(&text, API_TEXT_MAX);
+	int r = json_put_value(&text, value);
+	if (r < 0 && object->fault == 0)
+		object->fault = r;
+	else
+		json_member_raw(object, key, buf_span(&text));
+}
+
+/* What goes into the event. */
 static int put_note(struct buf *note, const struct report *report)
 {
 	struct json_object members = {.buf = note};
 
 	put_text(&members, "note", report->note);
-	if (report->percent) {
-		cleanup(buf_done) struct buf number = {0};
-		buf_init(&number, 64);
-		int r = json_put_value(&number, report->percent);
-		if (r < 0)
-			return r;
-		json_member_raw(&members, "percent", buf_span(&number));
-	}
+	put_node(&members, "percent", report->percent);
 	put_text(&members, "event", report->event);
-	put_json(&members, "session", report->session);
+	put_node(&members, "session", report->session);
 	put_json(&members, "usage", report->usage);
 	put_json(&members, "evidence", report->evidence);
 	put_text(&members, "reason", report->reason);
@@ -116,8 +131,46 @@ static int put_question(struct buf *question, const struct report *report)
 	return json_end(&object);
 }
 
-static void check_report(struct form *form, const struct report *report)
+static void complete_proof(struct form *form, struct report *report, uint64_t given)
 {
+	const struct principal *who = &form->call->who;
+
+	if (!(given & 1u << ROW_WORKER)) {
+		report->worker = who->worker;
+		if (report->worker.len == 0)
+			form_error(form, "workerId", "is required");
+	}
+	if (!(given & 1u << ROW_FENCE)) {
+		report->fence = who->fence;
+		if (report->fence == 0)
+			form_error(form, "fence", "is required");
+	}
+}
+
+/* A session is told by its id, or as an object that has one. */
+static void read_session(struct form *form, struct report *report)
+{
+	yyjson_val *id =
+		yyjson_is_obj(report->session) ? yyjson_obj_get(report->session, "id") : report->session;
+	cleanup(buf_done) struct buf text = {0};
+
+	if (!yyjson_is_str(id) || !text_is_name(node_text(id), SESSION_ID_MAX)) {
+		form_error(form, "session",
+			"must be an id of 1 to %d bytes, or an object with such an \"id\"", SESSION_ID_MAX);
+		return;
+	}
+	buf_init(&text, 8 * SESSION_ID_MAX);
+	int r = json_put_string(&text, node_text(id));
+	if (r == 0)
+		r = arena_copy(form->call->arena, buf_span(&text), &report->session_id);
+	if (r < 0)
+		form->fault = r;
+}
+
+static void check_report(struct form *form, struct report *report)
+{
+	if (report->session)
+		read_session(form, report);
 	double percent = yyjson_get_num(report->percent);
 
 	if (report->percent && (!yyjson_is_num(report->percent) || percent < 0 || percent > 100))
@@ -125,7 +178,7 @@ static void check_report(struct form *form, const struct report *report)
 }
 
 /* The command of the report; false: refused. */
-static bool fill_report(struct form *form, const struct report *report, enum command_kind kind)
+static bool fill_report(struct form *form, struct report *report, enum command_kind kind)
 {
 	struct api_call *call = form->call;
 	struct failure failure = {0};
@@ -144,6 +197,7 @@ static bool fill_report(struct form *form, const struct report *report, enum com
 	command->worker = report->worker;
 	command->fence = report->fence;
 	command->data = report->error ? error : kind == COMMAND_PROGRESS ? report->data : report->result;
+	command->beside = kind == COMMAND_REPORT ? report->evidence : report->session_id;
 	if (report->error)
 		command->failure = failure;
 	if (put_note(&note, report) < 0) {
@@ -161,7 +215,8 @@ static bool report_begin(struct api_call *call, enum command_kind kind, const st
 	*report = (struct report){0};
 	if (!form_open(&form, call, false))
 		return false;
-	form_read(&form, form.root, fields, count, report);
+	uint64_t given = form_read(&form, form.root, fields, count, report);
+	complete_proof(&form, report, given);
 	return fill_report(&form, report, kind);
 }
 
@@ -283,6 +338,8 @@ static int report_document(struct api_call *call, const struct command *command,
 	const struct api_reads *reads = call->reads;
 	enum command_kind kind = command->kind;
 
+	if (result->repeated) /* much may have happened since */
+		return reads->read_task(reads->context, result->task.seq, call->arena, ret);
 	*ret = (struct task_document){.task = result->task, .id = result->id};
 	if (result->task.claim.holder != 0) {
 		ret->holder = command->worker;
@@ -290,7 +347,9 @@ static int report_document(struct api_call *call, const struct command *command,
 	}
 	if (kind == COMMAND_COMPLETE || kind == COMMAND_REPORT)
 		ret->result = command->data;
-	else if (kind == COMMAND_FAIL || kind == COMMAND_BLOCK)
+	if (kind == COMMAND_REPORT)
+		ret->evidence = command->beside;
+	if (kind == COMMAND_FAIL || kind == COMMAND_BLOCK)
 		ret->error = command->data;
 	else if (kind == COMMAND_ASK)
 		ret->question = command->data;

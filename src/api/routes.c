@@ -9,43 +9,63 @@ enum {
 	LARGE = 1 << 20,
 };
 
-/* A scope that is none does not build: the array would have a negative size. */
-#define NEEDS(one) ((one) + 0 * sizeof(char[(one) >= SCOPE_PUBLIC && (one) < SCOPE_COUNT ? 1 : -1]))
+/* Any of these will do: READ | WORK. */
+enum {
+	PUBLIC = SCOPE_BIT(SCOPE_PUBLIC),
+	ANY = SCOPE_BIT(SCOPE_ANY),
+	READ = SCOPE_BIT(SCOPE_READ),
+	PRODUCE = SCOPE_BIT(SCOPE_PRODUCE),
+	WORK = SCOPE_BIT(SCOPE_WORK),
+	CLAIM = SCOPE_BIT(SCOPE_CLAIM),
+	OPERATE = SCOPE_BIT(SCOPE_OPERATE),
+	APPROVE = SCOPE_BIT(SCOPE_APPROVE),
+	GATE = SCOPE_BIT(SCOPE_GATE),
+	EMIT = SCOPE_BIT(SCOPE_EMIT),
+	ADMIN = SCOPE_BIT(SCOPE_ADMIN),
+	METRICS = SCOPE_BIT(SCOPE_METRICS),
+};
 
-#define R(method, pattern, scope, body, begin, read, finish) \
-	{HTTP_METHOD_##method, pattern, NEEDS(SCOPE_##scope), body, begin, read, finish}
+/* Scopes that are none do not build: the array would have a negative size. */
+#define NEEDS(any) ((any) + 0 * sizeof(char[(any) >= PUBLIC && (any) < SCOPE_BIT(SCOPE_COUNT) ? 1 : -1]))
+
+#define R(method, pattern, scopes, body, begin, read, finish) \
+	{HTTP_METHOD_##method, pattern, NEEDS(scopes), body, begin, read, finish}
 
 // clang-format off
 const struct route routes[] = {
 	R(POST,   "/api/claims",                     WORK,    LARGE,   claim_next_begin,        NULL,               claim_next_finish),
 	R(POST,   "/api/tasks",                      PRODUCE, LARGE,   task_create_begin,       NULL,               task_create_finish),
-	R(POST,   "/api/tasks/:id/complete",         WORK,    LARGE,   report_complete_begin,   NULL,               report_finish),
-	R(POST,   "/api/tasks/:id/progress",         WORK,    LARGE,   report_progress_begin,   NULL,               report_progress_finish),
+	R(POST,   "/api/tasks/:id/complete",      WORK|CLAIM, LARGE,   report_complete_begin,   NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/progress",      WORK|CLAIM, LARGE,   report_progress_begin,   NULL,               report_progress_finish),
 	R(POST,   "/api/workers/heartbeat",          WORK,    SMALL,   worker_beat_begin,       NULL,               worker_beat_finish),
 	R(POST,   "/api/tasks/batch",                PRODUCE, LARGE,   task_batch_begin,        NULL,               task_batch_finish),
-	R(GET,    "/api/tasks",                      READ,    NO_BODY, NULL,                    task_list_read,     NULL),
-	R(GET,    "/api/tasks/:id",                  READ,    NO_BODY, NULL,                    task_read,          NULL),
+	R(GET,    "/api/tasks",                    READ|WORK, NO_BODY, NULL,                    task_list_read,     NULL),
+	R(GET,    "/api/tasks/:id",          READ|WORK|CLAIM, NO_BODY, NULL,                    task_read,          NULL),
 	R(PATCH,  "/api/tasks/:id",                  OPERATE, LARGE,   task_patch_begin,        task_patch_read,    task_patch_finish),
 	R(PUT,    "/api/tasks/:id",                  OPERATE, LARGE,   task_patch_begin,        task_patch_read,    task_patch_finish),
-	R(GET,    "/api/tasks/:id/events",           READ,    NO_BODY, NULL,                    task_events_read,   NULL),
-	R(GET,    "/api/tasks/:id/why",              READ,    NO_BODY, NULL,                    task_why_read,      NULL),
+	R(GET,    "/api/tasks/:id/events",        READ|CLAIM, NO_BODY, NULL,                    task_events_read,   NULL),
+	R(POST,   "/api/tasks/:id/events",           EMIT,    LARGE,   task_emit_begin,         NULL,               task_emit_finish),
+	R(GET,    "/api/tasks/:id/why",      READ|WORK|CLAIM, NO_BODY, NULL,                    task_why_read,      NULL),
+	R(POST,   "/api/tasks/:id/log",           WORK|CLAIM, LARGE,   log_append_begin,        NULL,               log_append_finish),
+	R(GET,    "/api/tasks/:id/log",      READ|WORK|CLAIM, NO_BODY, NULL,                    log_read,           NULL),
 	R(POST,   "/api/tasks/:id/claim",            WORK,    SMALL,   claim_task_begin,        NULL,               claim_task_finish),
-	R(POST,   "/api/tasks/:id/fail",             WORK,    LARGE,   report_fail_begin,       NULL,               report_finish),
-	R(POST,   "/api/tasks/:id/review",           WORK,    LARGE,   report_review_begin,     NULL,               report_finish),
-	R(POST,   "/api/tasks/:id/block",            WORK,    LARGE,   report_block_begin,      NULL,               report_finish),
-	R(POST,   "/api/tasks/:id/release",          WORK,    SMALL,   report_release_begin,    NULL,               report_finish),
-	R(POST,   "/api/tasks/:id/ask",              WORK,    LARGE,   report_ask_begin,        NULL,               report_finish),
-	R(POST,   "/api/tasks/:id/answer",           OPERATE, LARGE,   task_answer_begin,       NULL,               task_finish),
+	R(POST,   "/api/tasks/:id/fail",          WORK|CLAIM, LARGE,   report_fail_begin,       NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/review",        WORK|CLAIM, LARGE,   report_review_begin,     NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/block",         WORK|CLAIM, LARGE,   report_block_begin,      NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/release",       WORK|CLAIM, SMALL,   report_release_begin,    NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/ask",           WORK|CLAIM, LARGE,   report_ask_begin,        NULL,               report_finish),
+	R(POST,   "/api/tasks/:id/answer",   OPERATE|APPROVE, LARGE,   task_answer_begin,       NULL,               task_finish),
 	R(POST,   "/api/tasks/:id/cancel",           OPERATE, SMALL,   task_cancel_begin,       NULL,               task_cancel_finish),
 	R(POST,   "/api/tasks/:id/retry",            OPERATE, SMALL,   task_retry_begin,        NULL,               task_finish),
 	R(POST,   "/api/tasks/:id/park",             OPERATE, SMALL,   task_park_begin,         NULL,               task_finish),
 	R(POST,   "/api/tasks/:id/unpark",           OPERATE, SMALL,   task_unpark_begin,       NULL,               task_finish),
 	R(POST,   "/api/workers/register",           WORK,    SMALL,   worker_register_begin,   NULL,               worker_register_finish),
 	R(GET,    "/api/workers",                    READ,    NO_BODY, NULL,                    worker_list_read,   NULL),
-	R(GET,    "/api/workers/:id",                READ,    NO_BODY, NULL,                    worker_read,        NULL),
-	R(DELETE, "/api/workers/:id",                WORK,    SMALL,   worker_leave_begin,      NULL,               worker_finish),
+	R(GET,    "/api/workers/:id",              READ|WORK, NO_BODY, NULL,                    worker_read,        NULL),
+	R(DELETE, "/api/workers/:id",           WORK|OPERATE, SMALL,   worker_leave_begin,      NULL,               worker_finish),
 	R(POST,   "/api/workers/:id/quiet",          OPERATE, SMALL,   worker_quiet_begin,      NULL,               worker_finish),
 	R(POST,   "/api/workers/:id/terminate",      OPERATE, SMALL,   worker_terminate_begin,  NULL,               worker_finish),
+	R(GET,    "/api/slots",                      READ,    NO_BODY, NULL,                    slot_list_read,     NULL),
 	R(POST,   "/api/slots/:slot/crash",          WORK,    SMALL,   slot_crash_begin,        NULL,               slot_finish),
 	R(POST,   "/api/slots/:slot/unquarantine",   OPERATE, SMALL,   slot_unquarantine_begin, NULL,               slot_finish),
 	R(GET,    "/api/queues",                     READ,    NO_BODY, NULL,                    queue_list_read,    NULL),
@@ -53,14 +73,16 @@ const struct route routes[] = {
 	R(POST,   "/api/queues/:name/resume",        OPERATE, SMALL,   queue_resume_begin,      NULL,               queue_finish),
 	R(POST,   "/api/queues/:name/drain",         OPERATE, SMALL,   queue_drain_begin,       NULL,               queue_finish),
 	R(GET,    "/api/events",                     READ,    NO_BODY, NULL,                    event_list_read,    NULL),
-	R(POST,   "/api/tokens",                     ADMIN,   SMALL,   token_create_begin,      NULL,               token_create_finish),
+	R(POST,   "/api/tokens",                  ADMIN|WORK, SMALL,   token_create_begin,      NULL,               token_create_finish),
 	R(GET,    "/api/tokens",                     ADMIN,   NO_BODY, NULL,                    token_list_read,    NULL),
 	R(DELETE, "/api/tokens/:id",                 ADMIN,   SMALL,   token_revoke_begin,      NULL,               token_revoke_finish),
 	R(GET,    "/livez",                          PUBLIC,  NO_BODY, system_livez_begin,      NULL,               NULL),
 	R(GET,    "/readyz",                         PUBLIC,  NO_BODY, NULL,                    system_readyz_read, NULL),
 	R(GET,    "/metrics",                        METRICS, NO_BODY, NULL,                    system_metrics_read, NULL),
-	R(GET,    "/api/version",                    READ,    NO_BODY, system_version_begin,    NULL,               NULL),
 	R(GET,    "/api/openapi.json",               ANY,     NO_BODY, system_openapi_begin,    NULL,               NULL),
+	R(GET,    "/api/version",                    READ,    NO_BODY, NULL,                    system_version_read, NULL),
+	R(POST,   "/api/backup",                     ADMIN,   SMALL,   backup_begin,            NULL,               backup_finish),
+	R(POST,   "/api/query",                      ADMIN,   SMALL,   query_begin,             NULL,               query_finish),
 };
 // clang-format on
 

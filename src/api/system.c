@@ -4,6 +4,11 @@
 #include "api/call.h"
 
 #include "api/openapi_text.h"
+#include <string.h>
+
+enum {
+	API_VERSION = 1, /* rises when a client of before would misunderstand an answer */
+};
 
 void system_livez_begin(struct api_call *call)
 {
@@ -23,10 +28,35 @@ void system_readyz_read(struct api_call *call)
 		call_reply(call, 200, buf_printf(call->body, "{\"status\":\"ready\"}"));
 }
 
-void system_version_begin(struct api_call *call)
+void system_version_read(struct api_call *call)
 {
-	call_reply(
-		call, 200, buf_printf(call->body, "{\"name\":\"stint\",\"version\":\"%s\"}", STINT_VERSION));
+	const struct api_reads *reads = call->reads;
+	struct json_object object;
+
+	if (!query_read(call, NULL, 0))
+		return;
+	json_begin(&object, call->body);
+	json_member_cstr(&object, "name", "stint");
+	json_member_cstr(&object, "version", STINT_VERSION);
+	json_member_int(&object, "api", API_VERSION);
+	if (reads->about) {
+		struct about about = reads->about(reads->context);
+		json_member_cstr(&object, "store", about.store);
+		json_member_int(&object, "schema", about.schema);
+		json_member_int(&object, "generation", about.generation);
+		json_member_int(&object, "starts", (int64_t)about.starts);
+		json_member_int(&object, "startedAt", about.started_ms);
+		json_member_int(&object, "uptimeMs", about.up_ms);
+	}
+	call_reply(call, 200, json_end(&object));
+}
+
+/* Whoever can read it says so, and then wants it. */
+static bool accepts_open_metrics(struct span accept)
+{
+	static const char type[] = "application/openmetrics-text";
+
+	return memmem(accept.data ? accept.data : "", accept.len, type, sizeof type - 1) != NULL;
 }
 
 /* The contract as it stood when this server was built: openapi.S has it in the program. */
@@ -55,8 +85,11 @@ void system_metrics_read(struct api_call *call)
 		api_refuse(call, REFUSED_NOT_FOUND, NULL);
 		return;
 	}
-	int r = reads->put_metrics(reads->context, call->body);
+	bool open = accepts_open_metrics(call->request->accept);
+	int r = reads->put_metrics(reads->context, open, call->body);
 	call_reply(call, 200, r);
 	if (r == 0)
-		call->reply.content_type = SPAN("text/plain; version=0.0.4; charset=utf-8");
+		call->reply.content_type = open
+			? SPAN("application/openmetrics-text; version=1.0.0; charset=utf-8")
+			: SPAN("text/plain; version=0.0.4; charset=utf-8");
 }

@@ -12,6 +12,7 @@ struct task_columns {
 	int64_t priority, timeout_ms, max_attempts;
 	int64_t not_before_ms, start_by_ms, finish_by_ms;
 	bool parked;
+	enum task_status status; /* PATCH: the lane to be put into */
 };
 
 struct task_form {
@@ -20,6 +21,8 @@ struct task_form {
 	uint64_t cleared;     /* … was given as null */
 	struct span body;     /* members */
 	struct span warnings; /* elements of a JSON list */
+	struct span error;    /* PATCH into `blocked`: why, as JSON */
+	uint32_t tries;       /* of a patch, to be merged with a text that changes meanwhile */
 };
 
 /* The bit of a field in `given` and `cleared`. */

@@ -19,6 +19,7 @@ enum place {
 	IN_BODY = 1 << 1,
 	AT_BIRTH = 1 << 2, /* cannot be changed later */
 	SPECIAL = 1 << 3,  /* read by its own function */
+	LATER = 1 << 4,    /* cannot be said at creation */
 };
 
 #define TEXT_MAX       API_TEXT_MAX
@@ -47,13 +48,13 @@ static const struct task_field {
 	{{"module",         FIELD_NAME,  .max = 4096},                                         IN_BODY},
 	{{"payload",        FIELD_VALUE, .max = 0},                                            IN_BODY},
 	{{"isolationLevel", FIELD_NODE,  .max = 0},                                            SPECIAL | IN_BODY},
-	{{"blockedBy",      FIELD_NAMES, .max = COMMAND_ID_MAX, .at = COLUMN(parents)},        IN_COLUMN | IN_BODY | AT_BIRTH},
-	{{"notBefore",      FIELD_INT,   .max = TIME_MAX, .at = COLUMN(not_before_ms)},        IN_COLUMN | IN_BODY | AT_BIRTH},
+	{{"blockedBy",      FIELD_NAMES, .max = COMMAND_ID_MAX, .at = COLUMN(parents)},        IN_COLUMN | IN_BODY},
+	{{"notBefore",      FIELD_INT,   .max = TIME_MAX, .at = COLUMN(not_before_ms)},        IN_COLUMN | IN_BODY},
 	{{"startBy",        FIELD_INT,   .max = TIME_MAX, .at = COLUMN(start_by_ms)},          IN_COLUMN},
 	{{"finishBy",       FIELD_INT,   .max = TIME_MAX, .at = COLUMN(finish_by_ms)},         IN_COLUMN},
 	{{"timeoutMs",      FIELD_INT,   .min = 1, .max = TIME_MAX, .at = COLUMN(timeout_ms)}, IN_COLUMN},
 	{{"maxAttempts",    FIELD_INT,   .min = 1, .max = TASK_ATTEMPTS_MAX, .at = COLUMN(max_attempts)}, IN_COLUMN},
-	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(unique_key)},                            IN_COLUMN | IN_BODY | AT_BIRTH},
+	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(unique_key)},                            IN_COLUMN | IN_BODY},
 	{{"concurrencyKey", FIELD_NAME,  .max = 0},                                            IN_BODY},
 	{{"credential",     FIELD_NAME,  .max = 0},                                            IN_BODY},
 	{{"budget",         FIELD_VALUE, .max = 0},                                            IN_BODY},
@@ -63,6 +64,7 @@ static const struct task_field {
 	{{"gates",          FIELD_LIST,  .max = 0},                                            IN_BODY},
 	{{"metadata",       FIELD_NODE,  .max = 0},                                            SPECIAL},
 	{{"state",          FIELD_NODE,  .max = 0},                                            SPECIAL | AT_BIRTH},
+	{{"status",         FIELD_NODE,  .max = 0},                                            SPECIAL | LATER},
 	// clang-format on
 };
 
@@ -72,8 +74,8 @@ enum {
 _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 
 /* What the server says about a task and nobody else. */
-static const char *const read_only[] = {"status", "attempt", "spent", "crashes", "workerId", "sessionId",
-	"fence", "leaseMs", "result", "error", "question", "answer", "checkpoint", "reason", "stopping",
+static const char *const read_only[] = {"attempt", "spent", "crashes", "workerId", "sessionId", "fence",
+	"leaseMs", "result", "error", "question", "answer", "checkpoint", "evidence", "reason", "stopping",
 	"createdAt", "updatedAt", "version", "warnings", "deduplicated"};
 
 static int row_of(struct span name)
@@ -144,6 +146,19 @@ static void take_state(struct form *form, yyjson_val *value, struct task_columns
 		form_error(form, "state", "is read-only; a new task may only ask for \"pending\"");
 }
 
+/* A lane to be put into. Calling a task off has a route of its own, because it may take its time. */
+static void take_status(struct form *form, yyjson_val *value, struct task_columns *columns)
+{
+	columns->status = yyjson_is_str(value)
+		? task_status_from_name(yyjson_get_str(value), yyjson_get_len(value))
+		: STATUS_NONE;
+	if (columns->status == STATUS_CANCELLED)
+		form_error(form, "status",
+			"cannot be set to \"cancelled\": POST /api/tasks/ID/cancel does that");
+	else if (columns->status == STATUS_NONE)
+		form_error(form, "status", "must be one of todo, in-progress, review, blocked, done");
+}
+
 static void take_special(struct form *form, struct span name, yyjson_val *value, struct task_columns *columns)
 {
 	if (span_equal(name, SPAN("priority")))
@@ -152,6 +167,8 @@ static void take_special(struct form *form, struct span name, yyjson_val *value,
 		take_isolation(form, value);
 	else if (span_equal(name, SPAN("state")))
 		take_state(form, value, columns);
+	else if (span_equal(name, SPAN("status")))
+		take_status(form, value, columns);
 	else if (!yyjson_is_obj(value))
 		form_error(form, "metadata", "must be an object");
 }
@@ -244,6 +261,8 @@ static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_
 	parsing->task->cleared |= UINT64_C(1) << row;
 	if (span_equal(node_text(key), SPAN("queue")))
 		form_error(parsing->form, "queue", "must be a name; a task is always in a queue");
+	if (table[row].place & LATER)
+		take_status(parsing->form, value, &parsing->task->columns);
 	if (!(table[row].place & IN_BODY))
 		return;
 	int r = put_member(&parsing->body, node_text(key), value);
@@ -265,6 +284,10 @@ static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_va
 	}
 	if (parsing->patch && (table[row].place & AT_BIRTH)) {
 		form_error(parsing->form, table[row].field.name, "cannot be changed after creation");
+		return;
+	}
+	if (!parsing->patch && (table[row].place & LATER)) {
+		tell_read_only(parsing->form, name);
 		return;
 	}
 	if (yyjson_is_null(value)) {
@@ -346,9 +369,31 @@ void task_form_create(struct form *form, yyjson_val *document, struct task_form 
 		ret->columns.queue = SPAN("default");
 }
 
+/* What a slot worker says of its failure stands in the metadata that comes with it. */
+static void put_slot_error(struct form *form, yyjson_val *document, struct span *ret_error)
+{
+	yyjson_val *reason = yyjson_obj_get(yyjson_obj_get(document, "metadata"), "errorReason");
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object error;
+
+	buf_init(&text, API_TEXT_MAX);
+	json_begin(&error, &text);
+	json_member_cstr(&error, "code", failure_code_name(CODE_EXECUTION_ERROR));
+	json_member_string(&error, "message",
+		yyjson_is_str(reason) ? node_text(reason) : SPAN("its status was set to blocked"));
+	json_member_cstr(&error, "class", failure_class_name(CLASS_TASK));
+	int r = json_end(&error);
+	if (r == 0)
+		r = arena_copy(form->call->arena, buf_span(&text), ret_error);
+	if (r < 0)
+		form->fault = r;
+}
+
 void task_form_patch(struct form *form, yyjson_val *document, struct task_form *ret)
 {
 	parse(form, document, true, ret);
+	if (ret->columns.status == STATUS_BLOCKED)
+		put_slot_error(form, document, &ret->error);
 }
 
 /* ---- commands --------------------------------------------------------------------------------------- */
@@ -391,8 +436,15 @@ void task_form_to_update(const struct task_form *form, struct command_update *re
 		.queue = columns->queue,
 		.executor = columns->executor,
 		.requires = columns->requires,
+		.parents = columns->parents,
+		.unique_key = columns->unique_key,
+		.status = columns->status,
 		.patch =
 			{
+				.set_not_before = touched & task_field_bit("notBefore"),
+				.set_parents = touched & task_field_bit("blockedBy"),
+				.set_keyed = touched & task_field_bit("uniqueKey"),
+				.not_before_ms = columns->not_before_ms,
 				.set_priority = touched & task_field_bit("priority"),
 				.set_owner = touched & task_field_bit("owner"),
 				.set_queue = form->given & task_field_bit("queue"),

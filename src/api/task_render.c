@@ -1,5 +1,9 @@
 /*
  * Tasks as JSON: the columns by name, and between them the members that the caller gave, copied as they are.
+ *
+ * What the server says is always there, null if there is nothing to say; what the caller may say, and what is kept
+ * beside a task (sessionId, checkpoint, question, answer, evidence), is there once it was said. A report is answered
+ * with what it said itself: nothing is read for it but the text.
  */
 #include "api/task_view.h"
 
@@ -84,10 +88,31 @@ static void put_claim(struct json_object *object, const struct task_document *do
 		json_member_null(object, "fence");
 	else
 		json_member_decimal(object, "fence", task->fence);
-	if (task->claim.holder != 0)
+	if (task->claim.holder == 0)
+		json_member_null(object, "leaseMs");
+	else
 		json_member_int(object, "leaseMs", document->lease_ms);
 	if (task->claim.stopping)
 		json_member_bool(object, "stopping", true);
+}
+
+static void put_kept(struct json_object *object, const struct task_document *document)
+{
+	const struct {
+		const char *key;
+		struct span json;
+	} kept[] = {
+		{"sessionId", document->session},
+		{"checkpoint", document->checkpoint},
+		{"question", document->question},
+		{"answer", document->answer},
+		{"evidence", document->evidence},
+	};
+
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+		if (kept[i].json.len > 0)
+			json_member_raw(object, kept[i].key, kept[i].json);
+	}
 }
 
 void task_put_members(
@@ -107,11 +132,9 @@ void task_put_members(
 	put_claim(object, document);
 	put_raw_or_null(object, "result", document->result);
 	put_error(object, task, document->error);
-	if (document->question.len > 0)
-		json_member_raw(object, "question", document->question);
-	if (document->answer.len > 0)
-		json_member_raw(object, "answer", document->answer);
+	put_kept(object, document);
 	json_member_int(object, "createdAt", task->created_ms);
+	json_member_int(object, "updatedAt", task->updated_ms);
 	json_member_int(object, "version", task->version);
 }
 
@@ -131,6 +154,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		.id = claimed->id,
 		.holder = worker,
 		.body = claimed->body,
+		.session = claimed->session,
 		.lease_ms = claimed->lease_ms,
 	};
 	struct json_object claim;

@@ -14,6 +14,7 @@ enum {
 	BATCH_MAX = 1000,
 	KEY_MAX = 255,
 	REASON_MAX = 4096,
+	PATCH_TRIES_MAX = 10,
 };
 
 #define OTHER_QUEUE "The credential is for other queues than this one."
@@ -103,7 +104,7 @@ static struct span location_of(struct api_call *call, struct span id)
 											: location;
 }
 
-/* A parent that is not there is the caller's mistake in one field. */
+/* A parent that is not there, or waits for the task itself, is the caller's mistake in one field. */
 static bool is_missing_parent(const struct result *result)
 {
 	return result->refusal == REFUSED_INVALID && result->id.len > 0;
@@ -111,7 +112,10 @@ static bool is_missing_parent(const struct result *result)
 
 static void missing_parent(const struct result *result, char message[256])
 {
-	snprintf(message, 256, "names %.*s, and there is no such task", SPAN_ARGS(result->id));
+	snprintf(message, 256,
+		result->cyclic ? "names %.*s, which waits for this task itself"
+			       : "names %.*s, and there is no such task",
+		SPAN_ARGS(result->id));
 }
 
 void task_create_finish(struct api_call *call, const struct result *results)
@@ -339,24 +343,22 @@ static int find_document(struct api_call *call, struct task_document *ret_docume
 	int64_t seq;
 
 	int r = reads->find_task(reads->context, call->params[0], &seq);
-	return r < 0 ? r : reads->read_task(reads->context, seq, call->arena, ret_document);
+	if (r == 0)
+		r = reads->read_task(reads->context, seq, call->arena, ret_document);
+	return r == 0 && !principal_sees(call, &ret_document->task) ? -ENOENT : r;
 }
 
-static int note_time(void *context, const struct record *record)
+/* If-None-Match: does it name that version, among others or with "*"? Weak or not makes no difference here. */
+static bool etag_is_listed(struct span list, struct span etag)
 {
-	*(int64_t *)context = record->wall_ms;
-	return 0;
-}
-
-/* The version of a task is the number of its last event: that event knows when it changed. */
-static int64_t updated_ms(const struct api_call *call, const struct task *task)
-{
-	const struct api_reads *reads = call->reads;
-	int64_t time_ms = 0;
-
-	if (task->version > reads->event_base(reads->context))
-		reads->page_events(reads->context, task->version - 1, 1, note_time, &time_ms);
-	return time_ms;
+	if (span_equal(list, SPAN("*")))
+		return true;
+	for (size_t at = 0; at + etag.len <= list.len; at++) {
+		bool ends = at + etag.len == list.len || strchr(", \t", list.data[at + etag.len]);
+		if (ends && memcmp(list.data + at, etag.data, etag.len) == 0)
+			return true;
+	}
+	return false;
 }
 
 void task_read(struct api_call *call)
@@ -370,14 +372,15 @@ void task_read(struct api_call *call)
 		call_refuse_fault(call, r);
 		return;
 	}
+	call->reply.etag = task_etag(call, document.task.version);
+	if (etag_is_listed(call->request->if_none_match, call->reply.etag)) {
+		call->reply.status = 304;
+		return;
+	}
 	json_begin(&object, call->body);
 	task_put_members(call, &object, &document);
-	int64_t updated = updated_ms(call, &document.task);
-	if (updated != 0)
-		json_member_int(&object, "updatedAt", updated);
 	json_member_cstr(&object, "reason", why_name(reads->why(reads->context, &document.task).why));
 	call_reply(call, 200, json_end(&object));
-	call->reply.etag = task_etag(call, document.task.version);
 }
 
 void task_why_read(struct api_call *call)
@@ -406,24 +409,6 @@ void task_why_read(struct api_call *call)
 
 /* ---- change ----------------------------------------------------------------------------------------- */
 
-/* If-Match: one version, or "*". What is no version of ours matches nothing. */
-static int64_t version_wanted(struct span etag)
-{
-	int64_t version = 0;
-	size_t at = 0;
-
-	if (!etag.data || span_equal(etag, SPAN("*")))
-		return 0;
-	if (etag.len < 3 || etag.len > 20 || etag.data[0] != '"' || etag.data[etag.len - 1] != '"')
-		return -1;
-	for (at = 1; at < etag.len - 1; at++) {
-		if (etag.data[at] < '0' || etag.data[at] > '9')
-			return -1;
-		version = version * 10 + (etag.data[at] - '0');
-	}
-	return version == 0 ? -1 : version;
-}
-
 /* A text that changes is merged with what is there, so the task is read first; see task_patch_read(). */
 void task_patch_begin(struct api_call *call)
 {
@@ -443,7 +428,11 @@ void task_patch_begin(struct api_call *call)
 	command->kind = COMMAND_UPDATE;
 	command->task = call->params[0];
 	task_form_to_update(task, &command->update);
-	command->update.if_version = version_wanted(call->request->if_match);
+	if (command->update.status != STATUS_NONE) {
+		command->by_name = true;
+		command->data = task->error;
+		command->note = SPAN("\"operator\":true");
+	}
 	call->detail = task;
 	if (task->body.len > 0)
 		call->step = API_READ;
@@ -474,8 +463,7 @@ void task_patch_read(struct api_call *call)
 		return;
 	}
 	update->set_body = true;
-	if (update->if_version == 0)
-		update->if_version = document.task.version;
+	update->body_version = document.task.version;
 	call->step = API_TURN;
 }
 
@@ -487,12 +475,61 @@ void task_finish(struct api_call *call, const struct result *results)
 		task_reply(call, 200, &results[0], (struct span){0});
 }
 
+/* Somebody else was faster, and the caller did not ask for a certain version: merge again with what is there now. */
+static bool patch_again(struct api_call *call, const struct result *result)
+{
+	struct task_form *task = call->detail;
+
+	if (result->refusal != REFUSED_VERSION_MISMATCH || call->commands[0].if_version != 0 ||
+		task->tries++ == PATCH_TRIES_MAX)
+		return false;
+	task_patch_read(call);
+	return true;
+}
+
+/* What the sender of a move should do instead. */
+static const char *move_detail(const struct command_update *update, const struct result *result)
+{
+	if (update->status == STATUS_NONE)
+		return refusal_detail(result);
+	if (result->refusal == REFUSED_CLAIMED_BY_OTHER)
+		return "A worker holds it that is not the slot that owns it: that worker reports how it ends, or POST /api/tasks/ID/cancel stops it.";
+	if (result->refusal != REFUSED_BAD_TRANSITION)
+		return refusal_detail(result);
+	if (update->status == STATUS_IN_PROGRESS && result->task.state == TASK_READY)
+		return "Nobody owns the task, so there is no slot to take it: send \"owner\" along, or claim it with POST /api/tasks/ID/claim.";
+	if (update->status == STATUS_IN_PROGRESS)
+		return "Only a task that is ready can be taken.";
+	if (update->status == STATUS_TODO)
+		return "Only work in progress can be given back: POST /api/tasks/ID/retry opens a task that has ended, POST /api/tasks/ID/answer goes on with one that asks.";
+	return "Only work in progress can end so: claim the task first.";
+}
+
+static void refuse_patch(struct api_call *call, const struct result *result)
+{
+	cleanup(buf_done) struct buf members = {0};
+	char message[256];
+
+	if (is_missing_parent(result)) {
+		missing_parent(result, message);
+		call_refuse_field(call, "blockedBy", message);
+		return;
+	}
+	buf_init(&members, 256);
+	int r = buf_printf(&members, "\"state\":\"%s\"",
+		result->task.seq != 0 ? task_state_name(result->task.state) : "");
+	call_refuse_with(call, result->refusal, move_detail(&call->commands[0].update, result),
+		r < 0 || result->task.seq == 0 ? (struct span){0} : buf_span(&members));
+}
+
 void task_patch_finish(struct api_call *call, const struct result *results)
 {
 	const struct task_form *task = call->detail;
 
+	if (patch_again(call, &results[0]))
+		return;
 	if (results[0].refusal != REFUSED_NOTHING)
-		call_refuse_result(call, &results[0]);
+		refuse_patch(call, &results[0]);
 	else
 		task_reply(call, 200, &results[0], task->warnings);
 }

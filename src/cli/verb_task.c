@@ -35,20 +35,27 @@ static int missing(struct cli *cli, const char *flag, const char *variable)
 		variable, flag);
 }
 
-/* The beginning of a report: who says it. 0, or the ending. */
+/* The beginning of a report: who says it. The token of a claim says it itself. 0, or the ending. */
 static int begin(struct cli *cli, struct json_object *body)
 {
+	static const char claim_token[] = "stint_claim_";
 	const char *fence = given_or(cli, "fence", "STINT_FENCE");
 	const char *worker = given_or(cli, "worker", "STINT_WORKER_ID");
 
 	if (!given_or(cli, "task", "STINT_TASK_ID"))
 		return missing(cli, "task", "STINT_TASK_ID");
-	if (!fence)
+	int r = fence && worker ? 0 : server_find(cli);
+	if (r != 0)
+		return r;
+	bool told = strncmp(cli->place.token, claim_token, sizeof claim_token - 1) == 0;
+	if (!fence && !told)
 		return missing(cli, "fence", "STINT_FENCE");
-	if (!worker)
+	if (!worker && !told)
 		return missing(cli, "worker", "STINT_WORKER_ID");
-	json_member_string(body, "workerId", span_of(worker));
-	json_member_string(body, "fence", span_of(fence));
+	if (worker)
+		json_member_string(body, "workerId", span_of(worker));
+	if (fence)
+		json_member_string(body, "fence", span_of(fence));
 	return 0;
 }
 

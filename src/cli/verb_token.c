@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,18 +13,32 @@
 #include "cli/task_view.h"
 
 static const struct flag create_flags[] = {
-	{"kind", 'k', FLAG_CHOICE,
-		.value = "admin|operator|producer|worker|viewer|metrics|claim|approver|emit",
-		.text = "what it may do"},
+	{"kind", 'k', FLAG_TEXT, .value = "KIND",
+		.text = "what it may do: admin, operator, producer, worker, viewer, approver, gate:NAME, emit, metrics, claim"},
 	{"name", 'n', FLAG_TEXT, .value = "NAME", .text = "who has it; events say so (default: the kind)"},
-	{"queues", 'Q', FLAG_NAMES, OFFER_QUEUES, true, .value = "NAME,…",
-		.text = "only these queues, for producers and workers"},
+	{"queues", 'Q', FLAG_NAMES, OFFER_QUEUES, true, .value = "NAME,…", .text = "only these queues"},
 	{"expires", 0, FLAG_DURATION, .value = "TIME",
 		.text = "good for that long (workers: 30d, others: for ever)"},
+	{"task", 0, FLAG_TEXT, OFFER_TASKS, .value = "ID",
+		.text = "the task of a claim (default $STINT_TASK_ID)"},
+	{"fence", 0, FLAG_TEXT, .value = "N", .text = "the fence of a claim (default $STINT_FENCE)"},
 	{"out", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
 		.text = "into a new file that only you can read, instead of the terminal"},
 	{0},
 };
+
+/* Which claim: as in stint task. */
+static void put_claim(struct cli *cli, struct json_object *body)
+{
+	const char *task = args_text(&cli->args, "task"), *fence = args_text(&cli->args, "fence");
+
+	task = task ? task : getenv("STINT_TASK_ID");
+	fence = fence ? fence : getenv("STINT_FENCE");
+	if (task)
+		json_member_string(body, "task", span_of(task));
+	if (fence)
+		json_member_string(body, "fence", span_of(fence));
+}
 
 static int put_body(struct cli *cli, struct buf *text)
 {
@@ -36,7 +51,10 @@ static int put_body(struct cli *cli, struct buf *text)
 	buf_init(&queues, 64 << 10);
 	json_begin(&body, text);
 	json_member_string(&body, "kind", span_of(args_text(args, "kind")));
-	json_member_string(&body, "name", span_of(name ? name : args_text(args, "kind")));
+	if (strcmp(args_text(args, "kind"), "claim") == 0)
+		put_claim(cli, &body);
+	if (name || strcmp(args_text(args, "kind"), "claim") != 0)
+		json_member_string(&body, "name", span_of(name ? name : args_text(args, "kind")));
 	if (args_has(args, "expires"))
 		json_member_int(&body, "expiresInMs", args_number(args, "expires", 0));
 	int r = buf_put_byte(&queues, '[');
@@ -106,8 +124,10 @@ const struct verb verb_token_create = {
 	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "a credential for somebody",
-	.text = "Makes a token and prints it, once. Kinds: admin (everything), operator (looks, cancels, retries), producer "
-		"(adds tasks), worker (claims and reports), viewer (looks), metrics (/metrics alone).",
+	.text = "Makes a token and prints it, once. Kinds: admin (everything), operator (looks, cancels, retries, answers), "
+		"producer (adds tasks), worker (claims and reports), viewer (looks), approver (looks, answers, passes gates), "
+		"gate:NAME (passes that gate), emit (tells of events from outside), metrics (/metrics alone), claim (reports on "
+		"the one task that is claimed).",
 	.flags = create_flags,
 	.examples = "stint token create --kind worker --name ci-1 --queues ci --out ci-1.token\n"
 		    "stint token create --kind viewer --name dashboard --expires 30d\n",

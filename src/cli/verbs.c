@@ -23,6 +23,7 @@ const struct verb *const verbs[] = {
 	&verb_approve,
 	&verb_deny,
 	&verb_events,
+	&verb_logs,
 	&verb_queue_ls,
 	&verb_queue_pause,
 	&verb_queue_resume,

@@ -29,6 +29,7 @@ enum command_kind {
 	COMMAND_ANSWER,
 	COMMAND_PASS,
 	COMMAND_REJECT,
+	COMMAND_EMIT, /* the note: what somebody outside tells about the task */
 	COMMAND_QUEUE_SET,
 	/* workers about tasks */
 	COMMAND_CLAIM_NEXT,
@@ -40,6 +41,7 @@ enum command_kind {
 	COMMAND_BLOCK,
 	COMMAND_ASK,
 	COMMAND_RELEASE,
+	COMMAND_LOG,    /* data: the bytes */
 	COMMAND_RETURN, /* the socket closed before the reply that carried the claim was written */
 	/* workers about themselves */
 	COMMAND_REGISTER,
@@ -52,6 +54,9 @@ enum command_kind {
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
+	/* Leaves server.audited with `actor` and `note`, and does nothing else: for what an admin does outside the store
+	 * (a backup, a query). It goes first, so that nothing is done that left no trace. */
+	COMMAND_AUDIT,
 	COMMAND_KIND_COUNT,
 };
 
@@ -62,6 +67,7 @@ enum {
 	COMMAND_CLAIMS_MAX = 100,     /* tasks handed out by one claim */
 	COMMAND_NAME_MAX = 255,       /* bytes of a queue, slot, executor or capability */
 	COMMAND_ID_MAX = 128,         /* bytes of a task id or worker id */
+	COMMAND_EMITS_MAX = 1000,     /* ids of events from outside that are remembered with one task */
 };
 
 /* A borrowed list of names. */
@@ -88,12 +94,16 @@ struct command_create {
 };
 
 struct command_update {
-	struct task_patch patch; /* its name fields are filled in from these: */
+	struct task_patch patch; /* its names and parents are filled in from these: */
 	struct span owner, queue, executor;
 	struct name_list requires;
+	struct name_list parents;
+	struct span unique_key; /* empty: none any more */
+	enum task_status
+		status; /* then it goes into this lane, for the slot that owns it; STATUS_NONE: it stays */
 	bool set_body;
 	struct span body;
-	int64_t if_version; /* 0: whatever it is */
+	int64_t body_version; /* `body` was made from the text of this version; 0: from none */
 };
 
 struct command_claim {
@@ -108,6 +118,22 @@ struct command_claim {
 	uint64_t request; /* digest of the requestId, 0 = none */
 };
 
+/* Which process a worker is; see struct process. */
+struct command_process {
+	struct span host;
+	uint64_t boot_hi, boot_lo;
+	uint32_t pid;
+	uint64_t start;
+};
+
+/* A newcomer's word that the worker in its slot, which was that process on the newcomer's own machine, is dead. */
+struct command_replaces {
+	struct span worker; /* empty: it says nothing of the kind */
+	uint32_t pid;
+	uint64_t start;
+	bool seen_alive; /* by the server, which runs on the same machine */
+};
+
 struct command_beat {
 	bool has_token;
 	uint64_t token;
@@ -115,7 +141,8 @@ struct command_beat {
 	bool describes;
 	bool named;
 	struct span slot;
-	bool old_is_gone; /* it has shown that whoever fills the slot is dead */
+	struct command_process process;
+	struct command_replaces replaces;
 	struct name_list capabilities, executors;
 	bool any_executor;
 	uint32_t max_concurrent;
@@ -123,11 +150,19 @@ struct command_beat {
 	struct name_list bound, unbound; /* task ids */
 };
 
+/* One effect per task and id: the same fingerprint is answered again, another one refused. */
+struct command_emit {
+	struct span id;  /* empty: it acts whenever it is said */
+	uint64_t digest; /* of the id */
+	unsigned char fingerprint[16];
+};
+
 struct command_token {
 	struct span id;
 	enum token_kind kind;
 	unsigned char hash[TOKEN_HASH_BYTES];
 	struct span name;
+	struct span gate;        /* of TOKEN_GATE */
 	struct name_list queues; /* empty: all */
 	int64_t lives_ms;        /* 0: until it is revoked */
 };
@@ -135,23 +170,31 @@ struct command_token {
 struct command {
 	enum command_kind kind;
 	struct span actor;       /* who, for the event */
+	uint32_t principal;      /* who, by number: workers, and claims, belong to one */
+	bool oversees;           /* an operator: it sees what others hold, and sends their workers away */
 	struct span task;        /* its id */
 	struct span worker;      /* workerId */
+	int64_t if_version;      /* refused if the task has another version by now; 0: whatever it has */
 	struct name_list within; /* a task outside these queues is not there for the caller; empty: all are */
 	uint64_t fence;
-	bool by_name;     /* no fence was given */
-	struct span data; /* kept with the task: a result, an error, a checkpoint, a question, an answer */
-	struct span note; /* goes into the event and nowhere else */
+	bool by_name;       /* no fence was given */
+	struct span data;   /* kept with the task: a result, an error, a checkpoint, a question, an answer */
+	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
+	struct span note;   /* goes into the event and nowhere else */
 	union {
 		struct command_create create;
 		struct command_update update;
 		struct command_claim claim;
 		struct command_beat beat;
+		struct command_emit emit;
 		struct failure failure; /* FAIL, BLOCK */
 		int64_t lease_ms;       /* PROGRESS */
-		int64_t version;        /* RETURN: of the task as it was handed out */
-		int64_t delay_ms;       /* RELEASE */
-		enum worker_end leave;  /* LEAVE */
+		struct {
+			int64_t offset, dropped;
+		} log;                 /* LOG */
+		int64_t version;       /* RETURN: of the task as it was handed out */
+		int64_t delay_ms;      /* RELEASE */
+		enum worker_end leave; /* LEAVE */
 		struct {
 			struct span queue;
 			enum queue_state state;
@@ -166,7 +209,7 @@ struct claimed {
 	struct task task;
 	struct span id;
 	struct span body;
-	struct span checkpoint;
+	struct span checkpoint, session;
 	int64_t lease_ms; /* remaining */
 };
 
@@ -175,16 +218,21 @@ struct result {
 	enum refusal refusal;
 	bool repeated;     /* accepted before: answered as then */
 	bool deduplicated; /* CREATE: the unique key is held by this task */
+	bool not_yours;    /* FORBIDDEN: the worker is another principal's */
 	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
+	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: there is none) */
 	struct span id;
-	int64_t event_seq; /* the last event of this command, 0 if there is none */
+	int64_t log_length;          /* BAD_OFFSET: so far it goes */
+	int64_t noted_seq, noted_ms; /* EMIT: the event that it became, now or the first time */
+	int64_t event_seq;           /* the last event of this command, 0 if there is none */
 	/* claims */
 	const struct claimed *claims;
 	uint32_t claim_count;
 	/* workers */
 	struct worker worker;
-	struct span slot_holder; /* SLOT_TAKEN: who fills it */
+	struct span slot_holder; /* SLOT_TAKEN: who fills it … */
+	enum evidence evidence;  /* … and why the word that it is dead was not believed */
 	const struct span *lost; /* BEAT: bound, but not held */
 	uint32_t lost_count;
 	const struct span *stop; /* BEAT: held, and to be stopped */

@@ -1,10 +1,21 @@
 /*
- * A task as a reader gets it: its columns, and what is kept beside them.
+ * Tasks, workers and slots as a reader gets them: their columns, and what is kept beside them.
  */
 #pragma once
 
 #include "base/span.h"
+#include "core/slot.h"
 #include "core/task.h"
+#include "core/worker.h"
+
+/* The few columns by which a list chooses and orders tasks, before it reads any of them. */
+struct task_outline {
+	int64_t seq;
+	int64_t created_ms;
+	uint32_t queue, owner;
+	int32_t priority;
+	enum task_state state;
+};
 
 /* A task as it is, with what is kept beside it. Spans live in the reader's arena. */
 struct task_document {
@@ -12,6 +23,32 @@ struct task_document {
 	struct span id;
 	struct span holder; /* worker id */
 	struct span body;
-	struct span result, error, checkpoint, question, answer;
+	struct span result, error, checkpoint, question, answer, evidence, session;
 	int64_t lease_ms; /* remaining */
+};
+
+/* A worker with what it said of itself. Spans live until the next turn. */
+struct worker_document {
+	struct span id;
+	struct worker worker;
+	struct span metadata; /* as it was given; empty: none */
+	uint32_t instance;    /* how often that name has come to life */
+	int64_t ended_ms;     /* wall: since when it is inactive, else 0 */
+};
+
+/* A slot and who fills it. Spans live until the next turn. */
+struct slot_document {
+	struct span name;
+	struct slot slot;
+	struct span worker;          /* id of the live worker that fills it */
+	const struct worker *filler; /* NULL: nobody does */
+};
+
+/* A piece of the log of an attempt: what is kept from `offset` on without a gap. */
+struct log_piece {
+	uint32_t attempt;
+	int64_t offset;
+	int64_t dropped; /* bytes before it, since the position asked for, are not kept */
+	struct span data;
+	int64_t length; /* of the log so far, be it kept or not */
 };

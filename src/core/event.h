@@ -41,7 +41,11 @@
 	X(QUEUE_DRAINING,     31, "queue.draining",     "nothing is added to it") \
 	X(SERVER_STARTED,     32, "server.started",     "a server opened the store") \
 	X(SERVER_RESTORED,    33, "server.restored",    "the store was restored from a backup: a new generation") \
-	X(SERVER_DEGRADED,    34, "server.degraded",    "the store could not be written for a while")
+	X(SERVER_DEGRADED,    34, "server.degraded",    "the store could not be written for a while") \
+	X(TOKEN_CREATED,      35, "token.created",      "a credential was given to somebody") \
+	X(TOKEN_REVOKED,      36, "token.revoked",      "a credential was taken back") \
+	X(SERVER_AUDITED,     37, "server.audited",     "an admin did something that changes no object of the store") \
+	X(TASK_NOTED,         38, "task.noted",         "somebody outside told something about it")
 // clang-format on
 
 enum event_kind {

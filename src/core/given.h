@@ -28,6 +28,8 @@ struct rules {
 	uint32_t quarantine_crashes;
 	uint32_t quarantine_window_ms;
 	uint32_t quarantine_trial_ms; /* quarantine.trialAfterMs; 0 = never */
+	uint32_t log_keep_bytes;      /* task.logKeepBytes: of one attempt */
+	uint32_t log_bytes_per_s;     /* task.logBytesPerSecond */
 };
 
 struct rules rules_default(void);

@@ -25,6 +25,9 @@
 	X(TOKEN_MISMATCH,       "TOKEN_MISMATCH",       409, 4, "the heartbeat token is not the last one issued") \
 	X(WORKER_INACTIVE,      "WORKER_INACTIVE",      410, 4, "the worker's lease is over; come back under a new id") \
 	X(CURSOR_GONE,          "cursor_gone",          410, 4, "events that old are no longer kept") \
+	X(BACKUP_RUNNING,       "backup_running",       409, 4, "another backup is being made") \
+	X(BACKUP_EXISTS,        "backup_exists",        409, 4, "there is a backup of that name") \
+	X(BAD_OFFSET,           "bad_offset",           409, 4, "the log does not go on there, or has other bytes there") \
 	X(VERSION_MISMATCH,     "version_mismatch",     412, 4, "the task has changed since that version") \
 	X(IDEMPOTENCY_CONFLICT, "idempotency_conflict", 422, 4, "the idempotency key was used for another request") \
 	X(TOO_LARGE,            "too_large",            413, 1, "more than a limit allows") \

@@ -33,6 +33,7 @@ static const struct state_row {
 #define FINAL   (S(DONE) | S(FAILED) | S(CANCELLED))
 #define LEASED  (S(CLAIMED) | S(RUNNING))
 #define HELD    (LEASED | S(ASKING))
+#define RESTING (S(SCHEDULED) | S(WAITING) | S(READY) | S(BLOCKED))
 #define LINED   (S(PENDING) | S(SCHEDULED) | S(WAITING) | S(READY))
 #define ALL     (LINED | HELD | S(REVIEW) | S(BLOCKED) | FINAL)
 
@@ -60,6 +61,7 @@ const struct transition task_transitions[] = {
 	{EVENT_TASK_RETRIED,          S(BLOCKED) | FINAL,                   S(READY) | S(WAITING)},
 	{EVENT_TASK_PARKED,           S(SCHEDULED) | S(WAITING) | S(READY), S(PENDING)},
 	{EVENT_TASK_UNPARKED,         S(PENDING),                           S(SCHEDULED) | S(WAITING) | S(READY) | S(BLOCKED)},
+	{EVENT_TASK_UPDATED,          RESTING,                              RESTING},
 	{EVENT_TASK_PURGED,           FINAL,                                S(NOWHERE)},
 	{EVENT_NONE, 0, 0},
 };
@@ -72,6 +74,7 @@ const struct transition task_notes[] = {
 	{EVENT_TASK_REQUEUED,         S(ASKING),                            0},
 	{EVENT_CLAIM_REBASED,         HELD,                                 0},
 	{EVENT_TASK_ORPHAN_RESULT,    ALL,                                  0},
+	{EVENT_TASK_NOTED,            ALL,                                  0},
 	{EVENT_NONE, 0, 0},
 };
 // clang-format on
@@ -104,6 +107,31 @@ enum task_state task_state_from_name(const char *name, unsigned long len)
 			return (enum task_state)state;
 	}
 	return TASK_NOWHERE;
+}
+
+static const char *const status_names[TASK_STATUS_COUNT] = {
+	[STATUS_TODO] = "todo",
+	[STATUS_IN_PROGRESS] = "in-progress",
+	[STATUS_REVIEW] = "review",
+	[STATUS_BLOCKED] = "blocked",
+	[STATUS_DONE] = "done",
+	[STATUS_CANCELLED] = "cancelled",
+};
+
+enum task_status task_status_from_name(const char *name, unsigned long len)
+{
+	for (int status = STATUS_TODO; status < TASK_STATUS_COUNT; status++) {
+		if (strlen(status_names[status]) == len && memcmp(status_names[status], name, len) == 0)
+			return (enum task_status)status;
+	}
+	return STATUS_NONE;
+}
+
+enum task_status task_status_of(enum task_state state)
+{
+	const char *name = task_state_status(state);
+
+	return task_status_from_name(name, strlen(name));
 }
 
 bool task_state_is_final(enum task_state state)

@@ -36,6 +36,22 @@ enum task_state {
 		TASK_STATE_COUNT
 };
 
+/* The lanes. Callers ask for one by name; what they may ask for depends on who they are. */
+enum task_status {
+	STATUS_NONE = 0,
+	STATUS_TODO,
+	STATUS_IN_PROGRESS,
+	STATUS_REVIEW,
+	STATUS_BLOCKED,
+	STATUS_DONE,
+	STATUS_CANCELLED,
+	TASK_STATUS_COUNT,
+};
+
+/* The lane of that wire name, or STATUS_NONE; and the one a state stands in. */
+enum task_status task_status_from_name(const char *name, unsigned long len);
+enum task_status task_status_of(enum task_state state);
+
 const char *task_state_name(enum task_state state);
 const char *task_state_status(enum task_state state);
 const char *task_state_text(enum task_state state);

@@ -9,6 +9,7 @@
  *   task_new.c       creation and what an operator or a producer may do
  *   task_claim.c     taking, confirming, renewing and losing
  *   task_end.c       how an attempt ends: complete, fail, review, block, release; asking and answering
+ *   task_status.c    all of that through the lanes of slot workers: one word says where the task shall be
  */
 #pragma once
 
@@ -94,9 +95,11 @@ struct task {
 	uint32_t open_parents;  /* not done yet, dead ones included */
 	uint32_t dead_parents;  /* failed or cancelled */
 	uint64_t fence;         /* of the last claim */
+	uint32_t claimant;      /* principal that made it */
 	enum claim_end ended;
 	enum failure_code code; /* why it is blocked or failed */
 	int64_t version;        /* seq of its last event */
+	int64_t updated_ms; /* wall: last written, for people; the memory does not keep it: 0 until read or written */
 	struct claim claim;
 };
 
@@ -115,12 +118,14 @@ struct task_decision {
 	enum follow follow;
 	bool repeated;    /* the same report was accepted before; answer as then */
 	bool orphan;      /* refused, but a result that comes with it is kept for the operator */
+	bool foreign;     /* refused, and the last claim was another principal's */
 	struct task task; /* as it shall be; equal to the view when refused */
 };
 
 /* A caller's proof that it holds the claim. */
 struct proof {
 	uint32_t holder;
+	uint32_t principal;
 	uint64_t fence;
 	bool by_name; /* no fence was given: the name alone is matched, as old doors do */
 };
@@ -151,9 +156,13 @@ struct failure {
 struct task_patch {
 	bool set_priority, set_owner, set_queue, set_requires, set_executor, set_max_attempts, set_timeout;
 	bool set_start_by, set_finish_by;
+	bool set_not_before, set_parents, set_keyed;
 	int32_t priority;
 	uint32_t owner, queue, requires, executor, max_attempts, timeout_ms;
 	int64_t start_by_ms, finish_by_ms;
+	int64_t not_before_ms; /* 0: at once */
+	uint32_t open_parents, dead_parents;
+	bool has_parent, keyed;
 };
 
 /* Producers and operators. `draft` holds what was asked for, with ready_at_ms as notBefore. */
@@ -166,6 +175,7 @@ struct task_decision task_cancel(
 struct task_decision task_retry(const struct task *task, bool key_taken, const struct given *given);
 struct task_decision task_park(const struct task *task, const struct given *given);
 struct task_decision task_unpark(const struct task *task, const struct given *given);
+struct task_decision task_note(const struct task *task); /* something was told about it from outside */
 struct task_decision task_purge(const struct task *task, const struct given *given);
 
 /* Time and other tasks. */
@@ -209,6 +219,14 @@ struct task_decision task_ask(const struct task *task, const struct proof *proof
 struct task_decision task_answer(const struct task *task, const struct given *given);
 struct task_decision task_pass(const struct task *task, const struct given *given);
 struct task_decision task_reject(const struct task *task, const struct given *given);
+
+/* Put it into a lane, for the slot that owns it: `by` is the worker named like the slot. In progress is a claim that
+ * is confirmed as it is made; every other lane but `todo` ends that claim, and `todo` gives it back. */
+struct task_decision task_set_status(const struct task *task, enum task_status status,
+	const struct claimant *by, enum queue_state queue, const struct given *given);
+
+/* May the caller append to the log of the attempt? That is no change of the task. */
+enum refusal task_log_refusal(const struct task *task, const struct proof *proof);
 
 bool task_is_claimed(const struct task *task);
 

@@ -90,6 +90,7 @@ struct task_decision task_claim(
 		task_count_interruption(&decision);
 	}
 	decision.task.fence = fence_next(task->fence, given->generation);
+	decision.task.claimant = by->worker->principal;
 	decision.task.attempt++;
 	decision.task.crashes++;
 	decision.task.ended = ENDED_NOT;
@@ -128,17 +129,38 @@ struct task_decision task_unbind(const struct task *task, uint32_t holder, const
 	return task_decided(task, decision);
 }
 
+/* The id of its worker, said by whom that worker belongs to. */
+bool task_is_held_by(const struct task *task, const struct proof *proof)
+{
+	return task_is_claimed(task) && task->claim.holder == proof->holder &&
+		task->claimant == proof->principal;
+}
+
 enum refusal task_proof_refusal(const struct task *task, const struct proof *proof)
 {
+	bool holds = task_is_held_by(task, proof);
+
 	if (proof->by_name) {
 		if (!task_is_claimed(task))
 			return task_state_is_final(task->state) ? REFUSED_ALREADY_TERMINAL
 								: REFUSED_NOT_CLAIMED;
-		return task->claim.holder == proof->holder ? REFUSED_NOTHING : REFUSED_CLAIMED_BY_OTHER;
+		return holds ? REFUSED_NOTHING : REFUSED_CLAIMED_BY_OTHER;
 	}
-	if (task_is_claimed(task) && task->claim.holder == proof->holder && task->fence == proof->fence)
-		return REFUSED_NOTHING;
-	return REFUSED_STALE_CLAIM;
+	return holds && task->fence == proof->fence ? REFUSED_NOTHING : REFUSED_STALE_CLAIM;
+}
+
+struct task_decision task_refuse_proof(
+	const struct task *task, const struct proof *proof, enum refusal refusal)
+{
+	struct task_decision decision = task_refuse(task, refusal);
+
+	decision.foreign = task->claimant != proof->principal;
+	return decision;
+}
+
+enum refusal task_log_refusal(const struct task *task, const struct proof *proof)
+{
+	return task_proof_refusal(task, proof);
 }
 
 struct task_decision task_progress(
@@ -146,7 +168,7 @@ struct task_decision task_progress(
 {
 	enum refusal refusal = task_proof_refusal(task, proof);
 	if (refusal != REFUSED_NOTHING)
-		return task_refuse(task, refusal);
+		return task_refuse_proof(task, proof, refusal);
 
 	struct task_decision decision = task_decide(task);
 	struct claim *claim = &decision.task.claim;

@@ -15,14 +15,14 @@ static enum refusal report_refusal(
 	const struct task *task, const struct proof *proof, enum claim_end outcome, bool *ret_repeated)
 {
 	if (task_is_claimed(task)) {
-		bool holds = task->claim.holder == proof->holder;
+		bool holds = task_is_held_by(task, proof);
 		if (proof->by_name)
 			return holds ? REFUSED_NOTHING : REFUSED_CLAIMED_BY_OTHER;
 		return holds && task->fence == proof->fence ? REFUSED_NOTHING : REFUSED_STALE_CLAIM;
 	}
 	if (proof->by_name)
 		return task_state_is_final(task->state) ? REFUSED_ALREADY_TERMINAL : REFUSED_NOT_CLAIMED;
-	if (task->fence != proof->fence || task->fence == 0)
+	if (task->fence != proof->fence || task->fence == 0 || task->claimant != proof->principal)
 		return REFUSED_STALE_CLAIM;
 	if (task->ended == outcome) {
 		*ret_repeated = true;
@@ -53,6 +53,7 @@ static bool report_is_settled(const struct task *task, const struct proof *proof
 	if (refusal != REFUSED_NOTHING) {
 		*ret_decision = task_refuse(task, refusal);
 		ret_decision->orphan = refusal == REFUSED_STALE_CLAIM && fence_was_issued(task, proof->fence);
+		ret_decision->foreign = task->claimant != proof->principal;
 		return true;
 	}
 	*ret_decision = task_decide(task);
@@ -263,7 +264,7 @@ struct task_decision task_ask(const struct task *task, const struct proof *proof
 	enum refusal refusal = task_proof_refusal(task, proof);
 
 	if (refusal != REFUSED_NOTHING)
-		return task_refuse(task, refusal);
+		return task_refuse_proof(task, proof, refusal);
 	if (task->state == TASK_ASKING)
 		return task_refuse(task, REFUSED_BAD_TRANSITION);
 

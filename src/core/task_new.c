@@ -46,6 +46,15 @@ static void patch_apply(struct task *task, const struct task_patch *patch, const
 		task->requires = patch->requires;
 	if (patch->set_executor)
 		task->executor = patch->executor;
+	if (patch->set_keyed)
+		task->keyed = patch->keyed;
+	if (patch->set_not_before)
+		task->ready_at_ms = patch->not_before_ms;
+	if (patch->set_parents) {
+		task->has_parent = patch->has_parent;
+		task->open_parents = patch->open_parents;
+		task->dead_parents = patch->dead_parents;
+	}
 	if (patch->set_start_by)
 		task->start_by_ms = patch->start_by_ms;
 	if (patch->set_finish_by)
@@ -63,14 +72,48 @@ static void patch_apply(struct task *task, const struct task_patch *patch, const
 		task->timeout_ms = rules->timeout_ms;
 }
 
-/* The fields of a task may change at any time; a live claim keeps the limits it was made with. */
+/* Its time or its parents changed: it stands where it now belongs. */
+static void rest_again(struct task_decision *decision, const struct task *before,
+	const struct task_patch *patch, const struct given *given)
+{
+	struct task *task = &decision->task;
+	bool by_parent = task->state == TASK_BLOCKED && task->code == CODE_DEPENDENCY_FAILED;
+
+	/* its time has come once: a wall clock that was set back does not undo that */
+	if (task->state == TASK_READY && !patch->set_not_before && task->ready_at_ms > given->now.wall_ms)
+		task->ready_at_ms = given->now.wall_ms;
+	if (task->state == TASK_PENDING || (task->state == TASK_BLOCKED && !by_parent)) {
+		task_move(decision, EVENT_TASK_UPDATED,
+			task->state); /* it counts when a person lets it go on */
+	} else if (task->state == TASK_READY && task_resting_state(task, given) == TASK_READY) {
+		task->ready_at_ms = before->ready_at_ms; /* since then, and still */
+		task_move(decision, EVENT_TASK_UPDATED, TASK_READY);
+	} else {
+		task_rest(decision, EVENT_TASK_UPDATED, task->ready_at_ms, given);
+	}
+}
+
+static bool is_in_line(const struct task *task)
+{
+	return task->state == TASK_PENDING || task->state == TASK_SCHEDULED || task->state == TASK_WAITING ||
+		task->state == TASK_READY || task->state == TASK_BLOCKED;
+}
+
+/* The fields of a task may change at any time; a live claim keeps the limits it was made with. When it may begin, and
+ * after which others, is settled once it has begun. */
 struct task_decision task_update(
 	const struct task *task, const struct task_patch *patch, const struct given *given)
 {
+	bool rests = patch->set_not_before || patch->set_parents;
 	struct task_decision decision = task_decide(task);
 
+	if (rests && !is_in_line(task))
+		return task_refuse(task, REFUSED_BAD_TRANSITION);
 	patch_apply(&decision.task, patch, given->rules);
-	task_move(&decision, EVENT_TASK_UPDATED, task->state);
+	if (rests)
+		rest_again(&decision, task, patch, given);
+	else
+		task_move(&decision, EVENT_TASK_UPDATED, task->state);
 	return task_decided(task, decision);
 }
 
@@ -156,6 +199,15 @@ struct task_decision task_unpark(const struct task *task, const struct given *gi
 	struct task_decision decision = task_decide(task);
 
 	task_rest(&decision, EVENT_TASK_UNPARKED, task->ready_at_ms, given);
+	return task_decided(task, decision);
+}
+
+/* The world goes on after a task is final: a deploy fails, a build is withdrawn. It may be told at any time. */
+struct task_decision task_note(const struct task *task)
+{
+	struct task_decision decision = task_decide(task);
+
+	task_move(&decision, EVENT_TASK_NOTED, task->state);
 	return task_decided(task, decision);
 }
 

@@ -14,6 +14,9 @@ static const char *const names[TOKEN_KIND_COUNT] = {
 	[TOKEN_WORKER] = "worker",
 	[TOKEN_VIEWER] = "viewer",
 	[TOKEN_METRICS] = "metrics",
+	[TOKEN_APPROVER] = "approver",
+	[TOKEN_GATE] = "gate",
+	[TOKEN_EMIT] = "emit",
 };
 
 const char *token_kind_name(enum token_kind kind)
@@ -34,7 +37,7 @@ enum token_kind token_kind_find(struct span name)
 
 bool token_kind_has_queues(enum token_kind kind)
 {
-	return kind == TOKEN_PRODUCER || kind == TOKEN_WORKER;
+	return kind != TOKEN_ADMIN && kind != TOKEN_OPERATOR && kind != TOKEN_METRICS;
 }
 
 int64_t token_ended_ms(const struct token *token, int64_t wall_ms)

@@ -20,6 +20,9 @@ enum token_kind {
 	TOKEN_WORKER = 4,
 	TOKEN_VIEWER = 5,
 	TOKEN_METRICS = 6,
+	TOKEN_APPROVER = 7,
+	TOKEN_GATE = 8, /* an approver for one gate */
+	TOKEN_EMIT = 9,
 	TOKEN_KIND_COUNT,
 };
 
@@ -28,11 +31,21 @@ enum {
 	TOKEN_QUEUES_MAX = 100,
 };
 
+/* Whoever acts has a number, which workers and claims remember: that of its token, given out once and never again. */
+enum principal_number {
+	PRINCIPAL_NOBODY = 0,
+	PRINCIPAL_ADMIN = 1, /* the holder of admin.token */
+	PRINCIPAL_OPEN = 2,  /* whoever shows no credential, where none is asked for */
+	PRINCIPAL_FIRST = 16,
+};
+
 struct token {
 	struct span id;
+	uint32_t principal;
 	enum token_kind kind;
 	unsigned char hash[TOKEN_HASH_BYTES];
 	struct span name;
+	struct span gate;                           /* of TOKEN_GATE */
 	struct span queues;                         /* in order, each after the character 31; empty: all */
 	int64_t created_ms, expires_ms, revoked_ms; /* wall; 0: never */
 	struct span created_by, revoked_by;
@@ -43,7 +56,7 @@ const char *token_kind_name(enum token_kind kind);
 /* The kind of that name; 0 if there is none. */
 enum token_kind token_kind_find(struct span name);
 
-/* Some work is for certain queues only: creating it, and doing it. */
+/* Some may be for certain queues only: to create work there, to do it, to see it. */
 bool token_kind_has_queues(enum token_kind kind);
 
 /* Neither revoked nor expired. */

@@ -18,6 +18,31 @@ static struct worker_decision decided(struct worker_decision decision)
 	return decision;
 }
 
+static bool process_equal(const struct process *a, const struct process *b)
+{
+	return a->host == b->host && a->boot_hi == b->boot_hi && a->boot_lo == b->boot_lo &&
+		a->pid == b->pid && a->start == b->start;
+}
+
+static bool process_is_told(const struct process *process)
+{
+	return process->host != 0 || process->boot_hi != 0 || process->boot_lo != 0 || process->pid != 0 ||
+		process->start != 0;
+}
+
+enum evidence worker_judge(const struct process *old, const struct process *newcomer,
+	const struct process *dead, bool seen_alive)
+{
+	if (old->host == 0 || (old->boot_hi | old->boot_lo) == 0 || old->pid == 0 || old->start == 0)
+		return EVIDENCE_UNCHECKED;
+	if (newcomer->host != old->host || newcomer->boot_hi != old->boot_hi ||
+		newcomer->boot_lo != old->boot_lo)
+		return EVIDENCE_FROM_AFAR;
+	if (dead->pid != old->pid || dead->start != old->start)
+		return EVIDENCE_OTHER_PROCESS;
+	return seen_alive ? EVIDENCE_REFUTED : EVIDENCE_HOLDS;
+}
+
 /* Take the description over; false if it says nothing new. */
 static bool describe(struct worker *worker, const struct beat *beat)
 {
@@ -26,6 +51,11 @@ static bool describe(struct worker *worker, const struct beat *beat)
 	bool same = worker->slot == beat->slot && worker->capabilities == beat->capabilities &&
 		worker->executors == beat->executors && worker->any_executor == beat->any_executor &&
 		worker->max_concurrent == beat->max_concurrent;
+	/* a process does not become another one: what is not told again stays */
+	if (process_is_told(&beat->process)) {
+		same &= process_equal(&worker->process, &beat->process);
+		worker->process = beat->process;
+	}
 	worker->slot = beat->slot;
 	worker->capabilities = beat->capabilities;
 	worker->executors = beat->executors;
@@ -55,6 +85,7 @@ static struct worker_decision bring_to_life(
 		.worker =
 			{
 				.handle = worker->handle,
+				.principal = beat->principal,
 				.held = worker->held,
 				.state = WORKER_ACTIVE,
 				.named = beat->named,
@@ -75,27 +106,45 @@ static bool is_gone_for_good(const struct worker *worker, const struct beat *bea
 	return worker->state == WORKER_INACTIVE && !(worker->named && beat->named);
 }
 
+bool worker_belongs_to(const struct worker *worker, uint32_t principal)
+{
+	return worker->principal == principal || (worker->state == WORKER_UNKNOWN && worker->held == 0);
+}
+
+static bool may_beat(const struct worker *worker, const struct beat *beat)
+{
+	return worker_belongs_to(worker, beat->principal) ||
+		(beat->inherits && worker->state == WORKER_INACTIVE);
+}
+
 struct worker_decision worker_register(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given)
 {
+	if (!may_beat(worker, beat))
+		return refuse(worker, REFUSED_FORBIDDEN);
 	if (is_gone_for_good(worker, beat))
 		return refuse(worker, REFUSED_WORKER_INACTIVE);
 	if (slot_taken)
 		return refuse(worker, REFUSED_SLOT_TAKEN);
-	if (worker->state == WORKER_INACTIVE || worker->state == WORKER_UNKNOWN)
-		return bring_to_life(worker, beat, given);
 
-	struct worker_decision decision =
-		decide(worker); /* registered again while alive: the same instance */
+	struct worker_decision decision;
 
-	accept(&decision, beat, given);
-	decision.must_store = true;
+	if (worker->state == WORKER_INACTIVE || worker->state == WORKER_UNKNOWN) {
+		decision = bring_to_life(worker, beat, given);
+	} else { /* registered again while alive: the same instance */
+		decision = decide(worker);
+		accept(&decision, beat, given);
+		decision.must_store = true;
+	}
+	decision.worker.credential = decision.worker.token; /* a former one ends with that */
 	return decided(decision);
 }
 
 struct worker_decision worker_beat(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given)
 {
+	if (!may_beat(worker, beat))
+		return refuse(worker, REFUSED_FORBIDDEN);
 	if (is_gone_for_good(worker, beat))
 		return refuse(worker, REFUSED_WORKER_INACTIVE);
 	if (worker->state == WORKER_INACTIVE) /* a name comes back as a new instance */

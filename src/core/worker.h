@@ -36,12 +36,23 @@ enum worker_end {
 	WORKER_REPLACED = 4,
 };
 
+/* Which process a worker is, by its own word. Zero in a field: it did not say. */
+struct process {
+	uint32_t host;             /* name */
+	uint64_t boot_hi, boot_lo; /* boot id of its machine */
+	uint32_t pid;
+	uint64_t start; /* of the process, in the units of its system, since that boot */
+};
+
 struct worker {
-	uint32_t handle; /* the store's number for it; tasks name their holder by it */
+	uint32_t handle;    /* the store's number for it; tasks name their holder by it */
+	uint32_t principal; /* whose it is: who used the id first */
 	enum worker_state state;
 	enum worker_end ended;
 	bool named;     /* a name of an old door: it may come back as a new instance */
 	uint64_t token; /* last one issued */
+	uint64_t
+		credential; /* the one issued by its last registration: its own credential has that number; 0: none */
 	struct lease lease;
 	int64_t heard_ms; /* lease clock: last beat that this run of the server heard; INT64_MIN = none */
 	int64_t stored_deadline_ms; /* as the store has it; trails the lease by at most the restart grace */
@@ -53,6 +64,7 @@ struct worker {
 	uint32_t held;           /* live claims */
 	int64_t registered_ms;   /* wall */
 	int64_t last_beat_ms;    /* wall */
+	struct process process;
 };
 
 enum {
@@ -71,6 +83,8 @@ struct worker_decision {
 
 /* A registration or a beat. */
 struct beat {
+	uint32_t principal;
+	bool inherits; /* whom the worker belongs to is no more: a name that has ended is anybody's again */
 	bool has_token;
 	uint64_t token;
 	int64_t lease_ms; /* asked for; 0 = default */
@@ -82,7 +96,24 @@ struct beat {
 	bool any_executor;
 	uint32_t max_concurrent;
 	bool named;
+	struct process process;
 };
+
+/* What became of a newcomer's word that the worker in its slot is dead. */
+enum evidence {
+	EVIDENCE_NONE = 0, /* it gave none */
+	EVIDENCE_HOLDS,
+	EVIDENCE_OF_ANOTHER, /* it speaks of another worker than the one that fills the slot */
+	EVIDENCE_UNCHECKED,  /* that one never said which process it is: there is nothing to compare with */
+	EVIDENCE_FROM_AFAR,  /* the newcomer is not on the host and boot of that one */
+	EVIDENCE_OTHER_PROCESS, /* that one is another process */
+	EVIDENCE_REFUTED,       /* the server sees the process alive */
+};
+
+/* `dead` is the process that the newcomer says is dead. `seen_alive`: the server looked for that process on its own
+ * machine and found it; not finding it proves nothing, because the worker may live in a container. */
+enum evidence worker_judge(const struct process *old, const struct process *newcomer,
+	const struct process *dead, bool seen_alive);
 
 /* Explicit registration. `slot_taken`: another live worker fills the slot it asks for. */
 struct worker_decision worker_register(
@@ -103,6 +134,10 @@ struct worker_decision worker_leave(const struct worker *worker, enum worker_end
 
 /* The machine rebooted: the lease starts again. */
 struct worker_decision worker_rebase(const struct worker *worker, const struct given *given);
+
+/* May the principal act under this id? It is the first one's for as long as it is remembered; a claimant that never
+ * registered is remembered while it holds something. */
+bool worker_belongs_to(const struct worker *worker, uint32_t principal);
 
 bool worker_is_alive(const struct worker *worker);
 

@@ -26,6 +26,7 @@ enum {
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
 	CONNECTIONS_MAX = 20000,
 	CROWD = 500, /* connections whose memory is worth asking back */
+	STRANGER_MS = 1000,
 };
 
 struct connection {
@@ -36,6 +37,8 @@ struct connection {
 	};
 	struct server *server;
 	struct connection *next, *previous;
+	struct visitor visitor;
+	int64_t opened_ms;
 	struct http_input *input;
 	struct exchange *current;    /* waits for its turn, or for work */
 	struct exchange_list unsaid; /* answered into `out` or `sending`, not yet written */
@@ -84,6 +87,11 @@ static void unmark_dirty(struct connection *connection)
 		connection->server->dirty = connection->dirty_next;
 	if (connection->dirty_next)
 		connection->dirty_next->dirty_previous = connection->dirty_previous;
+}
+
+struct visitor *connection_visitor(struct connection *connection)
+{
+	return &connection->visitor;
 }
 
 static struct connection *of_handle(void *handle)
@@ -183,6 +191,7 @@ static void after_write(struct connection *connection)
 {
 	connection->since_ms = connection->server->now.lease_ms;
 	connection->server->streams_hungry |= connection->current && connection->current->streams;
+	connection->server->readers_hungry |= connection->current && connection->current->is_begun;
 	if (connection->out.len > 0)
 		start_write(connection);
 	else if (connection->close_after)
@@ -312,6 +321,57 @@ void connection_end_stream(struct connection *connection)
 		mark_dirty(connection);
 }
 
+/* ---- replies in pieces ---------------------------------------------------------------------------------- */
+
+bool connection_begin_pieces(struct connection *connection)
+{
+	struct exchange *exchange = connection->current;
+	struct http_reply *reply = &exchange->call.reply;
+
+	reply->chunked = exchange->request.takes_chunks;
+	reply->stream = !reply->chunked; /* its end is that of the connection */
+	reply->body = (struct span){0};
+	reply->close = !exchange->request.keep_alive || connection->server->stopping || reply->stream;
+	metrics_count_reply(&connection->server->metrics, reply->status);
+	histogram_add(&connection->server->metrics.request, uv_hrtime() - exchange->began_ns);
+	if (http_put_reply(connection_output(connection), reply) == 0)
+		return true;
+	connection_close(connection);
+	return false;
+}
+
+bool connection_put_piece(struct connection *connection, struct span bytes)
+{
+	struct buf *out = connection_output(connection);
+	bool chunked = connection->current->call.reply.chunked;
+
+	if ((chunked ? http_put_chunk(out, bytes) : buf_put_span(out, bytes)) == 0)
+		return true;
+	connection_close(connection);
+	return false;
+}
+
+void connection_end_pieces(struct connection *connection)
+{
+	struct exchange *exchange = connection->current;
+	const struct http_reply *reply = &exchange->call.reply;
+
+	if (reply->chunked && !reply->head && !connection_put_piece(connection, (struct span){0}))
+		return;
+	connection->current = NULL;
+	connection->close_after |= reply->close;
+	exchange_abandon(connection->server, exchange); /* all of it is in the output */
+	if (connection->close_after && connection_unsent(connection) == 0)
+		connection_close(connection);
+	else
+		mark_dirty(connection);
+}
+
+void connection_cut(struct connection *connection)
+{
+	connection_close(connection);
+}
+
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
 static int copy_span(struct exchange *exchange, struct span *span)
@@ -330,7 +390,7 @@ static int copy_request(struct exchange *exchange, const struct http_request *re
 	*copy = *request;
 	struct span *const spans[] = {&copy->path, &copy->query, &copy->host, &copy->authorization,
 		&copy->content_type, &copy->accept, &copy->origin, &copy->fetch_site, &copy->idempotency_key,
-		&copy->if_match, &copy->if_none_match, &copy->last_event_id, &copy->body};
+		&copy->if_match, &copy->if_none_match, &copy->last_event_id, &copy->request_id, &copy->body};
 	for (size_t i = 0; r == 0 && i < sizeof spans / sizeof *spans; i++)
 		r = copy_span(exchange, spans[i]);
 	return r;
@@ -506,7 +566,7 @@ void connection_accept(uv_stream_t *listener, int status)
 		server->connections->previous = connection;
 	server->connections = connection;
 	server->connection_count++;
-	connection->since_ms = server->now.lease_ms;
+	connection->since_ms = connection->opened_ms = server->now.lease_ms;
 	if (uv_accept(listener, &connection->stream) < 0 || !connection->input ||
 		server->connection_count > CONNECTIONS_MAX || server->stopping) {
 		if (server->connection_count > CONNECTIONS_MAX)
@@ -514,6 +574,7 @@ void connection_accept(uv_stream_t *listener, int status)
 		connection_close(connection);
 		return;
 	}
+	connection->visitor.source = source_of(&connection->stream);
 	if (listener->type == UV_TCP)
 		uv_tcp_nodelay(&connection->tcp, 1);
 	uv_read_start(&connection->stream, on_room, on_read);
@@ -580,10 +641,38 @@ static void release_memory(struct server *server)
 	server->crowd = server->connection_count;
 }
 
+/* Whoever connects has a moment to say who it is; of those who do not, a source keeps the youngest. */
+static bool is_one_too_many(const struct connection *connection)
+{
+	struct server *server = connection->server;
+	int64_t now_ms = server->now.lease_ms;
+
+	if (connection->visitor.known || now_ms - connection->opened_ms <= STRANGER_MS)
+		return false;
+	return source_count(&server->sources, &connection->visitor.source, now_ms) >
+		server->options->strangers_max;
+}
+
+/* The youngest stand first. */
+static void close_strangers(struct server *server)
+{
+	struct connection *next;
+
+	sources_begin_sweep(&server->sources);
+	for (struct connection *connection = server->connections; connection; connection = next) {
+		next = connection->next;
+		if (!is_one_too_many(connection))
+			continue;
+		server->metrics.strangers_closed++;
+		connection_close(connection);
+	}
+}
+
 void connections_timeout(struct server *server)
 {
 	struct connection *next;
 
+	close_strangers(server);
 	for (struct connection *connection = server->connections; connection; connection = next) {
 		next = connection->next;
 		if (is_overdue(connection, server->now.lease_ms))

@@ -9,7 +9,13 @@
 
 #include "server/server.h"
 
-enum caller { CALLER_UNKNOWN, CALLER_ADMIN, CALLER_TOKEN };
+/* What a credential turned out to be. A token that is NULL is the one in admin.token. */
+struct caller {
+	enum { CALLER_UNKNOWN, CALLER_OPEN, CALLER_TOKEN, CALLER_INSTANCE, CALLER_CLAIM } kind;
+	const struct token *token; /* the parent of an instance's and a claim's */
+	struct task task;          /* of a claim */
+	struct span worker;        /* of an instance or a claim; the store's */
+};
 
 static void allow_host(struct gate *gate, const char *host, uint16_t port)
 {
@@ -26,6 +32,7 @@ void gate_init(struct gate *gate, const struct options *options, uint16_t port, 
 	crypto_hash_sha256(gate->admin_hash, (const unsigned char *)admin_token, strlen(admin_token));
 	snprintf(gate->admin_id, sizeof gate->admin_id, "%.*s", SPAN_ARGS(id));
 	randombytes_buf(gate->nobody_hash, sizeof gate->nobody_hash);
+	mint_key(admin_token, gate->key);
 	gate->any_host = options->behind_proxy;
 	allow_host(gate, "127.0.0.1", port);
 	allow_host(gate, "localhost", port);
@@ -60,79 +67,185 @@ static bool origin_is_ours(const struct gate *gate, struct span origin)
 	return false;
 }
 
-/* Every credential, known or not, costs one look-up, one hash and two comparisons. */
-static enum caller identify(
-	const struct server *server, struct span authorization, const struct token **ret_token)
+/* ---- who is it? ------------------------------------------------------------------------------------------ */
+
+/* Every random credential, known or not, costs one look-up, one hash and two comparisons. */
+static struct caller identify_token(const struct server *server, struct span text)
 {
 	const struct gate *gate = &server->gate;
-	const size_t scheme = sizeof "Bearer " - 1;
-	unsigned char hash[TOKEN_HASH_BYTES];
-	struct span text = {"", 0};
-
-	if (authorization.len > scheme && memcmp(authorization.data, "Bearer ", scheme) == 0)
-		text = (struct span){authorization.data + scheme, authorization.len - scheme};
 	const struct token *token = store_find_token(server->store, token_id(text));
+	unsigned char hash[TOKEN_HASH_BYTES];
+
 	crypto_hash_sha256(hash, (const unsigned char *)text.data, text.len);
 	bool is_admin = sodium_memcmp(hash, gate->admin_hash, sizeof hash) == 0;
 	bool is_same = sodium_memcmp(hash, token ? token->hash : gate->nobody_hash, sizeof hash) == 0;
 	if (is_admin)
-		return CALLER_ADMIN;
+		return (struct caller){.kind = CALLER_TOKEN};
 	if (!token || !is_same || !token_is_live(token, clock_now().wall_ms))
-		return CALLER_UNKNOWN;
-	*ret_token = token;
-	return CALLER_TOKEN;
+		return (struct caller){.kind = CALLER_UNKNOWN};
+	return (struct caller){.kind = CALLER_TOKEN, .token = token};
 }
 
-/* The exchange may outlive the token: it gets copies. */
-static int principal_from(const struct token *token, struct arena *arena, struct principal *ret_principal)
+static uint32_t number_of(const struct token *token)
 {
-	const char *kind = token_kind_name(token->kind);
-	size_t kind_len = strlen(kind), len = kind_len + 1 + token->name.len;
+	return token ? token->principal : PRINCIPAL_ADMIN;
+}
+
+/* One that follows from another is as good as that is, and as what it is for: a live worker that has not registered
+ * again since, a live claim. */
+static struct caller identify_derived(const struct server *server, struct span text)
+{
+	struct caller caller = {.kind = CALLER_UNKNOWN};
+	struct derived derived;
+	struct worker worker;
+
+	if (!derived_read(text, server->gate.key, &derived))
+		return caller;
+	if (!span_equal(derived.parent, SPAN("admin"))) {
+		caller.token = store_find_token(server->store, derived.parent);
+		if (!caller.token || !token_is_live(caller.token, clock_now().wall_ms))
+			return caller;
+	}
+	if (derived.kind == DERIVED_CLAIM) {
+		if (store_live_claim(server->store, (int64_t)derived.number, &caller.task, &caller.worker) &&
+			caller.task.fence == derived.fence)
+			caller.kind = CALLER_CLAIM;
+		return caller;
+	}
+	struct span id = {derived.worker, derived.worker_len};
+	if (store_worker(server->store, id, &worker) && worker_is_alive(&worker) &&
+		worker.credential == derived.number && worker.principal == number_of(caller.token)) {
+		caller.kind = CALLER_INSTANCE;
+		caller.worker = store_worker_id(server->store, worker.handle);
+	}
+	return caller;
+}
+
+static struct caller identify(const struct server *server, struct span authorization)
+{
+	const size_t scheme = sizeof "Bearer " - 1;
+	struct span text = {"", 0};
+
+	if (!authorization.data && server->options->auth_open)
+		return (struct caller){.kind = CALLER_OPEN};
+	if (authorization.len > scheme && memcmp(authorization.data, "Bearer ", scheme) == 0)
+		text = (struct span){authorization.data + scheme, authorization.len - scheme};
+	return derived_looks_like(text) ? identify_derived(server, text) : identify_token(server, text);
+}
+
+/* ---- and what may it do? ----------------------------------------------------------------------------------- */
+
+/* "worker:builder"; the exchange may outlive the token, so it gets copies of everything. */
+static int put_name(const char *kind, struct span name, struct arena *arena, struct span *ret_name)
+{
+	size_t kind_len = strlen(kind), len = kind_len + 1 + name.len;
+	char *text = arena_alloc(arena, len);
+
+	if (!text)
+		return -ENOMEM;
+	memcpy(text, kind, kind_len);
+	text[kind_len] = ':';
+	memcpy(text + kind_len + 1, name.data, name.len);
+	*ret_name = (struct span){text, len};
+	return 0;
+}
+
+static int put_queues(const struct token *token, struct arena *arena, struct name_list *ret_queues)
+{
 	struct span found[TOKEN_QUEUES_MAX];
 	uint32_t count = token_queues(token, found);
 	struct span *queues = arena_alloc(arena, (count + 1) * sizeof *queues);
-	char *name = arena_alloc(arena, len);
+	int r = queues ? 0 : -ENOMEM;
 
-	if (!queues || !name)
-		return -ENOMEM;
-	memcpy(name, kind, kind_len);
-	name[kind_len] = ':';
-	memcpy(name + kind_len + 1, token->name.data, token->name.len);
-	for (uint32_t i = 0; i < count; i++) {
-		if (arena_copy(arena, found[i], &queues[i]) < 0)
-			return -ENOMEM;
-	}
-	*ret_principal = (struct principal){
-		.name = {name, len},
-		.scopes = api_scopes_of(token->kind),
-		.queues = {queues, count},
-	};
-	return 0;
+	for (uint32_t i = 0; r == 0 && i < count; i++)
+		r = arena_copy(arena, found[i], &queues[i]);
+	if (r == 0)
+		*ret_queues = (struct name_list){queues, count};
+	return r;
 }
+
+/* As if it were a token of that kind. */
+static int principal_from(const struct token *token, enum token_kind kind, const char *kind_name,
+	struct arena *arena, struct principal *principal)
+{
+	principal->number = number_of(token);
+	principal->scopes = api_scopes_of(kind);
+	if (!token) {
+		principal->id = SPAN("admin");
+		principal->name = SPAN("admin");
+		return kind == TOKEN_ADMIN ? 0 : put_name(kind_name, SPAN("admin"), arena, &principal->name);
+	}
+	int r = put_name(kind_name, token->name, arena, &principal->name);
+	if (r == 0)
+		r = arena_copy(arena, token->id, &principal->id);
+	if (r == 0)
+		r = arena_copy(arena, token->gate, &principal->gate);
+	if (r == 0)
+		r = put_queues(token, arena, &principal->queues);
+	return r;
+}
+
+static int principal_of_claim(const struct server *server, const struct caller *caller, struct arena *arena,
+	struct principal *principal)
+{
+	int r = principal_from(caller->token, TOKEN_WORKER, "claim", arena, principal);
+
+	principal->scopes = SCOPE_BIT(SCOPE_CLAIM);
+	principal->queues = (struct name_list){0};
+	principal->number = caller->task.claimant; /* an admin may have made it for somebody else's claim */
+	principal->task_seq = caller->task.seq;
+	principal->fence = caller->task.fence;
+	if (r == 0)
+		r = arena_copy(arena, caller->worker, &principal->worker);
+	if (r == 0)
+		r = store_task_id(server->store, &caller->task, arena, &principal->task);
+	return r;
+}
+
+/* Old clients without a token may do all but what an admin does, and pass no gate. */
+static const struct principal open_principal = {
+	.name = {"open", 4},
+	.id = {"open", 4},
+	.number = PRINCIPAL_OPEN,
+	.scopes = SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_PRODUCE) | SCOPE_BIT(SCOPE_WORK) |
+		SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_EMIT) | SCOPE_BIT(SCOPE_METRICS),
+};
 
 /* Without memory for it nobody is let in. */
 static struct principal principal_of(const struct server *server, struct exchange *exchange)
 {
+	struct caller caller = identify(server, exchange->request.authorization);
+	enum token_kind kind = caller.token ? caller.token->kind : TOKEN_ADMIN;
+	struct arena *arena = &exchange->arena;
 	struct principal who = {0};
-	const struct token *token = NULL;
+	int r = 0;
 
-	switch (identify(server, exchange->request.authorization, &token)) {
-	case CALLER_ADMIN:
-		return (struct principal){.name = SPAN("admin"), .scopes = api_scopes_of(TOKEN_ADMIN)};
-	case CALLER_TOKEN:
-		return principal_from(token, &exchange->arena, &who) < 0 ? (struct principal){0} : who;
+	switch (caller.kind) {
 	case CALLER_UNKNOWN:
 		break;
+	case CALLER_OPEN:
+		return open_principal;
+	case CALLER_TOKEN:
+		r = principal_from(caller.token, kind, token_kind_name(kind), arena, &who);
+		break;
+	case CALLER_INSTANCE:
+		r = principal_from(caller.token, TOKEN_WORKER, token_kind_name(TOKEN_WORKER), arena, &who);
+		if (r == 0)
+			r = arena_copy(arena, caller.worker, &who.worker);
+		break;
+	case CALLER_CLAIM:
+		r = principal_of_claim(server, &caller, arena, &who);
+		break;
 	}
-	return who;
+	return r < 0 ? (struct principal){0} : who;
 }
 
 bool gate_still_knows(const struct server *server, const struct exchange *exchange)
 {
-	const struct token *token;
-
-	return identify(server, exchange->request.authorization, &token) != CALLER_UNKNOWN;
+	return identify(server, exchange->request.authorization).kind != CALLER_UNKNOWN;
 }
+
+/* ---- may it come in? ----------------------------------------------------------------------------------------- */
 
 static bool refuse(
 	struct exchange *exchange, int status, const char *code, const char *title, const char *detail)
@@ -151,7 +264,39 @@ static bool refuse(
 	return false;
 }
 
-bool gate_pass(const struct server *server, struct exchange *exchange)
+/* Whoever tries credentials is slowed down; whoever has shown a good one on this connection is not held up by what
+ * others do from the same place. */
+static bool may_try(struct server *server, const struct exchange *exchange)
+{
+	const struct visitor *visitor = connection_visitor(exchange->connection);
+
+	if (!exchange->request.authorization.data || visitor->known)
+		return true;
+	return !source_is_barred(&server->sources, &visitor->source, server->now.lease_ms);
+}
+
+static void note_credential(struct server *server, const struct exchange *exchange)
+{
+	struct visitor *visitor = connection_visitor(exchange->connection);
+
+	visitor->known = exchange->call.who.scopes != 0;
+	if (visitor->known || !exchange->request.authorization.data)
+		return;
+	server->metrics.auth_failures++;
+	source_failed(&server->sources, &visitor->source, server->options->auth_failures_per_s,
+		server->now.lease_ms);
+}
+
+static bool refuse_for_now(struct server *server, struct exchange *exchange)
+{
+	server->metrics.auth_barred++;
+	refuse(exchange, 429, "rate_limited", "Too many requests",
+		"too many wrong credentials came from where this one comes from; none is looked at now");
+	exchange->call.reply.retry_after_s = 1;
+	return false;
+}
+
+bool gate_pass(struct server *server, struct exchange *exchange)
 {
 	const struct gate *gate = &server->gate;
 	const struct http_request *request = &exchange->request;
@@ -166,6 +311,9 @@ bool gate_pass(const struct server *server, struct exchange *exchange)
 	if (unsafe && span_equal(request->fetch_site, SPAN("cross-site")))
 		return refuse(exchange, 403, "forbidden", "Forbidden",
 			"a page of another site may change nothing here");
+	if (!may_try(server, exchange))
+		return refuse_for_now(server, exchange);
 	exchange->call.who = principal_of(server, exchange);
+	note_credential(server, exchange);
 	return true;
 }

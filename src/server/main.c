@@ -28,7 +28,7 @@ enum {
 
 static const char usage[] =
 	"usage: stintd [--home DIR] [--listen ADDRESS:PORT] [--store sqlite:PATH] [--config FILE]\n"
-	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]]\n"
+	"              [--set KEY=VALUE]... [--behind-proxy] [--check-config [--json]] [--restore FILE]\n"
 	"\n"
 	"The stint server: a durable work queue over HTTP, on a Unix socket and on TCP.\n"
 	"\n"
@@ -41,6 +41,7 @@ static const char usage[] =
 	"  --behind-proxy   allow an address that is not of this machine alone: a proxy in front speaks TLS\n"
 	"  --check-config   print the effective configuration and where each value comes from, and end;\n"
 	"                   status 78 if something is wrong; --json for programs\n"
+	"  --restore FILE   put a backup in the place of the store and end; the server must not run\n"
 	"\n"
 	"Keys, for --set and for config.json; with their defaults. Each has\n"
 	"a variable, as STINT_LOG_LEVEL for log.level; docs/configuration.md says more.\n";
@@ -165,8 +166,11 @@ static int write_url(struct server *server)
 {
 	int r = server->url[0] ? home_write(server->options->home, "url", server->url) : 0;
 
-	if (r == -ENOSPC || r == -EDQUOT)
+	if (r == -ENOSPC || r == -EDQUOT) {
+		home_remove(server->options->home,
+			"url"); /* what a killed server left there may be wrong by now */
 		return 0;
+	}
 	server->url[0] = 0;
 	if (r < 0) {
 		log_error("not started: the file url cannot be written",
@@ -183,7 +187,6 @@ static int announce(struct server *server, uint16_t port)
 	int len = snprintf(server->url, sizeof server->url, six ? "http://[%s]:%u\n" : "http://%s:%u\n",
 		server->options->host, port);
 	journal_listening(server, (struct span){server->url, (size_t)len - 1});
-	home_remove(server->options->home, "url"); /* what a killed server left there is wrong by now */
 	return write_url(server);
 }
 
@@ -208,6 +211,20 @@ static void notify(const char *text)
 
 /* ---- the loop ------------------------------------------------------------------------------------------------ */
 
+static void on_more(uv_idle_t *idle)
+{
+	(void)idle;
+}
+
+/* With something to do at once the loop looks at the network and does not go to sleep there. */
+static void stay_awake(struct server *server)
+{
+	if (server->pending.first || server->streams_hungry || server->readers_hungry)
+		uv_idle_start(&server->more, on_more);
+	else
+		uv_idle_stop(&server->more);
+}
+
 static void on_check(uv_check_t *check)
 {
 	struct server *server = check->data;
@@ -217,6 +234,8 @@ static void on_check(uv_check_t *check)
 	else
 		connections_flush(server);
 	streams_feed(server);
+	readers_run(server);
+	stay_awake(server);
 }
 
 static void on_sweep(uv_timer_t *timer)
@@ -230,6 +249,7 @@ static void on_sweep(uv_timer_t *timer)
 	server->slept = false;
 	server->last_sweep_ms = server->now.lease_ms;
 	streams_sweep(server);
+	readers_sweep(server);
 	connections_flush(server);
 	int r = store_sweep(server->store, server->now);
 	if (r < 0)
@@ -238,6 +258,7 @@ static void on_sweep(uv_timer_t *timer)
 	write_url(server);
 	journal_store(server);
 	journal_sweep();
+	stay_awake(server);
 	notify("WATCHDOG=1");
 	uv_timer_start(
 		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);
@@ -270,8 +291,10 @@ static void on_stop(uv_signal_t *signal, int number)
 	uv_close((uv_handle_t *)&server->local, NULL);
 	turns_run(server);
 	turns_stop(server);
+	backup_stop(server);
 	streams_feed(server);
 	streams_stop(server);
+	readers_stop(server);
 	connections_flush(server);
 	uv_timer_start(&server->due, on_stop_late, server->connection_count == 0 ? 0 : 200, 0);
 }
@@ -282,6 +305,9 @@ static void start_loop(struct server *server)
 	uv_timer_init(&server->loop, &server->sweep);
 	uv_timer_init(&server->loop, &server->due);
 	uv_idle_init(&server->loop, &server->more);
+	uv_idle_init(&server->loop, &server->backup.step);
+	server->backup.step.data = server;
+	uv_idle_init(&server->loop, &server->again);
 	uv_signal_init(&server->loop, &server->term);
 	uv_signal_init(&server->loop, &server->interrupt);
 	server->check.data = server->sweep.data = server->due.data = server;
@@ -306,6 +332,8 @@ static int start(struct server *server)
 		r = home_admin_token(server->options->home, token);
 	if (r != 0)
 		return r;
+	server->started = server->now;
+	backups_prepare(server);
 	uv_loop_init(&server->loop);
 	reads_init(server);
 	r = listen_local(server);
@@ -315,6 +343,9 @@ static int start(struct server *server)
 		return r;
 	gate_init(&server->gate, server->options, port, token);
 	sodium_memzero(token, sizeof token);
+	if (server->options->auth_open)
+		log_warn(
+			"auth is open: every program on this machine may read, create, claim and cancel work without a token");
 	r = announce(server, port);
 	if (r == 0)
 		start_loop(server);
@@ -376,6 +407,8 @@ static int serve(struct server *server, struct options *options)
 	umask(077);
 	raise_limits();
 	prctl(PR_SET_DUMPABLE, 0);
+	if (options->restore)
+		return restore_run(options);
 	server->options = options;
 	int r = start(server);
 	if (r != 0)

@@ -1,6 +1,9 @@
 #include "server/metrics.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "server/server.h"
 
@@ -47,6 +50,7 @@ void metrics_count_reply(struct metrics *metrics, int status)
 
 struct text {
 	struct buf *out;
+	bool open; /* OpenMetrics, whose counters have a family name without _total */
 	int fault;
 };
 
@@ -55,7 +59,14 @@ struct text {
 
 static void put_head(struct text *text, const char *name, const char *type, const char *help)
 {
-	PUT(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+	static const char total[] = "_total";
+	int len = (int)strlen(name);
+
+	if (text->open && strcmp(type, "counter") == 0) {
+		assert(strcmp(name + len - (sizeof total - 1), total) == 0);
+		len -= (int)sizeof total - 1;
+	}
+	PUT(text, "# HELP %.*s %s\n# TYPE %.*s %s\n", len, name, help, len, name, type);
 }
 
 static void put_one(struct text *text, const char *name, const char *type, const char *help, uint64_t value)
@@ -64,39 +75,57 @@ static void put_one(struct text *text, const char *name, const char *type, const
 	PUT(text, "%s %llu\n", name, (unsigned long long)value);
 }
 
+static void put_seconds(struct text *text, const char *name, const char *type, const char *help, double value)
+{
+	put_head(text, name, type, help);
+	PUT(text, "%s %.3f\n", name, value);
+}
+
 static void put_labelled(
 	struct text *text, const char *name, const char *label, const char *value, uint64_t number)
 {
 	PUT(text, "%s{%s=\"%s\"} %llu\n", name, label, value, (unsigned long long)number);
 }
 
-static void put_histogram(
-	struct text *text, const char *name, const char *help, const struct histogram *histogram)
+static void put_buckets(struct text *text, const char *name, const char *help, const uint64_t *buckets,
+	const char *const *ends, double sum_s)
 {
 	uint64_t count = 0;
 
 	put_head(text, name, "histogram", help);
 	for (uint32_t i = 0; i < METRICS_BUCKETS; i++) {
-		count += histogram->buckets[i];
-		PUT(text, "%s_bucket{le=\"%s\"} %llu\n", name,
-			i < METRICS_BUCKETS - 1 ? bucket_ends[i].text : "+Inf", (unsigned long long)count);
+		count += buckets[i];
+		PUT(text, "%s_bucket{le=\"%s\"} %llu\n", name, i < METRICS_BUCKETS - 1 ? ends[i] : "+Inf",
+			(unsigned long long)count);
 	}
-	PUT(text, "%s_sum %.9f\n%s_count %llu\n", name, (double)histogram->sum_ns / second_ns, name,
-		(unsigned long long)count);
+	PUT(text, "%s_sum %.9f\n%s_count %llu\n", name, sum_s, name, (unsigned long long)count);
+}
+
+static void put_histogram(
+	struct text *text, const char *name, const char *help, const struct histogram *histogram)
+{
+	const char *ends[METRICS_BUCKETS - 1];
+
+	for (uint32_t i = 0; i < METRICS_BUCKETS - 1; i++)
+		ends[i] = bucket_ends[i].text;
+	put_buckets(text, name, help, histogram->buckets, ends, (double)histogram->sum_ns / second_ns);
+}
+
+_Static_assert((int)TIMES_BUCKETS == (int)METRICS_BUCKETS, "one function writes both");
+
+static void put_times(struct text *text, const char *name, const char *help, const struct times *times)
+{
+	char texts[TIMES_BUCKETS - 1][16];
+	const char *ends[TIMES_BUCKETS - 1];
+
+	for (uint32_t i = 0; i < TIMES_BUCKETS - 1; i++) {
+		snprintf(texts[i], sizeof texts[i], "%g", (double)times_ends_ms[i] / 1000);
+		ends[i] = texts[i];
+	}
+	put_buckets(text, name, help, times->buckets, ends, (double)times->sum_ms / 1000);
 }
 
 /* ---- what there is to say ---------------------------------------------------------------------------------- */
-
-static void put_tasks(struct text *text, const struct store *store)
-{
-	put_head(text, "stint_tasks", "gauge", "Tasks that are not final, by state.");
-	for (int i = TASK_NOWHERE + 1; i < TASK_STATE_COUNT; i++) {
-		enum task_state state = (enum task_state)i;
-		if (!task_state_is_final(state))
-			put_labelled(text, "stint_tasks", "state", task_state_name(state),
-				store_count(store, state));
-	}
-}
 
 static void put_label_text(struct text *text, struct span value)
 {
@@ -111,43 +140,174 @@ static void put_label_text(struct text *text, struct span value)
 	}
 }
 
-static int put_queue(void *context, struct span name, enum queue_state state, uint32_t waiting)
+/* One sample of a queue; `label` and `value` may be NULL. */
+static void put_of_queue(
+	struct text *text, const char *name, struct span queue, const char *label, const char *value)
+{
+	PUT(text, "%s{queue=\"", name);
+	put_label_text(text, queue);
+	if (label)
+		PUT(text, "\",%s=\"%s", label, value);
+	PUT(text, "\"} ");
+}
+
+static int put_depths(void *context, const struct queue_figures *figures)
 {
 	struct text *text = context;
 
-	(void)state;
-	PUT(text, "stint_tasks_ready{queue=\"");
-	put_label_text(text, name);
-	PUT(text, "\"} %u\n", waiting);
+	for (int i = TASK_NOWHERE + 1; i < TASK_STATE_COUNT; i++) {
+		enum task_state state = (enum task_state)i;
+		if (task_state_is_final(state))
+			continue;
+		put_of_queue(text, "stint_tasks", figures->name, "state", task_state_name(state));
+		PUT(text, "%u\n", figures->count[i]);
+	}
 	return text->fault;
 }
 
-static void put_queues(struct text *text, const struct store *store)
+static int put_moves(void *context, const struct queue_figures *figures)
 {
-	put_head(text, "stint_tasks_ready", "gauge", "Tasks that may be claimed now, by queue.");
-	int r = store_each_queue(store, put_queue, text);
+	struct text *text = context;
+
+	for (int i = TASK_NOWHERE + 1; i < TASK_STATE_COUNT; i++) {
+		if (figures->came[i] == 0)
+			continue;
+		put_of_queue(text, "stint_task_transitions_total", figures->name, "to",
+			task_state_name((enum task_state)i));
+		PUT(text, "%llu\n", (unsigned long long)figures->came[i]);
+	}
+	return text->fault;
+}
+
+struct ages {
+	struct text *text;
+	int64_t now_ms;
+};
+
+static int put_age(void *context, const struct queue_figures *figures)
+{
+	struct ages *ages = context;
+	bool waits = figures->oldest_ready_ms != INT64_MAX && figures->oldest_ready_ms < ages->now_ms;
+
+	put_of_queue(ages->text, "stint_oldest_waiting_seconds", figures->name, NULL, NULL);
+	PUT(ages->text, "%.3f\n", waits ? (double)(ages->now_ms - figures->oldest_ready_ms) / 1000 : 0.0);
+	return ages->text->fault;
+}
+
+static void each_queue(struct text *text, const struct store *store,
+	int (*each)(void *context, const struct queue_figures *figures), void *context)
+{
+	int r = store_each_queue_figures(store, each, context);
+
 	if (text->fault == 0)
 		text->fault = r;
 }
 
+static void put_queues(struct text *text, const struct store *store, struct moment now)
+{
+	struct ages ages = {text, now.wall_ms};
+
+	put_head(text, "stint_tasks", "gauge", "Tasks that are not final, by queue and state.");
+	each_queue(text, store, put_depths, text);
+	put_head(text, "stint_task_transitions_total", "counter",
+		"Tasks that moved into a state since the start, by queue.");
+	each_queue(text, store, put_moves, text);
+	put_head(text, "stint_oldest_waiting_seconds", "gauge",
+		"How long the task has been ready that waits longest, by queue; 0 if none waits.");
+	each_queue(text, store, put_age, &ages);
+}
+
+static void put_reasons(struct text *text, struct store *store, struct moment now)
+{
+	uint32_t counts[WHY_COUNT];
+	uint32_t unasked = store_count_reasons(store, now, counts);
+
+	put_head(text, "stint_waiting_tasks", "gauge", "Tasks that nobody works on, by the reason.");
+	for (int i = 0; i < WHY_COUNT; i++) {
+		enum why why = (enum why)i;
+		if (why != WHY_UNCONFIRMED && why != WHY_RUNNING && why != WHY_STOPPING &&
+			why != WHY_OVERDUE && why != WHY_ENDED)
+			put_labelled(text, "stint_waiting_tasks", "reason", why_name(why), counts[i]);
+	}
+	if (unasked > 0)
+		put_labelled(text, "stint_waiting_tasks", "reason", "not_examined", unasked);
+}
+
+struct worker_count {
+	uint64_t states[WORKER_INACTIVE + 1];
+	int64_t oldest_beat_ms;
+};
+
 static int count_worker(void *context, struct span id, const struct worker *worker)
 {
-	uint64_t *counts = context;
+	struct worker_count *count = context;
 
 	(void)id;
-	counts[worker->state]++;
+	count->states[worker->state]++;
+	if (worker_beats(worker) && worker->last_beat_ms < count->oldest_beat_ms)
+		count->oldest_beat_ms = worker->last_beat_ms;
 	return 0;
 }
 
-static void put_workers(struct text *text, const struct store *store)
+static void put_workers(struct text *text, const struct store *store, struct moment now)
 {
-	uint64_t counts[WORKER_INACTIVE + 1] = {0};
+	struct worker_count count = {.oldest_beat_ms = now.wall_ms};
 
-	store_each_worker(store, count_worker, counts);
+	store_each_worker(store, count_worker, &count);
 	put_head(text, "stint_workers", "gauge", "Live workers, by status.");
 	for (int i = WORKER_ACTIVE; i < WORKER_INACTIVE; i++)
-		put_labelled(
-			text, "stint_workers", "status", worker_state_name((enum worker_state)i), counts[i]);
+		put_labelled(text, "stint_workers", "status", worker_state_name((enum worker_state)i),
+			count.states[i]);
+	put_seconds(text, "stint_worker_heartbeat_age_seconds_max", "gauge",
+		"Age of the oldest last heartbeat among live workers that send them.",
+		(double)(now.wall_ms - count.oldest_beat_ms) / 1000);
+}
+
+static int count_slot(void *context, const struct slot_document *slot)
+{
+	*(uint64_t *)context += slot->slot.state == SLOT_QUARANTINED;
+	return 0;
+}
+
+static void put_slots(struct text *text, const struct store *store)
+{
+	uint64_t quarantined = 0;
+
+	int r = store_each_slot(store, count_slot, &quarantined);
+	if (text->fault == 0)
+		text->fault = r;
+	put_one(text, "stint_slots_quarantined", "gauge", "Slots that crashed too often.", quarantined);
+}
+
+/* The names that every Prometheus client has. */
+static void put_process(struct text *text, const struct server *server)
+{
+	struct process_figures figures = process_figures();
+
+	put_seconds(text, "process_cpu_seconds_total", "counter", "Processor time, user and system.",
+		figures.cpu_s);
+	put_one(text, "process_resident_memory_bytes", "gauge", "Memory in use.", figures.resident_bytes);
+	put_one(text, "process_virtual_memory_bytes", "gauge", "Address space.", figures.virtual_bytes);
+	if (figures.open_files > 0)
+		put_one(text, "process_open_fds", "gauge", "Open descriptors.", figures.open_files);
+	put_one(text, "process_max_fds", "gauge", "Descriptors that may be open.", figures.files_max);
+	put_seconds(text, "process_start_time_seconds", "gauge", "When it started, since 1970.",
+		(double)server->started.wall_ms / 1000);
+}
+
+static void put_store(struct text *text, const struct server *server)
+{
+	struct stat stat_buf;
+
+	if (stat(server->options->store, &stat_buf) == 0)
+		put_one(text, "stint_store_bytes", "gauge", "Size of the store's file, without its log.",
+			(uint64_t)stat_buf.st_size);
+	put_one(text, "stint_store_generation", "gauge", "Rises with each restore.",
+		store_generation(server->store));
+	put_one(text, "stint_event_seq", "gauge", "Number of the last event.",
+		(uint64_t)store_last_event(server->store));
+	put_one(text, "stint_backup_running", "gauge", "1 while a backup is being made.",
+		server->backup.exchange != NULL);
 }
 
 static void put_events(struct text *text, const struct store *store)
@@ -184,16 +344,22 @@ static void put_replies(struct text *text, const struct metrics *metrics)
 	}
 }
 
-int metrics_put(const struct server *server, struct buf *out)
+int metrics_put(const struct server *server, bool open, struct buf *out)
 {
 	const struct metrics *metrics = &server->metrics;
-	struct text text = {.out = out};
+	struct text text = {.out = out, .open = open};
+	struct moment now = clock_now();
 
 	put_head(&text, "stint_build_info", "gauge", "Always 1; the version is in the label.");
 	put_labelled(&text, "stint_build_info", "version", STINT_VERSION, 1);
-	put_tasks(&text, server->store);
-	put_queues(&text, server->store);
-	put_workers(&text, server->store);
+	put_queues(&text, server->store, now);
+	put_reasons(&text, server->store, now);
+	put_times(&text, "stint_task_wait_seconds", "From being ready to a claim.",
+		store_wait_times(server->store));
+	put_times(
+		&text, "stint_task_run_seconds", "From a claim to its end.", store_run_times(server->store));
+	put_workers(&text, server->store, now);
+	put_slots(&text, server->store);
 	put_claims(&text, metrics);
 	put_events(&text, server->store);
 	put_histogram(&text, "stint_store_commit_seconds",
@@ -203,10 +369,24 @@ int metrics_put(const struct server *server, struct buf *out)
 		"From the last byte of a request to its reply; claims that waited for work are left out.",
 		&metrics->request);
 	put_replies(&text, metrics);
+	put_one(&text, "stint_auth_failures_total", "counter", "Credentials that are wrong, or have ended.",
+		metrics->auth_failures);
+	put_one(&text, "stint_auth_barred_total", "counter",
+		"Requests refused without a look at their credential: too many wrong ones came from there.",
+		metrics->auth_barred);
+	put_one(&text, "stint_strangers_closed_total", "counter",
+		"Connections closed because too many of one source had shown no good credential.",
+		metrics->strangers_closed);
 	put_one(&text, "stint_connections", "gauge", "Open connections.", server->connection_count);
 	put_one(&text, "stint_waiting_claims", "gauge", "Claims that wait for work.", server->waiting.count);
 	put_one(&text, "stint_log_lines_dropped_total", "counter",
 		"Log lines that nobody read in time, and that were not written therefore.", log_dropped());
+	put_one(&text, "stint_reads", "gauge", "Reads under way that are done in slices.",
+		server->fresh.count + server->reading.count + server->line.count);
 	put_one(&text, "stint_event_streams", "gauge", "Open streams of events.", server->streams.count);
+	put_store(&text, server);
+	put_process(&text, server);
+	if (open)
+		PUT(&text, "# EOF\n");
 	return text.fault;
 }

@@ -4,8 +4,26 @@
  */
 #include "server/mint.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/base36.h"
+
+enum {
+	SECRET_BYTES = 32,
+	SECRET_LEN = 43,   /* in base64url */
+	DERIVED_MAX = 512, /* bytes of the text of a derived one */
+	MARKS = 2,         /* in its id */
+};
+
+_Static_assert(crypto_auth_hmacsha256_BYTES == SECRET_BYTES, "a MAC is as long as a secret");
+
+static const char *const derived_kinds[] = {
+	[DERIVED_INSTANCE] = "stint_worker_",
+	[DERIVED_CLAIM] = "stint_claim_",
+};
 
 void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[TOKEN_ID_BYTES_MAX])
 {
@@ -32,4 +50,112 @@ struct span token_id(struct span token)
 			from = at + 1;
 	}
 	return marks < 3 ? (struct span){0} : (struct span){token.data + from, at - 1 - from};
+}
+
+/* ---- derived ------------------------------------------------------------------------------------------- */
+
+void mint_key(const char *admin_token, unsigned char ret_key[MINT_KEY_BYTES])
+{
+	static const char what[] = "stint: the key of derived tokens, 1";
+	crypto_hash_sha256_state state;
+
+	crypto_hash_sha256_init(&state);
+	crypto_hash_sha256_update(&state, (const unsigned char *)what, sizeof what);
+	crypto_hash_sha256_update(&state, (const unsigned char *)admin_token, strlen(admin_token));
+	crypto_hash_sha256_final(&state, ret_key);
+}
+
+static void put_mac(
+	struct span text, const unsigned char key[MINT_KEY_BYTES], unsigned char ret_mac[SECRET_BYTES])
+{
+	crypto_auth_hmacsha256(ret_mac, (const unsigned char *)text.data, text.len, key);
+}
+
+int derived_text(const struct derived *derived, const unsigned char key[MINT_KEY_BYTES], struct arena *arena,
+	struct span *ret_text)
+{
+	char text[DERIVED_MAX], number[BASE36_MAX + 1], last[2 * MINT_WORKER_BYTES_MAX + 1];
+	unsigned char mac[SECRET_BYTES];
+
+	number[base36_encode(derived->number, number)] = 0;
+	if (derived->kind == DERIVED_CLAIM)
+		last[base36_encode(derived->fence, last)] = 0;
+	else
+		sodium_bin2hex(
+			last, sizeof last, (const unsigned char *)derived->worker, derived->worker_len);
+	int len = snprintf(text, sizeof text, "%s%.*s.%s.%s", derived_kinds[derived->kind],
+		SPAN_ARGS(derived->parent), number, last);
+	if (len < 0 || (size_t)len + 2 + SECRET_LEN > sizeof text)
+		return -ENOMEM;
+	put_mac((struct span){text, (size_t)len}, key, mac);
+	text[len++] = '_';
+	sodium_bin2base64(text + len, sizeof text - (size_t)len, mac, sizeof mac,
+		sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	int r = arena_copy(arena, (struct span){text, (size_t)len + SECRET_LEN}, ret_text);
+	sodium_memzero(mac, sizeof mac);
+	sodium_memzero(text, sizeof text);
+	return r;
+}
+
+bool derived_looks_like(struct span text)
+{
+	struct span id = token_id(text);
+
+	return id.len > 0 && memchr(id.data, '.', id.len) != NULL;
+}
+
+/* The three parts of an id. */
+static bool split(struct span id, struct span ret_parts[MARKS + 1])
+{
+	const char *at = id.data, *end = id.data + id.len;
+
+	for (int i = 0; i <= MARKS; i++) {
+		const char *mark = i < MARKS ? memchr(at, '.', (size_t)(end - at)) : end;
+		if (!mark)
+			return false;
+		ret_parts[i] = (struct span){at, (size_t)(mark - at)};
+		at = mark + 1;
+	}
+	return true;
+}
+
+static bool read_last(struct span part, struct derived *derived)
+{
+	if (derived->kind == DERIVED_CLAIM)
+		return base36_decode(part, &derived->fence) == 0;
+	return sodium_hex2bin((unsigned char *)derived->worker, sizeof derived->worker, part.data, part.len,
+		       NULL, &derived->worker_len, NULL) == 0;
+}
+
+static bool mac_is_right(struct span text, const unsigned char key[MINT_KEY_BYTES])
+{
+	unsigned char mac[SECRET_BYTES], shown[SECRET_BYTES];
+	size_t signed_len = text.len - SECRET_LEN - 1, len;
+
+	put_mac((struct span){text.data, signed_len}, key, mac);
+	bool read = sodium_base642bin(shown, sizeof shown, text.data + signed_len + 1, SECRET_LEN, NULL, &len,
+			    NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0 &&
+		len == sizeof shown;
+	return read && sodium_memcmp(mac, shown, sizeof mac) == 0;
+}
+
+bool derived_read(struct span text, const unsigned char key[MINT_KEY_BYTES], struct derived *ret_derived)
+{
+	struct derived derived = {0};
+	struct span parts[MARKS + 1];
+
+	if (text.len <= SECRET_LEN + 1 || text.len > DERIVED_MAX ||
+		text.data[text.len - SECRET_LEN - 1] != '_' || !mac_is_right(text, key))
+		return false;
+	for (int kind = DERIVED_INSTANCE; kind <= DERIVED_CLAIM; kind++) {
+		size_t len = strlen(derived_kinds[kind]);
+		if (text.len > len && memcmp(text.data, derived_kinds[kind], len) == 0)
+			derived.kind = (enum derived_kind)kind;
+	}
+	if (derived.kind == DERIVED_NOT || !split(token_id(text), parts) ||
+		base36_decode(parts[1], &derived.number) < 0 || !read_last(parts[2], &derived))
+		return false;
+	derived.parent = parts[0];
+	*ret_derived = derived;
+	return true;
 }

@@ -1,16 +1,52 @@
 /*
  * The texts of tokens: making one, and finding the id in one.
+ *
+ * Those that somebody was given are random, and a row of the store knows their hash. Those that follow from another
+ * one (an instance's own, a claim's) are derived: what they are good for stands in their id, the secret is its MAC
+ * under the key of this server, and no row knows them. They end with what they are for, and with their parent.
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
 #include "base/span.h"
 
 enum {
 	TOKEN_BYTES_MAX = 128,
 	TOKEN_ID_BYTES_MAX = 17, /* 16 digits and a NUL */
+	MINT_KEY_BYTES = 32,
+	MINT_WORKER_BYTES_MAX = 128, /* of a worker's id */
 };
 
 void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[TOKEN_ID_BYTES_MAX]);
 
 /* The id in stint_<kind>_<id>_<secret>; empty if the text has no such form. It borrows from the text. */
 struct span token_id(struct span token);
+
+/* The key for what is derived; whoever replaces the admin token ends all of it. */
+void mint_key(const char *admin_token, unsigned char ret_key[MINT_KEY_BYTES]);
+
+enum derived_kind {
+	DERIVED_NOT,
+	DERIVED_INSTANCE, /* stint_worker_<parent>.<number>.<worker>_<MAC> */
+	DERIVED_CLAIM,    /* stint_claim_<parent>.<task>.<fence>_<MAC> */
+};
+
+struct derived {
+	enum derived_kind kind;
+	struct span parent; /* id of the token it comes from */
+	uint64_t number;    /* of the worker's credential; the task */
+	uint64_t fence;
+	char worker[MINT_WORKER_BYTES_MAX];
+	size_t worker_len;
+};
+
+/* -ENOMEM. */
+int derived_text(const struct derived *derived, const unsigned char key[MINT_KEY_BYTES], struct arena *arena,
+	struct span *ret_text);
+
+/* Does the text claim to be derived? Then false means that it is not of our making. The parent borrows from it. */
+bool derived_looks_like(struct span text);
+bool derived_read(struct span text, const unsigned char key[MINT_KEY_BYTES], struct derived *ret_derived);

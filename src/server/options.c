@@ -21,6 +21,7 @@ struct flags {
 	struct config_request request;
 	struct config_flag values[FLAGS_MAX];
 	char keys[FLAGS_MAX][CONFIG_NAME_MAX]; /* of --set */
+	const char *restore;
 };
 
 static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -68,6 +69,8 @@ static int take_flag(struct flags *flags, const char *flag, const char *value)
 		flags->request.home = value;
 	else if (strcmp(flag, "--config") == 0)
 		flags->request.file = value;
+	else if (strcmp(flag, "--restore") == 0)
+		flags->restore = value;
 	else if (strcmp(flag, "--listen") == 0 || strcmp(flag, "--store") == 0)
 		return add_value(flags, flag, flag + 2, value);
 	else if (strcmp(flag, "--set") == 0)
@@ -111,6 +114,7 @@ static int read_flags(int argc, char **argv, struct options *options, struct fla
 		else
 			r = take_flag(flags, flag, argv[++i]);
 	}
+	options->restore = flags->restore;
 	if (r == 0 && options->json && !options->check_config)
 		r = complain("--json goes with --check-config");
 	return r;
@@ -165,6 +169,10 @@ static void take_listen(struct options *options)
 		config_complain(config, CONFIG_LISTEN,
 			"listening on %s needs a proxy that speaks TLS in front: say --behind-proxy (behindProxy), or listen on 127.0.0.1",
 			options->host);
+	options->auth_open = config_number(config, CONFIG_AUTH) == 1;
+	if (options->auth_open && (!is_loopback(options->host) || options->behind_proxy))
+		config_complain(config, CONFIG_AUTH,
+			"auth=open lets in whoever reaches the port without a token, so it goes with 127.0.0.1 or ::1 and without --behind-proxy only");
 }
 
 static void take_store(struct options *options)
@@ -202,6 +210,8 @@ static void take_rules(struct options *options)
 	rules->crash_budget = number(options, CONFIG_TASK_CRASH_BUDGET);
 	rules->timeout_ms = number(options, CONFIG_TASK_TIMEOUT_MS);
 	rules->timeout_max_ms = number(options, CONFIG_TASK_TIMEOUT_MAX_MS);
+	rules->log_keep_bytes = number(options, CONFIG_TASK_LOG_KEEP_BYTES);
+	rules->log_bytes_per_s = number(options, CONFIG_TASK_LOG_BYTES_PER_SECOND);
 	rules->quarantine_trial_ms = number(options, CONFIG_QUARANTINE_TRIAL_AFTER_MS);
 	retention->final_ms = config_number(config, CONFIG_RETENTION_FINAL_MS);
 	retention->finals_max = (uint64_t)config_number(config, CONFIG_RETENTION_FINAL_MAX);
@@ -232,6 +242,10 @@ static void take_all(struct options *options)
 	check_order(config, CONFIG_RETRY_BASE_MS, CONFIG_RETRY_MAX_MS);
 	check_order(config, CONFIG_TASK_TIMEOUT_MS, CONFIG_TASK_TIMEOUT_MAX_MS);
 	options->sweep_ms = number(options, CONFIG_SWEEP_INTERVAL_MS);
+	options->auth_failures_per_s = number(options, CONFIG_LIMITS_AUTH_FAILURES_PER_S);
+	options->strangers_max = number(options, CONFIG_LIMITS_UNAUTHENTICATED);
+	options->in_flight_max = number(options, CONFIG_LIMITS_REQUESTS_IN_FLIGHT);
+	options->streams_max = number(options, CONFIG_LIMITS_EVENT_STREAMS);
 	options->slow_turn_ms = number(options, CONFIG_LOG_SLOW_TURN_MS);
 	options->log_level = (enum log_level)config_number(config, CONFIG_LOG_LEVEL);
 	options->log_format = (enum log_format)config_number(config, CONFIG_LOG_FORMAT);

@@ -17,13 +17,19 @@ enum {
 struct options {
 	struct config config;
 	const char *home;
-	const char *store; /* path of the SQLite file */
+	const char *store;   /* path of the SQLite file */
+	const char *restore; /* put that backup in the place of the store, and end; NULL: serve */
 	char host[256];
 	uint16_t port;
 	bool behind_proxy;
+	bool auth_open; /* "auth": "open": whoever shows no token is let in */
 	bool help, version;
 	bool check_config, json;
 	uint32_t sweep_ms;
+	uint32_t auth_failures_per_s; /* of one source: then it waits */
+	uint32_t strangers_max;       /* connections of one source that have shown no good credential */
+	uint32_t in_flight_max;       /* commands of one principal in one turn, while others want one */
+	uint32_t streams_max;         /* of one principal */
 	uint64_t slow_turn_ms;
 	enum log_level log_level;
 	enum log_format log_format;

@@ -1,6 +1,7 @@
 /*
  * What the store lends to the API for reading.
  */
+#include <errno.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -21,31 +22,33 @@ static int read_task(void *context, int64_t seq, struct arena *arena, struct tas
 	return store_read_task(of(context)->store, seq, of(context)->now, arena, ret_document);
 }
 
-struct task_visit {
-	int (*each)(void *context, const struct task *task);
-	void *context;
-};
-
-static int visit_task(void *context, const struct task *task, struct span holder)
+static int read_log(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
+	struct arena *arena, struct log_piece *ret_piece)
 {
-	const struct task_visit *visit = context;
-
-	(void)holder;
-	return visit->each(visit->context, task);
+	return store_read_log(of(context)->store, seq, attempt, after, limit, arena, ret_piece);
 }
 
-static int page_tasks(void *context, int64_t after, uint32_t limit, int (*each)(void *, const struct task *),
-	void *each_context)
+static int page_open(void *context, uint32_t *at, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *each_context)
 {
-	struct task_visit visit = {each, each_context};
+	return store_page_open(of(context)->store, at, limit, each, each_context);
+}
 
-	return store_page_tasks(of(context)->store, after, limit, visit_task, &visit);
+static int page_final(void *context, int64_t *before, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *each_context)
+{
+	return store_page_final(of(context)->store, before, limit, each, each_context);
 }
 
 static int page_events(void *context, int64_t after, uint32_t limit,
 	int (*each)(void *, const struct record *), void *each_context)
 {
 	return store_page_events(of(context)->store, after, limit, each, each_context);
+}
+
+static int task_queue(void *context, int64_t seq, uint32_t *ret_queue)
+{
+	return store_task_queue(of(context)->store, seq, ret_queue);
 }
 
 static int task_id(void *context, const struct task *task, struct arena *arena, struct span *ret_id)
@@ -58,10 +61,32 @@ static struct reason why(void *context, const struct task *task)
 	return store_why(of(context)->store, task, of(context)->now);
 }
 
-static int each_worker(
-	void *context, int (*each)(void *, struct span, const struct worker *), void *each_context)
+static int page_workers(void *context, uint32_t *at, uint32_t limit,
+	int (*each)(void *, struct span, const struct worker *), void *each_context)
 {
-	return store_each_worker(of(context)->store, each, each_context);
+	return store_page_workers(of(context)->store, at, limit, each, each_context);
+}
+
+static int read_worker(void *context, struct span id, struct worker_document *ret_document)
+{
+	return store_read_worker(of(context)->store, id, ret_document);
+}
+
+static int each_held(void *context, struct span worker, int (*each)(void *, struct span), void *each_context)
+{
+	return store_each_held(of(context)->store, worker, each, each_context);
+}
+
+static int each_slot(void *context, int (*each)(void *, const struct slot_document *), void *each_context)
+{
+	return store_each_slot(of(context)->store, each, each_context);
+}
+
+static bool process_is_alive(void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start)
+{
+	const struct store_options *ours = &of(context)->options->storage;
+
+	return boot_hi == ours->boot_hi && boot_lo == ours->boot_lo && process_is_seen(pid, start);
 }
 
 static struct span name(void *context, uint32_t number)
@@ -95,9 +120,9 @@ static int64_t event_base(void *context)
 	return store_event_base(of(context)->store);
 }
 
-static int put_metrics(void *context, struct buf *out)
+static int put_metrics(void *context, bool open, struct buf *out)
 {
-	return metrics_put(of(context), out);
+	return metrics_put(of(context), open, out);
 }
 
 static bool is_degraded(void *context)
@@ -124,6 +149,27 @@ static int make_token(void *context, enum token_kind kind, struct arena *arena, 
 	return r;
 }
 
+static int make_instance(void *context, struct span parent, struct span worker, uint64_t number,
+	struct arena *arena, struct span *ret_text)
+{
+	struct derived derived = {.kind = DERIVED_INSTANCE, .parent = parent, .number = number};
+
+	if (worker.len > sizeof derived.worker)
+		return -E2BIG;
+	memcpy(derived.worker, worker.data, worker.len);
+	derived.worker_len = worker.len;
+	return derived_text(&derived, of(context)->gate.key, arena, ret_text);
+}
+
+static int make_claim(void *context, struct span parent, int64_t task, uint64_t fence, struct arena *arena,
+	struct span *ret_text)
+{
+	struct derived derived = {
+		.kind = DERIVED_CLAIM, .parent = parent, .number = (uint64_t)task, .fence = fence};
+
+	return derived_text(&derived, of(context)->gate.key, arena, ret_text);
+}
+
 static const struct token *find_token(void *context, struct span id)
 {
 	return store_find_token(of(context)->store, id);
@@ -139,17 +185,58 @@ static struct span root_token(void *context)
 	return span_of(of(context)->gate.admin_id);
 }
 
+static bool is_over(void *context)
+{
+	return uv_hrtime() > *(const uint64_t *)context;
+}
+
+static int ask(void *context, struct question *question)
+{
+	uint64_t until_ns = uv_hrtime() + QUESTION_RUN_MS * UINT64_C(1000000);
+
+	question->is_over = is_over;
+	question->over_context = &until_ns;
+	return store_query(of(context)->store, question);
+}
+
+static bool is_backing_up(void *context)
+{
+	return of(context)->backup.exchange != NULL;
+}
+
+static struct about about(void *context)
+{
+	const struct server *server = of(context);
+	struct moment now = clock_now();
+
+	return (struct about){
+		.store = store_kind(server->store),
+		.schema = store_schema(server->store),
+		.generation = store_generation(server->store),
+		.starts = store_starts(server->store),
+		.started_ms = server->started.wall_ms,
+		.up_ms = now.lease_ms - server->started.lease_ms,
+	};
+}
+
 void reads_init(struct server *server)
 {
 	server->reads = (struct api_reads){
 		.context = server,
 		.find_task = find_task,
 		.read_task = read_task,
-		.page_tasks = page_tasks,
+		.page_open = page_open,
+		.page_final = page_final,
+		.read_log = read_log,
 		.page_events = page_events,
+		.task_queue = task_queue,
 		.task_id = task_id,
 		.why = why,
-		.each_worker = each_worker,
+		.read_worker = read_worker,
+		.each_held = each_held,
+		.each_slot = each_slot,
+		.process_is_alive = process_is_alive,
+		.page_workers = page_workers,
 		.name = name,
 		.each_queue = each_queue,
 		.each_member = each_member,
@@ -158,9 +245,14 @@ void reads_init(struct server *server)
 		.event_base = event_base,
 		.put_metrics = put_metrics,
 		.mint_token = make_token,
+		.mint_instance = make_instance,
+		.mint_claim = make_claim,
 		.find_token = find_token,
 		.each_token = each_token,
 		.root_token = root_token,
+		.ask = ask,
+		.is_backing_up = is_backing_up,
+		.about = about,
 		.is_degraded = is_degraded,
 		.is_draining = is_draining,
 	};

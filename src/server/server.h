@@ -7,6 +7,10 @@
  *   clock.c       the two clocks                    reads.c       what the store lends to the API
  *   metrics.c     counters, for Prometheus          streams.c     who listens to events, and how far they got
  *   journal.c     what is logged, and how often
+ *   process.c     processes of this machine         backup.c      copies of the store while it serves
+ *                                                   restore.c     and one of them put in its place
+ *   readers.c     who reads more than a little
+ *   sources.c     where strangers come from
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing make up the next turn.
@@ -21,6 +25,7 @@
 #include "server/metrics.h"
 #include "server/mint.h"
 #include "server/options.h"
+#include "server/sources.h"
 #include "store/store.h"
 #include "wire/http.h"
 
@@ -43,12 +48,22 @@ struct exchange {
 	struct claimed *claims;
 	uint64_t began_ns; /* the request was complete */
 	bool has_waited;
+	bool backs_up;   /* waits for the backup */
 	bool streams;    /* stands among the streams of events */
-	int64_t said_ms; /* lease clock: when the stream was last given something */
+	int64_t said_ms; /* lease clock: when the stream, or the reader, was last given something */
+	struct exchange_list *stands; /* a read that is not finished: in which of the lists */
+	bool is_begun;                /* … and the head of its reply is out; the body follows in pieces */
 };
 
 enum {
 	READY_QUEUES_MAX = 16,
+	SHARES_MAX = 256,
+};
+
+/* What a principal has of the turn that is being filled. */
+struct share {
+	uint64_t round; /* the turn it is about */
+	uint32_t commands;
 };
 
 struct exchange_list {
@@ -59,6 +74,8 @@ struct exchange_list {
 /* Some events as a stream tells them: those behind `after`, up to `last`. */
 struct stream_page {
 	int64_t after, last;
+	const struct exchange
+		*only; /* made for this one alone, which does not see everything; NULL: for all */
 	struct buf bytes;
 };
 
@@ -66,9 +83,18 @@ struct gate {
 	unsigned char admin_hash[TOKEN_HASH_BYTES]; /* of the token in admin.token, which no API revokes */
 	char admin_id[TOKEN_BYTES_MAX];
 	unsigned char nobody_hash[TOKEN_HASH_BYTES]; /* stands for a token that there is none of */
+	unsigned char key[MINT_KEY_BYTES];           /* of tokens that follow from others */
 	char hosts[4][300];                          /* allowed values of Host */
 	uint32_t host_count;
 	bool any_host;
+};
+
+/* A backup under way; its exchange waits for it. */
+struct backup {
+	struct exchange *exchange; /* NULL: none */
+	uv_idle_t step;            /* runs while there is one */
+	char name[160];
+	char path[OPTIONS_PATH_MAX + 200];
 };
 
 struct server {
@@ -79,7 +105,8 @@ struct server {
 	uv_check_t check;
 	uv_timer_t sweep;
 	uv_timer_t due;
-	uv_idle_t more; /* runs while streams could be given more at once */
+	uv_idle_t more;  /* runs while there is something to do at once */
+	uv_idle_t again; /* runs while the next turn is due at once */
 	uv_signal_t term, interrupt;
 	struct store *store;
 	struct gate gate;
@@ -87,21 +114,30 @@ struct server {
 	struct connection *connections;
 	struct connection *dirty; /* have something to write, or to read on */
 	uint32_t connection_count;
-	uint32_t crowd;               /* the most connections since memory was last given back */
-	struct exchange_list pending; /* want a turn */
-	struct exchange_list waiting; /* claims that wait for work */
-	struct exchange_list streams; /* of events; those fed last stand last */
+	uint32_t crowd;                            /* the most connections since memory was last given back */
+	struct exchange_list pending;              /* want a turn */
+	struct exchange_list waiting;              /* claims that wait for work */
+	struct exchange_list streams;              /* of events; those fed last stand last */
+	struct exchange_list fresh, reading, line; /* reads; see readers.c */
+	struct exchange_list later; /* want one after it: their principals have their share of the next */
+	struct share shares[SHARES_MAX];
+	uint64_t share_round;
+	uint32_t share_count; /* principals that have one */
 	struct exchange_list spare;
 	struct stream_page page; /* the last one read */
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
+	struct backup backup;
+	uint64_t read_ns;    /* spent on reads in this turn of the loop, before or after its replies */
+	bool readers_hungry; /* one might be given a slice */
+	struct sources sources;
 	struct metrics metrics;
 	uint64_t wakeups, places;
 	uint32_t wake_batch;
 	uint32_t ready_queues[READY_QUEUES_MAX];
 	uint32_t ready_queue_count;
 	bool ready_any; /* more queues than the list has room for */
-	struct moment now;
+	struct moment now, started;
 	int64_t last_sweep_ms, asleep_ms; /* lease clock; boot time − monotonic time */
 	bool slept;                       /* since the last sweep: the machine, or the server itself */
 	char url[400];                    /* for DIR/url; empty once it stands there */
@@ -115,10 +151,21 @@ struct moment clock_now(void);
 int64_t clock_asleep_ms(void);
 int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo);
 
+/* process.c: is there a process of that number that started then and has not ended? */
+bool process_is_seen(uint32_t pid, uint64_t start);
+
+/* What we cost. */
+struct process_figures {
+	double cpu_s;
+	uint64_t resident_bytes, virtual_bytes;
+	uint64_t open_files, files_max; /* open_files 0: this kernel does not say */
+};
+struct process_figures process_figures(void);
+
 /* gate.c */
 void gate_init(struct gate *gate, const struct options *options, uint16_t port, const char *admin_token);
 /* May the request in, and as whom? False: the exchange has its reply. */
-bool gate_pass(const struct server *server, struct exchange *exchange);
+bool gate_pass(struct server *server, struct exchange *exchange);
 /* Is its credential still good? For whoever stays longer than a request: waiting claims, streams. */
 bool gate_still_knows(const struct server *server, const struct exchange *exchange);
 
@@ -139,7 +186,11 @@ void exchange_list_add(struct exchange_list *list, struct exchange *exchange);
 void exchange_list_remove(struct exchange_list *list, struct exchange *exchange);
 struct exchange *exchange_new(struct server *server);
 void exchange_free(struct server *server, struct exchange *exchange);
+void exchange_answer(struct server *server, struct exchange *exchange); /* its reply is complete */
 void exchange_begin(struct server *server, struct exchange *exchange);
+void exchange_go_on(struct server *server, struct exchange *exchange); /* with the step that its call is at */
+void exchange_turn_away(
+	struct server *server, struct exchange *exchange); /* its credential is no longer good */
 void exchange_abandon(struct server *server, struct exchange *exchange); /* the client went away */
 void turns_run(struct server *server);
 void turns_timeout_waiting(struct server *server);
@@ -149,11 +200,23 @@ void turns_done(struct server *server);
 /* connection.c */
 void connection_accept(uv_stream_t *listener, int status);
 void connection_reply(struct connection *connection, struct exchange *exchange); /* takes the exchange over */
+/* Where it comes from, and whether it has shown a good credential. */
+struct visitor {
+	struct source_key source;
+	bool known;
+};
+struct visitor *connection_visitor(struct connection *connection);
 /* The head of a stream, which stays the current exchange until either side ends it. */
 void connection_begin_stream(struct connection *connection);
 void connection_end_stream(struct connection *connection);    /* after what it was given has been written */
 struct buf *connection_output(struct connection *connection); /* for more of the stream; it will be written */
 size_t connection_unsent(const struct connection *connection); /* bytes that the kernel has not taken yet */
+/* A reply in pieces, of the current exchange: its head, parts of its body, its end. False: the connection was closed.
+ * The end frees the exchange. */
+bool connection_begin_pieces(struct connection *connection);
+bool connection_put_piece(struct connection *connection, struct span bytes);
+void connection_end_pieces(struct connection *connection);
+void connection_cut(struct connection *connection); /* amid whatever it is doing */
 void connections_flush(struct server *server);
 void connections_timeout(struct server *server);
 void connections_close_all(struct server *server);
@@ -165,6 +228,22 @@ void streams_feed(struct server *server);
 void streams_sweep(struct server *server); /* about once a second */
 void streams_stop(struct server *server);
 void streams_done(struct server *server);
+
+/* backup.c: makes the backup that the exchange asks for and answers it; a few pages between one turn and the next.
+ * backups_prepare() removes what an earlier run left half done. */
+void backups_prepare(struct server *server);
+void backup_start(struct server *server, struct exchange *exchange);
+void backup_abandon(struct server *server); /* nobody waits for it any more */
+void backup_stop(struct server *server);
+
+/* restore.c: an exit status after one line that says what was done, or why not. */
+int restore_run(const struct options *options);
+/* readers.c: a read begins with the exchange whose step is API_READ. readers_run() is to be called after the replies of
+ * a turn have gone out. */
+void reader_begin(struct server *server, struct exchange *exchange);
+void readers_run(struct server *server);
+void readers_sweep(struct server *server); /* about once a second */
+void readers_stop(struct server *server);
 
 /* main.c: end the process at once: the store cannot be trusted any more. */
 _Noreturn void server_die(struct server *server, int fault);

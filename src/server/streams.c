@@ -16,24 +16,24 @@
 #include "server/server.h"
 
 enum {
-	STREAMS_PER_PRINCIPAL_MAX = 16,
 	RETRY_AFTER_S = 5,
 	OUTPUT_BYTES_MAX = 256 << 10,
 	PAGE_BYTES_MAX = 64 << 10, /* unless one event alone is larger */
 	PAGE_EVENTS_MAX = 500,
-	PAGES_MAX = 8, /* read for all streams together in one turn of the loop */
+	SIFTED_EVENTS_MAX = 100, /* where each must be asked for its queue */
+	PAGES_MAX = 8,           /* read for all streams together in one turn of the loop */
 	EVENT_BYTES_MAX = 8 << 20,
 	COMMENT_MS = 15000,
 };
 
 /* ---- beginning and end --------------------------------------------------------------------------------- */
 
-static uint32_t count_of(const struct server *server, struct span principal)
+static uint32_t count_of(const struct server *server, uint32_t principal)
 {
 	uint32_t count = 0;
 
 	for (const struct exchange *stream = server->streams.first; stream; stream = stream->next)
-		count += span_equal(stream->call.who.name, principal);
+		count += stream->call.who.number == principal;
 	return count;
 }
 
@@ -46,7 +46,7 @@ bool stream_begin(struct server *server, struct exchange *exchange)
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping; come back in a moment.");
 		return false;
 	}
-	if (count_of(server, call->who.name) >= STREAMS_PER_PRINCIPAL_MAX) {
+	if (count_of(server, call->who.number) >= server->options->streams_max) {
 		api_refuse(call, REFUSED_RATE_LIMITED, "This credential has as many streams open as it may.");
 		call->reply.retry_after_s = RETRY_AFTER_S;
 		return false;
@@ -77,6 +77,10 @@ static int put_event(void *context, const struct record *record)
 	size_t before = page->bytes.len;
 
 	assert(record->seq > page->last);
+	if (page->only && !api_sees_event(&page->only->call, record)) {
+		page->last = record->seq;
+		return 0;
+	}
 	int r = api_put_stream_event(&page->bytes, record);
 	if (r < 0)
 		return r;
@@ -88,15 +92,24 @@ static int put_event(void *context, const struct record *record)
 	return 0;
 }
 
-/* The events that follow `after`; at least one. A fault: they cannot be had. */
-static int read_page(struct server *server, int64_t after)
+/* Of those who see everything all see the same. */
+static const struct exchange *reader_of(const struct exchange *stream)
+{
+	return stream->call.who.queues.count > 0 ? stream : NULL;
+}
+
+/* The events that follow the stream's position; at least one is looked at. A fault: they cannot be had. */
+static int read_page(struct server *server, const struct exchange *stream)
 {
 	struct stream_page *page = &server->page;
+	int64_t after = stream->call.stream_after;
 
 	buf_clear(&page->bytes);
 	buf_set_max(&page->bytes, EVENT_BYTES_MAX);
 	page->after = page->last = after;
-	int r = store_page_events(server->store, after, PAGE_EVENTS_MAX, put_event, page);
+	page->only = reader_of(stream);
+	int r = store_page_events(
+		server->store, after, page->only ? SIFTED_EVENTS_MAX : PAGE_EVENTS_MAX, put_event, page);
 	if (page->last > after)
 		return 0;
 	return r < 0 ? r : -ENOENT;
@@ -131,11 +144,11 @@ static enum feeding feed(struct server *server, struct exchange *stream, uint32_
 		return FULL;
 	if (!gate_still_knows(server, stream))
 		return end(stream);
-	if (page->after != stream->call.stream_after) {
+	if (page->after != stream->call.stream_after || page->only != reader_of(stream)) {
 		if (*pages == PAGES_MAX)
 			return LATER;
 		++*pages;
-		if (read_page(server, stream->call.stream_after) < 0)
+		if (read_page(server, stream) < 0)
 			return end(stream);
 	}
 	if (!has_room(stream, page->bytes.len))
@@ -171,12 +184,6 @@ static bool feed_all(struct server *server, int64_t last)
 	return more;
 }
 
-/* There is more to give than one turn of the loop may: it must not go to sleep. */
-static void on_more(uv_idle_t *idle)
-{
-	(void)idle;
-}
-
 void streams_feed(struct server *server)
 {
 	int64_t last = store_last_event(server->store);
@@ -185,10 +192,6 @@ void streams_feed(struct server *server)
 		return;
 	server->streams_last = last;
 	server->streams_hungry = server->streams.first && feed_all(server, last);
-	if (server->streams_hungry)
-		uv_idle_start(&server->more, on_more);
-	else
-		uv_idle_stop(&server->more);
 	connections_flush(server);
 }
 

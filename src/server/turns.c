@@ -17,6 +17,9 @@ enum {
 	SPARE_MAX = 256,
 	WAKE_MAX = 256, /* waiting claims asked again by one turn */
 	STALL_MS = 2000,
+	ALONE_TIMES = 4,
+	LATER_LOOKS_MAX =
+		1024, /* at those who wait for a turn after the next; whoever does not fit goes to the end */
 };
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
@@ -93,7 +96,7 @@ void exchange_free(struct server *server, struct exchange *exchange)
 	exchange_list_add(&server->spare, exchange);
 }
 
-static void answer(struct server *server, struct exchange *exchange)
+void exchange_answer(struct server *server, struct exchange *exchange)
 {
 	if (!exchange->has_waited)
 		histogram_add(&server->metrics.request, uv_hrtime() - exchange->began_ns);
@@ -102,6 +105,60 @@ static void answer(struct server *server, struct exchange *exchange)
 		connection_reply(exchange->connection, exchange);
 	else
 		exchange_free(server, exchange);
+}
+
+/* ---- whose turn it is ---------------------------------------------------------------------------------- */
+
+/* A principal that floods the server gets its share of a turn, and the others theirs. Two that meet in one place of the
+ * table share it. */
+static struct share *share_of(struct server *server, uint32_t principal)
+{
+	struct share *share = &server->shares[principal % SHARES_MAX];
+
+	if (share->round != server->share_round) {
+		*share = (struct share){.round = server->share_round};
+		server->share_count++;
+	}
+	return share;
+}
+
+static void want_turn(struct server *server, struct exchange *exchange)
+{
+	struct share *share = share_of(server, exchange->call.who.number);
+
+	if (share->commands >= server->options->in_flight_max) {
+		exchange_list_add(&server->later, exchange);
+		return;
+	}
+	share->commands += exchange->call.command_count;
+	exchange_list_add(&server->pending, exchange);
+}
+
+/* Whoever is alone takes nothing from anyone; but not so much that somebody who comes now would feel it. */
+static void fill_up(struct server *server)
+{
+	uint32_t room = (ALONE_TIMES - 1) * server->options->in_flight_max;
+
+	for (; server->share_count == 1 && server->later.first && room > 0; room--)
+		exchange_list_add(&server->pending, list_take(&server->later));
+}
+
+/* The turn is over: those who were too many for it want the next. */
+static void next_round(struct server *server)
+{
+	server->share_round++;
+	server->share_count = 0;
+	for (struct exchange *exchange = server->pending.first; exchange; exchange = exchange->next)
+		share_of(server, exchange->call.who.number)->commands += exchange->call.command_count;
+	uint32_t looks = server->later.count < LATER_LOOKS_MAX ? server->later.count : LATER_LOOKS_MAX;
+	for (; looks > 0; looks--)
+		want_turn(server, list_take(&server->later));
+}
+
+/* The loop does not sleep while somebody waits for a turn, but hears who else has come. */
+static void on_again(uv_idle_t *idle)
+{
+	(void)idle;
 }
 
 void exchange_begin(struct server *server, struct exchange *exchange)
@@ -118,18 +175,23 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 	};
 	if (gate_pass(server, exchange))
 		api_begin(call);
+	exchange_go_on(server, exchange);
+}
+
+void exchange_go_on(struct server *server, struct exchange *exchange)
+{
+	struct api_call *call = &exchange->call;
+
 	if (call->step == API_TURN && server->stopping)
 		api_refuse(call, REFUSED_UNAVAILABLE, "the server is stopping; try again in a moment");
 	if (call->step == API_READ)
-		api_read(call);
-	if (call->step == API_STREAM && stream_begin(server, exchange)) {
+		reader_begin(server, exchange);
+	else if (call->step == API_TURN)
+		want_turn(server, exchange);
+	else if (call->step == API_STREAM && stream_begin(server, exchange))
 		journal_reply(exchange);
-		return;
-	}
-	if (call->step == API_TURN)
-		exchange_list_add(&server->pending, exchange);
 	else
-		answer(server, exchange);
+		exchange_answer(server, exchange);
 }
 
 /* The next turn gives back what it would have handed out: its commands become returns. */
@@ -145,6 +207,7 @@ static void give_back(struct server *server, struct exchange *exchange)
 		returns[i] = (struct command){
 			.kind = COMMAND_RETURN,
 			.actor = claim->actor,
+			.principal = claim->principal,
 			.worker = claim->worker,
 			.task = claimed->id,
 			.fence = claimed->task.fence,
@@ -166,8 +229,14 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 	} else if (exchange->waits) {
 		exchange_list_remove(&server->waiting, exchange);
 		exchange_free(server, exchange);
+	} else if (exchange->backs_up) {
+		backup_abandon(server);
+		exchange_free(server, exchange);
 	} else if (exchange->streams) {
 		exchange_list_remove(&server->streams, exchange);
+		exchange_free(server, exchange);
+	} else if (exchange->stands) {
+		exchange_list_remove(exchange->stands, exchange);
 		exchange_free(server, exchange);
 	} else if (exchange->call.step != API_TURN) {
 		exchange_free(server, exchange);
@@ -225,12 +294,15 @@ static void note_ready(struct server *server, const uint32_t *queues, struct rea
 }
 
 /* Its credential was revoked or has expired while it waited. */
-static void turn_away(struct server *server, struct exchange *exchange)
+void exchange_turn_away(struct server *server, struct exchange *exchange)
 {
+	if (exchange->stands)
+		exchange_list_remove(exchange->stands, exchange);
+	exchange->stands = NULL;
 	exchange->wait_until_ms = 0;
 	api_refuse(&exchange->call, REFUSED_UNAUTHORIZED, "The credential is no longer good.");
 	exchange->call.reply.authenticate = SPAN("Bearer");
-	answer(server, exchange);
+	exchange_answer(server, exchange);
 }
 
 static uint32_t wake_some(struct server *server)
@@ -249,7 +321,7 @@ static uint32_t wake_some(struct server *server)
 		if (gate_still_knows(server, exchange))
 			exchange_list_add(&server->pending, exchange);
 		else
-			turn_away(server, exchange);
+			exchange_turn_away(server, exchange);
 		woken++;
 	}
 	return woken;
@@ -318,7 +390,7 @@ static void end_wait(struct server *server, struct exchange *exchange)
 	exchange->wait_until_ms = 0;
 	server->metrics.claims[CLAIM_EMPTY]++;
 	api_finish_empty(&exchange->call);
-	answer(server, exchange);
+	exchange_answer(server, exchange);
 }
 
 void turns_timeout_waiting(struct server *server)
@@ -334,6 +406,8 @@ void turns_timeout_waiting(struct server *server)
 
 void turns_stop(struct server *server)
 {
+	while (server->pending.first)
+		turns_run(server);
 	while (server->waiting.first)
 		end_wait(server, server->waiting.first);
 }
@@ -397,10 +471,14 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 	note_claims(exchange, results);
 	count_claim(&server->metrics, exchange, results);
 	api_finish(call, results);
-	if (!exchange->connection && exchange->claim_count > 0)
+	if (call->step == API_BACKUP && exchange->connection)
+		backup_start(server, exchange);
+	else if (call->step == API_TURN)
+		exchange_list_add(&server->pending, exchange);
+	else if (!exchange->connection && exchange->claim_count > 0)
 		give_back(server, exchange);
 	else
-		answer(server, exchange);
+		exchange_answer(server, exchange);
 }
 
 /* ---- the turn -------------------------------------------------------------------------------------------- */
@@ -444,7 +522,7 @@ static void join_waiting(
 		if (gate_still_knows(server, exchange))
 			join(taken, exchange, commands, count);
 		else
-			turn_away(server, exchange);
+			exchange_turn_away(server, exchange);
 	}
 }
 
@@ -506,6 +584,7 @@ void turns_run(struct server *server)
 	static struct result results[STORE_COMMANDS_MAX];
 
 	look_at_clock(server);
+	fill_up(server);
 	do {
 		struct exchange_list taken = {0};
 		struct exchange *exchange;
@@ -515,6 +594,11 @@ void turns_run(struct server *server)
 			finish(server, exchange, &results[exchange->first_result]);
 		connections_flush(server);
 	} while (wake_waiting(server) || server->pending.first);
+	next_round(server);
+	if (server->pending.first)
+		uv_idle_start(&server->again, on_again);
+	else
+		uv_idle_stop(&server->again);
 	int r = store_checkpoint(server->store);
 	if (r < 0)
 		server_die(server, r);
@@ -524,7 +608,7 @@ void turns_done(struct server *server)
 {
 	struct exchange *exchange;
 
-	while ((exchange = list_take(&server->pending)) || (exchange = list_take(&server->waiting)) ||
-		(exchange = list_take(&server->spare)))
+	while ((exchange = list_take(&server->pending)) || (exchange = list_take(&server->later)) ||
+		(exchange = list_take(&server->waiting)) || (exchange = list_take(&server->spare)))
 		exchange_destroy(exchange);
 }

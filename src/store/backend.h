@@ -20,6 +20,8 @@
 
 #include "base/arena.h"
 #include "base/span.h"
+#include "core/document.h"
+#include "core/question.h"
 #include "core/queue.h"
 #include "core/slot.h"
 #include "core/task.h"
@@ -75,6 +77,12 @@ enum extra_kind {
 	EXTRA_ORPHAN = 6, /* one per fence */
 	EXTRA_KEY = 7,    /* its unique key, so that a retry can claim it again */
 	EXTRA_ID = 8,     /* the caller's own id */
+	EXTRA_LOG = 9,    /* one per attempt: where the chunks of its log lie; 0: which attempts have one */
+	EXTRA_LOG_CHUNK = 10,  /* by attempt and offset; see log.c */
+	EXTRA_EMITTED = 11,    /* by the digest of its id: an event from outside */
+	EXTRA_EMITTED_AT = 12, /* the digests in order, round and round; -1: how many there were */
+	EXTRA_EVIDENCE = 13,
+	EXTRA_SESSION = 14,
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */
@@ -86,6 +94,7 @@ enum meta_key {
 	META_RESTORED = 5,   /* 1: opened for the first time after a restore */
 	META_BOOT_HI = 6,    /* boot id, 128 bits */
 	META_BOOT_LO = 7,
+	META_PRINCIPALS = 8, /* the last number given to one */
 };
 
 /* What open() found, so that nothing has to be counted twice. */
@@ -176,6 +185,9 @@ struct backend_ops {
 	/* pages: at most `limit` rows with a key above `after`, in order of key; the caller continues by key */
 	int (*page_tasks)(struct backend *backend, int64_t after, uint32_t limit,
 		int (*each)(void *context, const struct task_row *row), void *context);
+	/* backwards: those with a key below `before`, the last one first; only what a list looks at */
+	int (*page_outlines)(struct backend *backend, int64_t before, uint32_t limit,
+		int (*each)(void *context, const struct task_outline *outline), void *context);
 	int (*page_events)(struct backend *backend, int64_t after, uint32_t limit,
 		int (*each)(void *context, int64_t seq, struct span data), void *context);
 	int (*page_bases)(struct backend *backend, int64_t after, uint32_t limit,
@@ -186,6 +198,9 @@ struct backend_ops {
 		struct backend *backend, bool idle); /* after the replies have gone out; idle: no hurry */
 	int (*relieve)(struct backend *backend);     /* give the ballast back to a full disk */
 	int (*reserve)(struct backend *backend);     /* have the ballast again; -ENOSPC: still full */
+	/* A question in the backend's own language, between transactions. It changes nothing. -EINVAL, -EPERM,
+	 * -ETIME, -E2BIG: its complaint says why it was refused or ended; -ENOTSUP: this backend has no language. */
+	int (*query)(struct backend *backend, struct question *question);
 	int (*backup_begin)(struct backend *backend, const char *path);
 	int (*backup_step)(struct backend *backend, uint32_t pages,
 		uint32_t *ret_remaining);            /* 0 remaining: complete and synced */
@@ -196,4 +211,5 @@ struct backend_ops {
 struct backend {
 	const struct backend_ops *ops;
 	const char *complaint; /* of the last fault, for people; NULL if there is none */
+	uint32_t schema;       /* version of the layout of its rows; 0: it has none */
 };

@@ -113,6 +113,36 @@ static int check_lanes(const struct check *check)
 	return 0;
 }
 
+/* Every live task stands in one tally, under its queue and state: seen from the tasks, which were compared with the
+ * rows, and from the sums. */
+static int check_tallies(const struct check *check)
+{
+	const struct hot *hot = &check->store->hot;
+	uint32_t sums[TASK_STATE_COUNT] = {0};
+	const struct queue_tally *tally;
+
+	for (uint32_t i = 0; (tally = hot_tally(hot, i)); i++) {
+		uint32_t standing = 0;
+		const struct stand *stand = NULL;
+		while ((stand = lanes_next_stand(&hot->lanes, stand))) {
+			for (struct lane *lane = lanes_first(&hot->lanes, stand);
+				lane && stand->queue == tally->queue; lane = lanes_next(&hot->lanes, lane))
+				standing += lane->total;
+		}
+		if (standing != tally->count[TASK_READY] + tally->count[TASK_PENDING])
+			return complain(
+				check, "a queue has %u tasks in its lanes and counts others", standing);
+		for (int state = 0; state < TASK_STATE_COUNT; state++)
+			sums[state] += tally->count[state];
+	}
+	for (int state = 0; state < TASK_STATE_COUNT; state++) {
+		if (sums[state] != hot->count[state])
+			return complain(check, "tallies give %u tasks of state %d, there are %u", sums[state],
+				state, hot->count[state]);
+	}
+	return 0;
+}
+
 static int check_holders(const struct check *check)
 {
 	const struct hot *hot = &check->store->hot;
@@ -142,8 +172,8 @@ static int check_worker_row(void *context, const struct worker_row *row)
 	if (number == 0)
 		return complain(check, "worker %.*s is not in memory", SPAN_ARGS(row->id));
 	const struct holder *holder = hot_holder(hot, number);
-	if (holder->worker.state != row->worker.state || holder->worker.slot != row->worker.slot ||
-		holder->instance != row->instance)
+	if (holder->worker.principal != row->worker.principal || holder->worker.state != row->worker.state ||
+		holder->worker.slot != row->worker.slot || holder->instance != row->instance)
 		return complain(check, "worker %.*s in memory differs from the row", SPAN_ARGS(row->id));
 	return 0;
 }
@@ -189,6 +219,8 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 		return complain(
 			&check, "%u tasks in memory, %u live rows", pool_used(&store->hot.tasks), check.live);
 	r = check_lanes(&check);
+	if (r == 0)
+		r = check_tallies(&check);
 	if (r == 0)
 		r = check_holders(&check);
 	if (r == 0)

@@ -32,8 +32,9 @@ static void union_with(struct name_set *set, const struct name_set *more)
 	}
 }
 
-/* What it says now counts beside what it said when it registered. */
-static int chooser_init(struct turn *turn, const struct command *command, struct chooser *chooser)
+/* What it says now counts beside what it said when it registered. The result may be a refusal. */
+static int chooser_init(
+	struct turn *turn, const struct command *command, struct chooser *chooser, struct result *result)
 {
 	const struct names *names = &turn->store->names;
 	const struct command_claim *wants = &command->claim;
@@ -42,7 +43,11 @@ static int chooser_init(struct turn *turn, const struct command *command, struct
 	chooser->worker = turn_worker(turn, command->worker, true);
 	if (!chooser->worker)
 		return -ENOMEM;
-	const struct worker *worker = &chooser->worker->worker;
+	struct worker *worker = &chooser->worker->worker;
+	result->not_yours = !worker_belongs_to(worker, command->principal);
+	if (result->not_yours)
+		return command_refuse(result, REFUSED_FORBIDDEN);
+	worker->principal = command->principal; /* it was nobody's, or it was the caller's already */
 	chooser->wants = wants;
 	chooser->slot = wants->slot.len > 0 ? names_find(names, wants->slot) : worker->slot;
 	names_resolve(names, wants->capabilities, &chooser->capabilities);
@@ -208,6 +213,16 @@ static struct claimant claimant_of(const struct chooser *chooser)
 	};
 }
 
+/* What an earlier attempt left for the next one, if anything. */
+static int get_left(
+	struct turn *turn, const struct turn_task *view, enum extra_kind kind, struct span *ret_data)
+{
+	struct backend *backend = turn->store->backend;
+	int r = backend->ops->get_extra(backend, view->task.seq, kind, 0, &turn->arena, ret_data);
+
+	return r == -ENOENT ? 0 : r;
+}
+
 static int hand_over(struct turn *turn, struct turn_task *view, struct result *result)
 {
 	struct backend *backend = turn->store->backend;
@@ -216,17 +231,23 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 
 	if (!worker)
 		return -ENOMEM;
+	/* handed out before, and the memory does not keep when */
+	if (view->task.updated_ms == 0) {
+		struct task_row row;
+		int r = backend->ops->get_task(backend, view->task.seq, &turn->arena, &row);
+		if (r < 0)
+			return r;
+		view->task.updated_ms = row.updated_ms;
+	}
 	claimed->task = view->task;
 	claimed->lease_ms = task_lease_remaining_ms(&view->task, &worker->worker, &turn->given);
 	int r = turn_id_text(turn, view, &claimed->id);
 	if (r == 0)
 		r = backend->ops->get_body(backend, view->task.seq, &turn->arena, &claimed->body);
-	if (r == 0 && view->task.attempt > 1) {
-		r = backend->ops->get_extra(
-			backend, view->task.seq, EXTRA_CHECKPOINT, 0, &turn->arena, &claimed->checkpoint);
-		if (r == -ENOENT)
-			r = 0;
-	}
+	if (r == 0 && view->task.attempt > 1)
+		r = get_left(turn, view, EXTRA_CHECKPOINT, &claimed->checkpoint);
+	if (r == 0 && view->task.attempt > 1)
+		r = get_left(turn, view, EXTRA_SESSION, &claimed->session);
 	if (r == 0)
 		result->claim_count++;
 	return r;
@@ -347,8 +368,8 @@ int run_claim_next(struct turn *turn, const struct command *command, struct resu
 	struct chooser chooser;
 
 	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
-	int r = chooser_init(turn, command, &chooser);
-	if (r < 0)
+	int r = chooser_init(turn, command, &chooser, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	result->worker = chooser.worker->worker;
 	result->claims = arena_alloc(&turn->arena, (command->claim.max + 1) * sizeof *result->claims);
@@ -370,11 +391,11 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 	struct chooser chooser;
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
-	if (r < 0 || !view)
+	int r = chooser_init(turn, command, &chooser, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
-	r = chooser_init(turn, command, &chooser);
-	if (r < 0)
+	r = command_load(turn, command, result, &view);
+	if (r < 0 || !view)
 		return r;
 	result->claims = arena_alloc(&turn->arena, sizeof *result->claims);
 	if (!result->claims)

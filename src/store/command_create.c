@@ -1,8 +1,9 @@
 /*
- * Creating a task once, and changing what was asked for.
+ * Creating a task once.
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base36.h"
@@ -37,19 +38,32 @@ static int next_seq(struct turn *turn, int64_t *ret_seq)
 	return 0;
 }
 
+enum {
+	ASKER_BYTES_MAX = 16,
+};
+
+/* Whose keys they are: two tokens may have the same name. */
+static struct span asker_of(const struct command *command, char text[ASKER_BYTES_MAX])
+{
+	if (command->principal == PRINCIPAL_NOBODY)
+		return command->actor;
+	return (struct span){text, (size_t)snprintf(text, ASKER_BYTES_MAX, "#%u", command->principal)};
+}
+
 /* Was this request answered before? Sets *ret_settled if the result is complete. */
 static int create_again(
 	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
 {
 	struct backend *backend = turn->store->backend;
 	const struct command_create *create = &command->create;
+	char asker[ASKER_BYTES_MAX];
 	struct idem_row row;
 	struct turn_task *view;
 
 	*ret_settled = false;
 	if (create->idempotency_key.len == 0)
 		return 0;
-	int r = backend->ops->get_idem(backend, command->actor, create->idempotency_key, &row);
+	int r = backend->ops->get_idem(backend, asker_of(command, asker), create->idempotency_key, &row);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (row.created_ms + turn->store->retention.idempotency_ms <= turn->given.now.wall_ms)
@@ -70,8 +84,9 @@ static int remember_request(struct turn *turn, const struct command *command, in
 {
 	struct backend *backend = turn->store->backend;
 	const struct command_create *create = &command->create;
+	char asker[ASKER_BYTES_MAX];
 	struct idem_row row = {
-		.principal = command->actor,
+		.principal = asker_of(command, asker),
 		.key = create->idempotency_key,
 		.task = task,
 		.created_ms = turn->given.now.wall_ms,
@@ -144,56 +159,72 @@ static int draft_names(struct turn *turn, const struct command_create *create, s
 	return r;
 }
 
-/* Look its parents up. `ret_edges` gets one row per parent that is not done. */
-static int draft_parents(struct turn *turn, const struct command_create *create, struct task *draft,
-	struct edge_row *ret_edges, struct result *result)
+/* No such parent, or one that has too many children. */
+static int refuse_parent(struct result *result, struct span id, enum refusal refusal)
+{
+	result->id = id;
+	return command_refuse(result, refusal);
+}
+
+static bool has_edge(const struct parents *parents, int64_t parent)
+{
+	for (uint32_t i = 0; i < parents->count; i++) {
+		if (parents->edges[i].parent == parent)
+			return true;
+	}
+	return false;
+}
+
+int command_parents(
+	struct turn *turn, struct name_list ids, struct parents *ret_parents, struct result *result)
 {
 	struct turn_task *parent;
 
-	draft->has_parent = create->parents.count > 0;
-	for (uint32_t i = 0; i < create->parents.count; i++) {
-		int r = turn_task_by_id(turn, create->parents.items[i], &parent);
-		if (r == -ENOENT) {
-			result->id = create->parents.items[i];
-			return command_refuse(result, REFUSED_INVALID);
-		}
+	assert(ids.count <= COMMAND_PARENTS_MAX);
+	*ret_parents = (struct parents){0};
+	if (ids.count == 0)
+		return 0;
+	ret_parents->edges = arena_alloc(&turn->arena, ids.count * sizeof *ret_parents->edges);
+	if (!ret_parents->edges)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ids.count; i++) {
+		int r = turn_task_by_id(turn, ids.items[i], &parent);
 		if (r < 0)
-			return r;
-		if (parent->task.state == TASK_DONE)
+			return r == -ENOENT ? refuse_parent(result, ids.items[i], REFUSED_INVALID) : r;
+		if (parent->task.state == TASK_DONE || has_edge(ret_parents, parent->task.seq))
 			continue;
 		/* what ends with one task is decided in one turn, so there is a limit to it */
-		if (parent->children >= COMMAND_CHILDREN_MAX) {
-			result->id = create->parents.items[i];
-			return command_refuse(result, REFUSED_TOO_LARGE);
-		}
-		uint32_t known = 0;
-		while (known < draft->open_parents && ret_edges[known].parent != parent->task.seq)
-			known++;
-		if (known < draft->open_parents)
-			continue; /* named twice */
+		if (parent->children >= COMMAND_CHILDREN_MAX)
+			return refuse_parent(result, ids.items[i], REFUSED_TOO_LARGE);
 		bool dead = task_state_is_final(parent->task.state);
-		ret_edges[draft->open_parents++] =
+		ret_parents->edges[ret_parents->count++] =
 			(struct edge_row){.parent = parent->task.seq, .dead = dead};
-		draft->dead_parents += dead;
+		ret_parents->dead += dead;
 	}
 	return 0;
 }
 
-static int put_edges(struct turn *turn, int64_t child, struct edge_row *edges, uint32_t count)
+int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge)
 {
 	struct backend *backend = turn->store->backend;
 	struct turn_task *parent;
 
-	for (uint32_t i = 0; i < count; i++) {
-		edges[i].child = child;
-		int r = backend->ops->put_edge(backend, &edges[i]);
-		if (r == 0)
-			r = turn_task(turn, edges[i].parent, &parent);
-		if (r < 0)
-			return r;
+	edge.child = child;
+	int r = backend->ops->put_edge(backend, &edge);
+	if (r == 0)
+		r = turn_task(turn, edge.parent, &parent);
+	if (r == 0)
 		parent->children++;
-	}
-	return 0;
+	return r;
+}
+
+static int put_edges(struct turn *turn, int64_t child, const struct parents *parents)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < parents->count; i++)
+		r = command_put_edge(turn, child, parents->edges[i]);
+	return r;
 }
 
 static int put_beside(struct turn *turn, const struct command_create *create, int64_t seq)
@@ -218,7 +249,7 @@ static int put_beside(struct turn *turn, const struct command_create *create, in
 }
 
 static int stage_create(struct turn *turn, const struct command *command, struct task *draft,
-	struct edge_row *edges, struct result *result)
+	const struct parents *parents, struct result *result)
 {
 	const struct command_create *create = &command->create;
 	struct turn_task *view;
@@ -236,7 +267,7 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 	if (r == 0)
 		r = put_beside(turn, create, draft->seq);
 	if (r == 0)
-		r = put_edges(turn, draft->seq, edges, draft->open_parents);
+		r = put_edges(turn, draft->seq, parents);
 	if (r == 0)
 		r = remember_request(turn, command, draft->seq, false);
 	if (r < 0)
@@ -248,10 +279,9 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 int run_create(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_create *create = &command->create;
-	struct edge_row *edges = NULL;
+	struct parents parents;
 	bool settled;
 
-	assert(create->parents.count <= COMMAND_PARENTS_MAX);
 	int r = create_again(turn, command, result, &settled);
 	if (r == 0 && !settled)
 		r = create_taken(turn, command, result, &settled);
@@ -267,49 +297,14 @@ int run_create(struct turn *turn, const struct command *command, struct result *
 		.keyed = create->unique_key.len > 0,
 		.named_id = create->id.len > 0,
 	};
-	if (create->parents.count > 0) {
-		edges = arena_alloc(&turn->arena, create->parents.count * sizeof *edges);
-		if (!edges)
-			return -ENOMEM;
-	}
-	r = draft_parents(turn, create, &draft, edges, result);
+	r = command_parents(turn, create->parents, &parents, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
+	draft.has_parent = create->parents.count > 0;
+	draft.open_parents = parents.count;
+	draft.dead_parents = parents.dead;
 	r = draft_names(turn, create, &draft);
 	if (r == -E2BIG)
 		return command_refuse(result, REFUSED_TOO_LARGE);
-	return r < 0 ? r : stage_create(turn, command, &draft, edges, result);
-}
-
-int run_update(struct turn *turn, const struct command *command, struct result *result)
-{
-	const struct command_update *update = &command->update;
-	struct task_patch patch = update->patch;
-	struct turn_task *view;
-
-	int r = command_load(turn, command->task, result, &view);
-	if (r < 0 || !view)
-		return r;
-	if (update->if_version != 0 && update->if_version != view->task.version)
-		return command_refuse(result, REFUSED_VERSION_MISMATCH);
-	if (patch.set_owner)
-		r = turn_name(turn, update->owner, &patch.owner);
-	if (r == 0 && patch.set_queue)
-		r = turn_name(turn, update->queue, &patch.queue);
-	if (r == 0 && patch.set_executor)
-		r = turn_name(turn, update->executor, &patch.executor);
-	if (r == 0 && patch.set_requires)
-		r = turn_name_set(turn, update->requires, &patch.requires);
-	if (r == -E2BIG)
-		return command_refuse(result, REFUSED_TOO_LARGE);
-	if (r < 0)
-		return r;
-	if (patch.set_queue && patch.queue != view->task.queue &&
-		turn_queue(turn, patch.queue) == QUEUE_DRAINING)
-		return command_refuse(result, REFUSED_QUEUE_DRAINING);
-	struct task_decision decision = task_update(&view->task, &patch, &turn->given);
-	r = command_stage(turn, view, &decision, result);
-	if (r < 0 || result->refusal != REFUSED_NOTHING || !update->set_body)
-		return r;
-	return turn->store->backend->ops->put_body(turn->store->backend, view->task.seq, update->body);
+	return r < 0 ? r : stage_create(turn, command, &draft, &parents, result);
 }

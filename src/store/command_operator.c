@@ -13,7 +13,7 @@ int run_cancel(struct turn *turn, const struct command *command, struct result *
 	const struct worker *holder = &nobody;
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_load(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	if (view->task.claim.holder != 0) {
@@ -73,7 +73,7 @@ int run_retry(struct turn *turn, const struct command *command, struct result *r
 	struct turn_task *view;
 	bool key_taken = false;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_load(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	r = key_is_taken(turn, view, &key_taken);
@@ -93,7 +93,7 @@ int run_simple(struct turn *turn, const struct command *command,
 {
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_load(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	struct task_decision decision = decide(&view->task, &turn->given);
@@ -104,7 +104,7 @@ int run_answer(struct turn *turn, const struct command *command, struct result *
 {
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_load(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	struct task_decision decision = task_answer(&view->task, &turn->given);

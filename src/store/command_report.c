@@ -28,6 +28,67 @@ static int keep_orphan(struct turn *turn, struct turn_task *view, const struct c
 		backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, command->data);
 }
 
+enum {
+	LOOK_BACK_MAX = 64, /* events of one task that are looked at for a claim */
+};
+
+/* Was this fence given to the principal? The task has had another claim since, so that only the events know. */
+static int find_claim(
+	struct turn *turn, const struct task *task, const struct command *command, bool *ret_mine)
+{
+	struct backend *backend = turn->store->backend;
+	uint32_t claimant = PRINCIPAL_NOBODY; /* as long as no event says otherwise */
+	int64_t seq = task->version;
+	bool found = false;
+
+	*ret_mine = false;
+	for (uint32_t i = 0; i < LOOK_BACK_MAX && seq > turn->store->event_base; i++) {
+		struct record record;
+		struct span data;
+		int r = backend->ops->get_event(backend, seq, &turn->arena, &data);
+		if (r == 0)
+			r = record_decode(seq, data, &record);
+		if (r < 0)
+			return r == -ENOENT ? 0 : r;
+		found = found ||
+			(record.kind == EVENT_TASK_CLAIMED && record.columns.fence == command->fence);
+		seq = record.previous;
+		if (found && record_changes_claimant(&record)) { /* with that claim, or before it */
+			claimant = record.columns.claimant;
+			seq = 0;
+		}
+	}
+	*ret_mine = found && seq == 0 && claimant == command->principal;
+	return 0;
+}
+
+/* Somebody else's claim is not there for whoever may not see it: no fence makes a difference. A task that is ready may
+ * be seen, and after a restore nobody knows who had which fence. */
+static bool is_hidden(const struct command *command, const struct result *result)
+{
+	return !command->oversees && !result->restored && result->task.state != TASK_READY;
+}
+
+static int refuse_report(struct turn *turn, const struct command *command, struct turn_task *view,
+	const struct task_decision *decision, struct result *result)
+{
+	bool was_mine = !decision->foreign;
+	int r = 0;
+
+	result->restored =
+		decision->refusal == REFUSED_STALE_CLAIM && command_fence_is_of_before(turn, command);
+	if (decision->orphan && command->fence != view->task.fence)
+		r = find_claim(turn, &view->task, command, &was_mine);
+	if (r == 0 && was_mine && decision->orphan && command->data.len > 0)
+		r = keep_orphan(turn, view, command);
+	if (r < 0)
+		return r;
+	if (was_mine || !decision->foreign || !is_hidden(command, result))
+		return command_refuse(result, decision->refusal);
+	*result = (struct result){.id = command->task};
+	return command_refuse(result, REFUSED_NOT_FOUND);
+}
+
 static struct task_decision decide_report(
 	const struct turn *turn, const struct task *task, const struct command *command)
 {
@@ -71,18 +132,19 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 {
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_find(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	struct task_decision decision = decide_report(turn, &view->task, command);
-	if (decision.refusal != REFUSED_NOTHING) {
-		result->restored = decision.refusal == REFUSED_STALE_CLAIM &&
-			command->fence >= FENCE_GENERATION_STEP &&
-			command->fence / FENCE_GENERATION_STEP < turn->store->generation;
-		r = decision.orphan && command->data.len > 0 ? keep_orphan(turn, view, command) : 0;
-		return r < 0 ? r : command_refuse(result, decision.refusal);
-	}
+	if (decision.refusal != REFUSED_NOTHING)
+		return refuse_report(turn, command, view, &decision, result);
+	/* what was said before is answered as then, however much has happened since */
+	if (!decision.repeated && command_is_late(command, &view->task))
+		return command_refuse(result, REFUSED_VERSION_MISMATCH);
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind), result);
+	if (r == 0 && command->beside.len > 0 && !result->repeated)
+		r = turn->store->backend->ops->put_extra(turn->store->backend, view->task.seq,
+			command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION, 0, command->beside);
 	if (r < 0 || view->task.claim.holder == 0)
 		return r;
 	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
@@ -97,7 +159,7 @@ int run_return(struct turn *turn, const struct command *command, struct result *
 	struct proof proof = command_proof(turn, command);
 	struct turn_task *view;
 
-	int r = command_load(turn, command->task, result, &view);
+	int r = command_find(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	/* its holder may have it by another reply to the same requestId: then something has happened to it since */

@@ -112,9 +112,24 @@ static struct turn_worker *slot_rival(
 	return slot_filler(turn, beat->slot, view->worker.handle);
 }
 
-static int beat_of(struct turn *turn, const struct command_beat *from, struct beat *ret_beat)
+/* Has it shown that its rival for the slot is dead? */
+static enum evidence evidence_of(
+	const struct command_replaces *replaces, const struct turn_worker *rival, const struct beat *beat)
+{
+	struct process dead = {.pid = replaces->pid, .start = replaces->start};
+
+	if (replaces->worker.len == 0)
+		return EVIDENCE_NONE;
+	if (!span_equal(replaces->worker, rival->id))
+		return EVIDENCE_OF_ANOTHER;
+	return worker_judge(&rival->worker.process, &beat->process, &dead, replaces->seen_alive);
+}
+
+static int beat_of(struct turn *turn, const struct command_beat *from, bool inherits, struct beat *ret_beat)
 {
 	*ret_beat = (struct beat){
+		.principal = turn->command->principal,
+		.inherits = inherits,
 		.has_token = from->has_token,
 		.token = from->token,
 		.lease_ms = from->lease_ms,
@@ -126,7 +141,15 @@ static int beat_of(struct turn *turn, const struct command_beat *from, struct be
 	};
 	if (!from->describes)
 		return 0;
+	ret_beat->process = (struct process){
+		.boot_hi = from->process.boot_hi,
+		.boot_lo = from->process.boot_lo,
+		.pid = from->process.pid,
+		.start = from->process.start,
+	};
 	int r = turn_name(turn, from->slot, &ret_beat->slot);
+	if (r == 0)
+		r = turn_name(turn, from->process.host, &ret_beat->process.host);
 	if (r == 0)
 		r = turn_name_set(turn, from->capabilities, &ret_beat->capabilities);
 	if (r == 0)
@@ -233,11 +256,30 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	return r;
 }
 
+/* Has the principal a credential that is good? Those who act without one in the table are there as long as they are
+ * let in; a name of theirs is kept from nobody afterwards. */
+static bool principal_lives(const struct turn *turn, uint32_t principal)
+{
+	const struct tokens *tokens = &turn->store->credentials;
+	bool lives = principal == PRINCIPAL_ADMIN;
+
+	for (uint32_t i = 0; i < tokens->count && !lives; i++)
+		lives = tokens->items[i]->principal == principal &&
+			token_is_live(tokens->items[i], turn->given.now.wall_ms);
+	return lives;
+}
+
 static enum refusal beat_refusal(
-	struct turn *turn, const struct command *command, const struct turn_worker *view)
+	struct turn *turn, const struct command *command, const struct turn_worker *view, bool inherits)
 {
 	const struct command_beat *from = &command->beat;
-	struct beat bare = {.has_token = from->has_token, .token = from->token, .named = from->named};
+	struct beat bare = {
+		.principal = command->principal,
+		.inherits = inherits,
+		.has_token = from->has_token,
+		.token = from->token,
+		.named = from->named,
+	};
 
 	turn->given.next_token = UINT64_MAX; /* thrown away */
 	return command->kind == COMMAND_REGISTER
@@ -253,17 +295,26 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 	if (!view)
 		return -ENOMEM;
 	/* what will be refused leaves no names behind */
-	enum refusal refusal = beat_refusal(turn, command, view);
+	bool inherits = !worker_belongs_to(&view->worker, command->principal) &&
+		!principal_lives(turn, view->worker.principal);
+	enum refusal refusal = beat_refusal(turn, command, view, inherits);
 	if (refusal != REFUSED_NOTHING) {
-		result->worker = view->worker;
+		result->not_yours = refusal == REFUSED_FORBIDDEN;
+		if (!result->not_yours) /* where it stands is told to whom it belongs */
+			result->worker = view->worker;
 		return command_refuse(result, refusal);
 	}
-	int r = beat_of(turn, &command->beat, &beat);
+	int r = beat_of(turn, &command->beat, inherits, &beat);
 	if (r < 0)
 		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
 	turn->given.next_token = store_next_token(turn->store);
 	struct turn_worker *rival = slot_rival(turn, view, &beat);
-	bool taken = rival && !command->beat.old_is_gone;
+	if (rival)
+		result->evidence = evidence_of(&command->beat.replaces, rival, &beat);
+	/* nobody shows that a stranger's worker is dead */
+	bool taken = rival &&
+		!(result->evidence == EVIDENCE_HOLDS &&
+			worker_belongs_to(&rival->worker, command->principal));
 	struct slot_gate gate = slot_gate_of(turn, beat.slot, command->worker);
 	struct worker_decision decision = command->kind == COMMAND_REGISTER
 		? worker_register(&view->worker, &beat, taken, &turn->given)
@@ -278,7 +329,8 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 	if (decision.refusal == REFUSED_NOTHING)
 		return accept_beat(turn, command, view, rival, &decision, result);
 	result->worker = view->worker;
-	if (decision.refusal == REFUSED_SLOT_TAKEN)
+	if (decision.refusal == REFUSED_SLOT_TAKEN &&
+		(command->oversees || worker_belongs_to(&rival->worker, command->principal)))
 		result->slot_holder = rival->id;
 	return command_refuse(result, decision.refusal);
 }
@@ -289,7 +341,7 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 	struct worker_decision decision;
 	struct record record;
 
-	if (!view)
+	if (!view || !(command->oversees || worker_belongs_to(&view->worker, command->principal)))
 		return command_refuse(result, REFUSED_NOT_FOUND);
 	if (command->kind == COMMAND_LEAVE)
 		decision = worker_leave(&view->worker, command->leave);
@@ -314,6 +366,19 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 	return r;
 }
 
+/* The slot of somebody else's worker, or one of those behind it: `<worker>/<executor>-<n>`. */
+static bool slot_is_foreign(struct turn *turn, const struct command *command)
+{
+	const struct span slot = command->slot;
+	uint32_t name = names_find(&turn->store->names, slot);
+	const char *slash = memchr(slot.data, '/', slot.len);
+	const struct turn_worker *worker = name != 0 ? slot_filler(turn, name, 0) : NULL;
+
+	if (!worker && slash)
+		worker = turn_worker(turn, (struct span){slot.data, (size_t)(slash - slot.data)}, false);
+	return worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal);
+}
+
 int run_slot(struct turn *turn, const struct command *command, struct result *result)
 {
 	uint32_t name;
@@ -322,6 +387,8 @@ int run_slot(struct turn *turn, const struct command *command, struct result *re
 
 	if (command->kind == COMMAND_UNQUARANTINE && names_find(&turn->store->names, command->slot) == 0)
 		return command_refuse(result, REFUSED_NOT_FOUND);
+	if (command->kind == COMMAND_SLOT_CRASH && slot_is_foreign(turn, command))
+		return command_refuse(result, REFUSED_FORBIDDEN);
 	int r = turn_name(turn, command->slot, &name);
 	if (r < 0)
 		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;

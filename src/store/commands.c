@@ -25,8 +25,11 @@ bool command_sees(const struct turn *turn, const struct task *task)
 	return within->count == 0;
 }
 
-int command_load(struct turn *turn, struct span id, struct result *result, struct turn_task **ret_view)
+int command_find(
+	struct turn *turn, const struct command *command, struct result *result, struct turn_task **ret_view)
 {
+	struct span id = command->task;
+
 	*ret_view = NULL;
 	int r = turn_task_by_id(turn, id, ret_view);
 	if (r == -ENOENT || (r == 0 && !command_sees(turn, &(*ret_view)->task))) {
@@ -38,6 +41,22 @@ int command_load(struct turn *turn, struct span id, struct result *result, struc
 		return r;
 	result->task = (*ret_view)->task;
 	return turn_id_text(turn, *ret_view, &result->id);
+}
+
+bool command_is_late(const struct command *command, const struct task *task)
+{
+	return command->if_version != 0 && command->if_version != task->version;
+}
+
+int command_load(
+	struct turn *turn, const struct command *command, struct result *result, struct turn_task **ret_view)
+{
+	int r = command_find(turn, command, result, ret_view);
+
+	if (r < 0 || !*ret_view || !command_is_late(command, &(*ret_view)->task))
+		return r;
+	*ret_view = NULL;
+	return command_refuse(result, REFUSED_VERSION_MISMATCH);
 }
 
 static void add_failure_facts(struct record *record, const struct failure *failure)
@@ -89,7 +108,7 @@ int command_stage(struct turn *turn, struct turn_task *view, const struct task_d
 		return command_refuse(result, decision->refusal);
 	turn_record(turn, &record, decision->event);
 	add_facts(turn, &record, &view->task, decision);
-	if (turn->command && turn->command->by_name)
+	if (turn->command && turn->command->by_name && decision->event != EVENT_TASK_UPDATED)
 		record_fact(&record, FACT_NAME_ONLY, 1);
 	int r = turn_stage_task(turn, view, decision, &record);
 	result->task = view->task;
@@ -119,9 +138,16 @@ struct proof command_proof(const struct turn *turn, const struct command *comman
 {
 	return (struct proof){
 		.holder = hot_find_holder(&turn->store->hot, command->worker),
+		.principal = command->principal,
 		.fence = command->fence,
 		.by_name = command->by_name,
 	};
+}
+
+bool command_fence_is_of_before(const struct turn *turn, const struct command *command)
+{
+	return command->fence >= FENCE_GENERATION_STEP &&
+		command->fence / FENCE_GENERATION_STEP < turn->store->generation;
 }
 
 /* ---- all of them ---------------------------------------------------------------------------------- */
@@ -147,6 +173,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 		return run_simple(turn, command, task_pass, result);
 	case COMMAND_REJECT:
 		return run_simple(turn, command, task_reject, result);
+	case COMMAND_EMIT:
+		return run_emit(turn, command, result);
 	case COMMAND_QUEUE_SET:
 		return run_queue_set(turn, command, result);
 	case COMMAND_CLAIM_NEXT:
@@ -161,6 +189,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 	case COMMAND_ASK:
 	case COMMAND_RELEASE:
 		return run_report(turn, command, result);
+	case COMMAND_LOG:
+		return run_log(turn, command, result);
 	case COMMAND_RETURN:
 		return run_return(turn, command, result);
 	case COMMAND_REGISTER:
@@ -177,6 +207,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 		return run_token_put(turn, command, result);
 	case COMMAND_TOKEN_REVOKE:
 		return run_token_revoke(turn, command, result);
+	case COMMAND_AUDIT:
+		return run_audit(turn, command, result);
 	case COMMAND_KIND_COUNT:
 		break;
 	}

@@ -15,8 +15,15 @@ int command_refuse(struct result *result, enum refusal refusal);
 /* Is the task in one of the queues that the command may see? */
 bool command_sees(const struct turn *turn, const struct task *task);
 
-/* The task of that id, into the result too. Without one *ret_view is NULL and the command is refused. */
-int command_load(struct turn *turn, struct span id, struct result *result, struct turn_task **ret_view);
+/* The task that the command is about, into the result too. *ret_view is NULL if the command was refused: there is no
+ * such task, or, for command_load(), it has another version than the caller knows. */
+int command_find(
+	struct turn *turn, const struct command *command, struct result *result, struct turn_task **ret_view);
+int command_load(
+	struct turn *turn, const struct command *command, struct result *result, struct turn_task **ret_view);
+
+/* Has it another version than the caller knows? */
+bool command_is_late(const struct command *command, const struct task *task);
 
 /* Stage a decision about it, or refuse. */
 int command_stage(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
@@ -25,6 +32,20 @@ int command_stage(struct turn *turn, struct turn_task *view, const struct task_d
 /* … and keep what came with the command beside the task. */
 int command_stage_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	enum extra_kind kind, struct result *result);
+
+/* The tasks of these ids as parents of one that is being made or changed: an edge for each that is not done. A parent
+ * that is not there refuses the command, and the result names it. */
+struct parents {
+	struct edge_row *edges; /* in the turn's arena; the child is not filled in */
+	uint32_t count, dead;
+};
+
+int command_parents(
+	struct turn *turn, struct name_list ids, struct parents *ret_parents, struct result *result);
+int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge);
+
+/* Was the store restored since the stale fence of the command was given out? */
+bool command_fence_is_of_before(const struct turn *turn, const struct command *command);
 
 /* What the caller shows as proof of its claim. */
 struct proof command_proof(const struct turn *turn, const struct command *command);
@@ -50,11 +71,14 @@ int run_queue_set(struct turn *turn, const struct command *command, struct resul
 int run_claim_next(struct turn *turn, const struct command *command, struct result *result);
 int run_claim(struct turn *turn, const struct command *command, struct result *result);
 int run_report(struct turn *turn, const struct command *command, struct result *result);
+int run_emit(struct turn *turn, const struct command *command, struct result *result);
+int run_log(struct turn *turn, const struct command *command, struct result *result);
 int run_return(struct turn *turn, const struct command *command, struct result *result);
 int run_beat(struct turn *turn, const struct command *command, struct result *result);
 int run_worker_command(struct turn *turn, const struct command *command, struct result *result);
 int run_token_put(struct turn *turn, const struct command *command, struct result *result);
 int run_token_revoke(struct turn *turn, const struct command *command, struct result *result);
+int run_audit(struct turn *turn, const struct command *command, struct result *result);
 int run_slot(struct turn *turn, const struct command *command, struct result *result);
 
 /* Commands that need nothing but the task. */

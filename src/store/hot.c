@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 
-/* A task as it lies in memory; `claim` is the slot of its hot_claim. */
+/* A task as it lies in memory. */
 struct hot_task {
 	int64_t seq;
 	int64_t created_ms;
@@ -17,7 +17,10 @@ struct hot_task {
 	int32_t priority;
 	uint32_t timeout_ms;
 	uint32_t attempt;
-	uint32_t claim;
+	union {
+		uint32_t claim;    /* HOT_CLAIMED: the slot of its hot_claim, which has the claimant too */
+		uint32_t claimant; /* … and else of its last claim */
+	};
 	uint16_t max_attempts, spent;
 	uint16_t crashes, interruptions;
 	uint16_t open_parents, dead_parents;
@@ -26,6 +29,7 @@ struct hot_task {
 
 enum {
 	WALL_TIMERS_SPARE = 1024,
+	RUN_LOOKS = 32, /* tasks of one priority that are asked how long they wait */
 };
 
 enum hot_flag {
@@ -34,12 +38,14 @@ enum hot_flag {
 	HOT_NAMED_ID = 4,
 	HOT_HAS_DEADLINE = 8, /* has a row in `deadlines` */
 	HOT_IS_PARENT = 16,
+	HOT_CLAIMED = 32,
 };
 
 struct hot_claim {
 	int64_t seq; /* first, because the pool writes over the first bytes of what is free */
 	struct claim claim;
 	uint32_t next, previous; /* of the same holder */
+	uint32_t claimant;
 	struct wheel_node timer;
 };
 
@@ -108,6 +114,17 @@ static uint64_t holder_hash(void *context, uint32_t slot)
 	return hash_bytes(&hot->key, holder->id, holder->id_len);
 }
 
+static struct queue_tally *tally_at(const struct hot *hot, uint32_t slot)
+{
+	return pool_at(&hot->tallies, slot);
+}
+
+static uint64_t tally_hash(void *context, uint32_t slot)
+{
+	return hash_u64(tally_at(context, slot)->queue);
+}
+
+static const struct map_ops tally_ops = {.hash_of = tally_hash};
 static const struct map_ops task_ops = {.hash_of = task_hash};
 static const struct map_ops deadline_ops = {.hash_of = deadline_hash};
 static const struct map_ops parent_ops = {.hash_of = parent_hash};
@@ -136,6 +153,9 @@ void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms)
 	pool_init(&hot->deadlines, sizeof(struct hot_deadline));
 	pool_init(&hot->parents, sizeof(struct hot_parent));
 	pool_init(&hot->holders, sizeof(struct holder));
+	pool_init(&hot->tallies, sizeof(struct queue_tally));
+	map_init(&hot->tally_by_queue, &tally_ops, hot);
+	hot->last_tally = POOL_NONE;
 	map_init(&hot->by_seq, &task_ops, hot);
 	map_init(&hot->deadline_by_seq, &deadline_ops, hot);
 	map_init(&hot->parent_by_seq, &parent_ops, hot);
@@ -158,6 +178,8 @@ void hot_done(struct hot *hot)
 	map_done(&hot->deadline_by_seq);
 	map_done(&hot->parent_by_seq);
 	map_done(&hot->holder_by_id);
+	map_done(&hot->tally_by_queue);
+	pool_done(&hot->tallies);
 	pool_done(&hot->tasks);
 	pool_done(&hot->claims);
 	pool_done(&hot->deadlines);
@@ -218,13 +240,37 @@ void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
 		.code = (enum failure_code)row->code,
 		.version = row->version,
 	};
-	if (row->claim != POOL_NONE)
+	if (row->flags & HOT_CLAIMED) {
 		ret_task->claim = claim_at(hot, row->claim)->claim;
+		ret_task->claimant = claim_at(hot, row->claim)->claimant;
+	} else {
+		ret_task->claimant = row->claimant;
+	}
 	if (row->flags & HOT_HAS_DEADLINE) {
 		const struct hot_deadline *deadline = deadline_at(hot, find_deadline(hot, row->seq));
 		ret_task->start_by_ms = deadline->start_by_ms;
 		ret_task->finish_by_ms = deadline->finish_by_ms;
 	}
+}
+
+bool hot_outline(const struct hot *hot, uint32_t slot, struct task_outline *ret_outline)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	*ret_outline = (struct task_outline){
+		.seq = row->seq,
+		.created_ms = row->created_ms,
+		.queue = row->queue,
+		.owner = row->owner,
+		.priority = row->priority,
+		.state = (enum task_state)row->state,
+	};
+	return row->state != TASK_NOWHERE;
+}
+
+uint32_t hot_slots(const struct hot *hot)
+{
+	return pool_high(&hot->tasks);
 }
 
 static uint32_t find_parent(const struct hot *hot, int64_t seq)
@@ -341,7 +387,7 @@ static void set_deadline(struct hot *hot, struct hot_task *row, const struct tas
 
 static void unlink_claim(struct hot *hot, struct hot_task *row)
 {
-	if (row->claim == POOL_NONE)
+	if (!(row->flags & HOT_CLAIMED))
 		return;
 	struct hot_claim *claim = claim_at(hot, row->claim);
 	struct holder *holder = hot_holder(hot, claim->claim.holder);
@@ -354,7 +400,7 @@ static void unlink_claim(struct hot *hot, struct hot_task *row)
 		claim_at(hot, claim->next)->previous = claim->previous;
 	*claim = (struct hot_claim){0};
 	pool_free(&hot->claims, row->claim);
-	row->claim = POOL_NONE;
+	row->flags &= (uint8_t)~HOT_CLAIMED;
 }
 
 static void link_claim(struct hot *hot, struct hot_task *row, const struct claim *wanted)
@@ -362,6 +408,7 @@ static void link_claim(struct hot *hot, struct hot_task *row, const struct claim
 	struct holder *holder = hot_holder(hot, wanted->holder);
 
 	must(pool_alloc(&hot->claims, &row->claim));
+	row->flags |= HOT_CLAIMED;
 	struct hot_claim *claim = claim_at(hot, row->claim);
 	claim->seq = row->seq;
 	claim->previous = POOL_NONE;
@@ -373,15 +420,19 @@ static void link_claim(struct hot *hot, struct hot_task *row, const struct claim
 
 static void set_claim(struct hot *hot, struct hot_task *row, const struct task *task)
 {
-	uint32_t before = row->claim == POOL_NONE ? 0 : claim_at(hot, row->claim)->claim.holder;
+	uint32_t before = row->flags & HOT_CLAIMED ? claim_at(hot, row->claim)->claim.holder : 0;
 
 	if (before != task->claim.holder) {
 		unlink_claim(hot, row);
 		if (task->claim.holder != 0)
 			link_claim(hot, row, &task->claim);
 	}
-	if (row->claim != POOL_NONE)
+	if (row->flags & HOT_CLAIMED) {
 		claim_at(hot, row->claim)->claim = task->claim;
+		claim_at(hot, row->claim)->claimant = task->claimant;
+	} else {
+		row->claimant = task->claimant;
+	}
 }
 
 static uint16_t narrow(uint32_t value)
@@ -392,7 +443,7 @@ static uint16_t narrow(uint32_t value)
 
 static void pack(struct hot_task *row, const struct task *task)
 {
-	unsigned kept = row->flags & (HOT_HAS_DEADLINE | HOT_IS_PARENT);
+	unsigned kept = row->flags & (HOT_HAS_DEADLINE | HOT_IS_PARENT | HOT_CLAIMED);
 
 	row->created_ms = task->created_ms;
 	row->ready_at_ms = task->ready_at_ms;
@@ -423,7 +474,6 @@ static struct hot_task *row_make(struct hot *hot, int64_t seq, uint32_t *ret_slo
 	must(pool_alloc(&hot->tasks, ret_slot));
 	struct hot_task *row = task_at(hot, *ret_slot);
 	row->seq = seq;
-	row->claim = POOL_NONE;
 	must(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
 	return row;
 }
@@ -485,12 +535,104 @@ static void sift_wall_timers(struct hot *hot)
 	hot->wall_timers = kept;
 }
 
+/* ---- tallies: tasks by queue and state -------------------------------------------------------- */
+
+uint32_t hot_find_tally(const struct hot *hot, uint32_t queue)
+{
+	struct map_probe probe;
+
+	if (hot->last_tally != POOL_NONE && tally_at(hot, hot->last_tally)->queue == queue)
+		return hot->last_tally;
+	uint32_t slot = map_first(&hot->tally_by_queue, hash_u64(queue), &probe);
+	while (slot != MAP_NONE && tally_at(hot, slot)->queue != queue)
+		slot = map_next(&hot->tally_by_queue, &probe);
+	return slot;
+}
+
+static struct queue_tally *tally_of(struct hot *hot, uint32_t queue)
+{
+	uint32_t slot = hot_find_tally(hot, queue);
+
+	if (slot == MAP_NONE) {
+		must(pool_alloc(&hot->tallies, &slot));
+		tally_at(hot, slot)->queue = queue;
+		must(map_insert(&hot->tally_by_queue, hash_u64(queue), slot));
+	}
+	hot->last_tally = slot;
+	return tally_at(hot, slot);
+}
+
+static bool is_backing_off(enum task_state state, uint32_t code)
+{
+	return state == TASK_SCHEDULED && code != CODE_NONE;
+}
+
+static void count_out(struct hot *hot, const struct hot_task *row)
+{
+	hot->count[row->state]--;
+	tally_of(hot, row->queue)->count[row->state]--;
+	hot->backing_off -= is_backing_off(row->state, row->code);
+}
+
+static void count_in(struct hot *hot, const struct task *task, bool moved)
+{
+	struct queue_tally *tally = tally_of(hot, task->queue);
+
+	hot->count[task->state]++;
+	tally->count[task->state]++;
+	tally->came[task->state] += moved;
+	hot->backing_off += is_backing_off(task->state, task->code);
+}
+
+void hot_loaded(struct hot *hot)
+{
+	for (uint32_t i = 0; i < pool_high(&hot->tallies); i++)
+		memset(tally_at(hot, i)->came, 0, sizeof tally_at(hot, i)->came);
+}
+
+const struct queue_tally *hot_tally(const struct hot *hot, uint32_t at)
+{
+	return at < pool_high(&hot->tallies) ? tally_at(hot, at) : NULL;
+}
+
+int64_t hot_claimed_ms(const struct hot *hot, uint32_t slot, uint64_t *ret_fence)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	*ret_fence = row->fence;
+	return row->flags & HOT_CLAIMED ? claim_at(hot, row->claim)->claim.claimed_wall_ms : 0;
+}
+
+/* Pieces that begin and end in the priority at hand hold nothing new but its later tasks. */
+int64_t hot_oldest_ready_ms(const struct hot *hot, const struct lane *lane, uint32_t *looks)
+{
+	int64_t oldest_ms = INT64_MAX;
+	uint32_t run = 0, count;
+	int32_t priority = 0;
+
+	for (uint32_t at = 0; at < lane_pieces(lane) && *looks > 0; at++) {
+		const uint32_t *slots = lane_piece(lane, at, &count);
+		bool passed = run >= RUN_LOOKS && task_at(hot, slots[count - 1])->priority == priority;
+		*looks -= 1;
+		for (uint32_t i = 0; i < count && !passed && *looks > 0; i++, *looks -= 1) {
+			const struct hot_task *row = task_at(hot, slots[i]);
+			run = run > 0 && row->priority == priority ? run + 1 : 1;
+			priority = row->priority;
+			if (run <= RUN_LOOKS && row->ready_at_ms < oldest_ms)
+				oldest_ms = row->ready_at_ms;
+		}
+	}
+	return oldest_ms;
+}
+
 void hot_set(struct hot *hot, const struct task *task, const struct given *given)
 {
 	struct lane_key old_lane, new_lane;
 	uint32_t slot = hot_find(hot, task->seq);
 
 	if (task_state_is_final(task->state)) {
+		if (slot != MAP_NONE)
+			tally_of(hot, task->queue)->came[task->state]++;
 		hot_forget(hot, task->seq);
 		return;
 	}
@@ -503,15 +645,16 @@ void hot_set(struct hot *hot, const struct task *task, const struct given *given
 		row->priority == task->priority && row->created_ms == task->created_ms;
 	if (stood && !stays)
 		lanes_remove(&hot->lanes, &old_lane, slot);
+	bool moved = fresh || row->state != task->state;
 	if (!fresh)
-		hot->count[row->state]--;
-	hot->count[task->state]++;
+		count_out(hot, row);
+	count_in(hot, task, moved);
 	pack(row, task);
 	set_claim(hot, row, task);
 	set_deadline(hot, row, task);
 	if (stands && !stays)
 		must(lanes_insert(&hot->lanes, &new_lane, slot));
-	if (row->claim != POOL_NONE)
+	if (row->flags & HOT_CLAIMED)
 		arm_claim(hot, row->claim, task, given);
 	int64_t wall_ms = task_next_wall_ms(task);
 	if (wall_ms != INT64_MAX && wall_ms != old_wall_ms)
@@ -529,11 +672,12 @@ void hot_forget(struct hot *hot, int64_t seq)
 	struct hot_task *row = task_at(hot, slot);
 	if (row_lane(row, &lane))
 		lanes_remove(&hot->lanes, &lane, slot);
-	hot->count[row->state]--;
+	count_out(hot, row);
 	unlink_claim(hot, row);
 	set_deadline(hot, row, NULL);
 	drop_children(hot, row);
 	map_remove(&hot->by_seq, hash_u64((uint64_t)seq), slot);
+	row->state = TASK_NOWHERE; /* for those who walk the slots */
 	pool_free(&hot->tasks, slot);
 }
 
@@ -687,7 +831,8 @@ void hot_rearm(struct hot *hot, uint32_t timer, const struct given *given)
 	if (claim->claim.holder == 0)
 		return;
 	uint32_t slot = hot_find(hot, claim->seq);
-	if (slot == MAP_NONE || task_at(hot, slot)->claim != timer >> 1)
+	if (slot == MAP_NONE || !(task_at(hot, slot)->flags & HOT_CLAIMED) ||
+		task_at(hot, slot)->claim != timer >> 1)
 		return;
 	hot_get(hot, slot, &task);
 	arm_claim(hot, timer >> 1, &task, given);

@@ -16,6 +16,7 @@
 #include "base/pool.h"
 #include "base/span.h"
 #include "base/wheel.h"
+#include "core/document.h"
 #include "core/task.h"
 #include "core/worker.h"
 #include "store/lane.h"
@@ -34,6 +35,13 @@ struct holder {
 	bool stale_on_disk; /* a renewal is worth writing */
 	uint64_t view_turn; /* the turn that has a copy of it, and where */
 	uint32_t view_index;
+};
+
+/* The tasks of one queue, counted. */
+struct queue_tally {
+	uint32_t queue;                   /* name */
+	uint32_t count[TASK_STATE_COUNT]; /* that are there now; not the final ones */
+	uint64_t came[TASK_STATE_COUNT];  /* that moved into that state since the start */
 };
 
 /* Timers of the lease clock are numbered: slot << 1 | kind. */
@@ -57,6 +65,10 @@ struct hot {
 	struct heap wall_timers;   /* what: the seq of a task; some are out of date and find nothing to do */
 	struct wheel lease_timers; /* one per live claim on its own lease, one per live worker */
 	uint32_t count[TASK_STATE_COUNT]; /* tasks by state, the final ones apart */
+	uint32_t backing_off;             /* scheduled ones that wait before another attempt */
+	struct pool tallies;              /* queue_tally of every queue that had a task */
+	struct map tally_by_queue;
+	uint32_t last_tally; /* slot: the next task is often of the same queue */
 	uint32_t workers_alive;
 };
 
@@ -69,6 +81,11 @@ uint32_t hot_find(const struct hot *hot, int64_t seq);
 /* A copy of it. */
 void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task);
 
+/* Its outline; false if there is no task in the slot, which is below hot_slots(). A task keeps its slot as long as
+ * it is not final. */
+bool hot_outline(const struct hot *hot, uint32_t slot, struct task_outline *ret_outline);
+uint32_t hot_slots(const struct hot *hot);
+
 /* How many tasks it blocks; nothing happens to a task that is not there. */
 uint32_t hot_children(const struct hot *hot, uint32_t slot);
 void hot_set_children(struct hot *hot, int64_t seq, uint32_t count);
@@ -80,6 +97,20 @@ int hot_order(const struct hot *hot, uint32_t a, uint32_t b);
 /* Make the task in memory what the committed row is: insert, change or, when it is final, forget it. */
 void hot_set(struct hot *hot, const struct task *task, const struct given *given);
 void hot_forget(struct hot *hot, int64_t seq);
+
+/* Everything is loaded: what moves from now on counts. */
+void hot_loaded(struct hot *hot);
+
+/* The tallies by number: from 0 on, NULL at the end; and which one is of that queue, MAP_NONE if none is. */
+const struct queue_tally *hot_tally(const struct hot *hot, uint32_t at);
+uint32_t hot_find_tally(const struct hot *hot, uint32_t queue);
+
+/* When the claim of that task was made (wall), 0 if there is none; and the fence of its last one. */
+int64_t hot_claimed_ms(const struct hot *hot, uint32_t slot, uint64_t *ret_fence);
+
+/* The wall time since which the longest waiting task of a lane is ready, among the first of each priority;
+ * INT64_MAX if there is none. *looks is how many tasks may be looked at, and goes down. */
+int64_t hot_oldest_ready_ms(const struct hot *hot, const struct lane *lane, uint32_t *looks);
 
 /* In which lane would it stand, if in any? */
 bool hot_lane_of(const struct task *task, struct lane_key *ret_key);

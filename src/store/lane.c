@@ -324,6 +324,17 @@ void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t slot
 		lane_drop(lanes, lane);
 }
 
+uint32_t lane_pieces(const struct lane *lane)
+{
+	return lane->chunk_count;
+}
+
+const uint32_t *lane_piece(const struct lane *lane, uint32_t at, uint32_t *ret_count)
+{
+	*ret_count = lane->chunks[at]->count;
+	return lane->chunks[at]->slots;
+}
+
 uint32_t lane_peek(struct lane *lane, uint64_t turn)
 {
 	if (lane->cursor_turn != turn) {

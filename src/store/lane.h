@@ -71,6 +71,10 @@ const struct stand *lanes_next_stand(const struct lanes *lanes, const struct sta
 struct lane *lanes_first(const struct lanes *lanes, const struct stand *stand);
 struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane);
 
+/* The slots of a lane in order, a piece at a time: how many pieces, and one of them. */
+uint32_t lane_pieces(const struct lane *lane);
+const uint32_t *lane_piece(const struct lane *lane, uint32_t at, uint32_t *ret_count);
+
 /* The slot under the lane's cursor in this turn, or MAP_NONE at the end; and a step forward. */
 uint32_t lane_peek(struct lane *lane, uint64_t turn);
 void lane_skip(struct lane *lane);

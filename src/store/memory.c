@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -479,7 +480,8 @@ static int put_queue(struct backend *backend, const struct queue_row *row)
 static int put_token(struct backend *backend, const struct token *token)
 {
 	struct key key = texted(TABLE_TOKEN, token->id);
-	const struct span texts[] = {token->name, token->queues, token->created_by, token->revoked_by};
+	const struct span texts[] = {
+		token->name, token->gate, token->queues, token->created_by, token->revoked_by};
 	size_t len = sizeof *token;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -488,7 +490,7 @@ static int put_token(struct backend *backend, const struct token *token)
 	if (!value)
 		return -ENOMEM;
 	struct token copy = *token;
-	copy.id.data = copy.name.data = copy.queues.data = NULL;
+	copy.id.data = copy.name.data = copy.gate.data = copy.queues.data = NULL;
 	copy.created_by.data = copy.revoked_by.data = NULL;
 	memcpy(value, &copy, sizeof copy);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -507,8 +509,8 @@ static void token_from(const struct row *row, struct token *ret_token)
 
 	memcpy(ret_token, row->value, sizeof *ret_token);
 	ret_token->id = (struct span){row->key + 1, row->key_len - 2};
-	struct span *const texts[] = {
-		&ret_token->name, &ret_token->queues, &ret_token->created_by, &ret_token->revoked_by};
+	struct span *const texts[] = {&ret_token->name, &ret_token->gate, &ret_token->queues,
+		&ret_token->created_by, &ret_token->revoked_by};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		texts[i]->data = at;
 		at += texts[i]->len;
@@ -981,6 +983,33 @@ static int page_tasks(struct backend *backend, int64_t after, uint32_t limit,
 	return r;
 }
 
+static int page_outlines(struct backend *backend, int64_t before, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *context)
+{
+	struct key key = numbered(TABLE_TASK, before);
+	struct row *at[LEVELS];
+	struct task_row row;
+	int r = 0;
+
+	for (; r == 0 && limit > 0; limit--) {
+		seek(of(backend), key.bytes, key.len, at);
+		if (!at[0]->key || at[0]->key[0] != TABLE_TASK)
+			break;
+		task_from(at[0], &row);
+		key = numbered(TABLE_TASK, row.task.seq);
+		struct task_outline outline = {
+			.seq = row.task.seq,
+			.created_ms = row.task.created_ms,
+			.queue = row.task.queue,
+			.owner = row.task.owner,
+			.priority = row.task.priority,
+			.state = row.task.state,
+		};
+		r = each(context, &outline);
+	}
+	return r;
+}
+
 static int page_bytes(struct backend *backend, enum table table, int64_t after, uint32_t limit,
 	int (*each)(void *, int64_t, struct span), void *context)
 {
@@ -1033,6 +1062,13 @@ static int reserve(struct backend *backend)
 		return -ENOSPC;
 	of(backend)->relief = 0;
 	return 0;
+}
+
+static int query(struct backend *backend, struct question *question)
+{
+	(void)backend;
+	snprintf(question->complaint, sizeof question->complaint, "a store in memory has no SQL");
+	return -ENOTSUP;
 }
 
 static int backup_begin(struct backend *backend, const char *path)
@@ -1115,11 +1151,13 @@ static const struct backend_ops memory_ops = {
 	.scan_queues = scan_queues,
 	.scan_tokens = scan_tokens,
 	.page_tasks = page_tasks,
+	.page_outlines = page_outlines,
 	.page_events = page_events,
 	.page_bases = page_bases,
 	.checkpoint = checkpoint,
 	.relieve = relieve,
 	.reserve = reserve,
+	.query = query,
 	.backup_begin = backup_begin,
 	.backup_step = backup_step,
 	.backup_end = backup_end,

@@ -3,6 +3,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base36.h"
@@ -11,10 +12,11 @@
 
 enum {
 	QUEUES_TOLD_MAX = 1000,
+	LOOKS_MAX = 50000, /* at tasks or workers, for figures: about a millisecond */
+	QUEUES_TOLD_CELLS = 2048,
 };
 
-/* A task as it was committed: from memory, or from disk if it is final. */
-static int load_committed(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task)
+int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task)
 {
 	struct task_row row;
 	uint32_t slot = hot_find(&store->hot, seq);
@@ -24,8 +26,22 @@ static int load_committed(struct store *store, int64_t seq, struct arena *arena,
 		return 0;
 	}
 	int r = store->backend->ops->get_task(store->backend, seq, arena, &row);
-	if (r == 0)
+	if (r == 0) {
 		*ret_task = row.task;
+		ret_task->updated_ms = row.updated_ms;
+	}
+	return r;
+}
+
+/* The memory has everything about a live task but this: it is for people, and would cost each waiting task room. */
+static int load_updated(struct store *store, struct arena *arena, struct task *task)
+{
+	struct task_row row;
+	int r = task->updated_ms != 0 ? 0
+				      : store->backend->ops->get_task(store->backend, task->seq, arena, &row);
+
+	if (r == 0 && task->updated_ms == 0)
+		task->updated_ms = row.updated_ms;
 	return r;
 }
 
@@ -44,7 +60,7 @@ int store_find_task(struct store *store, struct span id, int64_t *ret_seq)
 	struct task task;
 	struct arena arena;
 	arena_init(&arena, 1 << 20);
-	r = load_committed(store, seq, &arena, &task);
+	r = store_load_task(store, seq, &arena, &task);
 	arena_done(&arena);
 	if (r == 0 && task.named_id)
 		return -ENOENT;
@@ -70,6 +86,8 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		{EXTRA_CHECKPOINT, &document->checkpoint},
 		{EXTRA_QUESTION, &document->question},
 		{EXTRA_ANSWER, &document->answer},
+		{EXTRA_EVIDENCE, &document->evidence},
+		{EXTRA_SESSION, &document->session},
 	};
 
 	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
@@ -87,10 +105,12 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	struct task_document document = {0};
 	struct task *task = &document.task;
 
-	int r = load_committed(store, seq, arena, task);
+	int r = store_load_task(store, seq, arena, task);
 	if (r < 0)
 		return r;
-	r = store_task_id(store, task, arena, &document.id);
+	r = load_updated(store, arena, task);
+	if (r == 0)
+		r = store_task_id(store, task, arena, &document.id);
 	if (r == 0 && task->claim.holder != 0) {
 		const struct holder *holder = hot_holder(&store->hot, task->claim.holder);
 		document.lease_ms = task_lease_remaining_ms(task, &holder->worker, &given);
@@ -134,6 +154,7 @@ static int page_task(void *context, const struct task_row *row)
 	const struct page *page = context;
 	struct task task = row->task;
 
+	task.updated_ms = row->updated_ms;
 	if (row->holder.len > 0)
 		task.claim.holder = hot_find_holder(&page->store->hot, row->holder);
 	return page->task(page->context, &task, row->holder);
@@ -145,6 +166,57 @@ int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
 	struct page page = {.store = store, .task = each, .context = context};
 
 	return store->backend->ops->page_tasks(store->backend, after, limit, page_task, &page);
+}
+
+/* The places of a page: from `*at` on. The position moves to their end, or to 0 behind the last one. */
+static uint32_t places_end(uint32_t *at, uint32_t limit, uint32_t high)
+{
+	uint32_t end = *at < high && high - *at > limit ? *at + limit : high;
+
+	*at = end < high ? end : 0;
+	return end;
+}
+
+int store_page_open(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	const struct hot *hot = &store->hot;
+	uint32_t slot = *at, end = places_end(at, limit, hot_slots(hot));
+	struct task_outline outline;
+	int r = 0;
+
+	for (; r == 0 && slot < end; slot++) {
+		if (hot_outline(hot, slot, &outline))
+			r = each(context, &outline);
+	}
+	return r;
+}
+
+struct final_page {
+	int (*each)(void *context, const struct task_outline *outline);
+	void *context;
+	uint32_t looked_at;
+	int64_t before;
+};
+
+static int look_at_outline(void *context, const struct task_outline *outline)
+{
+	struct final_page *page = context;
+
+	page->looked_at++;
+	page->before = outline->seq;
+	return task_state_is_final(outline->state) ? page->each(page->context, outline) : 0;
+}
+
+int store_page_final(struct store *store, int64_t *before, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	struct final_page page = {.each = each, .context = context};
+	struct backend *backend = store->backend;
+
+	int r = backend->ops->page_outlines(backend, *before, limit, look_at_outline, &page);
+	*before = r == 0 && page.looked_at < limit ? 0 : page.before;
+	return r;
 }
 
 static int page_event(void *context, int64_t seq, struct span data)
@@ -221,6 +293,16 @@ uint32_t store_generation(const struct store *store)
 	return store->generation;
 }
 
+const char *store_kind(const struct store *store)
+{
+	return store->backend->ops->name;
+}
+
+uint32_t store_schema(const struct store *store)
+{
+	return store->backend->schema;
+}
+
 uint64_t store_starts(const struct store *store)
 {
 	return store->starts;
@@ -263,18 +345,104 @@ bool store_worker(const struct store *store, struct span id, struct worker *ret_
 	return true;
 }
 
-int store_each_worker(const struct store *store,
+struct span store_worker_id(const struct store *store, uint32_t handle)
+{
+	return holder_id(hot_holder(&store->hot, handle));
+}
+
+bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder)
+{
+	uint32_t slot = hot_find(&store->hot, seq);
+
+	if (slot == MAP_NONE)
+		return false;
+	hot_get(&store->hot, slot, ret_task);
+	if (!task_is_claimed(ret_task))
+		return false;
+	*ret_holder = store_worker_id(store, ret_task->claim.holder);
+	return true;
+}
+
+int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue)
+{
+	uint32_t slot = hot_find(&store->hot, seq);
+	struct task_row row = {0};
+	struct arena arena;
+	int r = 0;
+
+	if (slot != MAP_NONE) {
+		hot_get(&store->hot, slot, &row.task);
+	} else {
+		arena_init(&arena, 4096);
+		r = store->backend->ops->get_task(store->backend, seq, &arena, &row);
+		arena_done(&arena);
+	}
+	if (r == 0)
+		*ret_queue = row.task.queue;
+	return r;
+}
+
+int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
 {
 	const struct hot *hot = &store->hot;
+	uint32_t before = *at, end = places_end(at, limit, pool_high(&hot->holders));
 	int r = 0;
 
-	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
-		number = hot_next_holder(hot, number)) {
+	for (uint32_t number = before + 1; r == 0 && number <= end; number++) {
 		const struct holder *holder = hot_holder(hot, number);
-		r = each(context, holder_id(holder), &holder->worker);
+		if (holder->worker.handle == number) /* not free */
+			r = each(context, holder_id(holder), &holder->worker);
 	}
 	return r;
+}
+
+int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document)
+{
+	uint32_t number = hot_find_holder(&store->hot, id);
+
+	if (number == 0)
+		return -ENOENT;
+	const struct holder *holder = hot_holder(&store->hot, number);
+	*ret_document = (struct worker_document){
+		.id = holder_id(holder),
+		.worker = holder->worker,
+		.metadata = {holder->metadata, holder->metadata_len},
+		.instance = holder->instance,
+		.ended_ms = holder->worker.state == WORKER_INACTIVE ? holder->ended_ms : 0,
+	};
+	return 0;
+}
+
+int store_each_held(
+	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context)
+{
+	const struct hot *hot = &store->hot;
+	uint32_t number = hot_find_holder(hot, worker), at = MAP_NONE;
+	struct arena arena;
+	struct task task;
+	struct span id;
+	int64_t seq;
+	int r = number == 0 ? -ENOENT : 0;
+
+	arena_init(&arena, 1 << 20);
+	while (r == 0 && (at = hot_next_claim(hot, hot_holder(hot, number), at, &seq)) != MAP_NONE) {
+		hot_get(hot, hot_find(hot, seq), &task);
+		r = store_task_id(store, &task, &arena, &id);
+		if (r == 0)
+			r = each(context, id);
+		arena_reset(&arena);
+	}
+	arena_done(&arena);
+	return r;
+}
+
+int store_each_worker(const struct store *store,
+	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
+{
+	uint32_t at = 0;
+
+	return store_page_workers(store, &at, UINT32_MAX, each, context);
 }
 
 const struct token *store_find_token(const struct store *store, struct span id)
@@ -292,6 +460,74 @@ int store_each_token(
 	return r;
 }
 
+/* A slot that somebody fills (a number of a holder), or that has a history (an entry of store->slots), or both. */
+struct known_slot {
+	struct span name;
+	uint32_t holder;
+	const struct slot *slot;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return span_compare(((const struct known_slot *)a)->name, ((const struct known_slot *)b)->name);
+}
+
+static uint32_t gather_slots(const struct store *store, struct known_slot *known)
+{
+	const struct hot *hot = &store->hot;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < store->slot_count; i++)
+		known[count++] = (struct known_slot){
+			names_text(&store->names, store->slots[i].name), 0, &store->slots[i].slot};
+	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
+		const struct worker *worker = &hot_holder(hot, number)->worker;
+		if (worker->slot != 0 && worker_is_alive(worker))
+			known[count++] =
+				(struct known_slot){names_text(&store->names, worker->slot), number, NULL};
+	}
+	qsort(known, count, sizeof *known, by_name);
+	return count;
+}
+
+/* All entries of one name are one slot; how many there are of it. */
+static uint32_t join_slot(const struct store *store, const struct known_slot *known, uint32_t count,
+	struct slot_document *ret_slot)
+{
+	uint32_t i = 0;
+
+	*ret_slot = (struct slot_document){.name = known[0].name};
+	slot_init(&ret_slot->slot);
+	for (; i < count && span_equal(known[i].name, known[0].name); i++) {
+		if (known[i].slot)
+			ret_slot->slot = *known[i].slot;
+		if (known[i].holder != 0) {
+			const struct holder *holder = hot_holder(&store->hot, known[i].holder);
+			ret_slot->worker = holder_id(holder);
+			ret_slot->filler = &holder->worker;
+		}
+	}
+	return i;
+}
+
+int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
+	void *context)
+{
+	struct known_slot *known = calloc(store->slot_count + store->hot.workers_alive + 1, sizeof *known);
+	struct slot_document slot;
+	int r = 0;
+
+	if (!known)
+		return -ENOMEM;
+	uint32_t count = gather_slots(store, known);
+	for (uint32_t i = 0; r == 0 && i < count;) {
+		i += join_slot(store, &known[i], count - i, &slot);
+		r = each(context, &slot);
+	}
+	free(known);
+	return r;
+}
+
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot)
 {
 	uint32_t number = names_find(&store->names, name);
@@ -303,6 +539,11 @@ bool store_slot(const struct store *store, struct span name, struct slot *ret_sl
 		}
 	}
 	return false;
+}
+
+int store_query(struct store *store, struct question *question)
+{
+	return store->backend->ops->query(store->backend, question);
 }
 
 /* ---- why ------------------------------------------------------------------------------------------- */
@@ -365,42 +606,153 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 	return task_why(task, &around, &given);
 }
 
-int store_each_queue(const struct store *store,
-	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting), void *context)
+/* ---- figures --------------------------------------------------------------------------------------- */
+
+const struct times *store_wait_times(const struct store *store)
+{
+	return &store->wait_times;
+}
+
+const struct times *store_run_times(const struct store *store)
+{
+	return &store->run_times;
+}
+
+/* Since when the longest waiting task of each tally is ready. */
+static void find_oldest(const struct store *store, int64_t oldest_ms[QUEUES_TOLD_MAX])
 {
 	const struct lanes *lanes = &store->hot.lanes;
 	const struct stand *stand = NULL;
-	struct {
-		uint32_t name, waiting;
-	} rows[QUEUES_TOLD_MAX];
-	uint32_t count = 0;
+	uint32_t looks = LOOKS_MAX;
+
+	for (uint32_t i = 0; i < QUEUES_TOLD_MAX; i++)
+		oldest_ms[i] = INT64_MAX;
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		uint32_t at = hot_find_tally(&store->hot, stand->queue);
+		if (at >= QUEUES_TOLD_MAX)
+			continue;
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+			int64_t ready_ms = lane->key.pending ? INT64_MAX
+							     : hot_oldest_ready_ms(&store->hot, lane, &looks);
+			if (ready_ms < oldest_ms[at])
+				oldest_ms[at] = ready_ms;
+		}
+	}
+}
+
+int store_each_queue_figures(const struct store *store,
+	int (*each)(void *context, const struct queue_figures *figures), void *context)
+{
+	const struct queue_tally *tally;
+	int64_t oldest_ms[QUEUES_TOLD_MAX];
 	int r = 0;
 
+	find_oldest(store, oldest_ms);
+	for (uint32_t i = 0; r == 0 && i < QUEUES_TOLD_MAX && (tally = hot_tally(&store->hot, i)); i++) {
+		struct queue_figures figures = {
+			.name = names_text(&store->names, tally->queue),
+			.count = tally->count,
+			.came = tally->came,
+			.oldest_ready_ms = oldest_ms[i],
+		};
+		r = each(context, &figures);
+	}
+	return r;
+}
+
+/* The ready tasks of a lane have one reason in common, and its first one is asked for it. */
+static uint32_t count_ready_reasons(struct store *store, struct moment now, uint32_t *counts)
+{
+	const struct lanes *lanes = &store->hot.lanes;
+	const struct stand *stand = NULL;
+	uint32_t asked = 0, unasked = 0, count;
+	struct task task;
+
 	while ((stand = lanes_next_stand(lanes, stand))) {
-		uint32_t i = 0;
-		while (i < count && rows[i].name != stand->queue)
-			i++;
-		if (i == QUEUES_TOLD_MAX)
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+			if (lane->key.pending || lane->total == 0)
+				continue;
+			asked += 1 + store->hot.workers_alive;
+			if (asked > LOOKS_MAX) {
+				unasked += lane->total;
+				continue;
+			}
+			hot_get(&store->hot, lane_piece(lane, 0, &count)[0], &task);
+			counts[store_why(store, &task, now).why] += lane->total;
+		}
+	}
+	return unasked;
+}
+
+uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t ret_counts[WHY_COUNT])
+{
+	const struct hot *hot = &store->hot;
+
+	memset(ret_counts, 0, WHY_COUNT * sizeof *ret_counts);
+	ret_counts[WHY_PARKED] = hot->count[TASK_PENDING];
+	ret_counts[WHY_SCHEDULED] = hot->count[TASK_SCHEDULED] - hot->backing_off;
+	ret_counts[WHY_BACKING_OFF] = hot->backing_off;
+	ret_counts[WHY_DEPENDENCY] = hot->count[TASK_WAITING];
+	ret_counts[WHY_ASKING] = hot->count[TASK_ASKING];
+	ret_counts[WHY_REVIEW] = hot->count[TASK_REVIEW];
+	ret_counts[WHY_BLOCKED] = hot->count[TASK_BLOCKED];
+	return count_ready_reasons(store, now, ret_counts);
+}
+
+/* Queues as they were met, and cells that find them by their number: there may be many more stands than queues. */
+struct queue_board {
+	struct {
+		uint32_t name, waiting;
+		enum queue_state state;
+	} rows[QUEUES_TOLD_MAX];
+	uint32_t count;
+	uint16_t cells[QUEUES_TOLD_CELLS]; /* 1 + row; 0: empty */
+};
+
+/* The row of that queue; QUEUES_TOLD_MAX: there is no room for another. */
+static uint32_t board_row(struct queue_board *board, uint32_t name)
+{
+	uint32_t cell = (uint32_t)hash_u64(name) % QUEUES_TOLD_CELLS;
+
+	while (board->cells[cell] != 0 && board->rows[board->cells[cell] - 1].name != name)
+		cell = (cell + 1) % QUEUES_TOLD_CELLS;
+	if (board->cells[cell] != 0)
+		return board->cells[cell] - 1u;
+	if (board->count == QUEUES_TOLD_MAX)
+		return QUEUES_TOLD_MAX;
+	board->rows[board->count].name = name;
+	board->rows[board->count].state = QUEUE_OPEN;
+	board->cells[cell] = (uint16_t)++board->count;
+	return board->count - 1;
+}
+
+static void board_waiting(struct queue_board *board, const struct lanes *lanes)
+{
+	const struct stand *stand = NULL;
+
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		uint32_t row = board_row(board, stand->queue);
+		if (row == QUEUES_TOLD_MAX)
 			continue;
-		if (i == count) {
-			rows[i].name = stand->queue;
-			rows[count++].waiting = 0;
-		}
 		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane))
-			rows[i].waiting += lane->key.pending ? 0 : lane->total;
+			board->rows[row].waiting += lane->key.pending ? 0 : lane->total;
 	}
-	for (uint32_t j = 0; j < store->queue_count; j++) {
-		uint32_t i = 0;
-		while (i < count && rows[i].name != store->queues[j].name)
-			i++;
-		if (i == count && count < QUEUES_TOLD_MAX) {
-			rows[i].name = store->queues[j].name;
-			rows[count++].waiting = 0;
-		}
+}
+
+int store_each_queue(const struct store *store,
+	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting), void *context)
+{
+	struct queue_board board = {.count = 0};
+	int r = 0;
+
+	board_waiting(&board, &store->hot.lanes);
+	for (uint32_t i = 0; i < store->queue_count; i++) {
+		uint32_t row = board_row(&board, store->queues[i].name);
+		if (row < QUEUES_TOLD_MAX)
+			board.rows[row].state = store->queues[i].state;
 	}
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		struct span name = names_text(&store->names, rows[i].name);
-		r = each(context, name, store_queue_state(store, name), rows[i].waiting);
-	}
+	for (uint32_t i = 0; r == 0 && i < board.count; i++)
+		r = each(context, names_text(&store->names, board.rows[i].name), board.rows[i].state,
+			board.rows[i].waiting);
 	return r;
 }

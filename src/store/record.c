@@ -35,7 +35,8 @@
 	X(finish_by_ms)  \
 	X(keyed)         \
 	X(has_parent)    \
-	X(named_id)
+	X(named_id)      \
+	X(claimant)
 
 enum column {
 #define X(name) COLUMN_##name,
@@ -69,6 +70,11 @@ void record_diff(struct record *record, const struct task *before, const struct 
 #undef X
 	if (before->claim.holder != after->claim.holder)
 		record->changed |= COLUMN_BIT(held);
+}
+
+bool record_changes_claimant(const struct record *record)
+{
+	return (record->changed & COLUMN_BIT(claimant)) != 0;
 }
 
 static unsigned parts_of(const struct record *record)

@@ -26,6 +26,9 @@ struct fold {
 /* Note what differs between the two. */
 void record_diff(struct record *record, const struct task *before, const struct task *after);
 
+/* Does the event say who claimed? It does when that is another principal than before. */
+bool record_changes_claimant(const struct record *record);
+
 /* Appends the encoding; all but seq, which is the row's key. */
 int record_encode(const struct record *record, struct buf *buf);
 

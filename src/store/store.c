@@ -97,10 +97,12 @@ static int load_task(void *context, const struct task_row *row)
 	task.claim.holder = 0;
 	if (row->holder.len > 0) {
 		task.claim.holder = hot_find_holder(hot, row->holder);
-		if (task.claim.holder == 0)
+		if (task.claim.holder == 0) { /* it never registered: it belongs to whose claims it holds */
 			task.claim.holder = hot_add_holder(hot, row->holder);
-		if (task.claim.holder == 0)
-			return -ENOMEM;
+			if (task.claim.holder == 0)
+				return -ENOMEM;
+			hot_holder(hot, task.claim.holder)->worker.principal = task.claimant;
+		}
 		hot_holder(hot, task.claim.holder)->worker.held++;
 	}
 	task_check(&task);
@@ -170,6 +172,7 @@ static int meta(struct store *store, enum meta_key key, int64_t otherwise, int64
 static int load_facts(struct store *store, const struct backend_facts *facts)
 {
 	int64_t base = 0, floor = 0, generation = 1, starts = 0, restored = 0, boot_hi = 0, boot_lo = 0;
+	int64_t principals = 0;
 	int r = meta(store, META_EVENT_BASE, 0, &base);
 
 	if (r == 0)
@@ -184,11 +187,14 @@ static int load_facts(struct store *store, const struct backend_facts *facts)
 		r = meta(store, META_BOOT_HI, 0, &boot_hi);
 	if (r == 0)
 		r = meta(store, META_BOOT_LO, 0, &boot_lo);
+	if (r == 0)
+		r = meta(store, META_PRINCIPALS, PRINCIPAL_FIRST, &principals);
 	if (r < 0)
 		return r;
 	store->event_base = base;
 	store->last_event = larger(facts->last_event, base);
 	store->last_task = larger(facts->last_task, floor);
+	store->last_principal = (uint32_t)principals;
 	store->shadow_ids = facts->shadow_ids;
 	store->finals = (int64_t)facts->finals;
 	store->generation = (uint32_t)generation;
@@ -224,6 +230,7 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
 	if (r < 0)
 		return r;
+	hot_loaded(&store->hot);
 	return load_facts(store, &facts);
 }
 

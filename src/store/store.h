@@ -12,6 +12,7 @@
  *   hot.c      what is in memory                commands.c, command_*.c, timers.c: what happens in it
  *   lane.c     ready tasks in claim order       record.c   events and their folding
  *   names.c    texts as numbers                 memory.c, sqlite/  where rows live
+ *   log.c      the output of attempts           read.c     reading between turns
  */
 #pragma once
 
@@ -110,8 +111,19 @@ int store_find_task(struct store *store, struct span id, int64_t *ret_seq); /* -
 int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
 	struct task_document *ret_document);
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body);
+/* The log of an attempt from `after` on, at most `limit` bytes of it; attempt 0: the latest that has one. -ENOENT: no
+ * such task, or it had no such attempt. */
+int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
+	struct arena *arena, struct log_piece *ret_piece);
 int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct task *task, struct span holder), void *context);
+/* Outlines for lists. Both look at up to `limit` places and move the position along; it is 0 when there is no more.
+ * Tasks that are not final, in no order, from 0 on: one that stays is met exactly once, whatever happens between the
+ * calls. And final ones, the newest first, from INT64_MAX on. */
+int store_page_open(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context);
+int store_page_final(struct store *store, int64_t *before, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context);
 /* -ESTALE: events that follow `after` have been compacted; store_event_base() is the oldest cursor. */
 int store_page_events(struct store *store, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct record *record), void *context);
@@ -120,7 +132,38 @@ int store_task_id(struct store *store, const struct task *task, struct arena *ar
 int64_t store_last_event(const struct store *store);
 int64_t store_event_base(const struct store *store); /* events up to here are compacted */
 uint64_t store_events_told(const struct store *store, enum event_kind kind); /* by this run of the server */
+/* How long tasks waited from being ready to a claim, and claims from there to their end, in this run. */
+enum {
+	TIMES_BUCKETS = 12, /* the last one is for everything longer */
+};
+
+struct times {
+	uint64_t buckets[TIMES_BUCKETS];
+	int64_t sum_ms;
+};
+
+extern const int64_t times_ends_ms[TIMES_BUCKETS - 1]; /* the longest that a bucket is for */
+const struct times *store_wait_times(const struct store *store);
+const struct times *store_run_times(const struct store *store);
+
+/* Tasks by queue. */
+struct queue_figures {
+	struct span name;
+	const uint32_t *count;   /* by state; not of final ones */
+	const uint64_t *came;    /* into that state, in this run */
+	int64_t oldest_ready_ms; /* wall: since when the one that waits longest is ready; INT64_MAX: none is */
+};
+
+/* Of each queue that had a task in this run, at most a thousand. It looks at a bounded number of tasks. */
+int store_each_queue_figures(const struct store *store,
+	int (*each)(void *context, const struct queue_figures *figures), void *context);
+
+/* How many tasks rest for that reason: parked, scheduled, ready and not taken, … The number of those that nobody had
+ * the time to ask is returned. */
+uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t ret_counts[WHY_COUNT]);
 uint32_t store_generation(const struct store *store);
+const char *store_kind(const struct store *store); /* of its backend */
+uint32_t store_schema(const struct store *store);
 uint64_t store_starts(const struct store *store);
 struct span store_name(const struct store *store, uint32_t number);
 /* The members of a set of names. */
@@ -135,13 +178,30 @@ int store_each_queue(const struct store *store,
 	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting),
 	void *context);
 bool store_worker(const struct store *store, struct span id, struct worker *ret_worker);
+/* A page of those, as for store_page_open(). */
+int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
+struct span store_worker_id(const struct store *store, uint32_t handle); /* valid until the next turn */
+/* The task, if somebody holds it now, and who. The text is valid until the next turn. */
+bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder);
+int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue); /* -ENOENT */
 int store_each_worker(const struct store *store,
 	int (*each)(void *context, struct span id, const struct worker *worker), void *context);
+int store_read_worker(const struct store *store, struct span id, struct worker_document *ret_document);
+/* The ids of the tasks that a worker holds; -ENOENT: no such worker. */
+int store_each_held(
+	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
 /* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
 const struct token *store_find_token(const struct store *store, struct span id);
 int store_each_token(const struct store *store, int (*each)(void *context, const struct token *token),
 	void *context); /* in order of id */
+/* Those that a live worker fills, and those with a history, by name. */
+int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
+	void *context);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
+
+/* A question to the backend, between turns: see backend_ops. */
+int store_query(struct store *store, struct question *question);
 
 /* ---- backup, while running -------------------------------------------------------------------- */
 

@@ -6,15 +6,15 @@
 
 struct token *token_copy(const struct token *token)
 {
-	struct token *copy = malloc(sizeof *copy + token->id.len + token->name.len + token->queues.len +
-		token->created_by.len + token->revoked_by.len);
+	struct token *copy = malloc(sizeof *copy + token->id.len + token->name.len + token->gate.len +
+		token->queues.len + token->created_by.len + token->revoked_by.len);
 
 	if (!copy)
 		return NULL;
 	*copy = *token;
 	char *at = (char *)(copy + 1);
 	struct span *const texts[] = {
-		&copy->id, &copy->name, &copy->queues, &copy->created_by, &copy->revoked_by};
+		&copy->id, &copy->name, &copy->gate, &copy->queues, &copy->created_by, &copy->revoked_by};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		if (texts[i]->len > 0)
 			memcpy(at, texts[i]->data, texts[i]->len);

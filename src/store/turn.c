@@ -74,6 +74,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->last_event = store->last_event;
 	memset(turn->told, 0, sizeof turn->told);
 	turn->last_task = store->last_task;
+	turn->last_principal = store->last_principal;
 	turn->shadow_ids = store->shadow_ids;
 	turn->finals = store->finals;
 	turn->command = NULL;
@@ -168,6 +169,7 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 	view->slot = slot;
 	if (slot == MAP_NONE) {
 		view->task = row.task;
+		view->task.updated_ms = row.updated_ms;
 		view->was_final = true;
 	} else {
 		hot_get(&store->hot, slot, &view->task);
@@ -348,6 +350,18 @@ void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
 	}
 }
 
+int turn_new_principal(struct turn *turn, uint32_t *ret_principal)
+{
+	struct backend *backend = turn->store->backend;
+	int r = turn_write(turn);
+
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_PRINCIPALS, turn->last_principal + 1);
+	if (r == 0)
+		*ret_principal = ++turn->last_principal;
+	return r;
+}
+
 const struct token *turn_token(const struct turn *turn, struct span id)
 {
 	for (uint32_t i = turn->token_count; i > 0; i--) {
@@ -422,7 +436,7 @@ int turn_stage_event(struct turn *turn, struct record *record)
 static int write_row(struct turn *turn, const struct task *task, bool fresh)
 {
 	struct backend *backend = turn->store->backend;
-	struct task_row row = {.task = *task, .updated_ms = turn->given.now.wall_ms};
+	struct task_row row = {.task = *task, .updated_ms = task->updated_ms};
 
 	if (task->claim.holder != 0) {
 		const struct turn_worker *holder = turn_worker_by_number(turn, task->claim.holder);
@@ -493,8 +507,9 @@ static int list_ready(struct turn *turn, struct turn_task *view)
 static int stage_follow(struct turn *turn, struct turn_task *view, enum follow follow);
 
 /* The row changes although nothing happened that an event tells: a lease moved. */
-static int stage_quietly(struct turn *turn, struct turn_task *view, const struct task *after)
+static int stage_quietly(struct turn *turn, struct turn_task *view, struct task *after)
 {
+	after->updated_ms = turn->given.now.wall_ms;
 	int r = write_row(turn, after, false);
 	if (r < 0)
 		return r;
@@ -546,6 +561,7 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 	if (r < 0)
 		return r;
 	after.version = record->seq;
+	after.updated_ms = record->wall_ms;
 	view->gone = after.state == TASK_NOWHERE;
 	r = view->gone ? turn->store->backend->ops->delete_task(turn->store->backend, after.seq)
 		       : write_row(turn, &after, false);
@@ -583,6 +599,7 @@ int turn_stage_new(struct turn *turn, const struct task_decision *decision, stru
 	if (r < 0)
 		return r;
 	after.version = record->seq;
+	after.updated_ms = record->wall_ms;
 	r = write_row(turn, &after, true);
 	if (r < 0)
 		return r;
@@ -824,17 +841,49 @@ static void apply_tokens(struct turn *turn)
 	turn->token_count = 0;
 }
 
+const int64_t times_ends_ms[TIMES_BUCKETS - 1] = {
+	10, 50, 100, 500, 1000, 5000, 10000, 60000, 300000, 1800000, 7200000};
+
+static void times_add(struct times *times, int64_t ms)
+{
+	uint32_t i = 0;
+
+	if (ms < 0) /* somebody set the clock */
+		ms = 0;
+	while (i < TIMES_BUCKETS - 1 && ms > times_ends_ms[i])
+		i++;
+	times->buckets[i]++;
+	times->sum_ms += ms;
+}
+
+/* A claim was made, or is over: how long did it take? */
+static void note_times(struct turn *turn, const struct turn_task *view)
+{
+	struct store *store = turn->store;
+	const struct task *task = &view->task;
+	uint64_t fence = 0;
+	int64_t claimed_ms = view->slot != MAP_NONE ? hot_claimed_ms(&store->hot, view->slot, &fence) : 0;
+	bool fresh = task->claim.holder != 0 && task->fence != fence;
+
+	if (claimed_ms != 0 && (task->claim.holder == 0 || fresh))
+		times_add(&store->run_times, turn->given.now.wall_ms - claimed_ms);
+	if (fresh)
+		times_add(&store->wait_times, task->claim.claimed_wall_ms - task->ready_at_ms);
+}
+
 static void apply_tasks(struct turn *turn)
 {
 	struct hot *hot = &turn->store->hot;
 
 	for (uint32_t i = 0; i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
-		if (view->gone)
+		if (view->gone) {
 			hot_forget(hot, view->task.seq);
-		else if (view->changed)
+		} else if (view->changed) {
+			note_times(turn, view);
 			hot_set(hot, &view->task, &turn->given);
-		if (view->children > 0)
+		}
+		if (view->children > 0 || view->orphaned)
 			hot_set_children(hot, view->task.seq, view->children);
 	}
 }
@@ -865,6 +914,7 @@ static void turn_apply(struct turn *turn)
 	names_commit(&store->names);
 	store->last_event = turn->last_event;
 	store->last_task = turn->last_task;
+	store->last_principal = turn->last_principal;
 	store->shadow_ids = turn->shadow_ids;
 	store->finals = turn->finals;
 	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)

@@ -22,7 +22,8 @@ struct turn_task {
 	struct span own_id;
 	uint32_t children; /* tasks that it blocks; of a final one only whether there may be any */
 	bool changed, gone, was_final;
-	bool listed; /* in turn.ready */
+	bool orphaned; /* a child was taken away from it */
+	bool listed;   /* in turn.ready */
 };
 
 struct turn_worker {
@@ -76,6 +77,7 @@ struct turn {
 	uint32_t wall_timer_count;
 
 	int64_t last_event, last_task;
+	uint32_t last_principal;
 	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind */
 	uint64_t shadow_ids;
 	int64_t finals;
@@ -105,7 +107,9 @@ struct store {
 	uint64_t starts;
 	uint64_t tokens; /* issued by this run */
 	int64_t last_event, last_task, event_base;
+	uint32_t last_principal;
 	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
+	struct times wait_times, run_times;
 	uint64_t shadow_ids;
 	int64_t finals;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
@@ -142,6 +146,7 @@ int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id)
 enum queue_state turn_queue(const struct turn *turn, uint32_t name);
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
 
+int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */
 
 /* Every task that the worker holds as the turn has it. */
@@ -169,6 +174,9 @@ int turn_stage_token(struct turn *turn, const struct token *token); /* it is cop
 /* commands.c: one command; timers.c: what the clocks bring. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);
 int timers_run(struct turn *turn);
+
+/* read.c: a task as it was committed, from memory, or from disk if it is final. -ENOENT. */
+int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task);
 
 /* The next number for a heartbeat token. */
 uint64_t store_next_token(struct store *store);

@@ -52,8 +52,10 @@ struct http_request {
 	struct span if_match;
 	struct span if_none_match;
 	struct span last_event_id;
-	struct span body; /* unchunked */
+	struct span request_id; /* X-Request-Id */
+	struct span body;       /* unchunked */
 	bool keep_alive;
+	bool takes_chunks; /* HTTP/1.1 */
 };
 
 enum http_verdict {
@@ -108,14 +110,18 @@ struct http_reply {
 	int64_t event_seq; /* Stint-Seq: the last event this reply reflects */
 	bool revalidate;   /* the client may keep it, and asks with its ETag whether it is still good */
 	bool close;
-	bool head;   /* send the headers of the reply without its body */
-	bool stream; /* the body has no end: no Content-Length, close at its end */
+	bool head;    /* send the headers of the reply without its body */
+	bool stream;  /* the body has no end: no Content-Length, close at its end */
+	bool chunked; /* `body` is left out and follows in chunks; for those who take them */
 };
 
 /* Appends it to the output, all of it or nothing. -ENOMEM, -E2BIG. -EINVAL: a control byte in a header, which could
  * end it and begin another. */
 int http_put_reply(struct buf *out, const struct http_reply *reply);
 int http_put_continue(struct buf *out);
+
+/* A part of the body of a chunked reply, all of it or nothing; an empty one ends the body. */
+int http_put_chunk(struct buf *out, struct span bytes);
 
 /* Percent-decoding of one path segment or query value, appended to `out`, all of it or nothing. -ENOMEM, -E2BIG.
  * -EINVAL: a bad escape, or a NUL. '+' is a space only in a query. */

@@ -40,6 +40,7 @@ static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
 	[HTTP_FIELD_IF_MATCH]          = {SPAN_OF("if-match"),          ONCE},
 	[HTTP_FIELD_IF_NONE_MATCH]     = {SPAN_OF("if-none-match"),     LIST},
 	[HTTP_FIELD_LAST_EVENT_ID]     = {SPAN_OF("last-event-id"),     ONCE},
+	[HTTP_FIELD_REQUEST_ID]        = {SPAN_OF("x-request-id"),      LIST},
 	[HTTP_FIELD_CONTENT_LENGTH]    = {SPAN_OF("content-length"),    ONCE},
 	[HTTP_FIELD_TRANSFER_ENCODING] = {SPAN_OF("transfer-encoding"), ONCE},
 	[HTTP_FIELD_EXPECT]            = {SPAN_OF("expect"),            ONCE},
@@ -317,6 +318,7 @@ static const struct http_complaint *value_check(
 	case HTTP_FIELD_IF_MATCH:
 	case HTTP_FIELD_IF_NONE_MATCH:
 	case HTTP_FIELD_LAST_EVENT_ID:
+	case HTTP_FIELD_REQUEST_ID:
 	case HTTP_FIELD_COUNT:
 		return NULL;
 	}

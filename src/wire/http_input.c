@@ -537,8 +537,10 @@ static struct http_request request_of(const struct http_input *input)
 		.if_match = marked(input, fields[HTTP_FIELD_IF_MATCH]),
 		.if_none_match = marked(input, fields[HTTP_FIELD_IF_NONE_MATCH]),
 		.last_event_id = marked(input, fields[HTTP_FIELD_LAST_EVENT_ID]),
+		.request_id = marked(input, fields[HTTP_FIELD_REQUEST_ID]),
 		.body = {input->data + input->start + input->body_at, input->body_len},
 		.keep_alive = http_head_keeps_alive(head),
+		.takes_chunks = head->is_http_1_1,
 	};
 }
 

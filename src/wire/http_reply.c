@@ -8,6 +8,7 @@
 
 enum {
 	FIXED_BYTES_MAX = 512, /* all header names, numbers and fixed lines together stay below this */
+	CHUNK_FRAME_MAX = 20,  /* 16 digits and two line ends */
 };
 
 // clang-format off
@@ -136,7 +137,9 @@ static int put_headers(struct buf *out, const struct http_reply *reply)
 {
 	int r = put_text(out, SPAN("Content-Type: "), reply->content_type);
 
-	if (r == 0 && !reply->stream && !has_no_body(reply->status))
+	if (r == 0 && reply->chunked)
+		r = buf_put_span(out, SPAN("Transfer-Encoding: chunked\r\n"));
+	else if (r == 0 && !reply->stream && !has_no_body(reply->status))
 		r = put_count(out, SPAN("Content-Length: "), reply->body.len);
 	if (r == 0)
 		r = put_text(out, SPAN("Location: "), reply->location);
@@ -176,7 +179,7 @@ static int put_all(struct buf *out, const struct http_reply *reply)
 		r = put_headers(out, reply);
 	if (r == 0)
 		r = put_fixed(out, reply->revalidate, reply->close || reply->stream);
-	if (r == 0 && !reply->head && !has_no_body(reply->status))
+	if (r == 0 && !reply->head && !reply->chunked && !has_no_body(reply->status))
 		r = buf_put_span(out, reply->body);
 	return r;
 }
@@ -206,4 +209,16 @@ int http_put_reply(struct buf *out, const struct http_reply *reply)
 int http_put_continue(struct buf *out)
 {
 	return buf_put_span(out, SPAN("HTTP/1.1 100 Continue\r\n\r\n"));
+}
+
+int http_put_chunk(struct buf *out, struct span bytes)
+{
+	int r = buf_reserve(out, bytes.len + CHUNK_FRAME_MAX);
+
+	if (r < 0)
+		return r;
+	buf_printf(out, "%zx\r\n", bytes.len); /* nothing of this can fail any more */
+	buf_put_span(out, bytes);
+	buf_put_span(out, SPAN("\r\n"));
+	return 0;
 }

@@ -40,6 +40,7 @@ struct json_place json_place(struct span text, size_t at);
 /* Writing. All append to the buffer; -ENOMEM, -E2BIG. */
 int json_put_string(
 	struct buf *buf, struct span text); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */
+int json_put_base64(struct buf *buf, struct span bytes); /* quoted, with padding */
 int json_put_int(struct buf *buf, int64_t value);
 int json_put_bool(struct buf *buf, bool value);
 

@@ -95,6 +95,27 @@ int json_put_string(struct buf *buf, struct span text)
 
 /* ---- other values ---- */
 
+int json_put_base64(struct buf *buf, struct span bytes)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	int r = buf_reserve(buf, (bytes.len + 2) / 3 * 4 + 2);
+
+	if (r == 0)
+		r = buf_put_byte(buf, '"');
+	for (size_t i = 0; r == 0 && i < bytes.len; i += 3) {
+		size_t left = bytes.len - i;
+		uint32_t three = (uint32_t)(unsigned char)bytes.data[i] << 16;
+		if (left > 1)
+			three |= (uint32_t)(unsigned char)bytes.data[i + 1] << 8;
+		if (left > 2)
+			three |= (unsigned char)bytes.data[i + 2];
+		char four[4] = {digits[three >> 18], digits[three >> 12 & 63],
+			left > 1 ? digits[three >> 6 & 63] : '=', left > 2 ? digits[three & 63] : '='};
+		r = buf_put(buf, four, sizeof four);
+	}
+	return r < 0 ? r : buf_put_byte(buf, '"');
+}
+
 int json_put_int(struct buf *buf, int64_t value)
 {
 	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;

@@ -8,7 +8,7 @@ static bool keeps_claim(uint32_t kind)
 {
 	return kind == WORD_TASK_UPDATED || kind == WORD_TASK_CONFIRMED || kind == WORD_TASK_PROGRESSED ||
 		kind == WORD_TASK_ASKED || kind == WORD_TASK_ANSWERED || kind == WORD_CLAIM_REBASED ||
-		kind == WORD_TASK_ORPHAN_RESULT;
+		kind == WORD_TASK_ORPHAN_RESULT || kind == WORD_TASK_NOTED;
 }
 
 /* The kinds that make no sense without a live claim. */

@@ -18,7 +18,7 @@
 	X(TASK_FAILED, "task.failed") X(TASK_BLOCKED, "task.blocked") X(TASK_RELEASED, "task.released") \
 	X(TASK_EXPIRED, "task.expired") X(TASK_REQUEUED, "task.requeued") X(TASK_CANCELLED, "task.cancelled") \
 	X(TASK_RETRIED, "task.retried") X(TASK_PARKED, "task.parked") X(TASK_UNPARKED, "task.unparked") \
-	X(TASK_ORPHAN_RESULT, "task.orphan_result") X(TASK_PURGED, "task.purged") \
+	X(TASK_ORPHAN_RESULT, "task.orphan_result") X(TASK_PURGED, "task.purged") X(TASK_NOTED, "task.noted") \
 	X(CLAIM_UNCONFIRMED, "claim.unconfirmed") X(CLAIM_REBASED, "claim.rebased") \
 	X(WORKER_REGISTERED, "worker.registered") X(WORKER_QUIET, "worker.quiet") \
 	X(WORKER_TERMINATING, "worker.terminating") X(WORKER_INACTIVE, "worker.inactive") \

@@ -17,8 +17,8 @@ def main():
     server = stintd.Server()
     try:
         status = subprocess.run(
-            [os.path.abspath(sys.argv[1]), "--config-file", HERE / "schemathesis.toml", "run", stintd.openapi.PATH, "--url", server.url,
-             "--header", "Authorization: Bearer " + server.token, *sys.argv[2:]],
+            [os.path.abspath(sys.argv[1]), "--config-file", HERE / "schemathesis.toml", "run", stintd.openapi.PATH,
+             "--url", server.url, "--header", "Authorization: Bearer " + server.token, *sys.argv[2:]],
             env={**os.environ, "SCHEMATHESIS_HOOKS": str(HERE / "hooks.py")}, stdin=subprocess.DEVNULL,
             cwd=server.home).returncode
         if server.process.poll() is not None or server.stop() != 0 or "Sanitizer" in server.said():

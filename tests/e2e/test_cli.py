@@ -92,6 +92,23 @@ class CliCase(unittest.TestCase):
         self.assertEqual(process.wait(10), status, err)
         return Ran(status, out.decode().replace("\r\n", "\n"), err)
 
+    def begin(self, *args, **options):
+        """A command that goes on; it ends with the test, if not before."""
+        options.setdefault("text", True)
+        env = {"STINT_HOME": self.server.home, **options.pop("env", {})}
+        process = subprocess.Popen([STINT, *args], env=environment(**env), **options)
+
+        def end():
+            if process.poll() is None:
+                process.kill()
+            process.wait(10)
+            for pipe in (process.stdout, process.stderr):
+                if pipe:
+                    pipe.close()
+
+        self.addCleanup(end)
+        return process
+
     def add(self, *args, **options):
         return self.stint("add", *args, **options).out.strip()
 
@@ -241,9 +258,8 @@ class Looking(CliCase):
         self.assertEqual(len(self.stint("ls", "--queue", "many", "--limit", "1200", "--json").json["tasks"]), 1200)
 
     def test_watching_goes_on_until_it_is_stopped(self):
-        process = subprocess.Popen([STINT, "ls", "--queue", "look", "--watch", "-n", "1", "-o", "id"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                   env=environment(STINT_HOME=self.server.home))
+        process = self.begin("ls", "--queue", "look", "--watch", "-n", "1", "-o", "id", stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
         self.assertEqual([process.stdout.readline() for _ in range(2)], ["look-4\n"] * 2)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
@@ -510,8 +526,7 @@ class Working(CliCase):
         self.stint("claim", "--max", "2", "-o", "env", status=2)
 
     def test_a_claim_waits_for_work(self):
-        process = subprocess.Popen([STINT, "claim", "--queues", "later", "--wait", "30s", "-o", "id"],
-                                   stdout=subprocess.PIPE, text=True, env=environment(STINT_HOME=self.server.home))
+        process = self.begin("claim", "--queues", "later", "--wait", "30s", "-o", "id", stdout=subprocess.PIPE)
         until = time.monotonic() + 10
         while b"\nstint_waiting_claims 1\n" not in self.client.get("/metrics").body:
             self.assertLess(time.monotonic(), until)
@@ -568,7 +583,7 @@ class Working(CliCase):
         client.close()
         server.kill()
         env = dict(self.holding(claim), STINT_HOME=server.home)
-        process = subprocess.Popen([STINT, "task", "done", "kept"], stderr=subprocess.PIPE, text=True, env=environment(**env))
+        process = self.begin("task", "done", "kept", stderr=subprocess.PIPE, env=env)
         self.assertIn("is away", process.stderr.readline())
         server.start()
         process.communicate(timeout=30)
@@ -580,8 +595,7 @@ class Working(CliCase):
 
 class Waiting(CliCase):
     def waiter(self, *args):
-        process = subprocess.Popen([STINT, "wait", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env=environment(STINT_HOME=self.server.home))
+        process = self.begin("wait", *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         until = time.monotonic() + 20
         while b"\nstint_event_streams 1\n" not in self.client.get("/metrics").body:
             self.assertLess(time.monotonic(), until, "nobody follows the events")
@@ -630,8 +644,7 @@ class Waiting(CliCase):
         self.addCleanup(server.end)
         client = server.client()
         client.post("/api/tasks", {"id": "t", "title": "x"})
-        process = subprocess.Popen([STINT, "wait", "t"], stdout=subprocess.PIPE, text=True,
-                                   env=environment(STINT_HOME=server.home))
+        process = self.begin("wait", "t", stdout=subprocess.PIPE, env={"STINT_HOME": server.home})
         until = time.monotonic() + 20
         while b"\nstint_event_streams 1\n" not in client.get("/metrics").body:
             self.assertLess(time.monotonic(), until)
@@ -647,8 +660,7 @@ class Waiting(CliCase):
     def test_a_bar_on_a_terminal_and_none_elsewhere(self):
         task = self.add("x", "--queue", "bar")
         master, slave = pty.openpty()
-        process = subprocess.Popen([STINT, "wait", task], stdout=subprocess.PIPE, stderr=slave,
-                                   env=environment(STINT_HOME=self.server.home))
+        process = self.begin("wait", task, stdout=subprocess.PIPE, stderr=slave)
         os.close(slave)
         drawn, env = "", self.holding(self.claim("bar"))
         until = time.monotonic() + 20
@@ -658,14 +670,13 @@ class Waiting(CliCase):
                 self.stint("task", "progress", "half", "--percent", "50", **env)
             drawn += os.read(master, 4096).decode()
         self.stint("task", "done", **env)
-        self.assertEqual(process.communicate(timeout=30)[0].decode(), f"{task}  done\n")
+        self.assertEqual(process.communicate(timeout=30)[0], f"{task}  done\n")
         os.close(master)
         self.assertIn("\u2588" * 12 + "\u2591" * 12 + f" 0/1 {task} running: half", drawn)
         self.assertEqual(self.stint("wait", task).err, "")
 
     def test_events_are_followed_from_now_and_filtered(self):
-        process = subprocess.Popen([STINT, "events", "--follow", "--type", "task.cancelled", "-n", "2"],
-                                   stdout=subprocess.PIPE, text=True, env=environment(STINT_HOME=self.server.home))
+        process = self.begin("events", "--follow", "--type", "task.cancelled", "-n", "2", stdout=subprocess.PIPE)
         until = time.monotonic() + 20
         while b"\nstint_event_streams 1\n" not in self.client.get("/metrics").body:
             self.assertLess(time.monotonic(), until)
@@ -795,8 +806,8 @@ class Finding(CliCase):
 
     def test_who_stops_reading_is_no_trouble(self):
         self.client.post("/api/tasks/batch", [{"title": "x" * 1000, "queue": "pipe"} for _ in range(500)])
-        process = subprocess.Popen([STINT, "ls", "--queue", "pipe", "--limit", "0", "--json"], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, env=environment(STINT_HOME=self.server.home))
+        process = self.begin("ls", "--queue", "pipe", "--limit", "0", "--json", stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=False)
         process.stdout.read(10)
         process.stdout.close()
         self.assertEqual(process.stderr.read(), b"")
@@ -929,6 +940,40 @@ class Doctor(CliCase):
 def has_route(path):
     routes = subprocess.run([os.environ.get("STINT_ROUTES", "build/tests/stint-routes")], capture_output=True, text=True)
     return path in routes.stdout.split()
+
+
+class Inside(CliCase):
+    def test_the_token_of_a_claim_says_who_it_is(self):
+        task = self.add("x", "--queue", "inside")
+        env = self.holding(self.claim("inside"))
+        token = self.stint("token", "create", "--kind", "claim", **env).out.strip()
+        own = {"STINT_TASK_ID": task, "STINT_TOKEN": token}
+        self.stint("task", "progress", **own)
+        self.stint("ls", status=6, STINT_TOKEN=token)
+        self.stint("task", "done", "so", **own)
+        self.assertEqual(self.state(task), "done")
+
+    def test_logs(self):
+        task = self.add("x", "--queue", "logs")
+        claim = self.claim("logs")
+        self.assertEqual(self.stint("logs", task).out, "")
+
+        def write(offset, data):
+            reply = self.client.post(f"/api/tasks/{task}/log", {"workerId": "w", "fence": claim["fence"], "offset": offset,
+                                                              "data": data})
+            self.assertEqual(reply.status, 200, reply.body)
+
+        write(0, "one\n\x1b[31mtwo\n")
+        self.assertEqual(self.stint("logs", task).out, "one\n\x1b[31mtwo\n")
+        self.assertEqual(self.terminal("logs", task).out, "one\n\ufffd[31mtwo\n")
+        self.assertEqual(self.stint("logs", task, "--json").json["log"]["length"], 13)
+        follower = self.begin("logs", task, "--follow", stdout=subprocess.PIPE)
+        self.assertEqual([follower.stdout.readline() for _ in range(2)], ["one\n", "\x1b[31mtwo\n"])
+        write(13, "three\n")
+        self.stint("task", "done", **self.holding(claim))
+        self.assertEqual(follower.communicate(timeout=30)[0], "three\n")
+        self.assertEqual(follower.returncode, 0)
+        self.stint("logs", "nothing", status=3)
 
 
 class Keeping(CliCase):

@@ -192,7 +192,7 @@ class KilledWhileFull(FullCase):
     def start_full(self):
         """There is no room for the file that says where it listens: the socket is found without."""
         self.client.close()
-        self.server.launch()
+        self.server.process = subprocess.Popen(self.server.command(), stderr=self.server.log)
         self.client = self.connect(local=True)
 
         def answers():
@@ -204,6 +204,12 @@ class KilledWhileFull(FullCase):
 
         self.wait_until(answers, what=self.server.said())
 
+    def assert_no_wrong_url(self):
+        """That of the killed one is gone; a new one may have found room in its place."""
+        with contextlib.suppress(FileNotFoundError), open(os.path.join(self.server.home, "url")) as file:
+            self.server.port = int(file.read().strip().rsplit(":", 1)[1])
+            self.assertEqual(self.connect().get("/livez").status, 200)
+
     def test_it_starts_on_the_full_disk_and_reads(self):
         task = self.create()
         claim, = self.claim(leaseMs=60000)
@@ -211,6 +217,7 @@ class KilledWhileFull(FullCase):
         for _ in range(3):
             self.server.kill()
             self.start_full()
+            self.assert_no_wrong_url()
             self.assertEqual(self.client.get("/api/tasks/" + task).json["state"], "claimed")
             while self.make():  # there may be room in the log still
                 pass

@@ -507,11 +507,11 @@ class Metrics(HostileCase):
         lines = reply.body.decode().splitlines()
         for line in ('stint_claims_total{result="granted"} 3', 'stint_claims_total{result="empty"} 1',
                      'stint_events_total{type="task.completed"} 3', 'stint_http_requests_total{status="404"} 1',
-                     'stint_tasks{state="ready"} 0', "stint_lease_expirations_total 0", "stint_connections 1",
+                     'stint_tasks{queue="q",state="ready"} 0', "stint_lease_expirations_total 0", "stint_connections 1",
                      "stint_store_commit_seconds_count 9"):
             self.assertIn(line, lines)
         for line in lines:
-            self.assertRegex(line, r'^(# (HELP|TYPE) stint_\w+ .+|stint_\w+(\{\w+="[^"]*"\})? [0-9.]+)$')
+            self.assertRegex(line, r'^(# (HELP|TYPE) (stint|process)_\w+ .+|(stint|process)_\w+(\{.*\})? [0-9.]+)$')
 
     def test_metrics_want_a_credential(self):
         stranger = self.server.client(token="")

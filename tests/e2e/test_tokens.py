@@ -2,6 +2,7 @@
 import base64
 import hashlib
 import http.client
+import itertools
 import os
 import re
 import subprocess
@@ -15,28 +16,52 @@ ROUTES = os.environ.get("STINT_ROUTES", "build/tests/stint-routes")
 
 # What each kind may do: written down a second time, on purpose.
 SCOPES = {
-    "admin": {"read", "produce", "work", "operate", "admin", "metrics"},
-    "operator": {"read", "operate"},
+    "admin": {"read", "produce", "work", "claim", "operate", "approve", "gate", "emit", "admin", "metrics"},
+    "operator": {"read", "operate", "approve", "emit"},
     "producer": {"produce"},
     "worker": {"work"},
     "viewer": {"read"},
     "metrics": {"metrics"},
+    "approver": {"read", "approve"},
+    "gate:merge": {"read", "gate"},
+    "emit": {"emit"},
+    "instance": {"work"},
+    "claim": {"claim"},
+    "open": {"read", "produce", "work", "operate", "emit", "metrics"},
+}
+MINTED = [kind for kind in SCOPES if kind not in ("instance", "claim", "open")]
+
+# What a route is asked with so that it gets as far as it can; the others are asked with {}.
+REPORT = {"workerId": "w-other", "fence": "1000000000001"}
+BODIES = {
+    "complete": REPORT, "progress": REPORT, "review": REPORT, "release": REPORT,
+    "fail": {**REPORT, "error": {"message": "x"}}, "block": {**REPORT, "error": {"message": "x"}},
+    "ask": {**REPORT, "question": "?"}, "answer": {"text": "x"}, "claim": {"workerId": "w-other"},
+    "claims": {"workerId": "w-other"}, "register": {"workerId": "w-other"}, "heartbeat": {"workerId": "w-other"},
+    "tokens": {"kind": "claim", "task": "other", "fence": "1000000000001"},
 }
 
 
-def all_routes():
-    """(verb, path, scope) of every route, with something in place of its parameters."""
+def patterns():
+    """(verb, pattern, scopes) of every route."""
     text = subprocess.run([ROUTES], check=True, capture_output=True, text=True).stdout
     for line in text.splitlines():
-        verb, pattern, scope, _ = line.split()
-        yield verb, re.sub(r":\w+", "nothing-of-that-name", pattern), scope
+        verb, pattern, scopes, _ = line.split()
+        yield verb, pattern, set(scopes.split("|"))
+
+
+def all_routes():
+    """(verb, path, scopes) of every route, with something in place of its parameters."""
+    for verb, pattern, scopes in patterns():
+        path = re.sub(r":\w+", "nothing-of-that-name", pattern)
+        yield verb, path, scopes
         if verb == "GET":
-            yield "HEAD", re.sub(r":\w+", "nothing-of-that-name", pattern), scope
+            yield "HEAD", path, scopes
 
 
 class TokenCase(unittest.TestCase):
     def setUp(self):
-        self.server = stintd.Server()
+        self.server = stintd.Server("--set", "limits.authFailuresPerS=1000")
         self.admin = self.server.client()
         self.clients = [self.admin]
 
@@ -81,7 +106,7 @@ class EveryRoute(TokenCase):
         for verb, path, scope in all_routes():
             with self.subTest(verb=verb, path=path):
                 reply = self.ask(client, verb, path)
-                if scope == "public":
+                if scope == {"public"}:
                     self.assertEqual(reply.status, 200)
                     continue
                 self.assertEqual(reply.status, 401)
@@ -96,9 +121,10 @@ class EveryRoute(TokenCase):
     def test_the_table_is_complete(self):
         found = list(all_routes())
         self.assertGreater(len(found), 40)
-        self.assertEqual({scope for _, _, scope in found} - {"public", "any"}, SCOPES["admin"])
-        self.assertEqual({scope for _, path, scope in found if "/tokens" in path}, {"admin"})
-        self.assertLessEqual({path for _, path, scope in found if scope == "public"}, {"/livez", "/readyz"})
+        self.assertLessEqual(set().union(*(scopes for _, _, scopes in found)) - {"public", "any"}, SCOPES["admin"])
+        self.assertEqual({frozenset(scopes) for verb, path, scopes in found if "/tokens" in path},
+                         {frozenset({"admin"}), frozenset({"admin", "work"})})
+        self.assertLessEqual({path for _, path, scopes in found if "public" in scopes}, {"/livez", "/readyz"})
 
     def test_without_a_token_nothing_is_done_or_told(self):
         self.refused_everywhere("")
@@ -127,25 +153,158 @@ class EveryRoute(TokenCase):
         self.assertEqual(self.revoke(minted["id"]).status, 200)
         self.refused_everywhere(minted["token"])
 
+    def credential(self, kind):
+        """A client with a good credential of that kind, whatever it takes to get one."""
+        if kind in MINTED:
+            return self.holder(kind)
+        worker = self.holder("worker")
+        if kind == "instance":
+            return self.client(worker.post("/api/workers/register", {"workerId": "w-own"}).json["credential"])
+        self.admin.post("/api/tasks", {"id": "own", "title": "x", "queue": "own"})
+        claim, = worker.post("/api/claims", {"workerId": "w-child", "queues": ["own"]}).json["claims"]
+        body = {"kind": "claim", "task": "own", "fence": claim["fence"]}
+        return self.client(worker.post("/api/tokens", body).json["token"])
+
+    def check_kind(self, client, kind):
+        for verb, path, scopes in all_routes():
+            with self.subTest(kind=kind, verb=verb, path=path):
+                status = self.ask(client, verb, path).status
+                self.assertLess(status, 500)
+                if path == "/api/tokens" and verb == "POST" and kind != "admin":
+                    self.assertEqual(status, 403)
+                elif scopes & (SCOPES[kind] | {"public", "any"}):
+                    self.assertNotIn(status, (401, 403))
+                else:
+                    self.assertEqual(status, 403)
+
     def test_each_kind_may_do_exactly_what_its_scopes_say(self):
-        for kind, scopes in SCOPES.items():
-            client = self.holder(kind)
-            for verb, path, scope in all_routes():
-                with self.subTest(kind=kind, verb=verb, path=path):
-                    status = self.ask(client, verb, path).status
-                    self.assertLess(status, 500)
-                    if scope in ("public", "any") or scope in scopes:
-                        self.assertNotIn(status, (401, 403))
-                    else:
-                        self.assertEqual(status, 403)
+        for kind in SCOPES:
+            if kind != "open":
+                self.check_kind(self.credential(kind), kind)
 
     def test_what_is_forbidden_makes_no_event(self):
-        viewer = self.holder("viewer")
+        for kind in SCOPES:
+            if kind in ("admin", "open"):
+                continue
+            client = self.credential(kind)
+            before = self.last_event()
+            for verb, path, scopes in all_routes():
+                if not scopes & (SCOPES[kind] | {"public", "any"}):
+                    self.assertEqual(self.ask(client, verb, path).status, 403)
+            self.assertEqual(self.last_event(), before)
+
+    def tries(self, client, task, worker, said):
+        """(verb, pattern, reply) of every route that names something, asked for these, as worker `said`."""
+        for verb, pattern, _ in patterns():
+            if pattern.startswith(("/api/tasks/:id", "/api/workers/:id")) or pattern == "/api/tokens":
+                path = pattern.replace("/api/tasks/:id", "/api/tasks/" + task).replace(
+                    "/api/workers/:id", "/api/workers/" + worker)
+                body = dict(BODIES.get(path.rsplit("/", 1)[1], {}))
+                if "task" in body:
+                    body["task"] = task
+                if "workerId" in body:
+                    body["workerId"] = said
+                yield verb, pattern, client.call(verb, path, None if verb == "GET" else body)
+
+    def test_what_is_refused_does_not_tell_whether_it_exists(self):
+        other = self.holder("worker", queues=["shared", "theirs"])
+        for task, queue in (("t-shared", "shared"), ("t-theirs", "theirs")):
+            self.admin.post("/api/tasks", {"id": task, "title": "x", "queue": queue})
+            claims = other.post("/api/claims", {"workerId": "w-other", "queues": [queue]}).json["claims"]
+            self.assertEqual(len(claims), 1)
+        other.post("/api/workers/register", {"workerId": "w-other"})
+        strangers = {
+            "worker": self.holder("worker", queues=["shared"]), "viewer": self.holder("viewer", queues=["shared"]),
+            "instance": self.credential("instance"), "claim": self.credential("claim"),
+            "producer": self.holder("producer"), "emit": self.holder("emit"), "metrics": self.holder("metrics"),
+        }
         before = self.last_event()
-        for verb, path, scope in all_routes():
-            if scope not in ("read", "public", "any"):
-                self.assertEqual(self.ask(viewer, verb, path).status, 403)
+        for kind, client in strangers.items():
+            for task, said in itertools.product(("t-shared", "t-theirs"), ("w-other", "w-mine")):
+                there = self.tries(client, task, "w-other", said)
+                absent = self.tries(client, "t-absent", "w-absent", said)
+                for (verb, pattern, reply), (_, _, expected) in zip(there, absent):
+                    with self.subTest(kind=kind, task=task, said=said, verb=verb, pattern=pattern):
+                        if pattern == "/api/tasks/:id/claim" and kind in ("worker", "instance"):
+                            # whoever serves the queue is told that somebody else has it; the worker id is not its own
+                            self.assertIn(reply.status, (403, 404, 409))
+                        elif kind == "viewer" and task == "t-shared" and verb == "GET" and "/tasks/" in pattern:
+                            self.assertEqual(reply.status, 200)
+                        else:
+                            self.assertIn(reply.status, (403, 404))
+                            self.assertEqual((reply.status, reply.body), (expected.status, expected.body))
         self.assertEqual(self.last_event(), before)
+
+
+class Ended(TokenCase):
+    """Whatever a credential was good for: once it has ended it is as good as none, everywhere."""
+
+    def worker_with_claim(self):
+        minted = self.mint("worker")
+        worker = self.client(minted["token"])
+        instance = worker.post("/api/workers/register", {"workerId": "w"}).json["credential"]
+        self.admin.post("/api/tasks", {"id": "t", "title": "x", "queue": "q"})
+        claim, = worker.post("/api/claims", {"workerId": "w"}).json["claims"]
+        child = worker.post("/api/tokens", {"kind": "claim", "task": "t", "fence": claim["fence"]}).json["token"]
+        self.assertEqual(self.client(instance).get("/api/tasks").status, 200)
+        self.assertEqual(self.client(child).get("/api/tasks/t").status, 200)
+        return minted, worker, instance, child, claim["fence"]
+
+    def refused_everywhere(self, token):
+        EveryRoute.refused_everywhere(self, token)
+
+    def test_with_their_parent_revoked_instance_and_child_are_nobody(self):
+        minted, _, instance, child, _ = self.worker_with_claim()
+        self.revoke(minted["id"])
+        self.refused_everywhere(instance)
+        self.refused_everywhere(child)
+
+    def test_a_childs_token_ends_with_its_claim(self):
+        _, worker, _, child, fence = self.worker_with_claim()
+        self.assertEqual(self.client(child).post("/api/tasks/t/progress", {"note": "half"}).status, 200)
+        worker.post("/api/tasks/t/release", {"workerId": "w", "fence": fence})
+        self.refused_everywhere(child)
+        claim, = worker.post("/api/claims", {"workerId": "w"}).json["claims"]
+        self.assertNotEqual(claim["fence"], fence)
+        self.refused_everywhere(child)
+
+    def test_an_instances_token_ends_with_its_worker(self):
+        _, worker, instance, child, _ = self.worker_with_claim()
+        self.assertEqual(worker.call("DELETE", "/api/workers/w").status, 200)
+        self.refused_everywhere(instance)
+        self.refused_everywhere(child)
+
+    def test_registering_again_ends_the_former_token(self):
+        _, worker, instance, child, _ = self.worker_with_claim()
+        fresh = self.client(instance).post("/api/workers/register", {"workerId": "w"}).json["credential"]
+        self.refused_everywhere(instance)
+        self.assertEqual(self.client(fresh).get("/api/workers/w").status, 200)
+        self.assertEqual(self.client(child).get("/api/tasks/t").status, 200, "the claim goes on")
+        again = worker.post("/api/workers/register", {"workerId": "w"}).json["credential"]
+        self.refused_everywhere(fresh)
+        self.assertEqual(self.client(again).get("/api/workers/w").status, 200)
+
+    def test_they_outlive_a_restart_but_not_another_admin_token(self):
+        _, _, instance, child, _ = self.worker_with_claim()
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(self.client(instance).get("/api/workers/w").status, 200)
+        self.assertEqual(self.client(child).get("/api/tasks/t").status, 200)
+        self.server.stop()
+        os.unlink(os.path.join(self.server.home, "admin.token"))
+        self.server.start()
+        self.admin = self.client(self.server.token)
+        self.refused_everywhere(instance)
+        self.refused_everywhere(child)
+
+    def test_a_forged_one_is_nobody(self):
+        _, _, instance, child, fence = self.worker_with_claim()
+        for token in (instance, child):
+            for at in (len(token) - 1, len(token) - 43, token.index(".") - 1, token.index(".") + 1, 8):
+                forged = token[:at] + ("b" if token[at] == "a" else "a") + token[at + 1:]
+                self.assertEqual(self.client(forged).get("/api/tasks/t").status, 401, forged)
+        raised = child.replace("." , ".1", 1)
+        self.assertEqual(self.client(raised).get("/api/tasks/t").status, 401)
 
 
 class Life(TokenCase):
@@ -163,10 +322,16 @@ class Life(TokenCase):
         self.assertEqual(self.revoke(minted["id"]).json, revoked)
         self.assertEqual(self.revoke("0123456789abcdef").status, 404)
 
-    def test_kinds_that_come_later_are_refused(self):
-        for kind in ("claim", "approver", "emit", "root"):
+    def test_kinds_that_there_are_not_are_refused(self):
+        for kind in ("gate", "gate:", "instance", "root"):
             reply = self.admin.post("/api/tokens", {"kind": kind, "name": "x"})
             self.assertEqual((reply.status, reply.json["errors"][0]["field"]), (422, "kind"))
+
+    def test_an_approver_of_one_gate_is_listed_with_it(self):
+        minted = self.mint("gate:merge", "bot", queues=["q"])
+        self.assertRegex(minted["token"], r"^stint_gate_")
+        listed, = self.admin.get("/api/tokens").json
+        self.assertEqual((listed["kind"], listed["queues"]), ("gate:merge", ["q"]))
 
     def test_the_token_of_the_file_cannot_be_revoked(self):
         reply = self.revoke(self.server.token.split("_")[2])
@@ -187,6 +352,19 @@ class Life(TokenCase):
         self.server.start()
         self.assertEqual(self.client(good["token"]).get("/api/tasks").status, 200)
         self.assertEqual(self.client(bad["token"]).get("/api/tasks").status, 401)
+
+    def test_what_an_admin_does_leaves_a_trace(self):
+        second = self.mint("admin", "second")
+        minted = self.client(second["token"]).call(
+            "POST", "/api/tokens", {"kind": "viewer", "name": "ann"}, {"X-Request-Id": "req-7"}).json
+        self.revoke(minted["id"])
+        created, revoked = self.admin.get("/api/events?after=0&limit=100").json["events"][-2:]
+        self.assertEqual((created["type"], created["actor"], created["data"]), ("token.created", "admin:second", {
+            "principal": second["id"], "route": "POST /api/tokens", "object": minted["id"], "kind": "viewer",
+            "name": "ann", "requestId": "req-7"}))
+        self.assertEqual((revoked["type"], revoked["actor"], revoked["data"]), ("token.revoked", "admin", {
+            "principal": "admin", "route": "DELETE /api/tokens/:id", "object": minted["id"], "kind": "viewer",
+            "name": "ann"}))
 
     def test_events_say_which_token_acted(self):
         self.holder("producer", "ci").post("/api/tasks", {"title": "x", "queue": "q"})
@@ -280,7 +458,7 @@ class Revocation(TokenCase):
 class Secrets(TokenCase):
     def test_a_secret_is_kept_nowhere(self):
         minted = [self.mint(kind, queues=["q"]) if kind in ("worker", "producer") else self.mint(kind)
-                  for kind in SCOPES]
+                  for kind in MINTED]
         for token in minted:
             client = self.client(token["token"])
             client.post("/api/tasks", {"title": "x", "queue": "q"})

@@ -34,6 +34,7 @@ static void say_request(struct buf *text, const struct http_request *request)
 	say(text, "if-match", request->if_match);
 	say(text, "if-none-match", request->if_none_match);
 	say(text, "last", request->last_event_id);
+	say(text, "id", request->request_id);
 	if (request->body.len > 0)
 		say(text, "body", request->body);
 	assert(buf_printf(text, request->keep_alive ? " keep\n" : " close\n") == 0);

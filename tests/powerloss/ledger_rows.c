@@ -133,6 +133,11 @@ uint64_t digest_worker(const struct worker_row *row)
 	add(&numbers, worker->max_concurrent);
 	add(&numbers, worker->registered_ms);
 	add(&numbers, worker->last_beat_ms);
+	add(&numbers, worker->process.host);
+	add(&numbers, (int64_t)worker->process.boot_hi);
+	add(&numbers, (int64_t)worker->process.boot_lo);
+	add(&numbers, worker->process.pid);
+	add(&numbers, (int64_t)worker->process.start);
 	add(&numbers, row->instance);
 	add(&numbers, row->ended_ms);
 	add_bytes(&numbers, row->metadata);

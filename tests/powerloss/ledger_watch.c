@@ -391,6 +391,12 @@ static int watch_page_tasks(struct backend *backend, int64_t after, uint32_t lim
 	return PASS(page_tasks, after, limit, each, context);
 }
 
+static int watch_page_outlines(struct backend *backend, int64_t before, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	return PASS(page_outlines, before, limit, each, context);
+}
+
 static int watch_page_events(struct backend *backend, int64_t after, uint32_t limit,
 	int (*each)(void *context, int64_t seq, struct span data), void *context)
 {
@@ -416,6 +422,11 @@ static int watch_relieve(struct backend *backend)
 static int watch_reserve(struct backend *backend)
 {
 	return PASS(reserve);
+}
+
+static int watch_query(struct backend *backend, struct question *question)
+{
+	return PASS(query, question);
 }
 
 static int watch_backup_begin(struct backend *backend, const char *path)
@@ -452,8 +463,8 @@ static void watch_close(struct backend *backend)
 	X(get_task) X(get_body) X(get_extra) X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) \
 	X(find_id) X(find_key) X(children) X(parents) \
 	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) X(scan_tokens) \
-	X(page_tasks) X(page_events) X(page_bases) \
-	X(checkpoint) X(relieve) X(reserve) X(backup_begin) X(backup_step) X(backup_end) X(close)
+	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) \
+	X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on
 
 static const struct backend_ops watch_ops = {.name = "watched",

@@ -252,7 +252,7 @@ static void draw_beat(struct script *script, struct command *command)
 	if (!worker->is_registered || rng_chance(script->rng, 6)) {
 		beat->describes = true;
 		beat->slot = text(script, "slot-%u", slot);
-		beat->old_is_gone = true;
+		beat->process = (struct command_process){SPAN("host"), 1, 2, slot + 1, 7};
 		beat->capabilities = one_name(script, SPAN("gpu"));
 		beat->max_concurrent = 20;
 		beat->metadata = text(script, "{\"n\":%u}", rng_below(script->rng, 100));

@@ -28,6 +28,7 @@ static const struct op_row {
 	[COMMAND_ANSWER] = {"answer", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_PASS] = {"pass", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_REJECT] = {"reject", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_EMIT] = {"emit", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_QUEUE_SET] = {"queue-set", NOUN_QUEUE, ALL_QUEUES, ""},
 	[COMMAND_CLAIM_NEXT] = {"claim-next", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_CLAIM] = {"claim", NOUN_TASK, WITH_ABSENT, ""},
@@ -38,6 +39,7 @@ static const struct op_row {
 	[COMMAND_BLOCK] = {"block", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_ASK] = {"ask", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
 	[COMMAND_RELEASE] = {"release", NOUN_TASK, ALL_TASKS, "a purged task had its last report long ago"},
+	[COMMAND_LOG] = {"log", NOUN_TASK, 0, "a log is no state"},
 	[COMMAND_RETURN] = {"return", NOUN_TASK, BIT(TASK_CLAIMED) | BIT(TASK_RUNNING),
 		"it follows the claim within one turn"},
 	[COMMAND_REGISTER] = {"register", NOUN_WORKER, ALL_WORKERS, ""},
@@ -48,6 +50,7 @@ static const struct op_row {
 	[COMMAND_SLOT_CRASH] = {"slot-crash", NOUN_SLOT, SLOT_STATES, ""},
 	[COMMAND_TOKEN_PUT] = {"token-put", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_TOKEN_REVOKE] = {"token-revoke", NOUN_TASK, 0, "credentials touch no task"},
+	[COMMAND_AUDIT] = {"audit", NOUN_TASK, 0, "a trace touches no task"},
 	[COMMAND_UNQUARANTINE] = {"unquarantine", NOUN_SLOT, SLOT_STATES, ""},
 };
 
@@ -58,8 +61,7 @@ static const struct unreachable {
 	const char *why;
 } unreachable_moves[] = {
 	{EVENT_TASK_BLOCKED, TASK_READY, TASK_BLOCKED, "for executors that went missing: not looked for yet"},
-	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what was claimed once has no open parent"},
-	{EVENT_TASK_ORPHAN_RESULT, TASK_WAITING, TASK_WAITING, "what was claimed once has no open parent"},
+	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what is done has no open parent"},
 };
 
 void coverage_op(struct coverage *coverage, enum command_kind op, uint32_t state, uint32_t weather)

@@ -322,6 +322,9 @@ static void follow_noun(struct sim *sim, const struct record *record)
 		return;
 	case EVENT_SERVER_STARTED:
 	case EVENT_SERVER_DEGRADED:
+	case EVENT_TOKEN_CREATED:
+	case EVENT_TOKEN_REVOKED:
+	case EVENT_SERVER_AUDITED:
 		return;
 	default:
 		follow_worker(sim, record);

@@ -22,17 +22,15 @@ static void add_requires(struct sim *sim, struct request *request, struct name_l
 	}
 }
 
-static void add_parents(struct sim *sim, struct request *request)
+static void add_parents(struct sim *sim, struct request *request, struct name_list *parents)
 {
-	struct command_create *create = &request->command.create;
-
-	create->parents = request_begin_list(request);
+	*parents = request_begin_list(request);
 	if (!rng_chance(&sim->rng, 4))
 		return;
 	for (uint32_t left = 1 + rng_below(&sim->rng, 3); left > 0; left--) {
 		const struct model_task *parent = some_task(sim);
 		if (parent && parent->fold.task.state != TASK_NOWHERE)
-			request_add(request, &create->parents, request_text(request, span_of(parent->id)));
+			request_add(request, parents, request_text(request, span_of(parent->id)));
 	}
 }
 
@@ -82,7 +80,7 @@ static void create(struct sim *sim, struct actor *actor)
 	create->parked = rng_chance(&sim->rng, 8);
 	create->body = request_printf(request, "{\"n\":%llu}", (unsigned long long)actor->numbers);
 	add_requires(sim, request, &create->requires);
-	add_parents(sim, request);
+	add_parents(sim, request, &create->parents);
 	add_times(sim, create);
 	add_keys(sim, actor, request);
 	network_send(sim, slot);
@@ -166,9 +164,21 @@ static void update(struct sim *sim, struct actor *actor)
 	patch->finish_by_ms = rng_chance(&sim->rng, 2) ? 0 : wall_ms + sim_paced_between(sim, 1000, 300000);
 	patch->set_start_by = rng_chance(&sim->rng, 12);
 	patch->start_by_ms = rng_chance(&sim->rng, 2) ? 0 : wall_ms + sim_paced_between(sim, 1000, 300000);
+	patch->set_not_before = rng_chance(&sim->rng, 8);
+	patch->not_before_ms = rng_chance(&sim->rng, 2) ? 0 : wall_ms + sim_paced_between(sim, 1000, 60000);
+	patch->set_parents = rng_chance(&sim->rng, 6);
+	if (patch->set_parents)
+		add_parents(sim, request, &update->parents);
+	patch->set_keyed = rng_chance(&sim->rng, 8);
+	if (rng_chance(&sim->rng, 2))
+		update->unique_key = request_printf(request, "key-%u", rng_below(&sim->rng, 12));
+	if (rng_chance(&sim->rng, 8)) {
+		update->status = (enum task_status)rng_between(&sim->rng, STATUS_TODO, STATUS_DONE);
+		request->command.by_name = true;
+	}
 	update->set_body = rng_chance(&sim->rng, 4);
 	update->body = SPAN("{\"changed\":true}");
-	update->if_version = rng_chance(&sim->rng, 4) ? task->fold.task.version : 0;
+	request->command.if_version = rng_chance(&sim->rng, 4) ? task->fold.task.version : 0;
 	network_send(sim, slot);
 }
 

@@ -26,7 +26,11 @@ static void describe(struct request *request, const struct actor *actor)
 	beat->describes = true;
 	if (actor->slot >= 0)
 		beat->slot = word_slots[actor->slot];
-	beat->old_is_gone = actor->replaces;
+	beat->process = (struct command_process){SPAN("host"), 1, 2, actor->index + 1, actor->instance};
+	if (actor->replaces && actor->instance > 1)
+		beat->replaces = (struct command_replaces){
+			request_printf(request, "%s-%u", actor->principal, actor->instance - 1),
+			actor->index + 1, actor->instance - 1, false};
 	beat->capabilities =
 		request_words(request, word_capabilities, WORD_CAPABILITIES, actor->capabilities);
 	beat->executors = request_words(request, word_executors, WORD_EXECUTORS, actor->executors);

@@ -475,7 +475,9 @@ static struct worker_row extreme_worker(struct span id)
 			.any_executor = true,
 			.max_concurrent = UINT32_MAX - 4,
 			.registered_ms = INT64_MIN,
-			.last_beat_ms = INT64_MAX - 2},
+			.last_beat_ms = INT64_MAX - 2,
+			.process = {UINT32_MAX - 6, UINT64_MAX, UINT64_MAX - 1, UINT32_MAX - 7,
+				UINT64_MAX - 2}},
 		.id = id,
 		.instance = UINT32_MAX - 5,
 		.metadata = SPAN("{\"host\":\"a\"}"),
@@ -502,6 +504,11 @@ static void assert_worker(const struct worker_row *row, const struct worker_row 
 	SAME(worker.max_concurrent);
 	SAME(worker.registered_ms);
 	SAME(worker.last_beat_ms);
+	SAME(worker.process.host);
+	SAME(worker.process.boot_hi);
+	SAME(worker.process.boot_lo);
+	SAME(worker.process.pid);
+	SAME(worker.process.start);
 	SAME(instance);
 	SAME(ended_ms);
 #undef SAME
@@ -1037,6 +1044,54 @@ static void pages_go_on_by_key(void **state)
 	ASSERT_KEYS(&last, 8);
 }
 
+static int collect_outline(void *context, const struct task_outline *outline)
+{
+	return collect(context, outline->seq);
+}
+
+static void outlines_go_backwards_by_key(void **state)
+{
+	struct bench *bench = *state;
+	struct catch first = {0}, second = {0}, none = {0}, cut = {.verdict_after = 1};
+
+	begin(bench);
+	put_tasks(bench, 1, 3);
+	put_tasks(bench, 7, 8);
+	put(bench, body, 9, SPAN("no task"));
+	commit(bench);
+	found(bench, page_outlines, INT64_MAX, 2, collect_outline, &first);
+	ASSERT_KEYS(&first, 8, 7);
+	found(bench, page_outlines, 7, 8, collect_outline, &second);
+	ASSERT_KEYS(&second, 3, 2, 1);
+	found(bench, page_outlines, 1, 8, collect_outline, &none);
+	assert_int_equal(none.count, 0);
+	assert_int_equal(bench->ops->page_outlines(bench->backend, 8, 8, collect_outline, &cut), 7);
+}
+
+static int keep_outline(void *context, const struct task_outline *outline)
+{
+	*(struct task_outline *)context = *outline;
+	return 0;
+}
+
+static void an_outline_has_the_columns_of_its_task(void **state)
+{
+	struct bench *bench = *state;
+	struct task_row row = extreme_task(5);
+	struct task_outline outline = {0};
+
+	begin(bench);
+	put(bench, task, &row, true);
+	commit(bench);
+	found(bench, page_outlines, 6, 1, keep_outline, &outline);
+	assert_int_equal(outline.seq, 5);
+	assert_int_equal(outline.created_ms, row.task.created_ms);
+	assert_int_equal(outline.queue, row.task.queue);
+	assert_int_equal(outline.owner, row.task.owner);
+	assert_int_equal(outline.priority, row.task.priority);
+	assert_int_equal(outline.state, row.task.state);
+}
+
 static void a_page_of_tasks_has_final_and_claimed_ones(void **state)
 {
 	struct bench *bench = *state;
@@ -1260,6 +1315,8 @@ static const struct CMUnitTest cases[] = {
 	BENCH_CASE(a_rollback_brings_back_what_was_replaced),
 	BENCH_CASE(an_empty_transaction_is_fine),
 	BENCH_CASE(pages_go_on_by_key),
+	BENCH_CASE(outlines_go_backwards_by_key),
+	BENCH_CASE(an_outline_has_the_columns_of_its_task),
 	BENCH_CASE(a_page_of_tasks_has_final_and_claimed_ones),
 	BENCH_CASE(events_and_baselines_are_paged_with_their_bytes),
 	BENCH_CASE(events_go_up_to_a_number),

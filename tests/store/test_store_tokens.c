@@ -135,14 +135,53 @@ static void a_token_given_and_revoked_in_one_turn_is_revoked(void **state)
 	assert_int_equal(tokens_in(world), 1);
 }
 
-static void tokens_make_no_event(void **state)
+static int look(void *context, const struct record *record)
+{
+	*(struct record *)context = *record;
+	return 0;
+}
+
+/* The kind of the one event after `last`; 0: there is none, or more than one. */
+static enum event_kind told_since(struct world *world, int64_t last, const char *actor, const char *note)
+{
+	struct record record = {0};
+
+	if (store_last_event(world->store) != last + 1)
+		return EVENT_NONE;
+	assert_int_equal(store_page_events(world->store, last, 1, look, &record), 0);
+	assert_int_equal(record.task, 0);
+	assert_int_equal(record.actor.len, strlen(actor));
+	assert_int_equal(record.note.len, strlen(note));
+	return record.kind;
+}
+
+static void giving_and_taking_back_leave_one_event_each(void **state)
 {
 	struct world *world = *state;
+	struct command put = say_token("x1", TOKEN_WORKER, 1000), revoke = say_revoke("x1");
 	int64_t last = store_last_event(world->store);
 
-	give(world, "x1");
-	take_back(world, "x1");
-	assert_int_equal(store_last_event(world->store), last);
+	put.note = SPAN("\"a\":1");
+	world_run(world, &put);
+	assert_int_equal(told_since(world, last, "admin", "\"a\":1"), EVENT_TOKEN_CREATED);
+	world_run(world, &revoke);
+	assert_int_equal(told_since(world, last + 1, "admin:second", ""), EVENT_TOKEN_REVOKED);
+	world_run(world, &revoke);
+	assert_int_equal(give(world, "x1"), REFUSED_UNAVAILABLE);
+	assert_int_equal(store_last_event(world->store), last + 2);
+}
+
+static void what_an_admin_does_elsewhere_leaves_an_event(void **state)
+{
+	struct world *world = *state;
+	struct command audit = {.kind = COMMAND_AUDIT, .actor = SPAN("admin"), .note = SPAN("\"b\":2")};
+	int64_t last = store_last_event(world->store);
+
+	assert_int_equal(world_run(world, &audit)->refusal, REFUSED_NOTHING);
+	assert_int_equal(world->result.event_seq, last + 1);
+	assert_int_equal(told_since(world, last, "admin", "\"b\":2"), EVENT_SERVER_AUDITED);
+	world_crash(world);
+	assert_true(store_last_event(world->store) > last);
 }
 
 static void a_turn_that_cannot_be_committed_gives_and_revokes_nothing(void **state)
@@ -292,7 +331,8 @@ int main(void)
 		ON_BOTH(a_token_that_is_not_there_cannot_be_revoked),
 		ON_BOTH(an_id_is_given_once),
 		ON_BOTH(a_token_given_and_revoked_in_one_turn_is_revoked),
-		ON_BOTH(tokens_make_no_event),
+		ON_BOTH(giving_and_taking_back_leave_one_event_each),
+		ON_BOTH(what_an_admin_does_elsewhere_leaves_an_event),
 		cmocka_unit_test_setup_teardown(
 			a_turn_that_cannot_be_committed_gives_and_revokes_nothing, on_memory, world_over),
 		ON_BOTH(a_token_that_ended_long_ago_is_forgotten),

@@ -27,6 +27,43 @@ static void a_task_lives_from_creation_to_done(void **state)
 	assert_int_equal(world_state(world, "job"), TASK_DONE);
 }
 
+static int64_t updated_at(struct world *world, const char *id)
+{
+	struct task_document document;
+	struct arena arena;
+	int64_t seq;
+
+	arena_init(&arena, 1 << 20);
+	assert_int_equal(store_find_task(world->store, span_of(id), &seq), 0);
+	assert_int_equal(store_read_task(world->store, seq, world->now, &arena, &document), 0);
+	arena_done(&arena);
+	return document.task.updated_ms;
+}
+
+static void a_task_says_when_it_changed_last(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "a", "q");
+	assert_int_equal(world->result.task.updated_ms, START_WALL_MS);
+	world_pass(world, 10);
+	uint64_t fence = world_claim(world, "w");
+	assert_int_equal(world->result.claims[0].task.updated_ms, START_WALL_MS + 10);
+	world_pass(world, 10);
+	world_run(world, NULL); /* looking changes nothing */
+	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 10);
+	world_report(world, COMMAND_PROGRESS, "a", "w", fence);
+	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 20);
+	world_crash(world);
+	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 20);
+	world_pass(world, 10);
+	world_report(world, COMMAND_COMPLETE, "a", "w", fence);
+	world_pass(world, 10);
+	world_report(world, COMMAND_COMPLETE, "a", "w", fence); /* the same again */
+	assert_int_equal(world->result.task.updated_ms, START_WALL_MS + 30);
+	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 30);
+}
+
 static void second_claim_of_same_task_is_refused(void **state)
 {
 	struct world *world = *state;
@@ -111,6 +148,7 @@ static void a_quarantined_slot_lets_nobody_in_but_one_trial(void **state)
 		world_run(world, &crash);
 	beat.beat.describes = true;
 	beat.beat.slot = SPAN("slot-1");
+	beat.beat.process = (struct command_process){SPAN("host-a"), 1, 2, 10, 100};
 	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
 	world_crash(world);
 	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
@@ -118,8 +156,97 @@ static void a_quarantined_slot_lets_nobody_in_but_one_trial(void **state)
 	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_NOTHING);
 	world_run(world, &crash);
 	beat.worker = SPAN("w2");
-	beat.beat.old_is_gone = true;
+	beat.beat.replaces = (struct command_replaces){SPAN("w1"), 10, 100, false};
 	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
+}
+
+static struct command say_process(const char *worker, uint32_t pid)
+{
+	struct command beat = say_beat(worker, 0);
+
+	beat.kind = COMMAND_REGISTER;
+	beat.beat.describes = true;
+	beat.beat.slot = SPAN("slot-1");
+	beat.beat.process = (struct command_process){SPAN("host-a"), 1, 2, pid, 100};
+	return beat;
+}
+
+static void a_slot_goes_to_a_newcomer_that_shows_its_predecessor_dead(void **state)
+{
+	struct world *world = *state;
+	struct command old = say_process("w1", 10), fresh = say_process("w2", 20);
+	struct worker worker;
+
+	assert_int_equal(world_run(world, &old)->refusal, REFUSED_NOTHING);
+	world_create(world, "job", "q");
+	world_claim(world, "w1");
+	assert_int_equal(world_run(world, &fresh)->refusal, REFUSED_SLOT_TAKEN);
+	world_crash(world); /* what it said of itself is on disk */
+	fresh.beat.replaces = (struct command_replaces){SPAN("w1"), 10, 100, false};
+	assert_int_equal(world_run(world, &fresh)->refusal, REFUSED_NOTHING);
+	assert_true(store_worker(world->store, SPAN("w1"), &worker));
+	assert_int_equal(worker.ended, WORKER_REPLACED);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+}
+
+static void a_lie_about_a_predecessor_changes_nothing(void **state)
+{
+	struct world *world = *state;
+	struct command old = say_process("w1", 10), fresh = say_process("w2", 20);
+	const struct {
+		struct command_replaces replaces;
+		struct span host;
+		enum evidence evidence;
+	} lies[] = {
+		{{SPAN("w9"), 10, 100, false}, SPAN("host-a"), EVIDENCE_OF_ANOTHER},
+		{{SPAN("w1"), 10, 100, false}, SPAN("host-b"), EVIDENCE_FROM_AFAR},
+		{{SPAN("w1"), 11, 100, false}, SPAN("host-a"), EVIDENCE_OTHER_PROCESS},
+		{{SPAN("w1"), 10, 100, true}, SPAN("host-a"), EVIDENCE_REFUTED},
+	};
+	struct worker worker;
+
+	world_run(world, &old);
+	for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+		fresh.beat.replaces = lies[i].replaces;
+		fresh.beat.process.host = lies[i].host;
+		assert_int_equal(world_run(world, &fresh)->refusal, REFUSED_SLOT_TAKEN);
+		assert_int_equal(world->result.evidence, lies[i].evidence);
+	}
+	assert_true(store_worker(world->store, SPAN("w1"), &worker));
+	assert_int_equal(worker.state, WORKER_ACTIVE);
+	assert_false(store_worker(world->store, SPAN("w2"), &worker));
+}
+
+struct slot_notes {
+	char text[512];
+};
+
+static int note_slot(void *context, const struct slot_document *slot)
+{
+	struct slot_notes *notes = context;
+	size_t len = strlen(notes->text);
+
+	snprintf(notes->text + len, sizeof notes->text - len, "%.*s=%.*s,%u ", SPAN_ARGS(slot->name),
+		SPAN_ARGS(slot->worker), slot->slot.restarts);
+	return 0;
+}
+
+static void slots_are_told_by_name_with_who_fills_them_and_what_befell_them(void **state)
+{
+	struct world *world = *state;
+	struct command crash = {.kind = COMMAND_SLOT_CRASH, .slot = SPAN("w1/tests-1")};
+	struct command worker = say_process("w1", 10);
+	struct slot_notes notes = {""};
+
+	world_run(world, &crash);
+	world_run(world, &worker);
+	worker.worker = SPAN("w2");
+	worker.beat.slot = SPAN("a-slot");
+	world_run(world, &worker);
+	crash.slot = SPAN("slot-1");
+	world_run(world, &crash);
+	assert_int_equal(store_each_slot(world->store, note_slot, &notes), 0);
+	assert_string_equal(notes.text, "a-slot=w2,0 slot-1=w1,1 w1/tests-1=,1 ");
 }
 
 static void a_stale_fence_changes_nothing_and_its_result_is_kept(void **state)
@@ -150,6 +277,72 @@ static void a_repeated_completion_is_answered_as_the_first(void **state)
 	assert_int_equal(world_report(world, COMMAND_COMPLETE, "job", "w1", fence), REFUSED_NOTHING);
 	assert_true(world->result.repeated);
 	assert_int_equal(world_report(world, COMMAND_FAIL, "job", "w1", fence), REFUSED_ALREADY_TERMINAL);
+}
+
+static enum refusal about_version(
+	struct world *world, enum command_kind kind, const char *worker, uint64_t fence, int64_t version)
+{
+	struct command command = say_report(kind, "a", worker, fence);
+
+	command.if_version = version;
+	return world_run(world, &command)->refusal;
+}
+
+static void a_command_about_another_version_changes_nothing(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "a", "q");
+	int64_t version = world->result.task.version;
+	assert_int_equal(about_version(world, COMMAND_PARK, "", 0, version - 1), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(about_version(world, COMMAND_CANCEL, "", 0, -1), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(world_state(world, "a"), TASK_READY);
+	assert_int_equal(about_version(world, COMMAND_PARK, "", 0, version), REFUSED_NOTHING);
+	assert_int_equal(about_version(world, COMMAND_UNPARK, "", 0, version), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(about_version(world, COMMAND_UNPARK, "", 0, 0), REFUSED_NOTHING);
+}
+
+static void a_report_about_another_version_is_refused_but_a_repeated_one_is_not(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	int64_t version = world->result.claims[0].task.version;
+	assert_int_equal(
+		about_version(world, COMMAND_COMPLETE, "w", fence, version - 1), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(
+		about_version(world, COMMAND_COMPLETE, "v", fence, version - 1), REFUSED_STALE_CLAIM);
+	assert_int_equal(about_version(world, COMMAND_COMPLETE, "w", fence, version), REFUSED_NOTHING);
+	assert_int_equal(about_version(world, COMMAND_COMPLETE, "w", fence, version), REFUSED_NOTHING);
+	assert_true(world->result.repeated);
+}
+
+static void evidence_and_session_are_kept_and_the_session_is_handed_on(void **state)
+{
+	struct world *world = *state;
+	struct task_document document;
+	struct arena arena;
+
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	struct command progress = say_report(COMMAND_PROGRESS, "a", "w", fence);
+	progress.beside = SPAN("\"s1\"");
+	assert_int_equal(world_run(world, &progress)->refusal, REFUSED_NOTHING);
+	world_report(world, COMMAND_RELEASE, "a", "w", fence);
+	world_crash(world);
+	fence = world_claim(world, "v");
+	assert_true(span_equal(world->result.claims[0].session, SPAN("\"s1\"")));
+	struct command review = say_report(COMMAND_REPORT, "a", "v", fence);
+	review.data = SPAN("1");
+	review.beside = SPAN("[\"log\"]");
+	assert_int_equal(world_run(world, &review)->refusal, REFUSED_NOTHING);
+	arena_init(&arena, 1 << 20);
+	assert_int_equal(
+		store_read_task(world->store, world->result.task.seq, world->now, &arena, &document), 0);
+	assert_true(span_equal(document.evidence, SPAN("[\"log\"]")));
+	assert_true(span_equal(document.session, SPAN("\"s1\"")));
+	arena_done(&arena);
 }
 
 static void tasks_are_claimed_by_priority_then_age(void **state)
@@ -698,21 +891,30 @@ static void a_store_opens_on_a_full_disk_for_reading_and_comes_back(void **state
 	assert_true(world_run(world, &beat)->worker.token > token);
 }
 
+/* Many in each turn, because each turn is a sync. */
 static void deadlines_of_ended_tasks_take_no_room(void **state)
 {
+	enum { ROUNDS = 60, TASKS = 50 };
 	struct world *world = *state;
-	struct command create = say_create("", "q");
+	struct command creates[TASKS], reports[TASKS], claim = say_claim("w1");
+	struct result results[TASKS];
+	char ids[TASKS][32];
 
-	create.create.finish_by_ms = world->now.wall_ms + INT64_C(24) * 3600 * 1000;
-	for (int i = 0; i < 3000; i++) {
-		struct command claim = say_claim("w1");
-		char id[32];
-		assert_int_equal(store_turn(world->store, world->now, &create, 1, &world->result), 0);
+	claim.claim.max = TASKS;
+	for (int i = 0; i < TASKS; i++) {
+		creates[i] = say_create("", "q");
+		creates[i].create.finish_by_ms = world->now.wall_ms + INT64_C(24) * 3600 * 1000;
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		assert_int_equal(store_turn(world->store, world->now, creates, TASKS, results), 0);
 		assert_int_equal(store_turn(world->store, world->now, &claim, 1, &world->result), 0);
-		snprintf(id, sizeof id, "%.*s", SPAN_ARGS(world->result.claims[0].id));
-		struct command done =
-			say_report(COMMAND_COMPLETE, id, "w1", world->result.claims[0].task.fence);
-		assert_int_equal(store_turn(world->store, world->now, &done, 1, &world->result), 0);
+		assert_int_equal(world->result.claim_count, TASKS);
+		for (int i = 0; i < TASKS; i++) {
+			const struct claimed *claimed = &world->result.claims[i];
+			snprintf(ids[i], sizeof ids[i], "%.*s", SPAN_ARGS(claimed->id));
+			reports[i] = say_report(COMMAND_COMPLETE, ids[i], "w1", claimed->task.fence);
+		}
+		assert_int_equal(store_turn(world->store, world->now, reports, TASKS, results), 0);
 	}
 	assert_true(store_timers(world->store) < 1100);
 }
@@ -730,14 +932,21 @@ int main(void)
 		ON_BOTH(deadlines_of_ended_tasks_take_no_room),
 		ON_BOTH(a_created_task_is_ready_and_has_a_short_id),
 		ON_BOTH(a_task_lives_from_creation_to_done),
+		ON_BOTH(a_task_says_when_it_changed_last),
 		ON_BOTH(second_claim_of_same_task_is_refused),
 		ON_BOTH(racers_in_one_turn_have_one_winner),
 		ON_BOTH(a_task_made_claimed_and_finished_in_one_turn_is_done),
 		ON_BOTH(a_task_that_a_command_merely_looked_at_can_be_claimed_in_the_same_turn),
 		ON_BOTH(a_worker_gets_a_full_lease_to_be_heard_after_a_restart),
 		ON_BOTH(a_quarantined_slot_lets_nobody_in_but_one_trial),
+		ON_BOTH(a_slot_goes_to_a_newcomer_that_shows_its_predecessor_dead),
+		ON_BOTH(a_lie_about_a_predecessor_changes_nothing),
+		ON_BOTH(slots_are_told_by_name_with_who_fills_them_and_what_befell_them),
 		ON_BOTH(a_stale_fence_changes_nothing_and_its_result_is_kept),
 		ON_BOTH(a_repeated_completion_is_answered_as_the_first),
+		ON_BOTH(a_command_about_another_version_changes_nothing),
+		ON_BOTH(a_report_about_another_version_is_refused_but_a_repeated_one_is_not),
+		ON_BOTH(evidence_and_session_are_kept_and_the_session_is_handed_on),
 		ON_BOTH(tasks_are_claimed_by_priority_then_age),
 		ON_BOTH(a_claimant_gets_only_what_it_can_run),
 		ON_BOTH(an_expired_claim_comes_back_at_once_the_first_time),

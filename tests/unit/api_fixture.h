@@ -18,10 +18,12 @@
 
 #include "api/api.h"
 #include "base/take.h"
+#include "base/base36.h"
 #include "wire/json.h"
 
-#define EVERYTHING \
-	(SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_PRODUCE) | SCOPE_BIT(SCOPE_WORK) | SCOPE_BIT(SCOPE_OPERATE))
+#define EVERYTHING                                                                  \
+	(SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_PRODUCE) | SCOPE_BIT(SCOPE_WORK) | \
+		SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_EMIT))
 
 struct dialogue {
 	struct arena arena;
@@ -32,8 +34,11 @@ struct dialogue {
 	struct api_call call;
 	struct task task; /* the one task of the store */
 	struct span task_body, task_error, task_result;
-	uint32_t task_count; /* how many copies a page of tasks has */
+	uint32_t task_count; /* how many copies of it the lists have */
+	int64_t ended;       /* one of them that is final by now though its number is even */
+	uint32_t slices;     /* in which the last read was done */
 	int64_t base, last;  /* of the events */
+	int64_t every; /* every so manyth event is one of task 1, from the first on; 0: each of its own */
 	bool degraded, draining;
 	struct result results[4];
 };
@@ -50,12 +55,24 @@ __attribute__((unused)) static int find_task(void *context, struct span id, int6
 	return 0;
 }
 
+/* Odd ones are final; priority is the number modulo 3. */
+__attribute__((unused)) static struct task_outline outline_at(const struct dialogue *d, int64_t seq)
+{
+	return (struct task_outline){
+		.seq = seq,
+		.created_ms = d->task.created_ms,
+		.queue = d->task.queue,
+		.owner = d->task.owner,
+		.priority = (int32_t)(seq % 3),
+		.state = seq % 2 || seq == d->ended ? TASK_DONE : TASK_READY,
+	};
+}
+
 __attribute__((unused)) static int read_task(
 	void *context, int64_t seq, struct arena *arena, struct task_document *ret_document)
 {
 	struct dialogue *d = context;
 
-	(void)arena;
 	*ret_document = (struct task_document){
 		.task = d->task,
 		.id = SPAN("t-1"),
@@ -66,23 +83,65 @@ __attribute__((unused)) static int read_task(
 		.lease_ms = 1234,
 	};
 	ret_document->task.seq = seq;
+	if (d->task_count > 0) {
+		char id[2 + BASE36_MAX] = "t-";
+		size_t len = base36_encode((uint64_t)seq, id + 2) + 2;
+		ret_document->task.state = outline_at(d, seq).state;
+		ret_document->task.priority = outline_at(d, seq).priority;
+		return arena_copy(arena, (struct span){id, len}, &ret_document->id);
+	}
 	return 0;
 }
 
-/* Odd ones are final; priority is the number modulo 3. */
-__attribute__((unused)) static int page_tasks(void *context, int64_t after, uint32_t limit,
-	int (*each)(void *, const struct task *), void *each_context)
+/* "begin" at 0, "end" at 10. */
+__attribute__((unused)) static int read_log(void *context, int64_t seq, uint32_t attempt, int64_t after,
+	uint32_t limit, struct arena *arena, struct log_piece *ret_piece)
+{
+	(void)context;
+	(void)seq;
+	(void)arena;
+	assert_true(limit >= 16);
+	if (attempt > 1)
+		return -ENOENT;
+	*ret_piece = (struct log_piece){.attempt = 1, .length = 13};
+	if (after < 5) {
+		ret_piece->offset = after;
+		ret_piece->data = (struct span){&"begin"[after], (size_t)(5 - after)};
+	} else {
+		ret_piece->offset = after < 10 ? 10 : 13;
+		ret_piece->dropped = ret_piece->offset - after;
+		ret_piece->data = after < 10 ? SPAN("end") : (struct span){0};
+	}
+	return 0;
+}
+
+__attribute__((unused)) static int page_open(void *context, uint32_t *at, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *each_context)
 {
 	struct dialogue *d = context;
 	int r = 0;
 
-	for (int64_t seq = after + 1; r == 0 && seq <= d->task_count && seq <= after + limit; seq++) {
-		struct task task = d->task;
-		task.seq = seq;
-		task.state = seq % 2 ? TASK_DONE : TASK_READY;
-		task.priority = (int32_t)(seq % 3);
-		r = each(each_context, &task);
+	for (; r == 0 && limit > 0 && *at < d->task_count; limit--) {
+		struct task_outline outline = outline_at(d, ++*at);
+		r = outline.state == TASK_READY ? each(each_context, &outline) : 0;
 	}
+	*at = *at < d->task_count ? *at : 0;
+	return r;
+}
+
+__attribute__((unused)) static int page_final(void *context, int64_t *before, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *each_context)
+{
+	struct dialogue *d = context;
+	int r = 0;
+
+	if (*before > d->task_count)
+		*before = (int64_t)d->task_count + 1;
+	for (; r == 0 && limit > 0 && *before > 1; limit--) {
+		struct task_outline outline = outline_at(d, --*before);
+		r = outline.state == TASK_DONE ? each(each_context, &outline) : 0;
+	}
+	*before = *before > 1 ? *before : 0;
 	return r;
 }
 
@@ -92,6 +151,8 @@ __attribute__((unused)) static int page_events(void *context, int64_t after, uin
 	struct dialogue *d = context;
 	int r = 0;
 
+	if (after < d->base)
+		return -ESTALE;
 	for (int64_t seq = after + 1; r == 0 && seq <= d->last && seq <= after + limit; seq++) {
 		struct record record = {
 			.seq = seq,
@@ -104,6 +165,10 @@ __attribute__((unused)) static int page_events(void *context, int64_t after, uin
 			.from = seq == 2 ? TASK_NOWHERE : TASK_READY,
 		};
 		record.columns.state = seq == 2 ? TASK_NOWHERE : TASK_CLAIMED;
+		if (d->every > 0 && record.task != 0)
+			record.task = seq % d->every == 1 ? 1 : 2;
+		if (record.task == 1 && seq > d->every)
+			record.previous = seq - d->every;
 		record_fact(&record, FACT_GRANTED, 60000);
 		r = each(each_context, &record);
 	}
@@ -117,15 +182,43 @@ __attribute__((unused)) static struct reason task_reason(void *context, const st
 	return (struct reason){.why = WHY_NO_WORKER, .until_ms = 77, .code = CODE_STALLED};
 }
 
-__attribute__((unused)) static int each_worker(
-	void *context, int (*each)(void *, struct span, const struct worker *), void *each_context)
+/* Two workers, one to a page. */
+__attribute__((unused)) static int page_workers(void *context, uint32_t *at, uint32_t limit,
+	int (*each)(void *, struct span, const struct worker *), void *each_context)
 {
 	struct worker beats = {.state = WORKER_ACTIVE, .slot = 3, .max_concurrent = 2, .any_executor = true};
 	struct worker plain = {.state = WORKER_UNKNOWN};
 
 	(void)context;
-	int r = each(each_context, SPAN("w1"), &beats);
-	return r < 0 ? r : each(each_context, SPAN("plain"), &plain);
+	assert_true(limit > 0);
+	*at = *at == 0;
+	return *at == 1 ? each(each_context, SPAN("w1"), &beats) : each(each_context, SPAN("plain"), &plain);
+}
+
+__attribute__((unused)) static int read_worker(
+	void *context, struct span id, struct worker_document *ret_document)
+{
+	(void)context;
+	if (!span_equal(id, SPAN("w1")) && !span_equal(id, SPAN("plain")))
+		return -ENOENT;
+	*ret_document = (struct worker_document){.id = id, .metadata = SPAN("{\"a\":1}")};
+	if (span_equal(id, SPAN("w1")))
+		ret_document->worker = (struct worker){.state = WORKER_ACTIVE,
+			.slot = 3,
+			.held = 1,
+			.process = {.host = 2,
+				.boot_hi = 0x0123456789abcdef,
+				.boot_lo = 0xfedcba9876543210,
+				.pid = 7}};
+	return 0;
+}
+
+__attribute__((unused)) static int each_held(
+	void *context, struct span worker, int (*each)(void *, struct span), void *each_context)
+{
+	(void)context;
+	(void)worker;
+	return each(each_context, SPAN("t-1"));
 }
 
 __attribute__((unused)) static struct span name_text(void *context, uint32_t number)
@@ -181,6 +274,7 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.queue = 1,
 		.state = TASK_READY,
 		.created_ms = 5,
+		.updated_ms = 6,
 		.version = 3,
 		.timeout_ms = 1800000,
 		.max_attempts = 3};
@@ -189,10 +283,14 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.context = d,
 		.find_task = find_task,
 		.read_task = read_task,
-		.page_tasks = page_tasks,
+		.page_open = page_open,
+		.page_final = page_final,
+		.read_log = read_log,
 		.page_events = page_events,
 		.why = task_reason,
-		.each_worker = each_worker,
+		.read_worker = read_worker,
+		.each_held = each_held,
+		.page_workers = page_workers,
 		.name = name_text,
 		.each_queue = each_queue,
 		.last_event = last_event,
@@ -272,8 +370,8 @@ __attribute__((unused)) static void record_reply(struct dialogue *d)
 	fclose(file);
 }
 
-/* Method, path with its query, body. */
-__attribute__((unused)) static enum api_step say(
+/* Method, path with its query, body. A read is left to be done. */
+__attribute__((unused)) static enum api_step begin(
 	struct dialogue *d, enum http_method method, const char *url, const char *body)
 {
 	const char *query = strchr(url, '?');
@@ -294,7 +392,14 @@ __attribute__((unused)) static enum api_step say(
 		.reads = &d->reads,
 	};
 	api_begin(&d->call);
-	if (d->call.step == API_READ)
+	return d->call.step;
+}
+
+__attribute__((unused)) static enum api_step say(
+	struct dialogue *d, enum http_method method, const char *url, const char *body)
+{
+	begin(d, method, url, body);
+	for (d->slices = 0; d->call.step == API_READ; d->slices++)
 		api_read(&d->call);
 	record_reply(d);
 	return d->call.step;

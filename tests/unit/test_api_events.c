@@ -75,20 +75,100 @@ static void wrong_parameters_of_events_are_named(void **state)
 	refuses_field(d, "since");
 }
 
+/* Task 1 has the events 1, 8, 15, …, 1800. */
+static void give_history(struct dialogue *d)
+{
+	d->last = 1803;
+	d->every = 7;
+	d->task.version = 1800;
+}
+
 static void the_events_of_one_task_are_those_and_no_others(void **state)
 {
 	struct dialogue *d = *state;
 
-	d->last = 1800;
-	get(d, "/api/tasks/t-1/events");
+	give_history(d);
+	get(d, "/api/tasks/t-1/events?limit=3");
 	reply_is(d, 200);
 	reply_says(d, "{\"events\":[{\"seq\":1,");
-	reply_hides(d, "\"seq\":2,");
-	reply_says(d, "\"next\":\"1800\"}");
-	get(d, "/api/tasks/t-1/events?limit=1");
-	reply_says(d, "\"next\":\"1\"}");
+	reply_says(d, "{\"seq\":8,");
+	reply_hides(d, "\"seq\":22,");
+	reply_says(d, "\"next\":\"15\"}");
+	get(d, "/api/tasks/t-1/events?after=15&limit=1000");
+	reply_says(d, "{\"events\":[{\"seq\":22,");
+	reply_hides(d, "\"seq\":23,");
+	reply_says(d, "{\"seq\":1800,");
+	reply_says(d, "\"next\":\"1803\"}"); /* there is nothing more of it up to there */
+	get(d, "/api/tasks/t-1/events?after=1800");
+	assert_true(is(d->call.reply.body, "{\"events\":[],\"next\":\"1803\"}"));
 	get(d, "/api/tasks/x/events");
 	refused_with(d, 404, "not_found");
+}
+
+static void a_history_is_told_as_far_as_it_is_kept(void **state)
+{
+	struct dialogue *d = *state;
+
+	give_history(d);
+	d->base = 1000;
+	get(d, "/api/tasks/t-1/events");
+	reply_is(d, 200);
+	reply_says(d, "{\"events\":[{\"seq\":1002,");
+	get(d, "/api/tasks/t-1/events?after=999");
+	refused_with(d, 410, "cursor_gone");
+	reply_says(d, "\"oldest\":\"1000\"");
+	get(d, "/api/tasks/t-1/events?after=1804");
+	refused_with(d, 410, "cursor_gone");
+}
+
+static void a_history_compacted_behind_its_reader_is_never_skipped_silently(void **state)
+{
+	struct dialogue *d = *state;
+
+	give_history(d);
+	assert_int_equal(begin(d, HTTP_METHOD_GET, "/api/tasks/t-1/events?after=0", NULL), API_READ);
+	api_read(&d->call);
+	assert_int_equal(d->call.step, API_READ);
+	d->base = 100;
+	while (d->call.step == API_READ)
+		api_read(&d->call);
+	refused_with(d, 410, "cursor_gone");
+	d->base = 0; /* without a cursor it is told what is left */
+	begin(d, HTTP_METHOD_GET, "/api/tasks/t-1/events?limit=1000", NULL);
+	api_read(&d->call);
+	d->base = 100;
+	while (d->call.step == API_READ)
+		api_read(&d->call);
+	reply_is(d, 200);
+	reply_says(d, "{\"events\":[{\"seq\":106,");
+}
+
+static void a_very_long_history_is_looked_through_from_the_cursor(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->last = d->task.version = 120001;
+	d->every = 3;
+	get(d, "/api/tasks/t-1/events?after=30&limit=2");
+	reply_is(d, 200);
+	reply_says(d, "{\"events\":[{\"seq\":31,");
+	reply_says(d, "\"next\":\"34\"}");
+	get(d, "/api/tasks/t-1/events?after=119990");
+	reply_says(d, "{\"events\":[{\"seq\":119992,");
+	reply_says(d, "\"next\":\"120001\"}");
+}
+
+static void no_slice_of_a_long_list_is_long(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->last = 5000;
+	get(d, "/api/events?after=0&limit=1000");
+	reply_says(d, "\"next\":\"1000\"}");
+	assert_true(d->slices >= 10);
+	give_history(d);
+	get(d, "/api/tasks/t-1/events?limit=1000");
+	assert_true(d->slices >= 5);
 }
 
 static void a_full_reply_ends_the_page_early(void **state)
@@ -166,6 +246,10 @@ int main(void)
 		DIALOGUE(a_cursor_that_is_gone_is_never_skipped_silently),
 		DIALOGUE(wrong_parameters_of_events_are_named),
 		DIALOGUE(the_events_of_one_task_are_those_and_no_others),
+		DIALOGUE(a_history_is_told_as_far_as_it_is_kept),
+		DIALOGUE(a_history_compacted_behind_its_reader_is_never_skipped_silently),
+		DIALOGUE(a_very_long_history_is_looked_through_from_the_cursor),
+		DIALOGUE(no_slice_of_a_long_list_is_long),
 		DIALOGUE(a_full_reply_ends_the_page_early),
 		DIALOGUE(whoever_accepts_a_stream_gets_one_from_its_cursor),
 		DIALOGUE(a_stream_without_a_cursor_begins_with_the_oldest_kept),

@@ -22,6 +22,7 @@ static void progress_keeps_data_and_tells_the_rest(void **state)
 	const struct command *command = proven(d, COMMAND_PROGRESS);
 	assert_int_equal(command->lease_ms, 9000);
 	assert_true(is(command->data, "[1]"));
+	assert_true(is(command->beside, "\"s\""));
 	assert_true(is(command->note,
 		"\"note\":\"half\",\"percent\":50.5,\"event\":\"e\",\"session\":\"s\",\"usage\":{\"tokens\":5}"));
 }
@@ -164,6 +165,8 @@ static const struct {
 	{"progress", "{" PROOF ",\"percent\":\"5\"}", "percent"},
 	{"progress", "{" PROOF ",\"note\":5}", "note"},
 	{"progress", "{" PROOF ",\"usage\":5}", "usage"},
+	{"progress", "{" PROOF ",\"session\":5}", "session"},
+	{"progress", "{" PROOF ",\"session\":{\"name\":\"s\"}}", "session"},
 	{"progress", "{" PROOF ",\"event\":\"\"}", "event"},
 	{"progress", "{" PROOF ",\"leaseMs\":1.5}", "leaseMs"},
 	{"progress", "{" PROOF ",\"result\":1}", "result"},

@@ -189,8 +189,8 @@ static void a_new_task_is_created_with_location_and_version(void **state)
 	reply_says(d,
 		"{\"id\":\"t-1\",\"title\":\"T\",\"queue\":\"q\",\"owner\":null,\"priority\":0,\"executor\":null,"
 		"\"timeoutMs\":1800000,\"maxAttempts\":3,\"status\":\"todo\",\"state\":\"ready\",\"attempt\":0,"
-		"\"spent\":0,\"crashes\":0,\"workerId\":null,\"fence\":null,\"result\":null,\"error\":null,"
-		"\"createdAt\":5,\"version\":3}");
+		"\"spent\":0,\"crashes\":0,\"workerId\":null,\"fence\":null,\"leaseMs\":null,\"result\":null,\"error\":null,"
+		"\"createdAt\":5,\"updatedAt\":6,\"version\":3}");
 	assert_true(is(d->call.reply.location, "/api/tasks/t-1"));
 	assert_true(is(d->call.reply.etag, "\"3\""));
 	assert_int_equal(d->call.reply.event_seq, 9);
@@ -315,7 +315,7 @@ static void a_task_is_shown_whole(void **state)
 		d, "\"title\":\"old\",\"metadata\":{\"a\":1,\"b\":2},\"queue\":\"q\",\"owner\":\"slot-1\"");
 	reply_says(d, "\"status\":\"in-progress\",\"state\":\"running\"");
 	reply_says(d, "\"workerId\":\"w1\",\"fence\":\"1000000000001\",\"leaseMs\":1234,\"stopping\":true");
-	reply_says(d, "\"updatedAt\":1003,\"reason\":\"no_worker\"");
+	reply_says(d, "\"updatedAt\":6,\"version\":3,\"reason\":\"no_worker\"");
 	assert_true(is(d->call.reply.etag, "\"3\""));
 	get(d, "/api/tasks/t-2");
 	refused_with(d, 404, "not_found");
@@ -360,13 +360,99 @@ static void the_list_has_the_open_tasks_first_in_claim_order(void **state)
 	get(d, "/api/tasks?limit=3");
 	reply_is(d, 200);
 	/* the open ones of the highest priority: 2, 8, 14 */
-	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=0.2.5.14>; rel=\"next\""));
-	get(d, "/api/tasks?limit=3&after=0.2.5.14");
-	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=0.2.5.32>; rel=\"next\""));
-	get(d, "/api/tasks?limit=3&after=0.0.5.1200");
-	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=1.1.5.1195>; rel=\"next\""));
+	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=o-zik0zm-5-e>; rel=\"next\""));
+	get(d, "/api/tasks?limit=3&after=o-zik0zm-5-e");
+	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=o-zik0zm-5-w>; rel=\"next\""));
+	get(d, "/api/tasks?limit=3&after=o-zik0zk-5-xc"); /* the last open one */
+	assert_true(is(d->call.reply.link, "</api/tasks?limit=3&after=f-x7>; rel=\"next\""));
 	get(d, "/api/tasks");
 	assert_int_equal(d->call.reply.link.len, 0);
+}
+
+/* The ids of the list, in order: "t-2 t-4 …". */
+static const char *ids(struct dialogue *d)
+{
+	static char text[4096];
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read(d->call.reply.body, &complaint);
+	size_t i, limit, len = 0;
+	yyjson_val *task;
+
+	assert_non_null(doc);
+	text[0] = 0;
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), i, limit, task)
+	{
+		len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", i > 0 ? " " : "",
+			yyjson_get_str(yyjson_obj_get(task, "id")));
+		assert_true(len < sizeof text);
+	}
+	yyjson_doc_free(doc);
+	return text;
+}
+
+static void the_pages_of_a_list_are_the_list(void **state)
+{
+	struct dialogue *d = *state;
+	char whole[4096], pages[4096] = "", url[256];
+
+	d->task_count = 100;
+	get(d, "/api/tasks");
+	snprintf(whole, sizeof whole, "%s", ids(d));
+	snprintf(url, sizeof url, "/api/tasks?limit=7");
+	for (bool more = true; more;) {
+		get(d, url);
+		strcat(strcat(pages, pages[0] ? " " : ""), ids(d));
+		struct span link = d->call.reply.link;
+		more = link.len > 0;
+		if (more)
+			snprintf(url, sizeof url, "%.*s", (int)(link.len - strlen("<>; rel=\"next\"")),
+				link.data + 1);
+	}
+	assert_string_equal(pages, whole);
+}
+
+/* A list of 2 4 6 8 10, 9 7 5 3 1, during which 4 ends after so many slices. */
+static const char *list_while_one_ends(struct dialogue *d, const char *url, uint32_t slices)
+{
+	d->task_count = 10;
+	d->ended = 0;
+	begin(d, HTTP_METHOD_GET, url, NULL);
+	for (uint32_t i = 0; d->call.step == API_READ; i++) {
+		if (i == slices)
+			d->ended = 4;
+		api_read(&d->call);
+	}
+	return ids(d);
+}
+
+static void a_task_that_ends_while_the_list_is_made_is_listed_once(void **state)
+{
+	struct dialogue *d = *state;
+	const char *early = "t-2 t-8 t-a t-6 t-9 t-7 t-5 t-4 t-3 t-1";
+	const char *late = "t-2 t-8 t-4 t-a t-6 t-9 t-7 t-5 t-3 t-1";
+
+	assert_string_equal(list_while_one_ends(d, "/api/tasks", 0), early);
+	assert_string_equal(list_while_one_ends(d, "/api/tasks", 1), early); /* seen open, and seen final */
+	assert_string_equal(list_while_one_ends(d, "/api/tasks", 4), late);  /* too late for the final ones */
+	assert_string_equal(list_while_one_ends(d, "/api/tasks?state=ready", 4), "t-2 t-8 t-a t-6");
+	/* the page with the final ones comes later, or shows it itself */
+	assert_string_equal(list_while_one_ends(d, "/api/tasks?limit=5", 4), "t-2 t-8 t-a t-6");
+	assert_string_equal(
+		list_while_one_ends(d, "/api/tasks?limit=9", 4), "t-2 t-8 t-4 t-a t-6 t-9 t-7 t-5 t-3");
+}
+
+static void a_list_is_made_in_slices(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->task_count = 30000;
+	get(d, "/api/tasks");
+	reply_is(d, 200);
+	/* 30,000 looked at, 15,000 of them final; 10,000 sorted and read */
+	assert_true(d->slices > 30000 / 500 + 10000 / 1000 + 10000 / 32);
+	get(d, "/api/tasks?state=done&limit=1");
+	assert_true(d->slices < 10);
+	assert_string_equal(ids(d), "t-n5b");
 }
 
 static void the_list_is_filtered(void **state)
@@ -404,6 +490,8 @@ static void a_wrong_filter_is_named(void **state)
 	refuses_field(d, "limit");
 	get(d, "/api/tasks?after=1.2");
 	refuses_field(d, "after");
+	get(d, "/api/tasks?after=");
+	refuses_field(d, "after");
 }
 
 /* ---- change ---- */
@@ -423,7 +511,7 @@ static void a_patch_of_columns_needs_no_look_at_the_text(void **state)
 	assert_true(is(update->queue, "r"));
 	assert_int_equal(update->owner.len, 0);
 	assert_false(update->set_body);
-	assert_int_equal(update->if_version, 0);
+	assert_int_equal(d->call.commands[0].if_version, 0);
 }
 
 static void a_patch_of_texts_is_merged_into_what_is_there(void **state)
@@ -434,7 +522,8 @@ static void a_patch_of_texts_is_merged_into_what_is_there(void **state)
 		"{\"title\":null,\"requires\":[\"gpu\"],\"metadata\":{\"a\":null,\"c\":3},\"colour\":\"red\"}");
 	const struct command_update *update = &becomes(d, COMMAND_UPDATE)->update;
 	assert_true(update->set_body && update->patch.set_requires);
-	assert_int_equal(update->if_version, 3);
+	assert_int_equal(update->body_version, 3);
+	assert_int_equal(d->call.commands[0].if_version, 0);
 	const char *body = update->body.data;
 	assert_null(strstr(body, "title"));
 	assert_null(strstr(body, "\"a\""));
@@ -462,7 +551,7 @@ static void metadata_that_is_taken_away_makes_room_for_fields_that_nobody_knows(
 static void what_is_fixed_at_birth_cannot_be_patched(void **state)
 {
 	struct dialogue *d = *state;
-	static const char *const fields[] = {"id", "blockedBy", "notBefore", "uniqueKey", "state"};
+	static const char *const fields[] = {"id", "state"};
 	char body[64];
 
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -472,10 +561,64 @@ static void what_is_fixed_at_birth_cannot_be_patched(void **state)
 	}
 	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"queue\":null}");
 	refuses_field(d, "queue");
-	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"status\":\"done\"}");
-	refuses_field(d, "status");
 	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-2", "{\"title\":\"x\"}");
 	refused_with(d, 404, "not_found");
+}
+
+static void a_patch_may_change_time_parents_and_key(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1",
+		"{\"notBefore\":99,\"blockedBy\":[\"a\",\"b\"],\"uniqueKey\":\"k\"}");
+	const struct command_update *update = &becomes(d, COMMAND_UPDATE)->update;
+	assert_true(update->patch.set_not_before && update->patch.set_parents && update->patch.set_keyed);
+	assert_int_equal(update->patch.not_before_ms, 99);
+	assert_int_equal(update->parents.count, 2);
+	assert_true(is(update->unique_key, "k"));
+	assert_non_null(strstr(update->body.data, "\"blockedBy\":[\"a\",\"b\"]"));
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1",
+		"{\"notBefore\":null,\"blockedBy\":null,\"uniqueKey\":null}");
+	update = &becomes(d, COMMAND_UPDATE)->update;
+	assert_true(update->patch.set_not_before && update->patch.set_parents && update->patch.set_keyed);
+	assert_int_equal(update->parents.count, 0);
+	assert_int_equal(update->unique_key.len, 0);
+	d->results[0] = (struct result){
+		.refusal = REFUSED_INVALID, .task = d->task, .id = SPAN("t-2"), .cyclic = true};
+	api_finish(&d->call, d->results);
+	refuses_field(d, "blockedBy");
+	reply_says(d, "waits for this task itself");
+}
+
+static void a_patch_moves_by_status_for_the_slot(void **state)
+{
+	struct dialogue *d = *state;
+	static const char *const wrong[] = {"{\"status\":\"cancelled\"}", "{\"status\":\"running\"}",
+		"{\"status\":3}", "{\"status\":null}"};
+
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1",
+		"{\"status\":\"blocked\",\"metadata\":{\"errorReason\":\"no \\\"luck\\\"\"}}");
+	const struct command *command = becomes(d, COMMAND_UPDATE);
+	assert_int_equal(command->update.status, STATUS_BLOCKED);
+	assert_true(command->by_name);
+	assert_true(is(command->data,
+		"{\"code\":\"EXECUTION_ERROR\",\"message\":\"no \\\"luck\\\"\",\"class\":\"task\"}"));
+	assert_true(is(command->note, "\"operator\":true"));
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", wrong[i]);
+		refuses_field(d, "status");
+	}
+}
+
+static void a_move_that_cannot_be_made_says_what_to_do(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"status\":\"in-progress\"}");
+	finish_refused(d, REFUSED_BAD_TRANSITION);
+	refused_with(d, 409, "bad_transition");
+	reply_says(d, "Nobody owns the task");
+	reply_says(d, "\"state\":\"ready\"");
 }
 
 static void if_match_is_the_version(void **state)
@@ -490,10 +633,65 @@ static void if_match_is_the_version(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		d->request.if_match = rows[i].etag;
 		say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"priority\":1}");
-		assert_int_equal(becomes(d, COMMAND_UPDATE)->update.if_version, rows[i].version);
+		assert_int_equal(becomes(d, COMMAND_UPDATE)->if_version, rows[i].version);
 	}
 	finish_refused(d, REFUSED_VERSION_MISMATCH);
 	refused_with(d, 412, "version_mismatch");
+}
+
+static void if_match_counts_for_every_command_about_one_task(void **state)
+{
+	struct dialogue *d = *state;
+	static const struct {
+		const char *url, *body;
+		int64_t version;
+	} rows[] = {
+		{"/api/tasks/t-1/cancel", "{}", 12},
+		{"/api/tasks/t-1/answer", "{\"text\":\"yes\"}", 12},
+		{"/api/tasks/t-1/complete", "{\"workerId\":\"w\",\"fence\":\"1\"}", 12},
+		{"/api/tasks/t-1/claim", "{\"workerId\":\"w\"}", 12},
+		{"/api/tasks", "{}", 0}, /* there is none yet */
+		{"/api/claims", "{\"workerId\":\"w\"}", 0},
+	};
+
+	d->request.if_match = SPAN("\"12\"");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		post(d, rows[i].url, rows[i].body);
+		assert_int_equal(d->call.step, API_TURN);
+		assert_int_equal(d->call.commands[0].if_version, rows[i].version);
+	}
+}
+
+static void a_patch_that_was_overtaken_is_merged_again(void **state)
+{
+	struct dialogue *d = *state;
+
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", "{\"title\":\"new\"}");
+	d->task.version = 4;
+	d->task_body = SPAN("\"description\":\"theirs\"");
+	d->results[0] = (struct result){.refusal = REFUSED_VERSION_MISMATCH, .task = d->task};
+	api_finish(&d->call, d->results);
+	const struct command_update *update = &becomes(d, COMMAND_UPDATE)->update;
+	assert_int_equal(update->body_version, 4);
+	assert_non_null(strstr(update->body.data, "theirs"));
+	finish_task(d, TASK_READY);
+	reply_is(d, 200);
+}
+
+static void a_version_that_is_known_is_not_sent_again(void **state)
+{
+	struct dialogue *d = *state;
+	static const struct {
+		const char *header;
+		int status;
+	} rows[] = {{"\"3\"", 304}, {"W/\"3\"", 304}, {"\"2\", \"3\"", 304}, {"*", 304}, {"\"33\"", 200},
+		{"3", 200}, {"\"2\"", 200}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		d->request.if_none_match = span_of(rows[i].header);
+		assert_int_equal(get(d, "/api/tasks/t-1"), rows[i].status);
+		assert_true(is(d->call.reply.etag, "\"3\""));
+	}
 }
 
 /* ---- what people do ---- */
@@ -585,13 +783,22 @@ int main(void)
 		DIALOGUE(an_error_is_the_workers_own_if_it_is_about_this),
 		DIALOGUE(why_says_it_in_words),
 		DIALOGUE(the_list_has_the_open_tasks_first_in_claim_order),
+		DIALOGUE(the_pages_of_a_list_are_the_list),
+		DIALOGUE(a_task_that_ends_while_the_list_is_made_is_listed_once),
+		DIALOGUE(a_list_is_made_in_slices),
 		DIALOGUE(the_list_is_filtered),
 		DIALOGUE(a_wrong_filter_is_named),
 		DIALOGUE(a_patch_of_columns_needs_no_look_at_the_text),
 		DIALOGUE(a_patch_of_texts_is_merged_into_what_is_there),
 		DIALOGUE(metadata_that_is_taken_away_makes_room_for_fields_that_nobody_knows),
 		DIALOGUE(what_is_fixed_at_birth_cannot_be_patched),
+		DIALOGUE(a_patch_may_change_time_parents_and_key),
+		DIALOGUE(a_patch_moves_by_status_for_the_slot),
+		DIALOGUE(a_move_that_cannot_be_made_says_what_to_do),
 		DIALOGUE(if_match_is_the_version),
+		DIALOGUE(if_match_counts_for_every_command_about_one_task),
+		DIALOGUE(a_patch_that_was_overtaken_is_merged_again),
+		DIALOGUE(a_version_that_is_known_is_not_sent_again),
 		DIALOGUE(operators_commands_are_answered_with_the_task),
 		DIALOGUE(a_wrong_move_names_the_state_it_found),
 		DIALOGUE(a_cancel_that_waits_for_the_worker_is_accepted),

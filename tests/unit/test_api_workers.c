@@ -195,6 +195,63 @@ static void only_an_operator_terminates_a_worker(void **state)
 	refused_with(d, 403, "forbidden");
 }
 
+static void a_worker_says_which_process_it_is_and_which_one_is_dead(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/workers/register",
+		"{\"workerId\":\"w2\",\"slot\":\"slot-1\",\"host\":\"h\",\"bootId\":\"01234567-89ab-cdef-FEDC-ba9876543210\","
+		"\"pid\":20,\"startTime\":5,\"replaces\":{\"workerId\":\"w1\",\"pid\":10,\"startTime\":4}}");
+	const struct command_beat *beat = &becomes(d, COMMAND_REGISTER)->beat;
+	assert_true(is(beat->process.host, "h"));
+	assert_int_equal(beat->process.boot_hi, 0x0123456789abcdef);
+	assert_int_equal(beat->process.boot_lo, 0xfedcba9876543210);
+	assert_int_equal(beat->process.pid, 20);
+	assert_int_equal(beat->process.start, 5);
+	assert_true(is(beat->replaces.worker, "w1"));
+	assert_int_equal(beat->replaces.pid, 10);
+	assert_int_equal(beat->replaces.start, 4);
+	assert_false(beat->replaces.seen_alive);
+}
+
+static void what_a_worker_says_of_its_process_is_checked(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/workers/register", "{\"workerId\":\"w\",\"bootId\":\"0123\"}");
+	refuses_field(d, "bootId");
+	post(d, "/api/workers/register",
+		"{\"workerId\":\"w\",\"bootId\":\"0123456789abcdef0123456789abcdex\"}");
+	refuses_field(d, "bootId");
+	post(d, "/api/workers/register", "{\"workerId\":\"w\",\"pid\":0}");
+	refuses_field(d, "pid");
+	post(d, "/api/workers/register", "{\"workerId\":\"w\",\"startTime\":-1}");
+	refuses_field(d, "startTime");
+	post(d, "/api/workers/register", "{\"workerId\":\"w\",\"replaces\":\"w1\"}");
+	refuses_field(d, "replaces");
+	post(d, "/api/workers/register",
+		"{\"workerId\":\"w\",\"slot\":\"s\",\"replaces\":{\"workerId\":\"w1\",\"pid\":1,\"startTime\":1}}");
+	refuses_field(d, "replaces");
+	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w\",\"replaces\":{\"pid\":1}}");
+	refuses_field(d, "replaces.workerId");
+}
+
+static void a_word_that_was_not_believed_is_told_why(void **state)
+{
+	struct dialogue *d = *state;
+
+	for (int evidence = EVIDENCE_NONE; evidence <= EVIDENCE_REFUTED; evidence++) {
+		post(d, "/api/workers/register", "{\"workerId\":\"w2\",\"slot\":\"s\"}");
+		d->results[0] = (struct result){.refusal = REFUSED_SLOT_TAKEN,
+			.slot_holder = SPAN("w1"),
+			.evidence = (enum evidence)evidence};
+		finish(d);
+		refused_with(d, 409, "slot_taken");
+		reply_says(d, "\"detail\"");
+	}
+	reply_says(d, "is alive");
+}
+
 static void slots_crash_and_are_let_run_again(void **state)
 {
 	struct dialogue *d = *state;
@@ -224,6 +281,9 @@ int main(void)
 		DIALOGUE(workers_are_shown),
 		DIALOGUE(workers_are_sent_away),
 		DIALOGUE(only_an_operator_terminates_a_worker),
+		DIALOGUE(a_worker_says_which_process_it_is_and_which_one_is_dead),
+		DIALOGUE(what_a_worker_says_of_its_process_is_checked),
+		DIALOGUE(a_word_that_was_not_believed_is_told_why),
 		DIALOGUE(slots_crash_and_are_let_run_again),
 	};
 

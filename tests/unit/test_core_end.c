@@ -328,6 +328,46 @@ static void a_block_undoes_the_provisional_crash_and_says_why(void **state)
 	assert_int_equal(decision.follow, FOLLOW_NOTHING);
 }
 
+static void the_right_worker_and_fence_of_another_principal_end_nothing(void **state)
+{
+	struct world *w = *state;
+	struct worker worker = w->beater;
+	struct task task = ready_task(w);
+
+	worker.principal = 7;
+	task = claim_by(w, &task, &worker).task;
+	assert_int_equal(task.claimant, 7);
+	struct proof proof = proof_of(&task);
+	struct task_decision decision = task_complete(&task, &proof, &w->given);
+	refused(decision, &task, REFUSED_STALE_CLAIM);
+	assert_true(decision.foreign);
+	decision = task_progress(&task, &proof, 0, &w->given);
+	refused(decision, &task, REFUSED_STALE_CLAIM);
+	assert_true(decision.foreign);
+	proof.by_name = true;
+	refused(task_complete(&task, &proof, &w->given), &task, REFUSED_CLAIMED_BY_OTHER);
+	proof.principal = 7;
+	moved(task_complete(&task, &proof, &w->given), EVENT_TASK_COMPLETED, TASK_DONE);
+}
+
+static void another_principal_cannot_repeat_a_report(void **state)
+{
+	struct world *w = *state;
+	struct worker worker = w->beater;
+	struct task task = ready_task(w);
+
+	worker.principal = 7;
+	task = claim_by(w, &task, &worker).task;
+	struct proof proof = proof_of(&task);
+	proof.principal = 7;
+	task = task_complete(&task, &proof, &w->given).task;
+	repeated(task_complete(&task, &proof, &w->given), &task);
+	proof.principal = 8;
+	struct task_decision decision = task_complete(&task, &proof, &w->given);
+	refused(decision, &task, REFUSED_STALE_CLAIM);
+	assert_true(decision.foreign);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +380,8 @@ int main(void)
 		TEST(after_the_next_claim_an_old_report_is_stale),
 		TEST(a_stale_fence_never_ends_anything),
 		TEST(the_right_fence_in_other_hands_ends_nothing),
+		TEST(the_right_worker_and_fence_of_another_principal_end_nothing),
+		TEST(another_principal_cannot_repeat_a_report),
 		TEST(a_task_that_was_never_claimed_cannot_end),
 		TEST(a_report_after_the_lease_was_lost_is_stale_and_its_result_is_kept),
 		TEST(a_fence_that_was_never_issued_leaves_no_orphan),

@@ -13,6 +13,7 @@ static const struct {
 	{409, "claimed_by_other"},
 	{409, "already_terminal"},
 	{409, "bad_transition"},
+	{409, "bad_offset"},
 	{409, "queue_paused"},
 	{409, "queue_draining"},
 	{409, "slot_taken"},
@@ -37,7 +38,7 @@ static const struct {
 };
 
 /* Ours, beyond that list. */
-static const char *const added[] = {"slot_quarantined", "worker_full"};
+static const char *const added[] = {"slot_quarantined", "worker_full", "backup_running", "backup_exists"};
 
 static int contract_status(const char *code)
 {

@@ -542,6 +542,109 @@ static void states_and_ends_have_the_names_of_the_contract(void **state)
 	assert_string_equal(worker_end_name(WORKER_REPLACED), "replaced");
 }
 
+/* ---- a newcomer's word that the worker in its slot is dead -------------------------------------------- */
+
+static void a_dead_process_is_believed_from_its_own_machine_alone(void **state)
+{
+	const struct process old = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
+	const struct process dead = {.pid = 4, .start = 5};
+	struct process newcomer = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 40, .start = 50};
+
+	(void)state;
+	assert_int_equal(worker_judge(&old, &newcomer, &dead, false), EVIDENCE_HOLDS);
+	assert_int_equal(worker_judge(&old, &newcomer, &dead, true), EVIDENCE_REFUTED);
+	newcomer.host = 9;
+	assert_int_equal(worker_judge(&old, &newcomer, &dead, false), EVIDENCE_FROM_AFAR);
+	newcomer.host = 1;
+	newcomer.boot_lo = 9;
+	assert_int_equal(worker_judge(&old, &newcomer, &dead, false), EVIDENCE_FROM_AFAR);
+	newcomer = (struct process){.host = 1, .boot_hi = 9, .boot_lo = 3};
+	assert_int_equal(worker_judge(&old, &newcomer, &dead, false), EVIDENCE_FROM_AFAR);
+}
+
+static void the_dead_process_must_be_the_one_that_fills_the_slot(void **state)
+{
+	const struct process whole = {.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
+	struct process dead = {.pid = 4, .start = 6}, old;
+
+	(void)state;
+	assert_int_equal(worker_judge(&whole, &whole, &dead, false), EVIDENCE_OTHER_PROCESS);
+	dead = (struct process){.pid = 5, .start = 5};
+	assert_int_equal(worker_judge(&whole, &whole, &dead, false), EVIDENCE_OTHER_PROCESS);
+	dead.pid = 4;
+	old = whole, old.pid = 0;
+	assert_int_equal(worker_judge(&old, &whole, &dead, false), EVIDENCE_UNCHECKED);
+	old = whole, old.start = 0;
+	assert_int_equal(worker_judge(&old, &whole, &dead, false), EVIDENCE_UNCHECKED);
+	old = whole, old.host = 0;
+	assert_int_equal(worker_judge(&old, &old, &dead, false), EVIDENCE_UNCHECKED);
+	old = whole, old.boot_hi = old.boot_lo = 0;
+	assert_int_equal(worker_judge(&old, &old, &dead, false), EVIDENCE_UNCHECKED);
+}
+
+static void a_description_without_a_process_forgets_none(void **state)
+{
+	struct world *w = *state;
+	struct worker worker = w->beater;
+	struct beat beat = beat_of(&worker);
+
+	beat.describes = true;
+	beat.process = (struct process){.host = 1, .boot_hi = 2, .boot_lo = 3, .pid = 4, .start = 5};
+	struct worker_decision told = beat_at(w, &worker, &beat);
+	assert_true(told.must_store);
+	assert_int_equal(told.worker.process.pid, 4);
+	beat = beat_of(&told.worker);
+	beat.describes = true;
+	assert_int_equal(beat_at(w, &told.worker, &beat).worker.process.pid, 4);
+}
+
+/* ---- whose it is --------------------------------------------------------------------------------- */
+
+static void another_principal_may_neither_register_nor_beat(void **state)
+{
+	struct world *w = *state;
+	struct worker unknown = {.handle = 77};
+	struct beat mine = {.principal = 7}, other = {.principal = 8};
+
+	struct worker worker = worker_register(&unknown, &mine, false, &w->given).worker;
+	assert_int_equal(worker.principal, 7);
+	other.token = worker.token;
+	assert_refused(worker_register(&worker, &other, false, &w->given), &worker, REFUSED_FORBIDDEN);
+	other.has_token = true;
+	assert_refused(worker_beat(&worker, &other, false, &w->given), &worker, REFUSED_FORBIDDEN);
+	other.inherits = true; /* not while it lives */
+	assert_refused(worker_beat(&worker, &other, false, &w->given), &worker, REFUSED_FORBIDDEN);
+	struct worker dead = worker_leave(&worker, WORKER_SHUTDOWN).worker;
+	other.inherits = false;
+	assert_refused(worker_beat(&dead, &other, false, &w->given), &dead, REFUSED_FORBIDDEN);
+}
+
+static void a_claimant_without_claims_is_nobodys(void **state)
+{
+	struct worker plain = {.handle = 77, .principal = 7, .held = 1};
+
+	(void)state;
+	assert_true(worker_belongs_to(&plain, 7));
+	assert_false(worker_belongs_to(&plain, 8));
+	plain.held = 0;
+	assert_true(worker_belongs_to(&plain, 8));
+}
+
+static void a_name_that_ended_may_be_inherited(void **state)
+{
+	struct world *w = *state;
+	struct worker unknown = {.handle = 77};
+	struct beat mine = {.principal = 7, .named = true}, heir = {.principal = 8, .named = true};
+
+	struct worker worker = worker_register(&unknown, &mine, false, &w->given).worker;
+	worker = worker_leave(&worker, WORKER_SHUTDOWN).worker;
+	assert_refused(worker_register(&worker, &heir, false, &w->given), &worker, REFUSED_FORBIDDEN);
+	heir.inherits = true;
+	struct worker_decision decision = worker_register(&worker, &heir, false, &w->given);
+	assert_int_equal(decision.event, EVENT_WORKER_REGISTERED);
+	assert_int_equal(decision.worker.principal, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -550,6 +653,9 @@ int main(void)
 		TEST(an_unknown_key_with_a_token_is_inactive),
 		TEST(registering_again_while_alive_is_the_same_instance),
 		TEST(an_inactive_key_never_registers_again),
+		TEST(another_principal_may_neither_register_nor_beat),
+		TEST(a_claimant_without_claims_is_nobodys),
+		TEST(a_name_that_ended_may_be_inherited),
 		TEST(a_name_that_registers_while_active_is_the_same_instance),
 		TEST(a_name_that_registers_after_its_end_is_a_new_instance),
 		TEST(the_first_beat_of_a_name_after_its_end_is_a_new_instance),
@@ -571,6 +677,9 @@ int main(void)
 		TEST(a_renewal_is_measured_against_what_is_stored_not_against_the_last_beat),
 		TEST(deltas_and_descriptions_are_durable),
 		TEST(a_beat_that_describes_nothing_forgets_nothing),
+		TEST(a_dead_process_is_believed_from_its_own_machine_alone),
+		TEST(the_dead_process_must_be_the_one_that_fills_the_slot),
+		TEST(a_description_without_a_process_forgets_none),
 		TEST(quiet_and_terminate_move_only_forward),
 		TEST(an_active_worker_may_be_terminated_directly),
 		TEST(a_quiet_worker_beats_on_and_stays_quiet),

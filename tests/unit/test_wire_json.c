@@ -247,6 +247,32 @@ static void bytes_that_are_not_utf8_are_replaced(void **state)
 	expect_quoted(SPAN("\xf5\xc3"), "\"" R R "\"");
 }
 
+static void bytes_are_told_in_base64(void **state)
+{
+	static const struct {
+		struct span bytes;
+		const char *text;
+	} rows[] = {
+		{{NULL, 0}, "\"\""},
+		{SPAN("f"), "\"Zg==\""},
+		{SPAN("fo"), "\"Zm8=\""},
+		{SPAN("foo"), "\"Zm9v\""},
+		{SPAN("foob"), "\"Zm9vYg==\""},
+		{SPAN("fooba"), "\"Zm9vYmE=\""},
+		{SPAN("foobar"), "\"Zm9vYmFy\""},
+		{SPAN("\0\377\376"), "\"AP/+\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct buf buf;
+		buf_init(&buf, 64);
+		assert_int_equal(json_put_base64(&buf, rows[i].bytes), 0);
+		assert_true(span_equal(buf_span(&buf), span_of(rows[i].text)));
+		buf_done(&buf);
+	}
+}
+
 static void an_object_has_commas_between_its_members(void **state)
 {
 	cleanup(buf_done) struct buf out;
@@ -324,6 +350,7 @@ int main(void)
 		cmocka_unit_test(a_long_key_does_not_break_the_complaint),
 		cmocka_unit_test(strings_are_quoted_and_escaped),
 		cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),
+		cmocka_unit_test(bytes_are_told_in_base64),
 		cmocka_unit_test(an_object_has_commas_between_its_members),
 		cmocka_unit_test(an_empty_object_is_two_braces),
 		cmocka_unit_test(the_first_fault_stays_and_nothing_follows_it),

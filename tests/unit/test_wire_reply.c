@@ -87,6 +87,22 @@ static void a_stream_ends_with_its_connection(void **state)
 		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" CLOSE ": hi\n\n");
 }
 
+static void a_body_in_chunks_follows_its_head(void **state)
+{
+	cleanup(buf_done) struct buf out;
+
+	(void)state;
+	expect((struct http_reply){.status = 200, .body = SPAN("left out"), .chunked = true},
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" KEEP);
+	buf_init(&out, 64);
+	assert_int_equal(http_put_chunk(&out, SPAN("0123456789abcdef!")), 0);
+	assert_int_equal(http_put_chunk(&out, (struct span){0}), 0);
+	assert_true(span_equal(buf_span(&out), SPAN("11\r\n0123456789abcdef!\r\n0\r\n\r\n")));
+	size_t before = out.len;
+	assert_int_equal(http_put_chunk(&out, SPAN("0123456789abcdef0123456789abcdef")), -E2BIG);
+	assert_int_equal(out.len, before);
+}
+
 static void every_status_of_ours_has_its_words(void **state)
 {
 	static const int statuses[] = {200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 408, 409, 410, 412,
@@ -167,6 +183,7 @@ int main(void)
 		cmocka_unit_test(a_head_reply_tells_the_length_and_keeps_the_body),
 		cmocka_unit_test(replies_without_body_have_no_length),
 		cmocka_unit_test(a_stream_ends_with_its_connection),
+		cmocka_unit_test(a_body_in_chunks_follows_its_head),
 		cmocka_unit_test(every_status_of_ours_has_its_words),
 		cmocka_unit_test(control_bytes_never_reach_a_header),
 		cmocka_unit_test(a_reply_that_does_not_fit_leaves_nothing_behind),

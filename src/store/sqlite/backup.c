@@ -2,6 +2,9 @@
  * A copy while running, some pages at a time, by the connection that owns the store. Pages that change
  * behind the copier are copied again by SQLite itself as they are committed, so the copy is the store at
  * the moment of its completion. It grows under another name and gets its own only when it is whole and synced.
+ *
+ * What was copied goes to the disk as it is copied: if it all waited for the sync at the end, that one would hold up
+ * every turn for as long as the disk needs for the whole store.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -54,7 +57,25 @@ static int backup_place(struct sqlite *store, const char *path)
 	if (access(backup->path, F_OK) == 0)
 		return -EEXIST; /* an older backup may be the only one */
 	fault = file_remove(backup->partial);
-	return fault ? fault : file_create(backup->partial);
+	if (!fault)
+		fault = file_create(backup->partial);
+	if (fault)
+		return fault;
+	backup->file = open(backup->partial, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	return backup->file < 0 ? -errno : 0;
+}
+
+/* Have the disk begin with what was written since the last time, and wait for what it had begun then. The file is
+ * the last one's to be told of an error, so one that is told here must not be passed over. */
+static int backup_push(struct sqlite *store)
+{
+	struct backup *backup = &store->backup;
+
+	if (sync_file_range(backup->file, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE) == 0)
+		return 0;
+	if (errno != EIO && errno != ENOSPC && errno != EDQUOT)
+		return 0; /* a file system that cannot: the sync at the end does it all */
+	return sqlite_fault_because(store, -errno, "cannot write", backup->partial);
 }
 
 int sqlite_backup_begin(struct backend *backend, const char *path)
@@ -91,7 +112,7 @@ static int backup_seal(struct sqlite *store)
 static int backup_publish(struct sqlite *store)
 {
 	struct backup *backup = &store->backup;
-	int fault = file_sync(backup->partial);
+	int fault = fsync(backup->file) < 0 ? -errno : 0;
 
 	if (!fault && renameat2(AT_FDCWD, backup->partial, AT_FDCWD, backup->path, RENAME_NOREPLACE) < 0)
 		fault = -errno;
@@ -112,7 +133,7 @@ int sqlite_backup_step(struct backend *backend, uint32_t pages, uint32_t *ret_re
 	if (code == SQLITE_OK) {
 		remaining = sqlite3_backup_remaining(backup->run);
 		*ret_remaining = remaining > 0 ? (uint32_t)remaining : 1;
-		return 0;
+		return backup_push(store);
 	}
 	if (code != SQLITE_DONE)
 		return backup_fault(store, code);
@@ -132,9 +153,11 @@ void sqlite_backup_end(struct backend *backend)
 	if (backup->run)
 		sqlite3_backup_finish(backup->run);
 	sqlite3_close(backup->db);
+	if (backup->file >= 0)
+		close(backup->file);
 	if (backup->partial)
 		file_remove(backup->partial); /* gone already if it was published */
 	free(backup->partial);
 	free(backup->path);
-	*backup = (struct backup){0};
+	*backup = (struct backup){.file = -1};
 }

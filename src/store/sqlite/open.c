@@ -169,6 +169,7 @@ static int open_connection(struct sqlite *store, const struct sqlite_options *op
 	if (sqlite3_db_readonly(store->db, "main"))
 		return sqlite_complain(ret_complaint, -EROFS, "%s cannot be written", store->path);
 	sqlite_harden(store->db);
+	sqlite3_set_authorizer(store->db, sqlite_authorize, store);
 	return 0;
 }
 
@@ -346,7 +347,8 @@ int sqlite_open(const struct sqlite_options *options, struct backend **ret_backe
 	if (!store)
 		return -ENOMEM;
 	store->backend.ops = &sqlite_ops;
-	store->file = -1;
+	store->backend.schema = SQL_MIGRATION_COUNT;
+	store->file = store->backup.file = -1;
 	sqlite_prepare_library();
 	fault = open_store(store, options, ret_complaint);
 	if (fault) {
@@ -374,6 +376,7 @@ void sqlite_close(struct backend *backend)
 	assert(code == SQLITE_OK);
 	if (store->file >= 0)
 		close(store->file);
+	free(store->tables);
 	free(store->ballast_path);
 	free(store->path);
 	free(store);

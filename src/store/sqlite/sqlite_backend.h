@@ -9,6 +9,7 @@
  *   tokens.c    credentials
  *   rows.c      events, names, requests, facts; and how rows are bound and read
  *   upkeep.c    transactions, checkpoints
+ *   query.c     questions in SQL, for people
  *   ballast.c   room to breathe on a full disk
  *   backup.c    a copy while running
  *   restore.c   a copy put in the place of a store
@@ -37,6 +38,7 @@ struct backup {
 	sqlite3_backup *run; /* NULL: none, or complete */
 	sqlite3 *db;
 	char *path, *partial;
+	int file; /* the partial one; -1: none */
 };
 
 struct sqlite {
@@ -50,6 +52,9 @@ struct sqlite {
 	uint32_t wal_pages; /* in the log and not yet in the file */
 	bool is_broken;     /* a fault after which nobody knows what is on disk */
 	struct backup backup;
+	bool is_asked;                     /* a question of an admin is under way: see sqlite_authorize() */
+	char denied[SQLITE_COMPLAINT_MAX]; /* what it wanted and may not have */
+	char *tables;                      /* what it may read; NULL before the first one */
 	char complaint[SQLITE_COMPLAINT_MAX];
 };
 
@@ -117,6 +122,10 @@ int sqlite_complain_open(sqlite3 *db, int code, const char *path, char **ret_com
 /* upkeep.c: write the log back and cut it to nothing, between transactions. -ENOSPC: no room to write it back. */
 int sqlite_empty_log(struct sqlite *store);
 
+/* query.c: lets everything pass but what a question may not do. */
+int sqlite_authorize(void *context, int action, const char *first, const char *second, const char *schema,
+	const char *accessor);
+
 /* Every function of the interface, declared with the type that backend.h gives it and named sqlite_ and its
  * name there. */
 // clang-format off
@@ -128,8 +137,8 @@ int sqlite_empty_log(struct sqlite *store);
 	X(get_task) X(get_body) X(get_extra) X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) \
 	X(find_id) X(find_key) X(children) X(parents) \
 	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) X(scan_tokens) \
-	X(page_tasks) X(page_events) X(page_bases) \
-	X(checkpoint) X(relieve) X(reserve) X(backup_begin) X(backup_step) X(backup_end) X(close)
+	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) \
+	X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on
 
 #define X(op) __typeof__(*((struct backend_ops *)0)->op) sqlite_##op;

@@ -10,22 +10,23 @@ seq, state, version, updated_ms, created_ms, ready_at_ms, queue, priority, flags
 timeout_ms, max_attempts, start_by_ms, finish_by_ms
 
 -- list: past
-attempt, spent, crashes, interruptions, open_parents, dead_parents, fence, ended, code
+attempt, spent, crashes, interruptions, open_parents, dead_parents, fence, claimant, ended, code
 
 -- list: claim
 holder, clock, deadline_ms, granted_ms, verify_at_ms, run_until_ms, run_ms, asked_at_ms, claimed_wall_ms,
 request, claim_flags
 
 -- list: worker
-id, instance, state, ended, flags, token, deadline_ms, granted_ms, stored_deadline_ms, slot, capabilities,
-executors, max_concurrent, registered_ms, last_beat_ms, ended_ms, metadata
+id, principal, instance, state, ended, flags, token, credential, deadline_ms, granted_ms, stored_deadline_ms, slot,
+capabilities, executors, max_concurrent, registered_ms, last_beat_ms, ended_ms, metadata, process_host,
+process_boot_hi, process_boot_lo, process_pid, process_start
 
 -- list: slot
 name, state, since_ms, restarts, trial_by, crashed_1, crashed_2, crashed_3, crashed_4, crashed_5, crashed_6, crashed_7,
 crashed_8
 
 -- list: token
-id, kind, hash, name, queues, created_ms, created_by, expires_ms, revoked_ms, revoked_by
+id, principal, kind, hash, name, gate, queues, created_ms, created_by, expires_ms, revoked_ms, revoked_by
 
 -- name: begin
 BEGIN IMMEDIATE
@@ -58,6 +59,9 @@ SELECT {past}, {claim} FROM task WHERE seq = ?
 
 -- name: page_tasks
 SELECT {task}, {past}, {claim} FROM task WHERE seq > ? ORDER BY seq LIMIT ?
+
+-- name: page_outlines
+SELECT seq, created_ms, queue, owner, priority, state FROM task WHERE seq < ? ORDER BY seq DESC LIMIT ?
 
 -- Final states are 10 to 12. Each column costs: get_past fetches the others of the few rows that have them.
 -- name: scan_live_tasks

@@ -97,6 +97,7 @@ static void bind_past(struct binding *binding, const struct task *task)
 	bind_int(binding, task->open_parents);
 	bind_int(binding, task->dead_parents);
 	bind_int(binding, (int64_t)task->fence);
+	bind_int(binding, task->claimant);
 	bind_int(binding, task->ended);
 	bind_int(binding, task->code);
 }
@@ -110,6 +111,7 @@ static bool read_past(struct columns *columns, struct task *task)
 	task->open_parents = column_u32(columns);
 	task->dead_parents = column_u32(columns);
 	task->fence = (uint64_t)column_int(columns);
+	task->claimant = column_u32(columns);
 	task->ended = column_u32(columns);
 	task->code = column_u32(columns);
 	return task->ended <= ENDED_LOST && task->code < FAILURE_CODE_COUNT;
@@ -216,6 +218,34 @@ int sqlite_page_tasks(struct backend *backend, int64_t after, uint32_t limit,
 
 		if (!verdict)
 			verdict = each(context, &row);
+		if (verdict)
+			return bind_stop(&binding, verdict);
+	}
+	return bind_end(fault);
+}
+
+int sqlite_page_outlines(struct backend *backend, int64_t before, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_OUTLINES);
+	int fault;
+
+	bind_int(&binding, before);
+	bind_int(&binding, limit);
+	while ((fault = bind_next(&binding)) == 0) {
+		struct columns columns = {binding.statement, 0};
+		struct task_outline outline;
+		int verdict;
+
+		outline.seq = column_int(&columns);
+		outline.created_ms = column_int(&columns);
+		outline.queue = column_u32(&columns);
+		outline.owner = column_u32(&columns);
+		outline.priority = (int32_t)column_int(&columns);
+		outline.state = column_u32(&columns);
+		verdict = outline.state > TASK_NOWHERE && outline.state < TASK_STATE_COUNT
+			? each(context, &outline)
+			: sqlite_fault_row(binding.store, "task", outline.seq);
 		if (verdict)
 			return bind_stop(&binding, verdict);
 	}

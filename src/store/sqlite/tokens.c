@@ -11,9 +11,11 @@ int sqlite_put_token(struct backend *backend, const struct token *token)
 	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_TOKEN);
 
 	bind_text(&binding, token->id);
+	bind_int(&binding, token->principal);
 	bind_int(&binding, token->kind);
 	bind_blob(&binding, (struct span){(const char *)token->hash, sizeof token->hash});
 	bind_text(&binding, token->name);
+	bind_text(&binding, token->gate);
 	bind_text(&binding, token->queues);
 	bind_int(&binding, token->created_ms);
 	bind_text(&binding, token->created_by);
@@ -37,9 +39,11 @@ static int read_token(struct binding *binding, struct token *ret_token)
 	struct columns columns = {binding->statement, 0};
 	struct token token = {.id = column_span(&columns)};
 
+	token.principal = column_u32(&columns);
 	token.kind = column_u32(&columns);
 	struct span hash = column_span(&columns);
 	token.name = column_span(&columns);
+	token.gate = column_span(&columns);
 	token.queues = column_span(&columns);
 	token.created_ms = column_int(&columns);
 	token.created_by = column_span(&columns);

@@ -16,11 +16,13 @@ static void bind_worker(struct binding *binding, const struct worker_row *row)
 	const struct worker *worker = &row->worker;
 
 	bind_text(binding, row->id);
+	bind_int(binding, worker->principal);
 	bind_int(binding, row->instance);
 	bind_int(binding, worker->state);
 	bind_int(binding, worker->ended);
 	bind_int(binding, (worker->named ? FLAG_NAMED : 0) | (worker->any_executor ? FLAG_ANY_EXECUTOR : 0));
 	bind_int(binding, (int64_t)worker->token);
+	bind_int(binding, (int64_t)worker->credential);
 	bind_int(binding, worker->lease.deadline_ms);
 	bind_int(binding, worker->lease.granted_ms);
 	bind_int(binding, worker->stored_deadline_ms);
@@ -32,6 +34,11 @@ static void bind_worker(struct binding *binding, const struct worker_row *row)
 	bind_int(binding, worker->last_beat_ms);
 	bind_int(binding, row->ended_ms);
 	bind_text(binding, row->metadata);
+	bind_int(binding, worker->process.host);
+	bind_int(binding, (int64_t)worker->process.boot_hi);
+	bind_int(binding, (int64_t)worker->process.boot_lo);
+	bind_int(binding, worker->process.pid);
+	bind_int(binding, (int64_t)worker->process.start);
 }
 
 /* The row that the statement stands on. Id and metadata are borrowed from it. */
@@ -43,6 +50,7 @@ static int read_worker(struct binding *binding, struct worker_row *ret_row)
 	int64_t flags;
 
 	row.id = column_span(&columns);
+	worker->principal = column_u32(&columns);
 	row.instance = column_u32(&columns);
 	worker->state = column_u32(&columns);
 	worker->ended = column_u32(&columns);
@@ -50,6 +58,7 @@ static int read_worker(struct binding *binding, struct worker_row *ret_row)
 	worker->named = flags & FLAG_NAMED;
 	worker->any_executor = flags & FLAG_ANY_EXECUTOR;
 	worker->token = (uint64_t)column_int(&columns);
+	worker->credential = (uint64_t)column_int(&columns);
 	worker->lease.deadline_ms = column_int(&columns);
 	worker->lease.granted_ms = column_u32(&columns);
 	worker->stored_deadline_ms = column_int(&columns);
@@ -61,6 +70,11 @@ static int read_worker(struct binding *binding, struct worker_row *ret_row)
 	worker->last_beat_ms = column_int(&columns);
 	row.ended_ms = column_int(&columns);
 	row.metadata = column_span(&columns);
+	worker->process.host = column_u32(&columns);
+	worker->process.boot_hi = (uint64_t)column_int(&columns);
+	worker->process.boot_lo = (uint64_t)column_int(&columns);
+	worker->process.pid = column_u32(&columns);
+	worker->process.start = (uint64_t)column_int(&columns);
 	if (worker->state > WORKER_INACTIVE || worker->ended > WORKER_REPLACED)
 		return sqlite_fault_row(binding->store, "worker", row.instance);
 	*ret_row = row;

@@ -34,6 +34,7 @@ CREATE TABLE task (
 	open_parents  INTEGER NOT NULL,
 	dead_parents  INTEGER NOT NULL,
 	fence         INTEGER NOT NULL,
+	claimant      INTEGER NOT NULL, -- principal of the last claim
 	ended         INTEGER NOT NULL,
 	code          INTEGER NOT NULL,
 	-- the live claim; all NULL when there is none
@@ -107,11 +108,13 @@ CREATE INDEX edge_by_child ON edge (child);
 
 CREATE TABLE worker (
 	id                 TEXT PRIMARY KEY,
+	principal          INTEGER NOT NULL, -- whose it is
 	instance           INTEGER NOT NULL,
 	state              INTEGER NOT NULL,
 	ended              INTEGER NOT NULL,
 	flags              INTEGER NOT NULL, -- 1: a name of an old door, 2: takes any executor
 	token              INTEGER NOT NULL,
+	credential         INTEGER NOT NULL, -- number of its own token; 0: it has none
 	deadline_ms        INTEGER NOT NULL,
 	granted_ms         INTEGER NOT NULL,
 	stored_deadline_ms INTEGER NOT NULL,
@@ -122,7 +125,13 @@ CREATE TABLE worker (
 	registered_ms      INTEGER NOT NULL,
 	last_beat_ms       INTEGER NOT NULL,
 	ended_ms           INTEGER NOT NULL,
-	metadata           TEXT NOT NULL
+	metadata           TEXT NOT NULL,
+	-- the process that it says it is, 0 where it did not say; process_host is an id in name
+	process_host       INTEGER NOT NULL,
+	process_boot_hi    INTEGER NOT NULL,
+	process_boot_lo    INTEGER NOT NULL,
+	process_pid        INTEGER NOT NULL,
+	process_start      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- crashed_*: the latest crashes, newest first; NULL where there was none.
@@ -151,9 +160,11 @@ CREATE TABLE queue (
 -- character 31. expires_ms and revoked_ms are 0 as long as there is no such moment.
 CREATE TABLE token (
 	id         TEXT PRIMARY KEY,
+	principal  INTEGER NOT NULL, -- whose workers and claims are its own
 	kind       INTEGER NOT NULL,
 	hash       BLOB NOT NULL,
 	name       TEXT NOT NULL,
+	gate       TEXT NOT NULL, -- '' but for approvers of one gate
 	queues     TEXT NOT NULL,
 	created_ms INTEGER NOT NULL,
 	created_by TEXT NOT NULL,
@@ -189,7 +200,9 @@ SELECT
 	w.id AS worker_id,
 	CASE w.capabilities
 		WHEN 0 THEN '[]'
-		ELSE '[' || replace(json_quote(substr(n.text, 2)), '\u001f', '","') || ']'
+		ELSE '["' ||
+			replace(replace(replace(substr(n.text, 2), '\', '\\'), '"', '\"'), char(31), '","') ||
+			'"]'
 	END AS capabilities,
 	w.max_concurrent AS max_concurrent,
 	strftime('%Y-%m-%dT%H:%M:%fZ', w.registered_ms / 1000.0, 'unixepoch') AS registered_at,

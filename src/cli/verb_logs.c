@@ -1,0 +1,134 @@
+/*
+ * stint logs: what an attempt wrote. Positions are bytes, so nothing is shown twice and what is missing is said. Programs
+ * write what they like: on a terminal it is made harmless, unless --raw says otherwise.
+ */
+#include <poll.h>
+#include <string.h>
+
+#include "cli/task_view.h"
+#include "cli/text.h"
+
+enum {
+	PIECE_BYTES = 256 << 10,
+	LOOK_MS = 1000,
+};
+
+static const struct flag flags[] = {
+	{"follow", 'f', FLAG_SWITCH,
+		.text = "go on with what it writes, until the task is no longer worked on"},
+	{"attempt", 0, FLAG_NUMBER, .value = "N", .text = "of this attempt (default: the last one)",
+		.least = 1, .most = UINT32_MAX},
+	{"raw", 0, FLAG_SWITCH, .text = "as it was written, colours and all, on a terminal too"},
+	{0},
+};
+
+struct reading {
+	struct cli *cli;
+	const char *id;
+	int64_t attempt, after; /* 0: the last one; where we are */
+};
+
+static int put_text(struct cli *cli, struct span text)
+{
+	if (cli->term.tty && !args_has(&cli->args, "raw"))
+		return text_clean(&cli->out, text, cli->term.utf8, true);
+	return buf_put_span(&cli->out, text);
+}
+
+static int put_piece(struct reading *reading, yyjson_val *piece)
+{
+	struct cli *cli = reading->cli;
+	int64_t dropped = field_int(piece, "dropped", 0);
+
+	if (cli->form == FORM_JSON) {
+		put_json(cli, "log", piece);
+		return 0;
+	}
+	if (dropped > 0)
+		say(cli, "stint: %lld bytes were dropped here", (long long)dropped);
+	return put_text(cli, field_text(piece, "data"));
+}
+
+/* All there is by now. */
+static int read_on(struct reading *reading)
+{
+	struct cli *cli = reading->cli;
+	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks/*/log", .names = {reading->id}};
+	int64_t next = 0, length = 0;
+
+	do {
+		struct reply reply;
+		question.query =
+			span_of(text_of(cli, "limit=%d&after=%lld", PIECE_BYTES, (long long)reading->after));
+		if (reading->attempt > 0)
+			question.query = span_of(text_of(cli, "%.*s&attempt=%lld", SPAN_ARGS(question.query),
+				(long long)reading->attempt));
+		int r = ask(cli, &question, &reply);
+		if (r != 0)
+			return r;
+		next = field_int(reply.root, "next", 0);
+		length = field_int(reply.root, "length", 0);
+		reading->attempt = field_int(reply.root, "attempt", reading->attempt);
+		int fault = next > reading->after ? put_piece(reading, reply.root) : 0;
+		reply_done(&reply);
+		if (fault < 0)
+			return fail_fault(cli, fault);
+		if (next <= reading->after)
+			break;
+		reading->after = next;
+	} while (next < length);
+	return flush(cli);
+}
+
+/* Does somebody still write it? 0 and the answer, or the ending. */
+static int look(struct reading *reading, bool *ret_goes_on)
+{
+	struct reply reply;
+	int r = get(reading->cli, "/api/tasks/*", reading->id, &reply);
+
+	if (r != 0)
+		return r;
+	*ret_goes_on = field_text(reply.root, "workerId").len > 0 &&
+		field_int(reply.root, "attempt", 0) <= (reading->attempt > 0 ? reading->attempt : INT64_MAX);
+	reply_done(&reply);
+	return 0;
+}
+
+static int run(struct cli *cli)
+{
+	struct reading reading = {.cli = cli, .attempt = args_number(&cli->args, "attempt", 0)};
+	struct reply task;
+	bool goes_on = args_has(&cli->args, "follow");
+
+	int r = get_task(cli, args_plain(&cli->args, 0), &task);
+	if (r != 0)
+		return r;
+	reading.id = field_cstr(cli, task.root, "id");
+	reply_done(&task);
+	for (;;) {
+		bool last = !goes_on;
+		r = goes_on ? look(&reading, &goes_on) : 0; /* before reading: what came in between is read */
+		if (r == 0)
+			r = read_on(&reading);
+		if (r != 0 || last)
+			return r;
+		if (goes_on)
+			poll(NULL, 0, LOOK_MS);
+	}
+}
+
+const struct verb verb_logs = {
+	.name = "logs",
+	.group = GROUP_WATCH,
+	.arguments = "ID",
+	.least = 1,
+	.most = 1,
+	.offer = OFFER_TASKS,
+	.gives = GIVES_JSON,
+	.brief = "what it wrote",
+	.text = "Prints what the last attempt of a task wrote, or another one; with --follow until nobody works on it. With "
+		"--json, one object per piece.",
+	.flags = flags,
+	.examples = "stint logs t-7k3 --follow\nstint logs t-7k3 --attempt 1 | less\n",
+	.run = run,
+};

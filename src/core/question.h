@@ -1,0 +1,52 @@
+/*
+ * A question to the store in the backend's own language, for admins; and what comes back. Nobody above the backend
+ * looks into its text.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+enum {
+	QUESTION_PARAMS_MAX = 100,
+	QUESTION_COLUMNS_MAX = 200,
+	QUESTION_ROWS_MAX = 500,
+	QUESTION_RUN_MS = 20,
+	QUESTION_VALUE_BYTES_MAX = 4 << 20, /* of one value, also on the way to it */
+	QUESTION_COMPLAINT_MAX = 400,
+};
+
+enum cell_kind {
+	CELL_NULL,
+	CELL_INT,
+	CELL_REAL,
+	CELL_TEXT,
+	CELL_BYTES,
+};
+
+struct cell {
+	enum cell_kind kind;
+	int64_t integer;
+	double real;
+	struct span text; /* or bytes */
+};
+
+struct question {
+	struct span text;
+	const struct cell *params;
+	uint32_t param_count;
+	uint32_t rows_max;
+	bool (*is_over)(
+		void *context); /* asked again and again while it runs; true: it has run long enough */
+	void *over_context;
+	/* Called once with the names of the columns, then once per row; what they get is borrowed for the call. Not 0:
+	 * no more rows are wanted, and the question ends with that value if it is negative. */
+	int (*columns)(void *context, const struct span *names, uint32_t count);
+	int (*row)(void *context, const struct cell *cells, uint32_t count);
+	void *context;
+	/* answered */
+	bool truncated; /* there were more rows than were told */
+	char complaint[QUESTION_COMPLAINT_MAX];
+};

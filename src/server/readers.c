@@ -1,0 +1,266 @@
+/*
+ * Reads, a slice at a time, so that none of them stands in the way of a commit.
+ *
+ * A read is a step of a call that may have to be taken many times: api_read() does a bounded piece of it and says
+ * whether there is more. A short one is answered as soon as it has come in, as long as the turn of the loop has time
+ * for that; everything else is done after the replies of the turn have gone out: a little of it in any case, and more
+ * as long as nobody knocks, for a bounded time; then the network is looked at again. There is no thread, and so nothing to lock: between two slices anything may happen.
+ *
+ *   fresh    has had no slice yet: there was no time for it
+ *   reading  is under way, one slice each in turn. What it has gathered takes memory: there are few of them
+ *   line     wants to be under way
+ *
+ * A reply that grows long is sent in pieces while it is made, and goes on when the client has taken most of them: a
+ * client that does not read costs one full output and its place. It loses both to the write timeout of its connection;
+ * or sooner, if somebody waits in line.
+ */
+#include <poll.h>
+
+#include "server/server.h"
+
+enum {
+	QUICK_NS = 500 * 1000,      /* of one turn of the loop for reads that have just come in … */
+	SLICES_NS = 1500 * 1000,    /* … and for the others after its replies; … */
+	SLICES_MIN_NS = 250 * 1000, /* … only so long if there is something else to do */
+	READING_MAX = 64,
+	READING_PER_PRINCIPAL_MAX = 16,
+	WAITING_MAX = 256,
+	RETRY_AFTER_S = 1,
+	PIECE_BYTES_MIN = 64 << 10,
+	UNSENT_BYTES_MAX = 256 << 10,
+	PATIENCE_MS = 5000,
+};
+
+/* ---- pieces of a reply ----------------------------------------------------------------------------------- */
+
+/* Send what there is of the body. The exchange may end with that. */
+static void send_piece(const struct server *server, struct exchange *exchange)
+{
+	struct connection *connection = exchange->connection;
+
+	if (!exchange->is_begun && !connection_begin_pieces(connection))
+		return;
+	exchange->is_begun = true;
+	exchange->said_ms = server->now.lease_ms;
+	if (exchange->call.reply.head) /* that was all it asked for */
+		connection_end_pieces(connection);
+	else if (connection_put_piece(connection, buf_span(&exchange->body)))
+		buf_clear(&exchange->body);
+}
+
+/* A reply that was begun is at its end. One that failed on the way is broken off: then the client knows. */
+static void finish_pieces(struct exchange *exchange)
+{
+	struct connection *connection = exchange->connection;
+
+	if (exchange->call.reply.status >= 400)
+		connection_cut(connection);
+	else if (exchange->body.len == 0 || connection_put_piece(connection, buf_span(&exchange->body)))
+		connection_end_pieces(connection);
+}
+
+/* ---- slices ------------------------------------------------------------------------------------------------ */
+
+static void stand_in(struct exchange_list *list, struct exchange *exchange)
+{
+	if (exchange->stands)
+		exchange_list_remove(exchange->stands, exchange);
+	exchange->stands = list;
+	if (list)
+		exchange_list_add(list, exchange);
+}
+
+static void take_slice(struct server *server, struct exchange *exchange)
+{
+	uint64_t began_ns = uv_hrtime();
+
+	exchange->call.now = server->now;
+	api_read(&exchange->call);
+	server->read_ns += uv_hrtime() - began_ns;
+}
+
+/* It has read what it wanted to. */
+static void finish(struct server *server, struct exchange *exchange)
+{
+	stand_in(NULL, exchange);
+	if (exchange->is_begun)
+		finish_pieces(exchange);
+	else
+		exchange_go_on(server, exchange);
+}
+
+static uint32_t count_of(const struct server *server, struct span principal)
+{
+	uint32_t count = 0;
+
+	for (const struct exchange *reader = server->reading.first; reader; reader = reader->next)
+		count += span_equal(reader->call.who.name, principal);
+	return count;
+}
+
+static bool may_go_in(const struct server *server, const struct exchange *exchange)
+{
+	return server->reading.count < READING_MAX &&
+		count_of(server, exchange->call.who.name) < READING_PER_PRINCIPAL_MAX;
+}
+
+/* It has had its first slice, and there is more. Nothing of its reply has been sent. */
+static void go_in(struct server *server, struct exchange *exchange)
+{
+	server->readers_hungry = true;
+	exchange->said_ms = server->now.lease_ms;
+	if (may_go_in(server, exchange)) {
+		stand_in(&server->reading, exchange);
+	} else if (server->line.count < WAITING_MAX) {
+		stand_in(&server->line, exchange);
+	} else {
+		stand_in(NULL, exchange);
+		api_refuse(&exchange->call, REFUSED_RATE_LIMITED, "Too many lists are being read.");
+		exchange->call.reply.retry_after_s = RETRY_AFTER_S;
+		exchange_go_on(server, exchange);
+	}
+}
+
+static void take_first_slice(struct server *server, struct exchange *exchange)
+{
+	take_slice(server, exchange);
+	if (exchange->call.step == API_READ)
+		go_in(server, exchange);
+	else
+		finish(server, exchange);
+}
+
+void reader_begin(struct server *server, struct exchange *exchange)
+{
+	if (server->read_ns >= QUICK_NS) {
+		server->readers_hungry = true;
+		stand_in(&server->fresh, exchange);
+		return;
+	}
+	take_first_slice(server, exchange);
+}
+
+/* Whoever has come first goes first, unless its principal has its share. */
+static void let_in(struct server *server)
+{
+	struct exchange *next;
+
+	for (struct exchange *exchange = server->line.first; exchange && server->reading.count < READING_MAX;
+		exchange = next) {
+		next = exchange->next;
+		if (may_go_in(server, exchange))
+			stand_in(&server->reading, exchange);
+	}
+}
+
+static bool slice_of_fresh(struct server *server)
+{
+	struct exchange *exchange = server->fresh.first;
+
+	if (!exchange)
+		return false;
+	take_first_slice(server, exchange);
+	return true;
+}
+
+static bool has_room(const struct exchange *reader)
+{
+	return connection_unsent(reader->connection) <= UNSENT_BYTES_MAX;
+}
+
+/* The first that has room for more; all that were looked at stand last. */
+static struct exchange *next_reading(struct server *server)
+{
+	for (uint32_t left = server->reading.count; left > 0; left--) {
+		struct exchange *reader = server->reading.first;
+		stand_in(&server->reading, reader);
+		if (has_room(reader))
+			return reader;
+	}
+	return NULL;
+}
+
+static bool slice_of_reading(struct server *server)
+{
+	struct exchange *reader = next_reading(server);
+
+	if (!reader)
+		return false;
+	if (!gate_still_knows(server, reader)) {
+		if (reader->is_begun)
+			connection_cut(reader->connection);
+		else
+			exchange_turn_away(server, reader);
+		return true;
+	}
+	take_slice(server, reader);
+	if (reader->call.step != API_READ)
+		finish(server, reader);
+	else if (reader->call.reply.status != 0 && reader->body.len >= PIECE_BYTES_MIN)
+		send_piece(server, reader);
+	return true;
+}
+
+/* Has nothing come in from the network since the loop looked at it? */
+static bool is_quiet(const struct server *server)
+{
+	struct pollfd events = {.fd = uv_backend_fd(&server->loop), .events = POLLIN};
+
+	return poll(&events, 1, 0) == 0;
+}
+
+static bool has_time(const struct server *server)
+{
+	return server->read_ns < SLICES_MIN_NS || (server->read_ns < SLICES_NS && is_quiet(server));
+}
+
+void readers_run(struct server *server)
+{
+	bool more = true;
+
+	server->read_ns = 0;
+	if (!server->readers_hungry)
+		return;
+	server->now = clock_now();
+	if (server->line.first)
+		let_in(server);
+	while (more && has_time(server)) /* one of each kind: neither starves the other */
+		more = (int)slice_of_fresh(server) | (int)slice_of_reading(server);
+	server->readers_hungry = more;
+	server->read_ns = 0;
+	connections_flush(server);
+}
+
+/* ---- time and the end ---------------------------------------------------------------------------------------- */
+
+/* Some that have not read for a while make room for those who wait in line. */
+void readers_sweep(struct server *server)
+{
+	struct exchange *next;
+	uint32_t wanted = server->line.count;
+
+	for (struct exchange *reader = server->reading.first; reader && wanted > 0; reader = next) {
+		next = reader->next;
+		if (has_room(reader) || server->now.lease_ms - reader->said_ms <= PATIENCE_MS)
+			continue;
+		connection_cut(reader->connection);
+		server->readers_hungry = true;
+		wanted--;
+	}
+}
+
+static void end(struct server *server, struct exchange *exchange)
+{
+	api_refuse(&exchange->call, REFUSED_UNAVAILABLE, "The server is stopping; try again in a moment.");
+	finish(server, exchange);
+}
+
+void readers_stop(struct server *server)
+{
+	struct exchange_list *const lists[] = {&server->fresh, &server->reading, &server->line};
+
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+		while (lists[i]->first)
+			end(server, lists[i]->first);
+	}
+}

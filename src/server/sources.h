@@ -1,0 +1,48 @@
+/*
+ * Where connections come from, and how much a stranger may try: an address, or a user on the Unix socket.
+ *
+ * A wrong credential costs its source a share of a second; whoever has spent too much is refused for a moment without
+ * a look at what it shows. The table has a fixed size and forgets whom there is nothing to remember of; when it is
+ * full of those who misbehave, everyone new shares one place.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+enum {
+	SOURCE_BYTES = 16,
+	SOURCES_SETS = 256,
+	SOURCES_WAYS = 4,
+};
+
+struct source_key {
+	unsigned char
+		bytes[SOURCE_BYTES]; /* an IPv6 address, an IPv4 one behind ::ffff, or a uid behind 0xff */
+};
+
+struct source {
+	struct source_key key;
+	int64_t free_at_ms; /* lease clock: when what it has spent is forgotten */
+	uint64_t counted;   /* the sweep that … */
+	uint32_t strangers; /* … counted so many of its connections */
+};
+
+struct sources {
+	struct source places[SOURCES_SETS][SOURCES_WAYS];
+	struct source others;
+	uint64_t sweep;
+};
+
+/* Whose the connection is; unknown ones are all alike. */
+struct source_key source_of(uv_stream_t *stream);
+
+/* Has it shown so many wrong credentials of late that no more is looked at? `per_s` of them are forgotten each second,
+ * and that many are forgiven at once. */
+bool source_is_barred(struct sources *sources, const struct source_key *key, int64_t now_ms);
+void source_failed(struct sources *sources, const struct source_key *key, uint32_t per_s, int64_t now_ms);
+
+/* A sweep looks at all connections; how many strangers of that source has it seen so far, this one included? */
+void sources_begin_sweep(struct sources *sources);
+uint32_t source_count(struct sources *sources, const struct source_key *key, int64_t now_ms);

@@ -1,0 +1,317 @@
+"""Whose a worker is; an instance's own token; a child's; and what each of them sees."""
+import http.client
+import json
+import subprocess
+import tempfile
+import unittest
+
+import stintd
+import test_tokens
+from test_tokens import TokenCase
+
+
+class Case(TokenCase):
+    def create(self, task, queue="q", **fields):
+        reply = self.admin.post("/api/tasks", {"id": task, "title": task, "queue": queue, **fields})
+        self.assertEqual(reply.status, 201, reply.body)
+
+    def claim(self, client, worker, **fields):
+        reply = client.post("/api/claims", {"workerId": worker, **fields})
+        self.assertEqual(reply.status, 200, reply.body)
+        claim, = reply.json["claims"]
+        return claim
+
+    def state(self, task):
+        return self.admin.get("/api/tasks/" + task).json["state"]
+
+    def refused(self, reply, status, code):
+        self.assertEqual((reply.status, reply.json["code"]), (status, code), reply.body)
+
+
+class Owners(Case):
+    def setUp(self):
+        super().setUp()
+        self.honest, self.hostile = self.holder("worker", "honest"), self.holder("worker", "hostile")
+
+    def test_a_worker_belongs_to_the_token_that_used_it_first(self):
+        registered = self.honest.post("/api/workers/register", {"workerId": "w"}).json
+        before = self.last_event()
+        for path, body in (("/api/workers/register", {"workerId": "w"}),
+                           ("/api/workers/heartbeat", {"workerId": "w", "token": registered["token"]}),
+                           ("/api/workers/heartbeat", {"workerId": "w"}),
+                           ("/api/claims", {"workerId": "w"})):
+            reply = self.hostile.post(path, body)
+            self.refused(reply, 403, "forbidden")
+            self.assertNotIn(registered["token"].encode(), reply.body)
+        self.refused(self.hostile.call("DELETE", "/api/workers/w"), 404, "not_found")
+        self.refused(self.hostile.get("/api/workers/w"), 404, "not_found")
+        self.assertEqual(self.last_event(), before)
+        self.assertEqual(self.honest.get("/api/workers/w").json["state"], "active")
+        beat = self.honest.post("/api/workers/heartbeat", {"workerId": "w", "token": registered["token"]})
+        self.assertEqual(beat.status, 200)
+
+    def test_so_it_is_after_a_restart_and_for_a_plain_claimant(self):
+        self.honest.post("/api/workers/register", {"workerId": "w"})
+        self.create("t")
+        claim = self.claim(self.honest, "plain")
+        self.server.kill()
+        self.server.start()
+        for client in (self.honest, self.hostile):
+            client.close()
+        for worker in ("w", "plain"):
+            self.refused(self.hostile.post("/api/claims", {"workerId": worker}), 403, "forbidden")
+        done = self.honest.post("/api/tasks/t/complete", {"workerId": "plain", "fence": claim["fence"]})
+        self.assertEqual(done.status, 200)
+        self.assertEqual(self.hostile.post("/api/claims", {"workerId": "plain"}).status, 200, "it is free again")
+
+    def test_nobody_reports_on_what_another_holds(self):
+        self.create("t")
+        claim = self.claim(self.honest, "w")
+        before = self.last_event()
+        for worker in ("w", "mine"):
+            body = {"workerId": worker, "fence": claim["fence"]}
+            for verb, more in (("progress", {}), ("complete", {"result": 1}), ("release", {}), ("review", {}),
+                               ("fail", {"error": {"message": "x"}}), ("ask", {"question": "?"})):
+                self.refused(self.hostile.post("/api/tasks/t/" + verb, {**body, **more}), 404, "not_found")
+            reply = self.hostile.post("/api/claims", {
+                "workerId": worker, "finish": [{"id": "t", "fence": claim["fence"], "outcome": "complete"}]})
+            self.assertIn(b'"code":"not_found"', reply.body)
+        self.assertEqual(self.last_event(), before)
+        self.assertEqual(self.state("t"), "claimed")
+        self.refused(self.hostile.post("/api/tasks/t/claim", {"workerId": "mine"}), 409, "claimed_by_other")
+
+    def test_a_finished_task_is_not_shown_to_whoever_guesses_its_fence(self):
+        self.create("t", instructions="secret")
+        claim = self.claim(self.honest, "w")
+        body = {"workerId": "w", "fence": claim["fence"], "result": 1}
+        self.assertEqual(self.honest.post("/api/tasks/t/complete", body).status, 200)
+        reply = self.hostile.post("/api/tasks/t/complete", body)
+        self.refused(reply, 404, "not_found")
+        self.assertEqual(self.honest.post("/api/tasks/t/complete", body).status, 200, "its holder may repeat it")
+
+    def test_operators_send_anybodys_worker_away(self):
+        self.honest.post("/api/workers/register", {"workerId": "w"})
+        operator = self.holder("operator")
+        self.assertEqual(operator.post("/api/workers/w/quiet").status, 200)
+        reply = operator.call("DELETE", "/api/workers/w?how=terminated")
+        self.assertEqual((reply.status, reply.json["ended"]), (200, "terminated"))
+
+
+class Instances(Case):
+    def setUp(self):
+        super().setUp()
+        self.parent = self.holder("worker", "ci", queues=["q"])
+        self.registered = self.parent.post("/api/workers/register", {"workerId": "w/1 ü_"}).json
+        self.instance = self.client(self.registered["credential"])
+
+    def test_an_instance_gets_a_token_that_is_told_once(self):
+        self.assertRegex(self.registered["credential"], r"^stint_worker_[0-9a-f]{16}\.[0-9a-z]+\.[0-9a-f]+_[\w-]{43}$")
+        beat = self.instance.post("/api/workers/heartbeat", {"workerId": "w/1 ü_", "token": self.registered["token"]})
+        self.assertEqual(beat.status, 200)
+        self.assertNotIn("credential", beat.json)
+        self.assertEqual(len(self.admin.get("/api/tokens").json), 1, "it costs no row")
+
+    def test_it_acts_as_its_worker_and_no_other(self):
+        self.create("t")
+        self.refused(self.instance.post("/api/claims", {"workerId": "other"}), 403, "forbidden")
+        self.refused(self.instance.post("/api/workers/register", {"workerId": "other"}), 403, "forbidden")
+        claim = self.claim(self.instance, "w/1 ü_")
+        self.assertEqual(self.state("t"), "claimed")
+        event = self.admin.get("/api/events?after=0&limit=100").json["events"][-1]
+        self.assertEqual((event["type"], event["actor"]), ("task.claimed", "worker:ci"))
+        done = self.parent.post("/api/tasks/t/complete", {"workerId": "w/1 ü_", "fence": claim["fence"]})
+        self.assertEqual(done.status, 200, "both may act for it")
+
+    def test_it_has_the_queues_of_its_parent(self):
+        self.create("t", "elsewhere")
+        self.assertEqual(self.instance.post("/api/claims", {"workerId": "w/1 ü_"}).json["claims"], [])
+        reply = self.instance.post("/api/claims", {"workerId": "w/1 ü_", "queues": ["elsewhere"]})
+        self.refused(reply, 403, "forbidden")
+
+    def test_an_admins_instance_is_a_worker_and_no_admin(self):
+        credential = self.admin.post("/api/workers/register", {"workerId": "a"}).json["credential"]
+        client = self.client(credential)
+        self.assertEqual(client.post("/api/claims", {"workerId": "a"}).status, 200)
+        self.assertEqual(client.get("/api/tokens").status, 403)
+        self.assertEqual(client.post("/api/tokens", {"kind": "admin", "name": "x"}).status, 403)
+
+
+class Children(Case):
+    def setUp(self):
+        super().setUp()
+        self.parent = self.holder("worker", "ci")
+        self.create("t", instructions="mine")
+        self.create("u", instructions="theirs")
+        self.taken = self.claim(self.parent, "w")
+        self.fence = self.taken["fence"]
+        reply = self.parent.post("/api/tokens", {"kind": "claim", "task": "t", "fence": self.fence})
+        self.assertEqual(reply.status, 201, reply.body)
+        self.made = reply.json
+        self.child = self.client(self.made["token"])
+
+    def test_a_holder_makes_a_token_for_its_claim(self):
+        self.assertRegex(self.made["token"], r"^stint_claim_[0-9a-f]{16}\.[0-9a-z]+\.[0-9a-z]+_[\w-]{43}$")
+        self.assertEqual((self.made["task"], self.made["fence"], self.made["workerId"]), ("t", self.fence, "w"))
+        self.assertEqual(len(self.admin.get("/api/tokens").json), 1, "it costs no row")
+        other = self.holder("worker")
+        body = {"kind": "claim", "task": "t", "fence": self.fence}
+        self.refused(other.post("/api/tokens", body), 404, "not_found")
+        self.refused(self.parent.post("/api/tokens", {**body, "task": "u"}), 404, "not_found")
+        self.refused(self.parent.post("/api/tokens", {**body, "fence": "1"}), 409, "stale_claim")
+        self.refused(self.child.post("/api/tokens", body), 403, "forbidden")
+
+    def test_a_child_does_its_work_with_it(self):
+        self.assertEqual(self.child.get("/api/tasks/t").json["instructions"], "mine")
+        self.assertEqual(self.child.get("/api/tasks/t/why").status, 200)
+        events = self.child.get("/api/tasks/t/events").json["events"]
+        self.assertEqual([event["task"] for event in events], ["t", "t"])
+        self.assertEqual(self.child.post("/api/tasks/t/progress", {"note": "half"}).status, 200)
+        self.assertEqual(self.child.post("/api/tasks/t/ask", {"question": "go?"}).json["state"], "asking")
+        self.assertEqual(self.holder("approver").post("/api/tasks/t/answer", {"text": "go"}).status, 200)
+        done = self.child.post("/api/tasks/t/complete", {"result": 7, "workerId": "w", "fence": self.fence})
+        self.assertEqual((done.status, done.json["state"]), (200, "done"))
+        event = self.admin.get("/api/events?after=0&limit=100").json["events"][-1]
+        self.assertEqual((event["actor"], event["worker"]), ("claim:ci", "w"))
+        self.assertEqual(self.child.get("/api/tasks/t").status, 401, "and then it has ended")
+
+    def test_it_is_for_nothing_else(self):
+        before = self.last_event()
+        self.refused(self.child.get("/api/tasks/u"), 404, "not_found")
+        self.refused(self.child.post("/api/tasks/u/complete"), 404, "not_found")
+        self.refused(self.child.get("/api/tasks"), 403, "forbidden")
+        self.refused(self.child.get("/api/events"), 403, "forbidden")
+        self.refused(self.child.post("/api/tasks", {"title": "more"}), 403, "forbidden")
+        self.refused(self.child.post("/api/claims", {"workerId": "w"}), 403, "forbidden")
+        self.refused(self.child.post("/api/tasks/t/cancel"), 403, "forbidden")
+        self.refused(self.child.post("/api/tasks/t/complete", {"fence": "1"}), 403, "forbidden")
+        self.refused(self.child.post("/api/tasks/t/complete", {"workerId": "v"}), 403, "forbidden")
+        self.assertEqual(self.last_event(), before)
+
+    def test_an_admin_makes_one_for_anybodys_claim_and_it_is_noted(self):
+        made = self.admin.post("/api/tokens", {"kind": "claim", "task": "t", "fence": self.fence})
+        self.assertEqual(made.status, 201)
+        event = self.admin.get("/api/events?after=0&limit=100").json["events"][-1]
+        self.assertEqual((event["type"], event["data"]["object"], event["data"]["kind"]),
+                         ("server.audited", "t", "claim"))
+        done = self.client(made.json["token"]).post("/api/tasks/t/complete", {"result": 1})
+        self.assertEqual((done.status, done.json["state"]), (200, "done"))
+
+    def test_a_task_that_was_taken_up_again_has_other_children(self):
+        again = self.claim(self.parent, "w", resumeOwned=True)
+        self.assertEqual(again["task"]["id"], "t")
+        self.assertEqual(self.child.get("/api/tasks/t").status, 401)
+
+
+class Sight(Case):
+    def test_a_worker_lists_what_it_may_claim_and_what_it_holds(self):
+        for task, queue in (("a", "q"), ("b", "q"), ("c", "q"), ("d", "elsewhere")):
+            self.create(task, queue)
+        worker, other = self.holder("worker", queues=["q"]), self.holder("worker")
+        self.assertEqual([task["id"] for task in worker.get("/api/tasks").json], ["a", "b", "c"])
+        self.claim(worker, "w")
+        self.claim(other, "v", queues=["q"])
+        self.assertEqual({task["id"] for task in worker.get("/api/tasks").json}, {"a", "c"})
+        self.assertEqual([worker.get("/api/tasks/" + task).status for task in "abcd"], [200, 404, 200, 404])
+        self.assertEqual(worker.get("/api/tasks/absent").body, worker.get("/api/tasks/b").body)
+
+    def test_a_viewer_of_certain_queues_sees_those(self):
+        for task, queue in (("a", "q"), ("b", "elsewhere")):
+            self.create(task, queue)
+        viewer = self.holder("viewer", queues=["q"])
+        self.assertEqual([task["id"] for task in viewer.get("/api/tasks").json], ["a"])
+        self.assertEqual([viewer.get("/api/tasks/" + task).status for task in "ab"], [200, 404])
+        self.assertEqual([viewer.get(f"/api/tasks/{task}/events").status for task in "ab"], [200, 404])
+        self.assertEqual([queue["name"] for queue in viewer.get("/api/queues").json], ["q"])
+        self.assertEqual(viewer.get("/api/workers").json, [])
+        page = viewer.get("/api/events?after=0&limit=100").json
+        self.assertEqual([event["task"] for event in page["events"]], ["a"])
+        self.assertEqual(page["next"], str(self.last_event()), "it need not look at the others again")
+
+    def test_pages_of_such_events_go_on_past_what_is_left_out(self):
+        for i in range(30):
+            self.create(f"t{i}", "q" if i % 3 == 0 else "elsewhere")
+        viewer, after, seen = self.holder("viewer", queues=["q"]), "0", []
+        for _ in range(20):
+            page = viewer.get(f"/api/events?after={after}&limit=3").json
+            seen += [event["task"] for event in page["events"]]
+            after = page["next"]
+        self.assertEqual(seen, [f"t{i}" for i in range(0, 30, 3)])
+
+    def test_a_stream_of_certain_queues_tells_of_those_alone(self):
+        minted = self.mint("viewer", queues=["q"])
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=20)
+        connection.request("GET", "/api/events?after=0", headers={
+            "Authorization": "Bearer " + minted["token"], "Accept": "text/event-stream"})
+        stream = connection.getresponse()
+        for i in range(6):
+            self.create(f"t{i}", "q" if i % 2 == 0 else "elsewhere")
+        seen = []
+        while len(seen) < 3:
+            line = stream.fp.readline()
+            self.assertTrue(line)
+            if line.startswith(b"data: "):
+                seen.append(json.loads(line[6:])["task"])
+        self.assertEqual(seen, ["t0", "t2", "t4"])
+        connection.close()
+
+
+class Open(unittest.TestCase):
+    """auth=open: old clients without a token."""
+
+    def setUp(self):
+        self.server = stintd.Server("--set", "auth=open", "--set", "limits.authFailuresPerS=1000")
+        self.admin, self.nobody = self.server.client(), self.server.client(token="")
+        self.clients = [self.admin, self.nobody]
+
+    def tearDown(self):
+        for client in self.clients:
+            client.close()
+        self.server.end()
+
+    ask, client = TokenCase.ask, TokenCase.client
+
+    def test_it_is_said_at_the_start(self):
+        self.assertIn("auth is open", self.server.said())
+
+    def test_work_is_done_without_a_token(self):
+        self.assertEqual(self.nobody.post("/api/tasks", {"id": "t", "title": "x"}).status, 201)
+        claim, = self.nobody.post("/api/claims", {"workerId": "w"}).json["claims"]
+        done = self.nobody.post("/api/tasks/t/complete", {"workerId": "w", "fence": claim["fence"]})
+        self.assertEqual(done.status, 200)
+        event = self.nobody.get("/api/events?after=0&limit=100").json["events"][-1]
+        self.assertEqual(event["actor"], "open")
+        self.assertNotIn("credential", self.nobody.post("/api/workers/register", {"workerId": "v"}).json)
+
+    def test_but_not_what_an_admin_does(self):
+        test_tokens.EveryRoute.check_kind(self, self.nobody, "open")
+
+    def test_a_wrong_token_is_still_wrong(self):
+        self.assertEqual(self.client("stint_admin_0_x").get("/api/tasks").status, 401)
+
+    def test_host_and_origin_still_count(self):
+        for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "http://evil.example"}, 403)):
+            reply = self.nobody.call("POST", "/api/tasks", {"title": "x"}, headers)
+            self.assertEqual(reply.status, status)
+
+    def test_a_tokens_worker_is_not_open_to_others(self):
+        self.admin.post("/api/workers/register", {"workerId": "w"})
+        self.assertEqual(self.nobody.post("/api/claims", {"workerId": "w"}).status, 403)
+
+    def test_it_goes_with_no_other_listener(self):
+        for flags in (["--listen", "0.0.0.0:0"], ["--behind-proxy"], ["--listen", "0.0.0.0:0", "--behind-proxy"],
+                      ["--listen", "[::]:0"]):
+            with tempfile.TemporaryDirectory() as home:
+                run = subprocess.run([stintd.STINTD, "--home", home, "--listen", "127.0.0.1:0", *flags,
+                                      "--set", "auth=open"], capture_output=True, text=True, timeout=20)
+                self.assertEqual(run.returncode, 78, flags)
+                self.assertEqual(run.stderr.count("\n"), 1)
+        with tempfile.TemporaryDirectory() as home:
+            run = subprocess.run([stintd.STINTD, "--home", home, "--set", "auth=none"],
+                                 capture_output=True, text=True, timeout=20)
+            self.assertEqual(run.returncode, 78)
+            self.assertIn("token or open", run.stderr)
+
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,178 @@
+/*
+ * Logs: where an append goes, what is kept, and what is refused.
+ */
+#include "core_fixture.h"
+
+#include "core/log.h"
+
+static struct log_decision append(struct world *w, const struct log *log, int64_t offset, uint32_t bytes)
+{
+	struct log_append wanted = {.offset = offset, .bytes = bytes};
+
+	return log_append(log, &wanted, &w->given);
+}
+
+/* Append what comes next, a second later. */
+static void grow(struct world *w, struct log *log, uint32_t bytes)
+{
+	pass_time(w, SECONDS(1));
+	struct log_decision decision = append(w, log, log->length, bytes);
+
+	assert_int_equal(decision.refusal, REFUSED_NOTHING);
+	assert_int_equal(decision.known, 0);
+	assert_int_equal(decision.log.length, log->length + bytes);
+	*log = decision.log;
+}
+
+static int64_t kept(const struct log *log)
+{
+	int64_t bytes = 0, end = 0;
+
+	for (uint32_t i = 0; i < log->count; i++) {
+		assert_true(log->chunks[i].offset >= end);
+		end = log->chunks[i].offset + log->chunks[i].bytes;
+		bytes += log->chunks[i].bytes;
+	}
+	assert_true(end <= log->length);
+	return bytes;
+}
+
+static void small_appends_share_a_chunk(void **state)
+{
+	struct world *w = *state;
+	struct log log = {0};
+
+	for (int i = 0; i < 100; i++)
+		grow(w, &log, 100);
+	assert_int_equal(log.count, 1);
+	grow(w, &log, LOG_APPEND_MAX);
+	assert_int_equal(log.count, 2);
+	assert_int_equal(kept(&log), 10000 + LOG_APPEND_MAX);
+}
+
+static void a_repeat_adds_nothing_and_an_overlap_only_what_is_new(void **state)
+{
+	struct world *w = *state;
+	struct log log = {0};
+
+	grow(w, &log, 100);
+	struct log_decision again = append(w, &log, 40, 60);
+	assert_false(again.grows);
+	assert_int_equal(again.known, 60);
+	struct log_decision longer = append(w, &log, 40, 80);
+	assert_true(longer.grows);
+	assert_int_equal(longer.known, 60);
+	assert_int_equal(longer.log.length, 120);
+	assert_int_equal(kept(&longer.log), 120);
+}
+
+static void a_gap_is_refused_unless_it_is_declared(void **state)
+{
+	struct world *w = *state;
+	struct log_append wanted = {.offset = 150, .dropped = 50, .bytes = 10};
+	struct log log = {0};
+
+	grow(w, &log, 100);
+	assert_int_equal(append(w, &log, 101, 10).refusal, REFUSED_BAD_OFFSET);
+	struct log_decision decision = log_append(&log, &wanted, &w->given);
+	assert_int_equal(decision.refusal, REFUSED_NOTHING);
+	assert_int_equal(decision.log.length, 160);
+	assert_int_equal(decision.log.count, 2);
+	assert_false(log_append(&decision.log, &wanted, &w->given).grows); /* the same again */
+	wanted.dropped = 49;
+	assert_int_equal(log_append(&log, &wanted, &w->given).refusal, REFUSED_BAD_OFFSET);
+}
+
+static void beyond_the_limit_the_middle_goes(void **state)
+{
+	struct world *w = *state;
+	struct log log = {0};
+
+	for (int i = 0; i < 3000; i++)
+		grow(w, &log, 1000);
+	assert_int_equal(log.length, 3000000);
+	assert_in_range(kept(&log), w->rules.log_keep_bytes - 2 * LOG_CHUNK_MAX, w->rules.log_keep_bytes);
+	assert_int_equal(log.chunks[0].offset, 0);
+	uint32_t last = log.count - 1;
+	assert_int_equal(log.chunks[last].offset + log.chunks[last].bytes, log.length);
+	/* one gap, behind the first quarter */
+	uint32_t gaps = 0;
+	for (uint32_t i = 1; i < log.count; i++)
+		gaps += log.chunks[i].offset != log.chunks[i - 1].offset + log.chunks[i - 1].bytes;
+	assert_int_equal(gaps, 1);
+}
+
+static void many_gaps_take_no_more_room_than_few(void **state)
+{
+	struct world *w = *state;
+	struct log log = {0};
+
+	for (int i = 0; i < 2000; i++) {
+		struct log_append wanted = {.offset = log.length + 10, .dropped = 10, .bytes = 1};
+
+		pass_time(w, SECONDS(1));
+		struct log_decision decision = log_append(&log, &wanted, &w->given);
+		assert_int_equal(decision.refusal, REFUSED_NOTHING);
+		log = decision.log;
+	}
+	assert_int_equal(log.count, LOG_CHUNKS_MAX);
+	assert_int_equal(kept(&log), LOG_CHUNKS_MAX);
+}
+
+static void who_says_too_much_is_told_to_wait(void **state)
+{
+	struct world *w = *state;
+	struct log log = {0};
+	uint32_t appends = 0;
+	struct log_decision decision = append(w, &log, 0, LOG_APPEND_MAX);
+
+	for (; decision.refusal == REFUSED_NOTHING && appends < 100; appends++) {
+		log = decision.log;
+		decision = append(w, &log, log.length, LOG_APPEND_MAX);
+	}
+	assert_int_equal(decision.refusal, REFUSED_RATE_LIMITED);
+	assert_int_equal(appends, w->rules.log_bytes_per_s / LOG_APPEND_MAX);
+	assert_false(append(w, &log, 0, 100).grows); /* a repeat costs nothing */
+	pass_time(w, 100);
+	assert_int_equal(append(w, &log, log.length, LOG_APPEND_MAX).refusal, REFUSED_NOTHING);
+	w->given.now.lease_ms = 5; /* a reboot */
+	assert_int_equal(append(w, &log, log.length, LOG_APPEND_MAX).refusal, REFUSED_NOTHING);
+}
+
+static void there_is_an_end_to_positions(void **state)
+{
+	struct world *w = *state;
+	struct log log = {.length = LOG_LENGTH_MAX - 10};
+
+	assert_int_equal(append(w, &log, log.length, 10).refusal, REFUSED_NOTHING);
+	assert_int_equal(append(w, &log, log.length, 11).refusal, REFUSED_TOO_LARGE);
+}
+
+static void only_the_holder_may_append(void **state)
+{
+	struct world *w = *state;
+	struct task task = running_task(w), done = done_task(w);
+	struct proof holder = proof_of(&task), other = proof_with(RIVAL, task.fence);
+	struct proof old = proof_with(BEATER, task.fence - 1), late = proof_with(BEATER, done.fence);
+
+	assert_int_equal(task_log_refusal(&task, &holder), REFUSED_NOTHING);
+	assert_int_equal(task_log_refusal(&task, &other), REFUSED_STALE_CLAIM);
+	assert_int_equal(task_log_refusal(&task, &old), REFUSED_STALE_CLAIM);
+	assert_int_equal(task_log_refusal(&done, &late), REFUSED_STALE_CLAIM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(small_appends_share_a_chunk),
+		TEST(a_repeat_adds_nothing_and_an_overlap_only_what_is_new),
+		TEST(a_gap_is_refused_unless_it_is_declared),
+		TEST(beyond_the_limit_the_middle_goes),
+		TEST(many_gaps_take_no_more_room_than_few),
+		TEST(who_says_too_much_is_told_to_wait),
+		TEST(there_is_an_end_to_positions),
+		TEST(only_the_holder_may_append),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
