@@ -625,15 +625,15 @@ int64_t hot_oldest_ready_ms(const struct hot *hot, const struct lane *lane, uint
 	return oldest_ms;
 }
 
-void hot_set(struct hot *hot, const struct task *task, const struct given *given)
+void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const struct given *given)
 {
 	struct lane_key old_lane, new_lane;
-	uint32_t slot = hot_find(hot, task->seq);
 
+	assert(slot == MAP_NONE || task_at(hot, slot)->seq == task->seq);
 	if (task_state_is_final(task->state)) {
 		if (slot != MAP_NONE)
 			tally_of(hot, task->queue)->came[task->state]++;
-		hot_forget(hot, task->seq);
+		hot_forget(hot, slot);
 		return;
 	}
 	bool fresh = slot == MAP_NONE;
@@ -662,10 +662,9 @@ void hot_set(struct hot *hot, const struct task *task, const struct given *given
 	sift_wall_timers(hot);
 }
 
-void hot_forget(struct hot *hot, int64_t seq)
+void hot_forget(struct hot *hot, uint32_t slot)
 {
 	struct lane_key lane;
-	uint32_t slot = hot_find(hot, seq);
 
 	if (slot == MAP_NONE)
 		return;
@@ -676,7 +675,7 @@ void hot_forget(struct hot *hot, int64_t seq)
 	unlink_claim(hot, row);
 	set_deadline(hot, row, NULL);
 	drop_children(hot, row);
-	map_remove(&hot->by_seq, hash_u64((uint64_t)seq), slot);
+	map_remove(&hot->by_seq, hash_u64((uint64_t)row->seq), slot);
 	row->state = TASK_NOWHERE; /* for those who walk the slots */
 	pool_free(&hot->tasks, slot);
 }

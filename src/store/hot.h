@@ -94,9 +94,10 @@ void hot_set_children(struct hot *hot, int64_t seq, uint32_t count);
 bool hot_goes_before(const struct hot *hot, uint32_t slot, const struct task *task);
 int hot_order(const struct hot *hot, uint32_t a, uint32_t b);
 
-/* Make the task in memory what the committed row is: insert, change or, when it is final, forget it. */
-void hot_set(struct hot *hot, const struct task *task, const struct given *given);
-void hot_forget(struct hot *hot, int64_t seq);
+/* Make the task in memory what the committed row is: insert, change or, when it is final, forget it. `slot` is where
+ * it lies, MAP_NONE if it does not: whoever changes a task has looked for it before. */
+void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const struct given *given);
+void hot_forget(struct hot *hot, uint32_t slot);
 
 /* Everything is loaded: what moves from now on counts. */
 void hot_loaded(struct hot *hot);

@@ -106,7 +106,7 @@ static int load_task(void *context, const struct task_row *row)
 		hot_holder(hot, task.claim.holder)->worker.held++;
 	}
 	task_check(&task);
-	hot_set(hot, &task, &opening->given);
+	hot_set(hot, MAP_NONE, &task, &opening->given);
 	return 0;
 }
 
