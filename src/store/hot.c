@@ -474,8 +474,18 @@ static struct hot_task *row_make(struct hot *hot, int64_t seq, uint32_t *ret_slo
 	must(pool_alloc(&hot->tasks, ret_slot));
 	struct hot_task *row = task_at(hot, *ret_slot);
 	row->seq = seq;
-	must(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
+	if (hot->is_indexed)
+		must(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
 	return row;
+}
+
+void hot_index(struct hot *hot)
+{
+	assert(!hot->is_indexed);
+	must(map_reserve(&hot->by_seq, pool_high(&hot->tasks)));
+	for (uint32_t slot = 0; slot < pool_high(&hot->tasks); slot++)
+		must(map_insert(&hot->by_seq, task_hash(hot, slot), slot));
+	hot->is_indexed = true;
 }
 
 /* Grace moves timers later, never earlier, and a full disk must not lose one: set them for the bare times. */
