@@ -221,7 +221,8 @@ static void ask_batch(struct client *client)
 
 	for (long i = 0; i < count; i++)
 		n += snprintf(body + n, sizeof body - (size_t)n,
-			"%s{\"title\":\"b\",\"queue\":\"bench\",\"payload\":\"%s\"}", i > 0 ? "," : "", payload);
+			"%s{\"title\":\"b\",\"queue\":\"bench\",\"payload\":\"%s\"}", i > 0 ? "," : "",
+			payload);
 	n += snprintf(body + n, sizeof body - (size_t)n, "]");
 	created += count;
 	ask(client, STEP_CREATE, "/api/tasks/batch", body, n);

@@ -86,8 +86,7 @@ static struct seal seal_of(const struct gate *gate, struct span text)
 
 	_Static_assert(SEAL_BYTES == crypto_shorthash_siphashx24_BYTES, "the hash is that long");
 	_Static_assert(SEAL_BYTES == crypto_shorthash_siphashx24_KEYBYTES, "and so is its key");
-	crypto_shorthash_siphashx24(
-		seal.bytes, (const unsigned char *)text.data, text.len, gate->seal_key);
+	crypto_shorthash_siphashx24(seal.bytes, (const unsigned char *)text.data, text.len, gate->seal_key);
 	seal.place = (uint16_t)((seal.bytes[0] | seal.bytes[1] << 8) % SEALS_MAX);
 	return seal;
 }

@@ -86,9 +86,9 @@ struct gate {
 	char admin_id[TOKEN_BYTES_MAX];
 	unsigned char nobody_hash[TOKEN_HASH_BYTES]; /* stands for a token that there is none of */
 	unsigned char key[MINT_KEY_BYTES];           /* of tokens that follow from others */
-	unsigned char seal_key[SEAL_BYTES];        /* and of the seals: see gate.c */
+	unsigned char seal_key[SEAL_BYTES];          /* and of the seals: see gate.c */
 	unsigned char seals[SEALS_MAX][SEAL_BYTES];
-	char hosts[4][300];                          /* allowed values of Host */
+	char hosts[4][300]; /* allowed values of Host */
 	uint32_t host_count;
 	bool any_host;
 };

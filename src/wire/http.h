@@ -61,7 +61,8 @@ struct http_request {
 };
 
 /* The same with bytes of its own: one copy of all of them. -ENOMEM. */
-int http_request_copy(const struct http_request *request, struct arena *arena, struct http_request *ret_request);
+int http_request_copy(
+	const struct http_request *request, struct arena *arena, struct http_request *ret_request);
 
 enum http_verdict {
 	HTTP_MORE,     /* nothing complete yet: read on */

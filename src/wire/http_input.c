@@ -524,16 +524,17 @@ static void move_span(struct span *span, const char *from, const char *to)
 		span->data = to + (span->data - from);
 }
 
-int http_request_copy(const struct http_request *request, struct arena *arena, struct http_request *ret_request)
+int http_request_copy(
+	const struct http_request *request, struct arena *arena, struct http_request *ret_request)
 {
 	struct http_request copy = *request;
 	int r = arena_copy(arena, request->bytes, &copy.bytes);
 
 	if (r < 0)
 		return r;
-	struct span *const spans[] = {&copy.path, &copy.query, &copy.host, &copy.authorization, &copy.content_type,
-		&copy.accept, &copy.origin, &copy.fetch_site, &copy.idempotency_key, &copy.if_match,
-		&copy.if_none_match, &copy.last_event_id, &copy.request_id, &copy.body};
+	struct span *const spans[] = {&copy.path, &copy.query, &copy.host, &copy.authorization,
+		&copy.content_type, &copy.accept, &copy.origin, &copy.fetch_site, &copy.idempotency_key,
+		&copy.if_match, &copy.if_none_match, &copy.last_event_id, &copy.request_id, &copy.body};
 	for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
 		move_span(spans[i], request->bytes.data, copy.bytes.data);
 	*ret_request = copy;

@@ -30,7 +30,7 @@
 
 enum {
 	SQLITE_STORE_APPLICATION = 0x73746e74, /* "stnt", in the file's header */
-	SQLITE_PARAMETERS_MAX = 48, /* of one statement */
+	SQLITE_PARAMETERS_MAX = 48,            /* of one statement */
 	SQLITE_COMPLAINT_MAX = 512,
 };
 
