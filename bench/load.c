@@ -8,6 +8,7 @@
  *   life      create a task, claim one, complete it                        three requests per task
  *   next      create a task, finish the last one and claim the next        two requests per task
  *   create    create tasks; with --depth D, D requests in flight on each connection
+ *   fill      create --count tasks, 500 per request, to have them
  *   drain     claim and complete what is there
  *   take      claim what is there, and keep it
  *   dispatch  one connection waits for work, another brings it: the time from before the send until the task is held
@@ -37,8 +38,9 @@
 
 enum {
 	PAYLOAD_BYTES = 256,
-	INPUT_BYTES = 64 << 10,
-	OUTPUT_BYTES = 256 << 10,
+	INPUT_BYTES = 512 << 10,
+	OUTPUT_BYTES = 512 << 10,
+	BATCH = 500, /* tasks per request that fills */
 	SAMPLES_MAX = 4000000,
 	BEAT_EVERY_S = 15,
 	DRAIN_S = 20, /* for what is in flight when the time is up */
@@ -48,10 +50,10 @@ enum step { STEP_CREATE, STEP_CLAIM, STEP_COMPLETE, STEP_BEAT, STEP_COUNT };
 
 static const char *const step_names[STEP_COUNT] = {"put", "claim", "done", "touch"};
 
-enum mode { LIFE, NEXT, CREATE, DRAIN, TAKE, DISPATCH, RENEW, BEAT, IDLE, MODE_COUNT };
+enum mode { LIFE, NEXT, CREATE, FILL, DRAIN, TAKE, DISPATCH, RENEW, BEAT, IDLE, MODE_COUNT };
 
 static const char *const mode_names[MODE_COUNT] = {
-	"life", "next", "create", "drain", "take", "dispatch", "renew", "beat", "idle"};
+	"life", "next", "create", "fill", "drain", "take", "dispatch", "renew", "beat", "idle"};
 
 struct client {
 	int fd;
@@ -210,6 +212,22 @@ static void ask_create(struct client *client)
 	ask(client, STEP_CREATE, "/api/tasks", body, n);
 }
 
+/* As many as are still missing, up to a batch. */
+static void ask_batch(struct client *client)
+{
+	static char body[OUTPUT_BYTES];
+	long count = asked.count - created < BATCH ? asked.count - created : BATCH;
+	int n = snprintf(body, sizeof body, "[");
+
+	for (long i = 0; i < count; i++)
+		n += snprintf(body + n, sizeof body - (size_t)n,
+			"%s{\"title\":\"b\",\"queue\":\"bench\",\"payload\":\"%s\"}", i > 0 ? "," : "",
+			payload);
+	n += snprintf(body + n, sizeof body - (size_t)n, "]");
+	created += count;
+	ask(client, STEP_CREATE, "/api/tasks/batch", body, n);
+}
+
 /* With what it holds finished in the same request, if `finishes`. */
 static void ask_claim(struct client *client, const char *queue, int wait_ms, bool finishes)
 {
@@ -339,6 +357,12 @@ static bool go_on(struct client *client, bool stop)
 	stop |= tasks_done + asked.connections > asked.count;
 	switch (client->step) {
 	case STEP_CREATE:
+		if (asked.mode == FILL && created < asked.count) {
+			ask_batch(client);
+			return true;
+		}
+		if (asked.mode == FILL)
+			return false;
 		if (asked.mode == CREATE && (stop || created >= asked.count))
 			return client->in_flight > 0;
 		if (asked.mode == CREATE) {
@@ -380,6 +404,7 @@ static void count_reply(const struct client *client, bool held)
 {
 	bool finished = client->step == STEP_COMPLETE || client->step == STEP_BEAT ||
 		(client->step == STEP_CLAIM && asked.mode == NEXT && held) ||
+		(client->step == STEP_CLAIM && asked.mode == TAKE && client->holds) ||
 		(client->step == STEP_CREATE && asked.mode == CREATE);
 
 	tasks_done += finished;
@@ -414,6 +439,8 @@ static void start_clients(void)
 			ask_claim(client, "bench", 0, false);
 		else if (asked.mode == RENEW)
 			ask_beat(client);
+		else if (asked.mode == FILL)
+			ask_batch(client);
 		else
 			for (int k = 0; k < (asked.mode == CREATE ? asked.depth : 1) && created < asked.count;
 				k++, created++)

@@ -84,8 +84,6 @@ bool principal_passes(const struct principal *who, struct span gate);
 
 struct span name_of(const struct api_call *call, uint32_t number);
 
-/* "decimal" as JSON string member: numbers that do not fit into a double travel so. */
-void json_member_decimal(struct json_object *object, const char *key, uint64_t value);
 void json_member_cstr(struct json_object *object, const char *key, const char *value);
 
 /* The decoded value of a parameter of the query; false: it was not given. A bad escape counts as empty. */

@@ -282,7 +282,7 @@ static int put_finished(const struct api_call *call, struct buf *out, const stru
 
 	if (!claiming->finishes)
 		return 0;
-	int r = buf_printf(out, "\"finished\":[");
+	int r = buf_put_span(out, SPAN("\"finished\":["));
 	if (r == 0)
 		r = buf_put_span(out, claiming->finished);
 	for (uint32_t i = 0; r == 0 && results && i < count; i++) {
@@ -307,7 +307,7 @@ static void refuse_claim(struct api_call *call, const struct result *results)
 
 static int put_claims(struct api_call *call, const struct result *result, struct span worker)
 {
-	int r = buf_printf(call->body, "{\"claims\":[");
+	int r = buf_put_span(call->body, SPAN("{\"claims\":["));
 
 	for (uint32_t i = 0; r == 0 && result && i < result->claim_count; i++) {
 		r = i > 0 ? buf_put_byte(call->body, ',') : 0;

@@ -184,14 +184,6 @@ void call_reply(struct api_call *call, int status, int fault)
 	call->reply.head = call->request->method == HTTP_METHOD_HEAD;
 }
 
-void json_member_decimal(struct json_object *object, const char *key, uint64_t value)
-{
-	char text[24];
-	int len = snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-
-	json_member_string(object, key, (struct span){text, (size_t)len});
-}
-
 void json_member_cstr(struct json_object *object, const char *key, const char *value)
 {
 	json_member_string(object, key, span_of(value));

@@ -159,7 +159,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	};
 	struct json_object claim;
 
-	int r = buf_printf(out, "{\"task\":");
+	int r = buf_put_span(out, SPAN("{\"task\":"));
 	if (r == 0)
 		r = task_put(call, out, &document);
 	if (r < 0)
@@ -174,11 +174,15 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 
 struct span task_etag(struct api_call *call, int64_t version)
 {
-	char text[32];
-	struct span etag = {0};
-	int len = snprintf(text, sizeof text, "\"%lld\"", (long long)version);
+	char *text = arena_alloc(call->arena, DECIMAL_DIGITS_MAX + 2);
+	struct buf etag = {.data = text, .cap = DECIMAL_DIGITS_MAX + 2, .max = DECIMAL_DIGITS_MAX + 2};
 
-	return arena_copy(call->arena, (struct span){text, (size_t)len}, &etag) < 0 ? (struct span){0} : etag;
+	if (!text)
+		return (struct span){0};
+	buf_put_byte(&etag, '"');
+	buf_put_decimal(&etag, (uint64_t)version);
+	buf_put_byte(&etag, '"');
+	return buf_span(&etag);
 }
 
 int warnings_put(struct buf *out, struct span warnings)

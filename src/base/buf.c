@@ -74,6 +74,18 @@ int buf_grow(struct buf *buf, size_t more)
 	return 0;
 }
 
+int buf_put_decimal(struct buf *buf, uint64_t value)
+{
+	char digits[DECIMAL_DIGITS_MAX];
+	size_t at = sizeof digits;
+
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	return buf_put(buf, digits + at, sizeof digits - at);
+}
+
 static size_t uvarint_encode(uint64_t value, unsigned char out[UVARINT_BYTES_MAX])
 {
 	size_t len = 0;

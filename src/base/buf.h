@@ -24,8 +24,9 @@ struct buf {
 	size_t max;
 };
 
-/* The longest encoding of a 64-bit number. */
-#define UVARINT_BYTES_MAX 10
+/* The longest encoding of a 64-bit number, and its most digits. */
+#define UVARINT_BYTES_MAX  10
+#define DECIMAL_DIGITS_MAX 20
 
 /* Allocates nothing and cannot fail. */
 void buf_init(struct buf *buf, size_t max);
@@ -74,6 +75,9 @@ static inline int buf_put_byte(struct buf *buf, unsigned char byte)
 	buf->data[buf->len++] = (char)byte;
 	return 0;
 }
+
+/* The digits of the number. */
+int buf_put_decimal(struct buf *buf, uint64_t value);
 
 /* LEB128: seven bits a byte, lowest first. */
 int buf_put_uvarint(struct buf *buf, uint64_t value);

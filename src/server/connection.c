@@ -374,28 +374,6 @@ void connection_cut(struct connection *connection)
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
-static int copy_span(struct exchange *exchange, struct span *span)
-{
-	if (!span->data)
-		return 0;
-	return arena_copy(&exchange->arena, *span, span);
-}
-
-/* The connection reads on while the request is under way, so it takes its bytes with it. */
-static int copy_request(struct exchange *exchange, const struct http_request *request)
-{
-	struct http_request *copy = &exchange->request;
-	int r = 0;
-
-	*copy = *request;
-	struct span *const spans[] = {&copy->path, &copy->query, &copy->host, &copy->authorization,
-		&copy->content_type, &copy->accept, &copy->origin, &copy->fetch_site, &copy->idempotency_key,
-		&copy->if_match, &copy->if_none_match, &copy->last_event_id, &copy->request_id, &copy->body};
-	for (size_t i = 0; r == 0 && i < sizeof spans / sizeof *spans; i++)
-		r = copy_span(exchange, spans[i]);
-	return r;
-}
-
 static void refuse_input(struct connection *connection, const struct http_complaint *complaint)
 {
 	struct buf body;
@@ -421,7 +399,7 @@ static bool take_request(struct connection *connection, const struct http_reques
 {
 	struct exchange *exchange = exchange_new(connection->server);
 
-	if (!exchange || copy_request(exchange, request) < 0) {
+	if (!exchange || http_request_copy(request, &exchange->arena, &exchange->request) < 0) {
 		if (exchange)
 			exchange_free(connection->server, exchange);
 		connection_close(connection);

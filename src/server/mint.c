@@ -139,13 +139,13 @@ static bool mac_is_right(struct span text, const unsigned char key[MINT_KEY_BYTE
 	return read && sodium_memcmp(mac, shown, sizeof mac) == 0;
 }
 
-bool derived_read(struct span text, const unsigned char key[MINT_KEY_BYTES], struct derived *ret_derived)
+bool derived_read(struct span text, const unsigned char *key, struct derived *ret_derived)
 {
 	struct derived derived = {0};
 	struct span parts[MARKS + 1];
 
 	if (text.len <= SECRET_LEN + 1 || text.len > DERIVED_MAX ||
-		text.data[text.len - SECRET_LEN - 1] != '_' || !mac_is_right(text, key))
+		text.data[text.len - SECRET_LEN - 1] != '_' || (key && !mac_is_right(text, key)))
 		return false;
 	for (int kind = DERIVED_INSTANCE; kind <= DERIVED_CLAIM; kind++) {
 		size_t len = strlen(derived_kinds[kind]);

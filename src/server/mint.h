@@ -49,4 +49,5 @@ int derived_text(const struct derived *derived, const unsigned char key[MINT_KEY
 
 /* Does the text claim to be derived? Then false means that it is not of our making. The parent borrows from it. */
 bool derived_looks_like(struct span text);
-bool derived_read(struct span text, const unsigned char key[MINT_KEY_BYTES], struct derived *ret_derived);
+/* A key that is NULL: the MAC is known to be right. */
+bool derived_read(struct span text, const unsigned char *key, struct derived *ret_derived);

@@ -58,6 +58,8 @@ struct exchange {
 enum {
 	READY_QUEUES_MAX = 16,
 	SHARES_MAX = 256,
+	SEALS_MAX = 4096,
+	SEAL_BYTES = 16,
 };
 
 /* What a principal has of the turn that is being filled. */
@@ -84,7 +86,9 @@ struct gate {
 	char admin_id[TOKEN_BYTES_MAX];
 	unsigned char nobody_hash[TOKEN_HASH_BYTES]; /* stands for a token that there is none of */
 	unsigned char key[MINT_KEY_BYTES];           /* of tokens that follow from others */
-	char hosts[4][300];                          /* allowed values of Host */
+	unsigned char seal_key[SEAL_BYTES];          /* and of the seals: see gate.c */
+	unsigned char seals[SEALS_MAX][SEAL_BYTES];
+	char hosts[4][300]; /* allowed values of Host */
 	uint32_t host_count;
 	bool any_host;
 };
@@ -167,7 +171,7 @@ void gate_init(struct gate *gate, const struct options *options, uint16_t port, 
 /* May the request in, and as whom? False: the exchange has its reply. */
 bool gate_pass(struct server *server, struct exchange *exchange);
 /* Is its credential still good? For whoever stays longer than a request: waiting claims, streams. */
-bool gate_still_knows(const struct server *server, const struct exchange *exchange);
+bool gate_still_knows(struct server *server, const struct exchange *exchange);
 
 /* journal.c */
 void journal_listening(const struct server *server, struct span url);

@@ -474,8 +474,18 @@ static struct hot_task *row_make(struct hot *hot, int64_t seq, uint32_t *ret_slo
 	must(pool_alloc(&hot->tasks, ret_slot));
 	struct hot_task *row = task_at(hot, *ret_slot);
 	row->seq = seq;
-	must(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
+	if (hot->is_indexed)
+		must(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
 	return row;
+}
+
+void hot_index(struct hot *hot)
+{
+	assert(!hot->is_indexed);
+	must(map_reserve(&hot->by_seq, pool_high(&hot->tasks)));
+	for (uint32_t slot = 0; slot < pool_high(&hot->tasks); slot++)
+		must(map_insert(&hot->by_seq, task_hash(hot, slot), slot));
+	hot->is_indexed = true;
 }
 
 /* Grace moves timers later, never earlier, and a full disk must not lose one: set them for the bare times. */
@@ -625,15 +635,15 @@ int64_t hot_oldest_ready_ms(const struct hot *hot, const struct lane *lane, uint
 	return oldest_ms;
 }
 
-void hot_set(struct hot *hot, const struct task *task, const struct given *given)
+void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const struct given *given)
 {
 	struct lane_key old_lane, new_lane;
-	uint32_t slot = hot_find(hot, task->seq);
 
+	assert(slot == MAP_NONE || task_at(hot, slot)->seq == task->seq);
 	if (task_state_is_final(task->state)) {
 		if (slot != MAP_NONE)
 			tally_of(hot, task->queue)->came[task->state]++;
-		hot_forget(hot, task->seq);
+		hot_forget(hot, slot);
 		return;
 	}
 	bool fresh = slot == MAP_NONE;
@@ -662,10 +672,9 @@ void hot_set(struct hot *hot, const struct task *task, const struct given *given
 	sift_wall_timers(hot);
 }
 
-void hot_forget(struct hot *hot, int64_t seq)
+void hot_forget(struct hot *hot, uint32_t slot)
 {
 	struct lane_key lane;
-	uint32_t slot = hot_find(hot, seq);
 
 	if (slot == MAP_NONE)
 		return;
@@ -676,7 +685,7 @@ void hot_forget(struct hot *hot, int64_t seq)
 	unlink_claim(hot, row);
 	set_deadline(hot, row, NULL);
 	drop_children(hot, row);
-	map_remove(&hot->by_seq, hash_u64((uint64_t)seq), slot);
+	map_remove(&hot->by_seq, hash_u64((uint64_t)row->seq), slot);
 	row->state = TASK_NOWHERE; /* for those who walk the slots */
 	pool_free(&hot->tasks, slot);
 }

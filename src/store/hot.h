@@ -56,6 +56,7 @@ struct hot {
 	struct pool deadlines;
 	struct pool parents;
 	struct map by_seq;
+	bool is_indexed; /* by_seq has them all: see hot_index() */
 	struct map deadline_by_seq;
 	struct map parent_by_seq;
 	struct lanes lanes;
@@ -94,9 +95,14 @@ void hot_set_children(struct hot *hot, int64_t seq, uint32_t count);
 bool hot_goes_before(const struct hot *hot, uint32_t slot, const struct task *task);
 int hot_order(const struct hot *hot, uint32_t a, uint32_t b);
 
-/* Make the task in memory what the committed row is: insert, change or, when it is final, forget it. */
-void hot_set(struct hot *hot, const struct task *task, const struct given *given);
-void hot_forget(struct hot *hot, int64_t seq);
+/* Make the task in memory what the committed row is: insert, change or, when it is final, forget it. `slot` is where
+ * it lies, MAP_NONE if it does not: whoever changes a task has looked for it before. */
+void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const struct given *given);
+void hot_forget(struct hot *hot, uint32_t slot);
+
+/* All tasks of a store that is being opened are there; from now on they are found. One index made at once costs half of
+ * one that grows with a million tasks. */
+void hot_index(struct hot *hot);
 
 /* Everything is loaded: what moves from now on counts. */
 void hot_loaded(struct hot *hot);

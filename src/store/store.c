@@ -106,7 +106,7 @@ static int load_task(void *context, const struct task_row *row)
 		hot_holder(hot, task.claim.holder)->worker.held++;
 	}
 	task_check(&task);
-	hot_set(hot, &task, &opening->given);
+	hot_set(hot, MAP_NONE, &task, &opening->given);
 	return 0;
 }
 
@@ -220,6 +220,7 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->scan_workers(store->backend, load_worker, &opening);
 	if (r == 0)
 		r = ops->scan_live_tasks(store->backend, load_task, &opening, &facts);
+	hot_index(&store->hot);
 	if (r == 0)
 		r = ops->scan_edges(store->backend, load_edge, &opening);
 	if (r == 0)

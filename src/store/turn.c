@@ -878,10 +878,10 @@ static void apply_tasks(struct turn *turn)
 	for (uint32_t i = 0; i < turn->task_count; i++) {
 		const struct turn_task *view = turn->tasks[i];
 		if (view->gone) {
-			hot_forget(hot, view->task.seq);
+			hot_forget(hot, view->slot);
 		} else if (view->changed) {
 			note_times(turn, view);
-			hot_set(hot, &view->task, &turn->given);
+			hot_set(hot, view->slot, &view->task, &turn->given);
 		}
 		if (view->children > 0 || view->orphaned)
 			hot_set_children(hot, view->task.seq, view->children);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/span.h"
 
@@ -56,7 +57,12 @@ struct http_request {
 	struct span body;       /* unchunked */
 	bool keep_alive;
 	bool takes_chunks; /* HTTP/1.1 */
+	struct span bytes; /* in which all of these lie */
 };
+
+/* The same with bytes of its own: one copy of all of them. -ENOMEM. */
+int http_request_copy(
+	const struct http_request *request, struct arena *arena, struct http_request *ret_request);
 
 enum http_verdict {
 	HTTP_MORE,     /* nothing complete yet: read on */

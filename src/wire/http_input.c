@@ -518,6 +518,29 @@ static struct span marked(const struct http_input *input, struct http_mark mark)
 	return (struct span){input->data + input->start + mark.at, mark.len};
 }
 
+static void move_span(struct span *span, const char *from, const char *to)
+{
+	if (span->data)
+		span->data = to + (span->data - from);
+}
+
+int http_request_copy(
+	const struct http_request *request, struct arena *arena, struct http_request *ret_request)
+{
+	struct http_request copy = *request;
+	int r = arena_copy(arena, request->bytes, &copy.bytes);
+
+	if (r < 0)
+		return r;
+	struct span *const spans[] = {&copy.path, &copy.query, &copy.host, &copy.authorization,
+		&copy.content_type, &copy.accept, &copy.origin, &copy.fetch_site, &copy.idempotency_key,
+		&copy.if_match, &copy.if_none_match, &copy.last_event_id, &copy.request_id, &copy.body};
+	for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
+		move_span(spans[i], request->bytes.data, copy.bytes.data);
+	*ret_request = copy;
+	return 0;
+}
+
 static struct http_request request_of(const struct http_input *input)
 {
 	const struct http_head *head = &input->head;
@@ -539,6 +562,7 @@ static struct http_request request_of(const struct http_input *input)
 		.last_event_id = marked(input, fields[HTTP_FIELD_LAST_EVENT_ID]),
 		.request_id = marked(input, fields[HTTP_FIELD_REQUEST_ID]),
 		.body = {input->data + input->start + input->body_at, input->body_len},
+		.bytes = {input->data + input->start, input->body_at + input->body_len},
 		.keep_alive = http_head_keeps_alive(head),
 		.takes_chunks = head->is_http_1_1,
 	};

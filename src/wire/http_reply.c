@@ -61,18 +61,6 @@ static struct span status_line(int status)
 	return (struct span){0};
 }
 
-static int put_number(struct buf *out, uint64_t number)
-{
-	char digits[20];
-	size_t at = sizeof digits;
-
-	do {
-		digits[--at] = (char)('0' + number % 10);
-		number /= 10;
-	} while (number > 0);
-	return buf_put(out, digits + at, sizeof digits - at);
-}
-
 static int put_status_line(struct buf *out, int status)
 {
 	struct span line = status_line(status);
@@ -84,7 +72,7 @@ static int put_status_line(struct buf *out, int status)
 		return buf_put_span(out, line);
 	r = buf_put_span(out, SPAN("HTTP/1.1 "));
 	if (r == 0)
-		r = put_number(out, (uint64_t)status);
+		r = buf_put_decimal(out, (uint64_t)status);
 	if (r == 0)
 		r = buf_put_span(out, SPAN(" \r\n"));
 	return r;
@@ -122,7 +110,7 @@ static int put_count(struct buf *out, struct span name, uint64_t value)
 	int r = buf_put_span(out, name);
 
 	if (r == 0)
-		r = put_number(out, value);
+		r = buf_put_decimal(out, value);
 	if (r == 0)
 		r = buf_put_span(out, SPAN("\r\n"));
 	return r;

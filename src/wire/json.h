@@ -58,6 +58,8 @@ void json_begin(struct json_object *object, struct buf *buf);
 int json_end(struct json_object *object); /* the fault, if there was any */
 void json_member_string(struct json_object *object, const char *key, struct span value);
 void json_member_int(struct json_object *object, const char *key, int64_t value);
+void json_member_decimal(struct json_object *object, const char *key,
+	uint64_t value); /* as a string: what does not fit into a double travels so */
 void json_member_bool(struct json_object *object, const char *key, bool value);
 void json_member_null(struct json_object *object, const char *key);
 void json_member_raw(struct json_object *object, const char *key, struct span json); /* already JSON */

@@ -118,17 +118,14 @@ int json_put_base64(struct buf *buf, struct span bytes)
 
 int json_put_int(struct buf *buf, int64_t value)
 {
-	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-	char digits[20];
-	size_t at = sizeof digits;
+	size_t before = buf->len;
+	int r = value < 0 ? buf_put_byte(buf, '-') : 0;
 
-	do {
-		digits[--at] = (char)('0' + rest % 10);
-		rest /= 10;
-	} while (rest > 0);
-	if (value < 0)
-		digits[--at] = '-';
-	return buf_put(buf, digits + at, sizeof digits - at);
+	if (r == 0)
+		r = buf_put_decimal(buf, value < 0 ? -(uint64_t)value : (uint64_t)value);
+	if (r < 0)
+		buf->len = before;
+	return r;
 }
 
 int json_put_bool(struct buf *buf, bool value)
@@ -212,6 +209,15 @@ void json_member_int(struct json_object *object, const char *key, int64_t value)
 {
 	if (put_key(object, key))
 		note(object, json_put_int(object->buf, value));
+}
+
+void json_member_decimal(struct json_object *object, const char *key, uint64_t value)
+{
+	if (!put_key(object, key))
+		return;
+	note(object, buf_put_byte(object->buf, '"'));
+	note(object, buf_put_decimal(object->buf, value));
+	note(object, buf_put_byte(object->buf, '"'));
 }
 
 void json_member_bool(struct json_object *object, const char *key, bool value)

@@ -30,6 +30,7 @@
 
 enum {
 	SQLITE_STORE_APPLICATION = 0x73746e74, /* "stnt", in the file's header */
+	SQLITE_PARAMETERS_MAX = 48,            /* of one statement */
 	SQLITE_COMPLAINT_MAX = 512,
 };
 
@@ -41,10 +42,18 @@ struct backup {
 	int file; /* the partial one; -1: none */
 };
 
+/* The integers that are bound to a statement. A bound value stays until another takes its place, and most columns of
+ * a row are those of the row before it: what is there already is not bound again. */
+struct bound {
+	uint64_t known; /* bit per parameter: values[] has what is bound */
+	int64_t values[SQLITE_PARAMETERS_MAX];
+};
+
 struct sqlite {
 	struct backend backend; /* first: see sqlite_of() */
 	sqlite3 *db;
 	sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
+	struct bound bound[SQL_STATEMENT_COUNT];
 	char *path;
 	int file;               /* only for reading ahead; see file_read_ahead() */
 	uint64_t ballast_bytes; /* 0: none is kept */
@@ -150,6 +159,7 @@ SQLITE_OPS(X)
 struct binding {
 	struct sqlite *store;
 	sqlite3_stmt *statement;
+	struct bound *bound;
 	int at;
 	int code; /* of a bind that failed */
 };
@@ -160,28 +170,39 @@ static inline struct binding bind_start(struct sqlite *store, enum sql_statement
 
 	assert(statement);
 	assert(!sqlite3_stmt_busy(statement)); /* a callback must not start the scan that it is called from */
-	return (struct binding){.store = store, .statement = statement};
+	return (struct binding){.store = store, .statement = statement, .bound = &store->bound[which]};
 }
 
 static inline void bind_int(struct binding *binding, int64_t value)
 {
-	binding->code |= sqlite3_bind_int64(binding->statement, ++binding->at, value);
+	struct bound *bound = binding->bound;
+	int at = binding->at++;
+
+	assert(at < SQLITE_PARAMETERS_MAX);
+	if (bound->known >> at & 1 && bound->values[at] == value)
+		return;
+	bound->known |= UINT64_C(1) << at;
+	bound->values[at] = value;
+	binding->code |= sqlite3_bind_int64(binding->statement, at + 1, value);
 }
 
 static inline void bind_null(struct binding *binding)
 {
+	binding->bound->known &= ~(UINT64_C(1) << binding->at);
 	binding->code |= sqlite3_bind_null(binding->statement, ++binding->at);
 }
 
 /* Borrowed until the statement has run. SQLite would take a NULL pointer for NULL: empty is not that. */
 static inline void bind_text(struct binding *binding, struct span text)
 {
+	binding->bound->known &= ~(UINT64_C(1) << binding->at);
 	binding->code |= sqlite3_bind_text64(binding->statement, ++binding->at, text.data ? text.data : "",
 		text.len, SQLITE_STATIC, SQLITE_UTF8);
 }
 
 static inline void bind_blob(struct binding *binding, struct span bytes)
 {
+	binding->bound->known &= ~(UINT64_C(1) << binding->at);
 	binding->code |= sqlite3_bind_blob64(
 		binding->statement, ++binding->at, bytes.data ? bytes.data : "", bytes.len, SQLITE_STATIC);
 }

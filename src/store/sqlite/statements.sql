@@ -6,15 +6,10 @@
 -- Parameters and columns are bound and read in the order of the list; the C beside it counts along.
 
 -- list: task
-seq, state, version, updated_ms, created_ms, ready_at_ms, queue, priority, flags, owner, requires, executor,
-timeout_ms, max_attempts, start_by_ms, finish_by_ms
-
--- list: past
-attempt, spent, crashes, interruptions, open_parents, dead_parents, fence, claimant, ended, code
+seq, state, version, updated_ms, created_ms, ready_at_ms, queue, owner, priority, rest
 
 -- list: claim
-holder, clock, deadline_ms, granted_ms, verify_at_ms, run_until_ms, run_ms, asked_at_ms, claimed_wall_ms,
-request, claim_flags
+holder, clock, granted_ms, claimed_wall_ms
 
 -- list: worker
 id, principal, instance, state, ended, flags, token, credential, deadline_ms, granted_ms, stored_deadline_ms, slot,
@@ -40,32 +35,29 @@ ROLLBACK
 -- Tasks. A claim's columns are left out, and so NULL, when there is none: that is most writes.
 
 -- name: insert_task
-INSERT INTO task ({task}, {past}) VALUES ({?task}, {?past})
+INSERT INTO task ({task}) VALUES ({?task})
 
 -- name: insert_task_claimed
-INSERT INTO task ({task}, {past}, {claim}) VALUES ({?task}, {?past}, {?claim})
+INSERT INTO task ({task}, {claim}) VALUES ({?task}, {?claim})
 
 -- name: replace_task
-REPLACE INTO task ({task}, {past}) VALUES ({?task}, {?past})
+REPLACE INTO task ({task}) VALUES ({?task})
 
 -- name: replace_task_claimed
-REPLACE INTO task ({task}, {past}, {claim}) VALUES ({?task}, {?past}, {?claim})
+REPLACE INTO task ({task}, {claim}) VALUES ({?task}, {?claim})
 
 -- name: get_task
-SELECT {task}, {past}, {claim} FROM task WHERE seq = ?
-
--- name: get_past
-SELECT {past}, {claim} FROM task WHERE seq = ?
+SELECT {task}, {claim} FROM task WHERE seq = ?
 
 -- name: page_tasks
-SELECT {task}, {past}, {claim} FROM task WHERE seq > ? ORDER BY seq LIMIT ?
+SELECT {task}, {claim} FROM task WHERE seq > ? ORDER BY seq LIMIT ?
 
 -- name: page_outlines
 SELECT seq, created_ms, queue, owner, priority, state FROM task WHERE seq < ? ORDER BY seq DESC LIMIT ?
 
--- Final states are 10 to 12. Each column costs: get_past fetches the others of the few rows that have them.
+-- Final states are 10 to 12.
 -- name: scan_live_tasks
-SELECT {task} FROM task WHERE state < 10 OR state > 12 ORDER BY seq
+SELECT {task}, {claim} FROM task WHERE state < 10 OR state > 12 ORDER BY seq
 
 -- name: delete_task
 DELETE FROM task WHERE seq = ?

@@ -3,13 +3,13 @@
  *
  * Writing a task is the hot path: one statement by rowid, without the claim's columns when there is none.
  */
+#include "base/buf.h"
 #include "store/sqlite/sqlite_backend.h"
 
 enum {
 	FLAG_KEYED = 1,
 	FLAG_HAS_PARENT = 2,
 	FLAG_NAMED_ID = 4,
-	FLAG_HAS_PAST = 8, /* there is more to read than the list `task` */
 
 	CLAIM_FLAG_NAMED = 1,
 	CLAIM_FLAG_STOPPING = 2,
@@ -20,24 +20,141 @@ _Static_assert(TASK_FAILED == 10 && TASK_DONE == 11 && TASK_CANCELLED == 12, "as
 _Static_assert(META_EVENT_BASE == 4, "as in facts");
 _Static_assert(CLOCK_WORKER == 2, "as in worker_task_claims");
 
-static bool has_past(const struct task_row *row)
-{
-	const struct task *task = &row->task;
+/* ---- the column `rest` ---- */
 
-	return task->attempt || task->spent || task->crashes || task->interruptions || task->open_parents ||
-		task->dead_parents || task->fence || task->ended || task->code || !span_is_empty(row->holder);
+/*
+ * Most numbers of a task are 0 most of the time. `rest` is the bits of those that are not, and those, in this order;
+ * all as LEB128. The order is part of the format: new ones are appended.
+ */
+enum rest {
+	REST_FLAGS,
+	REST_REQUIRES,
+	REST_EXECUTOR,
+	REST_TIMEOUT_MS,
+	REST_MAX_ATTEMPTS,
+	REST_START_BY_MS,
+	REST_FINISH_BY_MS,
+	REST_ATTEMPT,
+	REST_SPENT,
+	REST_CRASHES,
+	REST_INTERRUPTIONS,
+	REST_OPEN_PARENTS,
+	REST_DEAD_PARENTS,
+	REST_FENCE,
+	REST_CLAIMANT,
+	REST_ENDED,
+	REST_CODE,
+	/* of the live claim */
+	REST_DEADLINE_MS,
+	REST_VERIFY_AT_MS,
+	REST_RUN_UNTIL_MS,
+	REST_RUN_MS,
+	REST_ASKED_AT_MS,
+	REST_REQUEST,
+	REST_CLAIM_FLAGS,
+	REST_COUNT,
+	REST_BYTES_MAX = (REST_COUNT + 1) * UVARINT_BYTES_MAX,
+};
+
+static void rest_gather(const struct task *task, uint64_t values[REST_COUNT])
+{
+	const struct claim *claim = &task->claim;
+
+	values[REST_FLAGS] = (task->keyed ? FLAG_KEYED : 0) | (task->has_parent ? FLAG_HAS_PARENT : 0) |
+		(task->named_id ? FLAG_NAMED_ID : 0);
+	values[REST_REQUIRES] = task->requires;
+	values[REST_EXECUTOR] = task->executor;
+	values[REST_TIMEOUT_MS] = task->timeout_ms;
+	values[REST_MAX_ATTEMPTS] = task->max_attempts;
+	values[REST_START_BY_MS] = (uint64_t)task->start_by_ms;
+	values[REST_FINISH_BY_MS] = (uint64_t)task->finish_by_ms;
+	values[REST_ATTEMPT] = task->attempt;
+	values[REST_SPENT] = task->spent;
+	values[REST_CRASHES] = task->crashes;
+	values[REST_INTERRUPTIONS] = task->interruptions;
+	values[REST_OPEN_PARENTS] = task->open_parents;
+	values[REST_DEAD_PARENTS] = task->dead_parents;
+	values[REST_FENCE] = task->fence;
+	values[REST_CLAIMANT] = task->claimant;
+	values[REST_ENDED] = task->ended;
+	values[REST_CODE] = task->code;
+	values[REST_DEADLINE_MS] = (uint64_t)claim->lease.deadline_ms;
+	values[REST_VERIFY_AT_MS] = (uint64_t)claim->verify_at_ms;
+	values[REST_RUN_UNTIL_MS] = (uint64_t)claim->run_until_ms;
+	values[REST_RUN_MS] = (uint64_t)claim->run_ms;
+	values[REST_ASKED_AT_MS] = (uint64_t)claim->asked_at_ms;
+	values[REST_REQUEST] = claim->request;
+	values[REST_CLAIM_FLAGS] =
+		(claim->named ? CLAIM_FLAG_NAMED : 0) | (claim->stopping ? CLAIM_FLAG_STOPPING : 0);
 }
 
-static int64_t task_flags(const struct task_row *row)
+static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
 {
-	const struct task *task = &row->task;
+	struct claim *claim = &task->claim;
 
-	return (task->keyed ? FLAG_KEYED : 0) | (task->has_parent ? FLAG_HAS_PARENT : 0) |
-		(task->named_id ? FLAG_NAMED_ID : 0) | (has_past(row) ? FLAG_HAS_PAST : 0);
+	task->keyed = values[REST_FLAGS] & FLAG_KEYED;
+	task->has_parent = values[REST_FLAGS] & FLAG_HAS_PARENT;
+	task->named_id = values[REST_FLAGS] & FLAG_NAMED_ID;
+	task->requires = (uint32_t)values[REST_REQUIRES];
+	task->executor = (uint32_t)values[REST_EXECUTOR];
+	task->timeout_ms = (uint32_t)values[REST_TIMEOUT_MS];
+	task->max_attempts = (uint32_t)values[REST_MAX_ATTEMPTS];
+	task->start_by_ms = (int64_t)values[REST_START_BY_MS];
+	task->finish_by_ms = (int64_t)values[REST_FINISH_BY_MS];
+	task->attempt = (uint32_t)values[REST_ATTEMPT];
+	task->spent = (uint32_t)values[REST_SPENT];
+	task->crashes = (uint32_t)values[REST_CRASHES];
+	task->interruptions = (uint32_t)values[REST_INTERRUPTIONS];
+	task->open_parents = (uint32_t)values[REST_OPEN_PARENTS];
+	task->dead_parents = (uint32_t)values[REST_DEAD_PARENTS];
+	task->fence = values[REST_FENCE];
+	task->claimant = (uint32_t)values[REST_CLAIMANT];
+	task->ended = (enum claim_end)values[REST_ENDED];
+	task->code = (enum failure_code)values[REST_CODE];
+	claim->lease.deadline_ms = (int64_t)values[REST_DEADLINE_MS];
+	claim->verify_at_ms = (int64_t)values[REST_VERIFY_AT_MS];
+	claim->run_until_ms = (int64_t)values[REST_RUN_UNTIL_MS];
+	claim->run_ms = (int64_t)values[REST_RUN_MS];
+	claim->asked_at_ms = (int64_t)values[REST_ASKED_AT_MS];
+	claim->request = values[REST_REQUEST];
+	claim->named = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_NAMED;
+	claim->stopping = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_STOPPING;
 }
 
-/* In the order of the list `task` in statements.sql. */
-static void bind_task(struct binding *binding, const struct task_row *row)
+static struct span rest_pack(const struct task *task, char bytes[REST_BYTES_MAX])
+{
+	struct buf buf = {.data = bytes, .cap = REST_BYTES_MAX, .max = REST_BYTES_MAX};
+	uint64_t values[REST_COUNT], given = 0;
+
+	rest_gather(task, values);
+	for (int i = 0; i < REST_COUNT; i++)
+		given |= (uint64_t)(values[i] != 0) << i;
+	buf_put_uvarint(&buf, given);
+	for (uint64_t left = given; left != 0; left &= left - 1)
+		buf_put_uvarint(&buf, values[__builtin_ctzll(left)]);
+	return buf_span(&buf);
+}
+
+static bool rest_unpack(struct span bytes, struct task *task)
+{
+	uint64_t values[REST_COUNT] = {0};
+	struct reader reader;
+
+	reader_init(&reader, bytes);
+	uint64_t given = reader_uvarint(&reader);
+	if (given >> REST_COUNT != 0)
+		return false;
+	for (; given != 0; given &= given - 1)
+		values[__builtin_ctzll(given)] = reader_uvarint(&reader);
+	rest_scatter(values, task);
+	return reader_is_done(&reader) && values[REST_ENDED] <= ENDED_LOST &&
+		values[REST_CODE] < FAILURE_CODE_COUNT;
+}
+
+/* ---- rows ---- */
+
+/* In the order of the list `task` in statements.sql; `rest` is borrowed until the statement has run. */
+static void bind_task(struct binding *binding, const struct task_row *row, struct span rest)
 {
 	const struct task *task = &row->task;
 
@@ -48,21 +165,14 @@ static void bind_task(struct binding *binding, const struct task_row *row)
 	bind_int(binding, task->created_ms);
 	bind_int(binding, task->ready_at_ms);
 	bind_int(binding, task->queue);
-	bind_int(binding, task->priority);
-	bind_int(binding, task_flags(row));
 	bind_int(binding, task->owner);
-	bind_int(binding, task->requires);
-	bind_int(binding, task->executor);
-	bind_int(binding, task->timeout_ms);
-	bind_int(binding, task->max_attempts);
-	bind_int(binding, task->start_by_ms);
-	bind_int(binding, task->finish_by_ms);
+	bind_int(binding, task->priority);
+	bind_blob(binding, rest);
 }
 
-static bool read_task(struct columns *columns, struct task_row *row, bool *ret_has_past)
+static bool read_task(struct columns *columns, struct task_row *row)
 {
 	struct task *task = &row->task;
-	int64_t flags;
 
 	task->seq = column_int(columns);
 	task->state = column_u32(columns);
@@ -71,50 +181,10 @@ static bool read_task(struct columns *columns, struct task_row *row, bool *ret_h
 	task->created_ms = column_int(columns);
 	task->ready_at_ms = column_int(columns);
 	task->queue = column_u32(columns);
-	task->priority = (int32_t)column_int(columns);
-	flags = column_int(columns);
-	task->keyed = flags & FLAG_KEYED;
-	task->has_parent = flags & FLAG_HAS_PARENT;
-	task->named_id = flags & FLAG_NAMED_ID;
 	task->owner = column_u32(columns);
-	task->requires = column_u32(columns);
-	task->executor = column_u32(columns);
-	task->timeout_ms = column_u32(columns);
-	task->max_attempts = column_u32(columns);
-	task->start_by_ms = column_int(columns);
-	task->finish_by_ms = column_int(columns);
-	*ret_has_past = flags & FLAG_HAS_PAST;
-	return task->state > TASK_NOWHERE && task->state < TASK_STATE_COUNT;
-}
-
-/* In the order of the list `past`. */
-static void bind_past(struct binding *binding, const struct task *task)
-{
-	bind_int(binding, task->attempt);
-	bind_int(binding, task->spent);
-	bind_int(binding, task->crashes);
-	bind_int(binding, task->interruptions);
-	bind_int(binding, task->open_parents);
-	bind_int(binding, task->dead_parents);
-	bind_int(binding, (int64_t)task->fence);
-	bind_int(binding, task->claimant);
-	bind_int(binding, task->ended);
-	bind_int(binding, task->code);
-}
-
-static bool read_past(struct columns *columns, struct task *task)
-{
-	task->attempt = column_u32(columns);
-	task->spent = column_u32(columns);
-	task->crashes = column_u32(columns);
-	task->interruptions = column_u32(columns);
-	task->open_parents = column_u32(columns);
-	task->dead_parents = column_u32(columns);
-	task->fence = (uint64_t)column_int(columns);
-	task->claimant = column_u32(columns);
-	task->ended = column_u32(columns);
-	task->code = column_u32(columns);
-	return task->ended <= ENDED_LOST && task->code < FAILURE_CODE_COUNT;
+	task->priority = (int32_t)column_int(columns);
+	return rest_unpack(column_span(columns), task) && task->state > TASK_NOWHERE &&
+		task->state < TASK_STATE_COUNT;
 }
 
 /* In the order of the list `claim`. */
@@ -124,50 +194,30 @@ static void bind_claim(struct binding *binding, const struct task_row *row)
 
 	bind_text(binding, row->holder);
 	bind_int(binding, claim->clock);
-	bind_int(binding, claim->lease.deadline_ms);
 	bind_int(binding, claim->lease.granted_ms);
-	bind_int(binding, claim->verify_at_ms);
-	bind_int(binding, claim->run_until_ms);
-	bind_int(binding, claim->run_ms);
-	bind_int(binding, claim->asked_at_ms);
 	bind_int(binding, claim->claimed_wall_ms);
-	bind_int(binding, (int64_t)claim->request);
-	bind_int(
-		binding, (claim->named ? CLAIM_FLAG_NAMED : 0) | (claim->stopping ? CLAIM_FLAG_STOPPING : 0));
 }
 
 static bool read_claim(struct columns *columns, struct task_row *row)
 {
 	struct claim *claim = &row->task.claim;
-	int64_t flags;
 
 	if (sqlite3_column_type(columns->statement, columns->at) == SQLITE_NULL)
 		return true;
 	row->holder = column_span(columns);
 	claim->clock = column_u32(columns);
-	claim->lease.deadline_ms = column_int(columns);
 	claim->lease.granted_ms = column_u32(columns);
-	claim->verify_at_ms = column_int(columns);
-	claim->run_until_ms = column_int(columns);
-	claim->run_ms = column_int(columns);
-	claim->asked_at_ms = column_int(columns);
 	claim->claimed_wall_ms = column_int(columns);
-	claim->request = (uint64_t)column_int(columns);
-	flags = column_int(columns);
-	claim->named = flags & CLAIM_FLAG_NAMED;
-	claim->stopping = flags & CLAIM_FLAG_STOPPING;
 	return claim->clock <= CLOCK_WORKER;
 }
 
-/* The row that a statement of {task}, {past}, {claim} stands on. Its holder is borrowed from it. */
+/* The row that a statement of {task}, {claim} stands on. Its holder is borrowed from it. */
 static int read_row(struct binding *binding, struct task_row *ret_row)
 {
 	struct columns columns = {binding->statement, 0};
-	bool past;
 
 	*ret_row = (struct task_row){0};
-	if (read_task(&columns, ret_row, &past) && read_past(&columns, &ret_row->task) &&
-		read_claim(&columns, ret_row))
+	if (read_task(&columns, ret_row) && read_claim(&columns, ret_row))
 		return 0;
 	return sqlite_fault_row(binding->store, "task", ret_row->task.seq);
 }
@@ -175,12 +225,12 @@ static int read_row(struct binding *binding, struct task_row *ret_row)
 int sqlite_put_task(struct backend *backend, const struct task_row *row, bool fresh)
 {
 	bool claimed = !span_is_empty(row->holder);
+	char rest[REST_BYTES_MAX];
 	struct binding binding = bind_start(sqlite_of(backend),
 		fresh ? (claimed ? SQL_INSERT_TASK_CLAIMED : SQL_INSERT_TASK)
 		      : (claimed ? SQL_REPLACE_TASK_CLAIMED : SQL_REPLACE_TASK));
 
-	bind_task(&binding, row);
-	bind_past(&binding, &row->task);
+	bind_task(&binding, row, rest_pack(&row->task, rest));
 	if (claimed)
 		bind_claim(&binding, row);
 	return bind_run(&binding);
@@ -252,23 +302,6 @@ int sqlite_page_outlines(struct backend *backend, int64_t before, uint32_t limit
 	return bind_end(fault);
 }
 
-/* The scan at open reads a million rows that mostly nobody has touched since they were made. */
-static int each_with_past(struct sqlite *store, struct task_row *row,
-	int (*each)(void *context, const struct task_row *row), void *context)
-{
-	struct binding binding = bind_start(store, SQL_GET_PAST);
-	struct columns columns = {binding.statement, 0};
-	int fault;
-
-	bind_int(&binding, row->task.seq);
-	fault = bind_next(&binding);
-	if (fault)
-		return fault;
-	if (!read_past(&columns, &row->task) || !read_claim(&columns, row))
-		return bind_stop(&binding, sqlite_fault_row(store, "task", row->task.seq));
-	return bind_stop(&binding, each(context, row));
-}
-
 static int scan_live(struct sqlite *store, int (*each)(void *context, const struct task_row *row),
 	void *context, uint64_t *ret_count)
 {
@@ -277,16 +310,10 @@ static int scan_live(struct sqlite *store, int (*each)(void *context, const stru
 
 	*ret_count = 0;
 	while ((fault = bind_next(&binding)) == 0) {
-		struct columns columns = {binding.statement, 0};
-		struct task_row row = {0};
-		bool past;
-		int verdict;
+		struct task_row row;
+		int verdict = read_row(&binding, &row);
 
-		if (!read_task(&columns, &row, &past))
-			verdict = sqlite_fault_row(store, "task", row.task.seq);
-		else if (past)
-			verdict = each_with_past(store, &row, each, context);
-		else
+		if (!verdict)
 			verdict = each(context, &row);
 		if (verdict)
 			return bind_stop(&binding, verdict);

@@ -1,14 +1,14 @@
 -- The first schema. Migrations are append-only: a released file is never edited, and each runs in one
 -- transaction together with the user_version that says it ran.
 --
--- Times end in _ms: wall times are milliseconds since 1970; deadline_ms, verify_at_ms, run_until_ms,
--- asked_at_ms, since_ms and crashed_* are on the lease clock (time since boot). 64-bit unsigned numbers
--- (fence, request, token) are kept as the signed number of the same bits. Numbers of states, codes and
+-- Times end in _ms: wall times are milliseconds since 1970; deadline_ms, since_ms and crashed_* are on the lease
+-- clock (time since boot). 64-bit unsigned numbers (token) are kept as the signed number of the same bits. Numbers of states, codes and
 -- kinds are those of src/core. Names of queues, slots, executors and sets of capabilities are ids in `name`.
 
 PRAGMA application_id = 1937010292; -- "stnt"
 
--- The hot row: narrow, found by rowid, rewritten in place, no index. A zero costs no more room than a NULL.
+-- The hot row: narrow, found by rowid, rewritten in place, no index. Every column costs on every write and at every
+-- start, so only what SQL looks at is one; `rest` has all other numbers, as src/store/sqlite/tasks.c packs them.
 CREATE TABLE task (
 	seq           INTEGER PRIMARY KEY,
 	state         INTEGER NOT NULL,
@@ -17,38 +17,14 @@ CREATE TABLE task (
 	created_ms    INTEGER NOT NULL,
 	ready_at_ms   INTEGER NOT NULL,
 	queue         INTEGER NOT NULL,
-	priority      INTEGER NOT NULL,
-	flags         INTEGER NOT NULL, -- 1: has a unique key, 2: has parents, 4: has an id of the caller's own,
-	                                -- 8: some column from attempt on is not zero
 	owner         INTEGER NOT NULL,
-	requires      INTEGER NOT NULL,
-	executor      INTEGER NOT NULL,
-	timeout_ms    INTEGER NOT NULL,
-	max_attempts  INTEGER NOT NULL,
-	start_by_ms   INTEGER NOT NULL,
-	finish_by_ms  INTEGER NOT NULL,
-	attempt       INTEGER NOT NULL,
-	spent         INTEGER NOT NULL,
-	crashes       INTEGER NOT NULL,
-	interruptions INTEGER NOT NULL,
-	open_parents  INTEGER NOT NULL,
-	dead_parents  INTEGER NOT NULL,
-	fence         INTEGER NOT NULL,
-	claimant      INTEGER NOT NULL, -- principal of the last claim
-	ended         INTEGER NOT NULL,
-	code          INTEGER NOT NULL,
+	priority      INTEGER NOT NULL,
+	rest          BLOB NOT NULL,
 	-- the live claim; all NULL when there is none
 	holder          TEXT,
 	clock           INTEGER,
-	deadline_ms     INTEGER,
 	granted_ms      INTEGER,
-	verify_at_ms    INTEGER,
-	run_until_ms    INTEGER,
-	run_ms          INTEGER,
-	asked_at_ms     INTEGER,
-	claimed_wall_ms INTEGER,
-	request         INTEGER,
-	claim_flags     INTEGER -- 1: taken by name, 2: stopping
+	claimed_wall_ms INTEGER
 ) STRICT;
 
 -- What the caller said; read at claim only, so that the hot rows stay close together.
