@@ -46,11 +46,11 @@ struct surroundings {
 	bool read_only;         /* the store */
 	bool owner_quarantined; /* the slot that owns it, and until when: */
 	int64_t trial_at_ms;    /* wall; 0 = for good */
-	uint32_t workers;   /* alive and taking work */
-	uint32_t capable;   /* … with its capabilities */
-	uint32_t executing; /* … and its executor */
-	uint32_t owning;    /* … in the slot that owns it, or all of them if nobody does */
-	uint32_t idle;      /* … with room for one more */
+	uint32_t workers;       /* alive and taking work */
+	uint32_t capable;       /* … with its capabilities */
+	uint32_t executing;     /* … and its executor */
+	uint32_t owning;        /* … in the slot that owns it, or all of them if nobody does */
+	uint32_t idle;          /* … with room for one more */
 	bool known; /* plain claimants announce nothing: false = no worker has ever announced itself */
 };
 
