@@ -115,7 +115,7 @@ int post(struct cli *cli, const char *path, const char *name, struct span body, 
 /* Find the server, so that `client` and `place` are there. 0, or the ending. */
 int server_find(struct cli *cli);
 
-/* Events from the cursor on, until `each` or `idle`, which is called about every second, returns something other than
+/* Events from the cursor on, until `each` or `idle` returns something other than
  * 0: that is returned, or the ending. The connection is made again when it is lost. */
 enum {
 	FOLLOW_DONE = 1000, /* no ending has that number */
@@ -125,6 +125,7 @@ struct follow {
 	struct span after; /* the cursor */
 	int (*each)(void *context, yyjson_val *event);
 	int (*idle)(void *context);
+	int64_t idle_ms; /* how often it is called at least; 0: every second */
 	void *context;
 };
 int follow_events(struct cli *cli, const struct follow *follow);

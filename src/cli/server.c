@@ -292,6 +292,7 @@ static int on_event(void *context, const struct sse_event *event)
 static int read_stream(struct stream *stream, struct http_answer *answer)
 {
 	struct cli *cli = stream->cli;
+	int64_t idle_ms = stream->follow->idle_ms > 0 ? stream->follow->idle_ms : STREAM_IDLE_MS;
 	int64_t silent_ms = 0;
 
 	for (;;) {
@@ -300,12 +301,12 @@ static int read_stream(struct stream *stream, struct http_answer *answer)
 		if (r < 0)
 			return r;
 		http_answer_take(answer, body.len);
-		silent_ms = body.len > 0 ? 0 : silent_ms + STREAM_IDLE_MS;
+		silent_ms = body.len > 0 ? 0 : silent_ms + idle_ms;
 		if (stream->follow->idle)
 			stream->ended = stream->follow->idle(stream->follow->context);
 		if (stream->ended != 0)
 			return -ECANCELED;
-		r = silent_ms > STREAM_DEAD_MS ? -ETIMEDOUT : http_client_more(cli->client, STREAM_IDLE_MS);
+		r = silent_ms > STREAM_DEAD_MS ? -ETIMEDOUT : http_client_more(cli->client, idle_ms);
 		if (r == 0 || (r < 0 && (r != -ETIMEDOUT || silent_ms > STREAM_DEAD_MS)))
 			return r;
 	}

@@ -12,6 +12,7 @@
 #include "cli/text.h"
 
 enum {
+	IDLE_MS_MAX = 1000,
 	BAR_WIDTH = 24,
 	NOTE_WIDTH = 40,
 	TASKS_MAX = 1000,
@@ -204,8 +205,11 @@ static int run(struct cli *cli)
 	struct waiting waiting = {.cli = cli, .percent = -1};
 	struct follow follow = {.each = on_event, .idle = on_idle, .context = &waiting};
 
-	if (args_has(&cli->args, "timeout"))
-		waiting.until_ms = monotonic_ms() + args_number(&cli->args, "timeout", 0);
+	if (args_has(&cli->args, "timeout")) {
+		int64_t timeout_ms = args_number(&cli->args, "timeout", 0);
+		waiting.until_ms = monotonic_ms() + timeout_ms;
+		follow.idle_ms = timeout_ms / 10 + 1 < IDLE_MS_MAX ? timeout_ms / 10 + 1 : IDLE_MS_MAX;
+	}
 	waiting.tasks = arena_alloc(&cli->arena, cli->args.plain_count * sizeof *waiting.tasks);
 	if (!waiting.tasks)
 		return fail_fault(cli, -ENOMEM);
