@@ -1,7 +1,7 @@
 """The contract in spec/openapi.json, for those who check it: its form, its operations, and whether a reply keeps it.
 
 Extensions of ours in the file:
-  x-scope      of an operation: what a credential must be allowed (see src/api/routes.c)
+  x-scope      of an operation: what a credential must be allowed, one scope or any of a list (see src/api/routes.c)
   x-body-max   of an operation: the bytes that its body may have
   x-codes      of a response: the codes that a problem may have there
   x-anywhere   of a response in components: the statuses with which any request may be refused so

@@ -26,24 +26,37 @@ struct log_body {
 
 static const struct field log_fields[] = {
 	FIELD(log_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
-	FIELD_MUST_BE(log_body, fence, "fence", FIELD_DECIMAL, .max = 0),
+	FIELD(log_body, fence, "fence", FIELD_DECIMAL, .max = 0),
 	FIELD_MUST_BE(log_body, offset, "offset", FIELD_INT, .max = LOG_LENGTH_MAX),
 	FIELD_MUST_BE(log_body, data, "data", FIELD_TEXT, .max = LOG_APPEND_MAX),
 	FIELD(log_body, dropped, "dropped", FIELD_INT, .max = LOG_LENGTH_MAX),
 };
 
+/* As for reports: what the credential says need not be said again. */
+static void check_append(struct form *form, struct log_body *body)
+{
+	const struct principal *who = &form->call->who;
+
+	if (body->worker.len == 0)
+		body->worker = who->worker;
+	if (body->fence == 0)
+		body->fence = who->fence;
+	if (body->fence == 0 && form->error_count == 0)
+		form_error(form, "fence", "is required");
+	if (body->dropped > body->offset)
+		form_error(form, "dropped", "must not be more than lies before \"offset\"");
+}
+
 void log_append_begin(struct api_call *call)
 {
 	struct log_body body = {0};
-	uint64_t given;
+	cleanup(form_done) struct form form = {0};
 
-	if (!form_read_body(call, FIELDS(log_fields), &body, &given))
+	if (!form_open(&form, call, false))
 		return;
-	if (body.dropped > body.offset) {
-		call_refuse_field(call, "dropped", "must not be more than lies before \"offset\"");
-		return;
-	}
-	if (!call_commands(call, 1))
+	form_read(&form, form.root, FIELDS(log_fields), &body);
+	check_append(&form, &body);
+	if (!form_is_good(&form) || !call_commands(call, 1))
 		return;
 	struct command *command = &call->commands[0];
 	command->kind = COMMAND_LOG;
@@ -154,9 +167,19 @@ static int put_text(struct api_call *call, struct log_query query)
 	return r;
 }
 
-void log_read(struct api_call *call)
+static int find_visible(struct api_call *call, int64_t *ret_seq)
 {
 	const struct api_reads *reads = call->reads;
+	struct task_document document;
+
+	int r = reads->find_task(reads->context, call->params[0], ret_seq);
+	if (r == 0)
+		r = reads->read_task(reads->context, *ret_seq, call->arena, &document);
+	return r == 0 && !principal_sees(call, &document.task) ? -ENOENT : r;
+}
+
+void log_read(struct api_call *call)
+{
 	bool as_text = request_accepts(call->request, "text/plain");
 	struct log_query query;
 	struct log_piece piece;
@@ -164,7 +187,7 @@ void log_read(struct api_call *call)
 	if (!read_query(
 		    call, as_text ? LOG_KEEP_MAX : PIECE_DEFAULT, as_text ? LOG_KEEP_MAX : PIECE_MAX, &query))
 		return;
-	int r = reads->find_task(reads->context, call->params[0], &query.seq);
+	int r = find_visible(call, &query.seq);
 	if (r == 0 && as_text)
 		r = put_text(call, query);
 	else if (r == 0)

@@ -670,6 +670,7 @@ static uint32_t crashes_in_window(const struct slot *slot, const struct given *g
 
 struct slot_listing {
 	struct api_call *call;
+	struct span only; /* this one; empty: all */
 	bool any;
 };
 
@@ -688,17 +689,11 @@ static void put_slot_times(
 							      : 0);
 }
 
-static int put_slot(void *context, const struct slot_document *slot)
+static int put_slot(struct api_call *call, const struct slot_document *slot)
 {
-	struct slot_listing *listing = context;
-	struct api_call *call = listing->call;
 	struct given given = {.rules = call->rules, .now = call->now};
 	struct json_object object;
 
-	int r = listing->any ? buf_put_byte(call->body, ',') : 0;
-	if (r < 0)
-		return r;
-	listing->any = true;
 	json_begin(&object, call->body);
 	json_member_string(&object, "name", slot->name);
 	json_member_cstr(&object, "state", slot_standing(slot, &given));
@@ -712,16 +707,28 @@ static int put_slot(void *context, const struct slot_document *slot)
 	return json_end(&object);
 }
 
+static int list_slot(void *context, const struct slot_document *slot)
+{
+	struct slot_listing *listing = context;
+
+	if (listing->only.len > 0 && !span_equal(listing->only, slot->name))
+		return 0;
+	int r = listing->any ? buf_put_byte(listing->call->body, ',') : 0;
+	listing->any = true;
+	return r < 0 ? r : put_slot(listing->call, slot);
+}
+
+/* Like workers they are of no certain queue. */
 void slot_list_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
-	struct slot_listing listing = {call, false};
+	struct slot_listing listing = {.call = call};
 
 	if (!query_read(call, NULL, 0))
 		return;
 	int r = buf_put_byte(call->body, '[');
-	if (r == 0)
-		r = reads->each_slot(reads->context, put_slot, &listing);
+	if (r == 0 && call->who.queues.count == 0)
+		r = reads->each_slot(reads->context, list_slot, &listing);
 	if (r == 0)
 		r = buf_put_byte(call->body, ']');
 	call_reply(call, 200, r);
@@ -753,16 +760,22 @@ void slot_unquarantine_begin(struct api_call *call)
 	slot_begin(call, COMMAND_UNQUARANTINE);
 }
 
+/* As it is now: whoever tells of a crash learns whether it may start another one. */
 void slot_finish(struct api_call *call, const struct result *results)
 {
-	struct json_object object;
+	const struct api_reads *reads = call->reads;
+	struct slot_listing listing = {.call = call, .only = call->params[0]};
+	struct slot_document untouched = {.name = call->params[0]};
 
 	if (results[0].refusal != REFUSED_NOTHING) {
 		call_refuse_result(call, &results[0]);
 		return;
 	}
-	json_begin(&object, call->body);
-	json_member_string(&object, "slot", call->params[0]);
+	int r = reads->each_slot(reads->context, list_slot, &listing);
+	if (r == 0 && !listing.any) {
+		slot_init(&untouched.slot);
+		r = put_slot(call, &untouched);
+	}
 	call->reply.event_seq = results[0].event_seq;
-	call_reply(call, 200, json_end(&object));
+	call_reply(call, 200, r);
 }

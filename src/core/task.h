@@ -226,7 +226,7 @@ struct task_decision task_set_status(const struct task *task, enum task_status s
 	const struct claimant *by, enum queue_state queue, const struct given *given);
 
 /* May the caller append to the log of the attempt? That is no change of the task. */
-enum refusal task_log_refusal(const struct task *task, const struct proof *proof);
+struct task_decision task_append_log(const struct task *task, const struct proof *proof);
 
 bool task_is_claimed(const struct task *task);
 

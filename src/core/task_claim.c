@@ -158,9 +158,11 @@ struct task_decision task_refuse_proof(
 	return decision;
 }
 
-enum refusal task_log_refusal(const struct task *task, const struct proof *proof)
+struct task_decision task_append_log(const struct task *task, const struct proof *proof)
 {
-	return task_proof_refusal(task, proof);
+	enum refusal refusal = task_proof_refusal(task, proof);
+
+	return refusal == REFUSED_NOTHING ? task_unchanged(task) : task_refuse_proof(task, proof, refusal);
 }
 
 struct task_decision task_progress(

@@ -69,7 +69,7 @@ static bool is_hidden(const struct command *command, const struct result *result
 	return !command->oversees && !result->restored && result->task.state != TASK_READY;
 }
 
-static int refuse_report(struct turn *turn, const struct command *command, struct turn_task *view,
+int command_refuse_report(struct turn *turn, const struct command *command, struct turn_task *view,
 	const struct task_decision *decision, struct result *result)
 {
 	bool was_mine = !decision->foreign;
@@ -77,7 +77,7 @@ static int refuse_report(struct turn *turn, const struct command *command, struc
 
 	result->restored =
 		decision->refusal == REFUSED_STALE_CLAIM && command_fence_is_of_before(turn, command);
-	if (decision->orphan && command->fence != view->task.fence)
+	if ((decision->orphan || decision->foreign) && command->fence < view->task.fence)
 		r = find_claim(turn, &view->task, command, &was_mine);
 	if (r == 0 && was_mine && decision->orphan && command->data.len > 0)
 		r = keep_orphan(turn, view, command);
@@ -137,7 +137,7 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 		return r;
 	struct task_decision decision = decide_report(turn, &view->task, command);
 	if (decision.refusal != REFUSED_NOTHING)
-		return refuse_report(turn, command, view, &decision, result);
+		return command_refuse_report(turn, command, view, &decision, result);
 	/* what was said before is answered as then, however much has happened since */
 	if (!decision.repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);

@@ -50,6 +50,10 @@ bool command_fence_is_of_before(const struct turn *turn, const struct command *c
 /* What the caller shows as proof of its claim. */
 struct proof command_proof(const struct turn *turn, const struct command *command);
 
+/* No to a report about a claim. What the caller may not see is not there; a late result of its own is kept. */
+int command_refuse_report(struct turn *turn, const struct command *command, struct turn_task *view,
+	const struct task_decision *decision, struct result *result);
+
 /* The worker is gone: record it, and free what it held. */
 int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision);
 

@@ -265,17 +265,16 @@ int run_log(struct turn *turn, const struct command *command, struct result *res
 	struct turn_task *view;
 
 	assert(command->data.len <= LOG_APPEND_MAX);
-	int r = command_load(turn, command, result, &view);
+	int r = command_find(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
 	if (command->worker.len == 0) /* the fence alone will do */
 		proof.holder = view->task.claim.holder;
-	enum refusal refusal = task_log_refusal(&view->task, &proof);
-	if (refusal != REFUSED_NOTHING) {
-		result->restored =
-			refusal == REFUSED_STALE_CLAIM && command_fence_is_of_before(turn, command);
-		return command_refuse(result, refusal);
-	}
+	struct task_decision decision = task_append_log(&view->task, &proof);
+	if (decision.refusal != REFUSED_NOTHING)
+		return command_refuse_report(turn, command, view, &decision, result);
+	if (command_is_late(command, &view->task))
+		return command_refuse(result, REFUSED_VERSION_MISMATCH);
 	if (view->task.attempt >= ATTEMPT_MAX)
 		return command_refuse(result, REFUSED_TOO_LARGE);
 	return append(turn, view, command, result);

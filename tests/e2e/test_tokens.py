@@ -39,6 +39,7 @@ BODIES = {
     "ask": {**REPORT, "question": "?"}, "answer": {"text": "x"}, "claim": {"workerId": "w-other"},
     "claims": {"workerId": "w-other"}, "register": {"workerId": "w-other"}, "heartbeat": {"workerId": "w-other"},
     "tokens": {"kind": "claim", "task": "other", "fence": "1000000000001"},
+    "log": {**REPORT, "offset": 0, "data": "x"}, "events": {"type": "ci.finished"},
 }
 
 
@@ -193,7 +194,7 @@ class EveryRoute(TokenCase):
                     self.assertEqual(self.ask(client, verb, path).status, 403)
             self.assertEqual(self.last_event(), before)
 
-    def tries(self, client, task, worker, said):
+    def tries(self, client, task, worker, said, headers):
         """(verb, pattern, reply) of every route that names something, asked for these, as worker `said`."""
         for verb, pattern, _ in patterns():
             if pattern.startswith(("/api/tasks/:id", "/api/workers/:id")) or pattern == "/api/tokens":
@@ -204,7 +205,7 @@ class EveryRoute(TokenCase):
                     body["task"] = task
                 if "workerId" in body:
                     body["workerId"] = said
-                yield verb, pattern, client.call(verb, path, None if verb == "GET" else body)
+                yield verb, pattern, client.call(verb, path, None if verb == "GET" else body, headers)
 
     def test_what_is_refused_does_not_tell_whether_it_exists(self):
         other = self.holder("worker", queues=["shared", "theirs"])
@@ -216,18 +217,21 @@ class EveryRoute(TokenCase):
         strangers = {
             "worker": self.holder("worker", queues=["shared"]), "viewer": self.holder("viewer", queues=["shared"]),
             "instance": self.credential("instance"), "claim": self.credential("claim"),
-            "producer": self.holder("producer"), "emit": self.holder("emit"), "metrics": self.holder("metrics"),
+            "producer": self.holder("producer"), "emit": self.holder("emit", queues=["mine"]),
+            "metrics": self.holder("metrics"), "approver": self.holder("approver", queues=["mine"]),
+            "gate": self.holder("gate:merge", queues=["mine"]),
         }
         before = self.last_event()
         for kind, client in strangers.items():
-            for task, said in itertools.product(("t-shared", "t-theirs"), ("w-other", "w-mine")):
-                there = self.tries(client, task, "w-other", said)
-                absent = self.tries(client, "t-absent", "w-absent", said)
+            for task, said, headers in itertools.product(
+                    ("t-shared", "t-theirs"), ("w-other", "w-mine"), (None, {"If-Match": '"1"'})):
+                there = self.tries(client, task, "w-other", said, headers)
+                absent = self.tries(client, "t-absent", "w-absent", said, headers)
                 for (verb, pattern, reply), (_, _, expected) in zip(there, absent):
                     with self.subTest(kind=kind, task=task, said=said, verb=verb, pattern=pattern):
                         if pattern == "/api/tasks/:id/claim" and kind in ("worker", "instance"):
                             # whoever serves the queue is told that somebody else has it; the worker id is not its own
-                            self.assertIn(reply.status, (403, 404, 409))
+                            self.assertIn(reply.status, (403, 404, 409, 412 if headers else 409))
                         elif kind == "viewer" and task == "t-shared" and verb == "GET" and "/tasks/" in pattern:
                             self.assertEqual(reply.status, 200)
                         else:

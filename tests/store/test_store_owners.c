@@ -58,6 +58,16 @@ static struct worker worker(struct world *world, const char *id)
 	return found;
 }
 
+static struct command say_log(const char *task, uint64_t fence, int64_t version)
+{
+	struct command command = say_about(COMMAND_LOG, task);
+
+	command.fence = fence;
+	command.data = SPAN("x");
+	command.if_version = version;
+	return command;
+}
+
 /* ---- workers ---- */
 
 static void a_registered_id_is_its_owners_alone_and_after_a_crash_too(void **state)
@@ -214,6 +224,20 @@ static void a_stranger_reports_nothing_and_learns_nothing(void **state)
 	assert_int_equal(world_state(world, "a"), TASK_CLAIMED);
 }
 
+static void a_stranger_appends_nothing_and_learns_nothing(void **state)
+{
+	struct world *world = *state;
+	uint64_t fence = claimed(world, "a");
+
+	for (int64_t version = -1; version <= 1; version++) {
+		assert_int_equal(run(world, HOSTILE, say_log("a", fence, version)), REFUSED_NOT_FOUND);
+		assert_int_equal(run(world, HOSTILE, say_log("a", fence - 1, version)), REFUSED_NOT_FOUND);
+		assert_int_equal(world->result.task.seq, 0);
+	}
+	assert_int_equal(run(world, HONEST, say_log("a", fence, -1)), REFUSED_VERSION_MISMATCH);
+	assert_int_equal(run(world, HONEST, say_log("a", fence, 0)), REFUSED_NOTHING);
+}
+
 static void a_stranger_cannot_repeat_an_outcome_to_see_the_task(void **state)
 {
 	struct world *world = *state;
@@ -251,6 +275,20 @@ static void a_late_result_is_kept_for_whoever_had_that_fence(void **state)
 	late.data = SPAN("{}");
 	assert_int_equal(run(world, HONEST, late), REFUSED_STALE_CLAIM);
 	assert_int_equal(store_last_event(world->store), last + 1);
+}
+
+static void whoever_had_the_fence_is_told_that_its_claim_is_over(void **state)
+{
+	struct world *world = *state;
+	uint64_t fence = lost_to_another(world);
+	int64_t last = store_last_event(world->store);
+
+	assert_int_equal(run(world, HONEST, say_report(COMMAND_PROGRESS, "a", "w1", fence)), REFUSED_STALE_CLAIM);
+	assert_int_equal(run(world, HONEST, say_log("a", fence, 0)), REFUSED_STALE_CLAIM);
+	assert_int_equal(
+		run(world, HOSTILE + 1, say_report(COMMAND_PROGRESS, "a", "w1", fence)), REFUSED_NOT_FOUND);
+	assert_int_equal(run(world, HOSTILE + 1, say_log("a", fence, 0)), REFUSED_NOT_FOUND);
+	assert_int_equal(store_last_event(world->store), last);
 }
 
 static void a_stranger_leaves_no_late_result(void **state)
@@ -331,8 +369,10 @@ int main(void)
 		ON_BOTH(a_plain_claimants_id_is_its_own_while_it_holds_something),
 		ON_BOTH(whoever_got_nothing_holds_no_id_not_even_for_a_turn),
 		ON_BOTH(a_stranger_reports_nothing_and_learns_nothing),
+		ON_BOTH(a_stranger_appends_nothing_and_learns_nothing),
 		ON_BOTH(a_stranger_cannot_repeat_an_outcome_to_see_the_task),
 		ON_BOTH(a_late_result_is_kept_for_whoever_had_that_fence),
+		ON_BOTH(whoever_had_the_fence_is_told_that_its_claim_is_over),
 		ON_BOTH(a_stranger_leaves_no_late_result),
 		ON_BOTH(the_owner_of_a_former_claim_is_found_behind_later_events),
 		ON_BOTH(an_idempotency_key_is_its_principals_whatever_that_is_called),

@@ -83,6 +83,47 @@ static void a_log_is_read_in_pieces(void **state)
 	refuses_field(d, "limit");
 }
 
+static void the_log_of_what_one_may_not_see_is_not_there(void **state)
+{
+	struct dialogue *d = *state;
+	static const struct span queue = {"elsewhere", 9};
+
+	d->call.who.queues = (struct name_list){&queue, 1};
+	get(d, LOG_URL);
+	refused_with(d, 404, "not_found");
+	d->call.who.queues = (struct name_list){0};
+	d->call.who.scopes = SCOPE_BIT(SCOPE_WORK);
+	d->task.state = TASK_DONE;
+	get(d, LOG_URL);
+	refused_with(d, 404, "not_found");
+	d->call.who.scopes = SCOPE_BIT(SCOPE_CLAIM);
+	d->call.who.task_seq = 2;
+	get(d, LOG_URL);
+	refused_with(d, 404, "not_found");
+	d->call.who.task_seq = 1;
+	get(d, LOG_URL);
+	reply_is(d, 200);
+}
+
+static void an_append_is_as_the_credential_says(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->call.who.scopes = SCOPE_BIT(SCOPE_WORK);
+	d->call.who.worker = SPAN("w1");
+	post(d, LOG_URL, "{\"fence\":\"12\",\"offset\":0,\"data\":\"x\"}");
+	assert_true(is(becomes(d, COMMAND_LOG)->worker, "w1"));
+	post(d, LOG_URL, "{\"workerId\":\"w2\",\"fence\":\"12\",\"offset\":0,\"data\":\"x\"}");
+	refused_with(d, 403, "forbidden");
+	d->call.who.scopes = SCOPE_BIT(SCOPE_CLAIM);
+	d->call.who.task = SPAN("t-1");
+	d->call.who.fence = 12;
+	post(d, LOG_URL, "{\"offset\":0,\"data\":\"x\"}");
+	assert_int_equal(becomes(d, COMMAND_LOG)->fence, 12);
+	post(d, LOG_URL, "{\"fence\":\"13\",\"offset\":0,\"data\":\"x\"}");
+	refused_with(d, 403, "forbidden");
+}
+
 static void as_text_a_gap_is_a_line(void **state)
 {
 	struct dialogue *d = *state;
@@ -145,6 +186,8 @@ int main(void)
 		DIALOGUE(who_says_too_much_is_told_when_to_go_on),
 		DIALOGUE(every_wrong_field_of_an_append_is_named),
 		DIALOGUE(a_log_is_read_in_pieces),
+		DIALOGUE(the_log_of_what_one_may_not_see_is_not_there),
+		DIALOGUE(an_append_is_as_the_credential_says),
 		DIALOGUE(as_text_a_gap_is_a_line),
 		DIALOGUE(what_is_told_travels_in_the_event),
 		DIALOGUE(telling_has_a_scope_and_limits_of_its_own),

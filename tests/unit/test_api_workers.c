@@ -261,11 +261,28 @@ static void slots_crash_and_are_let_run_again(void **state)
 	d->results[0] = (struct result){.event_seq = 4};
 	finish(d);
 	reply_is(d, 200);
+	reply_says(d, "{\"name\":\"slot-1\",\"state\":\"quarantined\"");
+	post(d, "/api/slots/slot-2/crash", NULL);
+	finish(d);
+	reply_says(d, "{\"name\":\"slot-2\",\"state\":\"empty\"");
 	post(d, "/api/slots/slot-1/unquarantine", NULL);
 	assert_true(is(becomes(d, COMMAND_UNQUARANTINE)->slot, "slot-1"));
 	d->call.who.scopes = SCOPE_BIT(SCOPE_WORK);
 	post(d, "/api/slots/slot-1/unquarantine", NULL);
 	refused_with(d, 403, "forbidden");
+}
+
+static void slots_are_of_no_certain_queue(void **state)
+{
+	struct dialogue *d = *state;
+	static const struct span queue = {"q", 1};
+
+	get(d, "/api/slots");
+	reply_says(d, "slot-1");
+	d->call.who.queues = (struct name_list){&queue, 1};
+	get(d, "/api/slots");
+	reply_is(d, 200);
+	assert_true(is(d->call.reply.body, "[]"));
 }
 
 int main(void)
@@ -285,6 +302,7 @@ int main(void)
 		DIALOGUE(what_a_worker_says_of_its_process_is_checked),
 		DIALOGUE(a_word_that_was_not_believed_is_told_why),
 		DIALOGUE(slots_crash_and_are_let_run_again),
+		DIALOGUE(slots_are_of_no_certain_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,10 +155,10 @@ static void only_the_holder_may_append(void **state)
 	struct proof holder = proof_of(&task), other = proof_with(RIVAL, task.fence);
 	struct proof old = proof_with(BEATER, task.fence - 1), late = proof_with(BEATER, done.fence);
 
-	assert_int_equal(task_log_refusal(&task, &holder), REFUSED_NOTHING);
-	assert_int_equal(task_log_refusal(&task, &other), REFUSED_STALE_CLAIM);
-	assert_int_equal(task_log_refusal(&task, &old), REFUSED_STALE_CLAIM);
-	assert_int_equal(task_log_refusal(&done, &late), REFUSED_STALE_CLAIM);
+	assert_int_equal(task_append_log(&task, &holder).refusal, REFUSED_NOTHING);
+	assert_int_equal(task_append_log(&task, &other).refusal, REFUSED_STALE_CLAIM);
+	assert_int_equal(task_append_log(&task, &old).refusal, REFUSED_STALE_CLAIM);
+	assert_int_equal(task_append_log(&done, &late).refusal, REFUSED_STALE_CLAIM);
 }
 
 int main(void)

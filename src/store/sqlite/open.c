@@ -16,6 +16,11 @@
 
 #define BALLAST_BYTES (8ull << 20)
 
+enum {
+	LOCK_TRIES_MAX = 8,
+	LOCK_PAUSE_MS_MAX = 32,
+};
+
 static const struct backend_ops sqlite_ops = {.name = "sqlite",
 #define X(op) .op = sqlite_##op,
 	SQLITE_OPS(X)
@@ -192,6 +197,36 @@ static int take_lock(struct sqlite *store, char **ret_complaint)
 	return code == SQLITE_OK ? 0 : sqlite_complain_open(store->db, code, store->path, ret_complaint);
 }
 
+static void pause_a_little(void)
+{
+	uint8_t random;
+
+	sqlite3_randomness(sizeof random, &random);
+	sqlite3_sleep(1 + random % LOCK_PAUSE_MS_MAX);
+}
+
+/* Two that start at the same moment may each hold half of the lock and turn each other away. So whoever is turned away
+ * lets go and comes again, each after a while of its own; who really has the store is still there then. */
+static int open_and_lock(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
+{
+	for (int tries = 1;; tries++) {
+		int fault = open_connection(store, options, ret_complaint);
+
+		if (!fault)
+			fault = take_lock(store, ret_complaint);
+		if (fault != -EBUSY || tries == LOCK_TRIES_MAX)
+			return fault;
+		int code = sqlite3_close(store->db);
+		assert(code == SQLITE_OK);
+		store->db = NULL;
+		if (ret_complaint) {
+			free(*ret_complaint);
+			*ret_complaint = NULL;
+		}
+		pause_a_little();
+	}
+}
+
 static const char *synchronous_pragma(const char *level)
 {
 	static const char *const levels[][2] = {
@@ -284,10 +319,8 @@ static int prepare_statements(struct sqlite *store, char **ret_complaint)
 
 static int open_database(struct sqlite *store, const struct sqlite_options *options, char **ret_complaint)
 {
-	int fault = open_connection(store, options, ret_complaint);
+	int fault = open_and_lock(store, options, ret_complaint);
 
-	if (!fault)
-		fault = take_lock(store, ret_complaint);
 	if (!fault)
 		fault = apply_settings(store, options->synchronous, ret_complaint);
 	if (!fault)
