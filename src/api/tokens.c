@@ -183,7 +183,7 @@ static const struct field token_fields[] = {
 	[ROW_LIVES] = FIELD(token_body, lives_ms, "expiresInMs", FIELD_INT, .max = LIVES_MAX_MS),
 	[ROW_TASK] = FIELD(token_body, task, "task", FIELD_NAME, .max = COMMAND_ID_MAX),
 	[ROW_FENCE] = FIELD(token_body, fence, "fence", FIELD_DECIMAL, .max = 0),
-	FIELD_MUST_BE(token_body, kind, "kind", FIELD_NAME, .max = sizeof "gate:" + COMMAND_NAME_MAX),
+	FIELD_MUST_BE(token_body, kind, "kind", FIELD_NAME, .max = sizeof "gate:" - 1 + COMMAND_NAME_MAX),
 };
 
 /* The kind, or 0 and an error that says what is wrong with it. */

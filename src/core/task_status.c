@@ -29,7 +29,11 @@ static struct task_decision take(
 static struct task_decision end(const struct task *task, enum task_status status, const struct claimant *by,
 	const struct given *given)
 {
-	struct proof proof = {.holder = by->worker->handle, .by_name = true};
+	struct proof proof = {
+		.holder = by->worker->handle,
+		.principal = task->claimant, /* the slot is whose it is; its claim was compared by the caller */
+		.by_name = true,
+	};
 
 	switch (status) {
 	case STATUS_TODO:

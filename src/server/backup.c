@@ -66,8 +66,7 @@ void backups_prepare(struct server *server)
 	}
 	while ((entry = readdir(directory))) {
 		if (is_partial(entry->d_name) && unlinkat(dirfd(directory), entry->d_name, 0) == 0)
-			fprintf(stderr, "stintd: removed %s/%s, a backup that was not completed\n",
-				directory_name, entry->d_name);
+			log_warn("removed a backup that was not completed", log_cstr("file", entry->d_name));
 	}
 	closedir(directory);
 }
@@ -102,7 +101,8 @@ static void finish(struct server *server, int fault)
 
 	if (fault < 0 && fault != -EEXIST && fault != -ECANCELED) {
 		const char *why = store_complaint(server->store);
-		fprintf(stderr, "stintd: no backup at %s: %s\n", backup->path, why ? why : strerror(-fault));
+		log_error("no backup was made", log_cstr("path", backup->path),
+			log_cstr("reason", why ? why : strerror(-fault)));
 	}
 	store_backup_end(server->store);
 	uv_idle_stop(&backup->step);

@@ -48,6 +48,7 @@ struct exchange {
 	struct claimed *claims;
 	uint64_t began_ns; /* the request was complete */
 	bool has_waited;
+	bool joined;     /* a claim that waits: taken along by a turn that creates work for it */
 	bool backs_up;   /* waits for the backup */
 	bool streams;    /* stands among the streams of events */
 	int64_t said_ms; /* lease clock: when the stream, or the reader, was last given something */

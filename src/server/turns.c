@@ -455,6 +455,15 @@ static bool may_wait(const struct server *server, const struct exchange *exchang
 	return exchange->wait_until_ms == 0 || server->now.lease_ms < exchange->wait_until_ms;
 }
 
+/* It was taken along for work that could not be written: there is none, and it was not asked for an answer. */
+static bool joined_in_vain(struct exchange *exchange, const struct result *results)
+{
+	bool joined = exchange->joined;
+
+	exchange->joined = false;
+	return joined && results[0].refusal == REFUSED_UNAVAILABLE;
+}
+
 static void finish(struct server *server, struct exchange *exchange, const struct result *results)
 {
 	struct api_call *call = &exchange->call;
@@ -463,7 +472,7 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 		exchange_free(server, exchange);
 		return;
 	}
-	if (may_wait(server, exchange) && api_waits(call, results)) {
+	if (may_wait(server, exchange) && (joined_in_vain(exchange, results) || api_waits(call, results))) {
 		wait_for_work(server, exchange);
 		return;
 	}
@@ -519,6 +528,7 @@ static void join_waiting(
 			return;
 		exchange_list_remove(&server->waiting, exchange);
 		exchange->waits = false;
+		exchange->joined = true;
 		if (gate_still_knows(server, exchange))
 			join(taken, exchange, commands, count);
 		else

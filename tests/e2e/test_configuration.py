@@ -218,7 +218,7 @@ class Logs(unittest.TestCase):
             server.end()
 
     def test_wrong_credentials_are_told_a_few_times_and_counted(self):
-        server = stintd.Server("--set", "sweep.intervalMs=50")
+        server = stintd.Server("--set", "sweep.intervalMs=50", "--set", "limits.authFailuresPerS=1000")
         try:
             stranger = server.client(token="stint_worker_00_no")
             for _ in range(200):

@@ -162,6 +162,17 @@ class Slots(TaskCase):
         self.claim()
         self.refused(self.patch({"status": "todo", "owner": "slot-1"}), 409, "claimed_by_other")
 
+    def test_a_slot_of_the_name_of_a_registered_worker_is_that_worker(self):
+        worker = self.server.client(token=self.client.post(
+            "/api/tokens", {"kind": "worker", "name": "x"}).json["token"])
+        self.addCleanup(worker.close)
+        self.assertEqual(worker.post("/api/workers/register", {"workerId": "slot-1", "slot": "slot-1"}).status, 200)
+        for status in ("todo", "review", "blocked", "done"):
+            self.create(id=status, owner="slot-1")
+            self.assertEqual(self.patch({"status": "in-progress"}, status).json["workerId"], "slot-1")
+            reply = self.patch({"status": status}, status)
+            self.assertEqual((reply.status, reply.json["status"]), (200, status), reply.body)
+
     def test_fields_and_status_are_one_change(self):
         self.create()
         reply = self.patch({"owner": "slot-2", "status": "in-progress", "priority": 5})
