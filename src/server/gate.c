@@ -102,12 +102,13 @@ static void remember(struct gate *gate, const struct seal *seal)
 }
 
 /* Every random credential that is not remembered costs one look-up, one hash and two comparisons. */
-static bool secret_is_right(struct gate *gate, struct span text, const struct token *token, bool *ret_admin)
+static bool secret_is_right(
+	struct gate *gate, struct span text, struct span id, const struct token *token, bool *ret_admin)
 {
 	struct seal seal = seal_of(gate, text);
 	unsigned char hash[TOKEN_HASH_BYTES];
 
-	*ret_admin = !token && span_equal(token_id(text), span_of(gate->admin_id));
+	*ret_admin = !token && span_equal(id, span_of(gate->admin_id));
 	if ((token || *ret_admin) && is_sealed(gate, &seal))
 		return true;
 	crypto_hash_sha256(hash, (const unsigned char *)text.data, text.len);
@@ -120,10 +121,11 @@ static bool secret_is_right(struct gate *gate, struct span text, const struct to
 
 static struct caller identify_token(struct server *server, struct span text)
 {
-	const struct token *token = store_find_token(server->store, token_id(text));
+	struct span id = token_id(text);
+	const struct token *token = store_find_token(server->store, id);
 	bool is_admin;
 
-	if (!secret_is_right(&server->gate, text, token, &is_admin))
+	if (!secret_is_right(&server->gate, text, id, token, &is_admin))
 		return (struct caller){.kind = CALLER_UNKNOWN};
 	if (is_admin)
 		return (struct caller){.kind = CALLER_TOKEN};

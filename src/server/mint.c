@@ -41,15 +41,12 @@ void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[T
 
 struct span token_id(struct span token)
 {
-	size_t from = 0, at = 0, marks = 0;
+	const char *end = token.data + token.len;
+	const char *kind = token.len > 0 ? memchr(token.data, '_', token.len) : NULL;
+	const char *id = kind ? memchr(kind + 1, '_', (size_t)(end - kind - 1)) : NULL;
+	const char *secret = id ? memchr(id + 1, '_', (size_t)(end - id - 1)) : NULL;
 
-	for (; at < token.len && marks < 3; at++) {
-		if (token.data[at] != '_')
-			continue;
-		if (++marks == 2)
-			from = at + 1;
-	}
-	return marks < 3 ? (struct span){0} : (struct span){token.data + from, at - 1 - from};
+	return secret ? (struct span){id + 1, (size_t)(secret - id - 1)} : (struct span){0};
 }
 
 /* ---- derived ------------------------------------------------------------------------------------------- */
