@@ -202,6 +202,8 @@ void task_reply(struct api_call *call, int status, const struct result *result, 
 	struct task_document document;
 
 	int r = reads->read_task(reads->context, result->task.seq, call->arena, &document);
+	document.task =
+		result->task; /* as this command left it: others of the same turn may have come after it */
 	if (r == 0)
 		r = task_put(call, call->body, &document);
 	if (r == 0)

@@ -1,8 +1,9 @@
 /*
  * Connections: bytes in, requests out to the turns, replies back.
  *
- * One request of a connection is under way at a time; what the client sends meanwhile waits in the input, and what
- * does not fit there waits in the client. While replies pile up that it does not read, nothing more is taken from it.
+ * Requests of a connection that only want a turn go into the same one, as many as have come; their replies keep their
+ * order and are written together. Everything else is under way alone; what the client sends meanwhile waits in the
+ * input, and what does not fit there waits in the client. While replies pile up that it does not read, nothing more is taken from it.
  * A client that reads slowly, sends slowly or not at all costs its own connection and nothing else.
  */
 #include <assert.h>
@@ -25,7 +26,8 @@ enum {
 	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
 	CONNECTIONS_MAX = 20000,
-	CROWD = 500, /* connections whose memory is worth asking back */
+	AHEAD_MAX = 64, /* requests of one connection that are under way before the last one */
+	CROWD = 500,    /* connections whose memory is worth asking back */
 	STRANGER_MS = 1000,
 };
 
@@ -40,7 +42,10 @@ struct connection {
 	struct visitor visitor;
 	int64_t opened_ms;
 	struct http_input *input;
-	struct exchange *current;    /* waits for its turn, or for work */
+	struct exchange *current;                  /* waits for its turn, or for work */
+	struct exchange *ahead_first, *ahead_last; /* those before it, which wait for the same turn */
+	uint32_t ahead_count;
+	bool owes_continue;          /* "100 Continue", once those before it have their replies */
 	struct exchange_list unsaid; /* answered into `out` or `sending`, not yet written */
 	struct exchange_list sending_unsaid;
 	struct buf out;     /* replies that nobody has begun to write */
@@ -113,6 +118,40 @@ static void abandon_all(struct connection *connection, struct exchange_list *lis
 	*list = (struct exchange_list){0};
 }
 
+/* The one that is to be answered first; NULL: none is under way. */
+static struct exchange *oldest(const struct connection *connection)
+{
+	return connection->ahead_first ? connection->ahead_first : connection->current;
+}
+
+static struct exchange *take_oldest(struct connection *connection)
+{
+	struct exchange *exchange = oldest(connection);
+
+	if (connection->ahead_first) {
+		connection->ahead_first = exchange->behind;
+		connection->ahead_count--;
+	} else {
+		connection->current = NULL;
+	}
+	return exchange;
+}
+
+/* The current one lets another request come behind it. */
+static void let_another_come(struct connection *connection)
+{
+	struct exchange *exchange = connection->current;
+
+	exchange->behind = NULL;
+	if (connection->ahead_first)
+		connection->ahead_last->behind = exchange;
+	else
+		connection->ahead_first = exchange;
+	connection->ahead_last = exchange;
+	connection->ahead_count++;
+	connection->current = NULL;
+}
+
 static void on_closed(uv_handle_t *handle)
 {
 	struct connection *connection = of_handle(handle);
@@ -138,9 +177,9 @@ static void connection_close(struct connection *connection)
 		connection->next->previous = connection->previous;
 	server->connection_count--;
 	unmark_dirty(connection);
-	if (connection->current)
-		exchange_abandon(server, connection->current);
-	connection->current = NULL;
+	struct exchange *exchange;
+	while ((exchange = take_oldest(connection)))
+		exchange_abandon(server, exchange);
 	abandon_all(connection, &connection->unsaid);
 	abandon_all(connection, &connection->sending_unsaid);
 	uv_close((uv_handle_t *)&connection->stream, on_closed);
@@ -273,13 +312,10 @@ struct buf *connection_output(struct connection *connection)
 	return &connection->out;
 }
 
-void connection_reply(struct connection *connection, struct exchange *exchange)
+static void put_reply(struct connection *connection, struct exchange *exchange)
 {
 	struct http_reply *reply = &exchange->call.reply;
 
-	assert(!connection->closing);
-	if (connection->current == exchange)
-		connection->current = NULL;
 	reply->close = !exchange->request.keep_alive || connection->server->stopping || reply->stream;
 	metrics_count_reply(&connection->server->metrics, reply->status);
 	if (http_put_reply(&connection->out, reply) < 0) {
@@ -296,6 +332,16 @@ void connection_reply(struct connection *connection, struct exchange *exchange)
 		connection->unsaid.first = exchange;
 	connection->unsaid.last = exchange;
 	mark_dirty(connection);
+}
+
+void connection_reply(struct connection *connection, struct exchange *exchange)
+{
+	assert(!connection->closing);
+	exchange->is_answered = true;
+	while (!connection->closing && (exchange = oldest(connection)) && exchange->is_answered) {
+		take_oldest(connection);
+		put_reply(connection, exchange);
+	}
 }
 
 void connection_begin_stream(struct connection *connection)
@@ -433,33 +479,76 @@ static void read_on(struct connection *connection)
 
 static bool may_serve(const struct connection *connection)
 {
-	return !connection->current && !connection->close_after && !connection->closing &&
+	return !oldest(connection) && !connection->close_after && !connection->closing &&
 		connection_unsent(connection) <= UNSENT_BYTES_MAX;
 }
 
-/* Take up the requests that lie in the input, one after the other. */
-static void serve(struct connection *connection)
+/* May the next request join the current one? Only where that one has its place in the next turn, and cannot wait. */
+static bool may_join(const struct connection *connection)
+{
+	const struct exchange *current = connection->current;
+
+	return current && current->call.step == API_TURN && current->call.wait_ms == 0 &&
+		!current->is_later && !current->waits && connection->ahead_count < AHEAD_MAX &&
+		!connection->close_after && !connection->closing;
+}
+
+static void put_continue(struct connection *connection)
+{
+	connection->owes_continue = false;
+	http_put_continue(&connection->out);
+	mark_dirty(connection);
+}
+
+/* What comes while another one is under way: a request that changes something joins it, all else waits. */
+static bool serve_joined(struct connection *connection)
+{
+	struct http_request request;
+	struct http_complaint complaint;
+	enum http_verdict verdict = http_input_next(connection->input, &request, &complaint);
+
+	if (verdict == HTTP_MORE)
+		read_on(connection);
+	connection->owes_continue |= verdict == HTTP_CONTINUE;
+	if (verdict != HTTP_READY || request.method != HTTP_METHOD_POST)
+		return false;
+	let_another_come(connection);
+	return take_request(connection, &request);
+}
+
+static bool serve_alone(struct connection *connection)
 {
 	struct http_request request;
 	struct http_complaint complaint;
 
-	while (may_serve(connection)) {
-		switch (http_input_next(connection->input, &request, &complaint)) {
-		case HTTP_MORE:
-			read_on(connection);
-			return;
-		case HTTP_CONTINUE:
-			http_put_continue(&connection->out);
-			mark_dirty(connection);
-			break;
-		case HTTP_BAD:
-			refuse_input(connection, &complaint);
-			return;
-		case HTTP_READY:
-			if (!take_request(connection, &request))
-				return;
-			break;
-		}
+	if (connection->owes_continue)
+		put_continue(connection);
+	switch (http_input_next(connection->input, &request, &complaint)) {
+	case HTTP_MORE:
+		read_on(connection);
+		return false;
+	case HTTP_CONTINUE:
+		put_continue(connection);
+		return true;
+	case HTTP_BAD:
+		refuse_input(connection, &complaint);
+		return false;
+	case HTTP_READY:
+		return take_request(connection, &request);
+	}
+	return false;
+}
+
+/* Take up the requests that lie in the input. */
+static void serve(struct connection *connection)
+{
+	bool more = true;
+
+	while (more) {
+		if (may_serve(connection))
+			more = serve_alone(connection);
+		else
+			more = may_join(connection) && serve_joined(connection);
 	}
 }
 

@@ -46,7 +46,10 @@ struct exchange {
 	uint64_t tried;        /* the wake-up it was last asked in */
 	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
 	struct claimed *claims;
-	uint64_t began_ns; /* the request was complete */
+	uint64_t began_ns;       /* the request was complete */
+	struct exchange *behind; /* the next request of its connection that is under way with it */
+	bool is_answered;        /* but those before it are not */
+	bool is_later;           /* its principal had its share of the next turn */
 	bool has_waited;
 	bool joined;     /* a claim that waits: taken along by a turn that creates work for it */
 	bool backs_up;   /* waits for the backup */

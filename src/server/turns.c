@@ -126,7 +126,8 @@ static void want_turn(struct server *server, struct exchange *exchange)
 {
 	struct share *share = share_of(server, exchange->call.who.number);
 
-	if (share->commands >= server->options->in_flight_max) {
+	exchange->is_later = share->commands >= server->options->in_flight_max;
+	if (exchange->is_later) {
 		exchange_list_add(&server->later, exchange);
 		return;
 	}

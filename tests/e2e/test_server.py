@@ -1,7 +1,9 @@
 """The real server, over real sockets: say this, expect that; then pull the plug."""
+import json
 import os
 import socket
 import stat
+import struct
 import subprocess
 import threading
 import time
@@ -354,6 +356,89 @@ class Start(unittest.TestCase):
             self.assertEqual(code, status, (flags, said))
             self.assertIn(words, said)
             self.assertEqual(said.count("\n"), 1, said)
+
+
+class Pipelining(ServerCase):
+    """Several requests in one breath, on a bare socket."""
+
+    def setUp(self):
+        super().setUp()
+        self.wire = socket.create_connection(("127.0.0.1", self.server.port), timeout=10)
+        self.addCleanup(self.wire.close)
+
+    def request(self, method, path, body=None):
+        data = b"" if body is None else json.dumps(body).encode()
+        head = "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer %s\r\n" % (
+            method, path, self.server.port, self.server.token)
+        if body is not None:
+            head += "Content-Type: application/json\r\nContent-Length: %d\r\n" % len(data)
+        return head.encode() + b"\r\n" + data
+
+    def replies(self, count):
+        """(status, body) of so many replies, in the order in which they come."""
+        file, got = self.wire.makefile("rb"), []
+        for _ in range(count):
+            status, length = int(file.readline().split()[1]), 0
+            while (line := file.readline().strip()):
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            got.append((status, json.loads(file.read(length) or b"null")))
+        return got
+
+    def commits(self):
+        for line in self.client.get("/metrics").body.decode().splitlines():
+            if line.startswith("stint_store_commit_seconds_count "):
+                return int(line.split()[1])
+        return self.fail("there is no such metric")
+
+    def test_requests_in_one_breath_share_a_commit_and_are_answered_in_order(self):
+        before = self.commits()
+        self.wire.sendall(b"".join(
+            self.request("POST", "/api/tasks", {"id": "p-%d" % i, "title": "x", "queue": "q"}) for i in range(40)))
+        self.assertEqual([(status, body["id"]) for status, body in self.replies(40)],
+                         [(201, "p-%d" % i) for i in range(40)])
+        self.assertLess(self.commits() - before, 20)
+
+    def test_a_refusal_and_a_read_in_between_keep_their_places(self):
+        self.wire.sendall(
+            self.request("POST", "/api/tasks", {"id": "a", "title": "x"}) +
+            self.request("POST", "/api/tasks", {"title": 7}) +
+            self.request("GET", "/api/tasks/a") +
+            self.request("POST", "/api/tasks/a/park", {}) +
+            self.request("POST", "/api/tasks/a/unpark", {}) +
+            self.request("GET", "/api/tasks/a"))
+        got = self.replies(6)
+        self.assertEqual([status for status, _ in got], [201, 422, 200, 200, 200, 200])
+        self.assertEqual([body["state"] for status, body in got if status != 422],
+                         ["ready", "ready", "pending", "ready", "ready"])
+
+    def test_what_is_no_http_is_told_after_the_replies_before_it(self):
+        self.wire.sendall(self.request("POST", "/api/tasks", {"id": "a", "title": "x"}) +
+                          self.request("POST", "/api/tasks", {"id": "b", "title": "x"}) + b"NONSENSE\r\n\r\n")
+        self.assertEqual([status for status, _ in self.replies(3)], [201, 201, 400])
+
+    def test_a_claim_that_waits_holds_up_those_behind_it(self):
+        self.wire.sendall(self.request("POST", "/api/claims", {"workerId": "w", "queues": ["q"], "waitMs": 10000}) +
+                          self.request("POST", "/api/tasks", {"id": "b", "title": "x", "queue": "other"}))
+        self.create(id="a")
+        (first, claimed), (second, created) = self.replies(2)
+        self.assertEqual((first, claimed["claims"][0]["task"]["id"]), (200, "a"))
+        self.assertEqual((second, created["id"]), (201, "b"))
+
+    def test_claims_of_a_client_that_hung_up_are_given_back_all_of_them(self):
+        for i in range(8):
+            self.create(id="h-%d" % i)
+        self.wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.wire.sendall(b"".join(
+            self.request("POST", "/api/claims", {"workerId": "w", "queues": ["q"]}) for _ in range(8)))
+        self.wire.close()
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            states = [self.client.get("/api/tasks/h-%d" % i).json["state"] for i in range(8)]
+            if states == ["ready"] * 8 and not self.client.get("/api/workers/w").status == 200:
+                break
+            time.sleep(0.02)
+        self.assertEqual(states, ["ready"] * 8)
 
 
 if __name__ == "__main__":
