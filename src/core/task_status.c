@@ -31,7 +31,8 @@ static struct task_decision end(const struct task *task, enum task_status status
 {
 	struct proof proof = {
 		.holder = by->worker->handle,
-		.principal = task->claimant, /* the slot is whose it is; its claim was compared by the caller */
+		.principal =
+			task->claimant, /* the slot is whose it is; its claim was compared by the caller */
 		.by_name = true,
 	};
 

@@ -283,7 +283,8 @@ static void whoever_had_the_fence_is_told_that_its_claim_is_over(void **state)
 	uint64_t fence = lost_to_another(world);
 	int64_t last = store_last_event(world->store);
 
-	assert_int_equal(run(world, HONEST, say_report(COMMAND_PROGRESS, "a", "w1", fence)), REFUSED_STALE_CLAIM);
+	assert_int_equal(
+		run(world, HONEST, say_report(COMMAND_PROGRESS, "a", "w1", fence)), REFUSED_STALE_CLAIM);
 	assert_int_equal(run(world, HONEST, say_log("a", fence, 0)), REFUSED_STALE_CLAIM);
 	assert_int_equal(
 		run(world, HOSTILE + 1, say_report(COMMAND_PROGRESS, "a", "w1", fence)), REFUSED_NOT_FOUND);
