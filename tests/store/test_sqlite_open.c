@@ -315,7 +315,7 @@ static void the_file_says_what_it_is(void **state)
 
 	backend->ops->close(backend);
 	assert_answers(place->store, "PRAGMA application_id", "1937010292");
-	assert_answers(place->store, "PRAGMA page_size", "4096");
+	assert_answers(place->store, "PRAGMA page_size", "2048");
 	assert_answers(place->store, "PRAGMA journal_mode", "wal");
 	assert_answers(place->store,
 		"SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND tbl_name IN ('task', 'task_body', 'event')",

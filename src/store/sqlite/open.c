@@ -178,12 +178,14 @@ static int open_connection(struct sqlite *store, const struct sqlite_options *op
 	return 0;
 }
 
-/* With locking_mode EXCLUSIVE the lock that BEGIN takes stays until the connection is closed. */
+/* With locking_mode EXCLUSIVE the lock that BEGIN takes stays until the connection is closed. A commit writes whole
+ * pages of at least three tables, with a checksum over every byte of them: small pages make a lone commit cheap, and
+ * rows are small. */
 static int take_lock(struct sqlite *store, char **ret_complaint)
 {
 	int code = sqlite3_exec(store->db,
 		"PRAGMA locking_mode = EXCLUSIVE;"
-		"PRAGMA page_size = 4096;"
+		"PRAGMA page_size = 2048;"
 		"BEGIN EXCLUSIVE",
 		NULL, NULL, NULL);
 	int fault;

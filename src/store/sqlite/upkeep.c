@@ -8,8 +8,8 @@
  * syncs. The log is started over from its beginning then and keeps its size, but on a full disk: see ballast.c.
  */
 enum {
-	WAL_PAGES_LONG = 2000,
-	WAL_PAGES_WORTH_IT = 250,
+	WAL_PAGES_LONG = 4000,
+	WAL_PAGES_WORTH_IT = 500,
 };
 
 int sqlite_begin(struct backend *backend)
