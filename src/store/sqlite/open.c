@@ -412,6 +412,7 @@ void sqlite_close(struct backend *backend)
 	if (store->file >= 0)
 		close(store->file);
 	free(store->tables);
+	free(store->bodies);
 	free(store->ballast_path);
 	free(store->path);
 	free(store);

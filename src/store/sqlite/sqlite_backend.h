@@ -54,6 +54,7 @@ struct sqlite {
 	sqlite3 *db;
 	sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
 	struct bound bound[SQL_STATEMENT_COUNT];
+	struct kept_body *bodies; /* bodies.c */
 	char *path;
 	int file;               /* only for reading ahead; see file_read_ahead() */
 	uint64_t ballast_bytes; /* 0: none is kept */
@@ -112,6 +113,12 @@ char *file_beside(const char *path, const char *suffix);
 
 /* Before SQLite is used in this process for the first time. */
 void sqlite_prepare_library(void);
+
+/* bodies.c: those that were put last. What is found is borrowed until the next one is kept. */
+void bodies_keep(struct sqlite *store, int64_t seq, struct span body);
+bool bodies_find(const struct sqlite *store, int64_t seq, struct span *ret_body);
+void bodies_drop(struct sqlite *store, int64_t seq);
+void bodies_clear(struct sqlite *store);
 
 /* The name of a VFS over the named one (NULL: the system's) that gathers writes to the log. */
 const char *gather_over(const char *vfs_name);

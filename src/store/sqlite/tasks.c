@@ -355,11 +355,16 @@ int sqlite_put_body(struct backend *backend, int64_t seq, struct span body)
 
 	bind_int(&binding, seq);
 	bind_blob(&binding, body);
+	bodies_keep(sqlite_of(backend), seq, body);
 	return bind_run(&binding);
 }
 
 int sqlite_get_body(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_body)
 {
+	struct span kept;
+
+	if (bodies_find(sqlite_of(backend), seq, &kept))
+		return arena_copy(arena, kept, ret_body);
 	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_BODY);
 
 	bind_int(&binding, seq);
@@ -434,6 +439,7 @@ int sqlite_delete_task(struct backend *backend, int64_t seq)
 		SQL_DELETE_IDS,
 	};
 
+	bodies_drop(sqlite_of(backend), seq);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		struct binding binding = bind_start(sqlite_of(backend), parts[i]);
 		int fault;

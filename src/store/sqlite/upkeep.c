@@ -33,6 +33,7 @@ void sqlite_rollback(struct backend *backend)
 {
 	struct sqlite *store = sqlite_of(backend);
 
+	bodies_clear(store);
 	/* After some faults SQLite has rolled back by itself, and would complain about being asked again. A
 	 * rollback changes nothing on disk: whether it fails makes no difference to what is there. */
 	if (sqlite3_get_autocommit(store->db))
