@@ -295,6 +295,16 @@ static int claim_again(struct turn *turn, const struct chooser *chooser, struct 
 	return 0;
 }
 
+/* No claim takes more than its share of a turn, and what was handed over must fit into a reply. */
+static bool has_enough(const struct chooser *chooser, const struct result *result)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < result->claim_count; i++)
+		bytes += result->claims[i].body.len + result->claims[i].checkpoint.len;
+	return result->claim_count >= chooser->wants->max || bytes >= CLAIM_BYTES_MAX;
+}
+
 /* Its own live claims first: each gets a new fence. */
 static int claim_resume(struct turn *turn, struct chooser *chooser, struct result *result)
 {
@@ -304,7 +314,7 @@ static int claim_resume(struct turn *turn, struct chooser *chooser, struct resul
 
 	if (r < 0 || !chooser->wants->resumes)
 		return r;
-	while (result->claim_count < chooser->wants->max) {
+	while (!has_enough(chooser, result)) {
 		best = NULL;
 		for (uint32_t i = 0; i < held.count; i++) {
 			r = held.seqs[i] == 0 ? -ENOENT : turn_task(turn, held.seqs[i], &view);
@@ -331,21 +341,11 @@ static int claim_resume(struct turn *turn, struct chooser *chooser, struct resul
 	return 0;
 }
 
-/* What a reply hands over so far: no claim takes more than its share of a turn. */
-static size_t bytes_of(const struct result *result)
-{
-	size_t bytes = 0;
-
-	for (uint32_t i = 0; i < result->claim_count; i++)
-		bytes += result->claims[i].body.len + result->claims[i].checkpoint.len;
-	return bytes;
-}
-
 static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result *result)
 {
 	struct turn_task *view;
 
-	while (result->claim_count < chooser->wants->max && bytes_of(result) < CLAIM_BYTES_MAX) {
+	while (!has_enough(chooser, result)) {
 		if (worker_may_claim(&chooser->worker->worker) != REFUSED_NOTHING)
 			return 0;
 		struct candidate best = {0};
