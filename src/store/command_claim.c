@@ -50,6 +50,8 @@ static int chooser_init(
 	worker->principal = command->principal; /* it was nobody's, or it was the caller's already */
 	chooser->wants = wants;
 	chooser->slot = wants->slot.len > 0 ? names_find(names, wants->slot) : worker->slot;
+	if (chooser->slot != worker->slot && slot_is_foreign(turn, command, wants->slot))
+		return command_refuse(result, REFUSED_SLOT_TAKEN);
 	names_resolve(names, wants->capabilities, &chooser->capabilities);
 	names_set_members(names, worker->capabilities, &registered);
 	union_with(&chooser->capabilities, &registered);
