@@ -52,6 +52,16 @@ struct span token_id(struct span token)
 	return marks < 3 ? (struct span){0} : (struct span){token.data + from, at - 1 - from};
 }
 
+bool token_is_whole(struct span token)
+{
+	struct span id = token_id(token);
+
+	if (id.len == 0)
+		return false;
+	size_t before = (size_t)(id.data - token.data) + id.len + 1;
+	return token.len - before >= SECRET_LEN;
+}
+
 /* ---- derived ------------------------------------------------------------------------------------------- */
 
 void mint_key(const char *admin_token, unsigned char ret_key[MINT_KEY_BYTES])
