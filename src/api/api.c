@@ -10,6 +10,7 @@
 
 #include "api/form.h"
 #include "base/take.h"
+#include "base/utf8.h"
 
 /* The next segment of a path, which begins with '/'; false at the end. */
 static bool next_segment(struct span path, size_t *at, struct span *ret_segment)
@@ -156,6 +157,10 @@ static bool decode_params(struct api_call *call)
 			continue;
 		if (http_decode(call->params[i], false, &text) < 0) {
 			call_bad_request(call, "The path has an escape that is none.");
+			return false;
+		}
+		if (!utf8_is_text(buf_span(&text))) { /* nobody could name it in JSON */
+			call_bad_request(call, "The path has bytes that are no UTF-8.");
 			return false;
 		}
 		if (call_keep(call, &text, &call->params[i]) < 0)

@@ -52,3 +52,15 @@ size_t utf8_next(struct span text, bool *ret_good)
 	*ret_good = len == want;
 	return len;
 }
+
+bool utf8_is_text(struct span text)
+{
+	bool good = true;
+
+	while (good && text.len > 0) {
+		size_t len = utf8_next(text, &good);
+		text.data += len;
+		text.len -= len;
+	}
+	return good;
+}

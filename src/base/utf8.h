@@ -11,3 +11,6 @@
 /* How many bytes at the beginning belong together (at least one; the text is not empty), and whether they are a
  * character: overlong forms, surrogates and what lies beyond U+10FFFF are none. */
 size_t utf8_next(struct span text, bool *ret_good);
+
+/* Is all of it characters? */
+bool utf8_is_text(struct span text);

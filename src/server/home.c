@@ -93,7 +93,8 @@ int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX])
 		ssize_t got = read(fd, line, sizeof line - 1);
 		line[got > 0 ? got : 0] = 0;
 		line[strcspn(line, "\r\n")] = 0;
-		if (got > 0 && strncmp(line, "stint_admin_", 12) == 0 && strlen(line) < TOKEN_BYTES_MAX) {
+		if (got > 0 && strncmp(line, "stint_admin_", 12) == 0 && strlen(line) < TOKEN_BYTES_MAX &&
+			token_is_whole(span_of(line))) {
 			strcpy(token, line);
 			return 0;
 		}

@@ -49,6 +49,16 @@ struct span token_id(struct span token)
 	return secret ? (struct span){id + 1, (size_t)(secret - id - 1)} : (struct span){0};
 }
 
+bool token_is_whole(struct span token)
+{
+	struct span id = token_id(token);
+
+	if (id.len == 0)
+		return false;
+	size_t before = (size_t)(id.data - token.data) + id.len + 1;
+	return token.len - before >= SECRET_LEN;
+}
+
 /* ---- derived ------------------------------------------------------------------------------------------- */
 
 void mint_key(const char *admin_token, unsigned char ret_key[MINT_KEY_BYTES])

@@ -25,6 +25,9 @@ void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[T
 /* The id in stint_<kind>_<id>_<secret>; empty if the text has no such form. It borrows from the text. */
 struct span token_id(struct span token);
 
+/* Does it have that form, with a secret that is as long as ours at least? */
+bool token_is_whole(struct span token);
+
 /* The key for what is derived; whoever replaces the admin token ends all of it. */
 void mint_key(const char *admin_token, unsigned char ret_key[MINT_KEY_BYTES]);
 

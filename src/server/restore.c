@@ -1,8 +1,7 @@
 /*
  * stintd --restore FILE: a backup takes the place of the store while no server runs. The store that was there is kept
- * beside it under another name; two names for one file cost nothing until one of them is given up.
+ * beside it under another name.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 enum {
 	EXIT_RESTORE = 74,
+	IN_ONE_SECOND_MAX = 100, /* restores; the next is refused by the store */
 };
 
 static void name_aside(char *path, size_t size, const char *store)
@@ -23,16 +23,13 @@ static void name_aside(char *path, size_t size, const char *store)
 	time_t now = time(NULL);
 	char when[32];
 	struct tm utc;
+	int i = 0;
 
 	gmtime_r(&now, &utc);
 	strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &utc);
-	snprintf(path, size, "%s.before-restore-%s", store, when);
-}
-
-static int complain(const char *what, const char *why)
-{
-	fprintf(stderr, "stintd: cannot restore %s: %s\n", what, why);
-	return EXIT_RESTORE;
+	do {
+		snprintf(path, size, "%s.before-restore-%s-%d", store, when, i);
+	} while (access(path, F_OK) == 0 && ++i < IN_ONE_SECOND_MAX);
 }
 
 int restore_run(const struct options *options)
@@ -45,16 +42,13 @@ int restore_run(const struct options *options)
 	if (r != 0)
 		return r;
 	name_aside(aside, sizeof aside, store);
-	bool kept = link(store, aside) == 0;
-	if (!kept && errno != ENOENT && errno != EPERM &&
-		errno != EOPNOTSUPP) /* not every file system has two names */
-		return complain(options->restore, "the store that is there cannot be kept aside");
-	r = sqlite_restore(options->restore, store, &complaint);
+	r = sqlite_restore(options->restore, store, aside, &complaint);
 	if (r < 0) {
-		if (kept)
-			unlink(aside);
-		return complain(options->restore, complaint ? complaint : strerror(-r));
+		fprintf(stderr, "stintd: cannot restore %s: %s\n", options->restore,
+			complaint ? complaint : strerror(-r));
+		return EXIT_RESTORE;
 	}
+	bool kept = access(aside, F_OK) == 0;
 	printf("stintd: restored %s to %s%s%s: a new generation, in which every claim is set free at the next start, "
 	       "fences and tokens of before are refused and no id is given out again\n",
 		options->restore, store, kept ? "; the store that was there is kept as " : "",

@@ -50,6 +50,8 @@ static int chooser_init(
 	worker->principal = command->principal; /* it was nobody's, or it was the caller's already */
 	chooser->wants = wants;
 	chooser->slot = wants->slot.len > 0 ? names_find(names, wants->slot) : worker->slot;
+	if (chooser->slot != worker->slot && slot_is_foreign(turn, command, wants->slot))
+		return command_refuse(result, REFUSED_SLOT_TAKEN);
 	names_resolve(names, wants->capabilities, &chooser->capabilities);
 	names_set_members(names, worker->capabilities, &registered);
 	union_with(&chooser->capabilities, &registered);
@@ -295,6 +297,16 @@ static int claim_again(struct turn *turn, const struct chooser *chooser, struct 
 	return 0;
 }
 
+/* No claim takes more than its share of a turn, and what was handed over must fit into a reply. */
+static bool has_enough(const struct chooser *chooser, const struct result *result)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < result->claim_count; i++)
+		bytes += result->claims[i].body.len + result->claims[i].checkpoint.len;
+	return result->claim_count >= chooser->wants->max || bytes >= CLAIM_BYTES_MAX;
+}
+
 /* Its own live claims first: each gets a new fence. */
 static int claim_resume(struct turn *turn, struct chooser *chooser, struct result *result)
 {
@@ -304,7 +316,7 @@ static int claim_resume(struct turn *turn, struct chooser *chooser, struct resul
 
 	if (r < 0 || !chooser->wants->resumes)
 		return r;
-	while (result->claim_count < chooser->wants->max) {
+	while (!has_enough(chooser, result)) {
 		best = NULL;
 		for (uint32_t i = 0; i < held.count; i++) {
 			r = held.seqs[i] == 0 ? -ENOENT : turn_task(turn, held.seqs[i], &view);
@@ -331,21 +343,11 @@ static int claim_resume(struct turn *turn, struct chooser *chooser, struct resul
 	return 0;
 }
 
-/* What a reply hands over so far: no claim takes more than its share of a turn. */
-static size_t bytes_of(const struct result *result)
-{
-	size_t bytes = 0;
-
-	for (uint32_t i = 0; i < result->claim_count; i++)
-		bytes += result->claims[i].body.len + result->claims[i].checkpoint.len;
-	return bytes;
-}
-
 static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result *result)
 {
 	struct turn_task *view;
 
-	while (result->claim_count < chooser->wants->max && bytes_of(result) < CLAIM_BYTES_MAX) {
+	while (!has_enough(chooser, result)) {
 		if (worker_may_claim(&chooser->worker->worker) != REFUSED_NOTHING)
 			return 0;
 		struct candidate best = {0};

@@ -367,9 +367,8 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 }
 
 /* The slot of somebody else's worker, or one of those behind it: `<worker>/<executor>-<n>`. */
-static bool slot_is_foreign(struct turn *turn, const struct command *command)
+bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot)
 {
-	const struct span slot = command->slot;
 	uint32_t name = names_find(&turn->store->names, slot);
 	const char *slash = memchr(slot.data, '/', slot.len);
 	const struct turn_worker *worker = name != 0 ? slot_filler(turn, name, 0) : NULL;
@@ -387,7 +386,7 @@ int run_slot(struct turn *turn, const struct command *command, struct result *re
 
 	if (command->kind == COMMAND_UNQUARANTINE && names_find(&turn->store->names, command->slot) == 0)
 		return command_refuse(result, REFUSED_NOT_FOUND);
-	if (command->kind == COMMAND_SLOT_CRASH && slot_is_foreign(turn, command))
+	if (command->kind == COMMAND_SLOT_CRASH && slot_is_foreign(turn, command, command->slot))
 		return command_refuse(result, REFUSED_FORBIDDEN);
 	int r = turn_name(turn, command->slot, &name);
 	if (r < 0)

@@ -65,6 +65,7 @@ struct slot_gate {
 
 struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span worker);
 int slot_gate_pass(struct turn *turn, struct slot_gate *gate);
+bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot);
 
 int run_create(struct turn *turn, const struct command *command, struct result *result);
 int run_update(struct turn *turn, const struct command *command, struct result *result);

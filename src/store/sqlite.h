@@ -18,5 +18,7 @@ struct sqlite_options {
 int sqlite_open(const struct sqlite_options *options, struct backend **ret_backend, char **ret_complaint);
 
 /* Put a backup in the place of a store that nobody has open: a new generation, ids far ahead, every claim to
- * be set free at the next start. Refuses to overwrite a store that is open. */
-int sqlite_restore(const char *backup_path, const char *store_path, char **ret_complaint);
+ * be set free at the next start. Refuses to overwrite a store that is open. The store that was there gets the name
+ * kept_path, which must be free, where the file system has two names for a file; NULL: it is not kept. */
+int sqlite_restore(
+	const char *backup_path, const char *store_path, const char *kept_path, char **ret_complaint);

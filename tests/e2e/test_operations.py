@@ -404,6 +404,40 @@ class Restore(OperationsCase):
         self.assertIn("server.restored", [event["type"] for event in self.events()])
         self.assertEqual(self.ok(self.client.get("/api/version"))["generation"], 2)
 
+    def kept(self):
+        return sorted(name for name in os.listdir(self.server.home) if ".before-restore-" in name)
+
+    def test_one_restore_after_the_other_keeps_every_store(self):
+        made = self.ok(self.client.post("/api/backup"), 201)
+        self.client.close()
+        self.server.stop()
+        for count in range(1, 4):
+            done = self.restore(made["path"])
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(len(self.kept()), count)
+
+    def test_the_log_of_a_store_that_cannot_be_read_is_kept_with_it(self):
+        made = self.ok(self.client.post("/api/backup"), 201)
+        self.client.close()
+        self.server.stop()
+        self.server.start()
+        self.create(id="only-in-the-log")
+        self.client.close()
+        self.server.kill()
+        store = os.path.join(self.server.home, "stint.db")
+        with open(store + "-wal", "rb") as file:
+            log = file.read()
+        self.assertIn(b"only-in-the-log", log)
+        with open(store, "r+b") as file:
+            file.write(b"not a database any more")
+        done = self.restore(made["path"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([name.endswith("-wal") for name in self.kept()], [False, True])
+        with open(os.path.join(self.server.home, self.kept()[1]), "rb") as file:
+            self.assertEqual(file.read(), log)
+        self.server.start()
+        self.assertEqual(self.client.get("/api/tasks/only-in-the-log").status, 404)
+
     def test_a_running_server_is_not_restored_over(self):
         made = self.ok(self.client.post("/api/backup"), 201)
         self.create(id="kept")

@@ -5,6 +5,7 @@ import socket
 import stat
 import struct
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -356,6 +357,16 @@ class Start(unittest.TestCase):
             self.assertEqual(code, status, (flags, said))
             self.assertIn(words, said)
             self.assertEqual(said.count("\n"), 1, said)
+
+    def test_a_file_that_holds_half_an_admin_token_is_no_secret(self):
+        with tempfile.TemporaryDirectory() as home:
+            whole = "stint_admin_0123456789abcdef_" + "A" * 43
+            for text in ("", "secret", "stint_admin_", "stint_admin_0123456789abcdef_", whole[:-1]):
+                with open(os.path.join(home, "admin.token"), "w") as file:
+                    file.write(text)
+                code, said = self.refused("--home", home, "--listen", "127.0.0.1:0")
+                self.assertEqual(code, 78, said)
+                self.assertIn("holds no admin token", said)
 
 
 class Pipelining(ServerCase):

@@ -153,7 +153,7 @@ static void restore(const char *backup, const char *store)
 {
 	cleanup(free_at) char *complaint = NULL;
 
-	if (sqlite_restore(backup, store, &complaint) != 0)
+	if (sqlite_restore(backup, store, NULL, &complaint) != 0)
 		fail_msg("%s", complaint ? complaint : "no complaint");
 }
 
@@ -161,7 +161,7 @@ static void assert_restore_refused(const char *backup, const char *store, int fa
 {
 	cleanup(free_at) char *complaint = NULL;
 
-	assert_int_equal(sqlite_restore(backup, store, &complaint), fault);
+	assert_int_equal(sqlite_restore(backup, store, NULL, &complaint), fault);
 	assert_non_null(complaint);
 	if (!strstr(complaint, words))
 		fail_msg("\"%s\" does not say \"%s\"", complaint, words);

@@ -305,7 +305,7 @@ static void a_store_of_schema_1_is_restored(void **state)
 	struct backend *backend;
 
 	open_copy_of(place, "schema-001.db");
-	assert_int_equal(sqlite_restore(place->store, place->other, NULL), 0);
+	assert_int_equal(sqlite_restore(place->store, place->other, NULL, NULL), 0);
 	backend = store_open(place->other);
 	assert_true(meta_value(backend, META_GENERATION) >= 2);
 	assert_int_equal(meta_value(backend, META_RESTORED), 1);

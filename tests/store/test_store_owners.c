@@ -359,6 +359,23 @@ static void a_stranger_neither_crashes_nor_takes_over_a_slot(void **state)
 	assert_int_equal(run(world, HONEST, rival), REFUSED_NOTHING);
 }
 
+static void a_stranger_gets_no_work_of_a_slot_that_it_does_not_fill(void **state)
+{
+	struct world *world = *state;
+	struct command create = say_create("a", "q"), filled = say_register("w1");
+	struct command theft = say_claim("w2"), by_id = say_claim_of("a", "w2");
+
+	create.create.owner = filled.beat.slot = theft.claim.slot = by_id.claim.slot = SPAN("slot-1");
+	world_run(world, &create);
+	run(world, HONEST, filled);
+	assert_int_equal(run(world, HOSTILE, theft), REFUSED_SLOT_TAKEN);
+	assert_int_equal(run(world, HOSTILE, by_id), REFUSED_SLOT_TAKEN);
+	assert_int_equal(run(world, HONEST, by_id), REFUSED_NOTHING);
+	assert_int_equal(run(world, HONEST, say_leave("w1")), REFUSED_NOTHING);
+	theft.worker = SPAN("w3");
+	assert_int_equal(run(world, HOSTILE, theft), REFUSED_NOTHING); /* anybody may fill it now */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +395,7 @@ int main(void)
 		ON_BOTH(the_owner_of_a_former_claim_is_found_behind_later_events),
 		ON_BOTH(an_idempotency_key_is_its_principals_whatever_that_is_called),
 		ON_BOTH(a_stranger_neither_crashes_nor_takes_over_a_slot),
+		ON_BOTH(a_stranger_gets_no_work_of_a_slot_that_it_does_not_fill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -545,6 +545,26 @@ static void resuming_ones_own_claim_makes_the_old_fence_dead(void **state)
 	assert_int_equal(world_report(world, COMMAND_COMPLETE, "a", "w1", fresh), REFUSED_NOTHING);
 }
 
+static void resuming_hands_out_no_more_bytes_than_a_fresh_claim(void **state)
+{
+	enum { TASKS = 8, BODY_BYTES = 1 << 20, ENOUGH_BYTES = 4 << 20 };
+	struct world *world = *state;
+	struct command create = say_create("", "q"), claim = say_claim("w1");
+	char *body = malloc(BODY_BYTES);
+
+	assert_non_null(body);
+	memset(body, '1', BODY_BYTES);
+	create.create.body = (struct span){body, BODY_BYTES};
+	for (int i = 0; i < TASKS; i++) {
+		world_run(world, &create);
+		world_claim(world, "w1");
+	}
+	claim.claim.resumes = true;
+	claim.claim.max = TASKS;
+	assert_int_equal(world_run(world, &claim)->claim_count, ENOUGH_BYTES / BODY_BYTES);
+	free(body);
+}
+
 static void a_paused_queue_is_skipped_and_a_draining_one_takes_nothing(void **state)
 {
 	struct world *world = *state;
@@ -958,6 +978,7 @@ int main(void)
 		ON_BOTH(a_repeated_request_has_one_effect),
 		ON_BOTH(the_same_request_id_gets_the_same_claim),
 		ON_BOTH(resuming_ones_own_claim_makes_the_old_fence_dead),
+		ON_BOTH(resuming_hands_out_no_more_bytes_than_a_fresh_claim),
 		ON_BOTH(a_paused_queue_is_skipped_and_a_draining_one_takes_nothing),
 		ON_BOTH(nothing_is_lost_by_a_crash),
 		ON_BOTH(a_restart_gives_everyone_the_grace_each_time),

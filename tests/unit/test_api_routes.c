@@ -132,6 +132,12 @@ static void path_parameters_are_decoded(void **state)
 	assert_true(is(becomes(d, COMMAND_SLOT_CRASH)->slot, "w1/pool-1"));
 	post(d, "/api/slots/w1%2/crash", NULL);
 	refused_with(d, 400, "bad_request");
+	post(d, "/api/slots/w1%ff/crash", NULL);
+	refused_with(d, 400, "bad_request"); /* nobody could name it in JSON */
+	post(d, "/api/queues/%ed%a0%80/pause", NULL);
+	refused_with(d, 400, "bad_request");
+	post(d, "/api/queues/gr%C3%BCn/pause", NULL);
+	assert_true(is(becomes(d, COMMAND_QUEUE_SET)->queue_set.queue, "gr\xc3\xbcn"));
 	post(d, "/api/queues/a%0Ab/pause", NULL);
 	refuses_field(d, "name");
 }

@@ -16,7 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/take.h"
 #include "store/sqlite/sqlite_backend.h"
@@ -249,6 +251,8 @@ static int lock_old(const char *path, sqlite3 **ret_db, char **ret_complaint)
 
 	if (!*ret_db)
 		return -ENOMEM;
+	/* Closing it must not remove a log by name that the new store has begun, nor one that is kept. */
+	sqlite3_file_control(*ret_db, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
 	if (code == SQLITE_OK)
 		code = sqlite3_exec(*ret_db, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT", NULL,
 			NULL, NULL);
@@ -256,8 +260,6 @@ static int lock_old(const char *path, sqlite3 **ret_db, char **ret_complaint)
 		return 0;
 	if (code != SQLITE_OK)
 		return sqlite_complain_open(*ret_db, code, path, ret_complaint);
-	/* Closing it must not remove a log by name that the new store has begun. */
-	sqlite3_file_control(*ret_db, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
 	code = sqlite3_wal_checkpoint_v2(*ret_db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	if (code != SQLITE_OK && (code & 0xff) != SQLITE_CORRUPT)
 		return sqlite_complain_open(*ret_db, code, path, ret_complaint);
@@ -285,13 +287,34 @@ static int remove_leftovers(const char *path)
 	return 0;
 }
 
-static int put_in_place(const char *copy_path, const char *path, char **ret_complaint)
+/* The log of a store that cannot be read was not written back: it is all there is of what was said last. Two names for
+ * one file for no longer than a moment: what is written by one of them with the other's log beside it is lost. */
+static int keep_old(const char *path, const char *kept_path)
+{
+	cleanup(free_at) char *log = file_beside(path, "-wal");
+	cleanup(free_at) char *kept_log = file_beside(kept_path, "-wal");
+	struct stat stat_buf;
+
+	if (!log || !kept_log)
+		return -ENOMEM;
+	if (link(path, kept_path) < 0)
+		return errno == ENOENT || errno == EPERM || errno == EOPNOTSUPP ? 0 : -errno;
+	if (lstat(log, &stat_buf) < 0 || stat_buf.st_size == 0)
+		return 0;
+	return rename(log, kept_log) < 0 ? -errno : 0;
+}
+
+static int put_in_place(const char *copy_path, const char *path, const char *kept_path, char **ret_complaint)
 {
 	int fault = file_sync(copy_path);
 
 	if (fault)
 		return sqlite_complain(
 			ret_complaint, fault, "cannot sync %s: %s", copy_path, strerror(-fault));
+	fault = kept_path ? keep_old(path, kept_path) : 0;
+	if (fault)
+		return sqlite_complain(
+			ret_complaint, fault, "cannot keep %s as %s: %s", path, kept_path, strerror(-fault));
 	fault = remove_leftovers(path);
 	if (!fault && rename(copy_path, path) < 0)
 		fault = -errno;
@@ -304,7 +327,7 @@ static int put_in_place(const char *copy_path, const char *path, char **ret_comp
 }
 
 /* The old store stays locked until the new one has its name: nobody gets a number between the question and that. */
-static int replace(const char *copy_path, const char *path, char **ret_complaint)
+static int replace(const char *copy_path, const char *path, const char *kept_path, char **ret_complaint)
 {
 	cleanup(connection_close_at) sqlite3 *old = NULL;
 	struct given_out given_out;
@@ -321,11 +344,11 @@ static int replace(const char *copy_path, const char *path, char **ret_complaint
 	if (!old || !given_out_ask(old, &given_out))
 		given_out = given_out_by_now();
 	fault = mark_copy(copy_path, old, &given_out, ret_complaint);
-	return fault ? fault : put_in_place(copy_path, path, ret_complaint);
+	return fault ? fault : put_in_place(copy_path, path, kept_path, ret_complaint);
 }
 
-static int restore_through(
-	const char *backup_path, const char *copy_path, const char *path, char **ret_complaint)
+static int restore_through(const char *backup_path, const char *copy_path, const char *path,
+	const char *kept_path, char **ret_complaint)
 {
 	int fault = file_remove(copy_path);
 
@@ -336,13 +359,14 @@ static int restore_through(
 			ret_complaint, fault, "cannot create %s: %s", copy_path, strerror(-fault));
 	fault = make_copy(backup_path, copy_path, ret_complaint);
 	if (!fault)
-		fault = replace(copy_path, path, ret_complaint);
+		fault = replace(copy_path, path, kept_path, ret_complaint);
 	if (fault)
 		file_remove(copy_path);
 	return fault;
 }
 
-int sqlite_restore(const char *backup_path, const char *store_path, char **ret_complaint)
+int sqlite_restore(
+	const char *backup_path, const char *store_path, const char *kept_path, char **ret_complaint)
 {
 	cleanup(free_at) char *path = NULL;
 	cleanup(free_at) char *copy_path = NULL;
@@ -358,5 +382,5 @@ int sqlite_restore(const char *backup_path, const char *store_path, char **ret_c
 	copy_path = file_beside(path, ".restoring");
 	if (!copy_path)
 		return -ENOMEM;
-	return restore_through(backup_path, copy_path, path, ret_complaint);
+	return restore_through(backup_path, copy_path, path, kept_path, ret_complaint);
 }
