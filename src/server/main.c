@@ -243,7 +243,7 @@ static void on_sweep(uv_timer_t *timer)
 	struct server *server = timer->data;
 
 	turns_run(server);
-	turns_timeout_waiting(server);
+	waiting_sweep(server);
 	if (!server->slept) /* nobody is called slow for what the server itself slept through */
 		connections_timeout(server);
 	server->slept = false;

@@ -137,6 +137,28 @@ class Life(ServerCase):
         self.create()
         self.assertEqual(third(), ["t-3"])
 
+    def test_work_goes_to_whoever_has_waited_longest_for_its_queue_among_many_who_wait_for_others(self):
+        wires = []
+        for i in range(120):
+            body = b'{"workerId":"o%d","queues":["other-%d"],"waitMs":20000}' % (i, i % 40)
+            wire = socket.create_connection(("127.0.0.1", self.server.port))
+            wires.append(wire)
+            wire.sendall(b"POST /api/claims HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                         b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                         % (self.server.token.encode(), len(body), body))
+        until = time.monotonic() + 20
+        while self.metric("stint_waiting_claims") < len(wires) and time.monotonic() < until:
+            time.sleep(0.005)
+        waiting = [self.wait_for_work("w1"), self.wait_for_work("w2", queues=["p", "q"]),
+                   self.wait_for_work("w3", queues=["p"]), self.wait_for_work("w4"),
+                   self.wait_for_work("w5", queues=[])]
+        for turn, queue in ((0, "q"), (1, "q"), (2, "p"), (3, "q"), (4, "p")):
+            task = self.create(queue=queue)
+            self.assertEqual(waiting[turn](), [task["id"]], turn)
+        self.assertEqual(self.metric("stint_waiting_claims"), len(wires))
+        for wire in wires:
+            wire.close()
+
     def test_work_that_is_waited_for_is_created_and_claimed_in_one_commit(self):
         waiting = self.wait_for_work("w1")
         before = self.metric("stint_store_commit_seconds_count")
