@@ -250,25 +250,29 @@ static void end_all(struct server *server, struct exchange_list *ended)
 	}
 }
 
-static void sweep_line(struct server *server, const struct exchange_list *line, struct exchange_list *ended)
+/* Whose credential is no longer good learns so now, not when its time is up. */
+static void sweep_line(struct server *server, const struct exchange_list *line, struct exchange_list *ended,
+	struct exchange_list *away)
 {
 	struct exchange *next;
 
 	for (struct exchange *exchange = line->first; exchange; exchange = next) {
 		next = exchange->next;
-		if (!server->stopping && server->now.lease_ms < exchange->wait_until_ms)
+		bool is_known = gate_still_knows(server, exchange);
+		if (is_known && !server->stopping && server->now.lease_ms < exchange->wait_until_ms)
 			continue;
 		waiting_remove(server, exchange);
-		exchange_list_add(ended, exchange);
+		exchange_list_add(is_known ? ended : away, exchange);
 	}
 }
 
 void waiting_sweep(struct server *server)
 {
-	struct exchange_list ended = {0};
+	struct exchange_list ended = {0}, away = {0};
 
-	sweep_line(server, &server->waiting.anywhere, &ended);
+	sweep_line(server, &server->waiting.anywhere, &ended, &away);
 	for (uint32_t i = 0; i < WAITING_LINES; i++)
-		sweep_line(server, &server->waiting.lines[i], &ended);
+		sweep_line(server, &server->waiting.lines[i], &ended, &away);
 	end_all(server, &ended);
+	turn_all_away(server, &away);
 }
