@@ -10,7 +10,7 @@
  *   process.c     processes of this machine         backup.c      copies of the store while it serves
  *                                                   restore.c     and one of them put in its place
  *   readers.c     who reads more than a little      waiting.c     who waits for work
- *   sources.c     where strangers come from
+ *   sources.c     where strangers come from         shares.c      whose turn it is
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing make up the next turn.
@@ -126,8 +126,7 @@ struct server {
 	uv_check_t check;
 	uv_timer_t sweep;
 	uv_timer_t due;
-	uv_idle_t more;  /* runs while there is something to do at once */
-	uv_idle_t again; /* runs while the next turn is due at once */
+	uv_idle_t more; /* runs while there is something to do at once */
 	uv_signal_t term, interrupt;
 	struct store *store;
 	struct gate gate;
@@ -158,7 +157,8 @@ struct server {
 	bool slept;                       /* since the last sweep: the machine, or the server itself */
 	char url[400];                    /* for DIR/url; empty once it stands there */
 	bool stopping;
-	bool was_degraded; /* and it was said so */
+	uint64_t stop_by_ms; /* the loop's clock: then it ends, whoever still reads */
+	bool was_degraded;   /* and it was said so */
 	int exit_status;
 };
 
@@ -213,6 +213,12 @@ void turns_run(struct server *server);
 void turns_stop(struct server *server);
 void turns_done(struct server *server);
 
+/* shares.c: the exchange wants a turn, the next one or one after it; who is alone may have more of it; and the turn is
+ * over. */
+void share_turn(struct server *server, struct exchange *exchange);
+void shares_fill_up(struct server *server);
+void shares_next_round(struct server *server);
+
 /* waiting.c: a claim that found nothing, and may wait, is added and stands there until it is removed. */
 void waiting_add(struct server *server, struct exchange *exchange);
 void waiting_remove(struct server *server, struct exchange *exchange);
@@ -242,6 +248,7 @@ void connection_end_pieces(struct connection *connection);
 void connection_cut(struct connection *connection); /* amid whatever it is doing */
 void connections_flush(struct server *server);
 void connections_timeout(struct server *server);
+bool connections_have_unsent(const struct server *server);
 void connections_close_all(struct server *server);
 
 /* streams.c: a stream of events begins with the exchange whose step is API_STREAM. False: it was refused and has its
@@ -261,6 +268,7 @@ void backup_stop(struct server *server);
 
 /* restore.c: an exit status after one line that says what was done, or why not. */
 int restore_run(const struct options *options);
+
 /* readers.c: a read begins with the exchange whose step is API_READ. readers_run() is to be called after the replies of
  * a turn have gone out. */
 void reader_begin(struct server *server, struct exchange *exchange);

@@ -16,9 +16,6 @@ enum {
 	SPARE_MAX = 256,
 	JOIN_MAX = 256, /* creates of one turn that are looked at for claims that wait for them */
 	STALL_MS = 2000,
-	ALONE_TIMES = 4,
-	LATER_LOOKS_MAX =
-		1024, /* at those who wait for a turn after the next; whoever does not fit goes to the end */
 };
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
@@ -106,61 +103,6 @@ void exchange_answer(struct server *server, struct exchange *exchange)
 		exchange_free(server, exchange);
 }
 
-/* ---- whose turn it is ---------------------------------------------------------------------------------- */
-
-/* A principal that floods the server gets its share of a turn, and the others theirs. Two that meet in one place of the
- * table share it. */
-static struct share *share_of(struct server *server, uint32_t principal)
-{
-	struct share *share = &server->shares[principal % SHARES_MAX];
-
-	if (share->round != server->share_round) {
-		*share = (struct share){.round = server->share_round};
-		server->share_count++;
-	}
-	return share;
-}
-
-static void want_turn(struct server *server, struct exchange *exchange)
-{
-	struct share *share = share_of(server, exchange->call.who.number);
-
-	exchange->is_later = share->commands >= server->options->in_flight_max;
-	if (exchange->is_later) {
-		exchange_list_add(&server->later, exchange);
-		return;
-	}
-	share->commands += exchange->call.command_count;
-	exchange_list_add(&server->pending, exchange);
-}
-
-/* Whoever is alone takes nothing from anyone; but not so much that somebody who comes now would feel it. */
-static void fill_up(struct server *server)
-{
-	uint32_t room = (ALONE_TIMES - 1) * server->options->in_flight_max;
-
-	for (; server->share_count == 1 && server->later.first && room > 0; room--)
-		exchange_list_add(&server->pending, exchange_list_take(&server->later));
-}
-
-/* The turn is over: those who were too many for it want the next. */
-static void next_round(struct server *server)
-{
-	server->share_round++;
-	server->share_count = 0;
-	for (struct exchange *exchange = server->pending.first; exchange; exchange = exchange->next)
-		share_of(server, exchange->call.who.number)->commands += exchange->call.command_count;
-	uint32_t looks = server->later.count < LATER_LOOKS_MAX ? server->later.count : LATER_LOOKS_MAX;
-	for (; looks > 0; looks--)
-		want_turn(server, exchange_list_take(&server->later));
-}
-
-/* The loop does not sleep while somebody waits for a turn, but hears who else has come. */
-static void on_again(uv_idle_t *idle)
-{
-	(void)idle;
-}
-
 void exchange_begin(struct server *server, struct exchange *exchange)
 {
 	struct api_call *call = &exchange->call;
@@ -187,7 +129,7 @@ void exchange_go_on(struct server *server, struct exchange *exchange)
 	if (call->step == API_READ)
 		reader_begin(server, exchange);
 	else if (call->step == API_TURN)
-		want_turn(server, exchange);
+		share_turn(server, exchange);
 	else if (call->step == API_STREAM && stream_begin(server, exchange))
 		journal_reply(exchange);
 	else
@@ -427,7 +369,7 @@ void turns_run(struct server *server)
 	static struct result results[STORE_COMMANDS_MAX];
 
 	look_at_clock(server);
-	fill_up(server);
+	shares_fill_up(server);
 	do {
 		struct exchange_list taken = {0};
 		struct exchange *exchange;
@@ -437,11 +379,7 @@ void turns_run(struct server *server)
 			finish(server, exchange, &results[exchange->first_result]);
 		connections_flush(server);
 	} while (waiting_wake(server) || server->pending.first);
-	next_round(server);
-	if (server->pending.first)
-		uv_idle_start(&server->again, on_again);
-	else
-		uv_idle_stop(&server->again);
+	shares_next_round(server);
 	int r = store_checkpoint(server->store);
 	if (r < 0)
 		server_die(server, r);

@@ -1,6 +1,7 @@
 """The real server, over real sockets: say this, expect that; then pull the plug."""
 import json
 import os
+import signal
 import socket
 import stat
 import struct
@@ -351,6 +352,33 @@ class Plug(ServerCase):
         waiting.join(10)
         self.assertEqual(got, [[]])
         other.close()
+
+    def test_sigterm_waits_for_whoever_reads_its_reply_slowly(self):
+        self.create(payload={"text": 900000 * "x"})
+        with socket.socket(socket.AF_UNIX) as wire:
+            wire.settimeout(10)
+            wire.connect(os.path.join(self.server.home, "stint.sock"))
+            wire.sendall(b"GET /api/tasks/t-1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n"
+                         % self.server.token.encode())
+            got = wire.recv(1)  # the rest does not fit into the socket
+            self.server.process.send_signal(signal.SIGTERM)
+            while more := wire.recv(32 << 10):
+                got += more
+                time.sleep(0.03)  # it is slow
+        head, _, body = got.partition(b"\r\n\r\n")
+        self.assertIn(b"Content-Length: %d" % len(body), head)
+        self.assertEqual(len(json.loads(body)["payload"]["text"]), 900000)
+        self.assertEqual(self.server.process.wait(10), 0)
+
+    def test_sigterm_does_not_wait_for_whoever_does_not_read(self):
+        self.create(payload={"text": 900000 * "x"})
+        with socket.socket(socket.AF_UNIX) as wire:
+            wire.settimeout(10)
+            wire.connect(os.path.join(self.server.home, "stint.sock"))
+            wire.sendall(b"GET /api/tasks/t-1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n"
+                         % self.server.token.encode())
+            wire.recv(1)
+            self.assertEqual(self.server.stop(), 0)
 
     def test_a_second_server_on_the_same_store_is_turned_away_at_once(self):
         second = subprocess.run(self.server.command(), capture_output=True, text=True, timeout=10)
