@@ -272,10 +272,15 @@ void api_finish_empty(struct api_call *call)
 		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping; nothing was changed.");
 }
 
+/* Where others may do a part of what an admin does, it is theirs unless they were forbidden it. */
 bool api_is_admin_action(const struct api_call *call)
 {
-	return call->route && (call->route->scopes & SCOPE_BIT(SCOPE_ADMIN)) != 0 &&
-		call->route->method != HTTP_METHOD_GET;
+	const uint32_t admin = SCOPE_BIT(SCOPE_ADMIN);
+
+	if (!call->route || (call->route->scopes & admin) == 0 || call->route->method == HTTP_METHOD_GET)
+		return false;
+	return (call->who.scopes & admin) != 0 || (call->who.scopes & call->route->scopes) == 0 ||
+		call->reply.status == 403;
 }
 
 /* If-Match: one version, or "*". What is no version of ours matches nothing. */

@@ -270,6 +270,12 @@ static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_
 		parsing->form->fault = r;
 }
 
+/* Whoever does the work says how it goes; what the work is, others say. */
+static bool is_of_claim(struct span name)
+{
+	return span_equal(name, SPAN("status")) || span_equal(name, SPAN("metadata"));
+}
+
 static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_val *key, yyjson_val *value)
 {
 	struct span name = node_text(key);
@@ -280,6 +286,11 @@ static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_va
 			tell_read_only(parsing->form, name);
 		else
 			take_unknown(parsing, document, key, value);
+		return;
+	}
+	if (parsing->form->call->who.task_seq != 0 && !is_of_claim(name)) {
+		form_error(parsing->form, table[row].field.name,
+			"cannot be changed with the token of a claim: that changes \"status\" and \"metadata\"");
 		return;
 	}
 	if (parsing->patch && (table[row].place & AT_BIRTH)) {

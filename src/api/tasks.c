@@ -427,10 +427,13 @@ void task_patch_begin(struct api_call *call)
 	struct command *command = &call->commands[0];
 	command->kind = COMMAND_UPDATE;
 	command->task = call->params[0];
+	command->worker = call->who.worker; /* with the token of a claim: it acts for that */
+	command->fence = call->who.fence;
 	task_form_to_update(task, &command->update);
-	if (command->update.status != STATUS_NONE) {
-		command->by_name = true;
+	if (command->update.status != STATUS_NONE)
 		command->data = task->error;
+	if (command->update.status != STATUS_NONE && command->fence == 0) {
+		command->by_name = true;
 		command->note = SPAN("\"operator\":true");
 	}
 	call->detail = task;

@@ -225,6 +225,13 @@ struct task_decision task_reject(const struct task *task, const struct given *gi
 struct task_decision task_set_status(const struct task *task, enum task_status status,
 	const struct claimant *by, enum queue_state queue, const struct given *given);
 
+/* The same words, said by whoever holds the claim: they never make one. */
+struct task_decision task_report_status(const struct task *task, enum task_status status,
+	const struct proof *proof, const struct given *given);
+
+/* Does the caller hold the live claim? */
+enum refusal task_proof_refusal(const struct task *task, const struct proof *proof);
+
 /* May the caller append to the log of the attempt? That is no change of the task. */
 struct task_decision task_append_log(const struct task *task, const struct proof *proof);
 

@@ -38,9 +38,8 @@ void task_count_interruption(struct task_decision *decision);
 void task_give_back(struct task_decision *decision, enum event_kind kind, enum claim_end how,
 	int64_t not_before_ms, const struct given *given);
 
-/* Does the caller hold the live claim, whatever its fence? And with all of its proof? */
+/* Does the caller hold the live claim, whatever its fence? With all of its proof: task_proof_refusal(). */
 bool task_is_held_by(const struct task *task, const struct proof *proof);
-enum refusal task_proof_refusal(const struct task *task, const struct proof *proof);
 struct task_decision task_refuse_proof(
 	const struct task *task, const struct proof *proof, enum refusal refusal);
 

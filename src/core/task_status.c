@@ -25,29 +25,30 @@ static struct task_decision take(
 	return task_claim(task, &confirming, queue, given);
 }
 
-/* The other lanes: the slot says how its claim ended. */
-static struct task_decision end(const struct task *task, enum task_status status, const struct claimant *by,
+static struct task_decision repeat(const struct task *task)
+{
+	struct task_decision again = task_unchanged(task);
+
+	again.repeated = true;
+	return again;
+}
+
+/* The other lanes: the holder says how its claim ended. */
+static struct task_decision end(const struct task *task, enum task_status status, const struct proof *proof,
 	const struct given *given)
 {
-	struct proof proof = {
-		.holder = by->worker->handle,
-		.principal =
-			task->claimant, /* the slot is whose it is; its claim was compared by the caller */
-		.by_name = true,
-	};
-
 	switch (status) {
 	case STATUS_TODO:
 		/* an open question stays open: it is answered, not given back */
 		if (!task_state_must_hold_claim(task->state))
 			break;
-		return task_release(task, &proof, 0, given);
+		return task_release(task, proof, 0, given);
 	case STATUS_REVIEW:
-		return task_report(task, &proof, given);
+		return task_report(task, proof, given);
 	case STATUS_BLOCKED:
-		return task_block(task, &proof, CODE_EXECUTION_ERROR, given);
+		return task_block(task, proof, CODE_EXECUTION_ERROR, given);
 	case STATUS_DONE:
-		return task_complete(task, &proof, given);
+		return task_complete(task, proof, given);
 	case STATUS_NONE:
 	case STATUS_IN_PROGRESS:
 	case STATUS_CANCELLED:
@@ -66,12 +67,25 @@ struct task_decision task_set_status(const struct task *task, enum task_status s
 	assert(status != STATUS_NONE);
 	if (held && !own)
 		return task_refuse(task, REFUSED_CLAIMED_BY_OTHER);
-	if (task_status_of(task->state) == status && (own || status != STATUS_IN_PROGRESS)) {
-		struct task_decision again = task_unchanged(task);
-		again.repeated = true;
-		return again;
-	}
+	if (task_status_of(task->state) == status && (own || status != STATUS_IN_PROGRESS))
+		return repeat(task);
 	if (status == STATUS_IN_PROGRESS)
 		return take(task, by, queue, given);
-	return own ? end(task, status, by, given) : task_refuse(task, REFUSED_BAD_TRANSITION);
+	struct proof proof = {
+		.holder = by->worker->handle,
+		.principal = task->claimant, /* the slot is whose it is; its claim was compared above */
+		.by_name = true,
+	};
+	return own ? end(task, status, &proof, given) : task_refuse(task, REFUSED_BAD_TRANSITION);
+}
+
+struct task_decision task_report_status(const struct task *task, enum task_status status,
+	const struct proof *proof, const struct given *given)
+{
+	enum refusal refusal = task_proof_refusal(task, proof);
+
+	assert(status != STATUS_NONE);
+	if (refusal != REFUSED_NOTHING)
+		return task_refuse_proof(task, proof, refusal);
+	return task_status_of(task->state) == status ? repeat(task) : end(task, status, proof, given);
 }

@@ -324,13 +324,7 @@ static void put_reply(struct connection *connection, struct exchange *exchange)
 		return;
 	}
 	connection->close_after |= reply->close;
-	exchange->next = NULL;
-	exchange->previous = connection->unsaid.last;
-	if (connection->unsaid.last)
-		connection->unsaid.last->next = exchange;
-	else
-		connection->unsaid.first = exchange;
-	connection->unsaid.last = exchange;
+	exchange_list_add(&connection->unsaid, exchange);
 	mark_dirty(connection);
 }
 
@@ -748,6 +742,16 @@ void connections_timeout(struct server *server)
 			rest(connection);
 	}
 	release_memory(server);
+}
+
+bool connections_have_unsent(const struct server *server)
+{
+	for (const struct connection *connection = server->connections; connection;
+		connection = connection->next) {
+		if (connection_unsent(connection) > 0)
+			return true;
+	}
+	return false;
 }
 
 void connections_close_all(struct server *server)

@@ -17,6 +17,41 @@ struct caller {
 	struct span worker;        /* of an instance or a claim; the store's */
 };
 
+/* ---- seals ----------------------------------------------------------------------------------------------- */
+
+/*
+ * Hashing a secret costs more than all the rest of the gate, and most requests show one that was right a moment ago.
+ * Its short keyed hash is remembered then: that the text is of our making, and nothing else. Whether it is still good
+ * is asked every time. What was wrong is not remembered.
+ */
+struct seal {
+	unsigned char bytes[SEAL_BYTES];
+	uint16_t place;
+};
+
+static struct seal seal_of(const struct gate *gate, struct span text)
+{
+	struct seal seal;
+
+	_Static_assert(SEAL_BYTES == crypto_shorthash_siphashx24_BYTES, "the hash is that long");
+	_Static_assert(SEAL_BYTES == crypto_shorthash_siphashx24_KEYBYTES, "and so is its key");
+	crypto_shorthash_siphashx24(seal.bytes, (const unsigned char *)text.data, text.len, gate->seal_key);
+	seal.place = (uint16_t)((seal.bytes[0] | seal.bytes[1] << 8) % SEALS_MAX);
+	return seal;
+}
+
+static bool is_sealed(const struct gate *gate, const struct seal *seal)
+{
+	return memcmp(gate->seals[seal->place], seal->bytes, SEAL_BYTES) == 0;
+}
+
+static void remember(struct gate *gate, const struct seal *seal)
+{
+	memcpy(gate->seals[seal->place], seal->bytes, SEAL_BYTES);
+}
+
+/* ---- where does it come from? ---------------------------------------------------------------------------- */
+
 static void allow_host(struct gate *gate, const char *host, uint16_t port)
 {
 	bool bare = strchr(host, ':') != NULL;
@@ -34,6 +69,8 @@ void gate_init(struct gate *gate, const struct options *options, uint16_t port, 
 	randombytes_buf(gate->nobody_hash, sizeof gate->nobody_hash);
 	mint_key(admin_token, gate->key);
 	randombytes_buf(gate->seal_key, sizeof gate->seal_key);
+	struct seal seal = seal_of(gate, span_of(admin_token));
+	remember(gate, &seal);
 	gate->any_host = options->behind_proxy;
 	allow_host(gate, "127.0.0.1", port);
 	allow_host(gate, "localhost", port);
@@ -69,37 +106,6 @@ static bool origin_is_ours(const struct gate *gate, struct span origin)
 }
 
 /* ---- who is it? ------------------------------------------------------------------------------------------ */
-
-/*
- * Hashing a secret costs more than all the rest of the gate, and most requests show one that was right a moment ago.
- * Its short keyed hash is remembered then: that the text is of our making, and nothing else. Whether it is still good
- * is asked every time. What was wrong is not remembered.
- */
-struct seal {
-	unsigned char bytes[SEAL_BYTES];
-	uint16_t place;
-};
-
-static struct seal seal_of(const struct gate *gate, struct span text)
-{
-	struct seal seal;
-
-	_Static_assert(SEAL_BYTES == crypto_shorthash_siphashx24_BYTES, "the hash is that long");
-	_Static_assert(SEAL_BYTES == crypto_shorthash_siphashx24_KEYBYTES, "and so is its key");
-	crypto_shorthash_siphashx24(seal.bytes, (const unsigned char *)text.data, text.len, gate->seal_key);
-	seal.place = (uint16_t)((seal.bytes[0] | seal.bytes[1] << 8) % SEALS_MAX);
-	return seal;
-}
-
-static bool is_sealed(const struct gate *gate, const struct seal *seal)
-{
-	return memcmp(gate->seals[seal->place], seal->bytes, SEAL_BYTES) == 0;
-}
-
-static void remember(struct gate *gate, const struct seal *seal)
-{
-	memcpy(gate->seals[seal->place], seal->bytes, SEAL_BYTES);
-}
 
 /* Every random credential that is not remembered costs one look-up, one hash and two comparisons. */
 static bool secret_is_right(
@@ -172,15 +178,21 @@ static struct caller identify_derived(struct server *server, struct span text)
 	return caller;
 }
 
-static struct caller identify(struct server *server, struct span authorization)
+static struct span text_of(struct span authorization)
 {
 	const size_t scheme = sizeof "Bearer " - 1;
-	struct span text = {"", 0};
+
+	if (authorization.len <= scheme || memcmp(authorization.data, "Bearer ", scheme) != 0)
+		return SPAN("");
+	return (struct span){authorization.data + scheme, authorization.len - scheme};
+}
+
+static struct caller identify(struct server *server, struct span authorization)
+{
+	struct span text = text_of(authorization);
 
 	if (!authorization.data && server->options->auth_open)
 		return (struct caller){.kind = CALLER_OPEN};
-	if (authorization.len > scheme && memcmp(authorization.data, "Bearer ", scheme) == 0)
-		text = (struct span){authorization.data + scheme, authorization.len - scheme};
 	return derived_looks_like(text) ? identify_derived(server, text) : identify_token(server, text);
 }
 
@@ -315,15 +327,19 @@ static bool refuse(
 	return false;
 }
 
-/* Whoever tries credentials is slowed down; whoever has shown a good one on this connection is not held up by what
- * others do from the same place. */
+/* Whoever tries credentials is slowed down. Whoever has shown a good one on this connection is not held up by what
+ * others do from the same place, nor is a credential that was right before: that tells nobody anything who did not have
+ * it already. Of all others nothing is looked at, right or wrong. */
 static bool may_try(struct server *server, const struct exchange *exchange)
 {
 	const struct visitor *visitor = connection_visitor(exchange->connection);
+	struct span authorization = exchange->request.authorization;
 
-	if (!exchange->request.authorization.data || visitor->known)
+	if (!authorization.data || visitor->known ||
+		!source_is_barred(&server->sources, &visitor->source, server->now.lease_ms))
 		return true;
-	return !source_is_barred(&server->sources, &visitor->source, server->now.lease_ms);
+	struct seal seal = seal_of(&server->gate, text_of(authorization));
+	return is_sealed(&server->gate, &seal);
 }
 
 static void note_credential(struct server *server, const struct exchange *exchange)
@@ -342,7 +358,7 @@ static bool refuse_for_now(struct server *server, struct exchange *exchange)
 {
 	server->metrics.auth_barred++;
 	refuse(exchange, 429, "rate_limited", "Too many requests",
-		"too many wrong credentials came from where this one comes from; none is looked at now");
+		"too many wrong credentials came from where this one comes from; none that is new is looked at now");
 	exchange->call.reply.retry_after_s = 1;
 	return false;
 }

@@ -23,7 +23,10 @@
 
 enum {
 	EXIT_STORE = 74,
-	CHORES_MS = 20, /* retention is behind: the next sweep comes soon */
+	CHORES_MS = 20,      /* retention is behind: the next sweep comes soon */
+	STOP_GRACE_MS = 200, /* for requests that are on their way: they hear that it stops */
+	STOP_LOOK_MS = 20,
+	STOP_MS = 4000,
 };
 
 static const char usage[] =
@@ -243,7 +246,7 @@ static void on_sweep(uv_timer_t *timer)
 	struct server *server = timer->data;
 
 	turns_run(server);
-	turns_timeout_waiting(server);
+	waiting_sweep(server);
 	if (!server->slept) /* nobody is called slow for what the server itself slept through */
 		connections_timeout(server);
 	server->slept = false;
@@ -264,12 +267,19 @@ static void on_sweep(uv_timer_t *timer)
 		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);
 }
 
-static void on_stop_late(uv_timer_t *timer)
+static void end_loop(struct server *server)
+{
+	connections_close_all(server);
+	uv_stop(&server->loop);
+}
+
+/* Comes again and again. Whoever reads slowly gets all of its reply, in the time that a stop may take. */
+static void on_stop_due(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
 
-	connections_close_all(server);
-	uv_stop(&server->loop);
+	if (!connections_have_unsent(server) || uv_now(&server->loop) >= server->stop_by_ms)
+		end_loop(server);
 }
 
 /* Waiting polls are answered, nothing new is taken, and what is being written is written. */
@@ -279,7 +289,7 @@ static void on_stop(uv_signal_t *signal, int number)
 
 	(void)number;
 	if (server->stopping) {
-		on_stop_late(&server->due);
+		end_loop(server);
 		return;
 	}
 	server->stopping = true;
@@ -296,7 +306,9 @@ static void on_stop(uv_signal_t *signal, int number)
 	streams_stop(server);
 	readers_stop(server);
 	connections_flush(server);
-	uv_timer_start(&server->due, on_stop_late, server->connection_count == 0 ? 0 : 200, 0);
+	server->stop_by_ms = uv_now(&server->loop) + STOP_MS;
+	uv_timer_start(
+		&server->due, on_stop_due, server->connection_count == 0 ? 0 : STOP_GRACE_MS, STOP_LOOK_MS);
 }
 
 static void start_loop(struct server *server)
@@ -307,7 +319,6 @@ static void start_loop(struct server *server)
 	uv_idle_init(&server->loop, &server->more);
 	uv_idle_init(&server->loop, &server->backup.step);
 	server->backup.step.data = server;
-	uv_idle_init(&server->loop, &server->again);
 	uv_signal_init(&server->loop, &server->term);
 	uv_signal_init(&server->loop, &server->interrupt);
 	server->check.data = server->sweep.data = server->due.data = server;

@@ -27,7 +27,7 @@ static const char *const derived_kinds[] = {
 
 void mint_token(const char *kind, char ret_token[TOKEN_BYTES_MAX], char ret_id[TOKEN_ID_BYTES_MAX])
 {
-	unsigned char id[(TOKEN_ID_BYTES_MAX - 1) / 2], secret[32];
+	unsigned char id[(TOKEN_ID_BYTES_MAX - 1) / 2], secret[SECRET_BYTES];
 	char text[sodium_base64_ENCODED_LEN(sizeof secret, sodium_base64_VARIANT_URLSAFE_NO_PADDING)];
 
 	randombytes_buf(id, sizeof id);

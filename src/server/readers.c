@@ -89,19 +89,19 @@ static void finish(struct server *server, struct exchange *exchange)
 		exchange_go_on(server, exchange);
 }
 
-static uint32_t count_of(const struct server *server, struct span principal)
+static uint32_t count_of(const struct server *server, uint32_t principal)
 {
 	uint32_t count = 0;
 
 	for (const struct exchange *reader = server->reading.first; reader; reader = reader->next)
-		count += span_equal(reader->call.who.name, principal);
+		count += reader->call.who.number == principal;
 	return count;
 }
 
 static bool may_go_in(const struct server *server, const struct exchange *exchange)
 {
 	return server->reading.count < READING_MAX &&
-		count_of(server, exchange->call.who.name) < READING_PER_PRINCIPAL_MAX;
+		count_of(server, exchange->call.who.number) < READING_PER_PRINCIPAL_MAX;
 }
 
 /* It has had its first slice, and there is more. Nothing of its reply has been sent. */

@@ -1,7 +1,7 @@
 /*
  * stintd from the inside.
  *
- *   main.c        start and stop                    turns.c       requests → one turn → replies; who waits for work
+ *   main.c        start and stop                    turns.c       requests → one turn → replies
  *   options.c     flags and configuration           connection.c  sockets: bytes in, bytes out, timeouts
  *   home.c        the state directory               gate.c        host, origin, credential; mint.c: new ones
  *   clock.c       the two clocks                    reads.c       what the store lends to the API
@@ -9,8 +9,8 @@
  *   journal.c     what is logged, and how often
  *   process.c     processes of this machine         backup.c      copies of the store while it serves
  *                                                   restore.c     and one of them put in its place
- *   readers.c     who reads more than a little
- *   sources.c     where strangers come from
+ *   readers.c     who reads more than a little      waiting.c     who waits for work
+ *   sources.c     where strangers come from         shares.c      whose turn it is
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
  * commit is syncing make up the next turn.
@@ -61,6 +61,7 @@ struct exchange {
 
 enum {
 	READY_QUEUES_MAX = 16,
+	WAITING_LINES = 1024,
 	SHARES_MAX = 256,
 	SEALS_MAX = 4096,
 	SEAL_BYTES = 16,
@@ -75,6 +76,18 @@ struct share {
 struct exchange_list {
 	struct exchange *first, *last;
 	uint32_t count;
+};
+
+/* Claims that wait for work: see waiting.c. */
+struct waiting {
+	struct exchange_list lines[WAITING_LINES]; /* by the hash of the one queue that they name */
+	struct exchange_list anywhere;             /* they name several, or none */
+	uint32_t count;
+	uint64_t wakeups, places;
+	uint32_t wake_batch;
+	uint32_t ready_queues[READY_QUEUES_MAX];
+	uint32_t ready_queue_count;
+	bool ready_any; /* more queues than the list has room for */
 };
 
 /* Some events as a stream tells them: those behind `after`, up to `last`. */
@@ -113,8 +126,7 @@ struct server {
 	uv_check_t check;
 	uv_timer_t sweep;
 	uv_timer_t due;
-	uv_idle_t more;  /* runs while there is something to do at once */
-	uv_idle_t again; /* runs while the next turn is due at once */
+	uv_idle_t more; /* runs while there is something to do at once */
 	uv_signal_t term, interrupt;
 	struct store *store;
 	struct gate gate;
@@ -124,7 +136,7 @@ struct server {
 	uint32_t connection_count;
 	uint32_t crowd;                            /* the most connections since memory was last given back */
 	struct exchange_list pending;              /* want a turn */
-	struct exchange_list waiting;              /* claims that wait for work */
+	struct waiting waiting;                    /* claims that wait for work */
 	struct exchange_list streams;              /* of events; those fed last stand last */
 	struct exchange_list fresh, reading, line; /* reads; see readers.c */
 	struct exchange_list later; /* want one after it: their principals have their share of the next */
@@ -140,17 +152,13 @@ struct server {
 	bool readers_hungry; /* one might be given a slice */
 	struct sources sources;
 	struct metrics metrics;
-	uint64_t wakeups, places;
-	uint32_t wake_batch;
-	uint32_t ready_queues[READY_QUEUES_MAX];
-	uint32_t ready_queue_count;
-	bool ready_any; /* more queues than the list has room for */
 	struct moment now, started;
 	int64_t last_sweep_ms, asleep_ms; /* lease clock; boot time − monotonic time */
 	bool slept;                       /* since the last sweep: the machine, or the server itself */
 	char url[400];                    /* for DIR/url; empty once it stands there */
 	bool stopping;
-	bool was_degraded; /* and it was said so */
+	uint64_t stop_by_ms; /* the loop's clock: then it ends, whoever still reads */
+	bool was_degraded;   /* and it was said so */
 	int exit_status;
 };
 
@@ -192,6 +200,7 @@ void reads_init(struct server *server);
 /* turns.c */
 void exchange_list_add(struct exchange_list *list, struct exchange *exchange);
 void exchange_list_remove(struct exchange_list *list, struct exchange *exchange);
+struct exchange *exchange_list_take(struct exchange_list *list); /* NULL: it is empty */
 struct exchange *exchange_new(struct server *server);
 void exchange_free(struct server *server, struct exchange *exchange);
 void exchange_answer(struct server *server, struct exchange *exchange); /* its reply is complete */
@@ -201,9 +210,21 @@ void exchange_turn_away(
 	struct server *server, struct exchange *exchange); /* its credential is no longer good */
 void exchange_abandon(struct server *server, struct exchange *exchange); /* the client went away */
 void turns_run(struct server *server);
-void turns_timeout_waiting(struct server *server);
 void turns_stop(struct server *server);
 void turns_done(struct server *server);
+
+/* shares.c: the exchange wants a turn, the next one or one after it; who is alone may have more of it; and the turn is
+ * over. */
+void share_turn(struct server *server, struct exchange *exchange);
+void shares_fill_up(struct server *server);
+void shares_next_round(struct server *server);
+
+/* waiting.c: a claim that found nothing, and may wait, is added and stands there until it is removed. */
+void waiting_add(struct server *server, struct exchange *exchange);
+void waiting_remove(struct server *server, struct exchange *exchange);
+struct exchange *waiting_first_for(struct server *server, struct span queue); /* NULL: nobody */
+bool waiting_wake(struct server *server);  /* after a turn. True: it made some of them want the next one */
+void waiting_sweep(struct server *server); /* about once a second; and all of them when the server stops */
 
 /* connection.c */
 void connection_accept(uv_stream_t *listener, int status);
@@ -227,6 +248,7 @@ void connection_end_pieces(struct connection *connection);
 void connection_cut(struct connection *connection); /* amid whatever it is doing */
 void connections_flush(struct server *server);
 void connections_timeout(struct server *server);
+bool connections_have_unsent(const struct server *server);
 void connections_close_all(struct server *server);
 
 /* streams.c: a stream of events begins with the exchange whose step is API_STREAM. False: it was refused and has its
@@ -246,6 +268,7 @@ void backup_stop(struct server *server);
 
 /* restore.c: an exit status after one line that says what was done, or why not. */
 int restore_run(const struct options *options);
+
 /* readers.c: a read begins with the exchange whose step is API_READ. readers_run() is to be called after the replies of
  * a turn have gone out. */
 void reader_begin(struct server *server, struct exchange *exchange);

@@ -2,7 +2,7 @@
  * Where connections come from, and how much a stranger may try: an address, or a user on the Unix socket.
  *
  * A wrong credential costs its source a share of a second; whoever has spent too much is refused for a moment without
- * a look at what it shows. The table has a fixed size and forgets whom there is nothing to remember of; when it is
+ * a look at what it shows, unless that was right before (gate.c). The table has a fixed size and forgets whom there is nothing to remember of; when it is
  * full of those who misbehave, everyone new shares one place.
  */
 #pragma once
@@ -38,7 +38,7 @@ struct sources {
 /* Whose the connection is; unknown ones are all alike. */
 struct source_key source_of(uv_stream_t *stream);
 
-/* Has it shown so many wrong credentials of late that no more is looked at? `per_s` of them are forgotten each second,
+/* Has it shown so many wrong credentials of late that no new one is looked at? `per_s` of them are forgotten each second,
  * and that many are forgiven at once. */
 bool source_is_barred(struct sources *sources, const struct source_key *key, int64_t now_ms);
 void source_failed(struct sources *sources, const struct source_key *key, uint32_t per_s, int64_t now_ms);

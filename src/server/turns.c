@@ -1,9 +1,8 @@
 /*
- * Turns: take everything that is ready, decide, commit once, answer. And who waits for work.
+ * Turns: take everything that is ready, decide, commit once, answer.
  *
- * A claim that found nothing and may wait is put aside; when a turn leaves something to claim in one of its
- * queues it is asked again, first come first served. A reply that hands out claims is remembered until it has
- * been written: if the client is gone by then, the claims are given back at once.
+ * A reply that hands out claims is remembered until it has been written: if the client is gone by then, the claims are
+ * given back at once.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -15,11 +14,8 @@ enum {
 	EXCHANGE_ARENA_MAX = 64 << 20,
 	REPLY_BYTES_MAX = 64 << 20,
 	SPARE_MAX = 256,
-	WAKE_MAX = 256, /* waiting claims asked again by one turn */
+	JOIN_MAX = 256, /* creates of one turn that are looked at for claims that wait for them */
 	STALL_MS = 2000,
-	ALONE_TIMES = 4,
-	LATER_LOOKS_MAX =
-		1024, /* at those who wait for a turn after the next; whoever does not fit goes to the end */
 };
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
@@ -50,7 +46,7 @@ void exchange_list_remove(struct exchange_list *list, struct exchange *exchange)
 	list->count--;
 }
 
-static struct exchange *list_take(struct exchange_list *list)
+struct exchange *exchange_list_take(struct exchange_list *list)
 {
 	struct exchange *exchange = list->first;
 
@@ -63,7 +59,7 @@ static struct exchange *list_take(struct exchange_list *list)
 
 struct exchange *exchange_new(struct server *server)
 {
-	struct exchange *exchange = list_take(&server->spare);
+	struct exchange *exchange = exchange_list_take(&server->spare);
 
 	if (exchange)
 		return exchange;
@@ -107,61 +103,6 @@ void exchange_answer(struct server *server, struct exchange *exchange)
 		exchange_free(server, exchange);
 }
 
-/* ---- whose turn it is ---------------------------------------------------------------------------------- */
-
-/* A principal that floods the server gets its share of a turn, and the others theirs. Two that meet in one place of the
- * table share it. */
-static struct share *share_of(struct server *server, uint32_t principal)
-{
-	struct share *share = &server->shares[principal % SHARES_MAX];
-
-	if (share->round != server->share_round) {
-		*share = (struct share){.round = server->share_round};
-		server->share_count++;
-	}
-	return share;
-}
-
-static void want_turn(struct server *server, struct exchange *exchange)
-{
-	struct share *share = share_of(server, exchange->call.who.number);
-
-	exchange->is_later = share->commands >= server->options->in_flight_max;
-	if (exchange->is_later) {
-		exchange_list_add(&server->later, exchange);
-		return;
-	}
-	share->commands += exchange->call.command_count;
-	exchange_list_add(&server->pending, exchange);
-}
-
-/* Whoever is alone takes nothing from anyone; but not so much that somebody who comes now would feel it. */
-static void fill_up(struct server *server)
-{
-	uint32_t room = (ALONE_TIMES - 1) * server->options->in_flight_max;
-
-	for (; server->share_count == 1 && server->later.first && room > 0; room--)
-		exchange_list_add(&server->pending, list_take(&server->later));
-}
-
-/* The turn is over: those who were too many for it want the next. */
-static void next_round(struct server *server)
-{
-	server->share_round++;
-	server->share_count = 0;
-	for (struct exchange *exchange = server->pending.first; exchange; exchange = exchange->next)
-		share_of(server, exchange->call.who.number)->commands += exchange->call.command_count;
-	uint32_t looks = server->later.count < LATER_LOOKS_MAX ? server->later.count : LATER_LOOKS_MAX;
-	for (; looks > 0; looks--)
-		want_turn(server, list_take(&server->later));
-}
-
-/* The loop does not sleep while somebody waits for a turn, but hears who else has come. */
-static void on_again(uv_idle_t *idle)
-{
-	(void)idle;
-}
-
 void exchange_begin(struct server *server, struct exchange *exchange)
 {
 	struct api_call *call = &exchange->call;
@@ -188,7 +129,7 @@ void exchange_go_on(struct server *server, struct exchange *exchange)
 	if (call->step == API_READ)
 		reader_begin(server, exchange);
 	else if (call->step == API_TURN)
-		want_turn(server, exchange);
+		share_turn(server, exchange);
 	else if (call->step == API_STREAM && stream_begin(server, exchange))
 		journal_reply(exchange);
 	else
@@ -228,7 +169,7 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 	if (exchange->claim_count > 0) { /* answered, and the answer was not written */
 		give_back(server, exchange);
 	} else if (exchange->waits) {
-		exchange_list_remove(&server->waiting, exchange);
+		waiting_remove(server, exchange);
 		exchange_free(server, exchange);
 	} else if (exchange->backs_up) {
 		backup_abandon(server);
@@ -245,55 +186,6 @@ void exchange_abandon(struct server *server, struct exchange *exchange)
 	/* otherwise it waits for its turn, and is freed after it */
 }
 
-/* ---- waiting for work ------------------------------------------------------------------------------------ */
-
-static const struct command *claim_of(const struct exchange *exchange)
-{
-	const struct command *last = &exchange->call.commands[exchange->call.command_count - 1];
-
-	assert(last->kind == COMMAND_CLAIM_NEXT);
-	return last;
-}
-
-static bool is_asked_for(const struct exchange *exchange, struct span queue)
-{
-	const struct name_list *queues = &claim_of(exchange)->claim.queues;
-
-	for (uint32_t i = 0; i < queues->count; i++) {
-		if (span_equal(queues->items[i], queue))
-			return true;
-	}
-	return queues->count == 0;
-}
-
-static bool is_served(const struct server *server, const struct exchange *exchange)
-{
-	if (server->ready_any)
-		return true;
-	for (uint32_t i = 0; i < server->ready_queue_count; i++) {
-		if (is_asked_for(exchange, store_name(server->store, server->ready_queues[i])))
-			return true;
-	}
-	return false;
-}
-
-/* Work has come into these queues. */
-static void note_ready(struct server *server, const uint32_t *queues, struct ready_work work)
-{
-	server->wakeups++;
-	server->wake_batch = work.tasks;
-	for (uint32_t i = 0; i < work.queue_count; i++) {
-		uint32_t j = 0;
-		while (j < server->ready_queue_count && server->ready_queues[j] != queues[i])
-			j++;
-		if (j == READY_QUEUES_MAX)
-			server->ready_any = true;
-		else if (j == server->ready_queue_count)
-			server->ready_queues[server->ready_queue_count++] = queues[i];
-	}
-	server->ready_any |= work.queue_count == READY_QUEUES_MAX;
-}
-
 /* Its credential was revoked or has expired while it waited. */
 void exchange_turn_away(struct server *server, struct exchange *exchange)
 {
@@ -304,113 +196,6 @@ void exchange_turn_away(struct server *server, struct exchange *exchange)
 	api_refuse(&exchange->call, REFUSED_UNAUTHORIZED, "The credential is no longer good.");
 	exchange->call.reply.authenticate = SPAN("Bearer");
 	exchange_answer(server, exchange);
-}
-
-static uint32_t wake_some(struct server *server)
-{
-	uint32_t woken = 0;
-	struct exchange *next;
-
-	for (struct exchange *exchange = server->waiting.first; exchange && woken < server->wake_batch;
-		exchange = next) {
-		next = exchange->next;
-		if (exchange->tried == server->wakeups || !is_served(server, exchange))
-			continue;
-		exchange->tried = server->wakeups;
-		exchange->waits = false;
-		exchange_list_remove(&server->waiting, exchange);
-		if (gate_still_knows(server, exchange))
-			exchange_list_add(&server->pending, exchange);
-		else
-			exchange_turn_away(server, exchange);
-		woken++;
-	}
-	return woken;
-}
-
-/* Ask those again who may find something now: as many as there are tasks, and if those could not take them, twice as
- * many of the others, until everyone has been asked once. True if there is anyone to ask. */
-static bool wake_waiting(struct server *server)
-{
-	uint32_t queues[READY_QUEUES_MAX];
-	struct ready_work work = store_ready_work(server->store, queues, READY_QUEUES_MAX);
-
-	if (work.tasks > 0)
-		note_ready(server, queues, work);
-	else
-		server->wake_batch *= 2;
-	if (server->wake_batch > WAKE_MAX)
-		server->wake_batch = WAKE_MAX;
-	if (server->ready_queue_count == 0 || wake_some(server) == 0) {
-		server->ready_queue_count = 0;
-		server->ready_any = false;
-		return false;
-	}
-	return true;
-}
-
-/* Whoever was asked in vain gets its old place again: the oldest stand first, so it is not far. */
-static void take_place(struct exchange_list *waiting, struct exchange *exchange)
-{
-	struct exchange *after = waiting->first;
-
-	while (after && after->place < exchange->place)
-		after = after->next;
-	if (!after) {
-		exchange_list_add(waiting, exchange);
-		return;
-	}
-	exchange->next = after;
-	exchange->previous = after->previous;
-	if (after->previous)
-		after->previous->next = exchange;
-	else
-		waiting->first = exchange;
-	after->previous = exchange;
-	waiting->count++;
-}
-
-static void wait_for_work(struct server *server, struct exchange *exchange)
-{
-	bool again = exchange->wait_until_ms != 0;
-
-	exchange->waits = exchange->has_waited = true;
-	if (again) {
-		take_place(&server->waiting, exchange);
-		return;
-	}
-	exchange->wait_until_ms = server->now.lease_ms + exchange->call.wait_ms;
-	exchange->place = ++server->places;
-	exchange_list_add(&server->waiting, exchange);
-}
-
-static void end_wait(struct server *server, struct exchange *exchange)
-{
-	exchange_list_remove(&server->waiting, exchange);
-	exchange->waits = false;
-	exchange->wait_until_ms = 0;
-	server->metrics.claims[CLAIM_EMPTY]++;
-	api_finish_empty(&exchange->call);
-	exchange_answer(server, exchange);
-}
-
-void turns_timeout_waiting(struct server *server)
-{
-	struct exchange *next;
-
-	for (struct exchange *exchange = server->waiting.first; exchange; exchange = next) {
-		next = exchange->next;
-		if (server->now.lease_ms >= exchange->wait_until_ms)
-			end_wait(server, exchange);
-	}
-}
-
-void turns_stop(struct server *server)
-{
-	while (server->pending.first)
-		turns_run(server);
-	while (server->waiting.first)
-		end_wait(server, server->waiting.first);
 }
 
 /* ---- what came of it -------------------------------------------------------------------------------------- */
@@ -474,7 +259,7 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 		return;
 	}
 	if (may_wait(server, exchange) && (joined_in_vain(exchange, results) || api_waits(call, results))) {
-		wait_for_work(server, exchange);
+		waiting_add(server, exchange);
 		return;
 	}
 	exchange->wait_until_ms = 0;
@@ -493,16 +278,6 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 
 /* ---- the turn -------------------------------------------------------------------------------------------- */
 
-/* Whoever has waited longest for work in that queue. */
-static struct exchange *first_waiting_for(const struct server *server, struct span queue)
-{
-	for (struct exchange *exchange = server->waiting.first; exchange; exchange = exchange->next) {
-		if (is_asked_for(exchange, queue))
-			return exchange;
-	}
-	return NULL;
-}
-
 static void join(
 	struct exchange_list *taken, struct exchange *exchange, struct command *commands, uint32_t *count)
 {
@@ -519,16 +294,15 @@ static void join_waiting(
 {
 	uint32_t created = *count;
 
-	for (uint32_t i = 0; i < created && i < WAKE_MAX && server->waiting.first; i++) {
+	for (uint32_t i = 0; i < created && i < JOIN_MAX && server->waiting.count > 0; i++) {
 		if (commands[i].kind != COMMAND_CREATE)
 			continue;
-		struct exchange *exchange = first_waiting_for(server, commands[i].create.queue);
+		struct exchange *exchange = waiting_first_for(server, commands[i].create.queue);
 		if (!exchange)
 			continue;
 		if (*count + exchange->call.command_count > STORE_COMMANDS_MAX)
 			return;
-		exchange_list_remove(&server->waiting, exchange);
-		exchange->waits = false;
+		waiting_remove(server, exchange);
 		exchange->joined = true;
 		if (gate_still_knows(server, exchange))
 			join(taken, exchange, commands, count);
@@ -595,31 +369,36 @@ void turns_run(struct server *server)
 	static struct result results[STORE_COMMANDS_MAX];
 
 	look_at_clock(server);
-	fill_up(server);
+	shares_fill_up(server);
 	do {
 		struct exchange_list taken = {0};
 		struct exchange *exchange;
 		uint32_t count = gather(server, &taken, commands);
 		take_turn(server, commands, count, results);
-		while ((exchange = list_take(&taken)))
+		while ((exchange = exchange_list_take(&taken)))
 			finish(server, exchange, &results[exchange->first_result]);
 		connections_flush(server);
-	} while (wake_waiting(server) || server->pending.first);
-	next_round(server);
-	if (server->pending.first)
-		uv_idle_start(&server->again, on_again);
-	else
-		uv_idle_stop(&server->again);
+	} while (waiting_wake(server) || server->pending.first);
+	shares_next_round(server);
 	int r = store_checkpoint(server->store);
 	if (r < 0)
 		server_die(server, r);
+}
+
+void turns_stop(struct server *server)
+{
+	while (server->pending.first)
+		turns_run(server);
+	waiting_sweep(server);
 }
 
 void turns_done(struct server *server)
 {
 	struct exchange *exchange;
 
-	while ((exchange = list_take(&server->pending)) || (exchange = list_take(&server->later)) ||
-		(exchange = list_take(&server->waiting)) || (exchange = list_take(&server->spare)))
+	assert(server->waiting.count == 0);
+	while ((exchange = exchange_list_take(&server->pending)) ||
+		(exchange = exchange_list_take(&server->later)) ||
+		(exchange = exchange_list_take(&server->spare)))
 		exchange_destroy(exchange);
 }

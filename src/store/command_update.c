@@ -219,13 +219,13 @@ static int write_parents(struct turn *turn, const struct turn_task *view, const 
 
 /* ---- the lane ---------------------------------------------------------------------------------------- */
 
-/* A move into a lane, for the slot that owns the task as it will be. */
+/* A move into a lane, for the claim that is shown, or else for the slot that owns the task as it will be. */
 struct lane_move {
 	struct task_decision decision;
 	struct slot_gate gate;
 };
 
-static int plan_move(struct turn *turn, const struct task *task, enum task_status status,
+static int plan_slot_move(struct turn *turn, const struct task *task, enum task_status status,
 	struct lane_move *ret_move, struct result *result)
 {
 	static const struct worker nobody;
@@ -247,6 +247,16 @@ static int plan_move(struct turn *turn, const struct task *task, enum task_statu
 	if (ret_move->decision.event == EVENT_TASK_CLAIMED)
 		return command_refuse(result, ret_move->gate.decision.refusal); /* most often nothing */
 	return 0;
+}
+
+static int plan_move(struct turn *turn, const struct command *command, const struct task *task,
+	struct lane_move *ret_move, struct result *result)
+{
+	if (command->by_name)
+		return plan_slot_move(turn, task, command->update.status, ret_move, result);
+	struct proof proof = command_proof(turn, command);
+	ret_move->decision = task_report_status(task, command->update.status, &proof, &turn->given);
+	return command_refuse(result, ret_move->decision.refusal); /* most often nothing */
 }
 
 static int stage_move(
@@ -308,6 +318,15 @@ static int stage_fields(struct turn *turn, struct turn_task *view, const struct 
 	return r;
 }
 
+/* Whoever acts for a claim changes nothing once that has ended. */
+static enum refusal claim_refusal(
+	const struct turn *turn, const struct command *command, const struct task *task)
+{
+	struct proof proof = command_proof(turn, command);
+
+	return command->fence == 0 ? REFUSED_NOTHING : task_proof_refusal(task, &proof);
+}
+
 int run_update(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_update *update = &command->update;
@@ -320,6 +339,9 @@ int run_update(struct turn *turn, const struct command *command, struct result *
 		return r;
 	if (update->body_version != 0 && update->body_version != view->task.version)
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
+	enum refusal refusal = claim_refusal(turn, command, &view->task);
+	if (refusal != REFUSED_NOTHING)
+		return command_refuse(result, refusal);
 	struct task_decision fields = {.task = view->task};
 	if (changes_fields(update)) {
 		r = plan_fields(turn, view, update, &plan, result);
@@ -330,7 +352,7 @@ int run_update(struct turn *turn, const struct command *command, struct result *
 			return command_refuse(result, fields.refusal);
 	}
 	if (update->status != STATUS_NONE) {
-		r = plan_move(turn, &fields.task, update->status, &move, result);
+		r = plan_move(turn, command, &fields.task, &move, result);
 		if (r < 0 || result->refusal != REFUSED_NOTHING)
 			return r;
 	}

@@ -163,6 +163,27 @@ def wait_for(what):
 
 
 class Logs(unittest.TestCase):
+    def test_a_worker_that_makes_the_token_of_its_claim_is_no_admin(self):
+        server = stintd.Server()
+        try:
+            admin = server.client()
+            admin.post("/api/tasks", {"id": "t", "title": "x", "queue": "q"})
+            token = admin.post("/api/tokens", {"kind": "worker", "name": "w"}).json["token"]
+            worker = server.client(token=token)
+            claim, = worker.post("/api/claims", {"workerId": "w"}).json["claims"]
+            body = {"kind": "claim", "task": "t", "fence": claim["fence"]}
+            self.assertEqual(worker.post("/api/tokens", body).status, 201)
+            self.assertEqual(worker.post("/api/tokens", {"kind": "admin", "name": "me"}).status, 403)
+            self.assertEqual(worker.call("DELETE", "/api/tokens/0123456789abcdef").status, 403)
+            for client in (admin, worker):
+                client.close()
+            self.assertEqual(server.stop(), 0)
+            self.assertEqual([(line["actor"], line["method"], line["status"]) for line in lines_of(server)
+                              if line["msg"] == "admin action"],
+                             [("admin", "POST", 201), ("worker:w", "POST", 403), ("worker:w", "DELETE", 403)])
+        finally:
+            server.end()
+
     def test_start_admin_actions_and_stop_are_logged(self):
         server = stintd.Server()
         try:

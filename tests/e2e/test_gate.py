@@ -112,15 +112,43 @@ class Flood(Case):
         self.assertEqual(self.metric(local, "stint_auth_failures_total"), statuses.count(401))
         self.assertEqual(self.metric(local, "stint_auth_barred_total"), statuses.count(429))
 
-    def test_while_barred_a_good_credential_is_not_looked_at_either(self):
+    def mint(self, local):
+        return local.post("/api/tokens", {"kind": "viewer", "name": "x"}).json["token"]
+
+    def test_while_barred_a_good_credential_that_is_new_is_not_looked_at_either(self):
+        local = self.client(local=True)
         barred = self.flood()[-1]
         for _ in range(100):
-            reply, = self.flood(1, self.server.token)
+            token = self.mint(local)
+            reply, = self.flood(1, token)
             if reply.status == 429:
                 break
             self.flood(20)
         self.assertEqual((reply.status, reply.body), (429, barred.body), "so that it is no oracle")
-        self.until("it is let in again", lambda: self.flood(1, self.server.token)[0].status == 200)
+        self.until("it is let in again", lambda: self.flood(1, token)[0].status == 200)
+
+    def test_while_barred_a_credential_that_was_right_before_comes_in_on_any_connection(self):
+        local = self.client(local=True)
+        token = self.mint(local)
+        self.assertEqual(self.flood(1, token)[0].status, 200)
+        for _ in range(5):
+            self.assertEqual(self.flood(20)[-1].status, 429)
+            self.assertEqual([reply.status for reply in self.flood(3, token)], [200] * 3)
+            wrong = token[:-1] + ("B" if token[-1] == "A" else "A")
+            self.assertEqual(self.flood(20, wrong)[-1].status, 429)
+
+    def test_while_barred_the_token_of_the_file_comes_in_even_if_it_was_never_shown(self):
+        self.assertEqual(self.flood()[-1].status, 429)
+        self.assertEqual(self.flood(1, self.server.token)[0].status, 200)
+
+    def test_what_was_right_before_and_was_revoked_is_401_and_counts(self):
+        local = self.client(local=True)
+        token = self.mint(local)
+        self.assertEqual(self.flood(1, token)[0].status, 200)
+        local.call("DELETE", "/api/tokens/" + token.split("_")[2])
+        before = self.metric(local, "stint_auth_failures_total")
+        self.assertEqual({reply.status for reply in self.flood(5, token)}, {401})
+        self.assertEqual(self.metric(local, "stint_auth_failures_total"), before + 5)
 
     def test_a_flood_hurts_nobody_else(self):
         local, kept = self.client(local=True), self.client()

@@ -1,6 +1,7 @@
 """The real server, over real sockets: say this, expect that; then pull the plug."""
 import json
 import os
+import signal
 import socket
 import stat
 import struct
@@ -136,6 +137,28 @@ class Life(ServerCase):
         self.assertEqual(first(), ["t-2"])
         self.create()
         self.assertEqual(third(), ["t-3"])
+
+    def test_work_goes_to_whoever_has_waited_longest_for_its_queue_among_many_who_wait_for_others(self):
+        wires = []
+        for i in range(120):
+            body = b'{"workerId":"o%d","queues":["other-%d"],"waitMs":20000}' % (i, i % 40)
+            wire = socket.create_connection(("127.0.0.1", self.server.port))
+            wires.append(wire)
+            wire.sendall(b"POST /api/claims HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                         b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                         % (self.server.token.encode(), len(body), body))
+        until = time.monotonic() + 20
+        while self.metric("stint_waiting_claims") < len(wires) and time.monotonic() < until:
+            time.sleep(0.005)
+        waiting = [self.wait_for_work("w1"), self.wait_for_work("w2", queues=["p", "q"]),
+                   self.wait_for_work("w3", queues=["p"]), self.wait_for_work("w4"),
+                   self.wait_for_work("w5", queues=[])]
+        for turn, queue in ((0, "q"), (1, "q"), (2, "p"), (3, "q"), (4, "p")):
+            task = self.create(queue=queue)
+            self.assertEqual(waiting[turn](), [task["id"]], turn)
+        self.assertEqual(self.metric("stint_waiting_claims"), len(wires))
+        for wire in wires:
+            wire.close()
 
     def test_work_that_is_waited_for_is_created_and_claimed_in_one_commit(self):
         waiting = self.wait_for_work("w1")
@@ -329,6 +352,33 @@ class Plug(ServerCase):
         waiting.join(10)
         self.assertEqual(got, [[]])
         other.close()
+
+    def test_sigterm_waits_for_whoever_reads_its_reply_slowly(self):
+        self.create(payload={"text": 900000 * "x"})
+        with socket.socket(socket.AF_UNIX) as wire:
+            wire.settimeout(10)
+            wire.connect(os.path.join(self.server.home, "stint.sock"))
+            wire.sendall(b"GET /api/tasks/t-1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n"
+                         % self.server.token.encode())
+            got = wire.recv(1)  # the rest does not fit into the socket
+            self.server.process.send_signal(signal.SIGTERM)
+            while more := wire.recv(32 << 10):
+                got += more
+                time.sleep(0.03)  # it is slow
+        head, _, body = got.partition(b"\r\n\r\n")
+        self.assertIn(b"Content-Length: %d" % len(body), head)
+        self.assertEqual(len(json.loads(body)["payload"]["text"]), 900000)
+        self.assertEqual(self.server.process.wait(10), 0)
+
+    def test_sigterm_does_not_wait_for_whoever_does_not_read(self):
+        self.create(payload={"text": 900000 * "x"})
+        with socket.socket(socket.AF_UNIX) as wire:
+            wire.settimeout(10)
+            wire.connect(os.path.join(self.server.home, "stint.sock"))
+            wire.sendall(b"GET /api/tasks/t-1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n"
+                         % self.server.token.encode())
+            wire.recv(1)
+            self.assertEqual(self.server.stop(), 0)
 
     def test_a_second_server_on_the_same_store_is_turned_away_at_once(self):
         second = subprocess.run(self.server.command(), capture_output=True, text=True, timeout=10)

@@ -179,6 +179,62 @@ class Slots(TaskCase):
         self.assertEqual((reply.status, reply.json["workerId"], reply.json["priority"]), (200, "slot-2", 5))
 
 
+class ClaimsOwn(TaskCase):
+    """Status and metadata, changed with the token of a claim."""
+
+    def held(self, **fields):
+        task = self.create(**fields)
+        claim = self.claim()
+        token = self.client.post("/api/tokens", {"kind": "claim", "task": task["id"], "fence": claim["fence"]}).json
+        child = self.server.client(token=token["token"])
+        self.addCleanup(child.close)
+        return task["id"], lambda body, of=task["id"], verb="PATCH": child.call(verb, "/api/tasks/" + of, body)
+
+    def test_a_status_ends_the_claim_as_a_report_does(self):
+        for status, state, event in (("done", "done", "task.completed"), ("review", "review", "task.reviewed"),
+                                     ("blocked", "blocked", "task.blocked"), ("todo", "ready", "task.released")):
+            task, patch = self.held()
+            reply = patch({"status": status}, verb="PUT" if status == "review" else "PATCH")
+            self.assertEqual((reply.status, reply.json["state"], reply.json["status"]), (200, state, status))
+            last = self.events(task)[-1]
+            self.assertEqual((last["type"], last["actor"]), (event, "claim:admin"))
+            self.assertNotIn("operator", last["data"])
+            self.assertNotIn("nameOnly", last["data"])
+            self.assertEqual(patch({"status": status}).status, 401, "the token has ended with its claim")
+
+    def test_in_progress_is_where_it_is(self):
+        task, patch = self.held()
+        before = self.kinds(task)
+        reply = patch({"status": "in-progress"})
+        self.assertEqual((reply.status, reply.json["status"], self.kinds(task)), (200, "in-progress", before))
+
+    def test_metadata_comes_along_and_tells_of_the_failure(self):
+        task, patch = self.held(metadata={"a": 1})
+        self.assertEqual(patch({"metadata": {"b": 2}}).json["metadata"], {"a": 1, "b": 2})
+        blocked = patch({"status": "blocked", "metadata": {"errorReason": "it fell over"}}).json
+        self.assertEqual((blocked["state"], blocked["error"]["message"]), ("blocked", "it fell over"))
+        self.assertEqual(self.kinds(task)[-3:], ["task.updated", "task.updated", "task.blocked"])
+
+    def test_nothing_else_is_changed_with_it(self):
+        task, patch = self.held()
+        before = self.kinds(task)
+        problem = self.refused(patch({"status": "done", "title": "x", "priority": 9, "owner": None}), 422, "invalid")
+        self.assertEqual({error["field"] for error in problem["errors"]}, {"title", "priority", "owner"})
+        self.refused(patch({"status": "cancelled"}), 422, "invalid")
+        other = self.create()["id"]
+        for body in ({"status": "done"}, {"metadata": {"a": 1}}, {}):
+            self.assertEqual(patch(body, other).body, patch(body, "absent").body)
+            self.refused(patch(body, other), 404, "not_found")
+        self.assertEqual((self.kinds(task), self.kinds(other)), (before, ["task.created"]))
+
+    def test_an_open_question_is_answered_not_given_back(self):
+        task, patch = self.held()
+        self.client.post("/api/tasks/%s/ask" % task, {
+            "workerId": "w1", "fence": self.read(task)["fence"], "question": "which?"})
+        self.refused(patch({"status": "todo"}), 409, "bad_transition")
+        self.assertEqual(self.read(task)["state"], "asking")
+
+
 class LogCase(TaskCase):
     def append(self, claim, offset, data, **fields):
         path = "/api/tasks/%s/log" % claim["task"]["id"]

@@ -154,6 +154,20 @@ class EveryRoute(TokenCase):
         self.assertEqual(self.revoke(minted["id"]).status, 200)
         self.refused_everywhere(minted["token"])
 
+    def test_a_claim_that_waits_ends_with_its_token(self):
+        minted, got = self.mint("worker"), []
+        client = self.client(minted["token"])
+        poll = threading.Thread(target=lambda: got.append(
+            client.post("/api/claims", {"workerId": "w", "queues": ["q"], "waitMs": 30000})))
+        poll.start()
+        until = time.monotonic() + 10
+        while b"\nstint_waiting_claims 1\n" not in self.admin.get("/metrics").body:
+            self.assertLess(time.monotonic(), until)
+        self.revoke(minted["id"])
+        poll.join(20)
+        self.assertEqual([(reply.status, reply.json["code"]) for reply in got], [(401, "unauthorized")])
+        self.assertEqual(got[0].headers["WWW-Authenticate"], "Bearer")
+
     def credential(self, kind):
         """A client with a good credential of that kind, whatever it takes to get one."""
         if kind in MINTED:

@@ -117,6 +117,21 @@ static void a_question_is_answered_and_not_given_back(void **state)
 	moved(put(w, &task, STATUS_DONE), EVENT_TASK_COMPLETED, TASK_DONE);
 }
 
+static void the_holder_of_a_claim_moves_it_by_a_word(void **state)
+{
+	struct world *w = *state;
+	struct task task = in_progress(w);
+	struct proof proof = proof_of(&task), stale = proof_with(task.claim.holder, task.fence + 1);
+
+	repeated(task_report_status(&task, STATUS_IN_PROGRESS, &proof, &w->given), &task);
+	moved(task_report_status(&task, STATUS_DONE, &proof, &w->given), EVENT_TASK_COMPLETED, TASK_DONE);
+	moved(task_report_status(&task, STATUS_TODO, &proof, &w->given), EVENT_TASK_RELEASED, TASK_READY);
+	refused(task_report_status(&task, STATUS_DONE, &stale, &w->given), &task, REFUSED_STALE_CLAIM);
+	refused(task_report_status(&task, STATUS_IN_PROGRESS, &stale, &w->given), &task, REFUSED_STALE_CLAIM);
+	refused(task_report_status(&task, STATUS_CANCELLED, &proof, &w->given), &task,
+		REFUSED_BAD_TRANSITION);
+}
+
 static void a_paused_queue_hands_out_nothing(void **state)
 {
 	struct world *w = *state;
@@ -226,6 +241,7 @@ int main(void)
 		TEST(what_is_not_in_progress_ends_in_no_lane),
 		TEST(what_another_worker_holds_is_not_moved),
 		TEST(a_question_is_answered_and_not_given_back),
+		TEST(the_holder_of_a_claim_moves_it_by_a_word),
 		TEST(a_paused_queue_hands_out_nothing),
 		TEST(a_new_time_moves_what_is_in_line),
 		TEST(a_ready_task_stays_ready_since_then),

@@ -1,0 +1,54 @@
+/*
+ * Whose turn it is: a principal that floods the server gets its share of a turn, and the others theirs. What is too much
+ * for the next turn stands in `later` and wants the one after it.
+ */
+#include "server/server.h"
+
+enum {
+	ALONE_TIMES = 4,
+	LATER_LOOKS_MAX =
+		1024, /* at those who wait for a turn after the next; whoever does not fit goes to the end */
+};
+
+/* Two principals that meet in one place of the table share it. */
+static struct share *share_of(struct server *server, uint32_t principal)
+{
+	struct share *share = &server->shares[principal % SHARES_MAX];
+
+	if (share->round != server->share_round) {
+		*share = (struct share){.round = server->share_round};
+		server->share_count++;
+	}
+	return share;
+}
+
+void share_turn(struct server *server, struct exchange *exchange)
+{
+	struct share *share = share_of(server, exchange->call.who.number);
+
+	exchange->is_later = share->commands >= server->options->in_flight_max;
+	if (exchange->is_later) {
+		exchange_list_add(&server->later, exchange);
+		return;
+	}
+	share->commands += exchange->call.command_count;
+	exchange_list_add(&server->pending, exchange);
+}
+
+/* Whoever is alone takes nothing from anyone; but not so much that somebody who comes now would feel it. */
+void shares_fill_up(struct server *server)
+{
+	uint32_t room = (ALONE_TIMES - 1) * server->options->in_flight_max;
+
+	for (; server->share_count == 1 && server->later.first && room > 0; room--)
+		exchange_list_add(&server->pending, exchange_list_take(&server->later));
+}
+
+void shares_next_round(struct server *server)
+{
+	server->share_round++;
+	server->share_count = 0;
+	uint32_t looks = server->later.count < LATER_LOOKS_MAX ? server->later.count : LATER_LOOKS_MAX;
+	for (; looks > 0; looks--)
+		share_turn(server, exchange_list_take(&server->later));
+}

@@ -1,0 +1,278 @@
+/*
+ * Who waits for work.
+ *
+ * A claim that found nothing and may wait is put aside; when a turn creates work for it, it takes part in that turn;
+ * when a turn leaves something to claim in one of its queues, it is asked again. First come, first served.
+ *
+ * Those that name one queue stand in the line of its name, so that work in one queue does not look at those who wait
+ * for another. Those that name several or none stand in one line of their own. Each has a place in the order of all.
+ */
+#include <assert.h>
+
+#include "base/hash.h"
+#include "server/server.h"
+
+enum {
+	WAKE_MAX = 256, /* waiting claims asked again by one turn */
+	LINES_MAX = WAITING_LINES + 1,
+};
+
+static const struct name_list *queues_of(const struct exchange *exchange)
+{
+	const struct command *last = &exchange->call.commands[exchange->call.command_count - 1];
+
+	assert(last->kind == COMMAND_CLAIM_NEXT);
+	return &last->claim.queues;
+}
+
+static bool is_asked_for(const struct exchange *exchange, struct span queue)
+{
+	const struct name_list *queues = queues_of(exchange);
+
+	for (uint32_t i = 0; i < queues->count; i++) {
+		if (span_equal(queues->items[i], queue))
+			return true;
+	}
+	return queues->count == 0;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------------------- */
+
+static struct exchange_list *line_of(struct server *server, struct span queue)
+{
+	const struct hash_key key = {server->options->storage.seed, 0};
+
+	return &server->waiting.lines[hash_bytes(&key, queue.data, queue.len) % WAITING_LINES];
+}
+
+static struct exchange_list *stands_in(struct server *server, const struct exchange *exchange)
+{
+	const struct name_list *queues = queues_of(exchange);
+
+	return queues->count == 1 ? line_of(server, queues->items[0]) : &server->waiting.anywhere;
+}
+
+/* Whoever was asked in vain gets its old place again: the oldest stand first, so it is not far. */
+static void take_place(struct exchange_list *line, struct exchange *exchange)
+{
+	struct exchange *after = line->first;
+
+	if (line->last && line->last->place < exchange->place)
+		after = NULL;
+	while (after && after->place < exchange->place)
+		after = after->next;
+	if (!after) {
+		exchange_list_add(line, exchange);
+		return;
+	}
+	exchange->next = after;
+	exchange->previous = after->previous;
+	if (after->previous)
+		after->previous->next = exchange;
+	else
+		line->first = exchange;
+	after->previous = exchange;
+	line->count++;
+}
+
+void waiting_add(struct server *server, struct exchange *exchange)
+{
+	if (exchange->wait_until_ms == 0) {
+		exchange->wait_until_ms = server->now.lease_ms + exchange->call.wait_ms;
+		exchange->place = ++server->waiting.places;
+	}
+	exchange->waits = exchange->has_waited = true;
+	take_place(stands_in(server, exchange), exchange);
+	server->waiting.count++;
+}
+
+void waiting_remove(struct server *server, struct exchange *exchange)
+{
+	exchange_list_remove(stands_in(server, exchange), exchange);
+	exchange->waits = false;
+	server->waiting.count--;
+}
+
+struct exchange *waiting_first_for(struct server *server, struct span queue)
+{
+	struct exchange *in_line = line_of(server, queue)->first, *anywhere = server->waiting.anywhere.first;
+
+	while (in_line && !is_asked_for(in_line, queue)) /* names that meet in one line */
+		in_line = in_line->next;
+	while (anywhere && !is_asked_for(anywhere, queue))
+		anywhere = anywhere->next;
+	if (!in_line || (anywhere && anywhere->place < in_line->place))
+		return anywhere;
+	return in_line;
+}
+
+/* ---- work has come ----------------------------------------------------------------------------------------- */
+
+static void note_ready(struct waiting *waiting, const uint32_t *queues, struct ready_work work)
+{
+	waiting->wakeups++;
+	waiting->wake_batch = work.tasks;
+	for (uint32_t i = 0; i < work.queue_count; i++) {
+		uint32_t j = 0;
+		while (j < waiting->ready_queue_count && waiting->ready_queues[j] != queues[i])
+			j++;
+		if (j == READY_QUEUES_MAX)
+			waiting->ready_any = true;
+		else if (j == waiting->ready_queue_count)
+			waiting->ready_queues[waiting->ready_queue_count++] = queues[i];
+	}
+	waiting->ready_any |= work.queue_count == READY_QUEUES_MAX;
+}
+
+static bool is_served(const struct server *server, const struct exchange *exchange)
+{
+	const struct waiting *waiting = &server->waiting;
+
+	for (uint32_t i = 0; !waiting->ready_any && i < waiting->ready_queue_count; i++) {
+		if (is_asked_for(exchange, store_name(server->store, waiting->ready_queues[i])))
+			return true;
+	}
+	return waiting->ready_any;
+}
+
+/* It, or the next behind it that has not been asked in this wake-up and may find something. */
+static struct exchange *next_served(const struct server *server, struct exchange *exchange)
+{
+	while (exchange && (exchange->tried == server->waiting.wakeups || !is_served(server, exchange)))
+		exchange = exchange->next;
+	return exchange;
+}
+
+static void add_front(const struct server *server, const struct exchange_list *line, struct exchange **fronts,
+	uint32_t *count)
+{
+	struct exchange *front = next_served(server, line->first);
+
+	for (uint32_t i = 0; front && i < *count; i++) {
+		if (fronts[i] == front) /* two ready queues meet in one line */
+			return;
+	}
+	if (front)
+		fronts[(*count)++] = front;
+}
+
+/* The first of every line that may be served. */
+static uint32_t find_fronts(struct server *server, struct exchange *fronts[LINES_MAX])
+{
+	struct waiting *waiting = &server->waiting;
+	uint32_t count = 0;
+
+	add_front(server, &waiting->anywhere, fronts, &count);
+	for (uint32_t i = 0; waiting->ready_any && i < WAITING_LINES; i++)
+		add_front(server, &waiting->lines[i], fronts, &count);
+	for (uint32_t i = 0; !waiting->ready_any && i < waiting->ready_queue_count; i++)
+		add_front(server, line_of(server, store_name(server->store, waiting->ready_queues[i])),
+			fronts, &count);
+	return count;
+}
+
+/* Whoever has waited longest of those in front; who stands behind it is in front then. */
+static struct exchange *take_front(struct server *server, struct exchange **fronts, uint32_t *count)
+{
+	uint32_t oldest = 0;
+
+	if (*count == 0)
+		return NULL;
+	for (uint32_t i = 1; i < *count; i++) {
+		if (fronts[i]->place < fronts[oldest]->place)
+			oldest = i;
+	}
+	struct exchange *exchange = fronts[oldest];
+	fronts[oldest] = next_served(server, exchange->next);
+	if (!fronts[oldest])
+		fronts[oldest] = fronts[--*count];
+	waiting_remove(server, exchange);
+	return exchange;
+}
+
+static void turn_all_away(struct server *server, struct exchange_list *away)
+{
+	struct exchange *exchange;
+
+	while ((exchange = exchange_list_take(away)))
+		exchange_turn_away(server, exchange);
+}
+
+static uint32_t wake_some(struct server *server)
+{
+	struct exchange *fronts[LINES_MAX], *exchange;
+	struct exchange_list away = {
+		0}; /* answered at the end: that may close connections, and others' waiting */
+	uint32_t count = find_fronts(server, fronts), woken = 0;
+
+	while (woken < server->waiting.wake_batch && (exchange = take_front(server, fronts, &count))) {
+		exchange->tried = server->waiting.wakeups;
+		exchange_list_add(gate_still_knows(server, exchange) ? &server->pending : &away, exchange);
+		woken++;
+	}
+	turn_all_away(server, &away);
+	return woken;
+}
+
+/* As many as there are tasks are asked; if those could not take them, twice as many of the others, until everyone has
+ * been asked once. */
+bool waiting_wake(struct server *server)
+{
+	struct waiting *waiting = &server->waiting;
+	uint32_t queues[READY_QUEUES_MAX];
+	struct ready_work work = store_ready_work(server->store, queues, READY_QUEUES_MAX);
+
+	if (work.tasks > 0)
+		note_ready(waiting, queues, work);
+	else
+		waiting->wake_batch *= 2;
+	if (waiting->wake_batch > WAKE_MAX)
+		waiting->wake_batch = WAKE_MAX;
+	if (waiting->count == 0 || waiting->ready_queue_count == 0 || wake_some(server) == 0) {
+		waiting->ready_queue_count = 0;
+		waiting->ready_any = false;
+		return false;
+	}
+	return true;
+}
+
+/* ---- nothing has come ---------------------------------------------------------------------------------------- */
+
+static void end_all(struct server *server, struct exchange_list *ended)
+{
+	struct exchange *exchange;
+
+	while ((exchange = exchange_list_take(ended))) {
+		exchange->wait_until_ms = 0;
+		server->metrics.claims[CLAIM_EMPTY]++;
+		api_finish_empty(&exchange->call);
+		exchange_answer(server, exchange);
+	}
+}
+
+/* Whose credential is no longer good learns so now, not when its time is up. */
+static void sweep_line(struct server *server, const struct exchange_list *line, struct exchange_list *ended,
+	struct exchange_list *away)
+{
+	struct exchange *next;
+
+	for (struct exchange *exchange = line->first; exchange; exchange = next) {
+		next = exchange->next;
+		bool is_known = gate_still_knows(server, exchange);
+		if (is_known && !server->stopping && server->now.lease_ms < exchange->wait_until_ms)
+			continue;
+		waiting_remove(server, exchange);
+		exchange_list_add(is_known ? ended : away, exchange);
+	}
+}
+
+void waiting_sweep(struct server *server)
+{
+	struct exchange_list ended = {0}, away = {0};
+
+	sweep_line(server, &server->waiting.anywhere, &ended, &away);
+	for (uint32_t i = 0; i < WAITING_LINES; i++)
+		sweep_line(server, &server->waiting.lines[i], &ended, &away);
+	end_all(server, &ended);
+	turn_all_away(server, &away);
+}
