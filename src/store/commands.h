@@ -34,7 +34,7 @@ int command_stage_keeping(struct turn *turn, struct turn_task *view, const struc
 	enum extra_kind kind, struct result *result);
 
 /* The tasks of these ids as parents of one that is being made or changed: an edge for each that is not done. A parent
- * that is not there refuses the command, and the result names it. */
+ * that is not there, or not for the caller's eyes, refuses the command, and the result names it. */
 struct parents {
 	struct edge_row *edges; /* in the turn's arena; the child is not filled in */
 	uint32_t count, dead;
