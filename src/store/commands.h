@@ -2,8 +2,8 @@
  * What the files of command_*.c share. Each run_*() takes one command: load the views, let the core decide,
  * stage, fill in the result.
  *
- * A command is refused before anything of it is staged, so a refusal leaves nothing behind. A fault (< 0)
- * ends the whole turn.
+ * A command is refused before anything of it is staged, so a refusal leaves nothing behind: the names that it made are
+ * taken back, and written only if it was accepted. A fault (< 0) ends the whole turn.
  */
 #pragma once
 
