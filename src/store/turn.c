@@ -77,6 +77,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->last_principal = store->last_principal;
 	turn->shadow_ids = store->shadow_ids;
 	turn->finals = store->finals;
+	turn->handed_bytes = 0;
 	turn->command = NULL;
 	turn->given = (struct given){
 		.rules = &store->rules,

@@ -81,6 +81,7 @@ struct turn {
 	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind */
 	uint64_t shadow_ids;
 	int64_t finals;
+	size_t handed_bytes; /* of the tasks that were handed out */
 
 	const struct command *command; /* the one at hand, NULL for timers */
 	bool names_spent;              /* its principal may bring in no more */
