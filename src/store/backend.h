@@ -172,8 +172,8 @@ struct backend_ops {
 		int (*each)(void *context, const struct edge_row *row), void *context);
 
 	/* everything, at open: in order of key */
-	int (*scan_names)(struct backend *backend,
-		int (*each)(void *context, const struct name_row *row), void *context);
+	int (*scan_names)(struct backend *backend, int (*each)(void *context, const struct name_row *row),
+		void *context);
 	int (*scan_live_tasks)(struct backend *backend,
 		int (*each)(void *context, const struct task_row *row), void *context,
 		struct backend_facts *ret_facts); /* not final */

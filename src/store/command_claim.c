@@ -12,8 +12,9 @@
 
 enum {
 	CLAIM_BYTES_MAX = 4 << 20, /* after that a claim hands out no further task */
-	AGAIN_BYTES_MAX = 2 * CLAIM_BYTES_MAX, /* so that what one claim handed out comes again, in any order */
-	TURN_BYTES_MAX = 64 << 20,             /* after that a turn begins no further claim */
+	AGAIN_BYTES_MAX =
+		2 * CLAIM_BYTES_MAX, /* so that what one claim handed out comes again, in any order */
+	TURN_BYTES_MAX = 64 << 20,   /* after that a turn begins no further claim */
 };
 
 /* Who claims, and what it may take. */
@@ -280,8 +281,8 @@ static int claim_view(
 }
 
 /* No claim takes more than its share of a turn, and what was handed over must fit into a reply. */
-static bool has_enough(const struct turn *turn, const struct chooser *chooser, const struct result *result,
-	size_t bytes_max)
+static bool has_enough(
+	const struct turn *turn, const struct chooser *chooser, const struct result *result, size_t bytes_max)
 {
 	return result->claim_count >= chooser->wants->max ||
 		turn->handed_bytes - chooser->handed_before >= bytes_max;

@@ -294,8 +294,7 @@ int turn_name(struct turn *turn, struct span text, uint32_t *ret_id)
 	*ret_id = names_find(names, text);
 	if (*ret_id != 0 || text.len == 0)
 		return 0;
-	if (!command->oversees &&
-		names_of_principal(names, command->principal) >= NAMES_PER_PRINCIPAL_MAX) {
+	if (!command->oversees && names_of_principal(names, command->principal) >= NAMES_PER_PRINCIPAL_MAX) {
 		turn->names_spent = true;
 		return -E2BIG;
 	}

@@ -439,8 +439,8 @@ static void nobody_uses_up_the_names_of_others(void **state)
 		command = say_crowd(&crowd, 3); /* and known names are free */
 		assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
 		assert_false(world->result.names_spent);
-		assert_int_equal(
-			run(world, HONEST, say_create(lives ? "b" : "a", lives ? "q2" : "q1")), REFUSED_NOTHING);
+		assert_int_equal(run(world, HONEST, say_create(lives ? "b" : "a", lives ? "q2" : "q1")),
+			REFUSED_NOTHING);
 		world_crash(world);
 	}
 }
