@@ -195,6 +195,10 @@ void api_finish_backup(struct api_call *call, int fault, const struct backup_mad
  * turn that may bring work, then api_finish(), or api_finish_empty() when the time is up. */
 bool api_waits(struct api_call *call, const struct result *results);
 
+/* True: the turn had handed out enough to others. What the call finished has been noted, and `commands` is the claim
+ * alone, for the next turn. */
+bool api_put_off(struct api_call *call, const struct result *results);
+
 /* A claim that waited in vain, or the server stops: the reply that says "nothing". */
 void api_finish_empty(struct api_call *call);
 

@@ -362,15 +362,13 @@ void claim_next_finish_empty(struct api_call *call)
 	call_reply(call, 200, r);
 }
 
-bool claim_next_waits(struct api_call *call, const struct result *results)
+/* What it finished is noted, and its claim is left. False: no memory; it is answered at once instead. */
+static bool keep_claim_alone(struct api_call *call, const struct result *results)
 {
 	struct claiming *claiming = call->detail;
-	const struct result *result = &results[call->command_count - 1];
 	cleanup(buf_done) struct buf finished = {0};
 	int r = 0;
 
-	if (result->refusal != REFUSED_NOTHING || result->claim_count > 0)
-		return false;
 	if (call->command_count == 1)
 		return true;
 	buf_init(&finished, 128 << 10);
@@ -382,11 +380,24 @@ bool claim_next_waits(struct api_call *call, const struct result *results)
 	if (r == 0)
 		r = arena_copy(call->arena, buf_span(&finished), &claiming->finished);
 	if (r < 0)
-		return false; /* answered at once instead */
+		return false;
 	note_events(call, results);
 	call->commands += call->command_count - 1;
 	call->command_count = 1;
 	return true;
+}
+
+bool claim_next_waits(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[call->command_count - 1];
+
+	return result->refusal == REFUSED_NOTHING && result->claim_count == 0 &&
+		keep_claim_alone(call, results);
+}
+
+bool api_put_off(struct api_call *call, const struct result *results)
+{
+	return results[call->command_count - 1].put_off && keep_claim_alone(call, results);
 }
 
 void claim_task_finish(struct api_call *call, const struct result *results)

@@ -117,6 +117,9 @@ const char *refusal_detail(const struct result *result)
 		return "That claim is over. Nothing was changed; a result that came with it is kept for the operator.";
 	if (result->refusal == REFUSED_FORBIDDEN && result->not_yours)
 		return "That workerId belongs to another credential: use an id of your own.";
+	if (result->refusal == REFUSED_TOO_LARGE && result->names_spent)
+		return "This credential has introduced as many new names (queues, slots, hosts, executors, capabilities) as it "
+		       "ever may; names that are known go on working. An admin can give out a new token.";
 	if (result->refusal == REFUSED_WORKER_INACTIVE)
 		return "Stop everything that runs under this id and come back under a new one.";
 	if (result->refusal == REFUSED_SLOT_TAKEN)

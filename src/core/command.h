@@ -221,6 +221,8 @@ struct result {
 	bool not_yours;    /* FORBIDDEN: the worker is another principal's */
 	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
 	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
+	bool names_spent;  /* TOO_LARGE: the principal has brought in as many names as it may */
+	bool put_off;      /* UNAVAILABLE: this turn hands out no more; to be tried again in the next one */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: there is none) */
 	struct span id;
 	int64_t log_length;          /* BAD_OFFSET: so far it goes */

@@ -258,6 +258,10 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 		exchange_free(server, exchange);
 		return;
 	}
+	if (api_put_off(call, results)) {
+		exchange_list_add(&server->pending, exchange);
+		return;
+	}
 	if (may_wait(server, exchange) && (joined_in_vain(exchange, results) || api_waits(call, results))) {
 		waiting_add(server, exchange);
 		return;

@@ -52,6 +52,12 @@ struct slot_row {
 	struct slot slot;
 };
 
+/* A name has a number, and remembers who brought it in. */
+struct name_row {
+	uint32_t id, principal;
+	struct span text;
+};
+
 /* A request that was answered, by (principal, key). */
 struct idem_row {
 	struct span principal;
@@ -125,7 +131,7 @@ struct backend_ops {
 	int (*put_event)(struct backend *backend, int64_t seq, struct span data); /* seq is always new */
 	int (*put_base)(
 		struct backend *backend, int64_t seq, struct span data); /* folded columns of a task */
-	int (*put_name)(struct backend *backend, uint32_t id, struct span text);
+	int (*put_name)(struct backend *backend, const struct name_row *row);
 	int (*put_id)(struct backend *backend, struct span id, int64_t seq);
 	int (*put_key)(struct backend *backend, struct span key, int64_t seq);
 	int (*put_edge)(struct backend *backend, const struct edge_row *row);
@@ -166,7 +172,7 @@ struct backend_ops {
 		int (*each)(void *context, const struct edge_row *row), void *context);
 
 	/* everything, at open: in order of key */
-	int (*scan_names)(struct backend *backend, int (*each)(void *context, uint32_t id, struct span text),
+	int (*scan_names)(struct backend *backend, int (*each)(void *context, const struct name_row *row),
 		void *context);
 	int (*scan_live_tasks)(struct backend *backend,
 		int (*each)(void *context, const struct task_row *row), void *context,

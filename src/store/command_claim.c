@@ -12,6 +12,9 @@
 
 enum {
 	CLAIM_BYTES_MAX = 4 << 20, /* after that a claim hands out no further task */
+	AGAIN_BYTES_MAX =
+		2 * CLAIM_BYTES_MAX, /* so that what one claim handed out comes again, in any order */
+	TURN_BYTES_MAX = 64 << 20,   /* after that a turn begins no further claim */
 };
 
 /* Who claims, and what it may take. */
@@ -21,6 +24,7 @@ struct chooser {
 	uint32_t slot;
 	struct name_set capabilities, executors;
 	bool any_executor;
+	size_t handed_before; /* by this turn to others */
 	struct slot_gate gate;
 };
 
@@ -49,6 +53,7 @@ static int chooser_init(
 		return command_refuse(result, REFUSED_FORBIDDEN);
 	worker->principal = command->principal; /* it was nobody's, or it was the caller's already */
 	chooser->wants = wants;
+	chooser->handed_before = turn->handed_bytes;
 	chooser->slot = wants->slot.len > 0 ? names_find(names, wants->slot) : worker->slot;
 	if (chooser->slot != worker->slot && slot_is_foreign(turn, command, wants->slot))
 		return command_refuse(result, REFUSED_SLOT_TAKEN);
@@ -250,9 +255,11 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 		r = get_left(turn, view, EXTRA_CHECKPOINT, &claimed->checkpoint);
 	if (r == 0 && view->task.attempt > 1)
 		r = get_left(turn, view, EXTRA_SESSION, &claimed->session);
-	if (r == 0)
-		result->claim_count++;
-	return r;
+	if (r < 0)
+		return r;
+	turn->handed_bytes += claimed->body.len + claimed->checkpoint.len + claimed->session.len;
+	result->claim_count++;
+	return 0;
 }
 
 /* Claim this one; a refusal goes into the result. */
@@ -273,6 +280,14 @@ static int claim_view(
 	return hand_over(turn, view, result);
 }
 
+/* No claim takes more than its share of a turn, and what was handed over must fit into a reply. */
+static bool has_enough(
+	const struct turn *turn, const struct chooser *chooser, const struct result *result, size_t bytes_max)
+{
+	return result->claim_count >= chooser->wants->max ||
+		turn->handed_bytes - chooser->handed_before >= bytes_max;
+}
+
 /* The same requestId again: hand out what it made, as long as none of it was confirmed. */
 static int claim_again(struct turn *turn, const struct chooser *chooser, struct result *result)
 {
@@ -282,7 +297,7 @@ static int claim_again(struct turn *turn, const struct chooser *chooser, struct 
 
 	if (r < 0 || chooser->wants->request == 0)
 		return r;
-	for (uint32_t i = 0; i < held.count && result->claim_count < chooser->wants->max; i++) {
+	for (uint32_t i = 0; i < held.count && !has_enough(turn, chooser, result, AGAIN_BYTES_MAX); i++) {
 		r = turn_task(turn, held.seqs[i], &view);
 		if (r < 0)
 			return r;
@@ -297,16 +312,6 @@ static int claim_again(struct turn *turn, const struct chooser *chooser, struct 
 	return 0;
 }
 
-/* No claim takes more than its share of a turn, and what was handed over must fit into a reply. */
-static bool has_enough(const struct chooser *chooser, const struct result *result)
-{
-	size_t bytes = 0;
-
-	for (uint32_t i = 0; i < result->claim_count; i++)
-		bytes += result->claims[i].body.len + result->claims[i].checkpoint.len;
-	return result->claim_count >= chooser->wants->max || bytes >= CLAIM_BYTES_MAX;
-}
-
 /* Its own live claims first: each gets a new fence. */
 static int claim_resume(struct turn *turn, struct chooser *chooser, struct result *result)
 {
@@ -316,7 +321,7 @@ static int claim_resume(struct turn *turn, struct chooser *chooser, struct resul
 
 	if (r < 0 || !chooser->wants->resumes)
 		return r;
-	while (!has_enough(chooser, result)) {
+	while (!has_enough(turn, chooser, result, CLAIM_BYTES_MAX)) {
 		best = NULL;
 		for (uint32_t i = 0; i < held.count; i++) {
 			r = held.seqs[i] == 0 ? -ENOENT : turn_task(turn, held.seqs[i], &view);
@@ -347,7 +352,7 @@ static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result
 {
 	struct turn_task *view;
 
-	while (!has_enough(chooser, result)) {
+	while (!has_enough(turn, chooser, result, CLAIM_BYTES_MAX)) {
 		if (worker_may_claim(&chooser->worker->worker) != REFUSED_NOTHING)
 			return 0;
 		struct candidate best = {0};
@@ -365,11 +370,23 @@ static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result
 	return 0;
 }
 
+/* All that is handed out in a turn is in memory at once. Whoever comes when that is much has the next turn: were it
+ * let in until there is no more memory, the whole turn would fail, and with it what others asked for. */
+static bool put_off(const struct turn *turn, struct result *result)
+{
+	result->put_off = turn->handed_bytes >= TURN_BYTES_MAX;
+	if (result->put_off)
+		command_refuse(result, REFUSED_UNAVAILABLE);
+	return result->put_off;
+}
+
 int run_claim_next(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct chooser chooser;
 
 	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
+	if (put_off(turn, result))
+		return 0;
 	int r = chooser_init(turn, command, &chooser, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
@@ -393,6 +410,8 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 	struct chooser chooser;
 	struct turn_task *view;
 
+	if (put_off(turn, result))
+		return 0;
 	int r = chooser_init(turn, command, &chooser, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;

@@ -189,8 +189,10 @@ int command_parents(
 		return -ENOMEM;
 	for (uint32_t i = 0; i < ids.count; i++) {
 		int r = turn_task_by_id(turn, ids.items[i], &parent);
+		if (r == -ENOENT || (r == 0 && !command_sees(turn, &parent->task)))
+			return refuse_parent(result, ids.items[i], REFUSED_INVALID);
 		if (r < 0)
-			return r == -ENOENT ? refuse_parent(result, ids.items[i], REFUSED_INVALID) : r;
+			return r;
 		if (parent->task.state == TASK_DONE || has_edge(ret_parents, parent->task.seq))
 			continue;
 		/* what ends with one task is decided in one turn, so there is a limit to it */

@@ -294,7 +294,7 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 
 	if (!view)
 		return -ENOMEM;
-	/* what will be refused leaves no names behind */
+	/* what will be refused needs no names */
 	bool inherits = !worker_belongs_to(&view->worker, command->principal) &&
 		!principal_lives(turn, view->worker.principal);
 	enum refusal refusal = beat_refusal(turn, command, view, inherits);

@@ -218,12 +218,20 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 
 int command_run(struct turn *turn, const struct command *command, struct result *result)
 {
+	struct names *names = &turn->store->names;
+	uint32_t known = names->count;
 	int64_t before = turn->last_event;
 
 	*result = (struct result){0};
 	turn->command = command;
+	turn->names_spent = false;
 	turn->given.random = rng_u32(&turn->store->rng);
 	int r = dispatch(turn, command, result);
+	if (result->refusal != REFUSED_NOTHING)
+		names_rewind(names, known);
+	else if (r == 0)
+		r = turn_keep_names(turn, known);
+	result->names_spent = turn->names_spent;
 	turn->command = NULL;
 	result->event_seq = turn->last_event > before ? turn->last_event : 0;
 	return r;

@@ -2,8 +2,8 @@
  * What the files of command_*.c share. Each run_*() takes one command: load the views, let the core decide,
  * stage, fill in the result.
  *
- * A command is refused before anything of it is staged, so a refusal leaves nothing behind. A fault (< 0)
- * ends the whole turn.
+ * A command is refused before anything of it is staged, so a refusal leaves nothing behind: the names that it made are
+ * taken back, and written only if it was accepted. A fault (< 0) ends the whole turn.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ int command_stage_keeping(struct turn *turn, struct turn_task *view, const struc
 	enum extra_kind kind, struct result *result);
 
 /* The tasks of these ids as parents of one that is being made or changed: an edge for each that is not done. A parent
- * that is not there refuses the command, and the result names it. */
+ * that is not there, or not for the caller's eyes, refuses the command, and the result names it. */
 struct parents {
 	struct edge_row *edges; /* in the turn's arena; the child is not filled in */
 	uint32_t count, dead;

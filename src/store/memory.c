@@ -405,11 +405,13 @@ static int put_base(struct backend *backend, int64_t seq, struct span data)
 	return put(backend, &key, data.data, data.len);
 }
 
-static int put_name(struct backend *backend, uint32_t id, struct span text)
+static int put_name(struct backend *backend, const struct name_row *row)
 {
-	struct key key = numbered(TABLE_NAME, id);
+	struct key key = numbered(TABLE_NAME, row->id);
+	struct name_row copy = *row;
 
-	return put(backend, &key, text.data, text.len);
+	copy.text.data = NULL;
+	return with_text(backend, &key, &copy, sizeof copy, row->text);
 }
 
 static int put_id(struct backend *backend, struct span id, int64_t seq)
@@ -840,15 +842,19 @@ static int scan_edges(struct backend *backend, int (*each)(void *, const struct 
 	return each_edge(backend, &prefix, each, context);
 }
 
-static int scan_names(struct backend *backend, int (*each)(void *, uint32_t, struct span), void *context)
+static int scan_names(struct backend *backend, int (*each)(void *, const struct name_row *), void *context)
 {
 	struct key prefix = key_of(TABLE_NAME);
 	struct range range = range_of(backend, &prefix, &prefix, UINT32_MAX);
+	struct name_row name;
 	const struct row *row;
 	int r = 0;
 
-	while (r == 0 && (row = range_next(&range)))
-		r = each(context, (uint32_t)number_at(row, 1), (struct span){row->value, row->value_len});
+	while (r == 0 && (row = range_next(&range))) {
+		memcpy(&name, row->value, sizeof name);
+		name.text.data = row->value + sizeof name;
+		r = each(context, &name);
+	}
 	return r;
 }
 

@@ -10,6 +10,12 @@
 struct name {
 	char *text;
 	uint32_t len;
+	uint32_t principal;
+};
+
+struct name_tally {
+	uint32_t principal;
+	uint32_t count;
 };
 
 static const char set_separator = '\x1f';
@@ -24,10 +30,20 @@ static uint64_t hash_of(void *context, uint32_t slot)
 
 static const struct map_ops map_ops = {.hash_of = hash_of};
 
+static uint64_t principal_hash(void *context, uint32_t slot)
+{
+	const struct names *names = context;
+
+	return hash_u64(names->tallies[slot].principal);
+}
+
+static const struct map_ops principal_ops = {.hash_of = principal_hash};
+
 void names_init(struct names *names, struct hash_key key)
 {
 	*names = (struct names){.key = key};
 	map_init(&names->by_text, &map_ops, names);
+	map_init(&names->by_principal, &principal_ops, names);
 }
 
 void names_done(struct names *names)
@@ -35,7 +51,9 @@ void names_done(struct names *names)
 	for (uint32_t i = 0; i < names->count; i++)
 		free(names->items[i].text);
 	free(names->items);
+	free(names->tallies);
 	map_done(&names->by_text);
+	map_done(&names->by_principal);
 	*names = (struct names){0};
 }
 
@@ -55,6 +73,37 @@ uint32_t names_find(const struct names *names, struct span text)
 	return 0;
 }
 
+static struct name_tally *find_tally(const struct names *names, uint32_t principal)
+{
+	struct map_probe probe;
+	uint32_t slot = map_first(&names->by_principal, hash_u64(principal), &probe);
+
+	while (slot != MAP_NONE && names->tallies[slot].principal != principal)
+		slot = map_next(&names->by_principal, &probe);
+	return slot == MAP_NONE ? NULL : &names->tallies[slot];
+}
+
+/* The tally of a principal, a new one at 0 if it has none. NULL: no memory. */
+static struct name_tally *make_tally(struct names *names, uint32_t principal)
+{
+	struct name_tally *found = find_tally(names, principal);
+
+	if (found)
+		return found;
+	if (names->tally_count == names->tally_cap) {
+		uint32_t cap = names->tally_cap ? names->tally_cap * 2 : 16;
+		struct name_tally *tallies = realloc(names->tallies, cap * sizeof *tallies);
+		if (!tallies)
+			return NULL;
+		names->tallies = tallies;
+		names->tally_cap = cap;
+	}
+	names->tallies[names->tally_count] = (struct name_tally){.principal = principal};
+	if (map_insert(&names->by_principal, hash_u64(principal), names->tally_count) < 0)
+		return NULL;
+	return &names->tallies[names->tally_count++];
+}
+
 static int grow(struct names *names)
 {
 	if (names->count < names->cap)
@@ -68,9 +117,10 @@ static int grow(struct names *names)
 	return 0;
 }
 
-static int append(struct names *names, struct span text, uint32_t *ret_id)
+static int append(struct names *names, struct span text, uint32_t principal, uint32_t *ret_id)
 {
-	int r = grow(names);
+	struct name_tally *tally = make_tally(names, principal);
+	int r = tally ? grow(names) : -ENOMEM;
 	if (r < 0)
 		return r;
 	char *copy = malloc(text.len + 1);
@@ -78,35 +128,34 @@ static int append(struct names *names, struct span text, uint32_t *ret_id)
 		return -ENOMEM;
 	memcpy(copy, text.data, text.len);
 	copy[text.len] = 0;
-	names->items[names->count] = (struct name){copy, (uint32_t)text.len};
+	names->items[names->count] = (struct name){copy, (uint32_t)text.len, principal};
 	r = map_insert(&names->by_text, hash_bytes(&names->key, text.data, text.len), names->count);
 	if (r < 0) {
 		free(copy);
 		return r;
 	}
+	tally->count++;
 	*ret_id = ++names->count;
 	return 0;
 }
 
-int names_add(struct names *names, struct span text, uint32_t *ret_id, bool *ret_added)
+int names_add(struct names *names, struct span text, uint32_t principal, uint32_t *ret_id)
 {
-	*ret_added = false;
 	*ret_id = names_find(names, text);
 	if (*ret_id != 0 || text.len == 0)
 		return 0;
 	if (names->count >= NAMES_MAX)
 		return -E2BIG;
-	*ret_added = true;
-	return append(names, text, ret_id);
+	return append(names, text, principal, ret_id);
 }
 
-int names_load(struct names *names, uint32_t id, struct span text)
+int names_load(struct names *names, uint32_t id, struct span text, uint32_t principal)
 {
 	uint32_t given;
 
 	if (id != names->count + 1)
 		return -EPROTO;
-	int r = append(names, text, &given);
+	int r = append(names, text, principal, &given);
 	if (r == 0)
 		names->committed = names->count;
 	return r;
@@ -118,6 +167,19 @@ struct span names_text(const struct names *names, uint32_t id)
 		return (struct span){0};
 	assert(id <= names->count);
 	return (struct span){names->items[id - 1].text, names->items[id - 1].len};
+}
+
+uint32_t names_principal(const struct names *names, uint32_t id)
+{
+	assert(id > 0 && id <= names->count);
+	return names->items[id - 1].principal;
+}
+
+uint32_t names_of_principal(const struct names *names, uint32_t principal)
+{
+	const struct name_tally *tally = find_tally(names, principal);
+
+	return tally ? tally->count : 0;
 }
 
 static int compare_spans(const void *a, const void *b)
@@ -211,10 +273,17 @@ void names_commit(struct names *names)
 
 void names_forget(struct names *names)
 {
-	while (names->count > names->committed) {
+	names_rewind(names, names->committed);
+}
+
+void names_rewind(struct names *names, uint32_t count)
+{
+	assert(count >= names->committed);
+	while (names->count > count) {
 		uint32_t slot = names->count - 1;
 		struct name *name = &names->items[slot];
 		map_remove(&names->by_text, hash_bytes(&names->key, name->text, name->len), slot);
+		find_tally(names, name->principal)->count--;
 		free(name->text);
 		names->count--;
 	}

@@ -4,6 +4,8 @@
  * A name is given a number the first time a turn needs it and keeps it for ever, so that rows, events and
  * the index in memory carry four bytes. 0 is "none". A set is a name too: its members' texts in order,
  * each after a separator. Names that a turn added and that were not committed are forgotten again.
+ *
+ * Because a name is for ever, it remembers which principal brought it in, and a principal may bring in so many.
  */
 #pragma once
 
@@ -14,16 +16,21 @@
 
 enum {
 	NAMES_MAX = 1000000,
+	NAMES_PER_PRINCIPAL_MAX = 100000, /* of those that are neither admin nor operator */
 	NAME_SET_MAX = COMMAND_LIST_MAX,
 };
 
 struct name;
+struct name_tally;
 
 struct names {
 	struct name *items; /* by number − 1 */
 	uint32_t count, cap;
 	uint32_t committed; /* names up to here are on disk */
 	struct map by_text;
+	struct name_tally *tallies; /* one for each principal that brought any in */
+	uint32_t tally_count, tally_cap;
+	struct map by_principal;
 	struct hash_key key;
 };
 
@@ -39,13 +46,17 @@ void names_done(struct names *names);
 /* The number of that text, 0 if it has none. */
 uint32_t names_find(const struct names *names, struct span text);
 
-/* The number of that text; a new one if *ret_added. -E2BIG: too many names. */
-int names_add(struct names *names, struct span text, uint32_t *ret_id, bool *ret_added);
+/* The number of that text; if it has none, a new one on the account of `principal`. -E2BIG: too many names. */
+int names_add(struct names *names, struct span text, uint32_t principal, uint32_t *ret_id);
 
 /* As it was read from the store: numbers come in order. */
-int names_load(struct names *names, uint32_t id, struct span text);
+int names_load(struct names *names, uint32_t id, struct span text, uint32_t principal);
 
 struct span names_text(const struct names *names, uint32_t id);
+
+/* Who brought it in; how many somebody has brought in. */
+uint32_t names_principal(const struct names *names, uint32_t id);
+uint32_t names_of_principal(const struct names *names, uint32_t principal);
 
 /* The text of a set, sorted and without repeats, appended to `text`; empty for no members. */
 struct buf;
@@ -63,3 +74,6 @@ bool name_set_covers(const struct name_set *set, const struct name_set *needed);
 /* A turn was committed, or not. */
 void names_commit(struct names *names);
 void names_forget(struct names *names);
+
+/* Back to the first `count` of them. Those that were committed stay. */
+void names_rewind(struct names *names, uint32_t count);

@@ -59,11 +59,11 @@ struct opening {
 	struct given given;
 };
 
-static int load_name(void *context, uint32_t id, struct span text)
+static int load_name(void *context, const struct name_row *row)
 {
 	struct opening *opening = context;
 
-	return names_load(&opening->store->names, id, text);
+	return names_load(&opening->store->names, row->id, row->text, row->principal);
 }
 
 static int load_worker(void *context, const struct worker_row *row)

@@ -77,6 +77,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->last_principal = store->last_principal;
 	turn->shadow_ids = store->shadow_ids;
 	turn->finals = store->finals;
+	turn->handed_bytes = 0;
 	turn->command = NULL;
 	turn->given = (struct given){
 		.rules = &store->rules,
@@ -287,14 +288,30 @@ struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make)
 
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id)
 {
-	bool added;
-	int r = names_add(&turn->store->names, text, ret_id, &added);
-	if (r < 0 || !added)
-		return r;
-	r = turn_write(turn);
-	if (r < 0)
-		return r;
-	return turn->store->backend->ops->put_name(turn->store->backend, *ret_id, text);
+	struct names *names = &turn->store->names;
+	const struct command *command = turn->command;
+
+	*ret_id = names_find(names, text);
+	if (*ret_id != 0 || text.len == 0)
+		return 0;
+	if (!command->oversees && names_of_principal(names, command->principal) >= NAMES_PER_PRINCIPAL_MAX) {
+		turn->names_spent = true;
+		return -E2BIG;
+	}
+	return names_add(names, text, command->principal, ret_id);
+}
+
+int turn_keep_names(struct turn *turn, uint32_t count)
+{
+	const struct names *names = &turn->store->names;
+	struct backend *backend = turn->store->backend;
+	int r = count < names->count ? turn_write(turn) : 0;
+
+	for (uint32_t id = count + 1; r == 0 && id <= names->count; id++) {
+		struct name_row row = {id, names_principal(names, id), names_text(names, id)};
+		r = backend->ops->put_name(backend, &row);
+	}
+	return r;
 }
 
 int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id)

@@ -81,8 +81,10 @@ struct turn {
 	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind */
 	uint64_t shadow_ids;
 	int64_t finals;
+	size_t handed_bytes; /* of the tasks that were handed out */
 
 	const struct command *command; /* the one at hand, NULL for timers */
+	bool names_spent;              /* its principal may bring in no more */
 };
 
 struct store {
@@ -141,8 +143,10 @@ int turn_own_id(struct turn *turn, struct turn_task *view); /* loads it if the t
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id);
 struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /* NULL: none, or no memory */
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
+/* The number of a name, a new one for the command at hand. -E2BIG: there are too many, all in all or of its principal. */
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);
 int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id);
+int turn_keep_names(struct turn *turn, uint32_t count); /* write those after the first `count` */
 enum queue_state turn_queue(const struct turn *turn, uint32_t name);
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
 

@@ -345,6 +345,56 @@ class RudeClients(HostileCase):
         self.assertTrue(reply.startswith(b"HTTP/1.1 413 "), reply[:200])
         self.assertIn(b'"code":"too_large"', reply)
 
+    def test_more_large_tasks_than_a_turn_hands_out_are_claimed_all_the_same(self):
+        workers, each = 20, 4  # 80 MiB of bodies, asked for in one moment
+        self.create(workers)
+        payload = "p" * (MIB - 100)
+        for _ in range(workers * each):
+            self.assertEqual(self.client.post("/api/tasks", {"title": "x", "queue": "large", "payload": payload}).status, 201)
+        clients, bodies = [self.server.client() for _ in range(workers)], []
+        for i, client in enumerate(clients):
+            self.addCleanup(client.close)
+            claim, = client.post("/api/claims", {"workerId": "w%d" % i, "queues": ["q"]}).json["claims"]
+            finish = {"id": claim["task"]["id"], "fence": claim["fence"], "outcome": "complete"}
+            bodies.append({"workerId": "w%d" % i, "queues": ["large"], "max": each, "finish": [finish]})
+        self.server.process.send_signal(signal.SIGSTOP)
+        for client, body in zip(clients, bodies):
+            client.connection.request("POST", "/api/claims", json.dumps(body), {
+                "Authorization": "Bearer " + client.token, "Content-Type": "application/json"})
+        self.server.process.send_signal(signal.SIGCONT)
+        taken = set()
+        for client, body in zip(clients, bodies):
+            answer = client.connection.getresponse()
+            reply = json.loads(answer.read())
+            self.assertEqual(answer.status, 200, reply)
+            self.assertEqual(reply["finished"], [{"id": body["finish"][0]["id"], "ok": True}])
+            self.assertEqual(len(reply["claims"]), each)
+            taken.update(claim["task"]["id"] for claim in reply["claims"])
+        self.assertEqual(len(taken), workers * each)
+
+    def test_whoever_has_used_up_its_names_stops_nobody_else(self):
+        token = self.client.post("/api/tokens", {"kind": "worker", "name": "bob"}).json["token"]
+        bob = self.server.client(token=token)
+        self.addCleanup(bob.close)
+
+        def register(number):
+            return bob.post("/api/workers/register", {
+                "workerId": "w", "capabilities": ["c%d-%d" % (number, i) for i in range(100)],
+                "executors": ["e%d-%d" % (number, i) for i in range(100)]})
+
+        replies = (register(number) for number in range(600))
+        refused = next(reply for reply in replies if reply.status != 200)
+        self.assertEqual((refused.status, refused.json["code"]), (413, "too_large"))
+        self.assertIn("This credential has introduced as many new names", refused.json["detail"])
+        self.assertEqual(register(1).status, 200)  # what is known costs nothing
+        for queue in ("new", "newer"):
+            self.assertEqual(self.client.post("/api/tasks", {"title": "x", "queue": queue}).status, 201)
+            self.server.stop()
+            self.server.start()
+            self.client.close()
+            bob.close()
+        self.assertEqual(register(1000).status, 413)
+
     def test_whoever_reads_no_replies_is_not_served_for_ever(self):
         self.make_noise(20)
         ask = self.head("GET /api/events?after=0&limit=1000")

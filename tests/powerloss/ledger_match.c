@@ -60,9 +60,9 @@ static int match_base(void *context, int64_t seq, struct span data)
 	return match_row(context, &(struct row_key){.table = ROW_BASE, .a = seq}, digest_bytes(data));
 }
 
-static int match_name(void *context, uint32_t id, struct span text)
+static int match_name(void *context, const struct name_row *row)
 {
-	return match_row(context, &(struct row_key){.table = ROW_NAME, .a = id}, digest_bytes(text));
+	return match_row(context, &(struct row_key){.table = ROW_NAME, .a = row->id}, digest_name(row));
 }
 
 static int match_edge(void *context, const struct edge_row *row)

@@ -53,6 +53,15 @@ uint64_t digest_bytes(struct span bytes)
 	return digest(&numbers);
 }
 
+uint64_t digest_name(const struct name_row *row)
+{
+	struct numbers numbers = {.count = 0};
+
+	add_bytes(&numbers, row->text);
+	add(&numbers, row->principal);
+	return digest(&numbers);
+}
+
 static void add_claim(struct numbers *numbers, const struct claim *claim)
 {
 	add(numbers, claim->clock);

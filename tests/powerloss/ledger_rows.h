@@ -68,6 +68,7 @@ const char *row_table_name(enum row_table table);
 /* Digests of content; never 0. */
 uint64_t digest_number(int64_t value);
 uint64_t digest_bytes(struct span bytes);
+uint64_t digest_name(const struct name_row *row);
 uint64_t digest_task(const struct task_row *row);
 uint64_t digest_edge(const struct edge_row *row);
 uint64_t digest_worker(const struct worker_row *row);

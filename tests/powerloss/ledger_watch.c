@@ -105,11 +105,11 @@ static int watch_put_base(struct backend *backend, int64_t seq, struct span data
 	return fault;
 }
 
-static int watch_put_name(struct backend *backend, uint32_t id, struct span text)
+static int watch_put_name(struct backend *backend, const struct name_row *row)
 {
-	int fault = PASS(put_name, id, text);
+	int fault = PASS(put_name, row);
 
-	note(backend, fault, (struct row_key){.table = ROW_NAME, .a = id}, digest_bytes(text));
+	note(backend, fault, (struct row_key){.table = ROW_NAME, .a = row->id}, digest_name(row));
 	return fault;
 }
 
@@ -343,7 +343,7 @@ static int watch_parents(struct backend *backend, int64_t child,
 }
 
 static int watch_scan_names(
-	struct backend *backend, int (*each)(void *context, uint32_t id, struct span text), void *context)
+	struct backend *backend, int (*each)(void *context, const struct name_row *row), void *context)
 {
 	return PASS(scan_names, each, context);
 }

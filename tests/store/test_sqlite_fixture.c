@@ -116,9 +116,10 @@ static void put_others(struct backend *backend)
 
 	memcpy(idem.fingerprint, "0123456789abcdef", 16);
 	assert_int_equal(backend->ops->put_token(backend, &a_token), 0);
-	assert_int_equal(backend->ops->put_name(backend, 1, SPAN("default")), 0);
-	assert_int_equal(backend->ops->put_name(backend, 2, SPAN("\x1fgpu\x1flinux")), 0);
-	assert_int_equal(backend->ops->put_name(backend, 3, SPAN("slot-3")), 0);
+	assert_int_equal(backend->ops->put_name(backend, &(struct name_row){1, 16, SPAN("default")}), 0);
+	assert_int_equal(
+		backend->ops->put_name(backend, &(struct name_row){2, 16, SPAN("\x1fgpu\x1flinux")}), 0);
+	assert_int_equal(backend->ops->put_name(backend, &(struct name_row){3, 16, SPAN("slot-3")}), 0);
 	assert_int_equal(backend->ops->put_event(backend, 3, SPAN("event")), 0);
 	assert_int_equal(backend->ops->put_worker(backend, &a_worker), 0);
 	assert_int_equal(backend->ops->put_slot(backend, &a_slot), 0);

@@ -338,7 +338,8 @@ static void put_claims(struct backend *backend)
 	assert_int_equal(backend->ops->put_task(backend, &row, true), 0);
 	assert_int_equal(backend->ops->put_id(backend, SPAN("VTID-01183"), 2), 0);
 	assert_int_equal(task_put(backend, 3), 0);
-	assert_int_equal(backend->ops->put_name(backend, 2, SPAN("\x1fnode\x1freact")), 0);
+	assert_int_equal(
+		backend->ops->put_name(backend, &(struct name_row){2, 16, SPAN("\x1fnode\x1freact")}), 0);
 	assert_int_equal(backend->ops->put_worker(backend, &worker), 0);
 	worker.id = SPAN("w-2");
 	worker.worker.state = WORKER_INACTIVE;

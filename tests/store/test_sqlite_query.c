@@ -103,7 +103,8 @@ static void put_rows(struct backend *backend)
 	assert_int_equal(backend->ops->begin(backend), 0);
 	assert_int_equal(backend->ops->put_token(backend, &token), 0);
 	assert_int_equal(backend->ops->put_worker(backend, &worker), 0);
-	assert_int_equal(backend->ops->put_name(backend, 3, SPAN("\037a\"b\037c\\d")), 0);
+	assert_int_equal(
+		backend->ops->put_name(backend, &(struct name_row){3, 16, SPAN("\037a\"b\037c\\d")}), 0);
 	assert_int_equal(backend->ops->put_meta(backend, META_GENERATION, 7), 0);
 	for (int64_t i = 1; i <= 2000; i++)
 		assert_int_equal(backend->ops->put_event(backend, i, SPAN("data")), 0);

@@ -604,9 +604,10 @@ static void queues_come_back_in_order(void **state)
 	ASSERT_KEYS(&rows, 21, UINT32_MAX * 10ll + 2);
 }
 
-static int collect_name(void *context, uint32_t id, struct span text)
+/* The number of whoever brought it in stands before that of the name. */
+static int collect_name(void *context, const struct name_row *row)
 {
-	return collect_data(context, id, text);
+	return collect_data(context, row->principal * 100ll + row->id, row->text);
 }
 
 static void names_come_back_in_order(void **state)
@@ -616,12 +617,12 @@ static void names_come_back_in_order(void **state)
 	struct span set = {"\x1fgpu\x1flinux", 10};
 
 	begin(bench);
-	put(bench, name, 2, set);
-	put(bench, name, 1, SPAN("default"));
-	put(bench, name, 30, SPAN("gr\xc3\xbc\xc3\x9f"));
+	put(bench, name, &(struct name_row){2, UINT32_MAX, set});
+	put(bench, name, &(struct name_row){1, 0, SPAN("default")});
+	put(bench, name, &(struct name_row){30, 16, SPAN("gr\xc3\xbc\xc3\x9f")});
 	commit(bench);
 	found(bench, scan_names, collect_name, &rows);
-	ASSERT_KEYS(&rows, 1, 2, 30);
+	ASSERT_KEYS(&rows, 1, UINT32_MAX * 100ll + 2, 1630);
 	assert_span(rows.datas[0], SPAN("default"));
 	assert_span(rows.datas[1], set);
 	assert_span(rows.datas[2], SPAN("gr\xc3\xbc\xc3\x9f"));
@@ -900,7 +901,7 @@ static void put_one_of_each(struct bench *bench)
 	put_edges(bench);
 	put(bench, key, SPAN("k"), 1);
 	put(bench, event, 1, SPAN("event"));
-	put(bench, name, 1, SPAN("default"));
+	put(bench, name, &(struct name_row){1, 0, SPAN("default")});
 	put(bench, worker, &worker);
 	put(bench, slot, &(struct slot_row){.name = 1});
 	put(bench, queue, &(struct queue_row){1, QUEUE_PAUSED});

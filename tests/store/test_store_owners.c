@@ -376,6 +376,110 @@ static void a_stranger_gets_no_work_of_a_slot_that_it_does_not_fill(void **state
 	assert_int_equal(run(world, HOSTILE, theft), REFUSED_NOTHING); /* anybody may fill it now */
 }
 
+/* ---- names ---- */
+
+enum { NAMES_EACH = 100 };
+
+/* A registration of a hundred capabilities that nobody has named before, and of the set of them. */
+struct crowd {
+	char texts[NAMES_EACH][16];
+	struct span items[NAMES_EACH];
+};
+
+static struct command say_crowd(struct crowd *crowd, uint32_t number)
+{
+	struct command command = by(HOSTILE, say_register("w1"));
+
+	for (uint32_t i = 0; i < NAMES_EACH; i++) {
+		snprintf(crowd->texts[i], sizeof crowd->texts[i], "c%u-%u", number, i);
+		crowd->items[i] = span_of(crowd->texts[i]);
+	}
+	command.beat.capabilities = (struct name_list){crowd->items, NAMES_EACH};
+	return command;
+}
+
+/* As many names as fit, in turns of a hundred commands. The number of registrations that were accepted. */
+static uint32_t spend_names(struct world *world)
+{
+	static struct crowd crowds[100];
+	static struct command commands[100];
+	static struct result results[100];
+	uint32_t accepted = 0, number = 0;
+
+	for (int turn = 0; turn < 11; turn++) {
+		for (uint32_t i = 0; i < 100; i++)
+			commands[i] = say_crowd(&crowds[i], number++);
+		assert_int_equal(store_turn(world->store, world->now, commands, 100, results), 0);
+		for (uint32_t i = 0; i < 100; i++) {
+			accepted += results[i].refusal == REFUSED_NOTHING;
+			if (results[i].refusal == REFUSED_NOTHING)
+				continue;
+			assert_int_equal(results[i].refusal, REFUSED_TOO_LARGE);
+			assert_true(results[i].names_spent);
+		}
+	}
+	return accepted;
+}
+
+static void nobody_uses_up_the_names_of_others(void **state)
+{
+	struct world *world = *state;
+
+	/* 101 names each: the set is one too */
+	assert_int_equal(spend_names(world), 100000 / (NAMES_EACH + 1));
+	for (int lives = 0; lives < 2; lives++) {
+		struct crowd crowd;
+		struct command command = say_crowd(&crowd, 5000 + (uint32_t)lives);
+		int64_t last = store_last_event(world->store);
+
+		assert_int_equal(world_run(world, &command)->refusal, REFUSED_TOO_LARGE);
+		assert_int_equal(store_last_event(world->store), last);
+		command.oversees = true; /* an operator has no such limit */
+		assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
+		command = say_crowd(&crowd, 3); /* and known names are free */
+		assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
+		assert_false(world->result.names_spent);
+		assert_int_equal(run(world, HONEST, say_create(lives ? "b" : "a", lives ? "q2" : "q1")),
+			REFUSED_NOTHING);
+		world_crash(world);
+	}
+}
+
+static int count_name(void *context, const struct name_row *row)
+{
+	(void)row;
+	++*(uint32_t *)context;
+	return 0;
+}
+
+static uint32_t names_on_disk(struct world *world)
+{
+	uint32_t count = 0;
+
+	assert_int_equal(world->backend->ops->scan_names(world->backend, count_name, &count), 0);
+	return count;
+}
+
+static void a_refused_command_leaves_no_name_behind(void **state)
+{
+	struct world *world = *state;
+	struct crowd crowd;
+	struct command filled = say_register("w1"), taken = say_crowd(&crowd, 1);
+
+	filled.beat.slot = taken.beat.slot = SPAN("s");
+	taken.worker = SPAN("w2");
+	assert_int_equal(run(world, HONEST, filled), REFUSED_NOTHING);
+	uint32_t before = names_on_disk(world);
+	struct command both[] = {taken, by(HONEST, say_create("a", "fresh"))};
+	struct result results[2];
+	assert_int_equal(store_turn(world->store, world->now, both, 2, results), 0);
+	assert_int_equal(results[0].refusal, REFUSED_SLOT_TAKEN);
+	assert_int_equal(results[1].refusal, REFUSED_NOTHING);
+	assert_int_equal(names_on_disk(world), before + 1);
+	world_crash(world);
+	world_run(world, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +500,8 @@ int main(void)
 		ON_BOTH(an_idempotency_key_is_its_principals_whatever_that_is_called),
 		ON_BOTH(a_stranger_neither_crashes_nor_takes_over_a_slot),
 		ON_BOTH(a_stranger_gets_no_work_of_a_slot_that_it_does_not_fill),
+		ON_BOTH(nobody_uses_up_the_names_of_others),
+		ON_BOTH(a_refused_command_leaves_no_name_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

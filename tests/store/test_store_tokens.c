@@ -323,6 +323,30 @@ static void a_taken_id_or_key_of_another_queue_is_refused_without_showing_the_ta
 	assert_true(world->result.deduplicated);
 }
 
+static void a_parent_in_another_queue_is_as_one_that_is_not_there(void **state)
+{
+	struct world *world = *state;
+	struct span parents[] = {SPAN("other")};
+	struct command create = within(say_create("child", "a"));
+	int64_t last;
+
+	world_create(world, "other", "q");
+	world_create(world, "mine", "b");
+	last = store_last_event(world->store);
+	create.create.parents = (struct name_list){parents, 1};
+	for (int i = 0; i < 2; i++) { /* hidden, then absent */
+		struct result *result = world_run(world, &create);
+
+		assert_int_equal(result->refusal, REFUSED_INVALID);
+		assert_true(span_equal(result->id, parents[0]));
+		assert_int_equal(result->task.seq, 0);
+		parents[0] = SPAN("nowhere");
+	}
+	assert_int_equal(store_last_event(world->store), last);
+	parents[0] = SPAN("mine");
+	assert_int_equal(world_run(world, &create)->refusal, REFUSED_NOTHING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +367,7 @@ int main(void)
 		ON_BOTH(a_beat_binds_and_gives_back_nothing_of_another_queue),
 		ON_BOTH(the_same_request_id_hands_out_nothing_of_another_queue),
 		ON_BOTH(a_taken_id_or_key_of_another_queue_is_refused_without_showing_the_task),
+		ON_BOTH(a_parent_in_another_queue_is_as_one_that_is_not_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

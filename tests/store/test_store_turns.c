@@ -939,6 +939,66 @@ static void deadlines_of_ended_tasks_take_no_room(void **state)
 	assert_true(store_timers(world->store) < 1100);
 }
 
+/* What one turn hands out is bounded; whoever comes too late for it has the next, and nobody else notices. */
+static void a_turn_puts_off_the_claims_that_are_too_much_for_it(void **state)
+{
+	enum { FIT = 16, TASKS = FIT + 2, BODY_BYTES = 4 << 20 };
+	static char body[BODY_BYTES], workers[TASKS][8];
+	struct world *world = *state;
+	struct command commands[TASKS + 1], create = say_create("", "q");
+	struct result results[TASKS + 1];
+
+	memset(body, 'x', sizeof body);
+	create.create.body = (struct span){body, sizeof body};
+	for (int i = 0; i < TASKS; i++) {
+		assert_int_equal(world_run(world, &create)->refusal, REFUSED_NOTHING);
+		snprintf(workers[i], sizeof workers[i], "w%d", i);
+		commands[i] = say_claim(workers[i]);
+	}
+	commands[TASKS - 1].kind = COMMAND_CLAIM; /* by id */
+	commands[TASKS - 1].task = SPAN("t-i");
+	commands[TASKS] = say_create("small", "q");
+	int64_t last = store_last_event(world->store);
+	assert_int_equal(store_turn(world->store, world->now, commands, TASKS + 1, results), 0);
+	for (int i = 0; i < TASKS; i++) {
+		assert_int_equal(results[i].refusal, i < FIT ? REFUSED_NOTHING : REFUSED_UNAVAILABLE);
+		assert_int_equal(results[i].claim_count, i < FIT);
+		assert_int_equal(results[i].put_off, i >= FIT);
+	}
+	assert_int_equal(results[TASKS].refusal, REFUSED_NOTHING);
+	assert_int_equal(store_last_event(world->store), last + FIT + 1);
+	assert_int_equal(store_turn(world->store, world->now, &commands[FIT], 2, results), 0);
+	assert_int_equal(results[0].claim_count, 1);
+	assert_int_equal(results[1].claim_count, 1);
+	world_crash(world);
+	world_run(world, NULL);
+}
+
+/* Claims by id may have gathered more under one requestId than a claim of many hands out. */
+static void a_claim_that_is_repeated_hands_out_no_more_than_fits(void **state)
+{
+	enum { TASKS = 12, BODY_BYTES = 1 << 20, ENOUGH = 8 };
+	static char body[BODY_BYTES];
+	struct world *world = *state;
+	struct command create = say_create("", "q"), claim = say_claim("w1");
+	char id[8];
+
+	memset(body, 'x', sizeof body);
+	create.create.body = (struct span){body, sizeof body};
+	claim.kind = COMMAND_CLAIM;
+	claim.claim.request = 7;
+	for (int i = 1; i <= TASKS; i++) {
+		world_run(world, &create);
+		snprintf(id, sizeof id, "t-%c", i < 10 ? '0' + i : 'a' + i - 10);
+		claim.task = span_of(id);
+		assert_int_equal(world_run(world, &claim)->claim_count, 1);
+	}
+	claim.kind = COMMAND_CLAIM_NEXT;
+	claim.claim.max = COMMAND_CLAIMS_MAX;
+	assert_int_equal(world_run(world, &claim)->claim_count, ENOUGH);
+	assert_true(world->result.repeated);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -994,6 +1054,8 @@ int main(void)
 		ON_BOTH(the_number_of_the_last_task_is_not_given_out_again_after_its_purge),
 		ON_BOTH(a_request_answered_by_its_unique_key_is_remembered),
 		ON_BOTH(retention_purges_and_compacts_in_small_steps),
+		ON_BOTH(a_turn_puts_off_the_claims_that_are_too_much_for_it),
+		ON_BOTH(a_claim_that_is_repeated_hands_out_no_more_than_fits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,8 @@
 #include "base/take.h"
 #include "store/names.h"
 
+enum { SOMEBODY = 16, ANOTHER = 17 };
+
 static int names_setup(void **state)
 {
 	static struct names names;
@@ -34,11 +36,10 @@ static int names_teardown(void **state)
 /* The number of a name, which must be new, or known. */
 static uint32_t added(struct names *names, struct span text, bool expected)
 {
-	uint32_t id = 0;
-	bool is_new;
+	uint32_t id = 0, before = names->count;
 
-	assert_int_equal(names_add(names, text, &id, &is_new), 0);
-	assert_int_equal(is_new, expected);
+	assert_int_equal(names_add(names, text, SOMEBODY, &id), 0);
+	assert_int_equal(names->count > before, expected);
 	assert_int_equal(names_find(names, text), id);
 	assert_true(span_equal(names_text(names, id), text));
 	return id;
@@ -101,11 +102,11 @@ static void names_are_loaded_in_the_order_of_their_numbers(void **state)
 {
 	struct names *names = *state;
 
-	assert_int_equal(names_load(names, 2, SPAN("red")), -EPROTO);
-	assert_int_equal(names_load(names, 0, SPAN("red")), -EPROTO);
-	assert_int_equal(names_load(names, 1, SPAN("red")), 0);
-	assert_int_equal(names_load(names, 1, SPAN("green")), -EPROTO);
-	assert_int_equal(names_load(names, 2, SPAN("green")), 0);
+	assert_int_equal(names_load(names, 2, SPAN("red"), SOMEBODY), -EPROTO);
+	assert_int_equal(names_load(names, 0, SPAN("red"), SOMEBODY), -EPROTO);
+	assert_int_equal(names_load(names, 1, SPAN("red"), SOMEBODY), 0);
+	assert_int_equal(names_load(names, 1, SPAN("green"), SOMEBODY), -EPROTO);
+	assert_int_equal(names_load(names, 2, SPAN("green"), SOMEBODY), 0);
 	assert_int_equal(names_find(names, SPAN("green")), 2);
 }
 
@@ -113,7 +114,7 @@ static void what_was_loaded_is_never_forgotten(void **state)
 {
 	struct names *names = *state;
 
-	assert_int_equal(names_load(names, 1, SPAN("red")), 0);
+	assert_int_equal(names_load(names, 1, SPAN("red"), SOMEBODY), 0);
 	names_forget(names);
 	assert_int_equal(names_find(names, SPAN("red")), 1);
 }
@@ -134,19 +135,57 @@ static void a_turn_that_fails_forgets_exactly_what_it_added(void **state)
 	assert_int_equal(added(names, SPAN("blue"), true), 2);
 }
 
+static void names_are_on_the_account_of_whoever_brought_them_in(void **state)
+{
+	struct names *names = *state;
+	uint32_t id;
+
+	assert_int_equal(names_load(names, 1, SPAN("red"), ANOTHER), 0);
+	added(names, SPAN("red"), false); /* what is known costs nothing */
+	assert_int_equal(names_of_principal(names, SOMEBODY), 0);
+	assert_int_equal(names_of_principal(names, ANOTHER), 1);
+	added(names, SPAN("green"), true);
+	names_commit(names);
+	assert_int_equal(names_add(names, SPAN("blue"), ANOTHER, &id), 0);
+	added(names, SPAN("grey"), true);
+	assert_int_equal(names_principal(names, id), ANOTHER);
+	assert_int_equal(names_of_principal(names, SOMEBODY), 2);
+	assert_int_equal(names_of_principal(names, ANOTHER), 2);
+	names_rewind(names, id);
+	assert_int_equal(names_find(names, SPAN("grey")), 0);
+	assert_int_equal(names_find(names, SPAN("blue")), id);
+	assert_int_equal(names_of_principal(names, SOMEBODY), 1);
+	names_forget(names);
+	assert_int_equal(names_of_principal(names, ANOTHER), 1);
+}
+
+static void many_principals_are_told_apart(void **state)
+{
+	struct names *names = *state;
+	char text[16];
+	uint32_t id;
+
+	for (uint32_t i = 0; i < 3000; i++) {
+		int len = snprintf(text, sizeof text, "n%u", i);
+		assert_int_equal(
+			names_add(names, (struct span){text, (size_t)len}, i % 1000 + i % 3, &id), 0);
+	}
+	for (uint32_t i = 2; i < 1000; i++)
+		assert_int_equal(names_of_principal(names, i), 3);
+}
+
 static void a_million_names_are_enough(void **state)
 {
 	struct names *names = *state;
 	char text[16];
 	uint32_t id;
-	bool is_new;
 
 	for (int i = 1; i <= NAMES_MAX; i++) {
 		int len = snprintf(text, sizeof text, "n%d", i);
-		assert_int_equal(names_add(names, (struct span){text, (size_t)len}, &id, &is_new), 0);
+		assert_int_equal(names_add(names, (struct span){text, (size_t)len}, SOMEBODY, &id), 0);
 	}
 	assert_int_equal(id, NAMES_MAX);
-	assert_int_equal(names_add(names, SPAN("another"), &id, &is_new), -E2BIG);
+	assert_int_equal(names_add(names, SPAN("another"), SOMEBODY, &id), -E2BIG);
 	assert_int_equal(added(names, SPAN("n1"), false), 1);
 	assert_int_equal(added(names, SPAN("n1000000"), false), NAMES_MAX);
 }
@@ -185,13 +224,12 @@ static uint32_t set_of(struct names *names, const struct span *items, uint32_t c
 {
 	cleanup(buf_done) struct buf text;
 	uint32_t id;
-	bool is_new;
 
 	buf_init(&text, 100000);
 	for (uint32_t i = 0; i < count; i++)
-		assert_int_equal(names_add(names, items[i], &id, &is_new), 0);
+		assert_int_equal(names_add(names, items[i], SOMEBODY, &id), 0);
 	assert_int_equal(names_set_text((struct name_list){items, count}, &text), 0);
-	assert_int_equal(names_add(names, buf_span(&text), &id, &is_new), 0);
+	assert_int_equal(names_add(names, buf_span(&text), SOMEBODY, &id), 0);
 	return id;
 }
 
@@ -294,6 +332,8 @@ int main(void)
 		TEST(names_are_loaded_in_the_order_of_their_numbers),
 		TEST(what_was_loaded_is_never_forgotten),
 		TEST(a_turn_that_fails_forgets_exactly_what_it_added),
+		TEST(names_are_on_the_account_of_whoever_brought_them_in),
+		TEST(many_principals_are_told_apart),
 		TEST(a_million_names_are_enough),
 		TEST(random_turns_match_a_plain_list),
 		TEST(a_set_does_not_know_the_order_or_number_of_its_mentions),

@@ -118,25 +118,29 @@ int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
 
 /* Names. */
 
-int sqlite_put_name(struct backend *backend, uint32_t id, struct span text)
+int sqlite_put_name(struct backend *backend, const struct name_row *row)
 {
 	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_NAME);
 
-	bind_int(&binding, id);
-	bind_text(&binding, text);
+	bind_int(&binding, row->id);
+	bind_text(&binding, row->text);
+	bind_int(&binding, row->principal);
 	return bind_run(&binding);
 }
 
 int sqlite_scan_names(
-	struct backend *backend, int (*each)(void *context, uint32_t id, struct span text), void *context)
+	struct backend *backend, int (*each)(void *context, const struct name_row *row), void *context)
 {
 	struct binding binding = bind_start(sqlite_of(backend), SQL_SCAN_NAMES);
 	int fault;
 
 	while ((fault = bind_next(&binding)) == 0) {
 		struct columns columns = {binding.statement, 0};
-		uint32_t id = column_u32(&columns);
-		int verdict = each(context, id, column_span(&columns));
+		struct name_row row = {.id = column_u32(&columns)};
+
+		row.text = column_span(&columns);
+		row.principal = column_u32(&columns);
+		int verdict = each(context, &row);
 
 		if (verdict)
 			return bind_stop(&binding, verdict);

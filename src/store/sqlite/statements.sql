@@ -151,10 +151,10 @@ DELETE FROM event WHERE seq <= ?
 -- Everything else.
 
 -- name: put_name
-REPLACE INTO name (id, text) VALUES (?, ?)
+REPLACE INTO name (id, text, principal) VALUES (?, ?, ?)
 
 -- name: scan_names
-SELECT id, text FROM name ORDER BY id
+SELECT id, text, principal FROM name ORDER BY id
 
 -- name: put_worker
 REPLACE INTO worker ({worker}) VALUES ({?worker})

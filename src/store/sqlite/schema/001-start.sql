@@ -56,8 +56,9 @@ CREATE TABLE task_base (
 
 -- A set is a name too: its members in order, each after the character 31.
 CREATE TABLE name (
-	id   INTEGER PRIMARY KEY,
-	text TEXT NOT NULL
+	id        INTEGER PRIMARY KEY,
+	text      TEXT NOT NULL,
+	principal INTEGER NOT NULL -- who brought it in
 ) STRICT;
 
 -- Callers' own ids. Generated ones encode the seq and need no row.
