@@ -35,7 +35,7 @@ static void put_flag(struct cli *cli, const struct flag *flag)
 	}
 	put(cli, "\n\t");
 	put_text(cli, flag->text);
-	put(cli, "\n\n");
+	put(cli, "%s\n\n", flag->many ? "; may be repeated" : "");
 }
 
 static void put_examples(struct cli *cli, const char *examples)

@@ -14,8 +14,9 @@ enum {
 	TIMEOUT_MS = 30000,
 	PATIENCE_MS = 1000, /* then doubled */
 	STREAM_IDLE_MS = 1000,
-	STREAM_DEAD_MS = 45000, /* the server says something every 15 s */
-	RECONNECTS_MAX = 8,     /* in a row, without an event */
+	STREAM_DEAD_MS = 45000,  /* the server says something every 15 s */
+	RECONNECT_MS_MAX = 5000, /* between two tries: 0.2, 1, 2, 3, … s */
+	RECONNECTS_MAX = 60,     /* in a row, without an event: about five minutes */
 	EVENT_BYTES_MAX = 8 << 20,
 	PATH_BYTES_MAX = 16 << 10,
 };
@@ -69,6 +70,28 @@ static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool ch
 		url, fault == -ETIMEDOUT ? "no answer in time" : "the connection broke");
 }
 
+/* Where to find the names of what a verb takes. */
+static const char *list_of(enum offer offer)
+{
+	switch (offer) {
+	case OFFER_WORKERS:
+		return "stint worker ls --all";
+	case OFFER_SLOTS:
+		return "stint slot ls";
+	case OFFER_TOKENS:
+		return "stint token ls";
+	case OFFER_QUEUES:
+		return "stint queue ls";
+	case OFFER_NOTHING:
+	case OFFER_TASKS:
+	case OFFER_STATES:
+	case OFFER_FILES:
+	case OFFER_VERBS:
+		break;
+	}
+	return "stint ls --all";
+}
+
 /* A command that helps with a refusal; NULL: the sentence says it all. */
 static const char *fix_of(struct cli *cli, int status, struct span code)
 {
@@ -79,10 +102,7 @@ static const char *fix_of(struct cli *cli, int status, struct span code)
 	if (status == 403)
 		return "stint token create --kind …   (by an admin)";
 	if (status == 404)
-		return text_of(cli, "stint %s",
-			strncmp(cli->verb->name, "worker", 6) == 0          ? "worker ls"
-				: strncmp(cli->verb->name, "token", 5) == 0 ? "token ls"
-									    : "ls --all");
+		return list_of(cli->verb->offer);
 	if (status == 503 || status == 429)
 		return "stint doctor";
 	if (span_equal(code, SPAN("queue_draining")))
@@ -90,7 +110,7 @@ static const char *fix_of(struct cli *cli, int status, struct span code)
 	if (status == 422 || status == 400)
 		return text_of(cli, "stint help %s", cli->verb->name);
 	if (status == 409 && task && cli->verb->offer == OFFER_TASKS)
-		return text_of(cli, "stint why %s", task);
+		return text_of(cli, "stint why %s", word(cli, task));
 	return NULL;
 }
 
@@ -272,6 +292,8 @@ struct stream {
 	struct sse sse;
 	int ended;  /* what the caller returned */
 	bool moved; /* an event came since the last connection */
+	bool met;   /* the server was there once: it will come back */
+	bool said;  /* … that it is away */
 };
 
 static int on_event(void *context, const struct sse_event *event)
@@ -332,6 +354,27 @@ static int open_stream(struct stream *stream, struct http_answer **ret_answer, e
 	return http_client_call(cli->client, &request, ret_answer, ret_reach);
 }
 
+/* Between two connections. The caller may have enough of it at any time. */
+static int wait_again(struct stream *stream, uint32_t failures)
+{
+	const struct follow *follow = stream->follow;
+	int64_t left_ms = failures < 2 ? 200 : (int64_t)(failures - 1) * PATIENCE_MS;
+	int64_t slice_ms = follow->idle_ms > 0 ? follow->idle_ms : STREAM_IDLE_MS;
+
+	if (failures >= 2 && !stream->said)
+		say(stream->cli, "stint: the server at %s is away; trying again", stream->cli->place.url);
+	stream->said = failures >= 2;
+	for (left_ms = left_ms < RECONNECT_MS_MAX ? left_ms : RECONNECT_MS_MAX; left_ms > 0;
+		left_ms -= slice_ms) {
+		if (follow->idle)
+			stream->ended = follow->idle(follow->context);
+		if (stream->ended != 0)
+			break;
+		wait_ms((int)(left_ms < slice_ms ? left_ms : slice_ms));
+	}
+	return stream->ended;
+}
+
 /* One connection's worth. 0: try again. */
 static int follow_once(struct stream *stream, uint32_t *failures)
 {
@@ -349,20 +392,19 @@ static int follow_once(struct stream *stream, uint32_t *failures)
 		return stream->ended;
 	}
 	stream->moved = false;
-	if (r == 0 && http_answer_status(answer) == 200)
+	if (r == 0 && http_answer_status(answer) == 200) {
+		stream->met = true;
+		stream->said = false;
 		r = read_stream(stream, answer);
+	}
 	if (stream->ended != 0)
 		return stream->ended;
 	*failures = stream->moved ? 0 : *failures + 1;
-	if (*failures > RECONNECTS_MAX)
+	if (*failures > RECONNECTS_MAX || !stream->met)
 		return tell_fault(cli, r < 0 ? r : -ECONNRESET, reach, false);
 	sse_restart(&stream->sse);
 	http_client_hang_up(cli->client);
-	if (stream->follow->idle)
-		stream->ended = stream->follow->idle(stream->follow->context);
-	if (stream->ended == 0)
-		wait_ms(*failures < 2 ? 200 : PATIENCE_MS);
-	return stream->ended;
+	return wait_again(stream, *failures);
 }
 
 int newest_cursor(struct cli *cli, struct span *ret_cursor)

@@ -90,16 +90,11 @@ static int put_config(struct cli *cli, const struct config *config)
 static int put_config_json(struct cli *cli, const struct config *config)
 {
 	cleanup(buf_done) struct buf json = {0};
-	struct json_complaint complaint;
 
 	buf_init(&json, 4 << 20);
 	int fault = config_put_json(&json, config);
-	if (fault < 0)
-		return fail_fault(cli, fault);
-	yyjson_doc *doc = json_read(buf_span(&json), &complaint);
-	int r = put_json(cli, "config", yyjson_doc_get_root(doc));
-	yyjson_doc_free(doc);
-	return r;
+	return fault < 0 ? fail_fault(cli, fault)
+			 : put_json_text(cli, config->problem_count == 0, "config", buf_span(&json));
 }
 
 static int run_show(struct cli *cli)
@@ -151,40 +146,41 @@ static const char *user_file(struct cli *cli)
 	return home && home[0] ? text_of(cli, "%s/.config/stint/config.json", home) : NULL;
 }
 
-static void put_path(struct cli *cli, const char *path, bool first)
+static void put_path(struct cli *cli, struct buf *json, const char *path)
 {
 	bool there = access(path, F_OK) == 0;
+	struct json_object object;
 
-	if (cli->form == FORM_JSON) {
-		struct json_object object;
-		put(cli, "%s", first ? "" : ",");
-		json_begin(&object, &cli->out);
-		json_member_string(&object, "path", span_of(path));
-		json_member_bool(&object, "exists", there);
-		json_end(&object);
-	} else {
+	if (cli->form != FORM_JSON) {
 		put(cli, "%s\t%s\n", path, there ? "there" : "not there");
+		return;
 	}
+	buf_put_byte(json, json->len == 0 ? '[' : ',');
+	json_begin(&object, json);
+	json_member_string(&object, "path", span_of(path));
+	json_member_bool(&object, "exists", there);
+	json_end(&object);
 }
 
 static int run_path(struct cli *cli)
 {
 	const char *file = args_text(&cli->args, "config"), *user = user_file(cli);
+	cleanup(buf_done) struct buf json = {0};
 	char home[1024];
 
 	int r = file ? 0 : place_home(cli, home, sizeof home);
 	if (r != 0)
 		return r;
-	if (cli->form == FORM_JSON)
-		put(cli, "{\"schema\":1,\"ok\":true,\"files\":[");
-	put_path(cli, file ? file : text_of(cli, "%s/config.json", home), true);
+	buf_init(&json, 64 << 10);
+	put_path(cli, &json, file ? file : text_of(cli, "%s/config.json", home));
 	if (!file && user)
-		put_path(cli, user, false);
+		put_path(cli, &json, user);
 	if (!file)
-		put_path(cli, "/etc/stint/config.json", false);
-	if (cli->form == FORM_JSON)
-		put(cli, "]}\n");
-	return EXIT_GOOD;
+		put_path(cli, &json, "/etc/stint/config.json");
+	if (cli->form != FORM_JSON)
+		return EXIT_GOOD;
+	buf_put_byte(&json, ']');
+	return put_json_text(cli, true, "files", buf_span(&json));
 }
 
 const struct verb verb_config_path = {

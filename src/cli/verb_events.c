@@ -32,6 +32,7 @@ struct watching {
 	struct cli *cli;
 	int64_t limit, count;
 	bool lines; /* for people */
+	bool ids;   /* the cursors alone */
 };
 
 static bool is_wanted_type(struct cli *cli, struct span type)
@@ -92,6 +93,8 @@ static int on_event(void *context, yyjson_val *event)
 		return 0;
 	if (watching->lines) {
 		put_line(cli, event);
+	} else if (watching->ids) {
+		put(cli, "%lld\n", (long long)field_int(event, "seq", 0));
 	} else {
 		put_value(cli, event);
 		put(cli, "\n");
@@ -141,7 +144,9 @@ static int run(struct cli *cli)
 	struct watching watching = {
 		.cli = cli,
 		.limit = args_number(&cli->args, "limit", follow ? 0 : LIMIT_DEFAULT),
-		.lines = cli->form == FORM_TABLE || (cli->form == FORM_AUTO && cli->term.tty),
+		.lines = cli->form == FORM_TABLE || cli->form == FORM_WIDE ||
+			(cli->form == FORM_AUTO && cli->term.tty),
+		.ids = cli->form == FORM_ID,
 	};
 	struct follow stream = {.each = on_event, .context = &watching};
 

@@ -123,7 +123,7 @@ static int take_task(struct listing *listing, yyjson_val *task)
 		put(cli, "\n");
 		break;
 	case FORM_ID:
-		put(cli, "%.*s\n", SPAN_ARGS(field_text(task, "id")));
+		put_id(cli, field_text(task, "id"));
 		break;
 	case FORM_AUTO:
 	case FORM_TABLE:

@@ -86,6 +86,15 @@ const struct flag flags_of_output[] = {
 	{0},
 };
 
+const struct output_form output_forms[OUTPUT_FORMS] = {
+	{"table", GIVES_ROWS},
+	{"wide", GIVES_ROWS},
+	{"json", GIVES_JSON},
+	{"jsonl", GIVES_ROWS},
+	{"id", GIVES_ROWS},
+	{"env", GIVES_ENV},
+};
+
 const char *group_name(enum verb_group group)
 {
 	static const char *const names[GROUP_COUNT] = {

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ import termios
 import threading
 import time
 import unittest
+import urllib.parse
 
 import stintd
 
@@ -306,7 +308,7 @@ class Looking(CliCase):
 
     def test_what_is_not_there_is_said(self):
         for args in (["show", "nothing"], ["why", "nothing"], ["wait", "nothing"], ["cancel", "nothing"],
-                     ["worker", "show", "nobody"], ["token", "revoke", "0123456789abcdef"], ["events", "--task", "nothing"]):
+                     ["worker", "show", "nobody"], ["slot", "unquarantine", "nobody"], ["token", "revoke", "0123456789abcdef"], ["events", "--task", "nothing"]):
             with self.subTest(args=args):
                 ran = self.stint(*args, status=3)
                 self.assertIn("not_found", ran.err)
@@ -388,7 +390,29 @@ class Why(CliCase):
         self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor", "executor rust")
         self.why(self.add("x", "--owner", "slot-9", "--queue", "w-own"), "owner_away", "slot slot-9")
         self.client.call("DELETE", "/api/workers/why-worker", {})
+        self.client.post("/api/workers/register", {"workerId": "full", "maxConcurrent": 1, "leaseMs": 60000})
+        self.add("x", "--queue", "w-busy")
+        self.claim("w-busy", "full")
+        self.why(self.add("x", "--queue", "w-busy"), "workers_busy", "the first that has room", "stint worker ls")
+        self.client.call("DELETE", "/api/workers/full", {})
         self.why(self.add("x", "--queue", "w-none"), "no_worker", "no registered worker is alive")
+
+    def test_a_name_cannot_become_a_command(self):
+        """Names come from others, and the line that helps is there to be pasted."""
+        queue = "a b; $(touch pwned) 'x'"
+        self.client.post(f"/api/queues/{urllib.parse.quote(queue)}/pause")
+        task = self.add("x", "--queue", queue)
+        fix = self.stint("why", task, "--json").json["why"]["fix"]
+        self.assertEqual(shlex.split(fix), ["stint", "queue", "resume", queue])
+        self.assertIn(f"try: {fix}\n", self.stint("why", task).out)
+        task = self.add("x", "--queue", "\u009b31m\u202e")
+        self.assertNotIn("\u202e", self.stint("why", task).out)
+        self.assertNotIn("\u009b", self.stint("why", task).out)
+
+    def test_members_can_be_picked(self):
+        task = self.add("x", "--queue", "w-pick", "--hold")
+        self.assertEqual(self.stint("why", task, "--json=reason,fix").json["why"],
+                         {"reason": "parked", "fix": f"stint unpark {task}"})
 
     def test_a_quarantined_slot(self):
         for _ in range(3):
@@ -489,6 +513,12 @@ class Operating(CliCase):
             self.assertEqual(self.stint("token", "revoke", token["id"]).out, token["id"] + "\n")
             self.assertIn("unauthorized", self.stint("add", "x", "--queue", "tok", status=6, **env).err)
             self.assertIn("revoked", self.stint("token", "ls").out)
+            path = os.path.join(folder, "json")
+            told = self.stint("token", "create", "--kind", "viewer", "--out", path, "--json").json["token"]
+            with open(path) as file:
+                self.assertTrue(file.read().startswith("stint_viewer_" + told["id"]))
+            self.assertNotIn("token", told)
+            self.stint("token", "create", "--kind", "worker", "--queues", "", status=2)
         printed = self.stint("token", "create", "--kind", "viewer").out.strip()
         self.assertTrue(self.stint("ls", STINT_TOKEN=printed).status == 0)
         self.stint("token", "create", "--kind", "root", status=2)
@@ -686,6 +716,56 @@ class Waiting(CliCase):
         self.assertEqual([(event["type"], event["task"]) for event in events],
                          [("task.cancelled", task) for task in tasks])
 
+    def test_events_go_on_when_the_server_has_come_back(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        process = self.begin("events", "--follow", "--after", "0", "--type", "task.created,server.started", "-n", "4",
+                             "--json=type,task", stdout=subprocess.PIPE, env={"STINT_HOME": server.home})
+        self.assertIn("server.started", process.stdout.readline())
+        for number, restart in ((1, True), (2, False)):
+            client = server.client()
+            client.post("/api/tasks", {"id": f"t{number}", "title": "x"})
+            client.close()
+            self.assertEqual(json.loads(process.stdout.readline())["task"], f"t{number}")
+            if restart:
+                server.kill()
+                server.start()
+                self.assertIn("server.started", process.stdout.readline())
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0)
+
+    def test_who_never_met_the_server_does_not_wait_for_it(self):
+        server = stintd.Server()
+        server.kill()  # its socket is left behind
+        self.addCleanup(server.end)
+        for args in (["--follow", "--after", "0"], ["--follow"], []):
+            self.assertIn("unreachable", self.stint("events", *args, status=7, STINT_HOME=server.home).err)
+
+    def test_a_bar_fits_its_terminal(self):
+        task = self.add("x", "--queue", "bars", "--id", "a-task-with-quite-a-long-name")
+        for columns, term in ((80, "xterm"), (40, "xterm"), (12, "xterm"), (80, "dumb")):
+            master, slave = pty.openpty()
+            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+            process = self.begin("wait", task, "--timeout", "300ms", stdout=subprocess.DEVNULL, stderr=slave,
+                                 env={"TERM": term})
+            self.assertEqual(process.wait(30), 8)
+            os.close(slave)
+            drawn = os.read(master, 65536).decode()
+            os.close(master)
+            bars = [line for line in re.split(r"\r|\x1b\[K", drawn) if "0/1" in line]
+            self.assertEqual(bool(bars), term != "dumb", drawn)
+            for bar in bars:
+                self.assertLess(len(bar), columns, bar)
+            self.assertEqual("\x1b[K" in drawn, term != "dumb")
+
+    def test_forms_of_events(self):
+        task = self.add("x", "--queue", "forms")
+        seq = json.loads(self.stint("events", "--task", task).out)["seq"]
+        self.assertEqual(self.stint("events", "--task", task, "-o", "id").out, f"{seq}\n")
+        for form in ("table", "wide"):
+            self.assertRegex(self.stint("events", "--task", task, "-o", form).out, r"^[-\d]+ [:\d]+  task.created ")
+        self.assertEqual(self.stint("events", "--task", task, "--json=seq").json, {"seq": seq})
+
     def test_events_in_pages(self):
         task = self.add("x", "--queue", "pages")
         self.stint("cancel", task)
@@ -844,6 +924,9 @@ class Helping(CliCase):
                 for line in ran.lines:
                     self.assertLessEqual(len(line), 100, line)
         self.assertIn("Examples", self.stint("help", "queue", "pause").out)
+        self.assertIn("--after ID,…          not before these tasks are done; may be repeated", self.stint("help", "add").out)
+        self.assertIn("table|wide|json|jsonl|id\n", self.stint("help", "ls").out)
+        self.assertNotIn("…", self.terminal("help", "add", LANG="C").out)
 
     def test_every_verb_has_its_manual_page(self):
         with open(os.path.join(TOP, "meson.build")) as file:
@@ -860,9 +943,12 @@ class Helping(CliCase):
     def test_slips_are_understood(self):
         for args, part in ((["lss"], "did you mean \"ls\"?"), (["queue", "puase"], "did you mean \"pause\"?"),
                            (["ls", "--quee", "x"], "did you mean --queue?"), (["quue", "ls"], "did you mean \"queue\"?"),
-                           (["frobnicate"], "stint help"), (["queue"], "")):
+                           (["frobnicate"], "stint help"), (["queue"], "stint queue needs a verb")):
             ran = self.stint(*args, status=2)
             self.assertIn(part, ran.err)
+        for args in (["--json"], ["-o", "json"], ["-ojson"], ["--output=json"]):
+            ran = self.stint("ls", "--bogus", *args, status=2)
+            self.assertEqual((ran.json["ok"], ran.json["error"]["code"]), (False, "usage"))
 
     def test_version(self):
         self.assertRegex(self.stint("version").out, r"^stint \d+\.\d+\.\d+\n$")
@@ -887,8 +973,8 @@ class Helping(CliCase):
         ran = self.stint("__complete", "show", "", STINT_HOME="/nonexistent")
         self.assertEqual((ran.out, ran.status), ("", 0))
 
-    def test_the_scripts_work_in_their_shells(self):
-        task = self.add("to complete", "--queue", "comp")
+    def test_the_scripts_can_be_read_by_their_shells(self):
+        """What they do is in test_completion.py."""
         for shell in ("bash", "zsh", "fish"):
             script = self.stint("completion", shell).out
             if not shutil.which(shell):
@@ -898,11 +984,6 @@ class Helping(CliCase):
                 file.flush()
                 ran = subprocess.run([shell, "-n", file.name], capture_output=True, text=True, timeout=30)
                 self.assertEqual((ran.returncode, ran.stderr), (0, ""), shell)
-        asked = ('eval "$("$0" completion bash)"; COMP_WORDS=("$0" show t-); COMP_CWORD=2; _stint; '
-                 'printf "%s\\n" "${COMPREPLY[@]}"')
-        ran = subprocess.run(["bash", "-c", asked, STINT], capture_output=True, text=True, timeout=30,
-                             env=environment(STINT_HOME=self.server.home))
-        self.assertIn(task, ran.stdout.splitlines())
         self.stint("completion", "tcsh", status=2)
 
 
@@ -934,6 +1015,8 @@ class Doctor(CliCase):
         with tempfile.TemporaryDirectory() as folder:
             checks = self.checks(status=1, STINT_HOME=folder)
             self.assertEqual((checks["reachable"]["verdict"], checks["reachable"]["fix"]), ("fail", "stint up"))
+            told = self.stint("doctor", "--json=name", status=1, STINT_HOME=folder).json
+            self.assertEqual((told["ok"], {"name": "reachable"} in told["checks"]), (False, True))
         self.assertEqual(self.checks("--token", "stint_no", status=1)["token"]["verdict"], "fail")
 
 
@@ -1027,6 +1110,7 @@ class Config(CliCase):
     def test_what_is_wrong_is_said(self):
         ran = self.stint("config", "show", "--set", "lisen=1", status=1)
         self.assertIn("did you mean listen?", ran.err)
+        self.assertFalse(self.stint("config", "show", "--set", "lisen=1", "--json", status=1).json["ok"])
         self.stint("config", "show", "--set", "lisen", status=2)
 
 
@@ -1052,8 +1136,8 @@ class Up(unittest.TestCase):
         self.processes.append(process)
         return process
 
-    def up_and_ready(self):
-        process = self.up()
+    def up_and_ready(self, *args):
+        process = self.up(*args)
         lines = []
         while not lines or not lines[-1].startswith("try "):
             line = process.stdout.readline()
@@ -1070,9 +1154,12 @@ class Up(unittest.TestCase):
         url = re.search(r"^url +(http://127\.0\.0\.1:\d+) ", said, re.M).group(1)
         with open(os.path.join(self.home, "url")) as file:
             self.assertEqual(file.read().strip(), url)
+        self.assertIn(f"try      export STINT_HOME={self.home}; {STINT} add ", said)
+        self.assertEqual(len(said.splitlines()), 6, said)
         self.assertEqual(self.stint("add", "hello").returncode, 0)
         os.killpg(process.pid, signal.SIGINT)
         self.assertEqual(process.wait(20), 0)
+        self.assertEqual(process.stderr.read(), "stint: stopped\n")
         self.assertFalse(os.path.exists(os.path.join(self.home, "stint.sock")))
         self.assertEqual(self.stint("ls").returncode, 7)
 
@@ -1084,6 +1171,17 @@ class Up(unittest.TestCase):
         self.assertIn("already up", out)
         self.assertIsNone(first.poll())
         self.assertEqual(self.stint("ls").returncode, 0)
+
+    def test_what_is_to_be_logged_is_logged(self):
+        process, _ = self.up_and_ready("--set", "log.level=info")
+        process.send_signal(signal.SIGTERM)
+        self.assertIn("listening", process.communicate(timeout=20)[1])
+
+    def test_a_home_beside_us_is_told_as_a_whole(self):
+        self.home = os.path.relpath(os.path.join(self.home, "it's here"))
+        _, said = self.up_and_ready()
+        line = next(line for line in said.splitlines() if line.startswith("try"))
+        self.assertIn("STINT_HOME=" + os.path.join(os.getcwd(), self.home), shlex.split(line.replace(";", "")))
 
     def test_whoever_is_killed_takes_its_server_along(self):
         process, _ = self.up_and_ready()
