@@ -60,15 +60,14 @@ static const struct column columns[C_COUNT] = {
 	[C_ORIGIN] = {.name = "ORIGIN", .shrinks = true},
 };
 
-static void add_row(struct cli *cli, struct table *table, const struct config *config, enum config_key key)
+static void add_row(struct cli *cli, struct table *table, const char *name, const struct config_value *value)
 {
-	const struct config_value *value = &config->values[key];
 	cleanup(buf_done) struct buf origin = {0};
 
 	buf_init(&origin, 8192);
 	config_put_origin(&origin, &value->origin);
 	table_row(table);
-	table_cell(table, C_KEY, span_of(config_keys[key].name), PAINT_BOLD, cli->term.utf8);
+	table_cell(table, C_KEY, span_of(name), PAINT_BOLD, cli->term.utf8);
 	table_cell(table, C_VALUE, span_of(value->text), PAINT_NONE, cli->term.utf8);
 	if (table->column_count > C_ORIGIN)
 		table_cell(table, C_ORIGIN, buf_span(&origin),
@@ -80,8 +79,9 @@ static int put_config(struct cli *cli, const struct config *config)
 	struct table table;
 
 	table_init(&table, columns, args_has(&cli->args, "origin") ? C_COUNT : C_ORIGIN);
+	add_row(cli, &table, "home", &config->home);
 	for (int key = 0; key < CONFIG_KEY_COUNT; key++)
-		add_row(cli, &table, config, (enum config_key)key);
+		add_row(cli, &table, config_keys[key].name, &config->values[key]);
 	int r = put_rows(cli, &table, "keys", NULL, "key");
 	table_done(&table);
 	return r;
@@ -193,4 +193,32 @@ const struct verb verb_config_path = {
 	.flags = path_flags,
 	.examples = "stint config path\n",
 	.run = run_path,
+};
+
+/* ---- schema -------------------------------------------------------------------------------------------- */
+
+static int run_schema(struct cli *cli)
+{
+	cleanup(buf_done) struct buf json = {0};
+
+	buf_init(&json, 1 << 20);
+	int fault = config_put_schema(&json);
+	if (fault < 0)
+		return fail_fault(cli, fault);
+	if (cli->form == FORM_JSON)
+		return put_json_text(cli, true, "document", buf_span(&json));
+	put(cli, "%.*s\n", SPAN_ARGS(buf_span(&json)));
+	return EXIT_GOOD;
+}
+
+const struct verb verb_config_schema = {
+	.name = "config schema",
+	.group = GROUP_ADMIN,
+	.arguments = "",
+	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.brief = "what a file may say",
+	.text = "Prints a JSON Schema of config.json. An editor that is told of it, by a member \"$schema\" in the file, "
+		"checks what is written and explains the keys. With --json, it is the member \"document\".",
+	.examples = "stint config schema > config.schema.json\n",
+	.run = run_schema,
 };

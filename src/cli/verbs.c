@@ -47,6 +47,7 @@ const struct verb *const verbs[] = {
 	&verb_token_revoke,
 	&verb_config_show,
 	&verb_config_path,
+	&verb_config_schema,
 	&verb_backup,
 	&verb_db_query,
 	&verb_completion,

@@ -1107,6 +1107,26 @@ class Config(CliCase):
             self.assertEqual(paths[0], [os.path.join(home, "config.json"), "there"])
             self.assertEqual(len(paths), 3)
 
+    def test_the_schema_allows_what_the_server_reads_and_nothing_else(self):
+        schema = json.loads(self.stint("config", "schema").out)
+        self.assertEqual(self.stint("config", "schema", "--json").json["document"], schema)
+        values = {"$schema": "x", "executors": {"a": {}}}
+        for key in self.stint("config", "show", "--json", STINT_HOME="/nonexistent").json["config"]["keys"]:
+            *group, name = key["key"].split(".")
+            owner = values.setdefault(group[0], {}) if group else values
+            owner[name] = key["value"]
+        values.pop("store")  # its default is no value
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("python3-jsonschema is not installed")
+        validator = jsonschema.Draft202012Validator(schema)
+        validator.check_schema(schema)
+        self.assertEqual(list(validator.iter_errors(values)), [])
+        for wrong in ({"lisen": "x"}, {"task": {"crashBudget": 0}}, {"task": {"crash": 1}}, {"auth": "none"},
+                      {"behindProxy": "yes"}, {"sweep": {"intervalMs": "1000"}}, {"listen": ""}):
+            self.assertFalse(validator.is_valid(wrong), wrong)
+
     def test_what_is_wrong_is_said(self):
         ran = self.stint("config", "show", "--set", "lisen=1", status=1)
         self.assertIn("did you mean listen?", ran.err)
