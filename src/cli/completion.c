@@ -108,9 +108,10 @@ const struct verb verb_completion = {
 	.gives = TALKS_TO_NOBODY,
 	.brief = "for bash, zsh, fish",
 	.text = "Prints what makes a shell complete verbs, flags, ids and queues.",
-	.examples = "eval \"$(stint completion bash)\"\n"
-		    "stint completion zsh > ~/.zfunc/_stint\n"
-		    "stint completion fish > ~/.config/fish/completions/stint.fish\n",
+	.examples =
+		"eval \"$(stint completion bash)\"\n"
+		"mkdir -p ~/.zfunc && stint completion zsh > ~/.zfunc/_stint\n"
+		"mkdir -p ~/.config/fish/completions && stint completion fish > ~/.config/fish/completions/stint.fish\n",
 	.run = run_completion,
 };
 

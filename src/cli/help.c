@@ -249,5 +249,6 @@ const struct verb verb_version = {
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "which stint this is",
 	.text = "The version of this command. The server's is in stint doctor.",
+	.examples = "stint version\n",
 	.run = run_version,
 };

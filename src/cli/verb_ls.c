@@ -281,7 +281,7 @@ const struct verb verb_ls = {
 	.flags = flags,
 	.examples = "stint ls\n"
 		    "stint ls --queue ci --state ready,running\n"
-		    "stint ls --state failed -o id | xargs stint retry\n"
+		    "stint ls --state failed -o id | xargs -r stint retry\n"
 		    "stint ls --all --json=id,state,title\n",
 	.run = run,
 };

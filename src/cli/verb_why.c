@@ -83,6 +83,6 @@ const struct verb verb_why = {
 	.text = "Says in one sentence why a task is where it is, and which command moves it on. With --json, one object "
 		"per task.",
 	.examples = "stint why t-7k3\n"
-		    "stint ls --state ready -o id | xargs stint why\n",
+		    "stint ls --state ready -o id | xargs -r stint why\n",
 	.run = run,
 };
