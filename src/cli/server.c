@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/take.h"
@@ -92,10 +93,20 @@ static const char *list_of(enum offer offer)
 	return "stint ls --all";
 }
 
-/* A command that helps with a refusal; NULL: the sentence says it all. */
+/* The task that a command is about, however it was said; NULL: none. */
+static const char *task_meant(struct cli *cli)
+{
+	const char *plain = cli->verb->offer == OFFER_TASKS ? args_plain(&cli->args, 0) : NULL;
+	const char *flag =
+		args_text(&cli->args, "id") ? args_text(&cli->args, "id") : args_text(&cli->args, "task");
+
+	return plain ? plain : flag ? flag : getenv("STINT_TASK_ID");
+}
+
+/* A command that helps with a refusal. */
 static const char *fix_of(struct cli *cli, int status, struct span code)
 {
-	const char *task = args_plain(&cli->args, 0);
+	const char *task = task_meant(cli), *queue = args_text(&cli->args, "queue");
 
 	if (status == 401)
 		return cli->place.token[0] ? "stint doctor" : "export STINT_TOKEN_FILE=/path/of/a/token";
@@ -105,13 +116,15 @@ static const char *fix_of(struct cli *cli, int status, struct span code)
 		return list_of(cli->verb->offer);
 	if (status == 503 || status == 429)
 		return "stint doctor";
+	if (span_equal(code, SPAN("cursor_gone")))
+		return "stint events";
 	if (span_equal(code, SPAN("queue_draining")))
-		return "stint queue resume QUEUE";
-	if (status == 422 || status == 400)
-		return text_of(cli, "stint help %s", cli->verb->name);
-	if (status == 409 && task && cli->verb->offer == OFFER_TASKS)
+		return text_of(cli, "stint queue resume %s", word(cli, queue ? queue : "default"));
+	if (span_equal(code, SPAN("task_exists")))
+		return task ? text_of(cli, "stint show %s", word(cli, task)) : "stint ls";
+	if (status == 409 && task)
 		return text_of(cli, "stint why %s", word(cli, task));
-	return NULL;
+	return text_of(cli, "stint help %s", cli->verb->name);
 }
 
 /* "errors": which fields, and what is wrong with them. */
