@@ -423,6 +423,75 @@ class Why(CliCase):
         self.assertNotEqual(self.stint("why", task, "--json").json["why"]["reason"], "owner_quarantined")
 
 
+class Agreement(CliCase):
+    """One reason, wherever it is asked for."""
+
+    def metric(self):
+        text = self.client.get("/metrics").body.decode()
+        return {name: int(count) for name, count in re.findall(r'^stint_waiting_tasks{reason="(\w+)"} (\d+)', text, re.M)}
+
+    def test_why_show_the_task_and_the_metric_say_the_same(self):
+        post = self.client.post
+
+        def task(name, **more):
+            reply = post("/api/tasks", {"id": name, "title": name, "queue": name, **more})
+            self.assertEqual(reply.status, 201, reply.body)
+            return name
+
+        def hold(name, worker="script"):
+            return {"workerId": worker, "fence": post(f"/api/tasks/{task(name)}/claim", {"workerId": worker}).json["fence"]}
+
+        token = post("/api/workers/register", {"workerId": "beats", "capabilities": ["a"], "executors": ["e"],
+                                               "maxConcurrent": 4, "leaseMs": 60000}).json["token"]
+        for _ in range(3):
+            post("/api/slots/crashed/crash")
+        post("/api/queues/paused/pause")
+        task("ready")
+        task("parked", state="pending")
+        task("later", notBefore=int(time.time() * 1000) + 3600000)
+        task("child", blockedBy=["ready"])
+        task("paused")
+        task("capability", requires=["b"])
+        task("executor", executor="f")
+        task("owner", owner="nobody")
+        task("crashed", owner="crashed")
+        post("/api/tasks/back-off/fail", {**hold("back-off"), "error": {"code": "EXECUTION_ERROR", "message": "no"}})
+        post("/api/tasks/review/review", hold("review"))
+        post("/api/tasks/blocked/block", {**hold("blocked"), "error": {"code": "STOPPED", "message": "no"}})
+        post("/api/tasks/asking/ask", {**hold("asking"), "question": "?"})
+        post("/api/tasks/done/complete", hold("done"))
+        hold("claimed")
+        post("/api/tasks/running/progress", hold("running"))
+        for name in ("stopping", "asking-stopping"):
+            holder = hold(name, "beats")
+            reply = post("/api/workers/heartbeat", {"workerId": "beats", "token": token, "boundTasks": [name]})
+            token = reply.json["token"]
+            if name == "asking-stopping":
+                post(f"/api/tasks/{name}/ask", {**holder, "question": "?"})
+            self.assertEqual(post(f"/api/tasks/{name}/cancel").status, 202)
+
+        def look():
+            counted = dict.fromkeys(self.metric(), 0)
+            for name in [found["id"] for found in self.client.get("/api/tasks").json]:
+                reason = self.client.get(f"/api/tasks/{name}/why").json["reason"]
+                self.assertEqual(self.client.get(f"/api/tasks/{name}").json["reason"], reason)
+                told = self.stint("why", name, "--json").json["why"]
+                self.assertEqual((told["reason"], bool(told["fix"])), (reason, True))
+                self.assertEqual(self.stint("show", name, "--json").json["why"]["reason"], reason)
+                if reason not in ("unconfirmed", "running", "stopping", "overdue", "ended"):
+                    counted[reason] += 1
+            self.assertEqual(self.metric(), counted)
+            return {reason for reason, count in counted.items() if count > 0}
+
+        seen = look()
+        for name in ("busy-1", "busy-2"):
+            hold(name, "beats")
+        seen |= look()
+        self.client.call("DELETE", "/api/workers/beats", {})
+        seen |= look()
+        self.assertEqual(set(self.metric()) - seen, {"store_read_only"})  # test_full_disk.py
+
+
 class Operating(CliCase):
     def test_park_unpark_cancel_retry(self):
         task = self.add("x", "--queue", "op")
