@@ -158,6 +158,9 @@ int place_find(struct cli *cli); /* fills cli->place */
 /* How a value is called, or the choices: of the forms of output those that the verb has. */
 const char *flag_value(struct cli *cli, const struct verb *verb, const struct flag *flag);
 
+/* "pause resume drain": what there is to do with a noun; `index` is that of its first verb. */
+const char *verbs_of_noun(struct cli *cli, size_t index);
+
 void help_screen(struct cli *cli);
 void help_verb(struct cli *cli, const struct verb *verb);
 void help_noun(struct cli *cli, const char *noun);

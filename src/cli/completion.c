@@ -111,7 +111,7 @@ const struct verb verb_completion = {
 	.examples =
 		"eval \"$(stint completion bash)\"\n"
 		"mkdir -p ~/.zfunc && stint completion zsh > ~/.zfunc/_stint\n"
-		"mkdir -p ~/.config/fish/completions && stint completion fish > ~/.config/fish/completions/stint.fish\n",
+		"stint completion fish | install -Dm644 /dev/stdin ~/.config/fish/completions/stint.fish\n",
 	.run = run_completion,
 };
 

@@ -31,8 +31,7 @@ static bool is_first_of_noun(size_t index)
 		strncmp(verbs[index - 1]->name, verb->name, len) != 0;
 }
 
-/* "pause resume drain": what there is to do with a noun. */
-static const char *verbs_of_noun(struct cli *cli, size_t index)
+const char *verbs_of_noun(struct cli *cli, size_t index)
 {
 	size_t len = noun_len(verbs[index]);
 	const char *text = "";

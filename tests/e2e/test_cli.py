@@ -489,7 +489,7 @@ class Agreement(CliCase):
         seen |= look()
         self.client.call("DELETE", "/api/workers/beats", {})
         seen |= look()
-        self.assertEqual(set(self.metric()) - seen, {"store_read_only"})  # test_full_disk.py
+        self.assertEqual(set(self.metric()) - seen, {"store_read_only"})  # tests/store/test_store_why.c
 
 
 class Operating(CliCase):

@@ -29,7 +29,7 @@ COMMAND = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f",
 class Shell:
     """An interactive shell that is typed at."""
 
-    def __init__(self, name, home, folder):
+    def __init__(self, name, home, folder, setup=None):
         self.seen = ""
         env = {"PATH": os.path.dirname(STINT) + ":" + os.environ["PATH"], "STINT_HOME": home, "HOME": folder,
                "LANG": "C.UTF-8", "TERM": "dumb"}
@@ -37,7 +37,7 @@ class Shell:
         if self.pid == 0:
             os.chdir(folder)
             os.execvpe(COMMAND[name][0], COMMAND[name], env)
-        self.type(SETUP[name] + "echo read''y\n")
+        self.type((setup or SETUP[name]) + "echo read''y\n")
         self.until("ready")
         self.type("\x07")  # the first prompt after the setup
         self.until("<>")
@@ -149,6 +149,18 @@ class Completing(unittest.TestCase):
         self.all_plain(shell.complete)
         line = shell.complete("stint ls --queue my")
         self.assertEqual(self.reads_back("zsh", line)[-1], HOSTILE)
+
+    def test_zsh_from_a_file_of_its_own(self):
+        """As it is installed: found in $fpath, read at the first tab."""
+        if not shutil.which("zsh"):
+            self.skipTest("zsh is not installed: apt-get install zsh")
+        with open(os.path.join(self.folder, "_stint"), "w") as file:
+            subprocess.run([STINT, "completion", "zsh"], stdout=file, check=True, timeout=30)
+        setup = SETUP["zsh"].replace("autoload", "fpath=(~ $fpath); autoload").replace("; source <(stint completion zsh)", "")
+        shell = Shell("zsh", self.server.home, self.folder, setup)
+        self.addCleanup(shell.end)
+        for typed, line in self.PLAIN[:4]:
+            self.assertEqual(shell.complete(typed), line)
 
     def fish(self, typed):
         """What it would make of the line: what all offers have in common."""
