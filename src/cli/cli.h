@@ -64,6 +64,9 @@ void put_painted(struct cli *cli, enum paint paint, struct span text);
 /* Write it out: 0, or EXIT_FAILED when nobody takes it. */
 int flush(struct cli *cli);
 
+/* Has whoever read us gone? For those who wait and have nothing to write: a write would have told. */
+bool nobody_reads(void);
+
 /* {"schema":1,"ok":true,"KEY":value}; the members of the value are picked by --json=FIELDS. */
 int put_json(struct cli *cli, const char *key, yyjson_val *value);
 int put_json_text(struct cli *cli, bool ok, const char *key, struct span json); /* of a value we made */

@@ -2,6 +2,7 @@
  * Saying things: data on standard output, talk on standard error, every mistake with its cause and a way on.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,8 @@ void say(struct cli *cli, const char *format, ...)
 
 	if (cli->quiet)
 		return;
+	if (cli->term.tty && cli->term.talk_tty)
+		flush(cli); /* what was said of a list comes after it */
 	va_start(list, format);
 	vfprintf(stderr, format, list);
 	va_end(list);
@@ -187,6 +190,13 @@ int flush(struct cli *cli)
 	}
 	buf_clear(&cli->out);
 	return 0;
+}
+
+bool nobody_reads(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	return poll(&out, 1, 0) > 0 && out.revents & (POLLERR | POLLHUP);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------------------- */

@@ -145,6 +145,20 @@ static const char *errors_of(struct cli *cli, yyjson_val *problem)
 	return text;
 }
 
+/* 401: which token was meant, or where one would have been looked for. */
+static int tell_unknown(struct cli *cli, const char *code, const char *fix)
+{
+	const struct place *place = &cli->place;
+
+	if (place->token[0])
+		return fail(cli, EXIT_UNAUTHORISED, code, fix,
+			"the server at %s does not know the token from %s", place->url, place->token_from);
+	return fail(cli, EXIT_UNAUTHORISED, code, fix,
+		"there is no token: neither --token, --token-file, $STINT_TOKEN nor $STINT_TOKEN_FILE%s%s%s",
+		place->home[0] ? ", and none to be read in " : "", place->home,
+		place->home[0] ? "/admin.token" : "");
+}
+
 static int tell_refusal(struct cli *cli, const struct ask *ask, const struct reply *reply)
 {
 	struct span code = field_text(reply->root, "code"), detail = field_text(reply->root, "detail");
@@ -154,6 +168,8 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 	const char *name = code.len > 0 ? text_of(cli, "%.*s", SPAN_ARGS(code)) : "refused";
 	const char *fix = fix_of(cli, reply->status, code);
 
+	if (reply->status == 401)
+		return tell_unknown(cli, name, fix);
 	if (reply->status == 404 && ask->names[0])
 		return fail(cli, status, name, fix, "there is no \"%s\", or none that this token may see",
 			ask->names[0]);

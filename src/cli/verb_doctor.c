@@ -66,8 +66,15 @@ static void check_mode(struct examination *exam, const char *name, mode_t wanted
 
 	if (lstat(path, &stat_buf) < 0) {
 		if (errno != ENOENT || must_be)
-			note(exam, errno == ENOENT ? FAIL : WARN, "files", shown, "stint up", "%s: %s", path,
+			note(exam, errno == ENOENT ? FAIL : WARN, "files", shown,
+				"stint up   (after stopping a server that still runs)", "%s: %s", path,
 				strerror(errno));
+		return;
+	}
+	if (S_ISREG(stat_buf.st_mode) && stat_buf.st_size == 0) {
+		note(exam, FAIL, "files", shown,
+			text_of(exam->cli, "rm %s   (and start the server again)", word(exam->cli, path)),
+			"%s is empty", path);
 		return;
 	}
 	if (stat_buf.st_uid != geteuid()) {
@@ -76,7 +83,8 @@ static void check_mode(struct examination *exam, const char *name, mode_t wanted
 		return;
 	}
 	if (stat_buf.st_mode & 077 & ~wanted)
-		note(exam, FAIL, "files", shown, text_of(exam->cli, "chmod %o %s", (unsigned)wanted, path),
+		note(exam, FAIL, "files", shown,
+			text_of(exam->cli, "chmod %o %s", (unsigned)wanted, word(exam->cli, path)),
 			"others can open %s (mode %04o)", path, (unsigned)stat_buf.st_mode & 07777);
 	else
 		note(exam, PASS, "files", shown, NULL, "%s, mode %04o", path,

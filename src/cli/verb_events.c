@@ -105,6 +105,12 @@ static int on_event(void *context, yyjson_val *event)
 	return watching->limit > 0 && watching->count == watching->limit ? FOLLOW_DONE : 0;
 }
 
+static int on_idle(void *context)
+{
+	(void)context;
+	return nobody_reads() ? EXIT_FAILED : 0;
+}
+
 static int read_pages(struct watching *watching)
 {
 	struct cli *cli = watching->cli;
@@ -148,7 +154,7 @@ static int run(struct cli *cli)
 			(cli->form == FORM_AUTO && cli->term.tty),
 		.ids = cli->form == FORM_ID,
 	};
-	struct follow stream = {.each = on_event, .context = &watching};
+	struct follow stream = {.each = on_event, .idle = on_idle, .context = &watching};
 
 	if (!follow) {
 		int r = read_pages(&watching);

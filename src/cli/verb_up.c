@@ -250,7 +250,7 @@ static int end_status(struct running *running, int status)
 	if (WIFEXITED(status))
 		return fail(running->cli, EXIT_FAILED, "ended",
 			WEXITSTATUS(status) == STATUS_CONFIG
-				? "stint config show --origin"
+				? "stint config show --origin   (or stint doctor)"
 				: "stint up --listen 127.0.0.1:0   (if the port is taken), or stint doctor",
 			"the server ended by itself, with status %d", WEXITSTATUS(status));
 	return fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",

@@ -68,12 +68,12 @@ class CliCase(unittest.TestCase):
             self.assertEqual(ran.status, status, f"stint {args}: {ran.out}{ran.err}")
         return ran
 
-    def terminal(self, *args, columns=80, status=0, **env):
-        """On a pseudo-terminal of that width."""
+    def terminal(self, *args, columns=80, status=0, talk=False, **env):
+        """On a pseudo-terminal of that width; with `talk` standard error, too."""
         env.setdefault("STINT_HOME", self.server.home)
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        process = subprocess.Popen([STINT, *args], stdin=slave, stdout=slave, stderr=subprocess.PIPE,
+        process = subprocess.Popen([STINT, *args], stdin=slave, stdout=slave, stderr=slave if talk else subprocess.PIPE,
                                    env=environment(**env))
         os.close(slave)
         out = b""
@@ -89,8 +89,9 @@ class CliCase(unittest.TestCase):
                 break
             out += piece
         os.close(master)
-        err = process.stderr.read().decode()
-        process.stderr.close()
+        err = "" if talk else process.stderr.read().decode()
+        if not talk:
+            process.stderr.close()
         self.assertEqual(process.wait(10), status, err)
         return Ran(status, out.decode().replace("\r\n", "\n"), err)
 
@@ -252,6 +253,7 @@ class Looking(CliCase):
         self.assertEqual(len(ran.lines), 2)
         self.assertIn("there are more", ran.err)
         self.assertEqual(self.stint("ls", "--queue", "look", "-n", "2", "--quiet").err, "")
+        self.assertIn("there are more", self.terminal("ls", "--queue", "look", "-n", "2", talk=True).lines[-1])
 
     def test_long_lists_are_fetched_page_by_page(self):
         for start in range(0, 1500, 500):
@@ -877,8 +879,9 @@ class Finding(CliCase):
 
     def test_no_token_and_a_wrong_one_are_not_authorised(self):
         none = {"STINT_HOME": "/nonexistent", "HOME": "/nonexistent"}
-        self.assertIn("unauthorized", self.stint("ls", "--url", self.server.url, status=6, **none).err)
-        self.stint("ls", "--token", "stint_admin_x_y", status=6)
+        self.assertIn("there is no token: neither --token", self.stint("ls", "--url", self.server.url, status=6, **none).err)
+        self.assertIn("does not know the token from --token (unauthorized)",
+                      self.stint("ls", "--token", "stint_admin_x_y", status=6).err)
         self.stint("ls", STINT_TOKEN_FILE="/not/there", status=6)
 
     def test_the_admin_token_goes_to_this_computer_only(self):
@@ -961,6 +964,13 @@ class Finding(CliCase):
         process.stdout.close()
         self.assertEqual(process.stderr.read(), b"")
         process.stderr.close()
+        self.assertIn(process.wait(30), (-signal.SIGPIPE, 1))
+
+    def test_who_waits_for_events_notices_that_nobody_reads_them(self):
+        process = self.begin("events", "--follow", "--after", "0", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertIn("server.started", process.stdout.readline())
+        process.stdout.close()
+        self.assertEqual(process.stderr.read(), "")
         self.assertIn(process.wait(30), (-signal.SIGPIPE, 1))
 
     def test_output_that_cannot_be_written_is_a_failure(self):
@@ -1079,6 +1089,18 @@ class Doctor(CliCase):
             self.assertEqual((check["verdict"], check["fix"]), ("fail", f"chmod 600 {path}"))
         finally:
             os.chmod(path, 0o600)
+
+    def test_a_token_that_is_gone_or_empty(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        path = os.path.join(server.home, "admin.token")
+        with open(path, "w"):
+            pass
+        checks = self.checks(status=1, STINT_HOME=server.home)
+        self.assertEqual((checks["admin.token"]["verdict"], checks["token"]["verdict"]), ("fail", "fail"))
+        self.assertIn(f"rm {path}", checks["admin.token"]["fix"])
+        os.unlink(path)
+        self.assertIn("stopping a server", self.checks(status=1, STINT_HOME=server.home)["admin.token"]["fix"])
 
     def test_nobody_home_and_a_wrong_token(self):
         with tempfile.TemporaryDirectory() as folder:
