@@ -35,6 +35,7 @@ struct parsing {
 	struct level levels[CHECKLIST_DEPTH_MAX];
 	size_t depth;
 	struct buf text; /* of the last item */
+	char fence;      /* ` or ~ while the lines are code; 0: they are not */
 	struct checklist_complaint *complaint;
 };
 
@@ -149,12 +150,23 @@ static int take_text(struct parsing *parsing, const struct line *line)
 	return r < 0 ? r : buf_put_span(&parsing->text, line->text);
 }
 
+/* ``` or ~~~: where code begins, or ends that began so. */
+static bool is_fence(const struct parsing *parsing, struct span text)
+{
+	if (text.len < 3 || text.data[1] != text.data[0] || text.data[2] != text.data[0])
+		return false;
+	return parsing->fence ? text.data[0] == parsing->fence : text.data[0] == '`' || text.data[0] == '~';
+}
+
 static int take_line(struct parsing *parsing, struct span raw, uint32_t number)
 {
 	struct line line = measure(raw);
 	struct marker marker = read_marker(line.text);
+	bool code = parsing->fence != 0;
 
-	return marker.item ? take_item(parsing, &line, &marker, number) : take_text(parsing, &line);
+	if (is_fence(parsing, line.text))
+		parsing->fence = code ? 0 : line.text.data[0];
+	return marker.item && !code ? take_item(parsing, &line, &marker, number) : take_text(parsing, &line);
 }
 
 /* What is done counts for all below it. */

@@ -64,12 +64,19 @@ void put_painted(struct cli *cli, enum paint paint, struct span text);
 /* Write it out: 0, or EXIT_FAILED when nobody takes it. */
 int flush(struct cli *cli);
 
+/* Has whoever read us gone? For those who wait and have nothing to write: a write would have told. */
+bool nobody_reads(void);
+
 /* {"schema":1,"ok":true,"KEY":value}; the members of the value are picked by --json=FIELDS. */
 int put_json(struct cli *cli, const char *key, yyjson_val *value);
+int put_json_text(struct cli *cli, bool ok, const char *key, struct span json); /* of a value we made */
 void put_value(struct cli *cli, yyjson_val *value); /* as it is, or the members that were asked for */
 
 /* Formats a text that lives as long as the run. */
 const char *text_of(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A name in a command that somebody may paste: names come from others, and a shell must not find more in them. */
+const char *word(struct cli *cli, const char *name);
 
 /* ---- members of JSON: fields.c ---------------------------------------------------------------------------- */
 
@@ -78,6 +85,13 @@ int64_t field_int(yyjson_val *object, const char *key, int64_t otherwise);
 bool field_bool(yyjson_val *object, const char *key);
 yyjson_val *field(yyjson_val *object, const char *key);
 const char *field_cstr(struct cli *cli, yyjson_val *object, const char *key); /* "" if not there */
+
+/* What goes into a request or an answer of ours. Faults are kept by the object. */
+void member_names(
+	struct cli *cli, struct json_object *object, const char *flag, const char *key); /* if given */
+void members_of(
+	struct json_object *object, yyjson_val *from, const char *but);     /* all, but one; NULL: none but */
+int put_names(struct buf *list, const struct args *args, const char *flag); /* "a","b" after what is there */
 
 /* A value given with a flag of kind FLAG_JSON: text, @FILE or - for standard input. 0, or the ending. */
 int read_json_flag(struct cli *cli, const char *flag, struct span *ret_json);
@@ -144,8 +158,15 @@ int place_find(struct cli *cli); /* fills cli->place */
 
 /* ---- help.c, man.c, completion.c ---------------------------------------------------------------------------- */
 
+/* How a value is called, or the choices: of the forms of output those that the verb has. */
+const char *flag_value(struct cli *cli, const struct verb *verb, const struct flag *flag);
+
+/* "pause resume drain": what there is to do with a noun; `index` is that of its first verb. */
+const char *verbs_of_noun(struct cli *cli, size_t index);
+
 void help_screen(struct cli *cli);
 void help_verb(struct cli *cli, const struct verb *verb);
 void help_noun(struct cli *cli, const char *noun);
+int flags_before(int count, char *const *words); /* how many words come before the verb */
 int complete_words(struct cli *cli, int count, char *const *words);
 int usage_unknown(struct cli *cli, const char *word, const char *noun);

@@ -46,6 +46,63 @@ bool field_bool(yyjson_val *object, const char *key)
 	return yyjson_is_true(yyjson_obj_get(object, key));
 }
 
+/* "a,b" and the next "c" are three. */
+int put_names(struct buf *list, const struct args *args, const char *flag)
+{
+	const char *names;
+	size_t at = 0;
+	int r = 0;
+
+	while (r == 0 && (names = args_each(args, flag, &at))) {
+		while (r == 0 && *names) {
+			size_t len = strcspn(names, ",");
+			if (len > 0 && list->len > 1)
+				r = buf_put_byte(list, ',');
+			if (r == 0 && len > 0)
+				r = json_put_string(list, (struct span){names, len});
+			names += len + (names[len] == ',');
+		}
+	}
+	return r;
+}
+
+void member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key)
+{
+	cleanup(buf_done) struct buf list = {0};
+
+	if (!args_has(&cli->args, flag))
+		return;
+	buf_init(&list, INPUT_BYTES_MAX);
+	int r = buf_put_byte(&list, '[');
+	if (r == 0)
+		r = put_names(&list, &cli->args, flag);
+	if (r == 0)
+		r = buf_put_byte(&list, ']');
+	if (r < 0)
+		object->fault = r;
+	else
+		json_member_raw(object, key, buf_span(&list));
+}
+
+void members_of(struct json_object *object, yyjson_val *from, const char *but)
+{
+	size_t at, count;
+	yyjson_val *key, *value;
+
+	yyjson_obj_foreach(from, at, count, key, value)
+	{
+		cleanup(buf_done) struct buf json = {0};
+		if (but && strcmp(yyjson_get_str(key), but) == 0)
+			continue;
+		buf_init(&json, INPUT_BYTES_MAX);
+		int r = json_put_value(&json, value);
+		if (r < 0)
+			object->fault = r;
+		else
+			json_member_raw(object, yyjson_get_str(key), buf_span(&json));
+	}
+}
+
 int read_input(struct cli *cli, const char *path, struct span *ret_text)
 {
 	bool standard = strcmp(path, "-") == 0;

@@ -31,8 +31,7 @@ static bool is_first_of_noun(size_t index)
 		strncmp(verbs[index - 1]->name, verb->name, len) != 0;
 }
 
-/* "pause resume drain": what there is to do with a noun. */
-static const char *verbs_of_noun(struct cli *cli, size_t index)
+const char *verbs_of_noun(struct cli *cli, size_t index)
 {
 	size_t len = noun_len(verbs[index]);
 	const char *text = "";
@@ -142,22 +141,34 @@ static void put_wrapped(struct cli *cli, const char *text, int indent, int colum
 	put(cli, "\n");
 }
 
-static void put_flag(struct cli *cli, const struct flag *flag)
+const char *flag_value(struct cli *cli, const struct verb *verb, const struct flag *flag)
 {
-	const char *name = text_of(cli, "--%s%s%s", flag->name,
-		flag->kind == FLAG_SWITCH           ? ""
-			: flag->kind == FLAG_FIELDS ? "[="
-						    : " ",
-		flag->kind == FLAG_SWITCH ? "" : flag->value);
-	const char *ends = flag->kind == FLAG_FIELDS ? "]" : "";
-	const char *left = flag->letter ? text_of(cli, "-%c, %s%s", flag->letter, name, ends)
-					: text_of(cli, "    %s%s", name, ends);
+	const char *some = "";
 
-	put(cli, "  %-*s", FLAG_WIDTH, left);
-	int column = 2 + FLAG_WIDTH;
-	if (strlen(left) >= FLAG_WIDTH)
-		put(cli, "\n%*s", column, "");
-	put_wrapped(cli, flag->text, column, column);
+	if (strcmp(flag->name, "output") != 0)
+		return flag->value;
+	for (int i = 0; i < OUTPUT_FORMS; i++) {
+		if (verb->gives & output_forms[i].needs)
+			some = text_of(cli, "%s%s%s", some, some[0] ? "|" : "", output_forms[i].name);
+	}
+	return some;
+}
+
+static void put_flag(struct cli *cli, const struct verb *verb, const struct flag *flag)
+{
+	static const int column = 2 + FLAG_WIDTH;
+	const char *value = flag->kind == FLAG_SWITCH ? ""
+		: flag->kind == FLAG_FIELDS           ? text_of(cli, "[=%s]", flag->value)
+						      : text_of(cli, " %s", flag_value(cli, verb, flag));
+	const char *left = text_of(cli, "%s--%s%s",
+		flag->letter ? text_of(cli, "-%c, ", flag->letter) : "    ", flag->name, value);
+	int pad = FLAG_WIDTH - (int)text_width(span_of(left));
+
+	put(cli, "  ");
+	put_clean(cli, span_of(left));
+	put(cli, pad > 0 ? "%*s" : "\n%*s", pad > 0 ? pad : column, "");
+	put_wrapped(cli, flag->many ? text_of(cli, "%s; may be repeated", flag->text) : flag->text, column,
+		column);
 }
 
 static void put_flags(struct cli *cli, const struct verb *verb)
@@ -174,7 +185,7 @@ static void put_flags(struct cli *cli, const struct verb *verb)
 		if (!own && !general && verb->flags)
 			put(cli, "\n");
 		general = general || !own;
-		put_flag(cli, flag);
+		put_flag(cli, verb, flag);
 	}
 }
 
@@ -237,5 +248,6 @@ const struct verb verb_version = {
 	.gives = TALKS_TO_NOBODY | GIVES_JSON,
 	.brief = "which stint this is",
 	.text = "The version of this command. The server's is in stint doctor.",
+	.examples = "stint version\n",
 	.run = run_version,
 };

@@ -35,7 +35,7 @@ static void put_flag(struct cli *cli, const struct flag *flag)
 	}
 	put(cli, "\n\t");
 	put_text(cli, flag->text);
-	put(cli, "\n\n");
+	put(cli, "%s\n\n", flag->many ? "; may be repeated" : "");
 }
 
 static void put_examples(struct cli *cli, const char *examples)
@@ -64,7 +64,7 @@ static void put_flags(struct cli *cli, const struct flag *flags)
 
 static void put_common(struct cli *cli)
 {
-	put(cli, "# FLAGS OF ALL VERBS\n\n");
+	put(cli, "# FLAGS OF MOST VERBS\n\n");
 	put_flags(cli, flags_of_output);
 	put_flags(cli, flags_of_clients);
 	put_flags(cli, flags_of_all);
@@ -122,24 +122,26 @@ static void put_whole(struct cli *cli)
 }
 
 /* stint-add(1), or stint-queue(1) with all of its verbs. */
-static int put_page(struct cli *cli, const char *word)
+static int put_page(struct cli *cli, const char *first)
 {
-	size_t len = strlen(word);
+	size_t len = strlen(first);
 	bool any = false;
 
 	for (size_t i = 0; i < verb_count; i++) {
 		const char *name = verbs[i]->name;
-		if (verbs[i]->hidden || strncmp(name, word, len) != 0 || (name[len] != 0 && name[len] != ' '))
+		if (verbs[i]->hidden || strncmp(name, first, len) != 0 ||
+			(name[len] != 0 && name[len] != ' '))
 			continue;
-		if (!any)
-			put_title(cli, text_of(cli, "stint-%s", word), "1", verbs[i]->brief);
-		if (!any)
+		if (!any) {
+			put_title(cli, text_of(cli, "stint-%s", first), "1",
+				name[len] == ' ' ? verbs_of_noun(cli, i) : verbs[i]->brief);
 			put(cli, "# DESCRIPTION\n\n");
+		}
 		any = true;
 		put_verb(cli, verbs[i]);
 	}
 	if (!any)
-		return usage_unknown(cli, word, NULL);
+		return usage_unknown(cli, first, NULL);
 	put_common(cli);
 	put(cli, "# SEE ALSO\n\n*stint*(1)\n");
 	return EXIT_GOOD;

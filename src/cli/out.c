@@ -2,6 +2,7 @@
  * Saying things: data on standard output, talk on standard error, every mistake with its cause and a way on.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,17 @@ const char *text_of(struct cli *cli, const char *format, ...)
 	return kept.data;
 }
 
+const char *word(struct cli *cli, const char *name)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, TEXT_BYTES_MAX);
+	int r = text_quote(&text, span_of(name));
+	if (r < 0)
+		die(r);
+	return text_of(cli, "%.*s", SPAN_ARGS(buf_span(&text)));
+}
+
 /* ---- talk ------------------------------------------------------------------------------------------------ */
 
 void say(struct cli *cli, const char *format, ...)
@@ -50,6 +62,8 @@ void say(struct cli *cli, const char *format, ...)
 
 	if (cli->quiet)
 		return;
+	if (cli->term.tty && cli->term.talk_tty)
+		flush(cli); /* what was said of a list comes after it */
 	va_start(list, format);
 	vfprintf(stderr, format, list);
 	va_end(list);
@@ -89,12 +103,15 @@ int fail(struct cli *cli, enum exit_status status, const char *code, const char 
 	va_start(list, format);
 	vsnprintf(message, sizeof message, format, list);
 	va_end(list);
-	buf_init(&clean, 4 * LINE_BYTES_MAX);
+	buf_init(&clean, 16 * LINE_BYTES_MAX);
 	text_clean(&clean, span_of(message), term->utf8, true);
 	fprintf(stderr, "%sstint:%s %.*s (%s)\n", term_paint(term->talk_color, PAINT_RED),
 		term_plain(term->talk_color, PAINT_RED), SPAN_ARGS(buf_span(&clean)), code);
-	if (fix)
-		fprintf(stderr, "  try: %s\n", fix);
+	if (fix) {
+		buf_clear(&clean);
+		text_clean(&clean, span_of(fix), term->utf8, false);
+		fprintf(stderr, "  try: %.*s\n", SPAN_ARGS(buf_span(&clean)));
+	}
 	if (cli->form == FORM_JSON)
 		put_error(cli, status, code, fix, message);
 	return (int)status;
@@ -175,6 +192,13 @@ int flush(struct cli *cli)
 	return 0;
 }
 
+bool nobody_reads(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	return poll(&out, 1, 0) > 0 && out.revents & (POLLERR | POLLHUP);
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------------------- */
 
 static void put_picked(struct cli *cli, yyjson_val *object)
@@ -219,10 +243,27 @@ void put_value(struct cli *cli, yyjson_val *value)
 	}
 }
 
-int put_json(struct cli *cli, const char *key, yyjson_val *value)
+static void put_envelope(struct cli *cli, bool ok, const char *key, yyjson_val *value)
 {
-	put(cli, "{\"schema\":1,\"ok\":true,\"%s\":", key);
+	put(cli, "{\"schema\":1,\"ok\":%s,\"%s\":", ok ? "true" : "false", key);
 	put_value(cli, value);
 	put(cli, "}\n");
+}
+
+int put_json(struct cli *cli, const char *key, yyjson_val *value)
+{
+	put_envelope(cli, true, key, value);
+	return 0;
+}
+
+int put_json_text(struct cli *cli, bool ok, const char *key, struct span json)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read(json, &complaint);
+
+	if (!doc)
+		return fail_fault(cli, -ENOMEM);
+	put_envelope(cli, ok, key, yyjson_doc_get_root(doc));
+	yyjson_doc_free(doc);
 	return 0;
 }

@@ -47,7 +47,7 @@ static void tell_ready(struct telling *t)
 {
 	t->told.sentence = text_of(
 		t->cli, "%s is ready: the next matching claim of queue %s takes it.", t->id, t->queue);
-	t->told.fix = text_of(t->cli, "stint claim --queues %s", t->queue);
+	t->told.fix = text_of(t->cli, "stint claim --queues %s", word(t->cli, t->queue));
 }
 
 static void tell_parked(struct telling *t)
@@ -98,14 +98,14 @@ static void tell_parents(struct telling *t)
 static void tell_paused(struct telling *t)
 {
 	t->told.sentence = text_of(t->cli, "%s is ready, but its queue %s is paused.", t->id, t->queue);
-	t->told.fix = text_of(t->cli, "stint queue resume %s", t->queue);
+	t->told.fix = text_of(t->cli, "stint queue resume %s", word(t->cli, t->queue));
 }
 
 static void tell_no_worker(struct telling *t)
 {
 	t->told.sentence = text_of(t->cli, "%s is ready: %s.", t->id, t->text);
-	t->told.fix =
-		text_of(t->cli, "stint worker ls   (or take it yourself: stint claim --queues %s)", t->queue);
+	t->told.fix = text_of(t->cli, "stint worker ls   (or take it yourself: stint claim --queues %s)",
+		word(t->cli, t->queue));
 }
 
 static void tell_no_capability(struct telling *t)
@@ -129,13 +129,20 @@ static void tell_owner_away(struct telling *t)
 	t->told.fix = "stint worker ls";
 }
 
+static void tell_workers_busy(struct telling *t)
+{
+	t->told.sentence =
+		text_of(t->cli, "%s is ready: %s; the first that has room takes it.", t->id, t->text);
+	t->told.fix = "stint worker ls";
+}
+
 static void tell_owner_quarantined(struct telling *t)
 {
 	const char *slot = field_cstr(t->cli, t->task, "owner");
 
 	t->told.sentence = text_of(t->cli, "%s is ready: its slot %s crashed too often and is quarantined%s.",
 		t->id, slot, until(t));
-	t->told.fix = text_of(t->cli, "stint slot unquarantine %s", slot);
+	t->told.fix = text_of(t->cli, "stint slot unquarantine %s", word(t->cli, slot));
 }
 
 static void tell_store(struct telling *t)
@@ -157,7 +164,7 @@ static void tell_stopping(struct telling *t)
 	t->told.sentence =
 		text_of(t->cli, "%s is %s: %s (%s, lease %.*s).", t->id, field_cstr(t->cli, t->why, "state"),
 			t->text, t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))));
-	t->told.fix = text_of(t->cli, "stint worker show %s", t->worker);
+	t->told.fix = text_of(t->cli, "stint worker show %s", word(t->cli, t->worker));
 }
 
 static void tell_asking(struct telling *t)
@@ -215,6 +222,7 @@ static const struct {
 	{"no_executor", tell_no_executor},
 	{"owner_away", tell_owner_away},
 	{"owner_quarantined", tell_owner_quarantined},
+	{"workers_busy", tell_workers_busy},
 	{"store_read_only", tell_store},
 	{"unconfirmed", tell_held},
 	{"running", tell_held},

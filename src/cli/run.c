@@ -45,20 +45,33 @@ int usage_unknown(struct cli *cli, const char *word, const char *noun)
 		best.word ? "\"?" : "");
 }
 
+/* Of the flags that may stand before a verb, these take the next word along. */
+static bool takes_next(const char *word)
+{
+	static const char *const flags[] = {
+		"--home", "--url", "--token", "--token-file", "--color", "--output", "-o"};
+
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+		if (strcmp(flags[i], word) == 0)
+			return true;
+	}
+	return false;
+}
+
+int flags_before(int count, char *const *words)
+{
+	int first = 0;
+
+	while (first < count && words[first][0] == '-' && words[first][1] != 0)
+		first += takes_next(words[first]) && first + 1 < count ? 2 : 1;
+	return first;
+}
+
 /* Flags that stand before the verb count as if they stood behind it. */
 static int sort_words(int argc, char **argv, char **words)
 {
-	int count = 0, first = 1;
+	int count = 0, first = argc > 0 ? 1 + flags_before(argc - 1, argv + 1) : 0;
 
-	while (first < argc && argv[first][0] == '-' && argv[first][1] != 0) {
-		bool takes_next = !strchr(argv[first], '=') &&
-			(strcmp(argv[first], "--home") == 0 || strcmp(argv[first], "--url") == 0 ||
-				strcmp(argv[first], "--token") == 0 ||
-				strcmp(argv[first], "--token-file") == 0 ||
-				strcmp(argv[first], "--color") == 0 || strcmp(argv[first], "-o") == 0 ||
-				strcmp(argv[first], "--output") == 0);
-		first += takes_next && first + 1 < argc ? 2 : 1;
-	}
 	/* the verb is one word or two; its own words follow after the flags */
 	int used = 0;
 	verb_find(argc - first, argv + first, &used);
@@ -75,27 +88,21 @@ static int sort_words(int argc, char **argv, char **words)
 
 static int set_form(struct cli *cli)
 {
-	static const struct {
-		const char *name;
-		enum form form;
-		unsigned needs;
-	} forms[] = {{"table", FORM_TABLE, GIVES_ROWS}, {"wide", FORM_WIDE, GIVES_ROWS},
-		{"json", FORM_JSON, GIVES_JSON}, {"jsonl", FORM_JSONL, GIVES_ROWS},
-		{"id", FORM_ID, GIVES_ROWS}, {"env", FORM_ENV, GIVES_ENV}};
 	const char *output = args_text(&cli->args, "output");
 
 	if (args_has(&cli->args, "json")) {
 		cli->form = FORM_JSON;
 		cli->fields = args_text(&cli->args, "json");
 	}
-	for (size_t i = 0; output && i < sizeof forms / sizeof *forms; i++) {
-		if (strcmp(forms[i].name, output) != 0)
+	for (int i = 0; output && i < OUTPUT_FORMS; i++) {
+		enum form form = (enum form)(FORM_TABLE + i);
+		if (strcmp(output_forms[i].name, output) != 0)
 			continue;
-		if (!(cli->verb->gives & forms[i].needs))
+		if (!(cli->verb->gives & output_forms[i].needs))
 			return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", cli->verb->name),
 				"stint %s has no output of the form \"%s\"", cli->verb->name, output);
-		if (cli->form == FORM_AUTO || forms[i].form == FORM_JSONL)
-			cli->form = forms[i].form;
+		if (cli->form == FORM_AUTO || form == FORM_JSONL)
+			cli->form = form;
 	}
 	return 0;
 }
@@ -117,7 +124,7 @@ static void look_around(struct cli *cli)
 /* Once, or every two seconds as long as all goes well. On a terminal each takes the place of the one before. */
 static int run_watching(struct cli *cli)
 {
-	bool again = args_has(&cli->args, "watch"), clears = cli->term.tty && cli->form != FORM_JSON;
+	bool again = args_has(&cli->args, "watch"), clears = cli->term.moves && cli->form != FORM_JSON;
 	int r;
 
 	do {
@@ -134,13 +141,26 @@ static int run_watching(struct cli *cli)
 	return r;
 }
 
+/* Whoever asks for JSON gets a complaint about the other words in JSON, too. */
+static bool asks_for_json(int count, char **words)
+{
+	for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
+		const char *next = i + 1 < count ? words[i + 1] : "";
+		if (strcmp(words[i], "--json") == 0 || strncmp(words[i], "--json=", 7) == 0 ||
+			strcmp(words[i], "-ojson") == 0 || strcmp(words[i], "--output=json") == 0)
+			return true;
+		if ((strcmp(words[i], "-o") == 0 || strcmp(words[i], "--output") == 0) &&
+			strcmp(next, "json") == 0)
+			return true;
+	}
+	return false;
+}
+
 static int run_verb(struct cli *cli, int count, char **words)
 {
 	struct args_complaint complaint;
 
-	/* whoever asked for JSON gets its complaint in JSON, too */
-	for (int i = 0; i < count; i++)
-		cli->form = strncmp(words[i], "--json", 6) == 0 ? FORM_JSON : cli->form;
+	cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
 	int r = args_read(&cli->args, cli->verb, count, words, cli->now_ms, &complaint);
 	if (r == -EINVAL)
 		return fail(cli, EXIT_USAGE, "usage", complaint.fix, "%s", complaint.text);
@@ -182,7 +202,10 @@ static int run_words(struct cli *cli, int count, char **words)
 		if (count > 1 && words[1][0] != '-')
 			return usage_unknown(cli, words[1], words[0]);
 		help_noun(cli, words[0]);
-		return count > 1 ? EXIT_GOOD : EXIT_USAGE;
+		if (count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0))
+			return EXIT_GOOD;
+		return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", words[0]),
+			"stint %s needs a verb: one of those above", words[0]);
 	}
 	return usage_unknown(cli, words[0], NULL);
 }

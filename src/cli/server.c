@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/take.h"
@@ -14,8 +15,9 @@ enum {
 	TIMEOUT_MS = 30000,
 	PATIENCE_MS = 1000, /* then doubled */
 	STREAM_IDLE_MS = 1000,
-	STREAM_DEAD_MS = 45000, /* the server says something every 15 s */
-	RECONNECTS_MAX = 8,     /* in a row, without an event */
+	STREAM_DEAD_MS = 45000,  /* the server says something every 15 s */
+	RECONNECT_MS_MAX = 5000, /* between two tries: 0.2, 1, 2, 3, … s */
+	RECONNECTS_MAX = 60,     /* in a row, without an event: about five minutes */
 	EVENT_BYTES_MAX = 8 << 20,
 	PATH_BYTES_MAX = 16 << 10,
 };
@@ -69,29 +71,60 @@ static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool ch
 		url, fault == -ETIMEDOUT ? "no answer in time" : "the connection broke");
 }
 
-/* A command that helps with a refusal; NULL: the sentence says it all. */
+/* Where to find the names of what a verb takes. */
+static const char *list_of(enum offer offer)
+{
+	switch (offer) {
+	case OFFER_WORKERS:
+		return "stint worker ls --all";
+	case OFFER_SLOTS:
+		return "stint slot ls";
+	case OFFER_TOKENS:
+		return "stint token ls";
+	case OFFER_QUEUES:
+		return "stint queue ls";
+	case OFFER_NOTHING:
+	case OFFER_TASKS:
+	case OFFER_STATES:
+	case OFFER_FILES:
+	case OFFER_VERBS:
+		break;
+	}
+	return "stint ls --all";
+}
+
+/* The task that a command is about, however it was said; NULL: none. */
+static const char *task_meant(struct cli *cli)
+{
+	const char *plain = cli->verb->offer == OFFER_TASKS ? args_plain(&cli->args, 0) : NULL;
+	const char *flag =
+		args_text(&cli->args, "id") ? args_text(&cli->args, "id") : args_text(&cli->args, "task");
+
+	return plain ? plain : flag ? flag : getenv("STINT_TASK_ID");
+}
+
+/* A command that helps with a refusal. */
 static const char *fix_of(struct cli *cli, int status, struct span code)
 {
-	const char *task = args_plain(&cli->args, 0);
+	const char *task = task_meant(cli), *queue = args_text(&cli->args, "queue");
 
 	if (status == 401)
 		return cli->place.token[0] ? "stint doctor" : "export STINT_TOKEN_FILE=/path/of/a/token";
 	if (status == 403)
 		return "stint token create --kind …   (by an admin)";
 	if (status == 404)
-		return text_of(cli, "stint %s",
-			strncmp(cli->verb->name, "worker", 6) == 0          ? "worker ls"
-				: strncmp(cli->verb->name, "token", 5) == 0 ? "token ls"
-									    : "ls --all");
+		return list_of(cli->verb->offer);
 	if (status == 503 || status == 429)
 		return "stint doctor";
+	if (span_equal(code, SPAN("cursor_gone")))
+		return "stint events";
 	if (span_equal(code, SPAN("queue_draining")))
-		return "stint queue resume QUEUE";
-	if (status == 422 || status == 400)
-		return text_of(cli, "stint help %s", cli->verb->name);
-	if (status == 409 && task && cli->verb->offer == OFFER_TASKS)
-		return text_of(cli, "stint why %s", task);
-	return NULL;
+		return text_of(cli, "stint queue resume %s", word(cli, queue ? queue : "default"));
+	if (span_equal(code, SPAN("task_exists")))
+		return task ? text_of(cli, "stint show %s", word(cli, task)) : "stint ls";
+	if (status == 409 && task)
+		return text_of(cli, "stint why %s", word(cli, task));
+	return text_of(cli, "stint help %s", cli->verb->name);
 }
 
 /* "errors": which fields, and what is wrong with them. */
@@ -112,6 +145,20 @@ static const char *errors_of(struct cli *cli, yyjson_val *problem)
 	return text;
 }
 
+/* 401: which token was meant, or where one would have been looked for. */
+static int tell_unknown(struct cli *cli, const char *code, const char *fix)
+{
+	const struct place *place = &cli->place;
+
+	if (place->token[0])
+		return fail(cli, EXIT_UNAUTHORISED, code, fix,
+			"the server at %s does not know the token from %s", place->url, place->token_from);
+	return fail(cli, EXIT_UNAUTHORISED, code, fix,
+		"there is no token: neither --token, --token-file, $STINT_TOKEN nor $STINT_TOKEN_FILE%s%s%s",
+		place->home[0] ? ", and none to be read in " : "", place->home,
+		place->home[0] ? "/admin.token" : "");
+}
+
 static int tell_refusal(struct cli *cli, const struct ask *ask, const struct reply *reply)
 {
 	struct span code = field_text(reply->root, "code"), detail = field_text(reply->root, "detail");
@@ -121,6 +168,8 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 	const char *name = code.len > 0 ? text_of(cli, "%.*s", SPAN_ARGS(code)) : "refused";
 	const char *fix = fix_of(cli, reply->status, code);
 
+	if (reply->status == 401)
+		return tell_unknown(cli, name, fix);
 	if (reply->status == 404 && ask->names[0])
 		return fail(cli, status, name, fix, "there is no \"%s\", or none that this token may see",
 			ask->names[0]);
@@ -272,6 +321,8 @@ struct stream {
 	struct sse sse;
 	int ended;  /* what the caller returned */
 	bool moved; /* an event came since the last connection */
+	bool met;   /* the server was there once: it will come back */
+	bool said;  /* … that it is away */
 };
 
 static int on_event(void *context, const struct sse_event *event)
@@ -332,6 +383,27 @@ static int open_stream(struct stream *stream, struct http_answer **ret_answer, e
 	return http_client_call(cli->client, &request, ret_answer, ret_reach);
 }
 
+/* Between two connections. The caller may have enough of it at any time. */
+static int wait_again(struct stream *stream, uint32_t failures)
+{
+	const struct follow *follow = stream->follow;
+	int64_t left_ms = failures < 2 ? 200 : (int64_t)(failures - 1) * PATIENCE_MS;
+	int64_t slice_ms = follow->idle_ms > 0 ? follow->idle_ms : STREAM_IDLE_MS;
+
+	if (failures >= 2 && !stream->said)
+		say(stream->cli, "stint: the server at %s is away; trying again", stream->cli->place.url);
+	stream->said = failures >= 2;
+	for (left_ms = left_ms < RECONNECT_MS_MAX ? left_ms : RECONNECT_MS_MAX; left_ms > 0;
+		left_ms -= slice_ms) {
+		if (follow->idle)
+			stream->ended = follow->idle(follow->context);
+		if (stream->ended != 0)
+			break;
+		wait_ms((int)(left_ms < slice_ms ? left_ms : slice_ms));
+	}
+	return stream->ended;
+}
+
 /* One connection's worth. 0: try again. */
 static int follow_once(struct stream *stream, uint32_t *failures)
 {
@@ -349,20 +421,19 @@ static int follow_once(struct stream *stream, uint32_t *failures)
 		return stream->ended;
 	}
 	stream->moved = false;
-	if (r == 0 && http_answer_status(answer) == 200)
+	if (r == 0 && http_answer_status(answer) == 200) {
+		stream->met = true;
+		stream->said = false;
 		r = read_stream(stream, answer);
+	}
 	if (stream->ended != 0)
 		return stream->ended;
 	*failures = stream->moved ? 0 : *failures + 1;
-	if (*failures > RECONNECTS_MAX)
+	if (*failures > RECONNECTS_MAX || !stream->met)
 		return tell_fault(cli, r < 0 ? r : -ECONNRESET, reach, false);
 	sse_restart(&stream->sse);
 	http_client_hang_up(cli->client);
-	if (stream->follow->idle)
-		stream->ended = stream->follow->idle(stream->follow->context);
-	if (stream->ended == 0)
-		wait_ms(*failures < 2 ? 200 : PATIENCE_MS);
-	return stream->ended;
+	return wait_again(stream, *failures);
 }
 
 int newest_cursor(struct cli *cli, struct span *ret_cursor)

@@ -135,6 +135,15 @@ struct span number(struct cli *cli, int64_t value)
 
 /* ---- lists -------------------------------------------------------------------------------------------------- */
 
+void put_id(struct cli *cli, struct span id)
+{
+	if (cli->term.tty)
+		put_clean(cli, id);
+	else
+		put(cli, "%.*s", SPAN_ARGS(id));
+	put(cli, "\n");
+}
+
 int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *list, const char *id)
 {
 	size_t at, count;
@@ -152,7 +161,7 @@ int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *
 		}
 		return 0;
 	case FORM_ID:
-		yyjson_arr_foreach(list, at, count, item) put(cli, "%.*s\n", SPAN_ARGS(field_text(item, id)));
+		yyjson_arr_foreach(list, at, count, item) put_id(cli, field_text(item, id));
 		return 0;
 	case FORM_AUTO:
 		if (!cli->term.tty) {

@@ -16,6 +16,9 @@ bool state_is_final(struct span state);
 /* One line for the lists of people: id, state, title. */
 void put_task_line(struct cli *cli, yyjson_val *task);
 
+/* A line of -o id: as it is, and on a terminal harmless. */
+void put_id(struct cli *cli, struct span id);
+
 /* Rows in the form that was asked for; `id` names the member that -o id prints. */
 int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *list, const char *id);
 

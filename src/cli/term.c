@@ -19,9 +19,16 @@ static const char *setting(const char *name)
 	return value && value[0] ? value : NULL;
 }
 
+static bool is_dumb(void)
+{
+	const char *term = setting("TERM");
+
+	return !term || strcmp(term, "dumb") == 0;
+}
+
 static bool has_color(bool tty, enum color_wish wish)
 {
-	const char *term = setting("TERM"), *force = setting("CLICOLOR_FORCE");
+	const char *force = setting("CLICOLOR_FORCE");
 
 	if (wish != COLOR_AUTO)
 		return wish == COLOR_ALWAYS;
@@ -29,7 +36,7 @@ static bool has_color(bool tty, enum color_wish wish)
 		return false;
 	if (force && strcmp(force, "0") != 0)
 		return true;
-	return tty && term && strcmp(term, "dumb") != 0;
+	return tty && !is_dumb();
 }
 
 /* By the names of the locale alone: to load it costs more than all we do. */
@@ -44,7 +51,7 @@ static bool is_utf8(void)
 	return false;
 }
 
-static size_t width_of(bool tty)
+static size_t width_of(int fd, bool tty)
 {
 	const char *columns = setting("COLUMNS");
 	struct winsize size;
@@ -56,7 +63,7 @@ static size_t width_of(bool tty)
 	}
 	if (!tty)
 		return 0;
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : WIDTH_DEFAULT;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : WIDTH_DEFAULT;
 }
 
 void term_look(struct term *term, enum color_wish wish)
@@ -66,7 +73,10 @@ void term_look(struct term *term, enum color_wish wish)
 	term->color = has_color(term->tty, wish);
 	term->talk_color = has_color(term->talk_tty, wish);
 	term->utf8 = is_utf8() || !term->tty; /* a file takes every letter */
-	term->width = width_of(term->tty);
+	term->moves = term->tty && !is_dumb();
+	term->talk_moves = term->talk_tty && !is_dumb();
+	term->width = width_of(STDOUT_FILENO, term->tty);
+	term->talk_width = width_of(STDERR_FILENO, term->talk_tty);
 }
 
 const char *term_paint(bool color, enum paint paint)

@@ -23,8 +23,11 @@ struct term {
 	bool tty;      /* standard output is a terminal */
 	bool talk_tty; /* and standard error is one */
 	bool color, talk_color;
+	bool moves;      /* what we print on standard output may be replaced: a terminal that is not dumb */
+	bool talk_moves; /* … on standard error */
 	bool utf8;
-	size_t width; /* columns; 0: as wide as it takes */
+	size_t width;      /* columns; 0: as wide as it takes */
+	size_t talk_width; /* … of standard error */
 };
 
 /* By the descriptors, and NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS and the locale of the environment. */

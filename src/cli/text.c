@@ -1,5 +1,7 @@
 #include "cli/text.h"
 
+#include <string.h>
+
 #include <stdint.h>
 
 struct range {
@@ -128,4 +130,29 @@ int text_fit(struct buf *out, struct span text, size_t width, bool utf8)
 	}
 	int r = buf_put(out, text.data, kept);
 	return r < 0 ? r : buf_put_span(out, utf8 ? SPAN("…") : SPAN("~"));
+}
+
+static bool is_plain(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.data[i];
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+		if (!letter && !memchr("._:@%+,/=-", c, 10))
+			return false;
+	}
+	return text.len > 0;
+}
+
+int text_quote(struct buf *out, struct span text)
+{
+	if (is_plain(text))
+		return buf_put_span(out, text);
+	int r = buf_put_byte(out, '\'');
+	for (size_t i = 0; r == 0 && i < text.len; i++) {
+		if (text.data[i] == '\'')
+			r = buf_put_span(out, SPAN("'\\''"));
+		else if (text.data[i] != 0) /* no shell has it */
+			r = buf_put_byte(out, (unsigned char)text.data[i]);
+	}
+	return r < 0 ? r : buf_put_byte(out, '\'');
 }

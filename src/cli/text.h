@@ -21,3 +21,7 @@ int text_clean(struct buf *out, struct span text, bool utf8, bool lines);
 
 /* Append at most `width` columns of clean text; what was cut ends in … (~ without utf8). */
 int text_fit(struct buf *out, struct span text, size_t width, bool utf8);
+
+/* Append it as one word that a shell reads back as it was: 'it'\''s'. Without the quotes only if nothing in it means
+ * anything to a shell. */
+int text_quote(struct buf *out, struct span text);

@@ -88,6 +88,18 @@ extern const struct flag flags_of_all[];     /* every verb has these */
 extern const struct flag flags_of_clients[]; /* and these, if it talks to a server */
 extern const struct flag flags_of_output[];
 
+/* The words of --output, and what a verb must give for each; in the order of enum form. */
+struct output_form {
+	const char *name;
+	unsigned needs;
+};
+
+enum {
+	OUTPUT_FORMS = 6,
+};
+
+extern const struct output_form output_forms[OUTPUT_FORMS];
+
 const char *group_name(enum verb_group group);
 
 /* The verb of these words, and how many of them name it; NULL: none. */

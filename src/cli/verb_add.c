@@ -64,35 +64,16 @@ static void put_number(struct cli *cli, struct json_object *task, const char *fl
 		json_member_int(task, key, args_number(&cli->args, flag, 0));
 }
 
-/* "a,b" and the next "c" are three. */
-static int put_names(struct buf *list, struct span text)
-{
-	int r = 0;
-
-	while (r == 0 && text.len > 0) {
-		const char *comma = memchr(text.data, ',', text.len);
-		size_t len = comma ? (size_t)(comma - text.data) : text.len;
-		if (len > 0 && list->len > 1)
-			r = buf_put_byte(list, ',');
-		if (r == 0 && len > 0)
-			r = json_put_string(list, (struct span){text.data, len});
-		len += comma != NULL;
-		text = (struct span){text.data + len, text.len - len};
-	}
-	return r;
-}
-
-static void put_list(struct cli *cli, struct json_object *task, const char *flag, const char *key,
-	const struct span *more, uint32_t more_count)
+/* Those that the flag names, and those of the checklist. */
+static void put_parents(
+	struct cli *cli, struct json_object *task, const struct span *more, uint32_t more_count)
 {
 	cleanup(buf_done) struct buf list = {0};
-	const char *text;
-	size_t at = 0;
 
 	buf_init(&list, BODY_BYTES_MAX);
 	int r = buf_put_byte(&list, '[');
-	while (r == 0 && (text = args_each(&cli->args, flag, &at)))
-		r = put_names(&list, span_of(text));
+	if (r == 0)
+		r = put_names(&list, &cli->args, "after");
 	for (uint32_t i = 0; r == 0 && i < more_count; i++) {
 		r = list.len > 1 ? buf_put_byte(&list, ',') : 0;
 		if (r == 0)
@@ -103,7 +84,7 @@ static void put_list(struct cli *cli, struct json_object *task, const char *flag
 	if (r < 0)
 		task->fault = r;
 	else if (list.len > 2)
-		json_member_raw(task, key, buf_span(&list));
+		json_member_raw(task, "blockedBy", buf_span(&list));
 }
 
 /* One task: what the flags say of all of them, and what is its own. */
@@ -134,9 +115,9 @@ static int put_task(struct cli *cli, struct buf *body, const struct entry *entry
 	put_number(cli, &task, "not-before", "notBefore");
 	put_number(cli, &task, "start-by", "startBy");
 	put_number(cli, &task, "finish-by", "finishBy");
-	put_list(cli, &task, "needs", "requires", NULL, 0);
-	put_list(cli, &task, "label", "labels", NULL, 0);
-	put_list(cli, &task, "after", "blockedBy", entry->parents, entry->parent_count);
+	member_names(cli, &task, "needs", "requires");
+	member_names(cli, &task, "label", "labels");
+	put_parents(cli, &task, entry->parents, entry->parent_count);
 	if (entry->payload.len > 0)
 		json_member_raw(&task, "payload", entry->payload);
 	if (args_has(&cli->args, "hold"))

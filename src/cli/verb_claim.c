@@ -57,34 +57,6 @@ static const char *worker_name(struct cli *cli)
 			       : text_of(cli, "uid%u@%s", (unsigned)getuid(), host);
 }
 
-static void put_names(struct cli *cli, struct json_object *body, const char *flag, const char *key)
-{
-	cleanup(buf_done) struct buf list = {0};
-	const char *names;
-	size_t at = 0;
-
-	if (!args_has(&cli->args, flag))
-		return;
-	buf_init(&list, BODY_BYTES_MAX);
-	int r = buf_put_byte(&list, '[');
-	while ((names = args_each(&cli->args, flag, &at))) {
-		while (r == 0 && *names) {
-			size_t len = strcspn(names, ",");
-			if (len > 0 && list.len > 1)
-				r = buf_put_byte(&list, ',');
-			if (r == 0 && len > 0)
-				r = json_put_string(&list, (struct span){names, len});
-			names += len + (names[len] == ',');
-		}
-	}
-	if (r == 0)
-		r = buf_put_byte(&list, ']');
-	if (r < 0)
-		body->fault = r;
-	else
-		json_member_raw(body, key, buf_span(&list));
-}
-
 static int put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
 {
 	const struct args *args = &cli->args;
@@ -94,7 +66,7 @@ static int put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
 	json_begin(&object, body);
 	json_member_string(&object, "workerId", span_of(worker_name(cli)));
 	if (!by_id) {
-		put_names(cli, &object, "queues", "queues");
+		member_names(cli, &object, "queues", "queues");
 		json_member_int(&object, "max", args_number(args, "max", 1));
 		if (wait_ms > 0)
 			json_member_int(&object, "waitMs", wait_ms);
@@ -103,9 +75,9 @@ static int put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
 		json_member_int(&object, "leaseMs", args_number(args, "lease", 0));
 	if (args_text(args, "slot"))
 		json_member_string(&object, "slot", span_of(args_text(args, "slot")));
-	put_names(cli, &object, "capabilities", "capabilities");
-	put_names(cli, &object, "executors", "executors");
-	put_names(cli, &object, "include-statuses", "includeStatuses");
+	member_names(cli, &object, "capabilities", "capabilities");
+	member_names(cli, &object, "executors", "executors");
+	member_names(cli, &object, "include-statuses", "includeStatuses");
 	if (args_has(args, "resume-owned"))
 		json_member_bool(&object, "resumeOwned", true);
 	if (args_text(args, "request-id"))
@@ -115,24 +87,9 @@ static int put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
 
 /* ---- what we got ------------------------------------------------------------------------------------------------- */
 
-/* 'it'\''s': what a shell reads back as it was. */
-static void put_quoted(struct cli *cli, struct span text)
-{
-	put(cli, "'");
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.data[i] == '\'')
-			put(cli, "'\\''");
-		else if (text.data[i] != 0)
-			put(cli, "%c", text.data[i]);
-	}
-	put(cli, "'");
-}
-
 static void put_env(struct cli *cli, const char *name, struct span value)
 {
-	put(cli, "export %s=", name);
-	put_quoted(cli, value);
-	put(cli, "\n");
+	put(cli, "export %s=%s\n", name, word(cli, text_of(cli, "%.*s", SPAN_ARGS(value))));
 }
 
 static void put_claim_env(struct cli *cli, yyjson_val *claim)
@@ -201,7 +158,7 @@ static int put_claims(struct cli *cli, yyjson_val *claims)
 		put(cli, "}\n");
 	} else if (cli->form == FORM_ID) {
 		yyjson_arr_foreach(claims, at, count, claim)
-			put(cli, "%.*s\n", SPAN_ARGS(field_text(field(claim, "task"), "id")));
+			put_id(cli, field_text(field(claim, "task"), "id"));
 	} else if (cli->form != FORM_ENV) {
 		return put_table(cli, claims);
 	}

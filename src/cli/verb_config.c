@@ -60,15 +60,14 @@ static const struct column columns[C_COUNT] = {
 	[C_ORIGIN] = {.name = "ORIGIN", .shrinks = true},
 };
 
-static void add_row(struct cli *cli, struct table *table, const struct config *config, enum config_key key)
+static void add_row(struct cli *cli, struct table *table, const char *name, const struct config_value *value)
 {
-	const struct config_value *value = &config->values[key];
 	cleanup(buf_done) struct buf origin = {0};
 
 	buf_init(&origin, 8192);
 	config_put_origin(&origin, &value->origin);
 	table_row(table);
-	table_cell(table, C_KEY, span_of(config_keys[key].name), PAINT_BOLD, cli->term.utf8);
+	table_cell(table, C_KEY, span_of(name), PAINT_BOLD, cli->term.utf8);
 	table_cell(table, C_VALUE, span_of(value->text), PAINT_NONE, cli->term.utf8);
 	if (table->column_count > C_ORIGIN)
 		table_cell(table, C_ORIGIN, buf_span(&origin),
@@ -80,8 +79,9 @@ static int put_config(struct cli *cli, const struct config *config)
 	struct table table;
 
 	table_init(&table, columns, args_has(&cli->args, "origin") ? C_COUNT : C_ORIGIN);
+	add_row(cli, &table, "home", &config->home);
 	for (int key = 0; key < CONFIG_KEY_COUNT; key++)
-		add_row(cli, &table, config, (enum config_key)key);
+		add_row(cli, &table, config_keys[key].name, &config->values[key]);
 	int r = put_rows(cli, &table, "keys", NULL, "key");
 	table_done(&table);
 	return r;
@@ -90,16 +90,11 @@ static int put_config(struct cli *cli, const struct config *config)
 static int put_config_json(struct cli *cli, const struct config *config)
 {
 	cleanup(buf_done) struct buf json = {0};
-	struct json_complaint complaint;
 
 	buf_init(&json, 4 << 20);
 	int fault = config_put_json(&json, config);
-	if (fault < 0)
-		return fail_fault(cli, fault);
-	yyjson_doc *doc = json_read(buf_span(&json), &complaint);
-	int r = put_json(cli, "config", yyjson_doc_get_root(doc));
-	yyjson_doc_free(doc);
-	return r;
+	return fault < 0 ? fail_fault(cli, fault)
+			 : put_json_text(cli, config->problem_count == 0, "config", buf_span(&json));
 }
 
 static int run_show(struct cli *cli)
@@ -151,40 +146,41 @@ static const char *user_file(struct cli *cli)
 	return home && home[0] ? text_of(cli, "%s/.config/stint/config.json", home) : NULL;
 }
 
-static void put_path(struct cli *cli, const char *path, bool first)
+static void put_path(struct cli *cli, struct buf *json, const char *path)
 {
 	bool there = access(path, F_OK) == 0;
+	struct json_object object;
 
-	if (cli->form == FORM_JSON) {
-		struct json_object object;
-		put(cli, "%s", first ? "" : ",");
-		json_begin(&object, &cli->out);
-		json_member_string(&object, "path", span_of(path));
-		json_member_bool(&object, "exists", there);
-		json_end(&object);
-	} else {
+	if (cli->form != FORM_JSON) {
 		put(cli, "%s\t%s\n", path, there ? "there" : "not there");
+		return;
 	}
+	buf_put_byte(json, json->len == 0 ? '[' : ',');
+	json_begin(&object, json);
+	json_member_string(&object, "path", span_of(path));
+	json_member_bool(&object, "exists", there);
+	json_end(&object);
 }
 
 static int run_path(struct cli *cli)
 {
 	const char *file = args_text(&cli->args, "config"), *user = user_file(cli);
+	cleanup(buf_done) struct buf json = {0};
 	char home[1024];
 
 	int r = file ? 0 : place_home(cli, home, sizeof home);
 	if (r != 0)
 		return r;
-	if (cli->form == FORM_JSON)
-		put(cli, "{\"schema\":1,\"ok\":true,\"files\":[");
-	put_path(cli, file ? file : text_of(cli, "%s/config.json", home), true);
+	buf_init(&json, 64 << 10);
+	put_path(cli, &json, file ? file : text_of(cli, "%s/config.json", home));
 	if (!file && user)
-		put_path(cli, user, false);
+		put_path(cli, &json, user);
 	if (!file)
-		put_path(cli, "/etc/stint/config.json", false);
-	if (cli->form == FORM_JSON)
-		put(cli, "]}\n");
-	return EXIT_GOOD;
+		put_path(cli, &json, "/etc/stint/config.json");
+	if (cli->form != FORM_JSON)
+		return EXIT_GOOD;
+	buf_put_byte(&json, ']');
+	return put_json_text(cli, true, "files", buf_span(&json));
 }
 
 const struct verb verb_config_path = {
@@ -197,4 +193,32 @@ const struct verb verb_config_path = {
 	.flags = path_flags,
 	.examples = "stint config path\n",
 	.run = run_path,
+};
+
+/* ---- schema -------------------------------------------------------------------------------------------- */
+
+static int run_schema(struct cli *cli)
+{
+	cleanup(buf_done) struct buf json = {0};
+
+	buf_init(&json, 1 << 20);
+	int fault = config_put_schema(&json);
+	if (fault < 0)
+		return fail_fault(cli, fault);
+	if (cli->form == FORM_JSON)
+		return put_json_text(cli, true, "document", buf_span(&json));
+	put(cli, "%.*s\n", SPAN_ARGS(buf_span(&json)));
+	return EXIT_GOOD;
+}
+
+const struct verb verb_config_schema = {
+	.name = "config schema",
+	.group = GROUP_ADMIN,
+	.arguments = "",
+	.gives = TALKS_TO_NOBODY | GIVES_JSON,
+	.brief = "what a file may say",
+	.text = "Prints a JSON Schema of config.json. An editor that is told of it, by a member \"$schema\" in the file, "
+		"checks what is written and explains the keys. With --json, it is the member \"document\".",
+	.examples = "stint config schema > config.schema.json\n",
+	.run = run_schema,
 };

@@ -66,8 +66,15 @@ static void check_mode(struct examination *exam, const char *name, mode_t wanted
 
 	if (lstat(path, &stat_buf) < 0) {
 		if (errno != ENOENT || must_be)
-			note(exam, errno == ENOENT ? FAIL : WARN, "files", shown, "stint up", "%s: %s", path,
+			note(exam, errno == ENOENT ? FAIL : WARN, "files", shown,
+				"stint up   (after stopping a server that still runs)", "%s: %s", path,
 				strerror(errno));
+		return;
+	}
+	if (S_ISREG(stat_buf.st_mode) && stat_buf.st_size == 0) {
+		note(exam, FAIL, "files", shown,
+			text_of(exam->cli, "rm %s   (and start the server again)", word(exam->cli, path)),
+			"%s is empty", path);
 		return;
 	}
 	if (stat_buf.st_uid != geteuid()) {
@@ -76,7 +83,8 @@ static void check_mode(struct examination *exam, const char *name, mode_t wanted
 		return;
 	}
 	if (stat_buf.st_mode & 077 & ~wanted)
-		note(exam, FAIL, "files", shown, text_of(exam->cli, "chmod %o %s", (unsigned)wanted, path),
+		note(exam, FAIL, "files", shown,
+			text_of(exam->cli, "chmod %o %s", (unsigned)wanted, word(exam->cli, path)),
 			"others can open %s (mode %04o)", path, (unsigned)stat_buf.st_mode & 07777);
 	else
 		note(exam, PASS, "files", shown, NULL, "%s, mode %04o", path,
@@ -312,13 +320,13 @@ static void put_line(struct cli *cli, const struct check *check)
 		put(cli, "      try: %s\n", check->fix);
 }
 
-static void put_object(struct cli *cli, const struct check *check, bool first)
+static void put_object(struct buf *json, const struct check *check)
 {
 	static const char *const words[] = {[PASS] = "pass", [WARN] = "warn", [FAIL] = "fail"};
 	struct json_object object;
 
-	put(cli, "%s", first ? "" : ",");
-	json_begin(&object, &cli->out);
+	buf_put_byte(json, json->len == 0 ? '[' : ',');
+	json_begin(&object, json);
 	json_member_string(&object, "group", span_of(check->group));
 	json_member_string(&object, "name", span_of(check->name));
 	json_member_string(&object, "verdict", span_of(words[check->verdict]));
@@ -331,22 +339,24 @@ static void put_object(struct cli *cli, const struct check *check, bool first)
 static int tell(struct examination *exam)
 {
 	struct cli *cli = exam->cli;
+	cleanup(buf_done) struct buf json = {0};
 	size_t counts[3] = {0};
+	int r = 0;
 
-	for (size_t i = 0; i < exam->count; i++)
-		counts[exam->checks[i].verdict]++;
-	if (cli->form == FORM_JSON)
-		put(cli, "{\"schema\":1,\"ok\":%s,\"checks\":[", counts[FAIL] == 0 ? "true" : "false");
+	buf_init(&json, 1 << 20);
 	for (size_t i = 0; i < exam->count; i++) {
+		counts[exam->checks[i].verdict]++;
 		if (cli->form == FORM_JSON)
-			put_object(cli, &exam->checks[i], i == 0);
+			put_object(&json, &exam->checks[i]);
 		else
 			put_line(cli, &exam->checks[i]);
 	}
-	if (cli->form == FORM_JSON)
-		put(cli, "]}\n");
+	if (cli->form == FORM_JSON) {
+		buf_put_byte(&json, ']');
+		r = put_json_text(cli, counts[FAIL] == 0, "checks", buf_span(&json));
+	}
 	say(cli, "%zu passed, %zu to look at, %zu wrong", counts[PASS], counts[WARN], counts[FAIL]);
-	return counts[FAIL] > 0 ? EXIT_FAILED : EXIT_GOOD;
+	return r != 0 ? r : counts[FAIL] > 0 ? EXIT_FAILED : EXIT_GOOD;
 }
 
 static const struct flag flags[] = {

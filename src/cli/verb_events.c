@@ -32,6 +32,7 @@ struct watching {
 	struct cli *cli;
 	int64_t limit, count;
 	bool lines; /* for people */
+	bool ids;   /* the cursors alone */
 };
 
 static bool is_wanted_type(struct cli *cli, struct span type)
@@ -92,6 +93,8 @@ static int on_event(void *context, yyjson_val *event)
 		return 0;
 	if (watching->lines) {
 		put_line(cli, event);
+	} else if (watching->ids) {
+		put(cli, "%lld\n", (long long)field_int(event, "seq", 0));
 	} else {
 		put_value(cli, event);
 		put(cli, "\n");
@@ -100,6 +103,12 @@ static int on_event(void *context, yyjson_val *event)
 	if (args_has(&cli->args, "follow") && flush(cli) != 0)
 		return EXIT_FAILED; /* nobody reads us any more */
 	return watching->limit > 0 && watching->count == watching->limit ? FOLLOW_DONE : 0;
+}
+
+static int on_idle(void *context)
+{
+	(void)context;
+	return nobody_reads() ? EXIT_FAILED : 0;
 }
 
 static int read_pages(struct watching *watching)
@@ -141,9 +150,11 @@ static int run(struct cli *cli)
 	struct watching watching = {
 		.cli = cli,
 		.limit = args_number(&cli->args, "limit", follow ? 0 : LIMIT_DEFAULT),
-		.lines = cli->form == FORM_TABLE || (cli->form == FORM_AUTO && cli->term.tty),
+		.lines = cli->form == FORM_TABLE || cli->form == FORM_WIDE ||
+			(cli->form == FORM_AUTO && cli->term.tty),
+		.ids = cli->form == FORM_ID,
 	};
-	struct follow stream = {.each = on_event, .context = &watching};
+	struct follow stream = {.each = on_event, .idle = on_idle, .context = &watching};
 
 	if (!follow) {
 		int r = read_pages(&watching);

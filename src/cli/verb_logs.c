@@ -110,7 +110,7 @@ static int run(struct cli *cli)
 		r = goes_on ? look(&reading, &goes_on) : 0; /* before reading: what came in between is read */
 		if (r == 0)
 			r = read_on(&reading);
-		if (r != 0 || last)
+		if (r != 0 || last || nobody_reads())
 			return r;
 		if (goes_on)
 			poll(NULL, 0, LOOK_MS);

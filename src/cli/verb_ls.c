@@ -123,7 +123,7 @@ static int take_task(struct listing *listing, yyjson_val *task)
 		put(cli, "\n");
 		break;
 	case FORM_ID:
-		put(cli, "%.*s\n", SPAN_ARGS(field_text(task, "id")));
+		put_id(cli, field_text(task, "id"));
 		break;
 	case FORM_AUTO:
 	case FORM_TABLE:
@@ -281,7 +281,7 @@ const struct verb verb_ls = {
 	.flags = flags,
 	.examples = "stint ls\n"
 		    "stint ls --queue ci --state ready,running\n"
-		    "stint ls --state failed -o id | xargs stint retry\n"
+		    "stint ls --state failed -o id | xargs -r stint retry\n"
 		    "stint ls --all --json=id,state,title\n",
 	.run = run,
 };

@@ -97,7 +97,7 @@ const struct verb verb_cancel = {
 	.text = "Calls tasks off. One that nobody works on is cancelled at once; under a worker that beats, the worker is "
 		"told, and the task is cancelled when it has stopped. Prints the ids; with --json, one object per task.",
 	.examples = "stint cancel t-7k3 --reason \"superseded\"\n"
-		    "stint ls --label nightly -o id | xargs stint cancel\n",
+		    "stint ls --label nightly -o id | xargs -r stint cancel\n",
 	.run = run_cancel,
 };
 
@@ -109,7 +109,7 @@ const struct verb verb_retry = {
 		"are no longer waited for. Prints the ids; with --json, one object per task.",
 	.examples =
 		"stint retry t-7k3\n"
-		"stint ls --state failed --queue ci -o id | xargs stint retry --reason \"runner fixed\"\n",
+		"stint ls --state failed --queue ci -o id | xargs -r stint retry --reason \"runner fixed\"\n",
 	.run = run_retry,
 };
 

@@ -252,8 +252,8 @@ static int show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson
 	put_body(cli, task);
 	if (args_has(&cli->args, "no-timeline"))
 		return 0;
-	put_label(cli, "timeline");
-	put(cli, "\n");
+	put(cli, "%stimeline%s\n", term_paint(cli->term.color, PAINT_DIM),
+		term_plain(cli->term.color, PAINT_DIM));
 	return put_events(cli, id, false);
 }
 

@@ -352,8 +352,7 @@ const struct verb verb_task_block = {
 /* ---- asking, giving back --------------------------------------------------------------------------------------------- */
 
 static const struct flag ask_flags[] = {
-	{"option", 0, FLAG_TEXT, .many = true, .value = "TEXT",
-		.text = "an answer to choose from; may be repeated"},
+	{"option", 0, FLAG_TEXT, .many = true, .value = "TEXT", .text = "an answer to choose from"},
 	{"deadline", 0, FLAG_MOMENT, .value = "TIME", .text = "the answer is needed by then"},
 	WHO,
 };

@@ -43,12 +43,9 @@ static void put_claim(struct cli *cli, struct json_object *body)
 static int put_body(struct cli *cli, struct buf *text)
 {
 	const struct args *args = &cli->args;
-	const char *name = args_text(args, "name"), *names;
+	const char *name = args_text(args, "name");
 	struct json_object body;
-	cleanup(buf_done) struct buf queues = {0};
-	size_t at = 0;
 
-	buf_init(&queues, 64 << 10);
 	json_begin(&body, text);
 	json_member_string(&body, "kind", span_of(args_text(args, "kind")));
 	if (strcmp(args_text(args, "kind"), "claim") == 0)
@@ -57,21 +54,8 @@ static int put_body(struct cli *cli, struct buf *text)
 		json_member_string(&body, "name", span_of(name ? name : args_text(args, "kind")));
 	if (args_has(args, "expires"))
 		json_member_int(&body, "expiresInMs", args_number(args, "expires", 0));
-	int r = buf_put_byte(&queues, '[');
-	while ((names = args_each(args, "queues", &at))) {
-		while (r == 0 && *names) {
-			size_t len = strcspn(names, ",");
-			r = queues.len > 1 ? buf_put_byte(&queues, ',') : 0;
-			if (r == 0)
-				r = json_put_string(&queues, (struct span){names, len});
-			names += len + (names[len] == ',');
-		}
-	}
-	if (r == 0)
-		r = buf_put_byte(&queues, ']');
-	if (queues.len > 2)
-		json_member_raw(&body, "queues", buf_span(&queues));
-	return r < 0 ? r : json_end(&body);
+	member_names(cli, &body, "queues", "queues");
+	return json_end(&body);
 }
 
 static int write_file(struct cli *cli, const char *path, struct span token)
@@ -82,8 +66,20 @@ static int write_file(struct cli *cli, const char *path, struct span token)
 	if (fd < 0 || write(fd, line, strlen(line)) != (ssize_t)strlen(line))
 		return fail(cli, EXIT_FAILED, "failed", "stint token revoke ID",
 			"cannot write the token to %s: %s", path, strerror(errno));
-	put(cli, "%s\n", path);
 	return 0;
+}
+
+/* The token as JSON; its text only where it goes nowhere else. */
+static int put_token(struct cli *cli, yyjson_val *token, bool with_text)
+{
+	cleanup(buf_done) struct buf json = {0};
+	struct json_object object;
+
+	buf_init(&json, 1 << 20);
+	json_begin(&object, &json);
+	members_of(&object, token, with_text ? NULL : "token");
+	int r = json_end(&object);
+	return r < 0 ? fail_fault(cli, r) : put_json_text(cli, true, "token", buf_span(&json));
 }
 
 static int run_create(struct cli *cli)
@@ -95,6 +91,10 @@ static int run_create(struct cli *cli)
 	if (!args_has(&cli->args, "kind"))
 		return fail(cli, EXIT_USAGE, "usage", "stint token create --kind worker --name ci-1",
 			"say what the token is for: --kind");
+	if (args_has(&cli->args, "queues") &&
+		!args_text(&cli->args, "queues")[strspn(args_text(&cli->args, "queues"), ",")])
+		return fail(cli, EXIT_USAGE, "usage", "stint queue ls",
+			"--queues names no queue; leave it out for all of them");
 	if (out && access(out, F_OK) == 0)
 		return fail(cli, EXIT_USAGE, "exists", NULL, "%s is there already; nothing was made", out);
 	buf_init(&body, 128 << 10);
@@ -107,10 +107,10 @@ static int run_create(struct cli *cli)
 	struct span token = field_text(reply.root, "token");
 	if (out)
 		r = write_file(cli, out, token);
-	else if (cli->form == FORM_JSON)
-		r = put_json(cli, "token", reply.root);
-	else
-		put(cli, "%.*s\n", SPAN_ARGS(token));
+	if (r == 0 && cli->form == FORM_JSON)
+		r = put_token(cli, reply.root, !out);
+	else if (r == 0)
+		put(cli, "%.*s\n", SPAN_ARGS(out ? span_of(out) : token));
 	if (r == 0)
 		say(cli, "token %.*s; it is not shown again, and stint token revoke %.*s ends it",
 			SPAN_ARGS(field_text(reply.root, "id")), SPAN_ARGS(field_text(reply.root, "id")));

@@ -23,12 +23,14 @@
 
 #include "base/take.h"
 #include "cli/cli.h"
+#include "config/config.h"
 
 enum {
 	START_MS = 60000, /* a store of a million tasks takes a second */
 	STOP_MS = 10000,
 	LOOK_MS = 5,
 	SETS_MAX = 64,
+	STATUS_CONFIG = 78, /* of stintd: something it was told is wrong */
 };
 
 static const struct flag flags[] = {
@@ -48,6 +50,7 @@ struct running {
 	pid_t pid;
 	int signals; /* a signalfd for INT, TERM and CHLD */
 	bool stopping;
+	bool hush; /* nobody has said what the server is to log: we say ourselves what there is to say */
 };
 
 static int64_t monotonic_ms(void)
@@ -101,6 +104,19 @@ static const char *own_name(struct cli *cli)
 	return strchr(cli->program, '/') ? cli->program : "stint";
 }
 
+/* What another terminal needs to be told first; nothing, if it would look there anyway. */
+static const char *before_try(const struct running *running)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *user = getenv("HOME");
+	struct cli *cli = running->cli;
+	const char *usual = state && state[0] ? text_of(cli, "%s/stint", state)
+					      : text_of(cli, "%s/.local/state/stint", user ? user : "");
+
+	return strcmp(usual, running->home) == 0
+		? ""
+		: text_of(cli, "export STINT_HOME=%s; ", word(cli, running->home));
+}
+
 static int tell_running(struct running *running)
 {
 	struct cli *cli = running->cli;
@@ -108,7 +124,7 @@ static int tell_running(struct running *running)
 
 	read_url(running->home, url, sizeof url);
 	put(cli, "already up: a server runs in %s and listens on %s\n", running->home, url);
-	put(cli, "try      %s ls\n", own_name(cli));
+	put(cli, "try      %s%s ls\n", before_try(running), own_name(cli));
 	return EXIT_GOOD;
 }
 
@@ -146,6 +162,10 @@ static _Noreturn void become_server(const struct running *running, pid_t parent)
 	if (getppid() != parent)
 		_exit(1);
 	find_program(path, sizeof path);
+	if (running->hush) {
+		argv[count++] = "--set";
+		argv[count++] = "log.level=warn";
+	}
 	if (args_text(args, "listen")) {
 		argv[count++] = "--listen";
 		argv[count++] = args_text(args, "listen");
@@ -162,6 +182,22 @@ static _Noreturn void become_server(const struct running *running, pid_t parent)
 	execvp(path, (char *const *)argv);
 	fprintf(stderr, "stint: cannot run %s: %s\n", path, strerror(errno));
 	_exit(127);
+}
+
+static bool says_what_to_log(struct cli *cli)
+{
+	cleanup(config_done) struct config config = {0};
+	struct config_request request = {
+		.home = args_text(&cli->args, "home"), .file = args_text(&cli->args, "config")};
+	const char *set;
+	size_t at = 0;
+
+	while ((set = args_each(&cli->args, "set", &at))) {
+		if (strncmp(set, "log.level=", 10) == 0)
+			return true;
+	}
+	config_read(&config, &request);
+	return config.values[CONFIG_LOG_LEVEL].origin.source != CONFIG_DEFAULT;
 }
 
 static int start(struct running *running)
@@ -213,8 +249,8 @@ static int end_status(struct running *running, int status)
 	}
 	if (WIFEXITED(status))
 		return fail(running->cli, EXIT_FAILED, "ended",
-			args_has(&running->cli->args, "listen")
-				? "stint doctor"
+			WEXITSTATUS(status) == STATUS_CONFIG
+				? "stint config show --origin   (or stint doctor)"
 				: "stint up --listen 127.0.0.1:0   (if the port is taken), or stint doctor",
 			"the server ended by itself, with status %d", WEXITSTATUS(status));
 	return fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
@@ -261,7 +297,6 @@ static const char *reach_of(const char *url)
 static void put_up(struct running *running, bool created)
 {
 	struct cli *cli = running->cli;
-	const char *home = args_text(&cli->args, "home");
 	char url[256] = "";
 
 	read_url(running->home, url, sizeof url);
@@ -270,8 +305,7 @@ static void put_up(struct running *running, bool created)
 	put(cli, "url      %s (%s)\n", url, reach_of(url));
 	put(cli, "token    %s/admin.token\n", running->home);
 	put_agents(cli);
-	put(cli, "try      %s%s add \"say hello\" --queue demo\n",
-		home ? text_of(cli, "export STINT_HOME='%s'; ", running->home) : "", own_name(cli));
+	put(cli, "try      %s%s add \"say hello\" --queue demo\n", before_try(running), own_name(cli));
 	flush(cli);
 }
 
@@ -310,6 +344,23 @@ static int wait_end(struct running *running)
 	return end_status(running, status);
 }
 
+/* As an absolute path: it is told to other terminals. */
+static int find_home(struct cli *cli, char *ret_home, size_t room)
+{
+	cleanup(free_at) char *here = NULL;
+	const char *named;
+
+	int r = place_home(cli, ret_home, room);
+	if (r != 0 || ret_home[0] == '/')
+		return r;
+	here = getcwd(NULL, 0);
+	named = text_of(cli, "%s/%s", here ? here : "", ret_home);
+	if (!here || strlen(named) >= room)
+		return fail(cli, EXIT_USAGE, "invalid", NULL, "the path of the state directory is too long");
+	strcpy(ret_home, named);
+	return 0;
+}
+
 static int run(struct cli *cli)
 {
 	struct running running = {.cli = cli, .signals = -1};
@@ -317,7 +368,7 @@ static int run(struct cli *cli)
 	bool ended;
 	int status;
 
-	int r = place_home(cli, running.home, sizeof running.home);
+	int r = find_home(cli, running.home, sizeof running.home);
 	if (r != 0)
 		return r;
 	if (answers(running.home))
@@ -326,6 +377,7 @@ static int run(struct cli *cli)
 	snprintf(url, sizeof url, "%s/url", running.home);
 	bool created = access(store, F_OK) != 0;
 	unlink(url); /* of a server that was killed */
+	running.hush = !says_what_to_log(cli);
 	r = start(&running);
 	if (r == 0)
 		r = wait_ready(&running, &ended, &status);

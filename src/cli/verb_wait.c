@@ -13,8 +13,8 @@
 
 enum {
 	IDLE_MS_MAX = 1000,
-	BAR_WIDTH = 24,
-	NOTE_WIDTH = 40,
+	BAR_WIDTH_MAX = 24,
+	NOTE_WIDTH_MAX = 40,
 	TASKS_MAX = 1000,
 };
 
@@ -58,24 +58,34 @@ static void wipe(struct waiting *waiting)
 	waiting->drawn = false;
 }
 
+/* On one line, whatever the terminal's width: the note gives way first, then the bar. */
 static void draw(struct waiting *waiting)
 {
 	struct cli *cli = waiting->cli;
 	const char *full = cli->term.utf8 ? "█" : "#", *empty = cli->term.utf8 ? "░" : "-";
 	cleanup(buf_done) struct buf note = {0}, cut = {0};
 	int part = waiting->count == 1 && waiting->percent >= 0 ? waiting->percent : 0;
-	int filled = (int)(waiting->ended * BAR_WIDTH / waiting->count) + part * BAR_WIDTH / 100;
+	const char *counts = text_of(cli, "%zu/%zu", waiting->ended, waiting->count);
+	int room = (int)cli->term.talk_width - 1 - (int)strlen(counts);
 
-	if (!cli->term.talk_tty || cli->quiet)
+	if (!cli->term.talk_moves || cli->quiet)
 		return;
+	int bar = room - 1 < BAR_WIDTH_MAX ? room - 1 : BAR_WIDTH_MAX;
+	int filled = bar > 0 ? (int)waiting->ended * bar / (int)waiting->count + part * bar / 100 : 0;
+	int rest = room - (bar > 0 ? bar + 1 : 0) - 1;
 	buf_init(&note, 4096);
 	buf_init(&cut, 4096);
 	text_clean(&note, span_of(waiting->note), cli->term.utf8, false);
-	text_fit(&cut, buf_span(&note), NOTE_WIDTH, cli->term.utf8);
+	text_fit(&cut, buf_span(&note),
+		(size_t)(rest < 0                       ? 0
+				: rest < NOTE_WIDTH_MAX ? rest
+							: NOTE_WIDTH_MAX),
+		cli->term.utf8);
 	fputs("\r\033[K", stderr);
-	for (int i = 0; i < BAR_WIDTH; i++)
+	for (int i = 0; i < bar; i++)
 		fputs(i < filled ? full : empty, stderr);
-	fprintf(stderr, " %zu/%zu %.*s", waiting->ended, waiting->count, SPAN_ARGS(buf_span(&cut)));
+	fprintf(stderr, "%s%s%s%.*s", bar > 0 ? " " : "", counts, cut.len > 0 ? " " : "",
+		SPAN_ARGS(buf_span(&cut)));
 	fflush(stderr);
 	waiting->drawn = true;
 }

@@ -2,37 +2,43 @@
  * stint why: the question that everybody asks of a queue, answered in one sentence and with the command that moves
  * the task on.
  */
+#include "base/take.h"
 #include "cli/reason.h"
 #include "cli/task_view.h"
 
+enum {
+	OBJECT_BYTES_MAX = 1 << 20,
+};
+
+/* What the server says, and what we make of it. */
+static int put_object(struct cli *cli, yyjson_val *why, const struct answer_why *told)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object object;
+
+	buf_init(&text, OBJECT_BYTES_MAX);
+	json_begin(&object, &text);
+	members_of(&object, why, NULL);
+	json_member_string(&object, "sentence", span_of(told->sentence));
+	if (told->fix)
+		json_member_string(&object, "fix", span_of(told->fix));
+	else
+		json_member_raw(&object, "fix", SPAN("null"));
+	int r = json_end(&object);
+	return r < 0 ? fail_fault(cli, r) : put_json_text(cli, true, "why", buf_span(&text));
+}
+
 static int put_why(struct cli *cli, yyjson_val *why, const struct answer_why *told)
 {
-	size_t at, count;
-	yyjson_val *key, *value;
-
-	if (cli->form != FORM_JSON) {
-		put_clean(cli, span_of(told->sentence));
+	if (cli->form == FORM_JSON)
+		return put_object(cli, why, told);
+	put_clean(cli, span_of(told->sentence));
+	put(cli, "\n");
+	if (told->fix) {
+		put(cli, "  try: ");
+		put_clean(cli, span_of(told->fix));
 		put(cli, "\n");
-		if (told->fix)
-			put(cli, "  try: %s\n", told->fix);
-		return 0;
 	}
-	put(cli, "{\"schema\":1,\"ok\":true,\"why\":{");
-	yyjson_obj_foreach(why, at, count, key, value)
-	{
-		put(cli, "\"%s\":", yyjson_get_str(key));
-		if (json_put_value(&cli->out, value) < 0)
-			return fail_fault(cli, -12);
-		put(cli, ",");
-	}
-	put(cli, "\"sentence\":");
-	json_put_string(&cli->out, span_of(told->sentence));
-	put(cli, ",\"fix\":");
-	if (told->fix)
-		json_put_string(&cli->out, span_of(told->fix));
-	else
-		put(cli, "null");
-	put(cli, "}}\n");
 	return 0;
 }
 
@@ -77,6 +83,6 @@ const struct verb verb_why = {
 	.text = "Says in one sentence why a task is where it is, and which command moves it on. With --json, one object "
 		"per task.",
 	.examples = "stint why t-7k3\n"
-		    "stint ls --state ready -o id | xargs stint why\n",
+		    "stint ls --state ready -o id | xargs -r stint why\n",
 	.run = run,
 };

@@ -47,6 +47,7 @@ const struct verb *const verbs[] = {
 	&verb_token_revoke,
 	&verb_config_show,
 	&verb_config_path,
+	&verb_config_schema,
 	&verb_backup,
 	&verb_db_query,
 	&verb_completion,
@@ -84,6 +85,15 @@ const struct flag flags_of_output[] = {
 		.text = "the form of the output"},
 	{"watch", 0, FLAG_SWITCH, .text = "again every two seconds, until Ctrl-C"},
 	{0},
+};
+
+const struct output_form output_forms[OUTPUT_FORMS] = {
+	{"table", GIVES_ROWS},
+	{"wide", GIVES_ROWS},
+	{"json", GIVES_JSON},
+	{"jsonl", GIVES_ROWS},
+	{"id", GIVES_ROWS},
+	{"env", GIVES_ENV},
 };
 
 const char *group_name(enum verb_group group)

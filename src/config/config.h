@@ -100,5 +100,8 @@ int config_put_problems(struct buf *out, const struct config *config, const char
 int config_put_table(struct buf *out, const struct config *config);
 int config_put_json(struct buf *out, const struct config *config);
 
+/* What a file may say, as a JSON Schema. */
+int config_put_schema(struct buf *out);
+
 /* The list of keys, for a program's help. */
 int config_put_keys(struct buf *out);

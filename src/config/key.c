@@ -38,6 +38,11 @@ const char *config_key_owner(const char *name)
 	return NULL;
 }
 
+const char *config_foreign_key(uint32_t number)
+{
+	return number < sizeof owners / sizeof *owners ? owners[number].name : NULL;
+}
+
 /* ---- finding ------------------------------------------------------------------------------------------- */
 
 enum config_key config_key_find(const char *name)

@@ -87,6 +87,9 @@ const char *config_key_like(const char *name);
 /* The program that reads this top-level key, if it is not stintd; NULL: none does. */
 const char *config_key_owner(const char *name);
 
+/* Such keys, one after the other; NULL: there are no more. */
+const char *config_foreign_key(uint32_t number);
+
 /* "a whole number of ms from 1 to 10". -ENOMEM, -E2BIG. */
 int config_key_put_allowed(enum config_key key, struct buf *out);
 

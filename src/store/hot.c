@@ -577,8 +577,15 @@ static bool is_backing_off(enum task_state state, uint32_t code)
 	return state == TASK_SCHEDULED && code != CODE_NONE;
 }
 
+static bool is_asking_to_stop(enum task_state state, const struct claim *claim)
+{
+	return state == TASK_ASKING && claim->holder != 0 && claim->stopping;
+}
+
 static void count_out(struct hot *hot, const struct hot_task *row)
 {
+	if (row->state == TASK_ASKING && row->flags & HOT_CLAIMED)
+		hot->asking_to_stop -= is_asking_to_stop(row->state, &claim_at(hot, row->claim)->claim);
 	hot->count[row->state]--;
 	tally_of(hot, row->queue)->count[row->state]--;
 	hot->backing_off -= is_backing_off(row->state, row->code);
@@ -592,6 +599,7 @@ static void count_in(struct hot *hot, const struct task *task, bool moved)
 	tally->count[task->state]++;
 	tally->came[task->state] += moved;
 	hot->backing_off += is_backing_off(task->state, task->code);
+	hot->asking_to_stop += is_asking_to_stop(task->state, &task->claim);
 }
 
 void hot_loaded(struct hot *hot)

@@ -67,6 +67,7 @@ struct hot {
 	struct wheel lease_timers; /* one per live claim on its own lease, one per live worker */
 	uint32_t count[TASK_STATE_COUNT]; /* tasks by state, the final ones apart */
 	uint32_t backing_off;             /* scheduled ones that wait before another attempt */
+	uint32_t asking_to_stop;          /* asking ones whose worker is told to stop */
 	struct pool tallies;              /* queue_tally of every queue that had a task */
 	struct map tally_by_queue;
 	uint32_t last_tally; /* slot: the next task is often of the same queue */

@@ -693,7 +693,7 @@ uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t re
 	ret_counts[WHY_SCHEDULED] = hot->count[TASK_SCHEDULED] - hot->backing_off;
 	ret_counts[WHY_BACKING_OFF] = hot->backing_off;
 	ret_counts[WHY_DEPENDENCY] = hot->count[TASK_WAITING];
-	ret_counts[WHY_ASKING] = hot->count[TASK_ASKING];
+	ret_counts[WHY_ASKING] = hot->count[TASK_ASKING] - hot->asking_to_stop;
 	ret_counts[WHY_REVIEW] = hot->count[TASK_REVIEW];
 	ret_counts[WHY_BLOCKED] = hot->count[TASK_BLOCKED];
 	return count_ready_reasons(store, now, ret_counts);

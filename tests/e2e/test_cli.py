@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ import termios
 import threading
 import time
 import unittest
+import urllib.parse
 
 import stintd
 
@@ -66,12 +68,12 @@ class CliCase(unittest.TestCase):
             self.assertEqual(ran.status, status, f"stint {args}: {ran.out}{ran.err}")
         return ran
 
-    def terminal(self, *args, columns=80, status=0, **env):
-        """On a pseudo-terminal of that width."""
+    def terminal(self, *args, columns=80, status=0, talk=False, **env):
+        """On a pseudo-terminal of that width; with `talk` standard error, too."""
         env.setdefault("STINT_HOME", self.server.home)
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        process = subprocess.Popen([STINT, *args], stdin=slave, stdout=slave, stderr=subprocess.PIPE,
+        process = subprocess.Popen([STINT, *args], stdin=slave, stdout=slave, stderr=slave if talk else subprocess.PIPE,
                                    env=environment(**env))
         os.close(slave)
         out = b""
@@ -87,8 +89,9 @@ class CliCase(unittest.TestCase):
                 break
             out += piece
         os.close(master)
-        err = process.stderr.read().decode()
-        process.stderr.close()
+        err = "" if talk else process.stderr.read().decode()
+        if not talk:
+            process.stderr.close()
         self.assertEqual(process.wait(10), status, err)
         return Ran(status, out.decode().replace("\r\n", "\n"), err)
 
@@ -250,6 +253,7 @@ class Looking(CliCase):
         self.assertEqual(len(ran.lines), 2)
         self.assertIn("there are more", ran.err)
         self.assertEqual(self.stint("ls", "--queue", "look", "-n", "2", "--quiet").err, "")
+        self.assertIn("there are more", self.terminal("ls", "--queue", "look", "-n", "2", talk=True).lines[-1])
 
     def test_long_lists_are_fetched_page_by_page(self):
         for start in range(0, 1500, 500):
@@ -306,7 +310,7 @@ class Looking(CliCase):
 
     def test_what_is_not_there_is_said(self):
         for args in (["show", "nothing"], ["why", "nothing"], ["wait", "nothing"], ["cancel", "nothing"],
-                     ["worker", "show", "nobody"], ["token", "revoke", "0123456789abcdef"], ["events", "--task", "nothing"]):
+                     ["worker", "show", "nobody"], ["slot", "unquarantine", "nobody"], ["token", "revoke", "0123456789abcdef"], ["events", "--task", "nothing"]):
             with self.subTest(args=args):
                 ran = self.stint(*args, status=3)
                 self.assertIn("not_found", ran.err)
@@ -388,7 +392,29 @@ class Why(CliCase):
         self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor", "executor rust")
         self.why(self.add("x", "--owner", "slot-9", "--queue", "w-own"), "owner_away", "slot slot-9")
         self.client.call("DELETE", "/api/workers/why-worker", {})
+        self.client.post("/api/workers/register", {"workerId": "full", "maxConcurrent": 1, "leaseMs": 60000})
+        self.add("x", "--queue", "w-busy")
+        self.claim("w-busy", "full")
+        self.why(self.add("x", "--queue", "w-busy"), "workers_busy", "the first that has room", "stint worker ls")
+        self.client.call("DELETE", "/api/workers/full", {})
         self.why(self.add("x", "--queue", "w-none"), "no_worker", "no registered worker is alive")
+
+    def test_a_name_cannot_become_a_command(self):
+        """Names come from others, and the line that helps is there to be pasted."""
+        queue = "a b; $(touch pwned) 'x'"
+        self.client.post(f"/api/queues/{urllib.parse.quote(queue)}/pause")
+        task = self.add("x", "--queue", queue)
+        fix = self.stint("why", task, "--json").json["why"]["fix"]
+        self.assertEqual(shlex.split(fix), ["stint", "queue", "resume", queue])
+        self.assertIn(f"try: {fix}\n", self.stint("why", task).out)
+        task = self.add("x", "--queue", "\u009b31m\u202e")
+        self.assertNotIn("\u202e", self.stint("why", task).out)
+        self.assertNotIn("\u009b", self.stint("why", task).out)
+
+    def test_members_can_be_picked(self):
+        task = self.add("x", "--queue", "w-pick", "--hold")
+        self.assertEqual(self.stint("why", task, "--json=reason,fix").json["why"],
+                         {"reason": "parked", "fix": f"stint unpark {task}"})
 
     def test_a_quarantined_slot(self):
         for _ in range(3):
@@ -397,6 +423,75 @@ class Why(CliCase):
         self.why(task, "owner_quarantined", "is quarantined (in ", "stint slot unquarantine s-crash")
         self.assertEqual(self.stint("slot", "unquarantine", "s-crash").out, "s-crash\n")
         self.assertNotEqual(self.stint("why", task, "--json").json["why"]["reason"], "owner_quarantined")
+
+
+class Agreement(CliCase):
+    """One reason, wherever it is asked for."""
+
+    def metric(self):
+        text = self.client.get("/metrics").body.decode()
+        return {name: int(count) for name, count in re.findall(r'^stint_waiting_tasks{reason="(\w+)"} (\d+)', text, re.M)}
+
+    def test_why_show_the_task_and_the_metric_say_the_same(self):
+        post = self.client.post
+
+        def task(name, **more):
+            reply = post("/api/tasks", {"id": name, "title": name, "queue": name, **more})
+            self.assertEqual(reply.status, 201, reply.body)
+            return name
+
+        def hold(name, worker="script"):
+            return {"workerId": worker, "fence": post(f"/api/tasks/{task(name)}/claim", {"workerId": worker}).json["fence"]}
+
+        token = post("/api/workers/register", {"workerId": "beats", "capabilities": ["a"], "executors": ["e"],
+                                               "maxConcurrent": 4, "leaseMs": 60000}).json["token"]
+        for _ in range(3):
+            post("/api/slots/crashed/crash")
+        post("/api/queues/paused/pause")
+        task("ready")
+        task("parked", state="pending")
+        task("later", notBefore=int(time.time() * 1000) + 3600000)
+        task("child", blockedBy=["ready"])
+        task("paused")
+        task("capability", requires=["b"])
+        task("executor", executor="f")
+        task("owner", owner="nobody")
+        task("crashed", owner="crashed")
+        post("/api/tasks/back-off/fail", {**hold("back-off"), "error": {"code": "EXECUTION_ERROR", "message": "no"}})
+        post("/api/tasks/review/review", hold("review"))
+        post("/api/tasks/blocked/block", {**hold("blocked"), "error": {"code": "STOPPED", "message": "no"}})
+        post("/api/tasks/asking/ask", {**hold("asking"), "question": "?"})
+        post("/api/tasks/done/complete", hold("done"))
+        hold("claimed")
+        post("/api/tasks/running/progress", hold("running"))
+        for name in ("stopping", "asking-stopping"):
+            holder = hold(name, "beats")
+            reply = post("/api/workers/heartbeat", {"workerId": "beats", "token": token, "boundTasks": [name]})
+            token = reply.json["token"]
+            if name == "asking-stopping":
+                post(f"/api/tasks/{name}/ask", {**holder, "question": "?"})
+            self.assertEqual(post(f"/api/tasks/{name}/cancel").status, 202)
+
+        def look():
+            counted = dict.fromkeys(self.metric(), 0)
+            for name in [found["id"] for found in self.client.get("/api/tasks").json]:
+                reason = self.client.get(f"/api/tasks/{name}/why").json["reason"]
+                self.assertEqual(self.client.get(f"/api/tasks/{name}").json["reason"], reason)
+                told = self.stint("why", name, "--json").json["why"]
+                self.assertEqual((told["reason"], bool(told["fix"])), (reason, True))
+                self.assertEqual(self.stint("show", name, "--json").json["why"]["reason"], reason)
+                if reason not in ("unconfirmed", "running", "stopping", "overdue", "ended"):
+                    counted[reason] += 1
+            self.assertEqual(self.metric(), counted)
+            return {reason for reason, count in counted.items() if count > 0}
+
+        seen = look()
+        for name in ("busy-1", "busy-2"):
+            hold(name, "beats")
+        seen |= look()
+        self.client.call("DELETE", "/api/workers/beats", {})
+        seen |= look()
+        self.assertEqual(set(self.metric()) - seen, {"store_read_only"})  # tests/store/test_store_why.c
 
 
 class Operating(CliCase):
@@ -489,6 +584,12 @@ class Operating(CliCase):
             self.assertEqual(self.stint("token", "revoke", token["id"]).out, token["id"] + "\n")
             self.assertIn("unauthorized", self.stint("add", "x", "--queue", "tok", status=6, **env).err)
             self.assertIn("revoked", self.stint("token", "ls").out)
+            path = os.path.join(folder, "json")
+            told = self.stint("token", "create", "--kind", "viewer", "--out", path, "--json").json["token"]
+            with open(path) as file:
+                self.assertTrue(file.read().startswith("stint_viewer_" + told["id"]))
+            self.assertNotIn("token", told)
+            self.stint("token", "create", "--kind", "worker", "--queues", "", status=2)
         printed = self.stint("token", "create", "--kind", "viewer").out.strip()
         self.assertTrue(self.stint("ls", STINT_TOKEN=printed).status == 0)
         self.stint("token", "create", "--kind", "root", status=2)
@@ -686,6 +787,56 @@ class Waiting(CliCase):
         self.assertEqual([(event["type"], event["task"]) for event in events],
                          [("task.cancelled", task) for task in tasks])
 
+    def test_events_go_on_when_the_server_has_come_back(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        process = self.begin("events", "--follow", "--after", "0", "--type", "task.created,server.started", "-n", "4",
+                             "--json=type,task", stdout=subprocess.PIPE, env={"STINT_HOME": server.home})
+        self.assertIn("server.started", process.stdout.readline())
+        for number, restart in ((1, True), (2, False)):
+            client = server.client()
+            client.post("/api/tasks", {"id": f"t{number}", "title": "x"})
+            client.close()
+            self.assertEqual(json.loads(process.stdout.readline())["task"], f"t{number}")
+            if restart:
+                server.kill()
+                server.start()
+                self.assertIn("server.started", process.stdout.readline())
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0)
+
+    def test_who_never_met_the_server_does_not_wait_for_it(self):
+        server = stintd.Server()
+        server.kill()  # its socket is left behind
+        self.addCleanup(server.end)
+        for args in (["--follow", "--after", "0"], ["--follow"], []):
+            self.assertIn("unreachable", self.stint("events", *args, status=7, STINT_HOME=server.home).err)
+
+    def test_a_bar_fits_its_terminal(self):
+        task = self.add("x", "--queue", "bars", "--id", "a-task-with-quite-a-long-name")
+        for columns, term in ((80, "xterm"), (40, "xterm"), (12, "xterm"), (80, "dumb")):
+            master, slave = pty.openpty()
+            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+            process = self.begin("wait", task, "--timeout", "300ms", stdout=subprocess.DEVNULL, stderr=slave,
+                                 env={"TERM": term})
+            self.assertEqual(process.wait(30), 8)
+            os.close(slave)
+            drawn = os.read(master, 65536).decode()
+            os.close(master)
+            bars = [line for line in re.split(r"\r|\x1b\[K", drawn) if "0/1" in line]
+            self.assertEqual(bool(bars), term != "dumb", drawn)
+            for bar in bars:
+                self.assertLess(len(bar), columns, bar)
+            self.assertEqual("\x1b[K" in drawn, term != "dumb")
+
+    def test_forms_of_events(self):
+        task = self.add("x", "--queue", "forms")
+        seq = json.loads(self.stint("events", "--task", task).out)["seq"]
+        self.assertEqual(self.stint("events", "--task", task, "-o", "id").out, f"{seq}\n")
+        for form in ("table", "wide"):
+            self.assertRegex(self.stint("events", "--task", task, "-o", form).out, r"^[-\d]+ [:\d]+  task.created ")
+        self.assertEqual(self.stint("events", "--task", task, "--json=seq").json, {"seq": seq})
+
     def test_events_in_pages(self):
         task = self.add("x", "--queue", "pages")
         self.stint("cancel", task)
@@ -728,8 +879,9 @@ class Finding(CliCase):
 
     def test_no_token_and_a_wrong_one_are_not_authorised(self):
         none = {"STINT_HOME": "/nonexistent", "HOME": "/nonexistent"}
-        self.assertIn("unauthorized", self.stint("ls", "--url", self.server.url, status=6, **none).err)
-        self.stint("ls", "--token", "stint_admin_x_y", status=6)
+        self.assertIn("there is no token: neither --token", self.stint("ls", "--url", self.server.url, status=6, **none).err)
+        self.assertIn("does not know the token from --token (unauthorized)",
+                      self.stint("ls", "--token", "stint_admin_x_y", status=6).err)
         self.stint("ls", STINT_TOKEN_FILE="/not/there", status=6)
 
     def test_the_admin_token_goes_to_this_computer_only(self):
@@ -814,6 +966,13 @@ class Finding(CliCase):
         process.stderr.close()
         self.assertIn(process.wait(30), (-signal.SIGPIPE, 1))
 
+    def test_who_waits_for_events_notices_that_nobody_reads_them(self):
+        process = self.begin("events", "--follow", "--after", "0", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertIn("server.started", process.stdout.readline())
+        process.stdout.close()
+        self.assertEqual(process.stderr.read(), "")
+        self.assertIn(process.wait(30), (-signal.SIGPIPE, 1))
+
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "wb") as full:
             ran = subprocess.run([STINT, "help"], stdout=full, stderr=subprocess.PIPE, timeout=30, env=environment())
@@ -844,6 +1003,9 @@ class Helping(CliCase):
                 for line in ran.lines:
                     self.assertLessEqual(len(line), 100, line)
         self.assertIn("Examples", self.stint("help", "queue", "pause").out)
+        self.assertIn("--after ID,…          not before these tasks are done; may be repeated", self.stint("help", "add").out)
+        self.assertIn("table|wide|json|jsonl|id\n", self.stint("help", "ls").out)
+        self.assertNotIn("…", self.terminal("help", "add", LANG="C").out)
 
     def test_every_verb_has_its_manual_page(self):
         with open(os.path.join(TOP, "meson.build")) as file:
@@ -860,9 +1022,12 @@ class Helping(CliCase):
     def test_slips_are_understood(self):
         for args, part in ((["lss"], "did you mean \"ls\"?"), (["queue", "puase"], "did you mean \"pause\"?"),
                            (["ls", "--quee", "x"], "did you mean --queue?"), (["quue", "ls"], "did you mean \"queue\"?"),
-                           (["frobnicate"], "stint help"), (["queue"], "")):
+                           (["frobnicate"], "stint help"), (["queue"], "stint queue needs a verb")):
             ran = self.stint(*args, status=2)
             self.assertIn(part, ran.err)
+        for args in (["--json"], ["-o", "json"], ["-ojson"], ["--output=json"]):
+            ran = self.stint("ls", "--bogus", *args, status=2)
+            self.assertEqual((ran.json["ok"], ran.json["error"]["code"]), (False, "usage"))
 
     def test_version(self):
         self.assertRegex(self.stint("version").out, r"^stint \d+\.\d+\.\d+\n$")
@@ -887,8 +1052,8 @@ class Helping(CliCase):
         ran = self.stint("__complete", "show", "", STINT_HOME="/nonexistent")
         self.assertEqual((ran.out, ran.status), ("", 0))
 
-    def test_the_scripts_work_in_their_shells(self):
-        task = self.add("to complete", "--queue", "comp")
+    def test_the_scripts_can_be_read_by_their_shells(self):
+        """What they do is in test_completion.py."""
         for shell in ("bash", "zsh", "fish"):
             script = self.stint("completion", shell).out
             if not shutil.which(shell):
@@ -898,11 +1063,6 @@ class Helping(CliCase):
                 file.flush()
                 ran = subprocess.run([shell, "-n", file.name], capture_output=True, text=True, timeout=30)
                 self.assertEqual((ran.returncode, ran.stderr), (0, ""), shell)
-        asked = ('eval "$("$0" completion bash)"; COMP_WORDS=("$0" show t-); COMP_CWORD=2; _stint; '
-                 'printf "%s\\n" "${COMPREPLY[@]}"')
-        ran = subprocess.run(["bash", "-c", asked, STINT], capture_output=True, text=True, timeout=30,
-                             env=environment(STINT_HOME=self.server.home))
-        self.assertIn(task, ran.stdout.splitlines())
         self.stint("completion", "tcsh", status=2)
 
 
@@ -930,10 +1090,24 @@ class Doctor(CliCase):
         finally:
             os.chmod(path, 0o600)
 
+    def test_a_token_that_is_gone_or_empty(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        path = os.path.join(server.home, "admin.token")
+        with open(path, "w"):
+            pass
+        checks = self.checks(status=1, STINT_HOME=server.home)
+        self.assertEqual((checks["admin.token"]["verdict"], checks["token"]["verdict"]), ("fail", "fail"))
+        self.assertIn(f"rm {path}", checks["admin.token"]["fix"])
+        os.unlink(path)
+        self.assertIn("stopping a server", self.checks(status=1, STINT_HOME=server.home)["admin.token"]["fix"])
+
     def test_nobody_home_and_a_wrong_token(self):
         with tempfile.TemporaryDirectory() as folder:
             checks = self.checks(status=1, STINT_HOME=folder)
             self.assertEqual((checks["reachable"]["verdict"], checks["reachable"]["fix"]), ("fail", "stint up"))
+            told = self.stint("doctor", "--json=name", status=1, STINT_HOME=folder).json
+            self.assertEqual((told["ok"], {"name": "reachable"} in told["checks"]), (False, True))
         self.assertEqual(self.checks("--token", "stint_no", status=1)["token"]["verdict"], "fail")
 
 
@@ -1024,9 +1198,30 @@ class Config(CliCase):
             self.assertEqual(paths[0], [os.path.join(home, "config.json"), "there"])
             self.assertEqual(len(paths), 3)
 
+    def test_the_schema_allows_what_the_server_reads_and_nothing_else(self):
+        schema = json.loads(self.stint("config", "schema").out)
+        self.assertEqual(self.stint("config", "schema", "--json").json["document"], schema)
+        values = {"$schema": "x", "executors": {"a": {}}}
+        for key in self.stint("config", "show", "--json", STINT_HOME="/nonexistent").json["config"]["keys"]:
+            *group, name = key["key"].split(".")
+            owner = values.setdefault(group[0], {}) if group else values
+            owner[name] = key["value"]
+        values.pop("store")  # its default is no value
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("python3-jsonschema is not installed")
+        validator = jsonschema.Draft202012Validator(schema)
+        validator.check_schema(schema)
+        self.assertEqual(list(validator.iter_errors(values)), [])
+        for wrong in ({"lisen": "x"}, {"task": {"crashBudget": 0}}, {"task": {"crash": 1}}, {"auth": "none"},
+                      {"behindProxy": "yes"}, {"sweep": {"intervalMs": "1000"}}, {"listen": ""}):
+            self.assertFalse(validator.is_valid(wrong), wrong)
+
     def test_what_is_wrong_is_said(self):
         ran = self.stint("config", "show", "--set", "lisen=1", status=1)
         self.assertIn("did you mean listen?", ran.err)
+        self.assertFalse(self.stint("config", "show", "--set", "lisen=1", "--json", status=1).json["ok"])
         self.stint("config", "show", "--set", "lisen", status=2)
 
 
@@ -1052,8 +1247,8 @@ class Up(unittest.TestCase):
         self.processes.append(process)
         return process
 
-    def up_and_ready(self):
-        process = self.up()
+    def up_and_ready(self, *args):
+        process = self.up(*args)
         lines = []
         while not lines or not lines[-1].startswith("try "):
             line = process.stdout.readline()
@@ -1070,9 +1265,12 @@ class Up(unittest.TestCase):
         url = re.search(r"^url +(http://127\.0\.0\.1:\d+) ", said, re.M).group(1)
         with open(os.path.join(self.home, "url")) as file:
             self.assertEqual(file.read().strip(), url)
+        self.assertIn(f"try      export STINT_HOME={self.home}; {STINT} add ", said)
+        self.assertEqual(len(said.splitlines()), 6, said)
         self.assertEqual(self.stint("add", "hello").returncode, 0)
         os.killpg(process.pid, signal.SIGINT)
         self.assertEqual(process.wait(20), 0)
+        self.assertEqual(process.stderr.read(), "stint: stopped\n")
         self.assertFalse(os.path.exists(os.path.join(self.home, "stint.sock")))
         self.assertEqual(self.stint("ls").returncode, 7)
 
@@ -1084,6 +1282,17 @@ class Up(unittest.TestCase):
         self.assertIn("already up", out)
         self.assertIsNone(first.poll())
         self.assertEqual(self.stint("ls").returncode, 0)
+
+    def test_what_is_to_be_logged_is_logged(self):
+        process, _ = self.up_and_ready("--set", "log.level=info")
+        process.send_signal(signal.SIGTERM)
+        self.assertIn("listening", process.communicate(timeout=20)[1])
+
+    def test_a_home_beside_us_is_told_as_a_whole(self):
+        self.home = os.path.relpath(os.path.join(self.home, "it's here"))
+        _, said = self.up_and_ready()
+        line = next(line for line in said.splitlines() if line.startswith("try"))
+        self.assertIn("STINT_HOME=" + os.path.join(os.getcwd(), self.home), shlex.split(line.replace(";", "")))
 
     def test_whoever_is_killed_takes_its_server_along(self):
         process, _ = self.up_and_ready()

@@ -94,6 +94,16 @@ static void text_below_an_item_is_its_own(void **state)
 	assert_int_equal(list.items[1].text.len, 0);
 }
 
+static void code_between_fences_is_text(void **state)
+{
+	struct checklist list = parse("- a\n  ```sh\n  - b\n  ~~~\n  1. c\n  ```\n~~~\n- d\n~~~~\n- e\n");
+
+	(void)state;
+	assert_int_equal(list.count, 2);
+	assert_true(span_equal(list.items[0].text, SPAN("```sh\n- b\n~~~\n1. c\n```")));
+	expect_item(&list, 1, "e", CHECKLIST_NONE, CHECKLIST_NONE);
+}
+
 static void windows_line_ends_and_no_last_one_do_no_harm(void **state)
 {
 	struct checklist list = parse("- [ ] a\r\n- [ ] b");
@@ -148,6 +158,7 @@ int main(void)
 		TEST(numbers_go_one_after_the_other),
 		TEST(what_is_done_is_done_with_all_below),
 		TEST(text_below_an_item_is_its_own),
+		TEST(code_between_fences_is_text),
 		TEST(windows_line_ends_and_no_last_one_do_no_harm),
 		TEST(what_looks_like_an_item_and_is_none),
 		TEST(what_cannot_be_is_refused_with_its_line),

@@ -1,0 +1,346 @@
+"""Every example is run: those in the help and the manual pages against a server of their own, each in the world that it
+speaks of; and the blocks of the README that are marked with <!-- run: NAME -->, whose output is compared, too."""
+import glob
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import stintd
+
+STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MAKEFILE = "report test:\n\t@echo made $@\n"
+
+
+def environment(folder, **more):
+    """A user of their own: a home directory, the programs, and nothing of ours."""
+    return {"PATH": os.path.dirname(STINT) + ":/usr/bin:/bin", "HOME": folder, "USER": "ann", "LANG": "C.UTF-8",
+            "TERM": "xterm", "NO_COLOR": "1", "XDG_CONFIG_HOME": folder, **more}
+
+
+def run(command, folder, env, timeout=60):
+    return subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=timeout,
+                          stdin=subprocess.DEVNULL)
+
+
+def stint(*args):
+    return subprocess.run([STINT, *args], capture_output=True, text=True, timeout=30, env=environment("/nonexistent"))
+
+
+def verbs():
+    return re.findall(r"^\*stint ([a-z ]+)\* ?", stint("__man", "stint").stdout, re.M)
+
+
+def examples(verb):
+    text = stint("help", *verb.split()).stdout
+    return [line.strip() for line in text.partition("\nExamples\n")[2].splitlines()]
+
+
+class World:
+    """What an example takes for granted: the task t-7k3 in the right state, a worker, files."""
+
+    def __init__(self, test, verb, example):
+        self.test, self.verb, self.example = test, verb, example
+        self.folder = tempfile.mkdtemp(prefix="stint-example-")
+        test.addCleanup(shutil.rmtree, self.folder, True)
+        self.server = stintd.Server()
+        test.addCleanup(self.server.end)
+        self.client = self.server.client()
+        test.addCleanup(self.client.close)
+        self.env = environment(self.folder, STINT_HOME=self.server.home)
+        for name, text in (("instructions.md", "# Port it\n\nto C23\n"), ("out.json", '{"a":1}'), ("Makefile", MAKEFILE),
+                           ("result.json", "[]")):
+            with open(os.path.join(self.folder, name), "w") as file:
+                file.write(text)
+        self.prepare()
+
+    def post(self, path, body=None):
+        reply = self.client.post(path, body)
+        self.test.assertLess(reply.status, 300, reply.body)
+        return reply.json
+
+    def add(self, task, **more):
+        return self.post("/api/tasks", {"id": task, "title": task, **more})
+
+    def hold(self, task):
+        """Somebody holds it: what a program inside of it has in its environment."""
+        claim = self.post(f"/api/tasks/{task}/claim", {"workerId": "me"})
+        self.env.update(STINT_TASK_ID=task, STINT_FENCE=claim["fence"], STINT_WORKER_ID="me")
+        return {"workerId": "me", "fence": claim["fence"]}
+
+    def end(self, task, how="complete", **more):
+        self.post(f"/api/tasks/{task}/{how}", {**self.hold(task), **more})
+
+    def prepare(self):
+        verb = self.verb
+        self.post("/api/workers/register", {"workerId": "host-1", "slot": "slot-2", "leaseMs": 60000})
+        if verb in ("answer", "approve", "deny", "inbox"):
+            self.add("t-7k3")
+            self.end("t-7k3", "ask", question="which database?")
+        elif verb == "wait":
+            for task in ("t-7k3", "t-1", "t-2", "t-3"):
+                self.add(task)
+                self.end(task)
+            if "stint add" in self.example:
+                self.work_on("ci")
+        elif verb == "retry" or verb == "ls":
+            for task in ("t-7k3", "t-9"):
+                self.add(task, queue="ci")
+                self.end(task, "fail", error={"code": "EXECUTION_ERROR", "message": "no", "retry": False})
+        elif verb == "unpark":
+            self.add("t-7k3", state="pending")
+        elif verb == "logs":
+            self.add("t-7k3")
+            holder = self.hold("t-7k3")
+            self.post("/api/tasks/t-7k3/log", {**holder, "offset": 0, "data": "hello\n"})
+            self.post("/api/tasks/t-7k3/complete", holder)
+        elif verb.startswith("task "):
+            self.add("t-7k3")
+            self.hold("t-7k3")
+        elif verb == "slot unquarantine":
+            for _ in range(3):
+                self.post("/api/slots/slot-1/crash")
+        elif verb == "claim":
+            for task, queue in (("t-7k3", "other"), ("t-8", "ci"), ("t-9", "demo")):
+                self.add(task, queue=queue)
+        else:
+            self.add("t-7k3", labels=["nightly"])
+            self.add("t-7k4")
+
+    def work_on(self, queue):
+        """A worker that finishes the next task of the queue."""
+        client = self.server.client()
+
+        def work():
+            claims = client.post("/api/claims", {"workerId": "w", "queues": [queue], "waitMs": 15000}).json["claims"]
+            for claim in claims:
+                client.post(f"/api/tasks/{claim['task']['id']}/complete", {"workerId": "w", "fence": claim["fence"]})
+            client.close()
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        self.test.addCleanup(thread.join, 30)
+
+    def token(self):
+        return self.post("/api/tokens", {"kind": "viewer", "name": "x"})["id"]
+
+
+class OfTheHelp(unittest.TestCase):
+    # Not 0, because the example itself says otherwise.
+    STATUS = {'[ "$(stint task progress)" = cancel ] && exit 1': 1}
+
+    def test_every_verb_has_examples_and_the_manual_has_the_same(self):
+        whole = stint("__man", "stint").stdout
+        for verb in verbs():
+            self.assertTrue(examples(verb), verb)
+            page = stint("__man", verb.split()[0]).stdout
+            for example in examples(verb):
+                self.assertIn(f"\n{example}\n", page)
+                self.assertIn(f"\n{example}\n", whole)
+
+    def test_every_example_does_what_it_says(self):
+        for verb in verbs():
+            for example in examples(verb):
+                with self.subTest(example=example):
+                    if verb == "up":
+                        self.goes_up(example)
+                    elif "--follow" in example and verb == "events":
+                        self.follows(example)
+                    else:
+                        self.works(verb, example)
+                self.doCleanups()
+
+    def works(self, verb, example):
+        world = World(self, verb, example)
+        command = example.replace("0123456789abcdef", world.token())
+        ran = run("set -o pipefail; " + command, world.folder, world.env)
+        self.assertEqual(ran.returncode, self.STATUS.get(example, 0), ran.stdout + ran.stderr)
+        self.assertNotRegex(ran.stderr, r"(?m)^stint: (?!.* is t-)", "it complains")
+
+    def goes_up(self, example):
+        folder = tempfile.mkdtemp(prefix="stint-example-")
+        self.addCleanup(shutil.rmtree, folder, True)
+        command = example.replace("/tmp/stint", folder + "/stint")
+        process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=folder, stdout=subprocess.PIPE, text=True,
+                                   stderr=subprocess.PIPE, env=environment(folder, STINT_LISTEN="127.0.0.1:0"))
+        try:
+            lines = [process.stdout.readline() for _ in range(6)]
+            self.assertTrue(lines[-1].startswith("try "), lines)
+            tried = run(lines[-1][4:], folder, environment(folder))
+            self.assertEqual(tried.returncode, 0, tried.stderr)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(20), 0)
+        finally:
+            process.kill()
+            process.communicate(timeout=20)
+
+    def follows(self, example):
+        world = World(self, "events", example)
+        process = subprocess.Popen(["bash", "-c", 'notify() { echo "$1"; }; ' + example], cwd=world.folder, env=world.env,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            until = time.monotonic() + 20
+            while b"\nstint_event_streams 1\n" not in world.client.get("/metrics").body:
+                self.assertLess(time.monotonic(), until)
+            world.end("t-7k3", "fail", error={"code": "EXECUTION_ERROR", "message": "no", "retry": False})
+            line = process.stdout.readline()
+            while line and "task.failed" not in line:
+                line = process.stdout.readline()
+            self.assertIn("task.failed", line)
+        finally:
+            os.killpg(process.pid, signal.SIGINT)
+            process.communicate(timeout=20)
+
+
+class Terminal:
+    """A shell on a pseudo-terminal that is told one command after the other."""
+
+    def __init__(self, folder, env):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execvpe("bash", ["bash", "--norc", "--noprofile", "--noediting"], env)
+        self.send("stty -echo; PS1= PS2=")
+        self.said("true")
+
+    def send(self, text):
+        os.write(self.fd, (text + "\n").encode())
+
+    def said(self, command):
+        """What it prints."""
+        self.send(command + "\nprintf '\\036%s\\036' \"$?\"")
+        seen, until = "", time.monotonic() + 60
+        while seen.count("\x1e") < 2:
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([self.fd], [], [], left)[0]:
+                raise AssertionError(f"{command} does not end: {seen}")
+            seen += os.read(self.fd, 65536).decode()
+        return seen.split("\x1e")[0].replace("\r\n", "\n")
+
+    def end(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+class OfTheReadme(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with open(os.path.join(TOP, "README.md")) as file:
+            cls.text = file.read()
+
+    def blocks(self, name):
+        found = re.findall(r"^<!-- run: (\S+) -->\n```\w*\n(.*?)^```\n", self.text, re.S | re.M)
+        self.assertTrue([text for of, text in found if of == name], name)
+        return [text for of, text in found if of == name]
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="stint-readme-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.env = environment(self.folder)
+        for name, text in (("Makefile", MAKEFILE), ("result.json", "{}")):
+            with open(os.path.join(self.folder, name), "w") as file:
+                file.write(text)
+
+    def up(self, command="stint up --listen 127.0.0.1:0"):
+        process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=self.folder, env=self.env, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+        def end():
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=20)
+
+        self.addCleanup(end)
+        return [process.stdout.readline().rstrip("\n") for _ in range(6)]
+
+    def terminal(self):
+        terminal = Terminal(self.folder, self.env)
+        self.addCleanup(terminal.end)
+        return terminal
+
+    def same(self, published, printed):
+        """Times, ages, ports and places differ, and … stands for anything."""
+        for pattern, text in ((r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME"), (r":\d{4,5}\b", ":PORT"), (r"\bnow  |\b\d+s ago  ", ""),
+                              (r" \d+s ", " AGE "), (re.escape(self.folder), "/home/ann"), (r"[-✔] (?=[a-z]+)", ""),
+                              (r"\S*/stint add", "stint add")):
+            published, printed = re.sub(pattern, text, published), re.sub(pattern, text, printed)
+        wanted = ".*?".join(re.escape(part) for part in published.rstrip("\n").split("…"))
+        if not re.fullmatch(wanted, printed.rstrip("\n"), re.S):
+            self.assertEqual(published, printed)
+
+    def run_block(self, terminal, text):
+        for step in re.split(r"^\$ ", text, flags=re.M)[1:]:
+            command, _, output = step.partition("\n")
+            with self.subTest(command=command):
+                self.same(output, terminal.said(command))
+
+    def test_the_first_five_minutes(self):
+        first, *blocks = self.blocks("first")
+        command, _, output = first.removeprefix("$ ").partition("\n")
+        self.assertTrue(command.startswith("./dev up"))
+        self.same(output, "\n".join(self.up(command.replace("./dev up", "stint up"))))
+        terminal = self.terminal()
+        for block in blocks:
+            self.run_block(terminal, block)
+
+    def test_from_a_shell_script(self):
+        self.up()
+        script, = self.blocks("script")
+        with open(os.path.join(self.folder, "Makefile"), "w") as file:
+            file.write('test:\n\t@test "$$STINT_TITLE" = good\n')
+        worker = subprocess.Popen(["sh", "-c", script], cwd=self.folder, env=self.env, start_new_session=True,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            good = run('stint wait --timeout 1m "$(stint add good --queue ci)" && echo deployed', self.folder, self.env)
+            self.assertRegex(good.stdout, r"^t-1  done\ndeployed\n$", good.stderr)
+            bad = run('stint wait --timeout 1m "$(stint add bad --queue ci --max-attempts 1)"', self.folder, self.env)
+            self.assertEqual((bad.returncode, bad.stdout), (9, "t-2  failed\n"), bad.stderr)
+        finally:
+            os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait(20)
+
+    def test_from_an_agent(self):
+        self.up()
+        block, = self.blocks("agent")
+        for line in block.splitlines():
+            with self.subTest(line=line):
+                ran = run('set -e; stint add x >/dev/null; eval "$(stint claim -o env)"; ' + line, self.folder, self.env)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+
+    def test_from_curl(self):
+        if not shutil.which("curl"):
+            self.skipTest("curl is not installed: apt-get install curl")
+        self.up()
+        block, = self.blocks("curl")
+        self.run_block(self.terminal(), block)
+
+    def test_every_block_is_run_or_says_why_not(self):
+        for before, text in re.findall(r"(^[^\n]*\n)```\w*\n(.*?)^```\n", self.text, re.S | re.M):
+            if "stint " in text or "curl" in text:
+                self.assertRegex(before, r"<!-- (run|not run): .* -->", text)
+
+    def test_commands_in_the_text_are_commands(self):
+        """In any document: `stint VERB --flag` names what is there."""
+        documents = [os.path.join(TOP, name) for name in ("README.md", "SECURITY.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+        for path in documents + glob.glob(os.path.join(TOP, "docs", "*.md")) + glob.glob(os.path.join(TOP, "spec", "*.md")):
+            with open(path) as file:
+                text = file.read()
+            for span in re.findall(r"(?<!`)`(stint [^`\n]+)`(?!`)", text):
+                if re.search(r"\\\||VERB|…|\[", span):
+                    continue  # a form, not a command
+                with self.subTest(document=os.path.basename(path), command=span):
+                    first = re.split(r" (?:\||&&|>) ", span)[0]
+                    ran = run(first + " --help", "/", environment("/nonexistent"))
+                    self.assertEqual(ran.returncode, 0, ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
