@@ -81,7 +81,9 @@ struct exchange_list {
 /* Claims that wait for work: see waiting.c. */
 struct waiting {
 	struct exchange_list lines[WAITING_LINES]; /* by the hash of the one queue that they name */
-	struct exchange_list anywhere;             /* they name several, or none */
+	struct exchange_list anywhere;             /* they name several, or none: … */
+	uint32_t named[WAITING_LINES];             /* … so many name a queue of that hash, … */
+	uint32_t nameless;                         /* … and so many none */
 	uint32_t count;
 	uint64_t wakeups, places;
 	uint32_t wake_batch;

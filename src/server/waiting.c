@@ -5,7 +5,8 @@
  * when a turn leaves something to claim in one of its queues, it is asked again. First come, first served.
  *
  * Those that name one queue stand in the line of its name, so that work in one queue does not look at those who wait
- * for another. Those that name several or none stand in one line of their own. Each has a place in the order of all.
+ * for another. Those that name several or none stand in one line of their own, which is looked at if one of them can
+ * be meant: it is known how many name a queue of that hash. Each has a place in the order of all.
  */
 #include <assert.h>
 
@@ -38,11 +39,16 @@ static bool is_asked_for(const struct exchange *exchange, struct span queue)
 
 /* ---- lines ----------------------------------------------------------------------------------------------- */
 
-static struct exchange_list *line_of(struct server *server, struct span queue)
+static uint32_t line_number(const struct server *server, struct span queue)
 {
 	const struct hash_key key = {server->options->storage.seed, 0};
 
-	return &server->waiting.lines[hash_bytes(&key, queue.data, queue.len) % WAITING_LINES];
+	return (uint32_t)(hash_bytes(&key, queue.data, queue.len) % WAITING_LINES);
+}
+
+static struct exchange_list *line_of(struct server *server, struct span queue)
+{
+	return &server->waiting.lines[line_number(server, queue)];
 }
 
 static struct exchange_list *stands_in(struct server *server, const struct exchange *exchange)
@@ -50,6 +56,23 @@ static struct exchange_list *stands_in(struct server *server, const struct excha
 	const struct name_list *queues = queues_of(exchange);
 
 	return queues->count == 1 ? line_of(server, queues->items[0]) : &server->waiting.anywhere;
+}
+
+/* One more, or one less, of those that name several queues or none. */
+static void count_names(struct server *server, const struct exchange *exchange, uint32_t change)
+{
+	const struct name_list *queues = queues_of(exchange);
+
+	if (queues->count == 0)
+		server->waiting.nameless += change;
+	for (uint32_t i = 0; queues->count > 1 && i < queues->count; i++)
+		server->waiting.named[line_number(server, queues->items[i])] += change;
+}
+
+/* Might one of those that name several queues or none mean this one? */
+static bool is_meant_anywhere(const struct server *server, struct span queue)
+{
+	return server->waiting.nameless > 0 || server->waiting.named[line_number(server, queue)] > 0;
 }
 
 /* Whoever was asked in vain gets its old place again: the oldest stand first, so it is not far. */
@@ -83,20 +106,24 @@ void waiting_add(struct server *server, struct exchange *exchange)
 	}
 	exchange->waits = exchange->has_waited = true;
 	take_place(stands_in(server, exchange), exchange);
+	count_names(server, exchange, 1);
 	server->waiting.count++;
 }
 
 void waiting_remove(struct server *server, struct exchange *exchange)
 {
 	exchange_list_remove(stands_in(server, exchange), exchange);
+	count_names(server, exchange, UINT32_MAX); /* minus one */
 	exchange->waits = false;
 	server->waiting.count--;
 }
 
 struct exchange *waiting_first_for(struct server *server, struct span queue)
 {
-	struct exchange *in_line = line_of(server, queue)->first, *anywhere = server->waiting.anywhere.first;
+	struct exchange *in_line = line_of(server, queue)->first, *anywhere = NULL;
 
+	if (is_meant_anywhere(server, queue))
+		anywhere = server->waiting.anywhere.first;
 	while (in_line && !is_asked_for(in_line, queue)) /* names that meet in one line */
 		in_line = in_line->next;
 	while (anywhere && !is_asked_for(anywhere, queue))
@@ -160,9 +187,13 @@ static void add_front(const struct server *server, const struct exchange_list *l
 static uint32_t find_fronts(struct server *server, struct exchange *fronts[LINES_MAX])
 {
 	struct waiting *waiting = &server->waiting;
+	bool is_meant = waiting->ready_any;
 	uint32_t count = 0;
 
-	add_front(server, &waiting->anywhere, fronts, &count);
+	for (uint32_t i = 0; !is_meant && i < waiting->ready_queue_count; i++)
+		is_meant = is_meant_anywhere(server, store_name(server->store, waiting->ready_queues[i]));
+	if (is_meant)
+		add_front(server, &waiting->anywhere, fronts, &count);
 	for (uint32_t i = 0; waiting->ready_any && i < WAITING_LINES; i++)
 		add_front(server, &waiting->lines[i], fronts, &count);
 	for (uint32_t i = 0; !waiting->ready_any && i < waiting->ready_queue_count; i++)
