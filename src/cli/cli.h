@@ -126,6 +126,10 @@ int ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply);
 int get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply);
 int post(struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply);
 
+/* Posts to the path for every name that was given, tells each reply as that noun, and says that it is `done`. The first
+ * failure is the ending; the others are tried all the same. */
+int change_each(struct cli *cli, const char *noun, const char *path, const char *done);
+
 /* Find the server, so that `client` and `place` are there. 0, or the ending. */
 int server_find(struct cli *cli);
 

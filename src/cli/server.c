@@ -313,6 +313,27 @@ int post(struct cli *cli, const char *path, const char *name, struct span body, 
 	return ask(cli, &question, ret_reply);
 }
 
+int change_each(struct cli *cli, const char *noun, const char *path, const char *done)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < cli->args.plain_count; i++) {
+		const char *name = args_plain(&cli->args, i);
+		struct reply reply;
+		int r = post(cli, path, name, (struct span){0}, &reply);
+		if (r == 0) {
+			if (cli->form == FORM_JSON)
+				put_json(cli, noun, reply.root);
+			else
+				put(cli, "%s\n", name);
+			say(cli, "%s %s", name, done);
+			reply_done(&reply);
+		}
+		status = status != 0 ? status : r;
+	}
+	return status;
+}
+
 /* ---- the stream -------------------------------------------------------------------------------------------- */
 
 struct stream {

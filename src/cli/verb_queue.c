@@ -40,40 +40,19 @@ static int run_ls(struct cli *cli)
 	return r;
 }
 
-static int change(struct cli *cli, const char *path, const char *done)
-{
-	int status = 0;
-
-	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		const char *name = args_plain(&cli->args, i);
-		struct reply reply;
-		int r = post(cli, path, name, (struct span){0}, &reply);
-		if (r == 0) {
-			if (cli->form == FORM_JSON)
-				put_json(cli, "queue", reply.root);
-			else
-				put(cli, "%s\n", name);
-			say(cli, "%s %s", name, done);
-			reply_done(&reply);
-		}
-		status = status != 0 ? status : r;
-	}
-	return status;
-}
-
 static int run_pause(struct cli *cli)
 {
-	return change(cli, "/api/queues/*/pause", "is paused: nothing in it is handed out");
+	return change_each(cli, "queue", "/api/queues/*/pause", "is paused: nothing in it is handed out");
 }
 
 static int run_resume(struct cli *cli)
 {
-	return change(cli, "/api/queues/*/resume", "is open");
+	return change_each(cli, "queue", "/api/queues/*/resume", "is open");
 }
 
 static int run_drain(struct cli *cli)
 {
-	return change(cli, "/api/queues/*/drain", "is draining: it takes nothing new");
+	return change_each(cli, "queue", "/api/queues/*/drain", "is draining: it takes nothing new");
 }
 
 const struct verb verb_queue_ls = {

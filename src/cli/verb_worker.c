@@ -123,35 +123,15 @@ static int run_show(struct cli *cli)
 	return 0;
 }
 
-static int change(struct cli *cli, const char *path, const char *done)
-{
-	int status = 0;
-
-	for (size_t i = 0; i < cli->args.plain_count; i++) {
-		const char *name = args_plain(&cli->args, i);
-		struct reply reply;
-		int r = post(cli, path, name, (struct span){0}, &reply);
-		if (r == 0) {
-			if (cli->form == FORM_JSON)
-				put_json(cli, "worker", reply.root);
-			else
-				put(cli, "%s\n", name);
-			say(cli, "%s %s", name, done);
-			reply_done(&reply);
-		}
-		status = status != 0 ? status : r;
-	}
-	return status;
-}
-
 static int run_quiet(struct cli *cli)
 {
-	return change(cli, "/api/workers/*/quiet", "finishes what it has and gets nothing new");
+	return change_each(
+		cli, "worker", "/api/workers/*/quiet", "finishes what it has and gets nothing new");
 }
 
 static int run_stop(struct cli *cli)
 {
-	return change(cli, "/api/workers/*/terminate", "is told to stop");
+	return change_each(cli, "worker", "/api/workers/*/terminate", "is told to stop");
 }
 
 const struct verb verb_worker_ls = {
@@ -247,19 +227,7 @@ static int run_slots(struct cli *cli)
 
 static int run_unquarantine(struct cli *cli)
 {
-	const char *name = args_plain(&cli->args, 0);
-	struct reply reply;
-
-	int r = post(cli, "/api/slots/*/unquarantine", name, (struct span){0}, &reply);
-	if (r != 0)
-		return r;
-	if (cli->form == FORM_JSON)
-		put_json(cli, "slot", reply.root);
-	else
-		put(cli, "%s\n", name);
-	say(cli, "%s may work again", name);
-	reply_done(&reply);
-	return 0;
+	return change_each(cli, "slot", "/api/slots/*/unquarantine", "may work again");
 }
 
 const struct verb verb_slot_ls = {
