@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools"))
 import openapi
@@ -143,3 +144,21 @@ class Server:
             self.kill()
         self.log.close()
         shutil.rmtree(self.home, ignore_errors=True)
+
+
+class Case(unittest.TestCase):
+    """A test with a server of its own and one client of it."""
+    flags = ()
+
+    def setUp(self):
+        self.server = Server(*self.flags)
+        self.client = self.server.client()
+
+    def tearDown(self):
+        self.client.close()
+        self.server.end()
+
+    def create(self, **fields):
+        reply = self.client.post("/api/tasks", {"title": "a task", "queue": "q", **fields})
+        self.assertEqual(reply.status, 201, reply.body)
+        return reply.json

@@ -14,22 +14,7 @@ import unittest
 import stintd
 
 
-class ServerCase(unittest.TestCase):
-    flags = ()
-
-    def setUp(self):
-        self.server = stintd.Server(*self.flags)
-        self.client = self.server.client()
-
-    def tearDown(self):
-        self.client.close()
-        self.server.end()
-
-    def create(self, **fields):
-        reply = self.client.post("/api/tasks", {"title": "a task", "queue": "q", **fields})
-        self.assertEqual(reply.status, 201, reply.body)
-        return reply.json
-
+class ServerCase(stintd.Case):
     def claim(self, worker, client=None, **fields):
         body = {"workerId": worker, "queues": ["q"], **fields}
         reply = (client or self.client).post("/api/claims", body)

@@ -4,22 +4,7 @@ import unittest
 import stintd
 
 
-class TaskCase(unittest.TestCase):
-    flags = ()
-
-    def setUp(self):
-        self.server = stintd.Server(*self.flags)
-        self.client = self.server.client()
-
-    def tearDown(self):
-        self.client.close()
-        self.server.end()
-
-    def create(self, **fields):
-        reply = self.client.post("/api/tasks", {"title": "a task", "queue": "q", **fields})
-        self.assertEqual(reply.status, 201, reply.body)
-        return reply.json
-
+class TaskCase(stintd.Case):
     def claim(self, worker="w1", **fields):
         reply = self.client.post("/api/claims", {"workerId": worker, "queues": ["q"], **fields})
         self.assertEqual(reply.status, 200, reply.body)
