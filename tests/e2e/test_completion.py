@@ -1,6 +1,7 @@
 """Completion in the real shells: bash and zsh on a pseudo-terminal with a real tab, fish by its own `complete -C`."""
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -48,22 +49,22 @@ class Shell:
             data = data[os.write(self.fd, data):]
 
     def until(self, end):
-        """What it wrote up to and with `end`."""
+        """What it wrote up to and with `end`, a pattern."""
         deadline = time.monotonic() + 30
-        while end not in self.seen:
+        while not (match := re.search(end, self.seen)):
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.fd], [], [], left)[0]:
                 raise AssertionError(f"no {end!r} in {self.seen!r}")
             self.seen += os.read(self.fd, 65536).decode(errors="replace")
-        found, self.seen = self.seen.split(end, 1)
-        return found + end
+        found, self.seen = self.seen[:match.end()], self.seen[match.end():]
+        return found
 
     def complete(self, line):
         """The line after a tab."""
         self.type("\x15")  # away with what stands there
         self.type(line + "\t\x07")
         self.until("<")
-        text = self.until(">\r\n" if "\r" in self.seen else ">\n").replace("\r\n", "")
+        text = re.sub(r"\r?\n", "", self.until(r">\r?\n"))
         return text[:-1].rstrip()
 
     def end(self):
