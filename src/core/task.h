@@ -182,6 +182,8 @@ struct task_decision task_purge(const struct task *task, const struct given *giv
 /* Time and other tasks. */
 struct task_decision task_due(const struct task *task, const struct given *given);
 struct task_decision task_deadline(const struct task *task, const struct given *given);
+struct task_decision task_strand(const struct task *task,
+	const struct given *given); /* nobody has had its executor for executor_missing_ms */
 struct task_decision task_parent_done(const struct task *task, const struct given *given);
 struct task_decision task_parent_dead(const struct task *task, const struct given *given);
 struct task_decision task_parent_reopened(const struct task *task, const struct given *given);
