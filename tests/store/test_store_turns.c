@@ -999,6 +999,47 @@ static void a_claim_that_is_repeated_hands_out_no_more_than_fits(void **state)
 	assert_true(world->result.repeated);
 }
 
+static enum refusal give_back(struct world *world, const char *id, const struct task *task)
+{
+	struct command command = say_report(COMMAND_RETURN, id, "w1", task->fence);
+
+	command.version = task->version;
+	return world_run(world, &command)->refusal;
+}
+
+static void what_was_not_written_is_given_back(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w1");
+
+	world_create(world, "a", "q");
+	struct task task = world_run(world, &claim)->claims[0].task;
+	assert_int_equal(give_back(world, "a", &task), REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "a"), TASK_READY);
+}
+
+/* The connection of the first request breaks; the claimant asked again by another, and has it by that reply. */
+static void what_another_reply_hands_out_too_is_not_given_back(void **state)
+{
+	struct world *world = *state;
+	struct command claims[2] = {say_claim("w1"), say_claim("w1")};
+	struct result results[2];
+
+	for (int together = 0; together < 2; together++) { /* in one turn, or in two */
+		const char *id = together ? "a" : "b";
+		world_create(world, id, "q");
+		claims[0].claim.request = claims[1].claim.request = 7 + (uint64_t)together;
+		if (!together)
+			world_run(world, &claims[0]);
+		assert_int_equal(store_turn(world->store, world->now, claims, together ? 2 : 1, results), 0);
+		assert_true(results[together].repeated);
+		struct task task = results[together].claims[0].task;
+		assert_int_equal(give_back(world, id, &task), REFUSED_STALE_CLAIM);
+		assert_int_equal(
+			world_report(world, COMMAND_COMPLETE, id, "w1", task.fence), REFUSED_NOTHING);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1037,6 +1078,8 @@ int main(void)
 		ON_BOTH(a_unique_key_is_held_until_its_task_is_final),
 		ON_BOTH(a_repeated_request_has_one_effect),
 		ON_BOTH(the_same_request_id_gets_the_same_claim),
+		ON_BOTH(what_was_not_written_is_given_back),
+		ON_BOTH(what_another_reply_hands_out_too_is_not_given_back),
 		ON_BOTH(resuming_ones_own_claim_makes_the_old_fence_dead),
 		ON_BOTH(resuming_hands_out_no_more_bytes_than_a_fresh_claim),
 		ON_BOTH(a_paused_queue_is_skipped_and_a_draining_one_takes_nothing),
