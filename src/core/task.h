@@ -55,6 +55,7 @@ struct claim {
 	uint64_t request;        /* digest of the requestId that made it; 0 = none */
 	bool named;              /* taken through a door that knows only a name: never verified */
 	bool stopping;           /* a cancel waits until the worker confirms it or the lease ends */
+	bool handed_again;       /* by a reply to the same requestId; in memory only, as replies are */
 };
 
 /* How the last claim ended, so that a repeated report is answered as the first one was. */
