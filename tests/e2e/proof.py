@@ -108,9 +108,10 @@ def verify(home, said=(), limits=()):
 class ProofCase(unittest.TestCase):
     flags = ()
     clocks = None
+    make_server = Server
 
     def setUp(self):
-        self.server = Server(*self.flags, clocks=self.clocks)
+        self.server = self.make_server(*self.flags, clocks=self.clocks)
         self.addCleanup(self.server.end)
         self.client = self.connect()
 
