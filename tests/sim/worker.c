@@ -148,9 +148,22 @@ static void work(struct sim *sim, struct actor *actor)
 	}
 }
 
+/* Its lease may be over by now, and its work somebody else's: it ends it, and says so when it is heard again. */
+static void stop_itself(struct actor *actor)
+{
+	while (actor->hold_count > 0) {
+		if (actor->unbind_count < HOLDS_MAX)
+			id_copy(actor->unbinds[actor->unbind_count++], span_of(actor->holds[0].id));
+		actor_drop(actor, &actor->holds[0]);
+	}
+}
+
 void worker_act(struct sim *sim, struct actor *actor)
 {
 	int64_t now_ms = sim->clock.true_ms;
+
+	if (actor->remote && actor->registered && now_ms >= actor->stops_at_ms)
+		stop_itself(actor);
 
 	if (misfortune(sim, actor))
 		return;
@@ -211,8 +224,10 @@ static void forget_deltas(struct actor *actor, const struct command_beat *beat)
 {
 	for (uint32_t i = 0; i < beat->bound.count; i++) {
 		struct hold *hold = actor_hold(actor, beat->bound.items[i]);
-		if (hold)
+		if (hold) {
 			hold->bind_due = false;
+			hold->bound = true;
+		}
 	}
 	for (uint32_t i = 0; i < beat->unbound.count; i++) {
 		for (uint32_t j = 0; j < actor->unbind_count; j++) {
@@ -228,6 +243,10 @@ static void accepted(
 	actor->registered = true;
 	actor->has_token = true;
 	actor->token = reply->token;
+	memcpy(actor->token_text, reply->token_text, sizeof actor->token_text);
+	actor->lives_until_ms = request->sent_ms + reply->granted_ms;
+	actor->stops_at_ms = request->sent_ms + reply->granted_ms / 10 * 9;
+	actor->lives_era = reply->era;
 	actor->replaces = false;
 	forget_deltas(actor, &request->command.beat);
 	forget_lost(actor, reply);
@@ -245,6 +264,7 @@ static void refused(struct sim *sim, struct actor *actor, const struct reply *re
 		actor->registered = true;
 		actor->has_token = true;
 		actor->token = reply->token;
+		memcpy(actor->token_text, reply->token_text, sizeof actor->token_text);
 		beat_soon(sim, actor, 1);
 		return;
 	case REFUSED_WORKER_INACTIVE:
