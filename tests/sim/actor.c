@@ -158,6 +158,7 @@ struct hold *actor_take(struct sim *sim, struct actor *actor, const struct told_
 	*hold = (struct hold){
 		.seq = claim->seq,
 		.fence = claim->fence,
+		.since_ms = sim->clock.true_ms,
 		.until_ms = sim->clock.true_ms + sim_paced_between(sim, 1000, 100000),
 		.bind_due = actor->kind == ACTOR_WORKER,
 	};

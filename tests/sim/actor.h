@@ -30,7 +30,8 @@ struct hold {
 	char id[ID_MAX];
 	int64_t seq;
 	uint64_t fence;
-	int64_t until_ms; /* true time at which its work is finished */
+	int64_t since_ms; /* true time at which it was told of it */
+	int64_t until_ms; /* … and at which its work is finished */
 	bool bind_due;    /* to be told with the next beats, until one is acknowledged */
 	bool bound;       /* … as it was */
 	bool busy;        /* a request about it is under way */

@@ -220,11 +220,19 @@ static void forget_lost(struct actor *actor, const struct reply *reply)
 	}
 }
 
-static void forget_deltas(struct actor *actor, const struct command_beat *beat)
+/* What was acknowledged is the claim it had when it beat: one that was taken up again since is another. */
+static bool is_about(const struct actor *actor, const struct hold *hold, const struct request *request)
 {
+	return !actor->remote || hold->since_ms < request->sent_ms;
+}
+
+static void forget_deltas(struct actor *actor, const struct request *request)
+{
+	const struct command_beat *beat = &request->command.beat;
+
 	for (uint32_t i = 0; i < beat->bound.count; i++) {
 		struct hold *hold = actor_hold(actor, beat->bound.items[i]);
-		if (hold) {
+		if (hold && is_about(actor, hold, request)) {
 			hold->bind_due = false;
 			hold->bound = true;
 		}
@@ -248,7 +256,7 @@ static void accepted(
 	actor->stops_at_ms = request->sent_ms + reply->granted_ms / 10 * 9;
 	actor->lives_era = reply->era;
 	actor->replaces = false;
-	forget_deltas(actor, &request->command.beat);
+	forget_deltas(actor, request);
 	forget_lost(actor, reply);
 	plan_beat(sim, actor, reply->granted_ms);
 	if (reply->worker_state == WORKER_TERMINATING && !actor->life_busy && actor->hold_count == 0)
