@@ -462,6 +462,29 @@ static void a_child_waits_for_its_parents_and_fails_closed(void **state)
 	assert_int_equal(world_state(world, "child"), TASK_READY);
 }
 
+static void a_parent_that_was_opened_again_knows_all_its_children(void **state)
+{
+	struct world *world = *state;
+	struct span parent = SPAN("a");
+	struct command cancel = say_about(COMMAND_CANCEL, "a"), retry = say_about(COMMAND_RETRY, "a");
+	struct command drops = say_about(COMMAND_UPDATE, "b");
+
+	world_create(world, "a", "q");
+	for (const char *const *id = (const char *const[]){"b", "c", NULL}; *id; id++) {
+		struct command child = say_create(*id, "q");
+		child.create.parents = (struct name_list){&parent, 1};
+		world_run(world, &child);
+	}
+	world_run(world, &cancel);
+	world_run(world, &retry);
+	drops.update.patch.set_parents = true; /* none */
+	world_run(world, &drops);
+	assert_int_equal(world_state(world, "b"), TASK_READY);
+	world_report(world, COMMAND_COMPLETE, "a", "w1", world_claim(world, "w1"));
+	assert_int_equal(world_state(world, "a"), TASK_DONE);
+	assert_int_equal(world_state(world, "c"), TASK_READY);
+}
+
 static void a_parent_done_twice_counts_once(void **state)
 {
 	struct world *world = *state;
@@ -1074,6 +1097,7 @@ int main(void)
 		ON_BOTH(a_worker_that_beats_keeps_its_work_and_one_that_stops_loses_it),
 		ON_BOTH(a_lost_reply_is_told_the_current_token),
 		ON_BOTH(a_child_waits_for_its_parents_and_fails_closed),
+		ON_BOTH(a_parent_that_was_opened_again_knows_all_its_children),
 		ON_BOTH(a_parent_done_twice_counts_once),
 		ON_BOTH(a_unique_key_is_held_until_its_task_is_final),
 		ON_BOTH(a_repeated_request_has_one_effect),
