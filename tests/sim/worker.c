@@ -53,6 +53,16 @@ static void come_to_life(struct sim *sim, struct actor *actor)
 	network_send(sim, slot);
 }
 
+/* A remote worker does not contradict itself within one beat. */
+static bool is_unbinding(const struct actor *actor, const struct hold *hold)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < actor->unbind_count; i++)
+		found |= strcmp(actor->unbinds[i], hold->id) == 0;
+	return actor->remote && found;
+}
+
 /* Everything it runs that was not acknowledged yet; sometimes all of it, because twice is once. */
 static void add_deltas(struct sim *sim, struct actor *actor, struct request *request)
 {
@@ -62,7 +72,7 @@ static void add_deltas(struct sim *sim, struct actor *actor, struct request *req
 	beat->bound = request_begin_list(request);
 	for (uint32_t i = 0; i < actor->hold_count; i++) {
 		const struct hold *hold = &actor->holds[i];
-		if (hold->bind_due || all)
+		if ((hold->bind_due || all) && !is_unbinding(actor, hold))
 			request_add(request, &beat->bound, request_text(request, span_of(hold->id)));
 	}
 	beat->unbound = request_begin_list(request);
@@ -131,6 +141,7 @@ static void abandon_one(struct sim *sim, struct actor *actor)
 	if (hold->busy || hold->bind_due)
 		return;
 	id_copy(actor->unbinds[actor->unbind_count++], span_of(hold->id));
+	hold->bound = false;
 	if (rng_chance(&sim->rng, 2))
 		actor_drop(actor, hold);
 }
