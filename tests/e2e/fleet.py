@@ -233,7 +233,8 @@ class Worker(Member):
         for hold in unbound:
             self.tell("info", "unbind", life.key, hold.task, hold.fence)
         asked_ms = lease_clock_ms()
-        fleet.counts["too late to beat"] += life.token is not None and asked_ms >= life.renewed_until_ms
+        late = asked_ms >= max(life.renewed_until_ms, fleet.server_woke_ms + fleet.lease_ms)
+        fleet.counts["too late to beat"] += life.token is not None and late
         reply = await self.ask("/api/workers/heartbeat", body, lose=self.chance(self.LOSES))
         if reply is None:
             await asyncio.sleep(self.dice.uniform(0.005, 0.05))
@@ -358,6 +359,7 @@ class Fleet:
         self.lease_ms, self.beat_ms, self.verify_ms = lease_ms, beat_ms, verify_ms
         self.faithful, self.claimants, self.backlog = faithful, claimants, size * claimants
         self.closed = self.over = False  # no new work and no more mischief; everybody goes home
+        self.server_woke_ms = 0  # it was stopped until then, and renews from then on
         self.told, self.faults, self.holds, self.open_tasks = [], [], {}, set()
         self.counts = dict.fromkeys((
             "requests", "renewals", "mismatches", "claims", "completed", "changed hands", "late results", "told lost",

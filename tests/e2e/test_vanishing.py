@@ -17,7 +17,7 @@ import fleet
 import proof
 import stintd
 
-LEASE_MS = 800
+LEASE_MS = 2000
 MINUTE_MS = 60 * 1000
 HOUR_MS = 60 * MINUTE_MS
 YEAR_S = 365 * 24 * 3600
@@ -162,11 +162,12 @@ class StoppedServer(VanishingCase):
                 await asyncio.sleep(0.5)
                 self.server.process.send_signal(signal.SIGSTOP)
                 await asyncio.sleep(2.8)  # more than a lease, and more than what counts as a stall
+                crew.server_woke_ms = fleet.lease_clock_ms()
                 self.server.process.send_signal(signal.SIGCONT)
                 await asyncio.sleep(2 * lease_ms / 1000)
             crew.closed = True
         self.assertEqual(crew.faults, [])
-        self.assertNotIn("worker.inactive", self.types())
+        self.assertLessEqual(self.types().count("worker.inactive"), crew.counts["too late to beat"])
         self.prove_told(crew)
 
     def prove_told(self, crew):
@@ -389,15 +390,15 @@ class Reboot(VanishingCase):
         self.assertNotIn("worker.inactive", self.types())
 
     def test_and_ends_in_time_if_nobody_comes_back(self):
-        """By the clock of the new boot: the old deadline lies hours ahead of it."""
+        """By the clock of the new boot, of which the old deadline may lie hours ahead."""
         bound, token = self.begin(lease_ms=1000)
         self.create()
         plain, = self.claim("plain", leaseMs=1000)
-        self.reboot()
         began = time.monotonic()
+        self.reboot()
         for claim in (bound, plain):
             self.wait_until(lambda: self.state(claim["task"]["id"]) == "ready")
-        self.assertGreaterEqual(time.monotonic() - began, 0.5)
+        self.assertGreaterEqual(time.monotonic() - began, 1)
         self.assertEqual(self.beat("w", token=token).json["code"], "WORKER_INACTIVE")
         self.assertEqual(self.report("complete", plain, "plain").json["code"], "stale_claim")
 
