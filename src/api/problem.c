@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "api/beat_token.h"
 #include "base/take.h"
 
 static int put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail,
@@ -131,8 +132,12 @@ const char *refusal_detail(const struct result *result)
 
 static int put_result_members(struct buf *members, const struct result *result)
 {
-	if (result->refusal == REFUSED_TOKEN_MISMATCH)
-		return buf_printf(members, "\"token\":\"%llu\"", (unsigned long long)result->worker.token);
+	char token[BEAT_TOKEN_CHARS];
+
+	if (result->refusal == REFUSED_TOKEN_MISMATCH) {
+		beat_token_write(result->worker.token, token);
+		return buf_printf(members, "\"token\":\"%.*s\"", BEAT_TOKEN_CHARS, token);
+	}
 	if (result->refusal == REFUSED_SLOT_TAKEN && result->slot_holder.len > 0) {
 		int r = buf_printf(members, "\"holder\":");
 		return r < 0 ? r : json_put_string(members, result->slot_holder);

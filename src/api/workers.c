@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <errno.h>
 
+#include "api/beat_token.h"
 #include "base/take.h"
 
 enum {
@@ -22,7 +23,8 @@ struct beat_body {
 	struct name_list capabilities, executors;
 	struct name_list bound, bound_activities, unbound, unbound_activities;
 	uint64_t token;
-	int64_t lease_ms, lease_duration_ms, max_concurrent;
+	int64_t lease_ms, max_concurrent;
+	yyjson_val *lease_duration;
 	struct span host, boot;
 	int64_t pid, start;
 	yyjson_val *replaces;
@@ -64,16 +66,53 @@ static const struct field register_fields[] = {
 
 static const struct field beat_fields[] = {
 	DESCRIPTION,
-	[ROW_TOKEN] = FIELD(beat_body, token, "token", FIELD_DECIMAL, .max = 0),
+	[ROW_TOKEN] = FIELD(beat_body, token, "token", FIELD_TOKEN, .max = 0),
 	FIELD(beat_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, worker_key, "workerInstanceKey", FIELD_NAME, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),
-	FIELD(beat_body, lease_duration_ms, "leaseDuration", FIELD_INT, .max = LEASE_ASKED_MAX),
+	FIELD(beat_body, lease_duration, "leaseDuration", FIELD_NODE, .max = 0),
 	FIELD(beat_body, bound, "boundTasks", FIELD_NAMES, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, bound_activities, "boundActivities", FIELD_NAMES, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, unbound, "unboundTasks", FIELD_NAMES, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, unbound_activities, "unboundActivities", FIELD_NAMES, .max = COMMAND_ID_MAX),
 };
+
+/* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to seven digits and nine behind the point. -1: it is none. */
+static int64_t seconds_read(struct span text)
+{
+	int64_t ms = 0, part_ms = 1000;
+	size_t i = 0, point;
+
+	for (; i < text.len && i < 7 && isdigit((unsigned char)text.data[i]); i++)
+		ms = ms * 10 + (text.data[i] - '0') * INT64_C(1000);
+	point = i;
+	if (i > 0 && i < text.len && text.data[i] == '.')
+		i++;
+	for (; i > point && i < text.len && i <= point + 9 && isdigit((unsigned char)text.data[i]); i++)
+		ms += (text.data[i] - '0') * (part_ms /= 10);
+	return point > 0 && i + 1 == text.len && text.data[i] == 's' ? ms : -1;
+}
+
+/* leaseDuration: milliseconds as leaseMs has them, or a text with seconds. */
+static void read_lease_duration(struct form *form, struct beat_body *body)
+{
+	yyjson_val *value = body->lease_duration;
+	int64_t asked_ms = -1;
+
+	if (!value)
+		return;
+	if (yyjson_is_str(value))
+		asked_ms = seconds_read(node_text(value));
+	else if (node_int(value, &asked_ms) < 0)
+		asked_ms = -1;
+	if (asked_ms < 0 || asked_ms > LEASE_ASKED_MAX)
+		form_error(form, "leaseDuration",
+			"must be a whole number of milliseconds, or seconds as in \"60s\", up to 365 days");
+	else if (body->lease_ms > 0 && (asked_ms > 0 || yyjson_is_str(value)))
+		form_error(form, "leaseDuration", "is another name of leaseMs: send one of them");
+	else if (body->lease_ms == 0)
+		body->lease_ms = asked_ms;
+}
 
 /* The other names mean the same; both at once is a mistake. */
 static void join_names(struct form *form, struct beat_body *body)
@@ -84,8 +123,7 @@ static void join_names(struct form *form, struct beat_body *body)
 		body->worker = body->worker_key;
 	if (body->worker.len == 0 && form->error_count == 0)
 		form_error(form, "workerId", "is required");
-	if (body->lease_ms == 0)
-		body->lease_ms = body->lease_duration_ms;
+	read_lease_duration(form, body);
 	if (body->bound.count > 0 && body->bound_activities.count > 0)
 		form_error(form, "boundActivities", "is another name of boundTasks: send one of them");
 	if (body->bound.count == 0)
@@ -235,9 +273,12 @@ void worker_beat_begin(struct api_call *call)
 
 static void put_standing(struct json_object *object, const struct api_call *call, const struct result *result)
 {
+	char token[BEAT_TOKEN_CHARS];
+
 	json_member_string(object, "workerId", call->commands[0].worker);
 	json_member_cstr(object, "state", worker_state_name(result->worker.state));
-	json_member_decimal(object, "token", result->worker.token);
+	beat_token_write(result->worker.token, token);
+	json_member_string(object, "token", (struct span){token, sizeof token});
 	json_member_int(object, "leaseMs", result->worker.lease.granted_ms);
 }
 
