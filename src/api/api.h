@@ -109,6 +109,7 @@ struct api_reads {
 	/* Slots that somebody fills, or that have a history, by name. */
 	int (*each_slot)(void *context, int (*each)(void *each_context, const struct slot_document *slot),
 		void *each_context);
+	int (*read_slot)(void *context, struct span name, struct slot_document *ret_slot); /* one of them */
 	/* Does the server, on a machine of that boot, see that process? May be NULL: it does not look. */
 	bool (*process_is_alive)(
 		void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start);

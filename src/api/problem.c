@@ -125,6 +125,11 @@ const char *refusal_detail(const struct result *result)
 		return "Stop everything that runs under this id and come back under a new one.";
 	if (result->refusal == REFUSED_SLOT_TAKEN)
 		return slot_detail(result->evidence);
+	if (result->refusal == REFUSED_RATE_LIMITED && result->crash_loop)
+		return "Workers of this slot, or under this id, were registered too often within a minute and did not say "
+		       "goodbye: they seem to die soon after they start. Wait as long as Retry-After says.";
+	if (result->refusal == REFUSED_RATE_LIMITED)
+		return "This credential registered too many workers within a minute. Wait as long as Retry-After says.";
 	if (result->refusal == REFUSED_TOKEN_MISMATCH)
 		return "Nothing was renewed or changed. Send the beat again with the token given here.";
 	return NULL;
@@ -155,6 +160,8 @@ void call_refuse_result(struct api_call *call, const struct result *result)
 	int r = put_result_members(&members, result);
 	call_refuse_with(
 		call, result->refusal, refusal_detail(result), r < 0 ? (struct span){0} : buf_span(&members));
+	if (result->retry_ms > 0)
+		call->reply.retry_after_s = (result->retry_ms + 999) / 1000;
 }
 
 void call_refuse_fault(struct api_call *call, int fault)

@@ -25,7 +25,7 @@ struct beat_body {
 	uint64_t token;
 	int64_t lease_ms, max_concurrent;
 	yyjson_val *lease_duration;
-	struct span host, boot;
+	struct span host, boot, version;
 	int64_t pid, start;
 	yyjson_val *replaces;
 };
@@ -41,6 +41,7 @@ enum beat_row {
 	ROW_BOOT,
 	ROW_PID,
 	ROW_START,
+	ROW_VERSION,
 	ROW_REPLACES,
 	DESCRIBING,
 	ROW_TOKEN = DESCRIBING
@@ -56,6 +57,7 @@ enum beat_row {
 	[ROW_BOOT] = FIELD(beat_body, boot, "bootId", FIELD_TEXT, .max = 64),                       \
 	[ROW_PID] = FIELD(beat_body, pid, "pid", FIELD_INT, .min = 1, .max = INT32_MAX),            \
 	[ROW_START] = FIELD(beat_body, start, "startTime", FIELD_INT, .min = 1, .max = INT64_MAX),  \
+	[ROW_VERSION] = FIELD(beat_body, version, "version", FIELD_NAME, .max = 0),                 \
 	[ROW_REPLACES] = FIELD(beat_body, replaces, "replaces", FIELD_NODE, .max = 0)
 
 static const struct field register_fields[] = {
@@ -237,6 +239,7 @@ static void fill_beat(struct api_call *call, enum command_kind kind, const struc
 		.has_token = kind == COMMAND_BEAT && (given & 1u << ROW_TOKEN) != 0,
 		.token = body->token,
 		.process = said->process,
+		.version = body->version,
 		.replaces = said->replaces,
 	};
 }
@@ -448,6 +451,19 @@ static void put_process(
 		json_member_int(object, "startTime", (int64_t)process->start);
 }
 
+/* How long ago it was heard, by the clock that its lease runs on; by people's if that was before this start. */
+static void put_age(struct json_object *object, const struct api_call *call, const struct worker *worker)
+{
+	int64_t age_ms = call->now.wall_ms - worker->last_beat_ms;
+
+	if (worker->heard_ms != INT64_MIN)
+		age_ms = call->now.lease_ms - worker->heard_ms;
+	if (worker->last_beat_ms != 0)
+		json_member_int(object, "heartbeatAgeMs", age_ms > 0 ? age_ms : 0);
+	else
+		json_member_null(object, "heartbeatAgeMs");
+}
+
 static int put_held(void *context, struct span id)
 {
 	return put_member(context, id);
@@ -502,7 +518,12 @@ static int put_worker(
 	json_member_int(&object, "leaseGrantedMs", worker->lease.granted_ms);
 	json_member_int(&object, "registeredAt", worker->registered_ms);
 	put_time(&object, "lastBeatAt", worker->last_beat_ms);
+	put_age(&object, call, worker);
+	json_member_int(&object, "instance", more.instance);
+	json_member_int(&object, "restarts", more.restarts);
 	put_process(call, &object, &worker->process);
+	if (worker->version != 0)
+		json_member_string(&object, "version", name_of(call, worker->version));
 	if (more.metadata.len > 0)
 		json_member_raw(&object, "metadata", more.metadata);
 	if (alone && reads->each_held)
@@ -711,7 +732,6 @@ static uint32_t crashes_in_window(const struct slot *slot, const struct given *g
 
 struct slot_listing {
 	struct api_call *call;
-	struct span only; /* this one; empty: all */
 	bool any;
 };
 
@@ -752,8 +772,6 @@ static int list_slot(void *context, const struct slot_document *slot)
 {
 	struct slot_listing *listing = context;
 
-	if (listing->only.len > 0 && !span_equal(listing->only, slot->name))
-		return 0;
 	int r = listing->any ? buf_put_byte(listing->call->body, ',') : 0;
 	listing->any = true;
 	return r < 0 ? r : put_slot(listing->call, slot);
@@ -805,18 +823,19 @@ void slot_unquarantine_begin(struct api_call *call)
 void slot_finish(struct api_call *call, const struct result *results)
 {
 	const struct api_reads *reads = call->reads;
-	struct slot_listing listing = {.call = call, .only = call->params[0]};
-	struct slot_document untouched = {.name = call->params[0]};
+	struct slot_document slot = {.name = call->params[0]};
 
 	if (results[0].refusal != REFUSED_NOTHING) {
 		call_refuse_result(call, &results[0]);
 		return;
 	}
-	int r = reads->each_slot(reads->context, list_slot, &listing);
-	if (r == 0 && !listing.any) {
-		slot_init(&untouched.slot);
-		r = put_slot(call, &untouched);
+	int r = reads->read_slot(reads->context, call->params[0], &slot);
+	if (r == -ENOENT) { /* nothing ever happened there */
+		slot_init(&slot.slot);
+		r = 0;
 	}
+	if (r == 0)
+		r = put_slot(call, &slot);
 	call->reply.event_seq = results[0].event_seq;
 	call_reply(call, 200, r);
 }

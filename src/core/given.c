@@ -25,6 +25,8 @@ struct rules rules_default(void)
 		.quarantine_crashes = 3,
 		.quarantine_window_ms = SECONDS(60),
 		.quarantine_trial_ms = MINUTES(10),
+		.registrations_per_minute = 20000,
+		.slot_registrations_per_minute = 20,
 		.log_keep_bytes = 1 << 20,
 		.log_bytes_per_s = 1 << 20,
 	};

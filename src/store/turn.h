@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "store/hot.h"
 #include "store/names.h"
+#include "store/registrations.h"
 #include "store/store.h"
 #include "store/tokens.h"
 
@@ -82,6 +83,7 @@ struct turn {
 	uint64_t shadow_ids;
 	int64_t finals;
 	size_t handed_bytes; /* of the tasks that were handed out */
+	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
 	const struct command *command; /* the one at hand, NULL for timers */
 	bool names_spent;              /* its principal may bring in no more */
@@ -102,8 +104,14 @@ struct store {
 	uint32_t queue_count, queue_cap;
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
+	struct map slot_by_name;
+	uint32_t quarantined; /* of them */
 
 	struct tokens credentials;
+	struct registrations registrations;
+	uint64_t registrations_refused;               /* by this run, because there were too many */
+	uint64_t rescheduled;                         /* tasks of lost workers, by this run … */
+	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
 
 	uint32_t generation;
 	uint64_t starts;
@@ -149,6 +157,9 @@ int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id)
 int turn_keep_names(struct turn *turn, uint32_t count); /* write those after the first `count` */
 enum queue_state turn_queue(const struct turn *turn, uint32_t name);
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
+const struct slot *store_find_slot(
+	const struct store *store, uint32_t name);                     /* as committed; NULL: by default */
+int store_set_slot(struct store *store, const struct turn_slot *slot); /* as committed. -ENOMEM */
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */
