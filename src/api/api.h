@@ -196,6 +196,14 @@ void api_finish_backup(struct api_call *call, int fault, const struct backup_mad
  * turn that may bring work, then api_finish(), or api_finish_empty() when the time is up. */
 bool api_waits(struct api_call *call, const struct result *results);
 
+/* Whoever waits may wait for long, and ten thousand may: all that the call still needs is copied into `into`, which is
+ * empty, and takes no more of it than that. Of its request that is nothing but the method. 0, and then its own arena may
+ * go; -ENOMEM: it stays as it was. */
+int api_settle(struct api_call *call, struct arena *into);
+
+/* The pattern of its route, as in "/api/claims". */
+const char *api_route_of(const struct api_call *call);
+
 /* True: the turn had handed out enough to others. What the call finished has been noted, and `commands` is the claim
  * alone, for the next turn. */
 bool api_put_off(struct api_call *call, const struct result *results);
