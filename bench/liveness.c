@@ -154,14 +154,15 @@ static void open_store(const char *path)
 	options.now = now;
 	options.boot_lo = 1;
 	options.rules.restart_grace_ms = 0;
-	options.rules.registrations_per_minute = 0;
+	options.rules.principal_registrations = 0;
 	if (sqlite_open(&sqlite, &backend, &complaint) < 0 || store_open(backend, &options, &store) < 0)
 		die("the store does not open");
 }
 
 int main(int argc, char **argv)
 {
-	char directory[] = "/dev/shm/stint-bench-XXXXXX", path[64], name[80]; /* syncing is not what is counted */
+	char directory[] = "/dev/shm/stint-bench-XXXXXX", path[64],
+	     name[80]; /* syncing is not what is counted */
 	const char *what = argc % 2 == 0 ? argv[argc - 1] : "";
 	long workers = 100;
 
@@ -190,7 +191,8 @@ int main(int argc, char **argv)
 		die("not every lease ended");
 	store_close(store);
 	for (int i = 0; i < 4; i++) {
-		snprintf(name, sizeof name, "%s%s", path, (const char *[]){"", "-wal", "-shm", ".ballast"}[i]);
+		snprintf(
+			name, sizeof name, "%s%s", path, (const char *[]){"", "-wal", "-shm", ".ballast"}[i]);
 		unlink(name);
 	}
 	rmdir(directory);

@@ -207,13 +207,14 @@ static void take_rules(struct options *options)
 	rules->restart_grace_ms = number(options, CONFIG_RESTART_GRACE_MS);
 	rules->retry_base_ms = number(options, CONFIG_RETRY_BASE_MS);
 	rules->retry_max_ms = number(options, CONFIG_RETRY_MAX_MS);
+	rules->executor_missing_ms = number(options, CONFIG_EXECUTOR_MISSING_AFTER_MS);
 	rules->crash_budget = number(options, CONFIG_TASK_CRASH_BUDGET);
 	rules->timeout_ms = number(options, CONFIG_TASK_TIMEOUT_MS);
 	rules->timeout_max_ms = number(options, CONFIG_TASK_TIMEOUT_MAX_MS);
 	rules->log_keep_bytes = number(options, CONFIG_TASK_LOG_KEEP_BYTES);
 	rules->log_bytes_per_s = number(options, CONFIG_TASK_LOG_BYTES_PER_SECOND);
-	rules->registrations_per_minute = number(options, CONFIG_LIMITS_REGISTRATIONS);
-	rules->slot_registrations_per_minute = number(options, CONFIG_LIMITS_SLOT_REGISTRATIONS);
+	rules->principal_registrations = number(options, CONFIG_LIMITS_REGISTRATIONS);
+	rules->slot_registrations = number(options, CONFIG_LIMITS_SLOT_REGISTRATIONS);
 	rules->quarantine_trial_ms = number(options, CONFIG_QUARANTINE_TRIAL_AFTER_MS);
 	retention->final_ms = config_number(config, CONFIG_RETENTION_FINAL_MS);
 	retention->finals_max = (uint64_t)config_number(config, CONFIG_RETENTION_FINAL_MAX);

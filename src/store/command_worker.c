@@ -141,9 +141,9 @@ static int count_registration(struct turn *turn, const struct command *command,
 
 	if (!of_all || !of_slot)
 		return -ENOMEM;
-	int64_t id_ms = pace_wait_ms(of_id, rules->slot_registrations_per_minute, now_ms);
-	int64_t slot_ms = pace_wait_ms(of_slot, rules->slot_registrations_per_minute, now_ms);
-	int64_t all_ms = pace_wait_ms(of_all, rules->registrations_per_minute, now_ms);
+	int64_t id_ms = pace_wait_ms(of_id, rules->slot_registrations, now_ms);
+	int64_t slot_ms = pace_wait_ms(of_slot, rules->slot_registrations, now_ms);
+	int64_t all_ms = pace_wait_ms(of_all, rules->principal_registrations, now_ms);
 	result->crash_loop = id_ms > 0 || slot_ms > 0;
 	result->retry_ms = slot_ms > id_ms ? slot_ms : id_ms;
 	if (all_ms > result->retry_ms)
@@ -152,17 +152,17 @@ static int count_registration(struct turn *turn, const struct command *command,
 		turn->store->registrations_refused++;
 		return command_refuse(result, REFUSED_RATE_LIMITED);
 	}
-	pace_take(of_id, rules->slot_registrations_per_minute, now_ms);
+	pace_take(of_id, rules->slot_registrations, now_ms);
 	if (of_slot != of_id)
-		pace_take(of_slot, rules->slot_registrations_per_minute, now_ms);
-	pace_take(of_all, rules->registrations_per_minute, now_ms);
+		pace_take(of_slot, rules->slot_registrations, now_ms);
+	pace_take(of_all, rules->principal_registrations, now_ms);
 	return 0;
 }
 
 /* Whoever says goodbye did not crash. */
 static int give_registration_back(struct turn *turn, const struct turn_worker *view)
 {
-	uint32_t per_minute = turn->given.rules->slot_registrations_per_minute;
+	uint32_t per_minute = turn->given.rules->slot_registrations;
 
 	pace_give_back(&hot_holder(&turn->store->hot, view->worker.handle)->registrations, per_minute);
 	if (view->worker.slot == 0)
@@ -274,8 +274,8 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 	return 0;
 }
 
-/* What it holds and must stop. */
-static int list_stops(struct turn *turn, const struct turn_worker *view, struct result *result)
+/* What it holds and must stop, or has heard the last of. */
+static int list_orders(struct turn *turn, const struct turn_worker *view, struct result *result)
 {
 	struct held_tasks held;
 	struct turn_task *task;
@@ -284,13 +284,17 @@ static int list_stops(struct turn *turn, const struct turn_worker *view, struct 
 	if (r < 0 || held.count == 0)
 		return r;
 	struct span *stop = arena_alloc(&turn->arena, held.count * sizeof *stop);
-	if (!stop)
+	struct span *reported = arena_alloc(&turn->arena, held.count * sizeof *reported);
+	if (!stop || !reported)
 		return -ENOMEM;
 	result->stop = stop;
+	result->reported = reported;
 	for (uint32_t i = 0; i < held.count; i++) {
 		r = turn_task(turn, held.seqs[i], &task);
 		if (r == 0 && task_must_stop(&task->task, &turn->given))
 			r = turn_id_text(turn, task, &stop[result->stop_count++]);
+		if (r == 0 && task->task.claim.reported)
+			r = turn_id_text(turn, task, &reported[result->reported_count++]);
 		if (r < 0)
 			return r;
 	}
@@ -331,7 +335,7 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	if (r == 0)
 		r = apply_deltas(turn, &command->beat, view, result);
 	if (r == 0)
-		r = list_stops(turn, view, result);
+		r = list_orders(turn, view, result);
 	result->worker = view->worker;
 	return r;
 }

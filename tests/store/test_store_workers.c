@@ -118,7 +118,7 @@ static void a_principal_registers_so_many_a_minute(void **state)
 	struct command command = say_beat("", 0);
 	char id[16];
 
-	world->options.rules.registrations_per_minute = 5;
+	world->options.rules.principal_registrations = 5;
 	world_crash(world);
 	for (uint32_t i = 0; i <= 5; i++) {
 		snprintf(id, sizeof id, "w%u", i);
