@@ -363,14 +363,14 @@ static int put_beat(struct api_call *call, const struct result *result)
 
 	json_begin(&object, call->body);
 	put_standing(&object, call, result);
-	int r = object.fault < 0 ? object.fault : buf_printf(call->body, ",\"lost\":[");
+	int r = object.fault < 0 ? object.fault : buf_put_span(call->body, SPAN(",\"lost\":["));
 	if (r == 0)
 		r = put_ids(call->body, result->lost, result->lost_count);
 	if (r == 0)
-		r = buf_printf(call->body, "],\"commands\":[");
+		r = buf_put_span(call->body, SPAN("],\"commands\":["));
 	if (r == 0)
 		r = put_commands(call->body, result);
-	return r < 0 ? r : buf_printf(call->body, "]}");
+	return r < 0 ? r : buf_put_span(call->body, SPAN("]}"));
 }
 
 void worker_beat_finish(struct api_call *call, const struct result *results)

@@ -274,6 +274,14 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 	return 0;
 }
 
+static bool has_orders(const struct turn *turn, int64_t seq)
+{
+	struct task task;
+
+	turn_peek(turn, seq, &task);
+	return task_must_stop(&task, &turn->given) || task.claim.reported;
+}
+
 /* What it holds and must stop, or has heard the last of. */
 static int list_orders(struct turn *turn, const struct turn_worker *view, struct result *result)
 {
@@ -281,24 +289,22 @@ static int list_orders(struct turn *turn, const struct turn_worker *view, struct
 	struct turn_task *task;
 
 	int r = turn_held_by(turn, view, &held);
-	if (r < 0 || held.count == 0)
-		return r;
-	struct span *stop = arena_alloc(&turn->arena, held.count * sizeof *stop);
-	struct span *reported = arena_alloc(&turn->arena, held.count * sizeof *reported);
-	if (!stop || !reported)
-		return -ENOMEM;
-	result->stop = stop;
-	result->reported = reported;
-	for (uint32_t i = 0; i < held.count; i++) {
-		r = turn_task(turn, held.seqs[i], &task);
+	struct span *stop = NULL, *reported = NULL;
+	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+		if (!has_orders(turn, held.seqs[i])) /* mostly there are none, and the beat touches no task */
+			continue;
+		if (!stop) {
+			result->stop = stop = arena_alloc(&turn->arena, held.count * sizeof *stop);
+			result->reported = reported =
+				arena_alloc(&turn->arena, held.count * sizeof *reported);
+		}
+		r = stop && reported ? turn_task(turn, held.seqs[i], &task) : -ENOMEM;
 		if (r == 0 && task_must_stop(&task->task, &turn->given))
 			r = turn_id_text(turn, task, &stop[result->stop_count++]);
 		if (r == 0 && task->task.claim.reported)
 			r = turn_id_text(turn, task, &reported[result->reported_count++]);
-		if (r < 0)
-			return r;
 	}
-	return 0;
+	return r;
 }
 
 static void take_metadata(struct turn *turn, const struct command_beat *from, struct turn_worker *view,
@@ -327,12 +333,14 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 		r = command_end_worker(turn, rival, &gone);
 	}
 	take_metadata(turn, &command->beat, view, decision);
-	turn_record(turn, &record, decision->event);
-	record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
-	record_fact(&record, FACT_NAMED, decision->worker.named);
+	if (decision->event != EVENT_NONE) {
+		turn_record(turn, &record, decision->event);
+		record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
+		record_fact(&record, FACT_NAMED, decision->worker.named);
+	}
 	if (r == 0)
 		r = turn_stage_worker(turn, view, decision, &record);
-	if (r == 0)
+	if (r == 0 && command->beat.bound.count + command->beat.unbound.count > 0)
 		r = apply_deltas(turn, &command->beat, view, result);
 	if (r == 0)
 		r = list_orders(turn, view, result);
@@ -371,6 +379,15 @@ static enum refusal beat_refusal(
 		: worker_beat(&view->worker, &bare, false, &turn->given).refusal;
 }
 
+/* Where it stands is told to whom it belongs. */
+static int refuse_beat(const struct turn_worker *view, enum refusal refusal, struct result *result)
+{
+	result->not_yours = refusal == REFUSED_FORBIDDEN;
+	if (!result->not_yours)
+		result->worker = view->worker;
+	return command_refuse(result, refusal);
+}
+
 int run_beat(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_worker *view = turn_worker(turn, command->worker, true);
@@ -378,15 +395,12 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 
 	if (!view)
 		return -ENOMEM;
-	/* what will be refused needs no names */
 	bool inherits = !worker_belongs_to(&view->worker, command->principal) &&
 		!principal_lives(turn, view->worker.principal);
-	enum refusal refusal = beat_refusal(turn, command, view, inherits);
-	if (refusal != REFUSED_NOTHING) {
-		result->not_yours = refusal == REFUSED_FORBIDDEN;
-		if (!result->not_yours) /* where it stands is told to whom it belongs */
-			result->worker = view->worker;
-		return command_refuse(result, refusal);
+	if (command->beat.describes) { /* what will be refused needs no names */
+		enum refusal refusal = beat_refusal(turn, command, view, inherits);
+		if (refusal != REFUSED_NOTHING)
+			return refuse_beat(view, refusal, result);
 	}
 	int r = beat_of(turn, &command->beat, inherits, &beat);
 	if (r < 0)
@@ -416,11 +430,10 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 		return r;
 	if (decision.refusal == REFUSED_NOTHING)
 		return accept_beat(turn, command, view, rival, &decision, result);
-	result->worker = view->worker;
 	if (decision.refusal == REFUSED_SLOT_TAKEN &&
 		(command->oversees || worker_belongs_to(&rival->worker, command->principal)))
 		result->slot_holder = rival->id;
-	return command_refuse(result, decision.refusal);
+	return refuse_beat(view, decision.refusal, result);
 }
 
 int run_worker_command(struct turn *turn, const struct command *command, struct result *result)

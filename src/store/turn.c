@@ -182,6 +182,16 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 	return list_ready(turn, view);
 }
 
+void turn_peek(const struct turn *turn, int64_t seq, struct task *ret_task)
+{
+	const struct turn_task *view = find_view(turn, seq);
+
+	if (view)
+		*ret_task = view->task;
+	else
+		hot_get(&turn->store->hot, hot_find(&turn->store->hot, seq), ret_task);
+}
+
 int generated_id_seq(struct span id, int64_t *ret_seq)
 {
 	uint64_t seq;

@@ -148,6 +148,8 @@ int generated_id_seq(struct span id, int64_t *ret_seq);
 
 /* Views. -ENOENT: no such task. */
 int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task);
+void turn_peek(const struct turn *turn, int64_t seq,
+	struct task *ret_task); /* one that is not final, and remains unseen */
 int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_task);
 int turn_own_id(struct turn *turn, struct turn_task *view); /* loads it if the task has one */
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id);

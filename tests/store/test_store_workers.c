@@ -1,4 +1,6 @@
 /* Workers that come and go: how often they may, what is told of it, and what became of what they held. */
+#include <sys/stat.h>
+
 #include "store_fixture.h"
 
 static struct command say_process(const char *worker, uint32_t pid)
@@ -27,6 +29,20 @@ static struct command say_successor(char id[16], char before[16], uint32_t numbe
 static uint64_t told(const struct world *world, enum event_kind kind)
 {
 	return store_events_told(world->store, kind);
+}
+
+/* It claims the task, and says that it runs it. The token of its next beat. */
+static uint64_t bind_one(struct world *world, const char *worker, const char *task, uint64_t token)
+{
+	struct span id = span_of(task);
+	struct command beat = say_beat(worker, token);
+
+	world_create(world, task, "q");
+	assert_int_not_equal(world_claim(world, worker), 0);
+	beat.beat.bound = (struct name_list){&id, 1};
+	world_run(world, &beat);
+	assert_int_equal(world->result.lost_count, 0);
+	return world->result.worker.token;
 }
 
 /* ---- how often ---- */
@@ -155,6 +171,42 @@ static void ten_thousand_may_start_at_once(void **state)
 	world_run(world, NULL);
 }
 
+/* ---- renewals ---- */
+
+/* When SQLite last wrote: every write moves it. */
+static struct timespec written(const struct world *world)
+{
+	struct stat stat_buf;
+	char path[320];
+
+	snprintf(path, sizeof path, "%s-wal", world->path);
+	assert_int_equal(stat(path, &stat_buf), 0);
+	return stat_buf.st_mtim;
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static void a_beat_without_deltas_writes_nothing(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w", 0);
+
+	beat.beat.token = world_run(world, &beat)->worker.token;
+	beat.beat.has_token = true;
+	struct timespec before = written(world);
+	for (int i = 0; i < 100; i++) {
+		world_pass(world, 15000);
+		beat.beat.token = world_run(world, &beat)->worker.token;
+		assert_int_equal(world->result.refusal, REFUSED_NOTHING);
+	}
+	assert_true(same_time(before, written(world)));
+	bind_one(world, "w", "a", beat.beat.token);
+	assert_false(same_time(before, written(world)));
+}
+
 /* ---- who they are ---- */
 
 static void what_changes_about_a_worker_is_told_once(void **state)
@@ -229,19 +281,6 @@ static void the_oldest_heartbeat_is_known(void **state)
 }
 
 /* ---- what became of what they held ---- */
-
-static uint64_t bind_one(struct world *world, const char *worker, const char *task, uint64_t token)
-{
-	struct span id = span_of(task);
-	struct command beat = say_beat(worker, token);
-
-	world_create(world, task, "q");
-	assert_int_not_equal(world_claim(world, worker), 0);
-	beat.beat.bound = (struct name_list){&id, 1};
-	world_run(world, &beat);
-	assert_int_equal(world->result.lost_count, 0);
-	return world->result.worker.token;
-}
 
 static void the_tasks_of_lost_workers_are_counted(void **state)
 {
@@ -318,6 +357,8 @@ int main(void)
 		ON_BOTH(a_name_of_an_old_door_registers_as_it_likes_while_it_lives),
 		ON_BOTH(a_principal_registers_so_many_a_minute),
 		ON_BOTH(ten_thousand_may_start_at_once),
+		{"a_beat_without_deltas_writes_nothing (sqlite)", a_beat_without_deltas_writes_nothing,
+			on_sqlite, world_over, NULL},
 		ON_BOTH(what_changes_about_a_worker_is_told_once),
 		ON_BOTH(a_slot_is_told_with_who_fills_it),
 		ON_BOTH(the_oldest_heartbeat_is_known),
