@@ -30,7 +30,6 @@
 enum {
 	SHIM_LATE_MS =
 		5000, /* after the grace: by then a shim that lives has killed everything that can be killed */
-	SHIM_LOADER_FAILED = 127,
 	LINGER_DEFAULT_MS = 1000,
 	OUTPUT_DEFAULT_BYTES = 1 << 20,
 };
@@ -55,7 +54,6 @@ struct process {
 	pid_t main;
 	uint64_t main_start;
 	char cgroup[CGROUP_PATH_BYTES];
-	int cgroup_fd;
 
 	int pidfd, control;
 	uv_poll_t pidfd_poll, control_poll;
@@ -70,7 +68,8 @@ struct process {
 	bool stdin_closing;
 
 	struct process_end end;
-	bool gone_told; /* the shim said so */
+	bool shim_ready; /* it may have started the program */
+	bool gone_told;  /* the shim said so */
 	bool lost, gone, freed;
 	uint32_t handles; /* that the loop has not closed yet */
 };
@@ -125,9 +124,6 @@ static void close_all(struct process *process)
 		poll_close(&process->streams[i].poll, &process->streams[i].fd);
 	if (process->late.data && !uv_is_closing((uv_handle_t *)&process->late))
 		uv_close((uv_handle_t *)&process->late, handle_closed);
-	if (process->cgroup_fd >= 0)
-		close(process->cgroup_fd);
-	process->cgroup_fd = -1;
 }
 
 void process_free(struct process *process)
@@ -314,15 +310,15 @@ static void finish(struct process *process)
 }
 
 /* The shim died without a word. What it left is ours to end. */
-static void lose(struct process *process, const siginfo_t *info)
+static void lose(struct process *process)
 {
-	bool never_ran =
-		info->si_code == CLD_EXITED && info->si_status == SHIM_LOADER_FAILED && !process->main;
-
-	if (process->end.how == ENDED_NOT_YET)
-		process->end.how = never_ran ? ENDED_UNSTARTED : ENDED_LOST;
-	if (never_ran)
-		process->end.fault = (struct start_fault){.stage = STAGE_SHIM, .error = ENOEXEC};
+	if (process->end.how == ENDED_NOT_YET && process->shim_ready)
+		process->end.how = ENDED_LOST;
+	if (process->end.how ==
+		ENDED_NOT_YET) { /* killed while it was loaded: the machine is short of memory */
+		process->end.how = ENDED_UNSTARTED;
+		process->end.fault = (struct start_fault){.stage = STAGE_SHIM, .error = ENOMEM};
+	}
 	process->lost = true;
 	host_sweep_begin(process->host);
 }
@@ -352,7 +348,9 @@ bool process_sweep_cgroup(struct process *process)
 {
 	if (!process->cgroup[0])
 		return true;
-	cgroup_signal(process->cgroup_fd, process->cgroup, SIGKILL);
+	cleanup(close_at) int fd = open(process->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		cgroup_signal(fd, process->cgroup, SIGKILL);
 	return cgroup_remove(process->cgroup) != -EBUSY;
 }
 
@@ -372,6 +370,9 @@ static void take_report(struct process *process, const struct shim_report *repor
 	const struct process_events *events = process->events;
 
 	switch ((enum report_kind)report->kind) {
+	case REPORT_READY:
+		process->shim_ready = true;
+		break;
 	case REPORT_STARTED:
 		process->main = report->main;
 		process->main_start = report->main_start;
@@ -429,7 +430,7 @@ static void shim_ended(uv_poll_t *poll, int status, int events)
 	if (process->gone_told)
 		finish(process);
 	else
-		lose(process, &info);
+		lose(process);
 }
 
 /* ---- orders ------------------------------------------------------------------------------------------------------- */
@@ -477,7 +478,7 @@ void process_kill(struct process *process)
 struct start {
 	struct process *process;
 	const struct process_spec *spec;
-	int request, shim_control;
+	int request, shim_control, cgroup;
 	int child[3]; /* stdin, stdout, stderr */
 };
 
@@ -485,6 +486,7 @@ static void start_done(struct start *start)
 {
 	close_at(&start->request);
 	close_at(&start->shim_control);
+	close_at(&start->cgroup);
 	for (int i = 0; i < 3; i++)
 		close_at(&start->child[i]);
 }
@@ -688,7 +690,7 @@ static int send_request(const struct start *start)
 		[REQUEST_FD_STDOUT] = start->child[1],
 		[REQUEST_FD_STDERR] = start->child[2],
 		[REQUEST_FD_WORKDIR] = spec->workdir_fd,
-		[REQUEST_FD_CGROUP] = process->cgroup_fd >= 0 ? process->cgroup_fd : spec->workdir_fd,
+		[REQUEST_FD_CGROUP] = start->cgroup >= 0 ? start->cgroup : spec->workdir_fd,
 	};
 	size_t count = REQUEST_FD_COUNT;
 	char room[CMSG_SPACE(sizeof fds)] __attribute__((aligned(8))) = {0};
@@ -787,7 +789,7 @@ static struct process *process_new(struct host *host, const struct process_spec 
 	process->events = spec->events;
 	process->context = spec->context;
 	process->late_ms = INT64_MAX;
-	process->pidfd = process->control = process->stdin_fd = process->cgroup_fd = -1;
+	process->pidfd = process->control = process->stdin_fd = -1;
 	snprintf(process->run, sizeof process->run, "%s", spec->run);
 	buf_init(&process->stdin_waiting, PROCESS_WRITE_BYTES_MAX);
 	for (int i = 0; i < 2; i++) {
@@ -802,7 +804,7 @@ static struct process *process_new(struct host *host, const struct process_spec 
 int process_start(struct host *host, const struct process_spec *spec, struct process **ret_process)
 {
 	cleanup(start_done) struct start start = {
-		.spec = spec, .request = -1, .shim_control = -1, .child = {-1, -1, -1}};
+		.spec = spec, .request = -1, .shim_control = -1, .cgroup = -1, .child = {-1, -1, -1}};
 	int fault = check_spec(spec);
 
 	if (fault)
@@ -814,8 +816,7 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 		return -ENOMEM;
 	fault = open_pipes(&start);
 	if (!fault && host->cgroup != CGROUP_NONE)
-		fault = cgroup_make(
-			host->cgroup_place, spec->run, start.process->cgroup, &start.process->cgroup_fd);
+		fault = cgroup_make(host->cgroup_place, spec->run, start.process->cgroup, &start.cgroup);
 	if (!fault)
 		fault = write_request(&start);
 	if (!fault)

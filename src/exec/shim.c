@@ -64,7 +64,7 @@ struct shim {
 static void tell(struct shim *shim, struct shim_report *report, enum report_kind kind)
 {
 	report->kind = kind;
-	/* Four packets in all: they always fit. Nobody there is no reason to stop working. */
+	/* Five packets at most: they always fit. Nobody there is no reason to stop working. */
 	if (shim->connected && send(SHIM_CONTROL_FD, report, sizeof *report, MSG_NOSIGNAL) < 0)
 		shim->connected = false;
 }
@@ -395,6 +395,7 @@ int main(void)
 	shim.parent = getppid();
 	settle(&shim);
 	receive_request(&shim);
+	tell(&shim, &(struct shim_report){0}, REPORT_READY);
 	start_child(&shim);
 	serve(&shim);
 }
