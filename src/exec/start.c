@@ -365,6 +365,8 @@ static const char *stage_text(enum start_stage stage)
 		return "cannot set the limits";
 	case STAGE_WORKDIR:
 		return "cannot enter the work dir";
+	case STAGE_PRIVILEGES:
+		return "cannot give up privileges";
 	case STAGE_USER:
 		return "cannot change the user";
 	case STAGE_LANDLOCK:
