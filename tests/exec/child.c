@@ -230,10 +230,10 @@ static void daemonise(bool deaf)
 	if (fork() != 0)
 		return;
 	setsid();
+	if (deaf) /* before anybody can wait for our end and send it */
+		signal(SIGTERM, SIG_IGN);
 	if (fork() != 0)
 		_exit(0);
-	if (deaf)
-		signal(SIGTERM, SIG_IGN);
 	for (int fd = 0; fd < 3; fd++)
 		close(fd);
 	hang();

@@ -137,6 +137,13 @@ static void a_killed_supervisor_leaves_nothing_after_five_seconds(void **state)
 	int64_t killed_ms = monotonic_ms();
 	while (left_of(&supervisor) && monotonic_ms() - killed_ms < SHIM_ORPHAN_MS)
 		poll(NULL, 0, 20);
+	if (left_of(&supervisor))
+		for (size_t i = 0; i < supervisor.count; i++)
+			print_message("%s: %u marked, shim %d, main %d\n", everything[i + 1],
+				marked(supervisor.records[i].run), supervisor.records[i].shim,
+				supervisor.records[i].main);
+	if (left_of(&supervisor))
+		system("ps -ef | grep -E 'shim|child' >&2; for p in $(pidof stint-shim); do grep -E 'State|PPid|Sig' /proc/$p/status; cat /proc/$p/wchan; done >&2");
 	assert_int_equal(left_of(&supervisor), 0);
 	print_message("gone %d ms after the supervisor\n", (int)(monotonic_ms() - killed_ms));
 	supervisor_done(&supervisor);
