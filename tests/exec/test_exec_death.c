@@ -86,6 +86,26 @@ static void kill_known(pid_t pid, uint64_t start)
 	assert_int_equal(pidfd_signal(pidfd, SIGKILL), 0);
 }
 
+/* A stop is not there when it has been sent. */
+static void stop_known(pid_t pid, uint64_t start)
+{
+	cleanup(close_at) int pidfd = pidfd_open_known(pid, start);
+	struct proc_stat stat;
+
+	assert_true(pidfd >= 0);
+	assert_int_equal(pidfd_signal(pidfd, SIGSTOP), 0);
+	while (proc_stat_read(pid, &stat) == 0 && stat.state != 'T')
+		poll(NULL, 0, 1);
+}
+
+static void supervisor_stop(const struct supervisor *supervisor)
+{
+	struct proc_stat stat;
+
+	assert_int_equal(proc_stat_read(supervisor->pid, &stat), 0);
+	stop_known(supervisor->pid, stat.start);
+}
+
 static void supervisor_kill(struct supervisor *supervisor)
 {
 	siginfo_t info;
@@ -122,6 +142,18 @@ static uint32_t left_of(const struct supervisor *supervisor)
 	return left;
 }
 
+/* Returns after how many milliseconds nothing was left. */
+static int64_t kill_and_wait(struct supervisor *supervisor)
+{
+	supervisor_kill(supervisor);
+	int64_t killed_ms = monotonic_ms();
+	while (left_of(supervisor) && monotonic_ms() - killed_ms < SHIM_ORPHAN_MS)
+		poll(NULL, 0, 20);
+	assert_int_equal(left_of(supervisor), 0);
+	supervisor_done(supervisor);
+	return monotonic_ms() - killed_ms;
+}
+
 static char *const everything[] = {
 	"exec-supervisor", "deaf", "family:20", "stopped", "hang", "scrubbed", "polite", NULL};
 
@@ -133,20 +165,22 @@ static void a_killed_supervisor_leaves_nothing_after_five_seconds(void **state)
 	supervisor_start(&supervisor, everything);
 	assert_int_equal(supervisor.count, 6);
 	assert_true(left_of(&supervisor) >= 12);
-	supervisor_kill(&supervisor);
-	int64_t killed_ms = monotonic_ms();
-	while (left_of(&supervisor) && monotonic_ms() - killed_ms < SHIM_ORPHAN_MS)
-		poll(NULL, 0, 20);
-	if (left_of(&supervisor))
-		for (size_t i = 0; i < supervisor.count; i++)
-			print_message("%s: %u marked, shim %d, main %d\n", everything[i + 1],
-				marked(supervisor.records[i].run), supervisor.records[i].shim,
-				supervisor.records[i].main);
-	if (left_of(&supervisor))
-		system("ps -ef | grep -E 'shim|child' >&2; for p in $(pidof stint-shim); do grep -E 'State|PPid|Sig' /proc/$p/status; cat /proc/$p/wchan; done >&2");
-	assert_int_equal(left_of(&supervisor), 0);
-	print_message("gone %d ms after the supervisor\n", (int)(monotonic_ms() - killed_ms));
-	supervisor_done(&supervisor);
+	print_message("gone %d ms after the supervisor\n", (int)kill_and_wait(&supervisor));
+}
+
+/* The shims are about to report the start when nobody is there any more to hear it. */
+static void a_supervisor_killed_during_a_start_leaves_nothing(void **state)
+{
+	struct supervisor supervisor;
+
+	(void)state;
+	for (int round = 0; round < 5; round++) {
+		supervisor_start(&supervisor,
+			(char *const[]){
+				"exec-supervisor", "--at-once", "hang", "polite", "hang", "polite", NULL});
+		assert_int_equal(supervisor.count, 4);
+		kill_and_wait(&supervisor);
+	}
 }
 
 static void a_successor_ends_what_has_no_shim_any_more(void **state)
@@ -157,11 +191,9 @@ static void a_successor_ends_what_has_no_shim_any_more(void **state)
 	(void)state;
 	supervisor_start(
 		&supervisor, (char *const[]){"exec-supervisor", "deaf", "family:20", "stopped", NULL});
-	cleanup(close_at) int stopped =
-		pidfd_open_known(supervisor.records[0].shim, supervisor.records[0].shim_start);
 	/* One shim is asleep, the others are killed first: the supervisor has no time to do anything about it. */
-	assert_int_equal(pidfd_signal(supervisor.pidfd, SIGSTOP), 0);
-	pidfd_signal(stopped, SIGSTOP);
+	supervisor_stop(&supervisor);
+	stop_known(supervisor.records[0].shim, supervisor.records[0].shim_start);
 	kill_known(supervisor.records[1].shim, supervisor.records[1].shim_start);
 	kill_known(supervisor.records[2].shim, supervisor.records[2].shim_start);
 	supervisor_kill(&supervisor);
@@ -181,7 +213,7 @@ static void the_run_alone_is_enough_for_a_successor(void **state)
 	(void)state;
 	supervisor_start(&supervisor, (char *const[]){"exec-supervisor", "family:5", NULL});
 	memcpy(only.run, supervisor.records[0].run, sizeof only.run);
-	assert_int_equal(pidfd_signal(supervisor.pidfd, SIGSTOP), 0);
+	supervisor_stop(&supervisor);
 	kill_known(supervisor.records[0].shim, supervisor.records[0].shim_start);
 	supervisor_kill(&supervisor);
 	assert_int_equal(orphans_end(&only, 1, 15000, &left), 0);
@@ -225,6 +257,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_killed_supervisor_leaves_nothing_after_five_seconds),
+		cmocka_unit_test(a_supervisor_killed_during_a_start_leaves_nothing),
 		cmocka_unit_test(a_successor_ends_what_has_no_shim_any_more),
 		cmocka_unit_test(the_run_alone_is_enough_for_a_successor),
 		cmocka_unit_test(a_record_of_another_touches_nobody),

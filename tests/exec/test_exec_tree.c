@@ -175,21 +175,33 @@ static void a_deep_family_is_killed_at_once(void **state)
 	running_done(&running);
 }
 
+struct family {
+	pid_t shim, pids[8];
+};
+
+static bool has_two_children(void *context)
+{
+	struct family *family = context;
+
+	return tree_children(family->shim, family->pids, 8) == 2;
+}
+
 /* Another session, no parent, no marker: only that it descends from the shim is left. */
 static void one_without_marker_session_and_parent_is_found(void **state)
 {
 	struct running running;
-	pid_t pids[8];
+	struct family family;
 
 	(void)state;
 	world_run(&world, &running, CHILD(&world, "scrubbed"));
 	world_until_text(&running, STREAM_OUT, "ready");
-	assert_int_equal(tree_children(running.identity.shim, pids, 8), 2);
+	family.shim = running.identity.shim;
+	world_until(&world, has_two_children, &family); /* the program, and the one that lost its parent */
 	process_kill(running.process);
 	world_until_gone(&running);
 	for (int i = 0; i < 2; i++) {
 		struct proc_stat stat;
-		assert_int_equal(proc_stat_read(pids[i], &stat), -ESRCH);
+		assert_int_equal(proc_stat_read(family.pids[i], &stat), -ESRCH);
 	}
 	running_done(&running);
 }
