@@ -88,7 +88,8 @@ static bool value_text(enum config_type type, yyjson_val *value, char *out, size
 	return false;
 }
 
-static void take_value(struct config_file *file, enum config_key key, yyjson_val *value, struct config_origin origin)
+static void take_value(
+	struct config_file *file, enum config_key key, yyjson_val *value, struct config_origin origin)
 {
 	char text[CONFIG_TEXT_MAX + 1], given[256];
 	int64_t number;
@@ -120,7 +121,8 @@ static void note_foreign(struct config_file *file, const char *program, yyjson_v
 			(struct config_foreign){config_keep(config, name), program, where};
 }
 
-static void take_group(struct config_file *file, const char *name, yyjson_val *value, struct config_origin origin)
+static void take_group(
+	struct config_file *file, const char *name, yyjson_val *value, struct config_origin origin)
 {
 	char given[256];
 

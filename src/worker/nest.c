@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "base/take.h"
 #include "exec/orphan.h"
+#include "exec/proc.h"
 #include "exec/rundir.h"
 #include "wire/http.h"
 #include "wire/json.h"
@@ -30,28 +30,12 @@ enum {
 
 /* ---- who we are ---- */
 
-void boot_id_read(char boot[IDENTITY_BOOT_BYTES])
+static int64_t own_start(void)
 {
-	cleanup(close_at) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd >= 0 ? read(fd, boot, IDENTITY_BOOT_BYTES - 1) : 0;
+	struct proc_stat stat = {0};
 
-	boot[got > 0 ? got : 0] = 0;
-	boot[strcspn(boot, "\n")] = 0;
-}
-
-/* The 22nd field of /proc/PID/stat; the second may have anything in it, and ends with the last bracket. */
-int64_t start_time_of(int64_t pid)
-{
-	char path[40], text[1024];
-
-	snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-	text[got > 0 ? got : 0] = 0;
-	const char *at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoll(at, NULL, 10) : 0;
+	proc_stat_read(getpid(), &stat);
+	return (int64_t)stat.start;
 }
 
 /* ---- records ---- */
@@ -132,13 +116,14 @@ int nest_note_worker(struct nest *nest, const char *worker_id)
 	char boot[IDENTITY_BOOT_BYTES];
 	struct json_object object;
 
-	boot_id_read(boot);
+	boot[0] = 0;
+	boot_id_read(boot, sizeof boot);
 	buf_init(&text, RECORD_BYTES_MAX);
 	json_begin(&object, &text);
 	put_text(&object, "workerId", worker_id);
 	put_text(&object, "boot", boot);
 	json_member_int(&object, "pid", getpid());
-	json_member_int(&object, "start", start_time_of(getpid()));
+	json_member_int(&object, "start", own_start());
 	int r = json_end(&object);
 	return r < 0 ? r : file_write(nest->dir_fd, "worker", buf_span(&text), true);
 }
@@ -199,7 +184,7 @@ static int report_crash(struct estate *estate, const char *run, yyjson_val *reco
 	r = object.fault < 0 ? object.fault : buf_put_byte(&body, ',');
 	if (r == 0)
 		r = failure_put(&body, "WORKER_CRASHED",
-			"the supervisor ended while it ran; its processes are gone");
+			"the supervisor ended while it ran; its processes are gone", true);
 	if (r == 0)
 		r = json_end(&object);
 	if (r == 0)
@@ -399,7 +384,8 @@ int nest_open(struct nest *nest, const char *home, const char *slot, const char 
 	if (r == 0)
 		r = open_dirs(nest);
 	if (r == -EBUSY && slot) {
-		snprintf(complaint, NEST_COMPLAINT_BYTES, "another worker on this machine has the slot %s", slot);
+		snprintf(complaint, NEST_COMPLAINT_BYTES, "another worker on this machine has the slot %s",
+			slot);
 		return r;
 	}
 	if (r == 0) {
@@ -420,7 +406,7 @@ void nest_close(struct nest *nest, bool clean)
 	int *const fds[] = {&nest->outbox_fd, &nest->records_fd, &nest->dir_fd, &nest->lock_fd,
 		&nest->workers_fd, &nest->runs_fd};
 
-	if (clean && nest->dir_fd >= 0)
+	if (clean && nest->lock_fd >= 0)
 		remove_dir(nest->workers_fd, nest->dir_fd, nest->name);
 	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
 		if (*fds[i] >= 0)

@@ -57,7 +57,3 @@ struct nest_attempt {
 int nest_note_run(
 	struct nest *nest, const struct process_identity *identity, const struct nest_attempt *attempt);
 void nest_forget_run(struct nest *nest, const char *run); /* the record and the directory */
-
-/* Of this machine and this process. */
-void boot_id_read(char boot[IDENTITY_BOOT_BYTES]);
-int64_t start_time_of(int64_t pid); /* 0: there is none */

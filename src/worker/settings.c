@@ -215,7 +215,8 @@ static void take_limits(const struct at *at, yyjson_val *value, struct limits *l
 				break;
 		}
 		if (row == sizeof rows / sizeof *rows)
-			complain_unknown(&inner, "files, tasks, fileBytes, coreBytes, memoryBytes and cpuSeconds");
+			complain_unknown(
+				&inner, "files, tasks, fileBytes, coreBytes, memoryBytes and cpuSeconds");
 		else
 			*rows[row].number =
 				(uint64_t)take_number(&inner, number, rows[row].least, INT64_C(1) << 50);
@@ -387,7 +388,8 @@ static void take_roots(const struct at *at, yyjson_val *value)
 		at->settings->roots[at->settings->root_count++] = list[i];
 }
 
-static void take_each(const struct at *at, yyjson_val *value, void (*take_one)(const struct at *, yyjson_val *))
+static void take_each(
+	const struct at *at, yyjson_val *value, void (*take_one)(const struct at *, yyjson_val *))
 {
 	size_t index, count;
 	yyjson_val *key, *member;
@@ -458,8 +460,8 @@ void settings_check(struct settings *settings, struct config *config)
 		const struct settings_queue *queue = &settings->queues[i];
 		if (queue->executor && !settings_executor(settings, queue->executor))
 			config_note_problem(config, queue->where,
-				"queues.%s.executor is \"%s\", and there is no executor of that name", queue->name,
-				queue->executor);
+				"queues.%s.executor is \"%s\", and there is no executor of that name",
+				queue->name, queue->executor);
 	}
 }
 
@@ -477,8 +479,8 @@ int settings_put(struct buf *out, const struct settings *settings)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < settings->executor_count; i++) {
-		r = buf_printf(out, "executor %-16s %s:", settings->executors[i].name,
-			settings->executors[i].kind);
+		r = buf_printf(
+			out, "executor %-16s %s:", settings->executors[i].name, settings->executors[i].kind);
 		if (r == 0)
 			r = put_argv(out, &settings->executors[i]);
 	}

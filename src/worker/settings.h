@@ -40,8 +40,8 @@ struct executor {
 	const char *const *env_allow;
 	const char *const *read, *const *write; /* paths besides the usual ones; NULL at the end */
 	int64_t timeout_ms;                     /* at the most; 0: as the task says */
-	int64_t start_ms, stall_ms;             /* until the first and between two signs of life; 0: no such clock */
-	int64_t grace_ms;                       /* between TERM and KILL */
+	int64_t start_ms, stall_ms; /* until the first and between two signs of life; 0: no such clock */
+	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
 };
 

@@ -99,9 +99,9 @@ static int put_failure(struct buf *members, const struct complaint *complaint)
 	return json_end(&error);
 }
 
-int failure_put(struct buf *members, const char *code, const char *message)
+int failure_put(struct buf *members, const char *code, const char *message, bool may_retry)
 {
-	struct complaint complaint = {.code = code};
+	struct complaint complaint = {.code = code, .no_retry = !may_retry};
 
 	snprintf(complaint.message, sizeof complaint.message, "%s", message);
 	return put_failure(members, &complaint);
@@ -230,7 +230,7 @@ static int put_ended(const struct attempt_end *attempt, enum report_verb *ret_ve
 	case ENDED_NOT_YET:
 		break;
 	}
-	return failure_put(members, "WORKER_CRASHED", "its shim died, and how it ended nobody knows");
+	return failure_put(members, "WORKER_CRASHED", "its shim died, and how it ended nobody knows", true);
 }
 
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members)

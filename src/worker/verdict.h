@@ -44,5 +44,5 @@ const char *report_verb_name(enum report_verb verb);
 /* The verb, and the members of the body besides workerId and fence: "result":…  -ENOMEM, -E2BIG. */
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members);
 
-/* A failure that no process had a part in: {"code":…,"message":…}. */
-int failure_put(struct buf *members, const char *code, const char *message);
+/* A failure that no process had a part in: "error":{"code":…,"message":…}. */
+int failure_put(struct buf *members, const char *code, const char *message, bool may_retry);
