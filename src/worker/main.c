@@ -44,6 +44,7 @@ static const char usage[] =
 	"  --token-file FILE  a file with it (default $STINT_TOKEN_FILE, else admin.token of the home)\n"
 	"  --remote           the server is on another machine, whatever the address looks like (a tunnel): stop all\n"
 	"                     work when it has not answered for nine tenths of the lease\n"
+	"  --lease-ms N       how long the server waits for a sign of life (default 60000; 90000 in a slot)\n"
 	"  --drain-ms N       how long running work may go on after the first SIGTERM (default 300000)\n"
 	"  --config FILE      instead of the three configuration files\n"
 	"  --set KEY=VALUE    a key that the server has too, as log.level\n"
@@ -63,7 +64,7 @@ struct flags {
 	struct config_flag sets[SETS_MAX];
 	char keys[SETS_MAX][CONFIG_NAME_MAX];
 	uint32_t set_count;
-	int64_t concurrency, drain_ms;
+	int64_t concurrency, drain_ms, lease_ms;
 	bool remote, shell, check_config, help, version;
 };
 
@@ -143,6 +144,8 @@ static int take_value(struct flags *flags, const char *flag, const char *value)
 		return take_number(flag, value, 1, CONCURRENCY_MAX, &flags->concurrency);
 	if (strcmp(flag, "--drain-ms") == 0)
 		return take_number(flag, value, 0, INT64_C(24) * 3600 * 1000, &flags->drain_ms);
+	if (strcmp(flag, "--lease-ms") == 0)
+		return take_number(flag, value, 1000, INT64_C(24) * 3600 * 1000, &flags->lease_ms);
 	return complain("there is no flag %s; stint-worker --help lists those there are", flag);
 }
 
@@ -426,7 +429,7 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 			"  {\"executors\": {\"tests\": {\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}}}");
 		return EXIT_CONFIG;
 	}
-	options.lease_ms = options.slot ? SLOT_LEASE_MS : LEASE_MS;
+	options.lease_ms = flags->lease_ms > 0 ? flags->lease_ms : options.slot ? SLOT_LEASE_MS : LEASE_MS;
 	log_start(STDERR_FILENO, (enum log_format)config_number(config, CONFIG_LOG_FORMAT),
 		(enum log_level)config_number(config, CONFIG_LOG_LEVEL));
 	return supervisor_run(&supervisor, &options);

@@ -184,7 +184,7 @@ static int report_crash(struct estate *estate, const char *run, yyjson_val *reco
 	r = object.fault < 0 ? object.fault : buf_put_byte(&body, ',');
 	if (r == 0)
 		r = failure_put(&body, "WORKER_CRASHED",
-			"the supervisor ended while it ran; its processes are gone", true);
+			"the supervisor ended while it ran; its processes are gone", RETRY_USUAL);
 	if (r == 0)
 		r = json_end(&object);
 	if (r == 0)

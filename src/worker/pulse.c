@@ -215,6 +215,13 @@ void pulse_forget(struct pulse *pulse, struct span id)
 	beat_forget(&pulse->beat, id);
 }
 
+void pulse_hurry(struct pulse *pulse)
+{
+	if (!pulse->away)
+		beat_hurry(&pulse->beat, worker_clock_ms());
+	arm(pulse);
+}
+
 static int set_id(struct pulse *pulse, struct span id)
 {
 	if (id.len == 0 || id.len > BEAT_ID_BYTES_MAX)

@@ -55,6 +55,9 @@ int pulse_bind(struct pulse *pulse, struct span id);
 void pulse_unbind(struct pulse *pulse, struct span id);
 void pulse_forget(struct pulse *pulse, struct span id);
 
+/* Beat now: something said that we may be over. */
+void pulse_hurry(struct pulse *pulse);
+
 /* After PULSE_OVER: register anew, under an id that was never used. -EINVAL: it is too long. */
 int pulse_renew(struct pulse *pulse, struct span worker_id);
 

@@ -29,6 +29,7 @@ enum {
 	GRANTS_OWN_MAX = 6,
 	CALL_MS = 10 * 1000,
 	AWAY_MS = 15 * 1000,
+	OTHER_MS = 50,
 	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
 };
 
@@ -44,6 +45,7 @@ struct run {
 	struct supervisor *supervisor;
 	enum run_phase phase;
 	char name[PROCESS_RUN_BYTES_MAX + 1];
+	uint64_t number;
 	struct arena arena; /* all texts below */
 	const char *task, *fence, *queue, *working_dir;
 	const char *const *argv;
@@ -183,12 +185,21 @@ static void finish(struct run *run)
 {
 	run->phase = RUN_OVER;
 	uv_timer_stop(&run->clock);
-	pulse_forget(run->supervisor->pulse, span_of(run->task));
+	if (!supervisor_has_other(run->supervisor, run))
+		pulse_forget(run->supervisor->pulse, span_of(run->task));
 	supervisor_forget(run->supervisor, run);
 }
 
-/* It ends before anything was started. */
-static void refuse(struct run *run, const char *code, const char *message, bool may_retry)
+static int64_t wall_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* It ends before anything was started: by trouble of this host, or by what the task asks for, which will not change. */
+static void refuse(struct run *run, const char *code, const char *message)
 {
 	cleanup(buf_done) struct buf members = {0};
 
@@ -197,7 +208,8 @@ static void refuse(struct run *run, const char *code, const char *message, bool 
 		log_cstr("reason", message));
 	run->phase = RUN_TOLD;
 	nest_forget_run(&run->supervisor->nest, run->name);
-	if (failure_put(&members, code, message, may_retry) == 0)
+	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
+	if (failure_put(&members, code, message, host ? wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) == 0)
 		put_report(run, REPORT_FAIL, buf_span(&members), false);
 }
 
@@ -296,14 +308,14 @@ static bool open_workdir(struct run *run, int run_fd, int *ret_fd)
 		if (mkdirat(run_fd, "work", 0700) == 0)
 			*ret_fd = openat(run_fd, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (*ret_fd < 0)
-			refuse(run, "WORKER_INIT_FAILED", strerror(errno), true);
+			refuse(run, "WORKER_INIT_FAILED", strerror(errno));
 		return *ret_fd >= 0;
 	}
 	int r = workdir_open(settings->roots, settings->root_count, run->working_dir, ret_fd, reason);
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
-		refuse(run, "WORKER_INIT_FAILED", reason, true);
+		refuse(run, "WORKER_INIT_FAILED", reason);
 	else if (r < 0)
-		refuse(run, "BAD_WORKDIR", reason, false);
+		refuse(run, "BAD_WORKDIR", reason);
 	return r == 0;
 }
 
@@ -375,14 +387,6 @@ static int make_grants(struct run *run, const char *run_path, struct grant_list 
 	return 0;
 }
 
-static int64_t wall_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static const char *path_of(struct run *run, int fd)
 {
 	char path[4096];
@@ -449,15 +453,12 @@ static int fill_spec(struct run *run, const char *run_path, const char *token_fi
 static void refuse_start(struct run *run, int fault)
 {
 	if (fault == -E2BIG || fault == -EINVAL)
-		refuse(run, "EXECUTION_ERROR", text_of(run, "cannot be started: %s", strerror(-fault)),
-			false);
+		refuse(run, "EXECUTION_ERROR", text_of(run, "cannot be started: %s", strerror(-fault)));
 	else if (fault == -EXDEV)
 		refuse(run, "ISOLATION_UNAVAILABLE",
-			"a path that it may use contains the state directory; work in another directory",
-			false);
+			"a path that it may use contains the state directory; work in another directory");
 	else
-		refuse(run, "WORKER_INIT_FAILED", text_of(run, "cannot be started: %s", strerror(-fault)),
-			true);
+		refuse(run, "WORKER_INIT_FAILED", text_of(run, "cannot be started: %s", strerror(-fault)));
 }
 
 static void start_process(struct run *run, struct span token)
@@ -540,6 +541,11 @@ static void ask_token(struct run *run)
 		end_unstarted(run);
 		return;
 	}
+	if (supervisor_has_other(
+		    supervisor, run)) { /* nothing runs twice at once: that one must be gone first */
+		uv_timer_start(&run->clock, on_token_again, OTHER_MS, 0);
+		return;
+	}
 	if (!supervisor->options->token) { /* an open server asks nobody for one */
 		start_process(run, (struct span){0});
 		return;
@@ -618,6 +624,7 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 		.out = buf_span(&out),
 		.err = buf_span(&err),
 		.limit_ms = run->limit_ms,
+		.wall_ms = wall_ms(),
 		.own_argv = !run->executor->argv,
 	};
 	return r < 0 ? r : verdict_put(&attempt, ret_verb, members);
@@ -657,6 +664,16 @@ static const struct process_events events = {
 
 /* ---- for the supervisor --------------------------------------------------------------------------------------- */
 
+static const char *const reasons[] = {
+	[STOP_NOT] = "",
+	[STOP_CANCELLED] = "cancelled",
+	[STOP_TIMED_OUT] = "timeout",
+	[STOP_STALLED] = "stalled",
+	[STOP_SHUTDOWN] = "shutdown",
+	[STOP_LAPSED] = "no answer",
+	[STOP_LOST] = "lost",
+};
+
 void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 {
 	/* the server's clock of the same limit: it says "cancel" and means "too long" */
@@ -669,7 +686,7 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 		run->stop = reason;
 	if (run->phase == RUN_STARTED) {
 		int64_t grace = earliest(grace_ms, run->executor->grace_ms);
-		log_info("stopping", log_cstr("task", run->task), log_int("reason", run->stop));
+		log_info("stopping", log_cstr("task", run->task), log_cstr("reason", reasons[run->stop]));
 		process_stop(run->process, (uint32_t)(grace > 0 ? grace : 0));
 	} else if (run->phase == RUN_CLAIMED && !line_is_busy(run->line)) {
 		uv_timer_stop(&run->clock);
@@ -687,6 +704,11 @@ const char *run_name(const struct run *run)
 	return run->name;
 }
 
+uint64_t run_number(const struct run *run)
+{
+	return run->number;
+}
+
 /* Which executor, with which argv? False: none that we have, and that was reported. */
 static bool find_executor(struct run *run, yyjson_val *task)
 {
@@ -700,21 +722,19 @@ static bool find_executor(struct run *run, yyjson_val *task)
 			name ? text_of(run, "this worker has no executor \"%s\"", name)
 			     : text_of(run,
 				       "the task names no executor, and the worker has none for tasks of queue \"%s\" that do not",
-				       run->queue),
-			false);
+				       run->queue));
 		return false;
 	}
 	if (level && strcmp(level, "process") != 0) {
 		refuse(run, "ISOLATION_UNAVAILABLE",
-			text_of(run, "this worker isolates by \"process\"; the task asks for \"%s\"", level),
-			false);
+			text_of(run, "this worker isolates by \"process\"; the task asks for \"%s\"", level));
 		return false;
 	}
 	run->argv = run->executor->argv ? run->executor->argv
 					: payload_argv(run, yyjson_obj_get(task, "payload"));
 	if (!run->argv) {
 		refuse(run, "EXECUTION_ERROR",
-			"payload.argv must be a list of a program and its arguments, as texts", false);
+			"payload.argv must be a list of a program and its arguments, as texts");
 		return false;
 	}
 	if (run->executor->timeout_ms > 0)
@@ -739,8 +759,9 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 		free(run);
 		return NULL;
 	}
+	run->number = ++supervisor->run_number;
 	snprintf(run->name, sizeof run->name, "%s-%llu", supervisor->instance,
-		(unsigned long long)++supervisor->run_number);
+		(unsigned long long)run->number);
 	uv_timer_init(supervisor->loop, &run->clock);
 	run->clock.data = run;
 	scribe_init(&run->scribe, supervisor->loop, run->line, supervisor->pulse, run->log_target,

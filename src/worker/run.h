@@ -22,6 +22,7 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms);
 
 struct span run_task(const struct run *run);
 const char *run_name(const struct run *run);
+uint64_t run_number(const struct run *run); /* in the order of their claims */
 
 /* The outbox has settled its report. */
 void run_settled(struct run *run);

@@ -63,13 +63,26 @@ static void notify(const char *text)
 
 /* ---- runs --------------------------------------------------------------------------------------------------- */
 
-static struct run *find_task(const struct supervisor *supervisor, struct span task)
+bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run)
 {
 	for (uint32_t i = 0; i < supervisor->run_count; i++) {
-		if (span_equal(run_task(supervisor->runs[i]), task))
-			return supervisor->runs[i];
+		if (supervisor->runs[i] != run && span_equal(run_task(supervisor->runs[i]), run_task(run)))
+			return true;
 	}
-	return NULL;
+	return false;
+}
+
+/* The newest of that task: an older one is on its way out. */
+static struct run *find_newest(const struct supervisor *supervisor, struct span task)
+{
+	struct run *found = NULL;
+
+	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		struct run *run = supervisor->runs[i];
+		if (span_equal(run_task(run), task) && (!found || run_number(run) > run_number(found)))
+			found = run;
+	}
+	return found;
 }
 
 static void stop_all(struct supervisor *supervisor, enum stop_reason reason, int64_t grace_ms)
@@ -162,6 +175,8 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 	if (supervisor->claim_failures++ == 0)
 		log_warn("claims are refused", log_int("status", status), log_cstr("code", code ? code : ""));
 	supervisor->request_number++;
+	if (status == 401 || status == 410)
+		pulse_hurry(supervisor->pulse);
 	int64_t asked_ms = retry_after_ms(answer);
 	if (code && strcmp(code, "slot_quarantined") == 0)
 		asked_ms = QUARANTINED_MS;
@@ -506,7 +521,7 @@ static void hear_lapsed(struct supervisor *supervisor, int64_t until_ms)
 static void on_news(void *context, const struct pulse_news *news)
 {
 	struct supervisor *supervisor = context;
-	struct run *run = news->id.len > 0 ? find_task(supervisor, news->id) : NULL;
+	struct run *run = news->id.len > 0 ? find_newest(supervisor, news->id) : NULL;
 
 	switch (news->kind) {
 	case PULSE_REGISTERED:

@@ -77,3 +77,6 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 
 /* For runs: this one is over in every respect. */
 void supervisor_forget(struct supervisor *supervisor, struct run *run);
+
+/* For runs: is there another one of the same task? It was lost and is not gone yet. */
+bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run);

@@ -79,7 +79,7 @@ struct complaint {
 	const char *code;
 	char message[1024];
 	const char *details; /* JSON; NULL: none */
-	bool no_retry;
+	int64_t retry_at_ms; /* or RETRY_USUAL, RETRY_NEVER */
 };
 
 static int put_failure(struct buf *members, const struct complaint *complaint)
@@ -94,14 +94,16 @@ static int put_failure(struct buf *members, const struct complaint *complaint)
 	json_member_string(&error, "message", span_of(complaint->message));
 	if (complaint->details)
 		json_member_raw(&error, "details", span_of(complaint->details));
-	if (complaint->no_retry)
+	if (complaint->retry_at_ms == RETRY_NEVER)
 		json_member_bool(&error, "retry", false);
+	else if (complaint->retry_at_ms != RETRY_USUAL)
+		json_member_int(&error, "retryAt", complaint->retry_at_ms);
 	return json_end(&error);
 }
 
-int failure_put(struct buf *members, const char *code, const char *message, bool may_retry)
+int failure_put(struct buf *members, const char *code, const char *message, int64_t retry_at_ms)
 {
-	struct complaint complaint = {.code = code, .no_retry = !may_retry};
+	struct complaint complaint = {.code = code, .retry_at_ms = retry_at_ms};
 
 	snprintf(complaint.message, sizeof complaint.message, "%s", message);
 	return put_failure(members, &complaint);
@@ -136,8 +138,9 @@ static int put_exit(const struct attempt_end *attempt, enum report_verb *ret_ver
 {
 	int code = attempt->end->code;
 	char details[40];
-	struct complaint complaint = {
-		.code = "EXECUTION_ERROR", .details = details, .no_retry = code == EXIT_NEVER};
+	struct complaint complaint = {.code = "EXECUTION_ERROR",
+		.details = details,
+		.retry_at_ms = code == EXIT_NEVER ? RETRY_NEVER : RETRY_USUAL};
 
 	if (code == 0) {
 		*ret_verb = REPORT_COMPLETE;
@@ -198,9 +201,12 @@ static int put_unstarted(const struct attempt_end *attempt, struct buf *members)
 {
 	struct complaint complaint = {.code = unstarted_code(attempt)};
 
-	/* what cannot be executed today cannot be executed in ten seconds either */
-	complaint.no_retry = strcmp(complaint.code, "EXECUTION_ERROR") == 0;
-	complaint.details = complaint.no_retry ? "{\"exit\":127}" : NULL;
+	if (strcmp(complaint.code, "EXECUTION_ERROR") == 0) { /* it will not be there in ten seconds either */
+		complaint.retry_at_ms = RETRY_NEVER;
+		complaint.details = "{\"exit\":127}";
+	} else if (strcmp(complaint.code, "WORKER_INIT_FAILED") == 0) {
+		complaint.retry_at_ms = attempt->wall_ms + HOST_TROUBLE_MS;
+	}
 	start_fault_text(&attempt->end->fault, complaint.message, sizeof complaint.message);
 	return put_failure(members, &complaint);
 }
@@ -230,7 +236,8 @@ static int put_ended(const struct attempt_end *attempt, enum report_verb *ret_ve
 	case ENDED_NOT_YET:
 		break;
 	}
-	return failure_put(members, "WORKER_CRASHED", "its shim died, and how it ended nobody knows", true);
+	return failure_put(
+		members, "WORKER_CRASHED", "its shim died, and how it ended nobody knows", RETRY_USUAL);
 }
 
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members)

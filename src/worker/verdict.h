@@ -33,6 +33,7 @@ struct attempt_end {
 	const struct process_end *end;
 	struct span out, err; /* the last of what it wrote */
 	int64_t limit_ms;     /* that it went beyond: of STOP_TIMED_OUT and STOP_STALLED */
+	int64_t wall_ms;      /* now: a host in trouble asks to be spared for a while */
 	bool own_argv;        /* the task brought its own: that it cannot be executed is the task's fault */
 };
 
@@ -44,5 +45,10 @@ const char *report_verb_name(enum report_verb verb);
 /* The verb, and the members of the body besides workerId and fence: "result":…  -ENOMEM, -E2BIG. */
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members);
 
-/* A failure that no process had a part in: "error":{"code":…,"message":…}. */
-int failure_put(struct buf *members, const char *code, const char *message, bool may_retry);
+/* A failure that no process had a part in: "error":{"code":…,"message":…}. When it may be tried again: as the server
+ * thinks fit, never, or not before a time (wall, in ms). */
+#define RETRY_USUAL INT64_C(0)
+#define RETRY_NEVER INT64_C(-1)
+int failure_put(struct buf *members, const char *code, const char *message, int64_t retry_at_ms);
+
+enum { HOST_TROUBLE_MS = 10 * 1000 }; /* that long a host in trouble asks to be spared */
