@@ -141,6 +141,8 @@ struct beat_answer {
 	uint32_t lost_count;
 	const struct span *cancel; /* what must stop */
 	uint32_t cancel_count;
+	const struct span *reported; /* whose work has said how it ended */
+	uint32_t reported_count;
 	int64_t retry_after_ms; /* of busy */
 };
 

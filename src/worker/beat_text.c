@@ -83,15 +83,34 @@ static uint32_t read_lost(yyjson_val *list, struct arena *arena, struct span **r
 	return count;
 }
 
+/* The tasks of the commands of one type. */
+static uint32_t read_orders(
+	yyjson_val *list, const char *type, struct arena *arena, const struct span **ret_tasks)
+{
+	size_t at, size = yyjson_arr_size(list);
+	struct span *tasks = arena_alloc(arena, (size < IDS_MAX ? size : IDS_MAX) * sizeof *tasks);
+	uint32_t count = 0;
+	yyjson_val *command;
+
+	yyjson_arr_foreach(list, at, size, command)
+	{
+		if (!tasks || count == IDS_MAX || !yyjson_equals_str(yyjson_obj_get(command, "type"), type))
+			continue;
+		tasks[count] = text_of(command, "task", arena);
+		count += tasks[count].len > 0;
+	}
+	*ret_tasks = tasks;
+	return count;
+}
+
 /* [{"type":"cancel","task":"…"},{"type":"quiet"}]; commands of later servers are passed over. */
 static void read_commands(yyjson_val *list, struct arena *arena, struct beat_answer *answer)
 {
-	size_t at, size = yyjson_arr_size(list);
+	size_t at, size;
 	yyjson_val *command;
-	struct span *cancel = arena_alloc(arena, (size < IDS_MAX ? size : IDS_MAX) * sizeof *cancel);
 
-	if (!cancel)
-		return;
+	answer->cancel_count = read_orders(list, "cancel", arena, &answer->cancel);
+	answer->reported_count = read_orders(list, "reported", arena, &answer->reported);
 	yyjson_arr_foreach(list, at, size, command)
 	{
 		yyjson_val *type = yyjson_obj_get(command, "type");
@@ -99,12 +118,7 @@ static void read_commands(yyjson_val *list, struct arena *arena, struct beat_ans
 			answer->standing = BEAT_QUIET;
 		else if (yyjson_equals_str(type, "terminate"))
 			answer->standing = BEAT_TERMINATING;
-		else if (yyjson_equals_str(type, "cancel") && answer->cancel_count < IDS_MAX) {
-			cancel[answer->cancel_count] = text_of(command, "task", arena);
-			answer->cancel_count += cancel[answer->cancel_count].len > 0;
-		}
 	}
-	answer->cancel = cancel;
 }
 
 static void read_accepted(

@@ -230,6 +230,25 @@ int outbox_put(struct outbox *outbox, const char *name, struct span target, stru
 	return r;
 }
 
+int outbox_replace(struct outbox *outbox, const char *name, struct span target, struct span body)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct letter *letter = outbox->first;
+
+	while (letter && strcmp(letter->name, name) != 0)
+		letter = letter->next;
+	if (!letter)
+		return -ENOENT;
+	assert(letter->held);
+	buf_init(&text, TEXT_BYTES_MAX);
+	int r = outbox_put_text(&text, target, body);
+	if (r == 0)
+		r = file_write(outbox->dir_fd, name, buf_span(&text), true);
+	if (r == 0)
+		buf_done(&letter->text);
+	return r;
+}
+
 void outbox_release(struct outbox *outbox, const char *name)
 {
 	for (struct letter *letter = outbox->first; letter; letter = letter->next) {

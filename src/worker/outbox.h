@@ -30,6 +30,9 @@ int outbox_load(struct outbox *outbox);
 /* POST `body` to `target`. On disk when this returns, unless the disk refuses it (the fault is returned): then it is
  * kept in memory alone. `held`: not sent before outbox_release(). */
 int outbox_put(struct outbox *outbox, const char *name, struct span target, struct span body, bool held);
+
+/* Another text for one that is held. The fault leaves the old one in place. */
+int outbox_replace(struct outbox *outbox, const char *name, struct span target, struct span body);
 void outbox_release(struct outbox *outbox, const char *name);
 
 uint32_t outbox_waiting(const struct outbox *outbox);

@@ -77,6 +77,8 @@ static void tell_lists(struct pulse *pulse, const struct beat_answer *answer)
 		tell(pulse, (struct pulse_news){.kind = PULSE_LOST, .id = answer->lost[i]});
 	for (uint32_t i = 0; i < answer->cancel_count; i++)
 		tell(pulse, (struct pulse_news){.kind = PULSE_CANCEL, .id = answer->cancel[i]});
+	for (uint32_t i = 0; i < answer->reported_count; i++)
+		tell(pulse, (struct pulse_news){.kind = PULSE_REPORTED, .id = answer->reported[i]});
 }
 
 static void note_contact(struct pulse *pulse, enum beat_outcome outcome, int fault)

@@ -12,6 +12,7 @@ enum pulse_kind {
 	PULSE_REGISTERED, /* the server knows us now, under the id we have */
 	PULSE_LOST,       /* `id`: not ours (any more): stop it, report nothing */
 	PULSE_CANCEL,     /* `id`: stop it. Told with every beat until it is done */
+	PULSE_REPORTED,   /* `id`: the work itself has said how it ended. Told with every beat */
 	PULSE_STANDING,   /* `standing` is new */
 	PULSE_LAPSED,     /* no answer for nine tenths of the lease: stop everything before `until_ms` */
 	PULSE_OVER,       /* the server has given up on us: stop everything, then pulse_renew() */

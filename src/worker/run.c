@@ -30,6 +30,7 @@ enum {
 	CALL_MS = 10 * 1000,
 	AWAY_MS = 15 * 1000,
 	OTHER_MS = 50,
+	FINAL_MS = 10 * 1000,    /* after the final word */
 	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
 };
 
@@ -55,8 +56,10 @@ struct run {
 	int64_t timeout_ms;
 	int64_t claimed_ms, heard_ms; /* on the clock of leases: the last sign of life */
 	bool spoke, reported;
+	struct process_end end; /* once it is gone */
 	enum stop_reason stop;
 	int64_t limit_ms;
+	int64_t final_ms; /* when it must be gone, after its last word; 0: it has not said it */
 	uint32_t failures;
 	struct line *line;
 	struct process *process;
@@ -153,7 +156,9 @@ static int read_claim(struct run *run, yyjson_val *claim)
 
 /* ---- reporting ---------------------------------------------------------------------------------------------- */
 
-static int put_report(struct run *run, enum report_verb verb, struct span members, bool held)
+enum put_how { PUT_TO_SEND, PUT_HELD, PUT_INSTEAD };
+
+static int put_report(struct run *run, enum report_verb verb, struct span members, enum put_how how)
 {
 	cleanup(buf_done) struct buf body = {0}, target = {0};
 	struct json_object object;
@@ -172,8 +177,11 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 		r = http_encode(span_of(run->task), &target);
 	if (r == 0)
 		r = buf_printf(&target, "/%s", report_verb_name(verb));
-	if (r == 0)
-		r = outbox_put(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body), held);
+	if (r == 0 && how == PUT_INSTEAD)
+		r = outbox_replace(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body));
+	else if (r == 0)
+		r = outbox_put(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body),
+			how == PUT_HELD);
 	if (r < 0)
 		log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
@@ -210,7 +218,7 @@ static void refuse(struct run *run, const char *code, const char *message)
 	nest_forget_run(&run->supervisor->nest, run->name);
 	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
 	if (failure_put(&members, code, message, host ? wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) == 0)
-		put_report(run, REPORT_FAIL, buf_span(&members), false);
+		put_report(run, REPORT_FAIL, buf_span(&members), PUT_TO_SEND);
 }
 
 /* Stopped before it had a process. */
@@ -227,7 +235,7 @@ static void end_unstarted(struct run *run)
 	buf_init(&members, BODY_BYTES_MAX);
 	run->phase = RUN_TOLD;
 	if (verdict_put(&attempt, &verb, &members) == 0)
-		put_report(run, verb, buf_span(&members), false);
+		put_report(run, verb, buf_span(&members), PUT_TO_SEND);
 }
 
 void run_settled(struct run *run)
@@ -259,6 +267,9 @@ static void arm_clock(struct run *run)
 {
 	int64_t now_ms = worker_clock_ms();
 	int64_t due_ms = earliest(run->claimed_ms + run->timeout_ms, silent_until_ms(run));
+
+	if (run->final_ms > 0)
+		due_ms = earliest(due_ms, run->final_ms);
 	int64_t wait_ms = due_ms > now_ms ? due_ms - now_ms : 0;
 
 	uv_timer_start(&run->clock, on_clock, (uint64_t)earliest(wait_ms, 3600 * 1000), 0);
@@ -271,7 +282,9 @@ static void on_clock(uv_timer_t *timer)
 
 	if (run->phase != RUN_STARTED || run->stop != STOP_NOT)
 		return;
-	if (now_ms >= run->claimed_ms + run->timeout_ms) {
+	if (run->final_ms > 0 && now_ms >= run->final_ms) {
+		run_stop(run, STOP_FINAL, INT64_MAX);
+	} else if (now_ms >= run->claimed_ms + run->timeout_ms) {
 		run->limit_ms = run->timeout_ms;
 		run_stop(run, STOP_TIMED_OUT, INT64_MAX);
 	} else if (now_ms >= silent_until_ms(run)) {
@@ -595,6 +608,64 @@ static void on_exited(void *context, struct process *process)
 	(void)process;
 }
 
+/* ---- the word of the work: its report, if it made one, beats the exit status ---- */
+
+static void ask_word(struct run *run);
+
+static void on_word_again(uv_timer_t *timer)
+{
+	ask_word(timer->data);
+}
+
+static void take_word(struct run *run, yyjson_val *task)
+{
+	cleanup(buf_done) struct buf members = {0};
+	struct attempt_end attempt = {.stop = run->stop, .end = &run->end};
+	yyjson_val *fence = yyjson_obj_get(task, "fence"), *report = yyjson_obj_get(task, "report");
+	enum report_verb verb;
+
+	buf_init(&members, BODY_BYTES_MAX);
+	if (report && yyjson_equals_str(fence, run->fence) &&
+		verdict_yields(&attempt, report, &verb, &members))
+		put_report(run, verb, buf_span(&members), PUT_INSTEAD);
+}
+
+static void on_word(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct run *run = context;
+	struct json_complaint complaint;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
+
+	(void)reach;
+	if (status == 0 || status >= 500 || status == 429) {
+		int64_t delay_ms = retry_delay_ms(++run->failures, AWAY_MS, &run->supervisor->rng);
+		uv_timer_start(&run->clock, on_word_again, (uint64_t)delay_ms, 0);
+		return;
+	}
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	if (status == 200 && doc)
+		take_word(run, yyjson_doc_get_root(doc));
+	run->phase = RUN_TOLD;
+	outbox_release(run->supervisor->outbox, run->name);
+}
+
+static void ask_word(struct run *run)
+{
+	struct span target = run->log_target;
+	struct span token = pulse_token(run->supervisor->pulse);
+
+	target.len -= sizeof "/log" - 1;
+	struct http_call call = {
+		.method = HTTP_METHOD_GET,
+		.target = target,
+		.token = token.len > 0 ? token : (struct span){0},
+		.may_repeat = true,
+		.timeout_ms = CALL_MS,
+	};
+	if (line_call(run->line, &call, on_word, run) < 0)
+		uv_timer_start(&run->clock, on_word_again, AWAY_MS, 0);
+}
+
 static void on_log_finished(void *context)
 {
 	struct run *run = context;
@@ -602,11 +673,15 @@ static void on_log_finished(void *context)
 	process_free(run->process);
 	run->process = NULL;
 	run->scribe.process = NULL;
-	run->phase = RUN_TOLD;
-	if (run->reported)
-		outbox_release(run->supervisor->outbox, run->name);
-	else
+	run->failures = 0;
+	if (!run->reported)
 		finish(run);
+	else if (run->end.how == ENDED_UNSTARTED) {
+		run->phase = RUN_TOLD;
+		outbox_release(run->supervisor->outbox, run->name);
+	} else {
+		ask_word(run);
+	}
 }
 
 static int judge(struct run *run, enum report_verb *ret_verb, struct buf *members)
@@ -639,12 +714,13 @@ static void on_gone(void *context, struct process *process)
 
 	uv_timer_stop(&run->clock);
 	run->phase = RUN_ENDED;
+	run->end = *end;
 	buf_init(&members, BODY_BYTES_MAX);
 	if (run->stop != STOP_LOST) {
 		int r = judge(run, &verb, &members);
 		if (r < 0)
 			buf_clear(&members);
-		put_report(run, verb, buf_span(&members), true);
+		put_report(run, verb, buf_span(&members), PUT_HELD);
 		run->reported = true;
 	}
 	log_info("ended", log_cstr("task", run->task),
@@ -671,6 +747,7 @@ static const char *const reasons[] = {
 	[STOP_STALLED] = "stalled",
 	[STOP_SHUTDOWN] = "shutdown",
 	[STOP_LAPSED] = "no answer",
+	[STOP_FINAL] = "its last word was said",
 	[STOP_LOST] = "lost",
 };
 
@@ -682,16 +759,27 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 		reason = STOP_TIMED_OUT;
 		run->limit_ms = run->timeout_ms;
 	}
-	if (run->stop == STOP_NOT || reason == STOP_LOST)
+	bool first = run->stop == STOP_NOT;
+	if (first || reason == STOP_LOST)
 		run->stop = reason;
 	if (run->phase == RUN_STARTED) {
 		int64_t grace = earliest(grace_ms, run->executor->grace_ms);
-		log_info("stopping", log_cstr("task", run->task), log_cstr("reason", reasons[run->stop]));
+		if (first)
+			log_info("stopping", log_cstr("task", run->task),
+				log_cstr("reason", reasons[run->stop]));
 		process_stop(run->process, (uint32_t)(grace > 0 ? grace : 0));
 	} else if (run->phase == RUN_CLAIMED && !line_is_busy(run->line)) {
 		uv_timer_stop(&run->clock);
 		end_unstarted(run);
 	}
+}
+
+void run_reported(struct run *run)
+{
+	if (run->final_ms > 0 || run->phase != RUN_STARTED)
+		return;
+	run->final_ms = worker_clock_ms() + FINAL_MS;
+	arm_clock(run);
 }
 
 struct span run_task(const struct run *run)

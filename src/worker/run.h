@@ -20,6 +20,9 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim);
  * own if that is shorter. */
 void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms);
 
+/* The work has said how it ended: its processes have ten seconds to go. */
+void run_reported(struct run *run);
+
 struct span run_task(const struct run *run);
 const char *run_name(const struct run *run);
 uint64_t run_number(const struct run *run); /* in the order of their claims */

@@ -537,6 +537,10 @@ static void on_news(void *context, const struct pulse_news *news)
 		if (run)
 			run_stop(run, STOP_CANCELLED, INT64_MAX);
 		break;
+	case PULSE_REPORTED:
+		if (run)
+			run_reported(run);
+		break;
 	case PULSE_STANDING:
 		hear_standing(supervisor, news->standing);
 		break;

@@ -22,7 +22,12 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 const char *report_verb_name(enum report_verb verb)
 {
 	static const char *const names[] = {
-		[REPORT_COMPLETE] = "complete", [REPORT_FAIL] = "fail", [REPORT_RELEASE] = "release"};
+		[REPORT_COMPLETE] = "complete",
+		[REPORT_FAIL] = "fail",
+		[REPORT_RELEASE] = "release",
+		[REPORT_REVIEW] = "review",
+		[REPORT_BLOCK] = "block",
+	};
 
 	return names[verb];
 }
@@ -253,6 +258,7 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 	case STOP_SHUTDOWN:
 		return put_release(members, "the worker stops", 0);
 	case STOP_LAPSED:
+	case STOP_FINAL:
 	case STOP_LOST:
 		return put_release(members, "no answer from the server in time", 0);
 	case STOP_TIMED_OUT:
@@ -263,4 +269,46 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 		break;
 	}
 	return put_ended(attempt, ret_verb, members);
+}
+
+/* ---- the word of the work ---- */
+
+/* An error that we have seen ourselves, not one that an exit status stands for. */
+static bool has_seen_error(const struct attempt_end *attempt)
+{
+	if (attempt->stop == STOP_TIMED_OUT || attempt->stop == STOP_STALLED)
+		return true;
+	return attempt->end->how != ENDED_EXIT && !attempt->end->stop_asked;
+}
+
+static int put_member(struct buf *members, const char *key, yyjson_val *value)
+{
+	int r = !value ? 0 : buf_printf(members, "%s\"%s\":", members->len > 0 ? "," : "", key);
+
+	return r < 0 || !value ? r : json_put_value(members, value);
+}
+
+bool verdict_yields(const struct attempt_end *attempt, struct yyjson_val *report, enum report_verb *ret_verb,
+	struct buf *members)
+{
+	const char *outcome = yyjson_get_str(yyjson_obj_get(report, "outcome"));
+	int verb = REPORT_COMPLETE;
+
+	while (outcome && verb <= REPORT_BLOCK &&
+		strcmp(report_verb_name((enum report_verb)verb), outcome) != 0)
+		verb++;
+	if (!outcome || verb > REPORT_BLOCK)
+		return false;
+	if (has_seen_error(attempt) && (verb == REPORT_COMPLETE || verb == REPORT_REVIEW))
+		return false;
+	buf_clear(members);
+	if (put_member(members, "result", yyjson_obj_get(report, "result")) < 0 ||
+		put_member(members, "evidence", yyjson_obj_get(report, "evidence")) < 0 ||
+		put_member(members, "error", yyjson_obj_get(report, "error")) < 0)
+		return false;
+	if ((verb == REPORT_FAIL || verb == REPORT_BLOCK) && !yyjson_obj_get(report, "error") &&
+		failure_put(members, "EXECUTION_ERROR", "the work said so", RETRY_USUAL) < 0)
+		return false;
+	*ret_verb = (enum report_verb)verb;
+	return true;
 }

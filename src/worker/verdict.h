@@ -25,6 +25,7 @@ enum stop_reason {
 	STOP_STALLED,
 	STOP_SHUTDOWN,
 	STOP_LAPSED, /* no answer from the server for nine tenths of the lease */
+	STOP_FINAL,  /* it has said how it ended, and did not go */
 	STOP_LOST,   /* it is not ours any more: nothing is reported */
 };
 
@@ -37,13 +38,20 @@ struct attempt_end {
 	bool own_argv;        /* the task brought its own: that it cannot be executed is the task's fault */
 };
 
-enum report_verb { REPORT_COMPLETE, REPORT_FAIL, REPORT_RELEASE };
+enum report_verb { REPORT_COMPLETE, REPORT_FAIL, REPORT_RELEASE, REPORT_REVIEW, REPORT_BLOCK };
 
 /* "complete", as in the path of the request. */
 const char *report_verb_name(enum report_verb verb);
 
 /* The verb, and the members of the body besides workerId and fence: "result":…  -ENOMEM, -E2BIG. */
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members);
+
+/* What the work itself said, as the server keeps it: {"outcome":"complete","result":…}. It beats the exit status; an error
+ * that we have seen (a crash, a timeout) beats a success that it reported. True: then verb and members are those of the
+ * report; false: the verdict stands. */
+struct yyjson_val;
+bool verdict_yields(const struct attempt_end *attempt, struct yyjson_val *report, enum report_verb *ret_verb,
+	struct buf *members);
 
 /* A failure that no process had a part in: "error":{"code":…,"message":…}. When it may be tried again: as the server
  * thinks fit, never, or not before a time (wall, in ms). */

@@ -201,6 +201,33 @@ class Ends(Case):
         self.assertTrue(text.endswith("end\n"), text[-100:])
 
 
+class Words(Case):
+    """What the work says of its own end, with the token of its claim."""
+
+    def ends(self, script, *states):
+        self.worker({"x": sh(script.replace("stint ", STINT + " "), graceMs=200)})
+        self.create(id="t", maxAttempts=1)
+        return self.is_in("t", *states)
+
+    def test_its_word_beats_the_exit_status(self):
+        task = self.ends("stint task done 'all good'; exit 3", "done", "failed")
+        self.assertEqual((task["state"], task["result"]), ("done", "all good"))
+
+    def test_so_does_its_failure(self):
+        task = self.ends("stint task fail 'no disk'; exit 0", "done", "failed")
+        self.assertEqual((task["state"], task["error"]["message"]), ("failed", "no disk"))
+
+    def test_it_may_ask_for_a_review(self):
+        self.assertEqual(self.ends("stint task review --result 7", "review", "done")["result"], 7)
+
+    def test_a_crash_beats_a_success_it_reported(self):
+        self.assertEqual(self.ends("stint task done 'all good'; kill -9 $$", "done", "failed")["state"], "failed")
+
+    def test_after_its_last_word_it_has_ten_seconds_to_go(self):
+        task = self.ends("stint task done 'all good'; sleep 1000", "done", "failed")
+        self.assertEqual((task["state"], task["result"]), ("done", "all good"))
+
+
 class Places(Case):
     def test_a_task_works_beneath_a_root_and_nowhere_else(self):
         self.worker({"x": sh("pwd; touch made")}, roots=[self.folder], queues={"q": {"executor": "x"}})
