@@ -172,7 +172,7 @@ class OfTheHelp(unittest.TestCase):
         process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=folder, stdout=subprocess.PIPE, text=True,
                                    stderr=subprocess.PIPE, env=environment(folder, STINT_LISTEN="127.0.0.1:0"))
         try:
-            lines = [process.stdout.readline() for _ in range(6)]
+            lines = [process.stdout.readline() for _ in range(7)]
             self.assertTrue(lines[-1].startswith("try "), lines)
             tried = run(lines[-1][4:], folder, environment(folder))
             self.assertEqual(tried.returncode, 0, tried.stderr)
@@ -259,7 +259,7 @@ class OfTheReadme(unittest.TestCase):
             process.communicate(timeout=20)
 
         self.addCleanup(end)
-        return [process.stdout.readline().rstrip("\n") for _ in range(6)]
+        return [process.stdout.readline().rstrip("\n") for _ in range(7)]
 
     def terminal(self):
         terminal = Terminal(self.folder, self.env)
