@@ -259,6 +259,7 @@ static void the_tree_of_a_killed_shim_is_ended_by_us(void **state)
 
 	(void)state;
 	world_run(&world, &other, CHILD(&world, "polite"));
+	world_until_text(&other, STREAM_OUT, "ready");
 	world_run(&world, &running, CHILD(&world, "family", "10"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	signal_shim(&running, SIGKILL);
