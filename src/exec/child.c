@@ -1,13 +1,14 @@
 /*
  * In order, because each step needs what a later one takes away: the session, the cgroup, limits, descriptors and the
- * directory as we are; then the user; then no_new_privs, Landlock and seccomp, which cannot be undone; then the
- * program. A step that fails ends it: the status pipe says which and why.
+ * directory as we are; then privileges and the user; then no_new_privs, Landlock and seccomp, which cannot be undone;
+ * then the program. A step that fails ends it: the status pipe says which and why.
  */
 #include "exec/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -106,6 +107,22 @@ static void set_descriptors(const struct child *child)
 	for (int i = 0; i < 3; i++)
 		step(child, STAGE_STDIO, dup2(child->fds[REQUEST_FD_STDIN + i], i) == i);
 	step(child, STAGE_STDIO, syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC) == 0);
+}
+
+/* As root too a child has only what containers give: enough to install a package, not to look into other processes
+ * or to change the machine. What is not in the bounding set no exec brings back. Without privileges there is nothing
+ * to drop, and no right to drop it. */
+static void drop_privileges(const struct child *child)
+{
+	static const uint64_t kept = 1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FOWNER |
+		1ull << CAP_FSETID | 1ull << CAP_KILL | 1ull << CAP_SETGID | 1ull << CAP_SETUID |
+		1ull << CAP_SETPCAP | 1ull << CAP_SETFCAP | 1ull << CAP_NET_BIND_SERVICE |
+		1ull << CAP_NET_RAW | 1ull << CAP_AUDIT_WRITE;
+
+	for (int i = 0; i < 64 && prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
+		if (!(kept >> i & 1) && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0 && errno != EPERM)
+			fail(child, STAGE_PRIVILEGES, errno, "");
+	step(child, STAGE_PRIVILEGES, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0);
 }
 
 static void drop_user(const struct child *child)
@@ -210,6 +227,7 @@ _Noreturn void child_become(const struct child *child)
 	step(child, STAGE_WORKDIR, fchdir(child->fds[REQUEST_FD_WORKDIR]) == 0);
 	set_descriptors(child);
 	umask(request->umask);
+	drop_privileges(child);
 	drop_user(child);
 	die_with_shim(child);
 	confine(child);

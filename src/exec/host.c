@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/host_parts.h"
+#include "exec/parts.h"
 #include "exec/landlock.h"
 #include "exec/proc.h"
 #include "exec/syscalls.h"
@@ -198,8 +198,8 @@ void host_describe(const struct host *host, struct host_facts *ret_facts)
 
 static bool is_shim(const struct host *host, pid_t pid)
 {
-	for (const struct process *process = host->first; process; process = process_next(process))
-		if (process_shim(process) == pid)
+	for (const struct process *process = host->first; process; process = process->next)
+		if (process->shim == pid)
 			return true;
 	return false;
 }
@@ -218,14 +218,26 @@ static bool end_orphan(pid_t pid)
 	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) == 0;
 }
 
-bool host_sweep_round(struct host *host)
+/* True when it is empty, and removed. */
+static bool sweep_cgroup(const char *path)
+{
+	if (!path[0])
+		return true;
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		cgroup_signal(fd, path, SIGKILL);
+	return cgroup_remove(path) != -EBUSY;
+}
+
+/* One round over all that dead shims left: true when nothing is left. */
+static bool sweep_round(struct host *host)
 {
 	static pid_t children[TREE_PIDS_MAX];
 	uint32_t count = tree_children(getpid(), children, TREE_PIDS_MAX);
 	bool empty = true;
 
-	for (struct process *process = host->first; process; process = process_next(process))
-		if (process_is_lost(process) && !process_sweep_cgroup(process))
+	for (struct process *process = host->first; process; process = process->next)
+		if (process->lost && !sweep_cgroup(process->cgroup))
 			empty = false;
 	for (uint32_t i = 0; i < count; i++)
 		if (!is_shim(host, children[i]) && end_orphan(children[i]))
@@ -238,12 +250,12 @@ static void sweep(uv_timer_t *timer)
 	struct host *host = timer->data;
 	struct process *process, *next;
 
-	if (!host_sweep_round(host))
+	if (!sweep_round(host))
 		return;
 	uv_timer_stop(timer);
 	for (process = host->first; process; process = next) {
-		next = process_next(process);
-		if (process_is_lost(process))
+		next = process->next;
+		if (process->lost)
 			process_swept(process);
 	}
 }

@@ -95,6 +95,7 @@ enum start_stage {
 	STAGE_STDIO,
 	STAGE_LIMITS,
 	STAGE_WORKDIR,
+	STAGE_PRIVILEGES,
 	STAGE_USER,
 	STAGE_LANDLOCK, /* a path that cannot be granted: detail names it */
 	STAGE_SECCOMP,

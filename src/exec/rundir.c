@@ -17,8 +17,10 @@
 #include "base/take.h"
 
 enum {
-	RUNDIR_DEPTH_MAX = 512, /* one descriptor for each */
+	RUNDIR_DEPTH_MAX = 64, /* two descriptors for each */
 	RUNDIR_NAME_MAX = 128,
+	RUNDIR_NAMES_TRIED = 1000,
+	RUNDIR_PASSES_MAX = 1000,
 };
 
 static bool name_is_good(const char *name)
@@ -77,11 +79,18 @@ int rundir_put_secret(int run_fd, const char *name, struct span secret)
 	return fault;
 }
 
-static int remove_entry(int dir, const char *name, int depth);
+/* One removal: what lies too deep is moved up to the top and removed from there, so that depth costs no descriptors. */
+struct removal {
+	int top;
+	unsigned moved;
+};
 
-static int remove_entries(int fd, int depth)
+static int remove_entry(struct removal *removal, int dir, const char *name, int depth);
+
+/* Takes the descriptor. */
+static int remove_entries(struct removal *removal, int fd, int depth)
 {
-	DIR *dir = fdopendir(fd); /* has the descriptor from now on */
+	DIR *dir = fdopendir(fd);
 	struct dirent *entry;
 	int fault = 0;
 
@@ -92,7 +101,7 @@ static int remove_entries(int fd, int depth)
 	}
 	while (!fault && (entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			fault = remove_entry(dirfd(dir), entry->d_name, depth + 1);
+			fault = remove_entry(removal, dirfd(dir), entry->d_name, depth + 1);
 	closedir(dir);
 	return fault;
 }
@@ -101,26 +110,37 @@ static int remove_entries(int fd, int depth)
 static int open_up(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char path[64];
 
 	if (fd >= 0)
 		fchmod(fd, 0700);
 	if (fd >= 0 || errno != EACCES)
 		return fd < 0 ? -errno : fd;
-	if (fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) < 0) {
-		/* Older kernels cannot do it without following: a path through the descriptor can. */
-		char path[64];
-		cleanup(close_at) int here = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (here < 0)
-			return -errno;
-		snprintf(path, sizeof path, "/proc/self/fd/%d", here);
-		if (chmod(path, 0700) < 0)
-			return -errno;
-	}
+	cleanup(close_at) int here = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (here < 0)
+		return -errno;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", here);
+	if (chmod(path, 0700) < 0)
+		return -errno;
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-static int remove_entry(int dir, const char *name, int depth)
+static int move_up(struct removal *removal, int dir, const char *name)
+{
+	char up[32];
+
+	for (int look = 0; look < RUNDIR_NAMES_TRIED; look++) {
+		snprintf(up, sizeof up, "~%u", removal->moved++);
+		if (renameat2(dir, name, removal->top, up, RENAME_NOREPLACE) == 0 || errno == ENOENT)
+			return 0;
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -ELOOP;
+}
+
+static int remove_entry(struct removal *removal, int dir, const char *name, int depth)
 {
 	int fault, fd;
 
@@ -128,12 +148,14 @@ static int remove_entry(int dir, const char *name, int depth)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -errno;
-	if (depth > RUNDIR_DEPTH_MAX)
-		return -ELOOP;
 	fd = open_up(dir, name);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	fault = remove_entries(fd, depth);
+	if (depth > RUNDIR_DEPTH_MAX) {
+		close(fd);
+		return move_up(removal, dir, name);
+	}
+	fault = remove_entries(removal, fd, depth);
 	if (!fault && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		fault = -errno;
 	return fault;
@@ -141,5 +163,24 @@ static int remove_entry(int dir, const char *name, int depth)
 
 int rundir_remove(int runs_fd, const char *name)
 {
-	return name_is_good(name) ? remove_entry(runs_fd, name, 0) : -EINVAL;
+	struct removal removal = {0};
+	int fault = 0, fd;
+
+	if (!name_is_good(name))
+		return -EINVAL;
+	cleanup(close_at) int top = open_up(runs_fd, name);
+	if (top < 0)
+		return top == -ENOENT ? 0 : top;
+	removal.top = top;
+	for (int pass = 0; pass < RUNDIR_PASSES_MAX; pass++) {
+		fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fault = fd < 0 ? -errno : remove_entries(&removal, fd, 0);
+		if (fault && fault != -ENOTEMPTY)
+			return fault;
+		if (unlinkat(runs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+			return 0;
+		if (errno != ENOTEMPTY && errno != EEXIST)
+			return -errno;
+	}
+	return -ENOTEMPTY; /* somebody still adds to it */
 }

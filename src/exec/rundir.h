@@ -14,5 +14,5 @@ int rundir_make(int runs_fd, const char *name, int *ret_fd);
 int rundir_put_secret(int run_fd, const char *name, struct span secret);
 
 /* Remove `name` and all that is in it, whatever its permissions. 0 also if it does not exist. A child that still runs
- * can keep it from succeeding (-ENOTEMPTY); -ELOOP: nested too deeply. */
+ * can keep it from succeeding: -ENOTEMPTY. */
 int rundir_remove(int runs_fd, const char *name);

@@ -51,7 +51,7 @@ struct shim {
 	int signals; /* a signalfd */
 	int status;  /* of the child, until it has become the program; then -1 */
 	bool told_started, ended, kill_used;
-	bool connected;     /* there is a supervisor to tell */
+	bool connected;     /* nothing is known of the supervisor's death */
 	int64_t kill_at_ms; /* NEVER: nobody wants it to end */
 	int64_t next_kill_ms;
 	struct shim_report report; /* of the end */
@@ -64,9 +64,9 @@ struct shim {
 static void tell(struct shim *shim, struct shim_report *report, enum report_kind kind)
 {
 	report->kind = kind;
-	/* Four packets in all: they always fit. Nobody there is no reason to stop working. */
+	/* Five packets at most: they always fit. If nobody is there, the loop sees it and knows what to do. */
 	if (shim->connected && send(SHIM_CONTROL_FD, report, sizeof *report, MSG_NOSIGNAL) < 0)
-		shim->connected = false;
+		return;
 }
 
 static _Noreturn void refuse(struct shim *shim, enum start_stage stage, int error, const char *detail)
@@ -395,6 +395,7 @@ int main(void)
 	shim.parent = getppid();
 	settle(&shim);
 	receive_request(&shim);
+	tell(&shim, &(struct shim_report){0}, REPORT_READY);
 	start_child(&shim);
 	serve(&shim);
 }

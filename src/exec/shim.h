@@ -2,6 +2,7 @@
  * Between us and our shims: private to this room, the same build on both sides.
  *
  *	us ──request and descriptors──▶ shim          once; REQUEST_VERSION says whether we are of one build
+ *	us ◀──ready──────────────────── shim          understood; until then nothing of the program has run
  *	us ◀──started | unstarted────── shim          the program runs, or why not
  *	us ──stop | kill──────────────▶ shim          any time; our end of the socket closing is the last stop
  *	us ◀──exited─────────────────── shim          the program has ended; what it left gets TERM, then KILL
@@ -75,7 +76,7 @@ struct shim_order {
 	uint32_t grace_ms;
 };
 
-enum report_kind { REPORT_STARTED, REPORT_UNSTARTED, REPORT_EXITED, REPORT_GONE };
+enum report_kind { REPORT_READY, REPORT_STARTED, REPORT_UNSTARTED, REPORT_EXITED, REPORT_GONE };
 
 struct shim_report {
 	uint32_t kind;

@@ -12,10 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -198,6 +200,28 @@ static int mode_text(char **args)
 	return 0;
 }
 
+/* gate FILE STATUS: waits for the lock of the file, then ends. */
+static int mode_gate(char **args)
+{
+	int fd = open(args[0], O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || flock(fd, LOCK_SH) < 0)
+		return 101;
+	return atoi(args[1]);
+}
+
+/* The last thing it does is to tell the time. */
+static int mode_clock(char **args)
+{
+	struct timespec now;
+	char text[32];
+
+	(void)args;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	int len = snprintf(text, sizeof text, "%ld%09ld", (long)now.tv_sec, now.tv_nsec);
+	_exit(write(1, text, (size_t)len) != len);
+}
+
 /* ---- those that fork ---------------------------------------------------------------------------------------------- */
 
 /* As daemons do it: twice, a session in between, no descriptor kept, the marker forgotten, TERM ignored. */
@@ -206,10 +230,10 @@ static void daemonise(bool deaf)
 	if (fork() != 0)
 		return;
 	setsid();
+	if (deaf) /* before anybody can wait for our end and send it */
+		signal(SIGTERM, SIG_IGN);
 	if (fork() != 0)
 		_exit(0);
-	if (deaf)
-		signal(SIGTERM, SIG_IGN);
 	for (int fd = 0; fd < 3; fd++)
 		close(fd);
 	hang();
@@ -321,6 +345,8 @@ static const struct mode {
 	{"flood", mode_flood, 1},
 	{"closed", mode_closed, 0},
 	{"text", mode_text, 2},
+	{"gate", mode_gate, 2},
+	{"clock", mode_clock, 0},
 	{"daemon", mode_daemon, 1},
 	{"family", mode_family, 1},
 	{"scrubbed", mode_scrubbed, 0},

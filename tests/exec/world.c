@@ -268,13 +268,18 @@ uint32_t marked(const char *run)
 	return tree_signal_marked(entry, 0);
 }
 
+void assert_nothing_left_of(struct running *running)
+{
+	assert_int_equal(marked(running->identity.run), 0);
+	if (running->identity.cgroup[0])
+		assert_int_equal(access(running->identity.cgroup, F_OK), -1);
+}
+
 void assert_nothing_left(struct running *running)
 {
 	siginfo_t info = {0};
 
-	assert_int_equal(marked(running->identity.run), 0);
+	assert_nothing_left_of(running);
 	assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT), -1);
 	assert_int_equal(errno, ECHILD);
-	if (running->identity.cgroup[0])
-		assert_int_equal(access(running->identity.cgroup, F_OK), -1);
 }

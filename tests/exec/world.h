@@ -68,6 +68,8 @@ const char *running_text(struct running *running, enum process_stream stream);
 
 /* How many processes carry the marker of this run. */
 uint32_t marked(const char *run);
-/* No process of the run, and no child of ours, is left. */
+/* No process of the run is left, nor its cgroup. */
+void assert_nothing_left_of(struct running *running);
+/* Nor any child of ours. */
 void assert_nothing_left(struct running *running);
 uint64_t now_ns(void);
