@@ -88,6 +88,18 @@ static void put_payload(struct cli *cli, struct json_object *task)
 		task->fault = r;
 }
 
+/* Is the state directory this directory, or beneath it? A command must not reach it, so it cannot work there. */
+static bool holds_state(struct cli *cli, const char *cwd)
+{
+	char home[1024];
+	size_t len = strlen(cwd);
+
+	while (len > 1 && cwd[len - 1] == '/')
+		len--;
+	return place_home(cli, home, sizeof home) == 0 && strncmp(home, cwd, len) == 0 &&
+		(home[len] == '/' || home[len] == 0 || len == 1);
+}
+
 static int put_task(struct cli *cli, struct buf *body)
 {
 	const char *queue = args_text(&cli->args, "queue"), *executor = args_text(&cli->args, "executor");
@@ -97,6 +109,10 @@ static int put_task(struct cli *cli, struct buf *body)
 
 	if (!cwd || cwd[0] != '/') /* a worker resolves it from elsewhere */
 		cwd = cwd ? text_of(cli, "%s/%s", here ? here : "", cwd) : here;
+	if (cwd && !args_has(&cli->args, "cwd") && !args_has(&cli->args, "no-cwd") && holds_state(cli, cwd)) {
+		say(cli, "stint: it runs in an empty directory: the state of stint lies beneath this one");
+		cwd = NULL;
+	}
 	json_begin(&task, body);
 	json_member_string(&task, "title", title_of(cli));
 	json_member_string(&task, "queue", span_of(queue ? queue : "shell"));

@@ -625,9 +625,14 @@ static void take_word(struct run *run, yyjson_val *task)
 	enum report_verb verb;
 
 	buf_init(&members, BODY_BYTES_MAX);
-	if (report && yyjson_equals_str(fence, run->fence) &&
-		verdict_yields(&attempt, report, &verb, &members))
+	if (!yyjson_equals_str(fence, run->fence))
+		return;
+	if (report && verdict_yields(&attempt, report, &verb, &members))
 		put_report(run, verb, buf_span(&members), PUT_INSTEAD);
+	else if (!report && yyjson_equals_str(yyjson_obj_get(task, "state"), "asking") &&
+		run->end.how == ENDED_EXIT && run->end.code == 0)
+		/* it asked and went: the question stays open, and the answer makes it ready again */
+		put_report(run, REPORT_RELEASE, SPAN("\"reason\":\"it waits for an answer\""), PUT_INSTEAD);
 }
 
 static void on_word(void *context, int fault, enum http_reach reach, const struct http_answer *answer)

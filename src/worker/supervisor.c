@@ -337,6 +337,7 @@ static void close_all(struct supervisor *supervisor)
 	supervisor->host = NULL;
 	uv_close((uv_handle_t *)&supervisor->claim_timer, NULL);
 	uv_close((uv_handle_t *)&supervisor->stop_timer, NULL);
+	uv_close((uv_handle_t *)&supervisor->watchdog, NULL);
 	uv_close((uv_handle_t *)&supervisor->term, NULL);
 	uv_close((uv_handle_t *)&supervisor->interrupt, NULL);
 }
@@ -711,8 +712,26 @@ static int open_parts(struct supervisor *supervisor)
 	return 0;
 }
 
+/* The loop turns: a service manager that watches hears it, at half the time it set. */
+static void on_watchdog(uv_timer_t *timer)
+{
+	(void)timer;
+	notify("WATCHDOG=1");
+}
+
+static void start_watchdog(struct supervisor *supervisor)
+{
+	const char *text = getenv("WATCHDOG_USEC");
+	int64_t every_ms = text ? strtoll(text, NULL, 10) / 2000 : 0;
+
+	uv_timer_init(supervisor->loop, &supervisor->watchdog);
+	if (every_ms > 0)
+		uv_timer_start(&supervisor->watchdog, on_watchdog, 0, (uint64_t)every_ms);
+}
+
 static void start_loop(struct supervisor *supervisor)
 {
+	start_watchdog(supervisor);
 	uv_timer_init(supervisor->loop, &supervisor->claim_timer);
 	uv_timer_init(supervisor->loop, &supervisor->stop_timer);
 	uv_signal_init(supervisor->loop, &supervisor->term);

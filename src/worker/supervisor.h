@@ -54,7 +54,7 @@ struct supervisor {
 	struct outbox *outbox;
 	struct line *claims;
 	struct buf body;
-	uv_timer_t claim_timer, stop_timer;
+	uv_timer_t claim_timer, stop_timer, watchdog;
 	uv_signal_t term, interrupt;
 	struct rng rng;
 	char worker_id[BEAT_ID_BYTES_MAX + 1];

@@ -188,6 +188,7 @@ static const char *unstarted_code(const struct attempt_end *attempt)
 		return "BAD_WORKDIR";
 	case STAGE_LANDLOCK:
 	case STAGE_SECCOMP:
+	case STAGE_PRIVILEGES:
 	case STAGE_USER:
 		return "ISOLATION_UNAVAILABLE";
 	case STAGE_NONE:

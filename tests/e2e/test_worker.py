@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -223,6 +224,14 @@ class Words(Case):
     def test_a_crash_beats_a_success_it_reported(self):
         self.assertEqual(self.ends("stint task done 'all good'; kill -9 $$", "done", "failed")["state"], "failed")
 
+    def test_who_asks_and_goes_leaves_the_question_open(self):
+        self.worker({"x": sh("[ $STINT_ATTEMPT = 2 ] || STINT task ask 'which?'".replace("STINT task", STINT + " task"))})
+        self.create(id="t")
+        task = self.until(lambda: (found := self.task("t"))["state"] == "asking" and found["workerId"] is None and found, "asking")
+        self.assertEqual((task["spent"], task["crashes"]), (0, 0))
+        self.assertEqual(self.client.post("/api/tasks/t/answer", {"text": "that one"}).status, 200)
+        self.assertEqual(self.is_in("t", "done")["attempt"], 2)
+
     def test_after_its_last_word_it_has_ten_seconds_to_go(self):
         task = self.ends("stint task done 'all good'; sleep 1000", "done", "failed")
         self.assertEqual((task["state"], task["result"]), ("done", "all good"))
@@ -409,6 +418,12 @@ class Slots(Case):
         self.is_in("t", "done")
         self.assertEqual(self.task("other")["state"], "ready")
 
+    def test_a_slot_that_is_taken_elsewhere_is_left_alone(self):
+        self.client.post("/api/workers/register", {"workerId": "elsewhere", "slot": "s-1"})
+        worker = self.worker({"x": sh("true")}, "--slot", "s-1")
+        self.assertEqual(worker.process.wait(30), 75)
+        self.assertIn("elsewhere", worker.said())
+
     def test_the_slot_comes_from_the_environment_too(self):
         self.worker({"x": sh("true")}, SLOT_ID="s-9")
         self.assertEqual(self.until(lambda: self.client.get("/api/workers").json, "registered")[0]["slot"], "s-9")
@@ -438,6 +453,49 @@ class Slots(Case):
         self.create(id="t", owner="s")
         self.assertEqual(self.client.post("/api/slots/s/unquarantine").status, 200)
         self.is_in("t", "done")
+
+
+class Beginnings(Case):
+    def test_a_worker_that_the_server_does_not_know_says_so_and_ends(self):
+        with open(self.path("token"), "w") as file:
+            file.write("stint_worker_0123456789abcdef_" + 43 * "x")
+        worker = self.worker({"x": sh("true")}, "--token-file", self.path("token"))
+        self.assertEqual(worker.process.wait(30), 77)
+        self.assertIn("401", worker.said())
+
+    def test_a_worker_of_few_queues_serves_those_alone(self):
+        token = self.client.post("/api/tokens", {"kind": "worker", "name": "w", "queues": ["q"]}).json["token"]
+        with open(self.path("token"), "w") as file:
+            file.write(token)
+        self.worker({"x": sh("echo $STINT_QUEUE")}, "--queues", "q=4,r=1", "--token-file", self.path("token"))
+        worker = self.worker({"x": sh("echo $STINT_QUEUE")}, "--queues", "q=4,r=1", "--concurrency", "3")
+        for number in range(20):
+            self.create(id="t-%d" % number, queue="qr"[number % 2])
+        for number in range(20):
+            self.assertEqual(self.is_in("t-%d" % number, "done")["result"], "qr"[number % 2])
+        self.assertEqual(worker.stop(), 0)
+
+    def test_a_worker_waits_for_its_server(self):
+        self.server.kill()
+        worker = self.worker({"x": sh("echo there")})
+        self.until(lambda: "does not answer" in worker.said(), "it waits")
+        self.server.start()
+        self.client.close()
+        self.create(id="t")
+        self.assertEqual(self.is_in("t", "done")["result"], "there")
+
+    def test_it_tells_a_service_manager(self):
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(listener.close)
+        listener.bind(self.path("notify"))
+        listener.settimeout(PATIENCE_S)
+        worker = self.worker({"x": sh("true")}, NOTIFY_SOCKET=self.path("notify"), WATCHDOG_USEC="200000")
+        heard = set()
+        while not {b"READY=1", b"WATCHDOG=1"} <= heard:
+            heard.add(listener.recv(100))
+        self.assertEqual(worker.stop(), 0)
+        while b"STOPPING=1" not in heard:
+            heard.add(listener.recv(100))
 
 
 class Commands(Case):
