@@ -198,7 +198,6 @@ static const char *unstarted_code(const struct attempt_end *attempt)
 	case STAGE_SESSION:
 	case STAGE_STDIO:
 	case STAGE_LIMITS:
-	case STAGE_PRIVILEGES:
 		break;
 	}
 	return "WORKER_INIT_FAILED";
