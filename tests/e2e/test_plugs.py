@@ -14,7 +14,7 @@ import test_worker
 
 SEED = int(os.environ.get("STINT_SEED", "1"))
 ROUNDS = int(os.environ.get("STINT_ROUNDS", "8"))
-TASKS = 60
+TASKS = int(os.environ.get("STINT_TASKS", "60"))
 GRACE_MS, BASE_MS, MAX_MS, CRASHES = 1000, 10, 50, 1000
 PATIENCE_S = 120
 
