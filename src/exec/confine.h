@@ -52,7 +52,7 @@ struct confine {
 		*grants; /* besides grants_system and the working directory, which is GRANT_WRITE */
 	size_t grant_count;
 	/* $STINT_HOME. A grant that would open it, by naming it or anything above it, is a fault: -EXDEV. Grants
-	 * beneath it (the run dir, a worktree) are the caller's word. NULL: nothing to keep out of. */
+	 * beneath it (the run dir, a worktree) are the caller's word; a working directory there must lie in one of them. NULL: nothing to keep out of. */
 	const char *keep_out;
 	bool workdir_read_only;
 };

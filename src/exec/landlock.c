@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "exec/above.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
@@ -45,7 +46,6 @@ enum {
 	SCOPE_SIGNAL = 1 << 1,          /* 6 */
 
 	RULE_PATH_BENEATH = 1,
-	KEEP_OUT_DEPTH_MAX = 64,
 };
 
 struct ruleset_attr {
@@ -56,11 +56,6 @@ struct path_attr {
 	uint64_t allowed;
 	int32_t parent_fd;
 } __attribute__((packed));
-
-struct place {
-	dev_t dev;
-	ino_t ino;
-};
 
 int landlock_abi(void)
 {
@@ -88,29 +83,14 @@ static uint64_t access_bits(enum grant_access access)
 	return 0;
 }
 
-/* keep_out and every directory above it, by identity: names can lie. Returns how many. */
-static int find_above(const char *keep_out, struct place above[KEEP_OUT_DEPTH_MAX])
+/* keep_out and every directory above it. Returns how many. */
+static int find_above(const char *keep_out, struct place above[ABOVE_MAX])
 {
-	int count = 0;
-	struct stat stat;
-
 	cleanup(close_at) int fd = open(keep_out, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno; /* there is nothing to keep out of */
-	for (;;) {
-		if (fstat(fd, &stat) < 0)
-			return -errno;
-		if (count && above[count - 1].ino == stat.st_ino && above[count - 1].dev == stat.st_dev)
-			return count; /* the root is its own parent */
-		if (count == KEEP_OUT_DEPTH_MAX)
-			return -ENAMETOOLONG;
-		above[count++] = (struct place){stat.st_dev, stat.st_ino};
-		int parent = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (parent < 0)
-			return -errno;
-		close(fd);
-		fd = parent;
-	}
+	return above_find(fd, above);
 }
 
 static int add_grant(
@@ -125,9 +105,8 @@ static int add_grant(
 		return errno == ENOENT && grant->optional ? 0 : -errno;
 	if (fstat(fd, &stat) < 0)
 		return -errno;
-	for (int i = 0; i < above_count; i++)
-		if (stat.st_dev == above[i].dev && stat.st_ino == above[i].ino)
-			return -EXDEV;
+	if (above_index(above, above_count, fd) >= 0)
+		return -EXDEV;
 	if (!S_ISDIR(stat.st_mode))
 		bits &= FS_OF_FILES;
 	struct path_attr attr = {bits, fd};
@@ -141,7 +120,7 @@ int landlock_ruleset(int abi, const struct grant *grants, size_t count, const ch
 	size_t attr_bytes = abi >= 6 ? sizeof attr
 		: abi >= 4           ? offsetof(struct ruleset_attr, scoped)
 				     : offsetof(struct ruleset_attr, net);
-	struct place above[KEEP_OUT_DEPTH_MAX];
+	struct place above[ABOVE_MAX];
 	int above_count = keep_out && keep_out[0] ? find_above(keep_out, above) : 0, fault;
 
 	*ret_culprit = NULL;

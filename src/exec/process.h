@@ -134,6 +134,7 @@ struct process_end {
 /*
  * Start it. 0: gone() will follow. A fault leaves nothing behind and *ret_process untouched:
  *   -EINVAL  the spec itself: no argv, a bad run, a bad name in the environment, no working directory
+ *   -EXDEV   the working directory lies in confine.keep_out, and in nothing that is granted there
  *   -EBUSY   HOST_PROCESSES_MAX are running
  *   -E2BIG   too much in argv, environment or input
  *   -EMFILE, -ENFILE, -ENOMEM, -EAGAIN  the machine is short of descriptors, memory or processes

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "exec/above.h"
 #include "exec/env.h"
 #include "exec/parts.h"
 #include "exec/proc.h"
@@ -79,6 +80,36 @@ static int check_spec(const struct process_spec *spec)
 		if (spec->output_bytes_max[i] == 0 || spec->output_bytes_max[i] > PROCESS_OUTPUT_BYTES_MAX)
 			return -EINVAL;
 	return 0;
+}
+
+static bool grant_is_on_the_way(const struct grant *grant, const struct place *above, int count)
+{
+	cleanup(close_at) int opened = grant->path ? open(grant->path, O_PATH | O_CLOEXEC) : -1;
+
+	return above_index(above, count, grant->path ? opened : grant->fd) >= 0;
+}
+
+/* A task chooses its work dir, and a root may lie above the state directory: what is in there is only for whom it was
+ * granted, the attempt's own run dir. */
+static int check_workdir(const struct process_spec *spec)
+{
+	const struct confine *confine = &spec->confine;
+	struct place above[ABOVE_MAX];
+	int count, inside;
+
+	if (!confine->keep_out)
+		return 0;
+	cleanup(close_at) int keep_out = open(confine->keep_out, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (keep_out < 0)
+		return errno == ENOENT ? 0 : -errno;
+	count = above_find(spec->workdir_fd, above);
+	if (count < 0)
+		return count;
+	inside = above_index(above, count, keep_out);
+	for (size_t i = 0; i < confine->grant_count && inside >= 0; i++)
+		if (grant_is_on_the_way(&confine->grants[i], above, inside))
+			return 0;
+	return inside < 0 ? 0 : -EXDEV;
 }
 
 /* A file in memory with these bytes, to be read from its beginning. Never -1. */
@@ -323,6 +354,8 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 		.spec = spec, .request = -1, .shim_control = -1, .cgroup = -1, .child = {-1, -1, -1}};
 	int fault = check_spec(spec);
 
+	if (!fault)
+		fault = check_workdir(spec);
 	if (fault)
 		return fault;
 	if (host->count >= HOST_PROCESSES_MAX)

@@ -78,7 +78,9 @@ static struct process_spec hostile_spec(struct running *running, const char *con
 
 	spec.workdir_fd = own_fd;
 	spec.confine.keep_out = home;
-	spec.confine.grant_count = 2;
+	world.grants[2] =
+		(struct grant){NULL, own_fd, GRANT_READ, false}; /* the caller's word that this is its own */
+	spec.confine.grant_count = 3;
 	return spec;
 }
 
@@ -288,19 +290,35 @@ static void a_grant_that_opens_the_state_directory_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		world.grants[2] = (struct grant){bad[i], -1, GRANT_READ, false};
+		world.grants[3] = (struct grant){bad[i], -1, GRANT_READ, false};
 		spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
-		spec.confine.grant_count = 3;
+		spec.confine.grant_count = 4;
 		assert_refused(&spec, &running, EXDEV);
 		assert_string_equal(running.end.fault.detail, bad[i]);
 	}
-	world.grants[2] = (struct grant){NULL, home_fd, GRANT_READ, false};
+	world.grants[3] = (struct grant){NULL, home_fd, GRANT_READ, false};
 	spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
-	spec.confine.grant_count = 3;
+	spec.confine.grant_count = 4;
 	assert_refused(&spec, &running, EXDEV);
 	spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
 	spec.workdir_fd = world.dir_fd;
 	assert_refused(&spec, &running, EXDEV);
+}
+
+/* A root above it, and a task that asks for what is in there. */
+static void a_work_dir_within_the_state_directory_is_refused(void **state)
+{
+	const int bad[] = {sibling_fd, home_fd};
+	struct process *process = NULL;
+	struct running running;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct process_spec spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
+		spec.workdir_fd = bad[i];
+		assert_int_equal(process_start(world.host, &spec, &process), -EXDEV);
+		assert_null(process);
+	}
 }
 
 static void a_grant_that_does_not_exist_is_refused_unless_optional(void **state)
@@ -309,13 +327,13 @@ static void a_grant_that_does_not_exist_is_refused_unless_optional(void **state)
 	struct process_spec spec;
 
 	(void)state;
-	world.grants[2] = (struct grant){"/no/such/path", -1, GRANT_READ, false};
+	world.grants[3] = (struct grant){"/no/such/path", -1, GRANT_READ, false};
 	spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
-	spec.confine.grant_count = 3;
+	spec.confine.grant_count = 4;
 	assert_refused(&spec, &running, ENOENT);
-	world.grants[2].optional = true;
+	world.grants[3].optional = true;
 	spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
-	spec.confine.grant_count = 3;
+	spec.confine.grant_count = 4;
 	world_start(&world, &running, &spec);
 	world_until_gone(&running);
 	assert_int_equal(running.end.how, ENDED_EXIT);
@@ -410,6 +428,7 @@ int main(void)
 		cmocka_unit_test(system_calls_that_change_the_machine_do_not_exist),
 		cmocka_unit_test(limits_hold),
 		cmocka_unit_test(a_grant_that_opens_the_state_directory_is_refused),
+		cmocka_unit_test(a_work_dir_within_the_state_directory_is_refused),
 		cmocka_unit_test(a_grant_that_does_not_exist_is_refused_unless_optional),
 		cmocka_unit_test(a_work_dir_can_be_read_only),
 		cmocka_unit_test(a_kernel_without_landlock_is_refused_unless_it_is_optional),
