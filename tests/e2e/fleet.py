@@ -371,6 +371,14 @@ class Fleet:
         """How many were answered."""
         return sum(isinstance(member, Worker) and member.life.token is not None for member in self.members)
 
+    async def was_late(self, expired):
+        """Have at least so many workers found, by their own clock, that they beat too late? They find it out when
+        they beat again."""
+        until = time.monotonic() + self.lease_ms / 1000
+        while self.counts["too late to beat"] < expired and time.monotonic() < until:
+            await asyncio.sleep(0.05)
+        return self.counts["too late to beat"] >= expired
+
     @contextlib.asynccontextmanager
     async def at_work(self, spread_s=0.0):
         """The fleet works while the block runs; its members begin one after the other."""
