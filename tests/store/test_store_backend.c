@@ -1144,6 +1144,102 @@ static void events_go_up_to_a_number(void **state)
 	ASSERT_KEYS(&rows, 4, 5);
 }
 
+/* Each number as bytes of its own length, so that none is taken for another. */
+static void put_events(struct bench *bench, int64_t first, int64_t last)
+{
+	static const char bytes[256] = "";
+
+	for (int64_t seq = first; seq <= last; seq++)
+		put(bench, event, seq, ((struct span){bytes, (size_t)seq % 250}));
+}
+
+static void assert_event(struct bench *bench, int64_t seq)
+{
+	struct span got;
+
+	found(bench, get_event, seq, &bench->arena, &got);
+	assert_int_equal(got.len, (size_t)seq % 250);
+}
+
+static void many_events_of_one_commit_are_found_one_by_one(void **state)
+{
+	struct bench *bench = *state;
+	struct catch rows = {.arena = &bench->arena};
+	struct span got;
+
+	begin(bench);
+	put_events(bench, 1, 100);
+	assert_event(bench, 60); /* amid the commit too */
+	put_events(bench, 101, 300);
+	commit(bench);
+	for (int64_t seq = 1; seq <= 300; seq++)
+		assert_event(bench, seq);
+	absent(bench, get_event, 0, &bench->arena, &got);
+	absent(bench, get_event, 301, &bench->arena, &got);
+	found(bench, page_events, 57, 3, collect_data, &rows);
+	ASSERT_KEYS(&rows, 58, 59, 60);
+	assert_int_equal(rows.datas[1].len, 59);
+}
+
+static void events_end_amid_those_of_one_commit(void **state)
+{
+	struct bench *bench = *state;
+	struct catch rows = {.arena = &bench->arena};
+	struct span got;
+
+	begin(bench);
+	put_events(bench, 1, 20);
+	commit(bench);
+	begin(bench);
+	put_events(bench, 21, 22);
+	drop(bench, events, 17);
+	put_events(bench, 23, 23);
+	commit(bench);
+	absent(bench, get_event, 17, &bench->arena, &got);
+	found(bench, page_events, 0, 99, collect_data, &rows);
+	ASSERT_KEYS(&rows, 18, 19, 20, 21, 22, 23);
+	assert_event(bench, 18);
+	begin(bench);
+	drop(bench, events, 17); /* once more, and then all */
+	assert_event(bench, 18);
+	drop(bench, events, 23);
+	commit(bench);
+	absent(bench, get_event, 23, &bench->arena, &got);
+}
+
+static void events_that_were_rolled_back_never_were(void **state)
+{
+	struct bench *bench = *state;
+	struct catch rows = {.arena = &bench->arena};
+
+	begin(bench);
+	put(bench, event, 1, SPAN("never"));
+	bench->ops->rollback(bench->backend);
+	begin(bench);
+	put(bench, event, 1, SPAN("one"));
+	commit(bench);
+	found(bench, page_events, 0, 8, collect_data, &rows);
+	ASSERT_KEYS(&rows, 1);
+	assert_span(rows.datas[0], SPAN("one"));
+}
+
+static void a_large_event_stands_among_small_ones(void **state)
+{
+	struct bench *bench = *state;
+	static const char large[100 * 1000] = "";
+	struct span got;
+
+	begin(bench);
+	put(bench, event, 1, SPAN("one"));
+	put(bench, event, 2, ((struct span){large, sizeof large}));
+	put(bench, event, 3, SPAN("three"));
+	commit(bench);
+	found(bench, get_event, 2, &bench->arena, &got);
+	assert_int_equal(got.len, sizeof large);
+	found(bench, get_event, 3, &bench->arena, &got);
+	assert_span(got, SPAN("three"));
+}
+
 static void a_callback_ends_its_scan(void **state)
 {
 	struct bench *bench = *state;
@@ -1321,6 +1417,10 @@ static const struct CMUnitTest cases[] = {
 	BENCH_CASE(a_page_of_tasks_has_final_and_claimed_ones),
 	BENCH_CASE(events_and_baselines_are_paged_with_their_bytes),
 	BENCH_CASE(events_go_up_to_a_number),
+	BENCH_CASE(many_events_of_one_commit_are_found_one_by_one),
+	BENCH_CASE(events_end_amid_those_of_one_commit),
+	BENCH_CASE(events_that_were_rolled_back_never_were),
+	BENCH_CASE(a_large_event_stands_among_small_ones),
 	BENCH_CASE(a_callback_ends_its_scan),
 	BENCH_CASE(a_callback_may_look_other_rows_up),
 	BENCH_CASE(the_live_scan_gives_whole_rows_and_skips_final_ones),

@@ -384,6 +384,7 @@ int sqlite_open(const struct sqlite_options *options, struct backend **ret_backe
 	store->backend.ops = &sqlite_ops;
 	store->backend.schema = SQL_MIGRATION_COUNT;
 	store->file = store->backup.file = -1;
+	buf_init(&store->pack, SQLITE_EVENT_BYTES_MAX);
 	sqlite_prepare_library();
 	fault = open_store(store, options, ret_complaint);
 	if (fault) {
@@ -413,6 +414,7 @@ void sqlite_close(struct backend *backend)
 		close(store->file);
 	free(store->tables);
 	free(store->bodies);
+	buf_done(&store->pack);
 	free(store->ballast_path);
 	free(store->path);
 	free(store);

@@ -7,7 +7,8 @@
  *   tasks.c     tasks and what hangs on them
  *   workers.c   workers, slots, queues
  *   tokens.c    credentials
- *   rows.c      events, names, requests, facts; and how rows are bound and read
+ *   events.c    events
+ *   rows.c      names, requests, facts, baselines; and how rows are bound and read
  *   upkeep.c    transactions, checkpoints
  *   query.c     questions in SQL, for people
  *   ballast.c   room to breathe on a full disk
@@ -24,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "store/backend.h"
 #include "store/sqlite.h"
 #include "store/sqlite/sqlite_sql.h"
@@ -32,6 +34,7 @@ enum {
 	SQLITE_STORE_APPLICATION = 0x73746e74, /* "stnt", in the file's header */
 	SQLITE_PARAMETERS_MAX = 48,            /* of one statement */
 	SQLITE_COMPLAINT_MAX = 512,
+	SQLITE_EVENT_BYTES_MAX = 32 << 20,
 };
 
 /* A copy under way. The destination is a connection of its own to a file of its own. */
@@ -55,6 +58,8 @@ struct sqlite {
 	sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
 	struct bound bound[SQL_STATEMENT_COUNT];
 	struct kept_body *bodies; /* bodies.c */
+	struct buf pack;          /* events that were put and are not written yet: see events.c */
+	int64_t pack_last;        /* the number of the last one */
 	char *path;
 	int file;               /* only for reading ahead; see file_read_ahead() */
 	uint64_t ballast_bytes; /* 0: none is kept */
@@ -119,6 +124,10 @@ void bodies_keep(struct sqlite *store, int64_t seq, struct span body);
 bool bodies_find(const struct sqlite *store, int64_t seq, struct span *ret_body);
 void bodies_drop(struct sqlite *store, int64_t seq);
 void bodies_clear(struct sqlite *store);
+
+/* events.c: write those that were put, before a commit; and forget them, at a rollback. */
+int events_flush(struct sqlite *store);
+void events_forget(struct sqlite *store);
 
 /* The name of a VFS over the named one (NULL: the system's) that gathers writes to the log. */
 const char *gather_over(const char *vfs_name);

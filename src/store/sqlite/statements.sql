@@ -134,19 +134,19 @@ SELECT parent, child, dead FROM edge WHERE child = ? ORDER BY parent
 -- name: scan_edges
 SELECT parent, child, dead FROM edge ORDER BY parent, child
 
--- Events.
+-- Events, in packs.
 
--- name: put_event
-INSERT INTO event (seq, data) VALUES (?, ?)
+-- name: put_events
+INSERT INTO event (last, data) VALUES (?, ?)
 
--- name: get_event
-SELECT data FROM event WHERE seq = ?
+-- name: trim_events
+REPLACE INTO event (last, data) VALUES (?, ?)
 
 -- name: page_events
-SELECT seq, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?
+SELECT last, data FROM event WHERE last > ? ORDER BY last LIMIT ?
 
 -- name: delete_events
-DELETE FROM event WHERE seq <= ?
+DELETE FROM event WHERE last <= ?
 
 -- Everything else.
 
@@ -210,7 +210,7 @@ SELECT value FROM meta WHERE key = ?
 
 -- name: facts
 SELECT
-	max(coalesce((SELECT max(seq) FROM event), 0), coalesce((SELECT value FROM meta WHERE key = 4), 0)),
+	max(coalesce((SELECT max(last) FROM event), 0), coalesce((SELECT value FROM meta WHERE key = 4), 0)),
 	coalesce((SELECT max(seq) FROM task), 0),
 	(SELECT count(*) FROM task_id WHERE id > 't-' AND id < 't.' AND id NOT GLOB 't-*[^0-9a-z]*'),
 	(SELECT count(*) FROM task)

@@ -42,9 +42,10 @@ CREATE TABLE task_extra (
 	PRIMARY KEY (seq, kind, n)
 ) STRICT, WITHOUT ROWID;
 
--- One row per change. The encoding of data is known to src/store/record.c alone.
+-- One event per change; the row has one or several in a row, and the number of the last one. How they are put together
+-- is known to src/store/sqlite/events.c, what is in each to src/store/record.c.
 CREATE TABLE event (
-	seq  INTEGER PRIMARY KEY,
+	last INTEGER PRIMARY KEY,
 	data BLOB NOT NULL
 ) STRICT;
 
