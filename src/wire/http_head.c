@@ -151,7 +151,7 @@ static bool cut(struct span *rest, char byte, struct span *ret_before)
 static enum http_method method_of(struct span name)
 {
 	for (size_t i = HTTP_METHOD_GET; i < METHOD_COUNT; i++)
-		if (span_equal(name, span_of(method_names[i])))
+		if (span_is(name, method_names[i]))
 			return (enum http_method)i;
 	return HTTP_METHOD_OTHER;
 }
@@ -236,9 +236,10 @@ static const struct http_complaint *field_split(struct http_head *head, struct s
 		REFUSE(431, "There are too many headers.");
 	if (line.data[0] == ' ' || line.data[0] == '\t')
 		REFUSE(400, "A header must not be folded over several lines.");
-	if (!cut(&value, ':', &name) || !is_token(name))
+	bool has_colon = cut(&value, ':', &name);
+	*ret_field = has_colon ? field_of(name) : HTTP_FIELD_COUNT;
+	if (!has_colon || (*ret_field == HTTP_FIELD_COUNT && !is_token(name)))
 		REFUSE(400, "A header must be a name, a colon right after it, and a value.");
-	*ret_field = field_of(name);
 	*ret_value = without_blanks(value);
 	return NULL;
 }

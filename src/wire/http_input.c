@@ -1,9 +1,10 @@
 /*
  * Bytes of one connection into requests.
  *
- * All bytes lie in one buffer. Lines (request line, headers, chunk sizes, trailers) go to llhttp whole, each once
- * and after our own look at it; bodies go as they come. So what we say about a request depends on its bytes alone
- * and not on the pieces in which the network brought them. llhttp's callbacks move the phase:
+ * All bytes lie in one buffer. Lines (request line, headers, chunk sizes, trailers) get our own look, each once and
+ * when it is whole. Then they go to llhttp: a head with all its lines at once, lines between and after chunks one by
+ * one, bodies as they come. So what we say about a request depends on its bytes alone and not on the pieces in which
+ * the network brought them. llhttp's callbacks move the phase:
  *
  *	START ──line──▶ HEADERS ──blank line──┬──────────────────────────────────▶ READY ──drop──▶ START
  *	                                      ├──▶ BODY ──all bytes──────────────▶ READY
@@ -28,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scan.h"
 #include "wire/http_head.h"
 
 enum phase {
@@ -290,12 +292,22 @@ static size_t complain(struct http_input *input, const struct http_complaint *co
 	return 0;
 }
 
-/* Bytes at which a line stops being plain text. */
-static const bool is_special[256] = {
-	[0x00 ... 0x08] = true,
-	[0x0a ... 0x1f] = true,
-	[0x7f] = true,
-};
+/* From `at`, the first place before `end` at which a line stops being plain text: a control byte that is no tab. */
+static size_t text_end(const char *line, size_t at, size_t end)
+{
+	while (at + SCAN_BYTES <= end) {
+		uint64_t eight = scan_load(line + at);
+		uint64_t marks = scan_below(eight, ' ') | scan_equal(eight, 0x7f);
+
+		at += marks ? scan_first(marks) : SCAN_BYTES;
+		if (marks && line[at] != '\t')
+			return at;
+		at += marks != 0;
+	}
+	while (at < end && ((unsigned char)line[at] >= ' ' || line[at] == '\t') && line[at] != 0x7f)
+		at++;
+	return at;
+}
 
 /* The length of the line at `at` with its CR LF; 0: it is not all there, or there is cause for complaint. */
 static size_t line_next(struct http_input *input, size_t max, const struct http_complaint *too_long)
@@ -303,11 +315,8 @@ static size_t line_next(struct http_input *input, size_t max, const struct http_
 	const char *line = input->data + input->start + input->at;
 	size_t here = input->len - input->at;
 	size_t end = here < max ? here : max;
+	size_t at = text_end(line, input->seen, end);
 
-	size_t at = input->seen;
-
-	while (at < end && !is_special[(unsigned char)line[at]])
-		at++;
 	input->seen = at;
 	if (at == end || (line[at] == '\r' && at + 1 == end))
 		return here >= max ? complain(input, too_long) : 0;
@@ -417,11 +426,8 @@ static bool phase_follows(const struct http_input *input, enum phase before, str
 	bool is_blank = piece.len == 2;
 
 	switch (before) {
-	case PHASE_START:
-		return now == PHASE_HEADERS;
 	case PHASE_HEADERS:
-		return is_blank ? now == PHASE_READY || now == PHASE_BODY || now == PHASE_CHUNK_SIZE
-				: now == PHASE_HEADERS;
+		return now == PHASE_READY || now == PHASE_BODY || now == PHASE_CHUNK_SIZE;
 	case PHASE_BODY:
 		return now == (input->left > 0 ? PHASE_BODY : PHASE_READY);
 	case PHASE_CHUNK_SIZE:
@@ -432,6 +438,7 @@ static bool phase_follows(const struct http_input *input, enum phase before, str
 		return now == PHASE_CHUNK_SIZE;
 	case PHASE_TRAILERS:
 		return now == (is_blank ? PHASE_READY : PHASE_TRAILERS);
+	case PHASE_START:
 	case PHASE_READY:
 	case PHASE_BAD:
 	case PHASE_CLOSED:
@@ -459,8 +466,6 @@ static void body_add(struct http_input *input, size_t len)
 /* Move our own phase where llhttp has no callback for it. */
 static void phase_step(struct http_input *input, size_t len)
 {
-	if (input->phase == PHASE_START)
-		input->phase = PHASE_HEADERS;
 	if (input->phase != PHASE_BODY && input->phase != PHASE_CHUNK_DATA)
 		return;
 	input->left -= len;
@@ -468,29 +473,48 @@ static void phase_step(struct http_input *input, size_t len)
 		input->phase = PHASE_CHUNK_END;
 }
 
+/* A line of the head that is not the last one: llhttp gets it with the others. */
+static bool is_amid_head(const struct http_input *input, size_t len)
+{
+	return input->phase == PHASE_START || (input->phase == PHASE_HEADERS && len > 2);
+}
+
+/* False: llhttp does not like it, and it was said so. */
+static bool execute(struct http_input *input, struct span piece)
+{
+	const char *end = piece.data + piece.len;
+	enum phase before = input->phase;
+
+	phase_step(input, piece.len);
+	if (before == PHASE_HEADERS)
+		piece.data = input->data + input->start;
+	llhttp_errno_t error = llhttp_execute(&input->parser, piece.data, (size_t)(end - piece.data));
+	if (error != HPE_OK && (error != HPE_PAUSED || llhttp_get_error_pos(&input->parser) != end)) {
+		complain(input, complaint_of(input, error));
+		return false;
+	}
+	if (!phase_follows(input, before, piece)) {
+		complain(input, &bad_syntax);
+		return false;
+	}
+	return true;
+}
+
 static void piece_take(struct http_input *input, size_t len)
 {
 	struct span piece = {input->data + input->start + input->at, len};
 	const struct http_complaint *complaint = piece_check(input, piece);
 	enum phase before = input->phase;
-	llhttp_errno_t error;
 
 	input->seen = 0;
 	if (complaint) {
 		complain(input, complaint);
 		return;
 	}
-	phase_step(input, len);
-	error = llhttp_execute(&input->parser, piece.data, piece.len);
-	if (error != HPE_OK &&
-		(error != HPE_PAUSED || llhttp_get_error_pos(&input->parser) != piece.data + len)) {
-		complain(input, complaint_of(input, error));
+	if (is_amid_head(input, len))
+		input->phase = PHASE_HEADERS;
+	else if (!execute(input, piece))
 		return;
-	}
-	if (!phase_follows(input, before, piece)) {
-		complain(input, &bad_syntax);
-		return;
-	}
 	if (before == PHASE_BODY || before == PHASE_CHUNK_DATA)
 		body_add(input, len);
 	input->at += len;
