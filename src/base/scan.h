@@ -45,3 +45,20 @@ static inline size_t scan_first(uint64_t marks)
 {
 	return (size_t)__builtin_ctzll(marks) / 8;
 }
+
+/* From `at`, the first control byte that is no tab, or the end. */
+static inline size_t scan_text(const char *text, size_t at, size_t end)
+{
+	while (at + SCAN_BYTES <= end) {
+		uint64_t eight = scan_load(text + at);
+		uint64_t marks = scan_below(eight, ' ') | scan_equal(eight, 0x7f);
+
+		at += marks ? scan_first(marks) : SCAN_BYTES;
+		if (marks && text[at] != '\t')
+			return at;
+		at += marks != 0;
+	}
+	while (at < end && ((unsigned char)text[at] >= ' ' || text[at] == '\t') && text[at] != 0x7f)
+		at++;
+	return at;
+}

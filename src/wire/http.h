@@ -1,7 +1,7 @@
 /*
  * HTTP/1.1 as a server sees it: bytes in, requests out; replies in, bytes out.
  *
- * Parsing is llhttp's, with every leniency off; what it lets through and we do not want is refused here:
+ * What llhttp refuses with every leniency off is refused, and what it lets through and we do not want, too:
  * two Hosts or none, Content-Length beside Transfer-Encoding, any transfer coding but exactly chunked, folded
  * headers, control bytes, and more of anything than the limits allow. Whatever cannot be understood is answered
  * once and the connection is closed, because where the next request begins is then anybody's guess.

@@ -1,7 +1,6 @@
 /*
  * What a request line and its headers may say (RFC 9112 and 9110), read more narrowly than the RFCs allow where
- * two readers could disagree: that is where requests are smuggled. llhttp reads the same lines afterwards; both
- * have to be content.
+ * two readers could disagree: that is where requests are smuggled.
  */
 #include "wire/http_head.h"
 
@@ -253,12 +252,14 @@ static const struct http_complaint *host_check(struct span value)
 	return NULL;
 }
 
-static const struct http_complaint *content_length_check(struct span value)
+static const struct http_complaint *content_length_check(struct http_head *head, struct span value)
 {
-	bool good = value.len > 0 && value.len <= 19;
+	bool good = value.len > 0 && value.len <= 19; /* what fits into 64 bits, whatever the digits */
 
-	for (size_t i = 0; good && i < value.len; i++)
+	for (size_t i = 0; good && i < value.len; i++) {
 		good = is_digit(value.data[i]);
+		head->content_length = head->content_length * 10 + (uint64_t)(value.data[i] - '0');
+	}
 	if (!good)
 		REFUSE(400, "Content-Length must be a number.");
 	return NULL;
@@ -300,7 +301,7 @@ static const struct http_complaint *value_check(
 	case HTTP_FIELD_HOST:
 		return host_check(value);
 	case HTTP_FIELD_CONTENT_LENGTH:
-		return content_length_check(value);
+		return content_length_check(head, value);
 	case HTTP_FIELD_TRANSFER_ENCODING:
 		return transfer_encoding_check(value);
 	case HTTP_FIELD_EXPECT:

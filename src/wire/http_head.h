@@ -46,6 +46,7 @@ struct http_head {
 	struct http_mark path;
 	struct http_mark query;
 	struct http_mark fields[HTTP_FIELD_COUNT];
+	uint64_t content_length;
 	uint32_t headers; /* trailers too */
 	bool says_close;
 	bool says_keep_alive;
@@ -64,6 +65,12 @@ const struct http_complaint *http_head_end(const struct http_head *head);
 /* A header after a chunked body is looked at and forgotten. */
 const struct http_complaint *http_head_trailer(
 	struct http_head *head, struct span line, const struct http_limits *limits);
+
+/* It says all there is to know about where its body ends, in a way that has one reading. */
+static inline bool http_head_is_plain(const struct http_head *head)
+{
+	return head->method != HTTP_METHOD_OTHER && !head->fields[HTTP_FIELD_TRANSFER_ENCODING].sent;
+}
 
 static inline bool http_head_keeps_alive(const struct http_head *head)
 {
