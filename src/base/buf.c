@@ -74,16 +74,41 @@ int buf_grow(struct buf *buf, size_t more)
 	return 0;
 }
 
+/* How many digits: from the number of bits, and one more where that is not enough. */
+static size_t digit_count(uint64_t value)
+{
+	static const uint64_t powers[] = {0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000,
+		1000000000, 10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000,
+		1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
+		10000000000000000000u};
+	unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
+	unsigned log = bits * 1233 >> 12; /* 1233 / 4096 is log10(2), nearly */
+
+	return log + (value >= powers[log]);
+}
+
+/* From the last digit to the first, two at a time, where they shall stand. */
 int buf_put_decimal(struct buf *buf, uint64_t value)
 {
-	char digits[DECIMAL_DIGITS_MAX];
-	size_t at = sizeof digits;
+	static const char pairs[] =
+		"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+		"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+		"8081828384858687888990919293949596979899";
+	size_t count = value < 10 ? 1 : digit_count(value);
+	int fault = buf_reserve(buf, count);
 
-	do {
-		digits[--at] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
-	return buf_put(buf, digits + at, sizeof digits - at);
+	if (fault)
+		return fault;
+	char *at = buf->data + buf->len + count;
+	for (; value >= 10; value /= 100) {
+		const char *pair = pairs + value % 100 * 2;
+		*--at = pair[1];
+		*--at = pair[0];
+	}
+	if (count % 2 == 1)
+		*--at = (char)('0' + value);
+	buf->len += count;
+	return 0;
 }
 
 static size_t uvarint_encode(uint64_t value, unsigned char out[UVARINT_BYTES_MAX])

@@ -18,7 +18,8 @@ static void fill(struct rng *rng, char bytes[SCAN_BYTES])
 	static const unsigned char near[] = {0, 8, 9, 0x1f, 0x20, '"', '\\', 0x7e, 0x7f, 0x80, 0x9f, 0xff};
 
 	for (int i = 0; i < SCAN_BYTES; i++)
-		bytes[i] = (char)(rng_chance(rng, 2) ? near[rng_below(rng, sizeof near)] : rng_below(rng, 256));
+		bytes[i] =
+			(char)(rng_chance(rng, 2) ? near[rng_below(rng, sizeof near)] : rng_below(rng, 256));
 }
 
 static void assert_first(uint64_t marks, size_t expected)
@@ -57,7 +58,8 @@ static void the_first_byte_of_two_kinds_is_found(void **state)
 	for (int round = 0; round < ROUNDS; round++) {
 		size_t at = 0;
 		fill(&rng, bytes);
-		while (at < SCAN_BYTES && (unsigned char)bytes[at] >= 0x20 && (unsigned char)bytes[at] != 0x7f)
+		while (at < SCAN_BYTES && (unsigned char)bytes[at] >= 0x20 &&
+			(unsigned char)bytes[at] != 0x7f)
 			at++;
 		uint64_t eight = scan_load(bytes);
 		assert_first(scan_below(eight, 0x20) | scan_equal(eight, 0x7f), at);
