@@ -298,7 +298,7 @@ bool form_take(struct form *form, const struct field *field, yyjson_val *value, 
 static int field_index(const struct field *fields, uint32_t count, struct span name)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (span_equal(span_of(fields[i].name), name))
+		if (span_is(name, fields[i].name))
 			return (int)i;
 	}
 	return -1;

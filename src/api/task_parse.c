@@ -81,7 +81,7 @@ static const char *const read_only[] = {"attempt", "spent", "crashes", "workerId
 static int row_of(struct span name)
 {
 	for (int i = 0; i < FIELD_COUNT; i++) {
-		if (span_equal(span_of(table[i].field.name), name))
+		if (span_is(name, table[i].field.name))
 			return i;
 	}
 	return -1;
@@ -98,7 +98,7 @@ uint64_t task_field_bit(const char *name)
 static bool is_read_only(struct span name)
 {
 	for (size_t i = 0; i < sizeof read_only / sizeof *read_only; i++) {
-		if (span_equal(span_of(read_only[i]), name))
+		if (span_is(name, read_only[i]))
 			return true;
 	}
 	return false;

@@ -111,37 +111,32 @@ int buf_put_decimal(struct buf *buf, uint64_t value)
 	return 0;
 }
 
-static size_t uvarint_encode(uint64_t value, unsigned char out[UVARINT_BYTES_MAX])
+static size_t uvarint_len(uint64_t value)
 {
-	size_t len = 0;
+	unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
 
-	while (value >= 0x80) {
-		out[len++] = (unsigned char)(value | 0x80);
-		value >>= 7;
-	}
-	out[len++] = (unsigned char)value;
-	assert(len <= UVARINT_BYTES_MAX);
-	return len;
+	return (bits + 6) / 7;
 }
 
-int buf_put_uvarint(struct buf *buf, uint64_t value)
+/* The rare half of buf_put_uvarint(): more than one byte, or no room. */
+int buf_put_long_uvarint(struct buf *buf, uint64_t value)
 {
-	unsigned char bytes[UVARINT_BYTES_MAX];
+	size_t len = uvarint_len(value);
+	int fault = buf_reserve(buf, len);
 
-	return buf_put(buf, bytes, uvarint_encode(value, bytes));
-}
-
-int buf_put_svarint(struct buf *buf, int64_t value)
-{
-	uint64_t sign = value < 0 ? UINT64_MAX : 0;
-
-	return buf_put_uvarint(buf, ((uint64_t)value << 1) ^ sign);
+	if (fault)
+		return fault;
+	char *at = buf->data + buf->len;
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (char)(value | 0x80);
+	*at = (char)value;
+	buf->len += len;
+	return 0;
 }
 
 int buf_put_bytes(struct buf *buf, struct span bytes)
 {
-	unsigned char prefix[UVARINT_BYTES_MAX];
-	size_t prefix_len = uvarint_encode(bytes.len, prefix);
+	size_t prefix_len = uvarint_len(bytes.len);
 	int fault;
 
 	if (bytes.len > SIZE_MAX - prefix_len)
@@ -150,7 +145,7 @@ int buf_put_bytes(struct buf *buf, struct span bytes)
 	fault = buf_reserve(buf, prefix_len + bytes.len);
 	if (fault)
 		return fault;
-	fault = buf_put(buf, prefix, prefix_len);
+	fault = buf_put_uvarint(buf, bytes.len);
 	assert(fault == 0);
 	fault = buf_put_span(buf, bytes);
 	assert(fault == 0);
