@@ -267,7 +267,7 @@ static int apply_settings(struct sqlite *store, const char *synchronous, char **
 	code = sqlite3_exec(store->db,
 		"PRAGMA journal_mode = WAL;"
 		"PRAGMA journal_size_limit = -1;"
-		"PRAGMA cache_size = -16384;"
+		"PRAGMA cache_size = -8192;"
 		"PRAGMA temp_store = MEMORY;"
 		"PRAGMA foreign_keys = OFF;"
 		"PRAGMA secure_delete = FAST",
