@@ -6,10 +6,10 @@
 -- Parameters and columns are bound and read in the order of the list; the C beside it counts along.
 
 -- list: task
-seq, state, version, updated_ms, created_ms, ready_at_ms, queue, owner, priority, rest
+seq, state, queue, priority, rest
 
 -- list: claim
-holder, clock, granted_ms, claimed_wall_ms
+holder, clock, granted_ms, claimed_wall_ms, renewed_ms
 
 -- list: worker
 id, principal, instance, state, ended, flags, token, credential, deadline_ms, granted_ms, stored_deadline_ms, slot,
@@ -53,7 +53,7 @@ SELECT {task}, {claim} FROM task WHERE seq = ?
 SELECT {task}, {claim} FROM task WHERE seq > ? ORDER BY seq LIMIT ?
 
 -- name: page_outlines
-SELECT seq, created_ms, queue, owner, priority, state FROM task WHERE seq < ? ORDER BY seq DESC LIMIT ?
+SELECT {task} FROM task WHERE seq < ? ORDER BY seq DESC LIMIT ?
 
 -- Final states are 10 to 12.
 -- name: scan_live_tasks

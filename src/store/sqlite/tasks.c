@@ -23,10 +23,15 @@ _Static_assert(CLOCK_WORKER == 2, "as in worker_task_claims");
 /* ---- the column `rest` ---- */
 
 /*
- * Most numbers of a task are 0 most of the time. `rest` is the bits of those that are not, and those, in this order;
- * all as LEB128. The order is part of the format: new ones are appended.
+ * Most numbers of a task are 0 most of the time. `rest` begins with 32 bits, lowest byte first, one for each number
+ * that is not; then come those, in this order, as LEB128. The order is part of the format: new ones are appended.
  */
 enum rest {
+	REST_VERSION,
+	REST_UPDATED_MS,
+	REST_CREATED_MS,
+	REST_READY_AT_MS,
+	REST_OWNER,
 	REST_FLAGS,
 	REST_REQUIRES,
 	REST_EXECUTOR,
@@ -53,13 +58,21 @@ enum rest {
 	REST_REQUEST,
 	REST_CLAIM_FLAGS,
 	REST_COUNT,
-	REST_BYTES_MAX = (REST_COUNT + 1) * UVARINT_BYTES_MAX,
+	REST_HEAD_BYTES = 4,
+	REST_BYTES_MAX = REST_HEAD_BYTES + REST_COUNT * UVARINT_BYTES_MAX,
 };
+_Static_assert(REST_COUNT <= 32, "a bit for each");
 
-static void rest_gather(const struct task *task, uint64_t values[REST_COUNT])
+static void rest_gather(const struct task_row *row, uint64_t values[REST_COUNT])
 {
+	const struct task *task = &row->task;
 	const struct claim *claim = &task->claim;
 
+	values[REST_VERSION] = (uint64_t)task->version;
+	values[REST_UPDATED_MS] = (uint64_t)row->updated_ms;
+	values[REST_CREATED_MS] = (uint64_t)task->created_ms;
+	values[REST_READY_AT_MS] = (uint64_t)task->ready_at_ms;
+	values[REST_OWNER] = task->owner;
 	values[REST_FLAGS] = (task->keyed ? FLAG_KEYED : 0) | (task->has_parent ? FLAG_HAS_PARENT : 0) |
 		(task->named_id ? FLAG_NAMED_ID : 0);
 	values[REST_REQUIRES] = task->requires;
@@ -88,10 +101,16 @@ static void rest_gather(const struct task *task, uint64_t values[REST_COUNT])
 		(claim->named ? CLAIM_FLAG_NAMED : 0) | (claim->stopping ? CLAIM_FLAG_STOPPING : 0);
 }
 
-static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
+static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row)
 {
+	struct task *task = &row->task;
 	struct claim *claim = &task->claim;
 
+	task->version = (int64_t)values[REST_VERSION];
+	row->updated_ms = (int64_t)values[REST_UPDATED_MS];
+	task->created_ms = (int64_t)values[REST_CREATED_MS];
+	task->ready_at_ms = (int64_t)values[REST_READY_AT_MS];
+	task->owner = (uint32_t)values[REST_OWNER];
 	task->keyed = values[REST_FLAGS] & FLAG_KEYED;
 	task->has_parent = values[REST_FLAGS] & FLAG_HAS_PARENT;
 	task->named_id = values[REST_FLAGS] & FLAG_NAMED_ID;
@@ -121,32 +140,39 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
 	claim->stopping = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_STOPPING;
 }
 
-static struct span rest_pack(const struct task *task, char bytes[REST_BYTES_MAX])
+static struct span rest_pack(const struct task_row *row, char bytes[REST_BYTES_MAX])
 {
-	struct buf buf = {.data = bytes, .cap = REST_BYTES_MAX, .max = REST_BYTES_MAX};
-	uint64_t values[REST_COUNT], given = 0;
+	struct buf buf = {
+		.data = bytes, .len = REST_HEAD_BYTES, .cap = REST_BYTES_MAX, .max = REST_BYTES_MAX};
+	uint64_t values[REST_COUNT];
+	uint32_t given = 0;
 
-	rest_gather(task, values);
-	for (int i = 0; i < REST_COUNT; i++)
-		given |= (uint64_t)(values[i] != 0) << i;
-	buf_put_uvarint(&buf, given);
-	for (uint64_t left = given; left != 0; left &= left - 1)
-		buf_put_uvarint(&buf, values[__builtin_ctzll(left)]);
+	rest_gather(row, values);
+	for (int i = 0; i < REST_COUNT; i++) {
+		if (values[i] == 0)
+			continue;
+		given |= UINT32_C(1) << i;
+		buf_put_uvarint(&buf, values[i]);
+	}
+	for (int i = 0; i < REST_HEAD_BYTES; i++)
+		bytes[i] = (char)(given >> 8 * i);
 	return buf_span(&buf);
 }
 
-static bool rest_unpack(struct span bytes, struct task *task)
+static bool rest_unpack(struct span bytes, struct task_row *row)
 {
 	uint64_t values[REST_COUNT] = {0};
 	struct reader reader;
+	uint32_t given = 0;
 
 	reader_init(&reader, bytes);
-	uint64_t given = reader_uvarint(&reader);
+	for (int i = 0; i < REST_HEAD_BYTES; i++)
+		given |= (uint32_t)reader_byte(&reader) << 8 * i;
 	if (given >> REST_COUNT != 0)
 		return false;
 	for (; given != 0; given &= given - 1)
-		values[__builtin_ctzll(given)] = reader_uvarint(&reader);
-	rest_scatter(values, task);
+		values[__builtin_ctz(given)] = reader_uvarint(&reader);
+	rest_scatter(values, row);
 	return reader_is_done(&reader) && values[REST_ENDED] <= ENDED_LOST &&
 		values[REST_CODE] < FAILURE_CODE_COUNT;
 }
@@ -160,12 +186,7 @@ static void bind_task(struct binding *binding, const struct task_row *row, struc
 
 	bind_int(binding, task->seq);
 	bind_int(binding, task->state);
-	bind_int(binding, task->version);
-	bind_int(binding, row->updated_ms);
-	bind_int(binding, task->created_ms);
-	bind_int(binding, task->ready_at_ms);
 	bind_int(binding, task->queue);
-	bind_int(binding, task->owner);
 	bind_int(binding, task->priority);
 	bind_blob(binding, rest);
 }
@@ -176,14 +197,9 @@ static bool read_task(struct columns *columns, struct task_row *row)
 
 	task->seq = column_int(columns);
 	task->state = column_u32(columns);
-	task->version = column_int(columns);
-	row->updated_ms = column_int(columns);
-	task->created_ms = column_int(columns);
-	task->ready_at_ms = column_int(columns);
 	task->queue = column_u32(columns);
-	task->owner = column_u32(columns);
 	task->priority = (int32_t)column_int(columns);
-	return rest_unpack(column_span(columns), task) && task->state > TASK_NOWHERE &&
+	return rest_unpack(column_span(columns), row) && task->state > TASK_NOWHERE &&
 		task->state < TASK_STATE_COUNT;
 }
 
@@ -196,6 +212,7 @@ static void bind_claim(struct binding *binding, const struct task_row *row)
 	bind_int(binding, claim->clock);
 	bind_int(binding, claim->lease.granted_ms);
 	bind_int(binding, claim->claimed_wall_ms);
+	bind_int(binding, row->updated_ms);
 }
 
 static bool read_claim(struct columns *columns, struct task_row *row)
@@ -230,7 +247,7 @@ int sqlite_put_task(struct backend *backend, const struct task_row *row, bool fr
 		fresh ? (claimed ? SQL_INSERT_TASK_CLAIMED : SQL_INSERT_TASK)
 		      : (claimed ? SQL_REPLACE_TASK_CLAIMED : SQL_REPLACE_TASK));
 
-	bind_task(&binding, row, rest_pack(&row->task, rest));
+	bind_task(&binding, row, rest_pack(row, rest));
 	if (claimed)
 		bind_claim(&binding, row);
 	return bind_run(&binding);
@@ -284,18 +301,20 @@ int sqlite_page_outlines(struct backend *backend, int64_t before, uint32_t limit
 	bind_int(&binding, limit);
 	while ((fault = bind_next(&binding)) == 0) {
 		struct columns columns = {binding.statement, 0};
-		struct task_outline outline;
-		int verdict;
+		struct task_row row = {0};
+		bool good = read_task(&columns, &row);
+		const struct task *task = &row.task;
+		struct task_outline outline = {
+			.seq = task->seq,
+			.created_ms = task->created_ms,
+			.queue = task->queue,
+			.owner = task->owner,
+			.priority = task->priority,
+			.state = task->state,
+		};
+		int verdict =
+			good ? each(context, &outline) : sqlite_fault_row(binding.store, "task", task->seq);
 
-		outline.seq = column_int(&columns);
-		outline.created_ms = column_int(&columns);
-		outline.queue = column_u32(&columns);
-		outline.owner = column_u32(&columns);
-		outline.priority = (int32_t)column_int(&columns);
-		outline.state = column_u32(&columns);
-		verdict = outline.state > TASK_NOWHERE && outline.state < TASK_STATE_COUNT
-			? each(context, &outline)
-			: sqlite_fault_row(binding.store, "task", outline.seq);
 		if (verdict)
 			return bind_stop(&binding, verdict);
 	}

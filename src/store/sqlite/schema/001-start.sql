@@ -10,21 +10,17 @@ PRAGMA application_id = 1937010292; -- "stnt"
 -- The hot row: narrow, found by rowid, rewritten in place, no index. Every column costs on every write and at every
 -- start, so only what SQL looks at is one; `rest` has all other numbers, as src/store/sqlite/tasks.c packs them.
 CREATE TABLE task (
-	seq           INTEGER PRIMARY KEY,
-	state         INTEGER NOT NULL,
-	version       INTEGER NOT NULL, -- seq of its last event
-	updated_ms    INTEGER NOT NULL,
-	created_ms    INTEGER NOT NULL,
-	ready_at_ms   INTEGER NOT NULL,
-	queue         INTEGER NOT NULL,
-	owner         INTEGER NOT NULL,
-	priority      INTEGER NOT NULL,
-	rest          BLOB NOT NULL,
+	seq             INTEGER PRIMARY KEY,
+	state           INTEGER NOT NULL,
+	queue           INTEGER NOT NULL,
+	priority        INTEGER NOT NULL,
+	rest            BLOB NOT NULL,
 	-- the live claim; all NULL when there is none
 	holder          TEXT,
 	clock           INTEGER,
 	granted_ms      INTEGER,
-	claimed_wall_ms INTEGER
+	claimed_wall_ms INTEGER,
+	renewed_ms      INTEGER -- the last time that the row was written
 ) STRICT;
 
 -- What the caller said; read at claim only, so that the hot rows stay close together.
@@ -217,7 +213,7 @@ SELECT
 	strftime('%Y-%m-%dT%H:%M:%fZ',
 		CASE
 			WHEN t.clock = 2 AND w.id IS NOT NULL THEN w.last_beat_ms + w.granted_ms
-			ELSE t.updated_ms + t.granted_ms
+			ELSE t.renewed_ms + t.granted_ms
 		END / 1000.0,
 		'unixepoch') AS expires_at,
 	NULL AS released_at,
