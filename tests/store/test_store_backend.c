@@ -1240,6 +1240,72 @@ static void a_large_event_stands_among_small_ones(void **state)
 	assert_span(got, SPAN("three"));
 }
 
+static void rows_of_one_commit_are_found_amid_it(void **state)
+{
+	struct bench *bench = *state;
+	struct catch rows = {.arena = &bench->arena};
+	struct task_row changed = plain_task(2);
+	struct span got;
+
+	begin(bench);
+	put_tasks(bench, 1, 3);
+	put(bench, body, 2, SPAN("two"));
+	changed.task.priority = 7;
+	put(bench, task, &changed, false);
+	assert_stored_task(bench, &changed);
+	put(bench, body, 2, SPAN("two again"));
+	drop(bench, task, 3);
+	found(bench, page_tasks, 0, 8, collect_task, &rows);
+	ASSERT_KEYS(&rows, 1, 2);
+	found(bench, get_body, 2, &bench->arena, &got);
+	assert_span(got, SPAN("two again"));
+	commit(bench);
+	assert_stored_task(bench, &changed);
+}
+
+static void more_rows_than_are_written_at_once_are_all_there(void **state)
+{
+	struct bench *bench = *state;
+	static const char body[1000] = "b";
+	struct task_row row;
+	struct span got;
+
+	begin(bench);
+	for (int64_t seq = 1; seq <= 2000; seq++) {
+		row = plain_task(seq);
+		put(bench, task, &row, true);
+		put(bench, body, seq, ((struct span){body, 500 + (size_t)seq % 500}));
+	}
+	commit(bench);
+	for (int64_t seq = 1; seq <= 2000; seq++) {
+		row = plain_task(seq);
+		assert_stored_task(bench, &row);
+		found(bench, get_body, seq, &bench->arena, &got);
+		assert_int_equal(got.len, 500 + (size_t)seq % 500);
+		arena_reset(&bench->arena);
+	}
+}
+
+static void rows_that_were_rolled_back_never_were(void **state)
+{
+	struct bench *bench = *state;
+	struct catch rows = {.arena = &bench->arena};
+	struct task_row row;
+	struct span got;
+
+	begin(bench);
+	put_tasks(bench, 1, 2);
+	put(bench, body, 1, SPAN("never"));
+	bench->ops->rollback(bench->backend);
+	begin(bench);
+	put_tasks(bench, 3, 3);
+	commit(bench);
+	found(bench, page_tasks, 0, 8, collect_task, &rows);
+	ASSERT_KEYS(&rows, 3);
+	absent(bench, get_task, 1, &bench->arena, &row);
+	absent(bench, get_body, 1, &bench->arena, &got);
+}
+
 static void a_callback_ends_its_scan(void **state)
 {
 	struct bench *bench = *state;
@@ -1421,6 +1487,9 @@ static const struct CMUnitTest cases[] = {
 	BENCH_CASE(events_end_amid_those_of_one_commit),
 	BENCH_CASE(events_that_were_rolled_back_never_were),
 	BENCH_CASE(a_large_event_stands_among_small_ones),
+	BENCH_CASE(rows_of_one_commit_are_found_amid_it),
+	BENCH_CASE(more_rows_than_are_written_at_once_are_all_there),
+	BENCH_CASE(rows_that_were_rolled_back_never_were),
 	BENCH_CASE(a_callback_ends_its_scan),
 	BENCH_CASE(a_callback_may_look_other_rows_up),
 	BENCH_CASE(the_live_scan_gives_whole_rows_and_skips_final_ones),

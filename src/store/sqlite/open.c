@@ -309,8 +309,12 @@ static int migrate(struct sqlite *store, char **ret_complaint)
 
 static int prepare_statements(struct sqlite *store, char **ret_complaint)
 {
+	int code = pending_init(store);
+
+	if (code != SQLITE_OK)
+		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
 	for (int i = 0; i < SQL_STATEMENT_COUNT; i++) {
-		int code = sqlite3_prepare_v3(store->db, sql_statements[i], -1, SQLITE_PREPARE_PERSISTENT,
+		code = sqlite3_prepare_v3(store->db, sql_statements[i], -1, SQLITE_PREPARE_PERSISTENT,
 			&store->statements[i], NULL);
 
 		if (code != SQLITE_OK)
@@ -414,6 +418,7 @@ void sqlite_close(struct backend *backend)
 		close(store->file);
 	free(store->tables);
 	free(store->bodies);
+	pending_done(store);
 	buf_done(&store->pack);
 	free(store->ballast_path);
 	free(store->path);

@@ -5,6 +5,7 @@
  *   file.c      paths, files and directories, as far as SQLite does not handle them
  *   fault.c     SQLite's result codes as faults, with a sentence
  *   tasks.c     tasks and what hangs on them
+ *   pending.c   rows that wait to be written together
  *   workers.c   workers, slots, queues
  *   tokens.c    credentials
  *   events.c    events
@@ -28,6 +29,7 @@
 #include "base/buf.h"
 #include "store/backend.h"
 #include "store/sqlite.h"
+#include "store/sqlite/pending.h"
 #include "store/sqlite/sqlite_sql.h"
 
 enum {
@@ -57,6 +59,7 @@ struct sqlite {
 	sqlite3 *db;
 	sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
 	struct bound bound[SQL_STATEMENT_COUNT];
+	struct pending pending[PENDING_TABLE_COUNT];
 	struct kept_body *bodies; /* bodies.c */
 	struct buf pack;          /* events that were put and are not written yet: see events.c */
 	int64_t pack_last;        /* the number of the last one */
@@ -124,6 +127,9 @@ void bodies_keep(struct sqlite *store, int64_t seq, struct span body);
 bool bodies_find(const struct sqlite *store, int64_t seq, struct span *ret_body);
 void bodies_drop(struct sqlite *store, int64_t seq);
 void bodies_clear(struct sqlite *store);
+
+/* tasks.c: write all that was put and is not written yet, before a commit. */
+int sqlite_write_pending(struct sqlite *store);
 
 /* events.c: write those that were put, before a commit; and forget them, at a rollback. */
 int events_flush(struct sqlite *store);

@@ -9,7 +9,7 @@
 seq, state, queue, priority, rest
 
 -- list: claim
-holder, clock, granted_ms, claimed_wall_ms, renewed_ms
+holder, claimed_ms, expires_ms
 
 -- list: worker
 id, principal, instance, state, ended, flags, token, credential, deadline_ms, granted_ms, stored_deadline_ms, slot,
@@ -32,19 +32,17 @@ COMMIT
 -- name: rollback
 ROLLBACK
 
--- Tasks. A claim's columns are left out, and so NULL, when there is none: that is most writes.
+-- Tasks and bodies, as many as are pending. ROLLBACK, as whoever runs it would: then SQLite takes no notes of how to undo
+-- the rows before one that cannot be.
 
--- name: insert_task
-INSERT INTO task ({task}) VALUES ({?task})
+-- name: insert_tasks
+INSERT OR ROLLBACK INTO task ({task}, {claim}) SELECT a, b, c, d, e, f, g, h FROM pending_new_task
 
--- name: insert_task_claimed
-INSERT INTO task ({task}, {claim}) VALUES ({?task}, {?claim})
+-- name: replace_tasks
+REPLACE INTO task ({task}, {claim}) SELECT a, b, c, d, e, f, g, h FROM pending_task
 
--- name: replace_task
-REPLACE INTO task ({task}) VALUES ({?task})
-
--- name: replace_task_claimed
-REPLACE INTO task ({task}, {claim}) VALUES ({?task}, {?claim})
+-- name: put_bodies
+REPLACE INTO task_body (seq, body) SELECT a, b FROM pending_body
 
 -- name: get_task
 SELECT {task}, {claim} FROM task WHERE seq = ?
@@ -61,9 +59,6 @@ SELECT {task}, {claim} FROM task WHERE state < 10 OR state > 12 ORDER BY seq
 
 -- name: delete_task
 DELETE FROM task WHERE seq = ?
-
--- name: put_body
-REPLACE INTO task_body (seq, body) VALUES (?, ?)
 
 -- name: get_body
 SELECT body FROM task_body WHERE seq = ?
