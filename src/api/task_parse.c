@@ -70,6 +70,7 @@ static const struct task_field {
 
 enum {
 	FIELD_COUNT = sizeof table / sizeof *table,
+	BODY_BYTES_USUAL = 512,
 };
 _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 
@@ -357,6 +358,8 @@ static void parse(struct form *form, yyjson_val *document, bool patch, struct ta
 
 	*ret = (struct task_form){0};
 	buf_init(&parsing.body, 2 * API_TEXT_MAX);
+	buf_reserve(&parsing.body,
+		BODY_BYTES_USUAL); /* so that it need not grow; no matter if there is no memory */
 	buf_init(&parsing.metadata_text, 2 * API_TEXT_MAX);
 	buf_init(&parsing.warnings, 2 * API_TEXT_MAX);
 	if (!yyjson_is_obj(document)) {
