@@ -87,14 +87,14 @@ static size_t digit_count(uint64_t value)
 	return log + (value >= powers[log]);
 }
 
-/* From the last digit to the first, two at a time, where they shall stand. */
-int buf_put_decimal(struct buf *buf, uint64_t value)
+/* The rare half of buf_put_decimal(): from the last digit to the first, two at a time, where they shall stand. */
+int buf_put_long_decimal(struct buf *buf, uint64_t value)
 {
 	static const char pairs[] =
 		"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
 		"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
 		"8081828384858687888990919293949596979899";
-	size_t count = value < 10 ? 1 : digit_count(value);
+	size_t count = digit_count(value);
 	int fault = buf_reserve(buf, count);
 
 	if (fault)
@@ -105,7 +105,7 @@ int buf_put_decimal(struct buf *buf, uint64_t value)
 		*--at = pair[1];
 		*--at = pair[0];
 	}
-	if (count % 2 == 1)
+	if (value > 0)
 		*--at = (char)('0' + value);
 	buf->len += count;
 	return 0;
@@ -121,16 +121,15 @@ static size_t uvarint_len(uint64_t value)
 /* The rare half of buf_put_uvarint(): more than one byte, or no room. */
 int buf_put_long_uvarint(struct buf *buf, uint64_t value)
 {
-	size_t len = uvarint_len(value);
-	int fault = buf_reserve(buf, len);
+	int fault = buf_reserve(buf, uvarint_len(value));
 
 	if (fault)
 		return fault;
 	char *at = buf->data + buf->len;
 	for (; value >= 0x80; value >>= 7)
 		*at++ = (char)(value | 0x80);
-	*at = (char)value;
-	buf->len += len;
+	*at++ = (char)value;
+	buf->len = (size_t)(at - buf->data);
 	return 0;
 }
 

@@ -76,8 +76,15 @@ static inline int buf_put_byte(struct buf *buf, unsigned char byte)
 	return 0;
 }
 
+/* The rare half of buf_put_decimal(): not for others. */
+int buf_put_long_decimal(struct buf *buf, uint64_t value);
+
 /* The digits of the number. */
-int buf_put_decimal(struct buf *buf, uint64_t value);
+static inline int buf_put_decimal(struct buf *buf, uint64_t value)
+{
+	return value < 10 ? buf_put_byte(buf, (unsigned char)('0' + value))
+			  : buf_put_long_decimal(buf, value);
+}
 
 /* The rare half of buf_put_uvarint(): not for others. */
 int buf_put_long_uvarint(struct buf *buf, uint64_t value);

@@ -179,16 +179,21 @@ static const struct http_complaint *target_check(struct span target, const struc
 	return NULL;
 }
 
+static struct http_mark mark_of(size_t at, size_t len)
+{
+	return (struct http_mark){(uint32_t)at, (uint32_t)len}; /* a head is far smaller than that */
+}
+
 static void target_split(struct http_head *head, struct span target, size_t at)
 {
 	struct span path;
 	struct span rest = target;
 
-	head->path = (struct http_mark){at, target.len, true};
+	head->path = mark_of(at, target.len);
 	if (!cut(&rest, '?', &path))
 		return;
-	head->path.len = path.len;
-	head->query = (struct http_mark){at + path.len + 1, rest.len, true};
+	head->path = mark_of(at, path.len);
+	head->query = mark_of(at + path.len + 1, rest.len);
 }
 
 const struct http_complaint *http_head_start(
@@ -338,21 +343,20 @@ const struct http_complaint *http_head_field(
 		return complaint;
 	if (field == HTTP_FIELD_COUNT)
 		return NULL;
-	if (head->fields[field].sent && field_rules[field].occurs == ONCE)
+	if (http_head_has(head, field) && field_rules[field].occurs == ONCE)
 		REFUSE(400, "A header that has one value was sent twice.");
-	if (!head->fields[field].sent)
-		head->fields[field] =
-			(struct http_mark){at + (size_t)(value.data - line.data), value.len, true};
+	if (!http_head_has(head, field))
+		head->fields[field] = mark_of(at + (size_t)(value.data - line.data), value.len);
 	return value_check(head, field, value);
 }
 
 const struct http_complaint *http_head_end(const struct http_head *head)
 {
-	if (!head->fields[HTTP_FIELD_HOST].sent)
+	if (!http_head_has(head, HTTP_FIELD_HOST))
 		REFUSE(400, "The Host header is missing.");
-	if (!head->fields[HTTP_FIELD_TRANSFER_ENCODING].sent)
+	if (!http_head_has(head, HTTP_FIELD_TRANSFER_ENCODING))
 		return NULL;
-	if (head->fields[HTTP_FIELD_CONTENT_LENGTH].sent)
+	if (http_head_has(head, HTTP_FIELD_CONTENT_LENGTH))
 		REFUSE(400, "Content-Length and Transfer-Encoding exclude each other.");
 	if (!head->is_http_1_1)
 		REFUSE(400, "HTTP/1.0 has no Transfer-Encoding.");

@@ -13,11 +13,10 @@
 #include "base/span.h"
 #include "wire/http.h"
 
-/* Bytes of the message by position: the buffer they lie in may move. */
+/* Bytes of the message by position: the buffer they lie in may move. At 0 there is the method, and nothing else. */
 struct http_mark {
-	size_t at;
-	size_t len;
-	bool sent;
+	uint32_t at; /* 0: it was not sent */
+	uint32_t len;
 };
 
 enum http_field {
@@ -66,10 +65,15 @@ const struct http_complaint *http_head_end(const struct http_head *head);
 const struct http_complaint *http_head_trailer(
 	struct http_head *head, struct span line, const struct http_limits *limits);
 
+static inline bool http_head_has(const struct http_head *head, enum http_field field)
+{
+	return head->fields[field].at != 0;
+}
+
 /* It says all there is to know about where its body ends, in a way that has one reading. */
 static inline bool http_head_is_plain(const struct http_head *head)
 {
-	return head->method != HTTP_METHOD_OTHER && !head->fields[HTTP_FIELD_TRANSFER_ENCODING].sent;
+	return head->method != HTTP_METHOD_OTHER && !http_head_has(head, HTTP_FIELD_TRANSFER_ENCODING);
 }
 
 static inline bool http_head_keeps_alive(const struct http_head *head)

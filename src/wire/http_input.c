@@ -110,7 +110,8 @@ static int on_headers_complete(llhttp_t *parser)
 	input->left = input->head.content_length;
 	if (input->left > input->limits.body_bytes_max)
 		return complain_in_callback(input, &body_too_large);
-	input->phase = input->head.fields[HTTP_FIELD_TRANSFER_ENCODING].sent ? PHASE_CHUNK_SIZE : PHASE_BODY;
+	input->phase =
+		http_head_has(&input->head, HTTP_FIELD_TRANSFER_ENCODING) ? PHASE_CHUNK_SIZE : PHASE_BODY;
 	return 0;
 }
 
@@ -532,58 +533,35 @@ static void skip_empty_line(struct http_input *input)
 
 /* ---- verdicts ---- */
 
-static struct span marked(const struct http_input *input, struct http_mark mark)
+static struct span marked(const char *message, struct http_mark mark)
 {
-	if (!mark.sent)
-		return (struct span){0};
-	return (struct span){input->data + input->start + mark.at, mark.len};
+	return mark.at == 0 ? (struct span){0} : (struct span){message + mark.at, mark.len};
 }
 
-static void move_span(struct span *span, const char *from, const char *to)
-{
-	if (span->data)
-		span->data = to + (span->data - from);
-}
-
-int http_request_copy(
-	const struct http_request *request, struct arena *arena, struct http_request *ret_request)
-{
-	struct http_request copy = *request;
-	int r = arena_copy(arena, request->bytes, &copy.bytes);
-
-	if (r < 0)
-		return r;
-	struct span *const spans[] = {&copy.path, &copy.query, &copy.host, &copy.authorization,
-		&copy.content_type, &copy.accept, &copy.origin, &copy.fetch_site, &copy.idempotency_key,
-		&copy.if_match, &copy.if_none_match, &copy.last_event_id, &copy.request_id, &copy.body};
-	for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
-		move_span(spans[i], request->bytes.data, copy.bytes.data);
-	*ret_request = copy;
-	return 0;
-}
-
-static struct http_request request_of(const struct http_input *input)
+/* The request, whose bytes lie at `message`. */
+static void read_request(
+	const struct http_input *input, const char *message, struct http_request *ret_request)
 {
 	const struct http_head *head = &input->head;
 	const struct http_mark *fields = head->fields;
 
-	return (struct http_request){
+	*ret_request = (struct http_request){
 		.method = head->method,
-		.path = marked(input, head->path),
-		.query = marked(input, head->query),
-		.host = marked(input, fields[HTTP_FIELD_HOST]),
-		.authorization = marked(input, fields[HTTP_FIELD_AUTHORIZATION]),
-		.content_type = marked(input, fields[HTTP_FIELD_CONTENT_TYPE]),
-		.accept = marked(input, fields[HTTP_FIELD_ACCEPT]),
-		.origin = marked(input, fields[HTTP_FIELD_ORIGIN]),
-		.fetch_site = marked(input, fields[HTTP_FIELD_FETCH_SITE]),
-		.idempotency_key = marked(input, fields[HTTP_FIELD_IDEMPOTENCY_KEY]),
-		.if_match = marked(input, fields[HTTP_FIELD_IF_MATCH]),
-		.if_none_match = marked(input, fields[HTTP_FIELD_IF_NONE_MATCH]),
-		.last_event_id = marked(input, fields[HTTP_FIELD_LAST_EVENT_ID]),
-		.request_id = marked(input, fields[HTTP_FIELD_REQUEST_ID]),
-		.body = {input->data + input->start + input->body_at, input->body_len},
-		.bytes = {input->data + input->start, input->body_at + input->body_len},
+		.path = marked(message, head->path),
+		.query = marked(message, head->query),
+		.host = marked(message, fields[HTTP_FIELD_HOST]),
+		.authorization = marked(message, fields[HTTP_FIELD_AUTHORIZATION]),
+		.content_type = marked(message, fields[HTTP_FIELD_CONTENT_TYPE]),
+		.accept = marked(message, fields[HTTP_FIELD_ACCEPT]),
+		.origin = marked(message, fields[HTTP_FIELD_ORIGIN]),
+		.fetch_site = marked(message, fields[HTTP_FIELD_FETCH_SITE]),
+		.idempotency_key = marked(message, fields[HTTP_FIELD_IDEMPOTENCY_KEY]),
+		.if_match = marked(message, fields[HTTP_FIELD_IF_MATCH]),
+		.if_none_match = marked(message, fields[HTTP_FIELD_IF_NONE_MATCH]),
+		.last_event_id = marked(message, fields[HTTP_FIELD_LAST_EVENT_ID]),
+		.request_id = marked(message, fields[HTTP_FIELD_REQUEST_ID]),
+		.body = {message + input->body_at, input->body_len},
+		.bytes = {message, input->body_at + input->body_len},
 		.keep_alive = http_head_keeps_alive(head),
 		.takes_chunks = head->is_http_1_1,
 	};
@@ -610,7 +588,8 @@ enum http_verdict http_input_next(
 			piece_take(input, len);
 	}
 	if (input->phase == PHASE_READY) {
-		*ret_request = request_of(input);
+		if (ret_request)
+			read_request(input, input->data + input->start, ret_request);
 		return HTTP_READY;
 	}
 	if (input->phase == PHASE_BAD) {
@@ -622,6 +601,23 @@ enum http_verdict http_input_next(
 		return HTTP_CONTINUE;
 	}
 	return HTTP_MORE;
+}
+
+enum http_method http_input_method(const struct http_input *input)
+{
+	return input->head.method;
+}
+
+int http_input_take(struct http_input *input, struct arena *arena, struct http_request *ret_request)
+{
+	struct span bytes = {input->data + input->start, input->body_at + input->body_len};
+	int r = arena_copy(arena, bytes, &bytes);
+
+	if (r < 0)
+		return r;
+	read_request(input, bytes.data, ret_request);
+	http_input_drop(input);
+	return 0;
 }
 
 void http_input_drop(struct http_input *input)
