@@ -169,7 +169,7 @@ static void check_query(struct api_call *call)
 {
 	bool refused = call->step == API_REPLY && call->reply.status >= 400;
 
-	if (!call->query_taken && !refused)
+	if (call->request->query.len > 0 && !call->query_taken && !refused)
 		query_read(call, NULL, 0);
 }
 
@@ -215,7 +215,8 @@ void api_begin(struct api_call *call)
 	}
 	if (!check_body(call) || !decode_params(call))
 		return;
-	if (strstr(call->route->pattern, "/:id") && !text_is_name(call->params[0], COMMAND_ID_MAX)) {
+	if (call->params[0].len > 0 && strstr(call->route->pattern, "/:id") &&
+		!text_is_name(call->params[0], COMMAND_ID_MAX)) {
 		api_refuse(call, REFUSED_NOT_FOUND, NULL); /* nothing can have such an id */
 		return;
 	}

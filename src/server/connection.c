@@ -450,7 +450,7 @@ static bool take_request(struct connection *connection)
 	connection->since_ms = connection->server->now.lease_ms;
 	connection->in_body = false;
 	connection->heard_bytes = 0;
-	exchange->began_ns = uv_hrtime();
+	exchange->began_ns = connection->server->now_ns;
 	exchange_begin(connection->server, exchange);
 	return !connection->closing;
 }
@@ -560,7 +560,7 @@ static void hear(struct connection *connection, size_t got)
 {
 	struct server *server = connection->server;
 
-	server->now = clock_now();
+	clock_tick(server);
 	if (!http_input_is_amid(connection->input) && !connection->current) {
 		connection->since_ms = server->now.lease_ms;
 		connection->heard_bytes = 0;

@@ -241,6 +241,7 @@ static void on_check(uv_check_t *check)
 	streams_feed(server);
 	readers_run(server);
 	stay_awake(server);
+	server->now_is_old = true;
 }
 
 static void on_sweep(uv_timer_t *timer)

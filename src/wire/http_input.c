@@ -581,6 +581,8 @@ enum http_verdict http_input_next(
 
 	if (input->phase == PHASE_CLOSED)
 		input->len = 0;
+	if (input->len == 0)
+		return HTTP_MORE;
 	while ((len = piece_next(input)) > 0) {
 		if (input->phase == PHASE_START && len == 2)
 			skip_empty_line(input);
