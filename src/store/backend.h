@@ -89,6 +89,7 @@ enum extra_kind {
 	EXTRA_EMITTED_AT = 12, /* the digests in order, round and round; -1: how many there were */
 	EXTRA_EVIDENCE = 13,
 	EXTRA_SESSION = 14,
+	EXTRA_REPORT = 20, /* of the claim that is marked as reported */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */
