@@ -166,6 +166,12 @@ static const struct http_complaint *version_check(struct http_head *head, struct
 	return NULL;
 }
 
+/* All of ASCII that can be seen, but for the one that begins a fragment. */
+static const bool is_target_byte[256] = {
+	['!' ... '"'] = true,
+	['$' ... '~'] = true,
+};
+
 /* Only "/path?query" is served: with the authority in two places, two readers may believe different ones. */
 static const struct http_complaint *target_check(struct span target, const struct http_limits *limits)
 {
@@ -174,7 +180,7 @@ static const struct http_complaint *target_check(struct span target, const struc
 	if (target.len > limits->url_bytes_max)
 		REFUSE(414, "The URL is too long.");
 	for (size_t i = 0; i < target.len; i++)
-		if (target.data[i] <= ' ' || target.data[i] > '~' || target.data[i] == '#')
+		if (!is_target_byte[(unsigned char)target.data[i]])
 			REFUSE(400, "The request target contains a byte that must be percent-encoded.");
 	return NULL;
 }

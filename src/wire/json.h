@@ -43,7 +43,11 @@ int json_put_string(
 int json_put_word(
 	struct buf *buf, struct span word); /* quoted; it is known that nothing in it needs an escape */
 int json_put_base64(struct buf *buf, struct span bytes); /* quoted, with padding */
-int json_put_int(struct buf *buf, int64_t value);
+int json_put_negative(struct buf *buf, int64_t value);   /* the rare half of json_put_int() */
+static inline int json_put_int(struct buf *buf, int64_t value)
+{
+	return value < 0 ? json_put_negative(buf, value) : buf_put_decimal(buf, (uint64_t)value);
+}
 int json_put_decimal(struct buf *buf, uint64_t value); /* as a string of digits */
 int json_put_bool(struct buf *buf, bool value);
 

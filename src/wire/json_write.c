@@ -144,13 +144,13 @@ int json_put_base64(struct buf *buf, struct span bytes)
 	return r < 0 ? r : buf_put_byte(buf, '"');
 }
 
-int json_put_int(struct buf *buf, int64_t value)
+int json_put_negative(struct buf *buf, int64_t value)
 {
 	size_t before = buf->len;
-	int r = value < 0 ? buf_put_byte(buf, '-') : 0;
+	int r = buf_put_byte(buf, '-');
 
 	if (r == 0)
-		r = buf_put_decimal(buf, value < 0 ? -(uint64_t)value : (uint64_t)value);
+		r = buf_put_decimal(buf, -(uint64_t)value);
 	if (r < 0)
 		buf->len = before;
 	return r;

@@ -192,13 +192,17 @@ static int cursor_is_at_end(sqlite3_vtab_cursor *base)
 	return cursor->at >= cursor->pending->count;
 }
 
+/* Never NULL: SQLite would take that for NULL, and empty is not that. */
+static const char *bytes_of(const struct pending *pending, const struct pending_value *value)
+{
+	return pending->bytes.data ? pending->bytes.data + value->at : "";
+}
+
 static int tell_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
 	const struct pending_cursor *cursor = (struct pending_cursor *)base;
 	const struct pending *pending = cursor->pending;
 	const struct pending_value *value = &pending->values[cursor->at + (uint32_t)column];
-	const char *bytes =
-		pending->bytes.data ? pending->bytes.data + value->at : ""; /* NULL would be NULL */
 
 	switch (value->kind) {
 	case PENDING_NULL:
@@ -207,10 +211,11 @@ static int tell_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
 		sqlite3_result_int64(context, value->number);
 		break;
 	case PENDING_TEXT:
-		sqlite3_result_text64(context, bytes, value->len, SQLITE_STATIC, SQLITE_UTF8);
+		sqlite3_result_text64(
+			context, bytes_of(pending, value), value->len, SQLITE_STATIC, SQLITE_UTF8);
 		break;
 	case PENDING_BLOB:
-		sqlite3_result_blob64(context, bytes, value->len, SQLITE_STATIC);
+		sqlite3_result_blob64(context, bytes_of(pending, value), value->len, SQLITE_STATIC);
 		break;
 	}
 	return SQLITE_OK;
