@@ -468,25 +468,24 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	mark_dirty(connection);
 }
 
-static bool take_request(struct connection *connection, const struct http_request *request)
+static bool take_request(struct connection *connection)
 {
 	struct exchange *exchange = exchange_new(connection->server);
 	struct http_request *copy = exchange ? arena_alloc(&exchange->arena, sizeof *copy) : NULL;
 
-	if (!copy || http_request_copy(request, &exchange->arena, copy) < 0) {
+	if (!copy || http_input_take(connection->input, &exchange->arena, copy) < 0) {
 		if (exchange)
 			exchange_free(connection->server, exchange);
 		connection_close(connection);
 		return false;
 	}
-	http_input_drop(connection->input);
 	exchange->request = copy;
 	exchange->connection = connection;
 	connection->current = exchange;
 	connection->since_ms = connection->server->now.lease_ms;
 	connection->in_body = false;
 	connection->heard_bytes = 0;
-	exchange->began_ns = uv_hrtime();
+	exchange->began_ns = connection->server->now_ns;
 	exchange_begin(connection->server, exchange);
 	return !connection->closing;
 }
@@ -565,27 +564,25 @@ static void put_continue(struct connection *connection)
 /* What comes while another one is under way: a request that changes something joins it, all else waits. */
 static bool serve_joined(struct connection *connection)
 {
-	struct http_request request;
 	struct http_complaint complaint;
-	enum http_verdict verdict = http_input_next(connection->input, &request, &complaint);
+	enum http_verdict verdict = http_input_next(connection->input, NULL, &complaint);
 
 	if (verdict == HTTP_MORE)
 		read_on(connection);
 	connection->owes_continue |= verdict == HTTP_CONTINUE;
-	if (verdict != HTTP_READY || request.method != HTTP_METHOD_POST)
+	if (verdict != HTTP_READY || http_input_method(connection->input) != HTTP_METHOD_POST)
 		return false;
 	let_another_come(connection);
-	return take_request(connection, &request);
+	return take_request(connection);
 }
 
 static bool serve_alone(struct connection *connection)
 {
-	struct http_request request;
 	struct http_complaint complaint;
 
 	if (connection->owes_continue)
 		put_continue(connection);
-	switch (http_input_next(connection->input, &request, &complaint)) {
+	switch (http_input_next(connection->input, NULL, &complaint)) {
 	case HTTP_MORE:
 		read_on(connection);
 		return false;
@@ -596,7 +593,7 @@ static bool serve_alone(struct connection *connection)
 		refuse_input(connection, &complaint);
 		return false;
 	case HTTP_READY:
-		return take_request(connection, &request);
+		return take_request(connection);
 	}
 	return false;
 }
@@ -634,7 +631,7 @@ static void hear(struct connection *connection, size_t got)
 {
 	struct server *server = connection->server;
 
-	server->now = clock_now();
+	clock_tick(server);
 	if (!is_amid(connection) && !connection->current) {
 		connection->since_ms = server->now.lease_ms;
 		connection->heard_bytes = 0;
