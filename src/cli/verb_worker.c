@@ -1,8 +1,14 @@
 /*
- * stint worker ls, show, quiet, stop, and stint slot: who works here, how fresh their word is, and sending them away.
+ * stint worker ls, show, quiet, stop, and stint slot: who works here, how fresh their word is, and sending them away. And
+ * stint worker run, or stint worker alone: become one.
  */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/take.h"
 #include "cli/task_view.h"
+#include "cli/verbs.h"
 
 enum {
 	C_ID,
@@ -179,6 +185,73 @@ static int run_stop(struct cli *cli)
 {
 	return change_each(cli, "worker", "/api/workers/*/terminate", "is told to stop");
 }
+
+/* ---- being one --------------------------------------------------------------------------------------------------- */
+
+enum {
+	WORDS_MAX = 256,
+};
+
+static const struct flag run_flags[] = {
+	{"slot", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT",
+		.text = "fill this slot (default $SLOT_ID): one worker at a time, a lease of 90 s"},
+	{"queues", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "a,b",
+		.text = "which queues to serve; high=4,low=1 asks the first one more often first"},
+	{"concurrency", 0, FLAG_NUMBER, .value = "N", .text = "tasks at a time (default 1)", .least = 1,
+		.most = 1000},
+	{"capabilities", 0, FLAG_TEXT, .value = "a,b", .text = "what it can do, for tasks that require it"},
+	{"name", 0, FLAG_TEXT, .value = "NAME", .text = "the first part of its id"},
+	{"remote", 0, FLAG_SWITCH,
+		.text = "the server is on another machine, whatever its address looks like"},
+	{"lease-ms", 0, FLAG_NUMBER, .value = "N",
+		.text = "how long the server waits for a sign of life (default 60000; 90000 in a slot)",
+		.least = 1000, .most = 24 * 3600 * 1000},
+	{"drain-ms", 0, FLAG_NUMBER, .value = "N",
+		.text = "how long running work may go on after the first signal (default 5 min)", .least = 0,
+		.most = 24 * 3600 * 1000},
+	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instead of the configuration files"},
+	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"},
+	{"shell", 0, FLAG_SWITCH, .text = "also run what stint run asks for"},
+	{"root", 0, FLAG_TEXT, OFFER_FILES, .many = true, .value = "DIR",
+		.text = "a directory beneath which tasks may work"},
+	{"check-config", 0, FLAG_SWITCH, .text = "print what it would run, and end"},
+	{0},
+};
+
+/* Another program does it, which links what this one does not: what was said is passed on. */
+static int run_run(struct cli *cli)
+{
+	const char *argv[WORDS_MAX + 3] = {program_beside(cli, "stint-worker")};
+	size_t count = 1;
+
+	for (size_t i = 0; i < cli->args.count && count < WORDS_MAX; i++) {
+		const struct arg *arg = &cli->args.items[i];
+		if (!arg->flag || verb_flag(&verb_version, arg->flag->name, strlen(arg->flag->name)))
+			continue; /* --quiet and --color are ours */
+		argv[count++] = text_of(cli, "--%s", arg->flag->name);
+		if (arg->text)
+			argv[count++] = arg->text;
+	}
+	argv[count] = NULL;
+	execvp(argv[0], (char *const *)argv);
+	return fail(cli, EXIT_FAILED, "not_installed", "stint doctor", "cannot run %s: %s", argv[0],
+		strerror(errno));
+}
+
+const struct verb verb_worker_run = {
+	.name = "worker run",
+	.group = GROUP_WORKERS,
+	.arguments = "",
+	.brief = "be a worker here",
+	.text = "Claims tasks and runs them with the executors of the configuration, until a signal stops it: the first one "
+		"lets running work end, the second does not wait. `stint worker` with flags alone is the same. The program is "
+		"stint-worker; `stint worker run --check-config` says what it would run.",
+	.flags = run_flags,
+	.examples = "stint worker run --queues ci --concurrency 2\n"
+		    "stint worker --slot slot-1\n"
+		    "stint worker run --check-config\n",
+	.run = run_run,
+};
 
 const struct verb verb_worker_ls = {
 	.name = "worker ls",

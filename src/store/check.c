@@ -21,6 +21,8 @@ struct check {
 	size_t complaint_len;
 	int64_t last;
 	uint32_t rows, live, standing, tokens;
+	int64_t parent; /* of the edges at hand */
+	uint32_t children;
 	/* folds by task */
 	struct pool folds;
 	struct map by_seq;
@@ -217,6 +219,37 @@ static int check_worker_row(void *context, const struct worker_row *row)
 	return 0;
 }
 
+/* The edges come by parent: when the next one begins, the last is counted. One too many costs a look on disk; one too
+ * few, and a child is forgotten. */
+static int check_children(struct check *check)
+{
+	const struct hot *hot = &check->store->hot;
+	uint32_t slot = check->parent != 0 ? hot_find(hot, check->parent) : MAP_NONE;
+
+	if (slot != MAP_NONE && hot_children(hot, slot) < check->children)
+		return complain(check, "task %ld blocks %u and counts %u", check->parent, check->children,
+			hot_children(hot, slot));
+	return 0;
+}
+
+static int check_edge_row(void *context, const struct edge_row *row)
+{
+	struct check *check = context;
+	int r = row->parent == check->parent ? 0 : check_children(check);
+
+	check->children = row->parent == check->parent ? check->children + 1 : 1;
+	check->parent = row->parent;
+	return r;
+}
+
+static int check_edges(struct check *check)
+{
+	struct backend *backend = check->store->backend;
+	int r = backend->ops->scan_edges(backend, check_edge_row, check);
+
+	return r < 0 ? r : check_children(check);
+}
+
 static int check_token_row(void *context, const struct token *row)
 {
 	struct check *check = context;
@@ -262,6 +295,8 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 		r = check_tallies(&check);
 	if (r == 0)
 		r = check_holders(&check);
+	if (r == 0)
+		r = check_edges(&check);
 	if (r == 0)
 		r = check_lists(&check);
 	if (r == 0)

@@ -599,7 +599,8 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 	view->task = after;
 	view->changed = true;
 	if (was_final && view->children == 0)
-		view->children = 1; /* reopened: whether it blocks others is only known on disk */
+		view->children =
+			1; /* reopened: how many it blocks is only known on disk, see stage_follow() */
 	bool is_final = view->gone || task_state_is_final(after.state);
 	turn->finals += (int)(is_final && !view->gone) - (int)was_final;
 	r = move_key(turn, view, was_final, is_final);
@@ -696,6 +697,8 @@ static int stage_follow(struct turn *turn, struct turn_task *view, enum follow f
 	if (view->children == 0 && !view->was_final)
 		return 0;
 	int r = backend->ops->children(backend, view->task.seq, collect_edge, &edges);
+	if (r == 0 && follow == FOLLOW_PARENT_REOPENED)
+		view->children = edges.count;
 	for (uint32_t i = 0; r == 0 && i < edges.count; i++) {
 		if (edges.rows[i].dead == (follow == FOLLOW_PARENT_REOPENED))
 			r = stage_child(turn, &edges.rows[i], follow);

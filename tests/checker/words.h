@@ -30,7 +30,9 @@
 	X(CANCEL, "cancel") X(INVOKE, "invoke") X(OK, "ok") X(INFO, "info") \
 	/* classes of failure, and a worker's end that needs a deadline */ \
 	X(TASK, "task") X(TIMEOUT, "timeout") X(CRASH, "crash") X(HOST, "host") X(QUOTA, "quota") \
-	X(POLICY, "policy") X(FINAL, "final") X(EXPIRED, "expired")
+	X(POLICY, "policy") X(FINAL, "final") X(EXPIRED, "expired") \
+	/* what workers ask for that no event answers alone */ \
+	X(BEAT, "beat") X(BIND, "bind") X(UNBIND, "unbind")
 // clang-format on
 
 enum word {

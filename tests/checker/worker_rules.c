@@ -37,7 +37,7 @@ static int check_worker_expiry(struct checker *checker, const struct record *eve
 		return ck_complain(checker, "B7", WORD_NONE, "%s expired within the grace", name);
 	if (ck_before_restart_grace(checker, event))
 		return ck_complain(checker, "B7", WORD_NONE, "%s expired within the grace of a start", name);
-	return CHECKER_OK;
+	return ck_lease_is_kept(checker, event->worker);
 }
 
 /* A worker's life goes one way. */
@@ -90,6 +90,7 @@ int ck_worker_event(struct checker *checker, const struct record *event)
 			return checker->verdict;
 		worker->lease_ran_out =
 			record_gives(event, KEY_REASON) && event->value[KEY_REASON] == WORD_EXPIRED;
+		worker->ran_out_ms = event->lease_ms;
 		return worker->lease_ran_out ? check_worker_expiry(checker, event) : CHECKER_OK;
 	default:
 		return ck_complain(

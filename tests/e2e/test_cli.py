@@ -1318,7 +1318,7 @@ class Up(unittest.TestCase):
         with open(os.path.join(self.home, "url")) as file:
             self.assertEqual(file.read().strip(), url)
         self.assertIn(f"try      export STINT_HOME={self.home}; {STINT} add ", said)
-        self.assertEqual(len(said.splitlines()), 6, said)
+        self.assertEqual(len(said.splitlines()), 7, said)
         self.assertEqual(self.stint("add", "hello").returncode, 0)
         os.killpg(process.pid, signal.SIGINT)
         self.assertEqual(process.wait(20), 0)
