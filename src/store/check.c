@@ -166,6 +166,44 @@ static int check_holders(const struct check *check)
 	return 0;
 }
 
+static bool is_in_its_slot(const struct hot *hot, const struct holder *holder)
+{
+	uint32_t number = hot_first_in_slot(hot, holder->worker.slot);
+
+	while (number != 0 && number != holder->worker.handle)
+		number = hot_next_in_slot(hot, number);
+	return number != 0;
+}
+
+/* Every live worker stands in the line of its slot, and those that beat in that of all, as they were heard. */
+static int check_lists(const struct check *check)
+{
+	const struct hot *hot = &check->store->hot;
+	uint32_t workers[WORKER_INACTIVE + 1] = {0}, beating = 0, heard = 0;
+	int64_t heard_ms = INT64_MIN;
+
+	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
+		const struct holder *holder = hot_holder(hot, number);
+		bool is_seated = worker_is_alive(&holder->worker) && holder->worker.slot != 0;
+		workers[holder->worker.state]++;
+		beating += worker_beats(&holder->worker);
+		if (holder->worker.slot != 0 && is_seated != is_in_its_slot(hot, holder))
+			return complain(check, "worker %s is not in its slot, or in one it left", holder->id);
+	}
+	for (uint32_t number = hot->heard_first; number != 0; number = hot_holder(hot, number)->heard_next) {
+		const struct worker *worker = &hot_holder(hot, number)->worker;
+		if (worker->heard_ms < heard_ms || !worker_beats(worker))
+			return complain(
+				check, "worker %s stands in the wrong place", hot_holder(hot, number)->id);
+		heard_ms = worker->heard_ms;
+		heard++;
+	}
+	if (heard != beating || memcmp(workers, hot->workers, sizeof workers) != 0)
+		return complain(
+			check, "%u workers beat, %u are in line; or they are counted wrong", beating, heard);
+	return 0;
+}
+
 static int check_worker_row(void *context, const struct worker_row *row)
 {
 	struct check *check = context;
@@ -259,6 +297,8 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 		r = check_holders(&check);
 	if (r == 0)
 		r = check_edges(&check);
+	if (r == 0)
+		r = check_lists(&check);
 	if (r == 0)
 		r = check_tokens(&check);
 	return r < 0 ? r : ops->scan_workers(store->backend, check_worker_row, &check);

@@ -189,6 +189,8 @@ static void an_inactive_worker_that_acts_breaks_a4(void **state)
 	(void)state;
 	assert_bad(GONE "E 3 b 61000 62000 worker.registered - w - - - - w\n", "A4");
 	assert_bad(GONE "E 3 b 61000 62000 worker.quiet - w - - - - ann\n", "A4");
+	assert_bad(GONE "E 3 b 61000 62000 worker.updated - w - - - - w\n", "A4");
+	assert_good(WORKER "E 2 b 5 1005 worker.updated - w - - - - w lease=60000 max=2 slot=s\n");
 	assert_bad(GONE "E 3 b 61000 62000 task.created t - - - - ready ann ready_at=62000\n"
 			"E 4 b 61001 62001 task.claimed t w 1 1 ready claimed w held=w\n",
 		"A4");

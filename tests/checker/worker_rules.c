@@ -56,6 +56,20 @@ static int advance_worker(
 	return CHECKER_OK;
 }
 
+/* It says something else of itself, and lives on. */
+static int update_worker(struct checker *checker, const struct record *event, struct worker *worker)
+{
+	const char *name = ck_text(checker, event->worker);
+
+	if (worker->life == WORKER_GONE)
+		return ck_complain(checker, "A4", WORD_NONE, "%s was inactive for good", name);
+	if (worker->life == WORKER_STRANGE && !checker->partial)
+		return ck_complain(checker, "A5", WORD_NONE, "%s was never registered", name);
+	worker->max = record_gives(event, KEY_MAX) ? event->value[KEY_MAX] : 0;
+	worker->slot = record_gives(event, KEY_SLOT) ? (uint32_t)event->value[KEY_SLOT] : WORD_NONE;
+	return CHECKER_OK;
+}
+
 int ck_worker_event(struct checker *checker, const struct record *event)
 {
 	if (event->worker == WORD_NONE)
@@ -65,6 +79,8 @@ int ck_worker_event(struct checker *checker, const struct record *event)
 	switch (event->kind) {
 	case WORD_WORKER_REGISTERED:
 		return register_worker(checker, event, worker);
+	case WORD_WORKER_UPDATED:
+		return update_worker(checker, event, worker);
 	case WORD_WORKER_QUIET:
 		return advance_worker(checker, event, worker, WORKER_QUIET);
 	case WORD_WORKER_TERMINATING:
