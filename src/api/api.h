@@ -109,6 +109,8 @@ struct api_reads {
 	/* Slots that somebody fills, or that have a history, by name. */
 	int (*each_slot)(void *context, int (*each)(void *each_context, const struct slot_document *slot),
 		void *each_context);
+	/* The history of a slot; false: it has none. May be NULL: none has. */
+	bool (*read_slot)(void *context, struct span name, struct slot *ret_slot);
 	/* Does the server, on a machine of that boot, see that process? May be NULL: it does not look. */
 	bool (*process_is_alive)(
 		void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start);

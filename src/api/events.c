@@ -92,9 +92,11 @@ static void put_facts(struct json_object *data, const struct record *record)
 		json_member_cstr(data, "ended", worker_end_name((enum worker_end)ended));
 }
 
+/* The subject is a slot: the event's own, or that of the worker. */
 static bool is_about_slot(enum event_kind kind)
 {
-	return kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED;
+	return kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED ||
+		(kind >= EVENT_WORKER_REGISTERED && kind <= EVENT_WORKER_INACTIVE);
 }
 
 static int put_data(struct buf *out, const struct record *record)

@@ -76,6 +76,8 @@ const struct route routes[] = {
 	R(POST,   "/api/tokens",                  ADMIN|WORK, SMALL,   token_create_begin,      NULL,               token_create_finish),
 	R(GET,    "/api/tokens",                     ADMIN,   NO_BODY, NULL,                    token_list_read,    NULL),
 	R(DELETE, "/api/tokens/:id",                 ADMIN,   SMALL,   token_revoke_begin,      NULL,               token_revoke_finish),
+	R(GET,    "/api/heartbeats",               READ|WORK, NO_BODY, NULL,                    heartbeat_list_read, NULL),
+	R(POST,   "/api/heartbeats",                 WORK,    SMALL,   heartbeat_beat_begin,    heartbeat_beat_read, heartbeat_beat_finish),
 	R(GET,    "/livez",                          PUBLIC,  NO_BODY, system_livez_begin,      NULL,               NULL),
 	R(GET,    "/readyz",                         PUBLIC,  NO_BODY, NULL,                    system_readyz_read, NULL),
 	R(GET,    "/metrics",                        METRICS, NO_BODY, NULL,                    system_metrics_read, NULL),

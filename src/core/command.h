@@ -148,6 +148,8 @@ struct command_beat {
 	uint32_t max_concurrent;
 	struct span metadata;
 	struct name_list bound, unbound; /* task ids */
+	bool tells_all;                  /* `bound` is all it runs: what it holds besides is unbound */
+	struct span session; /* kept with what is bound, when it is bound or the metadata changes */
 };
 
 /* One effect per task and id: the same fingerprint is answered again, another one refused. */

@@ -24,7 +24,9 @@ struct task_document {
 	struct span holder; /* worker id */
 	struct span body;
 	struct span result, error, checkpoint, question, answer, evidence, session;
-	int64_t lease_ms; /* remaining */
+	int64_t lease_ms;     /* remaining */
+	int64_t recovered_ms; /* wall: when it was last taken from a slot worker that had died; 0: never … */
+	struct span previous_session; /* … and the session of then */
 };
 
 /* A worker with what it said of itself. Spans live until the next turn. */

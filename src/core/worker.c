@@ -169,6 +169,12 @@ struct worker_decision worker_beat(
 	return decided(decision);
 }
 
+bool worker_is_restarted(const struct worker *worker, const struct beat *beat)
+{
+	return worker_is_alive(worker) && beat->named && beat->describes && worker->process.pid != 0 &&
+		beat->process.pid != 0 && worker->process.pid != beat->process.pid;
+}
+
 static struct worker_decision command(
 	const struct worker *worker, enum worker_state wanted, enum event_kind event)
 {

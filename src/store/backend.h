@@ -89,6 +89,8 @@ enum extra_kind {
 	EXTRA_EMITTED_AT = 12, /* the digests in order, round and round; -1: how many there were */
 	EXTRA_EVIDENCE = 13,
 	EXTRA_SESSION = 14,
+	EXTRA_RECOVERED =
+		15, /* it was lost by the slot that owns it: when (wall, decimal), a space, the session of then */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */

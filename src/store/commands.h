@@ -57,6 +57,10 @@ int command_refuse_report(struct turn *turn, const struct command *command, stru
 /* The worker is gone: record it, and free what it held. */
 int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision);
 
+/* A task was lost, or may have been: if a slot worker of an old door had it, remember when, and its session. `before` is
+ * the task as it was. */
+int command_keep_recovery(struct turn *turn, const struct task *before, const struct task *after);
+
 /* A quarantined slot lets nothing through but one trial: the first registration or claim uses that up. */
 struct slot_gate {
 	uint32_t slot;

@@ -74,9 +74,21 @@ static int optional(int fault)
 	return fault == -ENOENT ? 0 : fault;
 }
 
+/* When, a space, and the session: see EXTRA_RECOVERED. */
+static void take_recovery(struct span kept, struct task_document *document)
+{
+	size_t at = 0;
+
+	for (; at < kept.len && kept.data[at] >= '0' && kept.data[at] <= '9'; at++)
+		document->recovered_ms = document->recovered_ms * 10 + (kept.data[at] - '0');
+	if (at < kept.len)
+		document->previous_session = (struct span){kept.data + at + 1, kept.len - at - 1};
+}
+
 static int read_extras(struct store *store, int64_t seq, struct arena *arena, struct task_document *document)
 {
 	struct backend *backend = store->backend;
+	struct span recovered = {0};
 	const struct {
 		enum extra_kind kind;
 		struct span *into;
@@ -88,6 +100,7 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		{EXTRA_ANSWER, &document->answer},
 		{EXTRA_EVIDENCE, &document->evidence},
 		{EXTRA_SESSION, &document->session},
+		{EXTRA_RECOVERED, &recovered},
 	};
 
 	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
@@ -95,6 +108,7 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		if (optional(r) < 0)
 			return r;
 	}
+	take_recovery(recovered, document);
 	return 0;
 }
 
