@@ -91,6 +91,7 @@ enum extra_kind {
 	EXTRA_SESSION = 14,
 	EXTRA_RECOVERED =
 		15, /* it was lost by the slot that owns it: when (wall, decimal), a space, the session of then */
+	EXTRA_REPORT = 20, /* of the claim that is marked as reported */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */
