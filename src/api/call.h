@@ -178,6 +178,15 @@ void heartbeat_beat_begin(struct api_call *call);
 void heartbeat_beat_read(struct api_call *call);
 void heartbeat_beat_finish(struct api_call *call, const struct result *results);
 
+void session_spawn_begin(struct api_call *call);
+void session_spawn_finish(struct api_call *call, const struct result *results);
+void session_list_read(struct api_call *call);
+void session_read(struct api_call *call);
+void session_log_read(struct api_call *call);
+void session_stop_begin(struct api_call *call);
+void session_stop_read(struct api_call *call);
+void session_stop_finish(struct api_call *call, const struct result *results);
+
 void queue_list_read(struct api_call *call);
 void queue_pause_begin(struct api_call *call);
 void queue_resume_begin(struct api_call *call);

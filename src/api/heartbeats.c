@@ -310,17 +310,14 @@ static int choose(void *context, struct span id, const struct worker *worker)
 	return 0;
 }
 
-static int tell(void *context, struct span id, const struct worker *worker)
+static int put_entry(struct listing *listing, struct span id)
 {
-	struct listing *listing = context;
 	struct api_call *call = listing->call;
 	struct heartbeat beat;
 
-	if (!is_shown(call, id, worker) || cell_of(listing, worker->slot)->handle != worker->handle)
-		return 0;
-	int r = listing->told++ > 0 ? buf_put_byte(call->body, ',') : 0;
-	if (r == 0)
-		r = heartbeat_read(call, id, &beat);
+	int r = heartbeat_read(call, id, &beat);
+	if (r == 0 && listing->told++ > 0)
+		r = buf_put_byte(call->body, ',');
 	if (r == 0 && listing->array) {
 		r = heartbeat_put_row(call->body, &beat);
 	} else if (r == 0) {
@@ -331,6 +328,23 @@ static int tell(void *context, struct span id, const struct worker *worker)
 			r = heartbeat_put(call->body, &beat);
 	}
 	heartbeat_done(&beat);
+	return r;
+}
+
+/* The text of the task that it holds may be long: it is forgotten as soon as the title is told. */
+static int tell(void *context, struct span id, const struct worker *worker)
+{
+	struct listing *listing = context;
+	struct api_call *call = listing->call;
+	struct arena arena, *whole = call->arena;
+
+	if (!is_shown(call, id, worker) || cell_of(listing, worker->slot)->handle != worker->handle)
+		return 0;
+	arena_init(&arena, 16 * API_TEXT_MAX);
+	call->arena = &arena;
+	int r = put_entry(listing, id);
+	call->arena = whole;
+	arena_done(&arena);
 	return r;
 }
 

@@ -40,6 +40,13 @@ struct worker_document {
 	int64_t ended_ms;     /* wall: since when it is inactive, else 0 */
 };
 
+/* What makes a task a session. Spans live in the reader's arena. */
+struct session_document {
+	struct span label;
+	struct span spec; /* what was asked for */
+	bool own;         /* the task was made for it */
+};
+
 /* A slot and who fills it. Spans live until the next turn. */
 struct slot_document {
 	struct span name;

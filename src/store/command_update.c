@@ -327,6 +327,31 @@ static enum refusal claim_refusal(
 	return command->fence == 0 ? REFUSED_NOTHING : task_proof_refusal(task, &proof);
 }
 
+/* It is to run as a session: that changes nothing else. A label of before is no longer its own. */
+static int spawn(
+	struct turn *turn, struct turn_task *view, const struct command_update *update, struct result *result)
+{
+	struct record record;
+	bool settled;
+
+	int r = session_taken(turn, &update->spawn, result, &settled);
+	if (r < 0 || settled) {
+		if (r == 0 && result->task.seq != view->task.seq)
+			command_refuse(result, REFUSED_TASK_EXISTS); /* the label is another task's */
+		return r;
+	}
+	if (task_state_is_final(view->task.state))
+		return command_refuse(result, REFUSED_ALREADY_TERMINAL);
+	struct task_patch nothing = {0};
+	struct task_decision decision = task_update(&view->task, &nothing, &turn->given);
+	turn_record(turn, &record, decision.event);
+	r = turn_stage_task(turn, view, &decision, &record);
+	if (r == 0)
+		r = session_spawn(turn, view, &update->spawn, false);
+	result->task = view->task;
+	return r;
+}
+
 int run_update(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_update *update = &command->update;
@@ -338,6 +363,8 @@ int run_update(struct turn *turn, const struct command *command, struct result *
 	int r = command_load(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
+	if (update->spawn.spec.len > 0)
+		return spawn(turn, view, update, result);
 	if (update->body_version != 0 && update->body_version != view->task.version)
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
 	enum refusal refusal = claim_refusal(turn, command, &view->task);

@@ -93,17 +93,15 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		enum extra_kind kind;
 		struct span *into;
 	} extras[] = {
-		{EXTRA_RESULT, &document->result},
-		{EXTRA_ERROR, &document->error},
-		{EXTRA_CHECKPOINT, &document->checkpoint},
-		{EXTRA_QUESTION, &document->question},
-		{EXTRA_ANSWER, &document->answer},
-		{EXTRA_EVIDENCE, &document->evidence},
+		{EXTRA_RESULT, &document->result}, {EXTRA_ERROR, &document->error},
+		{EXTRA_CHECKPOINT, &document->checkpoint}, {EXTRA_QUESTION, &document->question},
+		{EXTRA_ANSWER, &document->answer}, {EXTRA_EVIDENCE, &document->evidence},
 		{EXTRA_SESSION, &document->session},
-		{EXTRA_RECOVERED, &recovered},
+		{EXTRA_RECOVERED, &recovered}, /* only tasks with an owner have one */
 	};
+	size_t count = sizeof extras / sizeof *extras - (document->task.owner == 0);
 
-	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
+	for (size_t i = 0; i < count; i++) {
 		int r = backend->ops->get_extra(backend, seq, extras[i].kind, 0, arena, extras[i].into);
 		if (optional(r) < 0)
 			return r;

@@ -200,6 +200,14 @@ int store_each_slot(const struct store *store, int (*each)(void *context, const 
 	void *context);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
 
+/* Sessions: the task of one, by its label (-ENOENT: there is none, or its task is no longer kept); what was asked for,
+ * -ENOENT if the task is none; and a page of the latest ones, oldest first, as for store_page_open(). */
+int store_find_session(struct store *store, struct span label, int64_t *ret_seq);
+int store_read_session(
+	struct store *store, int64_t seq, struct arena *arena, struct session_document *ret_session);
+int store_page_sessions(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, int64_t seq, int64_t ended_ms), void *context);
+
 /* A question to the backend, between turns: see backend_ops. */
 int store_query(struct store *store, struct question *question);
 

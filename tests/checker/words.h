@@ -30,7 +30,9 @@
 	X(CANCEL, "cancel") X(INVOKE, "invoke") X(OK, "ok") X(INFO, "info") \
 	/* classes of failure, and a worker's end that needs a deadline */ \
 	X(TASK, "task") X(TIMEOUT, "timeout") X(CRASH, "crash") X(HOST, "host") X(QUOTA, "quota") \
-	X(POLICY, "policy") X(FINAL, "final") X(EXPIRED, "expired")
+	X(POLICY, "policy") X(FINAL, "final") X(EXPIRED, "expired") \
+	/* events of sessions: notes about their tasks */ \
+	X(SESSION_STARTED, "session.started") X(SESSION_GONE, "session.gone") X(SESSION_ENDED, "session.ended")
 // clang-format on
 
 enum word {
