@@ -287,6 +287,11 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 	return work;
 }
 
+uint64_t store_worker_changes(const struct store *store)
+{
+	return store->worker_changes;
+}
+
 int64_t store_last_event(const struct store *store)
 {
 	return store->last_event;

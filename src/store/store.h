@@ -200,6 +200,9 @@ int store_each_slot(const struct store *store, int (*each)(void *context, const 
 	void *context);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
 
+/* Rises with every turn that heard from a worker. */
+uint64_t store_worker_changes(const struct store *store);
+
 /* Sessions: the task of one, by its label (-ENOENT: there is none, or its task is no longer kept); what was asked for,
  * -ENOENT if the task is none; and a page of the latest ones, oldest first, as for store_page_open(). */
 int store_find_session(struct store *store, struct span label, int64_t *ret_seq);

@@ -1023,6 +1023,7 @@ static void turn_apply(struct turn *turn)
 	store->finals = turn->finals;
 	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
 		store->told[kind] += turn->told[kind];
+	store->worker_changes += turn->worker_count;
 	rearm_timers(turn);
 }
 

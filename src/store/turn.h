@@ -117,6 +117,7 @@ struct store {
 	int64_t last_event, last_task, event_base;
 	uint32_t last_principal;
 	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
+	uint64_t worker_changes;         /* workers that were looked at by turns of this run */
 	struct times wait_times, run_times;
 	uint64_t shadow_ids;
 	int64_t finals;

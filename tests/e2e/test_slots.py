@@ -1,4 +1,8 @@
 """Slot workers through the door that they know: heartbeats, lanes, and what becomes of those that fall silent."""
+import json
+import os
+import shutil
+import tempfile
 import unittest
 
 import proof
@@ -300,6 +304,129 @@ class Silence(SlotCase):
             self.beat_slot()
         self.wait_until(lambda: self.task()["status"] == "todo")
         self.assertEqual(self.types_of(TASK), ["task.created", "task.claimed", "task.expired"])
+
+
+class File(SlotCase):
+    """The document as a file, where others keep theirs."""
+    shape = "map"
+
+    def setUp(self):
+        self.place = os.path.join(tempfile.mkdtemp(prefix="stint-clawhub-"), ".clawhub")
+        self.addCleanup(shutil.rmtree, os.path.dirname(self.place))
+        os.mkdir(self.place)
+        self.path = os.path.join(self.place, "worker-heartbeats.json")
+        for name in ("lock.json", "origin.json"):
+            self.put(name, name)
+        self.prepare()
+        self.flags = OPEN + proof.settings(heartbeats_file=self.path, heartbeats_shape=self.shape,
+                                           heartbeats_intervalMs=100)
+        super().setUp()
+
+    def prepare(self):
+        pass
+
+    def put(self, name, text):
+        with open(os.path.join(self.place, name), "w") as file:
+            file.write(text)
+
+    def read(self):
+        with open(self.path) as file:
+            return json.load(file)
+
+    def read_until(self, condition):
+        self.wait_until(lambda: os.path.exists(self.path) and condition(self.read()["workers"]))
+
+    def tearDown(self):
+        for name in ("lock.json", "origin.json"):
+            with open(os.path.join(self.place, name)) as file:
+                self.assertEqual(file.read(), name)
+
+
+class MapFile(File):
+    def test_it_follows_the_slots(self):
+        self.beat_slot(metadata={"workerPid": 7})
+        self.read_until(lambda workers: "slot-1" in workers)
+        self.own(title="Review code changes for PR #42")
+        self.move("in-progress")
+        self.read_until(lambda workers: workers["slot-1"]["status"] == "working")
+        self.assertEqual(self.read()["workers"], self.document())
+        self.beat_slot(status="offline")
+        self.read_until(lambda workers: workers["slot-1"]["status"] == "offline")
+        self.assertEqual(sorted(os.listdir(self.place)), ["lock.json", "origin.json", "worker-heartbeats.json"])
+
+    def test_it_is_not_written_while_nothing_changes(self):
+        self.beat_slot()
+        self.read_until(lambda workers: "slot-1" in workers)
+        before = os.stat(self.path)
+        for _ in range(30):  # other people's work: the document is made anew, and is the same
+            self.create()
+        self.client.post("/api/claims", {"workerId": "w", "queues": ["nothing"], "waitMs": 500})
+        self.assertEqual(os.stat(self.path).st_ino, before.st_ino)
+
+    def test_a_new_server_takes_its_own_file_over(self):
+        self.beat_slot()
+        self.read_until(lambda workers: "slot-1" in workers)
+        os.chmod(self.path, 0o640)
+        self.restart()
+        self.beat_slot("slot-2")
+        self.read_until(lambda workers: set(workers) == {"slot-1", "slot-2"})
+        self.assertEqual(os.stat(self.path).st_mode & 0o777, 0o640)
+
+    def test_a_file_that_somebody_puts_there_later_is_left_alone(self):
+        self.beat_slot()
+        self.read_until(lambda workers: "slot-1" in workers)
+        self.put("theirs", '{"workers":{}}')
+        os.rename(os.path.join(self.place, "theirs"), self.path)
+        self.beat_slot("slot-2")
+        self.wait_until(lambda: "did not create" in self.server.said())
+        self.assertEqual(self.read(), {"workers": {}})
+
+    def test_without_its_directory_the_server_serves_and_says_so(self):
+        self.beat_slot()
+        self.read_until(lambda workers: "slot-1" in workers)
+        os.rename(self.place, self.place + "-away")
+        self.beat_slot("slot-2")
+        self.wait_until(lambda: "cannot be written" in self.server.said())
+        os.rename(self.place + "-away", self.place)
+        self.read_until(lambda workers: "slot-2" in workers)
+        self.assertIn("written again", self.server.said())
+
+
+class ArrayFile(File):
+    shape = "array"
+
+    def test_the_other_historical_form(self):
+        self.beat_slot()
+        self.read_until(lambda workers: len(workers) == 1)
+        row, = self.read()["workers"]
+        self.assertEqual((row["slot"], row["mode"], row["task"]), ("slot-1", "waiting", None))
+        self.assertRegex(row["lastBeatAt"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+
+
+class ForeignFile(File):
+    def prepare(self):
+        self.put("worker-heartbeats.json", '{"workers":{"slot-1":{"status":"idle"}}}')
+
+    def test_a_file_that_stint_did_not_create_is_never_touched(self):
+        before = os.stat(self.path)
+        self.beat_slot("slot-9")
+        self.wait_until(lambda: "did not create" in self.server.said())
+        self.client.post("/api/claims", {"workerId": "w", "queues": ["nothing"], "waitMs": 300})
+        after = os.stat(self.path)
+        self.assertEqual((after.st_ino, after.st_mtime_ns, after.st_size),
+                         (before.st_ino, before.st_mtime_ns, before.st_size))
+        self.assertEqual(self.server.said().count("did not create"), 1)
+        self.assertEqual(sorted(os.listdir(self.place)), ["lock.json", "origin.json", "worker-heartbeats.json"])
+
+
+class LinkedFile(File):
+    def prepare(self):
+        os.symlink("lock.json", self.path)
+
+    def test_nor_what_it_points_to(self):
+        self.beat_slot()
+        self.wait_until(lambda: "did not create" in self.server.said())
+        self.assertTrue(os.path.islink(self.path))
 
 
 class Strangers(unittest.TestCase):
