@@ -225,20 +225,31 @@ struct lane_move {
 	struct slot_gate gate;
 };
 
+/* The worker that is named like the slot. One of an old door that has gone may be spoken for all the same: whoever does
+ * so is a plain claimant until it beats again. */
+static struct worker slot_worker(const struct turn_worker *view)
+{
+	struct worker worker = view->worker;
+
+	if (worker.named && worker.state == WORKER_INACTIVE)
+		worker.state = WORKER_UNKNOWN;
+	return worker;
+}
+
 static int plan_slot_move(struct turn *turn, const struct task *task, enum task_status status,
 	struct lane_move *ret_move, struct result *result)
 {
-	static const struct worker nobody;
 	struct span slot = names_text(&turn->store->names, task->owner);
-	struct claimant by = {.worker = &nobody};
+	struct worker worker = {0};
+	struct claimant by = {.worker = &worker};
 
 	if (slot.len > COMMAND_ID_MAX)
 		return command_refuse(result, REFUSED_BAD_TRANSITION); /* no worker can be called that */
 	if (slot.len > 0) {
-		const struct turn_worker *worker = turn_worker(turn, slot, true);
-		if (!worker)
+		const struct turn_worker *view = turn_worker(turn, slot, true);
+		if (!view)
 			return -ENOMEM;
-		by.worker = &worker->worker;
+		worker = slot_worker(view);
 		ret_move->gate = slot_gate_of(turn, task->owner, slot);
 	}
 	ret_move->decision = task_set_status(task, status, &by, turn_queue(turn, task->queue), &turn->given);

@@ -282,6 +282,15 @@ class Silence(SlotCase):
         self.assertEqual([event for event in self.types_of(TASK) if event != "task.updated"],
                          ["task.created", "task.claimed", "task.expired"])
 
+    def test_a_slot_that_is_offline_can_be_spoken_for(self):
+        self.own()
+        self.beat_slot(status="offline")
+        self.assertEqual(self.move("in-progress")["workerId"], "slot-1")
+        self.beat_slot()
+        self.work()
+        self.assertEqual(self.document()["slot-1"]["status"], "working")
+        self.move("done")
+
     def test_beats_keep_it_alive_however_long_the_work_takes(self):
         self.own(timeoutMs=60000)
         self.beat_slot()
