@@ -155,7 +155,7 @@ struct worker_decision worker_beat(
 		return slot_taken ? refuse(worker, REFUSED_SLOT_TAKEN) : bring_to_life(worker, beat, given);
 	}
 	/* our last reply was lost: tell the worker where it stands, change nothing. Old doors know no tokens. */
-	bool knows_tokens = beat->has_token || !beat->named;
+	bool knows_tokens = beat->has_token || !beat->named || !worker->named;
 	if (knows_tokens && beat->token != worker->token)
 		return refuse(worker, REFUSED_TOKEN_MISMATCH);
 	if (slot_taken)

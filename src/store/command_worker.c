@@ -42,13 +42,13 @@ int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
 	return r;
 }
 
-int command_keep_recovery(struct turn *turn, const struct task *before, const struct task *after)
+int command_keep_recovery(struct turn *turn, const struct task *before, const struct task_decision *decision)
 {
+	bool in_line = decision->task.state == TASK_READY || decision->task.state == TASK_SCHEDULED;
 	struct backend *backend = turn->store->backend;
 	struct span session = {0};
 
-	if (!before->claim.named || before->owner == 0 ||
-		(after->state != TASK_READY && after->state != TASK_SCHEDULED))
+	if (before->owner == 0 || decision->event != EVENT_TASK_EXPIRED || !in_line)
 		return 0;
 	int r = backend->ops->get_extra(backend, before->seq, EXTRA_SESSION, 0, &turn->arena, &session);
 	if (r < 0 && r != -ENOENT)
@@ -89,7 +89,7 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 		}
 		record_fact(&record, FACT_REASON, worker->worker.ended);
 		if (lost)
-			r = command_keep_recovery(turn, &view->task, &decision.task);
+			r = command_keep_recovery(turn, &view->task, &decision);
 		if (r == 0)
 			r = turn_stage_task(turn, view, &decision, &record);
 	}

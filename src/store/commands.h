@@ -66,9 +66,9 @@ int command_hear(
 /* The worker is gone: record it, and free what it held. */
 int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision);
 
-/* A task was lost, or may have been: if a slot worker of an old door had it, remember when, and its session. `before` is
+/* A task was lost, or may have been: if a slot owns it and it is in line again, remember when, and the session of then. `before` is
  * the task as it was. */
-int command_keep_recovery(struct turn *turn, const struct task *before, const struct task *after);
+int command_keep_recovery(struct turn *turn, const struct task *before, const struct task_decision *decision);
 
 /* A quarantined slot lets nothing through but one trial: the first registration or claim uses that up. */
 struct slot_gate {

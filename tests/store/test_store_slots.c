@@ -92,6 +92,27 @@ static void what_a_silent_slot_worker_held_comes_back_once_and_says_so(void **st
 	assert_int_equal(store_last_event(world->store), last);
 }
 
+static void a_claim_that_never_arrived_was_no_crash(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w");
+	struct arena arena;
+
+	own(world, "a", "slot-1");
+	struct command native = say_beat("w", 0);
+	native.beat.lease_ms = 10 * VERIFY_MS;
+	world_run(world, &native);
+	claim.claim.slot = SPAN("slot-1");
+	claim.claim.lease_ms = 10 * VERIFY_MS;
+	assert_int_equal(world_run(world, &claim)->claim_count, 1);
+	world_pass(world, VERIFY_MS + 60 * 1000);
+	world_run(world, NULL);
+	struct task_document found = look(world, "a", &arena);
+	assert_int_equal(found.task.state, TASK_READY);
+	assert_int_equal(found.recovered_ms, 0);
+	arena_done(&arena);
+}
+
 static void beats_hold_what_they_name_however_long_the_claim_was_for(void **state)
 {
 	struct world *world = *state;
@@ -333,6 +354,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(what_a_silent_slot_worker_held_comes_back_once_and_says_so),
+		ON_BOTH(a_claim_that_never_arrived_was_no_crash),
 		ON_BOTH(beats_hold_what_they_name_however_long_the_claim_was_for),
 		ON_BOTH(what_an_idle_beat_does_not_name_is_lost_after_a_while),
 		ON_BOTH(a_beat_that_names_what_others_hold_changes_nothing),
