@@ -197,8 +197,9 @@ void heartbeat_beat_read(struct api_call *call)
 
 	int r = reads->read_worker(reads->context, beat->slot, &worker);
 	bool alive = r == 0 && worker_is_alive(&worker.worker);
-	if (r == -ENOENT)
-		r = 0;
+	if (r == -ENOENT || (r == 0 && !worker_belongs_to(&worker.worker, call->who.number)))
+		worker = (struct worker_document){0}; /* what somebody else said there is not the caller's */
+	r = r == -ENOENT ? 0 : r;
 	if (r == 0 && beat->is_offline && worker.worker.state == WORKER_INACTIVE) {
 		heartbeat_reply(call, beat->slot); /* it has been that before */
 		return;

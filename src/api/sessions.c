@@ -28,13 +28,19 @@ struct view {
 	struct session_document session;
 };
 
-static int read_view(struct api_call *call, int64_t seq, struct arena *arena, struct view *ret_view)
+static int read_view(const struct api_call *call, int64_t seq, struct arena *arena, struct view *ret_view)
 {
 	const struct api_reads *reads = call->reads;
 
 	int r = reads->read_session(reads->context, seq, arena, &ret_view->session);
-	if (r == 0)
-		r = reads->read_task(reads->context, seq, arena, &ret_view->task);
+	return r < 0 ? r : reads->read_task(reads->context, seq, arena, &ret_view->task);
+}
+
+/* … if it is there for the caller. */
+static int see_view(struct api_call *call, int64_t seq, struct arena *arena, struct view *ret_view)
+{
+	int r = read_view(call, seq, arena, ret_view);
+
 	return r == 0 && !principal_sees(call, &ret_view->task.task) ? -ENOENT : r;
 }
 
@@ -44,7 +50,7 @@ static int find_view(struct api_call *call, struct view *ret_view)
 	int64_t seq;
 
 	int r = reads->find_session(reads->context, call->params[0], &seq);
-	return r < 0 ? r : read_view(call, seq, call->arena, ret_view);
+	return r < 0 ? r : see_view(call, seq, call->arena, ret_view);
 }
 
 static const char *status_of(const struct task *task)
@@ -369,7 +375,7 @@ static int list_session(void *context, int64_t seq, int64_t ended_ms)
 	if (ended_ms != 0 && call->now.wall_ms - ended_ms > LISTED_MS)
 		return 0;
 	arena_init(&arena, DOCUMENT_MAX);
-	int r = read_view(call, seq, &arena, &view);
+	int r = see_view(call, seq, &arena, &view);
 	if (r == 0)
 		r = listing->told++ > 0 ? buf_put_byte(call->body, ',') : 0;
 	if (r == 0)

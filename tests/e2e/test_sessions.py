@@ -231,15 +231,19 @@ class BadInput(SessionCase):
         task = self.create()
         made = {kind: admin.post("/api/tokens", {"kind": kind, "name": kind, **fields}).json["token"]
                 for kind, fields in (("producer", {"queues": ["q"]}), ("viewer", {}), ("operator", {}))}
+        spawner = admin.post("/api/tokens", {"kind": "producer", "name": "spawner"}).json["token"]
         self.client = self.connect(token=made["viewer"])
         self.spawn(expect=403)
         self.assertEqual(self.sessions(), [])
         self.client = self.connect(token=made["producer"])
         self.assertEqual(self.spawn(expect=403)["code"], "forbidden")
         self.assertEqual(self.spawn(expect=403, taskId=task)["code"], "forbidden")
+        self.client = self.connect(token=spawner)
+        self.assertEqual(self.spawn()["status"], "queued", "it hears of what it made")
+        self.assertEqual(self.client.get("/api/sessions").status, 403)
         self.client = self.connect(token=made["operator"])
-        self.spawn(taskId=task)
-        self.stop()
+        self.spawn(taskId=task, sessionLabel="onto")
+        self.stop("onto")
 
 
 class Listing(SessionCase):

@@ -398,7 +398,7 @@ class MapFile(File):
         self.wait_until(lambda: "cannot be written" in self.server.said())
         os.rename(self.place + "-away", self.place)
         self.read_until(lambda workers: "slot-2" in workers)
-        self.assertIn("written again", self.server.said())
+        self.wait_until(lambda: "written again" in self.server.said())
 
 
 class ArrayFile(File):
@@ -454,6 +454,9 @@ class Strangers(unittest.TestCase):
         self.assertEqual(viewer.post("/api/heartbeats", beat).status, 403)
         self.assertEqual(worker.post("/api/heartbeats", beat).status, 200)
         self.assertEqual(worker.post("/api/heartbeats", {**beat, "slot": "slot-1"}).status, 403)
+        admin.post("/api/heartbeats", {"slot": "slot-1", "status": "offline", "metadata": {"secret": 1}})
+        for status in ("idle", "offline"):
+            self.assertEqual(worker.post("/api/heartbeats", {"slot": "slot-1", "status": status}).status, 403)
         self.assertEqual(set(worker.get("/api/heartbeats").json["workers"]), {"slot-2"})
         self.assertEqual(set(viewer.get("/api/heartbeats").json["workers"]), {"slot-1", "slot-2"})
         nobody = server.client(token="")
