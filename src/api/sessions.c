@@ -244,13 +244,25 @@ static int put_members(struct buf *out, const struct spawn_body *body)
 	return members.fault;
 }
 
-static bool fill_create(struct api_call *call, const struct spawn_body *body, struct span spec)
+/* The route is for those who create and those who change: which of them it is, the body says. */
+static bool may(struct api_call *call, enum scope scope, const char *otherwise)
 {
-	struct command *command = call_commands(call, 1);
+	if (call->who.scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN)))
+		return true;
+	api_refuse(call, REFUSED_FORBIDDEN, otherwise);
+	return false;
+}
+
+static void fill_create(struct api_call *call, const struct spawn_body *body, struct span spec)
+{
 	cleanup(buf_done) struct buf members = {0};
 
+	if (!may(call, SCOPE_PRODUCE,
+		    "Without taskId it creates a task, and the credential is not for that."))
+		return;
+	struct command *command = call_commands(call, 1);
 	if (!command)
-		return false;
+		return;
 	buf_init(&members, 8 * API_TEXT_MAX);
 	command->kind = COMMAND_CREATE;
 	command->create = (struct command_create){
@@ -266,23 +278,20 @@ static bool fill_create(struct api_call *call, const struct spawn_body *body, st
 	}
 	if (!principal_serves(&call->who, command->create.queue)) {
 		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than \"sessions\".");
-		return false;
+		return;
 	}
-	if (put_members(&members, body) < 0) {
+	if (put_members(&members, body) < 0)
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-		return false;
-	}
-	return call_keep(call, &members, &command->create.body) == 0;
+	else
+		call_keep(call, &members, &command->create.body);
 }
 
 /* On a task of the caller's: whoever may change that may do this. It is let go on if it was parked. */
 static void fill_update(struct api_call *call, const struct spawn_body *body, struct span spec)
 {
-	if (!(call->who.scopes & (SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_ADMIN)))) {
-		api_refuse(call, REFUSED_FORBIDDEN,
-			"With taskId it changes a task that is there, and only an operator does that.");
+	if (!may(call, SCOPE_OPERATE,
+		    "With taskId it changes a task that is there, and the credential is not for that."))
 		return;
-	}
 	struct command *commands = call_commands(call, body->auto_start ? 2 : 1);
 	if (!commands)
 		return;

@@ -242,6 +242,7 @@ class BadInput(SessionCase):
         self.assertEqual(self.spawn()["status"], "queued", "it hears of what it made")
         self.assertEqual(self.client.get("/api/sessions").status, 403)
         self.client = self.connect(token=made["operator"])
+        self.assertEqual(self.spawn(expect=403, sessionLabel="new")["code"], "forbidden")
         self.spawn(taskId=task, sessionLabel="onto")
         self.stop("onto")
 
