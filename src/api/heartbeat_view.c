@@ -162,7 +162,7 @@ int heartbeat_read(struct api_call *call, struct span id, struct heartbeat *ret_
 	const struct api_reads *reads = call->reads;
 	struct worker_document worker;
 	struct json_complaint complaint;
-	struct slot slot;
+	struct slot_document slot;
 
 	*ret_beat = (struct heartbeat){.status = "offline"};
 	int r = reads->read_worker(reads->context, id, &worker);
@@ -175,8 +175,8 @@ int heartbeat_read(struct api_call *call, struct span id, struct heartbeat *ret_
 	ret_beat->started_ms = said_time(yyjson_obj_get(said_member(ret_beat, "heartbeat"), "startedAt"));
 	if (ret_beat->started_ms == 0)
 		ret_beat->started_ms = worker.worker.registered_ms;
-	if (reads->read_slot && reads->read_slot(reads->context, ret_beat->slot, &slot))
-		ret_beat->restarts = slot.restarts;
+	if (reads->read_slot(reads->context, ret_beat->slot, &slot) == 0)
+		ret_beat->restarts = slot.slot.restarts;
 	if (worker_is_alive(&worker.worker))
 		return take_life(call, &worker, ret_beat);
 	take_end(&worker, ret_beat);

@@ -82,9 +82,9 @@ static int each_slot(void *context, int (*each)(void *, const struct slot_docume
 	return store_each_slot(of(context)->store, each, each_context);
 }
 
-static bool read_slot(void *context, struct span slot, struct slot *ret_slot)
+static int read_slot(void *context, struct span name, struct slot_document *ret_slot)
 {
-	return store_slot(of(context)->store, slot, ret_slot);
+	return store_read_slot(of(context)->store, name, ret_slot);
 }
 
 static int find_session(void *context, struct span label, int64_t *ret_seq)
