@@ -42,6 +42,12 @@ int call_keep(struct api_call *call, const struct buf *text, struct span *ret_te
  * request, if it has one. For a COMMAND_AUDIT, or whatever leaves an event of its own. False: the call was refused. */
 bool call_audit(struct api_call *call, struct command *command, struct span object, struct span more);
 
+/* What the command tells about its task, for the task's workflow. False: the call was refused. */
+bool call_tells(struct api_call *call, struct command *command, const struct tiding *tiding);
+
+/* Does what was told name a pull request (pr_number, pr_url)? */
+bool told_has_pr(yyjson_val *data);
+
 /* ---- replies ------------------------------------------------------------------------------------ */
 
 /* A complete reply of `call->body` as it stands; a fault while it was written becomes a refusal. */
@@ -172,6 +178,13 @@ void queue_pause_begin(struct api_call *call);
 void queue_resume_begin(struct api_call *call);
 void queue_drain_begin(struct api_call *call);
 void queue_finish(struct api_call *call, const struct result *results);
+
+void gate_verdict_begin(struct api_call *call);
+void approval_list_read(struct api_call *call);
+
+void execution_set_begin(struct api_call *call);
+void execution_set_finish(struct api_call *call, const struct result *results);
+void execution_read(struct api_call *call);
 
 void token_create_begin(struct api_call *call);
 void token_create_finish(struct api_call *call, const struct result *results);

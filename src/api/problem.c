@@ -109,6 +109,14 @@ static const char *slot_detail(enum evidence evidence)
 	       "that its process is dead.";
 }
 
+static const char *gate_detail(const struct task *task)
+{
+	if (task->state == TASK_REVIEW)
+		return "A gate of the task is not passed yet: POST /api/tasks/ID/gates/GATE with a token that has its scope, by "
+		       "somebody who has held no attempt of the task. GET /api/approvals lists what waits.";
+	return "The task has gates: report the work with POST /api/tasks/ID/review, and others decide.";
+}
+
 const char *refusal_detail(const struct result *result)
 {
 	if (result->refusal == REFUSED_STALE_CLAIM && result->restored)
@@ -120,6 +128,15 @@ const char *refusal_detail(const struct result *result)
 	if (result->refusal == REFUSED_TOO_LARGE && result->names_spent)
 		return "This credential has introduced as many new names (queues, slots, hosts, executors, capabilities) as it "
 		       "ever may; names that are known go on working. An admin can give out a new token.";
+	if (result->refusal == REFUSED_EXECUTION_DISARMED)
+		return "Somebody disarmed execution: nothing is handed out until it is armed again (POST /api/execution, stint arm). "
+		       "Reads, heartbeats and reports go on.";
+	if (result->refusal == REFUSED_FORBIDDEN && result->own_work)
+		return "This credential has held an attempt of the task: the verdict is for somebody else.";
+	if (result->refusal == REFUSED_NOT_AUTONOMOUS)
+		return "The queue hands out only tasks with \"autonomous_execution\": true in their metadata, and this one has not.";
+	if (result->refusal == REFUSED_GATE_REQUIRED)
+		return gate_detail(&result->task);
 	if (result->refusal == REFUSED_WORKER_INACTIVE)
 		return "Stop everything that runs under this id and come back under a new one.";
 	if (result->refusal == REFUSED_SLOT_TAKEN)

@@ -82,6 +82,10 @@ const struct route routes[] = {
 	R(GET,    "/api/openapi.json",               ANY,     NO_BODY, system_openapi_begin,    NULL,               NULL),
 	R(GET,    "/api/version",                    READ,    NO_BODY, NULL,                    system_version_read, NULL),
 	R(POST,   "/api/backup",                     ADMIN,   SMALL,   backup_begin,            NULL,               backup_finish),
+	R(POST,   "/api/tasks/:id/gates/:gate", APPROVE|GATE, LARGE,   gate_verdict_begin,      NULL,               task_finish),
+	R(GET,    "/api/approvals",                  READ,    NO_BODY, NULL,                    approval_list_read, NULL),
+	R(GET,    "/api/execution",                READ|WORK, NO_BODY, NULL,                    execution_read,     NULL),
+	R(POST,   "/api/execution",                  OPERATE, SMALL,   execution_set_begin,     NULL,               execution_set_finish),
 	R(POST,   "/api/query",                      ADMIN,   SMALL,   query_begin,             NULL,               query_finish),
 };
 // clang-format on

@@ -45,7 +45,13 @@
 	X(TOKEN_CREATED,      35, "token.created",      "a credential was given to somebody") \
 	X(TOKEN_REVOKED,      36, "token.revoked",      "a credential was taken back") \
 	X(SERVER_AUDITED,     37, "server.audited",     "an admin did something that changes no object of the store") \
-	X(TASK_NOTED,         38, "task.noted",         "somebody outside told something about it")
+	X(TASK_NOTED,         38, "task.noted",         "somebody outside told something about it") \
+	X(EXECUTION_ARMED,    39, "execution.armed",    "work is handed out again") \
+	X(EXECUTION_DISARMED, 40, "execution.disarmed", "nothing is handed out any more") \
+	X(TASK_STAGE_CHANGED, 41, "task.stage_changed", "it came to another stage of its workflow") \
+	X(GATE_OPENED,        42, "gate.opened",        "a verdict is needed now") \
+	X(GATE_PASSED,        43, "gate.passed",        "a verdict let it pass") \
+	X(GATE_REJECTED,      44, "gate.rejected",      "a verdict sent it back")
 // clang-format on
 
 enum event_kind {

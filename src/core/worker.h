@@ -123,6 +123,9 @@ struct worker_decision worker_register(
 struct worker_decision worker_beat(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given);
 
+/* A name of an old door was heard without a beat: it made progress. */
+struct worker_decision worker_renew(const struct worker *worker, const struct given *given);
+
 /* An operator's wish: take no more work; end. */
 struct worker_decision worker_quiet(const struct worker *worker);
 struct worker_decision worker_terminate(const struct worker *worker);

@@ -89,6 +89,7 @@ enum extra_kind {
 	EXTRA_EMITTED_AT = 12, /* the digests in order, round and round; -1: how many there were */
 	EXTRA_EVIDENCE = 13,
 	EXTRA_SESSION = 14,
+	EXTRA_CLAIMANT = 15, /* by number: a principal that held an attempt before the last one */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */
@@ -100,7 +101,9 @@ enum meta_key {
 	META_RESTORED = 5,   /* 1: opened for the first time after a restore */
 	META_BOOT_HI = 6,    /* boot id, 128 bits */
 	META_BOOT_LO = 7,
-	META_PRINCIPALS = 8, /* the last number given to one */
+	META_PRINCIPALS = 8,    /* the last number given to one */
+	META_EXECUTION = 9,     /* enum execution */
+	META_EXECUTION_MS = 10, /* wall: when that was set */
 };
 
 /* What open() found, so that nothing has to be counted twice. */

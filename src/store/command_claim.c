@@ -79,6 +79,8 @@ static bool may_take_from(const struct turn *turn, const struct chooser *chooser
 		return false;
 	if (lane->owner != 0 && lane->owner != chooser->slot)
 		return false;
+	if (!lane->autonomous && turn_opts_in(turn, lane->queue))
+		return false;
 	if (lane->executor != 0 && !chooser->any_executor &&
 		!name_set_contains(&chooser->executors, lane->executor))
 		return false;
@@ -267,6 +269,8 @@ static int claim_view(
 	struct turn *turn, struct chooser *chooser, struct turn_task *view, struct result *result)
 {
 	struct claimant by = claimant_of(chooser);
+
+	by.opted_in = turn_opts_in(turn, view->task.queue);
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 
@@ -278,6 +282,19 @@ static int claim_view(
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	return hand_over(turn, view, result);
+}
+
+/* The same worker again: the same claim, from now on. */
+static int claim_longer(struct turn *turn, const struct command *command, struct chooser *chooser,
+	struct turn_task *view, struct result *result)
+{
+	struct claimant by = claimant_of(chooser);
+
+	if (!command->by_name && command->fence != view->task.fence)
+		return command_refuse(result, REFUSED_STALE_CLAIM);
+	struct task_decision decision = task_extend(&view->task, &by, &turn->given);
+	int r = command_stage(turn, view, &decision, result);
+	return r < 0 || result->refusal != REFUSED_NOTHING ? r : hand_over(turn, view, result);
 }
 
 /* No claim takes more than its share of a turn, and what was handed over must fit into a reply. */
@@ -385,6 +402,8 @@ int run_claim_next(struct turn *turn, const struct command *command, struct resu
 	struct chooser chooser;
 
 	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
+	if (turn->given.disarmed) /* also what was claimed before and is asked for again */
+		return command_refuse(result, REFUSED_EXECUTION_DISARMED);
 	if (put_off(turn, result))
 		return 0;
 	int r = chooser_init(turn, command, &chooser, result);
@@ -410,6 +429,8 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 	struct chooser chooser;
 	struct turn_task *view;
 
+	if (turn->given.disarmed)
+		return command_refuse(result, REFUSED_EXECUTION_DISARMED);
 	if (put_off(turn, result))
 		return 0;
 	int r = chooser_init(turn, command, &chooser, result);
@@ -427,5 +448,7 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 		result->repeated = true;
 		return hand_over(turn, view, result);
 	}
+	if (command->claim.extends && view->task.claim.holder == chooser.worker->worker.handle)
+		return claim_longer(turn, command, &chooser, view, result);
 	return claim_view(turn, &chooser, view, result);
 }

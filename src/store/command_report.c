@@ -89,6 +89,26 @@ int command_refuse_report(struct turn *turn, const struct command *command, stru
 	return command_refuse(result, REFUSED_NOT_FOUND);
 }
 
+/* The last word of a worker ends its claim: by the rules of the workflow, or by the door that it came through. What it
+ * says so has failed is not tried again. */
+static struct task_decision decide_progress(const struct turn *turn, const struct task *task,
+	const struct proof *proof, const struct command *command)
+{
+	const struct failure failure = {.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK, .no_retry = true};
+	const struct tiding *tiding = &turn->tiding;
+	enum refusal refusal;
+	const struct stage_rule *rule = workflow_find(task, tiding, &refusal);
+	bool plain = command->told.ends && task->workflow == WORKFLOW_NONE;
+
+	if (refusal != REFUSED_NOTHING && task_proof_refusal(task, proof) == REFUSED_NOTHING)
+		return (struct task_decision){.refusal = refusal, .task = *task};
+	if (rule ? rule->to == STAGE_FAILED : plain && tiding_says_failed(tiding))
+		return task_fail(task, proof, &failure, &turn->given);
+	if (rule ? rule->reports : plain && tiding_says_done(tiding))
+		return task_report(task, proof, &turn->given);
+	return task_progress(task, proof, command->lease_ms, &turn->given);
+}
+
 static struct task_decision decide_report(
 	const struct turn *turn, const struct task *task, const struct command *command)
 {
@@ -96,6 +116,8 @@ static struct task_decision decide_report(
 
 	switch (command->kind) {
 	case COMMAND_PROGRESS:
+		if (command->told.tiding.type.len > 0)
+			return decide_progress(turn, task, &proof, command);
 		return task_progress(task, &proof, command->lease_ms, &turn->given);
 	case COMMAND_COMPLETE:
 		return task_complete(task, &proof, &turn->given);
@@ -135,6 +157,10 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	int r = command_find(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
+	r = command_hear(turn, view, command);
+	if (r < 0)
+		return r;
+	command_tell(turn, view);
 	struct task_decision decision = decide_report(turn, &view->task, command);
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse_report(turn, command, view, &decision, result);
@@ -147,11 +173,17 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 			command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION, 0, command->beside);
 	if (r < 0 || view->task.claim.holder == 0)
 		return r;
-	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
+	struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
 	if (!worker)
 		return -ENOMEM;
+	if (command->kind == COMMAND_PROGRESS && worker->worker.named) {
+		struct worker_decision heard = worker_renew(&worker->worker, &turn->given);
+		struct record record;
+		turn_record(turn, &record, heard.event);
+		r = turn_stage_worker(turn, worker, &heard, &record);
+	}
 	result->worker = worker->worker;
-	return 0;
+	return r;
 }
 
 int run_return(struct turn *turn, const struct command *command, struct result *result)

@@ -42,6 +42,14 @@ int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
 	return r;
 }
 
+void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task)
+{
+	if (task->claim.named)
+		record_fact(record, FACT_NAMED, 1);
+	if (task->claim.named && turn->given.now.lease_ms >= task->claim.run_until_ms)
+		record_fact(record, FACT_OVERDUE, 1);
+}
+
 /* Everything the worker held, each task on its own. */
 static int free_claims(struct turn *turn, const struct turn_worker *worker, bool lost)
 {
@@ -64,6 +72,8 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 			record_fact(&record, FACT_GRACE_END, grace_end_ms);
 		}
 		record_fact(&record, FACT_REASON, worker->worker.ended);
+		if (lost)
+			command_add_loss_facts(turn, &record, &view->task);
 		r = turn_stage_task(turn, view, &decision, &record);
 	}
 	return r;
@@ -196,6 +206,27 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 	return 0;
 }
 
+/* A name says only that it lives: what it holds lives on with it, for as long as it was claimed for. */
+static int renew_claims(struct turn *turn, const struct turn_worker *view)
+{
+	struct held_tasks held;
+	struct turn_task *task;
+	struct record record;
+	int r = view->worker.named ? turn_held_by(turn, view, &held) : 0;
+
+	if (r < 0 || !view->worker.named)
+		return r;
+	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+		r = turn_task(turn, held.seqs[i], &task);
+		if (r < 0 || !task->task.claim.named)
+			continue;
+		struct task_decision decision = task_renew(&task->task, &turn->given);
+		turn_record(turn, &record, decision.event);
+		r = turn_stage_task(turn, task, &decision, &record);
+	}
+	return r;
+}
+
 /* What it holds and must stop. */
 static int list_stops(struct turn *turn, const struct turn_worker *view, struct result *result)
 {
@@ -250,6 +281,8 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 		r = turn_stage_worker(turn, view, decision, &record);
 	if (r == 0)
 		r = apply_deltas(turn, &command->beat, view, result);
+	if (r == 0)
+		r = renew_claims(turn, view);
 	if (r == 0)
 		r = list_stops(turn, view, result);
 	result->worker = view->worker;

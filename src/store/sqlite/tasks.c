@@ -10,6 +10,7 @@ enum {
 	FLAG_KEYED = 1,
 	FLAG_HAS_PARENT = 2,
 	FLAG_NAMED_ID = 4,
+	FLAG_AUTONOMOUS = 8,
 
 	CLAIM_FLAG_NAMED = 1,
 	CLAIM_FLAG_STOPPING = 2,
@@ -52,6 +53,12 @@ enum rest {
 	REST_ASKED_AT_MS,
 	REST_REQUEST,
 	REST_CLAIM_FLAGS,
+	/* of workflows and gates */
+	REST_WORKFLOW,
+	REST_STAGE,
+	REST_GATES,
+	REST_GATE_COUNT,
+	REST_GATES_PASSED,
 	REST_COUNT,
 	REST_BYTES_MAX = (REST_COUNT + 1) * UVARINT_BYTES_MAX,
 };
@@ -61,7 +68,7 @@ static void rest_gather(const struct task *task, uint64_t values[REST_COUNT])
 	const struct claim *claim = &task->claim;
 
 	values[REST_FLAGS] = (task->keyed ? FLAG_KEYED : 0) | (task->has_parent ? FLAG_HAS_PARENT : 0) |
-		(task->named_id ? FLAG_NAMED_ID : 0);
+		(task->named_id ? FLAG_NAMED_ID : 0) | (task->autonomous ? FLAG_AUTONOMOUS : 0);
 	values[REST_REQUIRES] = task->requires;
 	values[REST_EXECUTOR] = task->executor;
 	values[REST_TIMEOUT_MS] = task->timeout_ms;
@@ -86,6 +93,11 @@ static void rest_gather(const struct task *task, uint64_t values[REST_COUNT])
 	values[REST_REQUEST] = claim->request;
 	values[REST_CLAIM_FLAGS] =
 		(claim->named ? CLAIM_FLAG_NAMED : 0) | (claim->stopping ? CLAIM_FLAG_STOPPING : 0);
+	values[REST_WORKFLOW] = task->workflow;
+	values[REST_STAGE] = task->stage;
+	values[REST_GATES] = task->gates;
+	values[REST_GATE_COUNT] = task->gate_count;
+	values[REST_GATES_PASSED] = task->gates_passed;
 }
 
 static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
@@ -95,6 +107,7 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
 	task->keyed = values[REST_FLAGS] & FLAG_KEYED;
 	task->has_parent = values[REST_FLAGS] & FLAG_HAS_PARENT;
 	task->named_id = values[REST_FLAGS] & FLAG_NAMED_ID;
+	task->autonomous = values[REST_FLAGS] & FLAG_AUTONOMOUS;
 	task->requires = (uint32_t)values[REST_REQUIRES];
 	task->executor = (uint32_t)values[REST_EXECUTOR];
 	task->timeout_ms = (uint32_t)values[REST_TIMEOUT_MS];
@@ -119,6 +132,11 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
 	claim->request = values[REST_REQUEST];
 	claim->named = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_NAMED;
 	claim->stopping = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_STOPPING;
+	task->workflow = (enum workflow)values[REST_WORKFLOW];
+	task->stage = (enum stage)values[REST_STAGE];
+	task->gates = (uint32_t)values[REST_GATES];
+	task->gate_count = (uint32_t)values[REST_GATE_COUNT];
+	task->gates_passed = (uint32_t)values[REST_GATES_PASSED];
 }
 
 static struct span rest_pack(const struct task *task, char bytes[REST_BYTES_MAX])
@@ -148,7 +166,8 @@ static bool rest_unpack(struct span bytes, struct task *task)
 		values[__builtin_ctzll(given)] = reader_uvarint(&reader);
 	rest_scatter(values, task);
 	return reader_is_done(&reader) && values[REST_ENDED] <= ENDED_LOST &&
-		values[REST_CODE] < FAILURE_CODE_COUNT;
+		values[REST_CODE] < FAILURE_CODE_COUNT && values[REST_WORKFLOW] < WORKFLOW_COUNT &&
+		values[REST_STAGE] < STAGE_COUNT && values[REST_GATE_COUNT] <= TASK_GATES_MAX;
 }
 
 /* ---- rows ---- */
