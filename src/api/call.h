@@ -21,6 +21,8 @@ struct route {
 	void (*begin)(struct api_call *call);
 	void (*read)(struct api_call *call);
 	void (*finish)(struct api_call *call, const struct result *results);
+	/* a surface that says no in its own way; NULL: problem+json. It writes the body, and returns the status. */
+	int (*put_refusal)(struct api_call *call, int status, const char *code, const char *detail);
 };
 
 extern const struct route routes[];
@@ -178,6 +180,24 @@ void queue_pause_begin(struct api_call *call);
 void queue_resume_begin(struct api_call *call);
 void queue_drain_begin(struct api_call *call);
 void queue_finish(struct api_call *call, const struct result *results);
+
+int orchestrator_put_refusal(struct api_call *call, int status, const char *code, const char *detail);
+void orchestrator_register_begin(struct api_call *call);
+void orchestrator_register_finish(struct api_call *call, const struct result *results);
+void orchestrator_leave_begin(struct api_call *call);
+void orchestrator_leave_finish(struct api_call *call, const struct result *results);
+void orchestrator_pending_read(struct api_call *call);
+void orchestrator_claim_begin(struct api_call *call);
+void orchestrator_claim_finish(struct api_call *call, const struct result *results);
+void orchestrator_progress_begin(struct api_call *call);
+void orchestrator_progress_finish(struct api_call *call, const struct result *results);
+void orchestrator_release_begin(struct api_call *call);
+void orchestrator_release_finish(struct api_call *call, const struct result *results);
+void orchestrator_beat_begin(struct api_call *call);
+void orchestrator_beat_finish(struct api_call *call, const struct result *results);
+void orchestrator_workers_read(struct api_call *call);
+void orchestrator_stats_read(struct api_call *call);
+void orchestrator_health_read(struct api_call *call);
 
 void gate_verdict_begin(struct api_call *call);
 void approval_list_read(struct api_call *call);

@@ -35,15 +35,20 @@ int api_put_problem(struct buf *body, int status, const char *code, const char *
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
 	struct span members)
 {
+	/* whoever shows no credential does not learn from the way it is refused which paths there are */
+	bool own_way = call->route && call->route->put_refusal && call->who.scopes != 0;
+
 	buf_clear(call->body);
-	if (put_problem(call->body, status, code, title, detail, members) < 0) {
+	if (own_way) {
+		status = call->route->put_refusal(call, status, code, detail ? detail : title);
+	} else if (put_problem(call->body, status, code, title, detail, members) < 0) {
 		buf_clear(call->body);
 		status = refusal_http_status(REFUSED_UNAVAILABLE);
 	}
 	call->step = API_REPLY;
 	call->reply = (struct http_reply){
 		.status = status,
-		.content_type = SPAN("application/problem+json"),
+		.content_type = own_way ? SPAN("application/json") : SPAN("application/problem+json"),
 		.body = buf_span(call->body),
 		.head = call->request->method == HTTP_METHOD_HEAD,
 	};

@@ -119,6 +119,7 @@ struct command_claim {
 	struct name_list executors;
 	bool any_executor; /* no executors were named: any will do */
 	bool named, takes_pending, takes_ready, resumes, confirms;
+	bool enters; /* COMMAND_CLAIM: by a name that is heard with it, and comes to life if it has not yet, or had ended */
 	bool extends; /* COMMAND_CLAIM: what it holds already is claimed for longer; with a fence only under that one */
 	uint32_t max; /* for COMMAND_CLAIM_NEXT */
 	int64_t lease_ms, run_ms;
@@ -167,8 +168,9 @@ struct command_action {
 struct command_told {
 	struct tiding tiding; /* by_holder and is_verdict are found out by whoever decides … */
 	bool may_judge;       /* … from this: the principal has the scope of the gate of workflows */
-	bool ends;        /* a worker's last word ends its claim, whether the task has a workflow or not */
-	struct span note; /* of the event that says where it stands now */
+	bool ends;         /* a worker's last word ends its claim, whether the task has a workflow or not */
+	struct span note;  /* of the event that says where it stands now */
+	struct span error; /* kept as the error of the task, if it has failed with that */
 	const struct command_action *actions; /* ACTION_COUNT of them; NULL: there are none */
 };
 

@@ -206,6 +206,27 @@ enum stage workflow_first(enum task_state state)
 	return state == TASK_READY ? STAGE_IN_PROGRESS : STAGE_ALLOCATED;
 }
 
+enum stage workflow_stage_of(const struct task *task)
+{
+	if (task->workflow != WORKFLOW_NONE)
+		return task->stage;
+	switch (task->state) {
+	case TASK_PENDING:
+	case TASK_SCHEDULED:
+	case TASK_WAITING:
+		return STAGE_ALLOCATED;
+	case TASK_REVIEW:
+		return STAGE_REVIEWING;
+	case TASK_DONE:
+		return STAGE_COMPLETED;
+	case TASK_FAILED:
+	case TASK_CANCELLED:
+		return STAGE_FAILED;
+	default: /* in line for a worker, or with one */
+		return STAGE_IN_PROGRESS;
+	}
+}
+
 /* The work was reported: told with its name or without. */
 static struct stage_move after_report(const struct task *before, const struct tiding *tiding)
 {

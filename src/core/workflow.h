@@ -133,6 +133,9 @@ struct stage_move {
 struct stage_move workflow_follow(
 	const struct task *before, const struct task *after, const struct tiding *tiding);
 
+/* Where a task stands, for those who know only stages: its own, or the one that goes with its state. */
+enum stage workflow_stage_of(const struct task *task);
+
 /* Where a new task of a workflow begins. */
 enum stage workflow_first(enum task_state state);
 

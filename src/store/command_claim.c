@@ -26,6 +26,8 @@ struct chooser {
 	bool any_executor;
 	size_t handed_before; /* by this turn to others */
 	struct slot_gate gate;
+	bool enters;
+	struct worker_decision entry;
 };
 
 static void union_with(struct name_set *set, const struct name_set *more)
@@ -68,7 +70,50 @@ static int chooser_init(
 		chooser->any_executor = wants->any_executor;
 	}
 	chooser->gate = slot_gate_of(turn, chooser->slot, command->worker);
+	chooser->enters = false;
 	return 0;
+}
+
+/* Through an old door a claim is a sign of life, and may be the first: a name that has ended comes back with it. The
+ * worker counts as alive for the decision; that is written only if the claim is accepted. */
+static int chooser_enter(
+	struct turn *turn, const struct command *command, struct chooser *chooser, struct result *result)
+{
+	struct worker *worker = &chooser->worker->worker;
+	const struct beat beat = {
+		.principal = command->principal,
+		.lease_ms = command->claim.lease_ms,
+		.named = true,
+	};
+
+	if (!command->claim.enters)
+		return 0;
+	turn->given.next_token = store_next_token(turn->store);
+	chooser->entry = worker_beat(worker, &beat, false, &turn->given);
+	if (chooser->entry.refusal != REFUSED_NOTHING)
+		return command_refuse(result, chooser->entry.refusal);
+	chooser->enters = true;
+	chooser->entry.must_store |= chooser->entry.event != EVENT_NONE;
+	return 0;
+}
+
+static const struct worker *claiming_worker(const struct chooser *chooser)
+{
+	return chooser->enters ? &chooser->entry.worker : &chooser->worker->worker;
+}
+
+static int entry_pass(struct turn *turn, struct chooser *chooser)
+{
+	struct record record;
+
+	if (!chooser->enters)
+		return 0;
+	turn_record(turn, &record, chooser->entry.event);
+	record.note = (struct span){0};
+	record_fact(&record, FACT_MAX, chooser->entry.worker.max_concurrent);
+	record_fact(&record, FACT_NAMED, chooser->entry.worker.named);
+	chooser->enters = false;
+	return turn_stage_worker(turn, chooser->worker, &chooser->entry, &record);
 }
 
 static bool may_take_from(const struct turn *turn, const struct chooser *chooser, const struct lane_key *lane)
@@ -210,7 +255,7 @@ static struct claimant claimant_of(const struct chooser *chooser)
 	const struct command_claim *wants = chooser->wants;
 
 	return (struct claimant){
-		.worker = &chooser->worker->worker,
+		.worker = claiming_worker(chooser),
 		.slot = chooser->slot,
 		.named = wants->named,
 		.takes_pending = wants->takes_pending,
@@ -277,6 +322,8 @@ static int claim_view(
 	if (decision.refusal == REFUSED_NOTHING && chooser->gate.decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, chooser->gate.decision.refusal);
 	int r = decision.refusal == REFUSED_NOTHING ? slot_gate_pass(turn, &chooser->gate) : 0;
+	if (r == 0 && decision.refusal == REFUSED_NOTHING)
+		r = entry_pass(turn, chooser);
 	if (r == 0)
 		r = command_stage(turn, view, &decision, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
@@ -293,7 +340,10 @@ static int claim_longer(struct turn *turn, const struct command *command, struct
 	if (!command->by_name && command->fence != view->task.fence)
 		return command_refuse(result, REFUSED_STALE_CLAIM);
 	struct task_decision decision = task_extend(&view->task, &by, &turn->given);
-	int r = command_stage(turn, view, &decision, result);
+	int r = decision.refusal == REFUSED_NOTHING ? entry_pass(turn, chooser) : 0;
+	if (r < 0)
+		return r;
+	r = command_stage(turn, view, &decision, result);
 	return r < 0 || result->refusal != REFUSED_NOTHING ? r : hand_over(turn, view, result);
 }
 
@@ -437,7 +487,9 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
+	if (r == 0 && view)
+		r = chooser_enter(turn, command, &chooser, result);
+	if (r < 0 || !view || result->refusal != REFUSED_NOTHING)
 		return r;
 	result->claims = arena_alloc(&turn->arena, sizeof *result->claims);
 	if (!result->claims)

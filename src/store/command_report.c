@@ -135,11 +135,11 @@ static struct task_decision decide_report(
 	}
 }
 
-static enum extra_kind report_extra(enum command_kind kind)
+static enum extra_kind report_extra(enum command_kind kind, enum event_kind event)
 {
 	switch (kind) {
-	case COMMAND_PROGRESS:
-		return EXTRA_CHECKPOINT;
+	case COMMAND_PROGRESS: /* the last word of an attempt came as progress */
+		return event == EVENT_TASK_REVIEWED ? EXTRA_RESULT : EXTRA_CHECKPOINT;
 	case COMMAND_FAIL:
 	case COMMAND_BLOCK:
 		return EXTRA_ERROR;
@@ -167,7 +167,10 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	/* what was said before is answered as then, however much has happened since */
 	if (!decision.repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
-	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind), result);
+	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
+	if (r == 0 && command->told.error.len > 0 && decision.event == EVENT_TASK_FAILED)
+		r = turn->store->backend->ops->put_extra(
+			turn->store->backend, view->task.seq, EXTRA_ERROR, 0, command->told.error);
 	if (r == 0 && command->beside.len > 0 && !result->repeated)
 		r = turn->store->backend->ops->put_extra(turn->store->backend, view->task.seq,
 			command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION, 0, command->beside);
