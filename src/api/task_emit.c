@@ -111,6 +111,7 @@ bool call_tells(struct api_call *call, struct command *command, const struct tid
 
 	buf_init(&note, 8 << 10);
 	command->told.tiding = *tiding;
+	command->told.by_work = call->who.task_seq != 0;
 	command->told.may_judge = principal_passes(&call->who, SPAN(WORKFLOW_GATE));
 	if (tiding->type.len > 0)
 		json_member_string(&members, "event", tiding->type);

@@ -168,6 +168,7 @@ struct command_action {
 struct command_told {
 	struct tiding tiding; /* by_holder and is_verdict are found out by whoever decides … */
 	bool may_judge;       /* … from this: the principal has the scope of the gate of workflows */
+	bool by_work;         /* the work itself says it, with the token of its claim */
 	bool ends;         /* a worker's last word ends its claim, whether the task has a workflow or not */
 	struct span note;  /* of the event that says where it stands now */
 	struct span error; /* kept as the error of the task, if it has failed with that */
@@ -211,6 +212,8 @@ struct command {
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
 	struct command_told told;
+	struct span
+		report; /* said by the work itself: under a supervisor this is kept, and the claim goes on */
 	union {
 		struct command_create create;
 		struct command_update update;
@@ -272,4 +275,7 @@ struct result {
 	uint32_t lost_count;
 	const struct span *stop; /* BEAT: held, and to be stopped */
 	uint32_t stop_count;
+	const struct span *reported; /* BEAT: held, and the work has said how it ended */
+	uint32_t reported_count;
+	bool heard; /* COMPLETE, FAIL, REPORT, BLOCK: it was kept as the word of the work; the claim goes on */
 };

@@ -24,6 +24,8 @@ struct task_document {
 	struct span holder; /* worker id */
 	struct span body;
 	struct span result, error, checkpoint, question, answer, evidence, session;
+	struct span
+		report; /* what the work itself said of its end, while its supervisor has not ended the attempt */
 	int64_t lease_ms; /* remaining */
 };
 

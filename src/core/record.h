@@ -28,9 +28,10 @@ enum fact {
 	FACT_TRIAL = 13,      /* a quarantine was lifted for one trial */
 	FACT_CLASS = 14,      /* enum failure_class */
 	FACT_RETRY_AT = 15,   /* wall: the worker named the time of the next try */
-	FACT_STAGE_FROM = 16, /* enum stage */
-	FACT_ACTION = 17,     /* enum action: what the new stage sets going */
-	FACT_OVERDUE = 18,    /* the claim was past the time that it was made for */
+	FACT_STAGE_FROM = 20, /* enum stage */
+	FACT_ACTION = 21,     /* enum action: what the new stage sets going */
+	FACT_OVERDUE = 22,    /* the claim was past the time that it was made for */
+	FACT_REPORTED = 25,   /* the work itself said how it ended */
 	FACT_COUNT,
 };
 

@@ -245,7 +245,7 @@ static struct stage_move after_tiding(const struct task *before, const struct ti
 	enum refusal refusal;
 	const struct stage_rule *rule = workflow_find(before, tiding, &refusal);
 
-	if (!rule || rule->to == STAGE_FAILED)
+	if (!rule || rule->to == STAGE_FAILED || rule->reports)
 		return (struct stage_move){before->stage, ACTION_NONE};
 	return (struct stage_move){rule->to, rule->action};
 }

@@ -90,6 +90,7 @@ enum extra_kind {
 	EXTRA_EVIDENCE = 13,
 	EXTRA_SESSION = 14,
 	EXTRA_CLAIMANT = 15, /* by number: a principal that held an attempt before the last one */
+	EXTRA_REPORT = 20,   /* of the claim that is marked as reported */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */

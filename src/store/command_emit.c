@@ -307,7 +307,7 @@ int run_emit(struct turn *turn, const struct command *command, struct result *re
 		return r;
 	if (command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
-	r = command_hear(turn, view, command);
+	r = command_listen(turn, view, command);
 	if (r < 0)
 		return r;
 	const struct stage_rule *rule = workflow_find(&view->task, &turn->tiding, &refusal);

@@ -150,14 +150,93 @@ static enum extra_kind report_extra(enum command_kind kind, enum event_kind even
 	}
 }
 
+int command_hear(
+	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result)
+{
+	struct backend *backend = turn->store->backend;
+	struct proof proof = command_proof(turn, command);
+	struct task_decision decision = task_hear(&view->task, &proof, &turn->given);
+	struct span before = {0};
+	int r = -ENOENT;
+
+	if (decision.refusal != REFUSED_NOTHING)
+		return command_refuse_report(turn, command, view, &decision, result);
+	result->heard = true;
+	if (view->task.claim.reported)
+		r = backend->ops->get_extra(backend, view->task.seq, EXTRA_REPORT, 0, &turn->arena, &before);
+	if (r == 0 && span_equal(before, command->report)) {
+		result->repeated = true;
+		return 0;
+	}
+	if (r < 0 && r != -ENOENT)
+		return r;
+	r = command_stage(turn, view, &decision, result);
+	return r < 0 ? r : backend->ops->put_extra(backend, view->task.seq, EXTRA_REPORT, 0, command->report);
+}
+
+int command_is_heard(
+	struct turn *turn, const struct command *command, const struct task *task, bool *ret_heard)
+{
+	*ret_heard = false;
+	if (command->report.len == 0 || task->claim.holder == 0)
+		return 0;
+	const struct turn_worker *holder = turn_worker_by_number(turn, task->claim.holder);
+	if (!holder)
+		return -ENOMEM;
+	*ret_heard = task_is_supervised(task, &holder->worker);
+	return 0;
+}
+
+/* What came with it beside its result. */
+static int keep_beside(
+	struct turn *turn, const struct turn_task *view, const struct command *command, enum event_kind event)
+{
+	struct backend *backend = turn->store->backend;
+	enum extra_kind kind = command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION;
+	int r = 0;
+
+	if (command->told.error.len > 0 && event == EVENT_TASK_FAILED)
+		r = backend->ops->put_extra(backend, view->task.seq, EXTRA_ERROR, 0, command->told.error);
+	if (r == 0 && command->beside.len > 0)
+		r = backend->ops->put_extra(backend, view->task.seq, kind, 0, command->beside);
+	return r;
+}
+
+/* Who holds it now goes into the result. The progress of a name is a sign of its life. */
+static int renew_holder(
+	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
+{
+	struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
+	struct record record;
+	int r = 0;
+
+	if (!worker)
+		return -ENOMEM;
+	if (command->kind == COMMAND_PROGRESS && worker->worker.named) {
+		struct worker_decision renewed = worker_renew(&worker->worker, &turn->given);
+		turn_record(turn, &record, renewed.event);
+		r = turn_stage_worker(turn, worker, &renewed, &record);
+	}
+	result->worker = worker->worker;
+	return r;
+}
+
 int run_report(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_task *view;
+	bool heard;
 
 	int r = command_find(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
-	r = command_hear(turn, view, command);
+	r = command_is_heard(turn, command, &view->task, &heard);
+	if (r < 0)
+		return r;
+	if (heard)
+		return command_is_late(command, &view->task)
+			? command_refuse(result, REFUSED_VERSION_MISMATCH)
+			: command_hear(turn, command, view, result);
+	r = command_listen(turn, view, command);
 	if (r < 0)
 		return r;
 	command_tell(turn, view);
@@ -168,25 +247,9 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	if (!decision.repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
-	if (r == 0 && command->told.error.len > 0 && decision.event == EVENT_TASK_FAILED)
-		r = turn->store->backend->ops->put_extra(
-			turn->store->backend, view->task.seq, EXTRA_ERROR, 0, command->told.error);
-	if (r == 0 && command->beside.len > 0 && !result->repeated)
-		r = turn->store->backend->ops->put_extra(turn->store->backend, view->task.seq,
-			command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION, 0, command->beside);
-	if (r < 0 || view->task.claim.holder == 0)
-		return r;
-	struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
-	if (!worker)
-		return -ENOMEM;
-	if (command->kind == COMMAND_PROGRESS && worker->worker.named) {
-		struct worker_decision heard = worker_renew(&worker->worker, &turn->given);
-		struct record record;
-		turn_record(turn, &record, heard.event);
-		r = turn_stage_worker(turn, worker, &heard, &record);
-	}
-	result->worker = worker->worker;
-	return r;
+	if (r == 0 && !result->repeated)
+		r = keep_beside(turn, view, command, decision.event);
+	return r < 0 || view->task.claim.holder == 0 ? r : renew_holder(turn, view, command, result);
 }
 
 int run_return(struct turn *turn, const struct command *command, struct result *result)

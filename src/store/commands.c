@@ -89,6 +89,10 @@ static void add_facts(struct turn *turn, struct record *record, const struct tas
 		else if (decision->task.code != CODE_NONE)
 			record_fact(record, FACT_CLASS, failure_code_class(decision->task.code));
 		return;
+	case EVENT_TASK_PROGRESSED:
+		if (turn->command && turn->command->kind != COMMAND_PROGRESS && claim->reported)
+			record_fact(record, FACT_REPORTED, 1);
+		return;
 	case EVENT_TASK_UPDATED:
 		if (claim->stopping && !before->claim.stopping)
 			record_fact(record, FACT_STOPPING, 1);
@@ -158,13 +162,20 @@ int command_has_held(struct turn *turn, const struct task *task, uint32_t princi
 	return r == -ENOENT ? 0 : r;
 }
 
-int command_hear(struct turn *turn, const struct turn_task *view, const struct command *command)
+int command_listen(struct turn *turn, const struct turn_task *view, const struct command *command)
 {
 	const struct task *task = &view->task;
 	bool has_held = true;
 
 	turn->tiding = command->told.tiding;
 	turn->tiding.by_holder = task_is_claimed(task) && task->claimant == command->principal;
+	if (command->told.by_work &&
+		turn->tiding.by_holder) { /* its supervisor ends the attempt, not itself */
+		const struct turn_worker *holder = turn_worker_by_number(turn, task->claim.holder);
+		if (!holder)
+			return -ENOMEM;
+		turn->tiding.by_holder = !task_is_supervised(task, &holder->worker);
+	}
 	int r = command->told.may_judge ? command_has_held(turn, task, command->principal, &has_held) : 0;
 	turn->tiding.is_verdict = !has_held;
 	return r;

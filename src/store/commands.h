@@ -54,12 +54,21 @@ struct proof command_proof(const struct turn *turn, const struct command *comman
 int command_has_held(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held);
 
 /* What the command tells of the task goes into turn->tiding; from command_tell() on it moves the stage. */
-int command_hear(struct turn *turn, const struct turn_task *view, const struct command *command);
+int command_listen(struct turn *turn, const struct turn_task *view, const struct command *command);
 void command_tell(struct turn *turn, const struct turn_task *view);
 
 /* No to a report about a claim. What the caller may not see is not there; a late result of its own is kept. */
 int command_refuse_report(struct turn *turn, const struct command *command, struct turn_task *view,
 	const struct task_decision *decision, struct result *result);
+
+/* Is the command the word of the work itself, whose claim is in the hands of a supervisor? */
+int command_is_heard(
+	struct turn *turn, const struct command *command, const struct task *task, bool *ret_heard);
+
+/* Keep that word: the supervisor ends the attempt when no process of it is left, and goes by it. The same word again
+ * changes nothing, another one takes its place. */
+int command_hear(
+	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result);
 
 /* The worker is gone: record it, and free what it held. */
 int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision);

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "core/execution.h"
 #include "store/hot.h"
+#include "store/missing.h"
 #include "store/names.h"
 #include "store/store.h"
 #include "store/tokens.h"
@@ -121,6 +122,7 @@ struct store {
 	struct times wait_times, run_times;
 	uint64_t shadow_ids;
 	int64_t finals;
+	struct missing missing;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
 	uint64_t boot_hi, boot_lo;
 	const char *opt_in_queues;

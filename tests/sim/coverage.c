@@ -62,7 +62,6 @@ static const struct unreachable {
 	enum task_state from, to;
 	const char *why;
 } unreachable_moves[] = {
-	{EVENT_TASK_BLOCKED, TASK_READY, TASK_BLOCKED, "for executors that went missing: not looked for yet"},
 	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what is done has no open parent"},
 	{EVENT_TASK_COMPLETED, TASK_FAILED, TASK_DONE, "a word about a workflow, and no task here has one"},
 };
