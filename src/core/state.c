@@ -75,7 +75,7 @@ const struct transition task_notes[] = {
 	{EVENT_CLAIM_REBASED,         HELD,                                 0},
 	{EVENT_TASK_ORPHAN_RESULT,    ALL,                                  0},
 	{EVENT_TASK_NOTED,            ALL,                                  0},
-	{EVENT_TASK_STAGE_CHANGED,    ALL,                                  0},
+	{EVENT_TASK_STAGE_CHANGED,    ALL & ~(S(PENDING) | S(CANCELLED)),   0},
 	{EVENT_GATE_OPENED,           S(REVIEW),                            0},
 	{EVENT_GATE_PASSED,           S(REVIEW),                            0},
 	{EVENT_GATE_REJECTED,         S(REVIEW),                            0},

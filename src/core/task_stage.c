@@ -55,6 +55,8 @@ struct task_decision task_fail_outside(const struct task *task)
 	struct task_decision decision = task_decide(task);
 
 	assert(!task_is_claimed(task));
+	if (task->state == TASK_REVIEW) /* the work that was reported is what failed */
+		decision.task.spent++;
 	task_move(&decision, EVENT_TASK_FAILED, TASK_FAILED);
 	decision.task.code = CODE_EXECUTION_ERROR;
 	decision.follow = FOLLOW_PARENT_DEAD;

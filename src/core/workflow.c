@@ -17,7 +17,7 @@ const struct stage_rule workflow_rules[] = {
 		S(ALLOCATED), STAGE_IN_PROGRESS, GUARD_UNHELD, ACTION_NONE, STAGE_NONE, false},
 	/* what its worker says; a repeated "started" only confirms */
 	{"started claimed dispatch.accepted",
-		S(ALLOCATED) | S(IN_PROGRESS), STAGE_IN_PROGRESS, 0, ACTION_NONE, STAGE_NONE, false},
+		S(IN_PROGRESS), STAGE_IN_PROGRESS, 0, ACTION_NONE, STAGE_NONE, false},
 	{"building worker_backend.start worker_frontend.start",
 		S(IN_PROGRESS), STAGE_BUILDING, 0, ACTION_NONE, STAGE_NONE, false},
 	{"pr.created pr_created pull_request.opened create_pr.succeeded",

@@ -30,7 +30,10 @@
 	X(CANCEL, "cancel") X(INVOKE, "invoke") X(OK, "ok") X(INFO, "info") \
 	/* classes of failure, and a worker's end that needs a deadline */ \
 	X(TASK, "task") X(TIMEOUT, "timeout") X(CRASH, "crash") X(HOST, "host") X(QUOTA, "quota") \
-	X(POLICY, "policy") X(FINAL, "final") X(EXPIRED, "expired")
+	X(POLICY, "policy") X(FINAL, "final") X(EXPIRED, "expired") \
+	/* notes of workflows and gates */ \
+	X(TASK_STAGE_CHANGED, "task.stage_changed") X(GATE_OPENED, "gate.opened") X(GATE_PASSED, "gate.passed") \
+	X(GATE_REJECTED, "gate.rejected")
 // clang-format on
 
 enum word {

@@ -146,7 +146,9 @@ static int finish_line(struct history *history)
 /* Queues and slots are the subject of their events; a worker's subject is its slot. */
 static int put_subject(struct buf *line, const struct record *record)
 {
-	if (record->subject.len == 0)
+	bool gate = record->kind == EVENT_GATE_OPENED || record->kind == EVENT_GATE_PASSED ||
+		record->kind == EVENT_GATE_REJECTED;
+	if (record->subject.len == 0 || gate)
 		return 0;
 	bool queue = record->kind == EVENT_QUEUE_PAUSED || record->kind == EVENT_QUEUE_RESUMED ||
 		record->kind == EVENT_QUEUE_DRAINING;

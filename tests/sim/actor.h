@@ -34,6 +34,7 @@ struct hold {
 	bool bind_due;    /* to be told with the next beats, until one is acknowledged */
 	bool busy;        /* a request about it is under way */
 	bool stop;        /* it was told to stop it */
+	bool gated;       /* it cannot call it done: others judge */
 };
 
 struct actor {

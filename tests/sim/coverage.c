@@ -51,7 +51,7 @@ static const struct op_row {
 	[COMMAND_TOKEN_PUT] = {"token-put", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_TOKEN_REVOKE] = {"token-revoke", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_AUDIT] = {"audit", NOUN_TASK, 0, "a trace touches no task"},
-	[COMMAND_VERDICT] = {"verdict", NOUN_TASK, 0, "no task here has gates"},
+	[COMMAND_VERDICT] = {"verdict", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_EXECUTION_SET] = {"execution-set", NOUN_TASK, 0, "nobody disarms it here"},
 	[COMMAND_UNQUARANTINE] = {"unquarantine", NOUN_SLOT, SLOT_STATES, ""},
 };
@@ -63,7 +63,6 @@ static const struct unreachable {
 	const char *why;
 } unreachable_moves[] = {
 	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what is done has no open parent"},
-	{EVENT_TASK_COMPLETED, TASK_FAILED, TASK_DONE, "a word about a workflow, and no task here has one"},
 };
 
 void coverage_op(struct coverage *coverage, enum command_kind op, uint32_t state, uint32_t weather)
@@ -149,10 +148,6 @@ static uint32_t print_ops(const struct coverage *coverage, bool thorough)
 
 static bool is_unreachable(enum event_kind kind, enum task_state from, enum task_state to)
 {
-	/* no task here has a workflow or gates */
-	if (kind == EVENT_TASK_STAGE_CHANGED || kind == EVENT_GATE_OPENED || kind == EVENT_GATE_PASSED ||
-		kind == EVENT_GATE_REJECTED)
-		return true;
 	for (size_t i = 0; i < sizeof unreachable_moves / sizeof *unreachable_moves; i++) {
 		const struct unreachable *row = &unreachable_moves[i];
 		if (row->kind == kind && row->from == from && row->to == to)

@@ -48,7 +48,8 @@ static const char *const moves[EVENT_KIND_COUNT] = {
 	[EVENT_TASK_ORPHAN_RESULT] = EVERYWHERE,
 	[EVENT_TASK_PURGED]        = "failed>- done>- cancelled>-",
 	[EVENT_TASK_NOTED]         = EVERYWHERE,
-	[EVENT_TASK_STAGE_CHANGED] = EVERYWHERE,
+	[EVENT_TASK_STAGE_CHANGED] = "scheduled>scheduled waiting>waiting ready>ready claimed>claimed running>running "
+	                             "asking>asking review>review blocked>blocked failed>failed done>done",
 	[EVENT_GATE_OPENED]        = "review>review",
 	[EVENT_GATE_PASSED]        = "review>review",
 	[EVENT_GATE_REJECTED]      = "review>review",
@@ -101,7 +102,7 @@ static void every_cell_of_the_table_is_as_the_contract_says(void **state)
 			}
 		}
 	}
-	assert_int_equal(legal, 163);
+	assert_int_equal(legal, 161);
 }
 
 static void the_event_of_nothing_is_never_a_move(void **state)

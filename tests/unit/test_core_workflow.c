@@ -473,6 +473,17 @@ static void the_ends_have_their_stages(void **state)
 	assert_int_equal(follows(&review, &done, nothing), STAGE_COMPLETED);
 }
 
+static void a_failure_from_outside_is_the_end_and_costs_what_was_reported(void **state)
+{
+	struct world *w = *state;
+	struct task parked = at(w, STAGE_ALLOCATED), review = at(w, STAGE_REVIEWING);
+	struct task_decision decision = task_fail_outside(&review);
+
+	assert_int_equal(moved(task_fail_outside(&parked), EVENT_TASK_FAILED, TASK_FAILED).spent, 0);
+	assert_int_equal(moved(decision, EVENT_TASK_FAILED, TASK_FAILED).spent, 1);
+	assert_int_equal(decision.follow, FOLLOW_PARENT_DEAD);
+}
+
 static void a_task_without_a_workflow_has_no_stage(void **state)
 {
 	struct world *w = *state;
@@ -525,6 +536,7 @@ int main(void)
 		TEST(a_report_goes_to_review_however_it_was_said),
 		TEST(the_next_attempt_starts_where_work_starts),
 		TEST(the_ends_have_their_stages),
+		TEST(a_failure_from_outside_is_the_end_and_costs_what_was_reported),
 		TEST(a_task_without_a_workflow_has_no_stage),
 		TEST(names_are_found_again),
 	};
