@@ -76,6 +76,9 @@ const char *refusal_detail(const struct result *result);
 /* A read has failed: 404, 503. */
 void call_refuse_fault(struct api_call *call, int fault);
 
+/* Is work handed out? Who cannot say is taken to say no. */
+bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms);
+
 /* ---- small things ------------------------------------------------------------------------------- */
 
 /* May it create work in that queue, do it, or see it? */

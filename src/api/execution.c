@@ -44,16 +44,26 @@ void execution_set_begin(struct api_call *call)
 	call_keep(call, &note, &call->commands[0].note);
 }
 
-static void put_execution(struct api_call *call)
+bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms)
 {
 	const struct api_reads *reads = call->reads;
-	struct about about = reads->about(reads->context);
+	struct about about = reads->about ? reads->about(reads->context) : (struct about){0};
+
+	if (ret_since_ms)
+		*ret_since_ms = about.armed_ms;
+	return about.armed;
+}
+
+static void put_execution(struct api_call *call)
+{
 	struct json_object object;
+	int64_t since_ms;
+	bool armed = call_is_armed(call, &since_ms);
 
 	json_begin(&object, call->body);
-	json_member_bool(&object, "armed", about.armed);
-	if (about.armed_ms != 0)
-		json_member_int(&object, "since", about.armed_ms);
+	json_member_bool(&object, "armed", armed);
+	if (since_ms != 0)
+		json_member_int(&object, "since", since_ms);
 	else
 		json_member_null(&object, "since");
 	call_reply(call, 200, json_end(&object));

@@ -181,7 +181,7 @@ static int put_waiting(
 		return put_approval(call, approvals, document, (struct span){0});
 	if (document->task.state != TASK_REVIEW)
 		return 0; /* decided since */
-	if (document->task.gates == 0)
+	if (document->task.gates == 0 || !reads->each_member)
 		return put_approval(call, approvals, document, SPAN("review"));
 	return reads->each_member(reads->context, document->task.gates, put_open_gate, &walk);
 }

@@ -759,7 +759,7 @@ void orchestrator_health_read(struct api_call *call)
 	json_member_bool(&object, "ok", !degraded);
 	json_member_cstr(&object, "status", degraded ? "degraded" : "healthy");
 	json_member_cstr(&object, "service", "worker-orchestrator");
-	json_member_bool(&object, "execution_armed", reads->about(reads->context).armed);
+	json_member_bool(&object, "execution_armed", call_is_armed(call, NULL));
 	put_timestamp(call, &object);
 	call_reply(call, degraded ? 503 : 200, json_end(&object));
 }

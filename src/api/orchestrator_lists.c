@@ -286,7 +286,7 @@ static void put_capabilities(const struct api_call *call, struct json_object *ob
 
 	buf_init(&list, 64 << 10);
 	int r = buf_put_byte(&list, '[');
-	if (r == 0 && set != 0)
+	if (r == 0 && set != 0 && reads->each_member)
 		r = reads->each_member(reads->context, set, put_name, &names);
 	if (r == 0)
 		r = buf_put_byte(&list, ']');
@@ -453,7 +453,7 @@ static int put_figures(const struct figures *figures)
 	json_member_bool(&object, "ok", true);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		json_member_int(&object, rows[i].name, rows[i].value);
-	json_member_bool(&object, "execution_armed", call->reads->about(call->reads->context).armed);
+	json_member_bool(&object, "execution_armed", call_is_armed(call, NULL));
 	orchestrator_time(&object, "timestamp", call->now.wall_ms);
 	return json_end(&object);
 }
