@@ -334,14 +334,30 @@ static bool keep_metadata(struct api_call *call, struct body *body)
 	return false;
 }
 
+/* Was it alive before? */
+static bool is_alive(const struct api_call *call, struct span id)
+{
+	const struct api_reads *reads = call->reads;
+	struct worker_document found;
+
+	return reads->read_worker(reads->context, id, &found) == 0 && worker_is_alive(&found.worker);
+}
+
 void orchestrator_register_begin(struct api_call *call)
 {
+	bool *again = arena_alloc(call->arena, sizeof *again);
 	struct body body;
 	unsigned given;
 
+	if (!again) {
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+		return;
+	}
 	if (!read_body(call, R_WORKER, &body, &given) || !keep_metadata(call, &body) ||
 		!call_commands(call, 1))
 		return;
+	*again = is_alive(call, body.worker);
+	call->detail = again;
 	call->commands[0].kind = COMMAND_REGISTER;
 	call->commands[0].worker = body.worker;
 	call->commands[0].beat = (struct command_beat){
@@ -368,7 +384,7 @@ void orchestrator_register_finish(struct api_call *call, const struct result *re
 	json_member_bool(&object, "ok", true);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_member_bool(&object, "registered", true);
-	if (result->event_seq == 0) /* it was alive already */
+	if (*(const bool *)call->detail)
 		json_member_bool(&object, "reregistered", true);
 	orchestrator_time(&object, "registered_at", result->worker.registered_ms);
 	put_timestamp(call, &object);

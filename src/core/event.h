@@ -46,12 +46,13 @@
 	X(TOKEN_REVOKED,      36, "token.revoked",      "a credential was taken back") \
 	X(SERVER_AUDITED,     37, "server.audited",     "an admin did something that changes no object of the store") \
 	X(TASK_NOTED,         38, "task.noted",         "somebody outside told something about it") \
-	X(EXECUTION_ARMED,    39, "execution.armed",    "work is handed out again") \
-	X(EXECUTION_DISARMED, 40, "execution.disarmed", "nothing is handed out any more") \
-	X(TASK_STAGE_CHANGED, 41, "task.stage_changed", "it came to another stage of its workflow") \
-	X(GATE_OPENED,        42, "gate.opened",        "a verdict is needed now") \
-	X(GATE_PASSED,        43, "gate.passed",        "a verdict let it pass") \
-	X(GATE_REJECTED,      44, "gate.rejected",      "a verdict sent it back")
+	X(WORKER_UPDATED,     39, "worker.updated",     "it said something else of itself, or registered again while alive") \
+	X(EXECUTION_ARMED,    40, "execution.armed",    "work is handed out again") \
+	X(EXECUTION_DISARMED, 41, "execution.disarmed", "nothing is handed out any more") \
+	X(TASK_STAGE_CHANGED, 42, "task.stage_changed", "it came to another stage of its workflow") \
+	X(GATE_OPENED,        43, "gate.opened",        "a verdict is needed now") \
+	X(GATE_PASSED,        44, "gate.passed",        "a verdict let it pass") \
+	X(GATE_REJECTED,      45, "gate.rejected",      "a verdict sent it back")
 // clang-format on
 
 enum event_kind {

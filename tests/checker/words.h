@@ -20,7 +20,7 @@
 	X(TASK_RETRIED, "task.retried") X(TASK_PARKED, "task.parked") X(TASK_UNPARKED, "task.unparked") \
 	X(TASK_ORPHAN_RESULT, "task.orphan_result") X(TASK_PURGED, "task.purged") X(TASK_NOTED, "task.noted") \
 	X(CLAIM_UNCONFIRMED, "claim.unconfirmed") X(CLAIM_REBASED, "claim.rebased") \
-	X(WORKER_REGISTERED, "worker.registered") X(WORKER_QUIET, "worker.quiet") \
+	X(WORKER_REGISTERED, "worker.registered") X(WORKER_UPDATED, "worker.updated") X(WORKER_QUIET, "worker.quiet") \
 	X(WORKER_TERMINATING, "worker.terminating") X(WORKER_INACTIVE, "worker.inactive") \
 	X(SLOT_QUARANTINED, "slot.quarantined") X(SLOT_UNQUARANTINED, "slot.unquarantined") \
 	X(SERVER_STARTED, "server.started") X(SERVER_RESTORED, "server.restored") \
@@ -33,7 +33,9 @@
 	X(POLICY, "policy") X(FINAL, "final") X(EXPIRED, "expired") \
 	/* notes of workflows and gates */ \
 	X(TASK_STAGE_CHANGED, "task.stage_changed") X(GATE_OPENED, "gate.opened") X(GATE_PASSED, "gate.passed") \
-	X(GATE_REJECTED, "gate.rejected")
+	X(GATE_REJECTED, "gate.rejected") \
+	/* what workers ask for that no event answers alone */ \
+	X(BEAT, "beat") X(BIND, "bind") X(UNBIND, "unbind")
 // clang-format on
 
 enum word {

@@ -39,7 +39,8 @@ static void only_its_holder_makes_it_last_longer(void **state)
 {
 	struct world *w = *state;
 	struct task task = named_claim(w), ready = ready_task(w), stopping = stopping_task(w);
-	struct claimant other = claimant_of(&w->plain), beater = claimant_of(&w->beater), own = by_the_name(w, 1);
+	struct claimant other = claimant_of(&w->plain), beater = claimant_of(&w->beater),
+			own = by_the_name(w, 1);
 
 	refused(task_extend(&task, &other, &w->given), &task, REFUSED_CLAIMED_BY_OTHER);
 	refused(task_extend(&ready, &own, &w->given), &ready, REFUSED_CLAIMED_BY_OTHER);
@@ -70,7 +71,8 @@ static void progress_is_a_sign_of_life_of_a_name_and_of_nobody_else(void **state
 	pass_time(w, SECONDS(30));
 	struct worker_decision decision = worker_renew(&w->named, &w->given);
 	assert_int_equal(decision.event, EVENT_NONE);
-	assert_int_equal(decision.worker.lease.deadline_ms, w->given.now.lease_ms + w->named.lease.granted_ms);
+	assert_int_equal(
+		decision.worker.lease.deadline_ms, w->given.now.lease_ms + w->named.lease.granted_ms);
 	assert_int_equal(decision.worker.token, w->named.token);
 	decision = worker_renew(&w->beater, &w->given);
 	assert_int_equal(decision.worker.lease.deadline_ms, w->beater.lease.deadline_ms);
