@@ -77,6 +77,8 @@ struct about {
 	uint32_t schema, generation;
 	uint64_t starts;
 	int64_t started_ms, up_ms;
+	bool armed;       /* work is handed out … */
+	int64_t armed_ms; /* … or not, since then (wall); 0: nobody has ever said */
 };
 
 /* What the server lends for reading. Each is bounded. Faults: 0 or negative errno; -ENOENT: there is none. */
@@ -173,6 +175,8 @@ struct api_call {
 	const struct rules *rules;
 	struct moment now;
 	const struct api_reads *reads;
+	const struct span *
+		action_queues; /* by enum action; an action without a queue is only told. NULL: none has one */
 	/* made */
 	const struct route *route;
 	enum api_step step;

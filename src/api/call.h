@@ -21,6 +21,8 @@ struct route {
 	void (*begin)(struct api_call *call);
 	void (*read)(struct api_call *call);
 	void (*finish)(struct api_call *call, const struct result *results);
+	/* a surface that says no in its own way; NULL: problem+json. It writes the body, and returns the status. */
+	int (*put_refusal)(struct api_call *call, int status, const char *code, const char *detail);
 };
 
 extern const struct route routes[];
@@ -41,6 +43,12 @@ int call_keep(struct api_call *call, const struct buf *text, struct span *ret_te
 /* The note of a command that an admin gave: principal, route, object, `more` (members, may be empty) and the id of the
  * request, if it has one. For a COMMAND_AUDIT, or whatever leaves an event of its own. False: the call was refused. */
 bool call_audit(struct api_call *call, struct command *command, struct span object, struct span more);
+
+/* What the command tells about its task, for the task's workflow. False: the call was refused. */
+bool call_tells(struct api_call *call, struct command *command, const struct tiding *tiding);
+
+/* Does what was told name a pull request (pr_number, pr_url)? */
+bool told_has_pr(yyjson_val *data);
 
 /* ---- replies ------------------------------------------------------------------------------------ */
 
@@ -67,6 +75,9 @@ const char *refusal_detail(const struct result *result);
 
 /* A read has failed: 404, 503. */
 void call_refuse_fault(struct api_call *call, int fault);
+
+/* Is work handed out? Who cannot say is taken to say no. */
+bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms);
 
 /* ---- small things ------------------------------------------------------------------------------- */
 
@@ -193,6 +204,31 @@ void queue_pause_begin(struct api_call *call);
 void queue_resume_begin(struct api_call *call);
 void queue_drain_begin(struct api_call *call);
 void queue_finish(struct api_call *call, const struct result *results);
+
+int orchestrator_put_refusal(struct api_call *call, int status, const char *code, const char *detail);
+void orchestrator_register_begin(struct api_call *call);
+void orchestrator_register_finish(struct api_call *call, const struct result *results);
+void orchestrator_leave_begin(struct api_call *call);
+void orchestrator_leave_finish(struct api_call *call, const struct result *results);
+void orchestrator_pending_read(struct api_call *call);
+void orchestrator_claim_begin(struct api_call *call);
+void orchestrator_claim_finish(struct api_call *call, const struct result *results);
+void orchestrator_progress_begin(struct api_call *call);
+void orchestrator_progress_finish(struct api_call *call, const struct result *results);
+void orchestrator_release_begin(struct api_call *call);
+void orchestrator_release_finish(struct api_call *call, const struct result *results);
+void orchestrator_beat_begin(struct api_call *call);
+void orchestrator_beat_finish(struct api_call *call, const struct result *results);
+void orchestrator_workers_read(struct api_call *call);
+void orchestrator_stats_read(struct api_call *call);
+void orchestrator_health_read(struct api_call *call);
+
+void gate_verdict_begin(struct api_call *call);
+void approval_list_read(struct api_call *call);
+
+void execution_set_begin(struct api_call *call);
+void execution_set_finish(struct api_call *call, const struct result *results);
+void execution_read(struct api_call *call);
 
 void token_create_begin(struct api_call *call);
 void token_create_finish(struct api_call *call, const struct result *results);

@@ -29,7 +29,12 @@ enum {
 #define NEEDS(any) ((any) + 0 * sizeof(char[(any) >= PUBLIC && (any) < SCOPE_BIT(SCOPE_COUNT) ? 1 : -1]))
 
 #define R(method, pattern, scopes, body, begin, read, finish) \
-	{HTTP_METHOD_##method, pattern, NEEDS(scopes), body, begin, read, finish}
+	{HTTP_METHOD_##method, pattern, NEEDS(scopes), body, begin, read, finish, NULL}
+
+/* The surface of worker connectors, which says no in its own way. */
+#define O(method, path, scopes, body, begin, read, finish)                                            \
+	{HTTP_METHOD_##method, "/api/v1/worker/orchestrator/" path, NEEDS(scopes), body, begin, read, \
+		finish, orchestrator_put_refusal}
 
 // clang-format off
 const struct route routes[] = {
@@ -89,6 +94,20 @@ const struct route routes[] = {
 	R(GET,    "/api/openapi.json",               ANY,     NO_BODY, system_openapi_begin,    NULL,               NULL),
 	R(GET,    "/api/version",                    READ,    NO_BODY, NULL,                    system_version_read, NULL),
 	R(POST,   "/api/backup",                     ADMIN,   SMALL,   backup_begin,            NULL,               backup_finish),
+	R(POST,   "/api/tasks/:id/gates/:gate", APPROVE|GATE, LARGE,   gate_verdict_begin,      NULL,               task_finish),
+	R(GET,    "/api/approvals",                  READ,    NO_BODY, NULL,                    approval_list_read, NULL),
+	R(GET,    "/api/execution",                READ|WORK, NO_BODY, NULL,                    execution_read,     NULL),
+	R(POST,   "/api/execution",                  OPERATE, SMALL,   execution_set_begin,     NULL,               execution_set_finish),
+	O(POST,   "register",                        WORK,    SMALL,   orchestrator_register_begin, NULL,           orchestrator_register_finish),
+	O(DELETE, "register/:id",               WORK|OPERATE, SMALL,   orchestrator_leave_begin, NULL,              orchestrator_leave_finish),
+	O(GET,    "tasks/pending",                 READ|WORK, NO_BODY, NULL,                    orchestrator_pending_read, NULL),
+	O(POST,   "tasks/:vtid/claim",               WORK,    SMALL,   orchestrator_claim_begin, NULL,              orchestrator_claim_finish),
+	O(POST,   "tasks/:vtid/progress",            WORK,    LARGE,   orchestrator_progress_begin, NULL,           orchestrator_progress_finish),
+	O(POST,   "tasks/:vtid/release",             WORK,    SMALL,   orchestrator_release_begin, NULL,            orchestrator_release_finish),
+	O(POST,   "heartbeat",                       WORK,    SMALL,   orchestrator_beat_begin, NULL,               orchestrator_beat_finish),
+	O(GET,    "workers",                       READ|WORK, NO_BODY, NULL,                    orchestrator_workers_read, NULL),
+	O(GET,    "stats",                         READ|WORK, NO_BODY, NULL,                    orchestrator_stats_read, NULL),
+	O(GET,    "health",                          ANY,     NO_BODY, NULL,                    orchestrator_health_read, NULL),
 	R(POST,   "/api/query",                      ADMIN,   SMALL,   query_begin,             NULL,               query_finish),
 };
 // clang-format on

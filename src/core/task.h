@@ -24,6 +24,7 @@
 #include "core/refusal.h"
 #include "core/state.h"
 #include "core/worker.h"
+#include "core/workflow.h"
 
 /* The generation of the store stands in the high digits of a fence, the count of claims in the others. */
 #define FENCE_GENERATION_STEP UINT64_C(1000000000000)
@@ -31,6 +32,7 @@
 enum {
 	TASK_ATTEMPTS_MAX = 1000,    /* maxAttempts is clamped to it */
 	TASK_COUNT_MAX = UINT16_MAX, /* of crashes, interruptions and parents */
+	TASK_GATES_MAX = 16,
 };
 
 /* No delay or run limit is longer than a year. */
@@ -86,6 +88,10 @@ struct task {
 	bool keyed;      /* has a unique key, held while not final */
 	bool has_parent; /* has a blockedBy list */
 	bool named_id;   /* has an id of the caller's own */
+	bool autonomous; /* its metadata says that it may run on its own */
+	enum workflow workflow;
+	uint32_t gates;      /* set of names: the verdicts that it needs before it is done … */
+	uint32_t gate_count; /* … and how many those are */
 
 	/* where it stands: folding the events gives these */
 	enum task_state state;
@@ -99,6 +105,8 @@ struct task {
 	uint64_t fence;         /* of the last claim */
 	uint32_t claimant;      /* principal that made it */
 	enum claim_end ended;
+	enum stage stage;       /* of its workflow; STAGE_NONE: it has none */
+	uint32_t gates_passed;  /* by what its last attempt reported: bit per member of `gates` */
 	enum failure_code code; /* why it is blocked or failed */
 	int64_t version;        /* seq of its last event */
 	int64_t updated_ms; /* wall: last written, for people; the memory does not keep it: 0 until read or written */
@@ -111,6 +119,7 @@ enum follow {
 	FOLLOW_PARENT_DONE,
 	FOLLOW_PARENT_DEAD,
 	FOLLOW_PARENT_REOPENED, /* it was failed or cancelled */
+	FOLLOW_PARENT_REVIVED,  /* it had failed, and is done after all */
 };
 
 struct task_decision {
@@ -141,6 +150,7 @@ struct claimant {
 	bool takes_pending; /* includeStatuses names pending */
 	bool resumes;       /* resumeOwned: may take its own live claim up again */
 	bool confirms;      /* the claim is confirmed as it is made */
+	bool opted_in;      /* the queue hands out only tasks that may run on their own */
 	int64_t lease_ms;   /* asked for; 0 = the default */
 	int64_t run_ms;     /* limit of the claim asked for by its door; 0 = the task's timeout */
 	uint64_t request;
@@ -165,6 +175,7 @@ struct task_patch {
 	int64_t not_before_ms; /* 0: at once */
 	uint32_t open_parents, dead_parents;
 	bool has_parent, keyed;
+	bool set_autonomous, autonomous;
 };
 
 /* Producers and operators. `draft` holds what was asked for, with ready_at_ms as notBefore. */
@@ -229,6 +240,20 @@ struct task_decision task_answer(const struct task *task, const struct given *gi
 struct task_decision task_pass(const struct task *task, const struct given *given);
 struct task_decision task_reject(const struct task *task, const struct given *given);
 
+/* Stages and gates. A verdict at one gate (its bit) is a note: what follows from it is a decision of its own. */
+struct task_decision task_verdict(const struct task *task, uint32_t gate, bool passes);
+struct task_decision task_open_gate(const struct task *task, uint32_t gate);
+struct task_decision task_set_stage(const struct task *task, enum stage stage);
+struct task_decision task_fail_outside(const struct task *task); /* a rule of its workflow says so */
+struct task_decision task_revive(const struct task *task);       /* it failed, and was a success after all */
+
+/* Same worker, same claim, from now on for that long. */
+struct task_decision task_extend(
+	const struct task *task, const struct claimant *by, const struct given *given);
+
+/* Its worker lives: its claim lease starts again, unless its time is up. */
+struct task_decision task_renew(const struct task *task, const struct given *given);
+
 /* Put it into a lane, for the slot that owns it: `by` is the worker named like the slot. In progress is a claim that
  * is confirmed as it is made; every other lane but `todo` ends that claim, and `todo` gives it back. */
 struct task_decision task_set_status(const struct task *task, enum task_status status,
@@ -245,6 +270,9 @@ enum refusal task_proof_refusal(const struct task *task, const struct proof *pro
 struct task_decision task_append_log(const struct task *task, const struct proof *proof);
 
 bool task_is_claimed(const struct task *task);
+
+/* Bits of all its gates; and is it in review without any of its own? */
+uint32_t task_gates_all(const struct task *task);
 
 /* Is its claim in the hands of a supervisor: a worker that beats for work which is not itself? */
 bool task_is_supervised(const struct task *task, const struct worker *holder);

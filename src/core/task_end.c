@@ -69,6 +69,8 @@ struct task_decision task_complete(
 	(void)given;
 	if (report_is_settled(task, proof, ENDED_COMPLETE, &decision))
 		return decision;
+	if (task->gate_count > 0) /* nobody is judge of their own work */
+		return task_refuse(task, REFUSED_GATE_REQUIRED);
 	decision.task.crashes = 0;
 	decision.task.interruptions = 0;
 	decision.task.code = CODE_NONE;
@@ -302,6 +304,8 @@ struct task_decision task_pass(const struct task *task, const struct given *give
 	(void)given;
 	if (task->state != TASK_REVIEW)
 		return task_refuse(task, REFUSED_BAD_TRANSITION);
+	if (task->gates_passed != task_gates_all(task))
+		return task_refuse(task, REFUSED_GATE_REQUIRED);
 
 	struct task_decision decision = task_decide(task);
 
@@ -319,6 +323,7 @@ struct task_decision task_reject(const struct task *task, const struct given *gi
 	struct task_decision decision = task_decide(task);
 
 	decision.task.spent++;
+	decision.task.gates_passed = 0; /* the next attempt is judged anew */
 	if (decision.task.spent >= task->max_attempts) {
 		fail_for_good(&decision, CODE_CHECK_FAILED);
 	} else {

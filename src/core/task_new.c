@@ -30,6 +30,8 @@ struct task_decision task_create(
 		task_move(&decision, EVENT_TASK_CREATED, TASK_PENDING);
 	else
 		task_rest(&decision, EVENT_TASK_CREATED, task->ready_at_ms, given);
+	if (task->workflow != WORKFLOW_NONE)
+		task->stage = workflow_first(task->state);
 	task_check(task);
 	return decision;
 }
@@ -48,6 +50,8 @@ static void patch_apply(struct task *task, const struct task_patch *patch, const
 		task->executor = patch->executor;
 	if (patch->set_keyed)
 		task->keyed = patch->keyed;
+	if (patch->set_autonomous)
+		task->autonomous = patch->autonomous;
 	if (patch->set_not_before)
 		task->ready_at_ms = patch->not_before_ms;
 	if (patch->set_parents) {
@@ -187,6 +191,7 @@ struct task_decision task_retry(const struct task *task, bool key_taken, const s
 	decision.task.spent = 0;
 	decision.task.crashes = 0;
 	decision.task.interruptions = 0;
+	decision.task.gates_passed = 0;
 	/* the operator's word stands above a parent that failed: it is no longer waited for */
 	decision.task.open_parents -= decision.task.dead_parents;
 	decision.task.dead_parents = 0;

@@ -226,6 +226,11 @@ static void take_rules(struct options *options)
 	rules->timeout_max_ms = number(options, CONFIG_TASK_TIMEOUT_MAX_MS);
 	rules->log_keep_bytes = number(options, CONFIG_TASK_LOG_KEEP_BYTES);
 	rules->log_bytes_per_s = number(options, CONFIG_TASK_LOG_BYTES_PER_SECOND);
+	options->action_queues[ACTION_CREATE_PR] = span_of(config_text(config, CONFIG_WORKFLOW_CREATE_PR));
+	options->action_queues[ACTION_VALIDATE] = span_of(config_text(config, CONFIG_WORKFLOW_VALIDATE));
+	options->action_queues[ACTION_MERGE] = span_of(config_text(config, CONFIG_WORKFLOW_MERGE));
+	options->action_queues[ACTION_VERIFY] = span_of(config_text(config, CONFIG_WORKFLOW_VERIFY));
+	options->storage.opt_in_queues = config_text(config, CONFIG_EXECUTION_OPT_IN_QUEUES);
 	rules->principal_registrations = number(options, CONFIG_LIMITS_REGISTRATIONS);
 	rules->slot_registrations = number(options, CONFIG_LIMITS_SLOT_REGISTRATIONS);
 	rules->quarantine_trial_ms = number(options, CONFIG_QUARANTINE_TRIAL_AFTER_MS);

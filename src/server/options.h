@@ -37,6 +37,7 @@ struct options {
 	enum log_level log_level;
 	enum log_format log_format;
 	struct store_options storage;
+	struct span action_queues[ACTION_COUNT];
 };
 
 /* 0; or an exit status (2: usage, 78: configuration) after saying on stderr what is wrong, all of it. With

@@ -229,8 +229,12 @@ static struct about about(void *context)
 {
 	const struct server *server = of(context);
 	struct moment now = clock_now();
+	int64_t armed_ms;
+	bool armed = store_is_armed(server->store, &armed_ms);
 
 	return (struct about){
+		.armed = armed,
+		.armed_ms = armed_ms,
 		.store = store_kind(server->store),
 		.schema = store_schema(server->store),
 		.generation = store_generation(server->store),

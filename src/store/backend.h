@@ -93,6 +93,7 @@ enum extra_kind {
 		15, /* it was lost by the slot that owns it: when (wall, decimal), a space, the session of then */
 	EXTRA_SPAWNED =
 		16, /* it is a session: see command_session.c; of task 0 by place: which tasks are, round and round */
+	EXTRA_CLAIMANT = 19, /* by number: a principal that held an attempt before the last one */
 	EXTRA_REPORT = 20, /* of the claim that is marked as reported */
 };
 
@@ -105,7 +106,9 @@ enum meta_key {
 	META_RESTORED = 5,   /* 1: opened for the first time after a restore */
 	META_BOOT_HI = 6,    /* boot id, 128 bits */
 	META_BOOT_LO = 7,
-	META_PRINCIPALS = 8, /* the last number given to one */
+	META_PRINCIPALS = 8,    /* the last number given to one */
+	META_EXECUTION = 9,     /* enum execution */
+	META_EXECUTION_MS = 10, /* wall: when that was set */
 };
 
 /* What open() found, so that nothing has to be counted twice. */

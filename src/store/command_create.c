@@ -146,6 +146,19 @@ static int create_taken(
 	return 0;
 }
 
+static int draft_gates(struct turn *turn, struct name_list gates, struct task *draft)
+{
+	struct name_set set;
+	int r = turn_name_set(turn, gates, &draft->gates);
+
+	if (r < 0)
+		return r;
+	names_set_members(&turn->store->names, draft->gates, &set);
+	assert(set.count <= TASK_GATES_MAX);
+	draft->gate_count = set.count;
+	return 0;
+}
+
 static int draft_names(struct turn *turn, const struct command_create *create, struct task *draft)
 {
 	int r = turn_name(turn, create->queue, &draft->queue);
@@ -156,6 +169,8 @@ static int draft_names(struct turn *turn, const struct command_create *create, s
 		r = turn_name(turn, create->executor, &draft->executor);
 	if (r == 0)
 		r = turn_name_set(turn, create->requires, &draft->requires);
+	if (r == 0 && create->gates.count > 0)
+		r = draft_gates(turn, create->gates, draft);
 	return r;
 }
 
@@ -302,6 +317,8 @@ int run_create(struct turn *turn, const struct command *command, struct result *
 		.finish_by_ms = create->finish_by_ms,
 		.keyed = create->unique_key.len > 0,
 		.named_id = create->id.len > 0,
+		.autonomous = create->autonomous,
+		.workflow = create->workflow,
 	};
 	r = command_parents(turn, create->parents, &parents, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
@@ -313,4 +330,26 @@ int run_create(struct turn *turn, const struct command *command, struct result *
 	if (r == -E2BIG)
 		return command_refuse(result, REFUSED_TOO_LARGE);
 	return r < 0 ? r : stage_create(turn, command, &draft, &parents, result);
+}
+
+int command_create_action(struct turn *turn, const struct command_action *action)
+{
+	struct backend *backend = turn->store->backend;
+	struct task draft = {0};
+	struct turn_task *view;
+	struct record record;
+
+	if (action->queue.len == 0)
+		return 0;
+	int r = turn_name(turn, action->queue, &draft.queue);
+	if (r == 0)
+		r = next_seq(turn, &draft.seq);
+	if (r < 0)
+		return r == -E2BIG ? 0 : r; /* then the event alone tells what is to be done */
+	/* it goes on with what was begun: a queue that takes nothing new takes it */
+	struct task_decision decision = task_create(&draft, false, QUEUE_OPEN, &turn->given);
+	turn_record(turn, &record, decision.event);
+	record.note = (struct span){0};
+	r = turn_stage_new(turn, &decision, (struct span){0}, &record, &view);
+	return r < 0 ? r : backend->ops->put_body(backend, draft.seq, action->body);
 }

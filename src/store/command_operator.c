@@ -1,5 +1,5 @@
 /*
- * What people do to tasks and queues: cancel, retry, answer, pause.
+ * What people do to tasks, queues and the whole: cancel, retry, answer, pause, disarm.
  */
 #include <assert.h>
 #include <errno.h>
@@ -126,4 +126,17 @@ int run_queue_set(struct turn *turn, const struct command *command, struct resul
 	}
 	turn_record(turn, &record, decision.event);
 	return turn_stage_queue(turn, name, decision.state, &record);
+}
+
+int run_execution_set(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct execution_decision decision = execution_set(!turn->disarmed, command->armed);
+	struct record record;
+
+	if (decision.event == EVENT_NONE) {
+		result->repeated = true;
+		return 0;
+	}
+	turn_record(turn, &record, decision.event);
+	return turn_stage_execution(turn, decision.execution, &record);
 }

@@ -307,6 +307,27 @@ int64_t store_event_base(const struct store *store)
 	return store->event_base;
 }
 
+bool store_opts_in(const struct store *store, uint32_t queue)
+{
+	const char *at = store->opt_in_queues ? store->opt_in_queues : "";
+	struct span name = names_text(&store->names, queue);
+
+	for (; *at; at += strspn(at, " ")) {
+		struct span opted = {at, strcspn(at, " ")};
+		if (span_equal(opted, name) || span_equal(opted, SPAN("*")))
+			return true;
+		at += opted.len;
+	}
+	return false;
+}
+
+bool store_is_armed(const struct store *store, int64_t *ret_since_ms)
+{
+	if (ret_since_ms)
+		*ret_since_ms = store->execution_ms;
+	return !store->disarmed;
+}
+
 uint32_t store_generation(const struct store *store)
 {
 	return store->generation;
@@ -632,6 +653,8 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 
 	names_set_members(&store->names, task->requires, &needed);
 	if (task->state == TASK_READY) {
+		around.disarmed = store->disarmed;
+		around.opted_in = store_opts_in(store, task->queue);
 		around.read_only = store->degraded;
 		look_at_owner(store, task, &given, &around);
 		for (uint32_t number = hot_next_holder(hot, 0); number != 0;

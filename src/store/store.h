@@ -51,6 +51,9 @@ struct retention {
 struct store_options {
 	struct rules rules;
 	struct retention retention;
+	const char *
+		opt_in_queues; /* they hand out only what may run on its own: names, a blank between them; "*": all;
+				      NULL: none. Borrowed */
 	struct moment now;
 	uint64_t boot_hi, boot_lo; /* the machine's boot id: leases of another boot are rebased */
 	uint64_t seed;             /* of hashes and jitter */
@@ -177,6 +180,8 @@ int store_each_queue_figures(const struct store *store,
 /* How many tasks rest for that reason: parked, scheduled, ready and not taken, … The number of those that nobody had
  * the time to ask is returned. */
 uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t ret_counts[WHY_COUNT]);
+/* May work be handed out? And since when that is so (wall), 0: nobody has ever said. */
+bool store_is_armed(const struct store *store, int64_t *ret_since_ms);
 uint32_t store_generation(const struct store *store);
 const char *store_kind(const struct store *store); /* of its backend */
 uint32_t store_schema(const struct store *store);
@@ -188,6 +193,7 @@ int store_each_member(
 struct reason store_why(struct store *store, const struct task *task, struct moment now);
 uint32_t store_count(const struct store *store, enum task_state state); /* not for final states */
 size_t store_timers(const struct store *store);                         /* that are set, on both clocks */
+bool store_opts_in(const struct store *store, uint32_t queue);
 enum queue_state store_queue_state(const struct store *store, struct span queue);
 /* Queues with something to claim in them, or paused or draining; a thousand at most. */
 int store_each_queue(const struct store *store,

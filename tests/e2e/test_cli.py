@@ -504,7 +504,10 @@ class Agreement(CliCase):
         seen |= look()
         self.client.call("DELETE", "/api/workers/beats", {})
         seen |= look()
-        self.assertEqual(set(self.metric()) - seen, {"store_read_only"})  # tests/store/test_store_why.c
+        post("/api/execution", {"armed": False})
+        seen |= look()
+        # tests/store/test_store_why.c and test_store_workflow.c
+        self.assertEqual(set(self.metric()) - seen, {"store_read_only", "not_autonomous"})
 
 
 class Operating(CliCase):

@@ -40,6 +40,7 @@ BODIES = {
     "claims": {"workerId": "w-other"}, "register": {"workerId": "w-other"}, "heartbeat": {"workerId": "w-other"},
     "tokens": {"kind": "claim", "task": "other", "fence": "1000000000001"},
     "log": {**REPORT, "offset": 0, "data": "x"}, "events": {"type": "ci.finished"},
+    ":gate": {"verdict": "pass"},
 }
 
 

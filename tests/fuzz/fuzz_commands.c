@@ -198,6 +198,11 @@ static void expect_own(const struct command *command)
 	case COMMAND_LOG:
 	case COMMAND_EMIT:
 		return expect_about_task(command, false);
+	case COMMAND_VERDICT:
+		expect_name(command->verdict.gate, COMMAND_NAME_MAX);
+		return expect_about_task(command, false);
+	case COMMAND_EXECUTION_SET:
+		return;
 	case COMMAND_AUDIT: /* its note is all there is */
 		return;
 	case COMMAND_RETURN: /* the server's own */
