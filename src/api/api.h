@@ -204,7 +204,7 @@ bool api_waits(struct api_call *call, const struct result *results);
 
 /* Whoever waits may wait for long, and ten thousand may: all that the call still needs is copied into `into`, which is
  * empty, and takes no more of it than that. Of its request that is nothing but the method. 0, and then its own arena may
- * go; -ENOMEM: it stays as it was. */
+ * go; -ENOMEM, -ENOTSUP: it stays as it was. */
 int api_settle(struct api_call *call, struct arena *into);
 
 /* The pattern of its route, as in "/api/claims". */

@@ -162,8 +162,8 @@ void task_put_members(
 	if (body.len > 0)
 		json_members_raw(object, body);
 	put_asked_for(call, object, task);
-	json_member_cstr(object, "status", task_state_status(task->state));
-	json_member_cstr(object, "state", task_state_name(task->state));
+	json_member_word(object, "status", task_state_status(task->state));
+	json_member_word(object, "state", task_state_name(task->state));
 	json_member_int(object, "attempt", task->attempt);
 	json_member_int(object, "spent", task->spent);
 	json_member_int(object, "crashes", task->crashes);

@@ -182,6 +182,8 @@ struct server {
 	struct sources sources;
 	struct metrics metrics;
 	struct moment now, started;
+	uint64_t now_ns; /* of uv_hrtime(): when `now` was asked for, or when the last turn ended */
+	bool now_is_old; /* the loop has waited since */
 	int64_t last_sweep_ms, asleep_ms; /* lease clock; boot time − monotonic time */
 	bool slept;                       /* since the last sweep: the machine, or the server itself */
 	char url[400];                    /* for DIR/url; empty once it stands there */
@@ -193,6 +195,7 @@ struct server {
 
 /* clock.c */
 struct moment clock_now(void);
+void clock_tick(struct server *server); /* make `now` what it is, once per turn of the loop */
 int64_t clock_asleep_ms(void);
 int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo);
 

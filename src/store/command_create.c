@@ -85,6 +85,9 @@ static int remember_request(struct turn *turn, const struct command *command, in
 	struct backend *backend = turn->store->backend;
 	const struct command_create *create = &command->create;
 	char asker[ASKER_BYTES_MAX];
+
+	if (create->idempotency_key.len == 0)
+		return 0;
 	struct idem_row row = {
 		.principal = asker_of(command, asker),
 		.key = create->idempotency_key,
@@ -92,9 +95,6 @@ static int remember_request(struct turn *turn, const struct command *command, in
 		.created_ms = turn->given.now.wall_ms,
 		.deduplicated = deduplicated,
 	};
-
-	if (create->idempotency_key.len == 0)
-		return 0;
 	memcpy(row.fingerprint, create->fingerprint, sizeof row.fingerprint);
 	int r = turn_write(turn);
 	return r < 0 ? r : backend->ops->put_idem(backend, &row);

@@ -664,8 +664,7 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 	view->task = after;
 	view->changed = true;
 	if (was_final && view->children == 0)
-		view->children =
-			1; /* reopened: how many it blocks is only known on disk, see stage_follow() */
+		view->children = 1; /* reopened: how many it blocks is on disk, see stage_follow() */
 	bool is_final = view->gone || task_state_is_final(after.state);
 	turn->finals += (int)(is_final && !view->gone) - (int)was_final;
 	r = move_key(turn, view, was_final, is_final);
