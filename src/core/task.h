@@ -56,9 +56,9 @@ struct claim {
 	int64_t claimed_wall_ms; /* for people */
 	uint64_t request;        /* digest of the requestId that made it; 0 = none */
 	bool named;              /* taken through a door that knows only a name: never verified */
-	bool stopping;           /* a cancel waits until the worker confirms it or the lease ends */
-	bool handed_again;       /* by a reply to the same requestId; in memory only, as replies are */
-	bool reported; /* the work itself has said how it ended; its supervisor will end the attempt */
+	bool stopping;     /* a cancel, or a stop, waits until the worker confirms it or the lease ends */
+	bool handed_again; /* by a reply to the same requestId; in memory only, as replies are */
+	bool reported;     /* the work itself has said how it ended; its supervisor will end the attempt */
 };
 
 /* How the last claim ended, so that a repeated report is answered as the first one was. */
@@ -185,8 +185,9 @@ struct task_decision task_update(
 	const struct task *task, const struct task_patch *patch, const struct given *given);
 struct task_decision task_cancel(
 	const struct task *task, const struct worker *holder, const struct given *given);
-/* Whatever of it runs shall run no more, and nothing of it until a person says so. */
-struct task_decision task_stop(const struct task *task);
+/* Whatever of it runs shall run no more, and nothing of it until a person says so. Like a cancel it waits for a worker
+ * that beats. */
+struct task_decision task_stop(const struct task *task, const struct worker *holder);
 struct task_decision task_retry(const struct task *task, bool key_taken, const struct given *given);
 struct task_decision task_park(const struct task *task, const struct given *given);
 struct task_decision task_unpark(const struct task *task, const struct given *given);

@@ -245,8 +245,7 @@ void task_give_back(struct task_decision *decision, enum event_kind kind, enum c
 	if (task->state != TASK_ASKING)
 		task_count_interruption(decision);
 	if (stopping) {
-		task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
-		decision->follow = FOLLOW_PARENT_DEAD;
+		task_call_off(decision);
 	} else if (task->state == TASK_ASKING) {
 		task_move(decision, kind, TASK_ASKING); /* the question is still open */
 	} else if (task->interruptions >= given->rules->interruption_budget) {
@@ -275,10 +274,11 @@ static void lose(struct task_decision *decision, const struct given *given)
 	struct task *task = &decision->task;
 	bool stopping = task->claim.stopping;
 
+	if (stopping && task->code == CODE_STOPPED)
+		task_undo_crash(decision); /* it was told to end */
 	task_drop_claim(decision, ENDED_LOST);
 	if (stopping) {
-		task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
-		decision->follow = FOLLOW_PARENT_DEAD;
+		task_call_off(decision);
 	} else if (task->state == TASK_ASKING) {
 		task_undo_crash(decision);
 		task_move(decision, EVENT_TASK_EXPIRED, TASK_ASKING);
@@ -359,8 +359,7 @@ struct task_decision task_void(const struct task *task, const struct given *give
 	task_undo_crash(&decision);
 	task_drop_claim(&decision, ENDED_LOST);
 	if (task->claim.stopping) {
-		task_move(&decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
-		decision.follow = FOLLOW_PARENT_DEAD;
+		task_call_off(&decision);
 	} else if (task->state == TASK_ASKING) {
 		task_move(&decision, EVENT_TASK_REQUEUED, TASK_ASKING);
 	} else {

@@ -81,13 +81,6 @@ struct task_decision task_complete(
 	return task_decided(task, decision);
 }
 
-/* A cancel was under way, and now the worker has stopped: no further attempt. */
-static void call_off(struct task_decision *decision)
-{
-	task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
-	decision->follow = FOLLOW_PARENT_DEAD;
-}
-
 struct task_decision task_report(
 	const struct task *task, const struct proof *proof, const struct given *given)
 {
@@ -96,14 +89,18 @@ struct task_decision task_report(
 	(void)given;
 	if (report_is_settled(task, proof, ENDED_REVIEW, &decision))
 		return decision;
-	decision.task.crashes = 0;
-	decision.task.interruptions = 0;
-	decision.task.code = CODE_NONE;
-	task_drop_claim(&decision, ENDED_REVIEW);
-	if (task->claim.stopping)
-		call_off(&decision);
+	if (task->claim.stopping && task->code == CODE_STOPPED)
+		task_undo_crash(&decision); /* that is all that is known of it: it does not count as work */
 	else
+		decision.task.crashes = 0;
+	decision.task.interruptions = 0;
+	task_drop_claim(&decision, ENDED_REVIEW);
+	if (task->claim.stopping) {
+		task_call_off(&decision);
+	} else {
 		task_move(&decision, EVENT_TASK_REVIEWED, TASK_REVIEW);
+		decision.task.code = CODE_NONE;
+	}
 	return task_decided(task, decision);
 }
 
@@ -225,7 +222,7 @@ struct task_decision task_fail(const struct task *task, const struct proof *proo
 	task_drop_claim(&decision, ENDED_FAIL);
 	if (task->claim.stopping) {
 		task_undo_crash(&decision);
-		call_off(&decision);
+		task_call_off(&decision);
 	} else {
 		fail_by_class(&decision, failure, given);
 	}
@@ -243,7 +240,7 @@ struct task_decision task_block(
 	task_undo_crash(&decision);
 	task_drop_claim(&decision, ENDED_BLOCK);
 	if (task->claim.stopping)
-		call_off(&decision);
+		task_call_off(&decision);
 	else
 		block(&decision, code);
 	return task_decided(task, decision);

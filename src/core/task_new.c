@@ -130,8 +130,10 @@ static bool cancel_must_wait(const struct task *task, const struct worker *holde
 struct task_decision task_cancel(
 	const struct task *task, const struct worker *holder, const struct given *given)
 {
+	bool stops = task->claim.stopping && task->code == CODE_STOPPED; /* then a cancel means more */
+
 	(void)given;
-	if (task->state == TASK_CANCELLED || task->claim.stopping) {
+	if (task->state == TASK_CANCELLED || (task->claim.stopping && !stops)) {
 		struct task_decision again = task_unchanged(task);
 		again.repeated = true;
 		return again;
@@ -143,6 +145,7 @@ struct task_decision task_cancel(
 
 	if (cancel_must_wait(task, holder)) {
 		decision.task.claim.stopping = true;
+		decision.task.code = CODE_NONE;
 		task_move(&decision, EVENT_TASK_UPDATED, task->state);
 		return task_decided(task, decision);
 	}
@@ -155,9 +158,20 @@ struct task_decision task_cancel(
 	return task_decided(task, decision);
 }
 
-struct task_decision task_stop(const struct task *task)
+/* What waits for its worker to stop has its code already: that tells it from a cancel. */
+void task_call_off(struct task_decision *decision)
 {
-	/* nothing of it runs, or a cancel sees to that */
+	if (decision->task.code == CODE_STOPPED) {
+		task_move(decision, EVENT_TASK_BLOCKED, TASK_BLOCKED);
+		return;
+	}
+	task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
+	decision->follow = FOLLOW_PARENT_DEAD;
+}
+
+struct task_decision task_stop(const struct task *task, const struct worker *holder)
+{
+	/* nothing of it runs, or it is being seen to */
 	bool over =
 		task_state_is_final(task->state) || task->state == TASK_BLOCKED || task->state == TASK_REVIEW;
 	if (over || task->claim.stopping) {
@@ -168,12 +182,17 @@ struct task_decision task_stop(const struct task *task)
 
 	struct task_decision decision = task_decide(task);
 
+	decision.task.code = CODE_STOPPED;
+	if (cancel_must_wait(task, holder)) {
+		decision.task.claim.stopping = true;
+		task_move(&decision, EVENT_TASK_UPDATED, task->state);
+		return task_decided(task, decision);
+	}
 	if (task_is_claimed(task)) {
 		task_undo_crash(&decision);
 		task_drop_claim(&decision, ENDED_LOST);
 	}
-	task_move(&decision, EVENT_TASK_BLOCKED, TASK_BLOCKED);
-	decision.task.code = CODE_STOPPED;
+	task_call_off(&decision);
 	return task_decided(task, decision);
 }
 

@@ -7,7 +7,8 @@
 
 #include "store/commands.h"
 
-int run_cancel(struct turn *turn, const struct command *command, struct result *result)
+/* Cancel and stop: whoever holds it decides whether they wait. */
+int run_call_off(struct turn *turn, const struct command *command, struct result *result)
 {
 	static const struct worker nobody;
 	const struct worker *holder = &nobody;
@@ -22,8 +23,11 @@ int run_cancel(struct turn *turn, const struct command *command, struct result *
 			return -ENOMEM;
 		holder = &worker->worker;
 	}
-	struct task_decision decision = task_cancel(&view->task, holder, &turn->given);
-	return command_stage(turn, view, &decision, result);
+	bool stops = command->kind == COMMAND_STOP;
+	struct task_decision decision =
+		stops ? task_stop(&view->task, holder) : task_cancel(&view->task, holder, &turn->given);
+	return stops ? command_stage_keeping(turn, view, &decision, EXTRA_ERROR, result)
+		     : command_stage(turn, view, &decision, result);
 }
 
 struct dead_edges {

@@ -202,9 +202,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 	case COMMAND_UPDATE:
 		return run_update(turn, command, result);
 	case COMMAND_CANCEL:
-		return run_cancel(turn, command, result);
 	case COMMAND_STOP:
-		return run_stop(turn, command, result);
+		return run_call_off(turn, command, result);
 	case COMMAND_RETRY:
 		return run_retry(turn, command, result);
 	case COMMAND_PARK:

@@ -99,8 +99,7 @@ int session_spawn(struct turn *turn, struct turn_task *view, const struct comman
 
 int run_create(struct turn *turn, const struct command *command, struct result *result);
 int run_update(struct turn *turn, const struct command *command, struct result *result);
-int run_stop(struct turn *turn, const struct command *command, struct result *result);
-int run_cancel(struct turn *turn, const struct command *command, struct result *result);
+int run_call_off(struct turn *turn, const struct command *command, struct result *result);
 int run_retry(struct turn *turn, const struct command *command, struct result *result);
 int run_answer(struct turn *turn, const struct command *command, struct result *result);
 int run_queue_set(struct turn *turn, const struct command *command, struct result *result);
