@@ -146,6 +146,7 @@ class StoppedWorker(VanishingCase):
         process.stdin.flush()
         if self.hear(process, "done")["done"] != 200:  # only if this machine was busy for longer than that
             self.assertIn("task.expired", self.types_of(task))
+        process.kill()
 
 
 class StoppedServer(VanishingCase):
