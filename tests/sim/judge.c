@@ -40,17 +40,13 @@ static void judge_order(struct sim *sim, const struct model_task *task, const st
 
 	if (!command || task->fold.holder[0] != 0) /* by id, or its own taken up again */
 		return;
-	const struct model_worker *worker = model_worker(model, command->worker);
-	struct command_claim claim = command->claim;
-	if (claim.slot.len == 0 && worker && worker->slot >= 0) /* it may have registered in this very turn */
-		claim.slot = word_slots[worker->slot];
-	if (!model_is_claimable(sim, task, &claim, record->wall_ms))
+	if (!model_is_claimable(sim, task, command, record->wall_ms))
 		sim_violate(sim, "B10", record->task, "%.*s was given a task that it may not have",
 			SPAN_ARGS(command->worker));
 	for (uint32_t i = 0; i < model->live_count; i++) {
 		const struct model_task *other = &model->tasks[model->live[i]];
 		if (task_claim_order(&other->fold.task, &task->fold.task) < 0 &&
-			model_is_claimable(sim, other, &claim, record->wall_ms))
+			model_is_claimable(sim, other, command, record->wall_ms))
 			sim_violate(sim, "B10", record->task, "%s goes before it", other->id);
 	}
 }
@@ -394,7 +390,7 @@ static void judge_empty_claim(struct sim *sim, const struct command *command, co
 	for (uint32_t i = 0; i < model->live_count; i++) {
 		const struct model_task *task = &model->tasks[model->live[i]];
 		if (task->fold.task.version <= sim->server.before &&
-			model_is_claimable(sim, task, &command->claim, clocks_now(&sim->clock).wall_ms))
+			model_is_claimable(sim, task, command, clocks_now(&sim->clock).wall_ms))
 			sim_violate(sim, "B10", task->fold.task.seq,
 				"%.*s asked for %u and got %u, not this one (slot '%.*s', request %llx, worker %s)",
 				SPAN_ARGS(command->worker), command->claim.max, result->claim_count,
