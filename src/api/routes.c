@@ -99,7 +99,7 @@ const struct route routes[] = {
 	R(GET,    "/api/execution",                READ|WORK, NO_BODY, NULL,                    execution_read,     NULL),
 	R(POST,   "/api/execution",                  OPERATE, SMALL,   execution_set_begin,     NULL,               execution_set_finish),
 	O(POST,   "register",                        WORK,    SMALL,   orchestrator_register_begin, NULL,           orchestrator_register_finish),
-	O(DELETE, "register/:id",               WORK|OPERATE, SMALL,   orchestrator_leave_begin, NULL,              orchestrator_leave_finish),
+	O(DELETE, "register/:id",               WORK|OPERATE, NO_BODY, orchestrator_leave_begin, NULL,              orchestrator_leave_finish),
 	O(GET,    "tasks/pending",                 READ|WORK, NO_BODY, NULL,                    orchestrator_pending_read, NULL),
 	O(POST,   "tasks/:vtid/claim",               WORK,    SMALL,   orchestrator_claim_begin, NULL,              orchestrator_claim_finish),
 	O(POST,   "tasks/:vtid/progress",            WORK,    LARGE,   orchestrator_progress_begin, NULL,           orchestrator_progress_finish),
