@@ -29,7 +29,8 @@ enum command_kind {
 	COMMAND_ANSWER,
 	COMMAND_PASS,
 	COMMAND_REJECT,
-	COMMAND_EMIT, /* the note: what somebody outside tells about the task */
+	COMMAND_EMIT,  /* the note: what somebody outside tells about the task */
+	COMMAND_PURGE, /* a final task is removed before retention does it */
 	COMMAND_QUEUE_SET,
 	/* workers about tasks */
 	COMMAND_CLAIM_NEXT,
@@ -51,6 +52,7 @@ enum command_kind {
 	COMMAND_LEAVE,
 	COMMAND_SLOT_CRASH,
 	COMMAND_UNQUARANTINE,
+	COMMAND_SLOT_ASSIGN,
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
@@ -88,6 +90,10 @@ struct command_create {
 	uint32_t timeout_ms, max_attempts; /* 0: the default */
 	int64_t not_before_ms, start_by_ms, finish_by_ms;
 	bool parked;
+	struct task_past past;
+	struct span past_result, past_error,
+		past_note; /* kept with the task, as if they had been said here */
+	struct span past_holder;
 	/* one effect per (principal, key): the same fingerprint is answered again, another one refused */
 	struct span idempotency_key;
 	unsigned char fingerprint[16];
@@ -181,6 +187,7 @@ struct command {
 	struct span data;   /* kept with the task: a result, an error, a checkpoint, a question, an answer */
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
+	struct span words;  /* kept with the task: the last that its holder said, for people */
 	union {
 		struct command_create create;
 		struct command_update update;
@@ -199,7 +206,11 @@ struct command {
 			struct span queue;
 			enum queue_state state;
 		} queue_set;
-		struct span slot;           /* SLOT_CRASH, UNQUARANTINE */
+		struct span slot; /* SLOT_CRASH, UNQUARANTINE */
+		struct {
+			struct span slot;
+			struct name_list queues; /* in order, and as often as they are named */
+		} assign;
 		struct command_token token; /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 	};
 };

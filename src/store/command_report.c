@@ -128,6 +128,24 @@ static enum extra_kind report_extra(enum command_kind kind)
 	}
 }
 
+/* A door that knows names shows who ended a task, and since when it had it, long after the claim is gone. */
+static int keep_holder(struct turn *turn, const struct task *before, const struct turn_task *view)
+{
+	struct backend *backend = turn->store->backend;
+	char text[LAST_HOLDER_BYTES_MAX];
+
+	if (!before->claim.named || !task_state_is_final(view->task.state))
+		return 0;
+	const struct turn_worker *worker = turn_worker_by_number(turn, before->claim.holder);
+	if (!worker)
+		return -ENOMEM;
+	int64_t left_ms = task_lease_remaining_ms(before, &worker->worker, &turn->given);
+	struct last_holder last = {
+		worker->id, before->claim.claimed_wall_ms, turn->given.now.wall_ms + left_ms};
+	return backend->ops->put_extra(
+		backend, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+}
+
 int run_report(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_task *view;
@@ -141,7 +159,13 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	/* what was said before is answered as then, however much has happened since */
 	if (!decision.repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
+	struct task before = view->task;
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind), result);
+	if (r == 0 && !result->repeated)
+		r = keep_holder(turn, &before, view);
+	if (r == 0 && command->words.len > 0 && !result->repeated)
+		r = turn->store->backend->ops->put_extra(
+			turn->store->backend, view->task.seq, EXTRA_WORDS, 0, command->words);
 	if (r == 0 && command->beside.len > 0 && !result->repeated)
 		r = turn->store->backend->ops->put_extra(turn->store->backend, view->task.seq,
 			command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION, 0, command->beside);

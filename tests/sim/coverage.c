@@ -29,6 +29,7 @@ static const struct op_row {
 	[COMMAND_PASS] = {"pass", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_REJECT] = {"reject", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_EMIT] = {"emit", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_PURGE] = {"purge", NOUN_TASK, 0, "retention does the same, and is simulated"},
 	[COMMAND_QUEUE_SET] = {"queue-set", NOUN_QUEUE, ALL_QUEUES, ""},
 	[COMMAND_CLAIM_NEXT] = {"claim-next", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_CLAIM] = {"claim", NOUN_TASK, WITH_ABSENT, ""},
@@ -48,6 +49,7 @@ static const struct op_row {
 	[COMMAND_TERMINATE] = {"terminate", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_LEAVE] = {"leave", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_SLOT_CRASH] = {"slot-crash", NOUN_SLOT, SLOT_STATES, ""},
+	[COMMAND_SLOT_ASSIGN] = {"slot-assign", NOUN_TASK, 0, "assignments touch no task"},
 	[COMMAND_TOKEN_PUT] = {"token-put", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_TOKEN_REVOKE] = {"token-revoke", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_AUDIT] = {"audit", NOUN_TASK, 0, "a trace touches no task"},
@@ -61,6 +63,9 @@ static const struct unreachable {
 	const char *why;
 } unreachable_moves[] = {
 	{EVENT_TASK_BLOCKED, TASK_READY, TASK_BLOCKED, "for executors that went missing: not looked for yet"},
+	{EVENT_TASK_CREATED, TASK_NOWHERE, TASK_DONE, "only what comes from another system is over at once"},
+	{EVENT_TASK_CREATED, TASK_NOWHERE, TASK_FAILED,
+		"only what comes from another system is over at once"},
 	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what is done has no open parent"},
 };
 

@@ -1,5 +1,5 @@
 /*
- * Rows that hang on nothing: events, names, answered requests, facts. And how any row is bound and read.
+ * Rows that hang on nothing: events, names, assignments, answered requests, facts. And how any row is bound and read.
  */
 #include <string.h>
 
@@ -114,6 +114,32 @@ int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
 	int (*each)(void *context, int64_t seq, struct span data), void *context)
 {
 	return page_data(backend, SQL_PAGE_BASES, after, limit, each, context);
+}
+
+/* Where slots get their work from. */
+
+int sqlite_put_assignment(struct backend *backend, uint32_t slot, struct span queues)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_ASSIGNMENT);
+
+	bind_int(&binding, slot);
+	bind_text(&binding, queues);
+	return bind_run(&binding);
+}
+
+int sqlite_get_assignment(
+	struct backend *backend, uint32_t slot, struct arena *arena, struct span *ret_queues)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_ASSIGNMENT);
+
+	bind_int(&binding, slot);
+	return bind_get_span(&binding, arena, ret_queues);
+}
+
+int sqlite_page_assignments(struct backend *backend, int64_t after, uint32_t limit,
+	int (*each)(void *context, int64_t slot, struct span queues), void *context)
+{
+	return page_data(backend, SQL_PAGE_ASSIGNMENTS, after, limit, each, context);
 }
 
 /* Names. */
