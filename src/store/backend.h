@@ -89,8 +89,8 @@ enum extra_kind {
 	EXTRA_EMITTED_AT = 12, /* the digests in order, round and round; -1: how many there were */
 	EXTRA_EVIDENCE = 13,
 	EXTRA_SESSION = 14,
-	EXTRA_WORDS = 15,       /* the last that a holder said */
-	EXTRA_LAST_HOLDER = 16, /* who held the last claim that was taken by a name; see last_holder_put() */
+	EXTRA_WORDS = 17,       /* the last that a holder said */
+	EXTRA_LAST_HOLDER = 18, /* who held the last claim that was taken by a name; see last_holder_put() */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */

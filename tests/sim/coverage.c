@@ -186,8 +186,11 @@ static uint32_t print_moves(const struct coverage *coverage)
 static void print_kinds(const struct coverage *coverage)
 {
 	printf("events:");
-	for (int kind = EVENT_NONE + 1; kind < EVENT_KIND_COUNT; kind++)
+	for (int kind = EVENT_NONE + 1; kind < EVENT_KIND_COUNT; kind++) {
+		if (!event_kind_is_known((enum event_kind)kind))
+			continue;
 		printf(" %s %" PRIu64, event_kind_name((enum event_kind)kind), coverage->kinds[kind]);
+	}
 	printf("\nrefusals:");
 	for (int refusal = REFUSED_NOTHING + 1; refusal < REFUSAL_COUNT; refusal++)
 		printf(" %s %" PRIu64, refusal_code((enum refusal)refusal), coverage->refusals[refusal]);

@@ -208,6 +208,8 @@ static void event_names_are_unique_and_say_their_noun(void **state)
 
 	(void)state;
 	for (int a = EVENT_NONE + 1; a < EVENT_KIND_COUNT; a++) {
+		if (!event_kind_is_known((enum event_kind)a))
+			continue; /* kept free */
 		const char *name = event_kind_name((enum event_kind)a);
 		bool known = false;
 
@@ -216,7 +218,8 @@ static void event_names_are_unique_and_say_their_noun(void **state)
 		assert_true(known);
 		assert_true(strlen(event_kind_text((enum event_kind)a)) > 0);
 		for (int b = a + 1; b < EVENT_KIND_COUNT; b++)
-			assert_string_not_equal(name, event_kind_name((enum event_kind)b));
+			if (event_kind_is_known((enum event_kind)b))
+				assert_string_not_equal(name, event_kind_name((enum event_kind)b));
 	}
 }
 
