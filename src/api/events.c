@@ -94,7 +94,8 @@ static void put_facts(struct json_object *data, const struct record *record)
 
 static bool is_about_slot(enum event_kind kind)
 {
-	return kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED;
+	return kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED ||
+		kind == EVENT_SLOT_ASSIGNED;
 }
 
 static int put_data(struct buf *out, const struct record *record)

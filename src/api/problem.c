@@ -32,18 +32,35 @@ int api_put_problem(struct buf *body, int status, const char *code, const char *
 	return put_problem(body, status, code, title, detail, (struct span){0});
 }
 
+/* NULL: it came to us as we are. */
+static const struct door *door_of(const struct api_call *call)
+{
+	struct span path = call->request->path;
+
+	for (uint32_t i = 0; i < door_count; i++) {
+		size_t len = strlen(doors[i].prefix);
+		if (path.len >= len && memcmp(path.data, doors[i].prefix, len) == 0)
+			return &doors[i];
+	}
+	return NULL;
+}
+
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
 	struct span members)
 {
+	const struct door *door = door_of(call);
+	struct refused refused = {status, code, title, detail, members};
+
 	buf_clear(call->body);
-	if (put_problem(call->body, status, code, title, detail, members) < 0) {
+	int r = door ? door->put(call->body, &refused)
+		     : put_problem(call->body, status, code, title, detail, members);
+	if (r < 0)
 		buf_clear(call->body);
-		status = refusal_http_status(REFUSED_UNAVAILABLE);
-	}
+	status = r < 0 ? refusal_http_status(REFUSED_UNAVAILABLE) : refused.status;
 	call->step = API_REPLY;
 	call->reply = (struct http_reply){
 		.status = status,
-		.content_type = SPAN("application/problem+json"),
+		.content_type = door ? SPAN("application/json") : SPAN("application/problem+json"),
 		.body = buf_span(call->body),
 		.head = call->request->method == HTTP_METHOD_HEAD,
 	};

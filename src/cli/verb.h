@@ -80,6 +80,9 @@ struct verb {
 	const char *examples; /* lines */
 	int (*run)(struct cli *cli);
 	bool hidden;
+	/* It stands in for a verb of another program: flags are read, and failures told, as that one does. See
+	 * args_read_loosely() and fail(). */
+	bool stands_in;
 };
 
 extern const struct verb *const verbs[];
@@ -114,3 +117,6 @@ const struct flag *verb_each_flag(const struct verb *verb, size_t *at);
 
 /* Is this the first word of verbs of two words? */
 bool verb_is_noun(const char *word);
+
+/* … and do they stand in for those of another program? */
+bool verb_noun_stands_in(const char *word);

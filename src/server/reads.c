@@ -40,6 +40,28 @@ static int page_final(void *context, int64_t *before, uint32_t limit,
 	return store_page_final(of(context)->store, before, limit, each, each_context);
 }
 
+static int page_rows(void *context, bool oldest_first, int64_t *at, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *each_context)
+{
+	return store_page_rows(of(context)->store, oldest_first, at, limit, each, each_context);
+}
+
+static int assignment(void *context, struct span slot, struct arena *arena, struct span *ret_queues)
+{
+	return store_assignment(of(context)->store, slot, arena, ret_queues);
+}
+
+static int page_assignments(void *context, int64_t *after, uint32_t limit,
+	int (*each)(void *, struct span, struct span), void *each_context)
+{
+	return store_page_assignments(of(context)->store, after, limit, each, each_context);
+}
+
+static const char *default_queues(void *context)
+{
+	return of(context)->options->default_queues;
+}
+
 static int page_events(void *context, int64_t after, uint32_t limit,
 	int (*each)(void *, const struct record *), void *each_context)
 {
@@ -227,6 +249,10 @@ void reads_init(struct server *server)
 		.read_task = read_task,
 		.page_open = page_open,
 		.page_final = page_final,
+		.page_rows = page_rows,
+		.assignment = assignment,
+		.page_assignments = page_assignments,
+		.default_queues = default_queues,
 		.read_log = read_log,
 		.page_events = page_events,
 		.task_queue = task_queue,
