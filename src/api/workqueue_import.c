@@ -29,7 +29,10 @@ struct importing {
 	struct imported *items;
 	uint32_t *of; /* the item of each command */
 	bool again;   /* without keys that others hold */
+	bool tries;   /* nothing is changed: what would be? */
 };
+
+static void reply_imported(struct api_call *call, const struct importing *importing);
 
 /* ---- one item ---------------------------------------------------------------------------------------------- */
 
@@ -227,6 +230,25 @@ static struct importing *importing_new(struct api_call *call, size_t count)
 	return NULL;
 }
 
+/* Which of them are there already? */
+static void try_import(struct api_call *call, struct importing *importing)
+{
+	const struct api_reads *reads = call->reads;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < importing->count; i++) {
+		int64_t seq;
+		r = reads->find_task(reads->context, importing->items[i].id, &seq);
+		importing->items[i].exists = r == 0;
+		r = r == -ENOENT ? 0 : r;
+	}
+	call->command_count = 0;
+	if (r < 0)
+		call_refuse_fault(call, r);
+	else
+		reply_imported(call, importing);
+}
+
 /* One that cannot be taken refuses them all: nothing is changed by half. */
 void workqueue_import_begin(struct api_call *call)
 {
@@ -258,7 +280,9 @@ void workqueue_import_begin(struct api_call *call)
 	}
 	form.prefix[0] = 0;
 	call->detail = importing;
-	form_is_good(&form);
+	importing->tries = yyjson_is_true(yyjson_obj_get(form.root, "dryRun"));
+	if (form_is_good(&form) && importing->tries)
+		try_import(call, importing);
 }
 
 /* ---- the answer ----------------------------------------------------------------------------------------------- */
@@ -298,13 +322,13 @@ static void note_results(struct api_call *call, struct importing *importing, con
 	}
 }
 
-static int put_imported(struct buf *out, const struct imported *item)
+static int put_imported(struct buf *out, const struct imported *item, bool tries)
 {
 	struct json_object object;
 
 	json_begin(&object, out);
 	json_member_string(&object, "id", item->id);
-	json_member_bool(&object, "imported", !item->exists && !item->refused);
+	json_member_bool(&object, "imported", !item->exists && !item->refused && !tries);
 	if (item->exists)
 		json_member_bool(&object, "exists", true);
 	if (item->refused) {
@@ -312,6 +336,19 @@ static int put_imported(struct buf *out, const struct imported *item)
 		json_member_cstr(&object, "message", refusal_text(item->refusal));
 	}
 	return json_end(&object);
+}
+
+static void reply_imported(struct api_call *call, const struct importing *importing)
+{
+	int r = buf_put_span(call->body, SPAN("{\"ok\":true,\"items\":["));
+	for (uint32_t i = 0; r == 0 && i < importing->count; i++) {
+		r = i > 0 ? buf_put_byte(call->body, ',') : 0;
+		if (r == 0)
+			r = put_imported(call->body, &importing->items[i], importing->tries);
+	}
+	if (r == 0)
+		r = buf_put_span(call->body, SPAN("]}"));
+	call_reply(call, 200, r);
 }
 
 void workqueue_import_finish(struct api_call *call, const struct result *results)
@@ -323,13 +360,5 @@ void workqueue_import_finish(struct api_call *call, const struct result *results
 		return;
 	if (call->step == API_REPLY && call->reply.status != 0)
 		return; /* there was no room for it */
-	int r = buf_put_span(call->body, SPAN("{\"ok\":true,\"items\":["));
-	for (uint32_t i = 0; r == 0 && i < importing->count; i++) {
-		r = i > 0 ? buf_put_byte(call->body, ',') : 0;
-		if (r == 0)
-			r = put_imported(call->body, &importing->items[i]);
-	}
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN("]}"));
-	call_reply(call, 200, r);
+	reply_imported(call, importing);
 }

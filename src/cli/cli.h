@@ -119,6 +119,7 @@ struct ask {
 	uint32_t patience;  /* how often a server that is away is tried again: after 1, 2, 4 s */
 	int64_t timeout_ms; /* 0: 30 s */
 	bool quiet_missing; /* a 404 is not told: the caller has something better to say */
+	int keeps_refusal;  /* a reply of this status is the caller's to tell */
 };
 
 /* 0 and the reply; or the ending, told. */

@@ -297,7 +297,7 @@ int ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 		r = read_reply(cli, answer, &reply);
 	if (r < 0)
 		return tell_fault(cli, r, reach, ask->method != HTTP_METHOD_GET);
-	if (reply.status >= 300) {
+	if (reply.status >= 300 && reply.status != ask->keeps_refusal) {
 		int status = reply.status == 404 && ask->quiet_missing ? EXIT_NOT_FOUND
 								       : tell_refusal(cli, ask, &reply);
 		reply_done(&reply);

@@ -80,9 +80,9 @@ struct verb {
 	const char *examples; /* lines */
 	int (*run)(struct cli *cli);
 	bool hidden;
-	/* It stands in for a verb of another program: flags are read, and failures told, as that one does. See
+	/* The program whose verb it stands in for: flags are read, and failures told, as that one does. NULL: none. See
 	 * args_read_loosely() and fail(). */
-	bool stands_in;
+	const char *stands_in;
 };
 
 extern const struct verb *const verbs[];

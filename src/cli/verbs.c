@@ -58,6 +58,7 @@ const struct verb *const verbs[] = {
 	&verb_config_schema,
 	&verb_backup,
 	&verb_db_query,
+	&verb_import_clawnsole,
 	&verb_completion,
 	&verb_version,
 	&verb_help,

@@ -14,4 +14,4 @@ extern const struct verb verb_up, verb_doctor, verb_add, verb_ls, verb_show, ver
 	verb_config_show, verb_config_path, verb_config_schema, verb_backup, verb_db_query, verb_completion,
 	verb_version, verb_help, verb_complete, verb_man, verb_workqueue_enqueue, verb_workqueue_claim,
 	verb_workqueue_progress, verb_workqueue_done, verb_workqueue_fail, verb_workqueue_inspect,
-	verb_workqueue_list, verb_workqueue_assignments;
+	verb_workqueue_list, verb_workqueue_assignments, verb_import_clawnsole;
