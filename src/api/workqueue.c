@@ -163,7 +163,7 @@ static bool check_name(struct form *form, const char *field, struct span name)
 /* ---- enqueue ------------------------------------------------------------------------------------------------ */
 
 struct enqueued {
-	struct span queue, title, instructions, dedupe_key, key, meta;
+	struct span queue, title, instructions, key, meta;
 	int64_t priority;
 };
 
@@ -181,13 +181,11 @@ static void read_enqueued(struct form *form, struct enqueued *item)
 	item->queue = field_trimmed(form, form->root, "queue", COMMAND_NAME_MAX);
 	item->title = field_trimmed(form, form->root, "title", TITLE_BYTES_MAX);
 	item->instructions = field_trimmed(form, form->root, "instructions", API_TEXT_MAX);
-	item->dedupe_key = field_trimmed(form, form->root, "dedupeKey", DEDUPE_KEY_BYTES_MAX);
+	item->key = field_key(form, form->root, item->queue);
 	item->priority = field_whole(form, form->root, "priority", INT32_MIN, INT32_MAX, 0);
 	read_meta(form, item);
 	if (item->queue.len > 0 && !text_is_name(item->queue, COMMAND_NAME_MAX))
 		form_error(form, "queue", "must be a name without control characters");
-	if (item->dedupe_key.len > 0 && !text_is_name(item->dedupe_key, DEDUPE_KEY_BYTES_MAX))
-		form_error(form, "dedupeKey", "must be without control characters");
 }
 
 /* The members of the task that nobody below looks into. */
@@ -204,17 +202,6 @@ static int put_body(struct buf *body, struct enqueued *item)
 	return members.fault;
 }
 
-static bool keep_key(struct api_call *call, struct enqueued *item)
-{
-	cleanup(buf_done) struct buf key = {0};
-
-	if (item->dedupe_key.len == 0)
-		return true;
-	buf_init(&key, COMMAND_NAME_MAX + DEDUPE_KEY_BYTES_MAX + 16);
-	return item_key_put(&key, item->queue, item->dedupe_key) == 0 &&
-		call_keep(call, &key, &item->key) == 0;
-}
-
 static void fill_enqueue(struct api_call *call, struct enqueued *item)
 {
 	cleanup(buf_done) struct buf body = {0};
@@ -224,7 +211,7 @@ static void fill_enqueue(struct api_call *call, struct enqueued *item)
 		return;
 	}
 	buf_init(&body, 4 * API_TEXT_MAX);
-	if (!keep_key(call, item) || !call_commands(call, 1))
+	if (!call_commands(call, 1))
 		return;
 	struct command *command = &call->commands[0];
 	command->kind = COMMAND_CREATE;

@@ -17,7 +17,7 @@
 enum {
 	TITLE_BYTES_MAX = 4096,
 	NOTE_BYTES_MAX = 64 << 10,
-	DEDUPE_KEY_BYTES_MAX = 200,
+	DEDUPE_KEY_BYTES_MAX = COMMAND_NAME_MAX - 5, /* together with the queue: "3:qqq:key" is a name */
 };
 
 /* In the metadata of a task that was imported: what the item said that a task has no place for. */
@@ -54,8 +54,8 @@ const char *item_status(enum task_state state);
 /* States of that status, a bit each; 0: there is no such status. */
 uint32_t item_states(struct span status);
 
-/* The unique key of a task for that key in that queue. */
-int item_key_put(struct buf *out, struct span queue, struct span dedupe_key);
+/* The unique key of a task for the "dedupeKey" of an item in that queue, in the arena; empty: it has none. */
+struct span field_key(struct form *form, yyjson_val *object, struct span queue);
 
 int item_put(const struct api_call *call, struct buf *out, const struct task_document *document,
 	bool deduplicated);

@@ -151,6 +151,8 @@ static void read_past(struct form *form, yyjson_val *item, struct command_create
 	if (!task_state_is_final(past->state))
 		return;
 	create->past_holder = field_trimmed(form, item, "claimedBy", COMMAND_ID_MAX);
+	if (create->past_holder.len > 0 && !text_is_name(create->past_holder, COMMAND_ID_MAX))
+		form_error(form, "claimedBy", "must be without control characters");
 	past->claimed_ms = read_time(form, item, "claimedAt");
 	past->lease_until_ms = field_whole(form, item, "leaseUntil", 0, INT64_C(1) << 53, 0);
 }
@@ -168,19 +170,6 @@ static struct span read_result(struct form *form, yyjson_val *item)
 	if (value)
 		form_take(form, &field, value, &result);
 	return result.json;
-}
-
-static void read_key(struct form *form, yyjson_val *item, struct command_create *create)
-{
-	struct span key = field_trimmed(form, item, "dedupeKey", DEDUPE_KEY_BYTES_MAX);
-	cleanup(buf_done) struct buf text = {0};
-
-	if (key.len == 0)
-		return;
-	buf_init(&text, COMMAND_NAME_MAX + DEDUPE_KEY_BYTES_MAX + 16);
-	if (item_key_put(&text, create->queue, key) < 0 ||
-		arena_copy(form->call->arena, buf_span(&text), &create->unique_key) < 0)
-		form->fault = -ENOMEM;
 }
 
 static void read_item(struct form *form, yyjson_val *item, struct command *command)
@@ -202,7 +191,7 @@ static void read_item(struct form *form, yyjson_val *item, struct command *comma
 	field_trimmed(form, item, "title", TITLE_BYTES_MAX);
 	field_trimmed(form, item, "instructions", API_TEXT_MAX);
 	create->priority = (int32_t)field_whole(form, item, "priority", INT32_MIN, INT32_MAX, 0);
-	read_key(form, item, create);
+	create->unique_key = field_key(form, item, create->queue);
 	read_past(form, item, create);
 	create->past_result = read_result(form, item);
 	buf_init(&body, 8 * API_TEXT_MAX);

@@ -54,15 +54,27 @@ uint32_t item_states(struct span status)
 }
 
 /* The length before the name: no queue and key can be taken for another queue and key. */
-int item_key_put(struct buf *out, struct span queue, struct span dedupe_key)
+struct span field_key(struct form *form, yyjson_val *object, struct span queue)
 {
-	int r = buf_printf(out, "%zu:", queue.len);
+	struct span key = field_trimmed(form, object, "dedupeKey", DEDUPE_KEY_BYTES_MAX), kept = {0};
+	char text[COMMAND_NAME_MAX + 1];
 
-	if (r == 0)
-		r = buf_put_span(out, queue);
-	if (r == 0)
-		r = buf_put_byte(out, ':');
-	return r < 0 ? r : buf_put_span(out, dedupe_key);
+	if (key.len == 0)
+		return kept;
+	if (!text_is_name(key, DEDUPE_KEY_BYTES_MAX)) {
+		form_error(form, "dedupeKey", "must be without control characters");
+		return kept;
+	}
+	if (queue.len + key.len > DEDUPE_KEY_BYTES_MAX) {
+		form_error(form, "dedupeKey", "has, with the queue, %zu bytes; at most %d are allowed",
+			queue.len + key.len, DEDUPE_KEY_BYTES_MAX);
+		return kept;
+	}
+	int len = snprintf(text, sizeof text, "%zu:%.*s:%.*s", queue.len, SPAN_ARGS(queue), SPAN_ARGS(key));
+	int r = arena_copy(form->call->arena, (struct span){text, (size_t)len}, &kept);
+	if (r < 0)
+		form->fault = r;
+	return kept;
 }
 
 /* Back from there; a key that another door gave is itself. */

@@ -99,7 +99,7 @@ static int read_last_holder(
 	if (r < 0)
 		return optional(r);
 	snprintf(text, sizeof text, "%.*s", SPAN_ARGS(kept));
-	if (sscanf(text, "%lld %lld %n", &claimed_ms, &until_ms, &used) != 2)
+	if (sscanf(text, "%lld %lld%n", &claimed_ms, &until_ms, &used) != 2 || text[used++] != ' ')
 		return -EPROTO;
 	*ret_last = (struct last_holder){{kept.data + used, kept.len - (size_t)used}, claimed_ms, until_ms};
 	return 0;
