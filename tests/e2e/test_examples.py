@@ -325,6 +325,12 @@ class OfTheReadme(unittest.TestCase):
                 ran = run('set -e; stint add x >/dev/null; eval "$(stint claim -o env)"; ' + line, self.folder, self.env)
                 self.assertEqual(ran.returncode, 0, ran.stderr)
 
+    def test_coming_from_clawnsole(self):
+        self.up()
+        terminal = self.terminal()
+        for block in self.blocks("clawnsole"):
+            self.run_block(terminal, block)
+
     def test_from_curl(self):
         if not shutil.which("curl"):
             self.skipTest("curl is not installed: apt-get install curl")
