@@ -151,6 +151,9 @@ void claim_task_finish(struct api_call *call, const struct result *results);
 bool claim_next_waits(struct api_call *call, const struct result *results);
 void claim_next_finish_empty(struct api_call *call);
 
+/* With the token of a claim the caller is the work itself: keep what it says of its end (`outcome`; NULL: nothing), for
+ * the case that a supervisor stands over it. False: refused. */
+bool report_keep_word(struct api_call *call, struct command *command, const char *outcome);
 void report_progress_begin(struct api_call *call);
 void report_progress_finish(struct api_call *call, const struct result *results);
 void report_complete_begin(struct api_call *call);

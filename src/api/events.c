@@ -67,6 +67,7 @@ static const struct {
 	{FACT_NAMED, "named", true},
 	{FACT_MAX, "maxConcurrent", false},
 	{FACT_STOPPING, "stopping", true},
+	{FACT_REPORTED, "reported", true},
 	{FACT_TRIAL, "trial", true},
 	{FACT_RETRY_AT, "retryAt", false},
 	{FACT_GENERATION, "generation", false},

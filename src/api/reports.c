@@ -177,6 +177,53 @@ static void check_report(struct form *form, struct report *report)
 		form_error(form, "percent", "must be a number from 0 to 100");
 }
 
+/* What the work itself says of its end: {"outcome","result"|"error","evidence"}. */
+static int put_word(struct buf *word, const char *outcome, const struct command *command)
+{
+	struct json_object object;
+	bool failed = command->kind == COMMAND_FAIL || command->kind == COMMAND_BLOCK ||
+		command->kind == COMMAND_UPDATE;
+
+	json_begin(&object, word);
+	json_member_cstr(&object, "outcome", outcome);
+	put_json(&object, failed ? "error" : "result", command->data);
+	if (command->kind == COMMAND_REPORT)
+		put_json(&object, "evidence", command->beside);
+	return json_end(&object);
+}
+
+bool report_keep_word(struct api_call *call, struct command *command, const char *outcome)
+{
+	cleanup(buf_done) struct buf word = {0};
+
+	if (call->who.task.len == 0 || !outcome)
+		return true;
+	buf_init(&word, 4 * API_TEXT_MAX);
+	if (put_word(&word, outcome, command) < 0) {
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+		return false;
+	}
+	return call_keep(call, &word, &command->report) == 0;
+}
+
+static const char *outcome_of(enum command_kind kind)
+{
+	switch (kind) {
+	case COMMAND_COMPLETE:
+		return "complete";
+	case COMMAND_REPORT:
+		return "review";
+	case COMMAND_FAIL:
+		return "fail";
+	case COMMAND_BLOCK:
+		return "block";
+	case COMMAND_RELEASE:
+		return "release";
+	default: /* the others say nothing of an end */
+		return NULL;
+	}
+}
+
 /* The command of the report; false: refused. */
 static bool fill_report(struct form *form, struct report *report, enum command_kind kind)
 {
@@ -200,6 +247,8 @@ static bool fill_report(struct form *form, struct report *report, enum command_k
 	command->beside = kind == COMMAND_REPORT ? report->evidence : report->session_id;
 	if (report->error)
 		command->failure = failure;
+	if (!report_keep_word(call, command, outcome_of(kind)))
+		return false;
 	if (put_note(&note, report) < 0) {
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
 		return false;
@@ -338,7 +387,7 @@ static int report_document(struct api_call *call, const struct command *command,
 	const struct api_reads *reads = call->reads;
 	enum command_kind kind = command->kind;
 
-	if (result->repeated) /* much may have happened since */
+	if (result->repeated || result->heard) /* much may have happened since, or nothing yet */
 		return reads->read_task(reads->context, result->task.seq, call->arena, ret);
 	*ret = (struct task_document){.task = result->task, .id = result->id};
 	if (result->task.claim.holder != 0) {

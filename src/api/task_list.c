@@ -25,6 +25,7 @@
 
 #include "api/form.h"
 #include "api/task_keys.h"
+#include "base/hash.h"
 #include "base/take.h"
 
 enum {
@@ -35,11 +36,19 @@ enum {
 	FINAL_TASKS = 200,
 	READ_TASKS = 32,
 	READ_BYTES = 128 << 10,
+	/* kinds of ready tasks whose reason is known */
+	REASONS_KEPT = 32,
 };
 
 enum phase { PHASE_SCAN, PHASE_SORT, PHASE_FINALS, PHASE_TEXTS, PHASE_RENDER };
 
 enum parameter { P_STATUS, P_STATE, P_QUEUE, P_OWNER, P_LABEL, P_Q, P_LIMIT, P_AFTER, P_COUNT };
+
+/* Ready tasks that want the same of a worker wait for the same reason: whoever can take one can take the other. */
+struct known_reason {
+	uint32_t queue, owner, requires, executor; /* of no queue: the place is free */
+	enum why why;
+};
 
 struct listing {
 	struct api_call *call;
@@ -58,6 +67,7 @@ struct listing {
 	uint32_t kept;         /* by the filter on the text */
 	bool is_cut;           /* there is more than this reply shows */
 	bool any;              /* something was rendered */
+	struct known_reason reasons[REASONS_KEPT];
 };
 
 /* ---- what matches ----------------------------------------------------------------------------------- */
@@ -355,15 +365,40 @@ static int look_at_texts(struct listing *listing)
 
 /* ---- the body -------------------------------------------------------------------------------------------- */
 
+/* To ask for the reason of a ready task is to look at every worker. */
+static enum why reason_of(struct listing *listing, const struct task *task)
+{
+	const struct api_reads *reads = listing->call->reads;
+	struct known_reason kind = {task->queue, task->owner, task->requires, task->executor, 0};
+	uint64_t hash = hash_u64((uint64_t)kind.queue << 32 | kind.owner) ^
+		hash_u64((uint64_t)kind.requires << 32 | kind.executor);
+	struct known_reason *known = &listing->reasons[hash % REASONS_KEPT];
+
+	if (task->state != TASK_READY)
+		return reads->why(reads->context, task).why;
+	if (known->queue != kind.queue || known->owner != kind.owner || known->requires != kind.requires ||
+		known->executor != kind.executor) {
+		kind.why = reads->why(reads->context, task).why;
+		*known = kind;
+	}
+	return known->why;
+}
+
 static int render_task(
 	struct listing *listing, const struct task_key *key, const struct task_document *document)
 {
 	struct api_call *call = listing->call;
+	struct json_object object;
 
 	(void)key;
 	int r = listing->any ? buf_put_byte(call->body, ',') : 0;
 	listing->any = true;
-	return r < 0 ? r : task_put(call, call->body, document);
+	if (r < 0)
+		return r;
+	json_begin(&object, call->body);
+	task_put_members(call, &object, document);
+	json_member_cstr(&object, "reason", why_name(reason_of(listing, &document->task)));
+	return json_end(&object);
 }
 
 /* Its end is the end of the list. */

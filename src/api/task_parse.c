@@ -75,8 +75,8 @@ _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 
 /* What the server says about a task and nobody else. */
 static const char *const read_only[] = {"attempt", "spent", "crashes", "workerId", "sessionId", "fence",
-	"leaseMs", "result", "error", "question", "answer", "checkpoint", "evidence", "reason", "stopping",
-	"createdAt", "updatedAt", "version", "warnings", "deduplicated"};
+	"leaseMs", "result", "error", "question", "answer", "checkpoint", "evidence", "report", "reason",
+	"stopping", "createdAt", "updatedAt", "version", "warnings", "deduplicated"};
 
 static int row_of(struct span name)
 {

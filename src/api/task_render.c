@@ -107,6 +107,7 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 		{"question", document->question},
 		{"answer", document->answer},
 		{"evidence", document->evidence},
+		{"report", document->report},
 	};
 
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {

@@ -409,6 +409,27 @@ void task_why_read(struct api_call *call)
 
 /* ---- change ----------------------------------------------------------------------------------------- */
 
+/* What it says about the end of the attempt, if the work itself puts its task there. */
+static const char *outcome_of(enum task_status lane)
+{
+	switch (lane) {
+	case STATUS_DONE:
+		return "complete";
+	case STATUS_REVIEW:
+		return "review";
+	case STATUS_BLOCKED:
+		return "block";
+	case STATUS_TODO:
+		return "release";
+	case STATUS_NONE:
+	case STATUS_IN_PROGRESS:
+	case STATUS_CANCELLED:
+	case TASK_STATUS_COUNT:
+		break;
+	}
+	return NULL;
+}
+
 /* A text that changes is merged with what is there, so the task is read first; see task_patch_read(). */
 void task_patch_begin(struct api_call *call)
 {
@@ -432,6 +453,8 @@ void task_patch_begin(struct api_call *call)
 	task_form_to_update(task, &command->update);
 	if (command->update.status != STATUS_NONE)
 		command->data = task->error;
+	if (!report_keep_word(call, command, outcome_of(command->update.status)))
+		return;
 	if (command->update.status != STATUS_NONE && command->fence == 0) {
 		command->by_name = true;
 		command->note = SPAN("\"operator\":true");

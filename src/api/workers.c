@@ -284,19 +284,28 @@ static int put_ids(struct buf *out, const struct span *ids, uint32_t count)
 	return r;
 }
 
+static int put_orders(struct buf *out, const char *type, const struct span *tasks, uint32_t count, bool *any)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		r = buf_printf(out, "%s{\"type\":\"%s\",\"task\":", *any ? "," : "", type);
+		if (r == 0)
+			r = json_put_string(out, tasks[i]);
+		if (r == 0)
+			r = buf_put_byte(out, '}');
+		*any = true;
+	}
+	return r;
+}
+
 static int put_commands(struct buf *out, const struct result *result)
 {
 	bool any = false;
-	int r = 0;
+	int r = put_orders(out, "cancel", result->stop, result->stop_count, &any);
 
-	for (uint32_t i = 0; r == 0 && i < result->stop_count; i++) {
-		r = buf_printf(out, "%s{\"type\":\"cancel\",\"task\":", any ? "," : "");
-		if (r == 0)
-			r = json_put_string(out, result->stop[i]);
-		if (r == 0)
-			r = buf_put_byte(out, '}');
-		any = true;
-	}
+	if (r == 0)
+		r = put_orders(out, "reported", result->reported, result->reported_count, &any);
 	if (r == 0 && result->worker.state == WORKER_QUIET)
 		r = buf_printf(out, "%s{\"type\":\"quiet\"}", any ? "," : "");
 	if (r == 0 && result->worker.state == WORKER_TERMINATING)

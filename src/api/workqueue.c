@@ -515,8 +515,13 @@ static void fill_said(struct api_call *call, const struct said *said, enum comma
 		command->lease_ms = said->lease_ms;
 	if (kind == COMMAND_COMPLETE)
 		command->data = said->result;
-	if (!keep_note(call, said, command) || (kind == COMMAND_FAIL && !keep_error(call, said, command)))
+	if (!keep_note(call, said, command) || (kind == COMMAND_FAIL && !keep_error(call, said, command))) {
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+		return;
+	}
+	/* with the token of a claim it is the work itself that speaks: under a supervisor that is a report */
+	if (kind != COMMAND_PROGRESS)
+		report_keep_word(call, command, kind == COMMAND_FAIL ? "fail" : "complete");
 }
 
 static void report_begin(struct api_call *call, enum command_kind (*kind_of)(yyjson_val *root))

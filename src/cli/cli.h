@@ -145,6 +145,9 @@ struct follow {
 	int (*each)(void *context, yyjson_val *event);
 	int (*idle)(void *context);
 	int64_t idle_ms; /* how often it is called at least; 0: every second */
+	/* The events behind the cursor are no longer kept: 0, with a new cursor in `ret_after`, goes on from there. NULL:
+	 * that is the end of it. */
+	int (*lost)(void *context, struct span *ret_after);
 	void *context;
 };
 int follow_events(struct cli *cli, const struct follow *follow);

@@ -348,6 +348,7 @@ int change_each(struct cli *cli, const char *noun, const char *path, const char 
 struct stream {
 	struct cli *cli;
 	const struct follow *follow;
+	struct span after; /* from here, until an event came with its own place */
 	struct sse sse;
 	int ended;  /* what the caller returned */
 	bool moved; /* an event came since the last connection */
@@ -405,8 +406,8 @@ static int open_stream(struct stream *stream, struct http_answer **ret_answer, e
 		.may_repeat = true,
 		.timeout_ms = TIMEOUT_MS,
 	};
-	const char *target = stream->follow->after.len > 0 || id.len > 0
-		? text_of(cli, "/api/events?after=%.*s", SPAN_ARGS(id.len > 0 ? id : stream->follow->after))
+	const char *target = stream->after.len > 0 || id.len > 0
+		? text_of(cli, "/api/events?after=%.*s", SPAN_ARGS(id.len > 0 ? id : stream->after))
 		: "/api/events";
 
 	request.target = span_of(target);
@@ -434,6 +435,13 @@ static int wait_again(struct stream *stream, uint32_t failures)
 	return stream->ended;
 }
 
+/* What happened meanwhile is not to be had any more: the caller looks for itself how things stand. */
+static int go_on_behind(struct stream *stream)
+{
+	buf_clear(&stream->sse.id);
+	return stream->follow->lost(stream->follow->context, &stream->after);
+}
+
 /* One connection's worth. 0: try again. */
 static int follow_once(struct stream *stream, uint32_t *failures)
 {
@@ -446,9 +454,10 @@ static int follow_once(struct stream *stream, uint32_t *failures)
 	if (r == 0 && http_answer_status(answer) != 200 && http_answer_status(answer) != 503) {
 		struct reply reply;
 		read_reply(cli, answer, &reply);
-		stream->ended = tell_refusal(cli, &question, &reply);
+		bool lost = reply.status == 410 && stream->follow->lost;
+		stream->ended = lost ? 0 : tell_refusal(cli, &question, &reply);
 		reply_done(&reply);
-		return stream->ended;
+		return lost ? go_on_behind(stream) : stream->ended;
 	}
 	stream->moved = false;
 	if (r == 0 && http_answer_status(answer) == 200) {
@@ -482,7 +491,7 @@ int newest_cursor(struct cli *cli, struct span *ret_cursor)
 
 int follow_events(struct cli *cli, const struct follow *follow)
 {
-	struct stream stream = {.cli = cli, .follow = follow};
+	struct stream stream = {.cli = cli, .follow = follow, .after = follow->after};
 	uint32_t failures = 0;
 	int r = server_find(cli);
 

@@ -1,6 +1,7 @@
 #include "cli/term.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -77,6 +78,25 @@ void term_look(struct term *term, enum color_wish wish)
 	term->talk_moves = term->talk_tty && !is_dumb();
 	term->width = width_of(STDOUT_FILENO, term->tty);
 	term->talk_width = width_of(STDERR_FILENO, term->talk_tty);
+}
+
+/* Only what a signal handler may: a write, and the signal once more with its usual effect. */
+static void wipe_and_end(int number)
+{
+	static const char wipe[] = "\r\033[K";
+
+	if (write(STDERR_FILENO, wipe, sizeof wipe - 1) < 0) {
+		/* there is no terminal any more */
+	}
+	raise(number);
+}
+
+void term_wipe_at_signals(void)
+{
+	struct sigaction action = {.sa_handler = wipe_and_end, .sa_flags = SA_RESETHAND | SA_NODEFER};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
 }
 
 const char *term_paint(bool color, enum paint paint)

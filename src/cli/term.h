@@ -33,6 +33,9 @@ struct term {
 /* By the descriptors, and NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS and the locale of the environment. */
 void term_look(struct term *term, enum color_wish wish);
 
+/* A line that is drawn on standard error over and over is wiped when INT or TERM ends us. */
+void term_wipe_at_signals(void);
+
 /* The escape that begins a colour, and the one that ends it; empty without colour. */
 const char *term_paint(bool color, enum paint paint);
 const char *term_plain(bool color, enum paint paint);

@@ -35,6 +35,7 @@ enum {
 	C_AGE,
 	C_TRIES,
 	C_WORKER,
+	C_WHY,
 	C_TITLE,
 	C_OWNER,
 	C_EXECUTOR,
@@ -50,6 +51,7 @@ static const struct column columns[C_COUNT] = {
 	[C_AGE] = {.name = "AGE", .right = true, .rank = 3},
 	[C_TRIES] = {.name = "TRY", .right = true, .rank = 5},
 	[C_WORKER] = {.name = "WORKER", .shrinks = true, .rank = 1},
+	[C_WHY] = {.name = "WHY", .shrinks = true, .rank = 1},
 	[C_TITLE] = {.name = "TITLE", .shrinks = true},
 	[C_OWNER] = {.name = "OWNER", .shrinks = true, .rank = 6},
 	[C_EXECUTOR] = {.name = "EXECUTOR", .shrinks = true, .rank = 7},
@@ -82,6 +84,14 @@ static bool is_among(struct cli *cli, const char *flag, struct span word)
 	return !any;
 }
 
+/* Why it is where it is, where that says more than its state. */
+static struct span reason_beside(yyjson_val *task, struct span state)
+{
+	struct span reason = field_text(task, "reason");
+
+	return reason.len == 0 || state_is_final(state) || span_equal(reason, state) ? SPAN("-") : reason;
+}
+
 static void add_cells(struct listing *listing, yyjson_val *task)
 {
 	struct cli *cli = listing->cli;
@@ -98,6 +108,7 @@ static void add_cells(struct listing *listing, yyjson_val *task)
 	table_cell(table, C_AGE, since(cli, field_int(task, "createdAt", 0)), PAINT_NONE, utf8);
 	table_cell(table, C_TRIES, number(cli, field_int(task, "attempt", 0)), PAINT_NONE, utf8);
 	table_cell(table, C_WORKER, worker.len > 0 ? worker : SPAN("-"), PAINT_NONE, utf8);
+	table_cell(table, C_WHY, reason_beside(task, state), PAINT_NONE, utf8);
 	table_cell(table, C_TITLE, field_text(task, "title"), PAINT_NONE, utf8);
 	if (table->column_count <= C_OWNER)
 		return;
@@ -276,7 +287,8 @@ const struct verb verb_ls = {
 	.gives = GIVES_JSON | GIVES_ROWS | GIVES_AGAIN,
 	.brief = "list tasks",
 	.text = "Lists the tasks that have not ended, in the order in which they would be claimed; with --all or --state, "
-		"also those that have, the newest first. On a terminal it is a table; elsewhere one line per task with "
+		"also those that have, the newest first. WHY names what a task waits for; stint why ID says it in a sentence. "
+		"On a terminal it is a table; elsewhere one line per task with "
 		"tabs between.",
 	.flags = flags,
 	.examples = "stint ls\n"

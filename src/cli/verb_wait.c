@@ -2,6 +2,7 @@
  * stint wait: until tasks have ended. The event stream tells; nothing is asked twice. The cursor is taken before the
  * tasks are looked at, so an end in between is not missed.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@ enum {
 	IDLE_MS_MAX = 1000,
 	BAR_WIDTH_MAX = 24,
 	NOTE_WIDTH_MAX = 40,
+	NAMED_MAX = 10,
 	TASKS_MAX = 1000,
 };
 
@@ -81,6 +83,8 @@ static void draw(struct waiting *waiting)
 				: rest < NOTE_WIDTH_MAX ? rest
 							: NOTE_WIDTH_MAX),
 		cli->term.utf8);
+	if (!waiting->drawn)
+		term_wipe_at_signals();
 	fputs("\r\033[K", stderr);
 	for (int i = 0; i < bar; i++)
 		fputs(i < filled ? full : empty, stderr);
@@ -179,17 +183,28 @@ static int finish(struct waiting *waiting)
 	return r != 0 ? r : all_done ? EXIT_GOOD : EXIT_UNSUCCESSFUL;
 }
 
+/* "t-1 is still ready, t-2 running": the first few of those that have not ended. */
 static int time_out(struct waiting *waiting)
 {
+	struct cli *cli = waiting->cli;
+	const struct waited *first = NULL;
+	const char *open = "";
+	size_t named = 0, left = waiting->count - waiting->ended;
+
 	wipe(waiting);
-	for (size_t i = 0; i < waiting->count; i++) {
+	for (size_t i = 0; i < waiting->count && named < NAMED_MAX; i++) {
 		const struct waited *task = &waiting->tasks[i];
-		if (!task->ended)
-			return fail(waiting->cli, EXIT_TIMED_OUT, "timed_out",
-				text_of(waiting->cli, "stint why %s", task->id), "%s is still %.*s", task->id,
-				SPAN_ARGS(task->state));
+		if (task->ended)
+			continue;
+		open = text_of(cli, "%s%s%s %s%.*s", open, named > 0 ? ", " : "", task->id,
+			named > 0 ? "" : "is still ", SPAN_ARGS(task->state));
+		first = first ? first : task;
+		named++;
 	}
-	return EXIT_TIMED_OUT;
+	assert(first);
+	if (named < left)
+		open = text_of(cli, "%s and %zu more", open, left - named);
+	return fail(cli, EXIT_TIMED_OUT, "timed_out", text_of(cli, "stint why %s", first->id), "%s", open);
 }
 
 /* How they stand now. */
@@ -210,10 +225,24 @@ static int look(struct waiting *waiting)
 	return r;
 }
 
+/* The cursor first: an end between the two is told twice rather than not at all. */
+static int look_from(void *context, struct span *ret_after)
+{
+	struct waiting *waiting = context;
+	int r = newest_cursor(waiting->cli, ret_after);
+
+	if (r == 0)
+		r = look(waiting);
+	if (r != 0)
+		return r;
+	draw(waiting);
+	return is_over(waiting) ? FOLLOW_DONE : 0;
+}
+
 static int run(struct cli *cli)
 {
 	struct waiting waiting = {.cli = cli, .percent = -1};
-	struct follow follow = {.each = on_event, .idle = on_idle, .context = &waiting};
+	struct follow follow = {.each = on_event, .idle = on_idle, .lost = look_from, .context = &waiting};
 
 	if (args_has(&cli->args, "timeout")) {
 		int64_t timeout_ms = args_number(&cli->args, "timeout", 0);
@@ -228,13 +257,9 @@ static int run(struct cli *cli)
 		if (!find(&waiting, span_of(id)))
 			waiting.tasks[waiting.count++].id = id;
 	}
-	int r = newest_cursor(cli, &follow.after);
+	int r = look_from(&waiting, &follow.after);
 	if (r == 0)
-		r = look(&waiting);
-	if (r != 0)
-		return r;
-	draw(&waiting);
-	r = is_over(&waiting) ? FOLLOW_DONE : follow_events(cli, &follow);
+		r = follow_events(cli, &follow);
 	if (r == FOLLOW_DONE)
 		return finish(&waiting);
 	if (r == EXIT_TIMED_OUT)

@@ -188,6 +188,8 @@ struct command {
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
 	struct span words;  /* kept with the task: the last that its holder said, for people */
+	struct span
+		report; /* said by the work itself: under a supervisor this is kept, and the claim goes on */
 	union {
 		struct command_create create;
 		struct command_update update;
@@ -250,4 +252,7 @@ struct result {
 	uint32_t lost_count;
 	const struct span *stop; /* BEAT: held, and to be stopped */
 	uint32_t stop_count;
+	const struct span *reported; /* BEAT: held, and the work has said how it ended */
+	uint32_t reported_count;
+	bool heard; /* COMPLETE, FAIL, REPORT, BLOCK: it was kept as the word of the work; the claim goes on */
 };

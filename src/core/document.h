@@ -32,7 +32,9 @@ struct task_document {
 	struct span result, error, checkpoint, question, answer, evidence, session;
 	struct span words;       /* the last that a holder said, for people */
 	struct last_holder last; /* of a final task whose last claim was taken by a name; else empty */
-	int64_t lease_ms;        /* remaining */
+	struct span
+		report; /* what the work itself said of its end, while its supervisor has not ended the attempt */
+	int64_t lease_ms; /* remaining */
 };
 
 /* A worker with what it said of itself. Spans live until the next turn. */

@@ -28,6 +28,7 @@ struct rules {
 	uint32_t quarantine_crashes;
 	uint32_t quarantine_window_ms;
 	uint32_t quarantine_trial_ms; /* quarantine.trialAfterMs; 0 = never */
+	uint32_t executor_missing_ms; /* executor.missingAfterMs; 0 = never */
 	uint32_t log_keep_bytes;      /* task.logKeepBytes: of one attempt */
 	uint32_t log_bytes_per_s;     /* task.logBytesPerSecond */
 };

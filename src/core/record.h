@@ -28,6 +28,7 @@ enum fact {
 	FACT_TRIAL = 13,    /* a quarantine was lifted for one trial */
 	FACT_CLASS = 14,    /* enum failure_class */
 	FACT_RETRY_AT = 15, /* wall: the worker named the time of the next try */
+	FACT_REPORTED = 25, /* the work itself said how it ended */
 	FACT_COUNT,
 };
 

@@ -55,6 +55,7 @@ struct claim {
 	uint64_t request;        /* digest of the requestId that made it; 0 = none */
 	bool named;              /* taken through a door that knows only a name: never verified */
 	bool stopping;           /* a cancel waits until the worker confirms it or the lease ends */
+	bool reported; /* the work itself has said how it ended; its supervisor will end the attempt */
 };
 
 /* How the last claim ended, so that a repeated report is answered as the first one was. */
@@ -191,6 +192,8 @@ struct task_decision task_purge(const struct task *task, const struct given *giv
 /* Time and other tasks. */
 struct task_decision task_due(const struct task *task, const struct given *given);
 struct task_decision task_deadline(const struct task *task, const struct given *given);
+struct task_decision task_strand(const struct task *task,
+	const struct given *given); /* nobody has had its executor for executor_missing_ms */
 struct task_decision task_parent_done(const struct task *task, const struct given *given);
 struct task_decision task_parent_dead(const struct task *task, const struct given *given);
 struct task_decision task_parent_reopened(const struct task *task, const struct given *given);
@@ -202,6 +205,9 @@ struct task_decision task_bind(const struct task *task, uint32_t holder, const s
 struct task_decision task_unbind(const struct task *task, uint32_t holder, const struct given *given);
 struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given);
+struct task_decision task_hear(const struct task *task, const struct proof *proof,
+	const struct given
+		*given); /* the work itself says how it ended, and is not the one to end the attempt */
 struct task_decision task_expire(
 	const struct task *task, const struct worker *holder, const struct given *given);
 struct task_decision task_verify(const struct task *task, const struct given *given);
@@ -246,6 +252,9 @@ enum refusal task_proof_refusal(const struct task *task, const struct proof *pro
 struct task_decision task_append_log(const struct task *task, const struct proof *proof);
 
 bool task_is_claimed(const struct task *task);
+
+/* Is its claim in the hands of a supervisor: a worker that beats for work which is not itself? */
+bool task_is_supervised(const struct task *task, const struct worker *holder);
 
 /* Has its startBy or finishBy passed? */
 bool task_is_past_deadline(const struct task *task, const struct given *given);

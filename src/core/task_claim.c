@@ -184,6 +184,20 @@ struct task_decision task_progress(
 	return task_decided(task, decision);
 }
 
+bool task_is_supervised(const struct task *task, const struct worker *holder)
+{
+	return task_is_claimed(task) && !task->claim.named && worker_beats(holder);
+}
+
+struct task_decision task_hear(const struct task *task, const struct proof *proof, const struct given *given)
+{
+	struct task_decision decision = task_progress(task, proof, 0, given);
+
+	if (decision.refusal == REFUSED_NOTHING)
+		decision.task.claim.reported = true;
+	return decision;
+}
+
 /* The claim ends and nothing is spent; too often in a row and a person must look. */
 void task_give_back(struct task_decision *decision, enum event_kind kind, enum claim_end how,
 	int64_t not_before_ms, const struct given *given)

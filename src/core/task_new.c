@@ -270,6 +270,20 @@ struct task_decision task_due(const struct task *task, const struct given *given
 	return task_decided(task, decision);
 }
 
+struct task_decision task_strand(const struct task *task, const struct given *given)
+{
+	int64_t waited_ms = given->now.wall_ms - task->ready_at_ms;
+
+	if (task->state != TASK_READY || task->executor == 0 || waited_ms < given->rules->executor_missing_ms)
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	task_move(&decision, EVENT_TASK_BLOCKED, TASK_BLOCKED);
+	decision.task.code = CODE_EXECUTOR_NOT_FOUND;
+	return task_decided(task, decision);
+}
+
 struct task_decision task_deadline(const struct task *task, const struct given *given)
 {
 	if (task_state_is_final(task->state) || task_is_claimed(task) || !task_is_past_deadline(task, given))

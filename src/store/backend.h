@@ -91,6 +91,7 @@ enum extra_kind {
 	EXTRA_SESSION = 14,
 	EXTRA_WORDS = 17,       /* the last that a holder said */
 	EXTRA_LAST_HOLDER = 18, /* who held the last claim that was taken by a name; see last_holder_put() */
+	EXTRA_REPORT = 20,      /* of the claim that is marked as reported */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */

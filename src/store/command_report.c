@@ -129,37 +129,82 @@ static enum extra_kind report_extra(enum command_kind kind)
 }
 
 /* A door that knows names shows who ended a task, and since when it had it, long after the claim is gone. */
-static int keep_holder(struct turn *turn, const struct task *before, const struct turn_task *view)
+static int keep_holder(struct turn *turn, const struct claim *before, const struct turn_task *view)
 {
 	struct backend *backend = turn->store->backend;
 	char text[LAST_HOLDER_BYTES_MAX];
 
-	if (!before->claim.named || !task_state_is_final(view->task.state))
+	if (!before->named || !task_state_is_final(view->task.state))
 		return 0;
-	const struct turn_worker *worker = turn_worker_by_number(turn, before->claim.holder);
+	const struct turn_worker *worker = turn_worker_by_number(turn, before->holder);
 	if (!worker)
 		return -ENOMEM;
-	int64_t left_ms = task_lease_remaining_ms(before, &worker->worker, &turn->given);
-	struct last_holder last = {
-		worker->id, before->claim.claimed_wall_ms, turn->given.now.wall_ms + left_ms};
+	const struct task held = {.claim = *before};
+	int64_t left_ms = task_lease_remaining_ms(&held, &worker->worker, &turn->given);
+	struct last_holder last = {worker->id, before->claimed_wall_ms, turn->given.now.wall_ms + left_ms};
 	return backend->ops->put_extra(
 		backend, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+}
+
+int command_hear(
+	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result)
+{
+	struct backend *backend = turn->store->backend;
+	struct proof proof = command_proof(turn, command);
+	struct task_decision decision = task_hear(&view->task, &proof, &turn->given);
+	struct span before = {0};
+	int r = -ENOENT;
+
+	if (decision.refusal != REFUSED_NOTHING)
+		return command_refuse_report(turn, command, view, &decision, result);
+	result->heard = true;
+	if (view->task.claim.reported)
+		r = backend->ops->get_extra(backend, view->task.seq, EXTRA_REPORT, 0, &turn->arena, &before);
+	if (r == 0 && span_equal(before, command->report)) {
+		result->repeated = true;
+		return 0;
+	}
+	if (r < 0 && r != -ENOENT)
+		return r;
+	r = command_stage(turn, view, &decision, result);
+	return r < 0 ? r : backend->ops->put_extra(backend, view->task.seq, EXTRA_REPORT, 0, command->report);
+}
+
+int command_is_heard(
+	struct turn *turn, const struct command *command, const struct task *task, bool *ret_heard)
+{
+	*ret_heard = false;
+	if (command->report.len == 0 || task->claim.holder == 0)
+		return 0;
+	const struct turn_worker *holder = turn_worker_by_number(turn, task->claim.holder);
+	if (!holder)
+		return -ENOMEM;
+	*ret_heard = task_is_supervised(task, &holder->worker);
+	return 0;
 }
 
 int run_report(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_task *view;
+	bool heard;
 
 	int r = command_find(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
+	r = command_is_heard(turn, command, &view->task, &heard);
+	if (r < 0)
+		return r;
+	if (heard)
+		return command_is_late(command, &view->task)
+			? command_refuse(result, REFUSED_VERSION_MISMATCH)
+			: command_hear(turn, command, view, result);
 	struct task_decision decision = decide_report(turn, &view->task, command);
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse_report(turn, command, view, &decision, result);
 	/* what was said before is answered as then, however much has happened since */
 	if (!decision.repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
-	struct task before = view->task;
+	struct claim before = view->task.claim;
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind), result);
 	if (r == 0 && !result->repeated)
 		r = keep_holder(turn, &before, view);

@@ -333,6 +333,7 @@ int run_update(struct turn *turn, const struct command *command, struct result *
 	struct plan plan = {.patch = update->patch};
 	struct lane_move move = {0};
 	struct turn_task *view;
+	bool heard;
 
 	int r = command_load(turn, command, result, &view);
 	if (r < 0 || !view)
@@ -351,12 +352,17 @@ int run_update(struct turn *turn, const struct command *command, struct result *
 		if (fields.refusal != REFUSED_NOTHING)
 			return command_refuse(result, fields.refusal);
 	}
-	if (update->status != STATUS_NONE) {
+	r = command_is_heard(turn, command, &view->task, &heard);
+	if (r < 0)
+		return r;
+	if (update->status != STATUS_NONE && !heard) {
 		r = plan_move(turn, command, &fields.task, &move, result);
 		if (r < 0 || result->refusal != REFUSED_NOTHING)
 			return r;
 	}
 	if (fields.event != EVENT_NONE)
 		r = stage_fields(turn, view, update, &plan, &fields, result);
-	return r < 0 ? r : stage_move(turn, view, &move, result);
+	if (r < 0)
+		return r;
+	return heard ? command_hear(turn, command, view, result) : stage_move(turn, view, &move, result);
 }

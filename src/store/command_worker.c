@@ -196,8 +196,8 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 	return 0;
 }
 
-/* What it holds and must stop. */
-static int list_stops(struct turn *turn, const struct turn_worker *view, struct result *result)
+/* What it holds and must stop, or has heard the last of. */
+static int list_orders(struct turn *turn, const struct turn_worker *view, struct result *result)
 {
 	struct held_tasks held;
 	struct turn_task *task;
@@ -206,13 +206,17 @@ static int list_stops(struct turn *turn, const struct turn_worker *view, struct 
 	if (r < 0 || held.count == 0)
 		return r;
 	struct span *stop = arena_alloc(&turn->arena, held.count * sizeof *stop);
-	if (!stop)
+	struct span *reported = arena_alloc(&turn->arena, held.count * sizeof *reported);
+	if (!stop || !reported)
 		return -ENOMEM;
 	result->stop = stop;
+	result->reported = reported;
 	for (uint32_t i = 0; i < held.count; i++) {
 		r = turn_task(turn, held.seqs[i], &task);
 		if (r == 0 && task_must_stop(&task->task, &turn->given))
 			r = turn_id_text(turn, task, &stop[result->stop_count++]);
+		if (r == 0 && task->task.claim.reported)
+			r = turn_id_text(turn, task, &reported[result->reported_count++]);
 		if (r < 0)
 			return r;
 	}
@@ -251,7 +255,7 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	if (r == 0)
 		r = apply_deltas(turn, &command->beat, view, result);
 	if (r == 0)
-		r = list_stops(turn, view, result);
+		r = list_orders(turn, view, result);
 	result->worker = view->worker;
 	return r;
 }

@@ -89,6 +89,10 @@ static void add_facts(struct turn *turn, struct record *record, const struct tas
 		else if (decision->task.code != CODE_NONE)
 			record_fact(record, FACT_CLASS, failure_code_class(decision->task.code));
 		return;
+	case EVENT_TASK_PROGRESSED:
+		if (turn->command && turn->command->kind != COMMAND_PROGRESS && claim->reported)
+			record_fact(record, FACT_REPORTED, 1);
+		return;
 	case EVENT_TASK_UPDATED:
 		if (claim->stopping && !before->claim.stopping)
 			record_fact(record, FACT_STOPPING, 1);

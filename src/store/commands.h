@@ -54,6 +54,15 @@ struct proof command_proof(const struct turn *turn, const struct command *comman
 int command_refuse_report(struct turn *turn, const struct command *command, struct turn_task *view,
 	const struct task_decision *decision, struct result *result);
 
+/* Is the command the word of the work itself, whose claim is in the hands of a supervisor? */
+int command_is_heard(
+	struct turn *turn, const struct command *command, const struct task *task, bool *ret_heard);
+
+/* Keep that word: the supervisor ends the attempt when no process of it is left, and goes by it. The same word again
+ * changes nothing, another one takes its place. */
+int command_hear(
+	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result);
+
 /* The worker is gone: record it, and free what it held. */
 int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision);
 

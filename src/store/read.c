@@ -127,7 +127,9 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		if (optional(r) < 0)
 			return r;
 	}
-	return 0;
+	return document->task.claim.reported
+		? backend->ops->get_extra(backend, seq, EXTRA_REPORT, 0, arena, &document->report)
+		: 0;
 }
 
 int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,

@@ -733,6 +733,8 @@ static int keep_house(struct store *store, struct moment now)
 	int r = write_renewals(turn);
 	if (r == 0)
 		r = purge_tasks(turn);
+	if (r == 0)
+		r = missing_sweep(turn, step_of(store));
 	int compacted = r == 0 ? compact_events(turn) : r;
 	if (compacted >= 0)
 		r = forget_workers(turn, dropped, 64, &dropped_count);

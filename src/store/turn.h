@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/rng.h"
 #include "store/hot.h"
+#include "store/missing.h"
 #include "store/names.h"
 #include "store/store.h"
 #include "store/tokens.h"
@@ -114,6 +115,7 @@ struct store {
 	struct times wait_times, run_times;
 	uint64_t shadow_ids;
 	int64_t finals;
+	struct missing missing;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
 	uint64_t boot_hi, boot_lo;
 	bool was_restored, rebooted;

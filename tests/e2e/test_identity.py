@@ -197,6 +197,56 @@ class Children(Case):
         self.assertEqual((event["actor"], event["worker"]), ("claim:ci", "w"))
         self.assertEqual(self.child.get("/api/tasks/t").status, 401, "and then it has ended")
 
+    def beat(self, **fields):
+        reply = self.parent.post("/api/workers/heartbeat", {"workerId": "w", "leaseMs": 60000, **fields})
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json
+
+    def test_under_a_supervisor_the_word_of_the_work_is_a_report(self):
+        token = self.beat(boundTasks=["t"])["token"]
+        for path, said, report in (
+                ("complete", {"result": 7}, {"outcome": "complete", "result": 7}),
+                ("review", {"result": 8, "evidence": ["pr"]}, {"outcome": "review", "result": 8, "evidence": ["pr"]}),
+                ("release", {"reason": "tired"}, {"outcome": "release"}),
+                ("fail", {"error": {"message": "no"}}, {"outcome": "fail", "error": {
+                    "code": "OTHER", "message": "no", "class": "task"}})):
+            reply = self.child.post("/api/tasks/t/" + path, said)
+            self.assertEqual((reply.status, reply.json["state"], reply.json["report"]), (200, "running", report))
+            event = self.admin.get("/api/tasks/t/events").json["events"][-1]
+            self.assertEqual((event["type"], event["data"]["reported"]), ("task.progressed", True))
+        before = self.last_event()
+        self.assertEqual(self.child.post("/api/tasks/t/fail", said).json["report"], report)
+        self.assertEqual(self.last_event(), before, "the same word again changes nothing")
+        self.assertEqual(self.beat(token=token)["commands"], [{"type": "reported", "task": "t"}])
+        done = self.parent.post("/api/tasks/t/complete", {"workerId": "w", "fence": self.fence, "result": 9})
+        self.assertEqual((done.json["state"], done.json["result"]), ("done", 9))
+        self.assertNotIn("report", self.admin.get("/api/tasks/t").json)
+
+    def test_so_it_is_when_it_says_so_by_a_status(self):
+        self.beat(boundTasks=["t"])
+        for status, outcome in (("done", "complete"), ("review", "review"), ("todo", "release"), ("blocked", "block")):
+            reply = self.child.call("PATCH", "/api/tasks/t", {"status": status})
+            self.assertEqual((reply.status, reply.json["state"]), (200, "running"), reply.body)
+            self.assertEqual(self.admin.get("/api/tasks/t").json["report"]["outcome"], outcome)
+
+    def test_a_report_outlives_the_server(self):
+        self.beat(boundTasks=["t"])
+        self.child.post("/api/tasks/t/complete", {"result": 7})
+        self.server.kill()
+        self.server.start()
+        admin = self.server.client()
+        self.clients.append(admin)
+        self.assertEqual(admin.get("/api/tasks/t").json["report"], {"outcome": "complete", "result": 7})
+
+    def test_the_next_attempt_knows_nothing_of_it(self):
+        self.beat(boundTasks=["t"])
+        self.child.post("/api/tasks/t/complete", {"result": 7})
+        released = self.parent.post("/api/tasks/t/release", {"workerId": "w", "fence": self.fence})
+        self.assertEqual((released.json["state"], "report" in released.json), ("ready", False))
+        again = self.parent.post("/api/tasks/t/claim", {"workerId": "w"}).json
+        self.assertNotIn("report", again["task"])
+        self.assertNotIn("report", self.admin.get("/api/tasks/t").json)
+
     def test_it_is_for_nothing_else(self):
         before = self.last_event()
         self.refused(self.child.get("/api/tasks/u"), 404, "not_found")

@@ -74,6 +74,7 @@ static void add_claim(struct numbers *numbers, const struct claim *claim)
 	add(numbers, (int64_t)claim->request);
 	add(numbers, claim->named);
 	add(numbers, claim->stopping);
+	add(numbers, claim->reported);
 }
 
 static void add_lifecycle(struct numbers *numbers, const struct task *task)

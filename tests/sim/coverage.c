@@ -62,7 +62,6 @@ static const struct unreachable {
 	enum task_state from, to;
 	const char *why;
 } unreachable_moves[] = {
-	{EVENT_TASK_BLOCKED, TASK_READY, TASK_BLOCKED, "for executors that went missing: not looked for yet"},
 	{EVENT_TASK_CREATED, TASK_NOWHERE, TASK_DONE, "only what comes from another system is over at once"},
 	{EVENT_TASK_CREATED, TASK_NOWHERE, TASK_FAILED,
 		"only what comes from another system is over at once"},

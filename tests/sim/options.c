@@ -48,6 +48,7 @@ static void expand_rules(struct sim_options *options, struct rng *rng)
 	rules->retry_max_ms = scaled(rules->retry_max_ms, percent);
 	rules->timeout_ms = scaled((uint32_t)rng_between(rng, 60000, 900000), percent);
 	rules->timeout_max_ms = 2 * rules->timeout_ms;
+	rules->executor_missing_ms = scaled((uint32_t)rng_between(rng, 2000, 60000), percent);
 	rules->crash_budget = 2 + rng_below(rng, 3);
 	rules->interruption_budget = 3 + rng_below(rng, 8);
 	rules->max_attempts = 1 + rng_below(rng, 4);

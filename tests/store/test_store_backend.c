@@ -145,7 +145,8 @@ static struct task_row extreme_task(int64_t seq)
 				.claimed_wall_ms = INT64_MAX - 6,
 				.request = UINT64_MAX - 1,
 				.named = true,
-				.stopping = true}},
+				.stopping = true,
+				.reported = true}},
 		.holder = SPAN("w\xc3\xb6rker \x01"),
 		.updated_ms = INT64_MAX - 7,
 	};
@@ -166,6 +167,7 @@ static void assert_claim(const struct claim *claim, const struct claim *expected
 	SAME(request);
 	SAME(named);
 	SAME(stopping);
+	SAME(reported);
 #undef SAME
 }
 

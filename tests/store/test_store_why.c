@@ -51,6 +51,69 @@ static void when_the_last_worker_is_gone_that_is_said(void **state)
 	assert_int_equal(why_of(world, "job").why, WHY_NO_WORKER);
 }
 
+static void create_with(struct world *world, const char *id, const char *executor)
+{
+	struct command create = say_create(id, "q");
+
+	create.create.executor = span_of(executor);
+	assert_int_equal(world_run(world, &create)->refusal, REFUSED_NOTHING);
+}
+
+static void wait_and_sweep(struct world *world, int64_t ms)
+{
+	world_pass(world, ms);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+}
+
+static void a_task_whose_executor_nobody_has_for_long_is_blocked(void **state)
+{
+	struct world *world = *state;
+	int64_t after_ms = world->options.rules.executor_missing_ms;
+
+	create_with(world, "lost", "fortran");
+	world_create(world, "plain", "q");
+	wait_and_sweep(world, 1);
+	wait_and_sweep(world, after_ms - 1);
+	assert_int_equal(why_of(world, "lost").why, WHY_READY_NOW);
+	wait_and_sweep(world, 1);
+	assert_int_equal(why_of(world, "lost").why, WHY_BLOCKED);
+	assert_int_equal(why_of(world, "lost").code, CODE_EXECUTOR_NOT_FOUND);
+	assert_int_equal(why_of(world, "plain").why, WHY_READY_NOW);
+}
+
+static void an_executor_that_was_there_meanwhile_is_missed_from_then_on(void **state)
+{
+	struct world *world = *state;
+	int64_t after_ms = world->options.rules.executor_missing_ms;
+	struct command beat = say_beat("w1", 0);
+	struct command leave = {.kind = COMMAND_LEAVE, .worker = SPAN("w1"), .leave = WORKER_SHUTDOWN};
+
+	create_with(world, "job", "fortran");
+	wait_and_sweep(world, 1);
+	wait_and_sweep(world, after_ms - 2);
+	world_run(world, &beat); /* it takes any executor */
+	wait_and_sweep(world, 1);
+	world_run(world, &leave);
+	wait_and_sweep(world, 1);
+	wait_and_sweep(world, after_ms - 1);
+	assert_int_not_equal(why_of(world, "job").why, WHY_BLOCKED);
+	wait_and_sweep(world, 1);
+	assert_int_equal(why_of(world, "job").why, WHY_BLOCKED);
+}
+
+static void a_server_that_starts_waits_anew_for_an_executor(void **state)
+{
+	struct world *world = *state;
+	int64_t after_ms = world->options.rules.executor_missing_ms;
+
+	create_with(world, "job", "fortran");
+	wait_and_sweep(world, 1);
+	wait_and_sweep(world, after_ms - 2);
+	world_crash(world);
+	wait_and_sweep(world, 2);
+	assert_int_equal(why_of(world, "job").why, WHY_READY_NOW);
+}
+
 static void a_slot_that_is_away_or_quarantined_holds_its_tasks(void **state)
 {
 	struct world *world = *state;
@@ -88,6 +151,9 @@ int main(void)
 		ON_BOTH(without_any_worker_the_next_claim_is_what_is_missing),
 		ON_BOTH(when_the_last_worker_is_gone_that_is_said),
 		ON_BOTH(a_slot_that_is_away_or_quarantined_holds_its_tasks),
+		ON_BOTH(a_task_whose_executor_nobody_has_for_long_is_blocked),
+		ON_BOTH(an_executor_that_was_there_meanwhile_is_missed_from_then_on),
+		ON_BOTH(a_server_that_starts_waits_anew_for_an_executor),
 		{"while_the_disk_is_full_nothing_is_handed_out (memory)",
 			while_the_disk_is_full_nothing_is_handed_out, on_memory, world_over, NULL},
 	};

@@ -145,6 +145,7 @@ static void the_token_of_a_claim_is_its_fence(void **state)
 	const struct command *command = becomes(d, COMMAND_COMPLETE);
 	assert_int_equal(command->fence, 9);
 	assert_false(command->by_name);
+	assert_true(is(command->report, "{\"outcome\":\"complete\"}"));
 	post(d, DOOR "done", "{\"itemId\":\"t-2\",\"agentId\":\"w1\"}");
 	refused_as(d, 404, "not_found");
 	post(d, DOOR "done", "{\"itemId\":\"t-1\",\"agentId\":\"w2\"}");

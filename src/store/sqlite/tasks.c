@@ -13,6 +13,7 @@ enum {
 
 	CLAIM_FLAG_NAMED = 1,
 	CLAIM_FLAG_STOPPING = 2,
+	CLAIM_FLAG_REPORTED = 4,
 };
 
 /* The SQL knows a few of the stored numbers. */
@@ -84,8 +85,8 @@ static void rest_gather(const struct task *task, uint64_t values[REST_COUNT])
 	values[REST_RUN_MS] = (uint64_t)claim->run_ms;
 	values[REST_ASKED_AT_MS] = (uint64_t)claim->asked_at_ms;
 	values[REST_REQUEST] = claim->request;
-	values[REST_CLAIM_FLAGS] =
-		(claim->named ? CLAIM_FLAG_NAMED : 0) | (claim->stopping ? CLAIM_FLAG_STOPPING : 0);
+	values[REST_CLAIM_FLAGS] = (claim->named ? CLAIM_FLAG_NAMED : 0) |
+		(claim->stopping ? CLAIM_FLAG_STOPPING : 0) | (claim->reported ? CLAIM_FLAG_REPORTED : 0);
 }
 
 static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
@@ -119,6 +120,7 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
 	claim->request = values[REST_REQUEST];
 	claim->named = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_NAMED;
 	claim->stopping = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_STOPPING;
+	claim->reported = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_REPORTED;
 }
 
 static struct span rest_pack(const struct task *task, char bytes[REST_BYTES_MAX])

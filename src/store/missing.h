@@ -1,0 +1,27 @@
+/*
+ * Executors that ready tasks wait for and that no live worker has.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct turn;
+
+enum {
+	MISSING_MAX = 256, /* executors; more are looked at when some of these were found */
+};
+
+struct missing_executor {
+	uint32_t executor;
+	int64_t since_ms; /* lease clock */
+	uint64_t sweep;   /* the last one that did not find it */
+};
+
+struct missing {
+	struct missing_executor items[MISSING_MAX];
+	uint32_t count;
+	uint64_t sweep;
+};
+
+/* Block at most `limit` tasks that have waited too long for an executor that was missing all that time. */
+int missing_sweep(struct turn *turn, uint32_t limit);
