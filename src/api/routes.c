@@ -84,7 +84,7 @@ const struct route routes[] = {
 	R(POST,   "/api/workqueue/fail",          WORK|CLAIM, LARGE,   workqueue_fail_begin,    NULL,               workqueue_report_finish),
 	R(POST,   "/api/workqueue/update",           OPERATE, LARGE,   workqueue_update_begin,  workqueue_update_read, workqueue_update_finish),
 	R(POST,   "/api/workqueue/delete",           OPERATE, SMALL,   workqueue_delete_begin,  workqueue_delete_read, workqueue_delete_finish),
-	R(GET,    "/api/workqueue/assignments",    READ|WORK, NO_BODY, NULL,                    workqueue_assignments_read, NULL),
+	R(GET,    "/api/workqueue/assignments",      READ,    NO_BODY, NULL,                    workqueue_assignments_read, NULL),
 	R(POST,   "/api/workqueue/assignments",      OPERATE, SMALL,   workqueue_assign_begin,  NULL,               workqueue_assign_finish),
 	R(POST,   "/api/workqueue/import",           ADMIN,   LARGE,   workqueue_import_begin,  NULL,               workqueue_import_finish),
 	R(GET,    "/api/workqueue/item/:item", READ|WORK|CLAIM, NO_BODY, NULL,                  workqueue_item_read, NULL),

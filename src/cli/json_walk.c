@@ -125,7 +125,7 @@ bool json_walk_list(struct json_walk *walk, struct span text, size_t at)
 	return take(walk, '[', "here should be a list: [");
 }
 
-bool json_walk_member(struct json_walk *walk, struct span *ret_key, struct span *ret_value)
+bool json_walk_key(struct json_walk *walk, struct span *ret_key)
 {
 	struct span key;
 
@@ -137,7 +137,18 @@ bool json_walk_member(struct json_walk *walk, struct span *ret_key, struct span 
 	if (!take_value(walk, &key) || !take(walk, ':', "here should be a colon"))
 		return false;
 	*ret_key = (struct span){key.data + 1, key.len - 2};
+	skip_space(walk);
+	return true;
+}
+
+bool json_walk_value(struct json_walk *walk, struct span *ret_value)
+{
 	return take_value(walk, ret_value);
+}
+
+bool json_walk_member(struct json_walk *walk, struct span *ret_key, struct span *ret_value)
+{
+	return json_walk_key(walk, ret_key) && json_walk_value(walk, ret_value);
 }
 
 bool json_walk_element(struct json_walk *walk, struct span *ret_value)

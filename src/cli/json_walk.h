@@ -25,5 +25,10 @@ bool json_walk_list(struct json_walk *walk, struct span text, size_t at);
 bool json_walk_member(struct json_walk *walk, struct span *ret_key, struct span *ret_value);
 bool json_walk_element(struct json_walk *walk, struct span *ret_value);
 
+/* A member in two steps, for a value that is to be walked through itself: `at` is where it begins, and is to be moved
+ * behind it. */
+bool json_walk_key(struct json_walk *walk, struct span *ret_key);
+bool json_walk_value(struct json_walk *walk, struct span *ret_value);
+
 /* Nothing but space is left behind the value that was walked through. */
 bool json_walk_end(struct json_walk *walk);

@@ -27,6 +27,7 @@ enum {
 	REST_BYTES_MAX = 16 << 20, /* of what is no item */
 	AGENTS_MAX = 10000,
 	BAR_WIDTH = 24,
+	FORGET_BYTES = 8 << 20, /* then the kernel may have the room of what was passed */
 };
 
 #define QUEUES_FILE      "work-queues.json"
@@ -94,6 +95,15 @@ static int source_open(struct cli *cli, struct source *source, bool must)
 	return 0;
 }
 
+/* What lies before that place is not looked at again soon: the kernel may have its room. */
+static void source_forget(const struct source *source, size_t upto)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (upto > page)
+		madvise((void *)source->text.data, upto / page * page, MADV_DONTNEED);
+}
+
 static bool join(char path[PATH_BYTES], const char *directory, const char *name)
 {
 	return snprintf(path, PATH_BYTES, "%s/%s", directory, name) < PATH_BYTES;
@@ -152,16 +162,28 @@ static int check_value(struct cli *cli, const struct source *source, struct span
 	return 0;
 }
 
+/* To their end; they are looked at later, one by one. */
+static void pass_items(struct source *source, struct json_walk *walk)
+{
+	struct json_walk items;
+	struct span item;
+
+	source->items_at = walk->at;
+	if (json_walk_list(&items, walk->text, walk->at)) {
+		while (json_walk_element(&items, &item)) {
+			if (items.at - walk->at > FORGET_BYTES) {
+				source_forget(source, items.at);
+				walk->at = items.at;
+			}
+		}
+	}
+	walk->at = items.at;
+	walk->wrong = items.wrong;
+}
+
 static int take_member(struct import *import, struct source *source, struct span key, struct span value)
 {
 	size_t at = (size_t)(value.data - source->text.data);
-
-	if (span_equal(key, SPAN("items"))) {
-		source->items_at = at;
-		return value.data[0] == '['
-			? 0
-			: complain_at(import->cli, source, at, "\"items\" should be a list");
-	}
 	int r = check_value(import->cli, source, value, REST_BYTES_MAX);
 	if (r != 0)
 		return r;
@@ -176,7 +198,7 @@ static int take_member(struct import *import, struct source *source, struct span
 	return 0;
 }
 
-/* What it has at its top; the items are looked at later, one by one. */
+/* What it has at its top. */
 static int source_read(struct import *import, struct source *source)
 {
 	struct json_walk walk;
@@ -186,10 +208,15 @@ static int source_read(struct import *import, struct source *source)
 	if (source->text.len == 0)
 		return 0;
 	json_walk_object(&walk, source->text, 0);
-	while (r == 0 && json_walk_member(&walk, &key, &value))
-		r = take_member(import, source, key, value);
+	while (r == 0 && !walk.wrong && json_walk_key(&walk, &key)) {
+		if (span_equal(key, SPAN("items")))
+			pass_items(source, &walk);
+		else if (json_walk_value(&walk, &value))
+			r = take_member(import, source, key, value);
+	}
 	if (r == 0 && !json_walk_end(&walk))
 		r = complain_walk(import->cli, source, &walk);
+	source_forget(source, source->text.len);
 	return r;
 }
 
@@ -332,6 +359,7 @@ static int each_item(struct import *import, bool tries)
 		if (r == 0 && full && batch.count > 0) {
 			r = batch_send(import, &batch);
 			draw(import, tries ? "checking" : "importing", walk.at);
+			source_forget(source, walk.at);
 			if (r == 0)
 				r = batch_begin(&batch, tries);
 		}

@@ -618,6 +618,7 @@ class Import(Door):
                 ('{"items": [' + good + ",\n {\"id\": tru}]}", ":2:9:", "This is not JSON"),
                 ('{"items": [' + good, "", "ends here"),
                 ('{"items": {}}', ":1:11:", "should be a list"),
+                ('{"items": [}', ":1:12:", "should be a value"),
                 ('{"version": 2, "items": []}', ":1:13:", "only version 1"),
                 ('{"items": []} x', ":1:15:", "more than one value"),
                 ('{"items": [' + good + ",\n7]}", ":2:1:", "must be an object"),

@@ -185,6 +185,24 @@ static void an_item_shows_who_has_it_until_when_and_by_which_fence(void **state)
 	reply_says(d, "\"meta\":{\"a\":1,\"b\":2},\"fence\":\"42\"");
 }
 
+/* Two processes under one name, in one turn: each gets the fence that was made for it. */
+static void an_answer_shows_the_claim_that_was_made_for_it(void **state)
+{
+	struct dialogue *d = *state;
+	struct claimed mine = {.task = d->task};
+
+	mine.task.claim = (struct claim){.holder = 3, .clock = CLOCK_CLAIM, .lease = {5000, 5000}};
+	mine.task.state = TASK_CLAIMED;
+	mine.task.fence = 41;
+	d->task = mine.task;
+	d->task.fence = 42; /* by now somebody else has taken it up */
+	post(d, DOOR "claim-next", "{\"agentId\":\"twin\",\"queues\":[\"q\"],\"resumeOwned\":true}");
+	d->results[0] = (struct result){.claims = &mine, .claim_count = 1, .event_seq = 4};
+	finish(d);
+	reply_says(d, "\"claimedBy\":\"twin\"");
+	reply_says(d, "\"fence\":\"41\"");
+}
+
 static void every_state_has_a_status_of_the_original(void **state)
 {
 	static const char *const statuses[TASK_STATE_COUNT] = {[TASK_PENDING] = "pending",
@@ -468,6 +486,7 @@ int main(void)
 		DIALOGUE(the_token_of_a_claim_is_its_fence),
 		DIALOGUE(a_failure_is_final),
 		DIALOGUE(an_item_shows_who_has_it_until_when_and_by_which_fence),
+		DIALOGUE(an_answer_shows_the_claim_that_was_made_for_it),
 		DIALOGUE(every_state_has_a_status_of_the_original),
 		DIALOGUE(who_holds_it_is_told_and_its_fence_is_not),
 		DIALOGUE(refusals_have_the_names_of_the_original),
