@@ -15,9 +15,10 @@
 
 enum {
 	ITEMS_MAX = 1000,
-	LOOKS_MAX = 100000, /* rows for one list */
-	ACTIVE_MAX = 1000,  /* items that a summary shows */
-	QUEUES_MAX = 10000,
+	LOOKS_MAX = 100000,         /* rows for one list */
+	ACTIVE_MAX = 1000,          /* items that a summary shows … */
+	ACTIVE_BYTES_MAX = 4 << 20, /* … while they are no longer than this together */
+	QUEUES_MAX = 1000,          /* that are told */
 	/* of one slice */
 	SLICE_ROWS = 500,
 	SLICE_ITEMS = 32,
@@ -27,6 +28,12 @@ enum {
 enum { P_QUEUE, P_STATUS, P_LIMIT, P_ORDER, P_AFTER, P_COUNT };
 
 enum phase { PHASE_LOOK, PHASE_TELL };
+
+/* An item that somebody holds, for a summary. */
+struct active {
+	int64_t updated_ms;
+	struct span json;
+};
 
 struct pass {
 	struct api_call *call;
@@ -41,6 +48,8 @@ struct pass {
 	int64_t *seqs; /* of the items to be told */
 	uint32_t count, told;
 	uint32_t tell_at; /* the next of them */
+	struct active *active;
+	size_t active_bytes;
 	bool is_cut;
 	uint64_t counts[TASK_STATE_COUNT];
 	uint32_t *queues; /* by number, each once */
@@ -300,11 +309,6 @@ static int put_counts(struct buf *out, const uint64_t counts[TASK_STATE_COUNT])
 	return json_end(&object);
 }
 
-struct active {
-	int64_t updated_ms;
-	struct span json;
-};
-
 static int by_update(const void *a, const void *b)
 {
 	const struct active *left = a, *right = b;
@@ -322,8 +326,9 @@ static int render_active(struct pass *pass, int64_t seq, struct active *ret_acti
 	arena_init(&arena, 16 * API_TEXT_MAX);
 	buf_init(&text, 16 * API_TEXT_MAX);
 	int r = call->reads->read_task(call->reads->context, seq, &arena, &document);
-	if (r == 0 && is_active(document.task.state))
+	if (r == 0 && is_active(document.task.state) && pass->active_bytes < ACTIVE_BYTES_MAX)
 		r = item_put(call, &text, &document, false);
+	pass->active_bytes += text.len;
 	if (r == 0)
 		r = arena_copy(call->arena, buf_span(&text), &ret_active->json);
 	ret_active->updated_ms = r == 0 ? document.task.updated_ms : 0;
@@ -331,28 +336,61 @@ static int render_active(struct pass *pass, int64_t seq, struct active *ret_acti
 	return r == -ENOENT ? 0 : r;
 }
 
+/* A slice of them. */
+static int render_slice(struct pass *pass)
+{
+	int r = 0;
+
+	if (!pass->active)
+		pass->active = arena_alloc(pass->call->arena, (ACTIVE_MAX + 1) * sizeof *pass->active);
+	if (!pass->active)
+		return -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < SLICE_ITEMS && pass->tell_at < pass->count; i++, pass->tell_at++)
+		r = render_active(pass, pass->seqs[pass->tell_at], &pass->active[pass->tell_at]);
+	return r;
+}
+
 /* The last touched one first, as the original has them. */
 static int put_active(struct pass *pass)
 {
 	struct buf *body = pass->call->body;
-	struct active *items = arena_alloc(pass->call->arena, (pass->count + 1) * sizeof *items);
-	int r = items ? 0 : -ENOMEM;
 	bool any = false;
+	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < pass->count; i++)
-		r = render_active(pass, pass->seqs[i], &items[i]);
-	if (r < 0)
-		return r;
-	qsort(items, pass->count, sizeof *items, by_update);
+	if (pass->count > 0)
+		qsort(pass->active, pass->count, sizeof *pass->active, by_update);
 	for (uint32_t i = 0; r == 0 && i < pass->count; i++) {
-		if (items[i].json.len == 0)
+		if (pass->active[i].json.len == 0)
 			continue;
 		r = any ? buf_put_byte(body, ',') : 0;
 		any = true;
 		if (r == 0)
-			r = buf_put_span(body, items[i].json);
+			r = buf_put_span(body, pass->active[i].json);
 	}
 	return r;
+}
+
+static int put_summary(struct pass *pass)
+{
+	struct buf *body = pass->call->body;
+	int r = buf_put_span(body, SPAN("{\"ok\":true,"));
+
+	if (r == 0 && pass->queue.len > 0) {
+		r = buf_put_span(body, SPAN("\"queue\":"));
+		if (r == 0)
+			r = json_put_string(body, pass->queue);
+		if (r == 0)
+			r = buf_put_byte(body, ',');
+	}
+	if (r == 0)
+		r = buf_put_span(body, SPAN("\"counts\":"));
+	if (r == 0)
+		r = put_counts(body, pass->counts);
+	if (r == 0)
+		r = buf_put_span(body, SPAN(",\"active\":["));
+	if (r == 0)
+		r = put_active(pass);
+	return r < 0 ? r : buf_put_span(body, SPAN("]}"));
 }
 
 void workqueue_summary_read(struct api_call *call)
@@ -362,31 +400,11 @@ void workqueue_summary_read(struct api_call *call)
 	if (!pass)
 		return;
 	call->query_taken = true;
-	int r = look(pass, count_row);
-	if (r == 0 && pass->phase == PHASE_LOOK) {
+	int r = pass->phase == PHASE_LOOK ? look(pass, count_row) : render_slice(pass);
+	if (r == 0 && (pass->phase == PHASE_LOOK || pass->tell_at < pass->count))
 		call_again(call);
-		return;
-	}
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN("{\"ok\":true,"));
-	if (r == 0 && pass->queue.len > 0) {
-		r = buf_put_span(call->body, SPAN("\"queue\":"));
-		if (r == 0)
-			r = json_put_string(call->body, pass->queue);
-		if (r == 0)
-			r = buf_put_byte(call->body, ',');
-	}
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN("\"counts\":"));
-	if (r == 0)
-		r = put_counts(call->body, pass->counts);
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN(",\"active\":["));
-	if (r == 0)
-		r = put_active(pass);
-	if (r == 0)
-		r = buf_put_span(call->body, SPAN("]}"));
-	call_reply(call, 200, r);
+	else
+		call_reply(call, 200, r < 0 ? r : put_summary(pass));
 }
 
 /* ---- queues ------------------------------------------------------------------------------------------------------------ */
