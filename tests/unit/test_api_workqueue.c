@@ -289,7 +289,7 @@ static void a_list_is_cut_and_goes_on(void **state)
 	struct dialogue *d = *state;
 
 	d->task_count = 5;
-	get(d, DOOR "items?limit=2&cache=no");
+	get(d, DOOR "items?limit=2");
 	reply_says(d, "\"next\":\"4\"}");
 	get(d, DOOR "items?limit=2&after=4");
 	reply_says(d, "\"id\":\"t-3\"");
@@ -306,6 +306,18 @@ static void a_list_is_cut_and_goes_on(void **state)
 	reply_says(d, "\"counts\":{\"ready\":2,\"done\":3}");
 	get(d, DOOR "queues");
 	assert_true(is(d->call.reply.body, "{\"ok\":true,\"queues\":[\"later\",\"q\",\"r\"]}"));
+}
+
+/* As the original has it; the contract does not describe them, so this is not compared with it. */
+static void parameters_that_nobody_knows_are_ignored(void **state)
+{
+	struct dialogue *d = *state;
+
+	begin(d, HTTP_METHOD_GET, DOOR "queues?cache=no", NULL);
+	while (d->call.step == API_READ)
+		api_read(&d->call);
+	reply_is(d, 200);
+	assert_int_equal(begin(d, HTTP_METHOD_POST, DOOR "enqueue?cache=no", "{\"queue\":\"q\"}"), API_TURN);
 }
 
 static void a_long_list_is_made_in_slices(void **state)
@@ -492,6 +504,7 @@ int main(void)
 		DIALOGUE(refusals_have_the_names_of_the_original),
 		DIALOGUE(whoever_shows_nothing_is_refused_in_that_shape_too),
 		DIALOGUE(a_list_is_cut_and_goes_on),
+		DIALOGUE(parameters_that_nobody_knows_are_ignored),
 		DIALOGUE(a_long_list_is_made_in_slices),
 		DIALOGUE(parameters_that_cannot_be_are_told),
 		DIALOGUE(assignments_are_told_in_pages),
