@@ -84,6 +84,8 @@ struct api_reads {
 	void *context;
 	int (*find_task)(void *context, struct span id, int64_t *ret_seq);
 	int (*read_task)(void *context, int64_t seq, struct arena *arena, struct task_document *ret_document);
+	/* `words` and `last` of that document, which the other leaves out. */
+	int (*read_last)(void *context, struct arena *arena, struct task_document *document);
 	/* Outlines of the tasks that are not final, in no order, from 0 on; and of the final ones, newest first, from
 	 * INT64_MAX on. Up to `limit` are looked at; the position moves along and is 0 at the end. */
 	int (*page_open)(void *context, uint32_t *at, uint32_t limit,

@@ -43,7 +43,11 @@ int csv_names(struct arena *arena, struct span text, struct name_list *ret_names
 /* A member that must be there and is not: {"error":"itemId_required"}. */
 void workqueue_missing(struct api_call *call, const char *code, const char *message);
 
-/* The number of an item and its document, or the call was refused. */
+/* A task with everything that an item shows. -ENOENT. */
+int item_read(
+	const struct api_call *call, int64_t seq, struct arena *arena, struct task_document *ret_document);
+
+/* The document of an item, or the call was refused. */
 bool workqueue_find(struct api_call *call, struct span id, struct task_document *ret_document);
 
 /* ---- items ------------------------------------------------------------------------------------------------ */

@@ -102,6 +102,15 @@ int item_error_put(struct buf *out, struct span message)
 	return json_end(&error);
 }
 
+int item_read(
+	const struct api_call *call, int64_t seq, struct arena *arena, struct task_document *ret_document)
+{
+	const struct api_reads *reads = call->reads;
+	int r = reads->read_task(reads->context, seq, arena, ret_document);
+
+	return r < 0 ? r : reads->read_last(reads->context, arena, ret_document);
+}
+
 /* ---- an item ---------------------------------------------------------------------------------------------- */
 
 struct item {
@@ -296,10 +305,9 @@ static void set_back(const struct api_call *call, const struct result *result, s
 
 void item_reply(struct api_call *call, const struct result *result, bool deduplicated, struct span more)
 {
-	const struct api_reads *reads = call->reads;
 	struct task_document document;
 
-	int r = reads->read_task(reads->context, result->task.seq, call->arena, &document);
+	int r = item_read(call, result->task.seq, call->arena, &document);
 	if (r == 0)
 		set_back(call, result, &document);
 	if (r == 0)
@@ -370,13 +378,12 @@ static int put_owner(struct buf *members, const struct api_call *call, const str
 
 static void refuse_claimed(struct api_call *call, const struct result *result)
 {
-	const struct api_reads *reads = call->reads;
 	cleanup(buf_done) struct buf members = {0}, text = {0};
 	struct task_document document;
 
 	buf_init(&members, 4096);
 	buf_init(&text, 4096);
-	int r = reads->read_task(reads->context, result->task.seq, call->arena, &document);
+	int r = item_read(call, result->task.seq, call->arena, &document);
 	if (r == 0)
 		r = put_owner(&members, call, &document);
 	if (r == 0)
@@ -426,7 +433,7 @@ bool workqueue_find(struct api_call *call, struct span id, struct task_document 
 
 	int r = text_is_name(id, COMMAND_ID_MAX) ? reads->find_task(reads->context, id, &seq) : -ENOENT;
 	if (r == 0)
-		r = reads->read_task(reads->context, seq, call->arena, ret_document);
+		r = item_read(call, seq, call->arena, ret_document);
 	if (r == 0 && !principal_sees(call, &ret_document->task))
 		r = -ENOENT;
 	if (r == -ENOENT)

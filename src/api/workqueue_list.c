@@ -194,10 +194,9 @@ static int gather(void *context, const struct task_outline *outline)
 static int tell_item(struct pass *pass, int64_t seq, struct arena *arena, size_t *bytes)
 {
 	struct api_call *call = pass->call;
-	const struct api_reads *reads = call->reads;
 	struct task_document document;
 
-	int r = reads->read_task(reads->context, seq, arena, &document);
+	int r = item_read(call, seq, arena, &document);
 	if (r == -ENOENT)
 		return 0; /* purged since */
 	if (r < 0 || !principal_sees(call, &document.task))
@@ -263,7 +262,7 @@ void workqueue_item_read(struct api_call *call)
 	call->query_taken = true;
 	int r = text_is_name(id, COMMAND_ID_MAX) ? reads->find_task(reads->context, id, &seq) : -ENOENT;
 	if (r == 0)
-		r = reads->read_task(reads->context, seq, call->arena, &document);
+		r = item_read(call, seq, call->arena, &document);
 	if (r < 0 && r != -ENOENT)
 		call_refuse_fault(call, r);
 	else if (r == 0 && principal_sees(call, &document.task))
@@ -325,7 +324,7 @@ static int render_active(struct pass *pass, int64_t seq, struct active *ret_acti
 
 	arena_init(&arena, 16 * API_TEXT_MAX);
 	buf_init(&text, 16 * API_TEXT_MAX);
-	int r = call->reads->read_task(call->reads->context, seq, &arena, &document);
+	int r = item_read(call, seq, &arena, &document);
 	if (r == 0 && is_active(document.task.state) && pass->active_bytes < ACTIVE_BYTES_MAX)
 		r = item_put(call, &text, &document, false);
 	pass->active_bytes += text.len;

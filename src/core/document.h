@@ -30,6 +30,7 @@ struct task_document {
 	struct span holder; /* worker id */
 	struct span body;
 	struct span result, error, checkpoint, question, answer, evidence, session;
+	/* read apart, because few ask for them: */
 	struct span words;       /* the last that a holder said, for people */
 	struct last_holder last; /* of a final task whose last claim was taken by a name; else empty */
 	struct span

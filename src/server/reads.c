@@ -22,6 +22,11 @@ static int read_task(void *context, int64_t seq, struct arena *arena, struct tas
 	return store_read_task(of(context)->store, seq, of(context)->now, arena, ret_document);
 }
 
+static int read_last(void *context, struct arena *arena, struct task_document *document)
+{
+	return store_read_last(of(context)->store, arena, document);
+}
+
 static int read_log(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 	struct arena *arena, struct log_piece *ret_piece)
 {
@@ -247,6 +252,7 @@ void reads_init(struct server *server)
 		.context = server,
 		.find_task = find_task,
 		.read_task = read_task,
+		.read_last = read_last,
 		.page_open = page_open,
 		.page_final = page_final,
 		.page_rows = page_rows,

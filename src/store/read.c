@@ -119,7 +119,6 @@ static int read_extras(struct store *store, int64_t seq, struct arena *arena, st
 		{EXTRA_ANSWER, &document->answer},
 		{EXTRA_EVIDENCE, &document->evidence},
 		{EXTRA_SESSION, &document->session},
-		{EXTRA_WORDS, &document->words},
 	};
 
 	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
@@ -155,10 +154,16 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	if (r == 0)
 		r = read_extras(store, seq, arena, &document);
 	if (r == 0)
-		r = read_last_holder(store, task, arena, &document.last);
-	if (r == 0)
 		*ret_document = document;
 	return r;
+}
+
+int store_read_last(struct store *store, struct arena *arena, struct task_document *document)
+{
+	struct backend *backend = store->backend;
+	int r = backend->ops->get_extra(backend, document->task.seq, EXTRA_WORDS, 0, arena, &document->words);
+
+	return optional(r) < 0 ? r : read_last_holder(store, &document->task, arena, &document->last);
 }
 
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body)

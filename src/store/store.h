@@ -122,6 +122,8 @@ enum {
 int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues);
 int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 	int (*each)(void *context, struct span slot, struct span queues), void *context);
+/* Fills in `words` and `last` of a task that was read: a door of an older system shows them, and nobody else. */
+int store_read_last(struct store *store, struct arena *arena, struct task_document *document);
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body);
 /* The log of an attempt from `after` on, at most `limit` bytes of it; attempt 0: the latest that has one. -ENOENT: no
  * such task, or it had no such attempt. */

@@ -88,6 +88,7 @@ static void read_document(
 
 	assert_int_equal(store_find_task(world->store, span_of(id), &seq), 0);
 	assert_int_equal(store_read_task(world->store, seq, world->now, arena, ret_document), 0);
+	assert_int_equal(store_read_last(world->store, arena, ret_document), 0);
 }
 
 static void a_task_with_a_past_is_one_event_and_has_what_it_brought(void **state)

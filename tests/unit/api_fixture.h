@@ -250,6 +250,15 @@ __attribute__((unused)) static int each_queue(
 	return r < 0 ? r : each(each_context, SPAN("later"), QUEUE_PAUSED, 0);
 }
 
+__attribute__((unused)) static int read_last(
+	void *context, struct arena *arena, struct task_document *document)
+{
+	(void)context;
+	(void)arena;
+	document->words = SPAN("half");
+	return 0;
+}
+
 __attribute__((unused)) static int page_rows(void *context, bool oldest_first, int64_t *at, uint32_t limit,
 	int (*each)(void *, const struct task_outline *), void *each_context)
 {
@@ -341,6 +350,7 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.context = d,
 		.find_task = find_task,
 		.read_task = read_task,
+		.read_last = read_last,
 		.page_open = page_open,
 		.page_final = page_final,
 		.read_log = read_log,
