@@ -48,6 +48,7 @@
 	X(TOKEN_REVOKED,      36, "token.revoked",      "a credential was taken back") \
 	X(SERVER_AUDITED,     37, "server.audited",     "an admin did something that changes no object of the store") \
 	X(TASK_NOTED,         38, "task.noted",         "somebody outside told something about it") \
+	X(WORKER_UPDATED,     39, "worker.updated",     "it said something else of itself, or registered again while alive") \
 	X(SLOT_ASSIGNED,      46, "slot.assigned",      "the queues that its work comes from were set")
 // clang-format on
 

@@ -137,7 +137,7 @@ class Verbs(CliCase):
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
     LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
-    ELSEWHERE = {"up",  # test_cli.Up
+    ELSEWHERE = {"up", "run", "worker run",  # test_cli.Up, test_worker
                  "import clawnsole", *(f"workqueue {name}" for name in (  # test_workqueue
                      "enqueue", "claim-next", "progress", "done", "fail", "inspect", "list", "assignments"))}
 
