@@ -25,6 +25,22 @@ struct route {
 	int (*put_refusal)(struct api_call *call, int status, const char *code, const char *detail);
 };
 
+/* A door of an older system: under its paths whatever is refused has the shape that its clients know. put() writes the
+ * body; it may choose another status. */
+struct refused {
+	int status;
+	const char *code, *title, *detail; /* detail may be NULL */
+	struct span members;
+};
+
+struct door {
+	const char *prefix;
+	int (*put)(struct buf *body, struct refused *refused);
+};
+
+extern const struct door doors[];
+extern const uint32_t door_count;
+
 extern const struct route routes[];
 extern const uint32_t route_count;
 
@@ -235,6 +251,32 @@ void token_create_finish(struct api_call *call, const struct result *results);
 void token_list_read(struct api_call *call);
 void token_revoke_begin(struct api_call *call);
 void token_revoke_finish(struct api_call *call, const struct result *results);
+
+int workqueue_put_refused(struct buf *body, struct refused *refused);
+void workqueue_enqueue_begin(struct api_call *call);
+void workqueue_enqueue_finish(struct api_call *call, const struct result *results);
+void workqueue_claim_begin(struct api_call *call);
+void workqueue_claim_finish(struct api_call *call, const struct result *results);
+void workqueue_transition_begin(struct api_call *call);
+void workqueue_progress_begin(struct api_call *call);
+void workqueue_done_begin(struct api_call *call);
+void workqueue_fail_begin(struct api_call *call);
+void workqueue_report_finish(struct api_call *call, const struct result *results);
+void workqueue_update_begin(struct api_call *call);
+void workqueue_update_read(struct api_call *call);
+void workqueue_update_finish(struct api_call *call, const struct result *results);
+void workqueue_delete_begin(struct api_call *call);
+void workqueue_delete_read(struct api_call *call);
+void workqueue_delete_finish(struct api_call *call, const struct result *results);
+void workqueue_assign_begin(struct api_call *call);
+void workqueue_assign_finish(struct api_call *call, const struct result *results);
+void workqueue_assignments_read(struct api_call *call);
+void workqueue_import_begin(struct api_call *call);
+void workqueue_import_finish(struct api_call *call, const struct result *results);
+void workqueue_item_read(struct api_call *call);
+void workqueue_items_read(struct api_call *call);
+void workqueue_summary_read(struct api_call *call);
+void workqueue_queues_read(struct api_call *call);
 
 void event_list_read(struct api_call *call);
 void task_events_read(struct api_call *call);

@@ -33,23 +33,42 @@ int api_put_problem(struct buf *body, int status, const char *code, const char *
 	return put_problem(body, status, code, title, detail, (struct span){0});
 }
 
+/* NULL: it came to us as we are. */
+static const struct door *door_of(const struct api_call *call)
+{
+	struct span path = call->request->path;
+
+	for (uint32_t i = 0; i < door_count; i++) {
+		size_t len = strlen(doors[i].prefix);
+		if (path.len >= len && memcmp(path.data, doors[i].prefix, len) == 0)
+			return &doors[i];
+	}
+	return NULL;
+}
+
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
 	struct span members)
 {
+	const struct door *door = door_of(call);
+	struct refused refused = {status, code, title, detail, members};
 	/* whoever shows no credential does not learn from the way it is refused which paths there are */
 	bool own_way = call->route && call->route->put_refusal && call->who.scopes != 0;
+	int r = 0;
 
 	buf_clear(call->body);
-	if (own_way) {
+	if (door)
+		r = door->put(call->body, &refused);
+	else if (own_way)
 		status = call->route->put_refusal(call, status, code, detail ? detail : title);
-	} else if (put_problem(call->body, status, code, title, detail, members) < 0) {
+	else
+		r = put_problem(call->body, status, code, title, detail, members);
+	if (r < 0)
 		buf_clear(call->body);
-		status = refusal_http_status(REFUSED_UNAVAILABLE);
-	}
+	status = r < 0 ? refusal_http_status(REFUSED_UNAVAILABLE) : refused.status;
 	call->step = API_REPLY;
 	call->reply = (struct http_reply){
 		.status = status,
-		.content_type = own_way ? SPAN("application/json") : SPAN("application/problem+json"),
+		.content_type = door || own_way ? SPAN("application/json") : SPAN("application/problem+json"),
 		.body = buf_span(call->body),
 		.head = call->request->method == HTTP_METHOD_HEAD,
 	};

@@ -88,6 +88,22 @@ const struct route routes[] = {
 	R(GET,    "/api/sessions/:id",       READ|WORK|CLAIM, NO_BODY, NULL,                    session_read,       NULL),
 	R(GET,    "/api/sessions/:id/log",   READ|WORK|CLAIM, NO_BODY, NULL,                    session_log_read,   NULL),
 	R(DELETE, "/api/sessions/:id",               OPERATE, SMALL,   session_stop_begin,      session_stop_read,  session_stop_finish),
+
+	R(POST,   "/api/workqueue/claim-next",       WORK,    SMALL,   workqueue_claim_begin,   NULL,               workqueue_claim_finish),
+	R(POST,   "/api/workqueue/enqueue",          PRODUCE, LARGE,   workqueue_enqueue_begin, NULL,               workqueue_enqueue_finish),
+	R(POST,   "/api/workqueue/transition",    WORK|CLAIM, LARGE,   workqueue_transition_begin, NULL,            workqueue_report_finish),
+	R(POST,   "/api/workqueue/progress",      WORK|CLAIM, LARGE,   workqueue_progress_begin, NULL,              workqueue_report_finish),
+	R(POST,   "/api/workqueue/done",          WORK|CLAIM, LARGE,   workqueue_done_begin,    NULL,               workqueue_report_finish),
+	R(POST,   "/api/workqueue/fail",          WORK|CLAIM, LARGE,   workqueue_fail_begin,    NULL,               workqueue_report_finish),
+	R(POST,   "/api/workqueue/update",           OPERATE, LARGE,   workqueue_update_begin,  workqueue_update_read, workqueue_update_finish),
+	R(POST,   "/api/workqueue/delete",           OPERATE, SMALL,   workqueue_delete_begin,  workqueue_delete_read, workqueue_delete_finish),
+	R(GET,    "/api/workqueue/assignments",      READ,    NO_BODY, NULL,                    workqueue_assignments_read, NULL),
+	R(POST,   "/api/workqueue/assignments",      OPERATE, SMALL,   workqueue_assign_begin,  NULL,               workqueue_assign_finish),
+	R(POST,   "/api/workqueue/import",           ADMIN,   LARGE,   workqueue_import_begin,  NULL,               workqueue_import_finish),
+	R(GET,    "/api/workqueue/item/:item", READ|WORK|CLAIM, NO_BODY, NULL,                  workqueue_item_read, NULL),
+	R(GET,    "/api/workqueue/items",          READ|WORK, NO_BODY, NULL,                    workqueue_items_read, NULL),
+	R(GET,    "/api/workqueue/summary",          READ,    NO_BODY, NULL,                    workqueue_summary_read, NULL),
+	R(GET,    "/api/workqueue/queues",           READ,    NO_BODY, NULL,                    workqueue_queues_read, NULL),
 	R(GET,    "/livez",                          PUBLIC,  NO_BODY, system_livez_begin,      NULL,               NULL),
 	R(GET,    "/readyz",                         PUBLIC,  NO_BODY, NULL,                    system_readyz_read, NULL),
 	R(GET,    "/metrics",                        METRICS, NO_BODY, NULL,                    system_metrics_read, NULL),
@@ -113,3 +129,9 @@ const struct route routes[] = {
 // clang-format on
 
 const uint32_t route_count = sizeof routes / sizeof *routes;
+
+const struct door doors[] = {
+	{"/api/workqueue/", workqueue_put_refused},
+};
+
+const uint32_t door_count = sizeof doors / sizeof *doors;

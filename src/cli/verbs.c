@@ -50,6 +50,14 @@ const struct verb *const verbs[] = {
 	&verb_task_block,
 	&verb_task_ask,
 	&verb_task_release,
+	&verb_workqueue_enqueue,
+	&verb_workqueue_claim,
+	&verb_workqueue_progress,
+	&verb_workqueue_done,
+	&verb_workqueue_fail,
+	&verb_workqueue_inspect,
+	&verb_workqueue_list,
+	&verb_workqueue_assignments,
 	&verb_token_create,
 	&verb_token_ls,
 	&verb_token_revoke,
@@ -58,6 +66,7 @@ const struct verb *const verbs[] = {
 	&verb_config_schema,
 	&verb_backup,
 	&verb_db_query,
+	&verb_import_clawnsole,
 	&verb_completion,
 	&verb_version,
 	&verb_help,
@@ -148,6 +157,15 @@ bool verb_is_noun(const char *word)
 {
 	for (size_t i = 0; i < verb_count; i++) {
 		if (word[0] && begins(verbs[i]->name, word) && strchr(verbs[i]->name, ' '))
+			return true;
+	}
+	return false;
+}
+
+bool verb_noun_stands_in(const char *word)
+{
+	for (size_t i = 0; i < verb_count; i++) {
+		if (word[0] && verbs[i]->stands_in && begins(verbs[i]->name, word))
 			return true;
 	}
 	return false;

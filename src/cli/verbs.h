@@ -14,4 +14,6 @@ extern const struct verb verb_up, verb_doctor, verb_add, verb_run, verb_ls, verb
 	verb_claim, verb_task_progress, verb_task_done, verb_task_review, verb_task_fail, verb_task_block,
 	verb_task_ask, verb_task_release, verb_token_create, verb_token_ls, verb_token_revoke,
 	verb_config_show, verb_config_path, verb_config_schema, verb_backup, verb_db_query, verb_completion,
-	verb_version, verb_help, verb_complete, verb_man;
+	verb_version, verb_help, verb_complete, verb_man, verb_workqueue_enqueue,
+	verb_workqueue_claim, verb_workqueue_progress, verb_workqueue_done, verb_workqueue_fail,
+	verb_workqueue_inspect, verb_workqueue_list, verb_workqueue_assignments, verb_import_clawnsole;

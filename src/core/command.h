@@ -33,6 +33,7 @@ enum command_kind {
 	COMMAND_REJECT,
 	COMMAND_VERDICT, /* beside: what speaks for it */
 	COMMAND_EMIT,    /* the note: what somebody outside tells about the task */
+	COMMAND_PURGE,   /* a final task is removed before retention does it */
 	COMMAND_QUEUE_SET,
 	COMMAND_EXECUTION_SET,
 	/* workers about tasks */
@@ -55,6 +56,7 @@ enum command_kind {
 	COMMAND_LEAVE,
 	COMMAND_SLOT_CRASH,
 	COMMAND_UNQUARANTINE,
+	COMMAND_SLOT_ASSIGN,
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
@@ -102,6 +104,10 @@ struct command_create {
 	bool autonomous;
 	enum workflow workflow;
 	struct name_list gates;
+	struct task_past past;
+	struct span past_result, past_error,
+		past_note; /* kept with the task, as if they had been said here */
+	struct span past_holder;
 	/* one effect per (principal, key): the same fingerprint is answered again, another one refused */
 	struct span idempotency_key;
 	unsigned char fingerprint[16];
@@ -224,6 +230,7 @@ struct command {
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
 	struct command_told told;
+	struct span words;  /* kept with the task: the last that its holder said, for people */
 	struct span
 		report; /* said by the work itself: under a supervisor this is kept, and the claim goes on */
 	union {
@@ -245,8 +252,12 @@ struct command {
 			struct span queue;
 			enum queue_state state;
 		} queue_set;
-		bool armed;                 /* EXECUTION_SET */
-		struct span slot;           /* SLOT_CRASH, UNQUARANTINE */
+		bool armed;       /* EXECUTION_SET */
+		struct span slot; /* SLOT_CRASH, UNQUARANTINE */
+		struct {
+			struct span slot;
+			struct name_list queues; /* in order, and as often as they are named */
+		} assign;
 		struct command_token token; /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 	};
 };

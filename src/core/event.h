@@ -52,6 +52,7 @@
 	X(SESSION_STARTED,    41, "session.started",    "an attempt of a session's task began") \
 	X(SESSION_GONE,       42, "session.gone",       "its worker was lost, or its claim taken back") \
 	X(SESSION_ENDED,      43, "session.ended",      "the attempt ended, however it did") \
+	X(SLOT_ASSIGNED,      46, "slot.assigned",      "the queues that its work comes from were set") \
 	X(EXECUTION_ARMED,    47, "execution.armed",    "work is handed out again") \
 	X(EXECUTION_DISARMED, 48, "execution.disarmed", "nothing is handed out any more") \
 	X(TASK_STAGE_CHANGED, 49, "task.stage_changed", "it came to another stage of its workflow") \

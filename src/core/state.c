@@ -39,7 +39,7 @@ static const struct state_row {
 
 const struct transition task_transitions[] = {
 	/* kind                       from                                  to */
-	{EVENT_TASK_CREATED,          S(NOWHERE),                           LINED | S(BLOCKED)},
+	{EVENT_TASK_CREATED,          S(NOWHERE),                           LINED | S(BLOCKED) | S(DONE) | S(FAILED)},
 	{EVENT_TASK_CLAIMED,          S(READY) | S(PENDING) | LEASED,       LEASED},
 	{EVENT_TASK_CONFIRMED,        S(CLAIMED),                           S(RUNNING)},
 	{EVENT_TASK_PROGRESSED,       S(CLAIMED),                           S(RUNNING)},

@@ -164,6 +164,14 @@ struct failure {
 	bool no_retry;
 };
 
+/* What a task has behind it that comes from another system. `state` is TASK_NOWHERE for one that has no past. */
+struct task_past {
+	enum task_state state; /* ready, pending, done or failed */
+	int64_t created_ms;    /* wall; 0 = now */
+	uint32_t attempt;
+	int64_t claimed_ms, lease_until_ms; /* wall, of the last claim, for people; 0 = none */
+};
+
 /* What a producer or operator may change later. */
 struct task_patch {
 	bool set_priority, set_owner, set_queue, set_requires, set_executor, set_max_attempts, set_timeout;
@@ -181,6 +189,8 @@ struct task_patch {
 /* Producers and operators. `draft` holds what was asked for, with ready_at_ms as notBefore. */
 struct task_decision task_create(
 	const struct task *draft, bool parked, enum queue_state queue, const struct given *given);
+struct task_decision task_import(const struct task *draft, const struct task_past *past,
+	enum queue_state queue, const struct given *given);
 struct task_decision task_update(
 	const struct task *task, const struct task_patch *patch, const struct given *given);
 struct task_decision task_cancel(

@@ -7,15 +7,8 @@
 #include "core/task.h"
 #include "core/task_move.h"
 
-struct task_decision task_create(
-	const struct task *draft, bool parked, enum queue_state queue, const struct given *given)
+static void draft_complete(struct task *task, const struct given *given)
 {
-	if (queue == QUEUE_DRAINING)
-		return task_refuse(draft, REFUSED_QUEUE_DRAINING);
-
-	struct task_decision decision = task_decide(draft);
-	struct task *task = &decision.task;
-
 	assert(task->state == TASK_NOWHERE);
 	task->created_ms = given->now.wall_ms;
 	if (task->max_attempts == 0)
@@ -26,12 +19,55 @@ struct task_decision task_create(
 		task->timeout_ms = given->rules->timeout_ms;
 	if (task->timeout_ms > given->rules->timeout_max_ms)
 		task->timeout_ms = given->rules->timeout_max_ms;
+}
+
+struct task_decision task_create(
+	const struct task *draft, bool parked, enum queue_state queue, const struct given *given)
+{
+	if (queue == QUEUE_DRAINING)
+		return task_refuse(draft, REFUSED_QUEUE_DRAINING);
+
+	struct task_decision decision = task_decide(draft);
+	struct task *task = &decision.task;
+
+	draft_complete(task, given);
 	if (parked)
 		task_move(&decision, EVENT_TASK_CREATED, TASK_PENDING);
 	else
 		task_rest(&decision, EVENT_TASK_CREATED, task->ready_at_ms, given);
 	if (task->workflow != WORKFLOW_NONE)
 		task->stage = workflow_first(task->state);
+	task_check(task);
+	return decision;
+}
+
+/* It comes from another system and has a past there. No claim of that system lives on: nobody here could prove it. A
+ * queue that drains takes in what is over; the future of others has no effect on it. */
+struct task_decision task_import(const struct task *draft, const struct task_past *past,
+	enum queue_state queue, const struct given *given)
+{
+	bool final = task_state_is_final(past->state);
+
+	if (queue == QUEUE_DRAINING && !final)
+		return task_refuse(draft, REFUSED_QUEUE_DRAINING);
+
+	struct task_decision decision = task_decide(draft);
+	struct task *task = &decision.task;
+
+	draft_complete(task, given);
+	if (past->created_ms != 0 && past->created_ms < given->now.wall_ms)
+		task->created_ms = past->created_ms;
+	task->attempt = past->attempt;
+	if (past->attempt > 0) { /* fences go on where the claims so far would have left them */
+		task->fence = given->generation * FENCE_GENERATION_STEP + past->attempt;
+		task->ended = ENDED_LOST;
+	}
+	if (final || past->state == TASK_PENDING)
+		task_move(&decision, EVENT_TASK_CREATED, past->state);
+	else
+		task_rest(&decision, EVENT_TASK_CREATED, 0, given);
+	if (past->state == TASK_FAILED)
+		task->code = CODE_EXECUTION_ERROR;
 	task_check(task);
 	return decision;
 }

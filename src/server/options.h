@@ -30,6 +30,7 @@ struct options {
 	uint32_t strangers_max;       /* connections of one source that have shown no good credential */
 	uint32_t in_flight_max;       /* commands of one principal in one turn, while others want one */
 	uint32_t streams_max;         /* of one principal */
+	const char *default_queues;   /* a,b: of /api/workqueue */
 	uint64_t slow_turn_ms;
 	const char *heartbeat_file; /* empty: none is written */
 	bool heartbeat_array;

@@ -258,11 +258,42 @@ static int put_beside(struct turn *turn, const struct command_create *create, in
 			r = backend->ops->put_extra(backend, seq, EXTRA_ID, 0, create->id);
 	}
 	if (r == 0 && create->unique_key.len > 0) {
-		r = backend->ops->put_key(backend, create->unique_key, seq);
+		if (!task_state_is_final(create->past.state)) /* only then is it held */
+			r = backend->ops->put_key(backend, create->unique_key, seq);
 		if (r == 0)
 			r = backend->ops->put_extra(backend, seq, EXTRA_KEY, 0, create->unique_key);
 	}
 	return r;
+}
+
+/* What was said and done before it came here. */
+static int put_past(struct turn *turn, const struct command_create *create, int64_t seq)
+{
+	const struct backend_ops *ops = turn->store->backend->ops;
+	struct backend *backend = turn->store->backend;
+	const struct last_holder last = {
+		create->past_holder, create->past.claimed_ms, create->past.lease_until_ms};
+	char text[LAST_HOLDER_BYTES_MAX];
+	int r = 0;
+
+	if (create->past_result.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_RESULT, 0, create->past_result);
+	if (r == 0 && create->past_error.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_ERROR, 0, create->past_error);
+	if (r == 0 && create->past_note.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_WORDS, 0, create->past_note);
+	if (r == 0 && create->past_holder.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+	return r;
+}
+
+static struct task_decision decide_create(
+	const struct turn *turn, const struct command_create *create, const struct task *draft)
+{
+	enum queue_state queue = turn_queue(turn, draft->queue);
+
+	return create->past.state == TASK_NOWHERE ? task_create(draft, create->parked, queue, &turn->given)
+						  : task_import(draft, &create->past, queue, &turn->given);
 }
 
 static int stage_create(struct turn *turn, const struct command *command, struct task *draft,
@@ -275,14 +306,15 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 	int r = next_seq(turn, &draft->seq);
 	if (r < 0)
 		return r;
-	struct task_decision decision =
-		task_create(draft, create->parked, turn_queue(turn, draft->queue), &turn->given);
+	struct task_decision decision = decide_create(turn, create, draft);
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, decision.refusal);
 	turn_record(turn, &record, decision.event);
 	r = turn_stage_new(turn, &decision, create->id, &record, &view);
 	if (r == 0)
 		r = put_beside(turn, create, draft->seq);
+	if (r == 0 && create->past.state != TASK_NOWHERE)
+		r = put_past(turn, create, draft->seq);
 	if (r == 0)
 		r = put_edges(turn, draft->seq, parents);
 	if (r == 0 && create->spawn.spec.len > 0)

@@ -150,6 +150,24 @@ static enum extra_kind report_extra(enum command_kind kind, enum event_kind even
 	}
 }
 
+/* A door that knows names shows who ended a task, and since when it had it, long after the claim is gone. */
+static int keep_holder(struct turn *turn, const struct claim *before, const struct turn_task *view)
+{
+	struct backend *backend = turn->store->backend;
+	char text[LAST_HOLDER_BYTES_MAX];
+
+	if (!before->named || !task_state_is_final(view->task.state))
+		return 0;
+	const struct turn_worker *worker = turn_worker_by_number(turn, before->holder);
+	if (!worker)
+		return -ENOMEM;
+	const struct task held = {.claim = *before};
+	int64_t left_ms = task_lease_remaining_ms(&held, &worker->worker, &turn->given);
+	struct last_holder last = {worker->id, before->claimed_wall_ms, turn->given.now.wall_ms + left_ms};
+	return backend->ops->put_extra(
+		backend, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+}
+
 int command_hear(
 	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result)
 {
@@ -248,7 +266,13 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	bool repeated = decision.repeated && command->if_version >= 0;
 	if (!repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
+	struct claim before = view->task.claim;
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
+	if (r == 0 && !result->repeated)
+		r = keep_holder(turn, &before, view);
+	if (r == 0 && command->words.len > 0 && !result->repeated)
+		r = turn->store->backend->ops->put_extra(
+			turn->store->backend, view->task.seq, EXTRA_WORDS, 0, command->words);
 	if (r == 0 && !result->repeated)
 		r = keep_beside(turn, view, command, decision.event);
 	return r < 0 || view->task.claim.holder == 0 ? r : renew_holder(turn, view, command, result);

@@ -220,6 +220,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 		return run_verdict(turn, command, result);
 	case COMMAND_EMIT:
 		return run_emit(turn, command, result);
+	case COMMAND_PURGE:
+		return run_purge(turn, command, result);
 	case COMMAND_QUEUE_SET:
 		return run_queue_set(turn, command, result);
 	case COMMAND_EXECUTION_SET:
@@ -250,6 +252,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 	case COMMAND_SLOT_CRASH:
 	case COMMAND_UNQUARANTINE:
 		return run_slot(turn, command, result);
+	case COMMAND_SLOT_ASSIGN:
+		return run_slot_assign(turn, command, result);
 	case COMMAND_TOKEN_PUT:
 		return run_token_put(turn, command, result);
 	case COMMAND_TOKEN_REVOKE:

@@ -102,6 +102,7 @@ int run_update(struct turn *turn, const struct command *command, struct result *
 int run_call_off(struct turn *turn, const struct command *command, struct result *result);
 int run_retry(struct turn *turn, const struct command *command, struct result *result);
 int run_answer(struct turn *turn, const struct command *command, struct result *result);
+int run_purge(struct turn *turn, const struct command *command, struct result *result);
 int run_queue_set(struct turn *turn, const struct command *command, struct result *result);
 int run_execution_set(struct turn *turn, const struct command *command, struct result *result);
 int run_claim_next(struct turn *turn, const struct command *command, struct result *result);
@@ -116,6 +117,7 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 int run_token_put(struct turn *turn, const struct command *command, struct result *result);
 int run_token_revoke(struct turn *turn, const struct command *command, struct result *result);
 int run_audit(struct turn *turn, const struct command *command, struct result *result);
+int run_slot_assign(struct turn *turn, const struct command *command, struct result *result);
 int run_slot(struct turn *turn, const struct command *command, struct result *result);
 
 /* Commands that need nothing but the task. */

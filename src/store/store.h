@@ -113,6 +113,20 @@ const char *store_complaint(const struct store *store);
 int store_find_task(struct store *store, struct span id, int64_t *ret_seq); /* -ENOENT */
 int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
 	struct task_document *ret_document);
+/* Newest first from INT64_MAX on, or oldest first from 0 on: outlines of all tasks, final or not. Up to `limit` are
+ * looked at; the position moves along and is 0, or INT64_MAX, at the end. */
+int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context);
+/* The queues of that slot, each after ASSIGNMENT_SEPARATOR; -ENOENT: it has none. And of all slots behind `*after`, in
+ * the order of their numbers; it moves along and is 0 at the end. */
+enum {
+	ASSIGNMENT_SEPARATOR = 31,
+};
+int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues);
+int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
+	int (*each)(void *context, struct span slot, struct span queues), void *context);
+/* Fills in `words` and `last` of a task that was read: a door of an older system shows them, and nobody else. */
+int store_read_last(struct store *store, struct arena *arena, struct task_document *document);
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body);
 /* The log of an attempt from `after` on, at most `limit` bytes of it; attempt 0: the latest that has one. -ENOENT: no
  * such task, or it had no such attempt. */

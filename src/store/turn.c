@@ -797,6 +797,7 @@ int turn_stage_new(struct turn *turn, const struct task_decision *decision, stru
 		return r;
 	view->task = after;
 	view->changed = true;
+	turn->finals += task_state_is_final(after.state); /* it came from elsewhere, and is over */
 	*ret_view = view;
 	return list_ready(turn, view);
 }

@@ -209,6 +209,12 @@ int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session);
 int turn_stage_token(struct turn *turn, const struct token *token); /* it is copied */
 
+/* read.c: how EXTRA_LAST_HOLDER is kept. */
+enum {
+	LAST_HOLDER_BYTES_MAX = COMMAND_ID_MAX + 48,
+};
+struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDER_BYTES_MAX]);
+
 /* commands.c: one command; timers.c: what the clocks bring. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);
 int timers_run(struct turn *turn);

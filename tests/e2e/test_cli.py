@@ -28,7 +28,7 @@ OWN = ("NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERM", "LANG", "LC_ALL", "LC_CT
 
 
 def environment(**more):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("STINT_") and k not in OWN}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("STINT_", "CLAWNSOLE_")) and k not in OWN}
     kept.update({"LANG": "C.UTF-8", "TERM": "xterm"})
     kept.update({k: v for k, v in more.items() if v is not None})
     return kept

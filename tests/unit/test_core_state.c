@@ -13,7 +13,7 @@
 	"asking>asking review>review blocked>blocked failed>failed done>done cancelled>cancelled"
 
 static const char *const moves[EVENT_KIND_COUNT] = {
-	[EVENT_TASK_CREATED]       = "->pending ->scheduled ->waiting ->ready ->blocked",
+	[EVENT_TASK_CREATED]       = "->pending ->scheduled ->waiting ->ready ->blocked ->done ->failed",
 	[EVENT_TASK_UPDATED]       = EVERYWHERE
 	                             " scheduled>waiting scheduled>ready scheduled>blocked "
 	                             "waiting>scheduled waiting>ready waiting>blocked "
