@@ -296,7 +296,7 @@ const struct verb verb_run = {
 	.least = 1,
 	.most = 1000,
 	.gives = GIVES_JSON,
-	.brief = "run a command as a task, and wait",
+	.brief = "run a command as a task",
 	.text = "Queues a command for a worker that has an executor for such (as that of stint up has: \"shell\"), prints what "
 		"it writes and ends with its status, 128 and more for a signal. No shell is in between: write sh -c '…' for one. "
 		"Ctrl-C cancels it; a second one does not wait. With --json the task follows at the end.",

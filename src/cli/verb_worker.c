@@ -10,7 +10,22 @@
 #include "cli/task_view.h"
 #include "cli/verbs.h"
 
-enum { C_ID, C_STATE, C_SLOT, C_HELD, C_LEASE, C_BEAT, C_CAPABILITIES, C_EXECUTORS, C_REGISTERED, C_COUNT };
+enum {
+	C_ID,
+	C_STATE,
+	C_SLOT,
+	C_HELD,
+	C_LEASE,
+	C_BEAT,
+	C_CAPABILITIES,
+	C_EXECUTORS,
+	C_HOST,
+	C_PID,
+	C_VERSION,
+	C_RESTARTS,
+	C_REGISTERED,
+	C_COUNT
+};
 
 static const struct column columns[C_COUNT] = {
 	[C_ID] = {.name = "WORKER", .shrinks = true},
@@ -21,6 +36,10 @@ static const struct column columns[C_COUNT] = {
 	[C_BEAT] = {.name = "HEARD", .right = true, .rank = 3},
 	[C_CAPABILITIES] = {.name = "CAPABILITIES", .shrinks = true, .rank = 5},
 	[C_EXECUTORS] = {.name = "EXECUTORS", .shrinks = true, .rank = 6},
+	[C_HOST] = {.name = "HOST", .shrinks = true, .rank = 8},
+	[C_PID] = {.name = "PID", .right = true, .rank = 9},
+	[C_VERSION] = {.name = "VERSION", .shrinks = true, .rank = 10},
+	[C_RESTARTS] = {.name = "RESTARTS", .right = true, .rank = 11},
 	[C_REGISTERED] = {.name = "SINCE", .right = true, .rank = 7},
 };
 
@@ -39,6 +58,32 @@ static struct span joined(struct cli *cli, yyjson_val *list, const char *otherwi
 	return text[0] ? span_of(text) : SPAN("-");
 }
 
+static struct span or_dash(struct span text)
+{
+	return text.len > 0 ? text : SPAN("-");
+}
+
+/* Which process it is, as far as it said so. */
+static void add_process(struct cli *cli, struct table *table, yyjson_val *worker)
+{
+	int64_t pid = field_int(worker, "pid", 0), restarts = field_int(worker, "restarts", 0);
+	bool utf8 = cli->term.utf8;
+
+	table_cell(table, C_HOST, or_dash(field_text(worker, "host")), PAINT_NONE, utf8);
+	table_cell(table, C_PID, pid > 0 ? span_of(text_of(cli, "%lld", (long long)pid)) : SPAN("-"),
+		PAINT_NONE, utf8);
+	table_cell(table, C_VERSION, or_dash(field_text(worker, "version")), PAINT_NONE, utf8);
+	table_cell(table, C_RESTARTS, span_of(text_of(cli, "%lld", (long long)restarts)), PAINT_NONE, utf8);
+}
+
+/* How long ago it was heard. */
+static struct span heard(struct cli *cli, yyjson_val *worker)
+{
+	int64_t age_ms = field_int(worker, "heartbeatAgeMs", -1);
+
+	return age_ms >= 0 ? duration(cli, age_ms) : SPAN("-");
+}
+
 static void add_row(struct cli *cli, struct table *table, yyjson_val *worker)
 {
 	struct span state = field_text(worker, "state"), slot = field_text(worker, "slot");
@@ -51,14 +96,15 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *worker)
 	table_row(table);
 	table_cell(table, C_ID, field_text(worker, "workerId"), PAINT_BOLD, utf8);
 	table_cell(table, C_STATE, state, state_paint(state), utf8);
-	table_cell(table, C_SLOT, slot.len > 0 ? slot : SPAN("-"), PAINT_NONE, utf8);
+	table_cell(table, C_SLOT, or_dash(slot), PAINT_NONE, utf8);
 	table_cell(table, C_HELD, span_of(held), PAINT_NONE, utf8);
 	table_cell(table, C_LEASE, duration(cli, field_int(worker, "leaseMs", 0)), PAINT_NONE, utf8);
-	table_cell(table, C_BEAT, relative(cli, field_int(worker, "lastBeatAt", 0)), PAINT_NONE, utf8);
+	table_cell(table, C_BEAT, heard(cli, worker), PAINT_NONE, utf8);
 	table_cell(table, C_CAPABILITIES, joined(cli, field(worker, "capabilities"), "-"), PAINT_NONE, utf8);
 	if (table->column_count <= C_EXECUTORS)
 		return;
 	table_cell(table, C_EXECUTORS, joined(cli, field(worker, "executors"), "any"), PAINT_NONE, utf8);
+	add_process(cli, table, worker);
 	table_cell(
 		table, C_REGISTERED, relative(cli, field_int(worker, "registeredAt", 0)), PAINT_NONE, utf8);
 }
