@@ -12,9 +12,11 @@
  *   drain     claim and complete what is there
  *   take      claim what is there, and keep it
  *   dispatch  one connection waits for work, another brings it: the time from before the send until the task is held
- *   renew     each connection is a worker that beats, without deltas, back to back
- *   beat      each connection is a worker that beats every 15 s
- *   idle      each connection waits for work that does not come
+ *   renew     each connection is a worker that holds a task and beats, without deltas, back to back
+ *   beat      each connection is a worker that holds a task and beats every 15 s
+ *   idle      each connection waits for work that does not come, and asks again when its time is up
+ *
+ * renew and beat end with an error if a worker is told that it, or its task, is lost.
  *
  * Replies are read with a few string searches: the server is trusted here to speak HTTP, and the client must cost
  * less than what it measures.
@@ -40,9 +42,11 @@ enum {
 	PAYLOAD_BYTES = 256,
 	INPUT_BYTES = 512 << 10,
 	OUTPUT_BYTES = 512 << 10,
-	BATCH = 500, /* tasks per request that fills */
+	BATCH = 500,           /* tasks per request that fills */
+	SMALL_BYTES = 8 << 10, /* in and out of a connection that says little */
 	SAMPLES_MAX = 4000000,
 	BEAT_EVERY_S = 15,
+	IDLE_MS = 60000,
 	DRAIN_S = 20, /* for what is in flight when the time is up */
 };
 
@@ -59,6 +63,7 @@ struct client {
 	int fd;
 	int number;
 	char *in, *out;
+	size_t room; /* in each */
 	size_t in_len, out_len, out_sent;
 	enum step step;
 	uint64_t began_ns;
@@ -151,8 +156,10 @@ static void open_client(struct client *client, int number)
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
 
 	client->number = number;
-	client->in = malloc(INPUT_BYTES);
-	client->out = malloc(OUTPUT_BYTES);
+	client->room =
+		asked.mode == RENEW || asked.mode == BEAT || asked.mode == IDLE ? SMALL_BYTES : INPUT_BYTES;
+	client->in = malloc(client->room);
+	client->out = malloc(client->room);
 	client->fd = strncmp(asked.url, "unix:", 5) == 0 ? dial_local(asked.url + 5) : dial_tcp(asked.url);
 	if (!client->in || !client->out)
 		die("no memory");
@@ -189,7 +196,7 @@ static void flush(struct client *client)
 
 static void ask(struct client *client, enum step step, const char *path, const char *body, int body_len)
 {
-	size_t room = OUTPUT_BYTES - client->out_len;
+	size_t room = client->room - client->out_len;
 	int n = snprintf(client->out + client->out_len, room,
 		"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
@@ -252,13 +259,14 @@ static void ask_complete(struct client *client)
 	ask(client, STEP_COMPLETE, path, body, n);
 }
 
-static void ask_beat(struct client *client)
+/* `more`: members with a comma before them. */
+static void ask_beat(struct client *client, const char *more)
 {
-	char body[160];
+	char body[512];
 	int n = client->token[0] == 0
-		? snprintf(body, sizeof body, "{\"workerId\":\"bench-%d\"}", client->number)
-		: snprintf(body, sizeof body, "{\"workerId\":\"bench-%d\",\"token\":\"%s\"}", client->number,
-			  client->token);
+		? snprintf(body, sizeof body, "{\"workerId\":\"bench-%d\"%s}", client->number, more)
+		: snprintf(body, sizeof body, "{\"workerId\":\"bench-%d\",\"token\":\"%s\"%s}",
+			  client->number, client->token, more);
 
 	ask(client, STEP_BEAT, "/api/workers/heartbeat", body, n);
 }
@@ -289,6 +297,8 @@ static void take_reply(struct client *client, const char *body)
 	case STEP_BEAT:
 		if (!read_text(body, "\"token\":\"", client->token, sizeof client->token))
 			die("a beat without a token: %s", body);
+		if (!strstr(body, "\"lost\":[]"))
+			die("a task was lost: %s", body);
 		break;
 	case STEP_COMPLETE:
 		client->holds = false;
@@ -327,7 +337,7 @@ static bool read_reply(struct client *client)
 
 static bool fill(struct client *client)
 {
-	ssize_t n = read(client->fd, client->in + client->in_len, INPUT_BYTES - 1 - client->in_len);
+	ssize_t n = read(client->fd, client->in + client->in_len, client->room - 1 - client->in_len);
 
 	if (n < 0 && errno == EAGAIN)
 		return false;
@@ -392,7 +402,7 @@ static bool go_on(struct client *client, bool stop)
 		return true;
 	case STEP_BEAT:
 		if (!stop)
-			ask_beat(client);
+			ask_beat(client, "");
 		return !stop;
 	case STEP_COUNT:
 		break;
@@ -438,7 +448,7 @@ static void start_clients(void)
 		if (asked.mode == DRAIN || asked.mode == TAKE)
 			ask_claim(client, "bench", 0, false);
 		else if (asked.mode == RENEW)
-			ask_beat(client);
+			ask_beat(client, "");
 		else if (asked.mode == FILL)
 			ask_batch(client);
 		else
@@ -500,31 +510,69 @@ static void run_beats(uint64_t end_ns)
 			usleep(200);
 		next_ns += gap_ns;
 		struct client *client = &clients[tasks_done % asked.connections];
-		ask_beat(client);
+		ask_beat(client, "");
 		await_reply(client);
 		note(STEP_BEAT, client->began_ns);
 	}
 }
 
+static void wait_for_nothing(struct client *client)
+{
+	ask_claim(client, "nothing-comes", IDLE_MS, false);
+	flush(client);
+}
+
 static void run_idle(uint64_t end_ns)
 {
-	for (int i = 0; i < asked.connections; i++) {
-		ask_claim(&clients[i], "nothing-comes", 60000, false);
-		flush(&clients[i]);
+	struct epoll_event events[256];
+
+	while (now_ns() < end_ns) {
+		int n = epoll_wait(poller, events, 256, 200);
+		for (int i = 0; i < n; i++) {
+			struct client *client = events[i].data.ptr;
+			if (fill(client) && read_reply(client))
+				wait_for_nothing(client);
+		}
 	}
-	while (now_ns() < end_ns)
-		usleep(1000);
+}
+
+/* A worker with a task of its own, which it has told the server that it runs. */
+static void hold_task(struct client *client)
+{
+	char bound[200];
+
+	ask_beat(client, "");
+	await_reply(client);
+	ask_create(client);
+	await_reply(client);
+	ask_claim(client, "bench", 0, false);
+	await_reply(client);
+	if (!client->holds)
+		die("there was nothing to hold");
+	snprintf(bound, sizeof bound, ",\"boundTasks\":[\"%s\"]", client->id);
+	ask_beat(client, bound);
+	await_reply(client);
+}
+
+/* Whoever connects says who it is before the next one comes: strangers are not kept by the thousand. */
+static void open_clients(void)
+{
+	for (int i = 0; i < asked.connections; i++) {
+		open_client(&clients[i], i);
+		if (asked.mode == RENEW || asked.mode == BEAT)
+			hold_task(&clients[i]);
+		else if (asked.mode == IDLE)
+			wait_for_nothing(&clients[i]);
+	}
+	if (asked.mode == BEAT || asked.mode == IDLE) { /* whoever measures begins now */
+		puts("ready");
+		fflush(stdout);
+	}
 }
 
 /* How long it took, without the set-up. */
 static double run(void)
 {
-	if (asked.mode == RENEW || asked.mode == BEAT) {
-		for (int i = 0; i < asked.connections; i++) {
-			ask_beat(&clients[i]); /* registers it */
-			await_reply(&clients[i]);
-		}
-	}
 	uint64_t began_ns = now_ns(), end_ns = began_ns + (uint64_t)(asked.seconds * 1e9);
 	if (asked.mode == DISPATCH)
 		run_dispatch(end_ns);
@@ -632,8 +680,7 @@ int main(int argc, char **argv)
 		samples[i].tens_of_ns = malloc(SAMPLES_MAX * sizeof *samples[i].tens_of_ns);
 	poller = epoll_create1(EPOLL_CLOEXEC);
 	clients = calloc((size_t)asked.connections, sizeof *clients);
-	for (int i = 0; i < asked.connections; i++)
-		open_client(&clients[i], i);
+	open_clients();
 	report(run());
 	return 0;
 }

@@ -256,6 +256,17 @@ bool api_waits(struct api_call *call, const struct result *results)
 		claim_next_waits(call, results);
 }
 
+int api_settle(struct api_call *call, struct arena *into)
+{
+	assert(call->route->finish == claim_next_finish);
+	return claim_next_settle(call, into);
+}
+
+const char *api_route_of(const struct api_call *call)
+{
+	return call->route ? call->route->pattern : "";
+}
+
 void api_finish_empty(struct api_call *call)
 {
 	assert(call->step == API_TURN);

@@ -109,6 +109,7 @@ struct api_reads {
 	/* Slots that somebody fills, or that have a history, by name. */
 	int (*each_slot)(void *context, int (*each)(void *each_context, const struct slot_document *slot),
 		void *each_context);
+	int (*read_slot)(void *context, struct span name, struct slot_document *ret_slot); /* one of them */
 	/* Does the server, on a machine of that boot, see that process? May be NULL: it does not look. */
 	bool (*process_is_alive)(
 		void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start);
@@ -194,6 +195,14 @@ void api_finish_backup(struct api_call *call, int fault, const struct backup_mad
  * `wait_ms`. What it finished has been noted, and `commands` is the claim alone: to be tried again with every
  * turn that may bring work, then api_finish(), or api_finish_empty() when the time is up. */
 bool api_waits(struct api_call *call, const struct result *results);
+
+/* Whoever waits may wait for long, and ten thousand may: all that the call still needs is copied into `into`, which is
+ * empty, and takes no more of it than that. Of its request that is nothing but the method. 0, and then its own arena may
+ * go; -ENOMEM: it stays as it was. */
+int api_settle(struct api_call *call, struct arena *into);
+
+/* The pattern of its route, as in "/api/claims". */
+const char *api_route_of(const struct api_call *call);
 
 /* True: the turn had handed out enough to others. What the call finished has been noted, and `commands` is the claim
  * alone, for the next turn. */

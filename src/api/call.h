@@ -134,6 +134,7 @@ void claim_task_begin(struct api_call *call);
 void claim_task_finish(struct api_call *call, const struct result *results);
 bool claim_next_waits(struct api_call *call, const struct result *results);
 void claim_next_finish_empty(struct api_call *call);
+int claim_next_settle(struct api_call *call, struct arena *into);
 
 /* With the token of a claim the caller is the work itself: keep what it says of its end (`outcome`; NULL: nothing), for
  * the case that a supervisor stands over it. False: refused. */

@@ -395,6 +395,103 @@ bool claim_next_waits(struct api_call *call, const struct result *results)
 		keep_claim_alone(call, results);
 }
 
+/* ---- waiting ---- */
+
+/* Goes over everything twice: to see how much it is, and to copy it. */
+struct mover {
+	struct arena *into; /* NULL: it only counts */
+	size_t bytes;
+	int fault;
+};
+
+static void *move_bytes(struct mover *mover, const void *from, size_t len)
+{
+	void *to = mover->into ? arena_alloc(mover->into, len) : NULL;
+
+	mover->bytes += (len + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+	if (mover->into && !to)
+		mover->fault = -ENOMEM;
+	else if (to && len > 0)
+		memcpy(to, from, len);
+	return to;
+}
+
+static void move_span(struct mover *mover, struct span *span)
+{
+	if (span->data)
+		span->data = move_bytes(mover, span->data, span->len);
+}
+
+static void move_names(struct mover *mover, struct name_list *list)
+{
+	struct span *items = move_bytes(mover, list->items, list->count * sizeof *items);
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		struct span item = list->items[i];
+		move_span(mover, &item);
+		if (items)
+			items[i] = item;
+	}
+	list->items = items;
+}
+
+static void move_principal(struct mover *mover, struct principal *who)
+{
+	move_span(mover, &who->name);
+	move_span(mover, &who->id);
+	move_names(mover, &who->queues);
+	move_span(mover, &who->worker);
+	move_span(mover, &who->gate);
+	move_span(mover, &who->task);
+}
+
+/* Its actor and its queues are those of the principal. */
+static void move_claim(struct mover *mover, struct api_call *call)
+{
+	struct command claim = call->commands[0];
+	bool all_queues = claim.claim.queues.items == claim.within.items;
+
+	claim.actor = call->who.name;
+	claim.within = call->who.queues;
+	move_span(mover, &claim.worker);
+	if (all_queues)
+		claim.claim.queues = call->who.queues;
+	else
+		move_names(mover, &claim.claim.queues);
+	move_span(mover, &claim.claim.slot);
+	move_names(mover, &claim.claim.capabilities);
+	move_names(mover, &claim.claim.executors);
+	call->commands = move_bytes(mover, &claim, sizeof claim);
+}
+
+static void move_all(struct mover *mover, struct api_call *call)
+{
+	struct claiming claiming = *(const struct claiming *)call->detail;
+
+	move_principal(mover, &call->who);
+	move_claim(mover, call);
+	move_span(mover, &claiming.finished);
+	call->detail = move_bytes(mover, &claiming, sizeof claiming);
+}
+
+int claim_next_settle(struct api_call *call, struct arena *into)
+{
+	struct mover mover = {0};
+	struct api_call moved = *call;
+
+	assert(call->command_count == 1);
+	move_all(&mover, &moved);
+	int r = arena_reserve(into, mover.bytes);
+	if (r < 0)
+		return r;
+	moved = *call;
+	mover.into = into;
+	move_all(&mover, &moved);
+	assert(mover.fault == 0); /* it was counted */
+	*call = moved;
+	return 0;
+}
+
 bool api_put_off(struct api_call *call, const struct result *results)
 {
 	return results[call->command_count - 1].put_off && keep_claim_alone(call, results);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "api/beat_token.h"
 #include "base/take.h"
 
 static bool is_alnum(unsigned char c)
@@ -215,6 +216,17 @@ static bool take_decimal(struct form *form, const struct field *field, yyjson_va
 	return true;
 }
 
+/* Whatever text it is: that it is not the last one given out is for the rules to say. */
+static bool take_token(struct form *form, const struct field *field, yyjson_val *value, uint64_t *into)
+{
+	if (!yyjson_is_str(value)) {
+		form_error(form, field->name, "must be the string that was given out");
+		return false;
+	}
+	*into = beat_token_read(node_text(value));
+	return yyjson_get_len(value) > 0;
+}
+
 static bool take_names(
 	struct form *form, const struct field *field, yyjson_val *value, struct name_list *into)
 {
@@ -288,6 +300,8 @@ bool form_take(struct form *form, const struct field *field, yyjson_val *value, 
 		return take_names(form, field, value, at);
 	case FIELD_DECIMAL:
 		return take_decimal(form, field, value, at);
+	case FIELD_TOKEN:
+		return take_token(form, field, value, at);
 	case FIELD_VALUE:
 	case FIELD_OBJECT:
 	case FIELD_LIST:

@@ -16,6 +16,7 @@ enum field_kind {
 	FIELD_BOOL,    /* bool */
 	FIELD_NAMES,   /* struct name_list of up to COMMAND_LIST_MAX names of up to max bytes */
 	FIELD_DECIMAL, /* uint64_t, sent as a string of digits */
+	FIELD_TOKEN,   /* uint64_t: the token of a heartbeat, 0 if the text is none of ours; "" is as null */
 	FIELD_VALUE,   /* struct span: the JSON of any value */
 	FIELD_OBJECT,  /* struct span: the JSON of an object */
 	FIELD_LIST,    /* struct span: the JSON of a list of up to COMMAND_LIST_MAX values */

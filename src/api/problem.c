@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "api/beat_token.h"
 #include "base/take.h"
 
 static int put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail,
@@ -124,6 +125,11 @@ const char *refusal_detail(const struct result *result)
 		return "Stop everything that runs under this id and come back under a new one.";
 	if (result->refusal == REFUSED_SLOT_TAKEN)
 		return slot_detail(result->evidence);
+	if (result->refusal == REFUSED_RATE_LIMITED && result->crash_loop)
+		return "Workers of this slot, or under this id, were registered too often within a minute and did not say "
+		       "goodbye: they seem to die soon after they start. Wait as long as Retry-After says.";
+	if (result->refusal == REFUSED_RATE_LIMITED)
+		return "This credential registered too many workers within a minute. Wait as long as Retry-After says.";
 	if (result->refusal == REFUSED_TOKEN_MISMATCH)
 		return "Nothing was renewed or changed. Send the beat again with the token given here.";
 	return NULL;
@@ -131,8 +137,12 @@ const char *refusal_detail(const struct result *result)
 
 static int put_result_members(struct buf *members, const struct result *result)
 {
-	if (result->refusal == REFUSED_TOKEN_MISMATCH)
-		return buf_printf(members, "\"token\":\"%llu\"", (unsigned long long)result->worker.token);
+	char token[BEAT_TOKEN_CHARS];
+
+	if (result->refusal == REFUSED_TOKEN_MISMATCH) {
+		beat_token_write(result->worker.token, token);
+		return buf_printf(members, "\"token\":\"%.*s\"", BEAT_TOKEN_CHARS, token);
+	}
 	if (result->refusal == REFUSED_SLOT_TAKEN && result->slot_holder.len > 0) {
 		int r = buf_printf(members, "\"holder\":");
 		return r < 0 ? r : json_put_string(members, result->slot_holder);
@@ -150,6 +160,8 @@ void call_refuse_result(struct api_call *call, const struct result *result)
 	int r = put_result_members(&members, result);
 	call_refuse_with(
 		call, result->refusal, refusal_detail(result), r < 0 ? (struct span){0} : buf_span(&members));
+	if (result->retry_ms > 0)
+		call->reply.retry_after_s = (result->retry_ms + 999) / 1000;
 }
 
 void call_refuse_fault(struct api_call *call, int fault)

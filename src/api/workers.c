@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <errno.h>
 
+#include "api/beat_token.h"
 #include "base/take.h"
 
 enum {
@@ -22,8 +23,9 @@ struct beat_body {
 	struct name_list capabilities, executors;
 	struct name_list bound, bound_activities, unbound, unbound_activities;
 	uint64_t token;
-	int64_t lease_ms, lease_duration_ms, max_concurrent;
-	struct span host, boot;
+	int64_t lease_ms, max_concurrent;
+	yyjson_val *lease_duration;
+	struct span host, boot, version;
 	int64_t pid, start;
 	yyjson_val *replaces;
 };
@@ -39,6 +41,7 @@ enum beat_row {
 	ROW_BOOT,
 	ROW_PID,
 	ROW_START,
+	ROW_VERSION,
 	ROW_REPLACES,
 	DESCRIBING,
 	ROW_TOKEN = DESCRIBING
@@ -54,6 +57,7 @@ enum beat_row {
 	[ROW_BOOT] = FIELD(beat_body, boot, "bootId", FIELD_TEXT, .max = 64),                       \
 	[ROW_PID] = FIELD(beat_body, pid, "pid", FIELD_INT, .min = 1, .max = INT32_MAX),            \
 	[ROW_START] = FIELD(beat_body, start, "startTime", FIELD_INT, .min = 1, .max = INT64_MAX),  \
+	[ROW_VERSION] = FIELD(beat_body, version, "version", FIELD_NAME, .max = 0),                 \
 	[ROW_REPLACES] = FIELD(beat_body, replaces, "replaces", FIELD_NODE, .max = 0)
 
 static const struct field register_fields[] = {
@@ -64,16 +68,53 @@ static const struct field register_fields[] = {
 
 static const struct field beat_fields[] = {
 	DESCRIPTION,
-	[ROW_TOKEN] = FIELD(beat_body, token, "token", FIELD_DECIMAL, .max = 0),
+	[ROW_TOKEN] = FIELD(beat_body, token, "token", FIELD_TOKEN, .max = 0),
 	FIELD(beat_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, worker_key, "workerInstanceKey", FIELD_NAME, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),
-	FIELD(beat_body, lease_duration_ms, "leaseDuration", FIELD_INT, .max = LEASE_ASKED_MAX),
+	FIELD(beat_body, lease_duration, "leaseDuration", FIELD_NODE, .max = 0),
 	FIELD(beat_body, bound, "boundTasks", FIELD_NAMES, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, bound_activities, "boundActivities", FIELD_NAMES, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, unbound, "unboundTasks", FIELD_NAMES, .max = COMMAND_ID_MAX),
 	FIELD(beat_body, unbound_activities, "unboundActivities", FIELD_NAMES, .max = COMMAND_ID_MAX),
 };
+
+/* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to seven digits and nine behind the point. -1: it is none. */
+static int64_t seconds_read(struct span text)
+{
+	int64_t ms = 0, part_ms = 1000;
+	size_t i = 0, point;
+
+	for (; i < text.len && i < 7 && isdigit((unsigned char)text.data[i]); i++)
+		ms = ms * 10 + (text.data[i] - '0') * INT64_C(1000);
+	point = i;
+	if (i > 0 && i < text.len && text.data[i] == '.')
+		i++;
+	for (; i > point && i < text.len && i <= point + 9 && isdigit((unsigned char)text.data[i]); i++)
+		ms += (text.data[i] - '0') * (part_ms /= 10);
+	return point > 0 && i + 1 == text.len && text.data[i] == 's' ? ms : -1;
+}
+
+/* leaseDuration: milliseconds as leaseMs has them, or a text with seconds. */
+static void read_lease_duration(struct form *form, struct beat_body *body)
+{
+	yyjson_val *value = body->lease_duration;
+	int64_t asked_ms = -1;
+
+	if (!value)
+		return;
+	if (yyjson_is_str(value))
+		asked_ms = seconds_read(node_text(value));
+	else if (node_int(value, &asked_ms) < 0)
+		asked_ms = -1;
+	if (asked_ms < 0 || asked_ms > LEASE_ASKED_MAX)
+		form_error(form, "leaseDuration",
+			"must be a whole number of milliseconds, or seconds as in \"60s\", up to 365 days");
+	else if (body->lease_ms > 0 && (asked_ms > 0 || yyjson_is_str(value)))
+		form_error(form, "leaseDuration", "is another name of leaseMs: send one of them");
+	else if (body->lease_ms == 0)
+		body->lease_ms = asked_ms;
+}
 
 /* The other names mean the same; both at once is a mistake. */
 static void join_names(struct form *form, struct beat_body *body)
@@ -84,8 +125,7 @@ static void join_names(struct form *form, struct beat_body *body)
 		body->worker = body->worker_key;
 	if (body->worker.len == 0 && form->error_count == 0)
 		form_error(form, "workerId", "is required");
-	if (body->lease_ms == 0)
-		body->lease_ms = body->lease_duration_ms;
+	read_lease_duration(form, body);
 	if (body->bound.count > 0 && body->bound_activities.count > 0)
 		form_error(form, "boundActivities", "is another name of boundTasks: send one of them");
 	if (body->bound.count == 0)
@@ -199,6 +239,7 @@ static void fill_beat(struct api_call *call, enum command_kind kind, const struc
 		.has_token = kind == COMMAND_BEAT && (given & 1u << ROW_TOKEN) != 0,
 		.token = body->token,
 		.process = said->process,
+		.version = body->version,
 		.replaces = said->replaces,
 	};
 }
@@ -235,9 +276,12 @@ void worker_beat_begin(struct api_call *call)
 
 static void put_standing(struct json_object *object, const struct api_call *call, const struct result *result)
 {
+	char token[BEAT_TOKEN_CHARS];
+
 	json_member_string(object, "workerId", call->commands[0].worker);
 	json_member_cstr(object, "state", worker_state_name(result->worker.state));
-	json_member_decimal(object, "token", result->worker.token);
+	beat_token_write(result->worker.token, token);
+	json_member_string(object, "token", (struct span){token, sizeof token});
 	json_member_int(object, "leaseMs", result->worker.lease.granted_ms);
 }
 
@@ -319,14 +363,14 @@ static int put_beat(struct api_call *call, const struct result *result)
 
 	json_begin(&object, call->body);
 	put_standing(&object, call, result);
-	int r = object.fault < 0 ? object.fault : buf_printf(call->body, ",\"lost\":[");
+	int r = object.fault < 0 ? object.fault : buf_put_span(call->body, SPAN(",\"lost\":["));
 	if (r == 0)
 		r = put_ids(call->body, result->lost, result->lost_count);
 	if (r == 0)
-		r = buf_printf(call->body, "],\"commands\":[");
+		r = buf_put_span(call->body, SPAN("],\"commands\":["));
 	if (r == 0)
 		r = put_commands(call->body, result);
-	return r < 0 ? r : buf_printf(call->body, "]}");
+	return r < 0 ? r : buf_put_span(call->body, SPAN("]}"));
 }
 
 void worker_beat_finish(struct api_call *call, const struct result *results)
@@ -416,6 +460,19 @@ static void put_process(
 		json_member_int(object, "startTime", (int64_t)process->start);
 }
 
+/* How long ago it was heard, by the clock that its lease runs on; by people's if that was before this start. */
+static void put_age(struct json_object *object, const struct api_call *call, const struct worker *worker)
+{
+	int64_t age_ms = call->now.wall_ms - worker->last_beat_ms;
+
+	if (worker->heard_ms != INT64_MIN)
+		age_ms = call->now.lease_ms - worker->heard_ms;
+	if (worker->last_beat_ms != 0)
+		json_member_int(object, "heartbeatAgeMs", age_ms > 0 ? age_ms : 0);
+	else
+		json_member_null(object, "heartbeatAgeMs");
+}
+
 static int put_held(void *context, struct span id)
 {
 	return put_member(context, id);
@@ -470,7 +527,12 @@ static int put_worker(
 	json_member_int(&object, "leaseGrantedMs", worker->lease.granted_ms);
 	json_member_int(&object, "registeredAt", worker->registered_ms);
 	put_time(&object, "lastBeatAt", worker->last_beat_ms);
+	put_age(&object, call, worker);
+	json_member_int(&object, "instance", more.instance);
+	json_member_int(&object, "restarts", more.restarts);
 	put_process(call, &object, &worker->process);
+	if (worker->version != 0)
+		json_member_string(&object, "version", name_of(call, worker->version));
 	if (more.metadata.len > 0)
 		json_member_raw(&object, "metadata", more.metadata);
 	if (alone && reads->each_held)
@@ -679,7 +741,6 @@ static uint32_t crashes_in_window(const struct slot *slot, const struct given *g
 
 struct slot_listing {
 	struct api_call *call;
-	struct span only; /* this one; empty: all */
 	bool any;
 };
 
@@ -720,8 +781,6 @@ static int list_slot(void *context, const struct slot_document *slot)
 {
 	struct slot_listing *listing = context;
 
-	if (listing->only.len > 0 && !span_equal(listing->only, slot->name))
-		return 0;
 	int r = listing->any ? buf_put_byte(listing->call->body, ',') : 0;
 	listing->any = true;
 	return r < 0 ? r : put_slot(listing->call, slot);
@@ -773,18 +832,19 @@ void slot_unquarantine_begin(struct api_call *call)
 void slot_finish(struct api_call *call, const struct result *results)
 {
 	const struct api_reads *reads = call->reads;
-	struct slot_listing listing = {.call = call, .only = call->params[0]};
-	struct slot_document untouched = {.name = call->params[0]};
+	struct slot_document slot = {.name = call->params[0]};
 
 	if (results[0].refusal != REFUSED_NOTHING) {
 		call_refuse_result(call, &results[0]);
 		return;
 	}
-	int r = reads->each_slot(reads->context, list_slot, &listing);
-	if (r == 0 && !listing.any) {
-		slot_init(&untouched.slot);
-		r = put_slot(call, &untouched);
+	int r = reads->read_slot(reads->context, call->params[0], &slot);
+	if (r == -ENOENT) { /* nothing ever happened there */
+		slot_init(&slot.slot);
+		r = 0;
 	}
+	if (r == 0)
+		r = put_slot(call, &slot);
 	call->reply.event_seq = results[0].event_seq;
 	call_reply(call, 200, r);
 }

@@ -98,15 +98,11 @@ static void arena_link(struct arena *arena, struct arena_chunk *chunk)
 	arena->first->next = chunk;
 }
 
-static struct arena_chunk *arena_grow(struct arena *arena, size_t need)
+/* A chunk of so many bytes, of which `need` are wanted now. */
+static struct arena_chunk *arena_add(struct arena *arena, size_t bytes, size_t need)
 {
 	struct arena_chunk *chunk;
-	size_t bytes;
 
-	assert(arena->held <= arena->max);
-	if (need > arena->max - arena->held)
-		return NULL;
-	bytes = arena_chunk_bytes(arena, need);
 	if (bytes > SIZE_MAX - sizeof(*chunk))
 		return NULL;
 	chunk = malloc(sizeof(*chunk) + bytes);
@@ -118,6 +114,23 @@ static struct arena_chunk *arena_grow(struct arena *arena, size_t need)
 	if (!arena->current || arena_room(arena->current) < bytes - need)
 		arena->current = chunk;
 	return chunk;
+}
+
+static struct arena_chunk *arena_grow(struct arena *arena, size_t need)
+{
+	assert(arena->held <= arena->max);
+	if (need > arena->max - arena->held)
+		return NULL;
+	return arena_add(arena, arena_chunk_bytes(arena, need), need);
+}
+
+int arena_reserve(struct arena *arena, size_t bytes)
+{
+	assert(!arena->first);
+	assert(bytes % ARENA_ALIGN == 0);
+	if (bytes > arena->max)
+		return -ENOMEM;
+	return arena_add(arena, bytes, 0) ? 0 : -ENOMEM;
 }
 
 /* Not zeroed. */

@@ -37,6 +37,12 @@ void arena_reset(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t bytes);
 
 /*
+ * For an arena that has handed out nothing yet: room for exactly so much in its
+ * first chunk, each piece rounded up to ARENA_ALIGN. -ENOMEM as arena_alloc.
+ */
+int arena_reserve(struct arena *arena, size_t bytes);
+
+/*
  * Copies the bytes into the arena; a NUL stands after them, outside ret->len,
  * so that text may be passed on as a C string. -ENOMEM as arena_alloc.
  */

@@ -163,6 +163,9 @@ struct span encoded(struct cli *cli, struct span text);
 int place_home(struct cli *cli, char *ret_home, size_t room);
 int place_find(struct cli *cli); /* fills cli->place */
 
+/* The path of another program of ours: beside this one, or else its bare name, for PATH. */
+const char *program_beside(struct cli *cli, const char *name);
+
 /* ---- help.c, man.c, completion.c ---------------------------------------------------------------------------- */
 
 /* How a value is called, or the choices: of the forms of output those that the verb has. */

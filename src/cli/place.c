@@ -159,3 +159,14 @@ int place_find(struct cli *cli)
 	place->known = r == 0;
 	return r;
 }
+
+const char *program_beside(struct cli *cli, const char *name)
+{
+	char own[4096];
+	ssize_t len = readlink("/proc/self/exe", own, sizeof own - 1);
+
+	own[len > 0 ? len : 0] = 0;
+	char *slash = strrchr(own, '/');
+	const char *path = slash ? text_of(cli, "%.*s/%s", (int)(slash - own), own, name) : name;
+	return access(path, X_OK) == 0 ? path : name;
+}

@@ -198,6 +198,12 @@ static int run_words(struct cli *cli, int count, char **words)
 		put(cli, "stint %s\n", STINT_VERSION);
 		return EXIT_GOOD;
 	}
+	/* with flags alone, or with nothing, a worker is meant to be one */
+	bool asks_help = count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
+	if (strcmp(words[0], "worker") == 0 && (count == 1 || words[1][0] == '-') && !asks_help) {
+		cli->verb = &verb_worker_run;
+		return run_verb(cli, count - 1, words + 1);
+	}
 	if (verb_is_noun(words[0])) {
 		if (count > 1 && words[1][0] != '-')
 			return usage_unknown(cli, words[1], words[0]);

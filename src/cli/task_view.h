@@ -10,6 +10,15 @@
  * need not be tomorrow. */
 int get_task(struct cli *cli, const char *typed, struct reply *ret_task);
 
+/* The log of an attempt, as far as it is there: what has not been read yet is printed. */
+struct log_reading {
+	struct cli *cli;
+	const char *id;
+	int64_t attempt, after; /* 0: the last one; where we are */
+};
+
+int log_read_on(struct log_reading *reading); /* verb_logs.c. 0, or the ending */
+
 enum paint state_paint(struct span state);
 bool state_is_final(struct span state);
 

@@ -22,12 +22,6 @@ static const struct flag flags[] = {
 	{0},
 };
 
-struct reading {
-	struct cli *cli;
-	const char *id;
-	int64_t attempt, after; /* 0: the last one; where we are */
-};
-
 static int put_text(struct cli *cli, struct span text)
 {
 	if (cli->term.tty && !args_has(&cli->args, "raw"))
@@ -35,7 +29,7 @@ static int put_text(struct cli *cli, struct span text)
 	return buf_put_span(&cli->out, text);
 }
 
-static int put_piece(struct reading *reading, yyjson_val *piece)
+static int put_piece(struct log_reading *reading, yyjson_val *piece)
 {
 	struct cli *cli = reading->cli;
 	int64_t dropped = field_int(piece, "dropped", 0);
@@ -49,8 +43,7 @@ static int put_piece(struct reading *reading, yyjson_val *piece)
 	return put_text(cli, field_text(piece, "data"));
 }
 
-/* All there is by now. */
-static int read_on(struct reading *reading)
+int log_read_on(struct log_reading *reading)
 {
 	struct cli *cli = reading->cli;
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks/*/log", .names = {reading->id}};
@@ -81,7 +74,7 @@ static int read_on(struct reading *reading)
 }
 
 /* Does somebody still write it? 0 and the answer, or the ending. */
-static int look(struct reading *reading, bool *ret_goes_on)
+static int look(struct log_reading *reading, bool *ret_goes_on)
 {
 	struct reply reply;
 	int r = get(reading->cli, "/api/tasks/*", reading->id, &reply);
@@ -96,7 +89,7 @@ static int look(struct reading *reading, bool *ret_goes_on)
 
 static int run(struct cli *cli)
 {
-	struct reading reading = {.cli = cli, .attempt = args_number(&cli->args, "attempt", 0)};
+	struct log_reading reading = {.cli = cli, .attempt = args_number(&cli->args, "attempt", 0)};
 	struct reply task;
 	bool goes_on = args_has(&cli->args, "follow");
 
@@ -109,7 +102,7 @@ static int run(struct cli *cli)
 		bool last = !goes_on;
 		r = goes_on ? look(&reading, &goes_on) : 0; /* before reading: what came in between is read */
 		if (r == 0)
-			r = read_on(&reading);
+			r = log_read_on(&reading);
 		if (r != 0 || last || nobody_reads())
 			return r;
 		if (goes_on)

@@ -1,12 +1,13 @@
 /*
- * stint up: a server here, in the foreground, for a laptop; Ctrl-C stops everything. The one place in this program
+ * stint up: a server and a worker here, in the foreground, for a laptop; Ctrl-C stops everything. The one place in this program
  * that forks.
  *
  *	look ──somebody is here──▶ say who, end
- *	  └──▶ start stintd ──it is ready──▶ say where and what to try ──▶ wait
+ *	  └──▶ start stintd ──it is ready──▶ start stint-worker ──▶ say where and what to try ──▶ wait
  *	          └──it ends first──▶ its own words are on the terminal already; say what helps
- *	wait ──Ctrl-C, TERM──▶ TERM to the child ──it ends, or KILL after 10 s──▶ end
- *	  └──the child ends──▶ end with its status
+ *	wait ──Ctrl-C, TERM──▶ TERM to the worker, then to the server ──they end, or KILL after a while──▶ end
+ *	  ├──the worker ends──▶ say so; the server goes on
+ *	  └──the server ends──▶ stop the worker, end with its status
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,7 @@
 enum {
 	START_MS = 60000, /* a store of a million tasks takes a second */
 	STOP_MS = 10000,
+	WORKER_STOP_MS = 30000, /* it gives its children ten seconds */
 	LOOK_MS = 5,
 	SETS_MAX = 64,
 	STATUS_CONFIG = 78, /* of stintd: something it was told is wrong */
@@ -41,14 +43,15 @@ static const struct flag flags[] = {
 	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
 		.text = "instead of config.json in the state directory"},
 	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting of the server"},
+	{"no-worker", 0, FLAG_SWITCH, .text = "the server alone: nothing is run here"},
 	{0},
 };
 
 struct running {
 	struct cli *cli;
 	char home[1024];
-	pid_t pid;
-	int signals; /* a signalfd for INT, TERM and CHLD */
+	pid_t pid, worker; /* 0: there is none */
+	int signals;       /* a signalfd for INT, TERM and CHLD */
 	bool stopping;
 	bool hush; /* nobody has said what the server is to log: we say ourselves what there is to say */
 };
@@ -130,29 +133,9 @@ static int tell_running(struct running *running)
 
 /* ---- the child ------------------------------------------------------------------------------------------------------- */
 
-/* stintd beside us, or else in PATH. */
-static void find_program(char *ret_path, size_t room)
+/* In the child: as its parent was before it began to listen for signals, and never longer than it. */
+static void be_child(pid_t parent)
 {
-	ssize_t len = readlink("/proc/self/exe", ret_path, room - 16);
-	char *slash;
-
-	if (len > 0) {
-		ret_path[len] = 0;
-		slash = strrchr(ret_path, '/');
-		strcpy(slash ? slash + 1 : ret_path, "stintd");
-		if (access(ret_path, X_OK) == 0)
-			return;
-	}
-	snprintf(ret_path, room, "stintd");
-}
-
-static _Noreturn void become_server(const struct running *running, pid_t parent)
-{
-	const struct args *args = &running->cli->args;
-	char path[4200];
-	const char *argv[2 * SETS_MAX + 16] = {path, "--home", running->home};
-	size_t count = 3, at = 0;
-	const char *set;
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -161,7 +144,17 @@ static _Noreturn void become_server(const struct running *running, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(1);
-	find_program(path, sizeof path);
+}
+
+static _Noreturn void become_server(const struct running *running, pid_t parent)
+{
+	const struct args *args = &running->cli->args;
+	const char *path = program_beside(running->cli, "stintd");
+	const char *argv[2 * SETS_MAX + 16] = {path, "--home", running->home};
+	size_t count = 3, at = 0;
+	const char *set;
+
+	be_child(parent);
 	if (running->hush) {
 		argv[count++] = "--set";
 		argv[count++] = "log.level=warn";
@@ -182,6 +175,54 @@ static _Noreturn void become_server(const struct running *running, pid_t parent)
 	execvp(path, (char *const *)argv);
 	fprintf(stderr, "stint: cannot run %s: %s\n", path, strerror(errno));
 	_exit(127);
+}
+
+/* A worker that runs what stint run asks for, where its user works. */
+static _Noreturn void become_worker(const struct running *running, pid_t parent)
+{
+	struct cli *cli = running->cli;
+	const char *path = program_beside(cli, "stint-worker"), *home = getenv("HOME");
+	cleanup(free_at) char *here = getcwd(NULL, 0);
+	const char *argv[24] = {
+		path, "--home", running->home, "--shell", "--concurrency", "4", "--drain-ms", "5000"};
+	size_t count = 8;
+
+	be_child(parent);
+	unsetenv("STINT_URL"); /* its server is ours */
+	if (home && home[0] == '/') {
+		argv[count++] = "--root";
+		argv[count++] = home;
+	}
+	if (here) {
+		argv[count++] = "--root";
+		argv[count++] = here;
+	}
+	if (args_text(&cli->args, "config")) {
+		argv[count++] = "--config";
+		argv[count++] = args_text(&cli->args, "config");
+	}
+	if (running->hush) {
+		argv[count++] = "--set";
+		argv[count++] = "log.level=error";
+	}
+	execvp(path, (char *const *)argv);
+	fprintf(stderr, "stint: cannot run %s: %s\n", path, strerror(errno));
+	_exit(127);
+}
+
+static void start_worker(struct running *running)
+{
+	pid_t self = getpid();
+
+	if (args_has(&running->cli->args, "no-worker"))
+		return;
+	running->worker = fork();
+	if (running->worker == 0)
+		become_worker(running, self);
+	if (running->worker < 0) {
+		say(running->cli, "stint: no worker could be started: %s", strerror(errno));
+		running->worker = 0;
+	}
 }
 
 static bool says_what_to_log(struct cli *cli)
@@ -222,7 +263,51 @@ static int start(struct running *running)
 	return 0;
 }
 
-/* Signals that came within the time. Returns true when the child has ended; its status is in *ret_status. */
+/* Somebody wants it to end; the second time at once. */
+static void pass_on(struct running *running)
+{
+	int number = running->stopping ? SIGKILL : SIGTERM;
+
+	if (running->worker > 0)
+		kill(running->worker, number);
+	if (running->worker == 0 || running->stopping)
+		kill(running->pid, number);
+	running->stopping = true;
+}
+
+/* The worker reports to the server to the last: that one is stopped after it. */
+static void look_after_worker(struct running *running)
+{
+	int status;
+
+	if (running->worker == 0 || waitpid(running->worker, &status, WNOHANG) != running->worker)
+		return;
+	running->worker = 0;
+	if (running->stopping)
+		kill(running->pid, SIGTERM);
+	else
+		say(running->cli, "stint: the worker ended, with status %d; the server goes on without one",
+			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+static void end_worker(struct running *running)
+{
+	int64_t until_ms = monotonic_ms() + STOP_MS;
+	int status;
+
+	if (running->worker == 0)
+		return;
+	kill(running->worker, SIGTERM);
+	kill(running->worker, SIGTERM); /* there is nobody left to report to */
+	while (waitpid(running->worker, &status, WNOHANG) == 0) {
+		if (monotonic_ms() > until_ms)
+			kill(running->worker, SIGKILL);
+		poll(NULL, 0, LOOK_MS);
+	}
+	running->worker = 0;
+}
+
+/* Signals that came within the time. Returns true when the server has ended; its status is in *ret_status. */
 static bool pump(struct running *running, int timeout_ms, int *ret_status)
 {
 	struct pollfd poll_fd = {.fd = running->signals, .events = POLLIN};
@@ -232,12 +317,9 @@ static bool pump(struct running *running, int timeout_ms, int *ret_status)
 	while (read(running->signals, &info, sizeof info) == sizeof info) {
 		if (info.ssi_signo == SIGCHLD)
 			continue;
-		if (running->stopping)
-			kill(running->pid, SIGKILL); /* asked twice */
-		else
-			kill(running->pid, SIGTERM);
-		running->stopping = true;
+		pass_on(running);
 	}
+	look_after_worker(running);
 	return waitpid(running->pid, ret_status, WNOHANG) == running->pid;
 }
 
@@ -294,6 +376,18 @@ static const char *reach_of(const char *url)
 		: "open to others, through the proxy in front";
 }
 
+/* Where it may work, as become_worker() says. */
+static const char *worker_roots(struct cli *cli)
+{
+	cleanup(free_at) char *here = getcwd(NULL, 0);
+	const char *home = getenv("HOME");
+	bool inside = home && here && strncmp(here, home, strlen(home)) == 0;
+
+	if (!home || home[0] != '/')
+		return text_of(cli, "%s", here ? here : "/");
+	return inside || !here ? text_of(cli, "%s", home) : text_of(cli, "%s and %s", home, here);
+}
+
 static void put_up(struct running *running, bool created)
 {
 	struct cli *cli = running->cli;
@@ -305,6 +399,8 @@ static void put_up(struct running *running, bool created)
 	put(cli, "url      %s (%s)\n", url, reach_of(url));
 	put(cli, "token    %s/admin.token\n", running->home);
 	put_agents(cli);
+	if (running->worker > 0)
+		put(cli, "worker   runs what `stint run` asks for, beneath %s\n", worker_roots(cli));
 	put(cli, "try      %s%s add \"say hello\" --queue demo\n", before_try(running), own_name(cli));
 	flush(cli);
 }
@@ -337,10 +433,14 @@ static int wait_end(struct running *running)
 
 	while (!pump(running, running->stopping ? 100 : -1, &status)) {
 		if (running->stopping && killed_ms == 0)
-			killed_ms = monotonic_ms() + STOP_MS;
-		if (running->stopping && monotonic_ms() > killed_ms)
+			killed_ms = monotonic_ms() + (running->worker > 0 ? WORKER_STOP_MS : STOP_MS);
+		if (running->stopping && monotonic_ms() > killed_ms) {
+			if (running->worker > 0)
+				kill(running->worker, SIGKILL);
 			kill(running->pid, SIGKILL);
+		}
 	}
+	end_worker(running);
 	return end_status(running, status);
 }
 
@@ -384,8 +484,10 @@ static int run(struct cli *cli)
 	if (r == 0 && ended)
 		r = end_status(&running, status);
 	else if (r == 0) {
-		if (!running.stopping)
+		if (!running.stopping) {
+			start_worker(&running);
 			put_up(&running, created);
+		}
 		r = wait_end(&running);
 	}
 	if (running.signals >= 0)
@@ -398,9 +500,11 @@ const struct verb verb_up = {
 	.group = GROUP_START,
 	.arguments = "",
 	.gives = TALKS_TO_NOBODY,
-	.brief = "start a server here",
-	.text = "Starts a server in the foreground, for this computer only, and prints where it is and a line to try. Ctrl-C "
-		"stops it; a second Ctrl-C does not wait. Where one runs already it says so and ends well.",
+	.brief = "a server and a worker, here",
+	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "
+		"whatever else the configuration has executors for; prints where they are and a line to try. Ctrl-C stops both: "
+		"running work gets five seconds to end and is given back then; a second Ctrl-C does not wait. Where a server runs "
+		"already it says so and ends well.",
 	.flags = flags,
 	.examples = "stint up\n"
 		    "stint up --home /tmp/stint --listen 127.0.0.1:0\n",

@@ -1,10 +1,31 @@
 /*
- * stint worker ls, show, quiet, stop, and stint slot: who works here, how fresh their word is, and sending them away.
+ * stint worker ls, show, quiet, stop, and stint slot: who works here, how fresh their word is, and sending them away. And
+ * stint worker run, or stint worker alone: become one.
  */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/take.h"
 #include "cli/task_view.h"
+#include "cli/verbs.h"
 
-enum { C_ID, C_STATE, C_SLOT, C_HELD, C_LEASE, C_BEAT, C_CAPABILITIES, C_EXECUTORS, C_REGISTERED, C_COUNT };
+enum {
+	C_ID,
+	C_STATE,
+	C_SLOT,
+	C_HELD,
+	C_LEASE,
+	C_BEAT,
+	C_CAPABILITIES,
+	C_EXECUTORS,
+	C_HOST,
+	C_PID,
+	C_VERSION,
+	C_RESTARTS,
+	C_REGISTERED,
+	C_COUNT
+};
 
 static const struct column columns[C_COUNT] = {
 	[C_ID] = {.name = "WORKER", .shrinks = true},
@@ -15,6 +36,10 @@ static const struct column columns[C_COUNT] = {
 	[C_BEAT] = {.name = "HEARD", .right = true, .rank = 3},
 	[C_CAPABILITIES] = {.name = "CAPABILITIES", .shrinks = true, .rank = 5},
 	[C_EXECUTORS] = {.name = "EXECUTORS", .shrinks = true, .rank = 6},
+	[C_HOST] = {.name = "HOST", .shrinks = true, .rank = 8},
+	[C_PID] = {.name = "PID", .right = true, .rank = 9},
+	[C_VERSION] = {.name = "VERSION", .shrinks = true, .rank = 10},
+	[C_RESTARTS] = {.name = "RESTARTS", .right = true, .rank = 11},
 	[C_REGISTERED] = {.name = "SINCE", .right = true, .rank = 7},
 };
 
@@ -33,6 +58,32 @@ static struct span joined(struct cli *cli, yyjson_val *list, const char *otherwi
 	return text[0] ? span_of(text) : SPAN("-");
 }
 
+static struct span or_dash(struct span text)
+{
+	return text.len > 0 ? text : SPAN("-");
+}
+
+/* Which process it is, as far as it said so. */
+static void add_process(struct cli *cli, struct table *table, yyjson_val *worker)
+{
+	int64_t pid = field_int(worker, "pid", 0), restarts = field_int(worker, "restarts", 0);
+	bool utf8 = cli->term.utf8;
+
+	table_cell(table, C_HOST, or_dash(field_text(worker, "host")), PAINT_NONE, utf8);
+	table_cell(table, C_PID, pid > 0 ? span_of(text_of(cli, "%lld", (long long)pid)) : SPAN("-"),
+		PAINT_NONE, utf8);
+	table_cell(table, C_VERSION, or_dash(field_text(worker, "version")), PAINT_NONE, utf8);
+	table_cell(table, C_RESTARTS, span_of(text_of(cli, "%lld", (long long)restarts)), PAINT_NONE, utf8);
+}
+
+/* How long ago it was heard. */
+static struct span heard(struct cli *cli, yyjson_val *worker)
+{
+	int64_t age_ms = field_int(worker, "heartbeatAgeMs", -1);
+
+	return age_ms >= 0 ? duration(cli, age_ms) : SPAN("-");
+}
+
 static void add_row(struct cli *cli, struct table *table, yyjson_val *worker)
 {
 	struct span state = field_text(worker, "state"), slot = field_text(worker, "slot");
@@ -45,14 +96,15 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *worker)
 	table_row(table);
 	table_cell(table, C_ID, field_text(worker, "workerId"), PAINT_BOLD, utf8);
 	table_cell(table, C_STATE, state, state_paint(state), utf8);
-	table_cell(table, C_SLOT, slot.len > 0 ? slot : SPAN("-"), PAINT_NONE, utf8);
+	table_cell(table, C_SLOT, or_dash(slot), PAINT_NONE, utf8);
 	table_cell(table, C_HELD, span_of(held), PAINT_NONE, utf8);
 	table_cell(table, C_LEASE, duration(cli, field_int(worker, "leaseMs", 0)), PAINT_NONE, utf8);
-	table_cell(table, C_BEAT, relative(cli, field_int(worker, "lastHeartbeatAt", 0)), PAINT_NONE, utf8);
+	table_cell(table, C_BEAT, heard(cli, worker), PAINT_NONE, utf8);
 	table_cell(table, C_CAPABILITIES, joined(cli, field(worker, "capabilities"), "-"), PAINT_NONE, utf8);
 	if (table->column_count <= C_EXECUTORS)
 		return;
 	table_cell(table, C_EXECUTORS, joined(cli, field(worker, "executors"), "any"), PAINT_NONE, utf8);
+	add_process(cli, table, worker);
 	table_cell(
 		table, C_REGISTERED, relative(cli, field_int(worker, "registeredAt", 0)), PAINT_NONE, utf8);
 }
@@ -133,6 +185,73 @@ static int run_stop(struct cli *cli)
 {
 	return change_each(cli, "worker", "/api/workers/*/terminate", "is told to stop");
 }
+
+/* ---- being one --------------------------------------------------------------------------------------------------- */
+
+enum {
+	WORDS_MAX = 256,
+};
+
+static const struct flag run_flags[] = {
+	{"slot", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT",
+		.text = "fill this slot (default $SLOT_ID): one worker at a time, a lease of 90 s"},
+	{"queues", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "a,b",
+		.text = "which queues to serve; high=4,low=1 asks the first one more often first"},
+	{"concurrency", 0, FLAG_NUMBER, .value = "N", .text = "tasks at a time (default 1)", .least = 1,
+		.most = 1000},
+	{"capabilities", 0, FLAG_TEXT, .value = "a,b", .text = "what it can do, for tasks that require it"},
+	{"name", 0, FLAG_TEXT, .value = "NAME", .text = "the first part of its id"},
+	{"remote", 0, FLAG_SWITCH,
+		.text = "the server is on another machine, whatever its address looks like"},
+	{"lease-ms", 0, FLAG_NUMBER, .value = "N",
+		.text = "how long the server waits for a sign of life (default 60000; 90000 in a slot)",
+		.least = 1000, .most = 24 * 3600 * 1000},
+	{"drain-ms", 0, FLAG_NUMBER, .value = "N",
+		.text = "how long running work may go on after the first signal (default 5 min)", .least = 0,
+		.most = 24 * 3600 * 1000},
+	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instead of the configuration files"},
+	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"},
+	{"shell", 0, FLAG_SWITCH, .text = "also run what stint run asks for"},
+	{"root", 0, FLAG_TEXT, OFFER_FILES, .many = true, .value = "DIR",
+		.text = "a directory beneath which tasks may work"},
+	{"check-config", 0, FLAG_SWITCH, .text = "print what it would run, and end"},
+	{0},
+};
+
+/* Another program does it, which links what this one does not: what was said is passed on. */
+static int run_run(struct cli *cli)
+{
+	const char *argv[WORDS_MAX + 3] = {program_beside(cli, "stint-worker")};
+	size_t count = 1;
+
+	for (size_t i = 0; i < cli->args.count && count < WORDS_MAX; i++) {
+		const struct arg *arg = &cli->args.items[i];
+		if (!arg->flag || verb_flag(&verb_version, arg->flag->name, strlen(arg->flag->name)))
+			continue; /* --quiet and --color are ours */
+		argv[count++] = text_of(cli, "--%s", arg->flag->name);
+		if (arg->text)
+			argv[count++] = arg->text;
+	}
+	argv[count] = NULL;
+	execvp(argv[0], (char *const *)argv);
+	return fail(cli, EXIT_FAILED, "not_installed", "stint doctor", "cannot run %s: %s", argv[0],
+		strerror(errno));
+}
+
+const struct verb verb_worker_run = {
+	.name = "worker run",
+	.group = GROUP_WORKERS,
+	.arguments = "",
+	.brief = "be a worker here",
+	.text = "Claims tasks and runs them with the executors of the configuration, until a signal stops it: the first one "
+		"lets running work end, the second does not wait. `stint worker` with flags alone is the same. The program is "
+		"stint-worker; `stint worker run --check-config` says what it would run.",
+	.flags = run_flags,
+	.examples = "stint worker run --queues ci --concurrency 2\n"
+		    "stint worker --slot slot-1\n"
+		    "stint worker run --check-config\n",
+	.run = run_run,
+};
 
 const struct verb verb_worker_ls = {
 	.name = "worker ls",

@@ -246,6 +246,8 @@ void config_read(struct config *config, const struct config_request *request)
 {
 	memset(config, 0, sizeof *config);
 	arena_init(&config->arena, ARENA_BYTES_MAX);
+	config->foreign_read = request->foreign_read;
+	config->foreign_context = request->foreign_context;
 	read_defaults(config);
 	find_home(config, request);
 	read_files(config, request);

@@ -47,6 +47,14 @@ struct config_foreign {
 	struct config_origin where;
 };
 
+/* Gets every top-level key of a file that another program reads than stintd, as it is met: first those of the files
+ * that stand lower. Key, value and file live until it returns. */
+struct config_file;
+struct config;
+struct yyjson_val;
+typedef void (*config_foreign_read)(void *context, struct config *config, struct config_file *file,
+	struct yyjson_val *key, struct yyjson_val *value);
+
 struct config {
 	struct config_value values[CONFIG_KEY_COUNT];
 	struct config_value home; /* the state directory */
@@ -54,6 +62,8 @@ struct config {
 	uint32_t problem_count; /* those that had no room are counted too */
 	struct config_foreign foreign[CONFIG_FOREIGN_MAX];
 	uint32_t foreign_count;
+	config_foreign_read foreign_read; /* while it is being read */
+	void *foreign_context;
 	struct arena arena;
 };
 
@@ -70,6 +80,8 @@ struct config_request {
 	const char *system_file; /* NULL: /etc/stint/config.json */
 	const struct config_flag *flags; /* later ones stand above earlier ones */
 	uint32_t flag_count;
+	config_foreign_read foreign_read; /* NULL: what others read is passed over */
+	void *foreign_context;
 };
 
 /* Reads everything; what cannot be read is a problem and leaves its key as it was. Texts of the request must live as
@@ -87,6 +99,19 @@ void config_fall_back(struct config *config, enum config_key key, const char *te
 /* The value of that key is wrong for a reason that the table does not know. */
 void config_complain(struct config *config, enum config_key key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Notes a problem; the text goes into the configuration, its control characters replaced. */
+void config_note_problem(struct config *config, struct config_origin where, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Where a string of the file, a key or a value, stands in it. */
+struct config_origin config_file_origin(struct config_file *file, struct yyjson_val *string);
+
+/* A copy that lives as long as the configuration; never NULL: without memory it is a shorter text. */
+const char *config_keep(struct config *config, const char *text);
+
+/* What a value is, for people: "the number 7". */
+void config_describe(struct yyjson_val *value, char *out, size_t bytes);
 
 /* ---- telling; -ENOMEM, -E2BIG --------------------------------------------------------------------------- */
 

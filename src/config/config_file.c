@@ -17,7 +17,7 @@
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
-struct file {
+struct config_file {
 	struct config *config;
 	const char *path;
 	struct span text;
@@ -26,9 +26,12 @@ struct file {
 	struct json_place seen;
 };
 
-static struct config_origin origin_at(struct file *file, size_t at)
+static struct config_origin origin_at(struct config_file *file, size_t at)
 {
-	assert(at >= file->seen_at);
+	if (at < file->seen_at) { /* somebody goes back to a key it has passed */
+		file->seen_at = 0;
+		file->seen = (struct json_place){1, 1};
+	}
 	struct span between = {file->text.data + file->seen_at, file->text.len - file->seen_at};
 	struct json_place further = json_place(between, at - file->seen_at);
 
@@ -38,10 +41,14 @@ static struct config_origin origin_at(struct file *file, size_t at)
 	return (struct config_origin){CONFIG_FILE, file->path, file->seen.line, file->seen.column};
 }
 
+struct config_origin config_file_origin(struct config_file *file, yyjson_val *string)
+{
+	return origin_at(file, json_string_at(file->doc, string));
+}
+
 /* ---- values -------------------------------------------------------------------------------------------- */
 
-/* What a value is, for people. */
-static void describe(yyjson_val *value, char *out, size_t bytes)
+void config_describe(yyjson_val *value, char *out, size_t bytes)
 {
 	switch (yyjson_get_type(value)) {
 	case YYJSON_TYPE_STR:
@@ -81,7 +88,8 @@ static bool value_text(enum config_type type, yyjson_val *value, char *out, size
 	return false;
 }
 
-static void take_value(struct file *file, enum config_key key, yyjson_val *value, struct config_origin origin)
+static void take_value(
+	struct config_file *file, enum config_key key, yyjson_val *value, struct config_origin origin)
 {
 	char text[CONFIG_TEXT_MAX + 1], given[256];
 	int64_t number;
@@ -91,24 +99,30 @@ static void take_value(struct file *file, enum config_key key, yyjson_val *value
 		config_set(file->config, key, text, origin);
 		return;
 	}
-	describe(value, given, sizeof given);
+	config_describe(value, given, sizeof given);
 	config_note_wrong(file->config, origin, key, given);
 }
 
 /* ---- keys ---------------------------------------------------------------------------------------------- */
 
-static void take_object(struct file *file, const char *group, yyjson_val *object);
+static void take_object(struct config_file *file, const char *group, yyjson_val *object);
 
-static void note_foreign(struct file *file, const char *name, const char *program, struct config_origin where)
+static void note_foreign(struct config_file *file, const char *program, yyjson_val *key, yyjson_val *value,
+	struct config_origin where)
 {
 	struct config *config = file->config;
+	const char *name = yyjson_get_str(key);
+
+	if (config->foreign_read)
+		config->foreign_read(config->foreign_context, config, file, key, value);
 
 	if (config->foreign_count < CONFIG_FOREIGN_MAX)
 		config->foreign[config->foreign_count++] =
 			(struct config_foreign){config_keep(config, name), program, where};
 }
 
-static void take_group(struct file *file, const char *name, yyjson_val *value, struct config_origin origin)
+static void take_group(
+	struct config_file *file, const char *name, yyjson_val *value, struct config_origin origin)
 {
 	char given[256];
 
@@ -116,12 +130,12 @@ static void take_group(struct file *file, const char *name, yyjson_val *value, s
 		take_object(file, name, value);
 		return;
 	}
-	describe(value, given, sizeof given);
+	config_describe(value, given, sizeof given);
 	config_note_problem(
 		file->config, origin, "%s is a group of keys: { \"NAME\": VALUE, … }; it is %s", name, given);
 }
 
-static void take_member(struct file *file, const char *group, yyjson_val *key, yyjson_val *value)
+static void take_member(struct config_file *file, const char *group, yyjson_val *key, yyjson_val *value)
 {
 	struct config_origin origin = origin_at(file, json_string_at(file->doc, key));
 	const char *own = yyjson_get_str(key);
@@ -133,7 +147,7 @@ static void take_member(struct file *file, const char *group, yyjson_val *key, y
 	enum config_key found = fits ? config_key_find(name) : CONFIG_KEY_COUNT;
 
 	if (owner)
-		note_foreign(file, own, owner, origin);
+		note_foreign(file, owner, key, value, origin);
 	else if (found != CONFIG_KEY_COUNT && strchr(own, '.'))
 		config_note_problem(file->config, origin,
 			"%s: in a file, write groups as objects: { \"%.*s\": { \"%s\": … } }", name,
@@ -146,7 +160,7 @@ static void take_member(struct file *file, const char *group, yyjson_val *key, y
 		config_note_unknown(file->config, origin, name);
 }
 
-static void take_object(struct file *file, const char *group, yyjson_val *object)
+static void take_object(struct config_file *file, const char *group, yyjson_val *object)
 {
 	size_t index, max;
 	yyjson_val *key, *value;
@@ -157,7 +171,7 @@ static void take_object(struct file *file, const char *group, yyjson_val *object
 	}
 }
 
-static void take_text(struct file *file)
+static void take_text(struct config_file *file)
 {
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read_config(file->text, &complaint);
@@ -190,7 +204,7 @@ static int read_all(int fd, struct buf *text)
 
 void config_read_file(struct config *config, const char *path, bool must)
 {
-	struct file file = {.config = config, .path = config_keep(config, path), .seen = {1, 1}};
+	struct config_file file = {.config = config, .path = config_keep(config, path), .seen = {1, 1}};
 	struct config_origin whole = {.source = CONFIG_FILE, .name = file.path};
 	char reason[512];
 	cleanup(buf_done) struct buf text;

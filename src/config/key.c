@@ -25,6 +25,7 @@ static const struct {
 	const char *name, *program;
 } owners[] = {
 	{"executors", "stint-worker"},
+	{"landlock", "stint-worker"},
 	{"queues", "stint-worker"},
 	{"roots", "stint-worker"},
 	{"$schema", "editors"},

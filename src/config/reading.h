@@ -5,10 +5,6 @@
 
 #include "config/config.h"
 
-/* Notes a problem; the text goes into the configuration, its control characters replaced. */
-void config_note_problem(struct config *config, struct config_origin where, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
 /* There is no such key. */
 void config_note_unknown(struct config *config, struct config_origin where, const char *name);
 
@@ -18,9 +14,6 @@ void config_note_wrong(
 
 /* The value, if the text is one of that key; a problem if not. */
 void config_set(struct config *config, enum config_key key, const char *text, struct config_origin origin);
-
-/* A copy that lives as long as the configuration; never NULL: without memory it is a shorter text. */
-const char *config_keep(struct config *config, const char *text);
 
 /* config_file.c: a file that is not there is a problem if it `must` be. */
 void config_read_file(struct config *config, const char *path, bool must);

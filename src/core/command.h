@@ -142,6 +142,7 @@ struct command_beat {
 	bool named;
 	struct span slot;
 	struct command_process process;
+	struct span version;
 	struct command_replaces replaces;
 	struct name_list capabilities, executors;
 	bool any_executor;
@@ -237,6 +238,8 @@ struct result {
 	struct worker worker;
 	struct span slot_holder; /* SLOT_TAKEN: who fills it … */
 	enum evidence evidence;  /* … and why the word that it is dead was not believed */
+	int64_t retry_ms;        /* RATE_LIMITED: after that long … */
+	bool crash_loop;         /* … because of one slot or id, and not of all that the principal does */
 	const struct span *lost; /* BEAT: bound, but not held */
 	uint32_t lost_count;
 	const struct span *stop; /* BEAT: held, and to be stopped */

@@ -35,6 +35,7 @@ struct worker_document {
 	struct worker worker;
 	struct span metadata; /* as it was given; empty: none */
 	uint32_t instance;    /* how often that name has come to life */
+	uint32_t restarts;    /* unclean ends in its slot */
 	int64_t ended_ms;     /* wall: since when it is inactive, else 0 */
 };
 

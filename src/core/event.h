@@ -45,7 +45,8 @@
 	X(TOKEN_CREATED,      35, "token.created",      "a credential was given to somebody") \
 	X(TOKEN_REVOKED,      36, "token.revoked",      "a credential was taken back") \
 	X(SERVER_AUDITED,     37, "server.audited",     "an admin did something that changes no object of the store") \
-	X(TASK_NOTED,         38, "task.noted",         "somebody outside told something about it")
+	X(TASK_NOTED,         38, "task.noted",         "somebody outside told something about it") \
+	X(WORKER_UPDATED,     39, "worker.updated",     "it said something else of itself, or registered again while alive")
 // clang-format on
 
 enum event_kind {

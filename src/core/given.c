@@ -25,6 +25,8 @@ struct rules rules_default(void)
 		.quarantine_crashes = 3,
 		.quarantine_window_ms = SECONDS(60),
 		.quarantine_trial_ms = MINUTES(10),
+		.principal_registrations = 20000,
+		.slot_registrations = 20,
 		.executor_missing_ms = MINUTES(5),
 		.log_keep_bytes = 1 << 20,
 		.log_bytes_per_s = 1 << 20,

@@ -55,6 +55,7 @@ struct claim {
 	uint64_t request;        /* digest of the requestId that made it; 0 = none */
 	bool named;              /* taken through a door that knows only a name: never verified */
 	bool stopping;           /* a cancel waits until the worker confirms it or the lease ends */
+	bool handed_again;       /* by a reply to the same requestId; in memory only, as replies are */
 	bool reported; /* the work itself has said how it ended; its supervisor will end the attempt */
 };
 

@@ -56,6 +56,10 @@ static bool describe(struct worker *worker, const struct beat *beat)
 		same &= process_equal(&worker->process, &beat->process);
 		worker->process = beat->process;
 	}
+	if (beat->version != 0) {
+		same &= worker->version == beat->version;
+		worker->version = beat->version;
+	}
 	worker->slot = beat->slot;
 	worker->capabilities = beat->capabilities;
 	worker->executors = beat->executors;
@@ -75,7 +79,9 @@ static void accept(struct worker_decision *decision, const struct beat *beat, co
 	worker->last_beat_ms = given->now.wall_ms;
 	worker->heard_ms = given->now.lease_ms;
 	worker->token = given->next_token;
-	decision->must_store = describe(worker, beat) || beat->has_deltas;
+	if (describe(worker, beat))
+		decision->event = EVENT_WORKER_UPDATED;
+	decision->must_store = decision->event != EVENT_NONE || beat->has_deltas;
 }
 
 static struct worker_decision bring_to_life(
@@ -135,6 +141,8 @@ struct worker_decision worker_register(
 		decision = decide(worker);
 		accept(&decision, beat, given);
 		decision.must_store = true;
+		if (!beat->named) /* names of old doors do so as a matter of course */
+			decision.event = EVENT_WORKER_UPDATED;
 	}
 	decision.worker.credential = decision.worker.token; /* a former one ends with that */
 	return decided(decision);

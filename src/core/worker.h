@@ -65,6 +65,7 @@ struct worker {
 	int64_t registered_ms;   /* wall */
 	int64_t last_beat_ms;    /* wall */
 	struct process process;
+	uint32_t version; /* name: of its program; 0: it did not say */
 };
 
 enum {
@@ -97,6 +98,7 @@ struct beat {
 	uint32_t max_concurrent;
 	bool named;
 	struct process process;
+	uint32_t version;
 };
 
 /* What became of a newcomer's word that the worker in its slot is dead. */

@@ -31,6 +31,15 @@ enum {
 	STRANGER_MS = 1000,
 };
 
+/* What the kernel did not take at once. */
+struct outgoing {
+	uv_write_t write;
+	struct buf bytes;
+	struct exchange_list unsaid; /* answered in it */
+	size_t left_bytes;           /* when timeouts were last looked at */
+};
+
+/* There may be ten thousand of them that do nothing: what is rarely needed stands elsewhere. */
 struct connection {
 	union {
 		uv_stream_t stream;
@@ -41,22 +50,18 @@ struct connection {
 	struct connection *next, *previous;
 	struct visitor visitor;
 	int64_t opened_ms;
-	struct http_input *input;
+	struct http_input *input;                  /* NULL while nothing of a request is there */
 	struct exchange *current;                  /* waits for its turn, or for work */
 	struct exchange *ahead_first, *ahead_last; /* those before it, which wait for the same turn */
 	uint32_t ahead_count;
 	bool owes_continue;          /* "100 Continue", once those before it have their replies */
-	struct exchange_list unsaid; /* answered into `out` or `sending`, not yet written */
-	struct exchange_list sending_unsaid;
-	struct buf out;     /* replies that nobody has begun to write */
-	struct buf sending; /* bytes that a write is busy with */
-	uv_write_t write;
-	uv_shutdown_t shutdown;
-	int64_t since_ms;   /* of the state it is in, for timeouts */
-	int64_t heard_ms;   /* the last byte came */
-	size_t heard_bytes; /* of the request under way */
-	size_t left_bytes;  /* of the write, when timeouts were last looked at */
-	bool writing, closing, close_after;
+	struct exchange_list unsaid; /* answered into `out`, not yet written */
+	struct buf out;              /* replies that nobody has begun to write */
+	struct outgoing *outgoing;   /* NULL: no write is under way */
+	int64_t since_ms;            /* of the state it is in, for timeouts */
+	int64_t heard_ms;            /* the last byte came */
+	size_t heard_bytes;          /* of the request under way */
+	bool closing, close_after;
 	bool in_body; /* the head of the request under way is complete */
 	bool paused;  /* the input is full: nothing is read */
 	bool deaf;    /* it was refused: what it still sends is thrown away */
@@ -152,13 +157,20 @@ static void let_another_come(struct connection *connection)
 	connection->current = NULL;
 }
 
+static void outgoing_free(struct outgoing *outgoing)
+{
+	if (outgoing)
+		buf_done(&outgoing->bytes);
+	free(outgoing);
+}
+
 static void on_closed(uv_handle_t *handle)
 {
 	struct connection *connection = of_handle(handle);
 
 	http_input_free(connection->input);
 	buf_done(&connection->out);
-	buf_done(&connection->sending);
+	outgoing_free(connection->outgoing);
 	free(connection);
 }
 
@@ -181,7 +193,8 @@ static void connection_close(struct connection *connection)
 	while ((exchange = take_oldest(connection)))
 		exchange_abandon(server, exchange);
 	abandon_all(connection, &connection->unsaid);
-	abandon_all(connection, &connection->sending_unsaid);
+	if (connection->outgoing)
+		abandon_all(connection, &connection->outgoing->unsaid);
 	uv_close((uv_handle_t *)&connection->stream, on_closed);
 }
 
@@ -211,8 +224,18 @@ static void buf_rest(struct buf *buf, size_t kept_max)
 
 static void on_shut(uv_shutdown_t *shutdown, int status)
 {
-	(void)shutdown;
 	(void)status;
+	free(shutdown);
+}
+
+static bool say_no_more(struct connection *connection)
+{
+	uv_shutdown_t *shutdown = calloc(1, sizeof *shutdown);
+	bool is_said = shutdown && uv_shutdown(shutdown, &connection->stream, on_shut) == 0;
+
+	if (!is_said)
+		free(shutdown);
+	return is_said;
 }
 
 /* Everything was said. Whoever was refused amid its sending must be able to read why: if we closed with bytes of it
@@ -222,7 +245,7 @@ static void finish_closing(struct connection *connection)
 	if (connection->shut)
 		return;
 	connection->shut = true;
-	if (!connection->deaf || uv_shutdown(&connection->shutdown, &connection->stream, on_shut) < 0)
+	if (!connection->deaf || !say_no_more(connection))
 		connection_close(connection);
 }
 
@@ -241,18 +264,41 @@ static void on_written(uv_write_t *write, int status)
 {
 	struct connection *connection = of_handle(write->handle);
 
-	connection->writing = false;
 	if (connection->closing)
 		return;
 	if (status < 0) {
 		connection_close(connection);
 		return;
 	}
-	buf_rest(&connection->sending, KEPT_BYTES_MAX);
-	free_said(connection, &connection->sending_unsaid);
+	free_said(connection, &connection->outgoing->unsaid);
+	outgoing_free(connection->outgoing);
+	connection->outgoing = NULL;
 	after_write(connection);
 	if (!connection->closing && !connection->current)
 		serve(connection);
+}
+
+/* The kernel took `done` bytes; the rest follows as it makes room. */
+static void write_on(struct connection *connection, size_t done)
+{
+	struct outgoing *outgoing = calloc(1, sizeof *outgoing);
+
+	if (!outgoing) {
+		connection_close(connection);
+		return;
+	}
+	*outgoing = (struct outgoing){
+		.bytes = connection->out,
+		.unsaid = connection->unsaid,
+		.left_bytes = SIZE_MAX,
+	};
+	connection->outgoing = outgoing;
+	connection->unsaid = (struct exchange_list){0};
+	buf_init(&connection->out, OUTPUT_BYTES_MAX);
+	connection->since_ms = connection->server->now.lease_ms;
+	uv_buf_t rest = uv_buf_init(outgoing->bytes.data + done, (unsigned)(outgoing->bytes.len - done));
+	if (uv_write(&outgoing->write, &connection->stream, &rest, 1, on_written) < 0)
+		connection_close(connection);
 }
 
 /* Hand everything to the kernel; what it does not take at once is written as it makes room. */
@@ -271,20 +317,7 @@ static void start_write(struct connection *connection)
 		connection_close(connection);
 		return;
 	}
-	size_t done = written > 0 ? (size_t)written : 0;
-	struct buf swap = connection->sending;
-	connection->sending = connection->out;
-	connection->out = swap;
-	connection->sending_unsaid = connection->unsaid;
-	connection->unsaid = (struct exchange_list){0};
-	bytes = uv_buf_init(connection->sending.data + done, (unsigned)(connection->sending.len - done));
-	connection->writing = true;
-	connection->left_bytes = SIZE_MAX;
-	connection->since_ms = connection->server->now.lease_ms;
-	if (uv_write(&connection->write, &connection->stream, &bytes, 1, on_written) < 0) {
-		connection->writing = false;
-		connection_close(connection);
-	}
+	write_on(connection, written > 0 ? (size_t)written : 0);
 }
 
 void connections_flush(struct server *server)
@@ -293,7 +326,7 @@ void connections_flush(struct server *server)
 
 	while ((connection = server->dirty)) {
 		unmark_dirty(connection);
-		if (!connection->writing && connection->out.len > 0)
+		if (!connection->outgoing && connection->out.len > 0)
 			start_write(connection);
 		if (!connection->closing && !connection->current)
 			serve(connection);
@@ -302,7 +335,7 @@ void connections_flush(struct server *server)
 
 size_t connection_unsent(const struct connection *connection)
 {
-	return connection->out.len + (connection->writing ? connection->sending.len : 0);
+	return connection->out.len + (connection->outgoing ? connection->outgoing->bytes.len : 0);
 }
 
 struct buf *connection_output(struct connection *connection)
@@ -316,7 +349,7 @@ static void put_reply(struct connection *connection, struct exchange *exchange)
 {
 	struct http_reply *reply = &exchange->call.reply;
 
-	reply->close = !exchange->request.keep_alive || connection->server->stopping || reply->stream;
+	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream;
 	metrics_count_reply(&connection->server->metrics, reply->status);
 	if (http_put_reply(&connection->out, reply) < 0) {
 		exchange_abandon(connection->server, exchange);
@@ -368,10 +401,10 @@ bool connection_begin_pieces(struct connection *connection)
 	struct exchange *exchange = connection->current;
 	struct http_reply *reply = &exchange->call.reply;
 
-	reply->chunked = exchange->request.takes_chunks;
+	reply->chunked = exchange->request->takes_chunks;
 	reply->stream = !reply->chunked; /* its end is that of the connection */
 	reply->body = (struct span){0};
-	reply->close = !exchange->request.keep_alive || connection->server->stopping || reply->stream;
+	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream;
 	metrics_count_reply(&connection->server->metrics, reply->status);
 	histogram_add(&connection->server->metrics.request, uv_hrtime() - exchange->began_ns);
 	if (http_put_reply(connection_output(connection), reply) == 0)
@@ -438,13 +471,15 @@ static void refuse_input(struct connection *connection, const struct http_compla
 static bool take_request(struct connection *connection)
 {
 	struct exchange *exchange = exchange_new(connection->server);
+	struct http_request *copy = exchange ? arena_alloc(&exchange->arena, sizeof *copy) : NULL;
 
-	if (!exchange || http_input_take(connection->input, &exchange->arena, &exchange->request) < 0) {
+	if (!copy || http_input_take(connection->input, &exchange->arena, copy) < 0) {
 		if (exchange)
 			exchange_free(connection->server, exchange);
 		connection_close(connection);
 		return false;
 	}
+	exchange->request = copy;
 	exchange->connection = connection;
 	connection->current = exchange;
 	connection->since_ms = connection->server->now.lease_ms;
@@ -453,6 +488,39 @@ static bool take_request(struct connection *connection)
 	exchange->began_ns = connection->server->now_ns;
 	exchange_begin(connection->server, exchange);
 	return !connection->closing;
+}
+
+/* ---- inputs: whoever has nothing to read has none, so that a few serve all ---- */
+
+static bool is_amid(const struct connection *connection)
+{
+	return connection->input && http_input_is_amid(connection->input);
+}
+
+/* False: no memory. */
+static bool take_input(struct connection *connection)
+{
+	struct server *server = connection->server;
+	struct http_limits limits = http_limits_default();
+
+	if (connection->input)
+		return true;
+	connection->input = server->spare_input_count > 0 ? server->spare_inputs[--server->spare_input_count]
+							  : http_input_new(&limits);
+	return connection->input != NULL;
+}
+
+static void give_input_back(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	if (!connection->input || !http_input_is_idle(connection->input))
+		return;
+	if (server->spare_input_count < SPARE_INPUTS_MAX)
+		server->spare_inputs[server->spare_input_count++] = connection->input;
+	else
+		http_input_free(connection->input);
+	connection->input = NULL;
 }
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes);
@@ -533,7 +601,7 @@ static bool serve_alone(struct connection *connection)
 /* Take up the requests that lie in the input. */
 static void serve(struct connection *connection)
 {
-	bool more = true;
+	bool more = connection->input != NULL;
 
 	while (more) {
 		if (may_serve(connection))
@@ -541,6 +609,8 @@ static void serve(struct connection *connection)
 		else
 			more = may_join(connection) && serve_joined(connection);
 	}
+	if (!connection->closing)
+		give_input_back(connection);
 }
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
@@ -551,7 +621,8 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
 	size_t len = sizeof thrown_away;
 
 	(void)suggested;
-	if (!connection->deaf && http_input_room(connection->input, &at, &len) < 0)
+	if (!connection->deaf &&
+		(!take_input(connection) || http_input_room(connection->input, &at, &len) < 0))
 		len = 0;
 	*ret_bytes = uv_buf_init(at, (unsigned)len);
 }
@@ -561,7 +632,7 @@ static void hear(struct connection *connection, size_t got)
 	struct server *server = connection->server;
 
 	clock_tick(server);
-	if (!http_input_is_amid(connection->input) && !connection->current) {
+	if (!is_amid(connection) && !connection->current) {
 		connection->since_ms = server->now.lease_ms;
 		connection->heard_bytes = 0;
 	}
@@ -574,8 +645,10 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 	struct connection *connection = of_handle(stream);
 
 	(void)bytes;
-	if (got == 0)
+	if (got == 0) {
+		give_input_back(connection);
 		return;
+	}
 	if (got == UV_ENOBUFS) { /* it sends faster than it is answered */
 		connection->paused = true;
 		uv_read_stop(stream);
@@ -599,7 +672,6 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 void connection_accept(uv_stream_t *listener, int status)
 {
 	struct server *server = listener->data;
-	struct http_limits limits = http_limits_default();
 
 	if (status < 0) {
 		journal_refused_connection(uv_strerror(status));
@@ -611,9 +683,7 @@ void connection_accept(uv_stream_t *listener, int status)
 		return;
 	}
 	connection->server = server;
-	connection->input = http_input_new(&limits);
 	buf_init(&connection->out, OUTPUT_BYTES_MAX);
-	buf_init(&connection->sending, OUTPUT_BYTES_MAX);
 	if (listener->type == UV_TCP)
 		uv_tcp_init(&server->loop, &connection->tcp);
 	else
@@ -625,8 +695,8 @@ void connection_accept(uv_stream_t *listener, int status)
 	server->connections = connection;
 	server->connection_count++;
 	connection->since_ms = connection->opened_ms = server->now.lease_ms;
-	if (uv_accept(listener, &connection->stream) < 0 || !connection->input ||
-		server->connection_count > CONNECTIONS_MAX || server->stopping) {
+	if (uv_accept(listener, &connection->stream) < 0 || server->connection_count > CONNECTIONS_MAX ||
+		server->stopping) {
 		if (server->connection_count > CONNECTIONS_MAX)
 			journal_refused_connection("too many connections");
 		connection_close(connection);
@@ -657,35 +727,39 @@ static void note_progress(struct connection *connection, int64_t now_ms)
 {
 	size_t left = uv_stream_get_write_queue_size(&connection->stream);
 
-	if (left < connection->left_bytes)
+	if (left < connection->outgoing->left_bytes)
 		connection->since_ms = now_ms;
-	connection->left_bytes = left;
+	connection->outgoing->left_bytes = left;
 }
 
 static bool is_overdue(struct connection *connection, int64_t now_ms)
 {
-	if (connection->writing)
+	if (connection->outgoing)
 		note_progress(connection, now_ms);
 	int64_t age_ms = now_ms - connection->since_ms;
-	if (connection->writing)
+	if (connection->outgoing)
 		return age_ms > WRITE_TIMEOUT_MS;
 	if (connection->deaf)
 		return age_ms > LINGER_MS;
 	if (connection->current)
 		return false; /* it waits for us */
-	if (http_input_is_amid(connection->input))
+	if (is_amid(connection))
 		return is_slow(connection, now_ms);
 	return age_ms > IDLE_TIMEOUT_MS;
 }
 
 /* A connection that is idle, or waits for us, costs little. */
-static void rest(struct connection *connection)
+void connection_rest(struct connection *connection)
 {
-	http_input_rest(connection->input);
-	if (connection_unsent(connection) > 0)
-		return;
-	buf_rest(&connection->out, 0);
-	buf_rest(&connection->sending, 0);
+	if (connection_unsent(connection) == 0)
+		buf_rest(&connection->out, 0);
+}
+
+/* One that was once needed for a large request is not kept for small ones. */
+static void rest_inputs(struct server *server)
+{
+	while (server->spare_input_count > 0)
+		http_input_free(server->spare_inputs[--server->spare_input_count]);
 }
 
 /* A crowd has gone: what it took lies in pieces between what is still used, and only goes back if it is asked for. */
@@ -711,33 +785,24 @@ static bool is_one_too_many(const struct connection *connection)
 		server->options->strangers_max;
 }
 
-/* The youngest stand first. */
-static void close_strangers(struct server *server)
+/* The youngest stand first. One pass: with ten thousand that do nothing, reaching them is what it costs. */
+void connections_timeout(struct server *server)
 {
 	struct connection *next;
 
 	sources_begin_sweep(&server->sources);
 	for (struct connection *connection = server->connections; connection; connection = next) {
 		next = connection->next;
-		if (!is_one_too_many(connection))
-			continue;
-		server->metrics.strangers_closed++;
-		connection_close(connection);
-	}
-}
-
-void connections_timeout(struct server *server)
-{
-	struct connection *next;
-
-	close_strangers(server);
-	for (struct connection *connection = server->connections; connection; connection = next) {
-		next = connection->next;
-		if (is_overdue(connection, server->now.lease_ms))
+		if (is_one_too_many(connection)) {
+			server->metrics.strangers_closed++;
 			connection_close(connection);
-		else if (!http_input_is_amid(connection->input))
-			rest(connection);
+		} else if (is_overdue(connection, server->now.lease_ms)) {
+			connection_close(connection);
+		} else if (!is_amid(connection)) {
+			connection_rest(connection);
+		}
 	}
+	rest_inputs(server);
 	release_memory(server);
 }
 
@@ -755,6 +820,7 @@ void connections_close_all(struct server *server)
 {
 	struct connection *next;
 
+	rest_inputs(server);
 	for (struct connection *connection = server->connections; connection; connection = next) {
 		next = connection->next;
 		connection_close(connection);

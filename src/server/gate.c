@@ -9,12 +9,13 @@
 
 #include "server/server.h"
 
-/* What a credential turned out to be. A token that is NULL is the one in admin.token. */
+/* A token that is NULL is the one in admin.token. */
 struct caller {
-	enum { CALLER_UNKNOWN, CALLER_OPEN, CALLER_TOKEN, CALLER_INSTANCE, CALLER_CLAIM } kind;
+	enum caller_kind kind;
 	const struct token *token; /* the parent of an instance's and a claim's */
 	struct task task;          /* of a claim */
 	struct span worker;        /* of an instance or a claim; the store's */
+	uint64_t credential;       /* of an instance */
 };
 
 /* ---- seals ----------------------------------------------------------------------------------------------- */
@@ -144,6 +145,11 @@ static uint32_t number_of(const struct token *token)
 	return token ? token->principal : PRINCIPAL_ADMIN;
 }
 
+static bool is_instance(const struct worker *worker, uint64_t credential, uint32_t principal)
+{
+	return worker_is_alive(worker) && worker->credential == credential && worker->principal == principal;
+}
+
 /* One that follows from another is as good as that is, and as what it is for: a live worker that has not registered
  * again since, a live claim. */
 static struct caller identify_derived(struct server *server, struct span text)
@@ -169,9 +175,10 @@ static struct caller identify_derived(struct server *server, struct span text)
 		return caller;
 	}
 	struct span id = {derived.worker, derived.worker_len};
-	if (store_worker(server->store, id, &worker) && worker_is_alive(&worker) &&
-		worker.credential == derived.number && worker.principal == number_of(caller.token)) {
+	if (store_worker(server->store, id, &worker) &&
+		is_instance(&worker, derived.number, number_of(caller.token))) {
 		caller.kind = CALLER_INSTANCE;
+		caller.credential = derived.number;
 		caller.worker = store_worker_id(server->store, worker.handle);
 	}
 	return caller;
@@ -276,12 +283,14 @@ static const struct principal open_principal = {
 /* Without memory for it nobody is let in. */
 static struct principal principal_of(struct server *server, struct exchange *exchange)
 {
-	struct caller caller = identify(server, exchange->request.authorization);
+	struct caller caller = identify(server, exchange->request->authorization);
 	enum token_kind kind = caller.token ? caller.token->kind : TOKEN_ADMIN;
 	struct arena *arena = &exchange->arena;
 	struct principal who = {0};
 	int r = 0;
 
+	exchange->caller = caller.kind;
+	exchange->credential = caller.credential;
 	switch (caller.kind) {
 	case CALLER_UNKNOWN:
 		break;
@@ -302,9 +311,39 @@ static struct principal principal_of(struct server *server, struct exchange *exc
 	return r < 0 ? (struct principal){0} : who;
 }
 
+static bool token_is_good(const struct server *server, const struct principal *who)
+{
+	const struct token *token = store_find_token(server->store, who->id);
+
+	if (!token)
+		return span_equal(who->id, SPAN("admin")); /* the one in admin.token */
+	return token_is_live(token, server->now.wall_ms);
+}
+
+/* That its credential is of our making was seen when it came in; ten thousand may wait, and are asked every second. */
 bool gate_still_knows(struct server *server, const struct exchange *exchange)
 {
-	return identify(server, exchange->request.authorization).kind != CALLER_UNKNOWN;
+	const struct principal *who = &exchange->call.who;
+	struct worker worker;
+	struct task task;
+	struct span holder;
+
+	switch (exchange->caller) {
+	case CALLER_UNKNOWN:
+		return false;
+	case CALLER_OPEN:
+		return true;
+	case CALLER_TOKEN:
+		return token_is_good(server, who);
+	case CALLER_INSTANCE:
+		return token_is_good(server, who) && store_worker(server->store, who->worker, &worker) &&
+			is_instance(&worker, exchange->credential, who->number);
+	case CALLER_CLAIM:
+		return token_is_good(server, who) &&
+			store_live_claim(server->store, who->task_seq, &task, &holder) &&
+			task.fence == who->fence;
+	}
+	return false;
 }
 
 /* ---- may it come in? ----------------------------------------------------------------------------------------- */
@@ -321,7 +360,7 @@ static bool refuse(
 		.status = status,
 		.content_type = SPAN("application/problem+json"),
 		.body = buf_span(&exchange->body),
-		.head = exchange->request.method == HTTP_METHOD_HEAD,
+		.head = exchange->request->method == HTTP_METHOD_HEAD,
 	};
 	return false;
 }
@@ -332,7 +371,7 @@ static bool refuse(
 static bool may_try(struct server *server, const struct exchange *exchange)
 {
 	const struct visitor *visitor = connection_visitor(exchange->connection);
-	struct span authorization = exchange->request.authorization;
+	struct span authorization = exchange->request->authorization;
 
 	if (!authorization.data || visitor->known ||
 		!source_is_barred(&server->sources, &visitor->source, server->now.lease_ms))
@@ -346,7 +385,7 @@ static void note_credential(struct server *server, const struct exchange *exchan
 	struct visitor *visitor = connection_visitor(exchange->connection);
 
 	visitor->known = exchange->call.who.scopes != 0;
-	if (visitor->known || !exchange->request.authorization.data)
+	if (visitor->known || !exchange->request->authorization.data)
 		return;
 	server->metrics.auth_failures++;
 	source_failed(&server->sources, &visitor->source, server->options->auth_failures_per_s,
@@ -365,7 +404,7 @@ static bool refuse_for_now(struct server *server, struct exchange *exchange)
 bool gate_pass(struct server *server, struct exchange *exchange)
 {
 	const struct gate *gate = &server->gate;
-	const struct http_request *request = &exchange->request;
+	const struct http_request *request = exchange->request;
 	bool unsafe = request->method != HTTP_METHOD_GET && request->method != HTTP_METHOD_HEAD;
 
 	if (!host_is_ours(gate, request->host))

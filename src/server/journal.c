@@ -54,7 +54,10 @@ void journal_turn(const struct server *server, uint32_t commands, uint64_t ns)
 
 static struct span path_of(const struct exchange *exchange)
 {
-	struct span path = exchange->request.path;
+	struct span path = exchange->request->path;
+
+	if (!path.data) /* it waited, and has but its route */
+		path = span_of(api_route_of(&exchange->call));
 
 	return path.len <= PATH_BYTES_MAX ? path : (struct span){path.data, PATH_BYTES_MAX};
 }
@@ -62,10 +65,10 @@ static struct span path_of(const struct exchange *exchange)
 void journal_reply(const struct exchange *exchange)
 {
 	const struct api_call *call = &exchange->call;
-	const struct http_request *request = &exchange->request;
+	const struct http_request *request = exchange->request;
 	int status = call->reply.status;
 
-	if (status == 401 && request->authorization.len > 0)
+	if (status == 401 && (request->authorization.len > 0 || exchange->is_settled))
 		log_limited(&bad_credential, log_cstr("method", http_method_name(request->method)),
 			log_span("path", path_of(exchange)));
 	if (api_is_admin_action(call))

@@ -233,50 +233,39 @@ static void put_reasons(struct text *text, struct store *store, struct moment no
 		put_labelled(text, "stint_waiting_tasks", "reason", "not_examined", unasked);
 }
 
-struct worker_count {
-	uint64_t states[WORKER_INACTIVE + 1];
-	int64_t oldest_beat_ms;
-};
-
-static int count_worker(void *context, struct span id, const struct worker *worker)
-{
-	struct worker_count *count = context;
-
-	(void)id;
-	count->states[worker->state]++;
-	if (worker_beats(worker) && worker->last_beat_ms < count->oldest_beat_ms)
-		count->oldest_beat_ms = worker->last_beat_ms;
-	return 0;
-}
-
 static void put_workers(struct text *text, const struct store *store, struct moment now)
 {
-	struct worker_count count = {.oldest_beat_ms = now.wall_ms};
-
-	store_each_worker(store, count_worker, &count);
 	put_head(text, "stint_workers", "gauge", "Live workers, by status.");
 	for (int i = WORKER_ACTIVE; i < WORKER_INACTIVE; i++)
 		put_labelled(text, "stint_workers", "status", worker_state_name((enum worker_state)i),
-			count.states[i]);
+			store_workers(store, (enum worker_state)i));
 	put_seconds(text, "stint_worker_heartbeat_age_seconds_max", "gauge",
 		"Age of the oldest last heartbeat among live workers that send them.",
-		(double)(now.wall_ms - count.oldest_beat_ms) / 1000);
+		(double)store_heartbeat_age_max_ms(store, now) / 1000);
+	put_one(text, "stint_workers_created_total", "counter", "Worker instances that came into being.",
+		store_events_told(store, EVENT_WORKER_REGISTERED));
+	put_one(text, "stint_worker_registrations_refused_total", "counter",
+		"Registrations refused because there were too many within a minute.",
+		store_registrations_refused(store));
+	put_one(text, "stint_slots_quarantined", "gauge", "Slots that crashed too often.",
+		store_slots_quarantined(store));
 }
 
-static int count_slot(void *context, const struct slot_document *slot)
+/* What the tasks of lost workers came to. */
+static void put_rescheduled(struct text *text, const struct store *store)
 {
-	*(uint64_t *)context += slot->slot.state == SLOT_QUARANTINED;
-	return 0;
-}
+	static const char *const names[RESCHEDULE_ERROR_COUNT] = {[RESCHEDULE_RETRY] = "retry",
+		[RESCHEDULE_PERMANENT] = "permanent",
+		[RESCHEDULE_SKIPPED] = "skipped"};
 
-static void put_slots(struct text *text, const struct store *store)
-{
-	uint64_t quarantined = 0;
-
-	int r = store_each_slot(store, count_slot, &quarantined);
-	if (text->fault == 0)
-		text->fault = r;
-	put_one(text, "stint_slots_quarantined", "gauge", "Slots that crashed too often.", quarantined);
+	put_one(text, "stint_worker_tasks_rescheduled_total", "counter",
+		"Tasks of lost workers that were set free for others.", store_rescheduled(store));
+	put_head(text, "stint_worker_reschedule_errors_total", "counter",
+		"Tasks of lost workers that were not: the store could not be written and it is tried again (retry), the crash "
+		"budget was spent (permanent), there was nothing to do or it is turned off (skipped).");
+	for (int i = 0; i < RESCHEDULE_ERROR_COUNT; i++)
+		put_labelled(text, "stint_worker_reschedule_errors_total", "type", names[i],
+			store_reschedule_errors(store, (enum reschedule_error)i));
 }
 
 /* The names that every Prometheus client has. */
@@ -359,7 +348,7 @@ int metrics_put(const struct server *server, bool open, struct buf *out)
 	put_times(
 		&text, "stint_task_run_seconds", "From a claim to its end.", store_run_times(server->store));
 	put_workers(&text, server->store, now);
-	put_slots(&text, server->store);
+	put_rescheduled(&text, server->store);
 	put_claims(&text, metrics);
 	put_events(&text, server->store);
 	put_histogram(&text, "stint_store_commit_seconds",

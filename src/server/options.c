@@ -213,6 +213,8 @@ static void take_rules(struct options *options)
 	rules->timeout_max_ms = number(options, CONFIG_TASK_TIMEOUT_MAX_MS);
 	rules->log_keep_bytes = number(options, CONFIG_TASK_LOG_KEEP_BYTES);
 	rules->log_bytes_per_s = number(options, CONFIG_TASK_LOG_BYTES_PER_SECOND);
+	rules->principal_registrations = number(options, CONFIG_LIMITS_REGISTRATIONS);
+	rules->slot_registrations = number(options, CONFIG_LIMITS_SLOT_REGISTRATIONS);
 	rules->quarantine_trial_ms = number(options, CONFIG_QUARANTINE_TRIAL_AFTER_MS);
 	retention->final_ms = config_number(config, CONFIG_RETENTION_FINAL_MS);
 	retention->finals_max = (uint64_t)config_number(config, CONFIG_RETENTION_FINAL_MAX);

@@ -82,6 +82,11 @@ static int each_slot(void *context, int (*each)(void *, const struct slot_docume
 	return store_each_slot(of(context)->store, each, each_context);
 }
 
+static int read_slot(void *context, struct span name, struct slot_document *ret_slot)
+{
+	return store_read_slot(of(context)->store, name, ret_slot);
+}
+
 static bool process_is_alive(void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start)
 {
 	const struct store_options *ours = &of(context)->options->storage;
@@ -235,6 +240,7 @@ void reads_init(struct server *server)
 		.read_worker = read_worker,
 		.each_held = each_held,
 		.each_slot = each_slot,
+		.read_slot = read_slot,
 		.process_is_alive = process_is_alive,
 		.page_workers = page_workers,
 		.name = name,

@@ -31,15 +31,20 @@
 
 struct connection;
 
+/* What a credential turned out to be. */
+enum caller_kind { CALLER_UNKNOWN, CALLER_OPEN, CALLER_TOKEN, CALLER_INSTANCE, CALLER_CLAIM };
+
 /* One request on its way. It is kept until its reply has been written. */
 struct exchange {
 	struct api_call call;
-	struct http_request request; /* copied: the connection reads on meanwhile */
+	const struct http_request *request; /* a copy in the arena: the connection reads on meanwhile */
 	struct arena arena;
 	struct buf body;
 	struct connection *connection; /* NULL: the client is gone */
 	struct exchange *next, *previous;
 	uint32_t first_result;
+	enum caller_kind caller;
+	uint64_t credential;   /* of CALLER_INSTANCE: its number */
 	int64_t wait_until_ms; /* lease clock */
 	bool waits;            /* stands among those that wait for work */
 	uint64_t place;        /* in their order */
@@ -48,6 +53,7 @@ struct exchange {
 	struct claimed *claims;
 	uint64_t began_ns;       /* the request was complete */
 	struct exchange *behind; /* the next request of its connection that is under way with it */
+	bool is_settled;         /* it waits, and its arena has just what it needs for that */
 	bool is_answered;        /* but those before it are not */
 	bool is_later;           /* its principal had its share of the next turn */
 	bool has_waited;
@@ -65,6 +71,7 @@ enum {
 	SHARES_MAX = 256,
 	SEALS_MAX = 4096,
 	SEAL_BYTES = 16,
+	SPARE_INPUTS_MAX = 16,
 };
 
 /* What a principal has of the turn that is being filled. */
@@ -136,6 +143,8 @@ struct server {
 	struct connection *connections;
 	struct connection *dirty; /* have something to write, or to read on */
 	uint32_t connection_count;
+	struct http_input *spare_inputs[SPARE_INPUTS_MAX]; /* of connections that have nothing to read */
+	uint32_t spare_input_count;
 	uint32_t crowd;                            /* the most connections since memory was last given back */
 	struct exchange_list pending;              /* want a turn */
 	struct waiting waiting;                    /* claims that wait for work */
@@ -211,6 +220,8 @@ void exchange_free(struct server *server, struct exchange *exchange);
 void exchange_answer(struct server *server, struct exchange *exchange); /* its reply is complete */
 void exchange_begin(struct server *server, struct exchange *exchange);
 void exchange_go_on(struct server *server, struct exchange *exchange); /* with the step that its call is at */
+void exchange_settle(
+	struct exchange *exchange); /* it will wait: it gives back what it does not need for that */
 void exchange_turn_away(
 	struct server *server, struct exchange *exchange); /* its credential is no longer good */
 void exchange_abandon(struct server *server, struct exchange *exchange); /* the client went away */
@@ -250,7 +261,8 @@ size_t connection_unsent(const struct connection *connection); /* bytes that the
 bool connection_begin_pieces(struct connection *connection);
 bool connection_put_piece(struct connection *connection, struct span bytes);
 void connection_end_pieces(struct connection *connection);
-void connection_cut(struct connection *connection); /* amid whatever it is doing */
+void connection_rest(struct connection *connection); /* it has nothing to do for a while */
+void connection_cut(struct connection *connection);  /* amid whatever it is doing */
 void connections_flush(struct server *server);
 void connections_timeout(struct server *server);
 bool connections_have_unsent(const struct server *server);

@@ -84,11 +84,41 @@ void exchange_free(struct server *server, struct exchange *exchange)
 		exchange_destroy(exchange);
 		return;
 	}
+	if (exchange->is_settled) /* its first chunk is too small for others */
+		arena_done(&exchange->arena);
 	arena_reset(&exchange->arena);
 	buf_clear(&exchange->body);
 	/* what stands before it is made anew for the next request */
 	memset(&exchange->connection, 0, sizeof *exchange - offsetof(struct exchange, connection));
 	exchange_list_add(&server->spare, exchange);
+}
+
+/* What is left of a request whose claim waits. */
+static const struct http_request *settled_request(const struct http_request *request)
+{
+	static const struct http_request kinds[2][2] = {
+		[false][true] = {.method = HTTP_METHOD_POST, .takes_chunks = true},
+		[true][false] = {.method = HTTP_METHOD_POST, .keep_alive = true},
+		[true][true] = {.method = HTTP_METHOD_POST, .keep_alive = true, .takes_chunks = true},
+		[false][false] = {.method = HTTP_METHOD_POST},
+	};
+
+	return &kinds[request->keep_alive][request->takes_chunks];
+}
+
+void exchange_settle(struct exchange *exchange)
+{
+	struct arena arena;
+
+	connection_rest(exchange->connection);
+	arena_init(&arena, EXCHANGE_ARENA_MAX);
+	if (api_settle(&exchange->call, &arena) < 0)
+		return;
+	exchange->request = exchange->call.request = settled_request(exchange->request);
+	arena_done(&exchange->arena);
+	buf_done(&exchange->body);
+	exchange->arena = arena;
+	exchange->is_settled = true;
 }
 
 static void answer_at(struct server *server, struct exchange *exchange, uint64_t now_ns)
@@ -112,7 +142,7 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 	struct api_call *call = &exchange->call;
 
 	*call = (struct api_call){
-		.request = &exchange->request,
+		.request = exchange->request,
 		.arena = &exchange->arena,
 		.body = &exchange->body,
 		.rules = &server->options->storage.rules,

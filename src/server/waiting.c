@@ -103,6 +103,7 @@ void waiting_add(struct server *server, struct exchange *exchange)
 	if (exchange->wait_until_ms == 0) {
 		exchange->wait_until_ms = server->now.lease_ms + exchange->call.wait_ms;
 		exchange->place = ++server->waiting.places;
+		exchange_settle(exchange);
 	}
 	exchange->waits = exchange->has_waited = true;
 	take_place(stands_in(server, exchange), exchange);

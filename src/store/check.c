@@ -21,6 +21,8 @@ struct check {
 	size_t complaint_len;
 	int64_t last;
 	uint32_t rows, live, standing, tokens;
+	int64_t parent; /* of the edges at hand */
+	uint32_t children;
 	/* folds by task */
 	struct pool folds;
 	struct map by_seq;
@@ -164,6 +166,44 @@ static int check_holders(const struct check *check)
 	return 0;
 }
 
+static bool is_in_its_slot(const struct hot *hot, const struct holder *holder)
+{
+	uint32_t number = hot_first_in_slot(hot, holder->worker.slot);
+
+	while (number != 0 && number != holder->worker.handle)
+		number = hot_next_in_slot(hot, number);
+	return number != 0;
+}
+
+/* Every live worker stands in the line of its slot, and those that beat in that of all, as they were heard. */
+static int check_lists(const struct check *check)
+{
+	const struct hot *hot = &check->store->hot;
+	uint32_t workers[WORKER_INACTIVE + 1] = {0}, beating = 0, heard = 0;
+	int64_t heard_ms = INT64_MIN;
+
+	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
+		const struct holder *holder = hot_holder(hot, number);
+		bool is_seated = worker_is_alive(&holder->worker) && holder->worker.slot != 0;
+		workers[holder->worker.state]++;
+		beating += worker_beats(&holder->worker);
+		if (holder->worker.slot != 0 && is_seated != is_in_its_slot(hot, holder))
+			return complain(check, "worker %s is not in its slot, or in one it left", holder->id);
+	}
+	for (uint32_t number = hot->heard_first; number != 0; number = hot_holder(hot, number)->heard_next) {
+		const struct worker *worker = &hot_holder(hot, number)->worker;
+		if (worker->heard_ms < heard_ms || !worker_beats(worker))
+			return complain(
+				check, "worker %s stands in the wrong place", hot_holder(hot, number)->id);
+		heard_ms = worker->heard_ms;
+		heard++;
+	}
+	if (heard != beating || memcmp(workers, hot->workers, sizeof workers) != 0)
+		return complain(
+			check, "%u workers beat, %u are in line; or they are counted wrong", beating, heard);
+	return 0;
+}
+
 static int check_worker_row(void *context, const struct worker_row *row)
 {
 	struct check *check = context;
@@ -177,6 +217,37 @@ static int check_worker_row(void *context, const struct worker_row *row)
 		holder->worker.slot != row->worker.slot || holder->instance != row->instance)
 		return complain(check, "worker %.*s in memory differs from the row", SPAN_ARGS(row->id));
 	return 0;
+}
+
+/* The edges come by parent: when the next one begins, the last is counted. One too many costs a look on disk; one too
+ * few, and a child is forgotten. */
+static int check_children(struct check *check)
+{
+	const struct hot *hot = &check->store->hot;
+	uint32_t slot = check->parent != 0 ? hot_find(hot, check->parent) : MAP_NONE;
+
+	if (slot != MAP_NONE && hot_children(hot, slot) < check->children)
+		return complain(check, "task %ld blocks %u and counts %u", check->parent, check->children,
+			hot_children(hot, slot));
+	return 0;
+}
+
+static int check_edge_row(void *context, const struct edge_row *row)
+{
+	struct check *check = context;
+	int r = row->parent == check->parent ? 0 : check_children(check);
+
+	check->children = row->parent == check->parent ? check->children + 1 : 1;
+	check->parent = row->parent;
+	return r;
+}
+
+static int check_edges(struct check *check)
+{
+	struct backend *backend = check->store->backend;
+	int r = backend->ops->scan_edges(backend, check_edge_row, check);
+
+	return r < 0 ? r : check_children(check);
 }
 
 static int check_token_row(void *context, const struct token *row)
@@ -224,6 +295,10 @@ int store_check_memory(struct store *store, char *complaint, size_t len)
 		r = check_tallies(&check);
 	if (r == 0)
 		r = check_holders(&check);
+	if (r == 0)
+		r = check_edges(&check);
+	if (r == 0)
+		r = check_lists(&check);
 	if (r == 0)
 		r = check_tokens(&check);
 	return r < 0 ? r : ops->scan_workers(store->backend, check_worker_row, &check);

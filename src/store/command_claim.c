@@ -294,6 +294,15 @@ static bool has_enough(
 		turn->handed_bytes - chooser->handed_before >= bytes_max;
 }
 
+/* Two replies carry it now. Which of them is read nobody knows, so the loss of one says nothing: see run_return(). */
+static int hand_over_again(struct turn *turn, struct turn_task *view, struct result *result)
+{
+	result->repeated = true;
+	view->task.claim.handed_again = true;
+	view->changed = true;
+	return hand_over(turn, view, result);
+}
+
 /* The same requestId again: hand out what it made, as long as none of it was confirmed. */
 static int claim_again(struct turn *turn, const struct chooser *chooser, struct result *result)
 {
@@ -310,10 +319,9 @@ static int claim_again(struct turn *turn, const struct chooser *chooser, struct 
 		if (view->task.state != TASK_CLAIMED || view->task.claim.request != chooser->wants->request ||
 			!command_sees(turn, &view->task))
 			continue;
-		r = hand_over(turn, view, result);
+		r = hand_over_again(turn, view, result);
 		if (r < 0)
 			return r;
-		result->repeated = true;
 	}
 	return 0;
 }
@@ -429,9 +437,7 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 		return -ENOMEM;
 	if (command->claim.request != 0 && view->task.state == TASK_CLAIMED &&
 		view->task.claim.holder == chooser.worker->worker.handle &&
-		view->task.claim.request == command->claim.request) {
-		result->repeated = true;
-		return hand_over(turn, view, result);
-	}
+		view->task.claim.request == command->claim.request)
+		return hand_over_again(turn, view, result);
 	return claim_view(turn, &chooser, view, result);
 }

@@ -207,9 +207,10 @@ int run_return(struct turn *turn, const struct command *command, struct result *
 	int r = command_find(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
-	/* its holder may have it by another reply to the same requestId: then something has happened to it since */
+	/* its holder may have it by another reply to the same requestId, and may have used it */
 	bool untouched = view->task.state == TASK_CLAIMED || view->task.version == command->version;
-	if (!untouched || view->task.claim.holder != proof.holder || view->task.fence != proof.fence)
+	if (!untouched || view->task.claim.handed_again || view->task.claim.holder != proof.holder ||
+		view->task.fence != proof.fence)
 		return command_refuse(result, REFUSED_STALE_CLAIM);
 	struct task_decision decision = task_return(&view->task, &turn->given);
 	return command_stage(turn, view, &decision, result);

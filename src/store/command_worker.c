@@ -42,6 +42,17 @@ int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
 	return r;
 }
 
+/* What becomes of a task whose worker was lost. */
+static void count_lost(struct turn *turn, const struct task_decision *decision)
+{
+	enum task_state to = decision->task.state;
+
+	if (to == TASK_READY || to == TASK_SCHEDULED)
+		turn->rescheduled++;
+	else
+		turn->unscheduled[to == TASK_FAILED ? RESCHEDULE_PERMANENT : RESCHEDULE_SKIPPED]++;
+}
+
 /* Everything the worker held, each task on its own. */
 static int free_claims(struct turn *turn, const struct turn_worker *worker, bool lost)
 {
@@ -57,6 +68,8 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 			return r;
 		struct task_decision decision =
 			lost ? task_lose(&view->task, &turn->given) : task_return(&view->task, &turn->given);
+		if (lost)
+			count_lost(turn, &decision);
 		turn_record(turn, &record, decision.event);
 		if (lost && worker->worker.ended == WORKER_EXPIRED) {
 			record_fact(&record, FACT_DEADLINE, worker->worker.lease.deadline_ms);
@@ -80,6 +93,8 @@ int command_end_worker(struct turn *turn, struct turn_worker *view, const struct
 		record_fact(&record, FACT_GRACE_END, lease_end(&decision->worker.lease, &turn->given));
 	}
 	int r = turn_stage_worker(turn, view, decision, &record);
+	if (decision->worker.ended == WORKER_EXPIRED && !decision->frees_lost)
+		turn->unscheduled[RESCHEDULE_SKIPPED] += view->worker.held;
 	if (r == 0 && (decision->frees_lost || decision->frees_returned))
 		r = free_claims(turn, view, decision->frees_lost);
 	return r;
@@ -90,16 +105,77 @@ static struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_
 {
 	const struct hot *hot = &turn->store->hot;
 
-	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
-		const struct holder *holder = hot_holder(hot, number);
-		const struct worker *worker = holder->view_turn == turn->number
-			? &turn->workers[holder->view_index]->worker
-			: &holder->worker;
-		if (number != except && worker->slot == slot && worker_is_alive(worker))
+	for (uint32_t number = hot_first_in_slot(hot, slot); number != 0;
+		number = hot_next_in_slot(hot, number)) {
+		if (number != except && hot_holder(hot, number)->view_turn != turn->number)
 			return turn_worker_by_number(turn, number);
+	}
+	for (uint32_t i = 0; i < turn->worker_count; i++) {
+		const struct worker *worker = &turn->workers[i]->worker;
+		if (worker->handle != except && worker->slot == slot && worker_is_alive(worker))
+			return turn->workers[i];
 	}
 	return NULL;
 }
+
+/* ---- how often they come ---- */
+
+/* Does it write a registration? Names of old doors register again as a matter of course. */
+static bool is_registration(const struct command *command, const struct worker_decision *decision)
+{
+	return decision->refusal == REFUSED_NOTHING &&
+		(decision->event == EVENT_WORKER_REGISTERED ||
+			(command->kind == COMMAND_REGISTER && !command->beat.named));
+}
+
+/* One that dies as soon as it starts comes back at once, and again. */
+static int count_registration(struct turn *turn, const struct command *command,
+	const struct turn_worker *view, uint32_t slot, struct result *result)
+{
+	struct registrations *registrations = &turn->store->registrations;
+	const struct rules *rules = turn->given.rules;
+	int64_t now_ms = turn->given.now.lease_ms;
+	struct pace *of_id = &hot_holder(&turn->store->hot, view->worker.handle)->registrations;
+	struct pace *of_all = registrations_of(registrations, REGISTRAR_PRINCIPAL, command->principal);
+	struct pace *of_slot = slot != 0 ? registrations_of(registrations, REGISTRAR_SLOT, slot) : of_id;
+
+	if (!of_all || !of_slot)
+		return -ENOMEM;
+	int64_t id_ms = pace_wait_ms(of_id, rules->slot_registrations, now_ms);
+	int64_t slot_ms = pace_wait_ms(of_slot, rules->slot_registrations, now_ms);
+	int64_t all_ms = pace_wait_ms(of_all, rules->principal_registrations, now_ms);
+	result->crash_loop = id_ms > 0 || slot_ms > 0;
+	result->retry_ms = slot_ms > id_ms ? slot_ms : id_ms;
+	if (all_ms > result->retry_ms)
+		result->retry_ms = all_ms;
+	if (result->retry_ms > 0) {
+		turn->store->registrations_refused++;
+		return command_refuse(result, REFUSED_RATE_LIMITED);
+	}
+	pace_take(of_id, rules->slot_registrations, now_ms);
+	if (of_slot != of_id)
+		pace_take(of_slot, rules->slot_registrations, now_ms);
+	pace_take(of_all, rules->principal_registrations, now_ms);
+	return 0;
+}
+
+/* Whoever says goodbye did not crash. */
+static int give_registration_back(struct turn *turn, const struct turn_worker *view)
+{
+	uint32_t per_minute = turn->given.rules->slot_registrations;
+
+	pace_give_back(&hot_holder(&turn->store->hot, view->worker.handle)->registrations, per_minute);
+	if (view->worker.slot == 0)
+		return 0;
+	struct pace *of_slot =
+		registrations_of(&turn->store->registrations, REGISTRAR_SLOT, view->worker.slot);
+	if (!of_slot)
+		return -ENOMEM;
+	pace_give_back(of_slot, per_minute);
+	return 0;
+}
+
+/* ---- one worker per slot ---- */
 
 /* The live worker in the way of the slot that is asked for, or NULL. */
 static struct turn_worker *slot_rival(
@@ -151,6 +227,8 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 	if (r == 0)
 		r = turn_name(turn, from->process.host, &ret_beat->process.host);
 	if (r == 0)
+		r = turn_name(turn, from->version, &ret_beat->version);
+	if (r == 0)
 		r = turn_name_set(turn, from->capabilities, &ret_beat->capabilities);
 	if (r == 0)
 		r = turn_name_set(turn, from->executors, &ret_beat->executors);
@@ -196,6 +274,14 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 	return 0;
 }
 
+static bool has_orders(const struct turn *turn, int64_t seq)
+{
+	struct task task;
+
+	turn_peek(turn, seq, &task);
+	return task_must_stop(&task, &turn->given) || task.claim.reported;
+}
+
 /* What it holds and must stop, or has heard the last of. */
 static int list_orders(struct turn *turn, const struct turn_worker *view, struct result *result)
 {
@@ -203,24 +289,22 @@ static int list_orders(struct turn *turn, const struct turn_worker *view, struct
 	struct turn_task *task;
 
 	int r = turn_held_by(turn, view, &held);
-	if (r < 0 || held.count == 0)
-		return r;
-	struct span *stop = arena_alloc(&turn->arena, held.count * sizeof *stop);
-	struct span *reported = arena_alloc(&turn->arena, held.count * sizeof *reported);
-	if (!stop || !reported)
-		return -ENOMEM;
-	result->stop = stop;
-	result->reported = reported;
-	for (uint32_t i = 0; i < held.count; i++) {
-		r = turn_task(turn, held.seqs[i], &task);
+	struct span *stop = NULL, *reported = NULL;
+	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+		if (!has_orders(turn, held.seqs[i])) /* mostly there are none, and the beat touches no task */
+			continue;
+		if (!stop) {
+			result->stop = stop = arena_alloc(&turn->arena, held.count * sizeof *stop);
+			result->reported = reported =
+				arena_alloc(&turn->arena, held.count * sizeof *reported);
+		}
+		r = stop && reported ? turn_task(turn, held.seqs[i], &task) : -ENOMEM;
 		if (r == 0 && task_must_stop(&task->task, &turn->given))
 			r = turn_id_text(turn, task, &stop[result->stop_count++]);
 		if (r == 0 && task->task.claim.reported)
 			r = turn_id_text(turn, task, &reported[result->reported_count++]);
-		if (r < 0)
-			return r;
 	}
-	return 0;
+	return r;
 }
 
 static void take_metadata(struct turn *turn, const struct command_beat *from, struct turn_worker *view,
@@ -233,6 +317,8 @@ static void take_metadata(struct turn *turn, const struct command_beat *from, st
 		return;
 	view->metadata = from->metadata;
 	decision->must_store = true;
+	if (decision->event == EVENT_NONE)
+		decision->event = EVENT_WORKER_UPDATED;
 }
 
 /* The beat was accepted. A predecessor in its slot that was shown to be dead makes room first. */
@@ -247,12 +333,14 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 		r = command_end_worker(turn, rival, &gone);
 	}
 	take_metadata(turn, &command->beat, view, decision);
-	turn_record(turn, &record, decision->event);
-	record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
-	record_fact(&record, FACT_NAMED, decision->worker.named);
+	if (decision->event != EVENT_NONE) {
+		turn_record(turn, &record, decision->event);
+		record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
+		record_fact(&record, FACT_NAMED, decision->worker.named);
+	}
 	if (r == 0)
 		r = turn_stage_worker(turn, view, decision, &record);
-	if (r == 0)
+	if (r == 0 && command->beat.bound.count + command->beat.unbound.count > 0)
 		r = apply_deltas(turn, &command->beat, view, result);
 	if (r == 0)
 		r = list_orders(turn, view, result);
@@ -291,6 +379,15 @@ static enum refusal beat_refusal(
 		: worker_beat(&view->worker, &bare, false, &turn->given).refusal;
 }
 
+/* Where it stands is told to whom it belongs. */
+static int refuse_beat(const struct turn_worker *view, enum refusal refusal, struct result *result)
+{
+	result->not_yours = refusal == REFUSED_FORBIDDEN;
+	if (!result->not_yours)
+		result->worker = view->worker;
+	return command_refuse(result, refusal);
+}
+
 int run_beat(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_worker *view = turn_worker(turn, command->worker, true);
@@ -298,15 +395,12 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 
 	if (!view)
 		return -ENOMEM;
-	/* what will be refused needs no names */
 	bool inherits = !worker_belongs_to(&view->worker, command->principal) &&
 		!principal_lives(turn, view->worker.principal);
-	enum refusal refusal = beat_refusal(turn, command, view, inherits);
-	if (refusal != REFUSED_NOTHING) {
-		result->not_yours = refusal == REFUSED_FORBIDDEN;
-		if (!result->not_yours) /* where it stands is told to whom it belongs */
-			result->worker = view->worker;
-		return command_refuse(result, refusal);
+	if (command->beat.describes) { /* what will be refused needs no names */
+		enum refusal refusal = beat_refusal(turn, command, view, inherits);
+		if (refusal != REFUSED_NOTHING)
+			return refuse_beat(view, refusal, result);
 	}
 	int r = beat_of(turn, &command->beat, inherits, &beat);
 	if (r < 0)
@@ -326,17 +420,20 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 	if (decision.event == EVENT_WORKER_REGISTERED) {
 		if (gate.decision.refusal != REFUSED_NOTHING)
 			return command_refuse(result, gate.decision.refusal);
-		r = slot_gate_pass(turn, &gate);
-		if (r < 0)
+	}
+	if (is_registration(command, &decision)) {
+		r = count_registration(turn, command, view, decision.worker.slot, result);
+		if (r < 0 || result->refusal != REFUSED_NOTHING)
 			return r;
 	}
+	if (decision.event == EVENT_WORKER_REGISTERED && (r = slot_gate_pass(turn, &gate)) < 0)
+		return r;
 	if (decision.refusal == REFUSED_NOTHING)
 		return accept_beat(turn, command, view, rival, &decision, result);
-	result->worker = view->worker;
 	if (decision.refusal == REFUSED_SLOT_TAKEN &&
 		(command->oversees || worker_belongs_to(&rival->worker, command->principal)))
 		result->slot_holder = rival->id;
-	return command_refuse(result, decision.refusal);
+	return refuse_beat(view, decision.refusal, result);
 }
 
 int run_worker_command(struct turn *turn, const struct command *command, struct result *result)
@@ -361,7 +458,9 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 	}
 	int r;
 	if (command->kind == COMMAND_LEAVE) {
-		r = command_end_worker(turn, view, &decision);
+		r = command->leave == WORKER_SHUTDOWN ? give_registration_back(turn, view) : 0;
+		if (r == 0)
+			r = command_end_worker(turn, view, &decision);
 	} else {
 		turn_record(turn, &record, decision.event);
 		r = turn_stage_worker(turn, view, &decision, &record);

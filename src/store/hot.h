@@ -17,6 +17,7 @@
 #include "base/span.h"
 #include "base/wheel.h"
 #include "core/document.h"
+#include "core/pace.h"
 #include "core/task.h"
 #include "core/worker.h"
 #include "store/lane.h"
@@ -32,6 +33,11 @@ struct holder {
 	uint32_t metadata_len;
 	struct wheel_node timer;
 	int64_t ended_ms;
+	struct pace registrations; /* of this id */
+	/* lists of the live ones, by number, 0 at both ends: those in the same slot, and those that beat, as last heard */
+	uint32_t slot_next, slot_previous;
+	uint32_t heard_next, heard_previous;
+	bool beats;         /* is in the latter */
 	bool stale_on_disk; /* a renewal is worth writing */
 	uint64_t view_turn; /* the turn that has a copy of it, and where */
 	uint32_t view_index;
@@ -71,6 +77,10 @@ struct hot {
 	struct pool tallies;              /* queue_tally of every queue that had a task */
 	struct map tally_by_queue;
 	uint32_t last_tally; /* slot: the next task is often of the same queue */
+	struct pool seats;   /* struct seat of every slot that a worker was in */
+	struct map seat_by_slot;
+	uint32_t heard_first, heard_last;
+	uint32_t workers[WORKER_INACTIVE + 1]; /* by state */
 	uint32_t workers_alive;
 };
 
@@ -135,6 +145,13 @@ void hot_drop_holder(struct hot *hot, uint32_t number);
  * claimant without claims is forgotten. */
 void hot_set_worker(
 	struct hot *hot, const struct worker *worker, struct span metadata, const struct given *given);
+
+/* The live workers in a slot: the first, and those after it; 0 at the end. */
+uint32_t hot_first_in_slot(const struct hot *hot, uint32_t slot);
+uint32_t hot_next_in_slot(const struct hot *hot, uint32_t number);
+
+/* Of the live workers that beat, the one that was heard longest ago; 0: there is none. */
+uint32_t hot_longest_unheard(const struct hot *hot);
 
 /* Walk all holders: start with 0, 0 at the end. */
 uint32_t hot_next_holder(const struct hot *hot, uint32_t number);

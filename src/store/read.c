@@ -406,11 +406,13 @@ int store_read_worker(const struct store *store, struct span id, struct worker_d
 	if (number == 0)
 		return -ENOENT;
 	const struct holder *holder = hot_holder(&store->hot, number);
+	const struct slot *slot = store_find_slot(store, holder->worker.slot);
 	*ret_document = (struct worker_document){
 		.id = holder_id(holder),
 		.worker = holder->worker,
 		.metadata = {holder->metadata, holder->metadata_len},
 		.instance = holder->instance,
+		.restarts = slot ? slot->restarts : 0,
 		.ended_ms = holder->worker.state == WORKER_INACTIVE ? holder->ended_ms : 0,
 	};
 	return 0;
@@ -533,14 +535,28 @@ int store_each_slot(const struct store *store, int (*each)(void *context, const 
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot)
 {
 	uint32_t number = names_find(&store->names, name);
+	const struct slot *slot = number != 0 ? store_find_slot(store, number) : NULL;
 
-	for (uint32_t i = 0; i < store->slot_count; i++) {
-		if (number != 0 && store->slots[i].name == number) {
-			*ret_slot = store->slots[i].slot;
-			return true;
-		}
+	if (slot)
+		*ret_slot = *slot;
+	return slot != NULL;
+}
+
+int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot)
+{
+	uint32_t number = names_find(&store->names, name);
+	uint32_t filler = number != 0 ? hot_first_in_slot(&store->hot, number) : 0;
+	struct slot_document document = {.name = name};
+
+	slot_init(&document.slot);
+	if (!store_slot(store, name, &document.slot) && filler == 0)
+		return -ENOENT;
+	if (filler != 0) {
+		document.worker = holder_id(hot_holder(&store->hot, filler));
+		document.filler = &hot_holder(&store->hot, filler)->worker;
 	}
-	return false;
+	*ret_slot = document;
+	return 0;
 }
 
 int store_query(struct store *store, struct question *question)
@@ -609,6 +625,45 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 }
 
 /* ---- figures --------------------------------------------------------------------------------------- */
+
+uint64_t store_rescheduled(const struct store *store)
+{
+	return store->rescheduled;
+}
+
+uint64_t store_reschedule_errors(const struct store *store, enum reschedule_error type)
+{
+	return store->unscheduled[type];
+}
+
+uint64_t store_registrations_refused(const struct store *store)
+{
+	return store->registrations_refused;
+}
+
+uint32_t store_workers(const struct store *store, enum worker_state state)
+{
+	return store->hot.workers[state];
+}
+
+uint32_t store_slots_quarantined(const struct store *store)
+{
+	return store->quarantined;
+}
+
+/* Whoever has not been heard since the start is as old as people's clock says. */
+int64_t store_heartbeat_age_max_ms(const struct store *store, struct moment now)
+{
+	uint32_t number = hot_longest_unheard(&store->hot);
+	int64_t age_ms = 0;
+
+	if (number != 0) {
+		const struct worker *worker = &hot_holder(&store->hot, number)->worker;
+		age_ms = worker->heard_ms != INT64_MIN ? now.lease_ms - worker->heard_ms
+						       : now.wall_ms - worker->last_beat_ms;
+	}
+	return age_ms > 0 ? age_ms : 0;
+}
 
 const struct times *store_wait_times(const struct store *store)
 {

@@ -135,15 +135,9 @@ static int load_queue(void *context, const struct queue_row *row)
 
 static int load_slot(void *context, const struct slot_row *row)
 {
-	struct store *store = ((struct opening *)context)->store;
-	struct turn_slot *slots = realloc(store->slots, (store->slot_count + 1) * sizeof *slots);
+	struct turn_slot slot = {row->name, row->slot};
 
-	if (!slots)
-		return -ENOMEM;
-	store->slots = slots;
-	store->slots[store->slot_count++] = (struct turn_slot){row->name, row->slot};
-	store->slot_cap = store->slot_count;
-	return 0;
+	return store_set_slot(((struct opening *)context)->store, &slot);
 }
 
 static int load_token(void *context, const struct token *token)
@@ -350,6 +344,13 @@ static void degrade(struct store *store)
 	store->backend->ops->relieve(store->backend);
 }
 
+static uint64_t slot_hash(void *context, uint32_t index)
+{
+	return hash_u64(((const struct store *)context)->slots[index].name);
+}
+
+static const struct map_ops slot_ops = {.hash_of = slot_hash};
+
 static struct store *store_new(struct backend *backend, const struct store_options *options)
 {
 	struct store *store = calloc(1, sizeof *store);
@@ -365,6 +366,8 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	struct hash_key key = {rng_u64(&store->rng), rng_u64(&store->rng)};
 	names_init(&store->names, key);
 	hot_init(&store->hot, key, options->now.lease_ms);
+	map_init(&store->slot_by_name, &slot_ops, store);
+	registrations_init(&store->registrations);
 	turn_init(&store->turn, store);
 	return store;
 }
@@ -376,6 +379,8 @@ static void store_free(struct store *store)
 	names_done(&store->names);
 	free(store->queues);
 	free(store->slots);
+	map_done(&store->slot_by_name);
+	registrations_done(&store->registrations);
 	tokens_done(&store->credentials);
 	free(store);
 }

@@ -146,6 +146,22 @@ extern const int64_t times_ends_ms[TIMES_BUCKETS - 1]; /* the longest that a buc
 const struct times *store_wait_times(const struct store *store);
 const struct times *store_run_times(const struct store *store);
 
+/* What became of the tasks of workers that were lost, in this run. */
+enum reschedule_error {
+	RESCHEDULE_RETRY,     /* the store could not be written: it is tried again */
+	RESCHEDULE_PERMANENT, /* the crash budget was spent: the task has failed */
+	RESCHEDULE_SKIPPED, /* there was nothing to do: it asks, it was to be cancelled, or rescheduleOnExpiry is off */
+	RESCHEDULE_ERROR_COUNT,
+};
+uint64_t store_rescheduled(const struct store *store);
+uint64_t store_reschedule_errors(const struct store *store, enum reschedule_error type);
+uint64_t store_registrations_refused(const struct store *store); /* because there were too many */
+
+/* Workers by state; the age of the oldest last heartbeat among the live ones that send them; and slots. */
+uint32_t store_workers(const struct store *store, enum worker_state state);
+int64_t store_heartbeat_age_max_ms(const struct store *store, struct moment now);
+uint32_t store_slots_quarantined(const struct store *store);
+
 /* Tasks by queue. */
 struct queue_figures {
 	struct span name;
@@ -199,6 +215,8 @@ int store_each_token(const struct store *store, int (*each)(void *context, const
 int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
 	void *context);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
+int store_read_slot(
+	const struct store *store, struct span name, struct slot_document *ret_slot); /* -ENOENT */
 
 /* A question to the backend, between turns: see backend_ops. */
 int store_query(struct store *store, struct question *question);

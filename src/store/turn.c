@@ -78,6 +78,8 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->shadow_ids = store->shadow_ids;
 	turn->finals = store->finals;
 	turn->handed_bytes = 0;
+	turn->rescheduled = 0;
+	memset(turn->unscheduled, 0, sizeof turn->unscheduled);
 	turn->command = NULL;
 	turn->given = (struct given){
 		.rules = &store->rules,
@@ -178,6 +180,16 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 	}
 	*ret_task = view;
 	return list_ready(turn, view);
+}
+
+void turn_peek(const struct turn *turn, int64_t seq, struct task *ret_task)
+{
+	const struct turn_task *view = find_view(turn, seq);
+
+	if (view)
+		*ret_task = view->task;
+	else
+		hot_get(&turn->store->hot, hot_find(&turn->store->hot, seq), ret_task);
 }
 
 int generated_id_seq(struct span id, int64_t *ret_seq)
@@ -359,12 +371,9 @@ void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
 			return;
 		}
 	}
-	for (uint32_t i = 0; i < store->slot_count; i++) {
-		if (store->slots[i].name == name) {
-			*ret_slot = store->slots[i].slot;
-			return;
-		}
-	}
+	const struct slot *known = store_find_slot(store, name);
+	if (known)
+		*ret_slot = *known;
 }
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal)
@@ -590,7 +599,8 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 	view->task = after;
 	view->changed = true;
 	if (was_final && view->children == 0)
-		view->children = 1; /* reopened: whether it blocks others is only known on disk */
+		view->children =
+			1; /* reopened: how many it blocks is only known on disk, see stage_follow() */
 	bool is_final = view->gone || task_state_is_final(after.state);
 	turn->finals += (int)(is_final && !view->gone) - (int)was_final;
 	r = move_key(turn, view, was_final, is_final);
@@ -687,6 +697,8 @@ static int stage_follow(struct turn *turn, struct turn_task *view, enum follow f
 	if (view->children == 0 && !view->was_final)
 		return 0;
 	int r = backend->ops->children(backend, view->task.seq, collect_edge, &edges);
+	if (r == 0 && follow == FOLLOW_PARENT_REOPENED)
+		view->children = edges.count;
 	for (uint32_t i = 0; r == 0 && i < edges.count; i++) {
 		if (edges.rows[i].dead == (follow == FOLLOW_PARENT_REOPENED))
 			r = stage_child(turn, &edges.rows[i], follow);
@@ -834,19 +846,45 @@ static void apply_queues(struct turn *turn)
 	}
 }
 
+static uint32_t find_slot(const struct store *store, uint32_t name)
+{
+	struct map_probe probe;
+	uint32_t index = map_first(&store->slot_by_name, hash_u64(name), &probe);
+
+	while (index != MAP_NONE && store->slots[index].name != name)
+		index = map_next(&store->slot_by_name, &probe);
+	return index;
+}
+
+const struct slot *store_find_slot(const struct store *store, uint32_t name)
+{
+	uint32_t index = find_slot(store, name);
+
+	return index != MAP_NONE ? &store->slots[index].slot : NULL;
+}
+
+int store_set_slot(struct store *store, const struct turn_slot *slot)
+{
+	uint32_t index = find_slot(store, slot->name);
+
+	if (index == MAP_NONE) {
+		index = store->slot_count;
+		if (grow((void **)&store->slots, index, &store->slot_cap, sizeof *store->slots) < 0 ||
+			map_insert(&store->slot_by_name, hash_u64(slot->name), index) < 0)
+			return -ENOMEM;
+		store->slots[store->slot_count++] = (struct turn_slot){.name = slot->name};
+	}
+	store->quarantined -= store->slots[index].slot.state == SLOT_QUARANTINED;
+	store->quarantined += slot->slot.state == SLOT_QUARANTINED;
+	store->slots[index] = *slot;
+	return 0;
+}
+
 static void apply_slots(struct turn *turn)
 {
-	struct store *store = turn->store;
-
 	for (uint32_t i = 0; i < turn->slot_count; i++) {
-		uint32_t j = 0;
-		while (j < store->slot_count && store->slots[j].name != turn->slots[i].name)
-			j++;
-		if (grow((void **)&store->slots, j, &store->slot_cap, sizeof *store->slots) < 0)
+		if (store_set_slot(turn->store, &turn->slots[i]) < 0)
 			abort();
-		store->slots[j] = turn->slots[i];
-		if (j == store->slot_count)
-			store->slot_count++;
 	}
 }
 
@@ -937,6 +975,9 @@ static void turn_apply(struct turn *turn)
 	store->finals = turn->finals;
 	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
 		store->told[kind] += turn->told[kind];
+	store->rescheduled += turn->rescheduled;
+	for (int type = 0; type < RESCHEDULE_ERROR_COUNT; type++)
+		store->unscheduled[type] += turn->unscheduled[type];
 	rearm_timers(turn);
 }
 
@@ -979,4 +1020,5 @@ void turn_abort(struct turn *turn)
 		if (heap_push(&store->hot.wall_timers, turn->wall_timers[i]) < 0)
 			abort();
 	}
+	store->unscheduled[RESCHEDULE_RETRY] += turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];
 }

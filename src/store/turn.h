@@ -14,6 +14,7 @@
 #include "store/hot.h"
 #include "store/missing.h"
 #include "store/names.h"
+#include "store/registrations.h"
 #include "store/store.h"
 #include "store/tokens.h"
 
@@ -83,6 +84,7 @@ struct turn {
 	uint64_t shadow_ids;
 	int64_t finals;
 	size_t handed_bytes; /* of the tasks that were handed out */
+	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
 	const struct command *command; /* the one at hand, NULL for timers */
 	bool names_spent;              /* its principal may bring in no more */
@@ -103,8 +105,14 @@ struct store {
 	uint32_t queue_count, queue_cap;
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
+	struct map slot_by_name;
+	uint32_t quarantined; /* of them */
 
 	struct tokens credentials;
+	struct registrations registrations;
+	uint64_t registrations_refused;               /* by this run, because there were too many */
+	uint64_t rescheduled;                         /* tasks of lost workers, by this run … */
+	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
 
 	uint32_t generation;
 	uint64_t starts;
@@ -140,6 +148,8 @@ int generated_id_seq(struct span id, int64_t *ret_seq);
 
 /* Views. -ENOENT: no such task. */
 int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task);
+void turn_peek(const struct turn *turn, int64_t seq,
+	struct task *ret_task); /* one that is not final, and remains unseen */
 int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_task);
 int turn_own_id(struct turn *turn, struct turn_task *view); /* loads it if the task has one */
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id);
@@ -151,6 +161,9 @@ int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id)
 int turn_keep_names(struct turn *turn, uint32_t count); /* write those after the first `count` */
 enum queue_state turn_queue(const struct turn *turn, uint32_t name);
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
+const struct slot *store_find_slot(
+	const struct store *store, uint32_t name);                     /* as committed; NULL: by default */
+int store_set_slot(struct store *store, const struct turn_slot *slot); /* as committed. -ENOMEM */
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */

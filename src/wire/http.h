@@ -97,6 +97,9 @@ int http_input_take(struct http_input *input, struct arena *arena, struct http_r
 /* Is a request under way: some of its bytes are here, and not all? (For timeouts.) */
 bool http_input_is_amid(const struct http_input *input);
 
+/* Nothing is in it, and nothing was: what comes next may as well be read into another one of the same limits. */
+bool http_input_is_idle(const struct http_input *input);
+
 /* And of that request, is the head complete and only the body under way? */
 bool http_input_is_in_body(const struct http_input *input);
 

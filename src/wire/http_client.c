@@ -357,7 +357,7 @@ static int put_body(struct buf *out, const struct http_call *call)
 	return r < 0 ? r : buf_put_span(out, call->body);
 }
 
-static int put_request(struct buf *out, const struct http_address *address, const struct http_call *call)
+int http_put_request(struct buf *out, const struct http_address *address, const struct http_call *call)
 {
 	buf_clear(out);
 	if (!is_plain(call->target) || memchr(call->target.data, ' ', call->target.len))
@@ -430,7 +430,7 @@ int http_client_call(struct http_client *client, const struct http_call *call,
 	int64_t until_ms = now_ms() + call->timeout_ms;
 
 	*ret_reach = HTTP_REACH_NOTHING;
-	int r = put_request(&client->out, &client->address, call);
+	int r = http_put_request(&client->out, &client->address, call);
 	if (r < 0)
 		return r;
 	if (client->fd >= 0 && http_answer_phase(client->answer) != HTTP_ANSWER_DONE)

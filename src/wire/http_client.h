@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/span.h"
 #include "wire/http.h"
 #include "wire/http_answer.h"
@@ -39,6 +40,9 @@ struct http_call {
 	bool may_repeat;
 	int64_t timeout_ms; /* for all of it; for a stream, until the headers are there */
 };
+
+/* The bytes of the request, instead of what is in the buffer. -EINVAL: a control byte in a header; -ENOMEM, -E2BIG. */
+int http_put_request(struct buf *out, const struct http_address *address, const struct http_call *call);
 
 struct http_client;
 

@@ -202,6 +202,11 @@ bool http_input_is_amid(const struct http_input *input)
 	return input->len > 0 && input->phase < PHASE_READY;
 }
 
+bool http_input_is_idle(const struct http_input *input)
+{
+	return input->len == 0 && input->phase == PHASE_START && !input->skipped_line;
+}
+
 bool http_input_is_in_body(const struct http_input *input)
 {
 	return input->phase > PHASE_HEADERS && input->phase < PHASE_READY;

@@ -1,6 +1,7 @@
 /*
  * What clients were told: every acknowledgement is explained by an event (D1), none was given to a stale
- * fence (B3), and each fence has one outcome (E5).
+ * fence (B3), and each fence has one outcome (E5). A worker whose beat was answered keeps what it bound as long as
+ * that answer said (B7); what it is told to be lost, itself included, was lost (D1).
  *
  * A client's line may stand before the event that explains it, so an unexplained one waits until the end of
  * the history, unless an event already contradicts it.
@@ -66,11 +67,26 @@ void ck_claim_end(struct checker *checker, uint32_t task, int64_t fence, uint32_
 {
 	struct claim *claim = ck_claim_find(checker, task, fence);
 
-	if (claim)
-		claim->outcome = outcome;
+	if (!claim)
+		return;
+	claim->outcome = outcome;
+	claim->taken_alive =
+		outcome == WORD_LOST && ck_worker_named(checker, claim->worker)->life != WORKER_GONE;
 }
 
-enum sense { EXPLAINED, NOT_YET, STALE, OTHER_OUTCOME, OTHER_WORKER };
+/* The server counts from when it hears the beat, which is not before it was sent: there is no tolerance. */
+int ck_lease_is_kept(struct checker *checker, uint32_t worker)
+{
+	const struct worker *view = ck_worker_named(checker, worker);
+
+	if (!view->lease_ran_out || view->ran_out_ms >= view->renewed_until_ms)
+		return CHECKER_OK;
+	return ck_complain(checker, "B7", WORD_NONE,
+		"%s expired at %lld and was told that it lives until %lld", ck_text(checker, worker),
+		(long long)view->ran_out_ms, (long long)view->renewed_until_ms);
+}
+
+enum sense { EXPLAINED, NOT_YET, STALE, OTHER_OUTCOME, OTHER_WORKER, TAKEN };
 
 static enum sense explain_progress(struct claim *claim)
 {
@@ -90,12 +106,16 @@ static enum sense explain_with_fence(
 
 	if (!claim)
 		return fence <= task->baseline_fence ? EXPLAINED : NOT_YET;
-	if (worker == WORD_NONE && ack->op == WORD_CLAIM)
+	if (worker == WORD_NONE && (ack->op == WORD_CLAIM || ack->op == WORD_BIND || ack->op == WORD_LOST))
 		worker = ack->worker;
 	if (worker != WORD_NONE && worker != claim->worker)
 		return OTHER_WORKER;
-	if (ack->op == WORD_CLAIM || ack->op == claim->outcome)
+	if (ack->op == WORD_BIND && claim->taken_alive && !claim->unbinds)
+		return TAKEN;
+	if (ack->op == WORD_CLAIM || ack->op == WORD_BIND || ack->op == claim->outcome)
 		return EXPLAINED;
+	if (ack->op == WORD_LOST)
+		return claim->outcome == WORD_NONE ? NOT_YET : EXPLAINED;
 	if (ack->op == WORD_PROGRESS)
 		return explain_progress(claim);
 	if (claim->outcome == WORD_NONE)
@@ -134,6 +154,9 @@ static int judge_ack(struct checker *checker, const struct record *ack, enum sen
 			checker, "E5", ack->task, "%s was acknowledged, another outcome recorded", op);
 	case OTHER_WORKER:
 		return ck_complain(checker, "D1", ack->task, "%s was acknowledged to another worker", op);
+	case TAKEN:
+		return ck_complain(checker, "B7", ack->task, "taken from %s, who lives and had bound it",
+			ck_text(checker, ack->worker));
 	case NOT_YET:
 		return ck_complain(checker, "D1", ack->task, "%s was acknowledged and is not there", op);
 	}
@@ -152,9 +175,32 @@ static void defer(struct checker *checker, const struct record *ack)
 	checker->acks[checker->acks_count++] = (struct ack){*ack, line};
 }
 
+/* A beat that was answered, or refused because the worker is not there any more. */
+static int beat_record(struct checker *checker, const struct record *record)
+{
+	struct worker *worker = ck_worker_named(checker, record->worker);
+
+	if (record->phase == WORD_FAIL)
+		defer(checker, record);
+	if (record->phase != WORD_OK || !record_gives(record, KEY_LEASE))
+		return CHECKER_OK;
+	int64_t until_ms = record->lease_ms + record->value[KEY_LEASE];
+	if (worker->renewed_until_ms < until_ms)
+		worker->renewed_until_ms = until_ms;
+	return ck_lease_is_kept(checker, record->worker);
+}
+
 int ck_client_record(struct checker *checker, const struct record *record)
 {
 	uint32_t op = record->op;
+
+	if (op == WORD_BEAT)
+		return beat_record(checker, record);
+	/* an unbind that was not answered may have been heard; whether a bind held is known at the end */
+	if (op == WORD_UNBIND || (record->phase == WORD_OK && (op == WORD_BIND || op == WORD_LOST))) {
+		defer(checker, record);
+		return CHECKER_OK;
+	}
 	bool known = op == WORD_ENQUEUE || op == WORD_CLAIM || op == WORD_PROGRESS || op == WORD_COMPLETE ||
 		op == WORD_FAIL || op == WORD_RELEASE || op == WORD_CANCEL || op == WORD_REVIEW ||
 		op == WORD_BLOCK;
@@ -169,13 +215,39 @@ int ck_client_record(struct checker *checker, const struct record *record)
 	return judge_ack(checker, record, sense);
 }
 
+static int finish_ack(struct checker *checker, const struct record *ack)
+{
+	switch (ack->op) {
+	case WORD_UNBIND:
+		return CHECKER_OK;
+	case WORD_BEAT:
+		if (ck_worker_named(checker, ack->worker)->life == WORKER_GONE)
+			return CHECKER_OK;
+		return ck_complain(checker, "D1", WORD_NONE, "%s was told that it is inactive, and is not",
+			ck_text(checker, ack->worker));
+	default:
+		return judge_ack(checker, ack, explain(checker, ack));
+	}
+}
+
+static void note_unbinds(struct checker *checker)
+{
+	for (uint32_t i = 0; i < checker->acks_count; i++) {
+		const struct record *ack = &checker->acks[i].record;
+		struct claim *claim = ck_claim_find(checker, ack->task, ack->value[KEY_FENCE]);
+		if (ack->op == WORD_UNBIND && claim)
+			claim->unbinds = true;
+	}
+}
+
 int ck_client_finish(struct checker *checker)
 {
+	note_unbinds(checker);
 	for (uint32_t i = 0; i < checker->acks_count; i++) {
 		const struct record *ack = &checker->acks[i].record;
 		checker->line = checker->acks[i].line;
 		checker->line_len = strlen(checker->line);
-		if (judge_ack(checker, ack, explain(checker, ack)) != CHECKER_OK)
+		if (finish_ack(checker, ack) != CHECKER_OK)
 			break;
 	}
 	checker->line = NULL;

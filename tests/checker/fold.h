@@ -61,8 +61,10 @@ enum worker_life { WORKER_STRANGE, WORKER_ALIVE, WORKER_QUIET, WORKER_TERMINATIN
 
 struct worker {
 	enum worker_life life;
-	bool lease_ran_out; /* that is why it is gone */
-	int64_t max;        /* 0 = no limit */
+	bool lease_ran_out;       /* that is why it is gone */
+	int64_t ran_out_ms;       /* … and when */
+	int64_t renewed_until_ms; /* what it was told by the answer to a beat, counted from before it asked */
+	int64_t max;              /* 0 = no limit */
 	int64_t held;
 	uint32_t slot;
 };
@@ -74,6 +76,8 @@ struct claim {
 	uint32_t outcome; /* WORD_NONE while it lives */
 	uint32_t progressed;
 	uint32_t progress_acked;
+	bool taken_alive; /* it was lost although its holder was not */
+	bool unbinds;     /* … who had asked for that, if it was heard */
 };
 
 /* An acknowledgement that no event explains yet. */
@@ -148,3 +152,4 @@ bool ck_before_restart_grace(const struct checker *checker, const struct record 
 struct claim *ck_claim_find(struct checker *checker, uint32_t task, int64_t fence);
 void ck_claim_begin(struct checker *checker, uint32_t task, int64_t fence, uint32_t worker);
 void ck_claim_end(struct checker *checker, uint32_t task, int64_t fence, uint32_t outcome);
+int ck_lease_is_kept(struct checker *checker, uint32_t worker);

@@ -183,7 +183,7 @@ static void read_client(struct reader *reader, struct record *record)
 	record->task = next_name(reader);
 	next_column(reader, record, KEY_FENCE);
 	next_field(reader); /* the outcome as the client was told: for people */
-	next_number(reader);
+	record->lease_ms = next_number(reader);
 	next_number(reader);
 }
 

@@ -43,7 +43,7 @@ struct record {
 	char tag; /* E, B, S, Q or C; 0 for a line that says nothing */
 	int64_t seq;
 	uint32_t boot;
-	int64_t lease_ms;
+	int64_t lease_ms; /* C: when the client asked, by its own reading of that clock */
 	int64_t wall_ms;
 	uint32_t kind;
 	uint32_t task;

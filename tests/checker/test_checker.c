@@ -189,6 +189,8 @@ static void an_inactive_worker_that_acts_breaks_a4(void **state)
 	(void)state;
 	assert_bad(GONE "E 3 b 61000 62000 worker.registered - w - - - - w\n", "A4");
 	assert_bad(GONE "E 3 b 61000 62000 worker.quiet - w - - - - ann\n", "A4");
+	assert_bad(GONE "E 3 b 61000 62000 worker.updated - w - - - - w\n", "A4");
+	assert_good(WORKER "E 2 b 5 1005 worker.updated - w - - - - w lease=60000 max=2 slot=s\n");
 	assert_bad(GONE "E 3 b 61000 62000 task.created t - - - - ready ann ready_at=62000\n"
 			"E 4 b 61001 62001 task.claimed t w 1 1 ready claimed w held=w\n",
 		"A4");
@@ -602,6 +604,38 @@ static void two_acknowledged_outcomes_break_e5(void **state)
 	assert_bad(DONE "C w ok complete t 1 complete 1 2\nC w ok fail t 1 fail 3 4\n", "E5");
 }
 
+static void a_worker_may_end_when_every_answer_to_its_beats_is_over(void **state)
+{
+	(void)state;
+	assert_good("C w ok beat - - - 0 3 lease=60000\n" GONE "C w fail beat - - - 60001 60002\n");
+	assert_good(WORKER "C w ok beat - - - 50000 50001 lease=60000\nC w info beat - - - 60000 60001\n");
+}
+
+static void an_expiry_before_the_end_that_a_beat_was_answered_with_breaks_b7(void **state)
+{
+	(void)state;
+	assert_bad(GONE "C w ok beat - - - 1 3 lease=60000\n", "B7");
+	assert_bad("C w ok beat - - - 1 3 lease=60000\n" GONE, "B7");
+}
+
+static void a_worker_that_is_told_to_be_inactive_and_is_not_breaks_d1(void **state)
+{
+	(void)state;
+	assert_bad("C w fail beat - - - 1 3\n" WORKER, "D1");
+}
+
+static void what_is_bound_is_lost_with_its_worker_or_after_an_unbind(void **state)
+{
+	(void)state;
+	assert_good("C w ok bind t 1 - 1 2\n" RUNNING);
+	assert_good("C w ok bind t 1 - 1 2\nC w info unbind t 1 - 1 2\n" EXPIRED_AT(
+		"60200", "61200", "deadline=60200") "C w ok lost t 1 - 1 2\n");
+	assert_bad("C w ok bind t 1 - 1 2\n" EXPIRED_AT("60200", "61200", "deadline=60200"), "B7");
+	assert_bad(RUNNING "C w ok bind t 2 - 1 2\n", "D1");
+	assert_bad(RUNNING "C w2 ok bind t 1 - 1 2\n", "D1");
+	assert_bad(RUNNING "C w ok lost t 1 - 1 2\n", "D1");
+}
+
 static void what_is_not_a_history_is_malformed(void **state)
 {
 	static const char *const lines[] = {"X\n", "E 1 b\n", "E x b 0 0 server.started - - - - - - s\n",
@@ -716,6 +750,10 @@ int main(void)
 		cmocka_unit_test(acknowledged_work_that_is_missing_breaks_d1),
 		cmocka_unit_test(an_acknowledged_stale_fence_breaks_b3),
 		cmocka_unit_test(two_acknowledged_outcomes_break_e5),
+		cmocka_unit_test(a_worker_may_end_when_every_answer_to_its_beats_is_over),
+		cmocka_unit_test(an_expiry_before_the_end_that_a_beat_was_answered_with_breaks_b7),
+		cmocka_unit_test(a_worker_that_is_told_to_be_inactive_and_is_not_breaks_d1),
+		cmocka_unit_test(what_is_bound_is_lost_with_its_worker_or_after_an_unbind),
 		cmocka_unit_test(what_is_not_a_history_is_malformed),
 		cmocka_unit_test(the_complaint_shows_the_last_lines_of_that_task_only),
 		cmocka_unit_test(a_missing_or_strange_table_is_an_error),

@@ -20,7 +20,7 @@
 	X(TASK_RETRIED, "task.retried") X(TASK_PARKED, "task.parked") X(TASK_UNPARKED, "task.unparked") \
 	X(TASK_ORPHAN_RESULT, "task.orphan_result") X(TASK_PURGED, "task.purged") X(TASK_NOTED, "task.noted") \
 	X(CLAIM_UNCONFIRMED, "claim.unconfirmed") X(CLAIM_REBASED, "claim.rebased") \
-	X(WORKER_REGISTERED, "worker.registered") X(WORKER_QUIET, "worker.quiet") \
+	X(WORKER_REGISTERED, "worker.registered") X(WORKER_UPDATED, "worker.updated") X(WORKER_QUIET, "worker.quiet") \
 	X(WORKER_TERMINATING, "worker.terminating") X(WORKER_INACTIVE, "worker.inactive") \
 	X(SLOT_QUARANTINED, "slot.quarantined") X(SLOT_UNQUARANTINED, "slot.unquarantined") \
 	X(SERVER_STARTED, "server.started") X(SERVER_RESTORED, "server.restored") \
@@ -30,7 +30,9 @@
 	X(CANCEL, "cancel") X(INVOKE, "invoke") X(OK, "ok") X(INFO, "info") \
 	/* classes of failure, and a worker's end that needs a deadline */ \
 	X(TASK, "task") X(TIMEOUT, "timeout") X(CRASH, "crash") X(HOST, "host") X(QUOTA, "quota") \
-	X(POLICY, "policy") X(FINAL, "final") X(EXPIRED, "expired")
+	X(POLICY, "policy") X(FINAL, "final") X(EXPIRED, "expired") \
+	/* what workers ask for that no event answers alone */ \
+	X(BEAT, "beat") X(BIND, "bind") X(UNBIND, "unbind")
 // clang-format on
 
 enum word {

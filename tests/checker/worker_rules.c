@@ -37,7 +37,7 @@ static int check_worker_expiry(struct checker *checker, const struct record *eve
 		return ck_complain(checker, "B7", WORD_NONE, "%s expired within the grace", name);
 	if (ck_before_restart_grace(checker, event))
 		return ck_complain(checker, "B7", WORD_NONE, "%s expired within the grace of a start", name);
-	return CHECKER_OK;
+	return ck_lease_is_kept(checker, event->worker);
 }
 
 /* A worker's life goes one way. */
@@ -56,6 +56,20 @@ static int advance_worker(
 	return CHECKER_OK;
 }
 
+/* It says something else of itself, and lives on. */
+static int update_worker(struct checker *checker, const struct record *event, struct worker *worker)
+{
+	const char *name = ck_text(checker, event->worker);
+
+	if (worker->life == WORKER_GONE)
+		return ck_complain(checker, "A4", WORD_NONE, "%s was inactive for good", name);
+	if (worker->life == WORKER_STRANGE && !checker->partial)
+		return ck_complain(checker, "A5", WORD_NONE, "%s was never registered", name);
+	worker->max = record_gives(event, KEY_MAX) ? event->value[KEY_MAX] : 0;
+	worker->slot = record_gives(event, KEY_SLOT) ? (uint32_t)event->value[KEY_SLOT] : WORD_NONE;
+	return CHECKER_OK;
+}
+
 int ck_worker_event(struct checker *checker, const struct record *event)
 {
 	if (event->worker == WORD_NONE)
@@ -65,6 +79,8 @@ int ck_worker_event(struct checker *checker, const struct record *event)
 	switch (event->kind) {
 	case WORD_WORKER_REGISTERED:
 		return register_worker(checker, event, worker);
+	case WORD_WORKER_UPDATED:
+		return update_worker(checker, event, worker);
 	case WORD_WORKER_QUIET:
 		return advance_worker(checker, event, worker, WORKER_QUIET);
 	case WORD_WORKER_TERMINATING:
@@ -74,6 +90,7 @@ int ck_worker_event(struct checker *checker, const struct record *event)
 			return checker->verdict;
 		worker->lease_ran_out =
 			record_gives(event, KEY_REASON) && event->value[KEY_REASON] == WORD_EXPIRED;
+		worker->ran_out_ms = event->lease_ms;
 		return worker->lease_ran_out ? check_worker_expiry(checker, event) : CHECKER_OK;
 	default:
 		return ck_complain(

@@ -71,6 +71,11 @@ class Server(stintd.Server):
     def descriptors(self):
         return len(os.listdir("/proc/%d/fd" % self.process.pid))
 
+    def cpu_seconds(self):
+        with open("/proc/%d/stat" % self.process.pid) as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def resident_bytes(self):
         with open("/proc/%d/statm" % self.process.pid) as file:
             return int(file.read().split()[1]) * resource.getpagesize()
@@ -103,9 +108,10 @@ def verify(home, said=(), limits=()):
 class ProofCase(unittest.TestCase):
     flags = ()
     clocks = None
+    make_server = Server
 
     def setUp(self):
-        self.server = Server(*self.flags, clocks=self.clocks)
+        self.server = self.make_server(*self.flags, clocks=self.clocks)
         self.addCleanup(self.server.end)
         self.client = self.connect()
 

@@ -571,10 +571,12 @@ class Operating(CliCase):
 
     def test_workers(self):
         self.client.post("/api/workers/register", {"workerId": "host-1", "slot": "s-1", "capabilities": ["gpu"],
-                                                   "leaseMs": 60000})
+                                                   "leaseMs": 60000, "host": "build-7", "version": "2.1"})
         row = next(line.split("\t") for line in self.stint("worker", "ls").lines if line.startswith("host-1\t"))
         self.assertEqual(row[1:3] + row[6:7], ["active", "s-1", "gpu"])
-        self.assertIn("host-1", self.stint("worker", "show", "host-1").out)
+        self.assertRegex(row[5], r"^\d+\w+$", "how long ago it was heard")
+        shown = self.stint("worker", "show", "host-1").out
+        self.assertRegex(shown, r"HOST +build-7\nPID +-\nVERSION +2.1\nRESTARTS +0\n")
         self.assertEqual(self.stint("worker", "quiet", "host-1", "--json").json["worker"]["state"], "quiet")
         self.assertEqual(self.stint("worker", "stop", "host-1").out, "host-1\n")
         self.assertEqual(self.stint("worker", "show", "host-1", "--json").json["worker"]["state"], "terminating")
@@ -1316,7 +1318,7 @@ class Up(unittest.TestCase):
         with open(os.path.join(self.home, "url")) as file:
             self.assertEqual(file.read().strip(), url)
         self.assertIn(f"try      export STINT_HOME={self.home}; {STINT} add ", said)
-        self.assertEqual(len(said.splitlines()), 6, said)
+        self.assertEqual(len(said.splitlines()), 7, said)
         self.assertEqual(self.stint("add", "hello").returncode, 0)
         os.killpg(process.pid, signal.SIGINT)
         self.assertEqual(process.wait(20), 0)

@@ -95,6 +95,11 @@ class World:
             for task in ("t-7k3", "t-9"):
                 self.add(task, queue="ci")
                 self.end(task, "fail", error={"code": "EXECUTION_ERROR", "message": "no", "retry": False})
+        elif verb == "run":
+            self.supervise()
+        elif verb == "worker run":
+            with open(os.path.join(self.server.home, "config.json"), "w") as file:
+                file.write('{"executors": {"tests": {"kind": "command", "argv": ["make", "test"]}}}')
         elif verb == "unpark":
             self.add("t-7k3", state="pending")
         elif verb == "logs":
@@ -114,6 +119,17 @@ class World:
         else:
             self.add("t-7k3", labels=["nightly"])
             self.add("t-7k4")
+
+    def supervise(self):
+        """A worker for `stint run`, as `stint up` has one."""
+        worker = subprocess.Popen(["stint-worker", "--shell", "--root", self.folder], env=self.env,
+                                  stderr=subprocess.DEVNULL, start_new_session=True)
+
+        def end():
+            worker.send_signal(signal.SIGTERM)
+            worker.wait(30)
+
+        self.test.addCleanup(end)
 
     def work_on(self, queue):
         """A worker that finishes the next task of the queue."""
@@ -154,6 +170,8 @@ class OfTheHelp(unittest.TestCase):
                         self.goes_up(example)
                     elif "--follow" in example and verb == "events":
                         self.follows(example)
+                    elif verb == "worker run" and "--check-config" not in example:
+                        self.supervises(example)
                     else:
                         self.works(verb, example)
                 self.doCleanups()
@@ -172,11 +190,25 @@ class OfTheHelp(unittest.TestCase):
         process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=folder, stdout=subprocess.PIPE, text=True,
                                    stderr=subprocess.PIPE, env=environment(folder, STINT_LISTEN="127.0.0.1:0"))
         try:
-            lines = [process.stdout.readline() for _ in range(6)]
+            lines = [process.stdout.readline() for _ in range(7)]
             self.assertTrue(lines[-1].startswith("try "), lines)
             tried = run(lines[-1][4:], folder, environment(folder))
             self.assertEqual(tried.returncode, 0, tried.stderr)
             process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(20), 0)
+        finally:
+            process.kill()
+            process.communicate(timeout=20)
+
+    def supervises(self, example):
+        world = World(self, "worker run", example)
+        process = subprocess.Popen(["bash", "-c", "exec " + example], cwd=world.folder, env=world.env,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            until = time.monotonic() + 20
+            while not [worker for worker in world.client.get("/api/workers").json if worker.get("executors") == ["tests"]]:
+                self.assertLess(time.monotonic(), until)
+            process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(20), 0)
         finally:
             process.kill()
@@ -259,7 +291,7 @@ class OfTheReadme(unittest.TestCase):
             process.communicate(timeout=20)
 
         self.addCleanup(end)
-        return [process.stdout.readline().rstrip("\n") for _ in range(6)]
+        return [process.stdout.readline().rstrip("\n") for _ in range(7)]
 
     def terminal(self):
         terminal = Terminal(self.folder, self.env)
@@ -337,7 +369,7 @@ class OfTheReadme(unittest.TestCase):
                 if re.search(r"\\\||VERB|…|\[", span):
                     continue  # a form, not a command
                 with self.subTest(document=os.path.basename(path), command=span):
-                    first = re.split(r" (?:\||&&|>) ", span)[0]
+                    first = re.split(r" (?:\||&&|>|--) ", span)[0]  # behind -- it is another program's
                     ran = run(first + " --help", "/", environment("/nonexistent"))
                     self.assertEqual(ran.returncode, 0, ran.stderr)
 

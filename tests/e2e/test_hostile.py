@@ -379,7 +379,7 @@ class RudeClients(HostileCase):
 
         def register(number):
             return bob.post("/api/workers/register", {
-                "workerId": "w", "capabilities": ["c%d-%d" % (number, i) for i in range(100)],
+                "workerId": "w%d" % number, "capabilities": ["c%d-%d" % (number, i) for i in range(100)],
                 "executors": ["e%d-%d" % (number, i) for i in range(100)]})
 
         replies = (register(number) for number in range(600))

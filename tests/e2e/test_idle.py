@@ -75,7 +75,7 @@ class Idle(proof.ProofCase):
         each = (self.used_bytes() - used) / len(wires)
         say("%d idle connections: %.0f bytes each; the slowest of 50 lives beside them %.1f ms"
             % (len(wires), each, self.work(50)))
-        self.assertLess(each, 8 * 1024)
+        self.assertLess(each, 2 * 1024)
         self.assert_released(wires, used)
         wires = self.idle_connections(self.many)
         self.assertLess(self.used_bytes() - used, 1.5 * each * len(wires) + 4 * MIB,
@@ -88,7 +88,7 @@ class Idle(proof.ProofCase):
         each = (self.used_bytes() - used) / len(wires)
         say("%d waiting claims: %.0f bytes each; the slowest of 50 lives beside them %.1f ms"
             % (len(wires), each, self.work(50)))
-        self.assertLess(each, 24 * 1024)
+        self.assertLess(each, 4 * 1024)
         tasks = [{"title": "x", "queue": "q"}] * 1000
         self.assertEqual(self.client.post("/api/tasks/batch", {"tasks": tasks}).status, 200)
         self.wait_until(lambda: self.metric("stint_waiting_claims") == len(wires) - 1000)

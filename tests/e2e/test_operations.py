@@ -619,6 +619,8 @@ class Metrics(OperationsCase):
             "stint_tasks", "stint_task_transitions_total", "stint_task_wait_seconds", "stint_task_run_seconds",
             "stint_oldest_waiting_seconds", "stint_waiting_tasks", "stint_claims_total",
             "stint_lease_expirations_total", "stint_workers", "stint_worker_heartbeat_age_seconds_max",
+            "stint_workers_created_total", "stint_worker_tasks_rescheduled_total",
+            "stint_worker_reschedule_errors_total", "stint_worker_registrations_refused_total",
             "stint_http_request_seconds", "stint_store_commit_seconds", "stint_store_degraded", "stint_build_info",
             "process_cpu_seconds_total", "process_resident_memory_bytes", "process_start_time_seconds",
             "process_max_fds", "stint_store_bytes"}, set(self.figures()))

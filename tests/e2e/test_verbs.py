@@ -137,7 +137,7 @@ class Verbs(CliCase):
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
     LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
-    ELSEWHERE = {"up"}  # test_cli.Up
+    ELSEWHERE = {"up", "run", "worker run"}  # test_cli.Up, test_worker
 
     def each(self, check, but=frozenset()):
         """check(verb, row, words, env) for every verb, each in a world of its own."""

@@ -144,6 +144,14 @@ static int each_slot(void *context, int (*each)(void *, const struct slot_docume
 	return 0;
 }
 
+static int read_slot(void *context, struct span name, struct slot_document *ret_slot)
+{
+	(void)context;
+	(void)name;
+	(void)ret_slot;
+	return -ENOENT;
+}
+
 static int page_workers(void *context, uint32_t *at, uint32_t limit,
 	int (*each)(void *, struct span, const struct worker *), void *each_context)
 {
@@ -231,6 +239,7 @@ void world_init(struct api_world *world)
 		.read_worker = read_worker,
 		.each_held = each_held,
 		.each_slot = each_slot,
+		.read_slot = read_slot,
 		.page_workers = page_workers,
 		.name = name,
 		.each_queue = each_queue,

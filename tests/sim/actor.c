@@ -18,11 +18,12 @@ static struct actor *add(struct sim *sim, enum actor_kind kind, const char *word
 	return actor;
 }
 
-static void add_worker(struct sim *sim, bool steady)
+static void add_worker(struct sim *sim, bool steady, bool remote)
 {
-	struct actor *actor = add(sim, ACTOR_WORKER, steady ? "steady" : "worker");
+	struct actor *actor = add(sim, ACTOR_WORKER, remote ? "remote" : steady ? "steady" : "worker");
 
 	actor->steady = steady;
+	actor->remote = remote;
 	worker_init(sim, actor);
 }
 
@@ -49,11 +50,41 @@ void crowd_init(struct sim *sim)
 	for (uint32_t i = 0; i < options->impostors; i++)
 		add(sim, ACTOR_IMPOSTOR, "impostor");
 	for (uint32_t i = 0; i < options->steady + options->workers; i++)
-		add_worker(sim, i < options->steady);
+		add_worker(sim, i < options->steady, false);
 	for (uint32_t i = 0; i < options->plain; i++)
 		add_claimant(sim, ACTOR_CLAIMANT);
 	for (uint32_t i = 0; i < options->named; i++)
 		add_claimant(sim, ACTOR_NAMED);
+	for (uint32_t i = 0; i < options->remote; i++)
+		add_worker(sim, i == 0 && options->steady > 1, true);
+}
+
+const struct actor *crowd_remote(const struct crowd *crowd, struct span worker)
+{
+	for (uint32_t i = 0; i < crowd->count; i++) {
+		const struct actor *actor = &crowd->actors[i];
+		if (actor->remote && span_equal(span_of(actor->worker), worker))
+			return actor;
+	}
+	return NULL;
+}
+
+bool actor_is_told_to_hold(const struct sim *sim, const struct actor *actor, int64_t seq, uint64_t fence)
+{
+	if (sim->clock.true_ms >= actor->lives_until_ms || actor->lives_era != sim->model.era ||
+		actor->life_busy)
+		return false;
+	for (uint32_t i = 0; i < actor->unbind_count; i++) {
+		const struct model_task *task = model_task_by_id(&sim->model, span_of(actor->unbinds[i]));
+		if (task && task->fold.task.seq == seq)
+			return false;
+	}
+	for (uint32_t i = 0; i < actor->hold_count; i++) {
+		const struct hold *hold = &actor->holds[i];
+		if (hold->seq == seq && hold->fence == fence)
+			return hold->bound && !hold->busy && !hold->stop;
+	}
+	return false;
 }
 
 bool crowd_is_steady(const struct crowd *crowd, const char *worker)
@@ -106,10 +137,20 @@ struct hold *actor_hold(struct actor *actor, struct span id)
 	return NULL;
 }
 
+static void forget_unbind(struct actor *actor, const char *id)
+{
+	for (uint32_t i = 0; i < actor->unbind_count; i++) {
+		if (strcmp(actor->unbinds[i], id) == 0)
+			memcpy(actor->unbinds[i--], actor->unbinds[--actor->unbind_count], ID_MAX);
+	}
+}
+
 struct hold *actor_take(struct sim *sim, struct actor *actor, const struct told_claim *claim)
 {
 	struct hold *hold = actor_hold(actor, span_of(claim->id));
 
+	if (actor->remote) /* what it no longer runs it runs again: an unbind would be about this claim */
+		forget_unbind(actor, claim->id);
 	if (!hold && actor->hold_count == HOLDS_MAX)
 		return NULL; /* it forgets this one, as a program with a bug would */
 	if (!hold)
@@ -117,6 +158,7 @@ struct hold *actor_take(struct sim *sim, struct actor *actor, const struct told_
 	*hold = (struct hold){
 		.seq = claim->seq,
 		.fence = claim->fence,
+		.since_ms = sim->clock.true_ms,
 		.until_ms = sim->clock.true_ms + sim_paced_between(sim, 1000, 100000),
 		.bind_due = actor->kind == ACTOR_WORKER,
 	};

@@ -30,8 +30,10 @@ struct hold {
 	char id[ID_MAX];
 	int64_t seq;
 	uint64_t fence;
-	int64_t until_ms; /* true time at which its work is finished */
+	int64_t since_ms; /* true time at which it was told of it */
+	int64_t until_ms; /* … and at which its work is finished */
 	bool bind_due;    /* to be told with the next beats, until one is acknowledged */
+	bool bound;       /* … as it was */
 	bool busy;        /* a request about it is under way */
 	bool stop;        /* it was told to stop it */
 };
@@ -40,6 +42,7 @@ struct actor {
 	enum actor_kind kind;
 	uint32_t index, instance;
 	bool steady; /* never fails, and its network is sound: it must never be called lost */
+	bool remote; /* it speaks the real protocol (wire.c) and stops by itself before its lease can be over */
 	char principal[16];
 	char worker[ID_MAX];
 	int64_t wake_ms;  /* true time */
@@ -53,6 +56,10 @@ struct actor {
 	int64_t lease_ms;
 	bool registered, has_token;
 	uint64_t token;
+	char token_text[TOKEN_TEXT_MAX];
+	int64_t lives_until_ms; /* true time: by the last answer, counted from before it was asked */
+	int64_t stops_at_ms;
+	uint32_t lives_era; /* the life of the store in which that was said */
 	int64_t beat_at_ms, hung_until_ms;
 	bool beat_busy, claim_busy, life_busy;
 	bool replaces; /* it knows that its predecessor in the slot is dead */
@@ -72,6 +79,12 @@ struct crowd {
 };
 
 void crowd_init(struct sim *sim);
+
+/* The remote worker of that id as it lives now, or NULL. */
+const struct actor *crowd_remote(const struct crowd *crowd, struct span worker);
+
+/* Does it believe to hold that task, and has every reason to? */
+bool actor_is_told_to_hold(const struct sim *sim, const struct actor *actor, int64_t seq, uint64_t fence);
 
 /* Is that the worker id of an actor that never misses a beat, since it knows that it is registered? */
 bool crowd_is_steady(const struct crowd *crowd, const char *worker);

@@ -54,7 +54,7 @@ static void create_again(struct sim *sim, struct actor *actor, const struct mode
 
 	request->command.create.queue = word_queues[0];
 	request->command.create.id = request_text(request, span_of(task->id));
-	request->command.create.body = SPAN("{}");
+	request->command.create.body = SPAN("\"title\":\"again\"");
 	network_send(sim, slot);
 }
 

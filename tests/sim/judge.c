@@ -53,6 +53,23 @@ static void judge_order(struct sim *sim, const struct model_task *task, const st
 
 /* ---- one event ------------------------------------------------------------------------------------ */
 
+/* No task changes hands while its holder lives by what it was told; whether it does is judged with its worker. */
+static void judge_handover(struct sim *sim, const struct model_task *task, const struct record *record)
+{
+	const struct crowd *crowd = &sim->crowd;
+
+	for (uint32_t i = 0; i < crowd->count; i++) {
+		const struct actor *actor = &crowd->actors[i];
+		const struct model_worker *worker = model_worker(&sim->model, span_of(actor->worker));
+		if (!actor->remote || !worker || worker->state == WORKER_INACTIVE ||
+			span_equal(span_of(actor->worker), record->worker))
+			continue;
+		if (actor_is_told_to_hold(sim, actor, record->task, task->fold.task.fence))
+			sim_violate(sim, "W2", record->task, "%.*s gets it; %s was told that it holds it",
+				SPAN_ARGS(record->worker), actor->worker);
+	}
+}
+
 static void judge_claim(struct sim *sim, const struct model_task *task, const struct record *record)
 {
 	const struct task *stands = &task->fold.task;
@@ -79,6 +96,7 @@ static void judge_claim(struct sim *sim, const struct model_task *task, const st
 		sim_violate(
 			sim, "B9", record->task, "%s holds %u of %u", worker->id, worker->held, worker->max);
 	judge_order(sim, task, record);
+	judge_handover(sim, task, record);
 }
 
 /* G3: nobody is called lost while the server could not have heard. */
@@ -185,6 +203,11 @@ static void judge_worker_expiry(
 	if (worker->granted_ms != 0 && age_ms < worker->granted_ms)
 		sim_violate(sim, "G2", 0, "%s expired %lld ms after %u ms were granted", worker->id,
 			(long long)age_ms, worker->granted_ms);
+	const struct actor *remote = crowd_remote(&sim->crowd, span_of(worker->id));
+	if (remote && remote->registered && remote->lives_era == sim->model.era &&
+		sim->clock.true_ms < remote->lives_until_ms)
+		sim_violate(sim, "W2", 0, "%s expired %lld ms before the end that it was told", worker->id,
+			(long long)(remote->lives_until_ms - sim->clock.true_ms));
 	if (crowd_is_steady(&sim->crowd, worker->id))
 		sim_violate(sim, "G3", 0, "%s always beats in time and was called lost", worker->id);
 }

@@ -282,6 +282,9 @@ static void follow_worker(struct sim *sim, const struct record *record)
 		worker->granted_ms = (uint32_t)record->fact[FACT_GRANTED];
 		worker->accepted_true_ms = sim->clock.true_ms;
 		worker->slot = word_find(word_slots, WORD_SLOTS, record->subject);
+	} else if (record->kind == EVENT_WORKER_UPDATED) {
+		worker->max = (uint32_t)record->fact[FACT_MAX];
+		worker->slot = word_find(word_slots, WORD_SLOTS, record->subject);
 	} else if (record->kind == EVENT_WORKER_QUIET) {
 		worker->state = WORKER_QUIET;
 	} else if (record->kind == EVENT_WORKER_TERMINATING) {

@@ -86,7 +86,13 @@ static void launch(struct sim *sim, uint32_t slot)
 
 void network_send(struct sim *sim, uint32_t slot)
 {
-	network_at(sim, slot)->refs = 1; /* the actor's, until it is answered or gives up */
+	struct request *request = network_at(sim, slot);
+	const struct actor *actor = &sim->crowd.actors[request->actor];
+
+	request->refs = 1; /* the actor's, until it is answered or gives up */
+	request->sent_ms = sim->clock.true_ms;
+	if (actor->remote)
+		wire_speak(request, actor);
 	launch(sim, slot);
 }
 
@@ -97,7 +103,7 @@ void network_arrive(struct sim *sim, uint32_t slot)
 		network_unref(sim, slot);
 }
 
-void network_answer(struct sim *sim, uint32_t slot, const struct result *result)
+void network_answer(struct sim *sim, uint32_t slot, const struct reply *answer)
 {
 	struct request *request = network_at(sim, slot);
 	const struct actor *actor = &sim->crowd.actors[request->actor];
@@ -108,7 +114,7 @@ void network_answer(struct sim *sim, uint32_t slot, const struct result *result)
 	if (pool_alloc(&sim->network.replies, &reply_slot) < 0)
 		sim_abort("no memory");
 	struct reply *reply = pool_at(&sim->network.replies, reply_slot);
-	reply_fill(reply, &request->command, result);
+	*reply = *answer;
 	reply->request = slot;
 	reply->era = sim->model.era;
 	request->refs++;

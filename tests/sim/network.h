@@ -27,7 +27,7 @@ struct request *network_at(struct sim *sim, uint32_t slot);
 void network_unref(struct sim *sim, uint32_t slot);
 
 /* The server answers; or hangs up without an answer. */
-void network_answer(struct sim *sim, uint32_t slot, const struct result *result);
+void network_answer(struct sim *sim, uint32_t slot, const struct reply *answer);
 
 /* Entries of the agenda. */
 void network_arrive(struct sim *sim, uint32_t slot);

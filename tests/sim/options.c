@@ -122,6 +122,7 @@ void options_expand(struct sim_options *options, uint64_t seed)
 	expand_crowd(options, &rng);
 	expand_network(options, &rng);
 	expand_faults(options, &rng);
+	options->remote = 1 + rng_below(&rng, 4);
 }
 
 static void print_rules(const struct sim_options *options)
@@ -149,9 +150,9 @@ void options_print(const struct sim_options *options)
 {
 	printf("seed %" PRIu64 " steps %" PRIu64 "\n", options->seed, options->steps);
 	print_rules(options);
-	printf("  crowd    steady %u workers %u plain %u named %u producers %u operators %u impostors %u live_max %u\n",
+	printf("  crowd    steady %u workers %u plain %u named %u producers %u operators %u impostors %u remote %u live_max %u\n",
 		options->steady, options->workers, options->plain, options->named, options->producers,
-		options->operators, options->impostors, options->live_max);
+		options->operators, options->impostors, options->remote, options->live_max);
 	printf("  network  lose_request 1/%u lose_reply 1/%u duplicate 1/%u delay 1/%u up to %" PRId64
 	       " ms hang_up 1/%u batch %u\n",
 		options->lose_request, options->lose_reply, options->duplicate, options->delay,

@@ -45,7 +45,7 @@ struct sim_options {
 	struct rules rules;
 	struct retention retention;
 	uint32_t pace_percent; /* of all waiting of actors, and of the rules */
-	uint32_t steady, workers, plain, named, producers, operators, impostors;
+	uint32_t steady, workers, plain, named, producers, operators, impostors, remote;
 	uint32_t live_max; /* producers wait while so many tasks are not final */
 	uint32_t lose_request, lose_reply, duplicate, delay, hang_up;
 	int64_t delay_max_ms;

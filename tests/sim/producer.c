@@ -78,7 +78,8 @@ static void create(struct sim *sim, struct actor *actor)
 	create->priority = (int32_t)rng_between(&sim->rng, -2, 2) * 50;
 	create->max_attempts = rng_chance(&sim->rng, 3) ? 1 + rng_below(&sim->rng, 4) : 0;
 	create->parked = rng_chance(&sim->rng, 8);
-	create->body = request_printf(request, "{\"n\":%llu}", (unsigned long long)actor->numbers);
+	create->body = request_printf(
+		request, "\"title\":\"t\",\"payload\":%llu", (unsigned long long)actor->numbers);
 	add_requires(sim, request, &create->requires);
 	add_parents(sim, request, &create->parents);
 	add_times(sim, create);
@@ -96,7 +97,7 @@ static void misuse_key(struct sim *sim, struct actor *actor)
 	struct request *request = network_request(sim, actor, COMMAND_CREATE, &slot);
 	struct command_create *create = &request->command.create;
 	create->queue = word_queues[0];
-	create->body = SPAN("{}");
+	create->body = SPAN("\"title\":\"again\"");
 	create->idempotency_key = request_text(request, span_of(actor->last_key));
 	memset(create->fingerprint, 0xff, sizeof create->fingerprint);
 	network_send(sim, slot);
@@ -120,7 +121,7 @@ static void create_again(struct sim *sim, struct actor *actor)
 	struct request *request = network_request(sim, actor, COMMAND_CREATE, &slot);
 	struct command_create *create = &request->command.create;
 	create->queue = some_word(sim, word_queues, WORD_QUEUES, 1);
-	create->body = SPAN("{}");
+	create->body = SPAN("\"title\":\"again\"");
 	create->id = request_text(request, span_of(task->id));
 	network_send(sim, slot);
 }
@@ -177,7 +178,7 @@ static void update(struct sim *sim, struct actor *actor)
 		request->command.by_name = true;
 	}
 	update->set_body = rng_chance(&sim->rng, 4);
-	update->body = SPAN("{\"changed\":true}");
+	update->body = SPAN("\"title\":\"changed\"");
 	request->command.if_version = rng_chance(&sim->rng, 4) ? task->fold.task.version : 0;
 	network_send(sim, slot);
 }

@@ -10,18 +10,21 @@
 #include "core/command.h"
 
 enum {
-	REQUEST_TEXT_MAX = 1024,
+	REQUEST_TEXT_MAX = 4096,
 	REQUEST_LIST_MAX = 40,
 	REPLY_CLAIMS_MAX = 8,
 	REPLY_LIST_MAX = 24,
 	ID_MAX = 32, /* bytes of the ids of the simulated world, with NUL */
+	TOKEN_TEXT_MAX = 64,
 };
 
 struct request {
 	uint32_t refs; /* the actor's patience, arrivals under way, replies under way */
 	uint32_t actor, instance;
 	struct command command;
-	int64_t task; /* seq of what the actor believes it is about, 0 = none */
+	struct span path, body; /* what a remote worker says; path empty: the command itself travels */
+	int64_t sent_ms;        /* true time: before it was said for the first time */
+	int64_t task;           /* seq of what the actor believes it is about, 0 = none */
 	uint32_t tries;
 	uint32_t arrivals; /* how often it reached the server */
 	bool settled;      /* the actor waits no longer */
@@ -50,6 +53,7 @@ struct reply {
 	int64_t seq;
 	uint64_t fence;
 	uint64_t token;
+	char token_text[TOKEN_TEXT_MAX]; /* a remote worker knows only this */
 	uint32_t granted_ms;
 	enum worker_state worker_state;
 	uint32_t claim_count, lost_count, stop_count;

@@ -44,6 +44,8 @@ void server_done(struct sim *sim)
 		close_backend(server->backend);
 	close_backend(server->backup);
 	model_done(&server->backup_model);
+	for (uint32_t i = 0; i < SERVER_BATCH_MAX; i++)
+		wire_call_done(&server->calls[i]);
 }
 
 void server_want_turn(struct sim *sim, int64_t true_ms)
@@ -183,8 +185,13 @@ static void take_requests(struct sim *sim)
 	uint32_t taken = server->inbox_count < most ? server->inbox_count : most;
 
 	for (uint32_t i = 0; i < taken; i++) {
+		const struct request *request = network_at(sim, server->inbox[i]);
+		struct command *command = &server->commands[server->count];
 		server->slots[server->count] = server->inbox[i];
-		server->commands[server->count++] = network_at(sim, server->inbox[i])->command;
+		*command = request->command;
+		if (request->path.len > 0)
+			wire_begin(sim, &server->calls[server->count], request, command);
+		server->count++;
 	}
 	server->inbox_count -= taken;
 	memmove(server->inbox, server->inbox + taken, server->inbox_count * sizeof *server->inbox);
@@ -216,8 +223,15 @@ static void answer_all(struct sim *sim)
 	struct server *server = &sim->server;
 
 	for (uint32_t i = 0; i < server->count; i++) {
-		if (server->slots[i] != POOL_NONE && !hang_up(sim, i))
-			network_answer(sim, server->slots[i], &server->results[i]);
+		if (server->slots[i] == POOL_NONE || hang_up(sim, i))
+			continue;
+		const struct request *request = network_at(sim, server->slots[i]);
+		struct reply reply = {0};
+		if (request->path.len > 0)
+			wire_finish(sim, &server->calls[i], request, &server->results[i], &reply);
+		else
+			reply_fill(&reply, &request->command, &server->results[i]);
+		network_answer(sim, server->slots[i], &reply);
 	}
 }
 

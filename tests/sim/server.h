@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "sim/model.h"
+#include "sim/wire.h"
 #include "store/memory.h"
 #include "store/store.h"
 
@@ -53,6 +54,7 @@ struct server {
 	struct command commands[SERVER_BATCH_MAX];
 	struct result results[SERVER_BATCH_MAX];
 	uint32_t slots[SERVER_BATCH_MAX]; /* of the requests; POOL_NONE: the server's own command */
+	struct wire_call calls[SERVER_BATCH_MAX];
 	struct returned returning[SERVER_RETURNS_MAX];
 	uint32_t count;
 	int64_t before; /* the last event before it */

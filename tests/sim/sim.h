@@ -4,6 +4,7 @@
  *
  *   sim.c      the agenda and its steps       server.c   turns, starts, crashes     faults.c  what goes wrong
  *   actor.c    what all actors share          producer.c worker.c claimant.c operator.c
+ *   wire.c     the protocol of remote workers, through the API of the product
  *   network.c  what travels                   model.c    the events, folded         judge.c   results against it
  *   audit.c    rows, memory and leases        calm.c     the end: everything must come to rest
  */

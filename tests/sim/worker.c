@@ -53,6 +53,16 @@ static void come_to_life(struct sim *sim, struct actor *actor)
 	network_send(sim, slot);
 }
 
+/* A remote worker does not contradict itself within one beat. */
+static bool is_unbinding(const struct actor *actor, const struct hold *hold)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < actor->unbind_count; i++)
+		found |= strcmp(actor->unbinds[i], hold->id) == 0;
+	return actor->remote && found;
+}
+
 /* Everything it runs that was not acknowledged yet; sometimes all of it, because twice is once. */
 static void add_deltas(struct sim *sim, struct actor *actor, struct request *request)
 {
@@ -62,7 +72,7 @@ static void add_deltas(struct sim *sim, struct actor *actor, struct request *req
 	beat->bound = request_begin_list(request);
 	for (uint32_t i = 0; i < actor->hold_count; i++) {
 		const struct hold *hold = &actor->holds[i];
-		if (hold->bind_due || all)
+		if ((hold->bind_due || all) && !is_unbinding(actor, hold))
 			request_add(request, &beat->bound, request_text(request, span_of(hold->id)));
 	}
 	beat->unbound = request_begin_list(request);
@@ -131,6 +141,7 @@ static void abandon_one(struct sim *sim, struct actor *actor)
 	if (hold->busy || hold->bind_due)
 		return;
 	id_copy(actor->unbinds[actor->unbind_count++], span_of(hold->id));
+	hold->bound = false;
 	if (rng_chance(&sim->rng, 2))
 		actor_drop(actor, hold);
 }
@@ -148,9 +159,22 @@ static void work(struct sim *sim, struct actor *actor)
 	}
 }
 
+/* Its lease may be over by now, and its work somebody else's: it ends it, and says so when it is heard again. */
+static void stop_itself(struct actor *actor)
+{
+	while (actor->hold_count > 0) {
+		if (actor->unbind_count < HOLDS_MAX)
+			id_copy(actor->unbinds[actor->unbind_count++], span_of(actor->holds[0].id));
+		actor_drop(actor, &actor->holds[0]);
+	}
+}
+
 void worker_act(struct sim *sim, struct actor *actor)
 {
 	int64_t now_ms = sim->clock.true_ms;
+
+	if (actor->remote && actor->registered && now_ms >= actor->stops_at_ms)
+		stop_itself(actor);
 
 	if (misfortune(sim, actor))
 		return;
@@ -207,12 +231,22 @@ static void forget_lost(struct actor *actor, const struct reply *reply)
 	}
 }
 
-static void forget_deltas(struct actor *actor, const struct command_beat *beat)
+/* What was acknowledged is the claim it had when it beat: one that was taken up again since is another. */
+static bool is_about(const struct actor *actor, const struct hold *hold, const struct request *request)
 {
+	return !actor->remote || hold->since_ms < request->sent_ms;
+}
+
+static void forget_deltas(struct actor *actor, const struct request *request)
+{
+	const struct command_beat *beat = &request->command.beat;
+
 	for (uint32_t i = 0; i < beat->bound.count; i++) {
 		struct hold *hold = actor_hold(actor, beat->bound.items[i]);
-		if (hold)
+		if (hold && is_about(actor, hold, request)) {
 			hold->bind_due = false;
+			hold->bound = true;
+		}
 	}
 	for (uint32_t i = 0; i < beat->unbound.count; i++) {
 		for (uint32_t j = 0; j < actor->unbind_count; j++) {
@@ -228,8 +262,12 @@ static void accepted(
 	actor->registered = true;
 	actor->has_token = true;
 	actor->token = reply->token;
+	memcpy(actor->token_text, reply->token_text, sizeof actor->token_text);
+	actor->lives_until_ms = request->sent_ms + reply->granted_ms;
+	actor->stops_at_ms = request->sent_ms + reply->granted_ms / 10 * 9;
+	actor->lives_era = reply->era;
 	actor->replaces = false;
-	forget_deltas(actor, &request->command.beat);
+	forget_deltas(actor, request);
 	forget_lost(actor, reply);
 	plan_beat(sim, actor, reply->granted_ms);
 	if (reply->worker_state == WORKER_TERMINATING && !actor->life_busy && actor->hold_count == 0)
@@ -245,6 +283,7 @@ static void refused(struct sim *sim, struct actor *actor, const struct reply *re
 		actor->registered = true;
 		actor->has_token = true;
 		actor->token = reply->token;
+		memcpy(actor->token_text, reply->token_text, sizeof actor->token_text);
 		beat_soon(sim, actor, 1);
 		return;
 	case REFUSED_WORKER_INACTIVE:

@@ -382,6 +382,7 @@ enum { NAMES_EACH = 100 };
 
 /* A registration of a hundred capabilities that nobody has named before, and of the set of them. */
 struct crowd {
+	char id[16];
 	char texts[NAMES_EACH][16];
 	struct span items[NAMES_EACH];
 };
@@ -390,6 +391,8 @@ static struct command say_crowd(struct crowd *crowd, uint32_t number)
 {
 	struct command command = by(HOSTILE, say_register("w1"));
 
+	snprintf(crowd->id, sizeof crowd->id, "w-%u", number);
+	command.worker = span_of(crowd->id);
 	for (uint32_t i = 0; i < NAMES_EACH; i++) {
 		snprintf(crowd->texts[i], sizeof crowd->texts[i], "c%u-%u", number, i);
 		crowd->items[i] = span_of(crowd->texts[i]);

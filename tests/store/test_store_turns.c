@@ -462,6 +462,29 @@ static void a_child_waits_for_its_parents_and_fails_closed(void **state)
 	assert_int_equal(world_state(world, "child"), TASK_READY);
 }
 
+static void a_parent_that_was_opened_again_knows_all_its_children(void **state)
+{
+	struct world *world = *state;
+	struct span parent = SPAN("a");
+	struct command cancel = say_about(COMMAND_CANCEL, "a"), retry = say_about(COMMAND_RETRY, "a");
+	struct command drops = say_about(COMMAND_UPDATE, "b");
+
+	world_create(world, "a", "q");
+	for (const char *const *id = (const char *const[]){"b", "c", NULL}; *id; id++) {
+		struct command child = say_create(*id, "q");
+		child.create.parents = (struct name_list){&parent, 1};
+		world_run(world, &child);
+	}
+	world_run(world, &cancel);
+	world_run(world, &retry);
+	drops.update.patch.set_parents = true; /* none */
+	world_run(world, &drops);
+	assert_int_equal(world_state(world, "b"), TASK_READY);
+	world_report(world, COMMAND_COMPLETE, "a", "w1", world_claim(world, "w1"));
+	assert_int_equal(world_state(world, "a"), TASK_DONE);
+	assert_int_equal(world_state(world, "c"), TASK_READY);
+}
+
 static void a_parent_done_twice_counts_once(void **state)
 {
 	struct world *world = *state;
@@ -999,6 +1022,47 @@ static void a_claim_that_is_repeated_hands_out_no_more_than_fits(void **state)
 	assert_true(world->result.repeated);
 }
 
+static enum refusal give_back(struct world *world, const char *id, const struct task *task)
+{
+	struct command command = say_report(COMMAND_RETURN, id, "w1", task->fence);
+
+	command.version = task->version;
+	return world_run(world, &command)->refusal;
+}
+
+static void what_was_not_written_is_given_back(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w1");
+
+	world_create(world, "a", "q");
+	struct task task = world_run(world, &claim)->claims[0].task;
+	assert_int_equal(give_back(world, "a", &task), REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "a"), TASK_READY);
+}
+
+/* The connection of the first request breaks; the claimant asked again by another, and has it by that reply. */
+static void what_another_reply_hands_out_too_is_not_given_back(void **state)
+{
+	struct world *world = *state;
+	struct command claims[2] = {say_claim("w1"), say_claim("w1")};
+	struct result results[2];
+
+	for (int together = 0; together < 2; together++) { /* in one turn, or in two */
+		const char *id = together ? "a" : "b";
+		world_create(world, id, "q");
+		claims[0].claim.request = claims[1].claim.request = 7 + (uint64_t)together;
+		if (!together)
+			world_run(world, &claims[0]);
+		assert_int_equal(store_turn(world->store, world->now, claims, together ? 2 : 1, results), 0);
+		assert_true(results[together].repeated);
+		struct task task = results[together].claims[0].task;
+		assert_int_equal(give_back(world, id, &task), REFUSED_STALE_CLAIM);
+		assert_int_equal(
+			world_report(world, COMMAND_COMPLETE, id, "w1", task.fence), REFUSED_NOTHING);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1033,10 +1097,13 @@ int main(void)
 		ON_BOTH(a_worker_that_beats_keeps_its_work_and_one_that_stops_loses_it),
 		ON_BOTH(a_lost_reply_is_told_the_current_token),
 		ON_BOTH(a_child_waits_for_its_parents_and_fails_closed),
+		ON_BOTH(a_parent_that_was_opened_again_knows_all_its_children),
 		ON_BOTH(a_parent_done_twice_counts_once),
 		ON_BOTH(a_unique_key_is_held_until_its_task_is_final),
 		ON_BOTH(a_repeated_request_has_one_effect),
 		ON_BOTH(the_same_request_id_gets_the_same_claim),
+		ON_BOTH(what_was_not_written_is_given_back),
+		ON_BOTH(what_another_reply_hands_out_too_is_not_given_back),
 		ON_BOTH(resuming_ones_own_claim_makes_the_old_fence_dead),
 		ON_BOTH(resuming_hands_out_no_more_bytes_than_a_fresh_claim),
 		ON_BOTH(a_paused_queue_is_skipped_and_a_draining_one_takes_nothing),

@@ -233,6 +233,17 @@ __attribute__((unused)) static int each_slot(
 	return each(each_context, &slot);
 }
 
+__attribute__((unused)) static int read_slot(void *context, struct span name, struct slot_document *ret_slot)
+{
+	(void)context;
+	if (!span_equal(name, SPAN("slot-1")))
+		return -ENOENT;
+	*ret_slot = (struct slot_document){.name = name};
+	slot_init(&ret_slot->slot);
+	ret_slot->slot.state = SLOT_QUARANTINED;
+	return 0;
+}
+
 __attribute__((unused)) static struct span name_text(void *context, uint32_t number)
 {
 	static const struct span names[] = {{0}, {"q", 1}, {"shell", 5}, {"slot-1", 6}};
@@ -303,6 +314,7 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.read_worker = read_worker,
 		.each_held = each_held,
 		.each_slot = each_slot,
+		.read_slot = read_slot,
 		.page_workers = page_workers,
 		.name = name_text,
 		.each_queue = each_queue,

@@ -219,6 +219,36 @@ static void a_claim_that_waited_in_vain_is_empty(void **state)
 	reply_says(d, "{\"claims\":[],\"finished\":[{\"id\":\"t-1\",\"ok\":true}");
 }
 
+/* What lay in its own arena is gone; ASan sees to that. */
+static void whoever_waits_takes_no_more_memory_than_it_needs(void **state)
+{
+	struct dialogue *d = *state;
+	struct claimed claimed = claimed_task(d);
+	struct span queues[] = {SPAN("q"), SPAN("r")};
+	struct arena small;
+
+	d->call.who.queues = (struct name_list){queues, 2};
+	post(d, "/api/claims",
+		"{\"workerId\":\"w1\",\"queues\":[\"q\"],\"slot\":\"s\",\"capabilities\":[\"gpu\"],\"executors\":[\"shell\"],"
+		"\"waitMs\":1000,\"finish\":[{\"id\":\"t-1\",\"fence\":\"7\",\"outcome\":\"complete\"}]}");
+	assert_true(api_waits(&d->call, d->results));
+	arena_init(&small, 1 << 20);
+	assert_int_equal(api_settle(&d->call, &small), 0);
+	arena_done(&d->arena);
+	d->arena = small;
+	assert_in_range(small.held, sizeof(struct command), 1024);
+	const struct command *command = d->call.commands;
+	assert_true(is(command->worker, "w1") && is(command->actor, "alice") &&
+		is(command->within.items[1], "r"));
+	assert_true(is(command->claim.queues.items[0], "q") && is(command->claim.slot, "s"));
+	assert_true(is(command->claim.capabilities.items[0], "gpu") &&
+		is(command->claim.executors.items[0], "shell"));
+	d->results[0] = (struct result){.claims = &claimed, .claim_count = 1};
+	finish(d);
+	reply_is(d, 200);
+	reply_says(d, "\"finished\":[{\"id\":\"t-1\",\"ok\":true}]}");
+}
+
 static void an_inactive_worker_still_learns_what_it_finished(void **state)
 {
 	struct dialogue *d = *state;
@@ -279,6 +309,7 @@ int main(void)
 		DIALOGUE(finish_and_next_are_commands_of_one_turn),
 		DIALOGUE(what_was_finished_stands_beside_the_claims),
 		DIALOGUE(only_the_claim_waits),
+		DIALOGUE(whoever_waits_takes_no_more_memory_than_it_needs),
 		DIALOGUE(a_claim_that_waited_in_vain_is_empty),
 		DIALOGUE(an_inactive_worker_still_learns_what_it_finished),
 		DIALOGUE(one_task_is_claimed_by_its_id),

@@ -31,7 +31,7 @@ static void a_registration_describes_the_worker(void **state)
 	finish(d);
 	reply_is(d, 200);
 	assert_true(is(d->call.reply.body,
-		"{\"workerId\":\"w1\",\"state\":\"active\",\"token\":\"7\",\"leaseMs\":60000}"));
+		"{\"workerId\":\"w1\",\"state\":\"active\",\"token\":\"BwAAAAAAAAA=\",\"leaseMs\":60000}"));
 }
 
 static void a_beat_carries_token_and_deltas(void **state)
@@ -39,7 +39,7 @@ static void a_beat_carries_token_and_deltas(void **state)
 	struct dialogue *d = *state;
 
 	post(d, "/api/workers/heartbeat",
-		"{\"workerId\":\"w1\",\"token\":\"7\",\"leaseMs\":5000,\"boundTasks\":[\"t-1\"],\"unboundTasks\":[\"t-2\"]}");
+		"{\"workerId\":\"w1\",\"token\":\"BwAAAAAAAAA=\",\"leaseMs\":5000,\"boundTasks\":[\"t-1\"],\"unboundTasks\":[\"t-2\"]}");
 	const struct command_beat *beat = &becomes(d, COMMAND_BEAT)->beat;
 	assert_true(beat->has_token && !beat->describes);
 	assert_int_equal(beat->token, 7);
@@ -63,6 +63,38 @@ static void a_beat_may_use_the_names_of_the_liveness_protocol(void **state)
 	assert_true(is(command->beat.bound.items[0], "t-1") && is(command->beat.unbound.items[0], "t-2"));
 }
 
+static void a_lease_may_be_told_in_seconds(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/workers/heartbeat", "{\"workerInstanceKey\":\"w1\",\"leaseDuration\":\"60s\"}");
+	assert_int_equal(becomes(d, COMMAND_BEAT)->beat.lease_ms, 60000);
+	post(d, "/api/workers/heartbeat", "{\"workerInstanceKey\":\"w1\",\"leaseDuration\":\"7.25s\"}");
+	assert_int_equal(becomes(d, COMMAND_BEAT)->beat.lease_ms, 7250);
+	post(d, "/api/workers/heartbeat", "{\"workerInstanceKey\":\"w1\",\"leaseDuration\":\"0s\"}");
+	assert_int_equal(becomes(d, COMMAND_BEAT)->beat.lease_ms, 0);
+}
+
+/* 8 bytes, lowest first, in base64; whatever else is shown is no token that anybody has. */
+static void a_token_is_opaque(void **state)
+{
+	static const char *const wrong[] = {"AQID", "AQAAAAAAAA==", "AQAAAAAAAAA", "AQAAAAAAAAAA",
+		"AQAAAAAAAAB=", "AQAAAAAAAA*=", "1", "AQAAAAAAAAA=AQAAAAAAAAA="};
+	struct dialogue *d = *state;
+	char body[128];
+
+	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\",\"token\":\"/v///////38=\"}");
+	assert_int_equal(becomes(d, COMMAND_BEAT)->beat.token, UINT64_C(0x7ffffffffffffffe));
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		snprintf(body, sizeof body, "{\"workerId\":\"w1\",\"token\":\"%s\"}", wrong[i]);
+		post(d, "/api/workers/heartbeat", body);
+		assert_true(becomes(d, COMMAND_BEAT)->beat.has_token);
+		assert_int_equal(becomes(d, COMMAND_BEAT)->beat.token, 0);
+	}
+	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\",\"token\":\"\"}");
+	assert_false(becomes(d, COMMAND_BEAT)->beat.has_token);
+}
+
 static void a_beat_is_answered_with_token_losses_and_commands(void **state)
 {
 	struct dialogue *d = *state;
@@ -77,7 +109,7 @@ static void a_beat_is_answered_with_token_losses_and_commands(void **state)
 	finish(d);
 	reply_is(d, 200);
 	assert_true(is(d->call.reply.body,
-		"{\"workerId\":\"w1\",\"state\":\"quiet\",\"token\":\"7\",\"leaseMs\":60000,\"lost\":[\"t-8\"],"
+		"{\"workerId\":\"w1\",\"state\":\"quiet\",\"token\":\"BwAAAAAAAAA=\",\"leaseMs\":60000,\"lost\":[\"t-8\"],"
 		"\"commands\":[{\"type\":\"cancel\",\"task\":\"t-1\"},{\"type\":\"cancel\",\"task\":\"t-2\"},"
 		"{\"type\":\"quiet\"}]}"));
 	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\"}");
@@ -90,13 +122,13 @@ static void a_wrong_token_is_told_the_current_one(void **state)
 {
 	struct dialogue *d = *state;
 
-	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\",\"token\":\"6\"}");
+	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\",\"token\":\"BgAAAAAAAAA=\"}");
 	d->results[0] = standing(WORKER_ACTIVE);
 	d->results[0].refusal = REFUSED_TOKEN_MISMATCH;
 	finish(d);
 	refused_with(d, 409, "TOKEN_MISMATCH");
-	reply_says(d, "\"token\":\"7\"");
-	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\",\"token\":\"6\"}");
+	reply_says(d, "\"token\":\"BwAAAAAAAAA=\"");
+	post(d, "/api/workers/heartbeat", "{\"workerId\":\"w1\",\"token\":\"BgAAAAAAAAA=\"}");
 	d->results[0] = standing(WORKER_INACTIVE);
 	d->results[0].refusal = REFUSED_WORKER_INACTIVE;
 	finish(d);
@@ -126,7 +158,15 @@ static const struct {
 	{"/api/workers/heartbeat", "{}", "workerId"},
 	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"workerInstanceKey\":\"v\"}", "workerInstanceKey"},
 	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"token\":7}", "token"},
-	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"token\":\"x\"}", "token"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"leaseMs\":5000,\"leaseDuration\":5000}",
+		"leaseDuration"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"leaseDuration\":\"60\"}", "leaseDuration"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"leaseDuration\":\".5s\"}", "leaseDuration"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"leaseDuration\":\"-1s\"}", "leaseDuration"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"leaseDuration\":\"12345678s\"}", "leaseDuration"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"leaseDuration\":[]}", "leaseDuration"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"leaseMs\":31536000001}", "leaseMs"},
+	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"leaseMs\":-1}", "leaseMs"},
 	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"boundTasks\":\"t\"}", "boundTasks"},
 	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"boundTasks\":[\"a\"],\"boundActivities\":[\"b\"]}",
 		"boundActivities"},
@@ -291,6 +331,8 @@ int main(void)
 		DIALOGUE(a_registration_describes_the_worker),
 		DIALOGUE(a_beat_carries_token_and_deltas),
 		DIALOGUE(a_beat_may_use_the_names_of_the_liveness_protocol),
+		DIALOGUE(a_lease_may_be_told_in_seconds),
+		DIALOGUE(a_token_is_opaque),
 		DIALOGUE(a_beat_is_answered_with_token_losses_and_commands),
 		DIALOGUE(a_wrong_token_is_told_the_current_one),
 		DIALOGUE(a_taken_slot_names_who_fills_it),

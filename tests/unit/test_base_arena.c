@@ -124,6 +124,21 @@ static void a_reset_arena_reuses_its_first_chunk_zeroed(void **state)
 	assert_zeroed(first, 100);
 }
 
+static void an_arena_may_be_made_to_measure(void **state)
+{
+	cleanup(arena_done) struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 4096);
+	assert_int_equal(arena_reserve(&arena, 3 * ARENA_ALIGN), 0);
+	for (int i = 0; i < 3; i++)
+		assert_non_null(arena_alloc(&arena, i == 1 ? 1 : ARENA_ALIGN));
+	assert_int_equal(arena.held, 3 * ARENA_ALIGN);
+	assert_non_null(arena_alloc(&arena, 1)); /* and then it grows as ever */
+	arena_done(&arena);
+	assert_int_equal(arena_reserve(&arena, 8192), -ENOMEM);
+}
+
 static void a_fresh_arena_may_be_reset_and_done(void **state)
 {
 	struct arena arena;
@@ -175,6 +190,7 @@ int main(void)
 		cmocka_unit_test(what_is_held_never_passes_the_maximum),
 		cmocka_unit_test(a_large_piece_leaves_the_current_chunk_in_use),
 		cmocka_unit_test(a_reset_arena_reuses_its_first_chunk_zeroed),
+		cmocka_unit_test(an_arena_may_be_made_to_measure),
 		cmocka_unit_test(a_fresh_arena_may_be_reset_and_done),
 		cmocka_unit_test(a_copy_is_separate_and_ends_in_nul),
 		cmocka_unit_test(a_failed_copy_leaves_the_result_untouched),

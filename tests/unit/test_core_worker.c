@@ -87,6 +87,26 @@ static void an_unknown_key_with_a_token_is_inactive(void **state)
 	assert_refused(beat_at(w, &unknown, &beat), &unknown, REFUSED_WORKER_INACTIVE);
 }
 
+static void what_a_worker_says_anew_is_an_event_and_the_same_again_is_none(void **state)
+{
+	struct world *w = *state;
+	struct beat beat = beat_of(&w->beater);
+
+	beat.describes = true;
+	beat.version = 5;
+	beat.any_executor = true;
+	struct worker_decision decision = beat_at(w, &w->beater, &beat);
+	assert_int_equal(decision.event, EVENT_WORKER_UPDATED);
+	assert_true(decision.must_store);
+	assert_int_equal(decision.worker.version, 5);
+	beat.token = decision.worker.token;
+	beat.version = 0; /* not told again: it stays */
+	decision = beat_at(w, &decision.worker, &beat);
+	assert_int_equal(decision.event, EVENT_NONE);
+	assert_false(decision.must_store);
+	assert_int_equal(decision.worker.version, 5);
+}
+
 static void registering_again_while_alive_is_the_same_instance(void **state)
 {
 	struct world *w = *state;
@@ -95,7 +115,7 @@ static void registering_again_while_alive_is_the_same_instance(void **state)
 	w->given.next_token++;
 	struct worker_decision decision = worker_register(&w->beater, &beat, false, &w->given);
 	assert_int_equal(decision.refusal, REFUSED_NOTHING);
-	assert_int_equal(decision.event, EVENT_NONE);
+	assert_int_equal(decision.event, EVENT_WORKER_UPDATED);
 	assert_true(decision.must_store);
 	assert_int_equal(decision.worker.handle, BEATER);
 	assert_int_equal(decision.worker.token, w->given.next_token);
@@ -651,6 +671,7 @@ int main(void)
 		TEST(a_registration_is_durable_and_gives_the_first_token),
 		TEST(the_first_beat_of_an_unknown_key_registers_it),
 		TEST(an_unknown_key_with_a_token_is_inactive),
+		TEST(what_a_worker_says_anew_is_an_event_and_the_same_again_is_none),
 		TEST(registering_again_while_alive_is_the_same_instance),
 		TEST(an_inactive_key_never_registers_again),
 		TEST(another_principal_may_neither_register_nor_beat),

@@ -14,7 +14,7 @@ holder, claimed_ms, expires_ms
 -- list: worker
 id, principal, instance, state, ended, flags, token, credential, deadline_ms, granted_ms, stored_deadline_ms, slot,
 capabilities, executors, max_concurrent, registered_ms, last_beat_ms, ended_ms, metadata, process_host,
-process_boot_hi, process_boot_lo, process_pid, process_start
+process_boot_hi, process_boot_lo, process_pid, process_start, version
 
 -- list: slot
 name, state, since_ms, restarts, trial_by, crashed_1, crashed_2, crashed_3, crashed_4, crashed_5, crashed_6, crashed_7,

@@ -39,6 +39,7 @@ static void bind_worker(struct binding *binding, const struct worker_row *row)
 	bind_int(binding, (int64_t)worker->process.boot_lo);
 	bind_int(binding, worker->process.pid);
 	bind_int(binding, (int64_t)worker->process.start);
+	bind_int(binding, worker->version);
 }
 
 /* The row that the statement stands on. Id and metadata are borrowed from it. */
@@ -75,6 +76,7 @@ static int read_worker(struct binding *binding, struct worker_row *ret_row)
 	worker->process.boot_lo = (uint64_t)column_int(&columns);
 	worker->process.pid = column_u32(&columns);
 	worker->process.start = (uint64_t)column_int(&columns);
+	worker->version = column_u32(&columns);
 	if (worker->state > WORKER_INACTIVE || worker->ended > WORKER_REPLACED)
 		return sqlite_fault_row(binding->store, "worker", row.instance);
 	*ret_row = row;

@@ -104,7 +104,8 @@ CREATE TABLE worker (
 	process_boot_hi    INTEGER NOT NULL,
 	process_boot_lo    INTEGER NOT NULL,
 	process_pid        INTEGER NOT NULL,
-	process_start      INTEGER NOT NULL
+	process_start      INTEGER NOT NULL,
+	version            INTEGER NOT NULL -- of its program: an id in name; 0: it did not say
 ) STRICT, WITHOUT ROWID;
 
 -- crashed_*: the latest crashes, newest first; NULL where there was none.

@@ -1,0 +1,15 @@
+/* The last steps of a child of the shim before it becomes the program: everything that it gives up. */
+#pragma once
+
+#include "exec/shim.h"
+
+struct child {
+	const struct request *request;
+	const int *fds; /* by enum request_fd, those of grants after them */
+	int ruleset;    /* of Landlock, -1 for none */
+	int status; /* a pipe that exec closes: here a struct start_fault is written if it comes to that */
+	pid_t shim;
+};
+
+/* In the child of the fork. Does not return. */
+_Noreturn void child_become(const struct child *child);

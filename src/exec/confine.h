@@ -1,0 +1,58 @@
+/*
+ * What a child of level `process` may do: the limits, the paths and the system calls.
+ *
+ * Nothing here weakens itself. A path that cannot be granted, a filter that cannot be loaded, a limit that the system
+ * refuses: the child does not start, and process_end() says why.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GRANTS_MAX = 128 };
+
+enum grant_access {
+	GRANT_READ,   /* read and execute what lies beneath */
+	GRANT_WRITE,  /* and change it */
+	GRANT_DEVICE, /* read, write and control one device */
+};
+
+/* One path beneath which a child may go. By descriptor where the caller has one, so that nothing is resolved twice. */
+struct grant {
+	const char *path; /* NULL: fd */
+	int fd;
+	enum grant_access access;
+	bool optional; /* left out if it does not exist */
+};
+
+/* Programs, libraries, /etc, /proc, /sys and the usual devices: what nearly every program reads. No home, no /tmp, no
+ * /var, no /run. */
+extern const struct grant grants_system[];
+extern const size_t grants_system_count;
+
+#define LIMIT_UNCHANGED UINT64_MAX
+
+struct limits {
+	uint64_t files; /* open at a time */
+	uint64_t
+		tasks_more; /* processes and threads of this user beyond those of the whole machine at the start */
+	uint64_t core_bytes;    /* of a core dump */
+	uint64_t file_bytes;    /* of any file it writes */
+	uint64_t address_bytes; /* of memory, per process */
+	uint64_t cpu_s;         /* per process */
+};
+
+/* 1024 files, 512 tasks, no core dump, 1 GiB files; the rest unchanged. */
+struct limits limits_default(void);
+
+struct confine {
+	struct limits limits;
+	const struct grant
+		*grants; /* besides grants_system and the working directory, which is GRANT_WRITE */
+	size_t grant_count;
+	/* $STINT_HOME. A grant that would open it, by naming it or anything above it, is a fault: -EXDEV. Grants
+	 * beneath it (the run dir, a worktree) are the caller's word; a working directory there must lie in one of them. NULL: nothing to keep out of. */
+	const char *keep_out;
+	bool workdir_read_only;
+};

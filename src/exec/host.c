@@ -1,0 +1,266 @@
+/*
+ * Opening looks at the machine once. After that the host has one task of its own: when a shim dies before its tree (the
+ * machine ran out of memory, or an old kernel let a child kill it), the tree becomes ours, because we are a subreaper
+ * too. Every child of ours that is not a shim is such an orphan. Whose it was cannot be told any more, and need
+ * not be: all of them are killed, in rounds, and a lost process is gone when there are none.
+ */
+#include "exec/host.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/parts.h"
+#include "exec/landlock.h"
+#include "exec/proc.h"
+#include "exec/syscalls.h"
+#include "exec/tree.h"
+
+enum {
+	SWEEP_EVERY_MS = 10,
+	FILTER_BYTES_MAX = 65536,
+};
+
+/* ---- opening ------------------------------------------------------------------------------------------------------ */
+
+static int complain(char *complaint, int fault, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int complain(char *complaint, int fault, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(complaint, HOST_COMPLAINT_BYTES, format, args);
+	va_end(args);
+	return fault;
+}
+
+/* A descriptor that we open must never be taken for somebody's standard output. */
+static int fill_stdio(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+	} while (fd <= 2);
+	close(fd);
+	return 0;
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* Beside this program, or where it was installed. */
+static int find_shim(const struct host_options *options, char *path, size_t room)
+{
+	ssize_t len;
+
+	if (options->shim)
+		return (size_t)snprintf(path, room, "%s", options->shim) < room ? 0 : -ENAMETOOLONG;
+	len = readlink("/proc/self/exe", path, room - 1);
+	if (len > 0) {
+		path[len] = 0;
+		char *slash = strrchr(path, '/');
+		size_t left = room - (size_t)(slash + 1 - path);
+		if ((size_t)snprintf(slash + 1, left, "stint-shim") < left && access(path, X_OK) == 0)
+			return 0;
+	}
+	snprintf(path, room, "%s/stint-shim", STINT_LIBEXECDIR);
+	return 0;
+}
+
+static int check_shim(const char *path, char *complaint)
+{
+	struct stat stat_;
+
+	if (stat(path, &stat_) < 0)
+		return complain(complaint, -errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(stat_.st_mode) || access(path, X_OK) < 0)
+		return complain(complaint, -ENOENT, "%s is not a program", path);
+	if (stat_.st_mode & S_IWOTH || (stat_.st_uid != 0 && stat_.st_uid != geteuid()))
+		return complain(complaint, -ENOENT, "%s can be changed by other users", path);
+	return 0;
+}
+
+/* Does the kernel have what there is no way around? */
+static int check_kernel(const struct host *host, const struct host_options *options, char *complaint)
+{
+	int pidfd = pidfd_open_of(getpid());
+	struct proc_stat stat;
+
+	if (pidfd < 0 && pidfd != -EMFILE && pidfd != -ENFILE)
+		return complain(
+			complaint, -EOPNOTSUPP, "this kernel has no pidfd: Linux 5.11 or later is needed");
+	if (pidfd < 0)
+		return complain(complaint, pidfd, "%s", strerror(-pidfd));
+	close(pidfd);
+	if (proc_stat_read(getpid(), &stat) < 0)
+		return complain(complaint, -EOPNOTSUPP, "/proc is not mounted");
+	if (host->landlock_abi == 0 && !options->landlock_optional)
+		return complain(complaint, -EOPNOTSUPP,
+			"this kernel has no Landlock, or it is switched off (lsm=... at boot), so a child could read everything "
+			"that we can; \"landlock\":\"optional\" runs without it");
+	return 0;
+}
+
+static int prepare(struct host *host, const struct host_options *options, char *complaint)
+{
+	int fault = fill_stdio();
+
+	if (fault)
+		return complain(complaint, fault, "/dev/null: %s", strerror(-fault));
+	raise_descriptor_limit();
+	signal(SIGPIPE, SIG_IGN);
+	find_shim(options, host->shim, sizeof host->shim);
+	host->landlock_abi = landlock_abi();
+	fault = check_shim(host->shim, complaint);
+	if (!fault)
+		fault = check_kernel(host, options, complaint);
+	if (fault)
+		return fault;
+	fault = syscalls_filter(&host->filter);
+	if (fault)
+		return complain(complaint, fault, "seccomp: %s", strerror(-fault));
+	if (boot_id_read(host->boot, sizeof host->boot) < 0)
+		return complain(complaint, -EOPNOTSUPP, "/proc/sys/kernel/random/boot_id cannot be read");
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return complain(complaint, -errno, "subreaper: %s", strerror(errno));
+	if (!options->cgroup_unwanted)
+		host->cgroup = cgroup_find(host->cgroup_place);
+	return 0;
+}
+
+int host_open(uv_loop_t *loop, const struct host_options *options, struct host **ret_host,
+	char complaint[HOST_COMPLAINT_BYTES])
+{
+	struct host *host = calloc(1, sizeof *host);
+	int fault;
+
+	if (!host)
+		return complain(complaint, -ENOMEM, "%s", strerror(ENOMEM));
+	buf_init(&host->filter, FILTER_BYTES_MAX);
+	fault = prepare(host, options, complaint);
+	if (fault) {
+		buf_done(&host->filter);
+		free(host);
+		return fault;
+	}
+	host->loop = loop;
+	uv_timer_init(loop, &host->sweep);
+	host->sweep.data = host;
+	*ret_host = host;
+	return 0;
+}
+
+static void free_closed(uv_handle_t *handle)
+{
+	struct host *host = handle->data;
+
+	buf_done(&host->filter);
+	free(host);
+}
+
+void host_close(struct host *host)
+{
+	if (!host)
+		return;
+	assert(host->count == 0);
+	uv_close((uv_handle_t *)&host->sweep, free_closed);
+}
+
+void host_describe(const struct host *host, struct host_facts *ret_facts)
+{
+	*ret_facts = (struct host_facts){host->landlock_abi, host->cgroup, host->count};
+}
+
+/* ---- what dead shims left ----------------------------------------------------------------------------------------- */
+
+static bool is_shim(const struct host *host, pid_t pid)
+{
+	for (const struct process *process = host->first; process; process = process->next)
+		if (process->shim == pid)
+			return true;
+	return false;
+}
+
+/* End one orphan and all beneath it, and take its status if it has ended. True if it was there. */
+static bool end_orphan(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	/* Ours until we wait for it: nobody else can have the number. */
+	cleanup(close_at) int pidfd = pidfd_open_of(pid);
+	if (pidfd < 0)
+		return pidfd != -ESRCH;
+	tree_signal(pid, SIGKILL);
+	pidfd_signal(pidfd, SIGKILL);
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) == 0;
+}
+
+/* True when it is empty, and removed. */
+static bool sweep_cgroup(const char *path)
+{
+	if (!path[0])
+		return true;
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		cgroup_signal(fd, path, SIGKILL);
+	return cgroup_remove(path) != -EBUSY;
+}
+
+/* One round over all that dead shims left: true when nothing is left. */
+static bool sweep_round(struct host *host)
+{
+	static pid_t children[TREE_PIDS_MAX];
+	uint32_t count = tree_children(getpid(), children, TREE_PIDS_MAX);
+	bool empty = true;
+
+	for (struct process *process = host->first; process; process = process->next)
+		if (process->lost && !sweep_cgroup(process->cgroup))
+			empty = false;
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_shim(host, children[i]) && end_orphan(children[i]))
+			empty = false;
+	return empty;
+}
+
+static void sweep(uv_timer_t *timer)
+{
+	struct host *host = timer->data;
+	struct process *process, *next;
+
+	if (!sweep_round(host))
+		return;
+	uv_timer_stop(timer);
+	for (process = host->first; process; process = next) {
+		next = process->next;
+		if (process->lost)
+			process_swept(process);
+	}
+}
+
+void host_sweep_begin(struct host *host)
+{
+	uv_timer_start(&host->sweep, sweep, 0, SWEEP_EVERY_MS);
+}

@@ -1,0 +1,44 @@
+/*
+ * What a child wrote: the newest bytes up to a maximum, and how many were lost.
+ *
+ * Positions count from the first byte that ever came. `read` is how far the owner has read; what is overwritten before
+ * it was read is dropped, and counted. Reading takes nothing away: the tail is there until newer bytes push it out.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/span.h"
+
+struct output {
+	char *data; /* NULL until the first byte; grows up to max */
+	size_t cap;
+	size_t max;
+	uint64_t end;     /* bytes that came */
+	uint64_t read;    /* position of the next byte to read */
+	uint64_t dropped; /* overwritten before they were read, or refused by the machine's memory */
+};
+
+/* Allocates nothing and cannot fail. max is at least 1. */
+void output_init(struct output *output, size_t max);
+
+/* NULL is fine. */
+void output_done(struct output *output);
+
+/* Takes all of them; what finds no room pushes out the oldest. Without memory to grow it keeps to what it has. */
+void output_put(struct output *output, struct span bytes);
+
+/* The next unread bytes, as many as lie together; empty when there are none. They live until the next put. What was
+ * dropped shows as a step in *ret_position, which may be NULL. */
+struct span output_unread(const struct output *output, uint64_t *ret_position);
+
+/* Those were read: no more than output_unread() gave. */
+void output_advance(struct output *output, size_t bytes);
+
+/* Unread bytes in all. */
+size_t output_waiting(const struct output *output);
+
+/* Append the newest bytes, at most `most`, read or not. Faults as buf_put(). */
+int output_tail(const struct output *output, size_t most, struct buf *buf);

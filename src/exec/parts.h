@@ -1,0 +1,76 @@
+/* What host.c, process.c and start.c share; for nobody else. */
+#pragma once
+
+#include "base/buf.h"
+#include "exec/cgroup.h"
+#include "exec/host.h"
+#include "exec/process.h"
+
+enum { HOST_READ_BYTES = 65536 }; /* from a stream in one turn of the loop, so that none starves the others */
+
+struct host {
+	uv_loop_t *loop;
+	uv_timer_t sweep; /* runs while there are lost processes */
+	char shim[1024];
+	char boot[IDENTITY_BOOT_BYTES];
+	struct buf filter; /* for seccomp */
+	int landlock_abi;
+	enum cgroup_kind cgroup;
+	char cgroup_place[CGROUP_PATH_BYTES];
+	struct process *first; /* started and not yet gone */
+	uint32_t count;
+	char read[HOST_READ_BYTES];
+};
+
+struct stream {
+	struct process *process;
+	uv_poll_t poll;
+	int fd; /* -1 when it is at its end */
+	enum output_overflow overflow;
+	struct output output;
+};
+
+struct process {
+	struct host *host;
+	struct process *next, *previous;
+	const struct process_events *events;
+	void *context;
+	char run[PROCESS_RUN_BYTES_MAX + 1];
+
+	pid_t shim; /* 0: waited for */
+	uint64_t shim_start;
+	pid_t main;
+	uint64_t main_start;
+	char cgroup[CGROUP_PATH_BYTES];
+
+	int pidfd, control;
+	uv_poll_t pidfd_poll, control_poll;
+	uv_timer_t late;
+	int64_t late_ms; /* when it fires; INT64_MAX: never */
+
+	struct stream streams[2];
+	int stdin_fd;
+	uv_poll_t stdin_poll;
+	struct buf stdin_waiting;
+	size_t stdin_written; /* of those */
+	bool stdin_closing;
+
+	struct process_end end;
+	bool shim_ready; /* it may have started the program */
+	bool gone_told;  /* the shim said so */
+	bool lost, gone, freed;
+	uint32_t handles; /* that the loop has not closed yet */
+};
+
+/* host.c: the shim of one of our processes has died; end what it left, then call process_swept(). */
+void host_sweep_begin(struct host *host);
+
+/* process.c, for the sweep: nothing is left of a lost one. */
+void process_swept(struct process *process);
+
+/* process.c, for a start. The descriptors of the process get their handles; afterwards, when nothing can fail any more,
+ * it is watched and belongs to the host. One that cannot be started is discarded: its descriptors are closed, and its
+ * memory goes with its handles. */
+int process_attach(struct process *process);
+void process_watch(struct process *process);
+void process_discard(struct process *process);

@@ -1,0 +1,39 @@
+/*
+ * Processes as the kernel tells of them. A pid is a number that somebody else may have tomorrow: whoever wants to
+ * signal opens a pidfd, makes sure of whom it holds, and signals that. Nothing in this room calls kill().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Closed at exec. -ESRCH, -EMFILE, ... */
+int pidfd_open_of(pid_t pid);
+
+/* -ESRCH when it has ended and was waited for. */
+int pidfd_signal(int pidfd, int signal);
+
+/* Has it ended, waited for or not? */
+bool pidfd_is_over(int pidfd);
+
+struct proc_stat {
+	pid_t parent;
+	char state;     /* Z: ended, not yet waited for */
+	uint64_t start; /* ticks since boot: with the pid it is an identity within one boot */
+};
+
+/* -ESRCH when there is none. */
+int proc_stat_read(pid_t pid, struct proc_stat *ret_stat);
+
+/* The process with that pid and start time, or -ESRCH: it has ended, or the number is another's by now. */
+int pidfd_open_known(pid_t pid, uint64_t start);
+
+/* The boot we are in: 36 characters and NUL into room for at least 37. */
+int boot_id_read(char *boot, size_t room);
+
+/* Does the environment that a process was started with have this entry (NAME=value)? Not told about others' processes:
+ * then false. */
+bool proc_has_env(pid_t pid, const char *entry);
+
+int64_t monotonic_ms(void);

@@ -1,0 +1,471 @@
+/*
+ * Our side of a process. All the doing is the shim's; here its reports become events, the output is read, and what
+ * happens when a shim does not do its part is decided.
+ *
+ * A process is gone when its shim has said so and has been waited for. A shim that dies without a word is lost: then the
+ * host ends what it left. A shim that does not answer in time is killed, and then it is lost too.
+ */
+#include "exec/process.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/parts.h"
+#include "exec/proc.h"
+#include "exec/shim.h"
+
+/* After the grace. By then a shim that lives has killed everything that can be killed. */
+enum { SHIM_LATE_MS = 5000 };
+
+/* ---- handles of the loop ------------------------------------------------------------------------------------------ */
+
+static void free_if_done(struct process *process)
+{
+	if (!process->freed || process->handles)
+		return;
+	for (int i = 0; i < 2; i++)
+		output_done(&process->streams[i].output);
+	buf_done(&process->stdin_waiting);
+	free(process);
+}
+
+static void handle_closed(uv_handle_t *handle)
+{
+	struct process *process = handle->data;
+
+	process->handles--;
+	free_if_done(process);
+}
+
+static int poll_add(struct process *process, uv_poll_t *poll, int fd)
+{
+	int fault = uv_poll_init(process->host->loop, poll, fd);
+
+	if (fault)
+		return fault; /* libuv's faults are ours on Linux */
+	poll->data = process;
+	process->handles++;
+	return 0;
+}
+
+/* The descriptor goes too, after the loop has let go of it. */
+static void poll_close(uv_poll_t *poll, int *fd)
+{
+	if (poll->data && !uv_is_closing((uv_handle_t *)poll))
+		uv_close((uv_handle_t *)poll, handle_closed);
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_all(struct process *process)
+{
+	poll_close(&process->pidfd_poll, &process->pidfd);
+	poll_close(&process->control_poll, &process->control);
+	poll_close(&process->stdin_poll, &process->stdin_fd);
+	for (int i = 0; i < 2; i++)
+		poll_close(&process->streams[i].poll, &process->streams[i].fd);
+	if (process->late.data && !uv_is_closing((uv_handle_t *)&process->late))
+		uv_close((uv_handle_t *)&process->late, handle_closed);
+}
+
+void process_free(struct process *process)
+{
+	if (!process)
+		return;
+	assert(process->gone);
+	process->freed = true;
+	free_if_done(process);
+}
+
+/* ---- what it writes ----------------------------------------------------------------------------------------------- */
+
+static size_t room_for(const struct stream *stream)
+{
+	size_t waiting = output_waiting(&stream->output);
+
+	if (stream->overflow == OVERFLOW_DROPS)
+		return HOST_READ_BYTES;
+	return stream->output.max - waiting < HOST_READ_BYTES ? stream->output.max - waiting
+							      : HOST_READ_BYTES;
+}
+
+/* Read once. Returns what read() did, 0 at the end. */
+static ssize_t stream_read(struct stream *stream, size_t most)
+{
+	char *into = stream->process->host->read;
+	ssize_t got = read(stream->fd, into, most < HOST_READ_BYTES ? most : HOST_READ_BYTES);
+
+	if (got > 0)
+		output_put(&stream->output, (struct span){into, (size_t)got});
+	return got < 0 ? -errno : got;
+}
+
+static void stream_ready(uv_poll_t *poll, int status, int events)
+{
+	struct process *process = poll->data;
+	struct stream *stream = poll == &process->streams[STREAM_OUT].poll ? &process->streams[STREAM_OUT]
+									   : &process->streams[STREAM_ERR];
+	size_t room = room_for(stream);
+	ssize_t got;
+
+	(void)status, (void)events; /* reading tells the same */
+	if (room == 0) {
+		uv_poll_stop(poll); /* until process_advance() */
+		return;
+	}
+	got = stream_read(stream, room);
+	if (got > 0) {
+		if (process->events->output)
+			process->events->output(
+				process->context, process, (enum process_stream)(stream - process->streams));
+	} else if (got != -EAGAIN && got != -EINTR) {
+		poll_close(poll, &stream->fd);
+	}
+}
+
+/* The tree is gone: what is in the pipe is all there will be. */
+static void stream_drain(struct stream *stream)
+{
+	int left = 0;
+
+	if (stream->fd < 0 || ioctl(stream->fd, FIONREAD, &left) < 0)
+		return;
+	if (stream->overflow ==
+		OVERFLOW_HOLDS) /* at most what a pipe holds more, and nobody is kept waiting by it */
+		stream->output.max += (size_t)left;
+	while (left > 0) {
+		ssize_t got = stream_read(stream, (size_t)left);
+		if (got <= 0)
+			return;
+		left -= (int)got;
+	}
+}
+
+const struct output *process_output(const struct process *process, enum process_stream stream)
+{
+	return &process->streams[stream].output;
+}
+
+void process_advance(struct process *process, enum process_stream stream, size_t bytes)
+{
+	struct stream *read = &process->streams[stream];
+
+	output_advance(&read->output, bytes);
+	if (read->overflow == OVERFLOW_HOLDS && read->fd >= 0 && !uv_is_active((uv_handle_t *)&read->poll))
+		uv_poll_start(&read->poll, UV_READABLE, stream_ready);
+}
+
+/* ---- what it reads ------------------------------------------------------------------------------------------------ */
+
+static void stdin_ready(uv_poll_t *poll, int status, int events);
+
+static void stdin_flush(struct process *process)
+{
+	struct buf *waiting = &process->stdin_waiting;
+
+	while (process->stdin_written < waiting->len) {
+		ssize_t put = write(process->stdin_fd, waiting->data + process->stdin_written,
+			waiting->len - process->stdin_written);
+		if (put < 0 && errno == EAGAIN) {
+			uv_poll_start(&process->stdin_poll, UV_WRITABLE, stdin_ready);
+			return;
+		}
+		if (put < 0 && errno != EINTR) { /* it reads no more */
+			poll_close(&process->stdin_poll, &process->stdin_fd);
+			buf_clear(waiting);
+			process->stdin_written = 0;
+			return;
+		}
+		process->stdin_written += put > 0 ? (size_t)put : 0;
+	}
+	buf_clear(waiting);
+	process->stdin_written = 0;
+	if (process->stdin_closing)
+		poll_close(&process->stdin_poll, &process->stdin_fd);
+	else
+		uv_poll_stop(&process->stdin_poll);
+}
+
+static void stdin_ready(uv_poll_t *poll, int status, int events)
+{
+	(void)status, (void)events;
+	stdin_flush(poll->data);
+}
+
+/* What was written moves out of the way only when the room is needed. */
+static int stdin_keep(struct process *process, struct span bytes)
+{
+	struct buf *waiting = &process->stdin_waiting;
+
+	if (process->stdin_written) {
+		waiting->len -= process->stdin_written;
+		memmove(waiting->data, waiting->data + process->stdin_written, waiting->len);
+		process->stdin_written = 0;
+	}
+	int fault = buf_put_span(waiting, bytes);
+	return fault == -E2BIG ? -ENOBUFS : fault;
+}
+
+int process_write(struct process *process, struct span bytes)
+{
+	int fault;
+
+	if (process->stdin_fd < 0 || process->stdin_closing)
+		return -EPIPE;
+	fault = stdin_keep(process, bytes);
+	if (fault)
+		return fault;
+	stdin_flush(process);
+	return 0;
+}
+
+void process_close_stdin(struct process *process)
+{
+	process->stdin_closing = true;
+	if (process->stdin_fd >= 0)
+		stdin_flush(process);
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------ */
+
+static void unlink_process(struct process *process)
+{
+	struct host *host = process->host;
+
+	if (process->previous)
+		process->previous->next = process->next;
+	else
+		host->first = process->next;
+	if (process->next)
+		process->next->previous = process->previous;
+	host->count--;
+}
+
+static void finish(struct process *process)
+{
+	for (int i = 0; i < 2; i++)
+		stream_drain(&process->streams[i]);
+	close_all(process);
+	unlink_process(process);
+	process->gone = true;
+	process->events->gone(process->context, process);
+}
+
+/* The shim died without a word. What it left is ours to end. */
+static void lose(struct process *process)
+{
+	if (process->end.how == ENDED_NOT_YET && process->shim_ready)
+		process->end.how = ENDED_LOST;
+	if (process->end.how ==
+		ENDED_NOT_YET) { /* killed while it was loaded: the machine is short of memory */
+		process->end.how = ENDED_UNSTARTED;
+		process->end.fault = (struct start_fault){.stage = STAGE_SHIM, .error = ENOMEM};
+	}
+	process->lost = true;
+	host_sweep_begin(process->host);
+}
+
+void process_swept(struct process *process)
+{
+	process->end.kill_used = true;
+	finish(process);
+}
+
+/* ---- what the shim says ------------------------------------------------------------------------------------------- */
+
+static void take_usage(struct process *process, const struct shim_report *report)
+{
+	process->end.strays = report->strays;
+	process->end.kill_used = report->kill_used;
+	process->end.cpu_user_us = report->cpu_user_us;
+	process->end.cpu_system_us = report->cpu_system_us;
+	process->end.memory_peak_bytes = report->memory_peak_bytes;
+}
+
+static void take_report(struct process *process, const struct shim_report *report)
+{
+	const struct process_events *events = process->events;
+
+	switch ((enum report_kind)report->kind) {
+	case REPORT_READY:
+		process->shim_ready = true;
+		break;
+	case REPORT_STARTED:
+		process->main = report->main;
+		process->main_start = report->main_start;
+		if (events->started)
+			events->started(process->context, process);
+		break;
+	case REPORT_UNSTARTED:
+		process->end.how = ENDED_UNSTARTED;
+		process->end.fault = report->fault;
+		process->end.fault.detail[START_DETAIL_BYTES - 1] = 0;
+		break;
+	case REPORT_EXITED:
+		process->end.how = report->signal ? ENDED_SIGNAL : ENDED_EXIT;
+		process->end.code = report->signal ? report->signal : report->status;
+		process->end.core_dumped = report->core_dumped;
+		take_usage(process, report);
+		if (events->exited)
+			events->exited(process->context, process);
+		break;
+	case REPORT_GONE:
+		process->gone_told = true;
+		take_usage(process, report);
+		break;
+	}
+}
+
+static void read_reports(struct process *process)
+{
+	struct shim_report report;
+	ssize_t got;
+
+	while ((got = recv(process->control, &report, sizeof report, MSG_DONTWAIT)) == sizeof report)
+		take_report(process, &report);
+	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+		uv_poll_stop(&process->control_poll); /* it has ended or will: the pidfd tells */
+}
+
+static void control_ready(uv_poll_t *poll, int status, int events)
+{
+	(void)status, (void)events;
+	read_reports(poll->data);
+}
+
+static void shim_ended(uv_poll_t *poll, int status, int events)
+{
+	struct process *process = poll->data;
+	siginfo_t info = {0};
+
+	(void)status, (void)events;
+	if (waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG) < 0 && errno == EAGAIN)
+		return;
+	process->shim = 0;
+	uv_poll_stop(poll);
+	read_reports(process); /* its last words may still be in the socket */
+	if (process->gone_told)
+		finish(process);
+	else
+		lose(process);
+}
+
+/* ---- orders ------------------------------------------------------------------------------------------------------- */
+
+static void shim_is_late(uv_timer_t *timer)
+{
+	struct process *process = timer->data;
+
+	if (process->pidfd >= 0)
+		pidfd_signal(process->pidfd, SIGKILL);
+}
+
+static void order(struct process *process, enum order_kind kind, uint32_t grace_ms)
+{
+	struct shim_order order = {kind, grace_ms};
+	int64_t late_ms = monotonic_ms() + grace_ms + SHIM_LATE_MS;
+
+	if (process->gone || process->lost || process->gone_told)
+		return;
+	if (process->end.how == ENDED_NOT_YET)
+		process->end.stop_asked = true;
+	/* If the socket is full the shim is asleep, and late. */
+	if (send(process->control, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN)
+		return; /* it has ended: the pidfd tells */
+	if (late_ms < process->late_ms) {
+		process->late_ms = late_ms;
+		uv_update_time(process->host->loop);
+		uv_timer_start(&process->late, shim_is_late, (uint64_t)grace_ms + SHIM_LATE_MS, 0);
+	}
+}
+
+void process_stop(struct process *process, uint32_t grace_ms)
+{
+	order(process, ORDER_STOP, grace_ms);
+}
+
+void process_kill(struct process *process)
+{
+	order(process, ORDER_KILL, 0);
+}
+
+/* ---- for a start ------------------------------------------------------------------------------------------------- */
+
+int process_attach(struct process *process)
+{
+	int fault = uv_timer_init(process->host->loop, &process->late);
+
+	process->late.data = process;
+	process->handles++;
+	if (!fault)
+		fault = poll_add(process, &process->pidfd_poll, process->pidfd);
+	if (!fault)
+		fault = poll_add(process, &process->control_poll, process->control);
+	for (int i = 0; i < 2 && !fault; i++)
+		fault = poll_add(process, &process->streams[i].poll, process->streams[i].fd);
+	if (!fault && process->stdin_fd >= 0)
+		fault = poll_add(process, &process->stdin_poll, process->stdin_fd);
+	return fault;
+}
+
+void process_watch(struct process *process)
+{
+	struct host *host = process->host;
+
+	uv_poll_start(&process->pidfd_poll, UV_READABLE, shim_ended);
+	uv_poll_start(&process->control_poll, UV_READABLE, control_ready);
+	for (int i = 0; i < 2; i++)
+		uv_poll_start(&process->streams[i].poll, UV_READABLE, stream_ready);
+	process->next = host->first;
+	if (host->first)
+		host->first->previous = process;
+	host->first = process;
+	host->count++;
+}
+
+void process_discard(struct process *process)
+{
+	close_all(process);
+	process->freed = true;
+	free_if_done(process);
+}
+
+/* ---- facts -------------------------------------------------------------------------------------------------------- */
+
+const struct process_end *process_end(const struct process *process)
+{
+	return &process->end;
+}
+
+const char *process_run(const struct process *process)
+{
+	return process->run;
+}
+
+void *process_context(const struct process *process)
+{
+	return process->context;
+}
+
+void process_identify(const struct process *process, struct process_identity *ret_identity)
+{
+	*ret_identity = (struct process_identity){
+		.shim = process->shim,
+		.main = process->main,
+		.shim_start = process->shim_start,
+		.main_start = process->main_start,
+	};
+	memcpy(ret_identity->run, process->run, sizeof ret_identity->run);
+	memcpy(ret_identity->boot, process->host->boot, sizeof ret_identity->boot);
+	snprintf(ret_identity->cgroup, sizeof ret_identity->cgroup, "%s", process->cgroup);
+}

@@ -1,0 +1,134 @@
+/* A request as bytes. Strings carry their NUL, so that the shim can point into them. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "exec/shim.h"
+
+static int put_text(struct buf *buf, const char *text)
+{
+	return buf_put_bytes(buf, (struct span){text, strlen(text) + 1});
+}
+
+static int put_list(struct buf *buf, const char *const *list)
+{
+	uint64_t count = 0;
+	int fault;
+
+	while (list[count])
+		count++;
+	fault = buf_put_uvarint(buf, count);
+	for (uint64_t i = 0; i < count && !fault; i++)
+		fault = put_text(buf, list[i]);
+	return fault;
+}
+
+static int put_grant(struct buf *buf, const struct grant *grant)
+{
+	int fault = put_text(buf, grant->path ? grant->path : "");
+
+	if (!fault)
+		fault = buf_put_uvarint(buf, grant->path ? 0 : (uint64_t)grant->fd);
+	if (!fault)
+		fault = buf_put_byte(buf, (unsigned char)grant->access);
+	return fault ? fault : buf_put_byte(buf, grant->optional);
+}
+
+int request_encode(const struct request *request, struct buf *buf)
+{
+	const struct limits *limits = &request->limits;
+	const uint64_t numbers[] = {request->umask, request->linger_ms, request->drop_user, request->uid,
+		request->gid, limits->files, limits->tasks_more, limits->core_bytes, limits->file_bytes,
+		limits->address_bytes, limits->cpu_s, (uint64_t)request->landlock_abi};
+	int fault = put_text(buf, REQUEST_VERSION);
+
+	if (!fault)
+		fault = put_list(buf, request->argv);
+	if (!fault)
+		fault = put_list(buf, request->env);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !fault; i++)
+		fault = buf_put_uvarint(buf, numbers[i]);
+	if (!fault)
+		fault = buf_put_uvarint(buf, request->grant_count);
+	for (size_t i = 0; i < request->grant_count && !fault; i++)
+		fault = put_grant(buf, &request->grants[i]);
+	if (!fault)
+		fault = put_text(buf, request->keep_out);
+	if (!fault)
+		fault = put_text(buf, request->cgroup);
+	return fault ? fault : buf_put_bytes(buf, request->filter);
+}
+
+/* Never NULL; breaks the reader if the NUL is missing. */
+static const char *read_text(struct reader *reader)
+{
+	struct span text = reader_bytes(reader);
+
+	if (text.len && text.data[text.len - 1] == 0)
+		return text.data;
+	reader->broken = true;
+	return "";
+}
+
+static const char *const *read_list(struct reader *reader, uint64_t most)
+{
+	uint64_t count = reader_uvarint(reader);
+	const char **list = count <= most ? calloc(count + 1, sizeof *list) : NULL;
+
+	if (!list)
+		reader->broken = true;
+	for (uint64_t i = 0; list && i < count; i++)
+		list[i] = read_text(reader);
+	return list;
+}
+
+static const struct grant *read_grants(struct reader *reader, size_t *ret_count)
+{
+	uint64_t count = reader_uvarint(reader);
+	struct grant *grants = count <= GRANTS_MAX ? calloc(count + 1, sizeof *grants) : NULL;
+
+	if (!grants)
+		reader->broken = true;
+	for (uint64_t i = 0; grants && i < count; i++) {
+		const char *path = read_text(reader);
+		grants[i].path = path[0] ? path : NULL;
+		grants[i].fd = (int)reader_uvarint(reader);
+		grants[i].access = (enum grant_access)reader_byte(reader);
+		grants[i].optional = reader_byte(reader);
+	}
+	*ret_count = count;
+	return grants;
+}
+
+int request_decode(struct span bytes, struct request *ret_request)
+{
+	struct request request = {0};
+	struct limits *limits = &request.limits;
+	struct reader reader;
+
+	reader_init(&reader, bytes);
+	if (strcmp(read_text(&reader), REQUEST_VERSION) != 0)
+		return -EPROTO;
+	request.argv = read_list(&reader, PROCESS_ARGS_MAX);
+	request.env = read_list(&reader, PROCESS_ENV_MAX);
+	request.umask = (mode_t)reader_uvarint(&reader);
+	request.linger_ms = (uint32_t)reader_uvarint(&reader);
+	request.drop_user = reader_uvarint(&reader);
+	request.uid = (uid_t)reader_uvarint(&reader);
+	request.gid = (gid_t)reader_uvarint(&reader);
+	limits->files = reader_uvarint(&reader);
+	limits->tasks_more = reader_uvarint(&reader);
+	limits->core_bytes = reader_uvarint(&reader);
+	limits->file_bytes = reader_uvarint(&reader);
+	limits->address_bytes = reader_uvarint(&reader);
+	limits->cpu_s = reader_uvarint(&reader);
+	request.landlock_abi = (int)reader_uvarint(&reader);
+	request.grants = read_grants(&reader, &request.grant_count);
+	request.keep_out = read_text(&reader);
+	request.cgroup = read_text(&reader);
+	request.filter = reader_bytes(&reader);
+	if (!reader_is_done(&reader) || !request.argv[0])
+		return -EPROTO;
+	*ret_request = request;
+	return 0;
+}

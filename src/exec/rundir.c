@@ -1,0 +1,186 @@
+/*
+ * What is removed here was written by strangers who may still be at it. So: every step by name from an open directory,
+ * never through a link, never deeper or longer than the limits; a directory that we may not read is opened up first.
+ */
+#include "exec/rundir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+
+enum {
+	RUNDIR_DEPTH_MAX = 64, /* two descriptors for each */
+	RUNDIR_NAME_MAX = 128,
+	RUNDIR_NAMES_TRIED = 1000,
+	RUNDIR_PASSES_MAX = 1000,
+};
+
+static bool name_is_good(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && len <= RUNDIR_NAME_MAX && name[0] != '.' && !strchr(name, '/');
+}
+
+int rundir_make(int runs_fd, const char *name, int *ret_fd)
+{
+	static const char *const parts[] = {"home", "tmp"};
+	int fault = 0;
+
+	if (!name_is_good(name))
+		return -EINVAL;
+	if (mkdirat(runs_fd, name, 0700) < 0)
+		return -errno;
+	cleanup(close_at) int fd = openat(runs_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		fault = -errno;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts && !fault; i++)
+		fault = mkdirat(fd, parts[i], 0700) < 0 ? -errno : 0;
+	if (fault) {
+		rundir_remove(runs_fd, name);
+		return fault;
+	}
+	*ret_fd = take_fd(fd);
+	return 0;
+}
+
+static int write_all(int fd, struct span bytes)
+{
+	for (size_t done = 0; done < bytes.len;) {
+		ssize_t put = write(fd, bytes.data + done, bytes.len - done);
+		if (put < 0 && errno != EINTR)
+			return -errno;
+		done += put > 0 ? (size_t)put : 0;
+	}
+	return 0;
+}
+
+int rundir_put_secret(int run_fd, const char *name, struct span secret)
+{
+	int fault;
+
+	if (!name_is_good(name))
+		return -EINVAL;
+	cleanup(close_at) int fd =
+		openat(run_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	fault = write_all(fd, secret);
+	if (fault)
+		unlinkat(run_fd, name, 0);
+	return fault;
+}
+
+/* One removal: what lies too deep is moved up to the top and removed from there, so that depth costs no descriptors. */
+struct removal {
+	int top;
+	unsigned moved;
+};
+
+static int remove_entry(struct removal *removal, int dir, const char *name, int depth);
+
+/* Takes the descriptor. */
+static int remove_entries(struct removal *removal, int fd, int depth)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *entry;
+	int fault = 0;
+
+	if (!dir) {
+		fault = -errno;
+		close(fd);
+		return fault;
+	}
+	while (!fault && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			fault = remove_entry(removal, dirfd(dir), entry->d_name, depth + 1);
+	closedir(dir);
+	return fault;
+}
+
+/* Whoever made it may have taken its permissions away. By descriptor, so that no link gets them instead. */
+static int open_up(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char path[64];
+
+	if (fd >= 0)
+		fchmod(fd, 0700);
+	if (fd >= 0 || errno != EACCES)
+		return fd < 0 ? -errno : fd;
+	cleanup(close_at) int here = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (here < 0)
+		return -errno;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", here);
+	if (chmod(path, 0700) < 0)
+		return -errno;
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int move_up(struct removal *removal, int dir, const char *name)
+{
+	char up[32];
+
+	for (int look = 0; look < RUNDIR_NAMES_TRIED; look++) {
+		snprintf(up, sizeof up, "~%u", removal->moved++);
+		if (renameat2(dir, name, removal->top, up, RENAME_NOREPLACE) == 0 || errno == ENOENT)
+			return 0;
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -ELOOP;
+}
+
+static int remove_entry(struct removal *removal, int dir, const char *name, int depth)
+{
+	int fault, fd;
+
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return -errno;
+	fd = open_up(dir, name);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	if (depth > RUNDIR_DEPTH_MAX) {
+		close(fd);
+		return move_up(removal, dir, name);
+	}
+	fault = remove_entries(removal, fd, depth);
+	if (!fault && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		fault = -errno;
+	return fault;
+}
+
+int rundir_remove(int runs_fd, const char *name)
+{
+	struct removal removal = {0};
+	int fault = 0, fd;
+
+	if (!name_is_good(name))
+		return -EINVAL;
+	cleanup(close_at) int top = open_up(runs_fd, name);
+	if (top < 0)
+		return top == -ENOENT ? 0 : top;
+	removal.top = top;
+	for (int pass = 0; pass < RUNDIR_PASSES_MAX; pass++) {
+		fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fault = fd < 0 ? -errno : remove_entries(&removal, fd, 0);
+		if (fault && fault != -ENOTEMPTY)
+			return fault;
+		if (unlinkat(runs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+			return 0;
+		if (errno != ENOTEMPTY && errno != EEXIST)
+			return -errno;
+	}
+	return -ENOTEMPTY; /* somebody still adds to it */
+}

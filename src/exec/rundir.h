@@ -1,0 +1,18 @@
+/*
+ * The private directory of one attempt: 0700, with home/ and tmp/ in it for the child, and 0600 files for its secrets.
+ * Everything goes through descriptors and follows no link: what is in it was written by strangers.
+ */
+#pragma once
+
+#include "base/span.h"
+
+/* Make `name` beneath the directory `runs_fd`, which must be ours, and open it. -EEXIST: the run has been; -EINVAL: no
+ * name of a run. On a fault nothing is left. */
+int rundir_make(int runs_fd, const char *name, int *ret_fd);
+
+/* A file that only we can read, in place before anybody can open it. -EEXIST if there is one. */
+int rundir_put_secret(int run_fd, const char *name, struct span secret);
+
+/* Remove `name` and all that is in it, whatever its permissions. 0 also if it does not exist. A child that still runs
+ * can keep it from succeeding: -ENOTEMPTY. */
+int rundir_remove(int runs_fd, const char *name);

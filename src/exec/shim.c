@@ -1,0 +1,401 @@
+/*
+ * stint-shim: stands between the supervisor and one program, and owns all that the program starts.
+ *
+ * It is a program of its own and not the supervisor once more under another name: one of it lives beside every running
+ * program, and this way it is a few hundred kilobytes, starts in well under a millisecond, and holds nothing of the
+ * supervisor's (no token, no connection, no heap) that a hostile child could hope to find in it.
+ *
+ *	starting ──exec closed the status pipe──▶ running ──the program ended──▶ leaving ──no child left──▶ gone
+ *	    └──a fault came out of it────────────────────────────────────────────▶
+ *
+ * It is a subreaper: a descendant that loses its parent becomes its child, so the tree is empty when the kernel says that
+ * it has no children. It ignores every signal; what ends it is the end of its tree. The tree is ended on an order, when
+ * the program has ended, and when the supervisor has died: the socket says so, or else the kernel by a signal.
+ */
+#include "exec/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "exec/cgroup.h"
+#include "exec/child.h"
+#include "exec/landlock.h"
+#include "exec/proc.h"
+#include "exec/tree.h"
+
+enum {
+	PARENT_SIGNAL = SIGHUP, /* the kernel's word that the supervisor has died */
+	KILL_EVERY_MS = 10,     /* between rounds: each round finds who was born or orphaned in the last */
+	NEVER = -1,
+};
+
+struct shim {
+	struct request request;
+	int fds[REQUEST_FDS_MAX];
+	int fd_count;
+	pid_t parent, main;
+	int signals; /* a signalfd */
+	int status;  /* of the child, until it has become the program; then -1 */
+	bool told_started, ended, kill_used;
+	bool connected;     /* nothing is known of the supervisor's death */
+	int64_t kill_at_ms; /* NEVER: nobody wants it to end */
+	int64_t next_kill_ms;
+	struct shim_report report; /* of the end */
+	struct start_fault fault;  /* stage NONE unless the start failed */
+	size_t fault_bytes;        /* read so far */
+};
+
+/* ---- talking ------------------------------------------------------------------------------------------------------ */
+
+static void tell(struct shim *shim, struct shim_report *report, enum report_kind kind)
+{
+	report->kind = kind;
+	/* Five packets at most: they always fit. If nobody is there, the loop sees it and knows what to do. */
+	if (shim->connected && send(SHIM_CONTROL_FD, report, sizeof *report, MSG_NOSIGNAL) < 0)
+		return;
+}
+
+static _Noreturn void refuse(struct shim *shim, enum start_stage stage, int error, const char *detail)
+{
+	struct shim_report report = {.fault = {.stage = stage, .error = error}};
+
+	snprintf(report.fault.detail, sizeof report.fault.detail, "%s", detail);
+	tell(shim, &report, REPORT_UNSTARTED);
+	if (shim->request.cgroup)
+		cgroup_remove(shim->request.cgroup);
+	tell(shim, &report, REPORT_GONE);
+	_exit(0);
+}
+
+/* ---- beginning ---------------------------------------------------------------------------------------------------- */
+
+/* Only the socket is ours. 1 and 2 must not be given to what comes over it. */
+static void settle(struct shim *shim)
+{
+	struct sigaction usual = {.sa_handler = SIG_DFL};
+	sigset_t all, wanted;
+
+	syscall(SYS_close_range, 1, ~0u, 0);
+	if (open("/dev/null", O_RDWR | O_CLOEXEC) != 1 || open("/dev/null", O_RDWR | O_CLOEXEC) != 2)
+		refuse(shim, STAGE_SHIM, errno, "/dev/null");
+	for (int signal = 1; signal < 65; signal++)
+		sigaction(signal, &usual, NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGCHLD);
+	sigaddset(&wanted, PARENT_SIGNAL);
+	shim->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (shim->signals < 0)
+		refuse(shim, STAGE_SHIM, errno, "signalfd");
+	if (prctl(PR_SET_PDEATHSIG, PARENT_SIGNAL, 0, 0, 0) < 0 ||
+		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		refuse(shim, STAGE_SHIM, errno, "prctl");
+}
+
+static void take_descriptors(struct shim *shim, struct msghdr *message)
+{
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		shim->fd_count = (int)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(shim->fds, CMSG_DATA(part), (size_t)shim->fd_count * sizeof(int));
+	}
+	if (message->msg_flags & MSG_CTRUNC)
+		refuse(shim, STAGE_SHIM, EMFILE, "");
+	if (shim->fd_count < REQUEST_FD_COUNT)
+		refuse(shim, STAGE_REQUEST, EPROTO, "");
+}
+
+static void receive_request(struct shim *shim)
+{
+	char room[CMSG_SPACE(sizeof shim->fds)] __attribute__((aligned(8)));
+	char byte;
+	struct iovec iov = {&byte, 1};
+	struct msghdr message = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+	struct stat stat;
+	void *bytes;
+
+	if (recvmsg(SHIM_CONTROL_FD, &message, MSG_CMSG_CLOEXEC) <= 0)
+		_exit(0); /* they died, or thought better of it */
+	take_descriptors(shim, &message);
+	if (fstat(shim->fds[REQUEST_FD_REQUEST], &stat) < 0 || stat.st_size <= 0)
+		refuse(shim, STAGE_REQUEST, EPROTO, "");
+	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, shim->fds[REQUEST_FD_REQUEST], 0);
+	if (bytes == MAP_FAILED)
+		refuse(shim, STAGE_SHIM, errno, "");
+	if (request_decode((struct span){bytes, (size_t)stat.st_size}, &shim->request) < 0)
+		refuse(shim, STAGE_REQUEST, EPROTO, "");
+}
+
+/* -1 for none. The indices of descriptors become descriptors. */
+static int make_ruleset(struct shim *shim)
+{
+	const struct request *request = &shim->request;
+	struct grant grants[GRANTS_MAX];
+	const struct grant *culprit;
+	int ruleset;
+
+	if (request->landlock_abi == 0)
+		return -1;
+	for (size_t i = 0; i < request->grant_count; i++) {
+		grants[i] = request->grants[i];
+		if (!grants[i].path && grants[i].fd >= shim->fd_count)
+			refuse(shim, STAGE_REQUEST, EPROTO, "");
+		grants[i].fd = grants[i].path ? -1 : shim->fds[grants[i].fd];
+	}
+	ruleset = landlock_ruleset(
+		request->landlock_abi, grants, request->grant_count, request->keep_out, &culprit);
+	if (ruleset < 0)
+		refuse(shim, STAGE_LANDLOCK, -ruleset, culprit && culprit->path ? culprit->path : "");
+	return ruleset;
+}
+
+static void start_child(struct shim *shim)
+{
+	struct child child = {.request = &shim->request, .fds = shim->fds, .shim = getpid()};
+	int status[2];
+
+	child.ruleset = make_ruleset(shim);
+	if (pipe2(status, O_CLOEXEC) < 0)
+		refuse(shim, STAGE_SHIM, errno, "");
+	child.status = status[1];
+	shim->main = fork();
+	if (shim->main < 0)
+		refuse(shim, STAGE_FORK, errno, "");
+	if (shim->main == 0)
+		child_become(&child);
+	shim->status = status[0];
+	close(status[1]);
+	if (child.ruleset >= 0)
+		close(child.ruleset);
+	/* What the child has is the child's alone, so that its ends mean something. */
+	for (int i = 0; i < shim->fd_count; i++)
+		if (i != REQUEST_FD_CGROUP)
+			close(shim->fds[i]);
+}
+
+/* ---- ending ------------------------------------------------------------------------------------------------------- */
+
+static void want_end(struct shim *shim, uint32_t grace_ms)
+{
+	int64_t at_ms = monotonic_ms() + grace_ms;
+
+	if (shim->kill_at_ms == NEVER || at_ms < shim->kill_at_ms)
+		shim->kill_at_ms = at_ms;
+}
+
+/* TERM for all. One that is stopped would sleep through it. */
+static uint32_t ask_to_end(struct shim *shim, uint32_t grace_ms)
+{
+	uint32_t reached = tree_signal(getpid(), SIGTERM);
+
+	tree_signal(getpid(), SIGCONT);
+	want_end(shim, grace_ms);
+	return reached;
+}
+
+static void kill_round(struct shim *shim)
+{
+	uint32_t reached = 0;
+
+	if (shim->request.cgroup[0])
+		reached = cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->request.cgroup, SIGKILL);
+	reached += tree_signal(getpid(), SIGKILL);
+	shim->kill_used |= reached > 0;
+	shim->next_kill_ms = monotonic_ms() + KILL_EVERY_MS;
+}
+
+static void add_usage(struct shim_report *report)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_CHILDREN, &usage) < 0)
+		return;
+	report->cpu_user_us = (int64_t)usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec;
+	report->cpu_system_us = (int64_t)usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec;
+	report->memory_peak_bytes = (int64_t)usage.ru_maxrss * 1024;
+}
+
+/* What comes out of the status pipe: its end, or a fault before it. */
+static void read_status(struct shim *shim)
+{
+	struct shim_report report = {0};
+	struct proc_stat stat = {0};
+	char *into = (char *)&shim->fault + shim->fault_bytes;
+	ssize_t got = read(shim->status, into, sizeof shim->fault - shim->fault_bytes);
+
+	if (got > 0)
+		shim->fault_bytes += (size_t)got;
+	if (got > 0 && shim->fault_bytes < sizeof shim->fault)
+		return;
+	close(shim->status);
+	shim->status = -1;
+	if (shim->fault_bytes == sizeof shim->fault) {
+		report.fault = shim->fault;
+		tell(shim, &report, REPORT_UNSTARTED);
+		return;
+	}
+	shim->fault = (struct start_fault){0};
+	proc_stat_read(shim->main, &stat); /* also of one that has ended: it was not waited for yet */
+	report.main = shim->main;
+	report.main_start = stat.start;
+	shim->told_started = true;
+	tell(shim, &report, REPORT_STARTED);
+}
+
+/* The program has ended; whatever of its tree is still there is a stray. */
+static void main_ended(struct shim *shim, const siginfo_t *info)
+{
+	struct shim_report *report = &shim->report;
+
+	while (shim->status >= 0) /* it ended right after exec, or instead of it */
+		read_status(shim);
+	shim->ended = true;
+	report->signal = info->si_code == CLD_EXITED ? 0 : info->si_status;
+	report->status = info->si_code == CLD_EXITED ? info->si_status : 0;
+	report->core_dumped = info->si_code == CLD_DUMPED;
+	report->kill_used = shim->kill_used;
+	add_usage(report);
+	if (shim->told_started)
+		tell(shim, report, REPORT_EXITED);
+}
+
+/* Returns whether a child is left. */
+static bool reap(struct shim *shim)
+{
+	for (;;) {
+		siginfo_t info = {0};
+		/* The program is looked at before it is let go: until then its pid is its own. */
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+			return errno != ECHILD;
+		if (info.si_pid == 0)
+			return true;
+		if (info.si_pid == shim->main && !shim->ended)
+			main_ended(shim, &info);
+		waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
+	}
+}
+
+static _Noreturn void finish(struct shim *shim)
+{
+	struct shim_report *report = &shim->report;
+
+	/* Somebody else may have been moved into the cgroup, or be about to leave it. */
+	for (int look = 0; cgroup_remove(shim->request.cgroup) == -EBUSY && look < 100; look++) {
+		cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->request.cgroup, SIGKILL);
+		usleep(1000);
+	}
+	report->kill_used = shim->kill_used;
+	add_usage(report);
+	tell(shim, report, REPORT_GONE);
+	_exit(0);
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------------------------- */
+
+static void orphaned(struct shim *shim)
+{
+	if (!shim->connected)
+		return;
+	shim->connected = false;
+	ask_to_end(shim, SHIM_ORPHAN_TERM_MS);
+}
+
+static void take_order(struct shim *shim)
+{
+	struct shim_order order;
+	ssize_t got = recv(SHIM_CONTROL_FD, &order, sizeof order, MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got <= 0)
+		orphaned(shim);
+	else if (got == sizeof order && order.kind == ORDER_STOP)
+		ask_to_end(shim, order.grace_ms);
+	else if (got == sizeof order && order.kind == ORDER_KILL)
+		want_end(shim, 0);
+}
+
+/* Several of a kind may have become one: a signal only says that it is worth to look. */
+static void take_signals(struct shim *shim)
+{
+	struct signalfd_siginfo info[8];
+
+	while (read(shim->signals, info, sizeof info) > 0)
+		;
+	if (getppid() != shim->parent)
+		orphaned(shim);
+}
+
+static int wait_ms(const struct shim *shim)
+{
+	int64_t now_ms = monotonic_ms(), at_ms = shim->kill_at_ms;
+
+	if (at_ms == NEVER)
+		return -1;
+	if (at_ms <= now_ms)
+		at_ms = shim->next_kill_ms;
+	return at_ms <= now_ms ? 0 : (int)(at_ms - now_ms);
+}
+
+/* The tree is empty: gone. The program alone has ended: what is left gets its TERM, once. */
+static void look_at_children(struct shim *shim)
+{
+	bool had_ended = shim->ended;
+
+	if (!reap(shim))
+		finish(shim);
+	if (shim->ended && !had_ended)
+		shim->report.strays = ask_to_end(shim, shim->request.linger_ms);
+}
+
+static _Noreturn void serve(struct shim *shim)
+{
+	for (;;) {
+		struct pollfd polls[] = {
+			{.fd = shim->signals, .events = POLLIN},
+			{.fd = shim->connected ? SHIM_CONTROL_FD : -1, .events = POLLIN},
+			{.fd = shim->status, .events = POLLIN},
+		};
+		if (poll(polls, 3, wait_ms(shim)) < 0 && errno != EINTR)
+			usleep(KILL_EVERY_MS * 1000); /* no memory: it can only get better */
+		if (polls[2].revents && shim->status >= 0)
+			read_status(shim);
+		if (polls[0].revents)
+			take_signals(shim);
+		if (polls[1].revents)
+			take_order(shim);
+		look_at_children(shim);
+		if (shim->kill_at_ms != NEVER && shim->kill_at_ms <= monotonic_ms() &&
+			shim->next_kill_ms <= monotonic_ms())
+			kill_round(shim);
+	}
+}
+
+int main(void)
+{
+	static struct shim shim = {.status = -1, .kill_at_ms = NEVER, .connected = true};
+
+	shim.parent = getppid();
+	settle(&shim);
+	receive_request(&shim);
+	tell(&shim, &(struct shim_report){0}, REPORT_READY);
+	start_child(&shim);
+	serve(&shim);
+}

@@ -1,0 +1,96 @@
+/*
+ * Between us and our shims: private to this room, the same build on both sides.
+ *
+ *	us ──request and descriptors──▶ shim          once; REQUEST_VERSION says whether we are of one build
+ *	us ◀──ready──────────────────── shim          understood; until then nothing of the program has run
+ *	us ◀──started | unstarted────── shim          the program runs, or why not
+ *	us ──stop | kill──────────────▶ shim          any time; our end of the socket closing is the last stop
+ *	us ◀──exited─────────────────── shim          the program has ended; what it left gets TERM, then KILL
+ *	us ◀──gone───────────────────── shim          nothing is left; the shim ends too
+ *
+ * A socket of packets: each of these is one, whole or not at all. The request itself can be large and comes as a memory
+ * file beside the others.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/span.h"
+#include "exec/confine.h"
+#include "exec/process.h"
+
+enum {
+	SHIM_ORPHAN_MS = 5000,      /* the tree has ended so long after our death */
+	SHIM_ORPHAN_TERM_MS = 2000, /* and had so long after TERM */
+	SHIM_CONTROL_FD = 0,
+	REQUEST_BYTES_MAX = 8 << 20,
+	REQUEST_GRANT_FDS_MAX = 32,
+};
+
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 1"
+
+/* The descriptors of a request, in this order; those of grants follow. */
+enum request_fd {
+	REQUEST_FD_REQUEST,
+	REQUEST_FD_STDIN,
+	REQUEST_FD_STDOUT,
+	REQUEST_FD_STDERR,
+	REQUEST_FD_WORKDIR,
+	REQUEST_FD_CGROUP, /* the work dir once more if there is none */
+	REQUEST_FD_COUNT,
+};
+
+enum { REQUEST_FDS_MAX = REQUEST_FD_COUNT + REQUEST_GRANT_FDS_MAX };
+
+/* What a shim is asked for. Everything it points to belongs to whoever made it. */
+struct request {
+	const char *const *argv, *const *env; /* NULL at the end */
+	mode_t umask;
+	uint32_t linger_ms;
+	bool drop_user;
+	uid_t uid;
+	gid_t gid;
+	struct limits limits;
+	int landlock_abi;           /* 0: there is none, and the host said that this is fine */
+	const struct grant *grants; /* with the system's and the work dir; fd is an index of the message's */
+	size_t grant_count;
+	const char *keep_out; /* "" if there is nothing */
+	const char *cgroup;   /* path, "" if there is none */
+	struct span filter;   /* the seccomp program */
+};
+
+/* Faults as buf_put(). */
+int request_encode(const struct request *request, struct buf *buf);
+
+/* Borrows the bytes; argv, env and grants are malloc'ed and never freed: a shim decodes one request in its life.
+ * -EPROTO: not of our build. */
+int request_decode(struct span bytes, struct request *ret_request);
+
+enum order_kind { ORDER_STOP, ORDER_KILL };
+
+struct shim_order {
+	uint32_t kind;
+	uint32_t grace_ms;
+};
+
+enum report_kind { REPORT_READY, REPORT_STARTED, REPORT_UNSTARTED, REPORT_EXITED, REPORT_GONE };
+
+struct shim_report {
+	uint32_t kind;
+	/* started */
+	pid_t main;
+	uint64_t main_start;
+	/* unstarted */
+	struct start_fault fault;
+	/* exited */
+	int signal; /* 0: it left by itself with `status` */
+	int status;
+	bool core_dumped;
+	/* exited and gone */
+	uint32_t strays;
+	bool kill_used;
+	int64_t cpu_user_us, cpu_system_us, memory_peak_bytes;
+};

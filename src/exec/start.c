@@ -1,0 +1,427 @@
+/*
+ * Starting: everything that can fail comes before the shim is asked, so that a fault leaves nothing behind. A shim that
+ * was not asked yet ends when it sees our end of the socket close.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/above.h"
+#include "exec/env.h"
+#include "exec/parts.h"
+#include "exec/proc.h"
+#include "exec/shim.h"
+
+enum {
+	LINGER_DEFAULT_MS = 1000,
+	OUTPUT_DEFAULT_BYTES = 1 << 20,
+};
+
+/* Our ends and the child's; whatever is left in it when a start ends is closed. */
+struct start {
+	struct process *process;
+	const struct process_spec *spec;
+	int request, shim_control, cgroup;
+	int child[3]; /* stdin, stdout, stderr */
+};
+
+static void start_done(struct start *start)
+{
+	close_at(&start->request);
+	close_at(&start->shim_control);
+	close_at(&start->cgroup);
+	for (int i = 0; i < 3; i++)
+		close_at(&start->child[i]);
+}
+
+struct process_spec process_spec_default(void)
+{
+	return (struct process_spec){
+		.workdir_fd = -1,
+		.output_bytes_max = {OUTPUT_DEFAULT_BYTES, OUTPUT_DEFAULT_BYTES},
+		.umask = 077,
+		.linger_ms = LINGER_DEFAULT_MS,
+		.confine = {.limits = limits_default()},
+	};
+}
+
+static bool run_is_good(const char *run)
+{
+	size_t len = run ? strlen(run) : 0;
+
+	return len > 0 && len <= PROCESS_RUN_BYTES_MAX && run[0] != '.' &&
+		strspn(run, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == len;
+}
+
+static int check_spec(const struct process_spec *spec)
+{
+	size_t args = 0;
+
+	if (!run_is_good(spec->run) || !spec->argv || !spec->argv[0] || spec->workdir_fd < 0 ||
+		!spec->events || !spec->events->gone)
+		return -EINVAL;
+	if (spec->drop_user && geteuid() != 0)
+		return -EPERM;
+	while (spec->argv[args])
+		args++;
+	if (args > PROCESS_ARGS_MAX || spec->input.len > PROCESS_INPUT_BYTES_MAX ||
+		spec->confine.grant_count + grants_system_count + 1 > GRANTS_MAX)
+		return -E2BIG;
+	for (int i = 0; i < 2; i++)
+		if (spec->output_bytes_max[i] == 0 || spec->output_bytes_max[i] > PROCESS_OUTPUT_BYTES_MAX)
+			return -EINVAL;
+	return 0;
+}
+
+static bool grant_is_on_the_way(const struct grant *grant, const struct place *above, int count)
+{
+	cleanup(close_at) int opened = grant->path ? open(grant->path, O_PATH | O_CLOEXEC) : -1;
+
+	return above_index(above, count, grant->path ? opened : grant->fd) >= 0;
+}
+
+/* A task chooses its work dir, and a root may lie above the state directory: what is in there is only for whom it was
+ * granted, the attempt's own run dir. */
+static int check_workdir(const struct process_spec *spec)
+{
+	const struct confine *confine = &spec->confine;
+	struct place above[ABOVE_MAX];
+	int count, inside;
+
+	if (!confine->keep_out)
+		return 0;
+	cleanup(close_at) int keep_out = open(confine->keep_out, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (keep_out < 0)
+		return errno == ENOENT ? 0 : -errno;
+	count = above_find(spec->workdir_fd, above);
+	if (count < 0)
+		return count;
+	inside = above_index(above, count, keep_out);
+	for (size_t i = 0; i < confine->grant_count && inside >= 0; i++)
+		if (grant_is_on_the_way(&confine->grants[i], above, inside))
+			return 0;
+	return inside < 0 ? 0 : -EXDEV;
+}
+
+/* A file in memory with these bytes, to be read from its beginning. Never -1. */
+static int memory_file(const char *name, struct span bytes)
+{
+	cleanup(close_at) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t done = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (done < bytes.len) {
+		ssize_t put = pwrite(fd, bytes.data + done, bytes.len - done, (off_t)done);
+		if (put < 0 && errno != EINTR)
+			return -errno;
+		done += put > 0 ? (size_t)put : 0;
+	}
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		return -errno;
+	return take_fd(fd);
+}
+
+static int open_stdin(struct start *start)
+{
+	int pair[2], fd;
+
+	switch (start->spec->stdin_from) {
+	case STDIN_NULL:
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		fd = fd < 0 ? -errno : fd;
+		break;
+	case STDIN_BYTES:
+		fd = memory_file("stint-input", start->spec->input);
+		break;
+	case STDIN_PIPE:
+		if (pipe2(pair, O_CLOEXEC) < 0)
+			return -errno;
+		fd = pair[0];
+		start->process->stdin_fd = pair[1];
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (fd < 0)
+		return fd;
+	start->child[0] = fd;
+	return 0;
+}
+
+static int open_pipes(struct start *start)
+{
+	struct process *process = start->process;
+	int fault = open_stdin(start), pair[2];
+
+	for (int i = 0; i < 2 && !fault; i++) {
+		if (pipe2(pair, O_CLOEXEC) < 0)
+			return -errno;
+		process->streams[i].fd = pair[0];
+		start->child[i + 1] = pair[1];
+	}
+	if (!fault && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	if (fault)
+		return fault;
+	process->control = pair[0];
+	start->shim_control = pair[1];
+	return 0;
+}
+
+static void list_grants(const struct start *start, struct grant *grants, size_t *ret_count)
+{
+	const struct confine *confine = &start->spec->confine;
+	int next_fd = REQUEST_FD_COUNT;
+	size_t count = grants_system_count;
+
+	memcpy(grants, grants_system, sizeof *grants * count);
+	grants[count++] = (struct grant){
+		.fd = REQUEST_FD_WORKDIR, .access = confine->workdir_read_only ? GRANT_READ : GRANT_WRITE};
+	for (size_t i = 0; i < confine->grant_count; i++) {
+		grants[count] = confine->grants[i];
+		if (!grants[count].path)
+			grants[count].fd = next_fd++;
+		count++;
+	}
+	*ret_count = count;
+}
+
+static int write_request(struct start *start)
+{
+	const struct process_spec *spec = start->spec;
+	struct process *process = start->process;
+	struct grant grants[GRANTS_MAX];
+	const char *env[PROCESS_ENV_MAX + 1];
+	char marker[sizeof PROCESS_MARKER + 1 + PROCESS_RUN_BYTES_MAX + 1];
+	struct request request = {
+		.argv = spec->argv,
+		.env = env,
+		.umask = spec->umask,
+		.linger_ms = spec->linger_ms,
+		.drop_user = spec->drop_user,
+		.uid = spec->uid,
+		.gid = spec->gid,
+		.limits = spec->confine.limits,
+		.landlock_abi = process->host->landlock_abi,
+		.grants = grants,
+		.keep_out = spec->confine.keep_out ? spec->confine.keep_out : "",
+		.cgroup = process->cgroup,
+		.filter = buf_span(&process->host->filter),
+	};
+	cleanup(buf_done) struct buf buf;
+	int fault;
+
+	buf_init(&buf, REQUEST_BYTES_MAX);
+	snprintf(marker, sizeof marker, PROCESS_MARKER "=%s", spec->run);
+	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
+	list_grants(start, grants, &request.grant_count);
+	if (!fault)
+		fault = request_encode(&request, &buf);
+	if (fault)
+		return fault;
+	start->request = memory_file("stint-request", buf_span(&buf));
+	return start->request < 0 ? start->request : 0;
+}
+
+/* It begins with nothing but its end of the socket, in a session of its own, deaf to signals. */
+static int spawn_shim(struct start *start)
+{
+	char *argv[] = {"stint-shim", start->process->run, NULL}, *env[] = {NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t all;
+	int error;
+
+	sigfillset(&all);
+	if ((error = posix_spawn_file_actions_init(&actions)))
+		return -error;
+	if ((error = posix_spawnattr_init(&attr))) {
+		posix_spawn_file_actions_destroy(&actions);
+		return -error;
+	}
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+	posix_spawnattr_setsigmask(&attr, &all);
+	error = posix_spawn_file_actions_adddup2(&actions, start->shim_control, SHIM_CONTROL_FD);
+	if (!error)
+		error = posix_spawn(
+			&start->process->shim, start->process->host->shim, &actions, &attr, argv, env);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attr);
+	if (error)
+		start->process->shim = 0;
+	return -error;
+}
+
+static int send_request(const struct start *start)
+{
+	const struct process_spec *spec = start->spec;
+	const struct process *process = start->process;
+	int fds[REQUEST_FDS_MAX] = {
+		[REQUEST_FD_REQUEST] = start->request,
+		[REQUEST_FD_STDIN] = start->child[0],
+		[REQUEST_FD_STDOUT] = start->child[1],
+		[REQUEST_FD_STDERR] = start->child[2],
+		[REQUEST_FD_WORKDIR] = spec->workdir_fd,
+		[REQUEST_FD_CGROUP] = start->cgroup >= 0 ? start->cgroup : spec->workdir_fd,
+	};
+	size_t count = REQUEST_FD_COUNT;
+	char room[CMSG_SPACE(sizeof fds)] __attribute__((aligned(8))) = {0};
+	struct iovec iov = {"R", 1};
+	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room};
+	struct cmsghdr *rights;
+
+	for (size_t i = 0; i < spec->confine.grant_count; i++) {
+		if (spec->confine.grants[i].path)
+			continue;
+		if (count == REQUEST_FDS_MAX)
+			return -E2BIG;
+		fds[count++] = spec->confine.grants[i].fd;
+	}
+	message.msg_controllen = CMSG_SPACE(count * sizeof *fds);
+	rights = CMSG_FIRSTHDR(&message);
+	*rights = (struct cmsghdr){
+		.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(count * sizeof *fds)};
+	memcpy(CMSG_DATA(rights), fds, count * sizeof *fds);
+	return sendmsg(process->control, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int start_shim(struct start *start)
+{
+	struct process *process = start->process;
+	struct proc_stat stat = {0};
+	int fault = spawn_shim(start);
+
+	if (fault)
+		return fault;
+	process->pidfd = pidfd_open_of(process->shim); /* ours, and not waited for: it is nobody else */
+	if (process->pidfd < 0)
+		return process->pidfd;
+	proc_stat_read(process->shim, &stat);
+	process->shim_start = stat.start;
+	fault = process_attach(process);
+	return fault ? fault : send_request(start);
+}
+
+/* A shim that was never asked ends by itself when the socket closes. */
+static void abandon(struct start *start)
+{
+	pid_t shim = start->process->shim;
+	int status;
+
+	cgroup_remove(start->process->cgroup);
+	close_at(&start->shim_control);
+	start->shim_control = -1;
+	process_discard(start->process);
+	while (shim && waitpid(shim, &status, 0) < 0 && errno == EINTR)
+		;
+}
+
+static struct process *process_new(struct host *host, const struct process_spec *spec)
+{
+	struct process *process = calloc(1, sizeof *process);
+
+	if (!process)
+		return NULL;
+	process->host = host;
+	process->events = spec->events;
+	process->context = spec->context;
+	process->late_ms = INT64_MAX;
+	process->pidfd = process->control = process->stdin_fd = -1;
+	snprintf(process->run, sizeof process->run, "%s", spec->run);
+	buf_init(&process->stdin_waiting, PROCESS_WRITE_BYTES_MAX);
+	for (int i = 0; i < 2; i++) {
+		process->streams[i].process = process;
+		process->streams[i].fd = -1;
+		process->streams[i].overflow = spec->overflow[i];
+		output_init(&process->streams[i].output, spec->output_bytes_max[i]);
+	}
+	return process;
+}
+
+int process_start(struct host *host, const struct process_spec *spec, struct process **ret_process)
+{
+	cleanup(start_done) struct start start = {
+		.spec = spec, .request = -1, .shim_control = -1, .cgroup = -1, .child = {-1, -1, -1}};
+	int fault = check_spec(spec);
+
+	if (!fault)
+		fault = check_workdir(spec);
+	if (fault)
+		return fault;
+	if (host->count >= HOST_PROCESSES_MAX)
+		return -EBUSY;
+	start.process = process_new(host, spec);
+	if (!start.process)
+		return -ENOMEM;
+	fault = open_pipes(&start);
+	if (!fault && host->cgroup != CGROUP_NONE)
+		fault = cgroup_make(host->cgroup_place, spec->run, start.process->cgroup, &start.cgroup);
+	if (!fault)
+		fault = write_request(&start);
+	if (!fault)
+		fault = start_shim(&start);
+	if (fault) {
+		abandon(&start);
+		return fault;
+	}
+	process_watch(start.process);
+	*ret_process = start.process;
+	return 0;
+}
+
+static const char *stage_text(enum start_stage stage)
+{
+	switch (stage) {
+	case STAGE_NONE:
+		return "started";
+	case STAGE_SHIM:
+		return "the shim did not start";
+	case STAGE_REQUEST:
+		return "the shim is of another version";
+	case STAGE_FORK:
+		return "no process could be made";
+	case STAGE_SESSION:
+		return "cannot make a session";
+	case STAGE_STDIO:
+		return "cannot set up input and output";
+	case STAGE_LIMITS:
+		return "cannot set the limits";
+	case STAGE_WORKDIR:
+		return "cannot enter the work dir";
+	case STAGE_PRIVILEGES:
+		return "cannot give up privileges";
+	case STAGE_USER:
+		return "cannot change the user";
+	case STAGE_LANDLOCK:
+		return "cannot confine it by Landlock";
+	case STAGE_SECCOMP:
+		return "cannot confine it by seccomp";
+	case STAGE_EXEC:
+		return "cannot execute";
+	case STAGE_INTERPRETER:
+		return "the interpreter is missing of";
+	}
+	return "failed";
+}
+
+void start_fault_text(const struct start_fault *fault, char *text, size_t room)
+{
+	const char *reason = fault->error == EXDEV && fault->stage == STAGE_LANDLOCK
+		? "it would open the state directory"
+		: strerror(fault->error);
+
+	if (fault->detail[0])
+		snprintf(text, room, "%s '%s': %s", stage_text(fault->stage), fault->detail, reason);
+	else
+		snprintf(text, room, "%s: %s", stage_text(fault->stage), reason);
+}

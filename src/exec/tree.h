@@ -1,0 +1,25 @@
+/*
+ * The descendants of a process, from /proc. Where the root is a subreaper nobody can leave: a process whose parent ends
+ * becomes the root's own child, whatever session it has joined. So whoever kills in rounds until no child is left
+ * has ended all of them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { TREE_PIDS_MAX = 32768 };
+
+/* Direct children of a process, ended ones that nobody waited for included: how many, at most `most`. */
+uint32_t tree_children(pid_t pid, pid_t *ret_pids, uint32_t most);
+
+/* Send a signal to every descendant of root, not to root itself; 0 only counts. Returns how many got it; those that
+ * have ended and wait to be reaped do not count. A round may miss who is born or orphaned meanwhile: go round again. */
+uint32_t tree_signal(pid_t root, int signal);
+
+/* The same for root and its descendants; root is known by its start time. */
+uint32_t tree_signal_known(pid_t root, uint64_t start, int signal);
+
+/* Send a signal to everything whose environment began with this entry, ourselves excepted. */
+uint32_t tree_signal_marked(const char *entry, int signal);

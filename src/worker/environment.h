@@ -1,0 +1,24 @@
+/*
+ * The environment of a child: built from nothing but what is named here, its executor's own variables, and what that
+ * executor lets through.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "worker/settings.h"
+
+struct environment {
+	const char *url, *token_file; /* NULL: there is none */
+	const char *task, *fence, *queue, *worker, *workspace, *home, *tmp;
+	uint32_t attempt;
+	int64_t deadline_ms; /* wall */
+};
+
+/* NAME=value, NULL at the end; in the arena. NULL: no memory. */
+const char *const *environment_make(
+	struct arena *arena, const struct environment *about, const struct executor *executor);
+
+/* Names that are copied from our own environment, NULL at the end. */
+const char *const *environment_allowed(struct arena *arena, const struct executor *executor);

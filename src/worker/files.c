@@ -1,0 +1,83 @@
+#include "worker/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+
+int file_read(int dir_fd, const char *name, struct buf *out)
+{
+	char block[4096];
+	ssize_t got;
+	int r = 0;
+
+	cleanup(close_at) int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (r == 0 && (got = read(fd, block, sizeof block)) != 0)
+		r = got < 0 ? -errno : buf_put(out, block, (size_t)got);
+	return r;
+}
+
+static int write_all(int fd, struct span text)
+{
+	while (text.len > 0) {
+		ssize_t put = write(fd, text.data, text.len);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return put < 0 ? -errno : -EIO;
+		text.data += put;
+		text.len -= (size_t)put;
+	}
+	return 0;
+}
+
+int file_write(int dir_fd, const char *name, struct span text, bool durable)
+{
+	char fresh[300];
+
+	if ((size_t)snprintf(fresh, sizeof fresh, ".%s.new", name) >= sizeof fresh)
+		return -ENAMETOOLONG;
+	cleanup(close_at) int fd =
+		openat(dir_fd, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	int r = write_all(fd, text);
+	if (r == 0 && durable && fsync(fd) < 0)
+		r = -errno;
+	if (r == 0 && renameat(dir_fd, fresh, dir_fd, name) < 0)
+		r = -errno;
+	if (r == 0 && durable && fsync(dir_fd) < 0)
+		r = -errno;
+	if (r < 0)
+		unlinkat(dir_fd, fresh, 0);
+	return r;
+}
+
+int file_each(int dir_fd, unsigned most, int (*each)(void *context, const char *name), void *context)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	int r = 0;
+
+	if (!dir) {
+		r = -errno;
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	while (r == 0 && most > 0 && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		r = each(context, entry->d_name);
+		most--;
+	}
+	closedir(dir);
+	return r;
+}

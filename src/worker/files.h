@@ -1,0 +1,15 @@
+/*
+ * Small files, by directory and name: whole or not at all, ours alone, no link followed.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+/* What is in it, as far as the buffer allows. -ENOENT, -E2BIG ... */
+int file_read(int dir_fd, const char *name, struct buf *out);
+
+/* In the place of what was there. `durable`: also after a loss of power. */
+int file_write(int dir_fd, const char *name, struct span text, bool durable);
+
+/* Each name in the directory that does not begin with a dot; at most `most`. The callback may remove it. */
+int file_each(int dir_fd, unsigned most, int (*each)(void *context, const char *name), void *context);

@@ -1,0 +1,472 @@
+/*
+ * stint-worker: the supervisor. What the command line and the environment say, where the server is, and what may be run;
+ * then supervisor.c.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/take.h"
+#include "worker/supervisor.h"
+
+enum {
+	EXIT_USAGE = 2,
+	EXIT_CONFIG = 78,
+	SETS_MAX = 64,
+	TEXT_BYTES_MAX = 1 << 20,
+	LEASE_MS = 60 * 1000,
+	SLOT_LEASE_MS = 90 * 1000,
+	DRAIN_MS = 5 * 60 * 1000,
+};
+
+static const char usage[] =
+	"usage: stint-worker [--slot NAME] [--queues a,b | high=4,low=1] [--concurrency N] [FLAGS]\n"
+	"\n"
+	"Claims tasks and runs them with the executors of its configuration. Reached as `stint worker`, too.\n"
+	"\n"
+	"  --slot NAME        fill this slot (default $SLOT_ID): one worker at a time, a lease of 90 s\n"
+	"  --queues LIST      which queues to serve, with weights if some are to be asked first more often\n"
+	"                     (default: those of the configuration, else \"default\")\n"
+	"  --concurrency N    tasks at a time, 1 to 1000 (default 1)\n"
+	"  --capabilities a,b what it can do, for tasks that require it\n"
+	"  --name NAME        the first part of its id (default: the slot, else the name of this machine)\n"
+	"  --home DIR         state directory (default $STINT_HOME, $XDG_STATE_HOME/stint, ~/.local/state/stint)\n"
+	"  --url URL          the server: http://HOST:PORT or unix:/PATH (default $STINT_URL, else that of the home)\n"
+	"  --token TOKEN      credential (default $STINT_TOKEN); others can see it, so a file is better\n"
+	"  --token-file FILE  a file with it (default $STINT_TOKEN_FILE, else admin.token of the home)\n"
+	"  --remote           the server is on another machine, whatever the address looks like (a tunnel): stop all\n"
+	"                     work when it has not answered for nine tenths of the lease\n"
+	"  --lease-ms N       how long the server waits for a sign of life (default 60000; 90000 in a slot)\n"
+	"  --drain-ms N       how long running work may go on after the first SIGTERM (default 300000)\n"
+	"  --config FILE      instead of the three configuration files\n"
+	"  --set KEY=VALUE    a key that the server has too, as log.level\n"
+	"  --shell            an executor \"shell\" that runs what a task carries, for queue \"shell\"\n"
+	"  --root DIR         a directory beneath which tasks may work; may be repeated\n"
+	"  --check-config     print what it would run and end; status 78 if something is wrong\n"
+	"\n"
+	"The configuration (JSON, comments allowed): {\"roots\": [\"~/work\"], \"executors\": {\"tests\":\n"
+	"{\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}}, \"queues\": {\"ci\": {\"executor\": \"tests\"}}}\n"
+	"\n"
+	"Try: stint worker --queues ci --concurrency 2\n";
+
+struct flags {
+	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *config;
+	const char *roots[ROOTS_MAX];
+	uint32_t root_count;
+	struct config_flag sets[SETS_MAX];
+	char keys[SETS_MAX][CONFIG_NAME_MAX];
+	uint32_t set_count;
+	int64_t concurrency, drain_ms, lease_ms;
+	bool remote, shell, check_config, help, version;
+};
+
+static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static int complain(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("stint-worker: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+	return EXIT_USAGE;
+}
+
+/* ---- the command line -------------------------------------------------------------------------------------- */
+
+static int take_number(const char *flag, const char *text, int64_t least, int64_t most, int64_t *ret_number)
+{
+	char *end;
+
+	errno = 0;
+	long long number = strtoll(text, &end, 10);
+	if (errno || end == text || *end || number < least || number > most)
+		return complain("%s must be a whole number from %lld to %lld; it is \"%s\"", flag,
+			(long long)least, (long long)most, text);
+	*ret_number = number;
+	return 0;
+}
+
+static int take_set(struct flags *flags, const char *text)
+{
+	const char *equals = strchr(text, '=');
+
+	if (!equals || equals == text || equals - text >= CONFIG_NAME_MAX || flags->set_count == SETS_MAX)
+		return complain("--set wants KEY=VALUE; it is \"%s\"", text);
+	char *key = flags->keys[flags->set_count];
+	memcpy(key, text, (size_t)(equals - text));
+	flags->sets[flags->set_count++] = (struct config_flag){"--set", key, equals + 1};
+	return 0;
+}
+
+static int take_value(struct flags *flags, const char *flag, const char *value)
+{
+	const struct {
+		const char *name;
+		const char **text;
+	} texts[] = {
+		{"--slot", &flags->slot},
+		{"--queues", &flags->queues},
+		{"--capabilities", &flags->capabilities},
+		{"--name", &flags->name},
+		{"--home", &flags->home},
+		{"--url", &flags->url},
+		{"--token", &flags->token},
+		{"--token-file", &flags->token_file},
+		{"--config", &flags->config},
+	};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		if (strcmp(texts[i].name, flag) == 0) {
+			*texts[i].text = value;
+			return 0;
+		}
+	}
+	if (strcmp(flag, "--set") == 0)
+		return take_set(flags, value);
+	if (strcmp(flag, "--root") == 0) {
+		if (value[0] != '/' || flags->root_count == ROOTS_MAX)
+			return complain("--root wants an absolute path; it is \"%s\"", value);
+		flags->roots[flags->root_count++] = value;
+		return 0;
+	}
+	if (strcmp(flag, "--concurrency") == 0)
+		return take_number(flag, value, 1, CONCURRENCY_MAX, &flags->concurrency);
+	if (strcmp(flag, "--drain-ms") == 0)
+		return take_number(flag, value, 0, INT64_C(24) * 3600 * 1000, &flags->drain_ms);
+	if (strcmp(flag, "--lease-ms") == 0)
+		return take_number(flag, value, 1000, INT64_C(24) * 3600 * 1000, &flags->lease_ms);
+	return complain("there is no flag %s; stint-worker --help lists those there are", flag);
+}
+
+static bool take_switch(struct flags *flags, const char *flag)
+{
+	const struct {
+		const char *name;
+		bool *on;
+	} switches[] = {
+		{"--remote", &flags->remote},
+		{"--shell", &flags->shell},
+		{"--check-config", &flags->check_config},
+		{"--help", &flags->help},
+		{"-h", &flags->help},
+		{"--version", &flags->version},
+	};
+
+	for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
+		if (strcmp(switches[i].name, flag) == 0)
+			return *switches[i].on = true;
+	}
+	return false;
+}
+
+static int read_flags(int argc, char **argv, struct flags *flags)
+{
+	char name[64];
+	int r = 0;
+
+	for (int i = 1; r == 0 && i < argc; i++) {
+		const char *equals = strchr(argv[i], '=');
+		if (take_switch(flags, argv[i]))
+			continue;
+		if (strncmp(argv[i], "--", 2) != 0)
+			return complain("\"%s\" is no flag; stint-worker --help lists them", argv[i]);
+		if (equals && equals - argv[i] < (ptrdiff_t)sizeof name) {
+			snprintf(name, sizeof name, "%.*s", (int)(equals - argv[i]), argv[i]);
+			r = take_value(flags, name, equals + 1);
+		} else if (i + 1 < argc) {
+			r = take_value(flags, argv[i], argv[i + 1]);
+			i++;
+		} else {
+			r = complain(
+				"%s wants a value, or is no flag; stint-worker --help lists them", argv[i]);
+		}
+	}
+	return r;
+}
+
+/* ---- the server --------------------------------------------------------------------------------------------- */
+
+static const char *setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] ? value : NULL;
+}
+
+/* The first line of a small file. */
+static int read_line(const char *path, char *line, size_t room)
+{
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ssize_t got = read(fd, line, room - 1);
+	if (got < 0)
+		return -errno;
+	line[got] = 0;
+	line[strcspn(line, "\r\n")] = 0;
+	return line[0] ? 0 : -ENODATA;
+}
+
+/* The socket of the home, which need not be there yet: a worker waits for its server. */
+static int find_server(const struct flags *flags, const char *home, char *url, size_t room,
+	struct supervisor_options *options)
+{
+	const char *given = flags->url ? flags->url : flags->home ? NULL : setting("STINT_URL");
+	const char *complaint = "";
+
+	if (given)
+		snprintf(url, room, "%s", given);
+	else
+		snprintf(url, room, "unix:%s/stint.sock", home);
+	if (http_address_parse(url, &options->address, &complaint) < 0)
+		return complain("%s is no address of a server: %s", url, complaint);
+	options->url = url;
+	options->same_host = !flags->remote && http_address_is_loopback(&options->address);
+	return 0;
+}
+
+static int find_token(const struct flags *flags, const char *home, char *token, size_t room,
+	struct supervisor_options *options)
+{
+	const char *file = flags->token_file ? flags->token_file
+		: flags->token               ? NULL
+		: setting("STINT_TOKEN")     ? NULL
+					     : setting("STINT_TOKEN_FILE");
+	const char *text = flags->token ? flags->token : flags->token_file ? NULL : setting("STINT_TOKEN");
+	char own[4200];
+
+	snprintf(own, sizeof own, "%s/admin.token", home);
+	if (text) {
+		snprintf(token, room, "%s", text);
+	} else if (file) {
+		int r = read_line(file, token, room);
+		if (r < 0)
+			return complain("cannot read a token from %s: %s", file, strerror(-r));
+	} else if (!http_address_is_loopback(&options->address) || read_line(own, token, room) < 0) {
+		return 0; /* a server that asks for none, or one that will refuse us and say so */
+	}
+	for (const char *at = token; *at; at++) {
+		if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 127)
+			return complain("that is not a token");
+	}
+	options->token = token;
+	return 0;
+}
+
+/* ---- what it serves ------------------------------------------------------------------------------------------- */
+
+/* Walk a,b,c in place; NULL at the end. */
+static char *next_item(char **at)
+{
+	char *item = *at;
+
+	if (!item || !*item)
+		return NULL;
+	char *comma = strchr(item, ',');
+	*at = comma ? comma + 1 : item + strlen(item);
+	if (comma)
+		*comma = 0;
+	return item;
+}
+
+/* --queues takes the place of the list in the configuration; a queue of both keeps its executor. */
+static int take_queues(struct settings *settings, char *list)
+{
+	struct settings_queue kept[QUEUES_MAX];
+	uint32_t kept_count = settings->queue_count;
+	int64_t weight;
+	char *item;
+
+	memcpy(kept, settings->queues, sizeof kept);
+	settings->queue_count = 0;
+	while ((item = next_item(&list))) {
+		char *equals = strchr(item, '=');
+		weight = 1;
+		if (equals)
+			*equals = 0;
+		if (equals && take_number("the weight of a queue", equals + 1, 1, 1000, &weight) != 0)
+			return EXIT_USAGE;
+		if (!settings_is_name(item) || settings_add_queue(settings, item, weight) < 0)
+			return complain("\"%s\" is no name of a queue, or there are too many", item);
+		for (uint32_t i = 0; i < kept_count; i++) {
+			if (strcmp(kept[i].name, item) == 0)
+				settings->queues[settings->queue_count - 1].executor = kept[i].executor;
+		}
+	}
+	return settings->queue_count > 0 ? 0 : complain("--queues wants names, as in a,b or high=4,low=1");
+}
+
+static int take_capabilities(struct supervisor_options *options, char *list)
+{
+	char *item;
+
+	while ((item = next_item(&list))) {
+		if (!settings_is_name(item) || options->capability_count == CAPABILITIES_MAX)
+			return complain("\"%s\" is no name of a capability, or there are too many", item);
+		options->capabilities[options->capability_count++] = item;
+	}
+	return 0;
+}
+
+static int take_served(
+	const struct flags *flags, struct settings *settings, struct supervisor_options *options)
+{
+	static char queues[4096], capabilities[4096];
+	bool configured = settings->executor_count > 0;
+	int r = 0;
+
+	if ((flags->queues && strlen(flags->queues) >= sizeof queues) ||
+		(flags->capabilities && strlen(flags->capabilities) >= sizeof capabilities))
+		return complain("a list is too long");
+	if (flags->queues)
+		r = take_queues(settings, strcpy(queues, flags->queues));
+	if (r == 0 && flags->capabilities)
+		r = take_capabilities(options, strcpy(capabilities, flags->capabilities));
+	if (r == 0 && !flags->queues && settings->queue_count == 0 && (configured || !flags->shell))
+		settings_add_queue(settings, "default", 1);
+	if (r == 0 && flags->shell) {
+		settings_add_payload(settings, "shell");
+		if (!flags->queues)
+			settings_add_queue(settings, "shell", 1);
+	}
+	for (uint32_t i = 0; i < flags->root_count && settings->root_count < ROOTS_MAX; i++)
+		settings->roots[settings->root_count++] = flags->roots[i];
+	return r;
+}
+
+static int take_name(const struct flags *flags, struct supervisor_options *options)
+{
+	static char host[65];
+
+	options->slot = flags->slot ? flags->slot : setting("SLOT_ID");
+	if (options->slot && (!settings_is_name(options->slot) || strlen(options->slot) > 100))
+		return complain(
+			"\"%s\" is no name of a slot: letters, digits and -._:, at most 100", options->slot);
+	gethostname(host, sizeof host - 1);
+	options->name = flags->name ? flags->name : options->slot ? options->slot : host;
+	if (!settings_is_name(options->name) || strlen(options->name) > 100) {
+		if (flags->name)
+			return complain(
+				"\"%s\" is no name: letters, digits and -._:, at most 100", flags->name);
+		options->name = "worker";
+	}
+	return 0;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
+
+static void print_problems(const struct config *config)
+{
+	cleanup(buf_done) struct buf text;
+
+	buf_init(&text, TEXT_BYTES_MAX);
+	if (config_put_problems(&text, config, "stint-worker: ") < 0)
+		fputs("stint-worker: the configuration is wrong, and there is no memory to say how\n",
+			stderr);
+	fwrite(text.data, 1, text.len, stderr);
+}
+
+static int print_settings(const struct settings *settings)
+{
+	cleanup(buf_done) struct buf text;
+
+	buf_init(&text, TEXT_BYTES_MAX);
+	if (settings_put(&text, settings) == 0)
+		fwrite(text.data, 1, text.len, stdout);
+	return 0;
+}
+
+/* As an absolute path: children get paths beneath it. */
+static int absolute(const char *path, char *out, size_t room)
+{
+	char here[4096];
+	int len = path[0] == '/'            ? snprintf(out, room, "%s", path)
+		: getcwd(here, sizeof here) ? snprintf(out, room, "%s/%s", here, path)
+					    : -1;
+
+	return len > 0 && (size_t)len < room ? 0 : complain("the path of the state directory is too long");
+}
+
+static int supervise(struct flags *flags, struct config *config, struct settings *settings)
+{
+	static struct supervisor supervisor;
+	static struct supervisor_options options;
+	static char home[3000], url[4200], token[600];
+
+	options = (struct supervisor_options){
+		.settings = settings,
+		.home = home,
+		.concurrency = (uint32_t)flags->concurrency,
+		.drain_ms = flags->drain_ms,
+	};
+	int r = absolute(config->home.text, home, sizeof home);
+	if (r == 0)
+		r = take_name(flags, &options);
+	if (r == 0)
+		r = take_served(flags, settings, &options);
+	if (r == 0 && flags->check_config)
+		return print_settings(settings);
+	if (r == 0)
+		r = find_server(flags, home, url, sizeof url, &options);
+	if (r == 0)
+		r = find_token(flags, home, token, sizeof token, &options);
+	if (r != 0)
+		return r;
+	if (settings->executor_count == 0) {
+		complain(
+			"there is nothing that it may run: the configuration has no \"executors\"; as in\n"
+			"  {\"executors\": {\"tests\": {\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}}}");
+		return EXIT_CONFIG;
+	}
+	options.lease_ms = flags->lease_ms > 0 ? flags->lease_ms : options.slot ? SLOT_LEASE_MS : LEASE_MS;
+	log_start(STDERR_FILENO, (enum log_format)config_number(config, CONFIG_LOG_FORMAT),
+		(enum log_level)config_number(config, CONFIG_LOG_LEVEL));
+	return supervisor_run(&supervisor, &options);
+}
+
+int main(int argc, char **argv)
+{
+	static struct flags flags = {.concurrency = 1, .drain_ms = DRAIN_MS};
+	static struct settings settings;
+	static struct config config;
+
+	int r = read_flags(argc, argv, &flags);
+	if (r != 0)
+		return r;
+	if (flags.help || flags.version) {
+		fputs(flags.help ? usage : "stint-worker " STINT_VERSION "\n", stdout);
+		return 0;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	umask(077);
+	prctl(PR_SET_DUMPABLE, 0);
+	struct config_request request = {
+		.home = flags.home,
+		.file = flags.config,
+		.flags = flags.sets,
+		.flag_count = flags.set_count,
+		.foreign_read = settings_read,
+		.foreign_context = &settings,
+	};
+	config_read(&config, &request);
+	settings_check(&settings, &config);
+	if (config.problem_count > 0) {
+		print_problems(&config);
+		r = EXIT_CONFIG;
+	} else {
+		r = supervise(&flags, &config, &settings);
+	}
+	config_done(&config);
+	return r;
+}

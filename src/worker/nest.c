@@ -1,0 +1,416 @@
+#include "worker/nest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/orphan.h"
+#include "exec/proc.h"
+#include "exec/rundir.h"
+#include "wire/http.h"
+#include "wire/json.h"
+#include "worker/files.h"
+#include "worker/outbox.h"
+#include "worker/verdict.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+enum {
+	RECORD_BYTES_MAX = 16 << 10,
+	RECORDS_MAX = 1000, /* of one dead worker */
+	DEAD_MAX = 1000,
+	ORPHANS_MS = 15 * 1000,
+};
+
+/* ---- who we are ---- */
+
+static int64_t own_start(void)
+{
+	struct proc_stat stat = {0};
+
+	proc_stat_read(getpid(), &stat);
+	return (int64_t)stat.start;
+}
+
+/* ---- records ---- */
+
+static void put_text(struct json_object *object, const char *key, const char *text)
+{
+	json_member_string(object, key, span_of(text));
+}
+
+int nest_note_run(
+	struct nest *nest, const struct process_identity *identity, const struct nest_attempt *attempt)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object object;
+
+	buf_init(&text, RECORD_BYTES_MAX);
+	json_begin(&object, &text);
+	put_text(&object, "run", identity->run);
+	put_text(&object, "boot", identity->boot);
+	put_text(&object, "cgroup", identity->cgroup);
+	json_member_int(&object, "shim", identity->shim);
+	json_member_int(&object, "shimStart", (int64_t)identity->shim_start);
+	json_member_int(&object, "main", identity->main);
+	json_member_int(&object, "mainStart", (int64_t)identity->main_start);
+	put_text(&object, "workerId", attempt->worker_id);
+	put_text(&object, "task", attempt->task);
+	put_text(&object, "fence", attempt->fence);
+	int r = json_end(&object);
+	/* after a loss of power there is no process to find: the page cache is enough */
+	return r < 0 ? r : file_write(nest->records_fd, identity->run, buf_span(&text), false);
+}
+
+void nest_forget_run(struct nest *nest, const char *run)
+{
+	rundir_remove(nest->runs_fd, run);
+	unlinkat(nest->records_fd, run, 0);
+}
+
+static int read_document(int dir_fd, const char *name, yyjson_doc **ret_doc)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json_complaint complaint;
+
+	buf_init(&text, RECORD_BYTES_MAX);
+	int r = file_read(dir_fd, name, &text);
+	if (r < 0)
+		return r;
+	*ret_doc = json_read(buf_span(&text), &complaint);
+	return *ret_doc ? 0 : -EPROTO;
+}
+
+static void copy_text(yyjson_val *object, const char *key, char *out, size_t room)
+{
+	const char *text = yyjson_get_str(yyjson_obj_get(object, key));
+
+	snprintf(out, room, "%s", text ? text : "");
+}
+
+static int64_t number_of(yyjson_val *object, const char *key)
+{
+	return yyjson_get_sint(yyjson_obj_get(object, key));
+}
+
+static void read_identity(yyjson_val *record, struct process_identity *identity)
+{
+	copy_text(record, "run", identity->run, sizeof identity->run);
+	copy_text(record, "boot", identity->boot, sizeof identity->boot);
+	copy_text(record, "cgroup", identity->cgroup, sizeof identity->cgroup);
+	identity->shim = (pid_t)number_of(record, "shim");
+	identity->shim_start = (uint64_t)number_of(record, "shimStart");
+	identity->main = (pid_t)number_of(record, "main");
+	identity->main_start = (uint64_t)number_of(record, "mainStart");
+}
+
+int nest_note_worker(struct nest *nest, const char *worker_id)
+{
+	cleanup(buf_done) struct buf text = {0};
+	char boot[IDENTITY_BOOT_BYTES];
+	struct json_object object;
+
+	boot[0] = 0;
+	boot_id_read(boot, sizeof boot);
+	buf_init(&text, RECORD_BYTES_MAX);
+	json_begin(&object, &text);
+	put_text(&object, "workerId", worker_id);
+	put_text(&object, "boot", boot);
+	json_member_int(&object, "pid", getpid());
+	json_member_int(&object, "start", own_start());
+	int r = json_end(&object);
+	return r < 0 ? r : file_write(nest->dir_fd, "worker", buf_span(&text), true);
+}
+
+/* ---- taking over ---- */
+
+/* What a dead worker had under way. */
+struct estate {
+	struct nest *nest;
+	int dir_fd, outbox_fd, records_fd; /* of the dead one */
+	struct process_identity *identities;
+	uint32_t count;
+};
+
+static int collect_record(void *context, const char *name)
+{
+	struct estate *estate = context;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	if (estate->count == RECORDS_MAX || read_document(estate->records_fd, name, &doc) < 0)
+		return 0;
+	struct process_identity *identity = &estate->identities[estate->count];
+	read_identity(yyjson_doc_get_root(doc), identity);
+	estate->count += identity->run[0] != 0;
+	return 0;
+}
+
+static int inherit_letter(void *context, const char *name)
+{
+	struct estate *estate = context;
+
+	return renameat(estate->outbox_fd, name, estate->nest->outbox_fd, name) < 0 ? -errno : 0;
+}
+
+/* Nobody said how this attempt ended: it died with its supervisor. */
+static int report_crash(struct estate *estate, const char *run, yyjson_val *record)
+{
+	cleanup(buf_done) struct buf body = {0}, target = {0}, text = {0};
+	struct json_object object;
+	char task[200], fence[40], worker[160];
+
+	copy_text(record, "task", task, sizeof task);
+	copy_text(record, "fence", fence, sizeof fence);
+	copy_text(record, "workerId", worker, sizeof worker);
+	buf_init(&body, RECORD_BYTES_MAX);
+	buf_init(&target, RECORD_BYTES_MAX);
+	buf_init(&text, RECORD_BYTES_MAX);
+	int r = buf_printf(&target, "/api/tasks/");
+	if (r == 0)
+		r = http_encode(span_of(task), &target);
+	if (r == 0)
+		r = buf_printf(&target, "/fail");
+	if (r < 0)
+		return r;
+	json_begin(&object, &body);
+	put_text(&object, "workerId", worker);
+	put_text(&object, "fence", fence);
+	r = object.fault < 0 ? object.fault : buf_put_byte(&body, ',');
+	if (r == 0)
+		r = failure_put(&body, "WORKER_CRASHED",
+			"the supervisor ended while it ran; its processes are gone", RETRY_USUAL);
+	if (r == 0)
+		r = json_end(&object);
+	if (r == 0)
+		r = outbox_put_text(&text, buf_span(&target), buf_span(&body));
+	return r < 0 ? r : file_write(estate->nest->outbox_fd, run, buf_span(&text), true);
+}
+
+static int settle_record(void *context, const char *name)
+{
+	struct estate *estate = context;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	if (faccessat(estate->nest->outbox_fd, name, F_OK, 0) < 0 &&
+		read_document(estate->records_fd, name, &doc) == 0) {
+		int r = report_crash(estate, name, yyjson_doc_get_root(doc));
+		if (r < 0)
+			return r;
+	}
+	estate->nest->adopted++;
+	rundir_remove(estate->nest->runs_fd, name);
+	unlinkat(estate->records_fd, name, 0);
+	return 0;
+}
+
+static int take_over(struct nest *nest, int dir_fd, char complaint[NEST_COMPLAINT_BYTES])
+{
+	struct estate estate = {.nest = nest, .dir_fd = dir_fd};
+	struct orphans_left left = {0};
+
+	cleanup(close_at) int outbox_fd = openat(dir_fd, "outbox", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup(close_at) int records_fd = openat(dir_fd, "runs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup(free_at) struct process_identity *identities = calloc(RECORDS_MAX, sizeof *identities);
+	if (outbox_fd < 0 || records_fd < 0) /* it died while it was made */
+		return 0;
+	if (!identities)
+		return -ENOMEM;
+	estate.outbox_fd = outbox_fd;
+	estate.records_fd = records_fd;
+	estate.identities = identities;
+	int r = file_each(records_fd, RECORDS_MAX, collect_record, &estate);
+	if (r == 0 && estate.count > 0)
+		r = orphans_end(identities, estate.count, ORPHANS_MS, &left);
+	if (r == 0 && left.left > 0) {
+		snprintf(complaint, NEST_COMPLAINT_BYTES,
+			"%u processes of a worker that died are still there and do not go away", left.left);
+		return -EBUSY;
+	}
+	nest->orphans += left.found;
+	if (r == 0 && dir_fd != nest->dir_fd)
+		r = file_each(outbox_fd, UINT32_MAX, inherit_letter, &estate);
+	return r < 0 ? r : file_each(records_fd, RECORDS_MAX, settle_record, &estate);
+}
+
+/* 0 and the lock, or -EBUSY: somebody lives there. */
+static int lock_dir(int dir_fd, int *ret_fd)
+{
+	int fd = openat(dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		int r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		close(fd);
+		return r;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static void remove_dir(int workers_fd, int dir_fd, const char *name)
+{
+	unlinkat(dir_fd, "worker", 0);
+	unlinkat(dir_fd, "runs", AT_REMOVEDIR);
+	if (unlinkat(dir_fd, "outbox", AT_REMOVEDIR) < 0 && errno != ENOENT)
+		return; /* there are reports in it: whoever comes next sends them */
+	unlinkat(dir_fd, "lock", 0);
+	unlinkat(workers_fd, name, AT_REMOVEDIR);
+}
+
+struct search {
+	struct nest *nest;
+	char *complaint;
+};
+
+static int look_at_dir(void *context, const char *name)
+{
+	struct search *search = context;
+	struct nest *nest = search->nest;
+	cleanup(close_at) int lock_fd = -1;
+
+	if (strcmp(name, nest->name) == 0)
+		return 0;
+	cleanup(close_at) int dir_fd =
+		openat(nest->workers_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir_fd < 0 || lock_dir(dir_fd, &lock_fd) < 0)
+		return 0;
+	/* a slot's directory is its successor's to judge, unless there is something to end or to send */
+	int r = take_over(nest, dir_fd, search->complaint);
+	if (r == 0 && strncmp(name, "slot-", 5) != 0)
+		remove_dir(nest->workers_fd, dir_fd, name);
+	return r;
+}
+
+static void read_predecessor(struct nest *nest)
+{
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	if (read_document(nest->dir_fd, "worker", &doc) < 0)
+		return;
+	yyjson_val *root = yyjson_doc_get_root(doc);
+	copy_text(root, "workerId", nest->before.worker_id, sizeof nest->before.worker_id);
+	copy_text(root, "boot", nest->before.boot, sizeof nest->before.boot);
+	nest->before.pid = number_of(root, "pid");
+	nest->before.start = number_of(root, "start");
+}
+
+/* ---- opening ---- */
+
+static int make_dir(int parent_fd, const char *name, int *ret_fd)
+{
+	if (mkdirat(parent_fd, name, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	*ret_fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+/* mkdir -p, private from the first level that we make. */
+static int make_home(const char *home, int *ret_fd)
+{
+	char path[4096 + 1];
+	struct stat about;
+
+	snprintf(path, sizeof path, "%s", home);
+	for (char *slash = path + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+		*slash = 0;
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*ret_fd < 0 || fstat(*ret_fd, &about) < 0)
+		return -errno;
+	return about.st_uid == geteuid() ? 0 : -EPERM;
+}
+
+static int open_dirs(struct nest *nest)
+{
+	cleanup(close_at) int home_fd = -1;
+
+	int r = make_home(nest->home, &home_fd);
+	if (r == 0)
+		r = make_dir(home_fd, "runs", &nest->runs_fd);
+	if (r == 0)
+		r = make_dir(home_fd, "workers", &nest->workers_fd);
+	if (r == 0)
+		r = make_dir(nest->workers_fd, nest->name, &nest->dir_fd);
+	if (r == 0)
+		r = lock_dir(nest->dir_fd, &nest->lock_fd);
+	if (r == 0)
+		r = make_dir(nest->dir_fd, "outbox", &nest->outbox_fd);
+	if (r == 0)
+		r = make_dir(nest->dir_fd, "runs", &nest->records_fd);
+	return r;
+}
+
+/* Percent-escaped: no slash, no surprise. */
+static int name_of(char *out, const char *slot, const char *worker_id)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, NEST_NAME_BYTES - 1);
+	int r = slot ? buf_printf(&text, "slot-") : 0;
+	if (r == 0)
+		r = http_encode(span_of(slot ? slot : worker_id), &text);
+	if (r == 0) {
+		memcpy(out, text.data, text.len);
+		out[text.len] = 0;
+	}
+	return r;
+}
+
+int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id,
+	char complaint[NEST_COMPLAINT_BYTES])
+{
+	struct search search = {nest, complaint};
+
+	*nest = (struct nest){.workers_fd = -1,
+		.runs_fd = -1,
+		.dir_fd = -1,
+		.lock_fd = -1,
+		.outbox_fd = -1,
+		.records_fd = -1};
+	complaint[0] = 0;
+	snprintf(nest->home, sizeof nest->home, "%s", home);
+	int r = name_of(nest->name, slot, worker_id);
+	if (r == 0)
+		r = open_dirs(nest);
+	if (r == -EBUSY && slot) {
+		snprintf(complaint, NEST_COMPLAINT_BYTES, "another worker on this machine has the slot %s",
+			slot);
+		return r;
+	}
+	if (r == 0) {
+		read_predecessor(nest);
+		r = take_over(nest, nest->dir_fd, complaint);
+	}
+	if (r == 0)
+		r = file_each(nest->workers_fd, DEAD_MAX, look_at_dir, &search);
+	if (r == 0)
+		r = nest_note_worker(nest, worker_id);
+	if (r < 0 && !complaint[0])
+		snprintf(complaint, NEST_COMPLAINT_BYTES, "%s cannot be used: %s", home, strerror(-r));
+	return r;
+}
+
+void nest_close(struct nest *nest, bool clean)
+{
+	int *const fds[] = {&nest->outbox_fd, &nest->records_fd, &nest->dir_fd, &nest->lock_fd,
+		&nest->workers_fd, &nest->runs_fd};
+
+	if (clean && nest->lock_fd >= 0)
+		remove_dir(nest->workers_fd, nest->dir_fd, nest->name);
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+}

@@ -1,0 +1,59 @@
+/*
+ * Where a worker keeps what must outlive it, below the state directory:
+ *
+ *	runs/RUN/               the private directory of an attempt (exec/rundir.h)
+ *	workers/NAME/lock       held by the worker that lives
+ *	workers/NAME/worker     who it is: gone after a clean end
+ *	workers/NAME/runs/RUN   a process that was started, so that a successor can end it, and whose attempt it is
+ *	workers/NAME/outbox/RUN a report that the server has not got yet (outbox.h)
+ *
+ * NAME is that of the slot, or else the worker's own. Whoever starts looks for the directories of those that died, ends
+ * what they left running, and takes over their reports; an attempt that nobody reported is reported as crashed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "exec/process.h"
+
+enum {
+	NEST_NAME_BYTES = 200,
+	NEST_COMPLAINT_BYTES = 512,
+};
+
+/* The one that had our slot before and did not end cleanly. */
+struct predecessor {
+	char worker_id[160]; /* empty: there was none */
+	char boot[IDENTITY_BOOT_BYTES];
+	int64_t pid, start;
+};
+
+struct nest {
+	char home[4096];
+	char name[NEST_NAME_BYTES];
+	int workers_fd, runs_fd; /* of all */
+	int dir_fd, lock_fd, outbox_fd, records_fd;
+	struct predecessor before;
+	uint32_t adopted; /* attempts of dead workers that were taken over */
+	uint32_t orphans; /* processes of theirs that were still there */
+};
+
+/* Makes the directories, takes the lock, and takes over from the dead: waits for their processes to be gone, so it is
+ * called before the loop runs. `slot` may be NULL. -EBUSY: a worker with that slot lives. */
+int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id,
+	char complaint[NEST_COMPLAINT_BYTES]);
+
+/* `clean`: it ended as it should. The outbox stays if there is something in it. */
+void nest_close(struct nest *nest, bool clean);
+
+/* Under which id it goes from now on. */
+int nest_note_worker(struct nest *nest, const char *worker_id);
+
+struct nest_attempt {
+	const char *worker_id, *task, *fence;
+};
+
+int nest_note_run(
+	struct nest *nest, const struct process_identity *identity, const struct nest_attempt *attempt);
+void nest_forget_run(struct nest *nest, const char *run); /* the record and the directory */

@@ -1,0 +1,41 @@
+/*
+ * The outbox: reports that the server must have, whatever happens meanwhile to it, to us or to the power. Each is a file
+ * before it is sent, and is removed when the server has answered: taken, or refused for good (a claim that has passed to
+ * another is such a refusal, and the server keeps the late result for the operator).
+ *
+ * They are sent one after the other. While the server is away it is asked again after 1, 2, 4 … 15 s.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/span.h"
+#include "wire/http_client.h"
+
+struct outbox;
+
+/* `status` is that of the answer; it was taken, or will never be. */
+typedef void (*outbox_settled)(void *context, const char *name, int status, struct span code);
+
+/* The directory stays the caller's. NULL: no memory. */
+struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, struct span token, int dir_fd,
+	outbox_settled settled, void *context);
+void outbox_free(struct outbox *outbox);
+
+/* What a predecessor left. Returns how many there are. */
+int outbox_load(struct outbox *outbox);
+
+/* POST `body` to `target`. On disk when this returns, unless the disk refuses it (the fault is returned): then it is
+ * kept in memory alone. `held`: not sent before outbox_release(). */
+int outbox_put(struct outbox *outbox, const char *name, struct span target, struct span body, bool held);
+
+/* Another text for one that is held. The fault leaves the old one in place. */
+int outbox_replace(struct outbox *outbox, const char *name, struct span target, struct span body);
+void outbox_release(struct outbox *outbox, const char *name);
+
+uint32_t outbox_waiting(const struct outbox *outbox);
+
+/* The form of a file: the target, a newline, the body. */
+int outbox_put_text(struct buf *out, struct span target, struct span body);

@@ -1,0 +1,74 @@
+/*
+ * The heartbeat of a worker over libuv: runs the machine of beat.h against a server, and tells its owner what follows.
+ */
+#pragma once
+
+#include <uv.h>
+
+#include "wire/http_client.h"
+#include "worker/beat.h"
+
+enum pulse_kind {
+	PULSE_REGISTERED, /* the server knows us now, under the id we have */
+	PULSE_LOST,       /* `id`: not ours (any more): stop it, report nothing */
+	PULSE_CANCEL,     /* `id`: stop it. Told with every beat until it is done */
+	PULSE_REPORTED,   /* `id`: the work itself has said how it ended. Told with every beat */
+	PULSE_STANDING,   /* `standing` is new */
+	PULSE_LAPSED,     /* no answer for nine tenths of the lease: stop everything before `until_ms` */
+	PULSE_OVER,       /* the server has given up on us: stop everything, then pulse_renew() */
+	PULSE_REFUSED,    /* `status`, `code`, `detail`, `holder` */
+	PULSE_AWAY,       /* no answer: told once; `fault` */
+	PULSE_BACK,
+};
+
+struct pulse_news {
+	enum pulse_kind kind;
+	struct span id;
+	enum beat_standing standing;
+	int64_t until_ms; /* on the clock of worker_clock_ms() */
+	int status, fault;
+	struct span code, detail, holder;
+};
+
+/* From the loop. The texts live until it returns. It may call pulse_renew() and the others here, but not free. */
+typedef void (*pulse_tell)(void *context, const struct pulse_news *news);
+
+struct pulse_options {
+	struct http_address address;
+	struct span worker_id;
+	struct span token; /* credential to register with; empty: none */
+	struct span about; /* who it is: members of the registration ("slot":"s","pid":7), without braces */
+	struct beat_rules rules; /* idle_ms and working_ms as in beat.h */
+	uint32_t tasks_max;
+	uint64_t seed; /* of the jitter */
+};
+
+struct pulse;
+
+/* Begins with the next turn of the loop. NULL: no memory, or a text is too long. */
+struct pulse *pulse_new(uv_loop_t *loop, const struct pulse_options *options, pulse_tell tell, void *context);
+
+/* Ends it, as far as the loop lets it; no more news. */
+void pulse_free(struct pulse *pulse);
+
+/* As in beat.h. */
+int pulse_bind(struct pulse *pulse, struct span id);
+void pulse_unbind(struct pulse *pulse, struct span id);
+void pulse_forget(struct pulse *pulse, struct span id);
+
+/* Beat now: something said that we may be over. */
+void pulse_hurry(struct pulse *pulse);
+
+/* After PULSE_OVER: register anew, under an id that was never used. -EINVAL: it is too long. */
+int pulse_renew(struct pulse *pulse, struct span worker_id);
+
+struct span pulse_worker_id(const struct pulse *pulse);
+
+/* What to show with every request as this worker: the credential of its registration, else the token it came with. */
+struct span pulse_token(const struct pulse *pulse);
+
+bool pulse_is_alive(const struct pulse *pulse); /* registered, and not over */
+bool pulse_is_away(const struct pulse *pulse);  /* the last beat was not answered */
+
+/* The clock of leases: it counts from boot, suspend included, and cannot be set. */
+int64_t worker_clock_ms(void);

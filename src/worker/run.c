@@ -1,0 +1,888 @@
+#include "worker/run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/take.h"
+#include "exec/rundir.h"
+#include "exec/workdir.h"
+#include "worker/beat_text.h"
+#include "worker/environment.h"
+#include "worker/scribe.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+enum {
+	ARENA_BYTES_MAX = 8 << 20,
+	TASK_BYTES_MAX = 4 << 20,
+	BODY_BYTES_MAX = 1 << 20,
+	RESULT_BYTES_MAX = 256 << 10, /* of a last line */
+	WORDS_BYTES_MAX = 4 << 10,    /* of what it said last */
+	GRANTS_OWN_MAX = 6,
+	CALL_MS = 10 * 1000,
+	AWAY_MS = 15 * 1000,
+	OTHER_MS = 50,
+	FINAL_MS = 10 * 1000,    /* after the final word */
+	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
+};
+
+enum run_phase {
+	RUN_CLAIMED, /* a token for its claim is asked for */
+	RUN_STARTED, /* the process, or what is left of it */
+	RUN_ENDED,   /* it is gone; the log is brought to its end */
+	RUN_TOLD,    /* the report is on its way */
+	RUN_OVER,
+};
+
+struct run {
+	struct supervisor *supervisor;
+	enum run_phase phase;
+	char name[PROCESS_RUN_BYTES_MAX + 1];
+	uint64_t number;
+	struct arena arena; /* all texts below */
+	const char *task, *fence, *queue, *working_dir;
+	const char *const *argv;
+	const struct executor *executor;
+	struct span input, log_target;
+	uint32_t attempt;
+	int64_t timeout_ms;
+	int64_t claimed_ms, heard_ms; /* on the clock of leases: the last sign of life */
+	bool spoke, reported;
+	struct process_end end; /* once it is gone */
+	enum stop_reason stop;
+	int64_t limit_ms;
+	int64_t final_ms; /* when it must be gone, after its last word; 0: it has not said it */
+	uint32_t failures;
+	struct line *line;
+	struct process *process;
+	struct scribe scribe;
+	uv_timer_t clock;
+	int open_handles;
+};
+
+static const struct process_events events;
+
+/* ---- reading a claim -------------------------------------------------------------------------------------- */
+
+static const char *keep(struct run *run, yyjson_val *object, const char *key)
+{
+	yyjson_val *value = yyjson_obj_get(object, key);
+	struct span kept;
+
+	if (!yyjson_is_str(value) || strlen(yyjson_get_str(value)) != yyjson_get_len(value) ||
+		arena_copy(&run->arena, span_of(yyjson_get_str(value)), &kept) < 0)
+		return NULL;
+	return kept.data;
+}
+
+/* The task as its child reads it, with what its last attempt left. */
+static int keep_input(struct run *run, yyjson_val *task, yyjson_val *checkpoint)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, TASK_BYTES_MAX);
+	int r = json_put_value(&text, task);
+	if (r == 0 && checkpoint && !yyjson_is_null(checkpoint) && !yyjson_obj_get(task, "checkpoint")) {
+		text.len--; /* the brace comes after it */
+		r = buf_printf(&text, ",\"checkpoint\":");
+		if (r == 0)
+			r = json_put_value(&text, checkpoint);
+		if (r == 0)
+			r = buf_put_byte(&text, '}');
+	}
+	if (r == 0)
+		r = buf_put_byte(&text, '\n');
+	return r < 0 ? r : arena_copy(&run->arena, buf_span(&text), &run->input);
+}
+
+static int keep_target(struct run *run)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, 1024);
+	int r = buf_printf(&text, "/api/tasks/");
+	if (r == 0)
+		r = http_encode(span_of(run->task), &text);
+	if (r == 0)
+		r = buf_printf(&text, "/log");
+	return r < 0 ? r : arena_copy(&run->arena, buf_span(&text), &run->log_target);
+}
+
+/* {"argv":["make","test"]} */
+static const char *const *payload_argv(struct run *run, yyjson_val *payload)
+{
+	yyjson_val *list = yyjson_obj_get(payload, "argv"), *item;
+	size_t index, count = yyjson_arr_size(list);
+	const char **argv =
+		count > 0 && count <= ARGV_MAX ? arena_alloc(&run->arena, (count + 1) * sizeof *argv) : NULL;
+	struct span kept;
+
+	if (!argv)
+		return NULL;
+	yyjson_arr_foreach(list, index, count, item)
+	{
+		const char *text = yyjson_get_str(item);
+		if (!text || strlen(text) != yyjson_get_len(item) || (index == 0 && !text[0]) ||
+			arena_copy(&run->arena, span_of(text), &kept) < 0)
+			return NULL;
+		argv[index] = kept.data;
+	}
+	return argv;
+}
+
+static int read_claim(struct run *run, yyjson_val *claim)
+{
+	yyjson_val *task = yyjson_obj_get(claim, "task");
+
+	run->task = keep(run, task, "id");
+	run->queue = keep(run, task, "queue");
+	run->fence = keep(run, claim, "fence");
+	run->working_dir = keep(run, task, "workingDir");
+	run->attempt = (uint32_t)yyjson_get_uint(yyjson_obj_get(claim, "attempt"));
+	run->timeout_ms = yyjson_get_sint(yyjson_obj_get(task, "timeoutMs"));
+	if (!run->task || !run->fence || !run->queue)
+		return -EPROTO;
+	int r = keep_input(run, task, yyjson_obj_get(claim, "checkpoint"));
+	return r < 0 ? r : keep_target(run);
+}
+
+/* ---- reporting ---------------------------------------------------------------------------------------------- */
+
+enum put_how { PUT_TO_SEND, PUT_HELD, PUT_INSTEAD };
+
+static int put_report(struct run *run, enum report_verb verb, struct span members, enum put_how how)
+{
+	cleanup(buf_done) struct buf body = {0}, target = {0};
+	struct json_object object;
+
+	buf_init(&body, BODY_BYTES_MAX);
+	buf_init(&target, 1024);
+	json_begin(&object, &body);
+	json_member_string(&object, "workerId", pulse_worker_id(run->supervisor->pulse));
+	json_member_string(&object, "fence", span_of(run->fence));
+	if (members.len > 0)
+		json_members_raw(&object, members);
+	int r = json_end(&object);
+	if (r == 0)
+		r = buf_printf(&target, "/api/tasks/");
+	if (r == 0)
+		r = http_encode(span_of(run->task), &target);
+	if (r == 0)
+		r = buf_printf(&target, "/%s", report_verb_name(verb));
+	if (r == 0 && how == PUT_INSTEAD)
+		r = outbox_replace(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body));
+	else if (r == 0)
+		r = outbox_put(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body),
+			how == PUT_HELD);
+	if (r < 0)
+		log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
+			log_cstr("reason", strerror(-r)));
+	return r;
+}
+
+/* The end of a run that has no report, or whose report is settled. */
+static void finish(struct run *run)
+{
+	run->phase = RUN_OVER;
+	uv_timer_stop(&run->clock);
+	if (!supervisor_has_other(run->supervisor, run))
+		pulse_forget(run->supervisor->pulse, span_of(run->task));
+	supervisor_forget(run->supervisor, run);
+}
+
+static int64_t wall_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* It ends before anything was started: by trouble of this host, or by what the task asks for, which will not change. */
+static void refuse(struct run *run, const char *code, const char *message)
+{
+	cleanup(buf_done) struct buf members = {0};
+
+	buf_init(&members, BODY_BYTES_MAX);
+	log_warn("a task cannot be run here", log_cstr("task", run->task), log_cstr("code", code),
+		log_cstr("reason", message));
+	run->phase = RUN_TOLD;
+	nest_forget_run(&run->supervisor->nest, run->name);
+	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
+	if (failure_put(&members, code, message, host ? wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) == 0)
+		put_report(run, REPORT_FAIL, buf_span(&members), PUT_TO_SEND);
+}
+
+/* Stopped before it had a process. */
+static void end_unstarted(struct run *run)
+{
+	cleanup(buf_done) struct buf members = {0};
+	struct attempt_end attempt = {.stop = run->stop};
+	enum report_verb verb;
+
+	if (run->stop == STOP_LOST) {
+		finish(run);
+		return;
+	}
+	buf_init(&members, BODY_BYTES_MAX);
+	run->phase = RUN_TOLD;
+	if (verdict_put(&attempt, &verb, &members) == 0)
+		put_report(run, verb, buf_span(&members), PUT_TO_SEND);
+}
+
+void run_settled(struct run *run)
+{
+	if (run->phase == RUN_TOLD)
+		finish(run);
+}
+
+/* ---- clocks ------------------------------------------------------------------------------------------------ */
+
+static void on_clock(uv_timer_t *timer);
+
+static int64_t earliest(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* When silence is too long; INT64_MAX: there is no such clock. */
+static int64_t silent_until_ms(const struct run *run)
+{
+	int64_t limit_ms = run->spoke ? run->executor->stall_ms : run->executor->start_ms;
+
+	if (!run->spoke && limit_ms == 0)
+		limit_ms = run->executor->stall_ms;
+	return limit_ms > 0 ? run->heard_ms + limit_ms : INT64_MAX;
+}
+
+static void arm_clock(struct run *run)
+{
+	int64_t now_ms = worker_clock_ms();
+	int64_t due_ms = earliest(run->claimed_ms + run->timeout_ms, silent_until_ms(run));
+
+	if (run->final_ms > 0)
+		due_ms = earliest(due_ms, run->final_ms);
+	int64_t wait_ms = due_ms > now_ms ? due_ms - now_ms : 0;
+
+	uv_timer_start(&run->clock, on_clock, (uint64_t)earliest(wait_ms, 3600 * 1000), 0);
+}
+
+static void on_clock(uv_timer_t *timer)
+{
+	struct run *run = timer->data;
+	int64_t now_ms = worker_clock_ms();
+
+	if (run->phase != RUN_STARTED || run->stop != STOP_NOT)
+		return;
+	if (run->final_ms > 0 && now_ms >= run->final_ms) {
+		run_stop(run, STOP_FINAL, INT64_MAX);
+	} else if (now_ms >= run->claimed_ms + run->timeout_ms) {
+		run->limit_ms = run->timeout_ms;
+		run_stop(run, STOP_TIMED_OUT, INT64_MAX);
+	} else if (now_ms >= silent_until_ms(run)) {
+		run->limit_ms = now_ms - run->heard_ms;
+		run_stop(run, STOP_STALLED, INT64_MAX);
+	} else {
+		arm_clock(run);
+	}
+}
+
+/* ---- starting ---------------------------------------------------------------------------------------------- */
+
+static const char *text_of(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static const char *text_of(struct run *run, const char *format, ...)
+{
+	char text[4096 + 512];
+	struct span kept;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	return arena_copy(&run->arena, span_of(text), &kept) < 0 ? "" : kept.data;
+}
+
+/* The directory it works in: what the task asks for, or its own empty one. False: it was refused. */
+static bool open_workdir(struct run *run, int run_fd, int *ret_fd)
+{
+	const struct settings *settings = run->supervisor->settings;
+	char reason[WORKDIR_REASON_BYTES];
+
+	if (!run->working_dir) {
+		if (mkdirat(run_fd, "work", 0700) == 0)
+			*ret_fd = openat(run_fd, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (*ret_fd < 0)
+			refuse(run, "WORKER_INIT_FAILED", strerror(errno));
+		return *ret_fd >= 0;
+	}
+	int r = workdir_open(settings->roots, settings->root_count, run->working_dir, ret_fd, reason);
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		refuse(run, "WORKER_INIT_FAILED", reason);
+	else if (r < 0)
+		refuse(run, "BAD_WORKDIR", reason);
+	return r == 0;
+}
+
+struct grant_list {
+	struct grant *items;
+	size_t count, room;
+};
+
+static void grant(struct grant_list *list, const char *path, enum grant_access access, bool optional)
+{
+	if (list->count < list->room && path && path[0])
+		list->items[list->count++] =
+			(struct grant){.path = path, .fd = -1, .access = access, .optional = optional};
+}
+
+static bool is_above(const char *path, const char *other)
+{
+	size_t len = strlen(path);
+
+	return strncmp(path, other, len) == 0 && (other[len] == '/' || other[len] == 0 || len == 1);
+}
+
+/* A command that somebody types runs programs where the shell would find them. */
+static void grant_path(struct run *run, struct grant_list *list)
+{
+	const char *at = getenv("PATH");
+
+	while (at && *at) {
+		size_t len = strcspn(at, ":");
+		const char *dir = text_of(run, "%.*s", (int)len, at);
+		if (dir[0] == '/' && dir[1] && !is_above(dir, run->supervisor->nest.home))
+			grant(list, dir, GRANT_READ, true);
+		at += len + (at[len] == ':');
+	}
+}
+
+/* Our own command line, for children that report by themselves. */
+static const char *own_program(struct run *run)
+{
+	char path[4096];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+	char *slash;
+
+	if (len <= 0)
+		return NULL;
+	path[len] = 0;
+	slash = strrchr(path, '/');
+	return slash ? text_of(run, "%.*s/stint", (int)(slash - path), path) : NULL;
+}
+
+static int make_grants(struct run *run, const char *run_path, struct grant_list *list)
+{
+	const struct executor *executor = run->executor;
+
+	*list = (struct grant_list){.room = GRANTS_MAX};
+	list->items = arena_alloc(&run->arena, GRANTS_MAX * sizeof *list->items);
+	if (!list->items)
+		return -ENOMEM;
+	grant(list, run_path, GRANT_READ, false);
+	grant(list, text_of(run, "%s/home", run_path), GRANT_WRITE, false);
+	grant(list, text_of(run, "%s/tmp", run_path), GRANT_WRITE, false);
+	grant(list, own_program(run), GRANT_READ, true);
+	for (size_t i = 0; executor->read && executor->read[i]; i++)
+		grant(list, executor->read[i], GRANT_READ, false);
+	for (size_t i = 0; executor->write && executor->write[i]; i++)
+		grant(list, executor->write[i], GRANT_WRITE, false);
+	if (!executor->argv)
+		grant_path(run, list);
+	return 0;
+}
+
+static const char *path_of(struct run *run, int fd)
+{
+	char path[4096];
+	ssize_t len = readlink(text_of(run, "/proc/self/fd/%d", fd), path, sizeof path - 1);
+
+	path[len > 0 ? len : 0] = 0;
+	return text_of(run, "%s", path);
+}
+
+static void note_run(struct run *run)
+{
+	struct process_identity identity;
+	struct nest_attempt attempt = {pulse_worker_id(run->supervisor->pulse).data, run->task, run->fence};
+
+	process_identify(run->process, &identity);
+	int r = nest_note_run(&run->supervisor->nest, &identity, &attempt);
+	if (r < 0)
+		log_warn("a process cannot be written down", log_cstr("task", run->task),
+			log_cstr("reason", strerror(-r)));
+}
+
+static int fill_spec(struct run *run, const char *run_path, const char *token_file, int workdir_fd,
+	struct process_spec *spec)
+{
+	const struct supervisor *supervisor = run->supervisor;
+	int64_t left_ms = run->claimed_ms + run->timeout_ms - worker_clock_ms();
+	struct environment about = {
+		.url = supervisor->options->url,
+		.token_file = token_file,
+		.task = run->task,
+		.fence = run->fence,
+		.queue = run->queue,
+		.worker = pulse_worker_id(supervisor->pulse).data,
+		.workspace = path_of(run, workdir_fd),
+		.home = text_of(run, "%s/home", run_path),
+		.tmp = text_of(run, "%s/tmp", run_path),
+		.attempt = run->attempt,
+		.deadline_ms = wall_ms() + (left_ms > 0 ? left_ms : 0),
+	};
+	struct grant_list grants;
+
+	spec->run = run->name;
+	spec->argv = run->argv;
+	spec->env = environment_make(&run->arena, &about, run->executor);
+	spec->env_allow = environment_allowed(&run->arena, run->executor);
+	spec->workdir_fd = workdir_fd;
+	if (run->executor->argv) {
+		spec->stdin_from = STDIN_BYTES;
+		spec->input = run->input;
+	}
+	int r = make_grants(run, run_path, &grants);
+	if (r < 0 || !spec->env || !spec->env_allow)
+		return -ENOMEM;
+	spec->confine.limits = run->executor->limits;
+	spec->confine.grants = grants.items;
+	spec->confine.grant_count = grants.count;
+	spec->confine.keep_out = supervisor->nest.home;
+	spec->events = &events;
+	spec->context = run;
+	return 0;
+}
+
+/* What kept it from being started, and whether it may be tried again. */
+static void refuse_start(struct run *run, int fault)
+{
+	if (fault == -E2BIG || fault == -EINVAL)
+		refuse(run, "EXECUTION_ERROR", text_of(run, "cannot be started: %s", strerror(-fault)));
+	else if (fault == -EXDEV)
+		refuse(run, "ISOLATION_UNAVAILABLE",
+			"a path that it may use contains the state directory; work in another directory");
+	else
+		refuse(run, "WORKER_INIT_FAILED", text_of(run, "cannot be started: %s", strerror(-fault)));
+}
+
+static void start_process(struct run *run, struct span token)
+{
+	struct supervisor *supervisor = run->supervisor;
+	struct process_spec spec = process_spec_default();
+	const char *run_path = text_of(run, "%s/runs/%s", supervisor->nest.home, run->name);
+	cleanup(close_at) int run_fd = -1;
+	cleanup(close_at) int workdir_fd = -1;
+
+	int r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
+	if (r == 0 && token.len > 0)
+		r = rundir_put_secret(run_fd, "token", token);
+	if (r < 0) {
+		refuse_start(run, r);
+		return;
+	}
+	if (!open_workdir(run, run_fd, &workdir_fd))
+		return;
+	r = fill_spec(
+		run, run_path, token.len > 0 ? text_of(run, "%s/token", run_path) : NULL, workdir_fd, &spec);
+	if (r == 0)
+		r = process_start(supervisor->host, &spec, &run->process);
+	if (r < 0) {
+		refuse_start(run, r);
+		return;
+	}
+	run->phase = RUN_STARTED;
+	run->heard_ms = worker_clock_ms();
+	note_run(run);
+	scribe_begin(&run->scribe, run->process);
+	arm_clock(run);
+	log_info("started", log_cstr("task", run->task), log_cstr("executor", run->executor->name),
+		log_int("attempt", run->attempt), log_cstr("run", run->name));
+}
+
+/* ---- a token for its own claim ------------------------------------------------------------------------------ */
+
+static void ask_token(struct run *run);
+
+static void on_token_again(uv_timer_t *timer)
+{
+	ask_token(timer->data);
+}
+
+static void on_token(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct run *run = context;
+	struct json_complaint complaint;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
+
+	(void)reach;
+	if (run->stop != STOP_NOT) {
+		end_unstarted(run);
+		return;
+	}
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		fault == 0 ? json_read(http_answer_body(answer), &complaint) : NULL;
+	yyjson_val *token = yyjson_obj_get(yyjson_doc_get_root(doc), "token");
+	if (status >= 200 && status < 300 && yyjson_is_str(token)) {
+		start_process(run, (struct span){yyjson_get_str(token), yyjson_get_len(token)});
+	} else if (status >= 400 && status < 500 && status != 429 && status != 401) {
+		log_warn("the claim is not ours any more", log_cstr("task", run->task),
+			log_int("status", status));
+		run->stop = STOP_LOST;
+		end_unstarted(run);
+	} else {
+		int64_t delay_ms = retry_delay_ms(++run->failures, AWAY_MS, &run->supervisor->rng);
+		uv_timer_start(&run->clock, on_token_again, (uint64_t)delay_ms, 0);
+	}
+}
+
+static void ask_token(struct run *run)
+{
+	struct supervisor *supervisor = run->supervisor;
+	cleanup(buf_done) struct buf body = {0};
+	struct json_object object;
+
+	if (run->stop != STOP_NOT) {
+		end_unstarted(run);
+		return;
+	}
+	if (supervisor_has_other(
+		    supervisor, run)) { /* nothing runs twice at once: that one must be gone first */
+		uv_timer_start(&run->clock, on_token_again, OTHER_MS, 0);
+		return;
+	}
+	if (!supervisor->options->token) { /* an open server asks nobody for one */
+		start_process(run, (struct span){0});
+		return;
+	}
+	buf_init(&body, 4096);
+	json_begin(&object, &body);
+	json_member_string(&object, "kind", SPAN("claim"));
+	json_member_string(&object, "task", span_of(run->task));
+	json_member_string(&object, "fence", span_of(run->fence));
+	int r = json_end(&object);
+	struct http_call call = {
+		.method = HTTP_METHOD_POST,
+		.target = SPAN("/api/tokens"),
+		.body = buf_span(&body),
+		.token = pulse_token(supervisor->pulse),
+		.may_repeat = true, /* one token too many dies with the claim */
+		.timeout_ms = CALL_MS,
+	};
+	if (r == 0)
+		r = line_call(run->line, &call, on_token, run);
+	if (r < 0)
+		refuse_start(run, r);
+}
+
+/* ---- what the process does ----------------------------------------------------------------------------------- */
+
+static void on_started(void *context, struct process *process)
+{
+	(void)process;
+	note_run(context);
+}
+
+static void on_output(void *context, struct process *process, enum process_stream stream)
+{
+	struct run *run = context;
+
+	(void)process;
+	(void)stream;
+	run->heard_ms = worker_clock_ms();
+	run->spoke = true;
+	scribe_look(&run->scribe);
+}
+
+static void on_exited(void *context, struct process *process)
+{
+	(void)context;
+	(void)process;
+}
+
+/* ---- the word of the work: its report, if it made one, beats the exit status ---- */
+
+static void ask_word(struct run *run);
+
+static void on_word_again(uv_timer_t *timer)
+{
+	ask_word(timer->data);
+}
+
+static void take_word(struct run *run, yyjson_val *task)
+{
+	cleanup(buf_done) struct buf members = {0};
+	struct attempt_end attempt = {.stop = run->stop, .end = &run->end};
+	yyjson_val *fence = yyjson_obj_get(task, "fence"), *report = yyjson_obj_get(task, "report");
+	enum report_verb verb;
+
+	buf_init(&members, BODY_BYTES_MAX);
+	if (!yyjson_equals_str(fence, run->fence))
+		return;
+	if (report && verdict_yields(&attempt, report, &verb, &members))
+		put_report(run, verb, buf_span(&members), PUT_INSTEAD);
+	else if (!report && yyjson_equals_str(yyjson_obj_get(task, "state"), "asking") &&
+		run->end.how == ENDED_EXIT && run->end.code == 0)
+		/* it asked and went: the question stays open, and the answer makes it ready again */
+		put_report(run, REPORT_RELEASE, SPAN("\"reason\":\"it waits for an answer\""), PUT_INSTEAD);
+}
+
+static void on_word(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct run *run = context;
+	struct json_complaint complaint;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
+
+	(void)reach;
+	if (status == 0 || status >= 500 || status == 429) {
+		int64_t delay_ms = retry_delay_ms(++run->failures, AWAY_MS, &run->supervisor->rng);
+		uv_timer_start(&run->clock, on_word_again, (uint64_t)delay_ms, 0);
+		return;
+	}
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	if (status == 200 && doc)
+		take_word(run, yyjson_doc_get_root(doc));
+	run->phase = RUN_TOLD;
+	outbox_release(run->supervisor->outbox, run->name);
+}
+
+static void ask_word(struct run *run)
+{
+	struct span target = run->log_target;
+	struct span token = pulse_token(run->supervisor->pulse);
+
+	target.len -= sizeof "/log" - 1;
+	struct http_call call = {
+		.method = HTTP_METHOD_GET,
+		.target = target,
+		.token = token.len > 0 ? token : (struct span){0},
+		.may_repeat = true,
+		.timeout_ms = CALL_MS,
+	};
+	if (line_call(run->line, &call, on_word, run) < 0)
+		uv_timer_start(&run->clock, on_word_again, AWAY_MS, 0);
+}
+
+static void on_log_finished(void *context)
+{
+	struct run *run = context;
+
+	process_free(run->process);
+	run->process = NULL;
+	run->scribe.process = NULL;
+	run->failures = 0;
+	if (!run->reported)
+		finish(run);
+	else if (run->end.how == ENDED_UNSTARTED) {
+		run->phase = RUN_TOLD;
+		outbox_release(run->supervisor->outbox, run->name);
+	} else {
+		ask_word(run);
+	}
+}
+
+static int judge(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	cleanup(buf_done) struct buf out = {0}, err = {0};
+
+	buf_init(&out, RESULT_BYTES_MAX);
+	buf_init(&err, WORDS_BYTES_MAX);
+	int r = output_tail(process_output(run->process, STREAM_OUT), RESULT_BYTES_MAX, &out);
+	if (r == 0)
+		r = output_tail(process_output(run->process, STREAM_ERR), WORDS_BYTES_MAX, &err);
+	struct attempt_end attempt = {
+		.stop = run->stop,
+		.end = process_end(run->process),
+		.out = buf_span(&out),
+		.err = buf_span(&err),
+		.limit_ms = run->limit_ms,
+		.wall_ms = wall_ms(),
+		.own_argv = !run->executor->argv,
+	};
+	return r < 0 ? r : verdict_put(&attempt, ret_verb, members);
+}
+
+static void on_gone(void *context, struct process *process)
+{
+	struct run *run = context;
+	const struct process_end *end = process_end(process);
+	cleanup(buf_done) struct buf members = {0};
+	enum report_verb verb = REPORT_RELEASE;
+
+	uv_timer_stop(&run->clock);
+	run->phase = RUN_ENDED;
+	run->end = *end;
+	buf_init(&members, BODY_BYTES_MAX);
+	if (run->stop != STOP_LOST) {
+		int r = judge(run, &verb, &members);
+		if (r < 0)
+			buf_clear(&members);
+		put_report(run, verb, buf_span(&members), PUT_HELD);
+		run->reported = true;
+	}
+	log_info("ended", log_cstr("task", run->task),
+		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)),
+		log_int(end->how == ENDED_SIGNAL ? "signal" : "exit", end->code),
+		log_int("strays", end->strays));
+	nest_forget_run(&run->supervisor->nest, run->name);
+	scribe_finish(&run->scribe, on_log_finished, run);
+}
+
+static const struct process_events events = {
+	.started = on_started,
+	.output = on_output,
+	.exited = on_exited,
+	.gone = on_gone,
+};
+
+/* ---- for the supervisor --------------------------------------------------------------------------------------- */
+
+static const char *const reasons[] = {
+	[STOP_NOT] = "",
+	[STOP_CANCELLED] = "cancelled",
+	[STOP_TIMED_OUT] = "timeout",
+	[STOP_STALLED] = "stalled",
+	[STOP_SHUTDOWN] = "shutdown",
+	[STOP_LAPSED] = "no answer",
+	[STOP_FINAL] = "its last word was said",
+	[STOP_LOST] = "lost",
+};
+
+void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
+{
+	/* the server's clock of the same limit: it says "cancel" and means "too long" */
+	if (reason == STOP_CANCELLED && run->timeout_ms > 0 &&
+		worker_clock_ms() - run->claimed_ms >= run->timeout_ms - TIMEOUT_SLACK_MS) {
+		reason = STOP_TIMED_OUT;
+		run->limit_ms = run->timeout_ms;
+	}
+	bool first = run->stop == STOP_NOT;
+	if (first || reason == STOP_LOST)
+		run->stop = reason;
+	if (run->phase == RUN_STARTED) {
+		int64_t grace = earliest(grace_ms, run->executor->grace_ms);
+		if (first)
+			log_info("stopping", log_cstr("task", run->task),
+				log_cstr("reason", reasons[run->stop]));
+		process_stop(run->process, (uint32_t)(grace > 0 ? grace : 0));
+	} else if (run->phase == RUN_CLAIMED && !line_is_busy(run->line)) {
+		uv_timer_stop(&run->clock);
+		end_unstarted(run);
+	}
+}
+
+void run_reported(struct run *run)
+{
+	if (run->final_ms > 0 || run->phase != RUN_STARTED)
+		return;
+	run->final_ms = worker_clock_ms() + FINAL_MS;
+	arm_clock(run);
+}
+
+struct span run_task(const struct run *run)
+{
+	return span_of(run->task);
+}
+
+const char *run_name(const struct run *run)
+{
+	return run->name;
+}
+
+uint64_t run_number(const struct run *run)
+{
+	return run->number;
+}
+
+/* Which executor, with which argv? False: none that we have, and that was reported. */
+static bool find_executor(struct run *run, yyjson_val *task)
+{
+	const struct settings *settings = run->supervisor->settings;
+	const char *name = yyjson_get_str(yyjson_obj_get(task, "executor"));
+	const char *level = yyjson_get_str(yyjson_obj_get(task, "isolationLevel"));
+
+	run->executor = name ? settings_executor(settings, name) : settings_fallback(settings, run->queue);
+	if (!run->executor) {
+		refuse(run, "EXECUTOR_NOT_FOUND",
+			name ? text_of(run, "this worker has no executor \"%s\"", name)
+			     : text_of(run,
+				       "the task names no executor, and the worker has none for tasks of queue \"%s\" that do not",
+				       run->queue));
+		return false;
+	}
+	if (level && strcmp(level, "process") != 0) {
+		refuse(run, "ISOLATION_UNAVAILABLE",
+			text_of(run, "this worker isolates by \"process\"; the task asks for \"%s\"", level));
+		return false;
+	}
+	run->argv = run->executor->argv ? run->executor->argv
+					: payload_argv(run, yyjson_obj_get(task, "payload"));
+	if (!run->argv) {
+		refuse(run, "EXECUTION_ERROR",
+			"payload.argv must be a list of a program and its arguments, as texts");
+		return false;
+	}
+	if (run->executor->timeout_ms > 0)
+		run->timeout_ms = earliest(run->timeout_ms, run->executor->timeout_ms);
+	return true;
+}
+
+struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
+{
+	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 4 << 20};
+	struct run *run = calloc(1, sizeof *run);
+
+	if (!run)
+		return NULL;
+	arena_init(&run->arena, ARENA_BYTES_MAX);
+	run->supervisor = supervisor;
+	run->claimed_ms = run->heard_ms = worker_clock_ms();
+	run->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	if (!run->line || read_claim(run, claim) < 0) {
+		line_free(run->line);
+		arena_done(&run->arena);
+		free(run);
+		return NULL;
+	}
+	run->number = ++supervisor->run_number;
+	snprintf(run->name, sizeof run->name, "%s-%llu", supervisor->instance,
+		(unsigned long long)run->number);
+	uv_timer_init(supervisor->loop, &run->clock);
+	run->clock.data = run;
+	scribe_init(&run->scribe, supervisor->loop, run->line, supervisor->pulse, run->log_target,
+		span_of(run->fence));
+	run->open_handles = 2;
+	pulse_bind(supervisor->pulse, span_of(run->task));
+	if (find_executor(run, yyjson_obj_get(claim, "task")))
+		ask_token(run);
+	return run;
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	struct run *run = handle->data;
+
+	if (--run->open_handles > 0)
+		return;
+	scribe_done(&run->scribe);
+	arena_done(&run->arena);
+	free(run);
+}
+
+void run_free(struct run *run)
+{
+	assert(run->phase == RUN_OVER);
+	assert(!run->process);
+	line_free(run->line);
+	run->clock.data = run->scribe.timer.data = run;
+	uv_close((uv_handle_t *)&run->clock, on_handle_closed);
+	uv_close((uv_handle_t *)&run->scribe.timer, on_handle_closed);
+}

@@ -1,0 +1,34 @@
+/*
+ * A run: one attempt of a task, from the claim to the report.
+ *
+ *	claimed ──a token for its own claim──▶ process ──gone──▶ log to its end ──▶ report ──the server has it──▶ over
+ *	   └──it cannot be run here: nothing is started──────────────────────────▶
+ *
+ * The report is on disk as soon as the tree is gone, and not before: nobody may have the task again while something of
+ * it still runs. It is sent when the log is, because the log of an attempt that has ended takes no more.
+ */
+#pragma once
+
+#include "wire/json.h"
+#include "worker/supervisor.h"
+#include "worker/verdict.h"
+
+/* Of one member of "claims". NULL: no memory, or that was no claim; nothing was started. */
+struct run *run_new(struct supervisor *supervisor, yyjson_val *claim);
+
+/* Why it must stop; the first reason counts, except that STOP_LOST beats all. `grace_ms` at the most; the executor's
+ * own if that is shorter. */
+void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms);
+
+/* The work has said how it ended: its processes have ten seconds to go. */
+void run_reported(struct run *run);
+
+struct span run_task(const struct run *run);
+const char *run_name(const struct run *run);
+uint64_t run_number(const struct run *run); /* in the order of their claims */
+
+/* The outbox has settled its report. */
+void run_settled(struct run *run);
+
+/* Only when it is over. */
+void run_free(struct run *run);

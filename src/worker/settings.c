@@ -1,0 +1,494 @@
+#include "worker/settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NAME_BYTES_MAX = 128,
+	GRACE_MS = 10 * 1000,
+	WEIGHT_MAX = 1000,
+};
+
+#define DAY_MS (INT64_C(24) * 3600 * 1000)
+
+/* Where a complaint belongs, and how the thing is called. */
+struct at {
+	struct settings *settings;
+	struct config_file *file;
+	yyjson_val *key; /* of the member that is looked at */
+	char name[300];  /* executors.tests.argv */
+};
+
+static struct at member_of(const struct at *outer, yyjson_val *key)
+{
+	struct at inner = {.settings = outer->settings, .file = outer->file, .key = key};
+
+	snprintf(inner.name, sizeof inner.name, "%.150s.%.140s", outer->name, yyjson_get_str(key));
+	return inner;
+}
+
+static void complain(const struct at *at, yyjson_val *value, const char *must_be)
+{
+	struct config_origin where = config_file_origin(at->file, at->key);
+	char given[256];
+
+	config_describe(value, given, sizeof given);
+	config_note_problem(at->settings->config, where, "%s must be %s; it is %s", at->name, must_be, given);
+}
+
+static void complain_unknown(const struct at *at, const char *known)
+{
+	config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+		"there is no key %s; here there may be %s", at->name, known);
+}
+
+bool settings_is_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && len <= NAME_BYTES_MAX && isalnum((unsigned char)name[0]) &&
+		name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:")] == 0;
+}
+
+/* ---- values ----------------------------------------------------------------------------------------------- */
+
+/* A text without a NUL in it; NULL: it is none, or empty. */
+static const char *text_of(yyjson_val *value)
+{
+	const char *text = yyjson_get_str(value);
+
+	return text && text[0] && strlen(text) == yyjson_get_len(value) ? text : NULL;
+}
+
+static const char *keep(const struct at *at, const char *text)
+{
+	return config_keep(at->settings->config, text);
+}
+
+static int64_t take_number(const struct at *at, yyjson_val *value, int64_t least, int64_t most)
+{
+	char must_be[100];
+
+	if (yyjson_is_int(value) && yyjson_get_sint(value) >= least && yyjson_get_sint(value) <= most &&
+		!(yyjson_is_uint(value) && yyjson_get_uint(value) > INT64_MAX))
+		return yyjson_get_sint(value);
+	snprintf(must_be, sizeof must_be, "a whole number from %lld to %lld", (long long)least,
+		(long long)most);
+	complain(at, value, must_be);
+	return least;
+}
+
+static const char **new_list(const struct at *at, size_t count)
+{
+	return arena_alloc(&at->settings->config->arena, (count + 1) * sizeof(char *));
+}
+
+/* Texts, each as `accepts` wants it; NULL at the end. NULL: it was complained about. */
+static const char *const *take_texts(const struct at *at, yyjson_val *value, size_t least, size_t most,
+	bool (*accepts)(const char *text), const char *must_be)
+{
+	size_t index, count = yyjson_arr_size(value);
+	const char **list = yyjson_is_arr(value) ? new_list(at, count) : NULL;
+	yyjson_val *item;
+
+	if (!list || count < least || count > most) {
+		complain(at, value, must_be);
+		return NULL;
+	}
+	yyjson_arr_foreach(value, index, count, item)
+	{
+		const char *text = yyjson_is_str(item) && yyjson_get_len(item) == 0 ? "" : text_of(item);
+		if (!text || !accepts(text)) {
+			complain(at, text ? item : value, must_be);
+			return NULL;
+		}
+		list[index] = keep(at, text);
+	}
+	return list;
+}
+
+static bool is_any(const char *text)
+{
+	(void)text;
+	return true;
+}
+
+static bool is_variable(const char *name)
+{
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+	return len > 0 && name[len] == 0 && !isdigit((unsigned char)name[0]) &&
+		strncmp(name, "STINT_", 6) != 0;
+}
+
+static bool is_path(const char *text)
+{
+	return text[0] == '/' || (text[0] == '~' && text[1] == '/') || strcmp(text, "~") == 0;
+}
+
+/* A path of the configuration may begin at home; one of a task may not. */
+static const char *expanded(const struct at *at, const char *path)
+{
+	const char *home = getenv("HOME");
+	char full[4096];
+
+	if (path[0] != '~')
+		return path;
+	if (!home || home[0] != '/' ||
+		(size_t)snprintf(full, sizeof full, "%s%s", home, path + 1) >= sizeof full) {
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s begins with ~, and $HOME does not say where that is", at->name);
+		return "/nonexistent";
+	}
+	return keep(at, full);
+}
+
+static const char *const *take_paths(const struct at *at, yyjson_val *value, size_t most)
+{
+	const char **list = (const char **)take_texts(
+		at, value, 0, most, is_path, "a list of absolute paths, or such that begin with ~/");
+
+	for (size_t i = 0; list && list[i]; i++)
+		list[i] = expanded(at, list[i]);
+	return list;
+}
+
+/* {"NAME":"value"} as NAME=value */
+static const char *const *take_env(const struct at *at, yyjson_val *value)
+{
+	const char *must_be = "an object of variables and texts; names that begin with STINT_ are ours";
+	const char **list = yyjson_is_obj(value) ? new_list(at, yyjson_obj_size(value)) : NULL;
+	size_t index, count;
+	yyjson_val *key, *text;
+	char line[8192];
+
+	if (!list || yyjson_obj_size(value) > ENV_MAX) {
+		complain(at, value, must_be);
+		return NULL;
+	}
+	yyjson_obj_foreach(value, index, count, key, text)
+	{
+		struct at inner = member_of(at, key);
+		const char *said = yyjson_is_str(text) && yyjson_get_len(text) == 0 ? "" : text_of(text);
+		if (!is_variable(yyjson_get_str(key)) || !said ||
+			(size_t)snprintf(line, sizeof line, "%s=%s", yyjson_get_str(key), said) >=
+				sizeof line) {
+			complain(&inner, text, "a text; names that begin with STINT_ are ours");
+			return NULL;
+		}
+		list[index] = keep(at, line);
+	}
+	return list;
+}
+
+/* ---- executors -------------------------------------------------------------------------------------------- */
+
+static void take_limits(const struct at *at, yyjson_val *value, struct limits *limits)
+{
+	const struct {
+		const char *name;
+		uint64_t *number;
+		int64_t least;
+	} rows[] = {
+		{"files", &limits->files, 16},
+		{"tasks", &limits->tasks_more, 1},
+		{"fileBytes", &limits->file_bytes, 0},
+		{"coreBytes", &limits->core_bytes, 0},
+		{"memoryBytes", &limits->address_bytes, 1 << 20},
+		{"cpuSeconds", &limits->cpu_s, 1},
+	};
+	size_t index, count, row;
+	yyjson_val *key, *number;
+
+	if (!yyjson_is_obj(value)) {
+		complain(at, value, "an object");
+		return;
+	}
+	yyjson_obj_foreach(value, index, count, key, number)
+	{
+		struct at inner = member_of(at, key);
+		for (row = 0; row < sizeof rows / sizeof *rows; row++) {
+			if (yyjson_equals_str(key, rows[row].name))
+				break;
+		}
+		if (row == sizeof rows / sizeof *rows)
+			complain_unknown(
+				&inner, "files, tasks, fileBytes, coreBytes, memoryBytes and cpuSeconds");
+		else
+			*rows[row].number =
+				(uint64_t)take_number(&inner, number, rows[row].least, INT64_C(1) << 50);
+	}
+}
+
+static void take_argv(const struct at *at, yyjson_val *value, struct executor *executor)
+{
+	if (yyjson_equals_str(value, "payload")) {
+		executor->argv = NULL;
+		return;
+	}
+	executor->argv = take_texts(at, value, 1, ARGV_MAX, is_any,
+		"a list of a program and its arguments, or \"payload\" for those that the task carries");
+	if (executor->argv && executor->argv[0][0] == 0)
+		complain(at, value, "a list that begins with a program");
+}
+
+static void take_kind(const struct at *at, yyjson_val *value)
+{
+	if (yyjson_equals_str(value, "pool") || yyjson_equals_str(value, "agent"))
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s is \"%s\", which this version does not run; it runs \"command\"", at->name,
+			yyjson_get_str(value));
+	else if (!yyjson_equals_str(value, "command"))
+		complain(at, value, "\"command\"");
+}
+
+static const char executor_keys[] =
+	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs and limits";
+
+static void take_executor_member(const struct at *at, yyjson_val *value, struct executor *executor)
+{
+	const char *name = yyjson_get_str(at->key);
+
+	if (strcmp(name, "kind") == 0)
+		take_kind(at, value);
+	else if (strcmp(name, "argv") == 0)
+		take_argv(at, value, executor);
+	else if (strcmp(name, "env") == 0)
+		executor->env = take_env(at, value);
+	else if (strcmp(name, "envAllow") == 0)
+		executor->env_allow = take_texts(at, value, 0, ENV_MAX, is_variable,
+			"a list of names of variables; those that begin with STINT_ are ours");
+	else if (strcmp(name, "read") == 0)
+		executor->read = take_paths(at, value, PATHS_MAX);
+	else if (strcmp(name, "write") == 0)
+		executor->write = take_paths(at, value, PATHS_MAX);
+	else if (strcmp(name, "timeoutMs") == 0)
+		executor->timeout_ms = take_number(at, value, 1, 30 * DAY_MS);
+	else if (strcmp(name, "startMs") == 0)
+		executor->start_ms = take_number(at, value, 1, DAY_MS);
+	else if (strcmp(name, "stallMs") == 0)
+		executor->stall_ms = take_number(at, value, 1, DAY_MS);
+	else if (strcmp(name, "graceMs") == 0)
+		executor->grace_ms = take_number(at, value, 0, 10 * 60 * 1000);
+	else if (strcmp(name, "limits") == 0)
+		take_limits(at, value, &executor->limits);
+	else
+		complain_unknown(at, executor_keys);
+}
+
+/* Room for the one of that name; NULL: there are too many. */
+static struct executor *place_executor(struct settings *settings, const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < settings->executor_count && strcmp(settings->executors[i].name, name) != 0)
+		i++;
+	if (i == EXECUTORS_MAX)
+		return NULL;
+	settings->executor_count += i == settings->executor_count;
+	settings->executors[i] = (struct executor){
+		.name = name, .kind = "command", .grace_ms = GRACE_MS, .limits = limits_default()};
+	return &settings->executors[i];
+}
+
+static void take_executor(const struct at *at, yyjson_val *value)
+{
+	const char *name = yyjson_get_str(at->key);
+	size_t index, count;
+	yyjson_val *key, *member;
+
+	if (!settings_is_name(name) || !yyjson_is_obj(value)) {
+		complain(at, value, "an object under a name of letters, digits and -._:");
+		return;
+	}
+	struct executor *executor = place_executor(at->settings, keep(at, name));
+	if (!executor) {
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s: there are more than %d executors", at->name, EXECUTORS_MAX);
+		return;
+	}
+	yyjson_obj_foreach(value, index, count, key, member)
+	{
+		struct at inner = member_of(at, key);
+		take_executor_member(&inner, member, executor);
+	}
+	if (!yyjson_obj_get(value, "kind") || !yyjson_obj_get(value, "argv"))
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s needs kind and argv, as in {\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}",
+			at->name);
+}
+
+/* ---- queues and roots ------------------------------------------------------------------------------------- */
+
+int settings_add_queue(struct settings *settings, const char *name, int64_t weight)
+{
+	uint32_t i = 0;
+
+	while (i < settings->queue_count && strcmp(settings->queues[i].name, name) != 0)
+		i++;
+	if (i == QUEUES_MAX)
+		return -ENOSPC;
+	if (i == settings->queue_count)
+		settings->queues[settings->queue_count++] = (struct settings_queue){.name = name};
+	settings->queues[i].weight = weight;
+	return 0;
+}
+
+static void take_queue_member(const struct at *at, yyjson_val *value, struct settings_queue *queue)
+{
+	if (yyjson_equals_str(at->key, "executor")) {
+		if (text_of(value) && settings_is_name(text_of(value)))
+			queue->executor = keep(at, text_of(value));
+		else
+			complain(at, value, "the name of an executor");
+	} else if (yyjson_equals_str(at->key, "weight")) {
+		queue->weight = take_number(at, value, 1, WEIGHT_MAX);
+	} else {
+		complain_unknown(at, "executor and weight");
+	}
+}
+
+static void take_queue(const struct at *at, yyjson_val *value)
+{
+	const char *name = yyjson_get_str(at->key);
+	size_t index, count;
+	yyjson_val *key, *member;
+
+	if (!settings_is_name(name) || !yyjson_is_obj(value)) {
+		complain(at, value, "an object under a name of letters, digits and -._:");
+		return;
+	}
+	name = keep(at, name);
+	if (settings_add_queue(at->settings, name, 1) < 0) {
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s: there are more than %d queues", at->name, QUEUES_MAX);
+		return;
+	}
+	struct settings_queue *queue = at->settings->queues;
+	while (strcmp(queue->name, name) != 0)
+		queue++;
+	*queue = (struct settings_queue){
+		.name = name, .weight = 1, .where = config_file_origin(at->file, at->key)};
+	yyjson_obj_foreach(value, index, count, key, member)
+	{
+		struct at inner = member_of(at, key);
+		take_queue_member(&inner, member, queue);
+	}
+}
+
+static void take_roots(const struct at *at, yyjson_val *value)
+{
+	const char *const *list = take_paths(at, value, ROOTS_MAX);
+
+	at->settings->root_count = 0;
+	for (size_t i = 0; list && list[i]; i++)
+		at->settings->roots[at->settings->root_count++] = list[i];
+}
+
+static void take_each(
+	const struct at *at, yyjson_val *value, void (*take_one)(const struct at *, yyjson_val *))
+{
+	size_t index, count;
+	yyjson_val *key, *member;
+
+	if (!yyjson_is_obj(value)) {
+		complain(at, value, "an object of names");
+		return;
+	}
+	yyjson_obj_foreach(value, index, count, key, member)
+	{
+		struct at inner = member_of(at, key);
+		take_one(&inner, member);
+	}
+}
+
+void settings_read(
+	void *settings, struct config *config, struct config_file *file, yyjson_val *key, yyjson_val *value)
+{
+	struct at at = {.settings = settings, .file = file, .key = key};
+	const char *name = yyjson_get_str(key);
+
+	at.settings->config = config;
+	snprintf(at.name, sizeof at.name, "%.100s", name);
+	if (strcmp(name, "executors") == 0)
+		take_each(&at, value, take_executor);
+	else if (strcmp(name, "queues") == 0)
+		take_each(&at, value, take_queue);
+	else if (strcmp(name, "roots") == 0)
+		take_roots(&at, value);
+	else if (strcmp(name, "landlock") == 0 && yyjson_equals_str(value, "optional"))
+		at.settings->landlock_optional = true;
+	else if (strcmp(name, "landlock") == 0 && yyjson_equals_str(value, "required"))
+		at.settings->landlock_optional = false;
+	else if (strcmp(name, "landlock") == 0)
+		complain(&at, value, "\"required\" or \"optional\"");
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------- */
+
+const struct executor *settings_executor(const struct settings *settings, const char *name)
+{
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		if (strcmp(settings->executors[i].name, name) == 0)
+			return &settings->executors[i];
+	}
+	return NULL;
+}
+
+const struct executor *settings_fallback(const struct settings *settings, const char *queue)
+{
+	for (uint32_t i = 0; i < settings->queue_count; i++) {
+		if (settings->queues[i].executor && strcmp(settings->queues[i].name, queue) == 0)
+			return settings_executor(settings, settings->queues[i].executor);
+	}
+	return settings->executor_count == 1 ? &settings->executors[0] : NULL;
+}
+
+void settings_add_payload(struct settings *settings, const char *name)
+{
+	if (!settings_executor(settings, name))
+		place_executor(settings, name);
+}
+
+void settings_check(struct settings *settings, struct config *config)
+{
+	settings->config = config;
+	for (uint32_t i = 0; i < settings->queue_count; i++) {
+		const struct settings_queue *queue = &settings->queues[i];
+		if (queue->executor && !settings_executor(settings, queue->executor))
+			config_note_problem(config, queue->where,
+				"queues.%s.executor is \"%s\", and there is no executor of that name",
+				queue->name, queue->executor);
+	}
+}
+
+static int put_argv(struct buf *out, const struct executor *executor)
+{
+	int r = executor->argv ? 0 : buf_printf(out, " what the task carries");
+
+	for (size_t i = 0; r == 0 && executor->argv && executor->argv[i]; i++)
+		r = buf_printf(out, " %s", executor->argv[i]);
+	return r < 0 ? r : buf_printf(out, "\n");
+}
+
+int settings_put(struct buf *out, const struct settings *settings)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < settings->executor_count; i++) {
+		r = buf_printf(
+			out, "executor %-16s %s:", settings->executors[i].name, settings->executors[i].kind);
+		if (r == 0)
+			r = put_argv(out, &settings->executors[i]);
+	}
+	for (uint32_t i = 0; r == 0 && i < settings->queue_count; i++)
+		r = buf_printf(out, "queue    %-16s executor %s, weight %lld\n", settings->queues[i].name,
+			settings->queues[i].executor ? settings->queues[i].executor : "-",
+			(long long)settings->queues[i].weight);
+	for (uint32_t i = 0; r == 0 && i < settings->root_count; i++)
+		r = buf_printf(out, "root     %s\n", settings->roots[i]);
+	return r;
+}

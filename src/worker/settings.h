@@ -1,0 +1,89 @@
+/*
+ * What a worker may run, and for whom: the keys of the configuration that are its own.
+ *
+ *	{
+ *	  "roots": ["~/work"],                                   directories beneath which a task may ask to work
+ *	  "executors": {
+ *	    "tests": {"kind": "command", "argv": ["make", "test"]},
+ *	    "any":   {"kind": "command", "argv": "payload"}      runs the argv that the task carries
+ *	  },
+ *	  "queues": {"ci": {"executor": "tests", "weight": 4}},  which are served, and by what a task that names nothing
+ *	  "landlock": "optional"                                 start on a kernel without it
+ *	}
+ *
+ * A task can name an executor and never define one: all of this comes from files whose owner was checked. Of several
+ * files the one that stands higher replaces an executor or a queue of the same name, and the whole list of roots.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "exec/confine.h"
+#include "wire/json.h"
+
+enum {
+	EXECUTORS_MAX = 64,
+	QUEUES_MAX = 64,
+	ROOTS_MAX = 32,
+	ARGV_MAX = 1024,
+	ENV_MAX = 256,
+	PATHS_MAX = 32,
+};
+
+struct executor {
+	const char *name;
+	const char *kind;        /* "command" */
+	const char *const *argv; /* NULL at the end; NULL: the task's own */
+	const char *const *env;  /* NAME=value; NULL at the end */
+	const char *const *env_allow;
+	const char *const *read, *const *write; /* paths besides the usual ones; NULL at the end */
+	int64_t timeout_ms;                     /* at the most; 0: as the task says */
+	int64_t start_ms, stall_ms; /* until the first and between two signs of life; 0: no such clock */
+	int64_t grace_ms;           /* between TERM and KILL */
+	struct limits limits;
+};
+
+struct settings_queue {
+	const char *name;
+	const char *executor; /* for tasks that name none; NULL: none */
+	int64_t weight;       /* 1 and more */
+	struct config_origin where;
+};
+
+struct settings {
+	struct config *config; /* whose memory it is */
+	struct executor executors[EXECUTORS_MAX];
+	uint32_t executor_count;
+	struct settings_queue queues[QUEUES_MAX];
+	uint32_t queue_count;
+	const char *roots[ROOTS_MAX];
+	uint32_t root_count;
+	bool landlock_optional;
+};
+
+/* For config_request.foreign_read. */
+void settings_read(
+	void *settings, struct config *config, struct config_file *file, yyjson_val *key, yyjson_val *value);
+
+/* After all files: does it fit together? Complaints go to the configuration. */
+void settings_check(struct settings *settings, struct config *config);
+
+/* An executor that runs what the task carries, unless there is one of that name already. */
+void settings_add_payload(struct settings *settings, const char *name);
+
+/* A queue to serve; one that is known keeps its executor. -ENOSPC. */
+int settings_add_queue(struct settings *settings, const char *name, int64_t weight);
+
+/* NULL: there is none. */
+const struct executor *settings_executor(const struct settings *settings, const char *name);
+
+/* By what a task of this queue is run that names none: what the queue says, else the only executor there is; NULL. */
+const struct executor *settings_fallback(const struct settings *settings, const char *queue);
+
+/* Letters, digits and -._: after one of the first two, at most 128 bytes. */
+bool settings_is_name(const char *name);
+
+/* What was understood, for people. -ENOMEM, -E2BIG. */
+int settings_put(struct buf *out, const struct settings *settings);

@@ -1,0 +1,82 @@
+/*
+ * The supervisor: claims what it can run, runs it, and reports how it ended; until it is told to stop.
+ *
+ *	claim ──▶ run ──▶ the tree is gone ──▶ report on disk ──▶ the server has it
+ *	  ▲ long poll, while there is room      (outbox.c)
+ *	  └ not while: the server is away · quiet · stopping
+ *
+ * One thread, one loop; nothing in it waits. The heartbeat (pulse.c) goes its own way beside it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/rng.h"
+#include "exec/host.h"
+#include "worker/line.h"
+#include "worker/nest.h"
+#include "worker/outbox.h"
+#include "worker/pulse.h"
+#include "worker/settings.h"
+
+enum {
+	CONCURRENCY_MAX = 1000,
+	CAPABILITIES_MAX = 64,
+};
+
+struct supervisor_options {
+	struct http_address address;
+	const char *url;   /* as children shall have it */
+	const char *token; /* NULL: none */
+	const char *home;
+	const char *slot; /* NULL: none */
+	const char *name; /* the first part of its id */
+	const char *capabilities[CAPABILITIES_MAX];
+	uint32_t capability_count;
+	uint32_t concurrency;
+	int64_t lease_ms;
+	int64_t drain_ms; /* how long running work may go on after the first signal */
+	bool same_host;
+	const struct settings *settings;
+};
+
+struct run;
+
+struct supervisor {
+	const struct supervisor_options *options;
+	const struct settings *settings;
+	uv_loop_t *loop;
+	struct nest nest;
+	struct host *host;
+	struct pulse *pulse;
+	struct outbox *outbox;
+	struct line *claims;
+	struct buf body;
+	uv_timer_t claim_timer, stop_timer, watchdog;
+	uv_signal_t term, interrupt;
+	struct rng rng;
+	char worker_id[BEAT_ID_BYTES_MAX + 1];
+	char instance[12]; /* in the names of its runs: nobody else on this machine has it */
+	struct run *runs[CONCURRENCY_MAX];
+	uint32_t run_count;
+	uint64_t run_number, request_number;
+	uint32_t claim_failures;
+	bool asked_one; /* the next claim asks all queues: the one of its turn had nothing */
+	enum beat_standing standing;
+	bool stopping; /* no new claims */
+	bool hurrying; /* what runs is being stopped */
+	bool leaving;  /* goodbye is said */
+	bool over;     /* the server has given up on us: all must be gone, then we come back */
+	int status;    /* to end with */
+};
+
+/* Runs until it is told to stop. The status to end with. */
+int supervisor_run(struct supervisor *supervisor, const struct supervisor_options *options);
+
+/* For runs: this one is over in every respect. */
+void supervisor_forget(struct supervisor *supervisor, struct run *run);
+
+/* For runs: is there another one of the same task? It was lost and is not gone yet. */
+bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run);

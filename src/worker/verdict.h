@@ -1,0 +1,62 @@
+/*
+ * What became of an attempt, as a report to the server. A process that ended, or could not be started, is looked at
+ * here and nowhere else; no process and no server is needed for that.
+ *
+ *	exit 0                complete, with the last line of its output if that is JSON, else the tail of the text
+ *	exit 75               "try again later": given back, nothing spent
+ *	exit 78               failed, "do not retry"
+ *	any other exit        a failed attempt
+ *	a signal              a crash
+ *	could not be started  by whose fault it was: the task's, this host's, or what it asks for
+ *	stopped by us         cancelled: given back, which confirms it; too long, no sign of life: a timeout; we stop or
+ *	                      lost touch with the server: given back, nothing spent
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "exec/process.h"
+
+enum stop_reason {
+	STOP_NOT,
+	STOP_CANCELLED,
+	STOP_TIMED_OUT,
+	STOP_STALLED,
+	STOP_SHUTDOWN,
+	STOP_LAPSED, /* no answer from the server for nine tenths of the lease */
+	STOP_FINAL,  /* it has said how it ended, and did not go */
+	STOP_LOST,   /* it is not ours any more: nothing is reported */
+};
+
+struct attempt_end {
+	enum stop_reason stop;
+	const struct process_end *end;
+	struct span out, err; /* the last of what it wrote */
+	int64_t limit_ms;     /* that it went beyond: of STOP_TIMED_OUT and STOP_STALLED */
+	int64_t wall_ms;      /* now: a host in trouble asks to be spared for a while */
+	bool own_argv;        /* the task brought its own: that it cannot be executed is the task's fault */
+};
+
+enum report_verb { REPORT_COMPLETE, REPORT_FAIL, REPORT_RELEASE, REPORT_REVIEW, REPORT_BLOCK };
+
+/* "complete", as in the path of the request. */
+const char *report_verb_name(enum report_verb verb);
+
+/* The verb, and the members of the body besides workerId and fence: "result":…  -ENOMEM, -E2BIG. */
+int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members);
+
+/* What the work itself said, as the server keeps it: {"outcome":"complete","result":…}. It beats the exit status; an error
+ * that we have seen (a crash, a timeout) beats a success that it reported. True: then verb and members are those of the
+ * report; false: the verdict stands. */
+struct yyjson_val;
+bool verdict_yields(const struct attempt_end *attempt, struct yyjson_val *report, enum report_verb *ret_verb,
+	struct buf *members);
+
+/* A failure that no process had a part in: "error":{"code":…,"message":…}. When it may be tried again: as the server
+ * thinks fit, never, or not before a time (wall, in ms). */
+#define RETRY_USUAL INT64_C(0)
+#define RETRY_NEVER INT64_C(-1)
+int failure_put(struct buf *members, const char *code, const char *message, int64_t retry_at_ms);
+
+enum { HOST_TROUBLE_MS = 10 * 1000 }; /* that long a host in trouble asks to be spared */

@@ -1,0 +1,65 @@
+/*
+ * A supervisor to be killed: exec-supervisor MODE... starts the helper once for each mode (MODE:ARGUMENT), prints what a
+ * successor would have written down, one line for each, and waits. With --at-once it hears nothing of what it started:
+ * neither that it runs nor how. Ends by itself after a minute.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "world.h"
+
+enum { MODES_MAX = 64 };
+
+static void tell(const struct process_identity *identity)
+{
+	printf("%s %s %d %" PRIu64 " %d %" PRIu64 " %s\n", identity->run, identity->boot, (int)identity->shim,
+		identity->shim_start, (int)identity->main, identity->main_start,
+		identity->cgroup[0] ? identity->cgroup : "-");
+	fflush(stdout);
+}
+
+static bool never(void *context)
+{
+	(void)context;
+	return false;
+}
+
+static int run(int count, char **modes)
+{
+	static struct running running[MODES_MAX];
+	static struct world world;
+
+	bool at_once = count > 0 && strcmp(modes[0], "--at-once") == 0;
+
+	world_open(&world);
+	for (int i = at_once; i < count && i < MODES_MAX; i++) {
+		char *argument = strchr(modes[i], ':');
+		if (argument)
+			*argument++ = 0;
+		world_run(&world, &running[i], CHILD(&world, modes[i], argument));
+		if (!at_once)
+			world_until_text(&running[i], STREAM_OUT, "ready");
+		tell(&running[i].identity);
+	}
+	printf("all\n");
+	fflush(stdout);
+	if (at_once)
+		poll(NULL, 0, 60000);
+	for (int i = 0; i < 3; i++)
+		world_until(&world, never, NULL);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	return run(argc - 1, argv + 1);
+}

@@ -1,0 +1,267 @@
+/*
+ * The supervisor is killed with -9, alone or together with its shims: nothing of what it started is left after 5 s, or
+ * after a successor has looked. This program opens no host: it is the successor.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/orphan.h"
+#include "exec/proc.h"
+#include "exec/shim.h"
+#include "exec/tree.h"
+#include "world.h"
+
+enum { RECORDS_MAX = 16 };
+
+struct supervisor {
+	pid_t pid;
+	int pidfd;
+	struct process_identity records[RECORDS_MAX];
+	size_t count;
+	char dir[256]; /* of its own, for its temporary files */
+};
+
+static bool parse(const char *line, struct process_identity *record)
+{
+	int shim, main_;
+
+	memset(record, 0, sizeof *record);
+	if (sscanf(line, "%64s %39s %d %" SCNu64 " %d %" SCNu64 " %511s", record->run, record->boot, &shim,
+		    &record->shim_start, &main_, &record->main_start, record->cgroup) != 7)
+		return false;
+	record->shim = shim;
+	record->main = main_;
+	if (strcmp(record->cgroup, "-") == 0)
+		record->cgroup[0] = 0;
+	return true;
+}
+
+static void supervisor_start(struct supervisor *supervisor, char *const *argv)
+{
+	char line[1024];
+	int out[2];
+
+	memset(supervisor, 0, sizeof *supervisor);
+	snprintf(supervisor->dir, sizeof supervisor->dir, "/tmp/stint-death-XXXXXX");
+	assert_non_null(mkdtemp(supervisor->dir));
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	supervisor->pid = fork();
+	if (supervisor->pid == 0) {
+		dup2(out[1], 1);
+		setenv("TMPDIR", supervisor->dir, 1);
+		execv(getenv("STINT_EXEC_SUPERVISOR"), argv);
+		_exit(127);
+	}
+	close(out[1]);
+	supervisor->pidfd = pidfd_open_of(supervisor->pid);
+	FILE *lines = fdopen(out[0], "r");
+	while (fgets(line, sizeof line, lines) && strcmp(line, "all\n") != 0)
+		if (parse(line, &supervisor->records[supervisor->count]))
+			supervisor->count++;
+	fclose(lines);
+	assert_true(supervisor->count > 0);
+}
+
+static void kill_known(pid_t pid, uint64_t start)
+{
+	cleanup(close_at) int pidfd = pidfd_open_known(pid, start);
+
+	assert_true(pidfd >= 0);
+	assert_int_equal(pidfd_signal(pidfd, SIGKILL), 0);
+}
+
+/* A stop is not there when it has been sent. */
+static void stop_known(pid_t pid, uint64_t start)
+{
+	cleanup(close_at) int pidfd = pidfd_open_known(pid, start);
+	struct proc_stat stat;
+
+	assert_true(pidfd >= 0);
+	assert_int_equal(pidfd_signal(pidfd, SIGSTOP), 0);
+	while (proc_stat_read(pid, &stat) == 0 && stat.state != 'T')
+		poll(NULL, 0, 1);
+}
+
+static void supervisor_stop(const struct supervisor *supervisor)
+{
+	struct proc_stat stat;
+
+	assert_int_equal(proc_stat_read(supervisor->pid, &stat), 0);
+	stop_known(supervisor->pid, stat.start);
+}
+
+static void supervisor_kill(struct supervisor *supervisor)
+{
+	siginfo_t info;
+
+	assert_int_equal(pidfd_signal(supervisor->pidfd, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)supervisor->pid, &info, WEXITED), 0);
+	assert_int_equal(info.si_status, SIGKILL);
+	close(supervisor->pidfd);
+}
+
+static void supervisor_done(struct supervisor *supervisor)
+{
+	char command[300];
+
+	snprintf(command, sizeof command, "rm -rf '%s'", supervisor->dir);
+	assert_int_equal(system(command), 0);
+}
+
+static uint32_t left_of(const struct supervisor *supervisor)
+{
+	uint32_t left = 0;
+
+	for (size_t i = 0; i < supervisor->count; i++) {
+		const struct process_identity *record = &supervisor->records[i];
+		left += marked(record->run);
+		int shim = pidfd_open_known(record->shim, record->shim_start);
+		if (shim >= 0) {
+			left++;
+			close(shim);
+		}
+		if (record->cgroup[0] && access(record->cgroup, F_OK) == 0)
+			left++;
+	}
+	return left;
+}
+
+/* Returns after how many milliseconds nothing was left. */
+static int64_t kill_and_wait(struct supervisor *supervisor)
+{
+	supervisor_kill(supervisor);
+	int64_t killed_ms = monotonic_ms();
+	while (left_of(supervisor) && monotonic_ms() - killed_ms < SHIM_ORPHAN_MS)
+		poll(NULL, 0, 20);
+	assert_int_equal(left_of(supervisor), 0);
+	supervisor_done(supervisor);
+	return monotonic_ms() - killed_ms;
+}
+
+static char *const everything[] = {
+	"exec-supervisor", "deaf", "family:20", "stopped", "hang", "scrubbed", "polite", NULL};
+
+static void a_killed_supervisor_leaves_nothing_after_five_seconds(void **state)
+{
+	struct supervisor supervisor;
+
+	(void)state;
+	supervisor_start(&supervisor, everything);
+	assert_int_equal(supervisor.count, 6);
+	assert_true(left_of(&supervisor) >= 12);
+	print_message("gone %d ms after the supervisor\n", (int)kill_and_wait(&supervisor));
+}
+
+/* The shims are about to report the start when nobody is there any more to hear it. */
+static void a_supervisor_killed_during_a_start_leaves_nothing(void **state)
+{
+	struct supervisor supervisor;
+
+	(void)state;
+	for (int round = 0; round < 5; round++) {
+		supervisor_start(&supervisor,
+			(char *const[]){
+				"exec-supervisor", "--at-once", "hang", "polite", "hang", "polite", NULL});
+		assert_int_equal(supervisor.count, 4);
+		kill_and_wait(&supervisor);
+	}
+}
+
+static void a_successor_ends_what_has_no_shim_any_more(void **state)
+{
+	struct supervisor supervisor;
+	struct orphans_left left;
+
+	(void)state;
+	supervisor_start(
+		&supervisor, (char *const[]){"exec-supervisor", "deaf", "family:20", "stopped", NULL});
+	/* One shim is asleep, the others are killed first: the supervisor has no time to do anything about it. */
+	supervisor_stop(&supervisor);
+	stop_known(supervisor.records[0].shim, supervisor.records[0].shim_start);
+	kill_known(supervisor.records[1].shim, supervisor.records[1].shim_start);
+	kill_known(supervisor.records[2].shim, supervisor.records[2].shim_start);
+	supervisor_kill(&supervisor);
+	assert_int_equal(orphans_end(supervisor.records, supervisor.count, 15000, &left), 0);
+	assert_true(left.found > 2);
+	assert_int_equal(left.left, 0);
+	assert_int_equal(left_of(&supervisor), 0);
+	supervisor_done(&supervisor);
+}
+
+static void the_run_alone_is_enough_for_a_successor(void **state)
+{
+	struct supervisor supervisor;
+	struct process_identity only = {0};
+	struct orphans_left left;
+
+	(void)state;
+	supervisor_start(&supervisor, (char *const[]){"exec-supervisor", "family:5", NULL});
+	memcpy(only.run, supervisor.records[0].run, sizeof only.run);
+	supervisor_stop(&supervisor);
+	kill_known(supervisor.records[0].shim, supervisor.records[0].shim_start);
+	supervisor_kill(&supervisor);
+	assert_int_equal(orphans_end(&only, 1, 15000, &left), 0);
+	assert_true(left.found > 0);
+	assert_int_equal(left.left, 0);
+	assert_int_equal(marked(only.run), 0);
+	rmdir(supervisor.records[0].cgroup);
+	supervisor_done(&supervisor);
+}
+
+/* The pid of a record may be anybody's by now: without start time and boot it means nothing. */
+static void a_record_of_another_touches_nobody(void **state)
+{
+	struct process_identity others[2];
+	struct proc_stat stat;
+	struct orphans_left left;
+	siginfo_t info;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		for (;;)
+			pause();
+	memset(others, 0, sizeof others);
+	assert_int_equal(proc_stat_read(pid, &stat), 0);
+	assert_int_equal(boot_id_read(others[0].boot, sizeof others[0].boot), 0);
+	others[0].shim = others[0].main = pid;
+	others[0].shim_start = others[0].main_start = stat.start + 1; /* the number was given out again */
+	strcpy(others[1].boot, "00000000-0000-0000-0000-000000000000");
+	others[1].shim = others[1].main = pid;
+	others[1].shim_start = others[1].main_start = stat.start; /* the machine has started again */
+	assert_int_equal(orphans_end(others, 2, 1000, &left), 0);
+	assert_int_equal(left.found, 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+	assert_int_equal(proc_stat_read(pid, &stat), 0);
+	kill_known(pid, stat.start);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_killed_supervisor_leaves_nothing_after_five_seconds),
+		cmocka_unit_test(a_supervisor_killed_during_a_start_leaves_nothing),
+		cmocka_unit_test(a_successor_ends_what_has_no_shim_any_more),
+		cmocka_unit_test(the_run_alone_is_enough_for_a_successor),
+		cmocka_unit_test(a_record_of_another_touches_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

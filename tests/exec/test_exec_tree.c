@@ -1,0 +1,395 @@
+/* The whole tree: whatever a program starts ends with it, and gone means gone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/cgroup.h"
+#include "exec/proc.h"
+#include "exec/tree.h"
+#include "world.h"
+
+static struct world world;
+
+static int open_world(void **state)
+{
+	(void)state;
+	world_open(&world);
+	return 0;
+}
+
+static int close_world(void **state)
+{
+	(void)state;
+	world_close(&world);
+	return 0;
+}
+
+/* ---- asked to end ------------------------------------------------------------------------------------------------- */
+
+static void term_is_enough_for_the_polite(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "polite"));
+	world_until_text(&running, STREAM_OUT, "ready");
+	process_stop(running.process, 10000);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_EXIT);
+	assert_int_equal(running.end.code, 41);
+	assert_true(running.end.stop_asked);
+	assert_false(running.end.kill_used);
+	assert_nothing_left(&running);
+	running_done(&running);
+}
+
+static void one_that_is_stopped_hears_term_too(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "stopped"));
+	world_until_text(&running, STREAM_OUT, "ready");
+	process_stop(running.process, 10000);
+	world_until_gone(&running);
+	assert_int_equal(running.end.code, 41);
+	running_done(&running);
+}
+
+static void the_deaf_are_killed_after_the_grace(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "deaf"));
+	world_until_text(&running, STREAM_OUT, "ready");
+	process_stop(running.process, 50);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_SIGNAL);
+	assert_int_equal(running.end.code, SIGKILL);
+	assert_true(running.end.kill_used);
+	assert_nothing_left(&running);
+	running_done(&running);
+}
+
+/* The first grace would last longer than the test has patience. */
+static void a_shorter_grace_wins_and_a_longer_one_does_not(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "deaf"));
+	world_until_text(&running, STREAM_OUT, "ready");
+	process_stop(running.process, 600000);
+	process_stop(running.process, 50);
+	process_stop(running.process, 600000);
+	world_until_gone(&running);
+	assert_int_equal(running.end.code, SIGKILL);
+	running_done(&running);
+}
+
+static void a_kill_right_after_the_start_leaves_nothing(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		struct running running;
+		world_run(&world, &running, CHILD(&world, "deaf"));
+		process_kill(running.process);
+		world_until_gone(&running);
+		assert_nothing_left(&running);
+		running_done(&running);
+	}
+}
+
+static void a_stop_after_the_end_does_nothing(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "exit", "0"));
+	while (!running.exited)
+		uv_run(&world.loop, UV_RUN_ONCE);
+	if (running.process)
+		process_stop(running.process, 0);
+	world_until_gone(&running);
+	assert_false(running.end.stop_asked);
+	assert_int_equal(running.end.code, 0);
+	running_done(&running);
+}
+
+/* ---- what it leaves behind ---------------------------------------------------------------------------------------- */
+
+static void daemons_end_with_the_program_that_left_them(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_finish(&world, &running, CHILD(&world, "daemon", "3"));
+	assert_true(running.exited);
+	assert_int_equal(running.end.code, 3);
+	assert_int_equal(running.end.strays, 3);
+	assert_false(running.end.kill_used);
+	assert_nothing_left(&running);
+	running_done(&running);
+}
+
+static void deaf_daemons_are_killed(void **state)
+{
+	struct running running;
+
+	(void)state;
+	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "daemon", "3", "deaf"));
+	spec.linger_ms = 50;
+	world_start(&world, &running, &spec);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_EXIT);
+	assert_int_equal(running.end.strays, 3);
+	assert_true(running.end.kill_used);
+	assert_nothing_left(&running);
+	running_done(&running);
+}
+
+static void a_deep_family_is_killed_at_once(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "family", "40"));
+	world_until_text(&running, STREAM_OUT, "ready");
+	assert_int_equal(marked(running.identity.run), 41);
+	process_kill(running.process);
+	world_until_gone(&running);
+	assert_nothing_left(&running);
+	running_done(&running);
+}
+
+struct family {
+	pid_t shim, pids[8];
+};
+
+static bool has_two_children(void *context)
+{
+	struct family *family = context;
+
+	return tree_children(family->shim, family->pids, 8) == 2;
+}
+
+/* Another session, no parent, no marker: only that it descends from the shim is left. */
+static void one_without_marker_session_and_parent_is_found(void **state)
+{
+	struct running running;
+	struct family family;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "scrubbed"));
+	world_until_text(&running, STREAM_OUT, "ready");
+	family.shim = running.identity.shim;
+	world_until(&world, has_two_children, &family); /* the program, and the one that lost its parent */
+	process_kill(running.process);
+	world_until_gone(&running);
+	for (int i = 0; i < 2; i++) {
+		struct proc_stat stat;
+		assert_int_equal(proc_stat_read(family.pids[i], &stat), -ESRCH);
+	}
+	running_done(&running);
+}
+
+/* Never more than `most`, and as an ordinary user also never more than the limit. */
+static void a_fork_bomb_is_bounded_and_ends(void **state)
+{
+	struct running running;
+	int forked;
+
+	(void)state;
+	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "bomb", "1500"));
+	spec.confine.limits.tasks_more = 30;
+	if (geteuid() == 0) {
+		spec.drop_user = true;
+		spec.uid = spec.gid = 65534;
+	}
+	world_start(&world, &running, &spec);
+	world_until_text(&running, STREAM_OUT, "forked");
+	assert_int_equal(sscanf(running_text(&running, STREAM_OUT), "forked %d", &forked), 1);
+	assert_in_range(forked, 10, 1499);
+	process_kill(running.process);
+	world_until_gone(&running);
+	assert_nothing_left(&running);
+	running_done(&running);
+}
+
+/* Every process lives for the time of one fork: whoever lists first and kills later finds nobody he listed. */
+static void those_that_fork_away_are_caught(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "respawn", "4"));
+	world_until_text(&running, STREAM_OUT, "ready");
+	process_kill(running.process);
+	world_until_gone(&running);
+	assert_nothing_left(&running);
+	running_done(&running);
+}
+
+/* ---- when the shim does not do its part --------------------------------------------------------------------------- */
+
+static void signal_shim(const struct running *running, int signal)
+{
+	cleanup(close_at) int pidfd = pidfd_open_known(running->identity.shim, running->identity.shim_start);
+
+	assert_true(pidfd >= 0);
+	assert_int_equal(pidfd_signal(pidfd, signal), 0);
+}
+
+static void the_tree_of_a_killed_shim_is_ended_by_us(void **state)
+{
+	struct running running, other;
+
+	(void)state;
+	world_run(&world, &other, CHILD(&world, "polite"));
+	world_until_text(&other, STREAM_OUT, "ready");
+	world_run(&world, &running, CHILD(&world, "family", "10"));
+	world_until_text(&running, STREAM_OUT, "ready");
+	signal_shim(&running, SIGKILL);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_LOST);
+	assert_int_equal(marked(running.identity.run), 0);
+	assert_int_equal(marked(other.identity.run), 1); /* nobody else was touched */
+	process_stop(other.process, 10000);
+	world_until_gone(&other);
+	assert_int_equal(other.end.code, 41);
+	assert_nothing_left(&running);
+	running_done(&other);
+	running_done(&running);
+}
+
+static void daemons_of_a_killed_shim_are_ended_by_us(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "scrubbed"));
+	world_until_text(&running, STREAM_OUT, "ready");
+	signal_shim(&running, SIGKILL);
+	world_until_gone(&running);
+	assert_nothing_left(&running);
+	running_done(&running);
+}
+
+static void a_shim_that_sleeps_through_an_order_is_replaced(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "deaf"));
+	world_until_text(&running, STREAM_OUT, "ready");
+	signal_shim(&running, SIGSTOP);
+	process_kill(running.process);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_LOST);
+	assert_true(running.end.stop_asked);
+	assert_nothing_left(&running);
+	running_done(&running);
+}
+
+static void a_shim_ignores_every_signal_but_kill(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "polite"));
+	world_until_text(&running, STREAM_OUT, "ready");
+	for (int signal = 1; signal < 32; signal++)
+		if (signal != SIGKILL && signal != SIGSTOP)
+			signal_shim(&running, signal);
+	process_stop(running.process, 10000);
+	world_until_gone(&running);
+	assert_int_equal(running.end.code, 41);
+	running_done(&running);
+}
+
+/* ---- cgroups of both versions ------------------------------------------------------------------------------------- */
+
+static void end_by_cgroup(const char *place)
+{
+	char path[CGROUP_PATH_BYTES], run[32];
+	siginfo_t info;
+	int fd;
+
+	snprintf(run, sizeof run, "test-%d", (int)getpid());
+	if (access(place, W_OK) < 0 || cgroup_make(place, run, path, &fd) < 0)
+		skip();
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (cgroup_enter(fd) < 0)
+			_exit(1);
+		for (int i = 0; i < 5; i++)
+			fork();
+		signal(SIGTERM, SIG_IGN);
+		for (int i = 0; i < 60; i++)
+			usleep(1000000);
+		_exit(0);
+	}
+	while (cgroup_signal(fd, path, 0) < 32) /* all of them are there */
+		usleep(1000);
+	assert_int_equal(cgroup_remove(path), -EBUSY);
+	assert_in_range(cgroup_signal(fd, path, SIGKILL), 1, 32);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED), 0);
+	assert_int_equal(info.si_status, SIGKILL);
+	while (waitid(P_ALL, 0, &info, WEXITED) == 0)
+		; /* we are a subreaper */
+	assert_int_equal(cgroup_signal(fd, path, 0), 0);
+	close(fd);
+	assert_int_equal(cgroup_remove(path), 0);
+}
+
+static void a_cgroup_of_the_second_version_ends_in_one_stroke(void **state)
+{
+	(void)state;
+	end_by_cgroup(access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0 ? "/sys/fs/cgroup/unified"
+									       : "/sys/fs/cgroup");
+}
+
+static void a_cgroup_of_the_first_version_is_frozen_and_ended(void **state)
+{
+	(void)state;
+	end_by_cgroup("/sys/fs/cgroup/freezer");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(term_is_enough_for_the_polite),
+		cmocka_unit_test(one_that_is_stopped_hears_term_too),
+		cmocka_unit_test(the_deaf_are_killed_after_the_grace),
+		cmocka_unit_test(a_shorter_grace_wins_and_a_longer_one_does_not),
+		cmocka_unit_test(a_kill_right_after_the_start_leaves_nothing),
+		cmocka_unit_test(a_stop_after_the_end_does_nothing),
+		cmocka_unit_test(daemons_end_with_the_program_that_left_them),
+		cmocka_unit_test(deaf_daemons_are_killed),
+		cmocka_unit_test(a_deep_family_is_killed_at_once),
+		cmocka_unit_test(one_without_marker_session_and_parent_is_found),
+		cmocka_unit_test(a_fork_bomb_is_bounded_and_ends),
+		cmocka_unit_test(those_that_fork_away_are_caught),
+		cmocka_unit_test(the_tree_of_a_killed_shim_is_ended_by_us),
+		cmocka_unit_test(daemons_of_a_killed_shim_are_ended_by_us),
+		cmocka_unit_test(a_shim_that_sleeps_through_an_order_is_replaced),
+		cmocka_unit_test(a_shim_ignores_every_signal_but_kill),
+		cmocka_unit_test(a_cgroup_of_the_second_version_ends_in_one_stroke),
+		cmocka_unit_test(a_cgroup_of_the_first_version_is_frozen_and_ended),
+	};
+
+	return cmocka_run_group_tests(tests, open_world, close_world);
+}

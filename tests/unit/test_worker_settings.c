@@ -1,0 +1,237 @@
+/* What a worker may run, as files say it; and the environment of a child. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "worker/environment.h"
+#include "worker/settings.h"
+
+struct world {
+	char home[64], file[128], lower[128];
+	struct config config;
+	struct settings settings;
+};
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static int set_up(void **state)
+{
+	static struct world world;
+
+	world = (struct world){.home = "/tmp/stint-settings-XXXXXX"};
+	unsetenv("STINT_HOME");
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+	if (!mkdtemp(world.home))
+		return -1;
+	snprintf(world.file, sizeof world.file, "%s/config.json", world.home);
+	snprintf(world.lower, sizeof world.lower, "%s/system.json", world.home);
+	*state = &world;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+
+	config_done(&w->config);
+	unlink(w->file);
+	unlink(w->lower);
+	rmdir(w->home);
+	return 0;
+}
+
+static void reads(struct world *w, const char *text, const char *lower)
+{
+	struct config_request request = {.home = w->home,
+		.system_file = w->lower,
+		.foreign_read = settings_read,
+		.foreign_context = &w->settings};
+
+	write_file(w->file, text);
+	if (lower)
+		write_file(w->lower, lower);
+	config_read(&w->config, &request);
+	settings_check(&w->settings, &w->config);
+}
+
+static void complains(struct world *w, const char *text, const char *part)
+{
+	reads(w, text, NULL);
+	assert_int_equal(w->config.problem_count, 1);
+	if (!strstr(w->config.problems[0].what, part))
+		assert_string_equal(w->config.problems[0].what, part);
+	assert_true(w->config.problems[0].where.line > 0);
+}
+
+static void an_executor_is_read_with_all_it_may_say(void **state)
+{
+	struct world *w = *state;
+
+	reads(w,
+		"{\"executors\":{\"t\":{\"kind\":\"command\",\"argv\":[\"make\",\"\",\"test\"],\"env\":{\"A\":\"b c\"},"
+		"\"envAllow\":[\"TERM\"],\"read\":[\"/opt\"],\"write\":[\"/srv/x\"],\"timeoutMs\":7,\"startMs\":8,"
+		"\"stallMs\":9,\"graceMs\":0,\"limits\":{\"files\":64,\"memoryBytes\":2000000}}}}",
+		NULL);
+	assert_int_equal(w->config.problem_count, 0);
+	const struct executor *t = settings_executor(&w->settings, "t");
+	assert_non_null(t);
+	assert_string_equal(t->argv[0], "make");
+	assert_string_equal(t->argv[1], "");
+	assert_string_equal(t->argv[2], "test");
+	assert_null(t->argv[3]);
+	assert_string_equal(t->env[0], "A=b c");
+	assert_string_equal(t->env_allow[0], "TERM");
+	assert_string_equal(t->write[0], "/srv/x");
+	assert_int_equal(t->timeout_ms, 7);
+	assert_int_equal(t->start_ms, 8);
+	assert_int_equal(t->stall_ms, 9);
+	assert_int_equal(t->grace_ms, 0);
+	assert_int_equal(t->limits.files, 64);
+	assert_int_equal(t->limits.address_bytes, 2000000);
+	assert_null(settings_executor(&w->settings, "x"));
+}
+
+static void the_file_above_replaces_an_executor_and_the_roots_and_leaves_the_others(void **state)
+{
+	struct world *w = *state;
+
+	reads(w, "{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"new\"]}},\"roots\":[\"/new\"]}",
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"old\"],\"stallMs\":5},"
+		"\"b\":{\"kind\":\"command\",\"argv\":\"payload\"}},\"roots\":[\"/old\",\"/older\"]}");
+	assert_int_equal(w->config.problem_count, 0);
+	assert_int_equal(w->settings.executor_count, 2);
+	assert_string_equal(settings_executor(&w->settings, "a")->argv[0], "new");
+	assert_int_equal(settings_executor(&w->settings, "a")->stall_ms, 0);
+	assert_null(settings_executor(&w->settings, "b")->argv);
+	assert_int_equal(w->settings.root_count, 1);
+	assert_string_equal(w->settings.roots[0], "/new");
+}
+
+static void a_task_that_names_none_has_that_of_its_queue_or_the_only_one(void **state)
+{
+	struct world *w = *state;
+
+	reads(w,
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"]},\"b\":{\"kind\":\"command\",\"argv\":[\"y\"]}},"
+		"\"queues\":{\"q\":{\"executor\":\"b\"},\"r\":{\"weight\":3}}}",
+		NULL);
+	assert_string_equal(settings_fallback(&w->settings, "q")->name, "b");
+	assert_null(settings_fallback(&w->settings, "r"));
+	w->settings.executor_count = 1;
+	assert_string_equal(settings_fallback(&w->settings, "r")->name, "a");
+}
+
+static void the_shell_of_the_configuration_stays(void **state)
+{
+	struct world *w = *state;
+
+	reads(w, "{\"executors\":{\"shell\":{\"kind\":\"command\",\"argv\":[\"mine\"]}}}", NULL);
+	settings_add_payload(&w->settings, "shell");
+	settings_add_payload(&w->settings, "other");
+	assert_string_equal(settings_executor(&w->settings, "shell")->argv[0], "mine");
+	assert_null(settings_executor(&w->settings, "other")->argv);
+}
+
+static void homes_are_expanded_in_the_configuration(void **state)
+{
+	struct world *w = *state;
+
+	setenv("HOME", "/home/ann", 1);
+	reads(w, "{\"roots\":[\"~/work\",\"/srv\"]}", NULL);
+	assert_string_equal(w->settings.roots[0], "/home/ann/work");
+	assert_string_equal(w->settings.roots[1], "/srv");
+}
+
+static void kinds_of_later_versions_are_named(void **state)
+{
+	complains(*state, "{\"executors\":{\"a\":{\"kind\":\"agent\",\"argv\":[\"x\"]}}}", "does not run");
+}
+
+static void unknown_keys_are_named_with_those_there_are(void **state)
+{
+	complains(*state, "{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"cwd\":\"/\"}}}",
+		"there is no key executors.a.cwd; here there may be kind, argv,");
+}
+
+static void our_own_variables_are_ours(void **state)
+{
+	complains(*state,
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"envAllow\":[\"STINT_TOKEN\"]}}}",
+		"STINT_");
+}
+
+/* ---- environments ---- */
+
+static const char *value_of(const char *const *env, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; env[i]; i++) {
+		if (strncmp(env[i], name, len) == 0 && env[i][len] == '=')
+			return env[i] + len + 1;
+	}
+	return NULL;
+}
+
+static void an_environment_has_what_is_ours_and_what_its_executor_says(void **state)
+{
+	static const char *const own[] = {"PATH=/mine", "X=y", NULL}, *const allow[] = {"TERM", "LANG", NULL};
+	struct executor executor = {.env = own, .env_allow = allow};
+	struct environment about = {.url = "unix:/s",
+		.task = "t",
+		.fence = "7",
+		.queue = "q",
+		.worker = "w",
+		.workspace = "/ws",
+		.home = "/h",
+		.tmp = "/t",
+		.attempt = 2,
+		.deadline_ms = 9};
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 1 << 20);
+	const char *const *env = environment_make(&arena, &about, &executor);
+	assert_string_equal(value_of(env, "PATH"), "/mine");
+	assert_string_equal(value_of(env, "X"), "y");
+	assert_string_equal(value_of(env, "STINT_ATTEMPT"), "2");
+	assert_string_equal(value_of(env, "STINT_DEADLINE_MS"), "9");
+	assert_null(value_of(env, "STINT_TOKEN_FILE"));
+	const char *const *names = environment_allowed(&arena, &executor);
+	size_t langs = 0;
+	for (size_t i = 0; names[i]; i++)
+		langs += strcmp(names[i], "LANG") == 0;
+	assert_int_equal(langs, 1);
+	arena_done(&arena);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(an_executor_is_read_with_all_it_may_say),
+		T(the_file_above_replaces_an_executor_and_the_roots_and_leaves_the_others),
+		T(a_task_that_names_none_has_that_of_its_queue_or_the_only_one),
+		T(the_shell_of_the_configuration_stays),
+		T(homes_are_expanded_in_the_configuration),
+		T(kinds_of_later_versions_are_named),
+		T(unknown_keys_are_named_with_those_there_are),
+		T(our_own_variables_are_ours),
+		T(an_environment_has_what_is_ours_and_what_its_executor_says),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* What becomes of an attempt: every way a process can end, without a process. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "wire/json.h"
+#include "worker/verdict.h"
+
+struct world {
+	struct process_end end;
+	struct attempt_end attempt;
+	struct buf members;
+	enum report_verb verb;
+};
+
+static int set_up(void **state)
+{
+	static struct world world;
+
+	world = (struct world){.end = {.how = ENDED_EXIT}, .attempt = {.wall_ms = 1000000}};
+	world.attempt.end = &world.end;
+	buf_init(&world.members, 1 << 20);
+	*state = &world;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+
+	buf_done(&w->members);
+	return 0;
+}
+
+static void becomes(struct world *w, enum report_verb verb, const char *members)
+{
+	buf_clear(&w->members);
+	assert_int_equal(verdict_put(&w->attempt, &w->verb, &w->members), 0);
+	assert_int_equal(w->verb, verb);
+	assert_int_equal(buf_put_byte(&w->members, 0), 0);
+	assert_string_equal(w->members.data, members);
+}
+
+static void exits(struct world *w, int code, const char *out, const char *err)
+{
+	w->end.how = ENDED_EXIT;
+	w->end.code = code;
+	w->attempt.out = span_of(out);
+	w->attempt.err = span_of(err);
+}
+
+static void the_last_line_is_the_result_if_it_is_json(void **state)
+{
+	exits(*state, 0, "one\n{\"a\": [1, 2]}\n\n", "");
+	becomes(*state, REPORT_COMPLETE, "\"result\":{\"a\":[1,2]}");
+	exits(*state, 0, "12", "");
+	becomes(*state, REPORT_COMPLETE, "\"result\":12");
+}
+
+static void otherwise_it_is_the_text(void **state)
+{
+	exits(*state, 0, "one\ntwo {\n", "not this");
+	becomes(*state, REPORT_COMPLETE, "\"result\":\"one\\ntwo {\"");
+	exits(*state, 0, "", "");
+	becomes(*state, REPORT_COMPLETE, "\"result\":\"\"");
+}
+
+static void of_a_long_text_the_tail_from_a_whole_character_on(void **state)
+{
+	struct world *w = *state;
+	static char text[3 * 4096 + 1];
+
+	for (size_t i = 0; i < sizeof text - 1; i += 3)
+		memcpy(text + i, "\xe2\x82\xac", 3);
+	exits(w, 0, text, "");
+	assert_int_equal(verdict_put(&w->attempt, &w->verb, &w->members), 0);
+	assert_memory_equal(w->members.data, "\"result\":\"\xe2\x82\xac", 13);
+	assert_in_range(w->members.len, 4000, 4200);
+}
+
+static void seventy_five_is_later_and_spends_nothing(void **state)
+{
+	exits(*state, 75, "", "");
+	becomes(*state, REPORT_RELEASE, "\"reason\":\"exit status 75: try again later\",\"delayMs\":10000");
+}
+
+static void seventy_eight_is_never(void **state)
+{
+	exits(*state, 78, "", "no such key\n");
+	becomes(*state, REPORT_FAIL,
+		"\"error\":{\"code\":\"EXECUTION_ERROR\",\"message\":\"exit status 78, do not retry: no such key\","
+		"\"details\":{\"exit\":78},\"retry\":false}");
+}
+
+static void any_other_status_is_a_failed_attempt_with_its_last_words(void **state)
+{
+	exits(*state, 3, "out\n", "first\nlast\n");
+	becomes(*state, REPORT_FAIL,
+		"\"error\":{\"code\":\"EXECUTION_ERROR\",\"message\":\"exit status 3: last\",\"details\":{\"exit\":3}}");
+	exits(*state, 1, "only this\n", "");
+	becomes(*state, REPORT_FAIL,
+		"\"error\":{\"code\":\"EXECUTION_ERROR\",\"message\":\"exit status 1: only this\",\"details\":{\"exit\":1}}");
+}
+
+static void a_signal_is_a_crash(void **state)
+{
+	struct world *w = *state;
+
+	w->end = (struct process_end){.how = ENDED_SIGNAL, .code = SIGSEGV};
+	becomes(w, REPORT_FAIL,
+		"\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"ended by signal 11 (SIGSEGV)\",\"details\":{\"signal\":11}}");
+}
+
+static void a_lost_shim_is_a_crash_too(void **state)
+{
+	struct world *w = *state;
+
+	w->end = (struct process_end){.how = ENDED_LOST};
+	becomes(w, REPORT_FAIL,
+		"\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"its shim died, and how it ended nobody knows\"}");
+}
+
+static void unstarted(struct world *w, enum start_stage stage, const char *code)
+{
+	char expected[80];
+
+	w->end = (struct process_end){.how = ENDED_UNSTARTED, .fault = {.stage = stage, .error = ENOENT}};
+	buf_clear(&w->members);
+	assert_int_equal(verdict_put(&w->attempt, &w->verb, &w->members), 0);
+	assert_int_equal(w->verb, REPORT_FAIL);
+	snprintf(expected, sizeof expected, "\"error\":{\"code\":\"%s\"", code);
+	assert_memory_equal(w->members.data, expected, strlen(expected));
+}
+
+static void what_could_not_be_started_is_somebodys_fault(void **state)
+{
+	struct world *w = *state;
+
+	unstarted(w, STAGE_EXEC, "WORKER_INIT_FAILED");
+	assert_non_null(memmem(w->members.data, w->members.len, "\"retryAt\":1010000", 17));
+	unstarted(w, STAGE_FORK, "WORKER_INIT_FAILED");
+	unstarted(w, STAGE_WORKDIR, "BAD_WORKDIR");
+	unstarted(w, STAGE_LANDLOCK, "ISOLATION_UNAVAILABLE");
+	unstarted(w, STAGE_SECCOMP, "ISOLATION_UNAVAILABLE");
+	w->attempt.own_argv = true;
+	unstarted(w, STAGE_EXEC, "EXECUTION_ERROR");
+	assert_non_null(memmem(w->members.data, w->members.len, "\"retry\":false", 13));
+}
+
+static void stopped(struct world *w, enum stop_reason reason, enum report_verb verb, const char *part)
+{
+	w->attempt.stop = reason;
+	w->attempt.limit_ms = 5000;
+	w->end = (struct process_end){.how = ENDED_SIGNAL, .code = SIGTERM, .stop_asked = true};
+	buf_clear(&w->members);
+	assert_int_equal(verdict_put(&w->attempt, &w->verb, &w->members), 0);
+	assert_int_equal(w->verb, verb);
+	assert_non_null(memmem(w->members.data, w->members.len, part, strlen(part)));
+}
+
+static void what_we_stopped_ends_as_we_know(void **state)
+{
+	stopped(*state, STOP_CANCELLED, REPORT_RELEASE, "cancelled");
+	stopped(*state, STOP_SHUTDOWN, REPORT_RELEASE, "the worker stops");
+	stopped(*state, STOP_LAPSED, REPORT_RELEASE, "no answer");
+	stopped(*state, STOP_TIMED_OUT, REPORT_FAIL, "TASK_TIMEOUT\",\"message\":\"ran longer than 5000 ms");
+	stopped(*state, STOP_STALLED, REPORT_FAIL, "STALLED");
+}
+
+static void what_ended_before_our_word_reached_it_counts_itself(void **state)
+{
+	struct world *w = *state;
+
+	w->attempt.stop = STOP_CANCELLED;
+	exits(w, 0, "7", "");
+	becomes(w, REPORT_COMPLETE, "\"result\":7");
+}
+
+static void what_was_stopped_before_it_began_is_given_back(void **state)
+{
+	struct world *w = *state;
+
+	w->attempt.end = NULL;
+	w->attempt.stop = STOP_SHUTDOWN;
+	becomes(w, REPORT_RELEASE, "\"reason\":\"the worker stops\"");
+}
+
+/* ---- the word of the work ---- */
+
+static bool yields(struct world *w, const char *report)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read(span_of(report), &complaint);
+
+	assert_non_null(doc);
+	bool yields = verdict_yields(&w->attempt, yyjson_doc_get_root(doc), &w->verb, &w->members);
+	yyjson_doc_free(doc);
+	if (yields)
+		assert_int_equal(buf_put_byte(&w->members, 0), 0);
+	return yields;
+}
+
+static void its_word_beats_the_exit_status(void **state)
+{
+	struct world *w = *state;
+
+	exits(w, 3, "", "");
+	assert_true(yields(w, "{\"outcome\":\"complete\",\"result\":[1]}"));
+	assert_int_equal(w->verb, REPORT_COMPLETE);
+	assert_string_equal(w->members.data, "\"result\":[1]");
+	assert_true(yields(w, "{\"outcome\":\"review\",\"result\":1,\"evidence\":{\"a\":2}}"));
+	assert_int_equal(w->verb, REPORT_REVIEW);
+	assert_string_equal(w->members.data, "\"result\":1,\"evidence\":{\"a\":2}");
+	exits(w, 0, "", "");
+	assert_true(yields(w,
+		"{\"outcome\":\"block\",\"error\":{\"code\":\"X\",\"message\":\"y\",\"class\":\"task\"}}"));
+	assert_int_equal(w->verb, REPORT_BLOCK);
+	assert_string_equal(
+		w->members.data, "\"error\":{\"code\":\"X\",\"message\":\"y\",\"class\":\"task\"}");
+}
+
+static void an_error_that_we_saw_beats_its_success_and_not_its_failure(void **state)
+{
+	struct world *w = *state;
+
+	w->end = (struct process_end){.how = ENDED_SIGNAL, .code = SIGKILL};
+	assert_false(yields(w, "{\"outcome\":\"complete\"}"));
+	assert_true(yields(w, "{\"outcome\":\"fail\"}"));
+	w->end.stop_asked = true;
+	assert_true(yields(w, "{\"outcome\":\"complete\"}"));
+	w->attempt.stop = STOP_TIMED_OUT;
+	assert_false(yields(w, "{\"outcome\":\"review\"}"));
+}
+
+static void what_is_no_word_of_ours_changes_nothing(void **state)
+{
+	assert_false(yields(*state, "{}"));
+	assert_false(yields(*state, "{\"outcome\":\"dance\"}"));
+	assert_false(yields(*state, "{\"outcome\":7}"));
+	assert_false(yields(*state, "[]"));
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(the_last_line_is_the_result_if_it_is_json),
+		T(otherwise_it_is_the_text),
+		T(of_a_long_text_the_tail_from_a_whole_character_on),
+		T(seventy_five_is_later_and_spends_nothing),
+		T(seventy_eight_is_never),
+		T(any_other_status_is_a_failed_attempt_with_its_last_words),
+		T(a_signal_is_a_crash),
+		T(a_lost_shim_is_a_crash_too),
+		T(what_could_not_be_started_is_somebodys_fault),
+		T(what_we_stopped_ends_as_we_know),
+		T(what_ended_before_our_word_reached_it_counts_itself),
+		T(what_was_stopped_before_it_began_is_given_back),
+		T(its_word_beats_the_exit_status),
+		T(an_error_that_we_saw_beats_its_success_and_not_its_failure),
+		T(what_is_no_word_of_ours_changes_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
