@@ -93,9 +93,16 @@ static void put_facts(struct json_object *data, const struct record *record)
 		json_member_cstr(data, "ended", worker_end_name((enum worker_end)ended));
 }
 
+/* The subject is a slot: the event's own, or that of the worker. */
 static bool is_about_slot(enum event_kind kind)
 {
-	return kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED;
+	return kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED ||
+		(kind >= EVENT_WORKER_REGISTERED && kind <= EVENT_WORKER_INACTIVE);
+}
+
+static bool is_about_session(enum event_kind kind)
+{
+	return kind >= EVENT_SESSION_STARTED && kind <= EVENT_SESSION_ENDED;
 }
 
 static int put_data(struct buf *out, const struct record *record)
@@ -105,7 +112,7 @@ static int put_data(struct buf *out, const struct record *record)
 	json_begin(&data, out);
 	if (record->task != 0)
 		put_change(&data, record);
-	if (record->subject.len > 0)
+	if (record->subject.len > 0 && !is_about_session(record->kind))
 		json_member_string(&data, is_about_slot(record->kind) ? "slot" : "queue", record->subject);
 	put_facts(&data, record);
 	json_members_raw(&data, record->note);
@@ -124,6 +131,8 @@ int api_put_event(struct buf *out, const struct record *record)
 		put_task_id(&event, record);
 	if (record->worker.len > 0)
 		json_member_string(&event, "worker", record->worker);
+	if (is_about_session(record->kind))
+		json_member_string(&event, "session", record->subject);
 	if (record->actor.len > 0)
 		json_member_string(&event, "actor", record->actor);
 	int r = event.fault < 0 ? event.fault : buf_printf(out, ",\"data\":");

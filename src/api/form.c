@@ -343,7 +343,8 @@ uint64_t form_read(
 	{
 		int index = field_index(fields, count, node_text(key));
 		if (index < 0) {
-			tell_unknown(form, node_text(key));
+			if (!form->tolerant)
+				tell_unknown(form, node_text(key));
 			continue;
 		}
 		if (yyjson_is_null(value) && fields[index].kind != FIELD_VALUE)

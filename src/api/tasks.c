@@ -458,7 +458,8 @@ void task_patch_begin(struct api_call *call)
 		return;
 	if (command->update.status != STATUS_NONE && command->fence == 0) {
 		command->by_name = true;
-		command->note = SPAN("\"operator\":true");
+		if (call->who.number != PRINCIPAL_OPEN) /* who shows nothing is the slot worker itself */
+			command->note = SPAN("\"operator\":true");
 	}
 	call->detail = task;
 	if (task->body.len > 0)

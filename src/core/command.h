@@ -23,6 +23,7 @@ enum command_kind {
 	COMMAND_CREATE = 1,
 	COMMAND_UPDATE,
 	COMMAND_CANCEL,
+	COMMAND_STOP, /* data: the error that says why */
 	COMMAND_RETRY,
 	COMMAND_PARK,
 	COMMAND_UNPARK,
@@ -76,6 +77,12 @@ struct name_list {
 	uint32_t count;
 };
 
+/* The task is to run as a session: under a label, found by it and told of by it. */
+struct command_spawn {
+	struct span label; /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */
+	struct span spec;  /* what was asked for, kept with the task; empty: it is no session */
+};
+
 struct command_create {
 	struct span id;    /* empty: one is generated */
 	struct span queue; /* never empty */
@@ -88,6 +95,7 @@ struct command_create {
 	uint32_t timeout_ms, max_attempts; /* 0: the default */
 	int64_t not_before_ms, start_by_ms, finish_by_ms;
 	bool parked;
+	struct command_spawn spawn;
 	/* one effect per (principal, key): the same fingerprint is answered again, another one refused */
 	struct span idempotency_key;
 	unsigned char fingerprint[16];
@@ -104,6 +112,7 @@ struct command_update {
 	bool set_body;
 	struct span body;
 	int64_t body_version; /* `body` was made from the text of this version; 0: from none */
+	struct command_spawn spawn;
 };
 
 struct command_claim {
@@ -149,6 +158,8 @@ struct command_beat {
 	uint32_t max_concurrent;
 	struct span metadata;
 	struct name_list bound, unbound; /* task ids */
+	bool tells_all;                  /* `bound` is all it runs: what it holds besides is unbound */
+	struct span session; /* kept with what is bound, when it is bound or the metadata changes */
 };
 
 /* One effect per task and id: the same fingerprint is answered again, another one refused. */

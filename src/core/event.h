@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 // clang-format off
 #define EVENT_KINDS(X) \
 	X(TASK_CREATED,        1, "task.created",       "a task came into being") \
@@ -46,7 +48,10 @@
 	X(TOKEN_REVOKED,      36, "token.revoked",      "a credential was taken back") \
 	X(SERVER_AUDITED,     37, "server.audited",     "an admin did something that changes no object of the store") \
 	X(TASK_NOTED,         38, "task.noted",         "somebody outside told something about it") \
-	X(WORKER_UPDATED,     39, "worker.updated",     "it said something else of itself, or registered again while alive")
+	X(WORKER_UPDATED,     39, "worker.updated",     "it said something else of itself, or registered again while alive") \
+	X(SESSION_STARTED,    41, "session.started",    "an attempt of a session's task began") \
+	X(SESSION_GONE,       42, "session.gone",       "its worker was lost, or its claim taken back") \
+	X(SESSION_ENDED,      43, "session.ended",      "the attempt ended, however it did")
 // clang-format on
 
 enum event_kind {
@@ -56,6 +61,9 @@ enum event_kind {
 #undef X
 		EVENT_KIND_COUNT
 };
+
+/* Some numbers are kept free. */
+bool event_kind_is_known(enum event_kind kind);
 
 const char *event_kind_name(enum event_kind kind);
 const char *event_kind_text(enum event_kind kind);

@@ -260,6 +260,18 @@ static void after_write(struct connection *connection)
 		finish_closing(connection);
 }
 
+/* The next piece of a long reply need not grow a buffer anew. */
+static void take_bytes_back(struct connection *connection)
+{
+	struct buf *bytes = &connection->outgoing->bytes;
+
+	if (connection->out.data || bytes->cap > KEPT_BYTES_MAX)
+		return;
+	connection->out = *bytes;
+	buf_clear(&connection->out);
+	buf_init(bytes, OUTPUT_BYTES_MAX);
+}
+
 static void on_written(uv_write_t *write, int status)
 {
 	struct connection *connection = of_handle(write->handle);
@@ -271,6 +283,7 @@ static void on_written(uv_write_t *write, int status)
 		return;
 	}
 	free_said(connection, &connection->outgoing->unsaid);
+	take_bytes_back(connection);
 	outgoing_free(connection->outgoing);
 	connection->outgoing = NULL;
 	after_write(connection);
@@ -755,11 +768,10 @@ void connection_rest(struct connection *connection)
 		buf_rest(&connection->out, 0);
 }
 
-/* One that was once needed for a large request is not kept for small ones. */
 static void rest_inputs(struct server *server)
 {
-	while (server->spare_input_count > 0)
-		http_input_free(server->spare_inputs[--server->spare_input_count]);
+	for (uint32_t i = 0; i < server->spare_input_count; i++)
+		http_input_rest(server->spare_inputs[i]);
 }
 
 /* A crowd has gone: what it took lies in pieces between what is still used, and only goes back if it is asked for. */
@@ -820,7 +832,8 @@ void connections_close_all(struct server *server)
 {
 	struct connection *next;
 
-	rest_inputs(server);
+	while (server->spare_input_count > 0)
+		http_input_free(server->spare_inputs[--server->spare_input_count]);
 	for (struct connection *connection = server->connections; connection; connection = next) {
 		next = connection->next;
 		connection_close(connection);

@@ -262,6 +262,7 @@ static void on_sweep(uv_timer_t *timer)
 		server_die(server, r);
 	streams_feed(server);
 	write_url(server);
+	heartbeat_file_look(server);
 	journal_store(server);
 	journal_sweep();
 	stay_awake(server);
@@ -360,6 +361,7 @@ static int start(struct server *server)
 	if (server->options->auth_open)
 		log_warn(
 			"auth is open: every program on this machine may read, create, claim and cancel work without a token");
+	heartbeat_file_start(server);
 	r = announce(server, port);
 	if (r == 0)
 		start_loop(server);
@@ -391,6 +393,7 @@ static int stop(struct server *server)
 	uv_loop_close(&server->loop);
 	home_remove(server->options->home, "url");
 	home_remove(server->options->home, "stint.sock");
+	heartbeat_file_done(server);
 	streams_done(server);
 	turns_done(server);
 	store_close(server->store);

@@ -270,6 +270,8 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 		r = put_beside(turn, create, draft->seq);
 	if (r == 0)
 		r = put_edges(turn, draft->seq, parents);
+	if (r == 0 && create->spawn.spec.len > 0)
+		r = session_spawn(turn, view, &create->spawn, true);
 	if (r == 0)
 		r = remember_request(turn, command, draft->seq, false);
 	if (r < 0)
@@ -285,6 +287,8 @@ int run_create(struct turn *turn, const struct command *command, struct result *
 	bool settled;
 
 	int r = create_again(turn, command, result, &settled);
+	if (r == 0 && !settled && create->spawn.spec.len > 0)
+		r = session_taken(turn, &create->spawn, result, &settled);
 	if (r == 0 && !settled)
 		r = create_taken(turn, command, result, &settled);
 	if (r < 0 || settled)

@@ -32,7 +32,9 @@
 	X(TASK, "task") X(TIMEOUT, "timeout") X(CRASH, "crash") X(HOST, "host") X(QUOTA, "quota") \
 	X(POLICY, "policy") X(FINAL, "final") X(EXPIRED, "expired") \
 	/* what workers ask for that no event answers alone */ \
-	X(BEAT, "beat") X(BIND, "bind") X(UNBIND, "unbind")
+	X(BEAT, "beat") X(BIND, "bind") X(UNBIND, "unbind") \
+	/* events of sessions: notes about their tasks */ \
+	X(SESSION_STARTED, "session.started") X(SESSION_GONE, "session.gone") X(SESSION_ENDED, "session.ended")
 // clang-format on
 
 enum word {

@@ -165,7 +165,9 @@ static void judge_final(
 /* Remember who held it, for the result that comes with this event. */
 static void note_move(struct server *server, const struct fold *before, const struct record *record)
 {
-	if (server->move_count == SERVER_MOVES_MAX)
+	bool beside = record->kind >= EVENT_SESSION_STARTED && record->kind <= EVENT_SESSION_ENDED;
+
+	if (beside || server->move_count == SERVER_MOVES_MAX) /* the event that it stands beside tells */
 		return;
 	struct move *move = &server->moves[server->move_count++];
 	*move = (struct move){.event = record->seq, .task = record->task, .fence = before->task.fence};
