@@ -111,7 +111,7 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 		record_fact(&record, FACT_REASON, worker->worker.ended);
 		if (lost)
 			command_add_loss_facts(turn, &record, &view->task);
-		if (r == 0)
+		if (r == 0 && lost)
 			r = command_keep_recovery(turn, &view->task, &decision);
 		if (r == 0)
 			r = turn_stage_task(turn, view, &decision, &record);
@@ -468,7 +468,7 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	bool has_deltas = command->beat.bound.count + command->beat.unbound.count > 0;
 	if (r == 0 && (has_deltas || command->beat.tells_all))
 		r = apply_deltas(turn, &command->beat, view, result);
-	if (r == 0)
+	if (r == 0 && !command->beat.tells_all) /* who tells all it runs keeps what it named */
 		r = renew_claims(turn, view);
 	if (r == 0)
 		r = list_orders(turn, view, result);
