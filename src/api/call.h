@@ -21,8 +21,6 @@ struct route {
 	void (*begin)(struct api_call *call);
 	void (*read)(struct api_call *call);
 	void (*finish)(struct api_call *call, const struct result *results);
-	/* a surface that says no in its own way; NULL: problem+json. It writes the body, and returns the status. */
-	int (*put_refusal)(struct api_call *call, int status, const char *code, const char *detail);
 };
 
 /* A door of an older system: under its paths whatever is refused has the shape that its clients know. put() writes the
@@ -35,7 +33,7 @@ struct refused {
 
 struct door {
 	const char *prefix;
-	int (*put)(struct buf *body, struct refused *refused);
+	int (*put)(struct api_call *call, struct refused *refused);
 };
 
 extern const struct door doors[];
@@ -221,7 +219,7 @@ void queue_resume_begin(struct api_call *call);
 void queue_drain_begin(struct api_call *call);
 void queue_finish(struct api_call *call, const struct result *results);
 
-int orchestrator_put_refusal(struct api_call *call, int status, const char *code, const char *detail);
+int orchestrator_put_refused(struct api_call *call, struct refused *refused);
 void orchestrator_register_begin(struct api_call *call);
 void orchestrator_register_finish(struct api_call *call, const struct result *results);
 void orchestrator_leave_begin(struct api_call *call);
@@ -252,7 +250,7 @@ void token_list_read(struct api_call *call);
 void token_revoke_begin(struct api_call *call);
 void token_revoke_finish(struct api_call *call, const struct result *results);
 
-int workqueue_put_refused(struct buf *body, struct refused *refused);
+int workqueue_put_refused(struct api_call *call, struct refused *refused);
 void workqueue_enqueue_begin(struct api_call *call);
 void workqueue_enqueue_finish(struct api_call *call, const struct result *results);
 void workqueue_claim_begin(struct api_call *call);

@@ -26,14 +26,20 @@ enum {
 
 /* ---- saying no ---------------------------------------------------------------------------------------- */
 
+/* Whoever shows no credential does not learn from the way it is refused which paths there are. */
+static bool is_route_told(const struct api_call *call)
+{
+	return call->route && call->who.scopes != 0;
+}
+
 static bool is_claim(const struct api_call *call)
 {
-	return call->route->finish == orchestrator_claim_finish;
+	return is_route_told(call) && call->route->finish == orchestrator_claim_finish;
 }
 
 static bool is_release(const struct api_call *call)
 {
-	return call->route->finish == orchestrator_release_finish;
+	return is_route_told(call) && call->route->finish == orchestrator_release_finish;
 }
 
 static void put_no(struct api_call *call, struct json_object *object, const char *code, const char *text)
@@ -52,14 +58,13 @@ static void put_no(struct api_call *call, struct json_object *object, const char
 }
 
 /* Whatever is refused before, or without, the words of this surface. */
-int orchestrator_put_refusal(struct api_call *call, int status, const char *code, const char *detail)
+int orchestrator_put_refused(struct api_call *call, struct refused *refused)
 {
 	struct json_object object;
 
-	put_no(call, &object, code, detail);
-	if (json_end(&object) < 0)
-		buf_clear(call->body);
-	return status == 422 ? 400 : status;
+	refused->status = refused->status == 422 ? 400 : refused->status;
+	put_no(call, &object, refused->code, refused->detail ? refused->detail : refused->title);
+	return json_end(&object);
 }
 
 /* In its own words; `code` may be NULL. */

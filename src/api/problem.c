@@ -51,24 +51,17 @@ void call_problem(struct api_call *call, int status, const char *code, const cha
 {
 	const struct door *door = door_of(call);
 	struct refused refused = {status, code, title, detail, members};
-	/* whoever shows no credential does not learn from the way it is refused which paths there are */
-	bool own_way = call->route && call->route->put_refusal && call->who.scopes != 0;
-	int r = 0;
 
 	buf_clear(call->body);
-	if (door)
-		r = door->put(call->body, &refused);
-	else if (own_way)
-		status = call->route->put_refusal(call, status, code, detail ? detail : title);
-	else
-		r = put_problem(call->body, status, code, title, detail, members);
+	int r = door ? door->put(call, &refused)
+		     : put_problem(call->body, status, code, title, detail, members);
 	if (r < 0)
 		buf_clear(call->body);
 	status = r < 0 ? refusal_http_status(REFUSED_UNAVAILABLE) : refused.status;
 	call->step = API_REPLY;
 	call->reply = (struct http_reply){
 		.status = status,
-		.content_type = door || own_way ? SPAN("application/json") : SPAN("application/problem+json"),
+		.content_type = door ? SPAN("application/json") : SPAN("application/problem+json"),
 		.body = buf_span(call->body),
 		.head = call->request->method == HTTP_METHOD_HEAD,
 	};

@@ -29,12 +29,11 @@ enum {
 #define NEEDS(any) ((any) + 0 * sizeof(char[(any) >= PUBLIC && (any) < SCOPE_BIT(SCOPE_COUNT) ? 1 : -1]))
 
 #define R(method, pattern, scopes, body, begin, read, finish) \
-	{HTTP_METHOD_##method, pattern, NEEDS(scopes), body, begin, read, finish, NULL}
+	{HTTP_METHOD_##method, pattern, NEEDS(scopes), body, begin, read, finish}
 
-/* The surface of worker connectors, which says no in its own way. */
-#define O(method, path, scopes, body, begin, read, finish)                                            \
-	{HTTP_METHOD_##method, "/api/v1/worker/orchestrator/" path, NEEDS(scopes), body, begin, read, \
-		finish, orchestrator_put_refusal}
+#define CONNECTOR "/api/v1/worker/orchestrator/"
+
+#define O(method, path, scopes, body, begin, read, finish) R(method, CONNECTOR path, scopes, body, begin, read, finish)
 
 // clang-format off
 const struct route routes[] = {
@@ -132,6 +131,7 @@ const uint32_t route_count = sizeof routes / sizeof *routes;
 
 const struct door doors[] = {
 	{"/api/workqueue/", workqueue_put_refused},
+	{CONNECTOR, orchestrator_put_refused},
 };
 
 const uint32_t door_count = sizeof doors / sizeof *doors;

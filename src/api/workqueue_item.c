@@ -346,7 +346,7 @@ static const struct {
 	{"unavailable", "workqueue_error", 503},
 };
 
-int workqueue_put_refused(struct buf *body, struct refused *refused)
+int workqueue_put_refused(struct api_call *call, struct refused *refused)
 {
 	const char *code = refused->code;
 	struct json_object object;
@@ -357,7 +357,7 @@ int workqueue_put_refused(struct buf *body, struct refused *refused)
 			refused->status = codes[i].status;
 		}
 	}
-	json_begin(&object, body);
+	json_begin(&object, call->body);
 	json_member_bool(&object, "ok", false);
 	json_member_cstr(&object, "error", code);
 	json_member_cstr(&object, "message", refused->detail ? refused->detail : refused->title);

@@ -62,7 +62,7 @@ const struct verb verb_disarm = {
 	.group = GROUP_WORKERS,
 	.arguments = "",
 	.gives = GIVES_JSON,
-	.brief = "kill switch: hand nothing out",
+	.brief = "hand nothing out",
 	.text = "Disarms execution: every claim, of every queue and by every door, is refused with EXECUTION_DISARMED, and those "
 		"who wait for work are told so at once. What is running runs on, and may report; nothing is lost. It stays so "
 		"over restarts, until stint arm.",

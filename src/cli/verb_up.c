@@ -500,7 +500,7 @@ const struct verb verb_up = {
 	.group = GROUP_START,
 	.arguments = "",
 	.gives = TALKS_TO_NOBODY,
-	.brief = "a server and a worker, here",
+	.brief = "server and worker, here",
 	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "
 		"whatever else the configuration has executors for; prints where they are and a line to try. Ctrl-C stops both: "
 		"running work gets five seconds to end and is given back then; a second Ctrl-C does not wait. Where a server runs "

@@ -104,7 +104,9 @@ class EveryRoute(TokenCase):
     def refused_everywhere(self, token):
         client = self.client(token)
         before = self.last_event()
-        bodies, at_door = set(), set()  # under the paths of a door it has the shape that its clients know
+        # under the paths of a door it has the shape that its clients know
+        doors = ("/api/workqueue/", "/api/v1/worker/orchestrator/")
+        bodies = {place: set() for place in (None, *doors)}
         for verb, path, scope in all_routes():
             with self.subTest(verb=verb, path=path):
                 reply = self.ask(client, verb, path)
@@ -114,11 +116,12 @@ class EveryRoute(TokenCase):
                 self.assertEqual(reply.status, 401)
                 self.assertEqual(reply.headers["WWW-Authenticate"], "Bearer")
                 if verb != "HEAD":
-                    (at_door if path.startswith("/api/workqueue/") else bodies).add(reply.body)
-        at_door.add(client.get("/api/workqueue/no-such-path").body)
-        bodies.add(client.get("/api/no-such-path").body)
-        bodies.add(client.call("DELETE", "/api/tasks").body)
-        self.assertEqual((len(bodies), len(at_door)), (1, 1), "what is refused looks the same everywhere")
+                    bodies[next((door for door in doors if path.startswith(door)), None)].add(reply.body)
+        for door in doors:
+            bodies[door].add(client.get(door + "no-such-path").body)
+        bodies[None].add(client.get("/api/no-such-path").body)
+        bodies[None].add(client.call("DELETE", "/api/tasks").body)
+        self.assertEqual([len(each) for each in bodies.values()], [1, 1, 1], "what is refused looks the same everywhere")
         self.assertEqual(self.last_event(), before)
 
     def test_the_table_is_complete(self):
