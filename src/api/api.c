@@ -12,34 +12,29 @@
 #include "base/take.h"
 #include "base/utf8.h"
 
-/* The next segment of a path, which begins with '/'; false at the end. */
-static bool next_segment(struct span path, size_t *at, struct span *ret_segment)
-{
-	if (*at >= path.len || path.data[*at] != '/')
-		return false;
-	size_t from = ++*at;
-	while (*at < path.len && path.data[*at] != '/')
-		++*at;
-	*ret_segment = (struct span){path.data + from, *at - from};
-	return true;
-}
-
-/* Does the path have the form of the pattern? Its parameters go into `ret_params`, not decoded. */
+/* Does the path have the form of the pattern? Its parameters, which are not empty, go into `ret_params`, not decoded.
+ * Most patterns are left at the first byte that differs. */
 static bool path_matches(struct span path, const char *pattern, struct span ret_params[2])
 {
-	struct span wanted = span_of(pattern), expected, given;
-	size_t at = 0, at_wanted = 0;
+	const char *at = path.data, *end = path.data + path.len;
 	uint32_t params = 0;
 
-	while (next_segment(wanted, &at_wanted, &expected)) {
-		if (!next_segment(path, &at, &given) || given.len == 0)
+	for (; *pattern; pattern++) {
+		if (*pattern != ':') {
+			if (at == end || *at++ != *pattern)
+				return false;
+			continue;
+		}
+		const char *slash = memchr(at, '/', (size_t)(end - at));
+		struct span given = {at, (size_t)((slash ? slash : end) - at)};
+		if (given.len == 0)
 			return false;
-		if (expected.data[0] == ':')
-			ret_params[params++] = given;
-		else if (!span_equal(expected, given))
-			return false;
+		ret_params[params++] = given;
+		at += given.len;
+		while (pattern[1] && pattern[1] != '/') /* the name of the parameter */
+			pattern++;
 	}
-	return at == path.len;
+	return at == end;
 }
 
 static enum http_method method_asked(const struct http_request *request)
@@ -51,20 +46,16 @@ static enum http_method method_asked(const struct http_request *request)
 static const struct route *find_route(
 	const struct http_request *request, struct span ret_params[2], uint32_t *ret_allow)
 {
-	struct span params[2];
-
 	*ret_allow = 0;
 	for (uint32_t i = 0; i < route_count; i++) {
-		params[0] = params[1] = (struct span){0};
-		if (!path_matches(request->path, routes[i].pattern, params))
+		ret_params[0] = ret_params[1] = (struct span){0};
+		if (!path_matches(request->path, routes[i].pattern, ret_params))
 			continue;
 		*ret_allow |= 1u << routes[i].method;
-		if (routes[i].method == method_asked(request)) {
-			ret_params[0] = params[0];
-			ret_params[1] = params[1];
+		if (routes[i].method == method_asked(request))
 			return &routes[i];
-		}
 	}
+	ret_params[0] = ret_params[1] = (struct span){0};
 	return NULL;
 }
 
@@ -151,10 +142,13 @@ static bool check_body(struct api_call *call)
 static bool decode_params(struct api_call *call)
 {
 	for (size_t i = 0; i < sizeof call->params / sizeof *call->params; i++) {
+		struct span param = call->params[i];
+		if (param.len == 0)
+			break;
+		if (text_is_id(param)) /* nothing in it is more than it seems */
+			continue;
 		cleanup(buf_done) struct buf text = {0};
 		buf_init(&text, 8192);
-		if (call->params[i].len == 0)
-			continue;
 		if (http_decode(call->params[i], false, &text) < 0) {
 			call_bad_request(call, "The path has an escape that is none.");
 			return false;
@@ -175,7 +169,7 @@ static void check_query(struct api_call *call)
 {
 	bool refused = call->step == API_REPLY && call->reply.status >= 400;
 
-	if (!call->query_taken && !refused)
+	if (call->request->query.len > 0 && !call->query_taken && !refused)
 		query_read(call, NULL, 0);
 }
 
@@ -208,7 +202,6 @@ void api_begin(struct api_call *call)
 	assert(call->body->len == 0);
 	call->step = API_REPLY;
 	call->reply = (struct http_reply){0};
-	call->params[0] = call->params[1] = (struct span){0};
 	call->route = find_route(call->request, call->params, &allowed);
 	if (!check_credential(call))
 		return;
@@ -222,7 +215,8 @@ void api_begin(struct api_call *call)
 	}
 	if (!check_body(call) || !decode_params(call))
 		return;
-	if (strstr(call->route->pattern, "/:id") && !text_is_name(call->params[0], COMMAND_ID_MAX)) {
+	if (call->params[0].len > 0 && strstr(call->route->pattern, "/:id") &&
+		!text_is_name(call->params[0], COMMAND_ID_MAX)) {
 		api_refuse(call, REFUSED_NOT_FOUND, NULL); /* nothing can have such an id */
 		return;
 	}
@@ -264,8 +258,7 @@ bool api_waits(struct api_call *call, const struct result *results)
 
 int api_settle(struct api_call *call, struct arena *into)
 {
-	assert(call->route->finish == claim_next_finish);
-	return claim_next_settle(call, into);
+	return call->route->finish == claim_next_finish ? claim_next_settle(call, into) : -ENOTSUP;
 }
 
 const char *api_route_of(const struct api_call *call)

@@ -112,6 +112,12 @@ struct api_reads {
 	int (*each_slot)(void *context, int (*each)(void *each_context, const struct slot_document *slot),
 		void *each_context);
 	int (*read_slot)(void *context, struct span name, struct slot_document *ret_slot); /* one of them */
+	/* Sessions: by label, -ENOENT; what makes a task one; and pages of the latest, oldest first. */
+	int (*find_session)(void *context, struct span label, int64_t *ret_seq);
+	int (*read_session)(
+		void *context, int64_t seq, struct arena *arena, struct session_document *ret_session);
+	int (*page_sessions)(void *context, uint32_t *at, uint32_t limit,
+		int (*each)(void *each_context, int64_t seq, int64_t ended_ms), void *each_context);
 	/* Does the server, on a machine of that boot, see that process? May be NULL: it does not look. */
 	bool (*process_is_alive)(
 		void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start);
@@ -202,7 +208,7 @@ bool api_waits(struct api_call *call, const struct result *results);
 
 /* Whoever waits may wait for long, and ten thousand may: all that the call still needs is copied into `into`, which is
  * empty, and takes no more of it than that. Of its request that is nothing but the method. 0, and then its own arena may
- * go; -ENOMEM: it stays as it was. */
+ * go; -ENOMEM, -ENOTSUP: it stays as it was. */
 int api_settle(struct api_call *call, struct arena *into);
 
 /* The pattern of its route, as in "/api/claims". */

@@ -90,6 +90,9 @@ bool principal_sees(const struct api_call *call, const struct task *task);
 /* May it be so, as far as that is known before the task is read? */
 bool principal_may_see(const struct api_call *call, const struct task_outline *outline);
 
+/* Does it see that worker? Whoever may not see everything sees its own; and a worker is of no certain queue. */
+bool worker_is_visible(const struct principal *who, struct span id, const struct worker *worker);
+
 /* May it give a verdict at that gate? */
 bool principal_passes(const struct principal *who, struct span gate);
 
@@ -181,6 +184,20 @@ void slot_list_read(struct api_call *call);
 void slot_crash_begin(struct api_call *call);
 void slot_unquarantine_begin(struct api_call *call);
 void slot_finish(struct api_call *call, const struct result *results);
+
+void heartbeat_list_read(struct api_call *call);
+void heartbeat_beat_begin(struct api_call *call);
+void heartbeat_beat_read(struct api_call *call);
+void heartbeat_beat_finish(struct api_call *call, const struct result *results);
+
+void session_spawn_begin(struct api_call *call);
+void session_spawn_finish(struct api_call *call, const struct result *results);
+void session_list_read(struct api_call *call);
+void session_read(struct api_call *call);
+void session_log_read(struct api_call *call);
+void session_stop_begin(struct api_call *call);
+void session_stop_read(struct api_call *call);
+void session_stop_finish(struct api_call *call, const struct result *results);
 
 void queue_list_read(struct api_call *call);
 void queue_pause_begin(struct api_call *call);

@@ -107,14 +107,24 @@ static void put_facts(struct json_object *data, const struct record *record)
 		json_member_cstr(data, "ended", worker_end_name((enum worker_end)ended));
 }
 
+/* The subject is a slot: the event's own, or that of the worker. */
+static bool is_about_slot(enum event_kind kind)
+{
+	return kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED ||
+		(kind >= EVENT_WORKER_REGISTERED && kind <= EVENT_WORKER_INACTIVE);
+}
+
+static bool is_about_session(enum event_kind kind)
+{
+	return kind >= EVENT_SESSION_STARTED && kind <= EVENT_SESSION_ENDED;
+}
+
 /* What the subject of such an event is. */
 static const char *subject_name(enum event_kind kind)
 {
-	if (kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED)
-		return "slot";
 	if (kind == EVENT_GATE_OPENED || kind == EVENT_GATE_PASSED || kind == EVENT_GATE_REJECTED)
 		return "gate";
-	return "queue";
+	return is_about_slot(kind) ? "slot" : "queue";
 }
 
 static int put_data(struct buf *out, const struct record *record)
@@ -124,7 +134,7 @@ static int put_data(struct buf *out, const struct record *record)
 	json_begin(&data, out);
 	if (record->task != 0)
 		put_change(&data, record);
-	if (record->subject.len > 0)
+	if (record->subject.len > 0 && !is_about_session(record->kind))
 		json_member_string(&data, subject_name(record->kind), record->subject);
 	put_facts(&data, record);
 	put_stage(&data, record);
@@ -147,6 +157,8 @@ int api_put_event(struct buf *out, const struct record *record)
 		put_task_id(&event, record);
 	if (record->worker.len > 0)
 		json_member_string(&event, "worker", record->worker);
+	if (is_about_session(record->kind))
+		json_member_string(&event, "session", record->subject);
 	if (record->actor.len > 0)
 		json_member_string(&event, "actor", record->actor);
 	int r = event.fault < 0 ? event.fault : buf_printf(out, ",\"data\":");

@@ -48,18 +48,24 @@ void form_done(struct form *form)
 	form->doc = NULL;
 }
 
+static void refuse_text(struct api_call *call, const struct json_complaint *complaint)
+{
+	char detail[256];
+
+	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s.",
+		complaint->at, complaint->reason);
+	call_bad_request(call, detail);
+}
+
 bool form_open(struct form *form, struct api_call *call, bool list_too)
 {
 	struct span body = call->request->body;
 	struct json_complaint complaint;
-	char detail[256];
 
 	form_init(form, call);
 	form->doc = json_read(body.len == 0 ? SPAN("{}") : body, &complaint);
 	if (!form->doc) {
-		snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s.",
-			complaint.at, complaint.reason);
-		call_bad_request(call, detail);
+		refuse_text(call, &complaint);
 		return false;
 	}
 	form->root = yyjson_doc_get_root(form->doc);
@@ -312,7 +318,7 @@ bool form_take(struct form *form, const struct field *field, yyjson_val *value, 
 static int field_index(const struct field *fields, uint32_t count, struct span name)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (span_equal(span_of(fields[i].name), name))
+		if (span_is(name, fields[i].name))
 			return (int)i;
 	}
 	return -1;
@@ -337,7 +343,8 @@ uint64_t form_read(
 	{
 		int index = field_index(fields, count, node_text(key));
 		if (index < 0) {
-			tell_unknown(form, node_text(key));
+			if (!form->tolerant)
+				tell_unknown(form, node_text(key));
 			continue;
 		}
 		if (yyjson_is_null(value) && fields[index].kind != FIELD_VALUE)

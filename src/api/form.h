@@ -43,6 +43,7 @@ struct form {
 	struct api_call *call;
 	yyjson_doc *doc;
 	yyjson_val *root;
+	bool tolerant;     /* a door of old clients: fields that it does not know are left out */
 	char prefix[32];   /* stands before the names of fields in what is told: "finish[3]." */
 	struct buf errors; /* elements of a JSON list */
 	uint32_t error_count;

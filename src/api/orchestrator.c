@@ -458,7 +458,8 @@ void orchestrator_beat_begin(struct api_call *call)
 	call->detail = active;
 	call->commands[0].kind = COMMAND_BEAT;
 	call->commands[0].worker = body.worker;
-	call->commands[0].beat = (struct command_beat){.lease_ms = LIVENESS_MS, .named = true};
+	call->commands[0].beat =
+		(struct command_beat){.lease_ms = LIVENESS_MS, .named = true, .renews = true};
 }
 
 /* What it holds: the task that it named, or the first. */

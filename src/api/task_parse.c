@@ -69,6 +69,7 @@ static const struct task_field {
 
 enum {
 	FIELD_COUNT = sizeof table / sizeof *table,
+	BODY_BYTES_USUAL = 512,
 };
 _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 
@@ -80,7 +81,7 @@ static const char *const read_only[] = {"stage", "gatesPassed", "attempt", "spen
 static int row_of(struct span name)
 {
 	for (int i = 0; i < FIELD_COUNT; i++) {
-		if (span_equal(span_of(table[i].field.name), name))
+		if (span_is(name, table[i].field.name))
 			return i;
 	}
 	return -1;
@@ -97,7 +98,7 @@ uint64_t task_field_bit(const char *name)
 static bool is_read_only(struct span name)
 {
 	for (size_t i = 0; i < sizeof read_only / sizeof *read_only; i++) {
-		if (span_equal(span_of(read_only[i]), name))
+		if (span_is(name, read_only[i]))
 			return true;
 	}
 	return false;
@@ -367,6 +368,8 @@ static void parse(struct form *form, yyjson_val *document, bool patch, struct ta
 
 	*ret = (struct task_form){0};
 	buf_init(&parsing.body, 2 * API_TEXT_MAX);
+	buf_reserve(&parsing.body,
+		BODY_BYTES_USUAL); /* so that it need not grow; no matter if there is no memory */
 	buf_init(&parsing.metadata_text, 2 * API_TEXT_MAX);
 	buf_init(&parsing.warnings, 2 * API_TEXT_MAX);
 	if (!yyjson_is_obj(document)) {

@@ -5,6 +5,7 @@
  * beside a task (sessionId, checkpoint, question, answer, evidence), is there once it was said. A report is answered
  * with what it said itself: nothing is read for it but the text.
  */
+#include "api/task_form.h"
 #include "api/task_view.h"
 
 #include <errno.h>
@@ -169,19 +170,53 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 	}
 }
 
+/* A task that was taken back from a dead slot worker says so in its metadata, as those workers do themselves when they
+ * come back; what they wrote there counts. */
+static int put_recovery(struct buf *text, const struct task_document *document)
+{
+	struct json_object metadata;
+
+	int r = buf_printf(text, "\"metadata\":");
+	json_begin(&metadata, text);
+	json_member_bool(&metadata, "crashRecovery", true);
+	put_raw_or_null(&metadata, "previousSession", document->previous_session);
+	json_member_int(&metadata, "recoveredAt", document->recovered_ms);
+	return r < 0 ? r : json_end(&metadata);
+}
+
+static struct span body_with_recovery(const struct api_call *call, const struct task_document *document)
+{
+	cleanup(buf_done) struct buf recovery = {0}, said = {0};
+	struct span body = document->body;
+
+	buf_init(&recovery, 64 << 10);
+	buf_init(&said, 4 * API_TEXT_MAX);
+	int r = put_recovery(&recovery, document);
+	if (r == 0)
+		r = buf_put_byte(&said, '{');
+	if (r == 0)
+		r = buf_put_span(&said, document->body);
+	if (r == 0)
+		r = buf_put_byte(&said, '}');
+	if (r == 0)
+		r = task_body_merge(call->arena, buf_span(&recovery), buf_span(&said), &body);
+	return r < 0 ? document->body : body;
+}
+
 void task_put_members(
 	const struct api_call *call, struct json_object *object, const struct task_document *document)
 {
 	const struct task *task = &document->task;
+	struct span body = document->recovered_ms != 0 ? body_with_recovery(call, document) : document->body;
 
 	json_member_string(object, "id", document->id);
-	if (document->body.len > 0)
-		json_members_raw(object, document->body);
+	if (body.len > 0)
+		json_members_raw(object, body);
 	put_asked_for(call, object, task);
 	if (task->workflow != WORKFLOW_NONE || task->gates != 0)
 		put_stage(call, object, task);
-	json_member_cstr(object, "status", task_state_status(task->state));
-	json_member_cstr(object, "state", task_state_name(task->state));
+	json_member_word(object, "status", task_state_status(task->state));
+	json_member_word(object, "state", task_state_name(task->state));
 	json_member_int(object, "attempt", task->attempt);
 	json_member_int(object, "spent", task->spent);
 	json_member_int(object, "crashes", task->crashes);

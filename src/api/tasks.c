@@ -95,13 +95,14 @@ static int put_created(struct api_call *call, const struct command *command, str
 
 static struct span location_of(struct api_call *call, struct span id)
 {
-	static const char prefix[] = "/api/tasks/";
-	char text[sizeof prefix + COMMAND_ID_MAX];
-	struct span location;
-	int len = snprintf(text, sizeof text, "%s%.*s", prefix, SPAN_ARGS(id));
+	static const struct span prefix = {"/api/tasks/", sizeof "/api/tasks/" - 1};
+	char *text = arena_alloc(call->arena, prefix.len + id.len);
 
-	return arena_copy(call->arena, (struct span){text, (size_t)len}, &location) < 0 ? (struct span){0}
-											: location;
+	if (!text)
+		return (struct span){0};
+	memcpy(text, prefix.data, prefix.len);
+	memcpy(text + prefix.len, id.data, id.len);
+	return (struct span){text, prefix.len + id.len};
 }
 
 /* A parent that is not there, or waits for the task itself, is the caller's mistake in one field. */
@@ -457,7 +458,8 @@ void task_patch_begin(struct api_call *call)
 		return;
 	if (command->update.status != STATUS_NONE && command->fence == 0) {
 		command->by_name = true;
-		command->note = SPAN("\"operator\":true");
+		if (call->who.number != PRINCIPAL_OPEN) /* who shows nothing is the slot worker itself */
+			command->note = SPAN("\"operator\":true");
 	}
 	call->detail = task;
 	if (task->body.len > 0)

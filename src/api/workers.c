@@ -552,8 +552,7 @@ struct worker_listing {
 	uint32_t at;
 };
 
-/* Whoever may not see everything sees its own, as a worker; and a worker is of no certain queue. */
-static bool sees_worker(const struct principal *who, struct span id, const struct worker *worker)
+bool worker_is_visible(const struct principal *who, struct span id, const struct worker *worker)
 {
 	if ((who->scopes & (SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_ADMIN))) != 0)
 		return who->queues.count == 0;
@@ -568,7 +567,7 @@ static int list_worker(void *context, struct span id, const struct worker *worke
 
 	if (worker->state == WORKER_UNKNOWN || worker_is_alive(worker) != listing->alive)
 		return 0;
-	if (!sees_worker(&call->who, id, worker))
+	if (!worker_is_visible(&call->who, id, worker))
 		return 0;
 	if (listing->state.data && !span_equal(listing->state, span_of(worker_state_name(worker->state))))
 		return 0;
@@ -643,7 +642,7 @@ void worker_read(struct api_call *call)
 	if (!query_read(call, NULL, 0))
 		return;
 	int r = reads->read_worker(reads->context, call->params[0], &found);
-	if (r == 0 && !sees_worker(&call->who, found.id, &found.worker))
+	if (r == 0 && !worker_is_visible(&call->who, found.id, &found.worker))
 		r = -ENOENT;
 	if (r < 0)
 		call_refuse_fault(call, r);

@@ -133,7 +133,8 @@ int arena_reserve(struct arena *arena, size_t bytes)
 	return arena_add(arena, bytes, 0) ? 0 : -ENOMEM;
 }
 
-void *arena_alloc(struct arena *arena, size_t bytes)
+/* Not zeroed. */
+static char *arena_take(struct arena *arena, size_t bytes)
 {
 	struct arena_chunk *chunk = arena->current;
 	size_t need;
@@ -150,8 +151,14 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 	chunk->used += need;
 	assert(chunk->used <= chunk->bytes);
 	assert((uintptr_t)at % ARENA_ALIGN == 0);
-	memset(at, 0, need);
 	return at;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+	char *at = arena_take(arena, bytes);
+
+	return at ? memset(at, 0, bytes) : NULL;
 }
 
 int arena_copy(struct arena *arena, struct span span, struct span *ret)
@@ -160,11 +167,12 @@ int arena_copy(struct arena *arena, struct span span, struct span *ret)
 
 	if (span.len == SIZE_MAX)
 		return -ENOMEM;
-	data = arena_alloc(arena, span.len + 1);
+	data = arena_take(arena, span.len + 1);
 	if (!data)
 		return -ENOMEM;
 	if (span.len > 0)
 		memcpy(data, span.data, span.len);
+	data[span.len] = 0;
 	*ret = (struct span){data, span.len};
 	return 0;
 }

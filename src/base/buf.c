@@ -74,49 +74,68 @@ int buf_grow(struct buf *buf, size_t more)
 	return 0;
 }
 
-int buf_put_decimal(struct buf *buf, uint64_t value)
+/* How many digits: from the number of bits, and one more where that is not enough. */
+static size_t digit_count(uint64_t value)
 {
-	char digits[DECIMAL_DIGITS_MAX];
-	size_t at = sizeof digits;
+	static const uint64_t powers[] = {0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000,
+		1000000000, 10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000,
+		1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
+		10000000000000000000u};
+	unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
+	unsigned log = bits * 1233 >> 12; /* 1233 / 4096 is log10(2), nearly */
 
-	do {
-		digits[--at] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
-	return buf_put(buf, digits + at, sizeof digits - at);
+	return log + (value >= powers[log]);
 }
 
-static size_t uvarint_encode(uint64_t value, unsigned char out[UVARINT_BYTES_MAX])
+/* The rare half of buf_put_decimal(): from the last digit to the first, two at a time, where they shall stand. */
+int buf_put_long_decimal(struct buf *buf, uint64_t value)
 {
-	size_t len = 0;
+	static const char pairs[] =
+		"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+		"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+		"8081828384858687888990919293949596979899";
+	size_t count = digit_count(value);
+	int fault = buf_reserve(buf, count);
 
-	while (value >= 0x80) {
-		out[len++] = (unsigned char)(value | 0x80);
-		value >>= 7;
+	if (fault)
+		return fault;
+	char *at = buf->data + buf->len + count;
+	for (; value >= 10; value /= 100) {
+		const char *pair = pairs + value % 100 * 2;
+		*--at = pair[1];
+		*--at = pair[0];
 	}
-	out[len++] = (unsigned char)value;
-	assert(len <= UVARINT_BYTES_MAX);
-	return len;
+	if (value > 0)
+		*--at = (char)('0' + value);
+	buf->len += count;
+	return 0;
 }
 
-int buf_put_uvarint(struct buf *buf, uint64_t value)
+static size_t uvarint_len(uint64_t value)
 {
-	unsigned char bytes[UVARINT_BYTES_MAX];
+	unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
 
-	return buf_put(buf, bytes, uvarint_encode(value, bytes));
+	return (bits + 6) / 7;
 }
 
-int buf_put_svarint(struct buf *buf, int64_t value)
+/* The rare half of buf_put_uvarint(): more than one byte, or no room. */
+int buf_put_long_uvarint(struct buf *buf, uint64_t value)
 {
-	uint64_t sign = value < 0 ? UINT64_MAX : 0;
+	int fault = buf_reserve(buf, uvarint_len(value));
 
-	return buf_put_uvarint(buf, ((uint64_t)value << 1) ^ sign);
+	if (fault)
+		return fault;
+	char *at = buf->data + buf->len;
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (char)(value | 0x80);
+	*at++ = (char)value;
+	buf->len = (size_t)(at - buf->data);
+	return 0;
 }
 
 int buf_put_bytes(struct buf *buf, struct span bytes)
 {
-	unsigned char prefix[UVARINT_BYTES_MAX];
-	size_t prefix_len = uvarint_encode(bytes.len, prefix);
+	size_t prefix_len = uvarint_len(bytes.len);
 	int fault;
 
 	if (bytes.len > SIZE_MAX - prefix_len)
@@ -125,7 +144,7 @@ int buf_put_bytes(struct buf *buf, struct span bytes)
 	fault = buf_reserve(buf, prefix_len + bytes.len);
 	if (fault)
 		return fault;
-	fault = buf_put(buf, prefix, prefix_len);
+	fault = buf_put_uvarint(buf, bytes.len);
 	assert(fault == 0);
 	fault = buf_put_span(buf, bytes);
 	assert(fault == 0);

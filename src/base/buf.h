@@ -76,14 +76,32 @@ static inline int buf_put_byte(struct buf *buf, unsigned char byte)
 	return 0;
 }
 
+/* The rare half of buf_put_decimal(): not for others. */
+int buf_put_long_decimal(struct buf *buf, uint64_t value);
+
 /* The digits of the number. */
-int buf_put_decimal(struct buf *buf, uint64_t value);
+static inline int buf_put_decimal(struct buf *buf, uint64_t value)
+{
+	return value < 10 ? buf_put_byte(buf, (unsigned char)('0' + value))
+			  : buf_put_long_decimal(buf, value);
+}
+
+/* The rare half of buf_put_uvarint(): not for others. */
+int buf_put_long_uvarint(struct buf *buf, uint64_t value);
 
 /* LEB128: seven bits a byte, lowest first. */
-int buf_put_uvarint(struct buf *buf, uint64_t value);
+static inline int buf_put_uvarint(struct buf *buf, uint64_t value)
+{
+	return value < 0x80 ? buf_put_byte(buf, (unsigned char)value) : buf_put_long_uvarint(buf, value);
+}
 
 /* Zigzag over LEB128: small numbers of either sign are short. */
-int buf_put_svarint(struct buf *buf, int64_t value);
+static inline int buf_put_svarint(struct buf *buf, int64_t value)
+{
+	uint64_t sign = value < 0 ? UINT64_MAX : 0;
+
+	return buf_put_uvarint(buf, ((uint64_t)value << 1) ^ sign);
+}
 
 /* The length as a uvarint, then the bytes. */
 int buf_put_bytes(struct buf *buf, struct span bytes);

@@ -31,7 +31,18 @@ static inline bool span_is_empty(struct span span)
 	return span.len == 0;
 }
 
-bool span_equal(struct span a, struct span b);
+/* The lengths are looked at before memcmp is called: most spans differ there, and an empty one may have no address. */
+static inline bool span_equal(struct span a, struct span b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* Is it that word, which is not empty? For tables of words: most differ in the first byte. */
+static inline bool span_is(struct span span, const char *word)
+{
+	return span.len > 0 && span.data[0] == word[0] && strlen(word) == span.len &&
+		memcmp(span.data, word, span.len) == 0;
+}
 
 /* Below, at or above 0: bytes compare unsigned, and a prefix sorts first. */
 int span_compare(struct span a, struct span b);

@@ -218,6 +218,9 @@ static void offer_for(const struct typing *typing, enum offer what)
 	case OFFER_SLOTS:
 		offer_list(typing, "/api/slots", "name", "state");
 		return;
+	case OFFER_SESSIONS:
+		offer_list(typing, "/api/sessions", "id", "status");
+		return;
 	case OFFER_TOKENS:
 		offer_list(typing, "/api/tokens", "id", "name");
 		return;

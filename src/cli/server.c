@@ -79,6 +79,8 @@ static const char *list_of(enum offer offer)
 		return "stint worker ls --all";
 	case OFFER_SLOTS:
 		return "stint slot ls";
+	case OFFER_SESSIONS:
+		return "stint session ls";
 	case OFFER_TOKENS:
 		return "stint token ls";
 	case OFFER_QUEUES:

@@ -34,6 +34,10 @@ int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *
 /* A task after something was done to it: in JSON, or its id and a sentence. */
 int put_task_done(struct cli *cli, yyjson_val *task, const char *what);
 
+/* The log of the task of that very id, as the flags say. */
+extern const struct flag log_flags[];
+int put_log(struct cli *cli, const char *id);
+
 /* "5m", "in 2h", … for a cell. */
 struct span relative(struct cli *cli, int64_t moment_ms);
 struct span since(struct cli *cli, int64_t moment_ms);

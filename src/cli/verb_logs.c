@@ -13,7 +13,7 @@ enum {
 	LOOK_MS = 1000,
 };
 
-static const struct flag flags[] = {
+const struct flag log_flags[] = {
 	{"follow", 'f', FLAG_SWITCH,
 		.text = "go on with what it writes, until the task is no longer worked on"},
 	{"attempt", 0, FLAG_NUMBER, .value = "N", .text = "of this attempt (default: the last one)",
@@ -87,20 +87,15 @@ static int look(struct log_reading *reading, bool *ret_goes_on)
 	return 0;
 }
 
-static int run(struct cli *cli)
+int put_log(struct cli *cli, const char *id)
 {
-	struct log_reading reading = {.cli = cli, .attempt = args_number(&cli->args, "attempt", 0)};
-	struct reply task;
+	struct log_reading reading = {.cli = cli, .id = id, .attempt = args_number(&cli->args, "attempt", 0)};
 	bool goes_on = args_has(&cli->args, "follow");
 
-	int r = get_task(cli, args_plain(&cli->args, 0), &task);
-	if (r != 0)
-		return r;
-	reading.id = field_cstr(cli, task.root, "id");
-	reply_done(&task);
 	for (;;) {
 		bool last = !goes_on;
-		r = goes_on ? look(&reading, &goes_on) : 0; /* before reading: what came in between is read */
+		int r = goes_on ? look(&reading, &goes_on)
+				: 0; /* before reading: what came in between is read */
 		if (r == 0)
 			r = log_read_on(&reading);
 		if (r != 0 || last || nobody_reads())
@@ -108,6 +103,18 @@ static int run(struct cli *cli)
 		if (goes_on)
 			poll(NULL, 0, LOOK_MS);
 	}
+}
+
+static int run(struct cli *cli)
+{
+	struct reply task;
+
+	int r = get_task(cli, args_plain(&cli->args, 0), &task);
+	if (r != 0)
+		return r;
+	const char *id = field_cstr(cli, task.root, "id");
+	reply_done(&task);
+	return put_log(cli, id);
 }
 
 const struct verb verb_logs = {
@@ -121,7 +128,7 @@ const struct verb verb_logs = {
 	.brief = "what it wrote",
 	.text = "Prints what the last attempt of a task wrote, or another one; with --follow until nobody works on it. With "
 		"--json, one object per piece.",
-	.flags = flags,
+	.flags = log_flags,
 	.examples = "stint logs t-7k3 --follow\nstint logs t-7k3 --attempt 1 | less\n",
 	.run = run,
 };

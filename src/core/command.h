@@ -24,6 +24,7 @@ enum command_kind {
 	COMMAND_CREATE = 1,
 	COMMAND_UPDATE,
 	COMMAND_CANCEL,
+	COMMAND_STOP, /* data: the error that says why */
 	COMMAND_RETRY,
 	COMMAND_PARK,
 	COMMAND_UNPARK,
@@ -79,6 +80,12 @@ struct name_list {
 	uint32_t count;
 };
 
+/* The task is to run as a session: under a label, found by it and told of by it. */
+struct command_spawn {
+	struct span label; /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */
+	struct span spec;  /* what was asked for, kept with the task; empty: it is no session */
+};
+
 struct command_create {
 	struct span id;    /* empty: one is generated */
 	struct span queue; /* never empty */
@@ -94,6 +101,7 @@ struct command_create {
 	bool autonomous;
 	enum workflow workflow;
 	struct name_list gates;
+	struct command_spawn spawn;
 	/* one effect per (principal, key): the same fingerprint is answered again, another one refused */
 	struct span idempotency_key;
 	unsigned char fingerprint[16];
@@ -110,6 +118,7 @@ struct command_update {
 	bool set_body;
 	struct span body;
 	int64_t body_version; /* `body` was made from the text of this version; 0: from none */
+	struct command_spawn spawn;
 };
 
 struct command_claim {
@@ -147,6 +156,7 @@ struct command_beat {
 	uint64_t token;
 	int64_t lease_ms;
 	bool describes;
+	bool renews; /* what it holds by name lives on with it, for as long as that was claimed for */
 	bool named;
 	struct span slot;
 	struct command_process process;
@@ -157,6 +167,8 @@ struct command_beat {
 	uint32_t max_concurrent;
 	struct span metadata;
 	struct name_list bound, unbound; /* task ids */
+	bool tells_all;                  /* `bound` is all it runs: what it holds besides is unbound */
+	struct span session; /* kept with what is bound, when it is bound or the metadata changes */
 };
 
 /* Tasks that a stage of another one sets going, by enum action; those without a queue are only told in the event. */

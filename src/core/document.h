@@ -26,7 +26,9 @@ struct task_document {
 	struct span result, error, checkpoint, question, answer, evidence, session;
 	struct span
 		report; /* what the work itself said of its end, while its supervisor has not ended the attempt */
-	int64_t lease_ms; /* remaining */
+	int64_t lease_ms;     /* remaining */
+	int64_t recovered_ms; /* wall: when it was last taken from a slot worker that had died; 0: never … */
+	struct span previous_session; /* … and the session of then */
 };
 
 /* A worker with what it said of itself. Spans live until the next turn. */
@@ -37,6 +39,13 @@ struct worker_document {
 	uint32_t instance;    /* how often that name has come to life */
 	uint32_t restarts;    /* unclean ends in its slot */
 	int64_t ended_ms;     /* wall: since when it is inactive, else 0 */
+};
+
+/* What makes a task a session. Spans live in the reader's arena. */
+struct session_document {
+	struct span label;
+	struct span spec; /* what was asked for */
+	bool own;         /* the task was made for it */
 };
 
 /* A slot and who fills it. Spans live until the next turn. */

@@ -18,6 +18,11 @@ static const struct event_row *row_of(enum event_kind kind)
 	return &rows[kind];
 }
 
+bool event_kind_is_known(enum event_kind kind)
+{
+	return kind > EVENT_NONE && kind < EVENT_KIND_COUNT && rows[kind].name;
+}
+
 const char *event_kind_name(enum event_kind kind)
 {
 	return row_of(kind)->name;

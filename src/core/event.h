@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 // clang-format off
 #define EVENT_KINDS(X) \
 	X(TASK_CREATED,        1, "task.created",       "a task came into being") \
@@ -47,12 +49,15 @@
 	X(SERVER_AUDITED,     37, "server.audited",     "an admin did something that changes no object of the store") \
 	X(TASK_NOTED,         38, "task.noted",         "somebody outside told something about it") \
 	X(WORKER_UPDATED,     39, "worker.updated",     "it said something else of itself, or registered again while alive") \
-	X(EXECUTION_ARMED,    40, "execution.armed",    "work is handed out again") \
-	X(EXECUTION_DISARMED, 41, "execution.disarmed", "nothing is handed out any more") \
-	X(TASK_STAGE_CHANGED, 42, "task.stage_changed", "it came to another stage of its workflow") \
-	X(GATE_OPENED,        43, "gate.opened",        "a verdict is needed now") \
-	X(GATE_PASSED,        44, "gate.passed",        "a verdict let it pass") \
-	X(GATE_REJECTED,      45, "gate.rejected",      "a verdict sent it back")
+	X(SESSION_STARTED,    41, "session.started",    "an attempt of a session's task began") \
+	X(SESSION_GONE,       42, "session.gone",       "its worker was lost, or its claim taken back") \
+	X(SESSION_ENDED,      43, "session.ended",      "the attempt ended, however it did") \
+	X(EXECUTION_ARMED,    48, "execution.armed",    "work is handed out again") \
+	X(EXECUTION_DISARMED, 49, "execution.disarmed", "nothing is handed out any more") \
+	X(TASK_STAGE_CHANGED, 50, "task.stage_changed", "it came to another stage of its workflow") \
+	X(GATE_OPENED,        51, "gate.opened",        "a verdict is needed now") \
+	X(GATE_PASSED,        52, "gate.passed",        "a verdict let it pass") \
+	X(GATE_REJECTED,      53, "gate.rejected",      "a verdict sent it back")
 // clang-format on
 
 enum event_kind {
@@ -62,6 +67,9 @@ enum event_kind {
 #undef X
 		EVENT_KIND_COUNT
 };
+
+/* Some numbers are kept free. */
+bool event_kind_is_known(enum event_kind kind);
 
 const char *event_kind_name(enum event_kind kind);
 const char *event_kind_text(enum event_kind kind);

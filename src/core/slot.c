@@ -55,6 +55,14 @@ struct slot_decision slot_crash(const struct slot *slot, const struct given *giv
 	return decision;
 }
 
+struct slot slot_lost(const struct slot *slot)
+{
+	struct slot lost = *slot;
+
+	lost.restarts++;
+	return lost;
+}
+
 struct slot_decision slot_unquarantine(const struct slot *slot)
 {
 	struct slot_decision decision = {.slot = *slot};

@@ -42,6 +42,9 @@ void slot_init(struct slot *slot);
 struct slot_decision slot_crash(const struct slot *slot, const struct given *given);
 struct slot_decision slot_unquarantine(const struct slot *slot);
 
+/* Its worker ended without a goodbye. That counts; a crash that quarantines is for its supervisor to tell. */
+struct slot slot_lost(const struct slot *slot);
+
 /* A worker of this slot wants to run: refused while quarantined, but for one trial, which is an event and belongs
  * to the worker that it was given to. `who` is a digest of that worker's id, not 0. */
 struct slot_decision slot_enter(const struct slot *slot, uint64_t who, const struct given *given);

@@ -50,7 +50,7 @@ const struct transition task_transitions[] = {
 	{EVENT_TASK_FAILED,           HELD,                                 S(READY) | S(SCHEDULED) | S(FAILED)},
 	{EVENT_TASK_FAILED,           S(REVIEW),                            S(READY) | S(FAILED)},
 	{EVENT_TASK_FAILED,           LINED | S(ASKING) | S(BLOCKED),       S(FAILED)},
-	{EVENT_TASK_BLOCKED,          HELD | S(READY) | S(WAITING),         S(BLOCKED)},
+	{EVENT_TASK_BLOCKED,          HELD | LINED,                         S(BLOCKED)},
 	{EVENT_TASK_RELEASED,         LEASED,                               S(READY) | S(SCHEDULED)},
 	{EVENT_TASK_EXPIRED,          LEASED,                               S(READY) | S(SCHEDULED) | S(FAILED)},
 	{EVENT_CLAIM_UNCONFIRMED,     S(CLAIMED),                           S(READY)},
@@ -79,6 +79,9 @@ const struct transition task_notes[] = {
 	{EVENT_GATE_OPENED,           S(REVIEW),                            0},
 	{EVENT_GATE_PASSED,           S(REVIEW),                            0},
 	{EVENT_GATE_REJECTED,         S(REVIEW),                            0},
+	{EVENT_SESSION_STARTED,       HELD,                                 0},
+	{EVENT_SESSION_GONE,          S(SCHEDULED) | S(READY) | S(ASKING) | S(FAILED), 0},
+	{EVENT_SESSION_ENDED,         S(SCHEDULED) | S(READY) | S(ASKING) | S(REVIEW) | S(BLOCKED) | FINAL, 0},
 	{EVENT_NONE, 0, 0},
 };
 // clang-format on

@@ -82,6 +82,20 @@ bool task_is_past_deadline(const struct task *task, const struct given *given)
 	return task->finish_by_ms != 0 && now_ms >= task->finish_by_ms;
 }
 
+enum event_kind task_session_event(
+	enum event_kind event, uint64_t fence_before, bool held_before, const struct task *after)
+{
+	bool holds = task_is_claimed(after), other = after->fence != fence_before;
+
+	if (holds && (!held_before || other))
+		return EVENT_SESSION_STARTED;
+	if (!held_before || holds)
+		return EVENT_NONE;
+	return event == EVENT_TASK_EXPIRED || event == EVENT_CLAIM_UNCONFIRMED || event == EVENT_TASK_REQUEUED
+		? EVENT_SESSION_GONE
+		: EVENT_SESSION_ENDED;
+}
+
 bool task_is_claimed(const struct task *task)
 {
 	return task->claim.holder != 0;

@@ -185,6 +185,8 @@ struct task_decision task_update(
 	const struct task *task, const struct task_patch *patch, const struct given *given);
 struct task_decision task_cancel(
 	const struct task *task, const struct worker *holder, const struct given *given);
+/* Whatever of it runs shall run no more, and nothing of it until a person says so. */
+struct task_decision task_stop(const struct task *task);
 struct task_decision task_retry(const struct task *task, bool key_taken, const struct given *given);
 struct task_decision task_park(const struct task *task, const struct given *given);
 struct task_decision task_unpark(const struct task *task, const struct given *given);
@@ -284,6 +286,10 @@ bool task_is_claimable(const struct task *task, bool takes_pending, const struct
 
 /* Must its holder be told to stop: a cancel waits, or its time is up? */
 bool task_must_stop(const struct task *task, const struct given *given);
+
+/* What a change of a session's task means for the session: started, gone, ended, or nothing (EVENT_NONE). */
+enum event_kind task_session_event(
+	enum event_kind event, uint64_t fence_before, bool held_before, const struct task *after);
 
 /* What is left of the claim in milliseconds; `worker` is its holder. */
 int64_t task_lease_remaining_ms(

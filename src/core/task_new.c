@@ -155,6 +155,28 @@ struct task_decision task_cancel(
 	return task_decided(task, decision);
 }
 
+struct task_decision task_stop(const struct task *task)
+{
+	/* nothing of it runs, or a cancel sees to that */
+	bool over =
+		task_state_is_final(task->state) || task->state == TASK_BLOCKED || task->state == TASK_REVIEW;
+	if (over || task->claim.stopping) {
+		struct task_decision again = task_unchanged(task);
+		again.repeated = true;
+		return again;
+	}
+
+	struct task_decision decision = task_decide(task);
+
+	if (task_is_claimed(task)) {
+		task_undo_crash(&decision);
+		task_drop_claim(&decision, ENDED_LOST);
+	}
+	task_move(&decision, EVENT_TASK_BLOCKED, TASK_BLOCKED);
+	decision.task.code = CODE_STOPPED;
+	return task_decided(task, decision);
+}
+
 struct task_decision task_retry(const struct task *task, bool key_taken, const struct given *given)
 {
 	bool was_dead = task->state == TASK_FAILED || task->state == TASK_CANCELLED;

@@ -163,7 +163,7 @@ struct worker_decision worker_beat(
 		return slot_taken ? refuse(worker, REFUSED_SLOT_TAKEN) : bring_to_life(worker, beat, given);
 	}
 	/* our last reply was lost: tell the worker where it stands, change nothing. Old doors know no tokens. */
-	bool knows_tokens = beat->has_token || !beat->named;
+	bool knows_tokens = beat->has_token || !beat->named || !worker->named;
 	if (knows_tokens && beat->token != worker->token)
 		return refuse(worker, REFUSED_TOKEN_MISMATCH);
 	if (slot_taken)
@@ -189,6 +189,12 @@ struct worker_decision worker_renew(const struct worker *worker, const struct gi
 	int64_t moved_ms = decision.worker.lease.deadline_ms - worker->stored_deadline_ms;
 	decision.store_soon = moved_ms > given->rules->restart_grace_ms;
 	return decided(decision);
+}
+
+bool worker_is_restarted(const struct worker *worker, const struct beat *beat)
+{
+	return worker_is_alive(worker) && beat->named && beat->describes && worker->process.pid != 0 &&
+		beat->process.pid != 0 && worker->process.pid != beat->process.pid;
 }
 
 static struct worker_decision command(

@@ -128,6 +128,10 @@ struct worker_decision worker_beat(
 /* A name of an old door was heard without a beat: it made progress. */
 struct worker_decision worker_renew(const struct worker *worker, const struct given *given);
 
+/* Does the beat come from another process than the worker's last one, which never said goodbye? Names of old doors come
+ * back so; the worker is the same. */
+bool worker_is_restarted(const struct worker *worker, const struct beat *beat);
+
 /* An operator's wish: take no more work; end. */
 struct worker_decision worker_quiet(const struct worker *worker);
 struct worker_decision worker_terminate(const struct worker *worker);

@@ -259,13 +259,15 @@ static void read_status(struct shim *shim)
 	tell(shim, &report, REPORT_STARTED);
 }
 
-/* The program has ended; whatever of its tree is still there is a stray. */
-static void main_ended(struct shim *shim, const siginfo_t *info)
+/* The program has ended; whatever of its tree is still there is a stray. What it used counts when it was waited for; until
+ * then its pid is its own. */
+static void main_ended(struct shim *shim, siginfo_t *info)
 {
 	struct shim_report *report = &shim->report;
 
 	while (shim->status >= 0) /* it ended right after exec, or instead of it */
 		read_status(shim);
+	waitid(P_PID, (id_t)shim->main, info, WEXITED | WNOHANG);
 	shim->ended = true;
 	report->signal = info->si_code == CLD_EXITED ? 0 : info->si_status;
 	report->status = info->si_code == CLD_EXITED ? info->si_status : 0;
@@ -281,14 +283,14 @@ static bool reap(struct shim *shim)
 {
 	for (;;) {
 		siginfo_t info = {0};
-		/* The program is looked at before it is let go: until then its pid is its own. */
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
 			return errno != ECHILD;
 		if (info.si_pid == 0)
 			return true;
 		if (info.si_pid == shim->main && !shim->ended)
 			main_ended(shim, &info);
-		waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
+		else
+			waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
 	}
 }
 

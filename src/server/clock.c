@@ -20,6 +20,15 @@ struct moment clock_now(void)
 	return (struct moment){milliseconds(CLOCK_REALTIME), milliseconds(CLOCK_BOOTTIME)};
 }
 
+void clock_tick(struct server *server)
+{
+	if (!server->now_is_old)
+		return;
+	server->now = clock_now();
+	server->now_ns = uv_hrtime();
+	server->now_is_old = false;
+}
+
 int64_t clock_asleep_ms(void)
 {
 	return milliseconds(CLOCK_BOOTTIME) - milliseconds(CLOCK_MONOTONIC);

@@ -260,6 +260,18 @@ static void after_write(struct connection *connection)
 		finish_closing(connection);
 }
 
+/* The next piece of a long reply need not grow a buffer anew. */
+static void take_bytes_back(struct connection *connection)
+{
+	struct buf *bytes = &connection->outgoing->bytes;
+
+	if (connection->out.data || bytes->cap > KEPT_BYTES_MAX)
+		return;
+	connection->out = *bytes;
+	buf_clear(&connection->out);
+	buf_init(bytes, OUTPUT_BYTES_MAX);
+}
+
 static void on_written(uv_write_t *write, int status)
 {
 	struct connection *connection = of_handle(write->handle);
@@ -271,6 +283,7 @@ static void on_written(uv_write_t *write, int status)
 		return;
 	}
 	free_said(connection, &connection->outgoing->unsaid);
+	take_bytes_back(connection);
 	outgoing_free(connection->outgoing);
 	connection->outgoing = NULL;
 	after_write(connection);
@@ -468,25 +481,24 @@ static void refuse_input(struct connection *connection, const struct http_compla
 	mark_dirty(connection);
 }
 
-static bool take_request(struct connection *connection, const struct http_request *request)
+static bool take_request(struct connection *connection)
 {
 	struct exchange *exchange = exchange_new(connection->server);
 	struct http_request *copy = exchange ? arena_alloc(&exchange->arena, sizeof *copy) : NULL;
 
-	if (!copy || http_request_copy(request, &exchange->arena, copy) < 0) {
+	if (!copy || http_input_take(connection->input, &exchange->arena, copy) < 0) {
 		if (exchange)
 			exchange_free(connection->server, exchange);
 		connection_close(connection);
 		return false;
 	}
-	http_input_drop(connection->input);
 	exchange->request = copy;
 	exchange->connection = connection;
 	connection->current = exchange;
 	connection->since_ms = connection->server->now.lease_ms;
 	connection->in_body = false;
 	connection->heard_bytes = 0;
-	exchange->began_ns = uv_hrtime();
+	exchange->began_ns = connection->server->now_ns;
 	exchange_begin(connection->server, exchange);
 	return !connection->closing;
 }
@@ -565,27 +577,25 @@ static void put_continue(struct connection *connection)
 /* What comes while another one is under way: a request that changes something joins it, all else waits. */
 static bool serve_joined(struct connection *connection)
 {
-	struct http_request request;
 	struct http_complaint complaint;
-	enum http_verdict verdict = http_input_next(connection->input, &request, &complaint);
+	enum http_verdict verdict = http_input_next(connection->input, NULL, &complaint);
 
 	if (verdict == HTTP_MORE)
 		read_on(connection);
 	connection->owes_continue |= verdict == HTTP_CONTINUE;
-	if (verdict != HTTP_READY || request.method != HTTP_METHOD_POST)
+	if (verdict != HTTP_READY || http_input_method(connection->input) != HTTP_METHOD_POST)
 		return false;
 	let_another_come(connection);
-	return take_request(connection, &request);
+	return take_request(connection);
 }
 
 static bool serve_alone(struct connection *connection)
 {
-	struct http_request request;
 	struct http_complaint complaint;
 
 	if (connection->owes_continue)
 		put_continue(connection);
-	switch (http_input_next(connection->input, &request, &complaint)) {
+	switch (http_input_next(connection->input, NULL, &complaint)) {
 	case HTTP_MORE:
 		read_on(connection);
 		return false;
@@ -596,7 +606,7 @@ static bool serve_alone(struct connection *connection)
 		refuse_input(connection, &complaint);
 		return false;
 	case HTTP_READY:
-		return take_request(connection, &request);
+		return take_request(connection);
 	}
 	return false;
 }
@@ -634,7 +644,7 @@ static void hear(struct connection *connection, size_t got)
 {
 	struct server *server = connection->server;
 
-	server->now = clock_now();
+	clock_tick(server);
 	if (!is_amid(connection) && !connection->current) {
 		connection->since_ms = server->now.lease_ms;
 		connection->heard_bytes = 0;
@@ -758,11 +768,10 @@ void connection_rest(struct connection *connection)
 		buf_rest(&connection->out, 0);
 }
 
-/* One that was once needed for a large request is not kept for small ones. */
 static void rest_inputs(struct server *server)
 {
-	while (server->spare_input_count > 0)
-		http_input_free(server->spare_inputs[--server->spare_input_count]);
+	for (uint32_t i = 0; i < server->spare_input_count; i++)
+		http_input_rest(server->spare_inputs[i]);
 }
 
 /* A crowd has gone: what it took lies in pieces between what is still used, and only goes back if it is asked for. */
@@ -823,7 +832,8 @@ void connections_close_all(struct server *server)
 {
 	struct connection *next;
 
-	rest_inputs(server);
+	while (server->spare_input_count > 0)
+		http_input_free(server->spare_inputs[--server->spare_input_count]);
 	for (struct connection *connection = server->connections; connection; connection = next) {
 		next = connection->next;
 		connection_close(connection);

@@ -126,9 +126,8 @@ static bool secret_is_right(
 	return *ret_admin || is_same;
 }
 
-static struct caller identify_token(struct server *server, struct span text)
+static struct caller identify_token(struct server *server, struct span text, struct span id)
 {
-	struct span id = token_id(text);
 	const struct token *token = store_find_token(server->store, id);
 	bool is_admin;
 
@@ -196,11 +195,11 @@ static struct span text_of(struct span authorization)
 
 static struct caller identify(struct server *server, struct span authorization)
 {
-	struct span text = text_of(authorization);
+	struct span text = text_of(authorization), id = token_id(text);
 
 	if (!authorization.data && server->options->auth_open)
 		return (struct caller){.kind = CALLER_OPEN};
-	return derived_looks_like(text) ? identify_derived(server, text) : identify_token(server, text);
+	return derived_looks_like(id) ? identify_derived(server, text) : identify_token(server, text, id);
 }
 
 /* ---- and what may it do? ----------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@ enum {
 	STOP_GRACE_MS = 200, /* for requests that are on their way: they hear that it stops */
 	STOP_LOOK_MS = 20,
 	STOP_MS = 4000,
+	LARGE_BYTES = 128 << 10, /* that a chunk of tasks is not */
 };
 
 static const char usage[] =
@@ -239,6 +241,7 @@ static void on_check(uv_check_t *check)
 	streams_feed(server);
 	readers_run(server);
 	stay_awake(server);
+	server->now_is_old = true;
 }
 
 static void on_sweep(uv_timer_t *timer)
@@ -259,6 +262,7 @@ static void on_sweep(uv_timer_t *timer)
 		server_die(server, r);
 	streams_feed(server);
 	write_url(server);
+	heartbeat_file_look(server);
 	journal_store(server);
 	journal_sweep();
 	stay_awake(server);
@@ -357,6 +361,7 @@ static int start(struct server *server)
 	if (server->options->auth_open)
 		log_warn(
 			"auth is open: every program on this machine may read, create, claim and cancel work without a token");
+	heartbeat_file_start(server);
 	r = announce(server, port);
 	if (r == 0)
 		start_loop(server);
@@ -388,6 +393,7 @@ static int stop(struct server *server)
 	uv_loop_close(&server->loop);
 	home_remove(server->options->home, "url");
 	home_remove(server->options->home, "stint.sock");
+	heartbeat_file_done(server);
 	streams_done(server);
 	turns_done(server);
 	store_close(server->store);
@@ -429,11 +435,19 @@ static int serve(struct server *server, struct options *options)
 	return stop(server);
 }
 
+/* What a large request takes for a moment lies in pages of its own and goes back at once. Otherwise it stays with us
+ * for good, below the tasks that the request brought: 24 bytes for each of a million. */
+static void give_back_large_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+}
+
 int main(int argc, char **argv)
 {
 	static struct options options;
 	static struct server server;
 
+	give_back_large_memory();
 	hold_standard_files();
 	int r = options_read(argc, argv, &options);
 	if (r == 0 && options.help)

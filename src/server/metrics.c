@@ -304,6 +304,8 @@ static void put_events(struct text *text, const struct store *store)
 	put_head(text, "stint_events_total", "counter", "Events committed since the start, by type.");
 	for (int i = EVENT_NONE + 1; i < EVENT_KIND_COUNT; i++) {
 		enum event_kind kind = (enum event_kind)i;
+		if (!event_kind_is_known(kind))
+			continue;
 		put_labelled(text, "stint_events_total", "type", event_kind_name(kind),
 			store_events_told(store, kind));
 	}

@@ -104,10 +104,8 @@ int derived_text(const struct derived *derived, const unsigned char key[MINT_KEY
 	return r;
 }
 
-bool derived_looks_like(struct span text)
+bool derived_looks_like(struct span id)
 {
-	struct span id = token_id(text);
-
 	return id.len > 0 && memchr(id.data, '.', id.len) != NULL;
 }
 

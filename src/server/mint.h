@@ -50,7 +50,8 @@ struct derived {
 int derived_text(const struct derived *derived, const unsigned char key[MINT_KEY_BYTES], struct arena *arena,
 	struct span *ret_text);
 
-/* Does the text claim to be derived? Then false means that it is not of our making. The parent borrows from it. */
-bool derived_looks_like(struct span text);
-/* A key that is NULL: the MAC is known to be right. */
+/* Does the text of this token_id() claim to be derived? */
+bool derived_looks_like(struct span id);
+
+/* False: it is not of our making. The parent borrows from it. A key that is NULL: the MAC is known to be right. */
 bool derived_read(struct span text, const unsigned char *key, struct derived *ret_derived);

@@ -190,6 +190,19 @@ static void take_store(struct options *options)
 			"store must be sqlite:PATH, as in sqlite:/var/lib/stint/stint.db; it is \"%s\"", url);
 }
 
+static void take_heartbeats(struct options *options)
+{
+	struct config *config = &options->config;
+
+	options->heartbeat_file = config_text(config, CONFIG_HEARTBEATS_FILE);
+	options->heartbeat_array = config_number(config, CONFIG_HEARTBEATS_SHAPE) == 1;
+	options->heartbeat_interval_ms = (uint32_t)config_number(config, CONFIG_HEARTBEATS_INTERVAL_MS);
+	if (options->heartbeat_file[0] && options->heartbeat_file[0] != '/')
+		config_complain(config, CONFIG_HEARTBEATS_FILE,
+			"heartbeats.file must be a whole path, as in /home/me/.openclaw/workspace/.clawhub/worker-heartbeats.json; it is \"%s\"",
+			options->heartbeat_file);
+}
+
 static uint32_t number(const struct options *options, enum config_key key)
 {
 	return (uint32_t)config_number(&options->config, key);
@@ -247,6 +260,7 @@ static void take_all(struct options *options)
 	take_listen(options);
 	take_store(options);
 	take_rules(options);
+	take_heartbeats(options);
 	check_order(config, CONFIG_RETRY_BASE_MS, CONFIG_RETRY_MAX_MS);
 	check_order(config, CONFIG_TASK_TIMEOUT_MS, CONFIG_TASK_TIMEOUT_MAX_MS);
 	options->sweep_ms = number(options, CONFIG_SWEEP_INTERVAL_MS);

@@ -31,6 +31,9 @@ struct options {
 	uint32_t in_flight_max;       /* commands of one principal in one turn, while others want one */
 	uint32_t streams_max;         /* of one principal */
 	uint64_t slow_turn_ms;
+	const char *heartbeat_file; /* empty: none is written */
+	bool heartbeat_array;
+	uint32_t heartbeat_interval_ms;
 	enum log_level log_level;
 	enum log_format log_format;
 	struct store_options storage;

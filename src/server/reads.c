@@ -87,6 +87,22 @@ static int read_slot(void *context, struct span name, struct slot_document *ret_
 	return store_read_slot(of(context)->store, name, ret_slot);
 }
 
+static int find_session(void *context, struct span label, int64_t *ret_seq)
+{
+	return store_find_session(of(context)->store, label, ret_seq);
+}
+
+static int read_session(void *context, int64_t seq, struct arena *arena, struct session_document *ret_session)
+{
+	return store_read_session(of(context)->store, seq, arena, ret_session);
+}
+
+static int page_sessions(void *context, uint32_t *at, uint32_t limit, int (*each)(void *, int64_t, int64_t),
+	void *each_context)
+{
+	return store_page_sessions(of(context)->store, at, limit, each, each_context);
+}
+
 static bool process_is_alive(void *context, uint64_t boot_hi, uint64_t boot_lo, uint32_t pid, uint64_t start)
 {
 	const struct store_options *ours = &of(context)->options->storage;
@@ -245,6 +261,9 @@ void reads_init(struct server *server)
 		.each_held = each_held,
 		.each_slot = each_slot,
 		.read_slot = read_slot,
+		.find_session = find_session,
+		.read_session = read_session,
+		.page_sessions = page_sessions,
 		.process_is_alive = process_is_alive,
 		.page_workers = page_workers,
 		.name = name,

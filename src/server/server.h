@@ -9,6 +9,7 @@
  *   journal.c     what is logged, and how often
  *   process.c     processes of this machine         backup.c      copies of the store while it serves
  *                                                   restore.c     and one of them put in its place
+ *   heartbeat_file.c  slots, for those who read files
  *   readers.c     who reads more than a little      waiting.c     who waits for work
  *   sources.c     where strangers come from         shares.c      whose turn it is
  *
@@ -127,6 +128,22 @@ struct backup {
 	char path[OPTIONS_PATH_MAX + 200];
 };
 
+/* The document of heartbeats as a file; see heartbeat_file.c. */
+struct heartbeat_file {
+	const char *path; /* NULL: none is written */
+	bool is_array, is_busy;
+	bool is_off; /* it is somebody else's */
+	int fault;   /* that was told last */
+	int64_t interval_ms, not_before_ms;
+	uint64_t seen_changes, saved; /* digest of the last one written */
+	uint64_t spent_ns;
+	uv_idle_t step; /* runs while one is being made */
+	struct api_call call;
+	struct http_request request;
+	struct arena arena;
+	struct buf body;
+};
+
 struct server {
 	struct options *options;
 	uv_loop_t loop;
@@ -159,11 +176,14 @@ struct server {
 	int64_t streams_last;    /* the last event when streams were last fed */
 	bool streams_hungry;     /* one has room again, or could not be given all there was */
 	struct backup backup;
+	struct heartbeat_file heartbeat_file;
 	uint64_t read_ns;    /* spent on reads in this turn of the loop, before or after its replies */
 	bool readers_hungry; /* one might be given a slice */
 	struct sources sources;
 	struct metrics metrics;
 	struct moment now, started;
+	uint64_t now_ns; /* of uv_hrtime(): when `now` was asked for, or when the last turn ended */
+	bool now_is_old; /* the loop has waited since */
 	int64_t last_sweep_ms, asleep_ms; /* lease clock; boot time − monotonic time */
 	bool slept;                       /* since the last sweep: the machine, or the server itself */
 	char url[400];                    /* for DIR/url; empty once it stands there */
@@ -175,6 +195,7 @@ struct server {
 
 /* clock.c */
 struct moment clock_now(void);
+void clock_tick(struct server *server); /* make `now` what it is, once per turn of the loop */
 int64_t clock_asleep_ms(void);
 int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo);
 
@@ -188,6 +209,11 @@ struct process_figures {
 	uint64_t open_files, files_max; /* open_files 0: this kernel does not say */
 };
 struct process_figures process_figures(void);
+
+/* heartbeat_file.c: write it, if there is anything new and it is time */
+void heartbeat_file_start(struct server *server);
+void heartbeat_file_look(struct server *server);
+void heartbeat_file_done(struct server *server);
 
 /* gate.c */
 void gate_init(struct gate *gate, const struct options *options, uint16_t port, const char *admin_token);

@@ -88,9 +88,8 @@ void exchange_free(struct server *server, struct exchange *exchange)
 		arena_done(&exchange->arena);
 	arena_reset(&exchange->arena);
 	buf_clear(&exchange->body);
-	struct arena arena = exchange->arena;
-	struct buf body = exchange->body;
-	*exchange = (struct exchange){.arena = arena, .body = body};
+	/* what stands before it is made anew for the next request */
+	memset(&exchange->connection, 0, sizeof *exchange - offsetof(struct exchange, connection));
 	exchange_list_add(&server->spare, exchange);
 }
 
@@ -122,15 +121,20 @@ void exchange_settle(struct exchange *exchange)
 	exchange->is_settled = true;
 }
 
-void exchange_answer(struct server *server, struct exchange *exchange)
+static void answer_at(struct server *server, struct exchange *exchange, uint64_t now_ns)
 {
 	if (!exchange->has_waited)
-		histogram_add(&server->metrics.request, uv_hrtime() - exchange->began_ns);
+		histogram_add(&server->metrics.request, now_ns - exchange->began_ns);
 	journal_reply(exchange);
 	if (exchange->connection)
 		connection_reply(exchange->connection, exchange);
 	else
 		exchange_free(server, exchange);
+}
+
+void exchange_answer(struct server *server, struct exchange *exchange)
+{
+	answer_at(server, exchange, uv_hrtime());
 }
 
 void exchange_begin(struct server *server, struct exchange *exchange)
@@ -308,7 +312,7 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 	else if (!exchange->connection && exchange->claim_count > 0)
 		give_back(server, exchange);
 	else
-		exchange_answer(server, exchange);
+		answer_at(server, exchange, server->now_ns);
 }
 
 /* ---- the turn -------------------------------------------------------------------------------------------- */
@@ -372,7 +376,8 @@ static void take_turn(
 	int r = store_turn(server->store, server->now, commands, count, ret_results);
 	if (r < 0)
 		server_die(server, r);
-	uint64_t took_ns = uv_hrtime() - began_ns;
+	server->now_ns = uv_hrtime();
+	uint64_t took_ns = server->now_ns - began_ns;
 	if (store_last_event(server->store) != last)
 		histogram_add(&server->metrics.turn, took_ns);
 	journal_turn(server, count, took_ns);

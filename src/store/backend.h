@@ -89,7 +89,11 @@ enum extra_kind {
 	EXTRA_EMITTED_AT = 12, /* the digests in order, round and round; -1: how many there were */
 	EXTRA_EVIDENCE = 13,
 	EXTRA_SESSION = 14,
-	EXTRA_CLAIMANT = 15, /* by number: a principal that held an attempt before the last one */
+	EXTRA_RECOVERED =
+		15, /* it was lost by the slot that owns it: when (wall, decimal), a space, the session of then */
+	EXTRA_SPAWNED =
+		16, /* it is a session: see command_session.c; of task 0 by place: which tasks are, round and round */
+	EXTRA_CLAIMANT = 17, /* by number: a principal that held an attempt before the last one */
 	EXTRA_REPORT = 20,   /* of the claim that is marked as reported */
 };
 

@@ -157,9 +157,14 @@ struct candidate {
 	struct task task;
 };
 
+static bool is_better(const struct task *task, const struct candidate *best)
+{
+	return best->seq == 0 || task_claim_order(task, &best->task) < 0;
+}
+
 static void offer(struct candidate *best, const struct task *task)
 {
-	if (best->seq != 0 && task_claim_order(&best->task, task) <= 0)
+	if (!is_better(task, best))
 		return;
 	best->seq = task->seq;
 	best->task = *task;
@@ -244,9 +249,10 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 			turn->ready[i--] = turn->ready[--turn->ready_count];
 			continue;
 		}
-		if (may_take_from(turn, chooser, &lane) && wants_queue(turn, chooser, view->task.queue) &&
+		if (is_better(&view->task, best) && may_take_from(turn, chooser, &lane) &&
+			wants_queue(turn, chooser, view->task.queue) &&
 			task_is_claimable(&view->task, chooser->wants->takes_pending, &turn->given))
-			offer(best, &view->task);
+			*best = (struct candidate){view->task.seq, view->task};
 	}
 }
 

@@ -85,6 +85,9 @@ static int remember_request(struct turn *turn, const struct command *command, in
 	struct backend *backend = turn->store->backend;
 	const struct command_create *create = &command->create;
 	char asker[ASKER_BYTES_MAX];
+
+	if (create->idempotency_key.len == 0)
+		return 0;
 	struct idem_row row = {
 		.principal = asker_of(command, asker),
 		.key = create->idempotency_key,
@@ -92,9 +95,6 @@ static int remember_request(struct turn *turn, const struct command *command, in
 		.created_ms = turn->given.now.wall_ms,
 		.deduplicated = deduplicated,
 	};
-
-	if (create->idempotency_key.len == 0)
-		return 0;
 	memcpy(row.fingerprint, create->fingerprint, sizeof row.fingerprint);
 	int r = turn_write(turn);
 	return r < 0 ? r : backend->ops->put_idem(backend, &row);
@@ -285,6 +285,8 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 		r = put_beside(turn, create, draft->seq);
 	if (r == 0)
 		r = put_edges(turn, draft->seq, parents);
+	if (r == 0 && create->spawn.spec.len > 0)
+		r = session_spawn(turn, view, &create->spawn, true);
 	if (r == 0)
 		r = remember_request(turn, command, draft->seq, false);
 	if (r < 0)
@@ -300,6 +302,8 @@ int run_create(struct turn *turn, const struct command *command, struct result *
 	bool settled;
 
 	int r = create_again(turn, command, result, &settled);
+	if (r == 0 && !settled && create->spawn.spec.len > 0)
+		r = session_taken(turn, &create->spawn, result, &settled);
 	if (r == 0 && !settled)
 		r = create_taken(turn, command, result, &settled);
 	if (r < 0 || settled)

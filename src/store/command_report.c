@@ -243,8 +243,10 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	struct task_decision decision = decide_report(turn, &view->task, command);
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse_report(turn, command, view, &decision, result);
-	/* what was said before is answered as then, however much has happened since */
-	if (!decision.repeated && command_is_late(command, &view->task))
+	/* what was said before is answered as then, however much has happened since; but what is no version at all was
+	 * never the right one */
+	bool repeated = decision.repeated && command->if_version >= 0;
+	if (!repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
 	if (r == 0 && !result->repeated)

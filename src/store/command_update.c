@@ -225,20 +225,31 @@ struct lane_move {
 	struct slot_gate gate;
 };
 
+/* The worker that is named like the slot. One of an old door that has gone may be spoken for all the same: whoever does
+ * so is a plain claimant until it beats again. */
+static struct worker slot_worker(const struct turn_worker *view)
+{
+	struct worker worker = view->worker;
+
+	if (worker.named && worker.state == WORKER_INACTIVE)
+		worker.state = WORKER_UNKNOWN;
+	return worker;
+}
+
 static int plan_slot_move(struct turn *turn, const struct task *task, enum task_status status,
 	struct lane_move *ret_move, struct result *result)
 {
-	static const struct worker nobody;
 	struct span slot = names_text(&turn->store->names, task->owner);
-	struct claimant by = {.worker = &nobody};
+	struct worker worker = {0};
+	struct claimant by = {.worker = &worker};
 
 	if (slot.len > COMMAND_ID_MAX)
 		return command_refuse(result, REFUSED_BAD_TRANSITION); /* no worker can be called that */
 	if (slot.len > 0) {
-		const struct turn_worker *worker = turn_worker(turn, slot, true);
-		if (!worker)
+		const struct turn_worker *view = turn_worker(turn, slot, true);
+		if (!view)
 			return -ENOMEM;
-		by.worker = &worker->worker;
+		worker = slot_worker(view);
 		ret_move->gate = slot_gate_of(turn, task->owner, slot);
 	}
 	ret_move->decision = task_set_status(task, status, &by, turn_queue(turn, task->queue), &turn->given);
@@ -327,6 +338,31 @@ static enum refusal claim_refusal(
 	return command->fence == 0 ? REFUSED_NOTHING : task_proof_refusal(task, &proof);
 }
 
+/* It is to run as a session: that changes nothing else. A label of before is no longer its own. */
+static int spawn(
+	struct turn *turn, struct turn_task *view, const struct command_update *update, struct result *result)
+{
+	struct record record;
+	bool settled;
+
+	int r = session_taken(turn, &update->spawn, result, &settled);
+	if (r < 0 || settled) {
+		if (r == 0 && result->task.seq != view->task.seq)
+			command_refuse(result, REFUSED_TASK_EXISTS); /* the label is another task's */
+		return r;
+	}
+	if (task_state_is_final(view->task.state))
+		return command_refuse(result, REFUSED_ALREADY_TERMINAL);
+	struct task_patch nothing = {0};
+	struct task_decision decision = task_update(&view->task, &nothing, &turn->given);
+	turn_record(turn, &record, decision.event);
+	r = turn_stage_task(turn, view, &decision, &record);
+	if (r == 0)
+		r = session_spawn(turn, view, &update->spawn, false);
+	result->task = view->task;
+	return r;
+}
+
 int run_update(struct turn *turn, const struct command *command, struct result *result)
 {
 	const struct command_update *update = &command->update;
@@ -338,6 +374,8 @@ int run_update(struct turn *turn, const struct command *command, struct result *
 	int r = command_load(turn, command, result, &view);
 	if (r < 0 || !view)
 		return r;
+	if (update->spawn.spec.len > 0)
+		return spawn(turn, view, update, result);
 	if (update->body_version != 0 && update->body_version != view->task.version)
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
 	enum refusal refusal = claim_refusal(turn, command, &view->task);

@@ -50,6 +50,30 @@ void command_add_loss_facts(const struct turn *turn, struct record *record, cons
 		record_fact(record, FACT_OVERDUE, 1);
 }
 
+int command_keep_recovery(struct turn *turn, const struct task *before, const struct task_decision *decision)
+{
+	bool in_line = decision->task.state == TASK_READY || decision->task.state == TASK_SCHEDULED;
+	struct backend *backend = turn->store->backend;
+	struct span session = {0};
+
+	if (before->owner == 0 || decision->event != EVENT_TASK_EXPIRED || !in_line)
+		return 0;
+	int r = backend->ops->get_extra(backend, before->seq, EXTRA_SESSION, 0, &turn->arena, &session);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	buf_clear(&turn->record);
+	r = buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
+	if (r == 0)
+		r = buf_put_byte(&turn->record, ' ');
+	if (r == 0)
+		r = buf_put_span(&turn->record, session);
+	if (r == 0)
+		r = turn_write(turn);
+	if (r < 0)
+		return r;
+	return backend->ops->put_extra(backend, before->seq, EXTRA_RECOVERED, 0, buf_span(&turn->record));
+}
+
 /* What becomes of a task whose worker was lost. */
 static void count_lost(struct turn *turn, const struct task_decision *decision)
 {
@@ -87,9 +111,26 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 		record_fact(&record, FACT_REASON, worker->worker.ended);
 		if (lost)
 			command_add_loss_facts(turn, &record, &view->task);
-		r = turn_stage_task(turn, view, &decision, &record);
+		if (lost)
+			r = command_keep_recovery(turn, &view->task, &decision);
+		if (r == 0)
+			r = turn_stage_task(turn, view, &decision, &record);
 	}
 	return r;
+}
+
+/* Its worker is gone, or another process than it was, and nobody had said goodbye. */
+static int count_unclean_end(struct turn *turn, uint32_t name)
+{
+	struct slot view;
+	struct record none;
+
+	if (name == 0)
+		return 0;
+	turn_slot(turn, name, &view);
+	struct slot lost = slot_lost(&view);
+	turn_record(turn, &none, EVENT_NONE);
+	return turn_stage_slot(turn, name, &lost, EVENT_NONE, &none);
 }
 
 int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision)
@@ -103,6 +144,8 @@ int command_end_worker(struct turn *turn, struct turn_worker *view, const struct
 		record_fact(&record, FACT_GRACE_END, lease_end(&decision->worker.lease, &turn->given));
 	}
 	int r = turn_stage_worker(turn, view, decision, &record);
+	if (r == 0 && (decision->worker.ended == WORKER_EXPIRED || decision->worker.ended == WORKER_REPLACED))
+		r = count_unclean_end(turn, decision->worker.slot);
 	if (decision->worker.ended == WORKER_EXPIRED && !decision->frees_lost)
 		turn->unscheduled[RESCHEDULE_SKIPPED] += view->worker.held;
 	if (r == 0 && (decision->frees_lost || decision->frees_returned))
@@ -219,7 +262,8 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 		.has_token = from->has_token,
 		.token = from->token,
 		.lease_ms = from->lease_ms,
-		.has_deltas = from->bound.count + from->unbound.count > 0,
+		/* one that tells all repeats most of it: what changes is written with the task */
+		.has_deltas = !from->tells_all && from->bound.count + from->unbound.count > 0,
 		.describes = from->describes,
 		.any_executor = from->any_executor,
 		.max_concurrent = from->max_concurrent,
@@ -245,6 +289,50 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 	return r;
 }
 
+/* The session in which the worker runs what it has just bound. */
+static int keep_session(struct turn *turn, const struct command_beat *beat, const struct turn_worker *view,
+	const struct turn_task *task, enum claim_clock before)
+{
+	struct backend *backend = turn->store->backend;
+
+	if (beat->session.len == 0 || (before == CLOCK_WORKER && !view->metadata.data))
+		return 0;
+	int r = turn_write(turn);
+	return r < 0 ? r : backend->ops->put_extra(backend, task->task.seq, EXTRA_SESSION, 0, beat->session);
+}
+
+static bool names_task(struct turn *turn, const struct name_list *ids, int64_t seq)
+{
+	struct turn_task *task;
+
+	for (uint32_t i = 0; i < ids->count; i++) {
+		if (turn_task_by_id(turn, ids->items[i], &task) == 0 && task->task.seq == seq)
+			return true;
+	}
+	return false;
+}
+
+/* What it holds and did not name: it no longer runs that. */
+static int unbind_rest(struct turn *turn, const struct command_beat *beat, const struct turn_worker *view)
+{
+	struct held_tasks held;
+	struct turn_task *task;
+	struct result ignored;
+
+	int r = turn_held_by(turn, view, &held);
+	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+		if (names_task(turn, &beat->bound, held.seqs[i]))
+			continue;
+		r = turn_task(turn, held.seqs[i], &task);
+		if (r < 0)
+			return r;
+		ignored = (struct result){0};
+		struct task_decision decision = task_unbind(&task->task, view->worker.handle, &turn->given);
+		r = command_stage(turn, task, &decision, &ignored);
+	}
+	return r;
+}
+
 static int apply_deltas(struct turn *turn, const struct command_beat *beat, const struct turn_worker *view,
 	struct result *result)
 {
@@ -264,9 +352,15 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 		struct task_decision decision = {.refusal = REFUSED_NOT_FOUND};
 		if (r == 0 && command_sees(turn, &task->task))
 			decision = task_bind(&task->task, holder, &turn->given);
-		if (decision.refusal != REFUSED_NOTHING)
+		if (decision.refusal != REFUSED_NOTHING) {
 			lost[result->lost_count++] = beat->bound.items[i];
-		else if ((r = command_stage(turn, task, &decision, &ignored)) < 0)
+			continue;
+		}
+		enum claim_clock before = task->task.claim.clock;
+		r = command_stage(turn, task, &decision, &ignored);
+		if (r == 0)
+			r = keep_session(turn, beat, view, task, before);
+		if (r < 0)
 			return r;
 	}
 	for (uint32_t i = 0; i < beat->unbound.count; i++) {
@@ -281,19 +375,17 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return beat->tells_all ? unbind_rest(turn, beat, view) : 0;
 }
 
-/* A name says only that it lives: what it holds lives on with it, for as long as it was claimed for. */
+/* A name that says no more than that it lives. */
 static int renew_claims(struct turn *turn, const struct turn_worker *view)
 {
 	struct held_tasks held;
 	struct turn_task *task;
 	struct record record;
-	int r = view->worker.named ? turn_held_by(turn, view, &held) : 0;
+	int r = turn_held_by(turn, view, &held);
 
-	if (r < 0 || !view->worker.named)
-		return r;
 	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
 		r = turn_task(turn, held.seqs[i], &task);
 		if (r < 0 || !task->task.claim.named)
@@ -354,12 +446,12 @@ static void take_metadata(struct turn *turn, const struct command_beat *from, st
 
 /* The beat was accepted. A predecessor in its slot that was shown to be dead makes room first. */
 static int accept_beat(struct turn *turn, const struct command *command, struct turn_worker *view,
-	struct turn_worker *rival, struct worker_decision *decision, struct result *result)
+	struct turn_worker *rival, struct worker_decision *decision, bool restarted, struct result *result)
 {
 	struct record record;
-	int r = 0;
+	int r = restarted ? count_unclean_end(turn, view->worker.slot) : 0;
 
-	if (rival) {
+	if (r == 0 && rival) {
 		struct worker_decision gone = worker_leave(&rival->worker, WORKER_REPLACED);
 		r = command_end_worker(turn, rival, &gone);
 	}
@@ -371,9 +463,10 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	}
 	if (r == 0)
 		r = turn_stage_worker(turn, view, decision, &record);
-	if (r == 0 && command->beat.bound.count + command->beat.unbound.count > 0)
+	bool has_deltas = command->beat.bound.count + command->beat.unbound.count > 0;
+	if (r == 0 && (has_deltas || command->beat.tells_all))
 		r = apply_deltas(turn, &command->beat, view, result);
-	if (r == 0)
+	if (r == 0 && command->beat.renews)
 		r = renew_claims(turn, view);
 	if (r == 0)
 		r = list_orders(turn, view, result);
@@ -462,7 +555,8 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 	if (decision.event == EVENT_WORKER_REGISTERED && (r = slot_gate_pass(turn, &gate)) < 0)
 		return r;
 	if (decision.refusal == REFUSED_NOTHING)
-		return accept_beat(turn, command, view, rival, &decision, result);
+		return accept_beat(turn, command, view, rival, &decision,
+			worker_is_restarted(&view->worker, &beat), result);
 	if (decision.refusal == REFUSED_SLOT_TAKEN &&
 		(command->oversees || worker_belongs_to(&rival->worker, command->principal)))
 		result->slot_holder = rival->id;

@@ -203,6 +203,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 		return run_update(turn, command, result);
 	case COMMAND_CANCEL:
 		return run_cancel(turn, command, result);
+	case COMMAND_STOP:
+		return run_stop(turn, command, result);
 	case COMMAND_RETRY:
 		return run_retry(turn, command, result);
 	case COMMAND_PARK:

@@ -76,6 +76,10 @@ int command_end_worker(struct turn *turn, struct turn_worker *view, const struct
 /* Why a claim was lost; `task` is as it was. */
 void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task);
 
+/* A task was lost, or may have been: if a slot owns it and it is in line again, remember when, and the session of then. `before` is
+ * the task as it was. */
+int command_keep_recovery(struct turn *turn, const struct task *before, const struct task_decision *decision);
+
 /* A quarantined slot lets nothing through but one trial: the first registration or claim uses that up. */
 struct slot_gate {
 	uint32_t slot;
@@ -86,8 +90,16 @@ struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span work
 int slot_gate_pass(struct turn *turn, struct slot_gate *gate);
 bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot);
 
+/* A label of somebody's choice: is it taken? Then the result is that session, if it has not ended. */
+int session_taken(
+	struct turn *turn, const struct command_spawn *spawn, struct result *result, bool *ret_settled);
+
+/* The task is a session from now on. */
+int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own);
+
 int run_create(struct turn *turn, const struct command *command, struct result *result);
 int run_update(struct turn *turn, const struct command *command, struct result *result);
+int run_stop(struct turn *turn, const struct command *command, struct result *result);
 int run_cancel(struct turn *turn, const struct command *command, struct result *result);
 int run_retry(struct turn *turn, const struct command *command, struct result *result);
 int run_answer(struct turn *turn, const struct command *command, struct result *result);

@@ -60,10 +60,10 @@ void names_done(struct names *names)
 uint32_t names_find(const struct names *names, struct span text)
 {
 	struct map_probe probe;
-	uint64_t hash = hash_bytes(&names->key, text.data, text.len);
 
 	if (text.len == 0)
 		return 0;
+	uint64_t hash = hash_bytes(&names->key, text.data, text.len);
 	for (uint32_t slot = map_first(&names->by_text, hash, &probe); slot != MAP_NONE;
 		slot = map_next(&names->by_text, &probe)) {
 		const struct name *name = &names->items[slot];

@@ -74,27 +74,39 @@ static int optional(int fault)
 	return fault == -ENOENT ? 0 : fault;
 }
 
+/* When, a space, and the session: see EXTRA_RECOVERED. */
+static void take_recovery(struct span kept, struct task_document *document)
+{
+	size_t at = 0;
+
+	for (; at < kept.len && kept.data[at] >= '0' && kept.data[at] <= '9'; at++)
+		document->recovered_ms = document->recovered_ms * 10 + (kept.data[at] - '0');
+	if (at < kept.len)
+		document->previous_session = (struct span){kept.data + at + 1, kept.len - at - 1};
+}
+
 static int read_extras(struct store *store, int64_t seq, struct arena *arena, struct task_document *document)
 {
 	struct backend *backend = store->backend;
+	struct span recovered = {0};
 	const struct {
 		enum extra_kind kind;
 		struct span *into;
 	} extras[] = {
-		{EXTRA_RESULT, &document->result},
-		{EXTRA_ERROR, &document->error},
-		{EXTRA_CHECKPOINT, &document->checkpoint},
-		{EXTRA_QUESTION, &document->question},
-		{EXTRA_ANSWER, &document->answer},
-		{EXTRA_EVIDENCE, &document->evidence},
+		{EXTRA_RESULT, &document->result}, {EXTRA_ERROR, &document->error},
+		{EXTRA_CHECKPOINT, &document->checkpoint}, {EXTRA_QUESTION, &document->question},
+		{EXTRA_ANSWER, &document->answer}, {EXTRA_EVIDENCE, &document->evidence},
 		{EXTRA_SESSION, &document->session},
+		{EXTRA_RECOVERED, &recovered}, /* only tasks with an owner have one */
 	};
+	size_t count = sizeof extras / sizeof *extras - (document->task.owner == 0);
 
-	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
+	for (size_t i = 0; i < count; i++) {
 		int r = backend->ops->get_extra(backend, seq, extras[i].kind, 0, arena, extras[i].into);
 		if (optional(r) < 0)
 			return r;
 	}
+	take_recovery(recovered, document);
 	return document->task.claim.reported
 		? backend->ops->get_extra(backend, seq, EXTRA_REPORT, 0, arena, &document->report)
 		: 0;
@@ -273,6 +285,11 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 			ret_queues[work.queue_count++] = task->queue;
 	}
 	return work;
+}
+
+uint64_t store_worker_changes(const struct store *store)
+{
+	return store->worker_changes;
 }
 
 int64_t store_last_event(const struct store *store)

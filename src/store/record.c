@@ -232,7 +232,8 @@ int record_decode(int64_t seq, struct span data, struct record *ret_record)
 		decode_facts(&reader, &record);
 	if (parts & PART_NOTE)
 		record.note = reader_bytes(&reader);
-	if (!reader_is_done(&reader) || kind == EVENT_NONE || kind >= EVENT_KIND_COUNT)
+	if (!reader_is_done(&reader) || kind >= EVENT_KIND_COUNT ||
+		!event_kind_is_known((enum event_kind)kind))
 		return -EPROTO;
 	if (parts >= PART_COUNT || !columns_are_sane(&record))
 		return -EPROTO;

@@ -229,6 +229,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->scan_slots(store->backend, load_slot, &opening);
 	if (r == 0)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
+	if (r == 0)
+		r = sessions_load(store);
 	if (r < 0)
 		return r;
 	hot_loaded(&store->hot);
@@ -373,6 +375,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	struct hash_key key = {rng_u64(&store->rng), rng_u64(&store->rng)};
 	names_init(&store->names, key);
 	hot_init(&store->hot, key, options->now.lease_ms);
+	sessions_init(&store->sessions);
 	map_init(&store->slot_by_name, &slot_ops, store);
 	registrations_init(&store->registrations);
 	turn_init(&store->turn, store);
@@ -389,6 +392,7 @@ static void store_free(struct store *store)
 	map_done(&store->slot_by_name);
 	registrations_done(&store->registrations);
 	tokens_done(&store->credentials);
+	sessions_done(&store->sessions);
 	free(store);
 }
 

@@ -224,6 +224,17 @@ bool store_slot(const struct store *store, struct span name, struct slot *ret_sl
 int store_read_slot(
 	const struct store *store, struct span name, struct slot_document *ret_slot); /* -ENOENT */
 
+/* Rises with every turn that heard from a worker. */
+uint64_t store_worker_changes(const struct store *store);
+
+/* Sessions: the task of one, by its label (-ENOENT: there is none, or its task is no longer kept); what was asked for,
+ * -ENOENT if the task is none; and a page of the latest ones, oldest first, as for store_page_open(). */
+int store_find_session(struct store *store, struct span label, int64_t *ret_seq);
+int store_read_session(
+	struct store *store, int64_t seq, struct arena *arena, struct session_document *ret_session);
+int store_page_sessions(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, int64_t seq, int64_t ended_ms), void *context);
+
 /* A question to the backend, between turns: see backend_ops. */
 int store_query(struct store *store, struct question *question);
 

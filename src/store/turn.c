@@ -45,6 +45,7 @@ void turn_done(struct turn *turn)
 	free(turn->workers);
 	free(turn->queues);
 	free(turn->slots);
+	free(turn->spawned);
 	free(turn->tokens);
 }
 
@@ -69,6 +70,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->queue_count = 0;
 	turn->slot_count = 0;
 	turn->token_count = 0;
+	turn->spawned_count = 0;
 	turn->timer_count = 0;
 	turn->wall_timer_count = 0;
 	turn->last_event = store->last_event;
@@ -583,6 +585,63 @@ static int stage_change(
 	return turn_stage_event(turn, record);
 }
 
+/* The label of the task's session, as the turn has it; empty: it is none. */
+static struct span session_label(const struct turn *turn, int64_t seq)
+{
+	for (uint32_t i = turn->spawned_count; i > 0; i--) {
+		if (turn->spawned[i - 1].seq == seq)
+			return turn->spawned[i - 1].label;
+	}
+	const struct session *session = sessions_find(&turn->store->sessions, seq);
+	return session ? session->label : (struct span){0};
+}
+
+/* A note beside the event that says what happened to the task. */
+static int note_session(struct turn *turn, struct turn_task *view, enum event_kind kind, struct span label,
+	struct span worker)
+{
+	struct task after = view->task;
+	struct record record;
+
+	turn_record(turn, &record, kind);
+	record.note = (struct span){0};
+	record.subject = label;
+	record.worker = worker;
+	int r = stage_change(turn, view, &after, &record);
+	if (r < 0)
+		return r;
+	after.version = record.seq;
+	view->task = after;
+	return write_row(turn, &after, false);
+}
+
+/* An attempt of a session began, or is over. */
+static int follow_session(
+	struct turn *turn, struct turn_task *view, enum event_kind event, uint64_t fence, uint32_t holder)
+{
+	struct span label = session_label(turn, view->task.seq);
+
+	if (label.len == 0)
+		return 0;
+	enum event_kind kind = task_session_event(event, fence, holder != 0, &view->task);
+	if (kind == EVENT_NONE)
+		return 0;
+	uint32_t who = view->task.claim.holder != 0 ? view->task.claim.holder : holder;
+	const struct turn_worker *worker = turn_worker_by_number(turn, who);
+	return worker ? note_session(turn, view, kind, label, worker->id) : -ENOMEM;
+}
+
+int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session)
+{
+	int r = grow((void **)&turn->spawned, turn->spawned_count, &turn->spawned_cap, sizeof *turn->spawned);
+
+	if (r < 0)
+		return r;
+	turn->spawned[turn->spawned_count++] = *session;
+	/* it runs already: the attempt is the session's from now on */
+	return task_is_claimed(&view->task) ? follow_session(turn, view, EVENT_NONE, 0, 0) : 0;
+}
+
 /* ---- stages and gates --------------------------------------------------------------------------- */
 
 static int stage_one(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
@@ -680,12 +739,18 @@ static int stage_one(struct turn *turn, struct turn_task *view, const struct tas
 	if (decision->event == EVENT_NONE)
 		return claim_equal(&view->task.claim, &after.claim) ? 0 : stage_quietly(turn, view, &after);
 
+	uint64_t fence = view->task.fence;
+	uint32_t holder = view->task.claim.holder;
 	int r = stage_change(turn, view, &after, record);
 	if (r < 0)
 		return r;
 	after.version = record->seq;
 	after.updated_ms = record->wall_ms;
 	view->gone = after.state == TASK_NOWHERE;
+	if (view->gone)
+		r = session_forget(turn, after.seq);
+	if (r < 0)
+		return r;
 	r = view->gone ? turn->store->backend->ops->delete_task(turn->store->backend, after.seq)
 		       : write_row(turn, &after, false);
 	if (r == 0)
@@ -697,11 +762,12 @@ static int stage_one(struct turn *turn, struct turn_task *view, const struct tas
 	view->task = after;
 	view->changed = true;
 	if (was_final && view->children == 0)
-		view->children =
-			1; /* reopened: how many it blocks is only known on disk, see stage_follow() */
+		view->children = 1; /* reopened: how many it blocks is on disk, see stage_follow() */
 	bool is_final = view->gone || task_state_is_final(after.state);
 	turn->finals += (int)(is_final && !view->gone) - (int)was_final;
 	r = move_key(turn, view, was_final, is_final);
+	if (r == 0 && turn->store->sessions.count + turn->spawned_count > 0 && !view->gone)
+		r = follow_session(turn, view, decision->event, fence, holder);
 	if (r == 0)
 		r = list_ready(turn, view);
 	if (r == 0 && decision->follow != FOLLOW_NOTHING)
@@ -1016,6 +1082,24 @@ static void apply_tokens(struct turn *turn)
 	turn->token_count = 0;
 }
 
+static void apply_sessions(struct turn *turn)
+{
+	struct sessions *sessions = &turn->store->sessions;
+
+	for (uint32_t i = 0; i < turn->spawned_count; i++) {
+		if (sessions_add(sessions, &turn->spawned[i]) < 0)
+			abort();
+	}
+	for (uint32_t i = 0; sessions->count > 0 && i < turn->task_count; i++) {
+		const struct turn_task *view = turn->tasks[i];
+		struct session *session = view->changed ? sessions_find(sessions, view->task.seq) : NULL;
+		if (session)
+			session->ended_ms = view->gone || task_state_is_final(view->task.state)
+				? turn->given.now.wall_ms
+				: 0;
+	}
+}
+
 const int64_t times_ends_ms[TIMES_BUCKETS - 1] = {
 	10, 50, 100, 500, 1000, 5000, 10000, 60000, 300000, 1800000, 7200000};
 
@@ -1086,6 +1170,7 @@ static void turn_apply(struct turn *turn)
 	apply_queues(turn);
 	apply_tokens(turn);
 	apply_slots(turn);
+	apply_sessions(turn);
 	names_commit(&store->names);
 	store->last_event = turn->last_event;
 	store->last_task = turn->last_task;
@@ -1096,6 +1181,7 @@ static void turn_apply(struct turn *turn)
 	store->finals = turn->finals;
 	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
 		store->told[kind] += turn->told[kind];
+	store->worker_changes += turn->worker_count;
 	store->rescheduled += turn->rescheduled;
 	for (int type = 0; type < RESCHEDULE_ERROR_COUNT; type++)
 		store->unscheduled[type] += turn->unscheduled[type];

@@ -15,6 +15,7 @@
 #include "store/hot.h"
 #include "store/missing.h"
 #include "store/names.h"
+#include "store/sessions.h"
 #include "store/registrations.h"
 #include "store/store.h"
 #include "store/tokens.h"
@@ -71,6 +72,9 @@ struct turn {
 	struct turn_slot *slots;
 	uint32_t slot_count, slot_cap;
 
+	struct session *spawned; /* by this turn; labels are the command's, or the arena's */
+	uint32_t spawned_count, spawned_cap;
+
 	struct token **tokens; /* copies, as they shall be */
 	uint32_t token_count, token_cap;
 
@@ -114,6 +118,7 @@ struct store {
 	uint32_t quarantined; /* of them */
 
 	struct tokens credentials;
+	struct sessions sessions;
 	struct registrations registrations;
 	uint64_t registrations_refused;               /* by this run, because there were too many */
 	uint64_t rescheduled;                         /* tasks of lost workers, by this run … */
@@ -127,6 +132,7 @@ struct store {
 	bool disarmed;
 	int64_t execution_ms;            /* wall: since when it is so; 0: it was never set */
 	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
+	uint64_t worker_changes;         /* workers that were looked at by turns of this run */
 	struct times wait_times, run_times;
 	uint64_t shadow_ids;
 	int64_t finals;
@@ -200,6 +206,7 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record);
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
+int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session);
 int turn_stage_token(struct turn *turn, const struct token *token); /* it is copied */
 
 /* commands.c: one command; timers.c: what the clocks bring. A fault ends the turn. */
@@ -208,6 +215,10 @@ int timers_run(struct turn *turn);
 
 /* command_create.c: a task that the stage of another one sets going; without a queue there is none. */
 int command_create_action(struct turn *turn, const struct command_action *action);
+
+/* command_session.c */
+int session_forget(struct turn *turn, int64_t seq); /* its label is free again */
+int sessions_load(struct store *store);
 
 /* read.c: a task as it was committed, from memory, or from disk if it is final. -ENOENT. */
 int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task);

@@ -1,7 +1,7 @@
 /*
  * HTTP/1.1 as a server sees it: bytes in, requests out; replies in, bytes out.
  *
- * Parsing is llhttp's, with every leniency off; what it lets through and we do not want is refused here:
+ * What llhttp refuses with every leniency off is refused, and what it lets through and we do not want, too:
  * two Hosts or none, Content-Length beside Transfer-Encoding, any transfer coding but exactly chunked, folded
  * headers, control bytes, and more of anything than the limits allow. Whatever cannot be understood is answered
  * once and the connection is closed, because where the next request begins is then anybody's guess.
@@ -60,10 +60,6 @@ struct http_request {
 	struct span bytes; /* in which all of these lie */
 };
 
-/* The same with bytes of its own: one copy of all of them. -ENOMEM. */
-int http_request_copy(
-	const struct http_request *request, struct arena *arena, struct http_request *ret_request);
-
 enum http_verdict {
 	HTTP_MORE,     /* nothing complete yet: read on */
 	HTTP_CONTINUE, /* the client waits for "100 Continue" before it sends the body; told once per request */
@@ -88,10 +84,15 @@ int http_input_room(struct http_input *input, char **ret_at, size_t *ret_len);
 void http_input_filled(struct http_input *input, size_t len);
 
 /* What the bytes read so far amount to. After HTTP_READY the request stays until http_input_drop(); several
- * requests may lie in the input one after the other. After HTTP_BAD the input is of no further use. */
+ * requests may lie in the input one after the other. After HTTP_BAD the input is of no further use. `ret_request` may
+ * be NULL, for those who will take the request out. */
 enum http_verdict http_input_next(
 	struct http_input *input, struct http_request *ret_request, struct http_complaint *ret_complaint);
 void http_input_drop(struct http_input *input);
+
+/* After HTTP_READY: its method; and the request with bytes of its own, dropped from the input. -ENOMEM. */
+enum http_method http_input_method(const struct http_input *input);
+int http_input_take(struct http_input *input, struct arena *arena, struct http_request *ret_request);
 
 /* Is a request under way: some of its bytes are here, and not all? (For timeouts.) */
 bool http_input_is_amid(const struct http_input *input);

@@ -1,7 +1,6 @@
 /*
  * What a request line and its headers may say (RFC 9112 and 9110), read more narrowly than the RFCs allow where
- * two readers could disagree: that is where requests are smuggled. llhttp reads the same lines afterwards; both
- * have to be content.
+ * two readers could disagree: that is where requests are smuggled.
  */
 #include "wire/http_head.h"
 
@@ -151,7 +150,7 @@ static bool cut(struct span *rest, char byte, struct span *ret_before)
 static enum http_method method_of(struct span name)
 {
 	for (size_t i = HTTP_METHOD_GET; i < METHOD_COUNT; i++)
-		if (span_equal(name, span_of(method_names[i])))
+		if (span_is(name, method_names[i]))
 			return (enum http_method)i;
 	return HTTP_METHOD_OTHER;
 }
@@ -167,6 +166,12 @@ static const struct http_complaint *version_check(struct http_head *head, struct
 	return NULL;
 }
 
+/* All of ASCII that can be seen, but for the one that begins a fragment. */
+static const bool is_target_byte[256] = {
+	['!' ... '"'] = true,
+	['$' ... '~'] = true,
+};
+
 /* Only "/path?query" is served: with the authority in two places, two readers may believe different ones. */
 static const struct http_complaint *target_check(struct span target, const struct http_limits *limits)
 {
@@ -175,9 +180,14 @@ static const struct http_complaint *target_check(struct span target, const struc
 	if (target.len > limits->url_bytes_max)
 		REFUSE(414, "The URL is too long.");
 	for (size_t i = 0; i < target.len; i++)
-		if (target.data[i] <= ' ' || target.data[i] > '~' || target.data[i] == '#')
+		if (!is_target_byte[(unsigned char)target.data[i]])
 			REFUSE(400, "The request target contains a byte that must be percent-encoded.");
 	return NULL;
+}
+
+static struct http_mark mark_of(size_t at, size_t len)
+{
+	return (struct http_mark){(uint32_t)at, (uint32_t)len}; /* a head is far smaller than that */
 }
 
 static void target_split(struct http_head *head, struct span target, size_t at)
@@ -185,11 +195,11 @@ static void target_split(struct http_head *head, struct span target, size_t at)
 	struct span path;
 	struct span rest = target;
 
-	head->path = (struct http_mark){at, target.len, true};
+	head->path = mark_of(at, target.len);
 	if (!cut(&rest, '?', &path))
 		return;
-	head->path.len = path.len;
-	head->query = (struct http_mark){at + path.len + 1, rest.len, true};
+	head->path = mark_of(at, path.len);
+	head->query = mark_of(at + path.len + 1, rest.len);
 }
 
 const struct http_complaint *http_head_start(
@@ -236,9 +246,10 @@ static const struct http_complaint *field_split(struct http_head *head, struct s
 		REFUSE(431, "There are too many headers.");
 	if (line.data[0] == ' ' || line.data[0] == '\t')
 		REFUSE(400, "A header must not be folded over several lines.");
-	if (!cut(&value, ':', &name) || !is_token(name))
+	bool has_colon = cut(&value, ':', &name);
+	*ret_field = has_colon ? field_of(name) : HTTP_FIELD_COUNT;
+	if (!has_colon || (*ret_field == HTTP_FIELD_COUNT && !is_token(name)))
 		REFUSE(400, "A header must be a name, a colon right after it, and a value.");
-	*ret_field = field_of(name);
 	*ret_value = without_blanks(value);
 	return NULL;
 }
@@ -252,12 +263,14 @@ static const struct http_complaint *host_check(struct span value)
 	return NULL;
 }
 
-static const struct http_complaint *content_length_check(struct span value)
+static const struct http_complaint *content_length_check(struct http_head *head, struct span value)
 {
-	bool good = value.len > 0 && value.len <= 19;
+	bool good = value.len > 0 && value.len <= 19; /* what fits into 64 bits, whatever the digits */
 
-	for (size_t i = 0; good && i < value.len; i++)
+	for (size_t i = 0; good && i < value.len; i++) {
 		good = is_digit(value.data[i]);
+		head->content_length = head->content_length * 10 + (uint64_t)(value.data[i] - '0');
+	}
 	if (!good)
 		REFUSE(400, "Content-Length must be a number.");
 	return NULL;
@@ -299,7 +312,7 @@ static const struct http_complaint *value_check(
 	case HTTP_FIELD_HOST:
 		return host_check(value);
 	case HTTP_FIELD_CONTENT_LENGTH:
-		return content_length_check(value);
+		return content_length_check(head, value);
 	case HTTP_FIELD_TRANSFER_ENCODING:
 		return transfer_encoding_check(value);
 	case HTTP_FIELD_EXPECT:
@@ -336,21 +349,20 @@ const struct http_complaint *http_head_field(
 		return complaint;
 	if (field == HTTP_FIELD_COUNT)
 		return NULL;
-	if (head->fields[field].sent && field_rules[field].occurs == ONCE)
+	if (http_head_has(head, field) && field_rules[field].occurs == ONCE)
 		REFUSE(400, "A header that has one value was sent twice.");
-	if (!head->fields[field].sent)
-		head->fields[field] =
-			(struct http_mark){at + (size_t)(value.data - line.data), value.len, true};
+	if (!http_head_has(head, field))
+		head->fields[field] = mark_of(at + (size_t)(value.data - line.data), value.len);
 	return value_check(head, field, value);
 }
 
 const struct http_complaint *http_head_end(const struct http_head *head)
 {
-	if (!head->fields[HTTP_FIELD_HOST].sent)
+	if (!http_head_has(head, HTTP_FIELD_HOST))
 		REFUSE(400, "The Host header is missing.");
-	if (!head->fields[HTTP_FIELD_TRANSFER_ENCODING].sent)
+	if (!http_head_has(head, HTTP_FIELD_TRANSFER_ENCODING))
 		return NULL;
-	if (head->fields[HTTP_FIELD_CONTENT_LENGTH].sent)
+	if (http_head_has(head, HTTP_FIELD_CONTENT_LENGTH))
 		REFUSE(400, "Content-Length and Transfer-Encoding exclude each other.");
 	if (!head->is_http_1_1)
 		REFUSE(400, "HTTP/1.0 has no Transfer-Encoding.");

@@ -13,11 +13,10 @@
 #include "base/span.h"
 #include "wire/http.h"
 
-/* Bytes of the message by position: the buffer they lie in may move. */
+/* Bytes of the message by position: the buffer they lie in may move. At 0 there is the method, and nothing else. */
 struct http_mark {
-	size_t at;
-	size_t len;
-	bool sent;
+	uint32_t at; /* 0: it was not sent */
+	uint32_t len;
 };
 
 enum http_field {
@@ -46,6 +45,7 @@ struct http_head {
 	struct http_mark path;
 	struct http_mark query;
 	struct http_mark fields[HTTP_FIELD_COUNT];
+	uint64_t content_length;
 	uint32_t headers; /* trailers too */
 	bool says_close;
 	bool says_keep_alive;
@@ -64,6 +64,17 @@ const struct http_complaint *http_head_end(const struct http_head *head);
 /* A header after a chunked body is looked at and forgotten. */
 const struct http_complaint *http_head_trailer(
 	struct http_head *head, struct span line, const struct http_limits *limits);
+
+static inline bool http_head_has(const struct http_head *head, enum http_field field)
+{
+	return head->fields[field].at != 0;
+}
+
+/* It says all there is to know about where its body ends, in a way that has one reading. */
+static inline bool http_head_is_plain(const struct http_head *head)
+{
+	return head->method != HTTP_METHOD_OTHER && !http_head_has(head, HTTP_FIELD_TRANSFER_ENCODING);
+}
 
 static inline bool http_head_keeps_alive(const struct http_head *head)
 {

@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/scan.h"
+
 enum {
 	FIXED_BYTES_MAX = 512, /* all header names, numbers and fixed lines together stay below this */
 	CHUNK_FRAME_MAX = 20,  /* 16 digits and two line ends */
@@ -78,24 +80,14 @@ static int put_status_line(struct buf *out, int status)
 	return r;
 }
 
-static bool is_header_text(struct span value)
-{
-	for (size_t i = 0; i < value.len; i++) {
-		unsigned char byte = (unsigned char)value.data[i];
-		if ((byte < ' ' && byte != '\t') || byte == 0x7f)
-			return false;
-	}
-	return true;
-}
-
 /* `name` is "Name: "; an empty value is no header at all. */
-static int put_text(struct buf *out, struct span name, struct span value)
+static inline int put_text(struct buf *out, struct span name, struct span value)
 {
 	int r;
 
 	if (value.len == 0)
 		return 0;
-	if (!is_header_text(value))
+	if (scan_text(value.data, 0, value.len) < value.len)
 		return -EINVAL;
 	r = buf_put_span(out, name);
 	if (r == 0)

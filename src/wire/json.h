@@ -40,8 +40,15 @@ struct json_place json_place(struct span text, size_t at);
 /* Writing. All append to the buffer; -ENOMEM, -E2BIG. */
 int json_put_string(
 	struct buf *buf, struct span text); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */
+int json_put_word(
+	struct buf *buf, struct span word); /* quoted; it is known that nothing in it needs an escape */
 int json_put_base64(struct buf *buf, struct span bytes); /* quoted, with padding */
-int json_put_int(struct buf *buf, int64_t value);
+int json_put_negative(struct buf *buf, int64_t value);   /* the rare half of json_put_int() */
+static inline int json_put_int(struct buf *buf, int64_t value)
+{
+	return value < 0 ? json_put_negative(buf, value) : buf_put_decimal(buf, (uint64_t)value);
+}
+int json_put_decimal(struct buf *buf, uint64_t value); /* as a string of digits */
 int json_put_bool(struct buf *buf, bool value);
 
 /* A value as it was read, minified. */
@@ -56,12 +63,79 @@ struct json_object {
 
 void json_begin(struct json_object *object, struct buf *buf);
 int json_end(struct json_object *object); /* the fault, if there was any */
-void json_member_string(struct json_object *object, const char *key, struct span value);
-void json_member_int(struct json_object *object, const char *key, int64_t value);
-void json_member_decimal(struct json_object *object, const char *key,
-	uint64_t value); /* as a string: what does not fit into a double travels so */
-void json_member_bool(struct json_object *object, const char *key, bool value);
-void json_member_null(struct json_object *object, const char *key);
-void json_member_raw(struct json_object *object, const char *key, struct span json); /* already JSON */
-void json_members_raw(
-	struct json_object *object, struct span members); /* already "key":value,… without braces */
+
+static inline void json_note(struct json_object *object, int fault)
+{
+	if (object->fault == 0)
+		object->fault = fault;
+}
+
+/* Members are compiled where they are written: of a key that is a literal, a few stores are left. */
+#define JSON_MEMBER __attribute__((always_inline)) static inline
+
+/* Keys are words of ours that need no escape. False: there was a fault, now or before, and the value is not to be
+ * written. */
+JSON_MEMBER bool json_put_key(struct json_object *object, const char *key)
+{
+	struct buf *buf = object->buf;
+	size_t len = strlen(key);
+
+	if (object->fault == 0)
+		object->fault = buf_reserve(buf, len + 4);
+	if (object->fault != 0)
+		return false;
+	char *at = buf->data + buf->len;
+	if (object->any)
+		*at++ = ',';
+	*at++ = '"';
+	memcpy(at, key, len);
+	at += len;
+	*at++ = '"';
+	*at++ = ':';
+	buf->len = (size_t)(at - buf->data);
+	object->any = true;
+	return true;
+}
+
+JSON_MEMBER void json_member_string(struct json_object *object, const char *key, struct span value)
+{
+	if (json_put_key(object, key))
+		json_note(object, json_put_string(object->buf, value));
+}
+
+JSON_MEMBER void json_member_int(struct json_object *object, const char *key, int64_t value)
+{
+	if (json_put_key(object, key))
+		json_note(object, json_put_int(object->buf, value));
+}
+
+/* As a string: what does not fit into a double travels so. */
+JSON_MEMBER void json_member_decimal(struct json_object *object, const char *key, uint64_t value)
+{
+	if (json_put_key(object, key))
+		json_note(object, json_put_decimal(object->buf, value));
+}
+
+JSON_MEMBER void json_member_bool(struct json_object *object, const char *key, bool value)
+{
+	if (json_put_key(object, key))
+		json_note(object, json_put_bool(object->buf, value));
+}
+
+JSON_MEMBER void json_member_null(struct json_object *object, const char *key)
+{
+	if (json_put_key(object, key))
+		json_note(object, buf_put_span(object->buf, SPAN("null")));
+}
+
+/* A word of ours, that needs no escape. */
+JSON_MEMBER void json_member_word(struct json_object *object, const char *key, const char *word)
+{
+	if (json_put_key(object, key))
+		json_note(object, json_put_word(object->buf, span_of(word)));
+}
+
+/* Already JSON. */
+void json_member_raw(struct json_object *object, const char *key, struct span json);
+/* Already "key":value,… without braces. */
+void json_members_raw(struct json_object *object, struct span members);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/scan.h"
 #include "base/take.h"
 #include "base/utf8.h"
 
@@ -20,6 +21,22 @@ static const bool is_special[256] = {
 	['\\'] = true,
 	[0x80 ... 0xff] = true,
 };
+
+/* The first of them from `at` on, or the end. */
+static size_t plain_end(struct span text, size_t at)
+{
+	for (; at + SCAN_BYTES <= text.len; at += SCAN_BYTES) {
+		uint64_t eight = scan_load(text.data + at);
+		uint64_t marks = scan_below(eight, ' ') | scan_equal(eight, '"') | scan_equal(eight, '\\') |
+			(eight & SCAN_HIGH);
+
+		if (marks)
+			return at + scan_first(marks);
+	}
+	while (at < text.len && !is_special[(unsigned char)text.data[at]])
+		at++;
+	return at;
+}
 
 static int put_escaped(struct buf *buf, unsigned char byte)
 {
@@ -63,12 +80,9 @@ static int put_characters(struct buf *buf, struct span text)
 	size_t at = 0;
 
 	while (at < text.len) {
-		size_t run = at;
-		int r;
+		size_t run = plain_end(text, at);
+		int r = buf_put(buf, text.data + at, run - at);
 
-		while (run < text.len && !is_special[(unsigned char)text.data[run]])
-			run++;
-		r = buf_put(buf, text.data + at, run - at);
 		at = run;
 		if (r == 0 && at < text.len)
 			r = put_special(buf, (struct span){text.data + at, text.len - at});
@@ -79,9 +93,23 @@ static int put_characters(struct buf *buf, struct span text)
 	return 0;
 }
 
+int json_put_word(struct buf *buf, struct span word)
+{
+	int r = buf_reserve(buf, word.len + 2); /* nothing below can fail */
+
+	if (r < 0)
+		return r;
+	buf_put_byte(buf, '"');
+	buf_put_span(buf, word);
+	return buf_put_byte(buf, '"');
+}
+
 int json_put_string(struct buf *buf, struct span text)
 {
 	size_t before = buf->len;
+
+	if (plain_end(text, 0) == text.len)
+		return json_put_word(buf, text);
 	int r = buf_put_byte(buf, '"');
 
 	if (r == 0)
@@ -116,16 +144,27 @@ int json_put_base64(struct buf *buf, struct span bytes)
 	return r < 0 ? r : buf_put_byte(buf, '"');
 }
 
-int json_put_int(struct buf *buf, int64_t value)
+int json_put_negative(struct buf *buf, int64_t value)
 {
 	size_t before = buf->len;
-	int r = value < 0 ? buf_put_byte(buf, '-') : 0;
+	int r = buf_put_byte(buf, '-');
 
 	if (r == 0)
-		r = buf_put_decimal(buf, value < 0 ? -(uint64_t)value : (uint64_t)value);
+		r = buf_put_decimal(buf, -(uint64_t)value);
 	if (r < 0)
 		buf->len = before;
 	return r;
+}
+
+int json_put_decimal(struct buf *buf, uint64_t value)
+{
+	int r = buf_reserve(buf, DECIMAL_DIGITS_MAX + 2); /* nothing below can fail */
+
+	if (r < 0)
+		return r;
+	buf_put_byte(buf, '"');
+	buf_put_decimal(buf, value);
+	return buf_put_byte(buf, '"');
 }
 
 int json_put_bool(struct buf *buf, bool value)
@@ -137,8 +176,10 @@ int json_put_value(struct buf *buf, yyjson_val *value)
 {
 	size_t len;
 	yyjson_write_err error;
-	cleanup(free_at) char *text = yyjson_val_write_opts(value, YYJSON_WRITE_NOFLAG, NULL, &len, &error);
 
+	if (yyjson_is_str(value)) /* the most common one needs no text of its own */
+		return json_put_string(buf, (struct span){yyjson_get_str(value), yyjson_get_len(value)});
+	cleanup(free_at) char *text = yyjson_val_write_opts(value, YYJSON_WRITE_NOFLAG, NULL, &len, &error);
 	if (!text) {
 		assert(error.code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION); /* what was read can be written */
 		return -ENOMEM;
@@ -148,99 +189,33 @@ int json_put_value(struct buf *buf, yyjson_val *value)
 
 /* ---- objects ---- */
 
-static void note(struct json_object *object, int fault)
-{
-	if (object->fault == 0)
-		object->fault = fault;
-}
-
 void json_begin(struct json_object *object, struct buf *buf)
 {
 	*object = (struct json_object){.buf = buf};
-	note(object, buf_put_byte(buf, '{'));
+	json_note(object, buf_put_byte(buf, '{'));
 }
 
 int json_end(struct json_object *object)
 {
 	if (object->fault == 0)
-		note(object, buf_put_byte(object->buf, '}'));
+		json_note(object, buf_put_byte(object->buf, '}'));
 	return object->fault;
-}
-
-static bool put_comma(struct json_object *object)
-{
-	if (object->fault == 0 && object->any)
-		note(object, buf_put_byte(object->buf, ','));
-	object->any = true;
-	return object->fault == 0;
-}
-
-/* Keys are words of ours that need no escape. False: there was a fault, now or before, and the value is not to be
- * written. */
-static bool put_key(struct json_object *object, const char *key)
-{
-	struct buf *buf = object->buf;
-	size_t len = strlen(key);
-
-	if (object->fault == 0)
-		object->fault = buf_reserve(buf, len + 4);
-	if (object->fault != 0)
-		return false;
-	char *at = buf->data + buf->len;
-	if (object->any)
-		*at++ = ',';
-	*at++ = '"';
-	memcpy(at, key, len);
-	at += len;
-	*at++ = '"';
-	*at++ = ':';
-	buf->len = (size_t)(at - buf->data);
-	object->any = true;
-	return true;
-}
-
-void json_member_string(struct json_object *object, const char *key, struct span value)
-{
-	if (put_key(object, key))
-		note(object, json_put_string(object->buf, value));
-}
-
-void json_member_int(struct json_object *object, const char *key, int64_t value)
-{
-	if (put_key(object, key))
-		note(object, json_put_int(object->buf, value));
-}
-
-void json_member_decimal(struct json_object *object, const char *key, uint64_t value)
-{
-	if (!put_key(object, key))
-		return;
-	note(object, buf_put_byte(object->buf, '"'));
-	note(object, buf_put_decimal(object->buf, value));
-	note(object, buf_put_byte(object->buf, '"'));
-}
-
-void json_member_bool(struct json_object *object, const char *key, bool value)
-{
-	if (put_key(object, key))
-		note(object, json_put_bool(object->buf, value));
-}
-
-void json_member_null(struct json_object *object, const char *key)
-{
-	if (put_key(object, key))
-		note(object, buf_put_span(object->buf, SPAN("null")));
 }
 
 void json_member_raw(struct json_object *object, const char *key, struct span json)
 {
 	assert(json.len > 0);
-	if (put_key(object, key))
-		note(object, buf_put_span(object->buf, json));
+	if (json_put_key(object, key))
+		json_note(object, buf_put_span(object->buf, json));
 }
 
 void json_members_raw(struct json_object *object, struct span members)
 {
-	if (members.len > 0 && put_comma(object))
-		note(object, buf_put_span(object->buf, members));
+	if (members.len == 0)
+		return;
+	if (object->fault == 0 && object->any)
+		json_note(object, buf_put_byte(object->buf, ','));
+	object->any = true;
+	if (object->fault == 0)
+		json_note(object, buf_put_span(object->buf, members));
 }

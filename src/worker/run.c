@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/take.h"
+#include "exec/proc.h"
 #include "exec/rundir.h"
 #include "exec/workdir.h"
 #include "worker/beat_text.h"
@@ -409,12 +410,18 @@ static const char *path_of(struct run *run, int fd)
 	return text_of(run, "%s", path);
 }
 
+/* Before anything of it exists, and again when more is known: whoever comes after us finds it. */
 static void note_run(struct run *run)
 {
-	struct process_identity identity;
+	struct process_identity identity = {0};
 	struct nest_attempt attempt = {pulse_worker_id(run->supervisor->pulse).data, run->task, run->fence};
 
-	process_identify(run->process, &identity);
+	if (run->process) {
+		process_identify(run->process, &identity);
+	} else {
+		snprintf(identity.run, sizeof identity.run, "%s", run->name);
+		boot_id_read(identity.boot, sizeof identity.boot);
+	}
 	int r = nest_note_run(&run->supervisor->nest, &identity, &attempt);
 	if (r < 0)
 		log_warn("a process cannot be written down", log_cstr("task", run->task),
@@ -482,6 +489,7 @@ static void start_process(struct run *run, struct span token)
 	cleanup(close_at) int run_fd = -1;
 	cleanup(close_at) int workdir_fd = -1;
 
+	note_run(run);
 	int r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
 	if (r == 0 && token.len > 0)
 		r = rundir_put_secret(run_fd, "token", token);

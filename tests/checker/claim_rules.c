@@ -8,9 +8,9 @@ static bool keeps_claim(uint32_t kind)
 {
 	return kind == WORD_TASK_UPDATED || kind == WORD_TASK_CONFIRMED || kind == WORD_TASK_PROGRESSED ||
 		kind == WORD_TASK_ASKED || kind == WORD_TASK_ANSWERED || kind == WORD_CLAIM_REBASED ||
-		kind == WORD_TASK_ORPHAN_RESULT || kind == WORD_TASK_NOTED ||
-		kind == WORD_TASK_STAGE_CHANGED || kind == WORD_GATE_OPENED || kind == WORD_GATE_PASSED ||
-		kind == WORD_GATE_REJECTED;
+		kind == WORD_TASK_ORPHAN_RESULT || kind == WORD_TASK_NOTED || kind == WORD_SESSION_STARTED ||
+		kind == WORD_SESSION_GONE || kind == WORD_SESSION_ENDED || kind == WORD_TASK_STAGE_CHANGED ||
+		kind == WORD_GATE_OPENED || kind == WORD_GATE_PASSED || kind == WORD_GATE_REJECTED;
 }
 
 /* The kinds that make no sense without a live claim. */
@@ -155,7 +155,8 @@ static int rule_worker_may_claim(struct step *step)
 	int64_t max = record_gives(event, KEY_MAX) ? event->value[KEY_MAX] : worker->max;
 	uint32_t slot = record_gives(event, KEY_SLOT) ? (uint32_t)event->value[KEY_SLOT] : worker->slot;
 
-	if (worker->life == WORKER_GONE)
+	bool named = record_gives(event, KEY_NAMED) && event->value[KEY_NAMED] == 1;
+	if (worker->life == WORKER_GONE && !named) /* a name may be spoken for while nobody beats for it */
 		return ck_complain(checker, "A4", event->task, "%s is inactive and claims", name);
 	if (step->resumes)
 		return CHECKER_OK;

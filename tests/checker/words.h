@@ -35,7 +35,9 @@
 	X(TASK_STAGE_CHANGED, "task.stage_changed") X(GATE_OPENED, "gate.opened") X(GATE_PASSED, "gate.passed") \
 	X(GATE_REJECTED, "gate.rejected") \
 	/* what workers ask for that no event answers alone */ \
-	X(BEAT, "beat") X(BIND, "bind") X(UNBIND, "unbind")
+	X(BEAT, "beat") X(BIND, "bind") X(UNBIND, "unbind") \
+	/* events of sessions: notes about their tasks */ \
+	X(SESSION_STARTED, "session.started") X(SESSION_GONE, "session.gone") X(SESSION_ENDED, "session.ended")
 // clang-format on
 
 enum word {

@@ -337,8 +337,10 @@ class Worker(Member):
         how = "complete" if self.dice.random() < 0.85 else "release"
         self.holds.pop(hold.task, None)
         safe, hold.ends = hold.is_safe(), True
-        path = "/api/tasks/%s/%s" % (hold.task, how)
-        reply = await self.insist(path, {"workerId": hold.life.key, "fence": hold.fence})
+        path, body = "/api/tasks/%s/%s" % (hold.task, how), {"workerId": hold.life.key, "fence": hold.fence}
+        reply = await self.ask(path, body)
+        if reply is None:  # it may have happened, and much more since
+            reply, safe = await self.insist(path, body), False
         if reply.status == 200:
             self.tell("ok", how, hold.life.key, hold.task, hold.fence)
             if how == "complete":
@@ -347,8 +349,7 @@ class Worker(Member):
             return
         if reply.status not in (409, 410) or reply.json["code"] not in ("stale_claim", "not_claimed", "WORKER_INACTIVE"):
             raise Fault("%s: %d %s" % (path, reply.status, reply.body))
-        hold.ends = False
-        if safe and hold.is_safe():
+        if safe and lease_clock_ms() < (hold.life.renewed_until_ms if hold.bound else hold.until_ms):
             raise Fault("%s of %s is refused (%s) while its lease runs" % (how, hold.task, reply.json["code"]))
         self.fleet.counts["late results"] += 1
 
@@ -370,6 +371,14 @@ class Fleet:
     def alive(self):
         """How many were answered."""
         return sum(isinstance(member, Worker) and member.life.token is not None for member in self.members)
+
+    async def was_late(self, expired):
+        """Have at least so many workers found, by their own clock, that they beat too late? They find it out when
+        they beat again."""
+        until = time.monotonic() + self.lease_ms / 1000
+        while self.counts["too late to beat"] < expired and time.monotonic() < until:
+            await asyncio.sleep(0.05)
+        return self.counts["too late to beat"] >= expired
 
     @contextlib.asynccontextmanager
     async def at_work(self, spread_s=0.0):

@@ -82,6 +82,7 @@ class Completing(unittest.TestCase):
             client.post("/api/tasks", {"id": task, "title": f"the {task}", "queue": "builds"})
         client.post("/api/tasks", {"title": "x", "queue": HOSTILE})
         client.post("/api/workers/register", {"workerId": "host-7", "slot": "slot-7", "leaseMs": 60000})
+        client.post("/api/sessions/spawn", {"sessionLabel": "agent:main:worker-slot-7:1", "prompt": "x"})
         client.close()
 
     @classmethod
@@ -115,6 +116,7 @@ class Completing(unittest.TestCase):
         ("stint add x --after twin-1,uni", "stint add x --after twin-1,unique-task"),
         ("stint worker show ho", "stint worker show host-7"),
         ("stint slot unquarantine sl", "stint slot unquarantine slot-7"),
+        ("stint session stop age", "stint session stop agent:main:worker-slot-7:1"),
         ("stint claim -o e", "stint claim -o env"),
         ("stint ls -o e", "stint ls -o e"),
         ("stint help que", "stint help queue"),

@@ -107,6 +107,12 @@ class World:
             holder = self.hold("t-7k3")
             self.post("/api/tasks/t-7k3/log", {**holder, "offset": 0, "data": "hello\n"})
             self.post("/api/tasks/t-7k3/complete", holder)
+        elif verb.startswith("session "):
+            label = "agent:main:worker-slot-1:5f0c"
+            self.post("/api/sessions/spawn", {"sessionLabel": label, "prompt": "do it"})
+            holder = self.hold(label)
+            self.post(f"/api/tasks/{label}/log", {**holder, "offset": 0, "data": "hello\n"})
+            self.post(f"/api/tasks/{label}/complete", holder)
         elif verb.startswith("task "):
             self.add("t-7k3")
             self.hold("t-7k3")

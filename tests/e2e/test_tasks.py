@@ -64,6 +64,14 @@ class Versions(TaskCase):
         now = {"If-Match": parked.headers["ETag"]}
         self.assertEqual(self.client.post("/api/tasks/t-1/unpark", {}, now).status, 200)
 
+    def test_what_is_no_version_is_refused_even_where_an_old_one_is_not(self):
+        first = self.create()
+        claim = self.client.post("/api/tasks/t-1/claim", {"workerId": "w"}).json
+        report = {"workerId": "w", "fence": claim["fence"]}
+        for expect, version in ((200, None), (200, '"%d"' % first["version"]), (412, ""), (412, "1")):
+            headers = {} if version is None else {"If-Match": version}
+            self.assertEqual(self.client.post("/api/tasks/t-1/complete", report, headers).status, expect, version)
+
     def test_a_reader_that_has_the_version_gets_304(self):
         etag = self.client.get("/api/tasks/" + self.create()["id"]).headers["ETag"]
         again = self.client.call("GET", "/api/tasks/t-1", headers={"If-None-Match": etag})

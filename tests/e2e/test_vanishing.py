@@ -153,21 +153,20 @@ class StoppedServer(VanishingCase):
         asyncio.run(self.stop_and_go_on())
 
     async def stop_and_go_on(self):
-        lease_ms = 1000
-        crew = fleet.Fleet(self.server, 50, 1, lease_ms, 200, 120000, faithful=1, claimants=0.5)
+        lease_ms = 4000  # more than what counts as a stall: on a busy machine the server may be late by itself
+        crew = fleet.Fleet(self.server, 50, 1, lease_ms, 400, 120000, faithful=1, claimants=0.5)
         async with crew.at_work():
-            for _ in range(2):
-                while crew.alive() < 50:
-                    await asyncio.sleep(0.02)
-                await asyncio.sleep(0.5)
-                self.server.process.send_signal(signal.SIGSTOP)
-                await asyncio.sleep(2.8)  # more than a lease, and more than what counts as a stall
-                crew.server_woke_ms = fleet.lease_clock_ms()
-                self.server.process.send_signal(signal.SIGCONT)
-                await asyncio.sleep(2 * lease_ms / 1000)
+            while crew.alive() < 50:
+                await asyncio.sleep(0.02)
+            self.server.process.send_signal(signal.SIGSTOP)
+            await asyncio.sleep(lease_ms / 1000 + 1)
+            crew.server_woke_ms = fleet.lease_clock_ms()
+            self.server.process.send_signal(signal.SIGCONT)
+            await asyncio.sleep(1.5 * lease_ms / 1000)
+            expired = self.metric('stint_events_total{type="worker.inactive"}')  # while they still beat
+            self.assertTrue(await crew.was_late(expired), expired)
             crew.closed = True
         self.assertEqual(crew.faults, [])
-        self.assertLessEqual(self.types().count("worker.inactive"), crew.counts["too late to beat"])
         self.prove_told(crew)
 
     def prove_told(self, crew):
@@ -391,14 +390,14 @@ class Reboot(VanishingCase):
 
     def test_and_ends_in_time_if_nobody_comes_back(self):
         """By the clock of the new boot, of which the old deadline may lie hours ahead."""
-        bound, token = self.begin(lease_ms=1000)
+        bound, token = self.begin(lease_ms=3000)
         self.create()
-        plain, = self.claim("plain", leaseMs=1000)
+        plain, = self.claim("plain", leaseMs=3000)
         began = time.monotonic()
         self.reboot()
         for claim in (bound, plain):
             self.wait_until(lambda: self.state(claim["task"]["id"]) == "ready")
-        self.assertGreaterEqual(time.monotonic() - began, 1)
+        self.assertGreaterEqual(time.monotonic() - began, 3)
         self.assertEqual(self.beat("w", token=token).json["code"], "WORKER_INACTIVE")
         self.assertEqual(self.report("complete", plain, "plain").json["code"], "stale_claim")
 

@@ -84,6 +84,14 @@ class Verbs(CliCase):
             self.client.post(f"/api/slots/s-{self.count}/crash")
         return {"id": f"s-{self.count}"}
 
+    def session(self):
+        type(self).count += 1
+        label = f"agent:main:worker-slot-1:{self.count}"
+        self.client.post("/api/sessions/spawn", {"sessionLabel": label, "prompt": "do it"})
+        claim = self.client.post(f"/api/tasks/{label}/claim", {"workerId": "agents"}).json
+        self.client.post(f"/api/tasks/{label}/log", {"workerId": "agents", "fence": claim["fence"], "offset": 0, "data": "x"})
+        return {"id": label}
+
     def token(self):
         return {"id": self.client.post("/api/tokens", {"kind": "viewer", "name": "x"}).json["id"]}
 
@@ -118,6 +126,10 @@ class Verbs(CliCase):
         "worker stop": Row(ID, "worker", (["nobody"], *MISSING), [], worker),
         "slot ls": Row([], "slots", None, ["x"]),
         "slot unquarantine": Row(ID, "slot", (["nobody"], *MISSING), [], quarantined),
+        "session ls": Row([], "sessions", None, ["x"]),
+        "session show": Row(ID, "session", (["nobody"], *MISSING), [], session),
+        "session stop": Row(ID, "session", (["nobody"], *MISSING), [], session),
+        "session logs": Row(ID, "log", (["nobody"], *MISSING), [], session),
         "claim": Row(["--queues", "{queue}"], "claim", (["--id", "nothing"], *MISSING), ["--max", "0"], task),
         "task progress": Row([], "progress", (["--task", "nothing"], *MISSING), ["--percent", "101"], held),
         "task done": Row([], "task", (["--fence", "1"], 4, "stale_claim"), ["a", "--result", "1"], held),

@@ -118,8 +118,8 @@ static void on_exited(void *context, struct process *process)
 {
 	struct running *running = context;
 
-	(void)process;
 	running->exited_ns = now_ns();
+	running->exited_peak_bytes = process_end(process)->memory_peak_bytes;
 	assert_int_equal(running->order, 1);
 	running->order = 2;
 	running->exited = true;

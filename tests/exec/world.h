@@ -35,7 +35,8 @@ struct running {
 	struct buf text[2];
 	uint64_t dropped[2];
 	struct process_end end;
-	bool read_at_end; /* leaves the output where it is until then */
+	bool read_at_end;          /* leaves the output where it is until then */
+	int64_t exited_peak_bytes; /* as told at its exit */
 	uint64_t started_ns, exited_ns, gone_ns;
 };
 

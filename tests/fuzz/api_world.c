@@ -113,6 +113,36 @@ static int page_events(void *context, int64_t after, uint32_t limit,
 	return r;
 }
 
+/* Every label is that of the first task; it and the second are sessions. */
+static int find_session(void *context, struct span label, int64_t *ret_seq)
+{
+	(void)context;
+	(void)label;
+	*ret_seq = 1;
+	return 0;
+}
+
+static int read_session(void *context, int64_t seq, struct arena *arena, struct session_document *ret_session)
+{
+	(void)context;
+	(void)arena;
+	*ret_session = (struct session_document){
+		.label = SPAN("a b"), .spec = SPAN("{\"channel\":\"internal\"}"), .own = seq == 1};
+	return seq <= 2 ? 0 : -ENOENT;
+}
+
+static int page_sessions(void *context, uint32_t *at, uint32_t limit, int (*each)(void *, int64_t, int64_t),
+	void *each_context)
+{
+	int r = 0;
+
+	(void)context;
+	for (; r == 0 && limit > 0 && *at < 2; limit--)
+		r = each(each_context, ++*at, 0);
+	*at = *at < 2 ? *at : 0;
+	return r;
+}
+
 static struct reason why(void *context, const struct task *task)
 {
 	(void)context;
@@ -241,6 +271,9 @@ void world_init(struct api_world *world)
 		.each_slot = each_slot,
 		.read_slot = read_slot,
 		.page_workers = page_workers,
+		.find_session = find_session,
+		.read_session = read_session,
+		.page_sessions = page_sessions,
 		.name = name,
 		.each_queue = each_queue,
 		.last_event = last_event,

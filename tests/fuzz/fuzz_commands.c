@@ -147,6 +147,7 @@ static void expect_own(const struct command *command)
 		expect_about_task(command, false);
 		return expect_update(&command->update);
 	case COMMAND_CANCEL:
+	case COMMAND_STOP:
 	case COMMAND_RETRY:
 	case COMMAND_PARK:
 	case COMMAND_UNPARK:

@@ -1,6 +1,7 @@
 #include "fuzz/http_dialogue.h"
 
 #include <assert.h>
+#include <llhttp.h>
 
 #include "base/rng.h"
 #include "base/take.h"
@@ -40,6 +41,30 @@ static void say_request(struct buf *text, const struct http_request *request)
 	assert(buf_printf(text, request->keep_alive ? " keep\n" : " close\n") == 0);
 }
 
+static int on_complete(llhttp_t *parser)
+{
+	*(bool *)parser->data = true;
+	return HPE_PAUSED;
+}
+
+/* A plain request is read without llhttp: that one must find the same message in the same bytes. */
+static void expect_second_reader_agrees(const struct http_request *request)
+{
+	static const llhttp_settings_t settings = {.on_message_complete = on_complete};
+	bool complete = false;
+	llhttp_t parser;
+
+	llhttp_init(&parser, HTTP_REQUEST, &settings);
+	parser.data = &complete;
+	llhttp_errno_t error = llhttp_execute(&parser, request->bytes.data, request->bytes.len);
+	if (parser.flags & F_CHUNKED)
+		return; /* llhttp read it before, and the bytes are no longer those that came */
+	assert(error == HPE_PAUSED);
+	assert(complete);
+	assert(llhttp_get_error_pos(&parser) == request->bytes.data + request->bytes.len);
+	assert(llhttp_should_keep_alive(&parser) == request->keep_alive);
+}
+
 /* Takes out all that is complete. False after the last word. */
 static bool listen(struct http_input *input, struct buf *text)
 {
@@ -56,6 +81,7 @@ static bool listen(struct http_input *input, struct buf *text)
 			return true;
 		case HTTP_READY:
 			assert(!http_input_is_amid(input));
+			expect_second_reader_agrees(&request);
 			say_request(text, &request);
 			http_input_drop(input);
 			break;

@@ -146,9 +146,7 @@ static int finish_line(struct history *history)
 /* Queues and slots are the subject of their events; a worker's subject is its slot. */
 static int put_subject(struct buf *line, const struct record *record)
 {
-	bool gate = record->kind == EVENT_GATE_OPENED || record->kind == EVENT_GATE_PASSED ||
-		record->kind == EVENT_GATE_REJECTED;
-	if (record->subject.len == 0 || gate)
+	if (record->subject.len == 0 || record->task != 0) /* a session's label says nothing of its task */
 		return 0;
 	bool queue = record->kind == EVENT_QUEUE_PAUSED || record->kind == EVENT_QUEUE_RESUMED ||
 		record->kind == EVENT_QUEUE_DRAINING;

@@ -22,6 +22,7 @@ static const struct op_row {
 	[COMMAND_CREATE] = {"create", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_UPDATE] = {"update", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_CANCEL] = {"cancel", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_STOP] = {"stop", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_RETRY] = {"retry", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_PARK] = {"park", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_UNPARK] = {"unpark", NOUN_TASK, WITH_ABSENT, ""},
@@ -63,6 +64,7 @@ static const struct unreachable {
 	const char *why;
 } unreachable_moves[] = {
 	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what is done has no open parent"},
+	{EVENT_SESSION_STARTED, TASK_ASKING, TASK_ASKING, "nobody puts a label onto what asks"},
 };
 
 void coverage_op(struct coverage *coverage, enum command_kind op, uint32_t state, uint32_t weather)
@@ -183,7 +185,8 @@ static void print_kinds(const struct coverage *coverage)
 {
 	printf("events:");
 	for (int kind = EVENT_NONE + 1; kind < EVENT_KIND_COUNT; kind++)
-		printf(" %s %" PRIu64, event_kind_name((enum event_kind)kind), coverage->kinds[kind]);
+		if (event_kind_is_known((enum event_kind)kind))
+			printf(" %s %" PRIu64, event_kind_name((enum event_kind)kind), coverage->kinds[kind]);
 	printf("\nrefusals:");
 	for (int refusal = REFUSED_NOTHING + 1; refusal < REFUSAL_COUNT; refusal++)
 		printf(" %s %" PRIu64, refusal_code((enum refusal)refusal), coverage->refusals[refusal]);

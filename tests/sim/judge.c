@@ -171,18 +171,19 @@ static void judge_final(
 /* Remember who held it, for the result that comes with this event. */
 static void note_move(struct server *server, const struct fold *before, const struct record *record)
 {
-	/* a stage and an open gate follow from the event before them, which knows who held it */
-	if (record->kind == EVENT_TASK_STAGE_CHANGED || record->kind == EVENT_GATE_OPENED)
-		return;
-	if (server->move_count == SERVER_MOVES_MAX)
+	bool beside = record->kind >= EVENT_SESSION_STARTED && record->kind <= EVENT_SESSION_ENDED;
+	bool follows = record->kind == EVENT_TASK_STAGE_CHANGED || record->kind == EVENT_GATE_OPENED;
+
+	if (beside || follows ||
+		server->move_count == SERVER_MOVES_MAX) /* the event that it stands beside tells */
 		return;
 	struct move *move = &server->moves[server->move_count++];
 	*move = (struct move){.event = record->seq, .task = record->task, .fence = before->task.fence};
 	id_copy(move->holder, span_of(before->holder));
 }
 
-/* W1: forward within an attempt; back only to where work begins, and from `failed` only by a retry or the last word.
- * W2: nothing is merged that nobody validated. */
+/* S1: forward within an attempt; back only to where work begins, and from `failed` only by a retry or the last word.
+ * S2: nothing is merged that nobody validated. */
 static void judge_stage(
 	struct sim *sim, const struct fold *before, const struct task *after, const struct record *record)
 {
@@ -193,14 +194,14 @@ static void judge_stage(
 	if (after->stage == was->stage || was->state == TASK_NOWHERE)
 		return;
 	if (record->kind != EVENT_TASK_STAGE_CHANGED)
-		sim_violate(sim, "W1", record->task, "%s changed its stage", event_kind_name(record->kind));
+		sim_violate(sim, "S1", record->task, "%s changed its stage", event_kind_name(record->kind));
 	if (back && !lifted)
-		sim_violate(sim, "W1", record->task, "from %s back to %s", stage_name(was->stage),
+		sim_violate(sim, "S1", record->task, "from %s back to %s", stage_name(was->stage),
 			stage_name(after->stage));
 	if (after->stage == STAGE_MERGED && was->stage != STAGE_VALIDATED)
-		sim_violate(sim, "W2", record->task, "merged from %s", stage_name(was->stage));
+		sim_violate(sim, "S2", record->task, "merged from %s", stage_name(was->stage));
 	if (after->stage == STAGE_VALIDATED && after->gates_passed == 0)
-		sim_violate(sim, "W2", record->task, "validated by nobody");
+		sim_violate(sim, "S2", record->task, "validated by nobody");
 }
 
 void judge_after(struct sim *sim, const struct model_task *task, const struct fold *before,

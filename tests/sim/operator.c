@@ -103,7 +103,8 @@ static void about_flow(struct sim *sim, struct actor *actor)
 static enum command_kind some_task_command(struct sim *sim, enum task_state state)
 {
 	static const enum command_kind any[] = {COMMAND_CANCEL, COMMAND_RETRY, COMMAND_PARK, COMMAND_UNPARK,
-		COMMAND_ANSWER, COMMAND_PASS, COMMAND_REJECT, COMMAND_EMIT, COMMAND_EMIT, COMMAND_VERDICT};
+		COMMAND_ANSWER, COMMAND_PASS, COMMAND_REJECT, COMMAND_EMIT, COMMAND_EMIT, COMMAND_VERDICT,
+		COMMAND_STOP};
 
 	if (rng_chance(&sim->rng, 2))
 		return any[rng_below(&sim->rng, sizeof any / sizeof *any)];

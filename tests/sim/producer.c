@@ -96,6 +96,8 @@ static void create(struct sim *sim, struct actor *actor)
 	create->parked = rng_chance(&sim->rng, 8);
 	create->body = request_printf(
 		request, "\"title\":\"t\",\"payload\":%llu", (unsigned long long)actor->numbers);
+	if (rng_chance(&sim->rng, 5)) /* a session, labelled like its task */
+		create->spawn.spec = SPAN("{}");
 	add_requires(sim, request, &create->requires);
 	add_parents(sim, request, &create->parents);
 	add_times(sim, create);

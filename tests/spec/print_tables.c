@@ -108,6 +108,8 @@ static void print_events(void)
 	puts("| event | number | written when | links |\n| --- | --- | --- | --- |");
 	for (int i = EVENT_NONE + 1; i < EVENT_KIND_COUNT; i++) {
 		enum event_kind kind = (enum event_kind)i;
+		if (!event_kind_is_known(kind))
+			continue;
 		printf("| `%s` | %d | %s | ", event_kind_name(kind), i, event_kind_text(kind));
 		print_links(kind);
 		puts(" |");

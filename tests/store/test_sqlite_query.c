@@ -107,7 +107,7 @@ static void put_rows(struct backend *backend)
 		backend->ops->put_name(backend, &(struct name_row){3, 16, SPAN("\037a\"b\037c\\d")}), 0);
 	assert_int_equal(backend->ops->put_meta(backend, META_GENERATION, 7), 0);
 	for (int64_t i = 1; i <= 2000; i++)
-		assert_int_equal(backend->ops->put_event(backend, i, SPAN("data")), 0);
+		assert_int_equal(backend->ops->put_base(backend, i, SPAN("data")), 0);
 	assert_int_equal(backend->ops->commit(backend), 0);
 }
 
@@ -143,7 +143,7 @@ static void refused(struct bench *bench, const char *sql, int fault, const char 
 		fail_msg("%s: %d, %s", sql, got, answer.question.complaint);
 	assert_int_equal(bench->backend->ops->get_meta(bench->backend, META_GENERATION, &value), 0);
 	assert_int_equal(value, 7);
-	assert_int_equal(ask(bench->backend, "SELECT count(*) FROM event", &answer), 0);
+	assert_int_equal(ask(bench->backend, "SELECT count(*) FROM task_base", &answer), 0);
 	assert_string_equal(answer.rows, "2000,;");
 	assert_int_equal(bench->backend->ops->begin(bench->backend), 0);
 	assert_int_equal(bench->backend->ops->put_meta(bench->backend, META_GENERATION, 7), 0);
@@ -348,9 +348,9 @@ static void what_never_ends_is_ended(void **state)
 	static const char *const attempts[] = {
 		"WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT max(n) FROM t",
 		"WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t",
-		"SELECT count(*) FROM event a, event b, event c",
-		"SELECT group_concat(a.seq) FROM event a, event b, event c",
-		"SELECT a.seq FROM event a, event b, event c ORDER BY b.seq + c.seq",
+		"SELECT count(*) FROM task_base a, task_base b, task_base c",
+		"SELECT group_concat(a.seq) FROM task_base a, task_base b, task_base c",
+		"SELECT a.seq FROM task_base a, task_base b, task_base c ORDER BY b.seq + c.seq",
 	};
 	struct answer answer;
 
@@ -368,8 +368,9 @@ static void a_count_of_a_table_can_be_ended_too(void **state)
 	struct bench *bench = *state;
 	struct answer answer;
 
-	assert_int_equal(ask_with(bench->backend, "SELECT count(*) FROM event", NULL, 0, 2, &answer), -ETIME);
-	assert_int_equal(ask(bench->backend, "SELECT count(*) FROM event", &answer), 0);
+	assert_int_equal(
+		ask_with(bench->backend, "SELECT count(*) FROM task_base", NULL, 0, 2, &answer), -ETIME);
+	assert_int_equal(ask(bench->backend, "SELECT count(*) FROM task_base", &answer), 0);
 	assert_true(answer.looks > 3);
 }
 
@@ -378,10 +379,10 @@ static void no_more_rows_than_asked_for_are_told(void **state)
 	struct bench *bench = *state;
 	struct answer answer;
 
-	assert_int_equal(ask(bench->backend, "SELECT seq FROM event", &answer), 0);
+	assert_int_equal(ask(bench->backend, "SELECT seq FROM task_base", &answer), 0);
 	assert_int_equal(answer.row_count, QUESTION_ROWS_MAX);
 	assert_true(answer.question.truncated);
-	assert_int_equal(ask(bench->backend, "SELECT seq FROM event LIMIT 500", &answer), 0);
+	assert_int_equal(ask(bench->backend, "SELECT seq FROM task_base LIMIT 500", &answer), 0);
 	assert_int_equal(answer.row_count, QUESTION_ROWS_MAX);
 	assert_false(answer.question.truncated);
 }

@@ -1146,6 +1146,168 @@ static void events_go_up_to_a_number(void **state)
 	ASSERT_KEYS(&rows, 4, 5);
 }
 
+/* Each number as bytes of its own length, so that none is taken for another. */
+static void put_events(struct bench *bench, int64_t first, int64_t last)
+{
+	static const char bytes[256] = "";
+
+	for (int64_t seq = first; seq <= last; seq++)
+		put(bench, event, seq, ((struct span){bytes, (size_t)seq % 250}));
+}
+
+static void assert_event(struct bench *bench, int64_t seq)
+{
+	struct span got;
+
+	found(bench, get_event, seq, &bench->arena, &got);
+	assert_int_equal(got.len, (size_t)seq % 250);
+}
+
+static void many_events_of_one_commit_are_found_one_by_one(void **state)
+{
+	struct bench *bench = *state;
+	struct catch rows = {.arena = &bench->arena};
+	struct span got;
+
+	begin(bench);
+	put_events(bench, 1, 100);
+	assert_event(bench, 60); /* amid the commit too */
+	put_events(bench, 101, 300);
+	commit(bench);
+	for (int64_t seq = 1; seq <= 300; seq++)
+		assert_event(bench, seq);
+	absent(bench, get_event, 0, &bench->arena, &got);
+	absent(bench, get_event, 301, &bench->arena, &got);
+	found(bench, page_events, 57, 3, collect_data, &rows);
+	ASSERT_KEYS(&rows, 58, 59, 60);
+	assert_int_equal(rows.datas[1].len, 59);
+}
+
+static void events_end_amid_those_of_one_commit(void **state)
+{
+	struct bench *bench = *state;
+	struct catch rows = {.arena = &bench->arena};
+	struct span got;
+
+	begin(bench);
+	put_events(bench, 1, 20);
+	commit(bench);
+	begin(bench);
+	put_events(bench, 21, 22);
+	drop(bench, events, 17);
+	put_events(bench, 23, 23);
+	commit(bench);
+	absent(bench, get_event, 17, &bench->arena, &got);
+	found(bench, page_events, 0, 99, collect_data, &rows);
+	ASSERT_KEYS(&rows, 18, 19, 20, 21, 22, 23);
+	assert_event(bench, 18);
+	begin(bench);
+	drop(bench, events, 17); /* once more, and then all */
+	assert_event(bench, 18);
+	drop(bench, events, 23);
+	commit(bench);
+	absent(bench, get_event, 23, &bench->arena, &got);
+}
+
+static void events_that_were_rolled_back_never_were(void **state)
+{
+	struct bench *bench = *state;
+	struct catch rows = {.arena = &bench->arena};
+
+	begin(bench);
+	put(bench, event, 1, SPAN("never"));
+	bench->ops->rollback(bench->backend);
+	begin(bench);
+	put(bench, event, 1, SPAN("one"));
+	commit(bench);
+	found(bench, page_events, 0, 8, collect_data, &rows);
+	ASSERT_KEYS(&rows, 1);
+	assert_span(rows.datas[0], SPAN("one"));
+}
+
+static void a_large_event_stands_among_small_ones(void **state)
+{
+	struct bench *bench = *state;
+	static const char large[100 * 1000] = "";
+	struct span got;
+
+	begin(bench);
+	put(bench, event, 1, SPAN("one"));
+	put(bench, event, 2, ((struct span){large, sizeof large}));
+	put(bench, event, 3, SPAN("three"));
+	commit(bench);
+	found(bench, get_event, 2, &bench->arena, &got);
+	assert_int_equal(got.len, sizeof large);
+	found(bench, get_event, 3, &bench->arena, &got);
+	assert_span(got, SPAN("three"));
+}
+
+static void rows_of_one_commit_are_found_amid_it(void **state)
+{
+	struct bench *bench = *state;
+	struct catch rows = {.arena = &bench->arena};
+	struct task_row changed = plain_task(2);
+	struct span got;
+
+	begin(bench);
+	put_tasks(bench, 1, 3);
+	put(bench, body, 2, SPAN("two"));
+	changed.task.priority = 7;
+	put(bench, task, &changed, false);
+	assert_stored_task(bench, &changed);
+	put(bench, body, 2, SPAN("two again"));
+	drop(bench, task, 3);
+	found(bench, page_tasks, 0, 8, collect_task, &rows);
+	ASSERT_KEYS(&rows, 1, 2);
+	found(bench, get_body, 2, &bench->arena, &got);
+	assert_span(got, SPAN("two again"));
+	commit(bench);
+	assert_stored_task(bench, &changed);
+}
+
+static void more_rows_than_are_written_at_once_are_all_there(void **state)
+{
+	struct bench *bench = *state;
+	static const char body[1000] = "b";
+	struct task_row row;
+	struct span got;
+
+	begin(bench);
+	for (int64_t seq = 1; seq <= 2000; seq++) {
+		row = plain_task(seq);
+		put(bench, task, &row, true);
+		put(bench, body, seq, ((struct span){body, 500 + (size_t)seq % 500}));
+	}
+	commit(bench);
+	for (int64_t seq = 1; seq <= 2000; seq++) {
+		row = plain_task(seq);
+		assert_stored_task(bench, &row);
+		found(bench, get_body, seq, &bench->arena, &got);
+		assert_int_equal(got.len, 500 + (size_t)seq % 500);
+		arena_reset(&bench->arena);
+	}
+}
+
+static void rows_that_were_rolled_back_never_were(void **state)
+{
+	struct bench *bench = *state;
+	struct catch rows = {.arena = &bench->arena};
+	struct task_row row;
+	struct span got;
+
+	begin(bench);
+	put_tasks(bench, 1, 2);
+	put(bench, body, 1, SPAN("never"));
+	bench->ops->rollback(bench->backend);
+	begin(bench);
+	put_tasks(bench, 3, 3);
+	commit(bench);
+	found(bench, page_tasks, 0, 8, collect_task, &rows);
+	ASSERT_KEYS(&rows, 3);
+	absent(bench, get_task, 1, &bench->arena, &row);
+	absent(bench, get_body, 1, &bench->arena, &got);
+}
+
 static void a_callback_ends_its_scan(void **state)
 {
 	struct bench *bench = *state;
@@ -1323,6 +1485,13 @@ static const struct CMUnitTest cases[] = {
 	BENCH_CASE(a_page_of_tasks_has_final_and_claimed_ones),
 	BENCH_CASE(events_and_baselines_are_paged_with_their_bytes),
 	BENCH_CASE(events_go_up_to_a_number),
+	BENCH_CASE(many_events_of_one_commit_are_found_one_by_one),
+	BENCH_CASE(events_end_amid_those_of_one_commit),
+	BENCH_CASE(events_that_were_rolled_back_never_were),
+	BENCH_CASE(a_large_event_stands_among_small_ones),
+	BENCH_CASE(rows_of_one_commit_are_found_amid_it),
+	BENCH_CASE(more_rows_than_are_written_at_once_are_all_there),
+	BENCH_CASE(rows_that_were_rolled_back_never_were),
 	BENCH_CASE(a_callback_ends_its_scan),
 	BENCH_CASE(a_callback_may_look_other_rows_up),
 	BENCH_CASE(the_live_scan_gives_whole_rows_and_skips_final_ones),

@@ -36,6 +36,7 @@ static void beat(struct world *world, const char *worker)
 	struct command command = say_beat(worker, 0);
 
 	command.beat.named = true;
+	command.beat.renews = true;
 	command.beat.lease_ms = 5 * MINUTE;
 	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
 }

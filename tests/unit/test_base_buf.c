@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/rng.h"
@@ -306,6 +308,37 @@ static void a_taken_descriptor_is_no_longer_ours(void **state)
 	assert_int_equal(taken, number);
 }
 
+static void assert_decimal(uint64_t value)
+{
+	struct buf buf;
+	char expected[32];
+
+	snprintf(expected, sizeof expected, "%" PRIu64, value);
+	buf_init(&buf, 64);
+	assert_int_equal(buf_put_decimal(&buf, value), 0);
+	assert_int_equal(buf.len, strlen(expected));
+	assert_memory_equal(buf.data, expected, buf.len);
+	buf_done(&buf);
+}
+
+static void numbers_are_put_with_all_their_digits(void **state)
+{
+	struct rng rng;
+	uint64_t power = 1;
+
+	(void)state;
+	for (int digits = 1; digits <= 20; digits++, power *= 10) {
+		assert_decimal(power - 1);
+		assert_decimal(power);
+		assert_decimal(power + 1);
+		assert_decimal(5 * power);
+	}
+	assert_decimal(UINT64_MAX);
+	rng_seed(&rng, 3);
+	for (int i = 0; i < 20000; i++)
+		assert_decimal(rng_u64(&rng) >> rng_below(&rng, 64));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +360,7 @@ int main(void)
 		cmocka_unit_test(a_number_not_in_its_shortest_form_breaks_the_reader),
 		cmocka_unit_test(bytes_longer_than_the_input_break_the_reader),
 		cmocka_unit_test(a_broken_reader_stays_broken),
+		cmocka_unit_test(numbers_are_put_with_all_their_digits),
 		cmocka_unit_test(a_taken_pointer_outlives_its_scope),
 		cmocka_unit_test(a_taken_descriptor_is_no_longer_ours),
 	};

@@ -205,6 +205,56 @@ static void calling_off_a_claim_counts_as_no_crash(void **state)
 	assert_int_equal(task.spent, 0);
 }
 
+static void what_is_stopped_is_blocked_until_a_person_acts(void **state)
+{
+	static const enum task_state states[] = {TASK_PENDING, TASK_SCHEDULED, TASK_WAITING, TASK_READY,
+		TASK_CLAIMED, TASK_RUNNING, TASK_ASKING};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+		struct task task = task_in(w, states[i]);
+		uint32_t crashes = task.crashes - task_is_claimed(&task);
+		struct task stopped = moved(task_stop(&task), EVENT_TASK_BLOCKED, TASK_BLOCKED);
+
+		assert_false(task_is_claimed(&stopped));
+		assert_int_equal(stopped.code, CODE_STOPPED);
+		assert_int_equal(stopped.crashes, crashes);
+		repeated(task_stop(&stopped), &stopped);
+	}
+}
+
+static void what_is_over_or_being_cancelled_cannot_be_stopped_any_more(void **state)
+{
+	static const enum task_state states[] = {
+		TASK_REVIEW, TASK_BLOCKED, TASK_FAILED, TASK_DONE, TASK_CANCELLED};
+	struct world *w = *state;
+	struct task stopping = stopping_task(w);
+
+	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+		struct task task = task_in(w, states[i]);
+		repeated(task_stop(&task), &task);
+	}
+	repeated(task_stop(&stopping), &stopping);
+}
+
+static void a_session_starts_with_a_claim_and_ends_with_it(void **state)
+{
+	struct world *w = *state;
+	struct task ready = ready_task(w), running = running_task(w), done = done_task(w);
+
+	assert_int_equal(
+		task_session_event(EVENT_TASK_CLAIMED, ready.fence, false, &running), EVENT_SESSION_STARTED);
+	assert_int_equal(
+		task_session_event(EVENT_TASK_PROGRESSED, running.fence, true, &running), EVENT_NONE);
+	assert_int_equal(task_session_event(EVENT_TASK_CLAIMED, running.fence - 1, true, &running),
+		EVENT_SESSION_STARTED); /* taken up again */
+	assert_int_equal(
+		task_session_event(EVENT_TASK_COMPLETED, done.fence, true, &done), EVENT_SESSION_ENDED);
+	assert_int_equal(
+		task_session_event(EVENT_TASK_EXPIRED, ready.fence, true, &ready), EVENT_SESSION_GONE);
+	assert_int_equal(task_session_event(EVENT_TASK_UPDATED, ready.fence, false, &ready), EVENT_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +277,9 @@ int main(void)
 		TEST(a_second_cancel_is_answered_as_the_first),
 		TEST(the_report_that_confirmed_a_cancel_may_be_repeated),
 		TEST(calling_off_a_claim_counts_as_no_crash),
+		TEST(what_is_stopped_is_blocked_until_a_person_acts),
+		TEST(what_is_over_or_being_cancelled_cannot_be_stopped_any_more),
+		TEST(a_session_starts_with_a_claim_and_ends_with_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

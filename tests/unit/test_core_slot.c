@@ -222,6 +222,19 @@ static void the_trial_belongs_to_one_worker_until_it_is_survived(void **state)
 	assert_int_equal(slot_state_now(&slot, &w->given), SLOT_FREE_TO_RUN);
 }
 
+static void an_unclean_end_is_counted_and_quarantines_nobody(void **state)
+{
+	struct world *w = *state;
+	struct slot slot = new_slot();
+
+	for (uint32_t i = 1; i <= 5; i++) {
+		slot = slot_lost(&slot);
+		assert_int_equal(slot.restarts, i);
+	}
+	assert_int_equal(slot_state_now(&slot, &w->given), SLOT_FREE_TO_RUN);
+	crashed(w, slot, SLOT_FREE_TO_RUN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +253,7 @@ int main(void)
 		TEST(a_quarantine_survives_a_reboot),
 		TEST(crashes_of_before_a_reboot_do_not_count),
 		TEST(slot_states_have_names),
+		TEST(an_unclean_end_is_counted_and_quarantines_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -665,6 +665,31 @@ static void a_name_that_ended_may_be_inherited(void **state)
 	assert_int_equal(decision.worker.principal, 8);
 }
 
+static void a_name_without_a_token_does_not_speak_for_a_key(void **state)
+{
+	struct world *w = *state;
+	struct beat beat = {.named = true};
+
+	assert_refused(beat_at(w, &w->beater, &beat), &w->beater, REFUSED_TOKEN_MISMATCH);
+}
+
+static void a_name_that_beats_as_another_process_was_restarted(void **state)
+{
+	struct world *w = *state;
+	struct beat beat = {.named = true, .describes = true, .process.pid = 7};
+
+	assert_false(worker_is_restarted(&w->named, &beat)); /* it had not said which one it was */
+	w->named.process.pid = 7;
+	assert_false(worker_is_restarted(&w->named, &beat));
+	beat.process.pid = 8;
+	assert_true(worker_is_restarted(&w->named, &beat));
+	beat.named = false;
+	assert_false(worker_is_restarted(&w->named, &beat)); /* a key is one process */
+	beat.named = true;
+	struct worker gone = worker_leave(&w->named, WORKER_SHUTDOWN).worker;
+	assert_false(worker_is_restarted(&gone, &beat));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -712,6 +737,8 @@ int main(void)
 		TEST(a_reboot_grants_a_live_worker_its_length_once_more),
 		TEST(who_is_alive_who_beats_and_who_may_claim),
 		TEST(states_and_ends_have_the_names_of_the_contract),
+		TEST(a_name_without_a_token_does_not_speak_for_a_key),
+		TEST(a_name_that_beats_as_another_process_was_restarted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

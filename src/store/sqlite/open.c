@@ -267,7 +267,7 @@ static int apply_settings(struct sqlite *store, const char *synchronous, char **
 	code = sqlite3_exec(store->db,
 		"PRAGMA journal_mode = WAL;"
 		"PRAGMA journal_size_limit = -1;"
-		"PRAGMA cache_size = -16384;"
+		"PRAGMA cache_size = -8192;"
 		"PRAGMA temp_store = MEMORY;"
 		"PRAGMA foreign_keys = OFF;"
 		"PRAGMA secure_delete = FAST",
@@ -309,8 +309,12 @@ static int migrate(struct sqlite *store, char **ret_complaint)
 
 static int prepare_statements(struct sqlite *store, char **ret_complaint)
 {
+	int code = pending_init(store);
+
+	if (code != SQLITE_OK)
+		return sqlite_complain_open(store->db, code, store->path, ret_complaint);
 	for (int i = 0; i < SQL_STATEMENT_COUNT; i++) {
-		int code = sqlite3_prepare_v3(store->db, sql_statements[i], -1, SQLITE_PREPARE_PERSISTENT,
+		code = sqlite3_prepare_v3(store->db, sql_statements[i], -1, SQLITE_PREPARE_PERSISTENT,
 			&store->statements[i], NULL);
 
 		if (code != SQLITE_OK)
@@ -384,6 +388,7 @@ int sqlite_open(const struct sqlite_options *options, struct backend **ret_backe
 	store->backend.ops = &sqlite_ops;
 	store->backend.schema = SQL_MIGRATION_COUNT;
 	store->file = store->backup.file = -1;
+	buf_init(&store->pack, SQLITE_EVENT_BYTES_MAX);
 	sqlite_prepare_library();
 	fault = open_store(store, options, ret_complaint);
 	if (fault) {
@@ -413,6 +418,8 @@ void sqlite_close(struct backend *backend)
 		close(store->file);
 	free(store->tables);
 	free(store->bodies);
+	pending_done(store);
+	buf_done(&store->pack);
 	free(store->ballast_path);
 	free(store->path);
 	free(store);

@@ -1,5 +1,5 @@
 /*
- * Rows that hang on nothing: events, names, answered requests, facts. And how any row is bound and read.
+ * Rows that hang on nothing: names, answered requests, facts, baselines. And how any row is bound and read.
  */
 #include <string.h>
 
@@ -57,38 +57,12 @@ int bind_get_int(struct binding *binding, int64_t *ret_value)
 	return bind_stop(binding, 0);
 }
 
-/* Events. */
+/* Baselines. */
 
-int sqlite_put_event(struct backend *backend, int64_t seq, struct span data)
-{
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_EVENT);
-
-	bind_int(&binding, seq);
-	bind_blob(&binding, data);
-	return bind_run(&binding);
-}
-
-int sqlite_get_event(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_data)
-{
-	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_EVENT);
-
-	bind_int(&binding, seq);
-	return bind_get_span(&binding, arena, ret_data);
-}
-
-int sqlite_delete_events(struct backend *backend, int64_t upto)
-{
-	struct binding binding = bind_start(sqlite_of(backend), SQL_DELETE_EVENTS);
-
-	bind_int(&binding, upto);
-	return bind_run(&binding);
-}
-
-/* Events and baselines alike: a number and bytes. */
-static int page_data(struct backend *backend, enum sql_statement which, int64_t after, uint32_t limit,
+int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
 	int (*each)(void *context, int64_t seq, struct span data), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), which);
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_BASES);
 	int fault;
 
 	bind_int(&binding, after);
@@ -102,18 +76,6 @@ static int page_data(struct backend *backend, enum sql_statement which, int64_t 
 			return bind_stop(&binding, verdict);
 	}
 	return bind_end(fault);
-}
-
-int sqlite_page_events(struct backend *backend, int64_t after, uint32_t limit,
-	int (*each)(void *context, int64_t seq, struct span data), void *context)
-{
-	return page_data(backend, SQL_PAGE_EVENTS, after, limit, each, context);
-}
-
-int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
-	int (*each)(void *context, int64_t seq, struct span data), void *context)
-{
-	return page_data(backend, SQL_PAGE_BASES, after, limit, each, context);
 }
 
 /* Names. */

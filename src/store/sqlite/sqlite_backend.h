@@ -5,9 +5,11 @@
  *   file.c      paths, files and directories, as far as SQLite does not handle them
  *   fault.c     SQLite's result codes as faults, with a sentence
  *   tasks.c     tasks and what hangs on them
+ *   pending.c   rows that wait to be written together
  *   workers.c   workers, slots, queues
  *   tokens.c    credentials
- *   rows.c      events, names, requests, facts; and how rows are bound and read
+ *   events.c    events
+ *   rows.c      names, requests, facts, baselines; and how rows are bound and read
  *   upkeep.c    transactions, checkpoints
  *   query.c     questions in SQL, for people
  *   ballast.c   room to breathe on a full disk
@@ -24,14 +26,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "store/backend.h"
 #include "store/sqlite.h"
+#include "store/sqlite/pending.h"
 #include "store/sqlite/sqlite_sql.h"
 
 enum {
 	SQLITE_STORE_APPLICATION = 0x73746e74, /* "stnt", in the file's header */
 	SQLITE_PARAMETERS_MAX = 48,            /* of one statement */
 	SQLITE_COMPLAINT_MAX = 512,
+	SQLITE_EVENT_BYTES_MAX = 32 << 20,
 };
 
 /* A copy under way. The destination is a connection of its own to a file of its own. */
@@ -54,7 +59,10 @@ struct sqlite {
 	sqlite3 *db;
 	sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
 	struct bound bound[SQL_STATEMENT_COUNT];
+	struct pending pending[PENDING_TABLE_COUNT];
 	struct kept_body *bodies; /* bodies.c */
+	struct buf pack;          /* events that were put and are not written yet: see events.c */
+	int64_t pack_last;        /* the number of the last one */
 	char *path;
 	int file;               /* only for reading ahead; see file_read_ahead() */
 	uint64_t ballast_bytes; /* 0: none is kept */
@@ -119,6 +127,13 @@ void bodies_keep(struct sqlite *store, int64_t seq, struct span body);
 bool bodies_find(const struct sqlite *store, int64_t seq, struct span *ret_body);
 void bodies_drop(struct sqlite *store, int64_t seq);
 void bodies_clear(struct sqlite *store);
+
+/* tasks.c: write all that was put and is not written yet, before a commit. */
+int sqlite_write_pending(struct sqlite *store);
+
+/* events.c: write those that were put, before a commit; and forget them, at a rollback. */
+int events_flush(struct sqlite *store);
+void events_forget(struct sqlite *store);
 
 /* The name of a VFS over the named one (NULL: the system's) that gathers writes to the log. */
 const char *gather_over(const char *vfs_name);

@@ -6,10 +6,10 @@
 -- Parameters and columns are bound and read in the order of the list; the C beside it counts along.
 
 -- list: task
-seq, state, version, updated_ms, created_ms, ready_at_ms, queue, owner, priority, rest
+seq, state, queue, priority, rest
 
 -- list: claim
-holder, clock, granted_ms, claimed_wall_ms
+holder, claimed_ms, expires_ms
 
 -- list: worker
 id, principal, instance, state, ended, flags, token, credential, deadline_ms, granted_ms, stored_deadline_ms, slot,
@@ -32,19 +32,17 @@ COMMIT
 -- name: rollback
 ROLLBACK
 
--- Tasks. A claim's columns are left out, and so NULL, when there is none: that is most writes.
+-- Tasks and bodies, as many as are pending. ROLLBACK, as whoever runs it would: then SQLite takes no notes of how to undo
+-- the rows before one that cannot be.
 
--- name: insert_task
-INSERT INTO task ({task}) VALUES ({?task})
+-- name: insert_tasks
+INSERT OR ROLLBACK INTO task ({task}, {claim}) SELECT a, b, c, d, e, f, g, h FROM pending_new_task
 
--- name: insert_task_claimed
-INSERT INTO task ({task}, {claim}) VALUES ({?task}, {?claim})
+-- name: replace_tasks
+REPLACE INTO task ({task}, {claim}) SELECT a, b, c, d, e, f, g, h FROM pending_task
 
--- name: replace_task
-REPLACE INTO task ({task}) VALUES ({?task})
-
--- name: replace_task_claimed
-REPLACE INTO task ({task}, {claim}) VALUES ({?task}, {?claim})
+-- name: put_bodies
+REPLACE INTO task_body (seq, body) SELECT a, b FROM pending_body
 
 -- name: get_task
 SELECT {task}, {claim} FROM task WHERE seq = ?
@@ -53,7 +51,7 @@ SELECT {task}, {claim} FROM task WHERE seq = ?
 SELECT {task}, {claim} FROM task WHERE seq > ? ORDER BY seq LIMIT ?
 
 -- name: page_outlines
-SELECT seq, created_ms, queue, owner, priority, state FROM task WHERE seq < ? ORDER BY seq DESC LIMIT ?
+SELECT {task} FROM task WHERE seq < ? ORDER BY seq DESC LIMIT ?
 
 -- Final states are 10 to 12.
 -- name: scan_live_tasks
@@ -61,9 +59,6 @@ SELECT {task}, {claim} FROM task WHERE state < 10 OR state > 12 ORDER BY seq
 
 -- name: delete_task
 DELETE FROM task WHERE seq = ?
-
--- name: put_body
-REPLACE INTO task_body (seq, body) VALUES (?, ?)
 
 -- name: get_body
 SELECT body FROM task_body WHERE seq = ?
@@ -134,19 +129,19 @@ SELECT parent, child, dead FROM edge WHERE child = ? ORDER BY parent
 -- name: scan_edges
 SELECT parent, child, dead FROM edge ORDER BY parent, child
 
--- Events.
+-- Events, in packs.
 
--- name: put_event
-INSERT INTO event (seq, data) VALUES (?, ?)
+-- name: put_events
+INSERT INTO event (last, data) VALUES (?, ?)
 
--- name: get_event
-SELECT data FROM event WHERE seq = ?
+-- name: trim_events
+REPLACE INTO event (last, data) VALUES (?, ?)
 
 -- name: page_events
-SELECT seq, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?
+SELECT last, data FROM event WHERE last > ? ORDER BY last LIMIT ?
 
 -- name: delete_events
-DELETE FROM event WHERE seq <= ?
+DELETE FROM event WHERE last <= ?
 
 -- Everything else.
 
@@ -210,7 +205,7 @@ SELECT value FROM meta WHERE key = ?
 
 -- name: facts
 SELECT
-	max(coalesce((SELECT max(seq) FROM event), 0), coalesce((SELECT value FROM meta WHERE key = 4), 0)),
+	max(coalesce((SELECT max(last) FROM event), 0), coalesce((SELECT value FROM meta WHERE key = 4), 0)),
 	coalesce((SELECT max(seq) FROM task), 0),
 	(SELECT count(*) FROM task_id WHERE id > 't-' AND id < 't.' AND id NOT GLOB 't-*[^0-9a-z]*'),
 	(SELECT count(*) FROM task)

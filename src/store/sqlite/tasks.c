@@ -1,7 +1,8 @@
 /*
  * Tasks and what hangs on them: body, extras, baseline, ids, keys, edges.
  *
- * Writing a task is the hot path: one statement by rowid, without the claim's columns when there is none.
+ * Writing tasks and bodies is the hot path: they wait to be written together, see pending.c. Whoever reads them here
+ * has them written first.
  */
 #include "base/buf.h"
 #include "store/sqlite/sqlite_backend.h"
@@ -20,15 +21,20 @@ enum {
 /* The SQL knows a few of the stored numbers. */
 _Static_assert(TASK_FAILED == 10 && TASK_DONE == 11 && TASK_CANCELLED == 12, "as in scan_live_tasks");
 _Static_assert(META_EVENT_BASE == 4, "as in facts");
-_Static_assert(CLOCK_WORKER == 2, "as in worker_task_claims");
 
 /* ---- the column `rest` ---- */
 
 /*
- * Most numbers of a task are 0 most of the time. `rest` is the bits of those that are not, and those, in this order;
- * all as LEB128. The order is part of the format: new ones are appended.
+ * Most numbers of a task are 0 most of the time. `rest` begins with 40 bits, lowest byte first, one for each number
+ * that is not; then come those, in this order, as LEB128. Moments that mostly lie near the creation are counted from
+ * there. The order is part of the format: new ones are appended.
  */
 enum rest {
+	REST_VERSION,
+	REST_CREATED_MS,
+	REST_UPDATED_AFTER_MS,
+	REST_READY_AFTER_MS,
+	REST_OWNER,
 	REST_FLAGS,
 	REST_REQUIRES,
 	REST_EXECUTOR,
@@ -47,6 +53,9 @@ enum rest {
 	REST_ENDED,
 	REST_CODE,
 	/* of the live claim */
+	REST_CLOCK,
+	REST_GRANTED_MS,
+	REST_CLAIMED_AFTER_MS, /* where there is a claim */
 	REST_DEADLINE_MS,
 	REST_VERIFY_AT_MS,
 	REST_RUN_UNTIL_MS,
@@ -61,13 +70,22 @@ enum rest {
 	REST_GATE_COUNT,
 	REST_GATES_PASSED,
 	REST_COUNT,
-	REST_BYTES_MAX = (REST_COUNT + 1) * UVARINT_BYTES_MAX,
+	REST_HEAD_BYTES = 5,
+	REST_BYTES_MAX = REST_HEAD_BYTES + REST_COUNT * UVARINT_BYTES_MAX,
 };
+_Static_assert(REST_COUNT <= 8 * REST_HEAD_BYTES, "a bit for each");
 
-static void rest_gather(const struct task *task, uint64_t values[REST_COUNT])
+static void rest_gather(const struct task_row *row, uint64_t values[REST_COUNT])
 {
+	const struct task *task = &row->task;
 	const struct claim *claim = &task->claim;
+	uint64_t created_ms = (uint64_t)task->created_ms;
 
+	values[REST_VERSION] = (uint64_t)task->version;
+	values[REST_CREATED_MS] = created_ms;
+	values[REST_UPDATED_AFTER_MS] = (uint64_t)row->updated_ms - created_ms;
+	values[REST_READY_AFTER_MS] = (uint64_t)task->ready_at_ms - created_ms;
+	values[REST_OWNER] = task->owner;
 	values[REST_FLAGS] = (task->keyed ? FLAG_KEYED : 0) | (task->has_parent ? FLAG_HAS_PARENT : 0) |
 		(task->named_id ? FLAG_NAMED_ID : 0) | (task->autonomous ? FLAG_AUTONOMOUS : 0);
 	values[REST_REQUIRES] = task->requires;
@@ -86,6 +104,9 @@ static void rest_gather(const struct task *task, uint64_t values[REST_COUNT])
 	values[REST_CLAIMANT] = task->claimant;
 	values[REST_ENDED] = task->ended;
 	values[REST_CODE] = task->code;
+	values[REST_CLOCK] = claim->clock;
+	values[REST_GRANTED_MS] = (uint64_t)claim->lease.granted_ms;
+	values[REST_CLAIMED_AFTER_MS] = claim->clock != 0 ? (uint64_t)claim->claimed_wall_ms - created_ms : 0;
 	values[REST_DEADLINE_MS] = (uint64_t)claim->lease.deadline_ms;
 	values[REST_VERIFY_AT_MS] = (uint64_t)claim->verify_at_ms;
 	values[REST_RUN_UNTIL_MS] = (uint64_t)claim->run_until_ms;
@@ -101,10 +122,16 @@ static void rest_gather(const struct task *task, uint64_t values[REST_COUNT])
 	values[REST_GATES_PASSED] = task->gates_passed;
 }
 
-static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
+static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row)
 {
+	struct task *task = &row->task;
 	struct claim *claim = &task->claim;
 
+	task->version = (int64_t)values[REST_VERSION];
+	task->created_ms = (int64_t)values[REST_CREATED_MS];
+	row->updated_ms = (int64_t)(values[REST_CREATED_MS] + values[REST_UPDATED_AFTER_MS]);
+	task->ready_at_ms = (int64_t)(values[REST_CREATED_MS] + values[REST_READY_AFTER_MS]);
+	task->owner = (uint32_t)values[REST_OWNER];
 	task->keyed = values[REST_FLAGS] & FLAG_KEYED;
 	task->has_parent = values[REST_FLAGS] & FLAG_HAS_PARENT;
 	task->named_id = values[REST_FLAGS] & FLAG_NAMED_ID;
@@ -125,6 +152,10 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
 	task->claimant = (uint32_t)values[REST_CLAIMANT];
 	task->ended = (enum claim_end)values[REST_ENDED];
 	task->code = (enum failure_code)values[REST_CODE];
+	claim->clock = (enum claim_clock)values[REST_CLOCK];
+	claim->lease.granted_ms = (uint32_t)values[REST_GRANTED_MS];
+	if (claim->clock != 0)
+		claim->claimed_wall_ms = (int64_t)(values[REST_CREATED_MS] + values[REST_CLAIMED_AFTER_MS]);
 	claim->lease.deadline_ms = (int64_t)values[REST_DEADLINE_MS];
 	claim->verify_at_ms = (int64_t)values[REST_VERIFY_AT_MS];
 	claim->run_until_ms = (int64_t)values[REST_RUN_UNTIL_MS];
@@ -141,54 +172,66 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task *task)
 	task->gates_passed = (uint32_t)values[REST_GATES_PASSED];
 }
 
-static struct span rest_pack(const struct task *task, char bytes[REST_BYTES_MAX])
+static struct span rest_pack(const struct task_row *row, char bytes[REST_BYTES_MAX])
 {
-	struct buf buf = {.data = bytes, .cap = REST_BYTES_MAX, .max = REST_BYTES_MAX};
+	struct buf buf = {
+		.data = bytes, .len = REST_HEAD_BYTES, .cap = REST_BYTES_MAX, .max = REST_BYTES_MAX};
 	uint64_t values[REST_COUNT], given = 0;
 
-	rest_gather(task, values);
-	for (int i = 0; i < REST_COUNT; i++)
-		given |= (uint64_t)(values[i] != 0) << i;
-	buf_put_uvarint(&buf, given);
-	for (uint64_t left = given; left != 0; left &= left - 1)
-		buf_put_uvarint(&buf, values[__builtin_ctzll(left)]);
+	rest_gather(row, values);
+	for (int i = 0; i < REST_COUNT; i++) {
+		if (values[i] == 0)
+			continue;
+		given |= UINT64_C(1) << i;
+		buf_put_uvarint(&buf, values[i]);
+	}
+	for (int i = 0; i < REST_HEAD_BYTES; i++)
+		bytes[i] = (char)(given >> 8 * i);
 	return buf_span(&buf);
 }
 
-static bool rest_unpack(struct span bytes, struct task *task)
+static bool rest_unpack(struct span bytes, struct task_row *row)
 {
-	uint64_t values[REST_COUNT] = {0};
+	uint64_t values[REST_COUNT] = {0}, given = 0;
 	struct reader reader;
 
 	reader_init(&reader, bytes);
-	uint64_t given = reader_uvarint(&reader);
+	for (int i = 0; i < REST_HEAD_BYTES; i++)
+		given |= (uint64_t)reader_byte(&reader) << 8 * i;
 	if (given >> REST_COUNT != 0)
 		return false;
 	for (; given != 0; given &= given - 1)
 		values[__builtin_ctzll(given)] = reader_uvarint(&reader);
-	rest_scatter(values, task);
+	rest_scatter(values, row);
 	return reader_is_done(&reader) && values[REST_ENDED] <= ENDED_LOST &&
 		values[REST_CODE] < FAILURE_CODE_COUNT && values[REST_WORKFLOW] < WORKFLOW_COUNT &&
-		values[REST_STAGE] < STAGE_COUNT && values[REST_GATE_COUNT] <= TASK_GATES_MAX;
+		values[REST_STAGE] < STAGE_COUNT && values[REST_GATE_COUNT] <= TASK_GATES_MAX &&
+		values[REST_CLOCK] <= CLOCK_WORKER;
 }
 
 /* ---- rows ---- */
 
-/* In the order of the list `task` in statements.sql; `rest` is borrowed until the statement has run. */
-static void bind_task(struct binding *binding, const struct task_row *row, struct span rest)
+/* In the order of the lists `task` and `claim` in statements.sql; what is not set is NULL. */
+static void put_row(struct pending *pending, const struct task_row *row)
 {
 	const struct task *task = &row->task;
+	const struct claim *claim = &task->claim;
+	struct pending_value *values = pending_row(pending);
+	char rest[REST_BYTES_MAX];
 
-	bind_int(binding, task->seq);
-	bind_int(binding, task->state);
-	bind_int(binding, task->version);
-	bind_int(binding, row->updated_ms);
-	bind_int(binding, task->created_ms);
-	bind_int(binding, task->ready_at_ms);
-	bind_int(binding, task->queue);
-	bind_int(binding, task->owner);
-	bind_int(binding, task->priority);
-	bind_blob(binding, rest);
+	if (!values)
+		return;
+	values[0] = pending_int(task->seq);
+	values[1] = pending_int(task->state);
+	values[2] = pending_int(task->queue);
+	values[3] = pending_int(task->priority);
+	values[4] = pending_blob(pending, rest_pack(row, rest));
+	if (span_is_empty(row->holder))
+		return;
+	values[5] = pending_text(pending, row->holder);
+	values[6] = pending_int(claim->claimed_wall_ms);
+	if (claim->clock == CLOCK_CLAIM)
+		values[7] = pending_int(row->updated_ms + claim->lease.granted_ms);
 }
 
 static bool read_task(struct columns *columns, struct task_row *row)
@@ -197,39 +240,10 @@ static bool read_task(struct columns *columns, struct task_row *row)
 
 	task->seq = column_int(columns);
 	task->state = column_u32(columns);
-	task->version = column_int(columns);
-	row->updated_ms = column_int(columns);
-	task->created_ms = column_int(columns);
-	task->ready_at_ms = column_int(columns);
 	task->queue = column_u32(columns);
-	task->owner = column_u32(columns);
 	task->priority = (int32_t)column_int(columns);
-	return rest_unpack(column_span(columns), task) && task->state > TASK_NOWHERE &&
+	return rest_unpack(column_span(columns), row) && task->state > TASK_NOWHERE &&
 		task->state < TASK_STATE_COUNT;
-}
-
-/* In the order of the list `claim`. */
-static void bind_claim(struct binding *binding, const struct task_row *row)
-{
-	const struct claim *claim = &row->task.claim;
-
-	bind_text(binding, row->holder);
-	bind_int(binding, claim->clock);
-	bind_int(binding, claim->lease.granted_ms);
-	bind_int(binding, claim->claimed_wall_ms);
-}
-
-static bool read_claim(struct columns *columns, struct task_row *row)
-{
-	struct claim *claim = &row->task.claim;
-
-	if (sqlite3_column_type(columns->statement, columns->at) == SQLITE_NULL)
-		return true;
-	row->holder = column_span(columns);
-	claim->clock = column_u32(columns);
-	claim->lease.granted_ms = column_u32(columns);
-	claim->claimed_wall_ms = column_int(columns);
-	return claim->clock <= CLOCK_WORKER;
 }
 
 /* The row that a statement of {task}, {claim} stands on. Its holder is borrowed from it. */
@@ -238,31 +252,46 @@ static int read_row(struct binding *binding, struct task_row *ret_row)
 	struct columns columns = {binding->statement, 0};
 
 	*ret_row = (struct task_row){0};
-	if (read_task(&columns, ret_row) && read_claim(&columns, ret_row))
-		return 0;
-	return sqlite_fault_row(binding->store, "task", ret_row->task.seq);
+	if (!read_task(&columns, ret_row))
+		return sqlite_fault_row(binding->store, "task", ret_row->task.seq);
+	ret_row->holder = column_span(&columns);
+	return 0;
 }
 
 int sqlite_put_task(struct backend *backend, const struct task_row *row, bool fresh)
 {
-	bool claimed = !span_is_empty(row->holder);
-	char rest[REST_BYTES_MAX];
-	struct binding binding = bind_start(sqlite_of(backend),
-		fresh ? (claimed ? SQL_INSERT_TASK_CLAIMED : SQL_INSERT_TASK)
-		      : (claimed ? SQL_REPLACE_TASK_CLAIMED : SQL_REPLACE_TASK));
+	struct sqlite *store = sqlite_of(backend);
+	enum pending_table table = fresh ? PENDING_NEW_TASK : PENDING_TASK;
 
-	bind_task(&binding, row, rest_pack(&row->task, rest));
-	if (claimed)
-		bind_claim(&binding, row);
-	return bind_run(&binding);
+	put_row(&store->pending[table], row);
+	return pending_end_row(store, table);
+}
+
+/* The new ones first: what else is written may be about them. */
+static int write_tasks(struct sqlite *store)
+{
+	int fault = pending_write(store, PENDING_NEW_TASK);
+
+	return fault ? fault : pending_write(store, PENDING_TASK);
+}
+
+int sqlite_write_pending(struct sqlite *store)
+{
+	int fault = write_tasks(store);
+
+	if (!fault)
+		fault = pending_write(store, PENDING_BODY);
+	return fault ? fault : events_flush(store);
 }
 
 int sqlite_get_task(struct backend *backend, int64_t seq, struct arena *arena, struct task_row *ret_row)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_TASK);
 	struct task_row row;
-	int fault;
+	int fault = write_tasks(sqlite_of(backend));
 
+	if (fault)
+		return fault;
+	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_TASK);
 	bind_int(&binding, seq);
 	fault = bind_next(&binding);
 	if (fault)
@@ -278,9 +307,11 @@ int sqlite_get_task(struct backend *backend, int64_t seq, struct arena *arena, s
 int sqlite_page_tasks(struct backend *backend, int64_t after, uint32_t limit,
 	int (*each)(void *context, const struct task_row *row), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_TASKS);
-	int fault;
+	int fault = write_tasks(sqlite_of(backend));
 
+	if (fault)
+		return fault;
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_TASKS);
 	bind_int(&binding, after);
 	bind_int(&binding, limit);
 	while ((fault = bind_next(&binding)) == 0) {
@@ -298,25 +329,29 @@ int sqlite_page_tasks(struct backend *backend, int64_t after, uint32_t limit,
 int sqlite_page_outlines(struct backend *backend, int64_t before, uint32_t limit,
 	int (*each)(void *context, const struct task_outline *outline), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_OUTLINES);
-	int fault;
+	int fault = write_tasks(sqlite_of(backend));
 
+	if (fault)
+		return fault;
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_OUTLINES);
 	bind_int(&binding, before);
 	bind_int(&binding, limit);
 	while ((fault = bind_next(&binding)) == 0) {
 		struct columns columns = {binding.statement, 0};
-		struct task_outline outline;
-		int verdict;
+		struct task_row row = {0};
+		bool good = read_task(&columns, &row);
+		const struct task *task = &row.task;
+		struct task_outline outline = {
+			.seq = task->seq,
+			.created_ms = task->created_ms,
+			.queue = task->queue,
+			.owner = task->owner,
+			.priority = task->priority,
+			.state = task->state,
+		};
+		int verdict =
+			good ? each(context, &outline) : sqlite_fault_row(binding.store, "task", task->seq);
 
-		outline.seq = column_int(&columns);
-		outline.created_ms = column_int(&columns);
-		outline.queue = column_u32(&columns);
-		outline.owner = column_u32(&columns);
-		outline.priority = (int32_t)column_int(&columns);
-		outline.state = column_u32(&columns);
-		verdict = outline.state > TASK_NOWHERE && outline.state < TASK_STATE_COUNT
-			? each(context, &outline)
-			: sqlite_fault_row(binding.store, "task", outline.seq);
 		if (verdict)
 			return bind_stop(&binding, verdict);
 	}
@@ -326,10 +361,12 @@ int sqlite_page_outlines(struct backend *backend, int64_t before, uint32_t limit
 static int scan_live(struct sqlite *store, int (*each)(void *context, const struct task_row *row),
 	void *context, uint64_t *ret_count)
 {
-	struct binding binding = bind_start(store, SQL_SCAN_LIVE_TASKS);
-	int fault;
+	int fault = write_tasks(store);
 
 	*ret_count = 0;
+	if (fault)
+		return fault;
+	struct binding binding = bind_start(store, SQL_SCAN_LIVE_TASKS);
 	while ((fault = bind_next(&binding)) == 0) {
 		struct task_row row;
 		int verdict = read_row(&binding, &row);
@@ -372,12 +409,16 @@ int sqlite_scan_live_tasks(struct backend *backend, int (*each)(void *context, c
 
 int sqlite_put_body(struct backend *backend, int64_t seq, struct span body)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_BODY);
+	struct sqlite *store = sqlite_of(backend);
+	struct pending *pending = &store->pending[PENDING_BODY];
+	struct pending_value *values = pending_row(pending);
 
-	bind_int(&binding, seq);
-	bind_blob(&binding, body);
-	bodies_keep(sqlite_of(backend), seq, body);
-	return bind_run(&binding);
+	if (values) {
+		values[0] = pending_int(seq);
+		values[1] = pending_blob(pending, body);
+	}
+	bodies_keep(store, seq, body);
+	return pending_end_row(store, PENDING_BODY);
 }
 
 int sqlite_get_body(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_body)
@@ -386,6 +427,9 @@ int sqlite_get_body(struct backend *backend, int64_t seq, struct arena *arena, s
 
 	if (bodies_find(sqlite_of(backend), seq, &kept))
 		return arena_copy(arena, kept, ret_body);
+	int fault = pending_write(sqlite_of(backend), PENDING_BODY);
+	if (fault)
+		return fault;
 	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_BODY);
 
 	bind_int(&binding, seq);
@@ -460,17 +504,16 @@ int sqlite_delete_task(struct backend *backend, int64_t seq)
 		SQL_DELETE_IDS,
 	};
 
+	int fault = sqlite_write_pending(sqlite_of(backend));
+
 	bodies_drop(sqlite_of(backend), seq);
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (size_t i = 0; !fault && i < sizeof(parts) / sizeof(parts[0]); i++) {
 		struct binding binding = bind_start(sqlite_of(backend), parts[i]);
-		int fault;
 
 		bind_int(&binding, seq);
 		fault = bind_run(&binding);
-		if (fault)
-			return fault;
 	}
-	return 0;
+	return fault;
 }
 
 /* Ids and keys. */

@@ -22,7 +22,10 @@ int sqlite_begin(struct backend *backend)
 int sqlite_commit(struct backend *backend)
 {
 	struct binding binding = bind_start(sqlite_of(backend), SQL_COMMIT);
-	int fault = bind_run(&binding);
+	int fault = sqlite_write_pending(sqlite_of(backend));
+
+	if (!fault)
+		fault = bind_run(&binding);
 
 	if (fault)
 		sqlite_rollback(backend);
@@ -34,6 +37,9 @@ void sqlite_rollback(struct backend *backend)
 	struct sqlite *store = sqlite_of(backend);
 
 	bodies_clear(store);
+	events_forget(store);
+	for (int i = 0; i < PENDING_TABLE_COUNT; i++)
+		pending_forget(&store->pending[i]);
 	/* After some faults SQLite has rolled back by itself, and would complain about being asked again. A
 	 * rollback changes nothing on disk: whether it fails makes no difference to what is there. */
 	if (sqlite3_get_autocommit(store->db))

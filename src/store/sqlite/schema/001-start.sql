@@ -9,28 +9,23 @@ PRAGMA application_id = 1937010292; -- "stnt"
 
 -- The hot row: narrow, found by rowid, rewritten in place, no index. Every column costs on every write and at every
 -- start, so only what SQL looks at is one; `rest` has all other numbers, as src/store/sqlite/tasks.c packs them.
+-- No column says NOT NULL: with it every statement that writes several rows would take notes of how to undo them.
 CREATE TABLE task (
-	seq           INTEGER PRIMARY KEY,
-	state         INTEGER NOT NULL,
-	version       INTEGER NOT NULL, -- seq of its last event
-	updated_ms    INTEGER NOT NULL,
-	created_ms    INTEGER NOT NULL,
-	ready_at_ms   INTEGER NOT NULL,
-	queue         INTEGER NOT NULL,
-	owner         INTEGER NOT NULL,
-	priority      INTEGER NOT NULL,
-	rest          BLOB NOT NULL,
-	-- the live claim; all NULL when there is none
-	holder          TEXT,
-	clock           INTEGER,
-	granted_ms      INTEGER,
-	claimed_wall_ms INTEGER
+	seq        INTEGER PRIMARY KEY,
+	state      INTEGER,
+	queue      INTEGER,
+	priority   INTEGER,
+	rest       BLOB,
+	-- the live claim, for people; all NULL when there is none
+	holder     TEXT,
+	claimed_ms INTEGER,
+	expires_ms INTEGER -- unless it is renewed; NULL where its worker's lease is what counts
 ) STRICT;
 
 -- What the caller said; read at claim only, so that the hot rows stay close together.
 CREATE TABLE task_body (
 	seq  INTEGER PRIMARY KEY,
-	body BLOB NOT NULL
+	body BLOB
 ) STRICT;
 
 -- Results, errors, checkpoints, questions, …: kind is enum extra_kind.
@@ -42,9 +37,10 @@ CREATE TABLE task_extra (
 	PRIMARY KEY (seq, kind, n)
 ) STRICT, WITHOUT ROWID;
 
--- One row per change. The encoding of data is known to src/store/record.c alone.
+-- One event per change; the row has one or several in a row, and the number of the last one. How they are put together
+-- is known to src/store/sqlite/events.c, what is in each to src/store/record.c.
 CREATE TABLE event (
-	seq  INTEGER PRIMARY KEY,
+	last INTEGER PRIMARY KEY,
 	data BLOB NOT NULL
 ) STRICT;
 
@@ -213,13 +209,9 @@ SELECT
 		)
 	) AS vtid,
 	t.holder AS worker_id,
-	strftime('%Y-%m-%dT%H:%M:%fZ', t.claimed_wall_ms / 1000.0, 'unixepoch') AS claimed_at,
-	strftime('%Y-%m-%dT%H:%M:%fZ',
-		CASE
-			WHEN t.clock = 2 AND w.id IS NOT NULL THEN w.last_beat_ms + w.granted_ms
-			ELSE t.updated_ms + t.granted_ms
-		END / 1000.0,
-		'unixepoch') AS expires_at,
+	strftime('%Y-%m-%dT%H:%M:%fZ', t.claimed_ms / 1000.0, 'unixepoch') AS claimed_at,
+	strftime('%Y-%m-%dT%H:%M:%fZ', coalesce(t.expires_ms, w.last_beat_ms + w.granted_ms) / 1000.0, 'unixepoch')
+		AS expires_at,
 	NULL AS released_at,
 	NULL AS release_reason
 FROM task AS t
