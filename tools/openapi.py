@@ -128,7 +128,8 @@ class Contract:
         self.validators = {}
         self.problem = {"$ref": "#/components/schemas/Problem"}
         # doors of older systems: what is refused under their paths has their shape
-        self.doors = {"/api/workqueue/": {"$ref": "#/components/schemas/ItemRefusal"}}
+        self.doors = {"/api/workqueue/": {"$ref": "#/components/schemas/ItemRefusal"},
+                      "/api/v1/worker/orchestrator/": {"$ref": "#/components/schemas/ConnectorRefusal"}}
         self.anywhere = {status for each in self.document["components"]["responses"].values()
                          for status in each.get("x-anywhere", [])}
 

@@ -115,7 +115,8 @@ static bool is_about_session(enum event_kind kind)
 /* What the subject of such an event is; of a worker's the slot that it fills. */
 static const char *subject_name(enum event_kind kind)
 {
-	if (kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED || kind == EVENT_SLOT_ASSIGNED ||
+	if (kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED ||
+		kind == EVENT_SLOT_ASSIGNED ||
 		(kind >= EVENT_WORKER_REGISTERED && kind <= EVENT_WORKER_INACTIVE))
 		return "slot";
 	if (kind == EVENT_GATE_OPENED || kind == EVENT_GATE_PASSED || kind == EVENT_GATE_REJECTED)

@@ -33,7 +33,8 @@ enum {
 
 #define CONNECTOR "/api/v1/worker/orchestrator/"
 
-#define O(method, path, scopes, body, begin, read, finish) R(method, CONNECTOR path, scopes, body, begin, read, finish)
+#define O(method, path, scopes, body, begin, read, finish) \
+	R(method, CONNECTOR path, scopes, body, begin, read, finish)
 
 // clang-format off
 const struct route routes[] = {

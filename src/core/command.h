@@ -230,7 +230,7 @@ struct command {
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
 	struct command_told told;
-	struct span words;  /* kept with the task: the last that its holder said, for people */
+	struct span words; /* kept with the task: the last that its holder said, for people */
 	struct span
 		report; /* said by the work itself: under a supervisor this is kept, and the claim goes on */
 	union {

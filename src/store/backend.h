@@ -95,8 +95,8 @@ enum extra_kind {
 		16, /* it is a session: see command_session.c; of task 0 by place: which tasks are, round and round */
 	EXTRA_WORDS = 17,       /* the last that a holder said */
 	EXTRA_LAST_HOLDER = 18, /* who held the last claim that was taken by a name; see last_holder_put() */
-	EXTRA_CLAIMANT = 19, /* by number: a principal that held an attempt before the last one */
-	EXTRA_REPORT = 20, /* of the claim that is marked as reported */
+	EXTRA_CLAIMANT = 19,    /* by number: a principal that held an attempt before the last one */
+	EXTRA_REPORT = 20,      /* of the claim that is marked as reported */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */
