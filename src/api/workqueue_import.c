@@ -49,18 +49,6 @@ static bool has_place(struct span name)
 	return false;
 }
 
-static void put_node(struct json_object *object, const char *key, yyjson_val *value)
-{
-	cleanup(buf_done) struct buf text = {0};
-
-	buf_init(&text, 2 * API_TEXT_MAX);
-	int r = json_put_value(&text, value);
-	if (r < 0 && object->fault == 0)
-		object->fault = r;
-	else
-		json_member_raw(object, key, buf_span(&text));
-}
-
 /* "metadata":{what the item had there,"clawnsoleItem":{all that has no place}} */
 static int put_metadata(struct buf *out, yyjson_val *item)
 {
@@ -75,7 +63,7 @@ static int put_metadata(struct buf *out, yyjson_val *item)
 	{
 		bool odd_meta = value == meta && !yyjson_is_obj(meta);
 		if (!has_place(node_text(key)) || odd_meta)
-			put_node(&rest, yyjson_get_str(key), value);
+			json_member_node(&rest, key, value);
 	}
 	int r = json_end(&rest);
 	json_begin(&metadata, out);
@@ -83,7 +71,7 @@ static int put_metadata(struct buf *out, yyjson_val *item)
 		yyjson_obj_foreach(meta, i, limit, key, value)
 		{
 			if (!yyjson_equals_str(key, IMPORTED_KEY))
-				put_node(&metadata, yyjson_get_str(key), value);
+				json_member_node(&metadata, key, value);
 		}
 	}
 	json_member_raw(&metadata, IMPORTED_KEY, buf_span(&rest_text));

@@ -215,23 +215,17 @@ static void put_times(struct json_object *object, const struct item *item)
 /* The metadata without what is ours in it; nothing if there is none. */
 static void put_meta(struct json_object *object, const struct item *item)
 {
-	cleanup(buf_done) struct buf text = {0}, value_text = {0};
+	cleanup(buf_done) struct buf text = {0};
 	struct json_object meta;
 	size_t i, limit;
 	yyjson_val *key, *value;
 
 	buf_init(&text, 2 * API_TEXT_MAX);
-	buf_init(&value_text, 2 * API_TEXT_MAX);
 	json_begin(&meta, &text);
 	yyjson_obj_foreach(yyjson_obj_get(item->body, "metadata"), i, limit, key, value)
 	{
-		if (yyjson_equals_str(key, IMPORTED_KEY))
-			continue;
-		buf_clear(&value_text);
-		int r = json_put_value(&value_text, value);
-		if (r < 0 && object->fault == 0)
-			object->fault = r;
-		json_member_raw(&meta, yyjson_get_str(key), buf_span(&value_text));
+		if (!yyjson_equals_str(key, IMPORTED_KEY))
+			json_member_node(&meta, key, value);
 	}
 	if (json_end(&meta) == 0 && meta.any)
 		json_member_raw(object, "meta", buf_span(&text));

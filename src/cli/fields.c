@@ -91,15 +91,8 @@ void members_of(struct json_object *object, yyjson_val *from, const char *but)
 
 	yyjson_obj_foreach(from, at, count, key, value)
 	{
-		cleanup(buf_done) struct buf json = {0};
-		if (but && strcmp(yyjson_get_str(key), but) == 0)
-			continue;
-		buf_init(&json, INPUT_BYTES_MAX);
-		int r = json_put_value(&json, value);
-		if (r < 0)
-			object->fault = r;
-		else
-			json_member_raw(object, yyjson_get_str(key), buf_span(&json));
+		if (!but || strcmp(yyjson_get_str(key), but) != 0)
+			json_member_node(object, key, value);
 	}
 }
 

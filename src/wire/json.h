@@ -135,6 +135,9 @@ JSON_MEMBER void json_member_word(struct json_object *object, const char *key, c
 		json_note(object, json_put_word(object->buf, span_of(word)));
 }
 
+/* A member of a text that somebody else wrote: any key, any value. */
+void json_member_node(struct json_object *object, yyjson_val *key, yyjson_val *value);
+
 /* Already JSON. */
 void json_member_raw(struct json_object *object, const char *key, struct span json);
 /* Already "key":value,… without braces. */

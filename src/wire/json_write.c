@@ -209,6 +209,21 @@ void json_member_raw(struct json_object *object, const char *key, struct span js
 		json_note(object, buf_put_span(object->buf, json));
 }
 
+void json_member_node(struct json_object *object, yyjson_val *key, yyjson_val *value)
+{
+	struct buf *buf = object->buf;
+
+	if (object->fault == 0 && object->any)
+		json_note(object, buf_put_byte(buf, ','));
+	object->any = true;
+	if (object->fault == 0)
+		json_note(object, json_put_value(buf, key));
+	if (object->fault == 0)
+		json_note(object, buf_put_byte(buf, ':'));
+	if (object->fault == 0)
+		json_note(object, json_put_value(buf, value));
+}
+
 void json_members_raw(struct json_object *object, struct span members)
 {
 	if (members.len == 0)

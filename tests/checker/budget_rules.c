@@ -66,7 +66,9 @@ int ck_rule_outcome(struct step *step)
 			step, KEY_ENDED, WORD_NONE, "C1", "a new attempt has an outcome already");
 	if (step->holder == WORD_NONE || step->after[KEY_HELD] != WORD_NONE)
 		return ck_step_expect(step, KEY_ENDED, step_before(step, KEY_ENDED), "C1", sentence);
-	const uint32_t *outcome = outcomes_of(step->kind);
+	/* told to stop for good: whatever its worker says of it then */
+	bool stopped = step->kind == WORD_TASK_BLOCKED && step->after[KEY_CODE] == WORD_STOPPED;
+	const uint32_t *outcome = outcomes_of(stopped ? WORD_TASK_CANCELLED : step->kind);
 	if (!record_gives(step->event, KEY_ENDED)) {
 		step->after[KEY_ENDED] = *outcome;
 		return CHECKER_OK;

@@ -37,7 +37,9 @@
 	/* what workers ask for that no event answers alone */ \
 	X(BEAT, "beat") X(BIND, "bind") X(UNBIND, "unbind") \
 	/* events of sessions: notes about their tasks */ \
-	X(SESSION_STARTED, "session.started") X(SESSION_GONE, "session.gone") X(SESSION_ENDED, "session.ended")
+	X(SESSION_STARTED, "session.started") X(SESSION_GONE, "session.gone") X(SESSION_ENDED, "session.ended") \
+	/* the code of what was stopped for good */ \
+	X(STOPPED, "STOPPED")
 // clang-format on
 
 enum word {

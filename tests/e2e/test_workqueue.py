@@ -461,6 +461,12 @@ class Http(Door):
         self.assertEqual(self.say("delete", {"itemId": item})["item"]["title"], "b")
         self.assertIsNone(self.ask("item/" + item)["item"])
 
+    def test_meta_is_whatever_the_caller_put_there(self):
+        meta = {'a "quoted" key': 1, "tab\tand\nline": {"\x01": []}, "": None, "back\\slash": "\x1f"}
+        item = self.say("enqueue", {"queue": "odd-keys", "title": "a", "meta": meta})["item"]
+        self.assertEqual(item["meta"], meta)
+        self.assertEqual(self.client.get(f"/api/workqueue/item/{item['id']}").json["item"]["meta"], meta)
+
     def test_a_list_is_told_in_pages(self):
         for i in range(7):
             self.say("enqueue", {"queue": "paged", "title": str(i)})
@@ -541,7 +547,7 @@ class Import(Door):
         return self.stint("import", "clawnsole", *words, status=status, OPENCLAW_HOME=self.home.name)
 
     def test_nothing_is_lost_and_twice_is_once(self):
-        items = [old_item(1, dedupeKey="a", meta={"command": ["make", "x"], "repo": "o/r"}),
+        items = [old_item(1, dedupeKey="a", meta={"command": ["make", "x"], "repo": "o/r", 'odd "\t key': 1}),
                  old_item(2, status="pending", priority=-5),
                  old_item(3, status="done", result={"pr": 17}, lastNote="shipped", **PAST),
                  old_item(4, status="failed", dedupeKey="a", lastError="broken", **PAST),
