@@ -1,6 +1,6 @@
 /*
  * stint-worker: the supervisor. What the command line and the environment say, where the server is, and what may be run;
- * then supervisor.c.
+ * then supervisor.c. `stint-worker run-once` is the same for one pass.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,36 @@ static const char usage[] =
 	"The configuration (JSON, comments allowed): {\"roots\": [\"~/work\"], \"executors\": {\"tests\":\n"
 	"{\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}}, \"queues\": {\"ci\": {\"executor\": \"tests\"}}}\n"
 	"\n"
-	"Try: stint worker --queues ci --concurrency 2\n";
+	"Try: stint worker --queues ci --concurrency 2\n"
+	"     stint worker run-once --agent-id dev-3 --queues dev-team   (run-once --help says more)\n";
+
+static const char once_usage[] =
+	"usage: stint-worker run-once --agent-id NAME [--queues a,b] [--config-object FILE] [FLAGS]\n"
+	"\n"
+	"One pass: takes up what this agent still has, else claims one task; runs it, reports, and prints one line:\n"
+	"  {\"ok\":true,\"action\":\"completed\",\"itemId\":\"t-1\",\"title\":\"…\",\"summary\":\"…\",\"links\":[],\"elapsedMs\":1200}\n"
+	"action is completed, noop_empty, failed or blocked; the status is 0 for the first two, 1 for the others.\n"
+	"\n"
+	"  --config-object FILE     an object (JSON) with the fields agentId queues leaseMs progressEveryMs maxIterations\n"
+	"                           pollIntervalMs enablePrSweep allowStatuses executionMode model thinking maxToolCalls\n"
+	"                           maxRunSeconds; - is standard input. The flags say the same and count more\n"
+	"  --agent-id NAME          whose claims it takes up and makes\n"
+	"  --queues a,b             from which (default: as a worker)\n"
+	"  --lease-ms N             of the claim (default 900000)\n"
+	"  --progress-every-ms N    renew the lease, with a note (default 600000)\n"
+	"  --max-iterations N       passes (default 1), with a line for each\n"
+	"  --poll-interval-ms N     between two of them (default 2000)\n"
+	"  --enable-pr-sweep BOOL   sweep first, if a sweep is configured (default true)\n"
+	"  --allow-statuses LIST    ready, pending or both (default ready)\n"
+	"  --execution-mode WORD    isolated; main needs an agent that can continue a session\n"
+	"  --model TEXT, --thinking low|medium|high   for the executor, as STINT_MODEL and STINT_THINKING\n"
+	"  --max-tool-calls N       needs an agent whose calls can be counted\n"
+	"  --max-run-seconds N      the attempt is ended after that time\n"
+	"  --empty-exit N           status if there was nothing to do (default 0)\n"
+	"\n"
+	"--home --url --token --token-file --remote --drain-ms --config --set --shell --root --capabilities: as a worker.\n"
+	"\n"
+	"Try: stint worker run-once --agent-id dev-3 --queues dev-team --max-run-seconds 600\n";
 
 struct flags {
 	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *config;
@@ -66,6 +95,8 @@ struct flags {
 	uint32_t set_count;
 	int64_t concurrency, drain_ms, lease_ms;
 	bool remote, shell, check_config, help, version;
+	bool once; /* run-once */
+	struct once_config pass;
 };
 
 static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -132,6 +163,14 @@ static int take_value(struct flags *flags, const char *flag, const char *value)
 			return 0;
 		}
 	}
+	if (flags->once && strcmp(flag, "--config-object") == 0)
+		return 0; /* it was read before */
+	if (flags->once) {
+		char complaint[ONCE_COMPLAINT_BYTES];
+		int r = once_config_flag(&flags->pass, flag, value, complaint);
+		if (r != -ENOENT)
+			return r < 0 ? complain("%s", complaint) : 0;
+	}
 	if (strcmp(flag, "--set") == 0)
 		return take_set(flags, value);
 	if (strcmp(flag, "--root") == 0) {
@@ -168,6 +207,28 @@ static bool take_switch(struct flags *flags, const char *flag)
 			return *switches[i].on = true;
 	}
 	return false;
+}
+
+/* First the object, then the flags: those count more. */
+static int read_object(int argc, char **argv, struct flags *flags)
+{
+	static const char name[] = "--config-object";
+	static struct arena arena;
+	char complaint[ONCE_COMPLAINT_BYTES];
+
+	flags->pass = once_config_default();
+	arena_init(&arena, 1 << 20);
+	for (int i = 1; i < argc; i++) {
+		const char *path = strncmp(argv[i], name, sizeof name - 1) != 0 ? NULL
+			: argv[i][sizeof name - 1] == '='                       ? argv[i] + sizeof name
+			: argv[i][sizeof name - 1] == 0 && i + 1 < argc         ? argv[i + 1]
+										: NULL;
+		if (path && once_config_read(&flags->pass, path, &arena, complaint) < 0) {
+			complain("%s", complaint);
+			return EXIT_CONFIG;
+		}
+	}
+	return 0;
 }
 
 static int read_flags(int argc, char **argv, struct flags *flags)
@@ -349,6 +410,11 @@ static int take_name(const struct flags *flags, struct supervisor_options *optio
 {
 	static char host[65];
 
+	if (flags->once)
+		return flags->slot || flags->name || flags->concurrency != 1
+			? complain(
+				  "--slot, --name and --concurrency are not for run-once: it does one task at a time, as its agent")
+			: 0;
 	options->slot = flags->slot ? flags->slot : setting("SLOT_ID");
 	if (options->slot && (!settings_is_name(options->slot) || strlen(options->slot) > 100))
 		return complain(
@@ -410,6 +476,11 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 		.concurrency = (uint32_t)flags->concurrency,
 		.drain_ms = flags->drain_ms,
 	};
+	if (flags->once) {
+		options.once = &flags->pass;
+		if (!flags->queues)
+			flags->queues = flags->pass.queues;
+	}
 	int r = absolute(config->home.text, home, sizeof home);
 	if (r == 0)
 		r = take_name(flags, &options);
@@ -429,9 +500,15 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 			"  {\"executors\": {\"tests\": {\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}}}");
 		return EXIT_CONFIG;
 	}
+	char complaint[ONCE_COMPLAINT_BYTES];
+	if (flags->once && once_config_check(&flags->pass, settings, complaint) < 0) {
+		complain("%s", complaint);
+		return EXIT_CONFIG;
+	}
 	options.lease_ms = flags->lease_ms > 0 ? flags->lease_ms : options.slot ? SLOT_LEASE_MS : LEASE_MS;
+	bool hushed = flags->once && config->values[CONFIG_LOG_LEVEL].origin.source == CONFIG_DEFAULT;
 	log_start(STDERR_FILENO, (enum log_format)config_number(config, CONFIG_LOG_FORMAT),
-		(enum log_level)config_number(config, CONFIG_LOG_LEVEL));
+		hushed ? LEVEL_WARN : (enum log_level)config_number(config, CONFIG_LOG_LEVEL));
 	return supervisor_run(&supervisor, &options);
 }
 
@@ -441,11 +518,19 @@ int main(int argc, char **argv)
 	static struct settings settings;
 	static struct config config;
 
-	int r = read_flags(argc, argv, &flags);
+	flags.once = argc > 1 && strcmp(argv[1], "run-once") == 0;
+	argc -= flags.once;
+	argv += flags.once;
+	int r = flags.once ? read_object(argc, argv, &flags) : 0;
+	if (r == 0)
+		r = read_flags(argc, argv, &flags);
 	if (r != 0)
 		return r;
 	if (flags.help || flags.version) {
-		fputs(flags.help ? usage : "stint-worker " STINT_VERSION "\n", stdout);
+		fputs(flags.help && flags.once ? once_usage
+				: flags.help   ? usage
+					       : "stint-worker " STINT_VERSION "\n",
+			stdout);
 		return 0;
 	}
 	signal(SIGPIPE, SIG_IGN);

@@ -199,7 +199,10 @@ static int settle_record(void *context, const char *name)
 
 	if (faccessat(estate->nest->outbox_fd, name, F_OK, 0) < 0 &&
 		read_document(estate->records_fd, name, &doc) == 0) {
-		int r = report_crash(estate, name, yyjson_doc_get_root(doc));
+		yyjson_val *record = yyjson_doc_get_root(doc);
+		bool own = estate->nest->resumes &&
+			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->nest->resumes);
+		int r = own ? 0 : report_crash(estate, name, record);
 		if (r < 0)
 			return r;
 	}
@@ -352,12 +355,12 @@ static int open_dirs(struct nest *nest)
 }
 
 /* Percent-escaped: no slash, no surprise. */
-static int name_of(char *out, const char *slot, const char *worker_id)
+static int name_of(char *out, const char *slot, const char *worker_id, bool agent)
 {
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, NEST_NAME_BYTES - 1);
-	int r = slot ? buf_printf(&text, "slot-") : 0;
+	int r = slot ? buf_printf(&text, "slot-") : agent ? buf_printf(&text, "agent-") : 0;
 	if (r == 0)
 		r = http_encode(span_of(slot ? slot : worker_id), &text);
 	if (r == 0) {
@@ -367,7 +370,7 @@ static int name_of(char *out, const char *slot, const char *worker_id)
 	return r;
 }
 
-int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id,
+int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id, bool agent,
 	char complaint[NEST_COMPLAINT_BYTES])
 {
 	struct search search = {nest, complaint};
@@ -377,15 +380,20 @@ int nest_open(struct nest *nest, const char *home, const char *slot, const char 
 		.dir_fd = -1,
 		.lock_fd = -1,
 		.outbox_fd = -1,
-		.records_fd = -1};
+		.records_fd = -1,
+		.resumes = agent ? worker_id : NULL};
 	complaint[0] = 0;
 	snprintf(nest->home, sizeof nest->home, "%s", home);
-	int r = name_of(nest->name, slot, worker_id);
+	int r = name_of(nest->name, slot, worker_id, agent);
 	if (r == 0)
 		r = open_dirs(nest);
 	if (r == -EBUSY && slot) {
 		snprintf(complaint, NEST_COMPLAINT_BYTES, "another worker on this machine has the slot %s",
 			slot);
+		return r;
+	}
+	if (r == -EBUSY && agent) {
+		snprintf(complaint, NEST_COMPLAINT_BYTES, "%s is at work already on this machine", worker_id);
 		return r;
 	}
 	if (r == 0) {

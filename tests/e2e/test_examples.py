@@ -36,7 +36,7 @@ def stint(*args):
 
 
 def verbs():
-    return re.findall(r"^\*stint ([a-z ]+)\* ?", stint("__man", "stint").stdout, re.M)
+    return re.findall(r"^\*stint ([a-z -]+)\* ?", stint("__man", "stint").stdout, re.M)
 
 
 def examples(verb):
@@ -57,7 +57,7 @@ class World:
         test.addCleanup(self.client.close)
         self.env = environment(self.folder, STINT_HOME=self.server.home)
         for name, text in (("instructions.md", "# Port it\n\nto C23\n"), ("out.json", '{"a":1}'), ("Makefile", MAKEFILE),
-                           ("result.json", "[]")):
+                           ("result.json", "[]"), ("worker.json", '{"agentId": "dev-3", "queues": ["ci"]}')):
             with open(os.path.join(self.folder, name), "w") as file:
                 file.write(text)
         self.prepare()
@@ -97,7 +97,7 @@ class World:
                 self.end(task, "fail", error={"code": "EXECUTION_ERROR", "message": "no", "retry": False})
         elif verb == "run":
             self.supervise()
-        elif verb == "worker run":
+        elif verb in ("worker run", "worker run-once"):
             with open(os.path.join(self.server.home, "config.json"), "w") as file:
                 file.write('{"executors": {"tests": {"kind": "command", "argv": ["make", "test"]}}}')
         elif verb == "unpark":
