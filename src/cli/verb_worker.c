@@ -260,6 +260,17 @@ static const struct flag once_flags[] = {
 	{0},
 };
 
+static const struct flag sweep_flags[] = {
+	{"repository", 0, FLAG_TEXT, .value = "OWNER/NAME",
+		.text = "(default: \"prSweep\" of the configuration, else that of the current directory)"},
+	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME",
+		.text = "of the tasks (default: as configured, else the first that is served)"},
+	{"executor", 'x', FLAG_TEXT, .value = "NAME", .text = "that is to run them"},
+	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instead of the configuration files"},
+	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"},
+	{0},
+};
+
 /* Another program does it, which links what this one does not: what was said is passed on. */
 static int become(struct cli *cli, const char *mode)
 {
@@ -289,6 +300,26 @@ static int run_once(struct cli *cli)
 {
 	return become(cli, "run-once");
 }
+
+static int run_sweep(struct cli *cli)
+{
+	return become(cli, "sweep-prs");
+}
+
+const struct verb verb_worker_sweep = {
+	.name = "worker sweep-prs",
+	.group = GROUP_WORKERS,
+	.arguments = "",
+	.brief = "a task for each open pull request",
+	.text = "Asks gh, GitHub's command line, for the open pull requests that are no drafts and that nobody has approved, and "
+		"adds a task for each: once for each commit, and never two at a time for one pull request. Prints "
+		"{\"ok\":true,\"action\":\"swept\",\"queue\":...,\"found\":3,\"added\":1}. Without gh it says so and ends with "
+		"status 69; nothing was changed.",
+	.flags = sweep_flags,
+	.examples = "stint worker sweep-prs --queue dev-team\n"
+		    "stint worker sweep-prs --repository owner/name --queue dev-team --executor tests\n",
+	.run = run_sweep,
+};
 
 const struct verb verb_worker_once = {
 	.name = "worker run-once",

@@ -16,9 +16,11 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "worker/supervisor.h"
+#include "worker/sweep.h"
 
 enum {
 	EXIT_USAGE = 2,
+	EXIT_UNAVAILABLE = 69,
 	EXIT_CONFIG = 78,
 	SETS_MAX = 64,
 	TEXT_BYTES_MAX = 1 << 20,
@@ -86,6 +88,21 @@ static const char once_usage[] =
 	"\n"
 	"Try: stint worker run-once --agent-id dev-3 --queues dev-team --max-run-seconds 600\n";
 
+static const char sweep_usage[] =
+	"usage: stint-worker sweep-prs [--repository OWNER/NAME] [--queue NAME] [--executor NAME] [FLAGS]\n"
+	"\n"
+	"Asks gh for the open pull requests that are no drafts and that nobody has approved, and adds a task for each: once\n"
+	"for each commit, and never two at a time for one pull request. Prints {\"ok\":true,\"action\":\"swept\",…,\"added\":1}.\n"
+	"Status 69 without gh, 1 if gh or the server fails; then standard error says why.\n"
+	"\n"
+	"  --repository OWNER/NAME  (default: \"prSweep\" of the configuration, else that of the current directory)\n"
+	"  --queue NAME             of the tasks (default: as configured, else the first queue that is served)\n"
+	"  --executor NAME          that is to run them (default: as configured, else none is named)\n"
+	"\n"
+	"--home --url --token --token-file --config --set: as a worker.\n"
+	"\n"
+	"Try: stint worker sweep-prs --repository owner/name --queue dev-team\n";
+
 struct flags {
 	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *config;
 	const char *roots[ROOTS_MAX];
@@ -95,7 +112,9 @@ struct flags {
 	uint32_t set_count;
 	int64_t concurrency, drain_ms, lease_ms;
 	bool remote, shell, check_config, help, version;
-	bool once; /* run-once */
+	bool once;   /* run-once */
+	bool sweeps; /* sweep-prs */
+	struct settings_sweep sweep;
 	struct once_config pass;
 };
 
@@ -170,6 +189,19 @@ static int take_value(struct flags *flags, const char *flag, const char *value)
 		int r = once_config_flag(&flags->pass, flag, value, complaint);
 		if (r != -ENOENT)
 			return r < 0 ? complain("%s", complaint) : 0;
+	}
+	if (flags->sweeps && strcmp(flag, "--repository") == 0 && settings_is_repository(value)) {
+		flags->sweep.repository = value;
+		return 0;
+	}
+	if (flags->sweeps && strcmp(flag, "--repository") == 0)
+		return complain("--repository must be owner/name; it is \"%s\"", value);
+	if (flags->sweeps && (strcmp(flag, "--queue") == 0 || strcmp(flag, "--executor") == 0)) {
+		if (!settings_is_name(value))
+			return complain(
+				"%s must be a name: letters, digits and -._:; it is \"%s\"", flag, value);
+		*(strcmp(flag, "--queue") == 0 ? &flags->sweep.queue : &flags->sweep.executor) = value;
+		return 0;
 	}
 	if (strcmp(flag, "--set") == 0)
 		return take_set(flags, value);
@@ -464,6 +496,48 @@ static int absolute(const char *path, char *out, size_t room)
 	return len > 0 && (size_t)len < room ? 0 : complain("the path of the state directory is too long");
 }
 
+/* Where the tasks go: as the flags say, else the configuration, else the first queue that is served. */
+static struct settings_sweep sweep_of(const struct flags *flags, const struct settings *settings)
+{
+	struct settings_sweep sweep = settings->sweep;
+
+	if (flags->sweep.repository)
+		sweep.repository = flags->sweep.repository;
+	if (flags->sweep.executor)
+		sweep.executor = flags->sweep.executor;
+	if (flags->sweep.queue)
+		sweep.queue = flags->sweep.queue;
+	if (!sweep.queue)
+		sweep.queue = settings->queue_count > 0 ? settings->queues[0].name : "default";
+	return sweep;
+}
+
+/* {"ok":true,"action":"swept","found":3,"added":1} */
+static int sweep(const struct flags *flags, const struct supervisor_options *options)
+{
+	struct settings_sweep what = sweep_of(flags, options->settings);
+	struct sweep_result result;
+
+	int r = sweep_prs(options, &what, &result);
+	if (r < 0) {
+		complain("%s", result.complaint);
+		return r == -ENOENT ? EXIT_UNAVAILABLE : 1;
+	}
+	printf("{\"ok\":true,\"action\":\"swept\",\"queue\":\"%s\",\"found\":%u,\"added\":%u}\n", what.queue,
+		result.found, result.added);
+	return 0;
+}
+
+/* Before the first pass. What it cannot do keeps nobody from working. */
+static void sweep_before(const struct flags *flags, const struct supervisor_options *options)
+{
+	struct settings_sweep what = sweep_of(flags, options->settings);
+	struct sweep_result result;
+
+	if (flags->pass.enable_pr_sweep && what.on && sweep_prs(options, &what, &result) < 0)
+		complain("the sweep was left out: %s", result.complaint);
+}
+
 static int supervise(struct flags *flags, struct config *config, struct settings *settings)
 {
 	static struct supervisor supervisor;
@@ -494,6 +568,8 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 		r = find_token(flags, home, token, sizeof token, &options);
 	if (r != 0)
 		return r;
+	if (flags->sweeps)
+		return sweep(flags, &options);
 	if (settings->executor_count == 0) {
 		complain(
 			"there is nothing that it may run: the configuration has no \"executors\"; as in\n"
@@ -509,6 +585,8 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 	bool hushed = flags->once && config->values[CONFIG_LOG_LEVEL].origin.source == CONFIG_DEFAULT;
 	log_start(STDERR_FILENO, (enum log_format)config_number(config, CONFIG_LOG_FORMAT),
 		hushed ? LEVEL_WARN : (enum log_level)config_number(config, CONFIG_LOG_LEVEL));
+	if (flags->once)
+		sweep_before(flags, &options);
 	return supervisor_run(&supervisor, &options);
 }
 
@@ -519,17 +597,19 @@ int main(int argc, char **argv)
 	static struct config config;
 
 	flags.once = argc > 1 && strcmp(argv[1], "run-once") == 0;
-	argc -= flags.once;
-	argv += flags.once;
+	flags.sweeps = argc > 1 && strcmp(argv[1], "sweep-prs") == 0;
+	argc -= flags.once || flags.sweeps;
+	argv += flags.once || flags.sweeps;
 	int r = flags.once ? read_object(argc, argv, &flags) : 0;
 	if (r == 0)
 		r = read_flags(argc, argv, &flags);
 	if (r != 0)
 		return r;
 	if (flags.help || flags.version) {
-		fputs(flags.help && flags.once ? once_usage
-				: flags.help   ? usage
-					       : "stint-worker " STINT_VERSION "\n",
+		fputs(flags.help && flags.sweeps           ? sweep_usage
+				: flags.help && flags.once ? once_usage
+				: flags.help               ? usage
+							   : "stint-worker " STINT_VERSION "\n",
 			stdout);
 		return 0;
 	}

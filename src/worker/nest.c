@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ enum {
 	RECORDS_MAX = 1000, /* of one dead worker */
 	DEAD_MAX = 1000,
 	ORPHANS_MS = 15 * 1000,
+	LOCK_TRIES = 50,
+	LOCK_AGAIN_MS = 20,
 };
 
 /* ---- who we are ---- */
@@ -334,6 +337,36 @@ static int make_home(const char *home, int *ret_fd)
 	return about.st_uid == geteuid() ? 0 : -EPERM;
 }
 
+/* 0 and the lock; -EBUSY also if the directory went away under our hands, with the one who had it. */
+static int try_lock(struct nest *nest)
+{
+	struct stat about;
+
+	int r = lock_dir(nest->dir_fd, &nest->lock_fd);
+	if (r == 0 && fstat(nest->lock_fd, &about) == 0 && about.st_nlink == 0) {
+		close(take_fd(nest->lock_fd));
+		return -EBUSY;
+	}
+	if (r != -ENOENT)
+		return r;
+	close(take_fd(nest->dir_fd));
+	r = make_dir(nest->workers_fd, nest->name, &nest->dir_fd);
+	return r < 0 ? r : -EBUSY;
+}
+
+/* An agent's next pass may come while the last one takes its leave; or while a child of the last one, which was killed,
+ * is not yet what it shall become and has the lock still. */
+static int lock_own(struct nest *nest)
+{
+	int r = try_lock(nest);
+
+	for (int tries = 0; r == -EBUSY && nest->resumes && tries < LOCK_TRIES; tries++) {
+		poll(NULL, 0, LOCK_AGAIN_MS);
+		r = try_lock(nest);
+	}
+	return r;
+}
+
 static int open_dirs(struct nest *nest)
 {
 	cleanup(close_at) int home_fd = -1;
@@ -346,7 +379,7 @@ static int open_dirs(struct nest *nest)
 	if (r == 0)
 		r = make_dir(nest->workers_fd, nest->name, &nest->dir_fd);
 	if (r == 0)
-		r = lock_dir(nest->dir_fd, &nest->lock_fd);
+		r = lock_own(nest);
 	if (r == 0)
 		r = make_dir(nest->dir_fd, "outbox", &nest->outbox_fd);
 	if (r == 0)

@@ -97,6 +97,10 @@ class World:
                 self.end(task, "fail", error={"code": "EXECUTION_ERROR", "message": "no", "retry": False})
         elif verb == "run":
             self.supervise()
+        elif verb == "worker sweep-prs":
+            with open(os.open(os.path.join(self.folder, "gh"), os.O_CREAT | os.O_WRONLY, 0o755), "w") as file:
+                file.write("#!/bin/sh\necho '[]'\n")
+            self.env["PATH"] = self.folder + ":" + self.env["PATH"]
         elif verb in ("worker run", "worker run-once"):
             with open(os.path.join(self.server.home, "config.json"), "w") as file:
                 file.write('{"executors": {"tests": {"kind": "command", "argv": ["make", "test"]}}}')

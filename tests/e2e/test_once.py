@@ -1,6 +1,8 @@
 """stint worker run-once: one pass, its configuration object, its result object, and what it takes up again."""
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -200,7 +202,7 @@ class Resuming(Case):
         process.kill()
         process.wait(20)
         status, result = self.result()
-        self.assertEqual((status, result["action"], result["summary"]), (0, "completed", "second"))
+        self.assertEqual((status, result["action"], result.get("summary")), (0, "completed", "second"), (result, self.task("t")))
         self.assertEqual((self.task("t")["attempt"], self.task("t")["spent"], self.task("t")["crashes"]), (2, 0, 0))
 
     def test_two_passes_of_one_agent_are_not_made_at_once(self):
@@ -268,6 +270,153 @@ class Objects(Case):
         status, _, said = self.run_object({"agentId": "dev-3", "leaseMs": 5000})
         self.assertEqual(status, 78)
         self.assertIn("progressEveryMs", said)
+
+
+class Sweep(Case):
+    """With a gh of our own in the PATH."""
+    PRS = [
+        {"number": 7, "title": "Fix it", "url": "https://github.com/own/repo/pull/7", "isDraft": False, "reviewDecision": "",
+         "headRefOid": "a" * 40},
+        {"number": 8, "title": "Later", "url": "https://github.com/own/repo/pull/8", "isDraft": True, "reviewDecision": "",
+         "headRefOid": "b" * 40},
+        {"number": 9, "title": "Fine", "url": "https://github.com/own/repo/pull/9", "isDraft": False,
+         "reviewDecision": "APPROVED", "headRefOid": "c" * 40},
+        {"number": 10, "title": "\"Quoted\" é", "url": "https://github.com/own/repo/pull/10", "isDraft": False,
+         "reviewDecision": "REVIEW_REQUIRED", "headRefOid": "d" * 40},
+    ]
+
+    def gh(self, prs=None, script=None):
+        self.bin = os.path.join(self.folder, "bin")
+        os.makedirs(self.bin, exist_ok=True)
+        self.write("bin/prs.json", self.PRS if prs is None else prs)
+        path = self.write("bin/gh", "#!/bin/sh\necho \"$@\" >&2\n" + (script or "cat %s/prs.json\n" % self.bin))
+        os.chmod(path, 0o755)
+
+    def path(self):
+        return self.bin + ":/usr/bin:/bin"
+
+    def sweep(self, *flags, path=None):
+        ran = subprocess.run([STINT, "worker", "sweep-prs", "--home", self.server.home, "--config", self.config,
+                              "--repository", "own/repo", "--queue", "q", *flags], capture_output=True, text=True,
+                             timeout=PATIENCE_S, env=stintd.environment(PATH=path or self.path()))
+        return ran.returncode, json.loads(ran.stdout) if ran.stdout else None, ran.stderr
+
+    def tasks(self):
+        return sorted(task["title"] for task in self.client.get("/api/tasks?limit=100").json)
+
+    def test_one_task_for_each_that_needs_attention(self):
+        self.gh()
+        self.assertEqual(self.sweep("--executor", "good")[:2],
+                         (0, {"ok": True, "action": "swept", "queue": "q", "found": 2, "added": 2}))
+        self.assertEqual(self.tasks(), ['Review #10: "Quoted" é', "Review #7: Fix it"])
+        task = self.task("pr-own.repo-7-aaaaaaaaaaaa")
+        self.assertEqual((task["payload"]["url"], task["uniqueKey"], task["executor"], task["labels"]),
+                         ("https://github.com/own/repo/pull/7", "pr:own/repo#7", "good", ["pr-review"]))
+
+    def test_a_second_sweep_adds_nothing(self):
+        self.gh()
+        self.sweep()
+        self.assertEqual(self.sweep()[1]["added"], 0)
+        self.gh([{**self.PRS[0], "headRefOid": "e" * 40}])
+        self.assertEqual(self.sweep()[1]["added"], 0, "it is still to be looked at")
+
+    def test_what_was_looked_at_comes_again_with_a_new_commit(self):
+        self.gh([self.PRS[0]])
+        self.sweep()
+        self.assertEqual(self.result()[1]["action"], "completed")
+        self.assertEqual(self.sweep()[1]["added"], 0)
+        self.gh([{**self.PRS[0], "headRefOid": "e" * 40}])
+        self.assertEqual(self.sweep()[1]["added"], 1)
+
+    def test_without_gh_it_says_so_and_changes_nothing(self):
+        empty = os.path.join(self.folder, "empty")
+        os.mkdir(empty)
+        status, printed, said = self.sweep(path=empty)
+        self.assertEqual((status, printed), (69, None))
+        self.assertIn("gh is not in the PATH", said)
+        self.assertEqual(self.tasks(), [])
+
+    def test_a_gh_that_fails_is_told_in_its_own_words(self):
+        self.gh(script="echo not logged in >&2; exit 4\n")
+        status, printed, said = self.sweep()
+        self.assertEqual((status, printed), (1, None))
+        self.assertIn("not logged in", said)
+        for script in ("echo '{}'\n", "echo nonsense\n", "true\n"):
+            self.gh(script=script)
+            self.assertEqual(self.sweep()[0], 1)
+        self.assertEqual(self.tasks(), [])
+
+    def test_a_repository_has_an_owner_and_a_name(self):
+        self.gh()
+        for name in ("own", "own/", "/repo", "a/b/c", "--web/x", "a/b c"):
+            self.assertEqual(self.sweep("--repository=" + name)[0], 2, name)
+
+    def test_a_pass_sweeps_first_if_that_is_configured(self):
+        self.gh([self.PRS[0]])
+        with open(self.config) as file:
+            config = json.load(file)
+        self.config = self.write("config.json", {**config, "prSweep": {"kind": "github", "repository": "own/repo", "queue": "q"}})
+        self.assertEqual(self.result("--enable-pr-sweep", "false", PATH=self.path())[1]["action"], "noop_empty")
+        self.assertEqual(self.result(PATH=self.path())[1]["title"], "Review #7: Fix it")
+
+    def test_a_sweep_that_cannot_be_made_keeps_nobody_from_working(self):
+        self.gh(script="exit 1\n")
+        with open(self.config) as file:
+            config = json.load(file)
+        self.config = self.write("config.json", {**config, "prSweep": {"kind": "github", "repository": "own/repo"}})
+        self.create(id="t")
+        status, (result,), said = self.once(PATH=self.path())
+        self.assertEqual((status, result["action"]), (0, "completed"))
+        self.assertIn("the sweep was left out", said)
+
+    def test_a_wrong_sweep_is_a_wrong_configuration(self):
+        for wrong in ({"kind": "gitlab"}, {"repository": "x"}, {"queue": "a b"}, {"executor": 7}, {"what": 1}, 7):
+            self.config = self.write("config.json", {"executors": self.executors, "prSweep": wrong})
+            status, results, said = self.once()
+            self.assertEqual((status, results), (78, []))
+            self.assertIn("prSweep", said)
+
+
+class Skill(unittest.TestCase):
+    """skills/workqueue-worker/SKILL.md, as OpenClaw reads it."""
+
+    def setUp(self):
+        top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        self.folder = os.path.join(top, "skills", "workqueue-worker")
+        with open(os.path.join(self.folder, "SKILL.md")) as file:
+            _, head, self.text = file.read().split("---\n", 2)
+        self.head, _, metadata = head.partition("metadata:\n")
+        self.metadata = json.loads(metadata)["openclaw"]  # JSON is YAML
+
+    def test_its_head_is_what_openclaw_wants(self):
+        head = dict(line.split(": ", 1) for line in self.head.splitlines())
+        self.assertEqual(head["name"], os.path.basename(self.folder))
+        self.assertRegex(head["name"], r"^[a-z0-9-]{1,64}$")
+        self.assertTrue(0 < len(head["description"]) < 160)
+        self.assertLessEqual(set(head), {"name", "description", "version", "homepage", "license", "compatibility",
+                                         "allowed-tools", "user-invocable"})
+        self.assertEqual(self.metadata["requires"], {"bins": ["stint"]})
+        self.assertLessEqual(set(self.metadata), {"emoji", "os", "always", "primaryEnv", "skillKey", "requires", "envVars", "install"})
+        for variable in self.metadata["envVars"]:
+            self.assertEqual(set(variable), {"name", "required", "description"})
+
+    def test_its_commands_are_commands(self):
+        commands = re.findall(r"stint [a-z-]+(?: [a-z-]+)*(?: --?[a-z-]+| \S+)*", "\n".join(
+            re.findall(r"^```sh\n(.*?)^```", self.text, re.S | re.M)))
+        commands += re.findall(r"`(stint [^`]+)`", self.text)
+        self.assertGreater(len(commands), 8)
+        for command in commands:
+            with self.subTest(command=command):
+                words = shlex.split(command.split(")")[0].split("#")[0].replace("$", ""), posix=True)
+                ran = subprocess.run([STINT, *words[1:], "--help"], capture_output=True, text=True, timeout=30)
+                self.assertEqual((ran.returncode, ran.stdout[:6]), (0, "usage:"), ran.stderr)
+
+    def test_its_cron_job_is_one_and_calls_what_is_there(self):
+        job, = [job for text in re.findall(r"^```json\n(.*?)^```", self.text, re.S | re.M) if "schedule" in (job := json.loads(text))]
+        self.assertEqual((job["schedule"]["kind"], job["payload"]["kind"], job["sessionTarget"]), ("every", "agentTurn", "isolated"))
+        command = job["payload"]["message"].partition(": ")[2].split()
+        ran = subprocess.run([STINT, *command[1:], "--help"], capture_output=True, text=True, timeout=30)
+        self.assertEqual((command[0], ran.returncode), ("stint", 0), ran.stderr)
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ class Verbs(CliCase):
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
     LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
-    ELSEWHERE = {"up", "run", "worker run", "worker run-once"}  # test_cli.Up, test_worker, test_once
+    ELSEWHERE = {"up", "run", "worker run", "worker run-once", "worker sweep-prs"}  # test_cli.Up, test_worker, test_once
 
     def each(self, check, but=frozenset()):
         """check(verb, row, words, env) for every verb, each in a world of its own."""
