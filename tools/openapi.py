@@ -127,6 +127,9 @@ class Contract:
         self.operations = operations(self.document)
         self.validators = {}
         self.problem = {"$ref": "#/components/schemas/Problem"}
+        # doors of older systems: what is refused under their paths has their shape
+        self.doors = {"/api/workqueue/": {"$ref": "#/components/schemas/ItemRefusal"},
+                      "/api/v1/worker/orchestrator/": {"$ref": "#/components/schemas/ConnectorRefusal"}}
         self.anywhere = {status for each in self.document["components"]["responses"].values()
                          for status in each.get("x-anywhere", [])}
 
@@ -156,7 +159,7 @@ class Contract:
         operation, path_known = self.find(method, path)
         wrong = []
         if operation is None:
-            self.judge_nowhere(method, path_known, status, headers, body, wrong)
+            self.judge_nowhere(method, path, path_known, status, headers, body, wrong)
         elif str(status) in operation.responses:
             self.judge_response(method, operation.responses[str(status)], status, headers, body, wrong)
             if status < 300:
@@ -169,12 +172,15 @@ class Contract:
             raise Broken("spec/openapi.json: %s %s → %d: %s; the reply: %s" % (
                 method, url, status, "; ".join(wrong), bytes(body[:2000])))
 
-    def judge_nowhere(self, method, path_known, status, headers, body, wrong):
+    def judge_nowhere(self, method, path, path_known, status, headers, body, wrong):
         allowed = (400, 401, 403, 405 if path_known else 404, 413, 421)
         if status not in allowed and str(status) not in self.anywhere:
             wrong.append("no such operation may answer so")
         elif status == 405 and "Allow" not in headers:
             wrong.append("a 405 without Allow")
+        elif method != "HEAD" and headers.get("Content-Type") == "application/json":
+            shapes = [{"schema": shape} for prefix, shape in self.doors.items() if path.startswith(prefix)]
+            self.judge_body((shapes or [{"schema": self.problem}])[0], body, wrong)
         elif method != "HEAD":
             self.judge_problem(None, status, body, wrong)
 

@@ -77,6 +77,8 @@ struct about {
 	uint32_t schema, generation;
 	uint64_t starts;
 	int64_t started_ms, up_ms;
+	bool armed;       /* work is handed out … */
+	int64_t armed_ms; /* … or not, since then (wall); 0: nobody has ever said */
 };
 
 /* What the server lends for reading. Each is bounded. Faults: 0 or negative errno; -ENOENT: there is none. */
@@ -84,12 +86,23 @@ struct api_reads {
 	void *context;
 	int (*find_task)(void *context, struct span id, int64_t *ret_seq);
 	int (*read_task)(void *context, int64_t seq, struct arena *arena, struct task_document *ret_document);
+	/* `words` and `last` of that document, which the other leaves out. */
+	int (*read_last)(void *context, struct arena *arena, struct task_document *document);
 	/* Outlines of the tasks that are not final, in no order, from 0 on; and of the final ones, newest first, from
 	 * INT64_MAX on. Up to `limit` are looked at; the position moves along and is 0 at the end. */
 	int (*page_open)(void *context, uint32_t *at, uint32_t limit,
 		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
 	int (*page_final)(void *context, int64_t *before, uint32_t limit,
 		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
+	/* All of them, newest first from INT64_MAX on, or oldest first from 0 on; the end is 0, or INT64_MAX. */
+	int (*page_rows)(void *context, bool oldest_first, int64_t *at, uint32_t limit,
+		int (*each)(void *each_context, const struct task_outline *outline), void *each_context);
+	/* The queues of a slot that names none, each after the character 31; of all slots, from 0 on, as for tasks; and
+	 * of those that have none of their own: a,b. */
+	int (*assignment)(void *context, struct span slot, struct arena *arena, struct span *ret_queues);
+	int (*page_assignments)(void *context, int64_t *after, uint32_t limit,
+		int (*each)(void *each_context, struct span slot, struct span queues), void *each_context);
+	const char *(*default_queues)(void *context);
 	/* attempt 0: the latest that has a log */
 	int (*read_log)(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 		struct arena *arena, struct log_piece *ret_piece);
@@ -173,6 +186,8 @@ struct api_call {
 	const struct rules *rules;
 	struct moment now;
 	const struct api_reads *reads;
+	const struct span *
+		action_queues; /* by enum action; an action without a queue is only told. NULL: none has one */
 	/* made */
 	const struct route *route;
 	enum api_step step;

@@ -23,6 +23,22 @@ struct route {
 	void (*finish)(struct api_call *call, const struct result *results);
 };
 
+/* A door of an older system: under its paths whatever is refused has the shape that its clients know. put() writes the
+ * body; it may choose another status. */
+struct refused {
+	int status;
+	const char *code, *title, *detail; /* detail may be NULL */
+	struct span members;
+};
+
+struct door {
+	const char *prefix;
+	int (*put)(struct api_call *call, struct refused *refused);
+};
+
+extern const struct door doors[];
+extern const uint32_t door_count;
+
 extern const struct route routes[];
 extern const uint32_t route_count;
 
@@ -41,6 +57,12 @@ int call_keep(struct api_call *call, const struct buf *text, struct span *ret_te
 /* The note of a command that an admin gave: principal, route, object, `more` (members, may be empty) and the id of the
  * request, if it has one. For a COMMAND_AUDIT, or whatever leaves an event of its own. False: the call was refused. */
 bool call_audit(struct api_call *call, struct command *command, struct span object, struct span more);
+
+/* What the command tells about its task, for the task's workflow. False: the call was refused. */
+bool call_tells(struct api_call *call, struct command *command, const struct tiding *tiding);
+
+/* Does what was told name a pull request (pr_number, pr_url)? */
+bool told_has_pr(yyjson_val *data);
 
 /* ---- replies ------------------------------------------------------------------------------------ */
 
@@ -67,6 +89,9 @@ const char *refusal_detail(const struct result *result);
 
 /* A read has failed: 404, 503. */
 void call_refuse_fault(struct api_call *call, int fault);
+
+/* Is work handed out? Who cannot say is taken to say no. */
+bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms);
 
 /* ---- small things ------------------------------------------------------------------------------- */
 
@@ -194,11 +219,62 @@ void queue_resume_begin(struct api_call *call);
 void queue_drain_begin(struct api_call *call);
 void queue_finish(struct api_call *call, const struct result *results);
 
+int orchestrator_put_refused(struct api_call *call, struct refused *refused);
+void orchestrator_register_begin(struct api_call *call);
+void orchestrator_register_finish(struct api_call *call, const struct result *results);
+void orchestrator_leave_begin(struct api_call *call);
+void orchestrator_leave_finish(struct api_call *call, const struct result *results);
+void orchestrator_pending_read(struct api_call *call);
+void orchestrator_claim_begin(struct api_call *call);
+void orchestrator_claim_finish(struct api_call *call, const struct result *results);
+void orchestrator_progress_begin(struct api_call *call);
+void orchestrator_progress_finish(struct api_call *call, const struct result *results);
+void orchestrator_release_begin(struct api_call *call);
+void orchestrator_release_finish(struct api_call *call, const struct result *results);
+void orchestrator_beat_begin(struct api_call *call);
+void orchestrator_beat_finish(struct api_call *call, const struct result *results);
+void orchestrator_workers_read(struct api_call *call);
+void orchestrator_stats_read(struct api_call *call);
+void orchestrator_health_read(struct api_call *call);
+
+void gate_verdict_begin(struct api_call *call);
+void approval_list_read(struct api_call *call);
+
+void execution_set_begin(struct api_call *call);
+void execution_set_finish(struct api_call *call, const struct result *results);
+void execution_read(struct api_call *call);
+
 void token_create_begin(struct api_call *call);
 void token_create_finish(struct api_call *call, const struct result *results);
 void token_list_read(struct api_call *call);
 void token_revoke_begin(struct api_call *call);
 void token_revoke_finish(struct api_call *call, const struct result *results);
+
+int workqueue_put_refused(struct api_call *call, struct refused *refused);
+void workqueue_enqueue_begin(struct api_call *call);
+void workqueue_enqueue_finish(struct api_call *call, const struct result *results);
+void workqueue_claim_begin(struct api_call *call);
+void workqueue_claim_finish(struct api_call *call, const struct result *results);
+void workqueue_transition_begin(struct api_call *call);
+void workqueue_progress_begin(struct api_call *call);
+void workqueue_done_begin(struct api_call *call);
+void workqueue_fail_begin(struct api_call *call);
+void workqueue_report_finish(struct api_call *call, const struct result *results);
+void workqueue_update_begin(struct api_call *call);
+void workqueue_update_read(struct api_call *call);
+void workqueue_update_finish(struct api_call *call, const struct result *results);
+void workqueue_delete_begin(struct api_call *call);
+void workqueue_delete_read(struct api_call *call);
+void workqueue_delete_finish(struct api_call *call, const struct result *results);
+void workqueue_assign_begin(struct api_call *call);
+void workqueue_assign_finish(struct api_call *call, const struct result *results);
+void workqueue_assignments_read(struct api_call *call);
+void workqueue_import_begin(struct api_call *call);
+void workqueue_import_finish(struct api_call *call, const struct result *results);
+void workqueue_item_read(struct api_call *call);
+void workqueue_items_read(struct api_call *call);
+void workqueue_summary_read(struct api_call *call);
+void workqueue_queues_read(struct api_call *call);
 
 void event_list_read(struct api_call *call);
 void task_events_read(struct api_call *call);

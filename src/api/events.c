@@ -54,6 +54,19 @@ static void put_change(struct json_object *data, const struct record *record)
 		json_member_int(data, "crashes", columns->crashes);
 	if (columns->code != CODE_NONE)
 		json_member_cstr(data, "code", failure_code_name(columns->code));
+	if (columns->stage != STAGE_NONE)
+		json_member_cstr(data, "stage", stage_name(columns->stage));
+}
+
+static void put_stage(struct json_object *data, const struct record *record)
+{
+	int64_t from = record_has(record, FACT_STAGE_FROM) ? record->fact[FACT_STAGE_FROM] : 0;
+	int64_t action = record_has(record, FACT_ACTION) ? record->fact[FACT_ACTION] : 0;
+
+	if (from > STAGE_NONE && from < STAGE_COUNT)
+		json_member_cstr(data, "fromStage", stage_name((enum stage)from));
+	if (action > ACTION_NONE && action < ACTION_COUNT)
+		json_member_cstr(data, "action", action_name((enum action)action));
 }
 
 /* Facts that mean something to a reader; the others are of the lease clock. */
@@ -69,6 +82,7 @@ static const struct {
 	{FACT_STOPPING, "stopping", true},
 	{FACT_REPORTED, "reported", true},
 	{FACT_TRIAL, "trial", true},
+	{FACT_OVERDUE, "overdue", true},
 	{FACT_RETRY_AT, "retryAt", false},
 	{FACT_GENERATION, "generation", false},
 	{FACT_START, "start", false},
@@ -93,16 +107,21 @@ static void put_facts(struct json_object *data, const struct record *record)
 		json_member_cstr(data, "ended", worker_end_name((enum worker_end)ended));
 }
 
-/* The subject is a slot: the event's own, or that of the worker. */
-static bool is_about_slot(enum event_kind kind)
-{
-	return kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED ||
-		(kind >= EVENT_WORKER_REGISTERED && kind <= EVENT_WORKER_INACTIVE);
-}
-
 static bool is_about_session(enum event_kind kind)
 {
 	return kind >= EVENT_SESSION_STARTED && kind <= EVENT_SESSION_ENDED;
+}
+
+/* What the subject of such an event is; of a worker's the slot that it fills. */
+static const char *subject_name(enum event_kind kind)
+{
+	if (kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED ||
+		kind == EVENT_SLOT_ASSIGNED ||
+		(kind >= EVENT_WORKER_REGISTERED && kind <= EVENT_WORKER_INACTIVE))
+		return "slot";
+	if (kind == EVENT_GATE_OPENED || kind == EVENT_GATE_PASSED || kind == EVENT_GATE_REJECTED)
+		return "gate";
+	return "queue";
 }
 
 static int put_data(struct buf *out, const struct record *record)
@@ -113,8 +132,12 @@ static int put_data(struct buf *out, const struct record *record)
 	if (record->task != 0)
 		put_change(&data, record);
 	if (record->subject.len > 0 && !is_about_session(record->kind))
-		json_member_string(&data, is_about_slot(record->kind) ? "slot" : "queue", record->subject);
+		json_member_string(&data, subject_name(record->kind), record->subject);
 	put_facts(&data, record);
+	put_stage(&data, record);
+	/* the name that worker connectors know it by */
+	if (record->kind == EVENT_TASK_EXPIRED && record_has(record, FACT_NAMED))
+		json_member_cstr(&data, "event", "worker.claim.expired");
 	json_members_raw(&data, record->note);
 	return json_end(&data);
 }

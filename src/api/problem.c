@@ -33,18 +33,35 @@ int api_put_problem(struct buf *body, int status, const char *code, const char *
 	return put_problem(body, status, code, title, detail, (struct span){0});
 }
 
+/* NULL: it came to us as we are. */
+static const struct door *door_of(const struct api_call *call)
+{
+	struct span path = call->request->path;
+
+	for (uint32_t i = 0; i < door_count; i++) {
+		size_t len = strlen(doors[i].prefix);
+		if (path.len >= len && memcmp(path.data, doors[i].prefix, len) == 0)
+			return &doors[i];
+	}
+	return NULL;
+}
+
 void call_problem(struct api_call *call, int status, const char *code, const char *title, const char *detail,
 	struct span members)
 {
+	const struct door *door = door_of(call);
+	struct refused refused = {status, code, title, detail, members};
+
 	buf_clear(call->body);
-	if (put_problem(call->body, status, code, title, detail, members) < 0) {
+	int r = door ? door->put(call, &refused)
+		     : put_problem(call->body, status, code, title, detail, members);
+	if (r < 0)
 		buf_clear(call->body);
-		status = refusal_http_status(REFUSED_UNAVAILABLE);
-	}
+	status = r < 0 ? refusal_http_status(REFUSED_UNAVAILABLE) : refused.status;
 	call->step = API_REPLY;
 	call->reply = (struct http_reply){
 		.status = status,
-		.content_type = SPAN("application/problem+json"),
+		.content_type = door ? SPAN("application/json") : SPAN("application/problem+json"),
 		.body = buf_span(call->body),
 		.head = call->request->method == HTTP_METHOD_HEAD,
 	};
@@ -110,6 +127,14 @@ static const char *slot_detail(enum evidence evidence)
 	       "that its process is dead.";
 }
 
+static const char *gate_detail(const struct task *task)
+{
+	if (task->state == TASK_REVIEW)
+		return "A gate of the task is not passed yet: POST /api/tasks/ID/gates/GATE with a token that has its scope, by "
+		       "somebody who has held no attempt of the task. GET /api/approvals lists what waits.";
+	return "The task has gates: report the work with POST /api/tasks/ID/review, and others decide.";
+}
+
 const char *refusal_detail(const struct result *result)
 {
 	if (result->refusal == REFUSED_STALE_CLAIM && result->restored)
@@ -121,6 +146,15 @@ const char *refusal_detail(const struct result *result)
 	if (result->refusal == REFUSED_TOO_LARGE && result->names_spent)
 		return "This credential has introduced as many new names (queues, slots, hosts, executors, capabilities) as it "
 		       "ever may; names that are known go on working. An admin can give out a new token.";
+	if (result->refusal == REFUSED_EXECUTION_DISARMED)
+		return "Somebody disarmed execution: nothing is handed out until it is armed again (POST /api/execution, stint arm). "
+		       "Reads, heartbeats and reports go on.";
+	if (result->refusal == REFUSED_FORBIDDEN && result->own_work)
+		return "This credential has held an attempt of the task: the verdict is for somebody else.";
+	if (result->refusal == REFUSED_NOT_AUTONOMOUS)
+		return "The queue hands out only tasks with \"autonomous_execution\": true in their metadata, and this one has not.";
+	if (result->refusal == REFUSED_GATE_REQUIRED)
+		return gate_detail(&result->task);
 	if (result->refusal == REFUSED_WORKER_INACTIVE)
 		return "Stop everything that runs under this id and come back under a new one.";
 	if (result->refusal == REFUSED_SLOT_TAKEN)

@@ -269,6 +269,9 @@ static bool fill_report(struct form *form, struct report *report, enum command_k
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
 		return false;
 	}
+	struct tiding tiding = {.type = report->event};
+	if ((report->event.len > 0 || kind == COMMAND_REPORT) && !call_tells(call, command, &tiding))
+		return false;
 	return note.len == 0 || call_keep(call, &note, &command->note) == 0;
 }
 

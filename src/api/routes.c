@@ -31,6 +31,11 @@ enum {
 #define R(method, pattern, scopes, body, begin, read, finish) \
 	{HTTP_METHOD_##method, pattern, NEEDS(scopes), body, begin, read, finish}
 
+#define CONNECTOR "/api/v1/worker/orchestrator/"
+
+#define O(method, path, scopes, body, begin, read, finish) \
+	R(method, CONNECTOR path, scopes, body, begin, read, finish)
+
 // clang-format off
 const struct route routes[] = {
 	R(POST,   "/api/claims",                     WORK,    LARGE,   claim_next_begin,        NULL,               claim_next_finish),
@@ -83,14 +88,51 @@ const struct route routes[] = {
 	R(GET,    "/api/sessions/:id",       READ|WORK|CLAIM, NO_BODY, NULL,                    session_read,       NULL),
 	R(GET,    "/api/sessions/:id/log",   READ|WORK|CLAIM, NO_BODY, NULL,                    session_log_read,   NULL),
 	R(DELETE, "/api/sessions/:id",               OPERATE, SMALL,   session_stop_begin,      session_stop_read,  session_stop_finish),
+
+	R(POST,   "/api/workqueue/claim-next",       WORK,    SMALL,   workqueue_claim_begin,   NULL,               workqueue_claim_finish),
+	R(POST,   "/api/workqueue/enqueue",          PRODUCE, LARGE,   workqueue_enqueue_begin, NULL,               workqueue_enqueue_finish),
+	R(POST,   "/api/workqueue/transition",    WORK|CLAIM, LARGE,   workqueue_transition_begin, NULL,            workqueue_report_finish),
+	R(POST,   "/api/workqueue/progress",      WORK|CLAIM, LARGE,   workqueue_progress_begin, NULL,              workqueue_report_finish),
+	R(POST,   "/api/workqueue/done",          WORK|CLAIM, LARGE,   workqueue_done_begin,    NULL,               workqueue_report_finish),
+	R(POST,   "/api/workqueue/fail",          WORK|CLAIM, LARGE,   workqueue_fail_begin,    NULL,               workqueue_report_finish),
+	R(POST,   "/api/workqueue/update",           OPERATE, LARGE,   workqueue_update_begin,  workqueue_update_read, workqueue_update_finish),
+	R(POST,   "/api/workqueue/delete",           OPERATE, SMALL,   workqueue_delete_begin,  workqueue_delete_read, workqueue_delete_finish),
+	R(GET,    "/api/workqueue/assignments",      READ,    NO_BODY, NULL,                    workqueue_assignments_read, NULL),
+	R(POST,   "/api/workqueue/assignments",      OPERATE, SMALL,   workqueue_assign_begin,  NULL,               workqueue_assign_finish),
+	R(POST,   "/api/workqueue/import",           ADMIN,   LARGE,   workqueue_import_begin,  NULL,               workqueue_import_finish),
+	R(GET,    "/api/workqueue/item/:item", READ|WORK|CLAIM, NO_BODY, NULL,                  workqueue_item_read, NULL),
+	R(GET,    "/api/workqueue/items",          READ|WORK, NO_BODY, NULL,                    workqueue_items_read, NULL),
+	R(GET,    "/api/workqueue/summary",          READ,    NO_BODY, NULL,                    workqueue_summary_read, NULL),
+	R(GET,    "/api/workqueue/queues",           READ,    NO_BODY, NULL,                    workqueue_queues_read, NULL),
 	R(GET,    "/livez",                          PUBLIC,  NO_BODY, system_livez_begin,      NULL,               NULL),
 	R(GET,    "/readyz",                         PUBLIC,  NO_BODY, NULL,                    system_readyz_read, NULL),
 	R(GET,    "/metrics",                        METRICS, NO_BODY, NULL,                    system_metrics_read, NULL),
 	R(GET,    "/api/openapi.json",               ANY,     NO_BODY, system_openapi_begin,    NULL,               NULL),
 	R(GET,    "/api/version",                    READ,    NO_BODY, NULL,                    system_version_read, NULL),
 	R(POST,   "/api/backup",                     ADMIN,   SMALL,   backup_begin,            NULL,               backup_finish),
+	R(POST,   "/api/tasks/:id/gates/:gate", APPROVE|GATE, LARGE,   gate_verdict_begin,      NULL,               task_finish),
+	R(GET,    "/api/approvals",                  READ,    NO_BODY, NULL,                    approval_list_read, NULL),
+	R(GET,    "/api/execution",                READ|WORK, NO_BODY, NULL,                    execution_read,     NULL),
+	R(POST,   "/api/execution",                  OPERATE, SMALL,   execution_set_begin,     NULL,               execution_set_finish),
+	O(POST,   "register",                        WORK,    SMALL,   orchestrator_register_begin, NULL,           orchestrator_register_finish),
+	O(DELETE, "register/:id",               WORK|OPERATE, NO_BODY, orchestrator_leave_begin, NULL,              orchestrator_leave_finish),
+	O(GET,    "tasks/pending",                 READ|WORK, NO_BODY, NULL,                    orchestrator_pending_read, NULL),
+	O(POST,   "tasks/:vtid/claim",               WORK,    SMALL,   orchestrator_claim_begin, NULL,              orchestrator_claim_finish),
+	O(POST,   "tasks/:vtid/progress",            WORK,    LARGE,   orchestrator_progress_begin, NULL,           orchestrator_progress_finish),
+	O(POST,   "tasks/:vtid/release",             WORK,    SMALL,   orchestrator_release_begin, NULL,            orchestrator_release_finish),
+	O(POST,   "heartbeat",                       WORK,    SMALL,   orchestrator_beat_begin, NULL,               orchestrator_beat_finish),
+	O(GET,    "workers",                       READ|WORK, NO_BODY, NULL,                    orchestrator_workers_read, NULL),
+	O(GET,    "stats",                         READ|WORK, NO_BODY, NULL,                    orchestrator_stats_read, NULL),
+	O(GET,    "health",                          ANY,     NO_BODY, NULL,                    orchestrator_health_read, NULL),
 	R(POST,   "/api/query",                      ADMIN,   SMALL,   query_begin,             NULL,               query_finish),
 };
 // clang-format on
 
 const uint32_t route_count = sizeof routes / sizeof *routes;
+
+const struct door doors[] = {
+	{"/api/workqueue/", workqueue_put_refused},
+	{CONNECTOR, orchestrator_put_refused},
+};
+
+const uint32_t door_count = sizeof doors / sizeof *doors;

@@ -38,6 +38,89 @@ static int put_note(struct buf *note, const struct emit_body *body)
 	return members.fault;
 }
 
+/* Does what was told name a pull request? */
+bool told_has_pr(yyjson_val *data)
+{
+	return yyjson_get_num(yyjson_obj_get(data, "pr_number")) != 0 ||
+		yyjson_get_len(yyjson_obj_get(data, "pr_number")) > 0 ||
+		yyjson_get_len(yyjson_obj_get(data, "pr_url")) > 0;
+}
+
+/* The task that an action of a workflow is: its text is the same whatever the stage of the other one says. */
+static int put_action(struct api_call *call, struct span task, enum action action, struct span *ret_body)
+{
+	cleanup(buf_done) struct buf title = {0}, body = {0}, link = {0};
+	struct json_object members = {.buf = &body}, linked;
+	const char *name = action_name(action);
+
+	buf_init(&title, 1 << 10);
+	buf_init(&body, 8 << 10);
+	buf_init(&link, 4 << 10);
+	int r = buf_printf(&title, "%s %.*s", name, SPAN_ARGS(task));
+	json_begin(&linked, &link);
+	json_member_cstr(&linked, "action", name);
+	json_member_string(&linked, "task", task);
+	if (r == 0)
+		r = json_end(&linked);
+	json_member_string(&members, "title", buf_span(&title));
+	json_member_raw(&members, "payload", buf_span(&link));
+	json_member_raw(&members, "metadata", buf_span(&link));
+	if (r == 0)
+		r = members.fault;
+	return r < 0 ? r : arena_copy(call->arena, buf_span(&body), ret_body);
+}
+
+/* What the stages of the task may set going, where the configuration has a queue for it. */
+static int put_actions(struct api_call *call, struct command *command)
+{
+	const struct span *queues = call->action_queues;
+	struct command_action *actions;
+	bool any = false;
+	int r = 0;
+
+	for (int i = ACTION_NONE + 1; queues && i < ACTION_COUNT; i++)
+		any = any || queues[i].len > 0;
+	if (!any)
+		return 0;
+	actions = arena_alloc(call->arena, ACTION_COUNT * sizeof *actions);
+	if (!actions)
+		return -ENOMEM;
+	for (int i = ACTION_NONE + 1; r == 0 && i < ACTION_COUNT; i++) {
+		actions[i].queue = queues[i];
+		if (queues[i].len > 0)
+			r = put_action(call, command->task, (enum action)i, &actions[i].body);
+	}
+	command->told.actions = actions;
+	return r;
+}
+
+static bool data_has_pr(struct span data)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = data.len > 0 ? json_read(data, &complaint) : NULL;
+	bool has_pr = told_has_pr(yyjson_doc_get_root(doc));
+
+	yyjson_doc_free(doc);
+	return has_pr;
+}
+
+bool call_tells(struct api_call *call, struct command *command, const struct tiding *tiding)
+{
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+
+	buf_init(&note, 8 << 10);
+	command->told.tiding = *tiding;
+	command->told.by_work = call->who.task_seq != 0;
+	command->told.may_judge = principal_passes(&call->who, SPAN(WORKFLOW_GATE));
+	if (tiding->type.len > 0)
+		json_member_string(&members, "event", tiding->type);
+	int r = members.fault < 0 ? members.fault : put_actions(call, command);
+	if (r < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	return r == 0 && (note.len == 0 || call_keep(call, &note, &command->told.note) == 0);
+}
+
 void task_emit_begin(struct api_call *call)
 {
 	struct emit_body body = {0};
@@ -61,10 +144,11 @@ void task_emit_begin(struct api_call *call)
 		command->emit.digest = digest_text(body.id, (struct span){0});
 		digest_request(call->request, command->emit.fingerprint);
 	}
+	struct tiding tiding = {.type = body.type, .status = body.status, .has_pr = data_has_pr(body.data)};
 	if (put_note(&note, &body) < 0)
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &note, &command->note);
+	else if (call_keep(call, &note, &command->note) == 0)
+		call_tells(call, command, &tiding);
 }
 
 void task_emit_finish(struct api_call *call, const struct result *results)
@@ -81,6 +165,8 @@ void task_emit_finish(struct api_call *call, const struct result *results)
 	json_member_int(&object, "seq", result->noted_seq);
 	json_member_int(&object, "time", result->noted_ms);
 	json_member_cstr(&object, "type", event_kind_name(EVENT_TASK_NOTED));
+	if (result->task.workflow != WORKFLOW_NONE)
+		json_member_cstr(&object, "stage", stage_name(result->task.stage));
 	call->reply.event_seq = result->event_seq;
 	call_reply(call, 200, json_end(&object));
 }

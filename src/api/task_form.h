@@ -11,7 +11,9 @@ struct task_columns {
 	struct name_list requires, parents;
 	int64_t priority, timeout_ms, max_attempts;
 	int64_t not_before_ms, start_by_ms, finish_by_ms;
-	bool parked;
+	bool parked, autonomous;
+	enum workflow workflow;
+	struct name_list gates;
 	enum task_status status; /* PATCH: the lane to be put into */
 };
 
@@ -37,6 +39,12 @@ void task_form_patch(struct form *form, yyjson_val *document, struct task_form *
 /* The command of a valid form. */
 void task_form_to_create(const struct task_form *form, struct command_create *ret);
 void task_form_to_update(const struct task_form *form, struct command_update *ret);
+
+/* Does its metadata say that it may run on its own? */
+bool task_is_autonomous(yyjson_val *metadata);
+
+/* The members as an object; NULL: they are none, or there is no memory. */
+yyjson_doc *task_body_read(struct span members);
 
 /* RFC 7396: `patch`, a JSON object, merged into `members`; -ENOMEM, -E2BIG, -EPROTO. */
 int task_body_merge(struct arena *arena, struct span members, struct span patch, struct span *ret_members);

@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "api/form.h"
+#include "api/task_form.h"
 #include "api/task_keys.h"
 #include "base/hash.h"
 #include "base/take.h"
@@ -42,7 +42,19 @@ enum {
 
 enum phase { PHASE_SCAN, PHASE_SORT, PHASE_FINALS, PHASE_TEXTS, PHASE_RENDER };
 
-enum parameter { P_STATUS, P_STATE, P_QUEUE, P_OWNER, P_LABEL, P_Q, P_LIMIT, P_AFTER, P_COUNT };
+enum parameter {
+	P_STATUS,
+	P_STATE,
+	P_QUEUE,
+	P_OWNER,
+	P_LABEL,
+	P_Q,
+	P_WORKFLOW,
+	P_STAGE,
+	P_LIMIT,
+	P_AFTER,
+	P_COUNT
+};
 
 /* Ready tasks that want the same of a worker wait for the same reason: whoever can take one can take the other. */
 struct known_reason {
@@ -54,6 +66,8 @@ struct listing {
 	struct api_call *call;
 	struct query_value values[P_COUNT];
 	uint32_t states; /* bit per state that is wanted */
+	enum workflow workflow;
+	enum stage stage;
 	uint32_t limit;  /* tasks in the reply */
 	uint32_t looks;  /* tasks looked at for it */
 	bool reads_text; /* a filter needs the text */
@@ -123,20 +137,22 @@ static bool says(const struct task_document *document, yyjson_val *body, struct 
 	return false;
 }
 
-/* Filters that look into the text. */
+static bool stage_matches(const struct listing *listing, const struct task *task)
+{
+	return (listing->workflow == WORKFLOW_NONE || listing->workflow == task->workflow) &&
+		(listing->stage == STAGE_NONE || listing->stage == task->stage);
+}
+
+/* Filters that look into the text, or at what few tasks have. */
 static bool text_matches(const struct listing *listing, const struct task_document *document)
 {
 	struct span label = listing->values[P_LABEL].value, part = listing->values[P_Q].value;
-	struct json_complaint complaint;
-	cleanup(buf_done) struct buf text = {0};
 
+	if (!stage_matches(listing, &document->task))
+		return false;
 	if (!label.data && !part.data)
 		return true;
-	buf_init(&text, 4 * API_TEXT_MAX);
-	if (buf_put_byte(&text, '{') < 0 || buf_put_span(&text, document->body) < 0 ||
-		buf_put_byte(&text, '}') < 0)
-		return false;
-	yyjson_doc *doc = json_read(buf_span(&text), &complaint);
+	yyjson_doc *doc = task_body_read(document->body);
 	yyjson_val *body = yyjson_doc_get_root(doc);
 	bool matches = (!label.data || has_label(body, label)) && (!part.data || says(document, body, part));
 	yyjson_doc_free(doc);
@@ -463,6 +479,23 @@ static bool read_states(struct listing *listing)
 	return true;
 }
 
+static bool read_stage(struct listing *listing)
+{
+	const struct query_value *values = listing->values;
+
+	listing->workflow = workflow_from_name(values[P_WORKFLOW].value);
+	listing->stage = stage_from_name(values[P_STAGE].value);
+	if (values[P_WORKFLOW].value.data && listing->workflow == WORKFLOW_NONE) {
+		call_refuse_field(listing->call, "workflow", "must be the name of a workflow");
+		return false;
+	}
+	if (values[P_STAGE].value.data && listing->stage == STAGE_NONE) {
+		call_refuse_field(listing->call, "stage", "must be the name of a stage");
+		return false;
+	}
+	return true;
+}
+
 static bool read_parameters(struct listing *listing)
 {
 	struct query_value *values = listing->values;
@@ -475,9 +508,10 @@ static bool read_parameters(struct listing *listing)
 		return false;
 	}
 	listing->limit = (uint32_t)limit;
-	listing->reads_text = values[P_LABEL].value.data || values[P_Q].value.data;
+	listing->reads_text = values[P_LABEL].value.data || values[P_Q].value.data ||
+		values[P_WORKFLOW].value.data || values[P_STAGE].value.data;
 	listing->looks = listing->reads_text ? LIST_MAX : listing->limit;
-	return read_states(listing) && read_after(listing);
+	return read_states(listing) && read_stage(listing) && read_after(listing);
 }
 
 /* Where the filters leave nothing to find there is nothing to look at. */
@@ -497,7 +531,7 @@ static void choose_start(struct listing *listing)
 static struct listing *listing_new(struct api_call *call)
 {
 	static const char *const names[P_COUNT] = {
-		"status", "state", "queue", "owner", "label", "q", "limit", "after"};
+		"status", "state", "queue", "owner", "label", "q", "workflow", "stage", "limit", "after"};
 	struct listing *listing = arena_alloc(call->arena, sizeof *listing);
 
 	if (!listing) {

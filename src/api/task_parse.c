@@ -59,9 +59,8 @@ static const struct task_field {
 	{{"credential",     FIELD_NAME,  .max = 0},                                            IN_BODY},
 	{{"budget",         FIELD_VALUE, .max = 0},                                            IN_BODY},
 	{{"labels",         FIELD_NAMES, .max = 0},                                            IN_BODY},
-	{{"workflow",       FIELD_NAME,  .max = 0},                                            IN_BODY},
-	{{"stage",          FIELD_NAME,  .max = 0},                                            IN_BODY},
-	{{"gates",          FIELD_LIST,  .max = 0},                                            IN_BODY},
+	{{"workflow",       FIELD_NODE,  .max = 0},                                            SPECIAL | AT_BIRTH},
+	{{"gates",          FIELD_NAMES, .at = COLUMN(gates)},                                 IN_COLUMN | AT_BIRTH},
 	{{"metadata",       FIELD_NODE,  .max = 0},                                            SPECIAL},
 	{{"state",          FIELD_NODE,  .max = 0},                                            SPECIAL | AT_BIRTH},
 	{{"status",         FIELD_NODE,  .max = 0},                                            SPECIAL | LATER},
@@ -75,9 +74,9 @@ enum {
 _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 
 /* What the server says about a task and nobody else. */
-static const char *const read_only[] = {"attempt", "spent", "crashes", "workerId", "sessionId", "fence",
-	"leaseMs", "result", "error", "question", "answer", "checkpoint", "evidence", "report", "reason",
-	"stopping", "createdAt", "updatedAt", "version", "warnings", "deduplicated"};
+static const char *const read_only[] = {"stage", "gatesPassed", "attempt", "spent", "crashes", "workerId",
+	"sessionId", "fence", "leaseMs", "result", "error", "question", "answer", "checkpoint", "evidence",
+	"report", "reason", "stopping", "createdAt", "updatedAt", "version", "warnings", "deduplicated"};
 
 static int row_of(struct span name)
 {
@@ -140,6 +139,15 @@ static void take_isolation(struct form *form, yyjson_val *value)
 	form_error(form, "isolationLevel", "must be one of process, sandbox, container, vm");
 }
 
+static void take_workflow(struct form *form, yyjson_val *value, struct task_columns *columns)
+{
+	columns->workflow = yyjson_is_str(value) ? workflow_from_name(node_text(value)) : WORKFLOW_NONE;
+	if (columns->workflow == WORKFLOW_NONE)
+		form_error(form, "workflow", "must be one of %s, %s", workflow_name(WORKFLOW_AUTOPILOT),
+			workflow_name(WORKFLOW_AUTOPILOT_DEPLOY));
+}
+_Static_assert(WORKFLOW_COUNT == 3, "each is named");
+
 static void take_state(struct form *form, yyjson_val *value, struct task_columns *columns)
 {
 	columns->parked = yyjson_equals_str(value, "pending");
@@ -166,6 +174,8 @@ static void take_special(struct form *form, struct span name, yyjson_val *value,
 		take_priority(form, value, columns);
 	else if (span_equal(name, SPAN("isolationLevel")))
 		take_isolation(form, value);
+	else if (span_equal(name, SPAN("workflow")))
+		take_workflow(form, value, columns);
 	else if (span_equal(name, SPAN("state")))
 		take_state(form, value, columns);
 	else if (span_equal(name, SPAN("status")))
@@ -376,9 +386,38 @@ static void parse(struct form *form, yyjson_val *document, bool patch, struct ta
 		form->fault = r;
 }
 
+/* Its own gates, and that of its workflow. */
+static void complete_gates(struct form *form, struct task_columns *columns)
+{
+	struct span *gates = arena_alloc(form->call->arena, (columns->gates.count + 1) * sizeof *gates);
+	uint32_t count = columns->gates.count;
+
+	if (!gates) {
+		form->fault = -ENOMEM;
+		return;
+	}
+	if (count > 0)
+		memcpy(gates, columns->gates.items, count * sizeof *gates);
+	if (columns->workflow != WORKFLOW_NONE)
+		gates[count++] = SPAN(WORKFLOW_GATE);
+	columns->gates = (struct name_list){gates, count};
+}
+
+/* Strictly true: nothing that only looks like it sets a task going. */
+bool task_is_autonomous(yyjson_val *metadata)
+{
+	return yyjson_is_true(yyjson_obj_get(metadata, "autonomous_execution"));
+}
+
 void task_form_create(struct form *form, yyjson_val *document, struct task_form *ret)
 {
 	parse(form, document, false, ret);
+	ret->columns.autonomous =
+		task_is_autonomous(yyjson_obj_get(document, "metadata")) || task_is_autonomous(document);
+	if (ret->columns.gates.count >= TASK_GATES_MAX)
+		form_error(form, "gates", "has more than %d names", TASK_GATES_MAX - 1);
+	else if (ret->columns.gates.count > 0 || ret->columns.workflow != WORKFLOW_NONE)
+		complete_gates(form, &ret->columns);
 	if (ret->columns.queue.len == 0)
 		ret->columns.queue = SPAN("default");
 }
@@ -437,6 +476,9 @@ void task_form_to_create(const struct task_form *form, struct command_create *re
 		.start_by_ms = columns->start_by_ms,
 		.finish_by_ms = columns->finish_by_ms,
 		.parked = columns->parked,
+		.autonomous = columns->autonomous,
+		.workflow = columns->workflow,
+		.gates = columns->gates,
 	};
 }
 
@@ -492,26 +534,27 @@ static int put_members_of(struct arena *arena, yyjson_mut_val *merged, struct sp
 	return arena_copy(arena, (struct span){text + 1, len - 2}, ret_members); /* without the braces */
 }
 
-int task_body_merge(struct arena *arena, struct span members, struct span patch, struct span *ret_members)
+yyjson_doc *task_body_read(struct span members)
 {
 	struct json_complaint complaint;
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, 3 * API_TEXT_MAX);
-	int r = buf_put_byte(&text, '{');
-	if (r == 0)
-		r = buf_put_span(&text, members);
-	if (r == 0)
-		r = buf_put_byte(&text, '}');
-	if (r < 0)
-		return r;
-	yyjson_doc *old = json_read(buf_span(&text), &complaint);
+	if (buf_put_byte(&text, '{') < 0 || buf_put_span(&text, members) < 0 || buf_put_byte(&text, '}') < 0)
+		return NULL;
+	return json_read(buf_span(&text), &complaint);
+}
+
+int task_body_merge(struct arena *arena, struct span members, struct span patch, struct span *ret_members)
+{
+	struct json_complaint complaint;
+	yyjson_doc *old = task_body_read(members);
 	yyjson_doc *new = json_read(patch, &complaint);
 	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
 	yyjson_mut_val *merged = old && new && doc
 		? yyjson_merge_patch(doc, yyjson_doc_get_root(old), yyjson_doc_get_root(new))
 		: NULL;
-	r = merged ? put_members_of(arena, merged, ret_members) : -EPROTO;
+	int r = merged ? put_members_of(arena, merged, ret_members) : -EPROTO;
 	yyjson_mut_doc_free(doc);
 	yyjson_doc_free(new);
 	yyjson_doc_free(old);

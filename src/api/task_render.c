@@ -79,6 +79,57 @@ static void put_asked_for(const struct api_call *call, struct json_object *objec
 	json_member_int(object, "maxAttempts", task->max_attempts);
 }
 
+struct gate_listing {
+	struct buf *all, *passed;
+	uint32_t bit, mask;
+};
+
+static int put_gate(void *context, struct span name)
+{
+	struct gate_listing *listing = context;
+	bool passed = (listing->mask & listing->bit) != 0;
+	int r = listing->all->len > 1 ? buf_put_byte(listing->all, ',') : 0;
+
+	if (r == 0)
+		r = json_put_string(listing->all, name);
+	if (r == 0 && passed && listing->passed->len > 1)
+		r = buf_put_byte(listing->passed, ',');
+	if (r == 0 && passed)
+		r = json_put_string(listing->passed, name);
+	listing->bit <<= 1;
+	return r;
+}
+
+/* Where it stands in its workflow, and which verdicts it needs; nothing of a task that has neither. */
+static void put_stage(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	const struct api_reads *reads = call->reads;
+	cleanup(buf_done) struct buf all = {0}, passed = {0};
+	struct gate_listing listing = {&all, &passed, 1, task->gates_passed};
+
+	if (task->workflow != WORKFLOW_NONE) {
+		json_member_cstr(object, "workflow", workflow_name(task->workflow));
+		json_member_cstr(object, "stage", stage_name(task->stage));
+	}
+	if (task->gates == 0 || !reads->each_member)
+		return;
+	buf_init(&all, 64 << 10);
+	buf_init(&passed, 64 << 10);
+	int r = buf_put_byte(&all, '[');
+	if (r == 0)
+		r = buf_put_byte(&passed, '[');
+	if (r == 0)
+		r = reads->each_member(reads->context, task->gates, put_gate, &listing);
+	if (r == 0)
+		r = buf_put_byte(&all, ']');
+	if (r == 0)
+		r = buf_put_byte(&passed, ']');
+	if (r < 0 && object->fault == 0)
+		object->fault = r;
+	json_member_raw(object, "gates", buf_span(&all));
+	json_member_raw(object, "gatesPassed", buf_span(&passed));
+}
+
 static void put_claim(struct json_object *object, const struct task_document *document)
 {
 	const struct task *task = &document->task;
@@ -162,6 +213,8 @@ void task_put_members(
 	if (body.len > 0)
 		json_members_raw(object, body);
 	put_asked_for(call, object, task);
+	if (task->workflow != WORKFLOW_NONE || task->gates != 0)
+		put_stage(call, object, task);
 	json_member_word(object, "status", task_state_status(task->state));
 	json_member_word(object, "state", task_state_name(task->state));
 	json_member_int(object, "attempt", task->attempt);

@@ -466,6 +466,16 @@ void task_patch_begin(struct api_call *call)
 		call->step = API_READ;
 }
 
+/* The metadata as they will be say whether it may run on its own. */
+static void read_autonomous(struct command_update *update)
+{
+	yyjson_doc *doc = task_body_read(update->body);
+
+	update->patch.set_autonomous = true;
+	update->patch.autonomous = task_is_autonomous(yyjson_obj_get(yyjson_doc_get_root(doc), "metadata"));
+	yyjson_doc_free(doc);
+}
+
 /* The text is the one of this very version: a change in between must not be lost. */
 void task_patch_read(struct api_call *call)
 {
@@ -492,6 +502,7 @@ void task_patch_read(struct api_call *call)
 	}
 	update->set_body = true;
 	update->body_version = document.task.version;
+	read_autonomous(update);
 	call->step = API_TURN;
 }
 

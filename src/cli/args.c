@@ -243,6 +243,53 @@ int args_read(struct args *args, const struct verb *verb, int count, char *const
 	return 0;
 }
 
+static bool is_word_of_switch(const char *word)
+{
+	return strcmp(word, "true") == 0 || strcmp(word, "false") == 0;
+}
+
+/* The value of the flag at `*at`, which moves over it; NULL: it has none. */
+static const char *loose_value(const struct flag *flag, int count, char *const *words, int *at)
+{
+	const char *equals = strchr(words[*at], '='), *next = *at + 1 < count ? words[*at + 1] : NULL;
+
+	if (equals)
+		return equals + 1;
+	if (!next || strncmp(next, "--", 2) == 0)
+		return NULL;
+	if (flag && !wants_value(flag) && !is_word_of_switch(next))
+		return NULL; /* a switch of ours does not swallow the id behind it */
+	return words[++*at];
+}
+
+int args_read_loosely(
+	struct args *args, const struct verb *verb, int count, char *const *words, const char **ret_unknown)
+{
+	bool flags_over = false;
+
+	*ret_unknown = NULL;
+	*args = (struct args){.verb = verb, .items = calloc(ARGS_MAX, sizeof *args->items)};
+	if (!args->items)
+		return -ENOMEM;
+	for (int i = 0; i < count && args->count < ARGS_MAX; i++) {
+		const char *word = words[i];
+		if (!flags_over && strcmp(word, "--") == 0) {
+			flags_over = true;
+			continue;
+		}
+		bool is_flag = !flags_over && strncmp(word, "--", 2) == 0;
+		const struct flag *flag = is_flag ? verb_flag(verb, word + 2, strcspn(word + 2, "=")) : NULL;
+		const char *text = is_flag ? loose_value(flag, count, words, &i) : word;
+		if (is_flag && !flag && !*ret_unknown)
+			*ret_unknown = word;
+		if ((is_flag && !flag) || (flag && !wants_value(flag) && text && strcmp(text, "false") == 0))
+			continue;
+		args->items[args->count++] = (struct arg){.flag = flag, .text = text};
+		args->plain_count += !is_flag;
+	}
+	return 0;
+}
+
 void args_done(struct args *args)
 {
 	free(args->items);

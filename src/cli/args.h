@@ -34,6 +34,12 @@ struct args_complaint {
 
 int args_read(struct args *args, const struct verb *verb, int count, char *const *words, int64_t now_ms,
 	struct args_complaint *ret_complaint);
+
+/* The same for a verb that stands in for another program's: long flags only; the value is the next word; a flag before
+ * another flag, or at the end, has none; -- ends them. Nothing is checked, and flags that nobody knows are left out:
+ * `unknown` has the first of them, or NULL. */
+int args_read_loosely(
+	struct args *args, const struct verb *verb, int count, char *const *words, const char **ret_unknown);
 void args_done(struct args *args);
 
 /* By the name of a flag of this verb. */

@@ -50,7 +50,7 @@ struct cli {
 void say(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* What went wrong, its code and the command that helps; with --json also as an object on standard output. Returns the
- * ending. `fix` may be NULL. */
+ * ending. `fix` may be NULL. A verb that stands in for another program says the sentence alone, and ends with 1. */
 int fail(struct cli *cli, enum exit_status status, const char *code, const char *fix, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 int fail_fault(struct cli *cli, int fault); /* no memory, no room */
@@ -119,6 +119,7 @@ struct ask {
 	uint32_t patience;  /* how often a server that is away is tried again: after 1, 2, 4 s */
 	int64_t timeout_ms; /* 0: 30 s */
 	bool quiet_missing; /* a 404 is not told: the caller has something better to say */
+	int keeps_refusal;  /* a reply of this status is the caller's to tell */
 };
 
 /* 0 and the reply; or the ending, told. */

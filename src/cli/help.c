@@ -66,7 +66,9 @@ static void put_group(struct cli *cli, enum verb_group group)
 			if (verbs[i]->group != group || verbs[i]->hidden || !is_first_of_noun(i))
 				continue;
 			entry.name = text_of(cli, "%.*s", (int)noun_len(verbs[i]), verbs[i]->name);
-			entry.brief = strchr(verbs[i]->name, ' ') ? verbs_of_noun(cli, i) : verbs[i]->brief;
+			entry.brief = verbs[i]->stands_in ? text_of(cli, "as %s has it", verbs[i]->stands_in)
+				: strchr(verbs[i]->name, ' ') ? verbs_of_noun(cli, i)
+							      : verbs[i]->brief;
 		}
 		bool alone = !entry.name || strlen(entry.brief) >= BRIEF_WIDTH;
 		if (left.name && (alone || strlen(left.brief) >= BRIEF_WIDTH)) {

@@ -105,6 +105,11 @@ int fail(struct cli *cli, enum exit_status status, const char *code, const char 
 	va_end(list);
 	buf_init(&clean, 16 * LINE_BYTES_MAX);
 	text_clean(&clean, span_of(message), term->utf8, true);
+	if (cli->verb && cli->verb->stands_in) {
+		fprintf(stderr, "%.*s\n", SPAN_ARGS(buf_span(&clean)));
+		buf_clear(&cli->out); /* nothing of it has gone out yet, or all of it has */
+		return EXIT_FAILED;
+	}
 	fprintf(stderr, "%sstint:%s %.*s (%s)\n", term_paint(term->talk_color, PAINT_RED),
 		term_plain(term->talk_color, PAINT_RED), SPAN_ARGS(buf_span(&clean)), code);
 	if (fix) {

@@ -101,6 +101,20 @@ static void tell_paused(struct telling *t)
 	t->told.fix = text_of(t->cli, "stint queue resume %s", word(t->cli, t->queue));
 }
 
+static void tell_disarmed(struct telling *t)
+{
+	say_as_it_is(t);
+	t->told.fix = "stint arm";
+}
+
+static void tell_not_autonomous(struct telling *t)
+{
+	say_as_it_is(t);
+	t->told.fix = text_of(t->cli,
+		"PATCH /api/tasks/%s {\"metadata\":{\"autonomous_execution\":true}}, if it may run on its own",
+		t->id);
+}
+
 static void tell_no_worker(struct telling *t)
 {
 	t->told.sentence = text_of(t->cli, "%s is ready: %s.", t->id, t->text);
@@ -177,7 +191,7 @@ static void tell_asking(struct telling *t)
 static void tell_review(struct telling *t)
 {
 	say_as_it_is(t);
-	t->told.fix = text_of(t->cli, "stint show %s", t->id);
+	t->told.fix = text_of(t->cli, "stint approve %s", t->id);
 }
 
 static void tell_blocked(struct telling *t)
@@ -217,6 +231,8 @@ static const struct {
 	{"back_off", tell_timed},
 	{"dependency", tell_parents},
 	{"queue_paused", tell_paused},
+	{"execution_disarmed", tell_disarmed},
+	{"not_autonomous", tell_not_autonomous},
 	{"no_worker", tell_no_worker},
 	{"no_capability", tell_no_capability},
 	{"no_executor", tell_no_executor},

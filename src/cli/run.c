@@ -156,9 +156,30 @@ static bool asks_for_json(int count, char **words)
 	return false;
 }
 
+/* As the program that it stands in for: the form is always the same. */
+static int run_stand_in(struct cli *cli, int count, char **words)
+{
+	const char *unknown;
+
+	int r = args_read_loosely(&cli->args, cli->verb, count, words, &unknown);
+	if (r < 0)
+		return fail_fault(cli, r);
+	look_around(cli);
+	if (args_has(&cli->args, "help")) {
+		help_verb(cli, cli->verb);
+		return EXIT_GOOD;
+	}
+	if (unknown)
+		say(cli, "%s is not known to stint %s, and ignored", unknown, cli->verb->name);
+	return cli->verb->run(cli);
+}
+
 static int run_verb(struct cli *cli, int count, char **words)
 {
 	struct args_complaint complaint;
+
+	if (cli->verb->stands_in)
+		return run_stand_in(cli, count, words);
 
 	cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
 	int r = args_read(&cli->args, cli->verb, count, words, cli->now_ms, &complaint);
@@ -174,6 +195,19 @@ static int run_verb(struct cli *cli, int count, char **words)
 	}
 	r = set_form(cli);
 	return r != 0 ? r : run_watching(cli);
+}
+
+/* The noun alone is a question, and anything else a mistake: as the other program has it. */
+static int run_noun_standing_in(struct cli *cli, int count, char **words)
+{
+	bool asks = count < 2 || strcmp(words[1], "help") == 0 || strncmp(words[1], "-", 1) == 0;
+
+	if (asks) {
+		help_noun(cli, words[0]);
+		return EXIT_GOOD;
+	}
+	fprintf(stderr, "unknown %s command: %s\n", words[0], words[1]);
+	return EXIT_FAILED;
 }
 
 static int run_words(struct cli *cli, int count, char **words)
@@ -198,6 +232,8 @@ static int run_words(struct cli *cli, int count, char **words)
 		put(cli, "stint %s\n", STINT_VERSION);
 		return EXIT_GOOD;
 	}
+	if (verb_noun_stands_in(words[0]))
+		return run_noun_standing_in(cli, count, words);
 	/* with flags alone, or with nothing, a worker is meant to be one */
 	bool asks_help = count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
 	if (strcmp(words[0], "worker") == 0 && (count == 1 || words[1][0] == '-') && !asks_help) {

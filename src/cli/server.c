@@ -161,9 +161,18 @@ static int tell_unknown(struct cli *cli, const char *code, const char *fix)
 		place->home[0] ? "/admin.token" : "");
 }
 
+/* Behind the doors of older systems the words are others. */
+static struct span first_text(yyjson_val *root, const char *first, const char *second)
+{
+	struct span text = field_text(root, first);
+
+	return text.len > 0 ? text : field_text(root, second);
+}
+
 static int tell_refusal(struct cli *cli, const struct ask *ask, const struct reply *reply)
 {
-	struct span code = field_text(reply->root, "code"), detail = field_text(reply->root, "detail");
+	struct span code = first_text(reply->root, "code", "error");
+	struct span detail = first_text(reply->root, "detail", "message");
 	struct span state = field_text(reply->root, "state");
 	enum exit_status status = exit_of_refusal(reply->status, code);
 	const char *errors = errors_of(cli, reply->root);
@@ -290,7 +299,7 @@ int ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 		r = read_reply(cli, answer, &reply);
 	if (r < 0)
 		return tell_fault(cli, r, reach, ask->method != HTTP_METHOD_GET);
-	if (reply.status >= 300) {
+	if (reply.status >= 300 && reply.status != ask->keeps_refusal) {
 		int status = reply.status == 404 && ask->quiet_missing ? EXIT_NOT_FOUND
 								       : tell_refusal(cli, ask, &reply);
 		reply_done(&reply);

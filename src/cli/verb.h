@@ -81,6 +81,9 @@ struct verb {
 	const char *examples; /* lines */
 	int (*run)(struct cli *cli);
 	bool hidden;
+	/* The program whose verb it stands in for: flags are read, and failures told, as that one does. NULL: none. See
+	 * args_read_loosely() and fail(). */
+	const char *stands_in;
 };
 
 extern const struct verb *const verbs[];
@@ -115,3 +118,6 @@ const struct flag *verb_each_flag(const struct verb *verb, size_t *at);
 
 /* Is this the first word of verbs of two words? */
 bool verb_is_noun(const char *word);
+
+/* … and do they stand in for those of another program? */
+bool verb_noun_stands_in(const char *word);

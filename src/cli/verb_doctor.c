@@ -201,6 +201,8 @@ static void check_version(struct examination *exam)
 	note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
 		"install the same version of stint and stintd", "server %.*s, command %s", SPAN_ARGS(version),
 		STINT_VERSION);
+	if (yyjson_is_false(field(yyjson_doc_get_root(doc), "armed")))
+		note(exam, WARN, "server", "execution", "stint arm", "disarmed: nothing is handed out");
 	yyjson_doc_free(doc);
 }
 

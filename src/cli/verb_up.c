@@ -508,7 +508,7 @@ const struct verb verb_up = {
 	.group = GROUP_START,
 	.arguments = "",
 	.gives = TALKS_TO_NOBODY,
-	.brief = "a server and a worker, here",
+	.brief = "server and worker, here",
 	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "
 		"whatever else the configuration has executors for; prints where they are and a line to try. A new store gets three "
 		"tasks that show how it works: one that works, one whose process is killed in its first attempt, one that asks. Ctrl-C stops both: "

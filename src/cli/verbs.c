@@ -29,6 +29,8 @@ const struct verb *const verbs[] = {
 	&verb_queue_pause,
 	&verb_queue_resume,
 	&verb_queue_drain,
+	&verb_disarm,
+	&verb_arm,
 	&verb_worker_run,
 	&verb_worker_once,
 	&verb_worker_sweep,
@@ -50,6 +52,14 @@ const struct verb *const verbs[] = {
 	&verb_task_block,
 	&verb_task_ask,
 	&verb_task_release,
+	&verb_workqueue_enqueue,
+	&verb_workqueue_claim,
+	&verb_workqueue_progress,
+	&verb_workqueue_done,
+	&verb_workqueue_fail,
+	&verb_workqueue_inspect,
+	&verb_workqueue_list,
+	&verb_workqueue_assignments,
 	&verb_token_create,
 	&verb_token_ls,
 	&verb_token_revoke,
@@ -58,6 +68,7 @@ const struct verb *const verbs[] = {
 	&verb_config_schema,
 	&verb_backup,
 	&verb_db_query,
+	&verb_import_clawnsole,
 	&verb_completion,
 	&verb_version,
 	&verb_help,
@@ -148,6 +159,15 @@ bool verb_is_noun(const char *word)
 {
 	for (size_t i = 0; i < verb_count; i++) {
 		if (word[0] && begins(verbs[i]->name, word) && strchr(verbs[i]->name, ' '))
+			return true;
+	}
+	return false;
+}
+
+bool verb_noun_stands_in(const char *word)
+{
+	for (size_t i = 0; i < verb_count; i++) {
+		if (word[0] && verbs[i]->stands_in && begins(verbs[i]->name, word))
 			return true;
 	}
 	return false;

@@ -217,7 +217,9 @@ static void read_variables(struct config *config)
 {
 	for (int i = 0; i < CONFIG_KEY_COUNT; i++) {
 		enum config_key key = (enum config_key)i;
-		const char *name = config_keys[key].variable, *value = variable(name);
+		const struct config_key_row *row = &config_keys[key];
+		bool may_be_empty = row->type == CONFIG_TEXT && row->least == 0;
+		const char *name = row->variable, *value = may_be_empty ? getenv(name) : variable(name);
 		if (value)
 			config_set(config, key, value,
 				(struct config_origin){.source = CONFIG_VARIABLE, .name = name});

@@ -17,6 +17,7 @@
 #include "core/task.h"
 #include "core/token.h"
 #include "core/worker.h"
+#include "core/workflow.h"
 
 enum command_kind {
 	/* producers and operators */
@@ -30,8 +31,11 @@ enum command_kind {
 	COMMAND_ANSWER,
 	COMMAND_PASS,
 	COMMAND_REJECT,
-	COMMAND_EMIT, /* the note: what somebody outside tells about the task */
+	COMMAND_VERDICT, /* beside: what speaks for it */
+	COMMAND_EMIT,    /* the note: what somebody outside tells about the task */
+	COMMAND_PURGE,   /* a final task is removed before retention does it */
 	COMMAND_QUEUE_SET,
+	COMMAND_EXECUTION_SET,
 	/* workers about tasks */
 	COMMAND_CLAIM_NEXT,
 	COMMAND_CLAIM,
@@ -52,6 +56,7 @@ enum command_kind {
 	COMMAND_LEAVE,
 	COMMAND_SLOT_CRASH,
 	COMMAND_UNQUARANTINE,
+	COMMAND_SLOT_ASSIGN,
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
@@ -96,6 +101,13 @@ struct command_create {
 	int64_t not_before_ms, start_by_ms, finish_by_ms;
 	bool parked;
 	struct command_spawn spawn;
+	bool autonomous;
+	enum workflow workflow;
+	struct name_list gates;
+	struct task_past past;
+	struct span past_result, past_error,
+		past_note; /* kept with the task, as if they had been said here */
+	struct span past_holder;
 	/* one effect per (principal, key): the same fingerprint is answered again, another one refused */
 	struct span idempotency_key;
 	unsigned char fingerprint[16];
@@ -122,6 +134,8 @@ struct command_claim {
 	struct name_list executors;
 	bool any_executor; /* no executors were named: any will do */
 	bool named, takes_pending, takes_ready, resumes, confirms;
+	bool enters; /* COMMAND_CLAIM: by a name that is heard with it, and comes to life if it has not yet, or had ended */
+	bool extends; /* COMMAND_CLAIM: what it holds already is claimed for longer; with a fence only under that one */
 	uint32_t max; /* for COMMAND_CLAIM_NEXT */
 	int64_t lease_ms, run_ms;
 	uint64_t request; /* digest of the requestId, 0 = none */
@@ -162,6 +176,28 @@ struct command_beat {
 	struct span session; /* kept with what is bound, when it is bound or the metadata changes */
 };
 
+/* Tasks that a stage of another one sets going, by enum action; those without a queue are only told in the event. */
+struct command_action {
+	struct span queue;
+	struct span body;
+};
+
+/* What is told about the task with PROGRESS, REPORT, EMIT or VERDICT, for its workflow. */
+struct command_told {
+	struct tiding tiding; /* by_holder and is_verdict are found out by whoever decides … */
+	bool may_judge;       /* … from this: the principal has the scope of the gate of workflows */
+	bool by_work;         /* the work itself says it, with the token of its claim */
+	bool ends;         /* a worker's last word ends its claim, whether the task has a workflow or not */
+	struct span note;  /* of the event that says where it stands now */
+	struct span error; /* kept as the error of the task, if it has failed with that */
+	const struct command_action *actions; /* ACTION_COUNT of them; NULL: there are none */
+};
+
+struct command_verdict {
+	struct span gate;
+	bool passes;
+};
+
 /* One effect per task and id: the same fingerprint is answered again, another one refused. */
 struct command_emit {
 	struct span id;  /* empty: it acts whenever it is said */
@@ -193,6 +229,8 @@ struct command {
 	struct span data;   /* kept with the task: a result, an error, a checkpoint, a question, an answer */
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
+	struct command_told told;
+	struct span words; /* kept with the task: the last that its holder said, for people */
 	struct span
 		report; /* said by the work itself: under a supervisor this is kept, and the claim goes on */
 	union {
@@ -201,6 +239,7 @@ struct command {
 		struct command_claim claim;
 		struct command_beat beat;
 		struct command_emit emit;
+		struct command_verdict verdict;
 		struct failure failure; /* FAIL, BLOCK */
 		int64_t lease_ms;       /* PROGRESS */
 		struct {
@@ -213,7 +252,12 @@ struct command {
 			struct span queue;
 			enum queue_state state;
 		} queue_set;
-		struct span slot;           /* SLOT_CRASH, UNQUARANTINE */
+		bool armed;       /* EXECUTION_SET */
+		struct span slot; /* SLOT_CRASH, UNQUARANTINE */
+		struct {
+			struct span slot;
+			struct name_list queues; /* in order, and as often as they are named */
+		} assign;
 		struct command_token token; /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 	};
 };
@@ -236,6 +280,7 @@ struct result {
 	bool restored;     /* STALE_CLAIM: the store was restored since that fence was given */
 	bool cyclic;       /* INVALID: the parent `id` waits for the task itself */
 	bool names_spent;  /* TOO_LARGE: the principal has brought in as many names as it may */
+	bool own_work;     /* FORBIDDEN: the principal has held an attempt of the task */
 	bool put_off;      /* UNAVAILABLE: this turn hands out no more; to be tried again in the next one */
 	struct task task;  /* as it is now; for a refusal as it was found (seq 0: there is none) */
 	struct span id;

@@ -17,6 +17,12 @@ struct task_outline {
 	enum task_state state;
 };
 
+/* Who held a task last, when it took it, and until when it would have had it. */
+struct last_holder {
+	struct span worker;
+	int64_t claimed_ms, until_ms; /* wall */
+};
+
 /* A task as it is, with what is kept beside it. Spans live in the reader's arena. */
 struct task_document {
 	struct task task;
@@ -24,6 +30,9 @@ struct task_document {
 	struct span holder; /* worker id */
 	struct span body;
 	struct span result, error, checkpoint, question, answer, evidence, session;
+	/* read apart, because few ask for them: */
+	struct span words;       /* the last that a holder said, for people */
+	struct last_holder last; /* of a final task whose last claim was taken by a name; else empty */
 	struct span
 		report; /* what the work itself said of its end, while its supervisor has not ended the attempt */
 	int64_t lease_ms;     /* remaining */

@@ -51,7 +51,14 @@
 	X(WORKER_UPDATED,     39, "worker.updated",     "it said something else of itself, or registered again while alive") \
 	X(SESSION_STARTED,    41, "session.started",    "an attempt of a session's task began") \
 	X(SESSION_GONE,       42, "session.gone",       "its worker was lost, or its claim taken back") \
-	X(SESSION_ENDED,      43, "session.ended",      "the attempt ended, however it did")
+	X(SESSION_ENDED,      43, "session.ended",      "the attempt ended, however it did") \
+	X(SLOT_ASSIGNED,      46, "slot.assigned",      "the queues that its work comes from were set") \
+	X(EXECUTION_ARMED,    47, "execution.armed",    "work is handed out again") \
+	X(EXECUTION_DISARMED, 48, "execution.disarmed", "nothing is handed out any more") \
+	X(TASK_STAGE_CHANGED, 49, "task.stage_changed", "it came to another stage of its workflow") \
+	X(GATE_OPENED,        50, "gate.opened",        "a verdict is needed now") \
+	X(GATE_PASSED,        51, "gate.passed",        "a verdict let it pass") \
+	X(GATE_REJECTED,      52, "gate.rejected",      "a verdict sent it back")
 // clang-format on
 
 enum event_kind {

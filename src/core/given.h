@@ -58,4 +58,5 @@ struct given {
 	uint32_t random;     /* for jitter */
 	uint64_t next_token; /* for a heartbeat: never issued before, in any run of the server */
 	uint32_t generation; /* of the store; rises with each restore */
+	bool disarmed;       /* somebody pulled the brake: nothing is claimed */
 };

@@ -24,11 +24,14 @@ enum fact {
 	FACT_INSTANCE = 9,
 	FACT_GENERATION = 10,
 	FACT_START = 11,
-	FACT_STOPPING = 12, /* a cancel waits for the worker */
-	FACT_TRIAL = 13,    /* a quarantine was lifted for one trial */
-	FACT_CLASS = 14,    /* enum failure_class */
-	FACT_RETRY_AT = 15, /* wall: the worker named the time of the next try */
-	FACT_REPORTED = 25, /* the work itself said how it ended */
+	FACT_STOPPING = 12,   /* a cancel waits for the worker */
+	FACT_TRIAL = 13,      /* a quarantine was lifted for one trial */
+	FACT_CLASS = 14,      /* enum failure_class */
+	FACT_RETRY_AT = 15,   /* wall: the worker named the time of the next try */
+	FACT_STAGE_FROM = 20, /* enum stage */
+	FACT_ACTION = 21,     /* enum action: what the new stage sets going */
+	FACT_OVERDUE = 22,    /* the claim was past the time that it was made for */
+	FACT_REPORTED = 25,   /* the work itself said how it ended */
 	FACT_COUNT,
 };
 

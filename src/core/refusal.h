@@ -21,6 +21,9 @@
 	X(QUEUE_DRAINING,       "queue_draining",       409, 4, "the queue is draining: nothing may be added to it") \
 	X(SLOT_TAKEN,           "slot_taken",           409, 4, "another live worker fills this slot") \
 	X(SLOT_QUARANTINED,     "slot_quarantined",     409, 4, "the slot crashed too often and is quarantined") \
+	X(EXECUTION_DISARMED,   "EXECUTION_DISARMED",   403, 6, "execution is disarmed: nothing may be claimed") \
+	X(NOT_AUTONOMOUS,       "NOT_AUTONOMOUS_TASK",  409, 4, "the queue hands out only tasks that say they may run on their own") \
+	X(GATE_REQUIRED,        "gate_required",        409, 4, "a verdict is needed first") \
 	X(WORKER_FULL,          "worker_full",          409, 4, "the worker holds as many tasks as it may") \
 	X(TOKEN_MISMATCH,       "TOKEN_MISMATCH",       409, 4, "the heartbeat token is not the last one issued") \
 	X(WORKER_INACTIVE,      "WORKER_INACTIVE",      410, 4, "the worker's lease is over; come back under a new id") \

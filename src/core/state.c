@@ -39,14 +39,14 @@ static const struct state_row {
 
 const struct transition task_transitions[] = {
 	/* kind                       from                                  to */
-	{EVENT_TASK_CREATED,          S(NOWHERE),                           LINED | S(BLOCKED)},
+	{EVENT_TASK_CREATED,          S(NOWHERE),                           LINED | S(BLOCKED) | S(DONE) | S(FAILED)},
 	{EVENT_TASK_CLAIMED,          S(READY) | S(PENDING) | LEASED,       LEASED},
 	{EVENT_TASK_CONFIRMED,        S(CLAIMED),                           S(RUNNING)},
 	{EVENT_TASK_PROGRESSED,       S(CLAIMED),                           S(RUNNING)},
 	{EVENT_TASK_ASKED,            LEASED,                               S(ASKING)},
 	{EVENT_TASK_ANSWERED,         S(ASKING),                            S(RUNNING) | S(READY)},
 	{EVENT_TASK_REVIEWED,         HELD,                                 S(REVIEW)},
-	{EVENT_TASK_COMPLETED,        HELD | S(REVIEW),                     S(DONE)},
+	{EVENT_TASK_COMPLETED,        HELD | S(REVIEW) | S(FAILED),         S(DONE)},
 	{EVENT_TASK_FAILED,           HELD,                                 S(READY) | S(SCHEDULED) | S(FAILED)},
 	{EVENT_TASK_FAILED,           S(REVIEW),                            S(READY) | S(FAILED)},
 	{EVENT_TASK_FAILED,           LINED | S(ASKING) | S(BLOCKED),       S(FAILED)},
@@ -78,6 +78,10 @@ const struct transition task_notes[] = {
 	{EVENT_SESSION_STARTED,       HELD,                                 0},
 	{EVENT_SESSION_GONE,          S(SCHEDULED) | S(READY) | S(ASKING) | S(FAILED), 0},
 	{EVENT_SESSION_ENDED,         S(SCHEDULED) | S(READY) | S(ASKING) | S(REVIEW) | S(BLOCKED) | FINAL, 0},
+	{EVENT_TASK_STAGE_CHANGED,    ALL & ~(S(PENDING) | S(CANCELLED)),   0},
+	{EVENT_GATE_OPENED,           S(REVIEW),                            0},
+	{EVENT_GATE_PASSED,           S(REVIEW),                            0},
+	{EVENT_GATE_REJECTED,         S(REVIEW),                            0},
 	{EVENT_NONE, 0, 0},
 };
 // clang-format on

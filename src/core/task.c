@@ -101,6 +101,11 @@ bool task_is_claimed(const struct task *task)
 	return task->claim.holder != 0;
 }
 
+uint32_t task_gates_all(const struct task *task)
+{
+	return (UINT32_C(1) << task->gate_count) - 1;
+}
+
 bool task_must_stop(const struct task *task, const struct given *given)
 {
 	const struct claim *claim = &task->claim;
@@ -212,6 +217,12 @@ void task_check(const struct task *task)
 	assert(task->state != TASK_WAITING || task->open_parents > 0);
 	assert(task->state != TASK_BLOCKED || task->code != CODE_NONE);
 	assert(task->state != TASK_FAILED || task->code != CODE_NONE);
+	assert((task->workflow == WORKFLOW_NONE) == (task->stage == STAGE_NONE));
+	assert(task->workflow < WORKFLOW_COUNT);
+	assert(task->stage < STAGE_COUNT);
+	assert(task->gate_count <= TASK_GATES_MAX);
+	assert((task->gates == 0) == (task->gate_count == 0));
+	assert((task->gates_passed & ~task_gates_all(task)) == 0);
 	claim_check(task);
 }
 

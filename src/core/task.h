@@ -24,6 +24,7 @@
 #include "core/refusal.h"
 #include "core/state.h"
 #include "core/worker.h"
+#include "core/workflow.h"
 
 /* The generation of the store stands in the high digits of a fence, the count of claims in the others. */
 #define FENCE_GENERATION_STEP UINT64_C(1000000000000)
@@ -31,6 +32,7 @@
 enum {
 	TASK_ATTEMPTS_MAX = 1000,    /* maxAttempts is clamped to it */
 	TASK_COUNT_MAX = UINT16_MAX, /* of crashes, interruptions and parents */
+	TASK_GATES_MAX = 16,
 };
 
 /* No delay or run limit is longer than a year. */
@@ -54,9 +56,9 @@ struct claim {
 	int64_t claimed_wall_ms; /* for people */
 	uint64_t request;        /* digest of the requestId that made it; 0 = none */
 	bool named;              /* taken through a door that knows only a name: never verified */
-	bool stopping;           /* a cancel waits until the worker confirms it or the lease ends */
-	bool handed_again;       /* by a reply to the same requestId; in memory only, as replies are */
-	bool reported; /* the work itself has said how it ended; its supervisor will end the attempt */
+	bool stopping;     /* a cancel, or a stop, waits until the worker confirms it or the lease ends */
+	bool handed_again; /* by a reply to the same requestId; in memory only, as replies are */
+	bool reported;     /* the work itself has said how it ended; its supervisor will end the attempt */
 };
 
 /* How the last claim ended, so that a repeated report is answered as the first one was. */
@@ -86,6 +88,10 @@ struct task {
 	bool keyed;      /* has a unique key, held while not final */
 	bool has_parent; /* has a blockedBy list */
 	bool named_id;   /* has an id of the caller's own */
+	bool autonomous; /* its metadata says that it may run on its own */
+	enum workflow workflow;
+	uint32_t gates;      /* set of names: the verdicts that it needs before it is done … */
+	uint32_t gate_count; /* … and how many those are */
 
 	/* where it stands: folding the events gives these */
 	enum task_state state;
@@ -99,6 +105,8 @@ struct task {
 	uint64_t fence;         /* of the last claim */
 	uint32_t claimant;      /* principal that made it */
 	enum claim_end ended;
+	enum stage stage;       /* of its workflow; STAGE_NONE: it has none */
+	uint32_t gates_passed;  /* by what its last attempt reported: bit per member of `gates` */
 	enum failure_code code; /* why it is blocked or failed */
 	int64_t version;        /* seq of its last event */
 	int64_t updated_ms; /* wall: last written, for people; the memory does not keep it: 0 until read or written */
@@ -111,6 +119,7 @@ enum follow {
 	FOLLOW_PARENT_DONE,
 	FOLLOW_PARENT_DEAD,
 	FOLLOW_PARENT_REOPENED, /* it was failed or cancelled */
+	FOLLOW_PARENT_REVIVED,  /* it had failed, and is done after all */
 };
 
 struct task_decision {
@@ -141,6 +150,7 @@ struct claimant {
 	bool takes_pending; /* includeStatuses names pending */
 	bool resumes;       /* resumeOwned: may take its own live claim up again */
 	bool confirms;      /* the claim is confirmed as it is made */
+	bool opted_in;      /* the queue hands out only tasks that may run on their own */
 	int64_t lease_ms;   /* asked for; 0 = the default */
 	int64_t run_ms;     /* limit of the claim asked for by its door; 0 = the task's timeout */
 	uint64_t request;
@@ -154,6 +164,14 @@ struct failure {
 	bool no_retry;
 };
 
+/* What a task has behind it that comes from another system. `state` is TASK_NOWHERE for one that has no past. */
+struct task_past {
+	enum task_state state; /* ready, pending, done or failed */
+	int64_t created_ms;    /* wall; 0 = now */
+	uint32_t attempt;
+	int64_t claimed_ms, lease_until_ms; /* wall, of the last claim, for people; 0 = none */
+};
+
 /* What a producer or operator may change later. */
 struct task_patch {
 	bool set_priority, set_owner, set_queue, set_requires, set_executor, set_max_attempts, set_timeout;
@@ -165,17 +183,21 @@ struct task_patch {
 	int64_t not_before_ms; /* 0: at once */
 	uint32_t open_parents, dead_parents;
 	bool has_parent, keyed;
+	bool set_autonomous, autonomous;
 };
 
 /* Producers and operators. `draft` holds what was asked for, with ready_at_ms as notBefore. */
 struct task_decision task_create(
 	const struct task *draft, bool parked, enum queue_state queue, const struct given *given);
+struct task_decision task_import(const struct task *draft, const struct task_past *past,
+	enum queue_state queue, const struct given *given);
 struct task_decision task_update(
 	const struct task *task, const struct task_patch *patch, const struct given *given);
 struct task_decision task_cancel(
 	const struct task *task, const struct worker *holder, const struct given *given);
-/* Whatever of it runs shall run no more, and nothing of it until a person says so. */
-struct task_decision task_stop(const struct task *task);
+/* Whatever of it runs shall run no more, and nothing of it until a person says so. Like a cancel it waits for a worker
+ * that beats. */
+struct task_decision task_stop(const struct task *task, const struct worker *holder);
 struct task_decision task_retry(const struct task *task, bool key_taken, const struct given *given);
 struct task_decision task_park(const struct task *task, const struct given *given);
 struct task_decision task_unpark(const struct task *task, const struct given *given);
@@ -229,6 +251,20 @@ struct task_decision task_answer(const struct task *task, const struct given *gi
 struct task_decision task_pass(const struct task *task, const struct given *given);
 struct task_decision task_reject(const struct task *task, const struct given *given);
 
+/* Stages and gates. A verdict at one gate (its bit) is a note: what follows from it is a decision of its own. */
+struct task_decision task_verdict(const struct task *task, uint32_t gate, bool passes);
+struct task_decision task_open_gate(const struct task *task, uint32_t gate);
+struct task_decision task_set_stage(const struct task *task, enum stage stage);
+struct task_decision task_fail_outside(const struct task *task); /* a rule of its workflow says so */
+struct task_decision task_revive(const struct task *task);       /* it failed, and was a success after all */
+
+/* Same worker, same claim, from now on for that long. */
+struct task_decision task_extend(
+	const struct task *task, const struct claimant *by, const struct given *given);
+
+/* Its worker lives: its claim lease starts again, unless its time is up. */
+struct task_decision task_renew(const struct task *task, const struct given *given);
+
 /* Put it into a lane, for the slot that owns it: `by` is the worker named like the slot. In progress is a claim that
  * is confirmed as it is made; every other lane but `todo` ends that claim, and `todo` gives it back. */
 struct task_decision task_set_status(const struct task *task, enum task_status status,
@@ -245,6 +281,9 @@ enum refusal task_proof_refusal(const struct task *task, const struct proof *pro
 struct task_decision task_append_log(const struct task *task, const struct proof *proof);
 
 bool task_is_claimed(const struct task *task);
+
+/* Bits of all its gates; and is it in review without any of its own? */
+uint32_t task_gates_all(const struct task *task);
 
 /* Is its claim in the hands of a supervisor: a worker that beats for work which is not itself? */
 bool task_is_supervised(const struct task *task, const struct worker *holder);

@@ -34,6 +34,8 @@ static enum refusal claim_refusal(
 {
 	bool own = task_is_claimed(task) && task->claim.holder == by->worker->handle;
 
+	if (given->disarmed)
+		return REFUSED_EXECUTION_DISARMED;
 	if (task_state_is_final(task->state))
 		return REFUSED_ALREADY_TERMINAL;
 	if (task_is_claimed(task) && !own)
@@ -42,6 +44,8 @@ static enum refusal claim_refusal(
 		return REFUSED_CLAIMED_BY_OTHER;
 	if (!own && !task_is_claimable(task, by->takes_pending, given))
 		return REFUSED_BAD_TRANSITION;
+	if (by->opted_in && !task->autonomous)
+		return REFUSED_NOT_AUTONOMOUS;
 	if (task->owner != 0 && task->owner != by->slot)
 		return REFUSED_FORBIDDEN;
 	if (own)
@@ -97,6 +101,26 @@ struct task_decision task_claim(
 	decision.task.code = CODE_NONE;
 	decision.task.claim = claim_new(task, by, given);
 	task_move(&decision, EVENT_TASK_CLAIMED, by->confirms ? TASK_RUNNING : TASK_CLAIMED);
+	return task_decided(task, decision);
+}
+
+struct task_decision task_extend(
+	const struct task *task, const struct claimant *by, const struct given *given)
+{
+	if (given->disarmed)
+		return task_refuse(task, REFUSED_EXECUTION_DISARMED);
+	if (!task_is_claimed(task) || task->claim.holder != by->worker->handle || task->claim.stopping)
+		return task_refuse(task, REFUSED_CLAIMED_BY_OTHER);
+
+	struct task_decision decision = task_decide(task);
+	struct claim *claim = &decision.task.claim;
+	struct claim fresh = claim_new(task, by, given);
+
+	claim->run_ms = fresh.run_ms;
+	claim->run_until_ms = fresh.run_until_ms;
+	if (claim->clock == CLOCK_CLAIM)
+		claim->lease = fresh.lease;
+	decision.repeated = true;
 	return task_decided(task, decision);
 }
 
@@ -184,6 +208,17 @@ struct task_decision task_progress(
 	return task_decided(task, decision);
 }
 
+struct task_decision task_renew(const struct task *task, const struct given *given)
+{
+	if (!task_is_claimed(task) || task->claim.clock != CLOCK_CLAIM || task_must_stop(task, given))
+		return task_unchanged(task);
+
+	struct task_decision decision = task_decide(task);
+
+	decision.task.claim.lease = lease_grant(task->claim.lease.granted_ms, given);
+	return task_decided(task, decision);
+}
+
 bool task_is_supervised(const struct task *task, const struct worker *holder)
 {
 	return task_is_claimed(task) && !task->claim.named && worker_beats(holder);
@@ -210,8 +245,7 @@ void task_give_back(struct task_decision *decision, enum event_kind kind, enum c
 	if (task->state != TASK_ASKING)
 		task_count_interruption(decision);
 	if (stopping) {
-		task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
-		decision->follow = FOLLOW_PARENT_DEAD;
+		task_call_off(decision);
 	} else if (task->state == TASK_ASKING) {
 		task_move(decision, kind, TASK_ASKING); /* the question is still open */
 	} else if (task->interruptions >= given->rules->interruption_budget) {
@@ -240,10 +274,11 @@ static void lose(struct task_decision *decision, const struct given *given)
 	struct task *task = &decision->task;
 	bool stopping = task->claim.stopping;
 
+	if (stopping && task->code == CODE_STOPPED)
+		task_undo_crash(decision); /* it was told to end */
 	task_drop_claim(decision, ENDED_LOST);
 	if (stopping) {
-		task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
-		decision->follow = FOLLOW_PARENT_DEAD;
+		task_call_off(decision);
 	} else if (task->state == TASK_ASKING) {
 		task_undo_crash(decision);
 		task_move(decision, EVENT_TASK_EXPIRED, TASK_ASKING);
@@ -324,8 +359,7 @@ struct task_decision task_void(const struct task *task, const struct given *give
 	task_undo_crash(&decision);
 	task_drop_claim(&decision, ENDED_LOST);
 	if (task->claim.stopping) {
-		task_move(&decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
-		decision.follow = FOLLOW_PARENT_DEAD;
+		task_call_off(&decision);
 	} else if (task->state == TASK_ASKING) {
 		task_move(&decision, EVENT_TASK_REQUEUED, TASK_ASKING);
 	} else {

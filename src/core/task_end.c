@@ -69,6 +69,8 @@ struct task_decision task_complete(
 	(void)given;
 	if (report_is_settled(task, proof, ENDED_COMPLETE, &decision))
 		return decision;
+	if (task->gate_count > 0) /* nobody is judge of their own work */
+		return task_refuse(task, REFUSED_GATE_REQUIRED);
 	decision.task.crashes = 0;
 	decision.task.interruptions = 0;
 	decision.task.code = CODE_NONE;
@@ -79,13 +81,6 @@ struct task_decision task_complete(
 	return task_decided(task, decision);
 }
 
-/* A cancel was under way, and now the worker has stopped: no further attempt. */
-static void call_off(struct task_decision *decision)
-{
-	task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
-	decision->follow = FOLLOW_PARENT_DEAD;
-}
-
 struct task_decision task_report(
 	const struct task *task, const struct proof *proof, const struct given *given)
 {
@@ -94,14 +89,18 @@ struct task_decision task_report(
 	(void)given;
 	if (report_is_settled(task, proof, ENDED_REVIEW, &decision))
 		return decision;
-	decision.task.crashes = 0;
-	decision.task.interruptions = 0;
-	decision.task.code = CODE_NONE;
-	task_drop_claim(&decision, ENDED_REVIEW);
-	if (task->claim.stopping)
-		call_off(&decision);
+	if (task->claim.stopping && task->code == CODE_STOPPED)
+		task_undo_crash(&decision); /* that is all that is known of it: it does not count as work */
 	else
+		decision.task.crashes = 0;
+	decision.task.interruptions = 0;
+	task_drop_claim(&decision, ENDED_REVIEW);
+	if (task->claim.stopping) {
+		task_call_off(&decision);
+	} else {
 		task_move(&decision, EVENT_TASK_REVIEWED, TASK_REVIEW);
+		decision.task.code = CODE_NONE;
+	}
 	return task_decided(task, decision);
 }
 
@@ -223,7 +222,7 @@ struct task_decision task_fail(const struct task *task, const struct proof *proo
 	task_drop_claim(&decision, ENDED_FAIL);
 	if (task->claim.stopping) {
 		task_undo_crash(&decision);
-		call_off(&decision);
+		task_call_off(&decision);
 	} else {
 		fail_by_class(&decision, failure, given);
 	}
@@ -241,7 +240,7 @@ struct task_decision task_block(
 	task_undo_crash(&decision);
 	task_drop_claim(&decision, ENDED_BLOCK);
 	if (task->claim.stopping)
-		call_off(&decision);
+		task_call_off(&decision);
 	else
 		block(&decision, code);
 	return task_decided(task, decision);
@@ -302,6 +301,8 @@ struct task_decision task_pass(const struct task *task, const struct given *give
 	(void)given;
 	if (task->state != TASK_REVIEW)
 		return task_refuse(task, REFUSED_BAD_TRANSITION);
+	if (task->gates_passed != task_gates_all(task))
+		return task_refuse(task, REFUSED_GATE_REQUIRED);
 
 	struct task_decision decision = task_decide(task);
 
@@ -319,6 +320,7 @@ struct task_decision task_reject(const struct task *task, const struct given *gi
 	struct task_decision decision = task_decide(task);
 
 	decision.task.spent++;
+	decision.task.gates_passed = 0; /* the next attempt is judged anew */
 	if (decision.task.spent >= task->max_attempts) {
 		fail_for_good(&decision, CODE_CHECK_FAILED);
 	} else {

@@ -38,6 +38,9 @@ void task_count_interruption(struct task_decision *decision);
 void task_give_back(struct task_decision *decision, enum event_kind kind, enum claim_end how,
 	int64_t not_before_ms, const struct given *given);
 
+/* The claim has ended, and a cancel or a stop had waited for that: it takes effect. */
+void task_call_off(struct task_decision *decision);
+
 /* Does the caller hold the live claim, whatever its fence? With all of its proof: task_proof_refusal(). */
 bool task_is_held_by(const struct task *task, const struct proof *proof);
 struct task_decision task_refuse_proof(

@@ -7,15 +7,8 @@
 #include "core/task.h"
 #include "core/task_move.h"
 
-struct task_decision task_create(
-	const struct task *draft, bool parked, enum queue_state queue, const struct given *given)
+static void draft_complete(struct task *task, const struct given *given)
 {
-	if (queue == QUEUE_DRAINING)
-		return task_refuse(draft, REFUSED_QUEUE_DRAINING);
-
-	struct task_decision decision = task_decide(draft);
-	struct task *task = &decision.task;
-
 	assert(task->state == TASK_NOWHERE);
 	task->created_ms = given->now.wall_ms;
 	if (task->max_attempts == 0)
@@ -26,10 +19,55 @@ struct task_decision task_create(
 		task->timeout_ms = given->rules->timeout_ms;
 	if (task->timeout_ms > given->rules->timeout_max_ms)
 		task->timeout_ms = given->rules->timeout_max_ms;
+}
+
+struct task_decision task_create(
+	const struct task *draft, bool parked, enum queue_state queue, const struct given *given)
+{
+	if (queue == QUEUE_DRAINING)
+		return task_refuse(draft, REFUSED_QUEUE_DRAINING);
+
+	struct task_decision decision = task_decide(draft);
+	struct task *task = &decision.task;
+
+	draft_complete(task, given);
 	if (parked)
 		task_move(&decision, EVENT_TASK_CREATED, TASK_PENDING);
 	else
 		task_rest(&decision, EVENT_TASK_CREATED, task->ready_at_ms, given);
+	if (task->workflow != WORKFLOW_NONE)
+		task->stage = workflow_first(task->state);
+	task_check(task);
+	return decision;
+}
+
+/* It comes from another system and has a past there. No claim of that system lives on: nobody here could prove it. A
+ * queue that drains takes in what is over; the future of others has no effect on it. */
+struct task_decision task_import(const struct task *draft, const struct task_past *past,
+	enum queue_state queue, const struct given *given)
+{
+	bool final = task_state_is_final(past->state);
+
+	if (queue == QUEUE_DRAINING && !final)
+		return task_refuse(draft, REFUSED_QUEUE_DRAINING);
+
+	struct task_decision decision = task_decide(draft);
+	struct task *task = &decision.task;
+
+	draft_complete(task, given);
+	if (past->created_ms != 0 && past->created_ms < given->now.wall_ms)
+		task->created_ms = past->created_ms;
+	task->attempt = past->attempt;
+	if (past->attempt > 0) { /* fences go on where the claims so far would have left them */
+		task->fence = given->generation * FENCE_GENERATION_STEP + past->attempt;
+		task->ended = ENDED_LOST;
+	}
+	if (final || past->state == TASK_PENDING)
+		task_move(&decision, EVENT_TASK_CREATED, past->state);
+	else
+		task_rest(&decision, EVENT_TASK_CREATED, 0, given);
+	if (past->state == TASK_FAILED)
+		task->code = CODE_EXECUTION_ERROR;
 	task_check(task);
 	return decision;
 }
@@ -48,6 +86,8 @@ static void patch_apply(struct task *task, const struct task_patch *patch, const
 		task->executor = patch->executor;
 	if (patch->set_keyed)
 		task->keyed = patch->keyed;
+	if (patch->set_autonomous)
+		task->autonomous = patch->autonomous;
 	if (patch->set_not_before)
 		task->ready_at_ms = patch->not_before_ms;
 	if (patch->set_parents) {
@@ -126,8 +166,10 @@ static bool cancel_must_wait(const struct task *task, const struct worker *holde
 struct task_decision task_cancel(
 	const struct task *task, const struct worker *holder, const struct given *given)
 {
+	bool stops = task->claim.stopping && task->code == CODE_STOPPED; /* then a cancel means more */
+
 	(void)given;
-	if (task->state == TASK_CANCELLED || task->claim.stopping) {
+	if (task->state == TASK_CANCELLED || (task->claim.stopping && !stops)) {
 		struct task_decision again = task_unchanged(task);
 		again.repeated = true;
 		return again;
@@ -139,6 +181,7 @@ struct task_decision task_cancel(
 
 	if (cancel_must_wait(task, holder)) {
 		decision.task.claim.stopping = true;
+		decision.task.code = CODE_NONE;
 		task_move(&decision, EVENT_TASK_UPDATED, task->state);
 		return task_decided(task, decision);
 	}
@@ -151,9 +194,20 @@ struct task_decision task_cancel(
 	return task_decided(task, decision);
 }
 
-struct task_decision task_stop(const struct task *task)
+/* What waits for its worker to stop has its code already: that tells it from a cancel. */
+void task_call_off(struct task_decision *decision)
 {
-	/* nothing of it runs, or a cancel sees to that */
+	if (decision->task.code == CODE_STOPPED) {
+		task_move(decision, EVENT_TASK_BLOCKED, TASK_BLOCKED);
+		return;
+	}
+	task_move(decision, EVENT_TASK_CANCELLED, TASK_CANCELLED);
+	decision->follow = FOLLOW_PARENT_DEAD;
+}
+
+struct task_decision task_stop(const struct task *task, const struct worker *holder)
+{
+	/* nothing of it runs, or it is being seen to */
 	bool over =
 		task_state_is_final(task->state) || task->state == TASK_BLOCKED || task->state == TASK_REVIEW;
 	if (over || task->claim.stopping) {
@@ -164,12 +218,17 @@ struct task_decision task_stop(const struct task *task)
 
 	struct task_decision decision = task_decide(task);
 
+	decision.task.code = CODE_STOPPED;
+	if (cancel_must_wait(task, holder)) {
+		decision.task.claim.stopping = true;
+		task_move(&decision, EVENT_TASK_UPDATED, task->state);
+		return task_decided(task, decision);
+	}
 	if (task_is_claimed(task)) {
 		task_undo_crash(&decision);
 		task_drop_claim(&decision, ENDED_LOST);
 	}
-	task_move(&decision, EVENT_TASK_BLOCKED, TASK_BLOCKED);
-	decision.task.code = CODE_STOPPED;
+	task_call_off(&decision);
 	return task_decided(task, decision);
 }
 
@@ -187,6 +246,7 @@ struct task_decision task_retry(const struct task *task, bool key_taken, const s
 	decision.task.spent = 0;
 	decision.task.crashes = 0;
 	decision.task.interruptions = 0;
+	decision.task.gates_passed = 0;
 	/* the operator's word stands above a parent that failed: it is no longer waited for */
 	decision.task.open_parents -= decision.task.dead_parents;
 	decision.task.dead_parents = 0;

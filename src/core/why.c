@@ -16,6 +16,10 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 {
 	if (around->queue == QUEUE_PAUSED)
 		return WHY_PAUSED;
+	if (around->disarmed)
+		return WHY_DISARMED;
+	if (around->opted_in && !task->autonomous)
+		return WHY_NOT_AUTONOMOUS;
 	if (around->read_only)
 		return WHY_READ_ONLY;
 	if (task->owner != 0 && around->owner_quarantined)

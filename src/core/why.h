@@ -16,6 +16,8 @@
 	X(BACKING_OFF,      "back_off",         "waiting before the next attempt") \
 	X(DEPENDENCY,       "dependency",       "a task it is blocked by is not done") \
 	X(PAUSED,           "queue_paused",     "its queue is paused") \
+	X(DISARMED,         "execution_disarmed", "execution is disarmed: nothing is handed out until it is armed again") \
+	X(NOT_AUTONOMOUS,   "not_autonomous",   "its queue hands out only tasks with metadata.autonomous_execution: true") \
 	X(READ_ONLY,        "store_read_only",  "the store cannot be written: nothing is handed out until it can") \
 	X(NO_WORKER,        "no_worker",        "no registered worker is alive and takes work") \
 	X(NO_CAPABILITY,    "no_capability",    "no live worker has the capabilities it requires") \
@@ -43,6 +45,8 @@ enum why {
 /* What the store knows about the workers that could take a ready task. */
 struct surroundings {
 	enum queue_state queue;
+	bool disarmed;          /* execution */
+	bool opted_in;          /* the queue hands out only what may run on its own */
 	bool read_only;         /* the store */
 	bool owner_quarantined; /* the slot that owns it, and until when: */
 	int64_t trial_at_ms;    /* wall; 0 = for good */

@@ -183,6 +183,20 @@ bool worker_is_restarted(const struct worker *worker, const struct beat *beat)
 		beat->process.pid != 0 && worker->process.pid != beat->process.pid;
 }
 
+struct worker_decision worker_renew(const struct worker *worker, const struct given *given)
+{
+	struct worker_decision decision = decide(worker);
+
+	if (!worker_is_alive(worker) || !worker->named)
+		return decision;
+	decision.worker.lease = lease_grant(worker->lease.granted_ms, given);
+	decision.worker.last_beat_ms = given->now.wall_ms;
+	decision.worker.heard_ms = given->now.lease_ms;
+	int64_t moved_ms = decision.worker.lease.deadline_ms - worker->stored_deadline_ms;
+	decision.store_soon = moved_ms > given->rules->restart_grace_ms;
+	return decided(decision);
+}
+
 static struct worker_decision command(
 	const struct worker *worker, enum worker_state wanted, enum event_kind event)
 {

@@ -129,6 +129,9 @@ struct worker_decision worker_beat(
  * back so; the worker is the same. */
 bool worker_is_restarted(const struct worker *worker, const struct beat *beat);
 
+/* A name of an old door was heard without a beat: it made progress. */
+struct worker_decision worker_renew(const struct worker *worker, const struct given *given);
+
 /* An operator's wish: take no more work; end. */
 struct worker_decision worker_quiet(const struct worker *worker);
 struct worker_decision worker_terminate(const struct worker *worker);

@@ -38,8 +38,9 @@
 #include "exec/tree.h"
 
 enum {
-	PARENT_SIGNAL = SIGHUP, /* the kernel's word that the supervisor has died */
-	KILL_EVERY_MS = 10,     /* between rounds: each round finds who was born or orphaned in the last */
+	PARENT_SIGNAL =
+		SIGCONT, /* the kernel's word that the supervisor has died; it wakes us if we were stopped */
+	KILL_EVERY_MS = 10, /* between rounds: each round finds who was born or orphaned in the last */
 	NEVER = -1,
 };
 

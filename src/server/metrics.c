@@ -311,6 +311,8 @@ static void put_events(struct text *text, const struct store *store)
 	}
 	put_one(text, "stint_lease_expirations_total", "counter", "Claims lost because their lease ran out.",
 		store_events_told(store, EVENT_TASK_EXPIRED));
+	put_one(text, "stint_execution_armed", "gauge",
+		"1 while work is handed out, 0 while execution is disarmed.", store_is_armed(store, NULL));
 	put_one(text, "stint_store_degraded", "gauge", "1 while the store cannot be written.",
 		store_is_degraded(store));
 }

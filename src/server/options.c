@@ -226,6 +226,11 @@ static void take_rules(struct options *options)
 	rules->timeout_max_ms = number(options, CONFIG_TASK_TIMEOUT_MAX_MS);
 	rules->log_keep_bytes = number(options, CONFIG_TASK_LOG_KEEP_BYTES);
 	rules->log_bytes_per_s = number(options, CONFIG_TASK_LOG_BYTES_PER_SECOND);
+	options->action_queues[ACTION_CREATE_PR] = span_of(config_text(config, CONFIG_WORKFLOW_CREATE_PR));
+	options->action_queues[ACTION_VALIDATE] = span_of(config_text(config, CONFIG_WORKFLOW_VALIDATE));
+	options->action_queues[ACTION_MERGE] = span_of(config_text(config, CONFIG_WORKFLOW_MERGE));
+	options->action_queues[ACTION_VERIFY] = span_of(config_text(config, CONFIG_WORKFLOW_VERIFY));
+	options->storage.opt_in_queues = config_text(config, CONFIG_EXECUTION_OPT_IN_QUEUES);
 	rules->principal_registrations = number(options, CONFIG_LIMITS_REGISTRATIONS);
 	rules->slot_registrations = number(options, CONFIG_LIMITS_SLOT_REGISTRATIONS);
 	rules->quarantine_trial_ms = number(options, CONFIG_QUARANTINE_TRIAL_AFTER_MS);
@@ -263,6 +268,7 @@ static void take_all(struct options *options)
 	options->strangers_max = number(options, CONFIG_LIMITS_UNAUTHENTICATED);
 	options->in_flight_max = number(options, CONFIG_LIMITS_REQUESTS_IN_FLIGHT);
 	options->streams_max = number(options, CONFIG_LIMITS_EVENT_STREAMS);
+	options->default_queues = config_text(config, CONFIG_WORKQUEUE_DEFAULT_QUEUES);
 	options->slow_turn_ms = number(options, CONFIG_LOG_SLOW_TURN_MS);
 	options->log_level = (enum log_level)config_number(config, CONFIG_LOG_LEVEL);
 	options->log_format = (enum log_format)config_number(config, CONFIG_LOG_FORMAT);

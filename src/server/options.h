@@ -30,6 +30,7 @@ struct options {
 	uint32_t strangers_max;       /* connections of one source that have shown no good credential */
 	uint32_t in_flight_max;       /* commands of one principal in one turn, while others want one */
 	uint32_t streams_max;         /* of one principal */
+	const char *default_queues;   /* a,b: of /api/workqueue */
 	uint64_t slow_turn_ms;
 	const char *heartbeat_file; /* empty: none is written */
 	bool heartbeat_array;
@@ -37,6 +38,7 @@ struct options {
 	enum log_level log_level;
 	enum log_format log_format;
 	struct store_options storage;
+	struct span action_queues[ACTION_COUNT];
 };
 
 /* 0; or an exit status (2: usage, 78: configuration) after saying on stderr what is wrong, all of it. With

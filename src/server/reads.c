@@ -22,6 +22,11 @@ static int read_task(void *context, int64_t seq, struct arena *arena, struct tas
 	return store_read_task(of(context)->store, seq, of(context)->now, arena, ret_document);
 }
 
+static int read_last(void *context, struct arena *arena, struct task_document *document)
+{
+	return store_read_last(of(context)->store, arena, document);
+}
+
 static int read_log(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 	struct arena *arena, struct log_piece *ret_piece)
 {
@@ -38,6 +43,28 @@ static int page_final(void *context, int64_t *before, uint32_t limit,
 	int (*each)(void *, const struct task_outline *), void *each_context)
 {
 	return store_page_final(of(context)->store, before, limit, each, each_context);
+}
+
+static int page_rows(void *context, bool oldest_first, int64_t *at, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *each_context)
+{
+	return store_page_rows(of(context)->store, oldest_first, at, limit, each, each_context);
+}
+
+static int assignment(void *context, struct span slot, struct arena *arena, struct span *ret_queues)
+{
+	return store_assignment(of(context)->store, slot, arena, ret_queues);
+}
+
+static int page_assignments(void *context, int64_t *after, uint32_t limit,
+	int (*each)(void *, struct span, struct span), void *each_context)
+{
+	return store_page_assignments(of(context)->store, after, limit, each, each_context);
+}
+
+static const char *default_queues(void *context)
+{
+	return of(context)->options->default_queues;
 }
 
 static int page_events(void *context, int64_t after, uint32_t limit,
@@ -229,8 +256,12 @@ static struct about about(void *context)
 {
 	const struct server *server = of(context);
 	struct moment now = clock_now();
+	int64_t armed_ms;
+	bool armed = store_is_armed(server->store, &armed_ms);
 
 	return (struct about){
+		.armed = armed,
+		.armed_ms = armed_ms,
 		.store = store_kind(server->store),
 		.schema = store_schema(server->store),
 		.generation = store_generation(server->store),
@@ -246,8 +277,13 @@ void reads_init(struct server *server)
 		.context = server,
 		.find_task = find_task,
 		.read_task = read_task,
+		.read_last = read_last,
 		.page_open = page_open,
 		.page_final = page_final,
+		.page_rows = page_rows,
+		.assignment = assignment,
+		.page_assignments = page_assignments,
+		.default_queues = default_queues,
 		.read_log = read_log,
 		.page_events = page_events,
 		.task_queue = task_queue,

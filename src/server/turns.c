@@ -148,6 +148,7 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 		.rules = &server->options->storage.rules,
 		.now = server->now,
 		.reads = &server->reads,
+		.action_queues = server->options->action_queues,
 	};
 	if (gate_pass(server, exchange))
 		api_begin(call);

@@ -246,6 +246,26 @@ static uint32_t wake_some(struct server *server)
 	return woken;
 }
 
+/* Nothing is handed out any more: those who wait ask once again, and are told so. */
+static bool wake_everyone(struct server *server)
+{
+	struct waiting *waiting = &server->waiting;
+	struct exchange_list away = {0};
+	struct exchange *exchange;
+	uint32_t woken = 0;
+
+	for (uint32_t i = 0; i < LINES_MAX; i++) {
+		struct exchange_list *line = i < WAITING_LINES ? &waiting->lines[i] : &waiting->anywhere;
+		for (; woken < WAKE_MAX && (exchange = line->first); woken++) {
+			waiting_remove(server, exchange);
+			exchange_list_add(
+				gate_still_knows(server, exchange) ? &server->pending : &away, exchange);
+		}
+	}
+	turn_all_away(server, &away);
+	return woken > 0;
+}
+
 /* As many as there are tasks are asked; if those could not take them, twice as many of the others, until everyone has
  * been asked once. */
 bool waiting_wake(struct server *server)
@@ -254,6 +274,8 @@ bool waiting_wake(struct server *server)
 	uint32_t queues[READY_QUEUES_MAX];
 	struct ready_work work = store_ready_work(server->store, queues, READY_QUEUES_MAX);
 
+	if (!store_is_armed(server->store, NULL) && wake_everyone(server))
+		return true;
 	if (work.tasks > 0)
 		note_ready(waiting, queues, work);
 	else

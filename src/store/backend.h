@@ -93,7 +93,10 @@ enum extra_kind {
 		15, /* it was lost by the slot that owns it: when (wall, decimal), a space, the session of then */
 	EXTRA_SPAWNED =
 		16, /* it is a session: see command_session.c; of task 0 by place: which tasks are, round and round */
-	EXTRA_REPORT = 20, /* of the claim that is marked as reported */
+	EXTRA_WORDS = 17,       /* the last that a holder said */
+	EXTRA_LAST_HOLDER = 18, /* who held the last claim that was taken by a name; see last_holder_put() */
+	EXTRA_CLAIMANT = 19,    /* by number: a principal that held an attempt before the last one */
+	EXTRA_REPORT = 20,      /* of the claim that is marked as reported */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */
@@ -105,7 +108,9 @@ enum meta_key {
 	META_RESTORED = 5,   /* 1: opened for the first time after a restore */
 	META_BOOT_HI = 6,    /* boot id, 128 bits */
 	META_BOOT_LO = 7,
-	META_PRINCIPALS = 8, /* the last number given to one */
+	META_PRINCIPALS = 8,    /* the last number given to one */
+	META_EXECUTION = 9,     /* enum execution */
+	META_EXECUTION_MS = 10, /* wall: when that was set */
 };
 
 /* What open() found, so that nothing has to be counted twice. */
@@ -144,6 +149,8 @@ struct backend_ops {
 	int (*put_slot)(struct backend *backend, const struct slot_row *row);
 	int (*put_queue)(struct backend *backend, const struct queue_row *row);
 	int (*put_token)(struct backend *backend, const struct token *token);
+	/* of a slot, by the number of its name: its queues in order, each after the character 31 */
+	int (*put_assignment)(struct backend *backend, uint32_t slot, struct span queues);
 	int (*put_idem)(struct backend *backend, const struct idem_row *row);
 	int (*put_meta)(struct backend *backend, enum meta_key key, int64_t value);
 	int (*delete_task)(struct backend *backend, int64_t seq); /* with body, extras, edges and its id */
@@ -169,6 +176,8 @@ struct backend_ops {
 	int (*get_idem)(
 		struct backend *backend, struct span principal, struct span key, struct idem_row *ret_row);
 	int (*get_meta)(struct backend *backend, enum meta_key key, int64_t *ret_value);
+	int (*get_assignment)(
+		struct backend *backend, uint32_t slot, struct arena *arena, struct span *ret_queues);
 	int (*find_id)(struct backend *backend, struct span id, int64_t *ret_seq);
 	int (*find_key)(struct backend *backend, struct span key, int64_t *ret_seq);
 	int (*children)(struct backend *backend, int64_t parent,
@@ -203,6 +212,8 @@ struct backend_ops {
 		int (*each)(void *context, int64_t seq, struct span data), void *context);
 	int (*page_bases)(struct backend *backend, int64_t after, uint32_t limit,
 		int (*each)(void *context, int64_t seq, struct span data), void *context);
+	int (*page_assignments)(struct backend *backend, int64_t after, uint32_t limit,
+		int (*each)(void *context, int64_t slot, struct span queues), void *context);
 
 	/* upkeep, between transactions */
 	int (*checkpoint)(

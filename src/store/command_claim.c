@@ -26,6 +26,8 @@ struct chooser {
 	bool any_executor;
 	size_t handed_before; /* by this turn to others */
 	struct slot_gate gate;
+	bool enters;
+	struct worker_decision entry;
 };
 
 static void union_with(struct name_set *set, const struct name_set *more)
@@ -68,7 +70,50 @@ static int chooser_init(
 		chooser->any_executor = wants->any_executor;
 	}
 	chooser->gate = slot_gate_of(turn, chooser->slot, command->worker);
+	chooser->enters = false;
 	return 0;
+}
+
+/* Through an old door a claim is a sign of life, and may be the first: a name that has ended comes back with it. The
+ * worker counts as alive for the decision; that is written only if the claim is accepted. */
+static int chooser_enter(
+	struct turn *turn, const struct command *command, struct chooser *chooser, struct result *result)
+{
+	struct worker *worker = &chooser->worker->worker;
+	const struct beat beat = {
+		.principal = command->principal,
+		.lease_ms = command->claim.lease_ms,
+		.named = true,
+	};
+
+	if (!command->claim.enters)
+		return 0;
+	turn->given.next_token = store_next_token(turn->store);
+	chooser->entry = worker_beat(worker, &beat, false, &turn->given);
+	if (chooser->entry.refusal != REFUSED_NOTHING)
+		return command_refuse(result, chooser->entry.refusal);
+	chooser->enters = true;
+	chooser->entry.must_store |= chooser->entry.event != EVENT_NONE;
+	return 0;
+}
+
+static const struct worker *claiming_worker(const struct chooser *chooser)
+{
+	return chooser->enters ? &chooser->entry.worker : &chooser->worker->worker;
+}
+
+static int entry_pass(struct turn *turn, struct chooser *chooser)
+{
+	struct record record;
+
+	if (!chooser->enters)
+		return 0;
+	turn_record(turn, &record, chooser->entry.event);
+	record.note = (struct span){0};
+	record_fact(&record, FACT_MAX, chooser->entry.worker.max_concurrent);
+	record_fact(&record, FACT_NAMED, chooser->entry.worker.named);
+	chooser->enters = false;
+	return turn_stage_worker(turn, chooser->worker, &chooser->entry, &record);
 }
 
 static bool may_take_from(const struct turn *turn, const struct chooser *chooser, const struct lane_key *lane)
@@ -78,6 +123,8 @@ static bool may_take_from(const struct turn *turn, const struct chooser *chooser
 	if (lane->pending ? !chooser->wants->takes_pending : !chooser->wants->takes_ready)
 		return false;
 	if (lane->owner != 0 && lane->owner != chooser->slot)
+		return false;
+	if (!lane->autonomous && turn_opts_in(turn, lane->queue))
 		return false;
 	if (lane->executor != 0 && !chooser->any_executor &&
 		!name_set_contains(&chooser->executors, lane->executor))
@@ -214,7 +261,7 @@ static struct claimant claimant_of(const struct chooser *chooser)
 	const struct command_claim *wants = chooser->wants;
 
 	return (struct claimant){
-		.worker = &chooser->worker->worker,
+		.worker = claiming_worker(chooser),
 		.slot = chooser->slot,
 		.named = wants->named,
 		.takes_pending = wants->takes_pending,
@@ -273,17 +320,37 @@ static int claim_view(
 	struct turn *turn, struct chooser *chooser, struct turn_task *view, struct result *result)
 {
 	struct claimant by = claimant_of(chooser);
+
+	by.opted_in = turn_opts_in(turn, view->task.queue);
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 
 	if (decision.refusal == REFUSED_NOTHING && chooser->gate.decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, chooser->gate.decision.refusal);
 	int r = decision.refusal == REFUSED_NOTHING ? slot_gate_pass(turn, &chooser->gate) : 0;
+	if (r == 0 && decision.refusal == REFUSED_NOTHING)
+		r = entry_pass(turn, chooser);
 	if (r == 0)
 		r = command_stage(turn, view, &decision, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	return hand_over(turn, view, result);
+}
+
+/* The same worker again: the same claim, from now on. */
+static int claim_longer(struct turn *turn, const struct command *command, struct chooser *chooser,
+	struct turn_task *view, struct result *result)
+{
+	struct claimant by = claimant_of(chooser);
+
+	if (!command->by_name && command->fence != view->task.fence)
+		return command_refuse(result, REFUSED_STALE_CLAIM);
+	struct task_decision decision = task_extend(&view->task, &by, &turn->given);
+	int r = decision.refusal == REFUSED_NOTHING ? entry_pass(turn, chooser) : 0;
+	if (r < 0)
+		return r;
+	r = command_stage(turn, view, &decision, result);
+	return r < 0 || result->refusal != REFUSED_NOTHING ? r : hand_over(turn, view, result);
 }
 
 /* No claim takes more than its share of a turn, and what was handed over must fit into a reply. */
@@ -399,6 +466,8 @@ int run_claim_next(struct turn *turn, const struct command *command, struct resu
 	struct chooser chooser;
 
 	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
+	if (turn->given.disarmed) /* also what was claimed before and is asked for again */
+		return command_refuse(result, REFUSED_EXECUTION_DISARMED);
 	if (put_off(turn, result))
 		return 0;
 	int r = chooser_init(turn, command, &chooser, result);
@@ -424,13 +493,17 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 	struct chooser chooser;
 	struct turn_task *view;
 
+	if (turn->given.disarmed)
+		return command_refuse(result, REFUSED_EXECUTION_DISARMED);
 	if (put_off(turn, result))
 		return 0;
 	int r = chooser_init(turn, command, &chooser, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
+	if (r == 0 && view)
+		r = chooser_enter(turn, command, &chooser, result);
+	if (r < 0 || !view || result->refusal != REFUSED_NOTHING)
 		return r;
 	result->claims = arena_alloc(&turn->arena, sizeof *result->claims);
 	if (!result->claims)
@@ -439,5 +512,7 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 		view->task.claim.holder == chooser.worker->worker.handle &&
 		view->task.claim.request == command->claim.request)
 		return hand_over_again(turn, view, result);
+	if (command->claim.extends && view->task.claim.holder == chooser.worker->worker.handle)
+		return claim_longer(turn, command, &chooser, view, result);
 	return claim_view(turn, &chooser, view, result);
 }

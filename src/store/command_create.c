@@ -146,6 +146,19 @@ static int create_taken(
 	return 0;
 }
 
+static int draft_gates(struct turn *turn, struct name_list gates, struct task *draft)
+{
+	struct name_set set;
+	int r = turn_name_set(turn, gates, &draft->gates);
+
+	if (r < 0)
+		return r;
+	names_set_members(&turn->store->names, draft->gates, &set);
+	assert(set.count <= TASK_GATES_MAX);
+	draft->gate_count = set.count;
+	return 0;
+}
+
 static int draft_names(struct turn *turn, const struct command_create *create, struct task *draft)
 {
 	int r = turn_name(turn, create->queue, &draft->queue);
@@ -156,6 +169,8 @@ static int draft_names(struct turn *turn, const struct command_create *create, s
 		r = turn_name(turn, create->executor, &draft->executor);
 	if (r == 0)
 		r = turn_name_set(turn, create->requires, &draft->requires);
+	if (r == 0 && create->gates.count > 0)
+		r = draft_gates(turn, create->gates, draft);
 	return r;
 }
 
@@ -243,11 +258,42 @@ static int put_beside(struct turn *turn, const struct command_create *create, in
 			r = backend->ops->put_extra(backend, seq, EXTRA_ID, 0, create->id);
 	}
 	if (r == 0 && create->unique_key.len > 0) {
-		r = backend->ops->put_key(backend, create->unique_key, seq);
+		if (!task_state_is_final(create->past.state)) /* only then is it held */
+			r = backend->ops->put_key(backend, create->unique_key, seq);
 		if (r == 0)
 			r = backend->ops->put_extra(backend, seq, EXTRA_KEY, 0, create->unique_key);
 	}
 	return r;
+}
+
+/* What was said and done before it came here. */
+static int put_past(struct turn *turn, const struct command_create *create, int64_t seq)
+{
+	const struct backend_ops *ops = turn->store->backend->ops;
+	struct backend *backend = turn->store->backend;
+	const struct last_holder last = {
+		create->past_holder, create->past.claimed_ms, create->past.lease_until_ms};
+	char text[LAST_HOLDER_BYTES_MAX];
+	int r = 0;
+
+	if (create->past_result.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_RESULT, 0, create->past_result);
+	if (r == 0 && create->past_error.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_ERROR, 0, create->past_error);
+	if (r == 0 && create->past_note.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_WORDS, 0, create->past_note);
+	if (r == 0 && create->past_holder.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+	return r;
+}
+
+static struct task_decision decide_create(
+	const struct turn *turn, const struct command_create *create, const struct task *draft)
+{
+	enum queue_state queue = turn_queue(turn, draft->queue);
+
+	return create->past.state == TASK_NOWHERE ? task_create(draft, create->parked, queue, &turn->given)
+						  : task_import(draft, &create->past, queue, &turn->given);
 }
 
 static int stage_create(struct turn *turn, const struct command *command, struct task *draft,
@@ -260,14 +306,15 @@ static int stage_create(struct turn *turn, const struct command *command, struct
 	int r = next_seq(turn, &draft->seq);
 	if (r < 0)
 		return r;
-	struct task_decision decision =
-		task_create(draft, create->parked, turn_queue(turn, draft->queue), &turn->given);
+	struct task_decision decision = decide_create(turn, create, draft);
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse(result, decision.refusal);
 	turn_record(turn, &record, decision.event);
 	r = turn_stage_new(turn, &decision, create->id, &record, &view);
 	if (r == 0)
 		r = put_beside(turn, create, draft->seq);
+	if (r == 0 && create->past.state != TASK_NOWHERE)
+		r = put_past(turn, create, draft->seq);
 	if (r == 0)
 		r = put_edges(turn, draft->seq, parents);
 	if (r == 0 && create->spawn.spec.len > 0)
@@ -302,6 +349,8 @@ int run_create(struct turn *turn, const struct command *command, struct result *
 		.finish_by_ms = create->finish_by_ms,
 		.keyed = create->unique_key.len > 0,
 		.named_id = create->id.len > 0,
+		.autonomous = create->autonomous,
+		.workflow = create->workflow,
 	};
 	r = command_parents(turn, create->parents, &parents, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
@@ -313,4 +362,26 @@ int run_create(struct turn *turn, const struct command *command, struct result *
 	if (r == -E2BIG)
 		return command_refuse(result, REFUSED_TOO_LARGE);
 	return r < 0 ? r : stage_create(turn, command, &draft, &parents, result);
+}
+
+int command_create_action(struct turn *turn, const struct command_action *action)
+{
+	struct backend *backend = turn->store->backend;
+	struct task draft = {0};
+	struct turn_task *view;
+	struct record record;
+
+	if (action->queue.len == 0)
+		return 0;
+	int r = turn_name(turn, action->queue, &draft.queue);
+	if (r == 0)
+		r = next_seq(turn, &draft.seq);
+	if (r < 0)
+		return r == -E2BIG ? 0 : r; /* then the event alone tells what is to be done */
+	/* it goes on with what was begun: a queue that takes nothing new takes it */
+	struct task_decision decision = task_create(&draft, false, QUEUE_OPEN, &turn->given);
+	turn_record(turn, &record, decision.event);
+	record.note = (struct span){0};
+	r = turn_stage_new(turn, &decision, (struct span){0}, &record, &view);
+	return r < 0 ? r : backend->ops->put_body(backend, draft.seq, action->body);
 }

@@ -1,13 +1,15 @@
 /*
- * What people do to tasks and queues: cancel, retry, answer, pause.
+ * What people do to tasks, queues, slots and the whole: cancel, retry, answer, pause, assign, disarm.
  */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
+#include "base/take.h"
 #include "store/commands.h"
 
-int run_cancel(struct turn *turn, const struct command *command, struct result *result)
+/* Cancel and stop: whoever holds it decides whether they wait. */
+int run_call_off(struct turn *turn, const struct command *command, struct result *result)
 {
 	static const struct worker nobody;
 	const struct worker *holder = &nobody;
@@ -22,8 +24,11 @@ int run_cancel(struct turn *turn, const struct command *command, struct result *
 			return -ENOMEM;
 		holder = &worker->worker;
 	}
-	struct task_decision decision = task_cancel(&view->task, holder, &turn->given);
-	return command_stage(turn, view, &decision, result);
+	bool stops = command->kind == COMMAND_STOP;
+	struct task_decision decision =
+		stops ? task_stop(&view->task, holder) : task_cancel(&view->task, holder, &turn->given);
+	return stops ? command_stage_keeping(turn, view, &decision, EXTRA_ERROR, result)
+		     : command_stage(turn, view, &decision, result);
 }
 
 struct dead_edges {
@@ -100,6 +105,17 @@ int run_simple(struct turn *turn, const struct command *command,
 	return command_stage(turn, view, &decision, result);
 }
 
+int run_purge(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct backend *backend = turn->store->backend;
+	int r = run_simple(turn, command, task_purge, result);
+
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	return backend->ops->put_meta(
+		backend, META_TASK_FLOOR, turn->last_task); /* no number is given out twice */
+}
+
 int run_answer(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_task *view;
@@ -109,6 +125,43 @@ int run_answer(struct turn *turn, const struct command *command, struct result *
 		return r;
 	struct task_decision decision = task_answer(&view->task, &turn->given);
 	return command_stage_keeping(turn, view, &decision, EXTRA_ANSWER, result);
+}
+
+/* Order and repetitions are the caller's own. */
+static int put_queues(struct buf *text, const struct name_list *queues)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < queues->count; i++) {
+		r = buf_put_byte(text, ASSIGNMENT_SEPARATOR);
+		if (r == 0)
+			r = buf_put_span(text, queues->items[i]);
+	}
+	return r;
+}
+
+int run_slot_assign(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct backend *backend = turn->store->backend;
+	cleanup(buf_done) struct buf queues = {0};
+	struct record record;
+	uint32_t slot;
+
+	assert(command->assign.queues.count <= COMMAND_LIST_MAX);
+	int r = turn_name(turn, command->assign.slot, &slot);
+	if (r < 0)
+		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
+	buf_init(&queues, COMMAND_LIST_MAX * (COMMAND_NAME_MAX + 1));
+	r = put_queues(&queues, &command->assign.queues);
+	if (r == 0)
+		r = turn_write(turn);
+	if (r == 0)
+		r = backend->ops->put_assignment(backend, slot, buf_span(&queues));
+	if (r < 0)
+		return r;
+	turn_record(turn, &record, EVENT_SLOT_ASSIGNED);
+	record.subject = names_text(&turn->store->names, slot);
+	return turn_stage_event(turn, &record);
 }
 
 int run_queue_set(struct turn *turn, const struct command *command, struct result *result)
@@ -126,4 +179,17 @@ int run_queue_set(struct turn *turn, const struct command *command, struct resul
 	}
 	turn_record(turn, &record, decision.event);
 	return turn_stage_queue(turn, name, decision.state, &record);
+}
+
+int run_execution_set(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct execution_decision decision = execution_set(!turn->disarmed, command->armed);
+	struct record record;
+
+	if (decision.event == EVENT_NONE) {
+		result->repeated = true;
+		return 0;
+	}
+	turn_record(turn, &record, decision.event);
+	return turn_stage_execution(turn, decision.execution, &record);
 }

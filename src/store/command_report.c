@@ -89,6 +89,26 @@ int command_refuse_report(struct turn *turn, const struct command *command, stru
 	return command_refuse(result, REFUSED_NOT_FOUND);
 }
 
+/* The last word of a worker ends its claim: by the rules of the workflow, or by the door that it came through. What it
+ * says so has failed is not tried again. */
+static struct task_decision decide_progress(const struct turn *turn, const struct task *task,
+	const struct proof *proof, const struct command *command)
+{
+	const struct failure failure = {.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK, .no_retry = true};
+	const struct tiding *tiding = &turn->tiding;
+	enum refusal refusal;
+	const struct stage_rule *rule = workflow_find(task, tiding, &refusal);
+	bool plain = command->told.ends && task->workflow == WORKFLOW_NONE;
+
+	if (refusal != REFUSED_NOTHING && task_proof_refusal(task, proof) == REFUSED_NOTHING)
+		return (struct task_decision){.refusal = refusal, .task = *task};
+	if (rule ? rule->to == STAGE_FAILED : plain && tiding_says_failed(tiding))
+		return task_fail(task, proof, &failure, &turn->given);
+	if (rule ? rule->reports : plain && tiding_says_done(tiding))
+		return task_report(task, proof, &turn->given);
+	return task_progress(task, proof, command->lease_ms, &turn->given);
+}
+
 static struct task_decision decide_report(
 	const struct turn *turn, const struct task *task, const struct command *command)
 {
@@ -96,6 +116,8 @@ static struct task_decision decide_report(
 
 	switch (command->kind) {
 	case COMMAND_PROGRESS:
+		if (command->told.tiding.type.len > 0)
+			return decide_progress(turn, task, &proof, command);
 		return task_progress(task, &proof, command->lease_ms, &turn->given);
 	case COMMAND_COMPLETE:
 		return task_complete(task, &proof, &turn->given);
@@ -113,11 +135,11 @@ static struct task_decision decide_report(
 	}
 }
 
-static enum extra_kind report_extra(enum command_kind kind)
+static enum extra_kind report_extra(enum command_kind kind, enum event_kind event)
 {
 	switch (kind) {
-	case COMMAND_PROGRESS:
-		return EXTRA_CHECKPOINT;
+	case COMMAND_PROGRESS: /* the last word of an attempt came as progress */
+		return event == EVENT_TASK_REVIEWED ? EXTRA_RESULT : EXTRA_CHECKPOINT;
 	case COMMAND_FAIL:
 	case COMMAND_BLOCK:
 		return EXTRA_ERROR;
@@ -126,6 +148,24 @@ static enum extra_kind report_extra(enum command_kind kind)
 	default:
 		return EXTRA_RESULT;
 	}
+}
+
+/* A door that knows names shows who ended a task, and since when it had it, long after the claim is gone. */
+static int keep_holder(struct turn *turn, const struct claim *before, const struct turn_task *view)
+{
+	struct backend *backend = turn->store->backend;
+	char text[LAST_HOLDER_BYTES_MAX];
+
+	if (!before->named || !task_state_is_final(view->task.state))
+		return 0;
+	const struct turn_worker *worker = turn_worker_by_number(turn, before->holder);
+	if (!worker)
+		return -ENOMEM;
+	const struct task held = {.claim = *before};
+	int64_t left_ms = task_lease_remaining_ms(&held, &worker->worker, &turn->given);
+	struct last_holder last = {worker->id, before->claimed_wall_ms, turn->given.now.wall_ms + left_ms};
+	return backend->ops->put_extra(
+		backend, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
 }
 
 int command_hear(
@@ -165,6 +205,40 @@ int command_is_heard(
 	return 0;
 }
 
+/* What came with it beside its result. */
+static int keep_beside(
+	struct turn *turn, const struct turn_task *view, const struct command *command, enum event_kind event)
+{
+	struct backend *backend = turn->store->backend;
+	enum extra_kind kind = command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION;
+	int r = 0;
+
+	if (command->told.error.len > 0 && event == EVENT_TASK_FAILED)
+		r = backend->ops->put_extra(backend, view->task.seq, EXTRA_ERROR, 0, command->told.error);
+	if (r == 0 && command->beside.len > 0)
+		r = backend->ops->put_extra(backend, view->task.seq, kind, 0, command->beside);
+	return r;
+}
+
+/* Who holds it now goes into the result. The progress of a name is a sign of its life. */
+static int renew_holder(
+	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
+{
+	struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
+	struct record record;
+	int r = 0;
+
+	if (!worker)
+		return -ENOMEM;
+	if (command->kind == COMMAND_PROGRESS && worker->worker.named) {
+		struct worker_decision renewed = worker_renew(&worker->worker, &turn->given);
+		turn_record(turn, &record, renewed.event);
+		r = turn_stage_worker(turn, worker, &renewed, &record);
+	}
+	result->worker = worker->worker;
+	return r;
+}
+
 int run_report(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_task *view;
@@ -180,6 +254,10 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 		return command_is_late(command, &view->task)
 			? command_refuse(result, REFUSED_VERSION_MISMATCH)
 			: command_hear(turn, command, view, result);
+	r = command_listen(turn, view, command);
+	if (r < 0)
+		return r;
+	command_tell(turn, view);
 	struct task_decision decision = decide_report(turn, &view->task, command);
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse_report(turn, command, view, &decision, result);
@@ -188,17 +266,16 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	bool repeated = decision.repeated && command->if_version >= 0;
 	if (!repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
-	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind), result);
-	if (r == 0 && command->beside.len > 0 && !result->repeated)
-		r = turn->store->backend->ops->put_extra(turn->store->backend, view->task.seq,
-			command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION, 0, command->beside);
-	if (r < 0 || view->task.claim.holder == 0)
-		return r;
-	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
-	if (!worker)
-		return -ENOMEM;
-	result->worker = worker->worker;
-	return 0;
+	struct claim before = view->task.claim;
+	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
+	if (r == 0 && !result->repeated)
+		r = keep_holder(turn, &before, view);
+	if (r == 0 && command->words.len > 0 && !result->repeated)
+		r = turn->store->backend->ops->put_extra(
+			turn->store->backend, view->task.seq, EXTRA_WORDS, 0, command->words);
+	if (r == 0 && !result->repeated)
+		r = keep_beside(turn, view, command, decision.event);
+	return r < 0 || view->task.claim.holder == 0 ? r : renew_holder(turn, view, command, result);
 }
 
 int run_return(struct turn *turn, const struct command *command, struct result *result)

@@ -177,17 +177,6 @@ int session_forget(struct turn *turn, int64_t seq)
 	return r < 0 ? r : backend->ops->delete_key(backend, key);
 }
 
-int run_stop(struct turn *turn, const struct command *command, struct result *result)
-{
-	struct turn_task *view;
-
-	int r = command_load(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	struct task_decision decision = task_stop(&view->task);
-	return command_stage_keeping(turn, view, &decision, EXTRA_ERROR, result);
-}
-
 /* ---- at the start ------------------------------------------------------------------------------------ */
 
 static int load_place(struct store *store, int64_t at, struct arena *arena)

@@ -66,6 +66,14 @@ int command_keep_recovery(struct turn *turn, const struct task *before, const st
 	return backend->ops->put_extra(backend, before->seq, EXTRA_RECOVERED, 0, buf_span(&turn->record));
 }
 
+void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task)
+{
+	if (task->claim.named)
+		record_fact(record, FACT_NAMED, 1);
+	if (task->claim.named && turn->given.now.lease_ms >= task->claim.run_until_ms)
+		record_fact(record, FACT_OVERDUE, 1);
+}
+
 /* What becomes of a task whose worker was lost. */
 static void count_lost(struct turn *turn, const struct task_decision *decision)
 {
@@ -102,6 +110,8 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 		}
 		record_fact(&record, FACT_REASON, worker->worker.ended);
 		if (lost)
+			command_add_loss_facts(turn, &record, &view->task);
+		if (r == 0 && lost)
 			r = command_keep_recovery(turn, &view->task, &decision);
 		if (r == 0)
 			r = turn_stage_task(turn, view, &decision, &record);
@@ -368,6 +378,27 @@ static int apply_deltas(struct turn *turn, const struct command_beat *beat, cons
 	return beat->tells_all ? unbind_rest(turn, beat, view) : 0;
 }
 
+/* A name says only that it lives: what it holds lives on with it, for as long as it was claimed for. */
+static int renew_claims(struct turn *turn, const struct turn_worker *view)
+{
+	struct held_tasks held;
+	struct turn_task *task;
+	struct record record;
+	int r = view->worker.named ? turn_held_by(turn, view, &held) : 0;
+
+	if (r < 0 || !view->worker.named)
+		return r;
+	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+		r = turn_task(turn, held.seqs[i], &task);
+		if (r < 0 || !task->task.claim.named)
+			continue;
+		struct task_decision decision = task_renew(&task->task, &turn->given);
+		turn_record(turn, &record, decision.event);
+		r = turn_stage_task(turn, task, &decision, &record);
+	}
+	return r;
+}
+
 static bool has_orders(const struct turn *turn, int64_t seq)
 {
 	struct task task;
@@ -437,6 +468,8 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	bool has_deltas = command->beat.bound.count + command->beat.unbound.count > 0;
 	if (r == 0 && (has_deltas || command->beat.tells_all))
 		r = apply_deltas(turn, &command->beat, view, result);
+	if (r == 0 && !command->beat.tells_all) /* who tells all it runs keeps what it named */
+		r = renew_claims(turn, view);
 	if (r == 0)
 		r = list_orders(turn, view, result);
 	result->worker = view->worker;

@@ -148,6 +148,44 @@ struct proof command_proof(const struct turn *turn, const struct command *comman
 	};
 }
 
+int command_has_held(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held)
+{
+	struct backend *backend = turn->store->backend;
+	struct span ignored;
+
+	*ret_has_held = task->attempt > 0 && task->claimant == principal;
+	if (*ret_has_held || task->attempt == 0)
+		return 0;
+	int r = backend->ops->get_extra(
+		backend, task->seq, EXTRA_CLAIMANT, principal, &turn->arena, &ignored);
+	*ret_has_held = r == 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+int command_listen(struct turn *turn, const struct turn_task *view, const struct command *command)
+{
+	const struct task *task = &view->task;
+	bool has_held = true;
+
+	turn->tiding = command->told.tiding;
+	turn->tiding.by_holder = task_is_claimed(task) && task->claimant == command->principal;
+	if (command->told.by_work &&
+		turn->tiding.by_holder) { /* its supervisor ends the attempt, not itself */
+		const struct turn_worker *holder = turn_worker_by_number(turn, task->claim.holder);
+		if (!holder)
+			return -ENOMEM;
+		turn->tiding.by_holder = !task_is_supervised(task, &holder->worker);
+	}
+	int r = command->told.may_judge ? command_has_held(turn, task, command->principal, &has_held) : 0;
+	turn->tiding.is_verdict = !has_held;
+	return r;
+}
+
+void command_tell(struct turn *turn, const struct turn_task *view)
+{
+	turn->told_seq = view->task.seq;
+}
+
 bool command_fence_is_of_before(const struct turn *turn, const struct command *command)
 {
 	return command->fence >= FENCE_GENERATION_STEP &&
@@ -164,9 +202,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 	case COMMAND_UPDATE:
 		return run_update(turn, command, result);
 	case COMMAND_CANCEL:
-		return run_cancel(turn, command, result);
 	case COMMAND_STOP:
-		return run_stop(turn, command, result);
+		return run_call_off(turn, command, result);
 	case COMMAND_RETRY:
 		return run_retry(turn, command, result);
 	case COMMAND_PARK:
@@ -179,10 +216,16 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 		return run_simple(turn, command, task_pass, result);
 	case COMMAND_REJECT:
 		return run_simple(turn, command, task_reject, result);
+	case COMMAND_VERDICT:
+		return run_verdict(turn, command, result);
 	case COMMAND_EMIT:
 		return run_emit(turn, command, result);
+	case COMMAND_PURGE:
+		return run_purge(turn, command, result);
 	case COMMAND_QUEUE_SET:
 		return run_queue_set(turn, command, result);
+	case COMMAND_EXECUTION_SET:
+		return run_execution_set(turn, command, result);
 	case COMMAND_CLAIM_NEXT:
 		return run_claim_next(turn, command, result);
 	case COMMAND_CLAIM:
@@ -209,6 +252,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 	case COMMAND_SLOT_CRASH:
 	case COMMAND_UNQUARANTINE:
 		return run_slot(turn, command, result);
+	case COMMAND_SLOT_ASSIGN:
+		return run_slot_assign(turn, command, result);
 	case COMMAND_TOKEN_PUT:
 		return run_token_put(turn, command, result);
 	case COMMAND_TOKEN_REVOKE:
@@ -231,6 +276,7 @@ int command_run(struct turn *turn, const struct command *command, struct result 
 	*result = (struct result){0};
 	turn->command = command;
 	turn->names_spent = false;
+	turn->told_seq = 0;
 	turn->given.random = rng_u32(&turn->store->rng);
 	int r = dispatch(turn, command, result);
 	if (result->refusal != REFUSED_NOTHING)

@@ -50,6 +50,13 @@ bool command_fence_is_of_before(const struct turn *turn, const struct command *c
 /* What the caller shows as proof of its claim. */
 struct proof command_proof(const struct turn *turn, const struct command *command);
 
+/* Has the principal held an attempt of it, the last one or an earlier one? */
+int command_has_held(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held);
+
+/* What the command tells of the task goes into turn->tiding; from command_tell() on it moves the stage. */
+int command_listen(struct turn *turn, const struct turn_task *view, const struct command *command);
+void command_tell(struct turn *turn, const struct turn_task *view);
+
 /* No to a report about a claim. What the caller may not see is not there; a late result of its own is kept. */
 int command_refuse_report(struct turn *turn, const struct command *command, struct turn_task *view,
 	const struct task_decision *decision, struct result *result);
@@ -70,6 +77,9 @@ int command_end_worker(struct turn *turn, struct turn_worker *view, const struct
  * the task as it was. */
 int command_keep_recovery(struct turn *turn, const struct task *before, const struct task_decision *decision);
 
+/* Why a claim was lost; `task` is as it was. */
+void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task);
+
 /* A quarantined slot lets nothing through but one trial: the first registration or claim uses that up. */
 struct slot_gate {
 	uint32_t slot;
@@ -89,14 +99,16 @@ int session_spawn(struct turn *turn, struct turn_task *view, const struct comman
 
 int run_create(struct turn *turn, const struct command *command, struct result *result);
 int run_update(struct turn *turn, const struct command *command, struct result *result);
-int run_stop(struct turn *turn, const struct command *command, struct result *result);
-int run_cancel(struct turn *turn, const struct command *command, struct result *result);
+int run_call_off(struct turn *turn, const struct command *command, struct result *result);
 int run_retry(struct turn *turn, const struct command *command, struct result *result);
 int run_answer(struct turn *turn, const struct command *command, struct result *result);
+int run_purge(struct turn *turn, const struct command *command, struct result *result);
 int run_queue_set(struct turn *turn, const struct command *command, struct result *result);
+int run_execution_set(struct turn *turn, const struct command *command, struct result *result);
 int run_claim_next(struct turn *turn, const struct command *command, struct result *result);
 int run_claim(struct turn *turn, const struct command *command, struct result *result);
 int run_report(struct turn *turn, const struct command *command, struct result *result);
+int run_verdict(struct turn *turn, const struct command *command, struct result *result);
 int run_emit(struct turn *turn, const struct command *command, struct result *result);
 int run_log(struct turn *turn, const struct command *command, struct result *result);
 int run_return(struct turn *turn, const struct command *command, struct result *result);
@@ -105,6 +117,7 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 int run_token_put(struct turn *turn, const struct command *command, struct result *result);
 int run_token_revoke(struct turn *turn, const struct command *command, struct result *result);
 int run_audit(struct turn *turn, const struct command *command, struct result *result);
+int run_slot_assign(struct turn *turn, const struct command *command, struct result *result);
 int run_slot(struct turn *turn, const struct command *command, struct result *result);
 
 /* Commands that need nothing but the task. */

@@ -36,9 +36,10 @@ enum hot_flag {
 	HOT_KEYED = 1,
 	HOT_HAS_PARENT = 2,
 	HOT_NAMED_ID = 4,
-	HOT_HAS_DEADLINE = 8, /* has a row in `deadlines` */
+	HOT_HAS_RARE = 8, /* has a row in `rares` */
 	HOT_IS_PARENT = 16,
 	HOT_CLAIMED = 32,
+	HOT_AUTONOMOUS = 64,
 };
 
 struct hot_claim {
@@ -49,9 +50,12 @@ struct hot_claim {
 	struct wheel_node timer;
 };
 
-struct hot_deadline {
+/* What few tasks have. */
+struct hot_rare {
 	int64_t seq;
 	int64_t start_by_ms, finish_by_ms;
+	uint32_t gates, gates_passed;
+	uint8_t workflow, stage, gate_count;
 };
 
 struct seat {
@@ -86,9 +90,9 @@ static struct hot_claim *claim_at(const struct hot *hot, uint32_t slot)
 	return pool_at(&hot->claims, slot);
 }
 
-static struct hot_deadline *deadline_at(const struct hot *hot, uint32_t slot)
+static struct hot_rare *rare_at(const struct hot *hot, uint32_t slot)
 {
-	return pool_at(&hot->deadlines, slot);
+	return pool_at(&hot->rares, slot);
 }
 
 static struct hot_parent *parent_at(const struct hot *hot, uint32_t slot)
@@ -106,9 +110,9 @@ static uint64_t task_hash(void *context, uint32_t slot)
 	return hash_u64((uint64_t)task_at(context, slot)->seq);
 }
 
-static uint64_t deadline_hash(void *context, uint32_t slot)
+static uint64_t rare_hash(void *context, uint32_t slot)
 {
-	return hash_u64((uint64_t)deadline_at(context, slot)->seq);
+	return hash_u64((uint64_t)rare_at(context, slot)->seq);
 }
 
 static uint64_t holder_hash(void *context, uint32_t slot)
@@ -142,7 +146,7 @@ static uint64_t seat_hash(void *context, uint32_t slot)
 static const struct map_ops seat_ops = {.hash_of = seat_hash};
 static const struct map_ops tally_ops = {.hash_of = tally_hash};
 static const struct map_ops task_ops = {.hash_of = task_hash};
-static const struct map_ops deadline_ops = {.hash_of = deadline_hash};
+static const struct map_ops rare_ops = {.hash_of = rare_hash};
 static const struct map_ops parent_ops = {.hash_of = parent_hash};
 static const struct map_ops holder_ops = {.hash_of = holder_hash};
 
@@ -166,7 +170,7 @@ void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms)
 	hot->key = key;
 	pool_init(&hot->tasks, sizeof(struct hot_task));
 	pool_init(&hot->claims, sizeof(struct hot_claim));
-	pool_init(&hot->deadlines, sizeof(struct hot_deadline));
+	pool_init(&hot->rares, sizeof(struct hot_rare));
 	pool_init(&hot->parents, sizeof(struct hot_parent));
 	pool_init(&hot->holders, sizeof(struct holder));
 	pool_init(&hot->tallies, sizeof(struct queue_tally));
@@ -175,7 +179,7 @@ void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms)
 	map_init(&hot->seat_by_slot, &seat_ops, hot);
 	hot->last_tally = POOL_NONE;
 	map_init(&hot->by_seq, &task_ops, hot);
-	map_init(&hot->deadline_by_seq, &deadline_ops, hot);
+	map_init(&hot->rare_by_seq, &rare_ops, hot);
 	map_init(&hot->parent_by_seq, &parent_ops, hot);
 	map_init(&hot->holder_by_id, &holder_ops, hot);
 	lanes_init(&hot->lanes, lane_order, hot);
@@ -193,7 +197,7 @@ void hot_done(struct hot *hot)
 	}
 	lanes_done(&hot->lanes);
 	map_done(&hot->by_seq);
-	map_done(&hot->deadline_by_seq);
+	map_done(&hot->rare_by_seq);
 	map_done(&hot->parent_by_seq);
 	map_done(&hot->holder_by_id);
 	map_done(&hot->tally_by_queue);
@@ -202,7 +206,7 @@ void hot_done(struct hot *hot)
 	pool_done(&hot->tallies);
 	pool_done(&hot->tasks);
 	pool_done(&hot->claims);
-	pool_done(&hot->deadlines);
+	pool_done(&hot->rares);
 	pool_done(&hot->parents);
 	pool_done(&hot->holders);
 	heap_done(&hot->wall_timers);
@@ -220,13 +224,13 @@ uint32_t hot_find(const struct hot *hot, int64_t seq)
 	return slot;
 }
 
-static uint32_t find_deadline(const struct hot *hot, int64_t seq)
+static uint32_t find_rare(const struct hot *hot, int64_t seq)
 {
 	struct map_probe probe;
-	uint32_t slot = map_first(&hot->deadline_by_seq, hash_u64((uint64_t)seq), &probe);
+	uint32_t slot = map_first(&hot->rare_by_seq, hash_u64((uint64_t)seq), &probe);
 
-	while (slot != MAP_NONE && deadline_at(hot, slot)->seq != seq)
-		slot = map_next(&hot->deadline_by_seq, &probe);
+	while (slot != MAP_NONE && rare_at(hot, slot)->seq != seq)
+		slot = map_next(&hot->rare_by_seq, &probe);
 	return slot;
 }
 
@@ -247,6 +251,7 @@ void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
 		.keyed = (row->flags & HOT_KEYED) != 0,
 		.has_parent = (row->flags & HOT_HAS_PARENT) != 0,
 		.named_id = (row->flags & HOT_NAMED_ID) != 0,
+		.autonomous = (row->flags & HOT_AUTONOMOUS) != 0,
 		.state = (enum task_state)row->state,
 		.ready_at_ms = row->ready_at_ms,
 		.attempt = row->attempt,
@@ -266,10 +271,15 @@ void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
 	} else {
 		ret_task->claimant = row->claimant;
 	}
-	if (row->flags & HOT_HAS_DEADLINE) {
-		const struct hot_deadline *deadline = deadline_at(hot, find_deadline(hot, row->seq));
-		ret_task->start_by_ms = deadline->start_by_ms;
-		ret_task->finish_by_ms = deadline->finish_by_ms;
+	if (row->flags & HOT_HAS_RARE) {
+		const struct hot_rare *rare = rare_at(hot, find_rare(hot, row->seq));
+		ret_task->start_by_ms = rare->start_by_ms;
+		ret_task->finish_by_ms = rare->finish_by_ms;
+		ret_task->workflow = (enum workflow)rare->workflow;
+		ret_task->stage = (enum stage)rare->stage;
+		ret_task->gates = rare->gates;
+		ret_task->gate_count = rare->gate_count;
+		ret_task->gates_passed = rare->gates_passed;
 	}
 }
 
@@ -365,6 +375,7 @@ bool hot_lane_of(const struct task *task, struct lane_key *ret_key)
 		.requires = task->requires,
 		.executor = task->executor,
 		.pending = task->state == TASK_PENDING,
+		.autonomous = task->autonomous,
 	};
 	return true;
 }
@@ -377,32 +388,43 @@ static bool row_lane(const struct hot_task *row, struct lane_key *ret_key)
 		.owner = row->owner,
 		.requires = row->requires,
 		.executor = row->executor,
+		.autonomous = (row->flags & HOT_AUTONOMOUS) != 0,
 	};
 
 	return hot_lane_of(&task, ret_key);
 }
 
-static void set_deadline(struct hot *hot, struct hot_task *row, const struct task *task)
+static void set_rare(struct hot *hot, struct hot_task *row, const struct task *task)
 {
-	uint32_t slot = row->flags & HOT_HAS_DEADLINE ? find_deadline(hot, row->seq) : MAP_NONE;
-	bool wanted = task && (task->start_by_ms != 0 || task->finish_by_ms != 0);
+	uint32_t slot = row->flags & HOT_HAS_RARE ? find_rare(hot, row->seq) : MAP_NONE;
+	bool wanted = task &&
+		(task->start_by_ms != 0 || task->finish_by_ms != 0 || task->workflow != WORKFLOW_NONE ||
+			task->gates != 0);
 
 	if (!wanted) {
 		if (slot != MAP_NONE) {
-			map_remove(&hot->deadline_by_seq, hash_u64((uint64_t)row->seq), slot);
-			pool_free(&hot->deadlines, slot);
+			map_remove(&hot->rare_by_seq, hash_u64((uint64_t)row->seq), slot);
+			pool_free(&hot->rares, slot);
 		}
-		row->flags &= (uint8_t)~HOT_HAS_DEADLINE;
+		row->flags &= (uint8_t)~HOT_HAS_RARE;
 		return;
 	}
 	if (slot == MAP_NONE) {
-		must(pool_alloc(&hot->deadlines, &slot));
-		deadline_at(hot, slot)->seq = row->seq;
-		must(map_insert(&hot->deadline_by_seq, hash_u64((uint64_t)row->seq), slot));
+		must(pool_alloc(&hot->rares, &slot));
+		rare_at(hot, slot)->seq = row->seq;
+		must(map_insert(&hot->rare_by_seq, hash_u64((uint64_t)row->seq), slot));
 	}
-	deadline_at(hot, slot)->start_by_ms = task->start_by_ms;
-	deadline_at(hot, slot)->finish_by_ms = task->finish_by_ms;
-	row->flags |= HOT_HAS_DEADLINE;
+	*rare_at(hot, slot) = (struct hot_rare){
+		.seq = row->seq,
+		.start_by_ms = task->start_by_ms,
+		.finish_by_ms = task->finish_by_ms,
+		.workflow = (uint8_t)task->workflow,
+		.stage = (uint8_t)task->stage,
+		.gates = task->gates,
+		.gate_count = (uint8_t)task->gate_count,
+		.gates_passed = task->gates_passed,
+	};
+	row->flags |= HOT_HAS_RARE;
 }
 
 static void unlink_claim(struct hot *hot, struct hot_task *row)
@@ -463,7 +485,7 @@ static uint16_t narrow(uint32_t value)
 
 static void pack(struct hot_task *row, const struct task *task)
 {
-	unsigned kept = row->flags & (HOT_HAS_DEADLINE | HOT_IS_PARENT | HOT_CLAIMED);
+	unsigned kept = row->flags & (HOT_HAS_RARE | HOT_IS_PARENT | HOT_CLAIMED);
 
 	row->created_ms = task->created_ms;
 	row->ready_at_ms = task->ready_at_ms;
@@ -485,8 +507,9 @@ static void pack(struct hot_task *row, const struct task *task)
 	row->state = (uint8_t)task->state;
 	row->ended = (uint8_t)task->ended;
 	row->code = (uint8_t)task->code;
-	row->flags = (uint8_t)(kept | (task->keyed ? HOT_KEYED : 0u) |
-		(task->has_parent ? HOT_HAS_PARENT : 0u) | (task->named_id ? HOT_NAMED_ID : 0u));
+	row->flags =
+		(uint8_t)(kept | (task->keyed ? HOT_KEYED : 0u) | (task->has_parent ? HOT_HAS_PARENT : 0u) |
+			(task->named_id ? HOT_NAMED_ID : 0u) | (task->autonomous ? HOT_AUTONOMOUS : 0u));
 }
 
 static struct hot_task *row_make(struct hot *hot, int64_t seq, uint32_t *ret_slot)
@@ -536,7 +559,7 @@ static int64_t row_wall_ms(const struct hot *hot, uint32_t slot)
 	const struct hot_task *row = task_at(hot, slot);
 	struct task task;
 
-	if (row->state != TASK_SCHEDULED && !(row->flags & HOT_HAS_DEADLINE))
+	if (row->state != TASK_SCHEDULED && !(row->flags & HOT_HAS_RARE))
 		return INT64_MAX;
 	hot_get(hot, slot, &task);
 	return task_next_wall_ms(&task);
@@ -546,7 +569,7 @@ static int64_t row_wall_ms(const struct hot *hot, uint32_t slot)
  * out of the heap in order, so that one that was set twice is kept once. */
 static void sift_wall_timers(struct hot *hot)
 {
-	size_t wanted = hot->count[TASK_SCHEDULED] + pool_used(&hot->deadlines);
+	size_t wanted = hot->count[TASK_SCHEDULED] + pool_used(&hot->rares);
 	struct heap_entry last = {INT64_MIN, 0};
 	struct heap kept;
 
@@ -692,7 +715,7 @@ void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const stru
 	count_in(hot, task, moved);
 	pack(row, task);
 	set_claim(hot, row, task);
-	set_deadline(hot, row, task);
+	set_rare(hot, row, task);
 	if (stands && !stays)
 		must(lanes_insert(&hot->lanes, &new_lane, slot));
 	if (row->flags & HOT_CLAIMED)
@@ -714,7 +737,7 @@ void hot_forget(struct hot *hot, uint32_t slot)
 		lanes_remove(&hot->lanes, &lane, slot);
 	count_out(hot, row);
 	unlink_claim(hot, row);
-	set_deadline(hot, row, NULL);
+	set_rare(hot, row, NULL);
 	drop_children(hot, row);
 	map_remove(&hot->by_seq, hash_u64((uint64_t)row->seq), slot);
 	row->state = TASK_NOWHERE; /* for those who walk the slots */

@@ -59,11 +59,11 @@ enum timer_kind {
 struct hot {
 	struct pool tasks;
 	struct pool claims;
-	struct pool deadlines;
+	struct pool rares; /* what few tasks have: deadlines, stages, gates */
 	struct pool parents;
 	struct map by_seq;
 	bool is_indexed; /* by_seq has them all: see hot_index() */
-	struct map deadline_by_seq;
+	struct map rare_by_seq;
 	struct map parent_by_seq;
 	struct lanes lanes;
 	struct pool holders;

@@ -38,6 +38,7 @@ enum table {
 	TABLE_QUEUE,
 	TABLE_IDEM,
 	TABLE_TOKEN,
+	TABLE_ASSIGNMENT,
 };
 
 struct row {
@@ -478,6 +479,13 @@ static int put_queue(struct backend *backend, const struct queue_row *row)
 	return put(backend, &key, row, sizeof *row);
 }
 
+static int put_assignment(struct backend *backend, uint32_t slot, struct span queues)
+{
+	struct key key = numbered(TABLE_ASSIGNMENT, slot);
+
+	return put(backend, &key, queues.data, queues.len);
+}
+
 /* The row, then its texts one behind the other; their lengths are in the row. */
 static int put_token(struct backend *backend, const struct token *token)
 {
@@ -713,6 +721,14 @@ static int get_extra(struct backend *backend, int64_t seq, enum extra_kind kind,
 	struct key key = extra_key(seq, kind, n);
 
 	return get_bytes(backend, &key, arena, ret_data);
+}
+
+static int get_assignment(
+	struct backend *backend, uint32_t slot, struct arena *arena, struct span *ret_queues)
+{
+	struct key key = numbered(TABLE_ASSIGNMENT, slot);
+
+	return get_bytes(backend, &key, arena, ret_queues);
 }
 
 static int get_event(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_data)
@@ -1047,6 +1063,12 @@ static int page_bases(struct backend *backend, int64_t after, uint32_t limit,
 	return page_bytes(backend, TABLE_BASE, after, limit, each, context);
 }
 
+static int page_assignments(struct backend *backend, int64_t after, uint32_t limit,
+	int (*each)(void *, int64_t, struct span), void *context)
+{
+	return page_bytes(backend, TABLE_ASSIGNMENT, after, limit, each, context);
+}
+
 /* ---- upkeep ------------------------------------------------------------------------------------------- */
 
 static int checkpoint(struct backend *backend, bool idle)
@@ -1126,6 +1148,7 @@ static const struct backend_ops memory_ops = {
 	.put_slot = put_slot,
 	.put_queue = put_queue,
 	.put_token = put_token,
+	.put_assignment = put_assignment,
 	.put_idem = put_idem,
 	.put_meta = put_meta,
 	.delete_task = delete_task,
@@ -1145,6 +1168,7 @@ static const struct backend_ops memory_ops = {
 	.get_worker = get_worker,
 	.get_idem = get_idem,
 	.get_meta = get_meta,
+	.get_assignment = get_assignment,
 	.find_id = find_id,
 	.find_key = find_key,
 	.children = children,
@@ -1160,6 +1184,7 @@ static const struct backend_ops memory_ops = {
 	.page_outlines = page_outlines,
 	.page_events = page_events,
 	.page_bases = page_bases,
+	.page_assignments = page_assignments,
 	.checkpoint = checkpoint,
 	.relieve = relieve,
 	.reserve = reserve,

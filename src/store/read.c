@@ -3,6 +3,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,36 @@ static void take_recovery(struct span kept, struct task_document *document)
 		document->previous_session = (struct span){kept.data + at + 1, kept.len - at - 1};
 }
 
+struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDER_BYTES_MAX])
+{
+	int len = snprintf(text, LAST_HOLDER_BYTES_MAX, "%lld %lld %.*s", (long long)last->claimed_ms,
+		(long long)last->until_ms, SPAN_ARGS(last->worker));
+
+	assert(len > 0 && len < LAST_HOLDER_BYTES_MAX);
+	return (struct span){text, (size_t)len};
+}
+
+static int read_last_holder(
+	struct store *store, const struct task *task, struct arena *arena, struct last_holder *ret_last)
+{
+	struct backend *backend = store->backend;
+	long long claimed_ms, until_ms;
+	struct span kept;
+	char text[LAST_HOLDER_BYTES_MAX];
+	int used;
+
+	if (!task_state_is_final(task->state))
+		return 0;
+	int r = backend->ops->get_extra(backend, task->seq, EXTRA_LAST_HOLDER, 0, arena, &kept);
+	if (r < 0)
+		return optional(r);
+	snprintf(text, sizeof text, "%.*s", SPAN_ARGS(kept));
+	if (sscanf(text, "%lld %lld%n", &claimed_ms, &until_ms, &used) != 2 || text[used++] != ' ')
+		return -EPROTO;
+	*ret_last = (struct last_holder){{kept.data + used, kept.len - (size_t)used}, claimed_ms, until_ms};
+	return 0;
+}
+
 static int read_extras(struct store *store, int64_t seq, struct arena *arena, struct task_document *document)
 {
 	struct backend *backend = store->backend;
@@ -137,6 +168,14 @@ int store_read_task(struct store *store, int64_t seq, struct moment now, struct 
 	if (r == 0)
 		*ret_document = document;
 	return r;
+}
+
+int store_read_last(struct store *store, struct arena *arena, struct task_document *document)
+{
+	struct backend *backend = store->backend;
+	int r = backend->ops->get_extra(backend, document->task.seq, EXTRA_WORDS, 0, arena, &document->words);
+
+	return optional(r) < 0 ? r : read_last_holder(store, &document->task, arena, &document->last);
 }
 
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body)
@@ -233,6 +272,78 @@ int store_page_final(struct store *store, int64_t *before, uint32_t limit,
 	return r;
 }
 
+struct row_page {
+	int (*each)(void *context, const struct task_outline *outline);
+	void *context;
+	uint32_t looked_at;
+	int64_t last;
+};
+
+static int look_at_row(void *context, const struct task_outline *outline)
+{
+	struct row_page *page = context;
+
+	page->looked_at++;
+	page->last = outline->seq;
+	return page->each(page->context, outline);
+}
+
+static int look_at_task(void *context, const struct task_row *row)
+{
+	const struct task *task = &row->task;
+	struct task_outline outline = {
+		task->seq, task->created_ms, task->queue, task->owner, task->priority, task->state};
+
+	return look_at_row(context, &outline);
+}
+
+int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	struct row_page page = {.each = each, .context = context};
+	struct backend *backend = store->backend;
+	int r = oldest_first ? backend->ops->page_tasks(backend, *at, limit, look_at_task, &page)
+			     : backend->ops->page_outlines(backend, *at, limit, look_at_row, &page);
+
+	*at = r == 0 && page.looked_at < limit ? (oldest_first ? INT64_MAX : 0) : page.last;
+	return r;
+}
+
+int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues)
+{
+	uint32_t name = names_find(&store->names, slot);
+
+	return name == 0 ? -ENOENT
+			 : store->backend->ops->get_assignment(store->backend, name, arena, ret_queues);
+}
+
+struct assignment_page {
+	const struct store *store;
+	int (*each)(void *context, struct span slot, struct span queues);
+	void *context;
+	uint32_t looked_at;
+	int64_t last;
+};
+
+static int page_assignment(void *context, int64_t slot, struct span queues)
+{
+	struct assignment_page *page = context;
+
+	page->looked_at++;
+	page->last = slot;
+	return page->each(page->context, names_text(&page->store->names, (uint32_t)slot), queues);
+}
+
+int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
+	int (*each)(void *context, struct span slot, struct span queues), void *context)
+{
+	struct assignment_page page = {.store = store, .each = each, .context = context};
+	int r = store->backend->ops->page_assignments(store->backend, *after, limit, page_assignment, &page);
+
+	*after = r == 0 && page.looked_at < limit ? 0 : page.last;
+	return r;
+}
+
 static int page_event(void *context, int64_t seq, struct span data)
 {
 	const struct page *page = context;
@@ -305,6 +416,27 @@ uint64_t store_events_told(const struct store *store, enum event_kind kind)
 int64_t store_event_base(const struct store *store)
 {
 	return store->event_base;
+}
+
+bool store_opts_in(const struct store *store, uint32_t queue)
+{
+	const char *at = store->opt_in_queues ? store->opt_in_queues : "";
+	struct span name = names_text(&store->names, queue);
+
+	for (; *at; at += strspn(at, " ")) {
+		struct span opted = {at, strcspn(at, " ")};
+		if (span_equal(opted, name) || span_equal(opted, SPAN("*")))
+			return true;
+		at += opted.len;
+	}
+	return false;
+}
+
+bool store_is_armed(const struct store *store, int64_t *ret_since_ms)
+{
+	if (ret_since_ms)
+		*ret_since_ms = store->execution_ms;
+	return !store->disarmed;
 }
 
 uint32_t store_generation(const struct store *store)
@@ -632,6 +764,8 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 
 	names_set_members(&store->names, task->requires, &needed);
 	if (task->state == TASK_READY) {
+		around.disarmed = store->disarmed;
+		around.opted_in = store_opts_in(store, task->queue);
 		around.read_only = store->degraded;
 		look_at_owner(store, task, &given, &around);
 		for (uint32_t number = hot_next_holder(hot, 0); number != 0;

@@ -36,7 +36,13 @@
 	X(keyed)         \
 	X(has_parent)    \
 	X(named_id)      \
-	X(claimant)
+	X(claimant)      \
+	X(autonomous)    \
+	X(workflow)      \
+	X(stage)         \
+	X(gates)         \
+	X(gate_count)    \
+	X(gates_passed)
 
 enum column {
 #define X(name) COLUMN_##name,
@@ -190,6 +196,9 @@ static bool columns_are_sane(const struct record *record)
 	const struct task *task = &record->columns;
 
 	if (task->state >= TASK_STATE_COUNT || task->ended > ENDED_LOST || task->code >= FAILURE_CODE_COUNT)
+		return false;
+	if (task->workflow >= WORKFLOW_COUNT || task->stage >= STAGE_COUNT ||
+		task->gate_count > TASK_GATES_MAX)
 		return false;
 	if (record->id.len > COMMAND_ID_MAX || record->worker.len > COMMAND_ID_MAX)
 		return false;

@@ -166,7 +166,7 @@ static int meta(struct store *store, enum meta_key key, int64_t otherwise, int64
 static int load_facts(struct store *store, const struct backend_facts *facts)
 {
 	int64_t base = 0, floor = 0, generation = 1, starts = 0, restored = 0, boot_hi = 0, boot_lo = 0;
-	int64_t principals = 0;
+	int64_t principals = 0, execution = 0, execution_ms = 0;
 	int r = meta(store, META_EVENT_BASE, 0, &base);
 
 	if (r == 0)
@@ -183,12 +183,18 @@ static int load_facts(struct store *store, const struct backend_facts *facts)
 		r = meta(store, META_BOOT_LO, 0, &boot_lo);
 	if (r == 0)
 		r = meta(store, META_PRINCIPALS, PRINCIPAL_FIRST, &principals);
+	if (r == 0)
+		r = meta(store, META_EXECUTION, EXECUTION_UNTOUCHED, &execution);
+	if (r == 0)
+		r = meta(store, META_EXECUTION_MS, 0, &execution_ms);
 	if (r < 0)
 		return r;
 	store->event_base = base;
 	store->last_event = larger(facts->last_event, base);
 	store->last_task = larger(facts->last_task, floor);
 	store->last_principal = (uint32_t)principals;
+	store->disarmed = !execution_is_armed(execution);
+	store->execution_ms = execution_ms;
 	store->shadow_ids = facts->shadow_ids;
 	store->finals = (int64_t)facts->finals;
 	store->generation = (uint32_t)generation;
@@ -361,6 +367,7 @@ static struct store *store_new(struct backend *backend, const struct store_optio
 	store->backend = backend;
 	store->rules = options->rules;
 	store->retention = options->retention;
+	store->opt_in_queues = options->opt_in_queues;
 	store->boot_hi = options->boot_hi;
 	store->boot_lo = options->boot_lo;
 	store->grace = (struct grace){.started_ms = options->now.lease_ms, .woke_ms = INT64_MIN};

@@ -51,6 +51,9 @@ struct retention {
 struct store_options {
 	struct rules rules;
 	struct retention retention;
+	const char *
+		opt_in_queues; /* they hand out only what may run on its own: names, a blank between them; "*": all;
+				      NULL: none. Borrowed */
 	struct moment now;
 	uint64_t boot_hi, boot_lo; /* the machine's boot id: leases of another boot are rebased */
 	uint64_t seed;             /* of hashes and jitter */
@@ -110,6 +113,20 @@ const char *store_complaint(const struct store *store);
 int store_find_task(struct store *store, struct span id, int64_t *ret_seq); /* -ENOENT */
 int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
 	struct task_document *ret_document);
+/* Newest first from INT64_MAX on, or oldest first from 0 on: outlines of all tasks, final or not. Up to `limit` are
+ * looked at; the position moves along and is 0, or INT64_MAX, at the end. */
+int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context);
+/* The queues of that slot, each after ASSIGNMENT_SEPARATOR; -ENOENT: it has none. And of all slots behind `*after`, in
+ * the order of their numbers; it moves along and is 0 at the end. */
+enum {
+	ASSIGNMENT_SEPARATOR = 31,
+};
+int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues);
+int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
+	int (*each)(void *context, struct span slot, struct span queues), void *context);
+/* Fills in `words` and `last` of a task that was read: a door of an older system shows them, and nobody else. */
+int store_read_last(struct store *store, struct arena *arena, struct task_document *document);
 int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body);
 /* The log of an attempt from `after` on, at most `limit` bytes of it; attempt 0: the latest that has one. -ENOENT: no
  * such task, or it had no such attempt. */
@@ -177,6 +194,8 @@ int store_each_queue_figures(const struct store *store,
 /* How many tasks rest for that reason: parked, scheduled, ready and not taken, … The number of those that nobody had
  * the time to ask is returned. */
 uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t ret_counts[WHY_COUNT]);
+/* May work be handed out? And since when that is so (wall), 0: nobody has ever said. */
+bool store_is_armed(const struct store *store, int64_t *ret_since_ms);
 uint32_t store_generation(const struct store *store);
 const char *store_kind(const struct store *store); /* of its backend */
 uint32_t store_schema(const struct store *store);
@@ -188,6 +207,7 @@ int store_each_member(
 struct reason store_why(struct store *store, const struct task *task, struct moment now);
 uint32_t store_count(const struct store *store, enum task_state state); /* not for final states */
 size_t store_timers(const struct store *store);                         /* that are set, on both clocks */
+bool store_opts_in(const struct store *store, uint32_t queue);
 enum queue_state store_queue_state(const struct store *store, struct span queue);
 /* Queues with something to claim in them, or paused or draining; a thousand at most. */
 int store_each_queue(const struct store *store,

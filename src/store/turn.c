@@ -77,17 +77,21 @@ void turn_begin(struct turn *turn, struct moment now)
 	memset(turn->told, 0, sizeof turn->told);
 	turn->last_task = store->last_task;
 	turn->last_principal = store->last_principal;
+	turn->disarmed = store->disarmed;
+	turn->execution_ms = store->execution_ms;
 	turn->shadow_ids = store->shadow_ids;
 	turn->finals = store->finals;
 	turn->handed_bytes = 0;
 	turn->rescheduled = 0;
 	memset(turn->unscheduled, 0, sizeof turn->unscheduled);
 	turn->command = NULL;
+	turn->told_seq = 0;
 	turn->given = (struct given){
 		.rules = &store->rules,
 		.now = now,
 		.grace = store->grace,
 		.generation = store->generation,
+		.disarmed = store->disarmed,
 	};
 }
 
@@ -362,6 +366,11 @@ enum queue_state turn_queue(const struct turn *turn, uint32_t name)
 	return QUEUE_OPEN;
 }
 
+bool turn_opts_in(const struct turn *turn, uint32_t queue)
+{
+	return store_opts_in(turn->store, queue);
+}
+
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot)
 {
 	const struct store *store = turn->store;
@@ -633,7 +642,94 @@ int turn_stage_session(struct turn *turn, struct turn_task *view, const struct s
 	return task_is_claimed(&view->task) ? follow_session(turn, view, EVENT_NONE, 0, 0) : 0;
 }
 
+/* ---- stages and gates --------------------------------------------------------------------------- */
+
+static int stage_one(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+	struct record *record);
+
+/* Whoever held an attempt before the last one is remembered: they give no verdict on the task. */
+static int keep_claimant(struct turn *turn, const struct task *before, const struct task *after)
+{
+	struct backend *backend = turn->store->backend;
+
+	if (before->claimant == PRINCIPAL_NOBODY || before->claimant == after->claimant)
+		return 0;
+	return backend->ops->put_extra(backend, after->seq, EXTRA_CLAIMANT, before->claimant, SPAN("1"));
+}
+
+static int stage_action(struct turn *turn, enum action action)
+{
+	const struct command *command = turn->command;
+
+	if (action == ACTION_NONE || !command || !command->told.actions)
+		return 0;
+	return command_create_action(turn, &command->told.actions[action]);
+}
+
+int turn_follow(struct turn *turn, struct turn_task *view, const struct task *before)
+{
+	static const struct tiding nothing;
+	const struct tiding *tiding = turn->told_seq == view->task.seq ? &turn->tiding : &nothing;
+	struct stage_move move = workflow_follow(before, &view->task, tiding);
+	struct record record;
+
+	if (view->task.workflow == WORKFLOW_NONE || move.stage == view->task.stage)
+		return 0;
+	struct task_decision decision = task_set_stage(&view->task, move.stage);
+	turn_record(turn, &record, decision.event);
+	record.note = turn->command ? turn->command->told.note : (struct span){0};
+	record_fact(&record, FACT_STAGE_FROM, view->task.stage);
+	if (move.action != ACTION_NONE)
+		record_fact(&record, FACT_ACTION, move.action);
+	int r = stage_one(turn, view, &decision, &record);
+	return r < 0 ? r : stage_action(turn, move.action);
+}
+
+/* The work was reported: its gates are open. */
+static int open_gates(struct turn *turn, struct turn_task *view)
+{
+	struct name_set gates;
+	struct record record;
+	int r = 0;
+
+	names_set_members(&turn->store->names, view->task.gates, &gates);
+	for (uint32_t i = 0; r == 0 && i < gates.count; i++) {
+		struct task_decision decision = task_open_gate(&view->task, UINT32_C(1) << i);
+		turn_record(turn, &record, decision.event);
+		record.note = (struct span){0};
+		record.subject = names_text(&turn->store->names, gates.ids[i]);
+		r = stage_one(turn, view, &decision, &record);
+	}
+	return r;
+}
+
+/* What follows for the task itself from what was decided about it. */
+static int stage_own_follow(struct turn *turn, struct turn_task *view, const struct task *before)
+{
+	int r = turn_follow(turn, view, before);
+
+	if (r == 0 && view->task.gates != 0 && view->task.state == TASK_REVIEW &&
+		before->state != TASK_REVIEW)
+		r = open_gates(turn, view);
+	return r;
+}
+
+/* ---- the one way to write a decision -------------------------------------------------------------- */
+
 int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+	struct record *record)
+{
+	bool has_own_follow = view->task.workflow != WORKFLOW_NONE || view->task.gates != 0;
+	struct task before;
+
+	if (!has_own_follow || decision->event == EVENT_NONE)
+		return stage_one(turn, view, decision, record);
+	before = view->task;
+	int r = stage_one(turn, view, decision, record);
+	return r < 0 || view->gone ? r : stage_own_follow(turn, view, &before);
+}
+
+static int stage_one(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
 	struct record *record)
 {
 	struct task after = decision->task;
@@ -659,6 +755,8 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 		       : write_row(turn, &after, false);
 	if (r == 0)
 		r = count_holder(turn, view->task.claim.holder, after.claim.holder);
+	if (r == 0)
+		r = keep_claimant(turn, &view->task, &after);
 	if (r < 0)
 		return r;
 	view->task = after;
@@ -699,6 +797,7 @@ int turn_stage_new(struct turn *turn, const struct task_decision *decision, stru
 		return r;
 	view->task = after;
 	view->changed = true;
+	turn->finals += task_state_is_final(after.state); /* it came from elsewhere, and is over */
 	*ret_view = view;
 	return list_ready(turn, view);
 }
@@ -760,6 +859,10 @@ static int stage_follow(struct turn *turn, struct turn_task *view, enum follow f
 	struct backend *backend = turn->store->backend;
 	struct edges edges = {.turn = turn};
 
+	if (follow == FOLLOW_PARENT_REVIVED) { /* those that it blocks wait again, and then no longer */
+		int opened = stage_follow(turn, view, FOLLOW_PARENT_REOPENED);
+		return opened < 0 ? opened : stage_follow(turn, view, FOLLOW_PARENT_DONE);
+	}
 	if (view->children == 0 && !view->was_final)
 		return 0;
 	int r = backend->ops->children(backend, view->task.seq, collect_edge, &edges);
@@ -842,6 +945,23 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 	if (i == turn->queue_count)
 		turn->queue_count++;
 	return backend->ops->put_queue(backend, &row);
+}
+
+int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record)
+{
+	struct backend *backend = turn->store->backend;
+	int r = turn_stage_event(turn, record);
+
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_EXECUTION, execution);
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_EXECUTION_MS, record->wall_ms);
+	if (r < 0)
+		return r;
+	turn->disarmed = !execution_is_armed(execution);
+	turn->execution_ms = record->wall_ms;
+	turn->given.disarmed = turn->disarmed; /* from here on, in this very turn */
+	return 0;
 }
 
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
@@ -1056,6 +1176,8 @@ static void turn_apply(struct turn *turn)
 	store->last_event = turn->last_event;
 	store->last_task = turn->last_task;
 	store->last_principal = turn->last_principal;
+	store->disarmed = turn->disarmed;
+	store->execution_ms = turn->execution_ms;
 	store->shadow_ids = turn->shadow_ids;
 	store->finals = turn->finals;
 	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)

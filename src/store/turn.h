@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/rng.h"
+#include "core/execution.h"
 #include "store/hot.h"
 #include "store/missing.h"
 #include "store/names.h"
@@ -84,6 +85,8 @@ struct turn {
 
 	int64_t last_event, last_task;
 	uint32_t last_principal;
+	bool disarmed;
+	int64_t execution_ms;
 	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind */
 	uint64_t shadow_ids;
 	int64_t finals;
@@ -91,7 +94,9 @@ struct turn {
 	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
 
 	const struct command *command; /* the one at hand, NULL for timers */
-	bool names_spent;              /* its principal may bring in no more */
+	struct tiding tiding; /* what it tells, and of which task; 0: what it says moves no stage (yet) */
+	int64_t told_seq;
+	bool names_spent; /* its principal may bring in no more */
 };
 
 struct store {
@@ -124,6 +129,8 @@ struct store {
 	uint64_t tokens; /* issued by this run */
 	int64_t last_event, last_task, event_base;
 	uint32_t last_principal;
+	bool disarmed;
+	int64_t execution_ms;            /* wall: since when it is so; 0: it was never set */
 	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
 	uint64_t worker_changes;         /* workers that were looked at by turns of this run */
 	struct times wait_times, run_times;
@@ -132,6 +139,7 @@ struct store {
 	struct missing missing;
 	int64_t purge_cursor; /* of the sweep that goes round and round */
 	uint64_t boot_hi, boot_lo;
+	const char *opt_in_queues;
 	bool was_restored, rebooted;
 	bool started; /* the start is on disk */
 	bool degraded, dead;
@@ -166,6 +174,7 @@ int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);
 int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id);
 int turn_keep_names(struct turn *turn, uint32_t count); /* write those after the first `count` */
 enum queue_state turn_queue(const struct turn *turn, uint32_t name);
+bool turn_opts_in(const struct turn *turn, uint32_t queue); /* hands it out only what may run on its own? */
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
 const struct slot *store_find_slot(
 	const struct store *store, uint32_t name);                     /* as committed; NULL: by default */
@@ -187,15 +196,24 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 	struct record *record);
 int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
 	struct record *record, struct turn_task **ret_view);
+/* Where it stands in its workflow after what happened to it; `before` is the task as it was. */
+int turn_follow(struct turn *turn, struct turn_task *view, const struct task *before);
 int turn_store_worker(struct turn *turn, struct turn_worker *view); /* as it is */
 int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
 	struct record *record);
 int turn_stage_event(struct turn *turn, struct record *record);
 int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record);
+int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record);
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
 int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session);
 int turn_stage_token(struct turn *turn, const struct token *token); /* it is copied */
+
+/* read.c: how EXTRA_LAST_HOLDER is kept. */
+enum {
+	LAST_HOLDER_BYTES_MAX = COMMAND_ID_MAX + 48,
+};
+struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDER_BYTES_MAX]);
 
 /* commands.c: one command; timers.c: what the clocks bring. A fault ends the turn. */
 int command_run(struct turn *turn, const struct command *command, struct result *result);
@@ -204,6 +222,9 @@ int timers_run(struct turn *turn);
 /* command_session.c */
 int session_forget(struct turn *turn, int64_t seq); /* its label is free again */
 int sessions_load(struct store *store);
+
+/* command_create.c: a task that the stage of another one sets going; without a queue there is none. */
+int command_create_action(struct turn *turn, const struct command_action *action);
 
 /* read.c: a task as it was committed, from memory, or from disk if it is final. -ENOENT. */
 int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task);

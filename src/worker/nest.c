@@ -223,14 +223,13 @@ static int take_over(struct nest *nest, int dir_fd, char complaint[NEST_COMPLAIN
 	cleanup(close_at) int outbox_fd = openat(dir_fd, "outbox", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup(close_at) int records_fd = openat(dir_fd, "runs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup(free_at) struct process_identity *identities = calloc(RECORDS_MAX, sizeof *identities);
-	if (outbox_fd < 0 || records_fd < 0) /* it died while it was made */
-		return 0;
 	if (!identities)
 		return -ENOMEM;
 	estate.outbox_fd = outbox_fd;
 	estate.records_fd = records_fd;
 	estate.identities = identities;
-	int r = file_each(records_fd, RECORDS_MAX, collect_record, &estate);
+	/* either may be missing: it died while it was made, or ended cleanly with reports that nobody took */
+	int r = records_fd >= 0 ? file_each(records_fd, RECORDS_MAX, collect_record, &estate) : 0;
 	if (r == 0 && estate.count > 0)
 		r = orphans_end(identities, estate.count, ORPHANS_MS, &left);
 	if (r == 0 && left.left > 0) {
@@ -239,9 +238,9 @@ static int take_over(struct nest *nest, int dir_fd, char complaint[NEST_COMPLAIN
 		return -EBUSY;
 	}
 	nest->orphans += left.found;
-	if (r == 0 && dir_fd != nest->dir_fd)
+	if (r == 0 && outbox_fd >= 0 && dir_fd != nest->dir_fd)
 		r = file_each(outbox_fd, UINT32_MAX, inherit_letter, &estate);
-	return r < 0 ? r : file_each(records_fd, RECORDS_MAX, settle_record, &estate);
+	return r < 0 || records_fd < 0 ? r : file_each(records_fd, RECORDS_MAX, settle_record, &estate);
 }
 
 /* 0 and the lock, or -EBUSY: somebody lives there. */

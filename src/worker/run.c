@@ -149,7 +149,7 @@ static int read_claim(struct run *run, yyjson_val *claim)
 	run->working_dir = keep(run, task, "workingDir");
 	run->attempt = (uint32_t)yyjson_get_uint(yyjson_obj_get(claim, "attempt"));
 	run->timeout_ms = yyjson_get_sint(yyjson_obj_get(task, "timeoutMs"));
-	if (!run->task || !run->fence || !run->queue)
+	if (!run->task || !run->fence || !run->queue || run->timeout_ms <= 0)
 		return -EPROTO;
 	int r = keep_input(run, task, yyjson_obj_get(claim, "checkpoint"));
 	return r < 0 ? r : keep_target(run);
@@ -480,8 +480,8 @@ static void refuse_start(struct run *run, int fault)
 	if (fault == -E2BIG || fault == -EINVAL)
 		refuse(run, "EXECUTION_ERROR", text_of(run, "cannot be started: %s", strerror(-fault)));
 	else if (fault == -EXDEV)
-		refuse(run, "ISOLATION_UNAVAILABLE",
-			"a path that it may use contains the state directory; work in another directory");
+		refuse(run, run->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
+			"its work dir, or another path that it may use, contains the state directory or lies in it");
 	else
 		refuse(run, "WORKER_INIT_FAILED", text_of(run, "cannot be started: %s", strerror(-fault)));
 }

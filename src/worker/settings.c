@@ -1,6 +1,7 @@
 #include "worker/settings.h"
 
 #include <ctype.h>
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -452,6 +453,7 @@ void settings_read(
 	struct at at = {.settings = settings, .file = file, .key = key};
 	const char *name = yyjson_get_str(key);
 
+	assert(name);
 	at.settings->config = config;
 	snprintf(at.name, sizeof at.name, "%.100s", name);
 	if (strcmp(name, "executors") == 0)

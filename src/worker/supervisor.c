@@ -616,6 +616,7 @@ static void on_news(void *context, const struct pulse_news *news)
 	case PULSE_BACK:
 		log_info("the server answers again");
 		supervisor->claim_failures = 0;
+		uv_timer_stop(&supervisor->claim_timer);
 		break;
 	}
 	claim_more(supervisor);

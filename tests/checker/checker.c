@@ -229,7 +229,7 @@ static int judge_event(struct checker *checker, const struct record *event)
 	if (count_event(checker, event) != CHECKER_OK)
 		return checker->verdict;
 	if (is_about(checker, event, "task.") || is_about(checker, event, "claim.") ||
-		is_about(checker, event, "session.")) {
+		is_about(checker, event, "session.") || is_about(checker, event, "gate.")) {
 		if (event->task == WORD_NONE)
 			return ck_complain(checker, "A3", WORD_NONE, "an event of no task");
 		return ck_task_event(checker, event);

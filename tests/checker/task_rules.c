@@ -45,8 +45,10 @@ static int rule_published(struct step *step)
 		return ck_complain(checker, ck_state_is_final(step->from) ? "A4" : "A3", step->event->task,
 			"%s may not lead from %s to %s", ck_text(checker, step->kind),
 			ck_text(checker, step->from), ck_text(checker, step->to));
+	/* one word lifts what failed, and it is published */
+	bool lifted = step->kind == WORD_TASK_COMPLETED && step->from == WORD_FAILED;
 	if (ck_state_is_final(step->from) && step->from != step->to && step->kind != WORD_TASK_RETRIED &&
-		step->kind != WORD_TASK_PURGED)
+		step->kind != WORD_TASK_PURGED && !lifted)
 		return ck_complain(
 			checker, "A4", step->event->task, "%s was final", ck_text(checker, step->from));
 	if (step->kind == WORD_TASK_RETRIED && step->event->worker != WORD_NONE)

@@ -31,6 +31,9 @@
 	/* classes of failure, and a worker's end that needs a deadline */ \
 	X(TASK, "task") X(TIMEOUT, "timeout") X(CRASH, "crash") X(HOST, "host") X(QUOTA, "quota") \
 	X(POLICY, "policy") X(FINAL, "final") X(EXPIRED, "expired") \
+	/* notes of workflows and gates */ \
+	X(TASK_STAGE_CHANGED, "task.stage_changed") X(GATE_OPENED, "gate.opened") X(GATE_PASSED, "gate.passed") \
+	X(GATE_REJECTED, "gate.rejected") \
 	/* what workers ask for that no event answers alone */ \
 	X(BEAT, "beat") X(BIND, "bind") X(UNBIND, "unbind") \
 	/* events of sessions: notes about their tasks */ \

@@ -170,6 +170,11 @@ class ProofCase(unittest.TestCase):
     def metric(self, name):
         return self.metrics().get(name)
 
+    def tasks_left(self):
+        """How many are not final and wait for no person."""
+        return sum(value for name, value in self.metrics().items()
+                   if name.startswith("stint_tasks{") and "blocked" not in name)
+
     def wait_until(self, condition, seconds=20, what="it never came true"):
         until = time.monotonic() + seconds
         while not condition():

@@ -21,7 +21,7 @@ STINTD = os.environ.get("STINTD", "build/stintd")
 
 def environment(**variables):
     """Ours, without what would configure the server behind the test's back."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("STINT_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("STINT_", "CLAWNSOLE_"))}
     return {**kept, "XDG_CONFIG_HOME": "/nonexistent", **variables}
 @functools.cache
 def contract():

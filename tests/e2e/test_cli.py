@@ -28,7 +28,7 @@ OWN = ("NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERM", "LANG", "LC_ALL", "LC_CT
 
 
 def environment(**more):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("STINT_") and k not in OWN}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("STINT_", "CLAWNSOLE_")) and k not in OWN}
     kept.update({"LANG": "C.UTF-8", "TERM": "xterm"})
     kept.update({k: v for k, v in more.items() if v is not None})
     return kept
@@ -504,7 +504,10 @@ class Agreement(CliCase):
         seen |= look()
         self.client.call("DELETE", "/api/workers/beats", {})
         seen |= look()
-        self.assertEqual(set(self.metric()) - seen, {"store_read_only"})  # tests/store/test_store_why.c
+        post("/api/execution", {"armed": False})
+        seen |= look()
+        # tests/store/test_store_why.c and test_store_workflow.c
+        self.assertEqual(set(self.metric()) - seen, {"store_read_only", "not_autonomous"})
 
 
 class Operating(CliCase):

@@ -310,9 +310,7 @@ class Crash(proof.ProofCase):
 
     def is_drained(self, crowd):
         self.assertEqual(crowd.faults(), [])
-        left = {name: value for name, value in self.metrics().items() if name.startswith("stint_tasks{")}
-        return sum(value for name, value in left.items() if "blocked" not in name) == 0 and \
-            not any(actor.is_alive() for actor in crowd.producers)
+        return self.tasks_left() == 0 and not any(actor.is_alive() for actor in crowd.producers)
 
     def tell_people(self, crowd, away):
         asked, again = sum(actor.asked for actor in crowd.actors), sum(actor.again for actor in crowd.actors)

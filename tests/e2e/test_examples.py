@@ -1,6 +1,7 @@
 """Every example is run: those in the help and the manual pages against a server of their own, each in the world that it
 speaks of; and the blocks of the README that are marked with <!-- run: NAME -->, whose output is compared, too."""
 import glob
+import json
 import os
 import pty
 import re
@@ -117,6 +118,15 @@ class World:
             holder = self.hold(label)
             self.post(f"/api/tasks/{label}/log", {**holder, "offset": 0, "data": "hello\n"})
             self.post(f"/api/tasks/{label}/complete", holder)
+        elif verb in ("workqueue progress", "workqueue done", "workqueue fail"):
+            self.add("t-7k3", queue="dev-team")
+            self.post("/api/workqueue/claim-next", {"agentId": "dev-3"})
+        elif verb == "import clawnsole":
+            folder = os.path.join(self.folder, ".openclaw/clawnsole")
+            os.makedirs(folder)
+            with open(os.path.join(folder, "work-queues.json"), "w") as file:
+                json.dump({"version": 1, "queues": {}, "items": [{"id": "a", "queue": "q"}], "assignments": {}}, file)
+            self.env["HOME"] = self.folder
         elif verb.startswith("task "):
             self.add("t-7k3")
             self.hold("t-7k3")
@@ -361,6 +371,12 @@ class OfTheReadme(unittest.TestCase):
             with self.subTest(line=line):
                 ran = run('set -e; stint add x >/dev/null; eval "$(stint claim -o env)"; ' + line, self.folder, self.env)
                 self.assertEqual(ran.returncode, 0, ran.stderr)
+
+    def test_coming_from_clawnsole(self):
+        self.up()
+        terminal = self.terminal()
+        for block in self.blocks("clawnsole"):
+            self.run_block(terminal, block)
 
     def test_from_curl(self):
         if not shutil.which("curl"):

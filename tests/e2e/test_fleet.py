@@ -36,10 +36,6 @@ class LivenessCase(proof.ProofCase):
             self.assertLess(time.monotonic(), until, what)
             await asyncio.sleep(0.1)
 
-    def is_drained(self):
-        left = {name: value for name, value in self.metrics().items() if name.startswith("stint_tasks{")}
-        return sum(value for name, value in left.items() if "blocked" not in name) == 0
-
 
 class KilledUnderAFleet(LivenessCase):
     flags = proof.settings(worker_leaseMinMs=100, restart_graceMs=GRACE_MS, retry_baseMs=RETRY_BASE_MS,
@@ -60,7 +56,7 @@ class KilledUnderAFleet(LivenessCase):
                 self.check_faults(crew)
                 await asyncio.to_thread(self.die, dice, prove=round_ % 20 == 0)
             crew.closed = True
-            await self.wait_for(lambda: crew.faults or self.is_drained(), DRAIN_SECONDS, "not every task was done")
+            await self.wait_for(lambda: crew.faults or self.tasks_left() == 0, DRAIN_SECONDS, "not every task was done")
         self.check_faults(crew)
         tell_people("seed %d: %d workers, %d rounds: %s" % (SEED, WORKERS, ROUNDS, ", ".join(
             "%d %s" % (count, what) for what, count in crew.counts.items())))

@@ -191,11 +191,14 @@ class Stopping(SessionCase):
         token = self.beat("w").json["token"]
         claim, = self.claim()
         token = self.beat("w", token=token, boundTasks=[task]).json["token"]
-        self.assertEqual(self.stop()["status"], "stopped")
+        self.assertEqual(self.stop(expect=202)["status"], "stopping")
+        self.assertEqual(self.beat("w", token=token).json["commands"], [{"type": "cancel", "task": task}])
+        self.assertEqual(self.task(task)["status"], "in-progress", "until its worker has stopped")
+        self.report("release", claim)
         found = self.task(task)
         self.assertEqual((found["status"], found["error"]["code"]), ("blocked", "STOPPED"))
-        self.assertEqual(self.beat("w", token=token, boundTasks=[task]).json["lost"], [task])
-        self.assertEqual(self.report("complete", claim).json["code"], "stale_claim")
+        self.assertEqual(self.session()["error"], "its session was stopped")
+        self.assertEqual(self.report("complete", claim).status, 409)
         self.client.post("/api/tasks/%s/retry" % task)
         self.assertEqual(self.session()["status"], "queued")
 

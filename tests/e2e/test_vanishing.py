@@ -34,8 +34,8 @@ class VanishingCase(proof.ProofCase):
         self.prove(limits=self.limits)
 
     def begin(self, worker="w", lease_ms=LEASE_MS):
-        """A worker that beats and holds a task: its claim and its token."""
-        token = self.beat(worker, leaseMs=lease_ms).json["token"]
+        """A worker that beats and holds a task: its claim and its token. The lease begins when it is all there."""
+        token = self.beat(worker, leaseMs=max(lease_ms, 60000)).json["token"]
         self.create()
         claim, = self.claim(worker)
         reply = self.beat(worker, token=token, leaseMs=lease_ms, boundTasks=[claim["task"]["id"]])
@@ -74,7 +74,7 @@ def be_a_worker(home, key, lease_ms):
         body = {"workerId": key, "leaseMs": lease_ms, **deltas}
         return client.post("/api/workers/heartbeat", body if token is None else {**body, "token": token})
 
-    token = beat().json["token"]
+    token = beat(leaseMs=60000).json["token"]
     while not held:
         found = client.post("/api/claims", {"workerId": key, "queues": ["q"], "waitMs": 100}).json
         held = found["claims"][0] if found["claims"] else None
@@ -146,6 +146,7 @@ class StoppedWorker(VanishingCase):
         process.stdin.flush()
         if self.hear(process, "done")["done"] != 200:  # only if this machine was busy for longer than that
             self.assertIn("task.expired", self.types_of(task))
+        process.kill()
 
 
 class StoppedServer(VanishingCase):
@@ -402,6 +403,56 @@ class Reboot(VanishingCase):
         self.assertEqual(self.report("complete", plain, "plain").json["code"], "stale_claim")
 
 
+# ---- processes that die as soon as they start ----------------------------------------------------------------
+
+
+def process_of(pid):
+    with open("/proc/%d/stat" % pid) as file:
+        return {"pid": pid, "startTime": int(file.read().rsplit(")", 1)[1].split()[19])}
+
+
+class CrashLoop(VanishingCase):
+    flags = (*VanishingCase.flags, *proof.settings(limits_slotRegistrationsPerMinute=6))
+
+    def setUp(self):
+        super().setUp()
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            self.here = {"host": os.uname().nodename, "bootId": file.read().strip()}
+
+    def live_and_die(self, number, before):
+        """A process comes into the slot, shows that the last one is dead, takes work, and is killed."""
+        process = subprocess.Popen(["sleep", "60"])
+        try:
+            who = process_of(process.pid)
+            body = {"workerId": "loop-%d" % number, "slot": "s", "leaseMs": 60000, **self.here, **who}
+            if before:
+                body["replaces"] = {"workerId": "loop-%d" % (number - 1), **before}
+            reply = self.client.post("/api/workers/register", body)
+            if reply.status == 200:
+                self.claim("loop-%d" % number)
+            return reply, who
+        finally:
+            process.kill()
+            process.wait()
+
+    def test_it_is_slowed_down_and_the_others_notice_nothing(self):
+        claim, token = self.begin("steady", lease_ms=60000)
+        task, who = self.create(), None
+        for number in range(6):
+            reply, who = self.live_and_die(number, who)
+            self.assertEqual(reply.status, 200, reply.body)
+            token = self.go_on("steady", token, 60000)
+        registered = self.types().count("worker.registered")
+        for _ in range(20):
+            reply, _ = self.live_and_die(6, who)
+            self.assertEqual((reply.status, reply.json["code"]), (429, "rate_limited"))
+            self.assertGreater(int(reply.headers["Retry-After"]), 0)
+        self.assertEqual(self.types().count("worker.registered"), registered)
+        self.go_on("steady", token, 60000)
+        self.assertEqual(self.report("complete", claim, "steady").status, 200)
+        self.assertEqual(self.types_of(task)[:3], ["task.created", "task.claimed", "task.expired"])
+
+
 # ---- two under one name -------------------------------------------------------------------------------------
 
 
@@ -428,8 +479,7 @@ class TwoProcesses(VanishingCase):
         self.addCleanup(sleeper.kill)
         with open("/proc/sys/kernel/random/boot_id") as file:
             here = {"host": os.uname().nodename, "bootId": file.read().strip()}
-        with open("/proc/%d/stat" % sleeper.pid) as file:
-            who = {"pid": sleeper.pid, "startTime": int(file.read().rsplit(")", 1)[1].split()[19])}
+        who = process_of(sleeper.pid)
         first = {"workerId": "first", "slot": "s", "leaseMs": 60000, **here, **who}
         second = {"workerId": "second", "slot": "s", "leaseMs": 60000, **here, "replaces": {"workerId": "first", **who}}
         token = self.client.post("/api/workers/register", first).json["token"]

@@ -108,7 +108,7 @@ class Verbs(CliCase):
         "retry": Row(ID, "task", (["nothing"], *MISSING), [], cancelled),
         "park": Row(ID, "task", (["nothing"], *MISSING), [], task),
         "unpark": Row(ID, "task", (["nothing"], *MISSING), [], parked),
-        "inbox": Row([], "tasks", None, ["x"]),
+        "inbox": Row([], "approvals", None, ["x"]),
         "answer": Row(["{id}", "yes"], "task", (["nothing", "yes"], *MISSING), ["x"], asking),
         "approve": Row(ID, "task", (["nothing"], *MISSING), [], asking),
         "deny": Row(ID, "task", (["nothing"], *MISSING), [], asking),
@@ -118,6 +118,8 @@ class Verbs(CliCase):
         "queue pause": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue resume": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue drain": Row(["b"], "queue", (["{long}"], 2, "invalid"), []),
+        "disarm": Row([], "execution", None, ["x"]),
+        "arm": Row([], "execution", None, ["x"]),
         "worker ls": Row([], "workers", None, ["x"]),
         "worker show": Row(ID, "worker", (["nobody"], *MISSING), [], worker),
         "worker quiet": Row(ID, "worker", (["nobody"], *MISSING), [], worker),
@@ -149,7 +151,9 @@ class Verbs(CliCase):
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
     LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
-    ELSEWHERE = {"up", "run", "worker run", "worker run-once", "worker sweep-prs"}  # test_cli.Up, test_worker, test_once
+    ELSEWHERE = {"up", "run", "worker run", "worker run-once", "worker sweep-prs",  # test_cli.Up, test_worker, test_once
+                 "import clawnsole", *(f"workqueue {name}" for name in (  # test_workqueue
+                     "enqueue", "claim-next", "progress", "done", "fail", "inspect", "list", "assignments"))}
 
     def each(self, check, but=frozenset()):
         """check(verb, row, words, env) for every verb, each in a world of its own."""

@@ -250,6 +250,13 @@ class Places(Case):
             self.create(id=name, workingDir=place)
             self.assertEqual(self.is_in(name, "blocked")["error"]["code"], "BAD_WORKDIR", name)
 
+    def test_a_root_above_the_state_directory_does_not_open_it(self):
+        home = self.server.home
+        self.worker({"x": sh("cat admin.token stint/admin.token; true")}, roots=[os.path.dirname(home)])
+        for name, place in (("above", os.path.dirname(home)), ("at", home), ("in", os.path.join(home, "workers"))):
+            self.create(id=name, workingDir=place)
+            self.assertEqual(self.is_in(name, "blocked", "done")["state"], "blocked", name)
+
     def test_without_one_it_has_an_empty_directory_that_goes_with_it(self):
         self.worker({"x": sh("pwd; echo $(ls -A | wc -l) files")})
         self.create(id="t")
@@ -375,6 +382,24 @@ class Absences(Case):
         self.worker({"x": sh("echo again")})
         task = self.is_in("t", "done")
         self.assertEqual((task["result"], task["attempt"]), ("kept", 1))
+
+    def test_a_worker_that_is_stopped_meanwhile_leaves_its_reports_to_the_next_one(self):
+        worker = self.worker({"x": sh("echo $$ > $DIR/pid; until [ -e $DIR/go ]; do sleep 0.05; done; echo left",
+                                      env={"DIR": self.folder}, write=[self.folder], graceMs=200)})
+        self.create(id="t")
+        self.read("pid")
+        self.is_in("t", "running")
+        self.server.kill()
+        open(self.path("go"), "w").close()
+        self.until(lambda: '"ended"' in worker.said(), "it ended")
+        worker.process.send_signal(signal.SIGTERM)
+        self.until(lambda: '"stopping"' in worker.said(), "it stops")
+        self.assertEqual(worker.stop(), 0)
+        self.server.start()
+        self.client.close()
+        self.worker({"x": sh("echo again")})
+        task = self.is_in("t", "done")
+        self.assertEqual((task["result"], task["attempt"]), ("left", 1))
 
     def test_a_remote_worker_that_hears_nothing_stops_its_work(self):
         home = tempfile.mkdtemp(prefix="stint-remote-")

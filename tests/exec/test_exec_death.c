@@ -168,6 +168,16 @@ static void a_killed_supervisor_leaves_nothing_after_five_seconds(void **state)
 	print_message("gone %d ms after the supervisor\n", (int)kill_and_wait(&supervisor));
 }
 
+static void a_shim_that_was_stopped_wakes_when_the_supervisor_dies(void **state)
+{
+	struct supervisor supervisor;
+
+	(void)state;
+	supervisor_start(&supervisor, (char *const[]){"exec-supervisor", "deaf", NULL});
+	stop_known(supervisor.records[0].shim, supervisor.records[0].shim_start);
+	kill_and_wait(&supervisor);
+}
+
 /* The shims are about to report the start when nobody is there any more to hear it. */
 static void a_supervisor_killed_during_a_start_leaves_nothing(void **state)
 {
@@ -257,6 +267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_killed_supervisor_leaves_nothing_after_five_seconds),
+		cmocka_unit_test(a_shim_that_was_stopped_wakes_when_the_supervisor_dies),
 		cmocka_unit_test(a_supervisor_killed_during_a_start_leaves_nothing),
 		cmocka_unit_test(a_successor_ends_what_has_no_shim_any_more),
 		cmocka_unit_test(the_run_alone_is_enough_for_a_successor),

@@ -207,6 +207,47 @@ static int each_queue(
 	return each(each_context, SPAN("q"), QUEUE_OPEN, 20);
 }
 
+static int read_last(void *context, struct arena *arena, struct task_document *document)
+{
+	(void)context;
+	(void)arena;
+	document->words = SPAN("half");
+	return 0;
+}
+
+static int page_rows(void *context, bool oldest_first, int64_t *at, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *each_context)
+{
+	struct task_outline outline = {.seq = 2, .queue = 1, .state = TASK_READY};
+	bool there = oldest_first ? *at < 2 : *at > 2;
+
+	(void)context;
+	(void)limit;
+	*at = oldest_first ? INT64_MAX : 0;
+	return there ? each(each_context, &outline) : 0;
+}
+
+static int assignment(void *context, struct span slot, struct arena *arena, struct span *ret_queues)
+{
+	(void)context;
+	return span_equal(slot, SPAN("dev-3")) ? arena_copy(arena, SPAN("\x1fq\x1fq"), ret_queues) : -ENOENT;
+}
+
+static int page_assignments(void *context, int64_t *after, uint32_t limit,
+	int (*each)(void *, struct span, struct span), void *each_context)
+{
+	(void)context;
+	(void)limit;
+	*after = 0;
+	return each(each_context, SPAN("dev-3"), SPAN("\x1fq\x1fq"));
+}
+
+static const char *default_queues(void *context)
+{
+	(void)context;
+	return "dev-team,q";
+}
+
 static int64_t last_event(void *context)
 {
 	(void)context;
@@ -262,6 +303,7 @@ void world_init(struct api_world *world)
 		.context = world,
 		.find_task = find_task,
 		.read_task = read_task,
+		.read_last = read_last,
 		.page_open = page_open,
 		.page_final = page_final,
 		.page_events = page_events,
@@ -276,6 +318,10 @@ void world_init(struct api_world *world)
 		.page_sessions = page_sessions,
 		.name = name,
 		.each_queue = each_queue,
+		.page_rows = page_rows,
+		.assignment = assignment,
+		.page_assignments = page_assignments,
+		.default_queues = default_queues,
 		.last_event = last_event,
 		.event_base = event_base,
 		.mint_token = mint_token,

@@ -155,6 +155,11 @@ static void expect_own(const struct command *command)
 	case COMMAND_PASS:
 	case COMMAND_REJECT:
 		return expect_about_task(command, false);
+	case COMMAND_PURGE:
+		return expect_name(command->task, COMMAND_ID_MAX);
+	case COMMAND_SLOT_ASSIGN:
+		assert(command->assign.queues.count > 0 && command->assign.queues.count <= COMMAND_LIST_MAX);
+		return expect_name(command->assign.slot, COMMAND_ID_MAX);
 	case COMMAND_QUEUE_SET:
 		assert(queue_state_name(command->queue_set.state));
 		return expect_name(command->queue_set.queue, COMMAND_NAME_MAX);
@@ -198,6 +203,11 @@ static void expect_own(const struct command *command)
 	case COMMAND_LOG:
 	case COMMAND_EMIT:
 		return expect_about_task(command, false);
+	case COMMAND_VERDICT:
+		expect_name(command->verdict.gate, COMMAND_NAME_MAX);
+		return expect_about_task(command, false);
+	case COMMAND_EXECUTION_SET:
+		return;
 	case COMMAND_AUDIT: /* its note is all there is */
 		return;
 	case COMMAND_RETURN: /* the server's own */

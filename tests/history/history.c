@@ -146,7 +146,8 @@ static int finish_line(struct history *history)
 /* Queues and slots are the subject of their events; a worker's subject is its slot. */
 static int put_subject(struct buf *line, const struct record *record)
 {
-	if (record->subject.len == 0 || record->task != 0) /* a session's label says nothing of its task */
+	if (record->subject.len == 0 ||
+		record->task != 0) /* a session's label, or a gate, says nothing of its task */
 		return 0;
 	bool queue = record->kind == EVENT_QUEUE_PAUSED || record->kind == EVENT_QUEUE_RESUMED ||
 		record->kind == EVENT_QUEUE_DRAINING;

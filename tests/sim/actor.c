@@ -27,7 +27,7 @@ static void add_worker(struct sim *sim, bool steady, bool remote)
 	worker_init(sim, actor);
 }
 
-static void add_claimant(struct sim *sim, enum actor_kind kind)
+static struct actor *add_claimant(struct sim *sim, enum actor_kind kind)
 {
 	struct actor *actor = add(sim, kind, kind == ACTOR_NAMED ? "agent" : "plain");
 
@@ -37,6 +37,25 @@ static void add_claimant(struct sim *sim, enum actor_kind kind)
 	actor->slot = rng_chance(&sim->rng, 2) ? -1 : (int)rng_below(&sim->rng, WORD_SLOTS);
 	actor->max = 1 + rng_below(&sim->rng, 3);
 	actor->lease_ms = rng_chance(&sim->rng, 2) ? 0 : sim_paced_between(sim, 10000, 120000);
+	return actor;
+}
+
+/* Every second one is another process under the name of the one before: what tells them apart is the fence alone, as
+ * long as they show it. */
+static void add_named(struct sim *sim, bool twin)
+{
+	const struct actor *before = &sim->crowd.actors[sim->crowd.count - 1];
+	struct actor *actor = add_claimant(sim, ACTOR_NAMED);
+
+	if (!twin)
+		return;
+	id_copy(actor->worker, span_of(before->worker));
+	actor->capabilities = before->capabilities; /* the same program */
+	actor->executors = before->executors;
+	actor->any_executor = before->any_executor;
+	actor->slot = before->slot;
+	actor->max = before->max;
+	actor->lease_ms = before->lease_ms;
 }
 
 void crowd_init(struct sim *sim)
@@ -54,7 +73,7 @@ void crowd_init(struct sim *sim)
 	for (uint32_t i = 0; i < options->plain; i++)
 		add_claimant(sim, ACTOR_CLAIMANT);
 	for (uint32_t i = 0; i < options->named; i++)
-		add_claimant(sim, ACTOR_NAMED);
+		add_named(sim, i % 2 == 1);
 	for (uint32_t i = 0; i < options->remote; i++)
 		add_worker(sim, i == 0 && options->steady > 1, true);
 }

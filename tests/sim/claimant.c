@@ -141,16 +141,20 @@ static void report(struct sim *sim, struct actor *actor, struct hold *hold, enum
 	if (!rng_chance(&sim->rng, 3))
 		command->data = request_printf(request, "\"%s\"", hold->id);
 	fill_report(sim, request);
+	if (kind == COMMAND_PROGRESS && rng_chance(&sim->rng, 2))
+		command->told.tiding.type = word_events[rng_below(&sim->rng, WORD_EVENTS)];
 	hold->busy = true;
 	network_send(sim, slot);
 }
 
-static enum command_kind some_end(struct sim *sim)
+static enum command_kind some_end(struct sim *sim, const struct hold *hold)
 {
 	static const enum command_kind ends[] = {COMMAND_COMPLETE, COMMAND_COMPLETE, COMMAND_COMPLETE,
 		COMMAND_COMPLETE, COMMAND_FAIL, COMMAND_FAIL, COMMAND_RELEASE, COMMAND_REPORT, COMMAND_BLOCK,
 		COMMAND_ASK};
 
+	if (hold->gated && (sim->calm || rng_chance(&sim->rng, 2)))
+		return COMMAND_REPORT;
 	return sim->calm ? COMMAND_COMPLETE : ends[rng_below(&sim->rng, sizeof ends / sizeof *ends)];
 }
 
@@ -161,7 +165,7 @@ void hold_step(struct sim *sim, struct actor *actor, struct hold *hold)
 	if (hold->stop)
 		report(sim, actor, hold, rng_chance(&sim->rng, 2) ? COMMAND_FAIL : COMMAND_RELEASE);
 	else if (sim->calm || sim->clock.true_ms >= hold->until_ms)
-		report(sim, actor, hold, some_end(sim));
+		report(sim, actor, hold, some_end(sim, hold));
 	else if (rng_chance(&sim->rng, 4))
 		report(sim, actor, hold, COMMAND_PROGRESS);
 }
@@ -188,7 +192,8 @@ static bool keeps_hold(const struct reply *reply)
 {
 	if (reply->refusal == REFUSED_NOTHING)
 		return reply->kind == COMMAND_PROGRESS || reply->kind == COMMAND_ASK;
-	return reply->refusal == REFUSED_UNAVAILABLE || reply->refusal == REFUSED_BAD_TRANSITION;
+	return reply->refusal == REFUSED_UNAVAILABLE || reply->refusal == REFUSED_BAD_TRANSITION ||
+		reply->refusal == REFUSED_GATE_REQUIRED;
 }
 
 void hold_heard(
@@ -199,6 +204,7 @@ void hold_heard(
 	if (!hold || !hold->busy)
 		return;
 	hold->busy = false;
+	hold->gated |= reply->refusal == REFUSED_GATE_REQUIRED;
 	if (reply->kind == COMMAND_ASK && reply->refusal == REFUSED_NOTHING)
 		hold->until_ms = sim->clock.true_ms + sim_paced_between(sim, 5000, 60000);
 	if (keeps_hold(reply))

@@ -30,6 +30,7 @@ static const struct op_row {
 	[COMMAND_PASS] = {"pass", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_REJECT] = {"reject", NOUN_TASK, WITH_ABSENT, ""},
 	[COMMAND_EMIT] = {"emit", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_PURGE] = {"purge", NOUN_TASK, 0, "retention does the same, and is simulated"},
 	[COMMAND_QUEUE_SET] = {"queue-set", NOUN_QUEUE, ALL_QUEUES, ""},
 	[COMMAND_CLAIM_NEXT] = {"claim-next", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_CLAIM] = {"claim", NOUN_TASK, WITH_ABSENT, ""},
@@ -49,9 +50,12 @@ static const struct op_row {
 	[COMMAND_TERMINATE] = {"terminate", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_LEAVE] = {"leave", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_SLOT_CRASH] = {"slot-crash", NOUN_SLOT, SLOT_STATES, ""},
+	[COMMAND_SLOT_ASSIGN] = {"slot-assign", NOUN_TASK, 0, "assignments touch no task"},
 	[COMMAND_TOKEN_PUT] = {"token-put", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_TOKEN_REVOKE] = {"token-revoke", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_AUDIT] = {"audit", NOUN_TASK, 0, "a trace touches no task"},
+	[COMMAND_VERDICT] = {"verdict", NOUN_TASK, WITH_ABSENT, ""},
+	[COMMAND_EXECUTION_SET] = {"execution-set", NOUN_TASK, 0, "nobody disarms it here"},
 	[COMMAND_UNQUARANTINE] = {"unquarantine", NOUN_SLOT, SLOT_STATES, ""},
 };
 
@@ -61,6 +65,9 @@ static const struct unreachable {
 	enum task_state from, to;
 	const char *why;
 } unreachable_moves[] = {
+	{EVENT_TASK_CREATED, TASK_NOWHERE, TASK_DONE, "only what comes from another system is over at once"},
+	{EVENT_TASK_CREATED, TASK_NOWHERE, TASK_FAILED,
+		"only what comes from another system is over at once"},
 	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what is done has no open parent"},
 	{EVENT_SESSION_STARTED, TASK_ASKING, TASK_ASKING, "nobody puts a label onto what asks"},
 };
@@ -182,9 +189,11 @@ static uint32_t print_moves(const struct coverage *coverage)
 static void print_kinds(const struct coverage *coverage)
 {
 	printf("events:");
-	for (int kind = EVENT_NONE + 1; kind < EVENT_KIND_COUNT; kind++)
-		if (event_kind_is_known((enum event_kind)kind))
-			printf(" %s %" PRIu64, event_kind_name((enum event_kind)kind), coverage->kinds[kind]);
+	for (int kind = EVENT_NONE + 1; kind < EVENT_KIND_COUNT; kind++) {
+		if (!event_kind_is_known((enum event_kind)kind))
+			continue;
+		printf(" %s %" PRIu64, event_kind_name((enum event_kind)kind), coverage->kinds[kind]);
+	}
 	printf("\nrefusals:");
 	for (int refusal = REFUSED_NOTHING + 1; refusal < REFUSAL_COUNT; refusal++)
 		printf(" %s %" PRIu64, refusal_code((enum refusal)refusal), coverage->refusals[refusal]);

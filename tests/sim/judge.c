@@ -40,13 +40,13 @@ static void judge_order(struct sim *sim, const struct model_task *task, const st
 
 	if (!command || task->fold.holder[0] != 0) /* by id, or its own taken up again */
 		return;
-	if (!model_is_claimable(sim, task, &command->claim, record->wall_ms))
+	if (!model_is_claimable(sim, task, command, record->wall_ms))
 		sim_violate(sim, "B10", record->task, "%.*s was given a task that it may not have",
 			SPAN_ARGS(command->worker));
 	for (uint32_t i = 0; i < model->live_count; i++) {
 		const struct model_task *other = &model->tasks[model->live[i]];
 		if (task_claim_order(&other->fold.task, &task->fold.task) < 0 &&
-			model_is_claimable(sim, other, &command->claim, record->wall_ms))
+			model_is_claimable(sim, other, command, record->wall_ms))
 			sim_violate(sim, "B10", record->task, "%s goes before it", other->id);
 	}
 }
@@ -157,7 +157,9 @@ static void judge_final(
 {
 	if (!task_state_is_final(before->task.state) || before->task.state == after->state)
 		return;
-	if (record->kind != EVENT_TASK_RETRIED && record->kind != EVENT_TASK_PURGED)
+	bool revived = record->kind == EVENT_TASK_COMPLETED && before->task.state == TASK_FAILED &&
+		after->workflow != WORKFLOW_NONE;
+	if (record->kind != EVENT_TASK_RETRIED && record->kind != EVENT_TASK_PURGED && !revived)
 		sim_violate(sim, "A4", record->task, "%s led out of %s", event_kind_name(record->kind),
 			task_state_name(before->task.state));
 }
@@ -166,12 +168,36 @@ static void judge_final(
 static void note_move(struct server *server, const struct fold *before, const struct record *record)
 {
 	bool beside = record->kind >= EVENT_SESSION_STARTED && record->kind <= EVENT_SESSION_ENDED;
+	/* a stage and an open gate follow from the event before them, which knows who held it */
+	beside = beside || record->kind == EVENT_TASK_STAGE_CHANGED || record->kind == EVENT_GATE_OPENED;
 
 	if (beside || server->move_count == SERVER_MOVES_MAX) /* the event that it stands beside tells */
 		return;
 	struct move *move = &server->moves[server->move_count++];
 	*move = (struct move){.event = record->seq, .task = record->task, .fence = before->task.fence};
 	id_copy(move->holder, span_of(before->holder));
+}
+
+/* W1: forward within an attempt; back only to where work begins, and from `failed` only by a retry or the last word.
+ * W2: nothing is merged that nobody validated. */
+static void judge_stage(
+	struct sim *sim, const struct fold *before, const struct task *after, const struct record *record)
+{
+	const struct task *was = &before->task;
+	bool back = after->stage < was->stage && after->stage != STAGE_IN_PROGRESS;
+	bool lifted = was->stage == STAGE_FAILED && after->stage == STAGE_COMPLETED;
+
+	if (after->stage == was->stage || was->state == TASK_NOWHERE)
+		return;
+	if (record->kind != EVENT_TASK_STAGE_CHANGED)
+		sim_violate(sim, "W1", record->task, "%s changed its stage", event_kind_name(record->kind));
+	if (back && !lifted)
+		sim_violate(sim, "W1", record->task, "from %s back to %s", stage_name(was->stage),
+			stage_name(after->stage));
+	if (after->stage == STAGE_MERGED && was->stage != STAGE_VALIDATED)
+		sim_violate(sim, "W2", record->task, "merged from %s", stage_name(was->stage));
+	if (after->stage == STAGE_VALIDATED && after->gates_passed == 0)
+		sim_violate(sim, "W2", record->task, "validated by nobody");
 }
 
 void judge_after(struct sim *sim, const struct model_task *task, const struct fold *before,
@@ -190,6 +216,7 @@ void judge_after(struct sim *sim, const struct model_task *task, const struct fo
 			after->max_attempts);
 	if (before->holder[0] == 0 && task->fold.holder[0] != 0 && record->kind != EVENT_TASK_CLAIMED)
 		sim_violate(sim, "B1", record->task, "held without a claim");
+	judge_stage(sim, before, after, record);
 	if (after->crashes > sim->options.rules.crash_budget)
 		sim_violate(sim, "C5", record->task, "%u crashes in a row", after->crashes);
 }
@@ -363,7 +390,7 @@ static void judge_empty_claim(struct sim *sim, const struct command *command, co
 	for (uint32_t i = 0; i < model->live_count; i++) {
 		const struct model_task *task = &model->tasks[model->live[i]];
 		if (task->fold.task.version <= sim->server.before &&
-			model_is_claimable(sim, task, &command->claim, clocks_now(&sim->clock).wall_ms))
+			model_is_claimable(sim, task, command, clocks_now(&sim->clock).wall_ms))
 			sim_violate(sim, "B10", task->fold.task.seq,
 				"%.*s asked for %u and got %u, not this one (slot '%.*s', request %llx, worker %s)",
 				SPAN_ARGS(command->worker), command->claim.max, result->claim_count,

@@ -538,9 +538,20 @@ static bool stands_ready(const struct task *task, const struct command_claim *cl
 		task->ready_at_ms <= wall_ms;
 }
 
-bool model_is_claimable(
-	struct sim *sim, const struct model_task *task, const struct command_claim *claim, int64_t wall_ms)
+/* The slot that it claims for: the one it names, or its own. */
+static struct span slot_of(const struct model *model, const struct command *command)
 {
+	const struct model_worker *worker = model_worker(model, command->worker);
+
+	if (command->claim.slot.len > 0 || !worker || worker->slot < 0)
+		return command->claim.slot;
+	return word_slots[worker->slot];
+}
+
+bool model_is_claimable(
+	struct sim *sim, const struct model_task *task, const struct command *command, int64_t wall_ms)
+{
+	const struct command_claim *claim = &command->claim;
 	const struct task *stands = &task->fold.task;
 	struct store *store = sim->server.store;
 
@@ -551,7 +562,8 @@ bool model_is_claimable(
 		return false;
 	if (claim->queues.count > 0 && !lists(&claim->queues, queue))
 		return false;
-	if (stands->owner != 0 && !span_equal(store_name(store, stands->owner), claim->slot))
+	if (stands->owner != 0 &&
+		!span_equal(store_name(store, stands->owner), slot_of(&sim->model, command)))
 		return false;
 	if (stands->executor != 0 && !claim->any_executor &&
 		!lists(&claim->executors, store_name(store, stands->executor)))

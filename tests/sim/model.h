@@ -114,4 +114,4 @@ void model_check_acks(struct sim *sim);
 
 /* May this claimant take it now, by what the model knows? */
 bool model_is_claimable(
-	struct sim *sim, const struct model_task *task, const struct command_claim *claim, int64_t wall_ms);
+	struct sim *sim, const struct model_task *task, const struct command *command, int64_t wall_ms);

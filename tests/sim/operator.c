@@ -4,6 +4,28 @@
  */
 #include "sim/sim.h"
 
+enum {
+	JUDGE = 999, /* who gives verdicts has held nothing */
+};
+
+/* A word about its workflow, or a verdict. */
+static void tell(struct sim *sim, struct request *request)
+{
+	struct command *command = &request->command;
+
+	command->principal = JUDGE;
+	if (command->kind == COMMAND_EMIT) {
+		command->told.tiding.type = word_events[rng_below(&sim->rng, WORD_EVENTS)];
+		command->told.tiding.status = rng_chance(&sim->rng, 2) ? SPAN("failed") : SPAN("success");
+		command->told.may_judge = rng_chance(&sim->rng, 2);
+	} else {
+		command->verdict.gate = rng_chance(&sim->rng, 3)
+			? SPAN("review")
+			: word_gates[rng_below(&sim->rng, WORD_GATES)];
+		command->verdict.passes = !rng_chance(&sim->rng, 3);
+	}
+}
+
 static void about_task(
 	struct sim *sim, struct actor *actor, enum command_kind kind, const struct model_task *task)
 {
@@ -14,6 +36,8 @@ static void about_task(
 	request->command.task = request_text(request, span_of(task->id));
 	if (kind == COMMAND_ANSWER)
 		request->command.data = SPAN("\"yes\"");
+	if (kind == COMMAND_EMIT || kind == COMMAND_VERDICT)
+		tell(sim, request);
 	if (rng_chance(&sim->rng, 4))
 		request->command.note = SPAN("because");
 	network_send(sim, slot);
@@ -79,7 +103,8 @@ static void about_flow(struct sim *sim, struct actor *actor)
 static enum command_kind some_task_command(struct sim *sim, enum task_state state)
 {
 	static const enum command_kind any[] = {COMMAND_CANCEL, COMMAND_RETRY, COMMAND_PARK, COMMAND_UNPARK,
-		COMMAND_ANSWER, COMMAND_PASS, COMMAND_REJECT, COMMAND_EMIT, COMMAND_STOP};
+		COMMAND_ANSWER, COMMAND_PASS, COMMAND_REJECT, COMMAND_EMIT, COMMAND_EMIT, COMMAND_VERDICT,
+		COMMAND_STOP};
 
 	if (rng_chance(&sim->rng, 2))
 		return any[rng_below(&sim->rng, sizeof any / sizeof *any)];
@@ -89,6 +114,8 @@ static enum command_kind some_task_command(struct sim *sim, enum task_state stat
 	case TASK_ASKING:
 		return COMMAND_ANSWER;
 	case TASK_REVIEW:
+		if (rng_chance(&sim->rng, 2))
+			return rng_chance(&sim->rng, 3) ? COMMAND_EMIT : COMMAND_VERDICT;
 		return rng_chance(&sim->rng, 2) ? COMMAND_PASS : COMMAND_REJECT;
 	case TASK_BLOCKED:
 	case TASK_FAILED:
@@ -114,6 +141,32 @@ static const struct model_task *needy_task(struct sim *sim)
 	return some_task(sim);
 }
 
+/* Towards the end of its workflow: the verdicts that it needs, then the next word. */
+static void clear_up_review(struct sim *sim, struct actor *actor, const struct model_task *task)
+{
+	static const char *const words[STAGE_COUNT] = {
+		[STAGE_VALIDATED] = "merge.success",
+		[STAGE_MERGED] = "deploy.started",
+		[STAGE_DEPLOYING] = "deploy.succeeded",
+		[STAGE_VERIFYING] = "verification.passed",
+	};
+	const struct task *stands = &task->fold.task;
+	bool judged = stands->gates_passed == task_gates_all(stands);
+	uint32_t slot;
+	struct request *request = network_request(sim, actor, judged ? COMMAND_EMIT : COMMAND_VERDICT, &slot);
+
+	request->task = stands->seq;
+	request->command.task = request_text(request, span_of(task->id));
+	request->command.principal = JUDGE;
+	if (judged && words[stands->stage])
+		request->command.told.tiding.type = span_of(words[stands->stage]);
+	/* whichever gate it is that is left, it is tried soon */
+	if (!judged)
+		request->command.verdict =
+			(struct command_verdict){word_gates[rng_below(&sim->rng, WORD_GATES)], true};
+	network_send(sim, slot);
+}
+
 static void clear_up_task(struct sim *sim, struct actor *actor, const struct model_task *task)
 {
 	switch (task->fold.task.state) {
@@ -124,7 +177,10 @@ static void clear_up_task(struct sim *sim, struct actor *actor, const struct mod
 		about_task(sim, actor, COMMAND_ANSWER, task);
 		return;
 	case TASK_REVIEW:
-		about_task(sim, actor, COMMAND_PASS, task);
+		if (task->fold.task.workflow != WORKFLOW_NONE || task->fold.task.gates != 0)
+			clear_up_review(sim, actor, task);
+		else
+			about_task(sim, actor, COMMAND_PASS, task);
 		return;
 	case TASK_BLOCKED:
 		about_task(sim, actor, COMMAND_CANCEL, task);

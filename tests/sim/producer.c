@@ -65,6 +65,22 @@ static void add_keys(struct sim *sim, struct actor *actor, struct request *reque
 		create->fingerprint[i] = (unsigned char)(actor->numbers >> (i % 8) ^ i);
 }
 
+/* Some have stages, some have gates, some have both; a workflow always has the first. */
+static void add_workflow(struct sim *sim, struct request *request)
+{
+	struct command_create *create = &request->command.create;
+	uint32_t gates = 0;
+
+	create->autonomous = rng_chance(&sim->rng, 4);
+	if (rng_chance(&sim->rng, 6)) {
+		create->workflow = rng_chance(&sim->rng, 2) ? WORKFLOW_AUTOPILOT : WORKFLOW_AUTOPILOT_DEPLOY;
+		gates = 1;
+	}
+	if (rng_chance(&sim->rng, 12))
+		gates |= 2;
+	create->gates = request_words(request, word_gates, WORD_GATES, gates);
+}
+
 static void create(struct sim *sim, struct actor *actor)
 {
 	uint32_t slot;
@@ -86,6 +102,7 @@ static void create(struct sim *sim, struct actor *actor)
 	add_parents(sim, request, &create->parents);
 	add_times(sim, create);
 	add_keys(sim, actor, request);
+	add_workflow(sim, request);
 	network_send(sim, slot);
 }
 

@@ -79,9 +79,20 @@ static uint32_t fill_ids(char out[REPLY_LIST_MAX][ID_MAX], const struct span *id
 	return count;
 }
 
+/* Progress whose word ended the claim was the end that it said. */
+static enum command_kind kind_told(const struct command *command, const struct result *result)
+{
+	const struct task *task = &result->task;
+
+	if (command->kind != COMMAND_PROGRESS || command->told.tiding.type.len == 0 ||
+		result->refusal != REFUSED_NOTHING || task->claim.holder != 0)
+		return command->kind;
+	return task->ended == ENDED_FAIL ? COMMAND_FAIL : COMMAND_REPORT;
+}
+
 void reply_fill(struct reply *reply, const struct command *command, const struct result *result)
 {
-	reply->kind = command->kind;
+	reply->kind = kind_told(command, result);
 	reply->refusal = result->refusal;
 	reply->repeated = result->repeated;
 	id_copy(reply->id, result->id);

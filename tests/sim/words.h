@@ -13,12 +13,16 @@ enum {
 	WORD_SLOTS = 4,
 	WORD_CAPABILITIES = 3,
 	WORD_EXECUTORS = 2,
+	WORD_GATES = 2,
+	WORD_EVENTS = 18,
 };
 
 extern const struct span word_queues[WORD_QUEUES];
 extern const struct span word_slots[WORD_SLOTS];
 extern const struct span word_capabilities[WORD_CAPABILITIES];
 extern const struct span word_executors[WORD_EXECUTORS];
+extern const struct span word_gates[WORD_GATES];
+extern const struct span word_events[WORD_EVENTS]; /* of workflows */
 
 /* The place of the text in the list, or -1. */
 int word_find(const struct span *words, int count, struct span text);

@@ -224,6 +224,59 @@ static void print_config_keys(void)
 	buf_done(&allowed);
 }
 
+static void print_workflows(void)
+{
+	table_begin("workflows");
+	puts("| workflow | last stage | |\n| --- | --- | --- |");
+	for (int i = WORKFLOW_NONE + 1; i < WORKFLOW_COUNT; i++) {
+		enum workflow workflow = (enum workflow)i;
+		printf("| `%s` | `%s` | %s |\n", workflow_name(workflow), stage_name(workflow_last(workflow)),
+			workflow_text(workflow));
+	}
+	table_end();
+}
+
+static void print_stages_of(unsigned bits)
+{
+	const char *separator = "";
+
+	for (int stage = STAGE_NONE + 1; stage < STAGE_COUNT; stage++) {
+		if (!(bits >> stage & 1))
+			continue;
+		printf("%s`%s`", separator, stage_name((enum stage)stage));
+		separator = " ";
+	}
+}
+
+static void print_guards(unsigned guards)
+{
+	static const char *const names[] = {
+		"holder", "review", "unheld", "failed", "success", "no pr", "verdict", "gated"};
+	const char *separator = "";
+
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+		if (guards >> i & 1) {
+			printf("%s%s", separator, names[i]);
+			separator = ", ";
+		}
+	}
+}
+
+static void print_stage_rules(void)
+{
+	table_begin("stage-rules");
+	puts("| names | from | to | guards | action | on reject | reports |\n| --- | --- | --- | --- | --- | --- | --- |");
+	for (const struct stage_rule *rule = workflow_rules; rule->events; rule++) {
+		printf("| `%s` | ", rule->events);
+		print_stages_of(rule->from);
+		printf(" | `%s` | ", stage_name(rule->to));
+		print_guards(rule->guards);
+		printf(" | %s | %s | %s |\n", rule->action ? action_name(rule->action) : "",
+			rule->on_reject ? stage_name(rule->on_reject) : "", rule->reports ? "yes" : "");
+	}
+	table_end();
+}
+
 int main(void)
 {
 	print_states();
@@ -237,5 +290,7 @@ int main(void)
 	print_refusals();
 	print_cli();
 	print_config_keys();
+	print_workflows();
+	print_stage_rules();
 	return 0;
 }

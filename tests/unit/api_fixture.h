@@ -261,6 +261,61 @@ __attribute__((unused)) static int each_queue(
 	return r < 0 ? r : each(each_context, SPAN("later"), QUEUE_PAUSED, 0);
 }
 
+__attribute__((unused)) static int read_last(
+	void *context, struct arena *arena, struct task_document *document)
+{
+	(void)context;
+	(void)arena;
+	document->words = SPAN("half");
+	return 0;
+}
+
+__attribute__((unused)) static int page_rows(void *context, bool oldest_first, int64_t *at, uint32_t limit,
+	int (*each)(void *, const struct task_outline *), void *each_context)
+{
+	struct dialogue *d = context;
+	int64_t count = d->task_count > 0 ? d->task_count : 1;
+	int r = 0;
+
+	if (!oldest_first && *at > count + 1)
+		*at = count + 1;
+	for (; r == 0 && limit > 0 && (oldest_first ? *at < count : *at > 1); limit--) {
+		*at += oldest_first ? 1 : -1;
+		struct task_outline outline = outline_at(d, *at);
+		if (d->task_count == 0)
+			outline.state = d->task.state;
+		r = each(each_context, &outline);
+	}
+	if (r == 0 && limit > 0)
+		*at = oldest_first ? INT64_MAX : 0;
+	return r;
+}
+
+/* dev-3 works for two queues, one of them twice. */
+__attribute__((unused)) static int assignment(
+	void *context, struct span slot, struct arena *arena, struct span *ret_queues)
+{
+	(void)context;
+	return span_equal(slot, SPAN("dev-3")) ? arena_copy(arena, SPAN("\x1fq\x1flater\x1fq"), ret_queues)
+					       : -ENOENT;
+}
+
+__attribute__((unused)) static int page_assignments(void *context, int64_t *after, uint32_t limit,
+	int (*each)(void *, struct span, struct span), void *each_context)
+{
+	(void)context;
+	(void)limit;
+	int r = *after == 0 ? each(each_context, SPAN("dev-3"), SPAN("\x1fq\x1flater\x1fq"))
+			    : each(each_context, SPAN("dev-4"), SPAN("\x1fq"));
+	*after = *after == 0 ? 1 : 0;
+	return r;
+}
+
+__attribute__((unused)) static const char *default_queues(void *context)
+{
+	return ((struct dialogue *)context)->degraded ? "" : " q ,,r";
+}
+
 __attribute__((unused)) static int64_t last_event(void *context)
 {
 	return ((struct dialogue *)context)->last;
@@ -306,6 +361,7 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.context = d,
 		.find_task = find_task,
 		.read_task = read_task,
+		.read_last = read_last,
 		.page_open = page_open,
 		.page_final = page_final,
 		.read_log = read_log,
@@ -318,6 +374,10 @@ __attribute__((unused)) static int dialogue_begin(void **state)
 		.page_workers = page_workers,
 		.name = name_text,
 		.each_queue = each_queue,
+		.page_rows = page_rows,
+		.assignment = assignment,
+		.page_assignments = page_assignments,
+		.default_queues = default_queues,
 		.last_event = last_event,
 		.event_base = event_base,
 		.is_degraded = is_degraded,

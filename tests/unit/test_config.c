@@ -187,6 +187,20 @@ static void an_empty_variable_counts_as_unset(void **state)
 	assert_int_equal(config.problem_count, 0);
 }
 
+static void an_empty_variable_is_a_text_where_an_empty_text_means_something(void **state)
+{
+	(void)state;
+	unsetenv("CLAWNSOLE_DEFAULT_QUEUES");
+	config_read(&config, &request);
+	expect(CONFIG_WORKQUEUE_DEFAULT_QUEUES, "dev-team", "default");
+	config_done(&config);
+	setenv("CLAWNSOLE_DEFAULT_QUEUES", "", 1);
+	config_read(&config, &request);
+	expect(CONFIG_WORKQUEUE_DEFAULT_QUEUES, "", "CLAWNSOLE_DEFAULT_QUEUES");
+	assert_int_equal(config.problem_count, 0);
+	unsetenv("CLAWNSOLE_DEFAULT_QUEUES");
+}
+
 static void the_home_comes_from_the_flag_the_variable_or_the_user(void **state)
 {
 	(void)state;
@@ -438,6 +452,7 @@ int main(void)
 		CASE(files_add_up_key_by_key),
 		CASE(a_named_file_replaces_all_of_them),
 		CASE(an_empty_variable_counts_as_unset),
+		CASE(an_empty_variable_is_a_text_where_an_empty_text_means_something),
 		CASE(the_home_comes_from_the_flag_the_variable_or_the_user),
 		CASE(an_unknown_key_is_told_with_its_line_and_a_guess),
 		CASE(a_value_of_the_wrong_kind_is_told_with_what_is_allowed),

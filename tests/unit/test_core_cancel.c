@@ -207,20 +207,41 @@ static void calling_off_a_claim_counts_as_no_crash(void **state)
 
 static void what_is_stopped_is_blocked_until_a_person_acts(void **state)
 {
-	static const enum task_state states[] = {TASK_PENDING, TASK_SCHEDULED, TASK_WAITING, TASK_READY,
-		TASK_CLAIMED, TASK_RUNNING, TASK_ASKING};
+	static const enum task_state states[] = {
+		TASK_PENDING, TASK_SCHEDULED, TASK_WAITING, TASK_READY, TASK_CLAIMED};
 	struct world *w = *state;
 
 	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
 		struct task task = task_in(w, states[i]);
 		uint32_t crashes = task.crashes - task_is_claimed(&task);
-		struct task stopped = moved(task_stop(&task), EVENT_TASK_BLOCKED, TASK_BLOCKED);
+		struct task stopped = moved(task_stop(&task, &w->beater), EVENT_TASK_BLOCKED, TASK_BLOCKED);
 
 		assert_false(task_is_claimed(&stopped));
 		assert_int_equal(stopped.code, CODE_STOPPED);
 		assert_int_equal(stopped.crashes, crashes);
-		repeated(task_stop(&stopped), &stopped);
+		repeated(task_stop(&stopped, &w->beater), &stopped);
 	}
+}
+
+static void a_stop_waits_for_a_worker_that_beats(void **state)
+{
+	struct world *w = *state;
+	struct task running = running_task(w), plain = running_plain(w);
+
+	running = noted(task_stop(&running, &w->beater), &running, EVENT_TASK_UPDATED);
+	assert_true(task_must_stop(&running, &w->given));
+	repeated(task_stop(&running, &w->beater), &running);
+	struct proof proof = proof_of(&running);
+	struct task released =
+		moved(task_release(&running, &proof, 0, &w->given), EVENT_TASK_BLOCKED, TASK_BLOCKED);
+	assert_int_equal(released.code, CODE_STOPPED);
+	moved(task_lose(&running, &w->given), EVENT_TASK_BLOCKED, TASK_BLOCKED);
+	moved(task_report(&running, &proof, &w->given), EVENT_TASK_BLOCKED, TASK_BLOCKED);
+	moved(task_complete(&running, &proof, &w->given), EVENT_TASK_COMPLETED, TASK_DONE);
+	/* a cancel means more */
+	struct task cancelled = noted(cancel(w, &running), &running, EVENT_TASK_UPDATED);
+	moved(task_lose(&cancelled, &w->given), EVENT_TASK_CANCELLED, TASK_CANCELLED);
+	moved(task_stop(&plain, &w->plain), EVENT_TASK_BLOCKED, TASK_BLOCKED);
 }
 
 static void what_is_over_or_being_cancelled_cannot_be_stopped_any_more(void **state)
@@ -232,9 +253,9 @@ static void what_is_over_or_being_cancelled_cannot_be_stopped_any_more(void **st
 
 	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
 		struct task task = task_in(w, states[i]);
-		repeated(task_stop(&task), &task);
+		repeated(task_stop(&task, &w->beater), &task);
 	}
-	repeated(task_stop(&stopping), &stopping);
+	repeated(task_stop(&stopping, &w->beater), &stopping);
 }
 
 static void a_session_starts_with_a_claim_and_ends_with_it(void **state)
@@ -278,6 +299,7 @@ int main(void)
 		TEST(the_report_that_confirmed_a_cancel_may_be_repeated),
 		TEST(calling_off_a_claim_counts_as_no_crash),
 		TEST(what_is_stopped_is_blocked_until_a_person_acts),
+		TEST(a_stop_waits_for_a_worker_that_beats),
 		TEST(what_is_over_or_being_cancelled_cannot_be_stopped_any_more),
 		TEST(a_session_starts_with_a_claim_and_ends_with_it),
 	};

@@ -12,6 +12,9 @@ static struct task child_after(struct world *w, struct task child, struct task_d
 		return task_parent_dead(&child, &w->given).task;
 	case FOLLOW_PARENT_REOPENED:
 		return task_parent_reopened(&child, &w->given).task;
+	case FOLLOW_PARENT_REVIVED:
+		child = task_parent_reopened(&child, &w->given).task;
+		return task_parent_done(&child, &w->given).task;
 	}
 	return child;
 }

@@ -46,6 +46,9 @@ static void a_ready_task_names_the_first_thing_that_is_missing(void **state)
 	task.owner = SLOT;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_PAUSED);
 	around.queue = QUEUE_OPEN;
+	around.disarmed = true;
+	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_DISARMED);
+	around.disarmed = false;
 	around.read_only = true;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_READ_ONLY);
 	around.read_only = false;

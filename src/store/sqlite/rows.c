@@ -1,5 +1,5 @@
 /*
- * Rows that hang on nothing: names, answered requests, facts, baselines. And how any row is bound and read.
+ * Rows that hang on nothing: names, assignments, answered requests, facts, baselines. And how any row is bound and read.
  */
 #include <string.h>
 
@@ -57,25 +57,57 @@ int bind_get_int(struct binding *binding, int64_t *ret_value)
 	return bind_stop(binding, 0);
 }
 
-/* Baselines. */
+/* Pages of a key and a value. Baselines. */
 
-int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
-	int (*each)(void *context, int64_t seq, struct span data), void *context)
+static int page_data(struct backend *backend, enum sql_statement sql, int64_t after, uint32_t limit,
+	int (*each)(void *context, int64_t key, struct span data), void *context)
 {
-	struct binding binding = bind_start(sqlite_of(backend), SQL_PAGE_BASES);
+	struct binding binding = bind_start(sqlite_of(backend), sql);
 	int fault;
 
 	bind_int(&binding, after);
 	bind_int(&binding, limit);
 	while ((fault = bind_next(&binding)) == 0) {
 		struct columns columns = {binding.statement, 0};
-		int64_t seq = column_int(&columns);
-		int verdict = each(context, seq, column_span(&columns));
+		int64_t key = column_int(&columns);
+		int verdict = each(context, key, column_span(&columns));
 
 		if (verdict)
 			return bind_stop(&binding, verdict);
 	}
 	return bind_end(fault);
+}
+
+int sqlite_page_bases(struct backend *backend, int64_t after, uint32_t limit,
+	int (*each)(void *context, int64_t seq, struct span data), void *context)
+{
+	return page_data(backend, SQL_PAGE_BASES, after, limit, each, context);
+}
+
+/* Where slots get their work from. */
+
+int sqlite_put_assignment(struct backend *backend, uint32_t slot, struct span queues)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_PUT_ASSIGNMENT);
+
+	bind_int(&binding, slot);
+	bind_text(&binding, queues);
+	return bind_run(&binding);
+}
+
+int sqlite_get_assignment(
+	struct backend *backend, uint32_t slot, struct arena *arena, struct span *ret_queues)
+{
+	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_ASSIGNMENT);
+
+	bind_int(&binding, slot);
+	return bind_get_span(&binding, arena, ret_queues);
+}
+
+int sqlite_page_assignments(struct backend *backend, int64_t after, uint32_t limit,
+	int (*each)(void *context, int64_t slot, struct span queues), void *context)
+{
+	return page_data(backend, SQL_PAGE_ASSIGNMENTS, after, limit, each, context);
 }
 
 /* Names. */

@@ -184,6 +184,15 @@ SELECT {token} FROM token ORDER BY id
 -- name: delete_token
 DELETE FROM token WHERE id = ?
 
+-- name: put_assignment
+REPLACE INTO assignment (slot, queues) VALUES (?, ?)
+
+-- name: get_assignment
+SELECT queues FROM assignment WHERE slot = ?
+
+-- name: page_assignments
+SELECT slot, queues FROM assignment WHERE slot > ? ORDER BY slot LIMIT ?
+
 -- name: put_idem
 REPLACE INTO idem (principal, key, fingerprint, task, created_ms, deduplicated) VALUES (?, ?, ?, ?, ?, ?)
 

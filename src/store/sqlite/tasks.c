@@ -11,6 +11,7 @@ enum {
 	FLAG_KEYED = 1,
 	FLAG_HAS_PARENT = 2,
 	FLAG_NAMED_ID = 4,
+	FLAG_AUTONOMOUS = 8,
 
 	CLAIM_FLAG_NAMED = 1,
 	CLAIM_FLAG_STOPPING = 2,
@@ -62,6 +63,12 @@ enum rest {
 	REST_ASKED_AT_MS,
 	REST_REQUEST,
 	REST_CLAIM_FLAGS,
+	/* of workflows and gates */
+	REST_WORKFLOW,
+	REST_STAGE,
+	REST_GATES,
+	REST_GATE_COUNT,
+	REST_GATES_PASSED,
 	REST_COUNT,
 	REST_HEAD_BYTES = 5,
 	REST_BYTES_MAX = REST_HEAD_BYTES + REST_COUNT * UVARINT_BYTES_MAX,
@@ -80,7 +87,7 @@ static void rest_gather(const struct task_row *row, uint64_t values[REST_COUNT])
 	values[REST_READY_AFTER_MS] = (uint64_t)task->ready_at_ms - created_ms;
 	values[REST_OWNER] = task->owner;
 	values[REST_FLAGS] = (task->keyed ? FLAG_KEYED : 0) | (task->has_parent ? FLAG_HAS_PARENT : 0) |
-		(task->named_id ? FLAG_NAMED_ID : 0);
+		(task->named_id ? FLAG_NAMED_ID : 0) | (task->autonomous ? FLAG_AUTONOMOUS : 0);
 	values[REST_REQUIRES] = task->requires;
 	values[REST_EXECUTOR] = task->executor;
 	values[REST_TIMEOUT_MS] = task->timeout_ms;
@@ -108,6 +115,11 @@ static void rest_gather(const struct task_row *row, uint64_t values[REST_COUNT])
 	values[REST_REQUEST] = claim->request;
 	values[REST_CLAIM_FLAGS] = (claim->named ? CLAIM_FLAG_NAMED : 0) |
 		(claim->stopping ? CLAIM_FLAG_STOPPING : 0) | (claim->reported ? CLAIM_FLAG_REPORTED : 0);
+	values[REST_WORKFLOW] = task->workflow;
+	values[REST_STAGE] = task->stage;
+	values[REST_GATES] = task->gates;
+	values[REST_GATE_COUNT] = task->gate_count;
+	values[REST_GATES_PASSED] = task->gates_passed;
 }
 
 static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row)
@@ -123,6 +135,7 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row
 	task->keyed = values[REST_FLAGS] & FLAG_KEYED;
 	task->has_parent = values[REST_FLAGS] & FLAG_HAS_PARENT;
 	task->named_id = values[REST_FLAGS] & FLAG_NAMED_ID;
+	task->autonomous = values[REST_FLAGS] & FLAG_AUTONOMOUS;
 	task->requires = (uint32_t)values[REST_REQUIRES];
 	task->executor = (uint32_t)values[REST_EXECUTOR];
 	task->timeout_ms = (uint32_t)values[REST_TIMEOUT_MS];
@@ -152,6 +165,11 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row
 	claim->named = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_NAMED;
 	claim->stopping = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_STOPPING;
 	claim->reported = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_REPORTED;
+	task->workflow = (enum workflow)values[REST_WORKFLOW];
+	task->stage = (enum stage)values[REST_STAGE];
+	task->gates = (uint32_t)values[REST_GATES];
+	task->gate_count = (uint32_t)values[REST_GATE_COUNT];
+	task->gates_passed = (uint32_t)values[REST_GATES_PASSED];
 }
 
 static struct span rest_pack(const struct task_row *row, char bytes[REST_BYTES_MAX])
@@ -186,7 +204,9 @@ static bool rest_unpack(struct span bytes, struct task_row *row)
 		values[__builtin_ctzll(given)] = reader_uvarint(&reader);
 	rest_scatter(values, row);
 	return reader_is_done(&reader) && values[REST_ENDED] <= ENDED_LOST &&
-		values[REST_CODE] < FAILURE_CODE_COUNT && values[REST_CLOCK] <= CLOCK_WORKER;
+		values[REST_CODE] < FAILURE_CODE_COUNT && values[REST_CLOCK] <= CLOCK_WORKER &&
+		values[REST_WORKFLOW] < WORKFLOW_COUNT && values[REST_STAGE] < STAGE_COUNT &&
+		values[REST_GATE_COUNT] <= TASK_GATES_MAX;
 }
 
 /* ---- rows ---- */

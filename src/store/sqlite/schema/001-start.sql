@@ -130,6 +130,13 @@ CREATE TABLE queue (
 	state INTEGER NOT NULL
 ) STRICT;
 
+-- Where a slot that names no queue gets its work from: each queue after the character 31, in order, as often as it was
+-- named.
+CREATE TABLE assignment (
+	slot   INTEGER PRIMARY KEY,
+	queues TEXT NOT NULL
+) STRICT;
+
 -- Credentials. hash is SHA-256 of the whole token, which is kept nowhere; queues has each queue after the
 -- character 31. expires_ms and revoked_ms are 0 as long as there is no such moment.
 CREATE TABLE token (

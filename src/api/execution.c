@@ -1,0 +1,86 @@
+/*
+ * The kill switch: is work handed out, and shall it be?
+ */
+#include "api/form.h"
+
+#include "base/take.h"
+
+enum {
+	REASON_MAX = 4096,
+};
+
+struct execution_body {
+	struct span reason;
+	bool armed;
+};
+
+static const struct field execution_fields[] = {
+	FIELD_MUST_BE(execution_body, armed, "armed", FIELD_BOOL, .max = 0),
+	FIELD(execution_body, reason, "reason", FIELD_TEXT, .max = REASON_MAX),
+};
+
+/* Anybody who operates here may pull the brake. Whoever lets it go says who they are. */
+void execution_set_begin(struct api_call *call)
+{
+	struct execution_body body = {0};
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+	uint64_t given;
+
+	buf_init(&note, 8 * REASON_MAX);
+	if (!form_read_body(call, FIELDS(execution_fields), &body, &given))
+		return;
+	if (body.armed && call->who.number == PRINCIPAL_OPEN) {
+		api_refuse(call, REFUSED_FORBIDDEN, "Arming needs a token; disarming does not.");
+		return;
+	}
+	if (!call_commands(call, 1))
+		return;
+	call->commands[0].kind = COMMAND_EXECUTION_SET;
+	call->commands[0].armed = body.armed;
+	if (body.reason.len == 0)
+		return;
+	json_member_string(&members, "reason", body.reason);
+	call_keep(call, &note, &call->commands[0].note);
+}
+
+bool call_is_armed(const struct api_call *call, int64_t *ret_since_ms)
+{
+	const struct api_reads *reads = call->reads;
+	struct about about = reads->about ? reads->about(reads->context) : (struct about){0};
+
+	if (ret_since_ms)
+		*ret_since_ms = about.armed_ms;
+	return about.armed;
+}
+
+static void put_execution(struct api_call *call)
+{
+	struct json_object object;
+	int64_t since_ms;
+	bool armed = call_is_armed(call, &since_ms);
+
+	json_begin(&object, call->body);
+	json_member_bool(&object, "armed", armed);
+	if (since_ms != 0)
+		json_member_int(&object, "since", since_ms);
+	else
+		json_member_null(&object, "since");
+	call_reply(call, 200, json_end(&object));
+}
+
+void execution_set_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, &results[0]);
+		return;
+	}
+	put_execution(call);
+	call->reply.event_seq = results[0].event_seq;
+}
+
+void execution_read(struct api_call *call)
+{
+	if (query_read(call, NULL, 0))
+		put_execution(call);
+}

@@ -1,0 +1,150 @@
+/*
+ * Workflows: the stages of a task, and what moves it from one to the next, as data.
+ *
+ *   allocated ▶ in_progress ▶ building ▶ pr_created ▶ reviewing ▶ validated ▶ merged ▶ deploying ▶ verifying ▶ completed
+ *                                                                                                   failed, from any
+ *
+ * A workflow is an ordered table of rules: what somebody tells (a worker with its progress, CI, a code host, a person)
+ * is compared with the names of each rule, from its first to its last, and the first that fits the stage and its guards
+ * moves the task. Stages move forward within an attempt; a rejection or a retry starts the next one further back.
+ * What nobody has a rule for is recorded and moves nothing.
+ *
+ * States stay what they are for every task; a stage says more. Before `reviewing` the task is where its claims put it,
+ * from there on it is in review, the last stage of its workflow is done, and `failed` is failed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "core/refusal.h"
+#include "core/state.h"
+
+struct task;
+
+// clang-format off
+#define STAGES(X) \
+	X(ALLOCATED,    1, "allocated") \
+	X(IN_PROGRESS,  2, "in_progress") \
+	X(BUILDING,     3, "building") \
+	X(PR_CREATED,   4, "pr_created") \
+	X(REVIEWING,    5, "reviewing") \
+	X(VALIDATED,    6, "validated") \
+	X(MERGED,       7, "merged") \
+	X(DEPLOYING,    8, "deploying") \
+	X(VERIFYING,    9, "verifying") \
+	X(COMPLETED,   10, "completed") \
+	X(FAILED,      11, "failed")
+
+#define WORKFLOWS(X) \
+	X(AUTOPILOT,        1, "autopilot",        MERGED,    "merged is done") \
+	X(AUTOPILOT_DEPLOY, 2, "autopilot-deploy", COMPLETED, "goes on with deploying and verifying; completed is done")
+
+#define ACTIONS(X) \
+	X(CREATE_PR, 1, "create_pr") \
+	X(VALIDATE,  2, "validate") \
+	X(MERGE,     3, "merge") \
+	X(VERIFY,    4, "verify")
+// clang-format on
+
+/* Stored numbers; also the order of the stages. */
+enum stage {
+	STAGE_NONE = 0,
+#define X(name, number, wire) STAGE_##name = number,
+	STAGES(X)
+#undef X
+		STAGE_COUNT
+};
+
+/* Stored numbers. */
+enum workflow {
+	WORKFLOW_NONE = 0,
+#define X(name, number, wire, last, text) WORKFLOW_##name = number,
+	WORKFLOWS(X)
+#undef X
+		WORKFLOW_COUNT
+};
+
+/* What a move sets going. Stored numbers. */
+enum action {
+	ACTION_NONE = 0,
+#define X(name, number, wire) ACTION_##name = number,
+	ACTIONS(X)
+#undef X
+		ACTION_COUNT
+};
+
+#define STAGE_BIT(stage) (1u << (stage))
+
+/* The gate in front of `validated`; every task of a workflow has it. */
+#define WORKFLOW_GATE "validate"
+
+/* All that a rule asks for must be so. */
+enum guard {
+	GUARD_HOLDER = 1 << 0,  /* the holder of the claim says it, or whose worker that is */
+	GUARD_REVIEW = 1 << 1,  /* the task is in review */
+	GUARD_UNHELD = 1 << 2,  /* nobody holds it: no word from outside ends a worker's claim */
+	GUARD_FAILED = 1 << 3,  /* what was told has the status "error" or "failed" */
+	GUARD_SUCCESS = 1 << 4, /* … "success" */
+	GUARD_NO_PR = 1 << 5,   /* it names no pull request */
+	GUARD_VERDICT = 1 << 6, /* it is a verdict: whoever may not give one is refused */
+	GUARD_GATED = 1 << 7,   /* told before its stage was reached it is refused: the gate was not passed */
+};
+
+struct stage_rule {
+	const char *events; /* names without prefixes, a blank between them; "*.x" is any that ends with x */
+	uint32_t from;      /* bits of stages */
+	enum stage to;
+	unsigned guards;
+	enum action action;
+	enum stage on_reject; /* the move rejects the attempt, and the next one starts there */
+	bool reports;         /* the claim ends with it: the work waits for a verdict */
+};
+
+extern const struct stage_rule workflow_rules[]; /* the last one has no events */
+
+/* Something that somebody told about a task. */
+struct tiding {
+	struct span type; /* empty: nothing was told */
+	struct span status;
+	bool has_pr;     /* it names a pull request */
+	bool is_verdict; /* whoever tells it may give the verdict, and has held no attempt */
+	bool by_holder;  /* whoever tells it holds the claim, or the worker that does is its own */
+};
+
+/* The rule that moves the task, NULL if none does; a refusal if one would, were its gate passed. */
+const struct stage_rule *workflow_find(
+	const struct task *task, const struct tiding *tiding, enum refusal *ret_refusal);
+
+/* Does the rule know that name? With and without its prefixes. */
+bool stage_rule_names(const struct stage_rule *rule, struct span type);
+
+/* Is it the word of a worker that its work is done, or has failed? For tasks without a workflow. */
+bool tiding_says_done(const struct tiding *tiding);
+bool tiding_says_failed(const struct tiding *tiding);
+
+/* Where a task stands after a decision about it, and what that sets going. */
+struct stage_move {
+	enum stage stage;
+	enum action action;
+};
+
+struct stage_move workflow_follow(
+	const struct task *before, const struct task *after, const struct tiding *tiding);
+
+/* Where a task stands, for those who know only stages: its own, or the one that goes with its state. */
+enum stage workflow_stage_of(const struct task *task);
+
+/* Where a new task of a workflow begins. */
+enum stage workflow_first(enum task_state state);
+
+/* The stage that is done. */
+enum stage workflow_last(enum workflow workflow);
+
+const char *workflow_name(enum workflow workflow);
+const char *workflow_text(enum workflow workflow);
+enum workflow workflow_from_name(struct span name); /* WORKFLOW_NONE: there is none */
+const char *stage_name(enum stage stage);
+enum stage stage_from_name(struct span name); /* STAGE_NONE: there is none */
+const char *action_name(enum action action);

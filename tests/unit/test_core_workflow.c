@@ -1,0 +1,545 @@
+/*
+ * Workflows: every rule and every name of it, forward only, gates, and what the stages mean for the state.
+ */
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	GATE = 1, /* the bit of the gate of the workflow */
+};
+
+/* ---- a task of a workflow ----------------------------------------------------------------------------- */
+
+static struct task with_workflow(struct task task, enum workflow workflow, enum stage stage)
+{
+	task.workflow = workflow;
+	task.stage = stage;
+	task.gates = 5;
+	task.gate_count = 1;
+	return task;
+}
+
+/* In that stage, and in the state that goes with it. */
+static struct task at(struct world *w, enum stage stage)
+{
+	switch (stage) {
+	case STAGE_ALLOCATED:
+		return with_workflow(pending_task(w), WORKFLOW_AUTOPILOT, stage);
+	case STAGE_IN_PROGRESS:
+	case STAGE_BUILDING:
+		return with_workflow(running_task(w), WORKFLOW_AUTOPILOT, stage);
+	case STAGE_PR_CREATED:
+	case STAGE_REVIEWING:
+	case STAGE_VALIDATED:
+		return with_workflow(review_task(w), WORKFLOW_AUTOPILOT, stage);
+	case STAGE_MERGED:
+	case STAGE_DEPLOYING:
+	case STAGE_VERIFYING:
+		return with_workflow(review_task(w), WORKFLOW_AUTOPILOT_DEPLOY, stage);
+	case STAGE_COMPLETED:
+		return with_workflow(done_task(w), WORKFLOW_AUTOPILOT_DEPLOY, stage);
+	case STAGE_FAILED:
+		return with_workflow(failed_task(w), WORKFLOW_AUTOPILOT, stage);
+	case STAGE_NONE:
+	case STAGE_COUNT:
+		break;
+	}
+	fail_msg("no stage %d", (int)stage);
+	return draft_new();
+}
+
+static struct tiding told(const char *type)
+{
+	return (struct tiding){.type = span_of(type), .by_holder = true};
+}
+
+static enum stage leads_to(const struct task *task, struct tiding tiding)
+{
+	enum refusal refusal;
+	const struct stage_rule *rule = workflow_find(task, &tiding, &refusal);
+
+	if (refusal != REFUSED_NOTHING)
+		return STAGE_COUNT; /* a gate is in the way */
+	return rule ? rule->to : STAGE_NONE;
+}
+
+/* ---- names -------------------------------------------------------------------------------------------- */
+
+/* Every name of the seed and of the system behind it, in the stage it is for. */
+static const struct {
+	const char *type;
+	enum stage from, to;
+	enum action action;
+} names[] = {
+	{"vtid.lifecycle.allocated", STAGE_ALLOCATED, STAGE_IN_PROGRESS, ACTION_NONE},
+	{"vtid.lifecycle.started", STAGE_ALLOCATED, STAGE_IN_PROGRESS, ACTION_NONE},
+	{"lifecycle.started", STAGE_ALLOCATED, STAGE_IN_PROGRESS, ACTION_NONE},
+	{"commandhub.task.scheduled", STAGE_ALLOCATED, STAGE_IN_PROGRESS, ACTION_NONE},
+	{"autopilot.run.started", STAGE_ALLOCATED, STAGE_IN_PROGRESS, ACTION_NONE},
+	{"worker.execution.started", STAGE_IN_PROGRESS, STAGE_IN_PROGRESS, ACTION_NONE},
+	{"execution.started", STAGE_IN_PROGRESS, STAGE_IN_PROGRESS, ACTION_NONE},
+	{"worker.dispatch.accepted", STAGE_IN_PROGRESS, STAGE_IN_PROGRESS, ACTION_NONE},
+	{"autopilot.worker.started", STAGE_IN_PROGRESS, STAGE_IN_PROGRESS, ACTION_NONE},
+	{"worker.orchestrator.dispatch.accepted", STAGE_IN_PROGRESS, STAGE_IN_PROGRESS, ACTION_NONE},
+	{"vtid.stage.worker_orchestrator.claimed", STAGE_IN_PROGRESS, STAGE_IN_PROGRESS, ACTION_NONE},
+	{"worker.building", STAGE_IN_PROGRESS, STAGE_BUILDING, ACTION_NONE},
+	{"worker.execution.building", STAGE_IN_PROGRESS, STAGE_BUILDING, ACTION_NONE},
+	{"building", STAGE_IN_PROGRESS, STAGE_BUILDING, ACTION_NONE},
+	{"autopilot.worker.building", STAGE_IN_PROGRESS, STAGE_BUILDING, ACTION_NONE},
+	{"vtid.stage.worker_orchestrator.building", STAGE_IN_PROGRESS, STAGE_BUILDING, ACTION_NONE},
+	{"vtid.stage.worker_backend.start", STAGE_IN_PROGRESS, STAGE_BUILDING, ACTION_NONE},
+	{"vtid.stage.worker_frontend.start", STAGE_IN_PROGRESS, STAGE_BUILDING, ACTION_NONE},
+	{"worker.pr.created", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_NONE},
+	{"pr.created", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_NONE},
+	{"github.pull_request.opened", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_NONE},
+	{"cicd.github.create_pr.succeeded", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_NONE},
+	{"cicd.pr.created", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_NONE},
+	{"github.pr.created", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_NONE},
+	{"autopilot.pr.created", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_NONE},
+	{"vtid.stage.worker_orchestrator.pr_created", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_NONE},
+	{"worker.execution.completed", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_CREATE_PR},
+	{"worker.execution.completed", STAGE_IN_PROGRESS, STAGE_PR_CREATED, ACTION_CREATE_PR},
+	{"worker.completed", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_CREATE_PR},
+	{"completed", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_CREATE_PR},
+	{"autopilot.worker.completed", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_CREATE_PR},
+	{"worker.orchestrator.completed", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_CREATE_PR},
+	{"vtid.stage.worker_orchestrator.success", STAGE_BUILDING, STAGE_PR_CREATED, ACTION_CREATE_PR},
+	{"cicd.ci.passed", STAGE_PR_CREATED, STAGE_REVIEWING, ACTION_VALIDATE},
+	{"ci.passed", STAGE_PR_CREATED, STAGE_REVIEWING, ACTION_VALIDATE},
+	{"cicd.checks.passed", STAGE_PR_CREATED, STAGE_REVIEWING, ACTION_VALIDATE},
+	{"github.checks.passed", STAGE_PR_CREATED, STAGE_REVIEWING, ACTION_VALIDATE},
+	{"autopilot.ci.passed", STAGE_PR_CREATED, STAGE_REVIEWING, ACTION_VALIDATE},
+	{"autopilot.validation.failed", STAGE_REVIEWING, STAGE_FAILED, ACTION_NONE},
+	{"validator.failed", STAGE_VALIDATED, STAGE_FAILED, ACTION_NONE},
+	{"validation.failed", STAGE_PR_CREATED, STAGE_FAILED, ACTION_NONE},
+	{"cicd.deploy.service.started", STAGE_MERGED, STAGE_DEPLOYING, ACTION_NONE},
+	{"deploy.gateway.started", STAGE_MERGED, STAGE_DEPLOYING, ACTION_NONE},
+	{"cicd.deploy.started", STAGE_MERGED, STAGE_DEPLOYING, ACTION_NONE},
+	{"autopilot.deploy.started", STAGE_MERGED, STAGE_DEPLOYING, ACTION_NONE},
+	{"deploy.gateway.success", STAGE_DEPLOYING, STAGE_VERIFYING, ACTION_VERIFY},
+	{"cicd.deploy.service.succeeded", STAGE_DEPLOYING, STAGE_VERIFYING, ACTION_VERIFY},
+	{"autopilot.deploy.completed", STAGE_DEPLOYING, STAGE_VERIFYING, ACTION_VERIFY},
+	{"verification.failed", STAGE_VERIFYING, STAGE_FAILED, ACTION_NONE},
+	{"worker.execution.failed", STAGE_IN_PROGRESS, STAGE_FAILED, ACTION_NONE},
+	{"worker.execution.failed", STAGE_BUILDING, STAGE_FAILED, ACTION_NONE},
+	{"worker.execution.failed", STAGE_REVIEWING, STAGE_FAILED, ACTION_NONE},
+	{"worker.orchestrator.failed", STAGE_BUILDING, STAGE_FAILED, ACTION_NONE},
+	{"vtid.stage.worker_orchestrator.failed", STAGE_BUILDING, STAGE_FAILED, ACTION_NONE},
+	{"vtid.stage.worker_backend.failed", STAGE_BUILDING, STAGE_FAILED, ACTION_NONE},
+	{"worker.dispatch.failed", STAGE_ALLOCATED, STAGE_FAILED, ACTION_NONE},
+	{"cicd.github.create_pr.failed", STAGE_PR_CREATED, STAGE_FAILED, ACTION_NONE},
+	{"github.checks.failed", STAGE_REVIEWING, STAGE_FAILED, ACTION_NONE},
+	{"github.merge.failed", STAGE_VALIDATED, STAGE_FAILED, ACTION_NONE},
+	{"deploy.gateway.failed", STAGE_DEPLOYING, STAGE_FAILED, ACTION_NONE},
+};
+
+static void every_name_moves_the_stage_it_is_for(void **state)
+{
+	struct world *w = *state;
+	enum refusal refusal;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct task task = at(w, names[i].from);
+		struct tiding tiding = told(names[i].type);
+		const struct stage_rule *rule = workflow_find(&task, &tiding, &refusal);
+		if (!rule || rule->to != names[i].to || rule->action != names[i].action)
+			fail_msg("%s from %s", names[i].type, stage_name(names[i].from));
+		assert_int_equal(refusal, REFUSED_NOTHING);
+	}
+}
+
+static void a_name_that_no_rule_has_moves_nothing(void **state)
+{
+	struct world *w = *state;
+	struct task task = at(w, STAGE_IN_PROGRESS);
+	static const char *const strangers[] = {"", "worker.", "worker", "buildin", "buildingx", "xbuilding",
+		"worker.building.x", "building worker"};
+
+	for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
+		assert_int_equal(leads_to(&task, told(strangers[i])), STAGE_NONE);
+}
+
+/* ---- the seed's own table ------------------------------------------------------------------------------ */
+
+static void the_way_of_the_seed_is_gone_step_by_step(void **state)
+{
+	struct world *w = *state;
+	struct task pr = with_workflow(running_task(w), WORKFLOW_AUTOPILOT, STAGE_PR_CREATED);
+	struct tiding completed = told("worker.execution.completed");
+	enum refusal refusal;
+	const struct stage_rule *rule = workflow_find(&pr, &completed, &refusal);
+
+	assert_non_null(rule);
+	assert_int_equal(rule->to, STAGE_REVIEWING);
+	assert_int_equal(rule->action, ACTION_VALIDATE);
+	assert_true(rule->reports);
+	struct task task = at(w, STAGE_IN_PROGRESS);
+	assert_int_equal(leads_to(&task, told("worker.pr.created")), STAGE_NONE); /* not before it builds */
+}
+
+static void a_completed_word_with_a_pull_request_asks_for_none(void **state)
+{
+	struct world *w = *state;
+	struct task task = at(w, STAGE_BUILDING);
+	struct tiding tiding = told("worker.execution.completed");
+	enum refusal refusal;
+
+	tiding.has_pr = true;
+	const struct stage_rule *rule = workflow_find(&task, &tiding, &refusal);
+	assert_int_equal(rule->to, STAGE_PR_CREATED);
+	assert_int_equal(rule->action, ACTION_NONE);
+}
+
+/* ---- forward only ---------------------------------------------------------------------------------------- */
+
+static void every_rule_leads_forward_or_ends(void **state)
+{
+	(void)state;
+	for (const struct stage_rule *rule = workflow_rules; rule->events; rule++) {
+		assert_true(rule->from != 0);
+		for (int stage = STAGE_NONE + 1; stage < STAGE_COUNT; stage++) {
+			if (!(rule->from & STAGE_BIT(stage)))
+				continue;
+			bool lifts = stage == STAGE_FAILED && rule->to == STAGE_COMPLETED;
+			assert_true((int)rule->to >= stage || lifts);
+		}
+		if (rule->on_reject != STAGE_NONE)
+			assert_int_equal(rule->to, STAGE_FAILED);
+	}
+}
+
+static void no_word_leads_back(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		for (int stage = STAGE_NONE + 1; stage < STAGE_COUNT; stage++) {
+			struct task task = at(w, (enum stage)stage);
+			enum stage to = leads_to(&task, told(names[i].type));
+			if (to != STAGE_NONE && to != STAGE_COUNT && (int)to < stage)
+				fail_msg("%s leads from %s to %s", names[i].type,
+					stage_name((enum stage)stage), stage_name(to));
+		}
+	}
+}
+
+static void final_stages_hear_nothing_more(void **state)
+{
+	struct world *w = *state;
+	struct task failed = at(w, STAGE_FAILED), completed = at(w, STAGE_COMPLETED);
+	struct task merged = with_workflow(done_task(w), WORKFLOW_AUTOPILOT, STAGE_MERGED);
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct tiding tiding = told(names[i].type);
+		tiding.status = SPAN("failed");
+		assert_int_equal(leads_to(&failed, tiding), STAGE_NONE);
+		assert_int_equal(leads_to(&completed, tiding), STAGE_NONE);
+		assert_int_equal(leads_to(&merged, tiding), STAGE_NONE);
+	}
+}
+
+/* ---- guards ---------------------------------------------------------------------------------------------- */
+
+static void any_failure_counts_when_its_status_says_so(void **state)
+{
+	struct world *w = *state;
+	struct task task = at(w, STAGE_REVIEWING);
+	struct tiding tiding = told("cicd.lint.failed");
+
+	assert_int_equal(leads_to(&task, tiding), STAGE_NONE);
+	tiding.status = SPAN("warning");
+	assert_int_equal(leads_to(&task, tiding), STAGE_NONE);
+	tiding.status = SPAN("failed");
+	assert_int_equal(leads_to(&task, tiding), STAGE_FAILED);
+	tiding = (struct tiding){.type = SPAN("some.error"), .status = SPAN("error")};
+	assert_int_equal(leads_to(&task, tiding), STAGE_FAILED);
+	tiding.type = SPAN("someerror");
+	assert_int_equal(leads_to(&task, tiding), STAGE_NONE);
+}
+
+static void nobody_outside_ends_a_workers_claim(void **state)
+{
+	struct world *w = *state;
+	struct task task = at(w, STAGE_BUILDING);
+	static const char *const words[] = {"worker.execution.completed", "worker.execution.failed",
+		"cicd.lint.failed", "dispatch.failed"};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		struct tiding tiding = {.type = span_of(words[i]), .status = SPAN("failed")};
+		assert_int_equal(leads_to(&task, tiding), STAGE_NONE);
+	}
+	struct tiding built = {.type = SPAN("github.pull_request.opened")};
+	assert_int_equal(leads_to(&task, built), STAGE_PR_CREATED);
+}
+
+static void the_checks_move_what_was_reported_and_not_what_is_held(void **state)
+{
+	struct world *w = *state;
+	struct task held = with_workflow(running_task(w), WORKFLOW_AUTOPILOT, STAGE_PR_CREATED);
+	struct task reported = at(w, STAGE_PR_CREATED);
+
+	assert_int_equal(leads_to(&held, told("ci.passed")), STAGE_NONE);
+	assert_int_equal(leads_to(&reported, told("ci.passed")), STAGE_REVIEWING);
+}
+
+/* ---- gates ----------------------------------------------------------------------------------------------- */
+
+static void only_a_verdict_validates(void **state)
+{
+	struct world *w = *state;
+	struct task task = at(w, STAGE_REVIEWING);
+	struct tiding tiding = told("autopilot.validation.passed");
+
+	assert_int_equal(leads_to(&task, tiding), STAGE_COUNT);
+	tiding.is_verdict = true;
+	assert_int_equal(leads_to(&task, tiding), STAGE_VALIDATED);
+	tiding.type = SPAN("validator.passed");
+	assert_int_equal(leads_to(&task, tiding), STAGE_VALIDATED);
+}
+
+static void a_merge_leads_on_from_validated_alone(void **state)
+{
+	struct world *w = *state;
+	static const char *const merges[] = {"github.merge.success", "cicd.github.safe_merge.executed",
+		"cicd.merge.success", "autopilot.merge.completed", "cicd.github.merge.succeeded",
+		"merge.success"};
+
+	for (size_t i = 0; i < sizeof merges / sizeof *merges; i++) {
+		for (int stage = STAGE_ALLOCATED; stage < STAGE_VALIDATED; stage++) {
+			struct task task = at(w, (enum stage)stage);
+			assert_int_equal(leads_to(&task, told(merges[i])), STAGE_COUNT);
+		}
+		struct task task = at(w, STAGE_VALIDATED);
+		task.gates_passed = GATE;
+		assert_int_equal(leads_to(&task, told(merges[i])), STAGE_MERGED);
+	}
+}
+
+static void every_other_gate_must_be_passed_before_the_last_stage(void **state)
+{
+	struct world *w = *state;
+	struct task task = at(w, STAGE_VALIDATED);
+
+	task.gate_count = 2;
+	task.gates_passed = GATE;
+	assert_int_equal(leads_to(&task, told("merge.success")), STAGE_COUNT);
+	task.gates_passed |= 2;
+	assert_int_equal(leads_to(&task, told("merge.success")), STAGE_MERGED);
+	/* where more stages follow they must be passed before the last of those */
+	task.workflow = WORKFLOW_AUTOPILOT_DEPLOY;
+	task.gates_passed = GATE;
+	assert_int_equal(leads_to(&task, told("merge.success")), STAGE_MERGED);
+	task.stage = STAGE_VERIFYING;
+	assert_int_equal(leads_to(&task, told("verification.passed")), STAGE_COUNT);
+	task.gates_passed |= 2;
+	assert_int_equal(leads_to(&task, told("verification.passed")), STAGE_COMPLETED);
+}
+
+static void what_failed_is_lifted_by_an_authority_that_says_success(void **state)
+{
+	struct world *w = *state;
+	struct task failed = at(w, STAGE_FAILED), running = at(w, STAGE_BUILDING);
+	struct tiding tiding = {.type = SPAN("vtid.lifecycle.terminalized"), .status = SPAN("success")};
+
+	assert_int_equal(leads_to(&failed, tiding), STAGE_COUNT);
+	tiding.is_verdict = true;
+	assert_int_equal(leads_to(&failed, tiding), STAGE_COMPLETED);
+	assert_int_equal(leads_to(&running, tiding), STAGE_NONE);
+	tiding.status = SPAN("failed");
+	assert_int_equal(leads_to(&failed, tiding), STAGE_NONE);
+	struct task_decision decision = task_revive(&failed);
+	moved(decision, EVENT_TASK_COMPLETED, TASK_DONE);
+	assert_int_equal(decision.follow, FOLLOW_PARENT_REVIVED);
+}
+
+static void who_did_the_work_cannot_call_it_done(void **state)
+{
+	struct world *w = *state;
+	struct task task = at(w, STAGE_BUILDING);
+
+	refused(complete(w, &task), &task, REFUSED_GATE_REQUIRED);
+	task.workflow = WORKFLOW_NONE;
+	task.stage = STAGE_NONE;
+	refused(complete(w, &task), &task, REFUSED_GATE_REQUIRED);
+	task = moved(report(w, &task), EVENT_TASK_REVIEWED, TASK_REVIEW);
+	refused(task_pass(&task, &w->given), &task, REFUSED_GATE_REQUIRED);
+	task = noted(task_verdict(&task, GATE, true), &task, EVENT_GATE_PASSED);
+	struct task_decision again = task_verdict(&task, GATE, true);
+	assert_true(again.repeated);
+	moved(task_pass(&task, &w->given), EVENT_TASK_COMPLETED, TASK_DONE);
+}
+
+static void a_verdict_is_for_work_that_was_reported(void **state)
+{
+	struct world *w = *state;
+
+	for (int s = TASK_PENDING; s < TASK_STATE_COUNT; s++) {
+		struct task task = task_in(w, (enum task_state)s);
+		task.gates = 5;
+		task.gate_count = 1;
+		if (s == TASK_REVIEW)
+			noted(task_verdict(&task, GATE, false), &task, EVENT_GATE_REJECTED);
+		else
+			refused(task_verdict(&task, GATE, true), &task, REFUSED_BAD_TRANSITION);
+	}
+}
+
+static void a_rejection_and_a_retry_forget_the_verdicts(void **state)
+{
+	struct world *w = *state;
+	struct task task = at(w, STAGE_VALIDATED);
+
+	task.gates_passed = GATE;
+	struct task rejected = moved(task_reject(&task, &w->given), EVENT_TASK_FAILED, TASK_READY);
+	assert_int_equal(rejected.gates_passed, 0);
+	task = at(w, STAGE_FAILED);
+	task.gates_passed = GATE;
+	task = moved(task_retry(&task, false, &w->given), EVENT_TASK_RETRIED, TASK_READY);
+	assert_int_equal(task.gates_passed, 0);
+}
+
+/* ---- what a decision means for the stage --------------------------------------------------------------- */
+
+static enum stage follows(const struct task *before, const struct task *after, struct tiding tiding)
+{
+	return workflow_follow(before, after, &tiding).stage;
+}
+
+static void a_parked_task_is_allocated_and_begins_when_it_is_activated(void **state)
+{
+	struct world *w = *state;
+	struct task draft = draft_new();
+	const struct tiding nothing = {0};
+
+	draft.workflow = WORKFLOW_AUTOPILOT;
+	draft.gates = 5;
+	draft.gate_count = 1;
+	struct task parked = created(w, &draft, TASK_PENDING);
+	assert_int_equal(parked.stage, STAGE_ALLOCATED);
+	struct task ready = moved(task_unpark(&parked, &w->given), EVENT_TASK_UNPARKED, TASK_READY);
+	assert_int_equal(follows(&parked, &ready, nothing), STAGE_IN_PROGRESS);
+	assert_int_equal(created(w, &draft, TASK_READY).stage, STAGE_IN_PROGRESS);
+	draft.ready_at_ms = w->given.now.wall_ms + HOURS(1);
+	assert_int_equal(created(w, &draft, TASK_SCHEDULED).stage, STAGE_ALLOCATED);
+}
+
+static void a_report_goes_to_review_however_it_was_said(void **state)
+{
+	struct world *w = *state;
+	const struct tiding nothing = {0};
+	struct task building = at(w, STAGE_BUILDING);
+	struct task pr = with_workflow(running_task(w), WORKFLOW_AUTOPILOT, STAGE_PR_CREATED);
+	struct task reported = moved(report(w, &building), EVENT_TASK_REVIEWED, TASK_REVIEW);
+
+	struct stage_move move = workflow_follow(&building, &reported, &nothing);
+	assert_int_equal(move.stage, STAGE_PR_CREATED);
+	assert_int_equal(move.action, ACTION_CREATE_PR);
+	reported = moved(report(w, &pr), EVENT_TASK_REVIEWED, TASK_REVIEW);
+	move = workflow_follow(&pr, &reported, &nothing);
+	assert_int_equal(move.stage, STAGE_REVIEWING);
+	assert_int_equal(move.action, ACTION_VALIDATE);
+}
+
+static void the_next_attempt_starts_where_work_starts(void **state)
+{
+	struct world *w = *state;
+	const struct tiding nothing = {0};
+	struct task task = with_workflow(running_plain(w), WORKFLOW_AUTOPILOT, STAGE_PR_CREATED);
+	struct task lost = moved(task_lose(&task, &w->given), EVENT_TASK_EXPIRED, TASK_READY);
+
+	assert_int_equal(follows(&task, &lost, nothing), STAGE_IN_PROGRESS);
+	task = at(w, STAGE_REVIEWING);
+	struct task rejected = moved(task_reject(&task, &w->given), EVENT_TASK_FAILED, TASK_READY);
+	assert_int_equal(follows(&task, &rejected, told("validator.failed")), STAGE_IN_PROGRESS);
+	task = at(w, STAGE_FAILED);
+	struct task retried = moved(task_retry(&task, false, &w->given), EVENT_TASK_RETRIED, TASK_READY);
+	assert_int_equal(follows(&task, &retried, nothing), STAGE_IN_PROGRESS);
+}
+
+static void the_ends_have_their_stages(void **state)
+{
+	struct world *w = *state;
+	const struct tiding nothing = {0};
+	struct task task = at(w, STAGE_BUILDING), review = at(w, STAGE_VALIDATED);
+	struct task failed = moved(fail_for_ever(w, &task), EVENT_TASK_FAILED, TASK_FAILED);
+
+	assert_int_equal(follows(&task, &failed, nothing), STAGE_FAILED);
+	review.gates_passed = GATE;
+	struct task done = moved(task_pass(&review, &w->given), EVENT_TASK_COMPLETED, TASK_DONE);
+	assert_int_equal(follows(&review, &done, nothing), STAGE_MERGED);
+	review.workflow = done.workflow = WORKFLOW_AUTOPILOT_DEPLOY;
+	assert_int_equal(follows(&review, &done, nothing), STAGE_COMPLETED);
+}
+
+static void a_failure_from_outside_is_the_end_and_costs_what_was_reported(void **state)
+{
+	struct world *w = *state;
+	struct task parked = at(w, STAGE_ALLOCATED), review = at(w, STAGE_REVIEWING);
+	struct task_decision decision = task_fail_outside(&review);
+
+	assert_int_equal(moved(task_fail_outside(&parked), EVENT_TASK_FAILED, TASK_FAILED).spent, 0);
+	assert_int_equal(moved(decision, EVENT_TASK_FAILED, TASK_FAILED).spent, 1);
+	assert_int_equal(decision.follow, FOLLOW_PARENT_DEAD);
+}
+
+static void a_task_without_a_workflow_has_no_stage(void **state)
+{
+	struct world *w = *state;
+	struct task task = running_task(w);
+	struct tiding tiding = told("worker.building");
+
+	assert_int_equal(leads_to(&task, tiding), STAGE_NONE);
+	assert_int_equal(follows(&task, &task, tiding), STAGE_NONE);
+	tiding = told("worker.execution.completed");
+	assert_true(tiding_says_done(&tiding));
+	tiding = told("worker.execution.failed");
+	assert_true(tiding_says_failed(&tiding));
+	assert_false(tiding_says_done(&tiding));
+	tiding = told("worker.building");
+	assert_false(tiding_says_failed(&tiding));
+}
+
+static void names_are_found_again(void **state)
+{
+	(void)state;
+	for (int i = WORKFLOW_NONE + 1; i < WORKFLOW_COUNT; i++)
+		assert_int_equal(workflow_from_name(span_of(workflow_name((enum workflow)i))), i);
+	for (int i = STAGE_NONE + 1; i < STAGE_COUNT; i++)
+		assert_int_equal(stage_from_name(span_of(stage_name((enum stage)i))), i);
+	assert_int_equal(workflow_from_name(SPAN("")), WORKFLOW_NONE);
+	assert_int_equal(stage_from_name(SPAN("shipping")), STAGE_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(every_name_moves_the_stage_it_is_for),
+		TEST(a_name_that_no_rule_has_moves_nothing),
+		TEST(the_way_of_the_seed_is_gone_step_by_step),
+		TEST(a_completed_word_with_a_pull_request_asks_for_none),
+		TEST(every_rule_leads_forward_or_ends),
+		TEST(no_word_leads_back),
+		TEST(final_stages_hear_nothing_more),
+		TEST(any_failure_counts_when_its_status_says_so),
+		TEST(nobody_outside_ends_a_workers_claim),
+		TEST(the_checks_move_what_was_reported_and_not_what_is_held),
+		TEST(only_a_verdict_validates),
+		TEST(a_merge_leads_on_from_validated_alone),
+		TEST(every_other_gate_must_be_passed_before_the_last_stage),
+		TEST(what_failed_is_lifted_by_an_authority_that_says_success),
+		TEST(who_did_the_work_cannot_call_it_done),
+		TEST(a_verdict_is_for_work_that_was_reported),
+		TEST(a_rejection_and_a_retry_forget_the_verdicts),
+		TEST(a_parked_task_is_allocated_and_begins_when_it_is_activated),
+		TEST(a_report_goes_to_review_however_it_was_said),
+		TEST(the_next_attempt_starts_where_work_starts),
+		TEST(the_ends_have_their_stages),
+		TEST(a_failure_from_outside_is_the_end_and_costs_what_was_reported),
+		TEST(a_task_without_a_workflow_has_no_stage),
+		TEST(names_are_found_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
