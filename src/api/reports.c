@@ -13,6 +13,7 @@
 
 enum {
 	SESSION_ID_MAX = 1024,
+	MESSAGE_NOTED_BYTES = 300,
 };
 
 struct report {
@@ -104,6 +105,20 @@ static void put_node(struct json_object *object, const char *key, yyjson_val *va
 		json_member_raw(object, key, buf_span(&text));
 }
 
+/* Why it failed, for whoever reads the history: the error itself is gone when a later attempt succeeds. */
+static void put_message(struct json_object *members, yyjson_val *error)
+{
+	yyjson_val *message = yyjson_obj_get(error, "message");
+	struct span text = {yyjson_get_str(message), yyjson_get_len(message)};
+
+	if (!yyjson_is_str(message))
+		return;
+	while (text.len > MESSAGE_NOTED_BYTES ||
+		(text.len < yyjson_get_len(message) && ((unsigned char)text.data[text.len] & 0xc0) == 0x80))
+		text.len--; /* to the end of a character */
+	put_text(members, "message", text);
+}
+
 /* What goes into the event. */
 static int put_note(struct buf *note, const struct report *report)
 {
@@ -116,6 +131,7 @@ static int put_note(struct buf *note, const struct report *report)
 	put_json(&members, "usage", report->usage);
 	put_json(&members, "evidence", report->evidence);
 	put_text(&members, "reason", report->reason);
+	put_message(&members, report->error);
 	return members.fault;
 }
 

@@ -136,6 +136,7 @@ static void put_body(struct cli *cli, yyjson_val *task)
 	put_any(cli, "metadata", field(task, "metadata"));
 	put_error(cli, field(task, "error"));
 	put_question(cli, task);
+	put_any(cli, "answer", field(field(task, "answer"), "text"));
 	put_any(cli, "result", field(task, "result"));
 }
 
@@ -184,6 +185,7 @@ static void put_event(struct cli *cli, yyjson_val *event)
 	put(cli, "%s", field(data, "percent") ? " %" : "");
 	put_detail(cli, data, "note", "");
 	put_detail(cli, data, "code", "");
+	put_detail(cli, data, "message", "");
 	put_detail(cli, data, "reason", "");
 	put(cli, "\n");
 }

@@ -24,6 +24,7 @@
 
 #include "base/take.h"
 #include "cli/cli.h"
+#include "cli/demo.h"
 #include "config/config.h"
 
 enum {
@@ -44,6 +45,7 @@ static const struct flag flags[] = {
 		.text = "instead of config.json in the state directory"},
 	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting of the server"},
 	{"no-worker", 0, FLAG_SWITCH, .text = "the server alone: nothing is run here"},
+	{"no-demo", 0, FLAG_SWITCH, .text = "a new store without the three tasks that show how it works"},
 	{0},
 };
 
@@ -388,7 +390,7 @@ static const char *worker_roots(struct cli *cli)
 	return inside || !here ? text_of(cli, "%s", home) : text_of(cli, "%s and %s", home, here);
 }
 
-static void put_up(struct running *running, bool created)
+static void put_up(struct running *running, bool created, bool demo)
 {
 	struct cli *cli = running->cli;
 	char url[256] = "";
@@ -401,6 +403,10 @@ static void put_up(struct running *running, bool created)
 	put_agents(cli);
 	if (running->worker > 0)
 		put(cli, "worker   runs what `stint run` asks for, beneath %s\n", worker_roots(cli));
+	if (demo)
+		put(cli,
+			"demo     three tasks: demo-hello works, demo-crash is killed and recovers (stint show demo-crash), "
+			"demo-ask waits for you (stint inbox)\n");
 	put(cli, "try      %s%s add \"say hello\" --queue demo\n", before_try(running), own_name(cli));
 	flush(cli);
 }
@@ -486,7 +492,9 @@ static int run(struct cli *cli)
 	else if (r == 0) {
 		if (!running.stopping) {
 			start_worker(&running);
-			put_up(&running, created);
+			bool demo = created && running.worker > 0 && !args_has(&cli->args, "no-demo") &&
+				demo_add(running.home, program_beside(cli, "stint"));
+			put_up(&running, created, demo);
 		}
 		r = wait_end(&running);
 	}
@@ -502,11 +510,13 @@ const struct verb verb_up = {
 	.gives = TALKS_TO_NOBODY,
 	.brief = "server and worker, here",
 	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "
-		"whatever else the configuration has executors for; prints where they are and a line to try. Ctrl-C stops both: "
+		"whatever else the configuration has executors for; prints where they are and a line to try. A new store gets three "
+		"tasks that show how it works: one that works, one whose process is killed in its first attempt, one that asks. Ctrl-C stops both: "
 		"running work gets five seconds to end and is given back then; a second Ctrl-C does not wait. Where a server runs "
 		"already it says so and ends well.",
 	.flags = flags,
 	.examples = "stint up\n"
+		    "stint up --no-demo\n"
 		    "stint up --home /tmp/stint --listen 127.0.0.1:0\n",
 	.run = run,
 };

@@ -218,11 +218,64 @@ static const struct flag run_flags[] = {
 	{0},
 };
 
+static const struct flag once_flags[] = {
+	{"agent-id", 0, FLAG_TEXT, .value = "NAME", .text = "whose claims it takes up and makes"},
+	{"queues", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "a,b", .text = "from which queues"},
+	{"config-object", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
+		.text = "an object with agentId, queues, leaseMs and the others; flags count more"},
+	{"lease-ms", 0, FLAG_NUMBER, .value = "N", .text = "the lease of the claim (default 15 min)",
+		.least = 1000, .most = 24 * 3600 * 1000},
+	{"progress-every-ms", 0, FLAG_NUMBER, .value = "N",
+		.text = "renew it with a note that often (default 10 min)", .least = 100,
+		.most = 24 * 3600 * 1000},
+	{"max-iterations", 0, FLAG_NUMBER, .value = "N", .text = "passes (default 1), with a line for each",
+		.least = 1, .most = 10000},
+	{"poll-interval-ms", 0, FLAG_NUMBER, .value = "N", .text = "between two passes (default 2000)",
+		.least = 0, .most = 24 * 3600 * 1000},
+	{"enable-pr-sweep", 0, FLAG_CHOICE, .value = "true|false",
+		.text = "sweep first, if a sweep is configured (default true)"},
+	{"allow-statuses", 0, FLAG_TEXT, .value = "a,b", .text = "ready, pending or both (default ready)"},
+	{"execution-mode", 0, FLAG_CHOICE, .value = "isolated|main",
+		.text = "main needs an agent that can continue a session"},
+	{"model", 0, FLAG_TEXT, .value = "NAME", .text = "for the executor, as STINT_MODEL"},
+	{"thinking", 0, FLAG_CHOICE, .value = "low|medium|high",
+		.text = "for the executor, as STINT_THINKING"},
+	{"max-tool-calls", 0, FLAG_NUMBER, .value = "N", .text = "needs an agent whose calls can be counted",
+		.least = 1, .most = 1000000},
+	{"max-run-seconds", 0, FLAG_NUMBER, .value = "N", .text = "the attempt is ended after that time",
+		.least = 1, .most = 30 * 24 * 3600},
+	{"empty-exit", 0, FLAG_NUMBER, .value = "N", .text = "status if there was nothing to do (default 0)",
+		.least = 0, .most = 125},
+	{"capabilities", 0, FLAG_TEXT, .value = "a,b", .text = "what it can do, for tasks that require it"},
+	{"remote", 0, FLAG_SWITCH,
+		.text = "the server is on another machine, whatever its address looks like"},
+	{"drain-ms", 0, FLAG_NUMBER, .value = "N",
+		.text = "how long running work may go on after the first signal (default 5 min)", .least = 0,
+		.most = 24 * 3600 * 1000},
+	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instead of the configuration files"},
+	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"},
+	{"shell", 0, FLAG_SWITCH, .text = "also run what stint run asks for"},
+	{"root", 0, FLAG_TEXT, OFFER_FILES, .many = true, .value = "DIR",
+		.text = "a directory beneath which tasks may work"},
+	{0},
+};
+
+static const struct flag sweep_flags[] = {
+	{"repository", 0, FLAG_TEXT, .value = "OWNER/NAME",
+		.text = "(default: \"prSweep\" of the configuration, else that of the current directory)"},
+	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME",
+		.text = "of the tasks (default: as configured, else the first that is served)"},
+	{"executor", 'x', FLAG_TEXT, .value = "NAME", .text = "that is to run them"},
+	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instead of the configuration files"},
+	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"},
+	{0},
+};
+
 /* Another program does it, which links what this one does not: what was said is passed on. */
-static int run_run(struct cli *cli)
+static int become(struct cli *cli, const char *mode)
 {
-	const char *argv[WORDS_MAX + 3] = {program_beside(cli, "stint-worker")};
-	size_t count = 1;
+	const char *argv[WORDS_MAX + 3] = {program_beside(cli, "stint-worker"), mode};
+	size_t count = mode ? 2 : 1;
 
 	for (size_t i = 0; i < cli->args.count && count < WORDS_MAX; i++) {
 		const struct arg *arg = &cli->args.items[i];
@@ -237,6 +290,55 @@ static int run_run(struct cli *cli)
 	return fail(cli, EXIT_FAILED, "not_installed", "stint doctor", "cannot run %s: %s", argv[0],
 		strerror(errno));
 }
+
+static int run_run(struct cli *cli)
+{
+	return become(cli, NULL);
+}
+
+static int run_once(struct cli *cli)
+{
+	return become(cli, "run-once");
+}
+
+static int run_sweep(struct cli *cli)
+{
+	return become(cli, "sweep-prs");
+}
+
+const struct verb verb_worker_sweep = {
+	.name = "worker sweep-prs",
+	.group = GROUP_WORKERS,
+	.arguments = "",
+	.brief = "a task for each open pull request",
+	.text = "Asks gh, GitHub's command line, for the open pull requests that are no drafts and that nobody has approved, and "
+		"adds a task for each: once for each commit, and never two at a time for one pull request. Prints "
+		"{\"ok\":true,\"action\":\"swept\",\"queue\":...,\"found\":3,\"added\":1}. Without gh it says so and ends with "
+		"status 69; nothing was changed.",
+	.flags = sweep_flags,
+	.examples = "stint worker sweep-prs --queue dev-team\n"
+		    "stint worker sweep-prs --repository owner/name --queue dev-team --executor tests\n",
+	.run = run_sweep,
+};
+
+const struct verb verb_worker_once = {
+	.name = "worker run-once",
+	.group = GROUP_WORKERS,
+	.arguments = "",
+	.brief = "do one task here, and say how it went",
+	.text = "One pass, for cron and for agents: takes up what this agent still has under its name, else claims one task; runs "
+		"it with the executors of the configuration, reports, and prints a line of JSON: {\"ok\":true, \"action\":"
+		"\"completed\", \"itemId\":..., \"title\":..., \"summary\":..., \"links\":[...], \"elapsedMs\":...}, with "
+		"\"noop_empty\" if there was nothing, or ok false with \"failed\" or \"blocked\", \"error\" and \"nextSteps\". The "
+		"status is 0 for the first two (--empty-exit changes the second) and 1 for the others. Two passes of one agent at a "
+		"time are not made on one machine: the second one is blocked.",
+	.flags = once_flags,
+	.examples =
+		"stint worker run-once --agent-id dev-3 --queues dev-team\n"
+		"stint worker run-once --config-object worker.json --max-run-seconds 600\n"
+		"stint worker run-once --agent-id dev-3 --queues dev-team --empty-exit 5 || echo nothing to do\n",
+	.run = run_once,
+};
 
 const struct verb verb_worker_run = {
 	.name = "worker run",

@@ -32,6 +32,8 @@ const struct verb *const verbs[] = {
 	&verb_disarm,
 	&verb_arm,
 	&verb_worker_run,
+	&verb_worker_once,
+	&verb_worker_sweep,
 	&verb_worker_ls,
 	&verb_worker_show,
 	&verb_worker_quiet,

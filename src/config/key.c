@@ -26,6 +26,7 @@ static const struct {
 } owners[] = {
 	{"executors", "stint-worker"},
 	{"landlock", "stint-worker"},
+	{"prSweep", "stint-worker"},
 	{"queues", "stint-worker"},
 	{"roots", "stint-worker"},
 	{"$schema", "editors"},

@@ -87,6 +87,12 @@ const char *const *environment_make(
 	add(&list, "STINT_WORKER_ID", "%s", about->worker);
 	add(&list, "STINT_WORKSPACE", "%s", about->workspace);
 	add(&list, "STINT_DEADLINE_MS", "%" PRId64, about->deadline_ms);
+	if (about->model)
+		add(&list, "STINT_MODEL", "%s", about->model);
+	if (about->thinking)
+		add(&list, "STINT_THINKING", "%s", about->thinking);
+	if (about->execution_mode)
+		add(&list, "STINT_EXECUTION_MODE", "%s", about->execution_mode);
 	return list.failed ? NULL : list.items;
 }
 

@@ -13,7 +13,8 @@ struct environment {
 	const char *url, *token_file; /* NULL: there is none */
 	const char *task, *fence, *queue, *worker, *workspace, *home, *tmp;
 	uint32_t attempt;
-	int64_t deadline_ms; /* wall */
+	int64_t deadline_ms;                           /* wall */
+	const char *model, *thinking, *execution_mode; /* NULL: nothing was said of it */
 };
 
 /* NAME=value, NULL at the end; in the arena. NULL: no memory. */

@@ -1,6 +1,6 @@
 /*
  * stint-worker: the supervisor. What the command line and the environment say, where the server is, and what may be run;
- * then supervisor.c.
+ * then supervisor.c. `stint-worker run-once` is the same for one pass.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,11 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "worker/supervisor.h"
+#include "worker/sweep.h"
 
 enum {
 	EXIT_USAGE = 2,
+	EXIT_UNAVAILABLE = 69,
 	EXIT_CONFIG = 78,
 	SETS_MAX = 64,
 	TEXT_BYTES_MAX = 1 << 20,
@@ -55,7 +57,51 @@ static const char usage[] =
 	"The configuration (JSON, comments allowed): {\"roots\": [\"~/work\"], \"executors\": {\"tests\":\n"
 	"{\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}}, \"queues\": {\"ci\": {\"executor\": \"tests\"}}}\n"
 	"\n"
-	"Try: stint worker --queues ci --concurrency 2\n";
+	"Try: stint worker --queues ci --concurrency 2\n"
+	"     stint worker run-once --agent-id dev-3 --queues dev-team   (run-once --help says more)\n";
+
+static const char once_usage[] =
+	"usage: stint-worker run-once --agent-id NAME [--queues a,b] [--config-object FILE] [FLAGS]\n"
+	"\n"
+	"One pass: takes up what this agent still has, else claims one task; runs it, reports, and prints one line:\n"
+	"  {\"ok\":true,\"action\":\"completed\",\"itemId\":\"t-1\",\"title\":\"…\",\"summary\":\"…\",\"links\":[],\"elapsedMs\":1200}\n"
+	"action is completed, noop_empty, failed or blocked; the status is 0 for the first two, 1 for the others.\n"
+	"\n"
+	"  --config-object FILE     an object (JSON) with the fields agentId queues leaseMs progressEveryMs maxIterations\n"
+	"                           pollIntervalMs enablePrSweep allowStatuses executionMode model thinking maxToolCalls\n"
+	"                           maxRunSeconds; - is standard input. The flags say the same and count more\n"
+	"  --agent-id NAME          whose claims it takes up and makes\n"
+	"  --queues a,b             from which (default: as a worker)\n"
+	"  --lease-ms N             of the claim (default 900000)\n"
+	"  --progress-every-ms N    renew the lease, with a note (default 600000)\n"
+	"  --max-iterations N       passes (default 1), with a line for each\n"
+	"  --poll-interval-ms N     between two of them (default 2000)\n"
+	"  --enable-pr-sweep BOOL   sweep first, if a sweep is configured (default true)\n"
+	"  --allow-statuses LIST    ready, pending or both (default ready)\n"
+	"  --execution-mode WORD    isolated; main needs an agent that can continue a session\n"
+	"  --model TEXT, --thinking low|medium|high   for the executor, as STINT_MODEL and STINT_THINKING\n"
+	"  --max-tool-calls N       needs an agent whose calls can be counted\n"
+	"  --max-run-seconds N      the attempt is ended after that time\n"
+	"  --empty-exit N           status if there was nothing to do (default 0)\n"
+	"\n"
+	"--home --url --token --token-file --remote --drain-ms --config --set --shell --root --capabilities: as a worker.\n"
+	"\n"
+	"Try: stint worker run-once --agent-id dev-3 --queues dev-team --max-run-seconds 600\n";
+
+static const char sweep_usage[] =
+	"usage: stint-worker sweep-prs [--repository OWNER/NAME] [--queue NAME] [--executor NAME] [FLAGS]\n"
+	"\n"
+	"Asks gh for the open pull requests that are no drafts and that nobody has approved, and adds a task for each: once\n"
+	"for each commit, and never two at a time for one pull request. Prints {\"ok\":true,\"action\":\"swept\",…,\"added\":1}.\n"
+	"Status 69 without gh, 1 if gh or the server fails; then standard error says why.\n"
+	"\n"
+	"  --repository OWNER/NAME  (default: \"prSweep\" of the configuration, else that of the current directory)\n"
+	"  --queue NAME             of the tasks (default: as configured, else the first queue that is served)\n"
+	"  --executor NAME          that is to run them (default: as configured, else none is named)\n"
+	"\n"
+	"--home --url --token --token-file --config --set: as a worker.\n"
+	"\n"
+	"Try: stint worker sweep-prs --repository owner/name --queue dev-team\n";
 
 struct flags {
 	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *config;
@@ -66,6 +112,10 @@ struct flags {
 	uint32_t set_count;
 	int64_t concurrency, drain_ms, lease_ms;
 	bool remote, shell, check_config, help, version;
+	bool once;   /* run-once */
+	bool sweeps; /* sweep-prs */
+	struct settings_sweep sweep;
+	struct once_config pass;
 };
 
 static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -132,6 +182,27 @@ static int take_value(struct flags *flags, const char *flag, const char *value)
 			return 0;
 		}
 	}
+	if (flags->once && strcmp(flag, "--config-object") == 0)
+		return 0; /* it was read before */
+	if (flags->once) {
+		char complaint[ONCE_COMPLAINT_BYTES];
+		int r = once_config_flag(&flags->pass, flag, value, complaint);
+		if (r != -ENOENT)
+			return r < 0 ? complain("%s", complaint) : 0;
+	}
+	if (flags->sweeps && strcmp(flag, "--repository") == 0 && settings_is_repository(value)) {
+		flags->sweep.repository = value;
+		return 0;
+	}
+	if (flags->sweeps && strcmp(flag, "--repository") == 0)
+		return complain("--repository must be owner/name; it is \"%s\"", value);
+	if (flags->sweeps && (strcmp(flag, "--queue") == 0 || strcmp(flag, "--executor") == 0)) {
+		if (!settings_is_name(value))
+			return complain(
+				"%s must be a name: letters, digits and -._:; it is \"%s\"", flag, value);
+		*(strcmp(flag, "--queue") == 0 ? &flags->sweep.queue : &flags->sweep.executor) = value;
+		return 0;
+	}
 	if (strcmp(flag, "--set") == 0)
 		return take_set(flags, value);
 	if (strcmp(flag, "--root") == 0) {
@@ -168,6 +239,28 @@ static bool take_switch(struct flags *flags, const char *flag)
 			return *switches[i].on = true;
 	}
 	return false;
+}
+
+/* First the object, then the flags: those count more. */
+static int read_object(int argc, char **argv, struct flags *flags)
+{
+	static const char name[] = "--config-object";
+	static struct arena arena;
+	char complaint[ONCE_COMPLAINT_BYTES];
+
+	flags->pass = once_config_default();
+	arena_init(&arena, 1 << 20);
+	for (int i = 1; i < argc; i++) {
+		const char *path = strncmp(argv[i], name, sizeof name - 1) != 0 ? NULL
+			: argv[i][sizeof name - 1] == '='                       ? argv[i] + sizeof name
+			: argv[i][sizeof name - 1] == 0 && i + 1 < argc         ? argv[i + 1]
+										: NULL;
+		if (path && once_config_read(&flags->pass, path, &arena, complaint) < 0) {
+			complain("%s", complaint);
+			return EXIT_CONFIG;
+		}
+	}
+	return 0;
 }
 
 static int read_flags(int argc, char **argv, struct flags *flags)
@@ -349,6 +442,11 @@ static int take_name(const struct flags *flags, struct supervisor_options *optio
 {
 	static char host[65];
 
+	if (flags->once)
+		return flags->slot || flags->name || flags->concurrency != 1
+			? complain(
+				  "--slot, --name and --concurrency are not for run-once: it does one task at a time, as its agent")
+			: 0;
 	options->slot = flags->slot ? flags->slot : setting("SLOT_ID");
 	if (options->slot && (!settings_is_name(options->slot) || strlen(options->slot) > 100))
 		return complain(
@@ -398,6 +496,48 @@ static int absolute(const char *path, char *out, size_t room)
 	return len > 0 && (size_t)len < room ? 0 : complain("the path of the state directory is too long");
 }
 
+/* Where the tasks go: as the flags say, else the configuration, else the first queue that is served. */
+static struct settings_sweep sweep_of(const struct flags *flags, const struct settings *settings)
+{
+	struct settings_sweep sweep = settings->sweep;
+
+	if (flags->sweep.repository)
+		sweep.repository = flags->sweep.repository;
+	if (flags->sweep.executor)
+		sweep.executor = flags->sweep.executor;
+	if (flags->sweep.queue)
+		sweep.queue = flags->sweep.queue;
+	if (!sweep.queue)
+		sweep.queue = settings->queue_count > 0 ? settings->queues[0].name : "default";
+	return sweep;
+}
+
+/* {"ok":true,"action":"swept","found":3,"added":1} */
+static int sweep(const struct flags *flags, const struct supervisor_options *options)
+{
+	struct settings_sweep what = sweep_of(flags, options->settings);
+	struct sweep_result result;
+
+	int r = sweep_prs(options, &what, &result);
+	if (r < 0) {
+		complain("%s", result.complaint);
+		return r == -ENOENT ? EXIT_UNAVAILABLE : 1;
+	}
+	printf("{\"ok\":true,\"action\":\"swept\",\"queue\":\"%s\",\"found\":%u,\"added\":%u}\n", what.queue,
+		result.found, result.added);
+	return 0;
+}
+
+/* Before the first pass. What it cannot do keeps nobody from working. */
+static void sweep_before(const struct flags *flags, const struct supervisor_options *options)
+{
+	struct settings_sweep what = sweep_of(flags, options->settings);
+	struct sweep_result result;
+
+	if (flags->pass.enable_pr_sweep && what.on && sweep_prs(options, &what, &result) < 0)
+		complain("the sweep was left out: %s", result.complaint);
+}
+
 static int supervise(struct flags *flags, struct config *config, struct settings *settings)
 {
 	static struct supervisor supervisor;
@@ -410,6 +550,11 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 		.concurrency = (uint32_t)flags->concurrency,
 		.drain_ms = flags->drain_ms,
 	};
+	if (flags->once) {
+		options.once = &flags->pass;
+		if (!flags->queues)
+			flags->queues = flags->pass.queues;
+	}
 	int r = absolute(config->home.text, home, sizeof home);
 	if (r == 0)
 		r = take_name(flags, &options);
@@ -423,15 +568,25 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 		r = find_token(flags, home, token, sizeof token, &options);
 	if (r != 0)
 		return r;
+	if (flags->sweeps)
+		return sweep(flags, &options);
 	if (settings->executor_count == 0) {
 		complain(
 			"there is nothing that it may run: the configuration has no \"executors\"; as in\n"
 			"  {\"executors\": {\"tests\": {\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}}}");
 		return EXIT_CONFIG;
 	}
+	char complaint[ONCE_COMPLAINT_BYTES];
+	if (flags->once && once_config_check(&flags->pass, settings, complaint) < 0) {
+		complain("%s", complaint);
+		return EXIT_CONFIG;
+	}
 	options.lease_ms = flags->lease_ms > 0 ? flags->lease_ms : options.slot ? SLOT_LEASE_MS : LEASE_MS;
+	bool hushed = flags->once && config->values[CONFIG_LOG_LEVEL].origin.source == CONFIG_DEFAULT;
 	log_start(STDERR_FILENO, (enum log_format)config_number(config, CONFIG_LOG_FORMAT),
-		(enum log_level)config_number(config, CONFIG_LOG_LEVEL));
+		hushed ? LEVEL_WARN : (enum log_level)config_number(config, CONFIG_LOG_LEVEL));
+	if (flags->once)
+		sweep_before(flags, &options);
 	return supervisor_run(&supervisor, &options);
 }
 
@@ -441,11 +596,21 @@ int main(int argc, char **argv)
 	static struct settings settings;
 	static struct config config;
 
-	int r = read_flags(argc, argv, &flags);
+	flags.once = argc > 1 && strcmp(argv[1], "run-once") == 0;
+	flags.sweeps = argc > 1 && strcmp(argv[1], "sweep-prs") == 0;
+	argc -= flags.once || flags.sweeps;
+	argv += flags.once || flags.sweeps;
+	int r = flags.once ? read_object(argc, argv, &flags) : 0;
+	if (r == 0)
+		r = read_flags(argc, argv, &flags);
 	if (r != 0)
 		return r;
 	if (flags.help || flags.version) {
-		fputs(flags.help ? usage : "stint-worker " STINT_VERSION "\n", stdout);
+		fputs(flags.help && flags.sweeps           ? sweep_usage
+				: flags.help && flags.once ? once_usage
+				: flags.help               ? usage
+							   : "stint-worker " STINT_VERSION "\n",
+			stdout);
 		return 0;
 	}
 	signal(SIGPIPE, SIG_IGN);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ enum {
 	RECORDS_MAX = 1000, /* of one dead worker */
 	DEAD_MAX = 1000,
 	ORPHANS_MS = 15 * 1000,
+	LOCK_TRIES = 50,
+	LOCK_AGAIN_MS = 20,
 };
 
 /* ---- who we are ---- */
@@ -199,7 +202,10 @@ static int settle_record(void *context, const char *name)
 
 	if (faccessat(estate->nest->outbox_fd, name, F_OK, 0) < 0 &&
 		read_document(estate->records_fd, name, &doc) == 0) {
-		int r = report_crash(estate, name, yyjson_doc_get_root(doc));
+		yyjson_val *record = yyjson_doc_get_root(doc);
+		bool own = estate->nest->resumes &&
+			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->nest->resumes);
+		int r = own ? 0 : report_crash(estate, name, record);
 		if (r < 0)
 			return r;
 	}
@@ -330,6 +336,36 @@ static int make_home(const char *home, int *ret_fd)
 	return about.st_uid == geteuid() ? 0 : -EPERM;
 }
 
+/* 0 and the lock; -EBUSY also if the directory went away under our hands, with the one who had it. */
+static int try_lock(struct nest *nest)
+{
+	struct stat about;
+
+	int r = lock_dir(nest->dir_fd, &nest->lock_fd);
+	if (r == 0 && fstat(nest->lock_fd, &about) == 0 && about.st_nlink == 0) {
+		close(take_fd(nest->lock_fd));
+		return -EBUSY;
+	}
+	if (r != -ENOENT)
+		return r;
+	close(take_fd(nest->dir_fd));
+	r = make_dir(nest->workers_fd, nest->name, &nest->dir_fd);
+	return r < 0 ? r : -EBUSY;
+}
+
+/* An agent's next pass may come while the last one takes its leave; or while a child of the last one, which was killed,
+ * is not yet what it shall become and has the lock still. */
+static int lock_own(struct nest *nest)
+{
+	int r = try_lock(nest);
+
+	for (int tries = 0; r == -EBUSY && nest->resumes && tries < LOCK_TRIES; tries++) {
+		poll(NULL, 0, LOCK_AGAIN_MS);
+		r = try_lock(nest);
+	}
+	return r;
+}
+
 static int open_dirs(struct nest *nest)
 {
 	cleanup(close_at) int home_fd = -1;
@@ -342,7 +378,7 @@ static int open_dirs(struct nest *nest)
 	if (r == 0)
 		r = make_dir(nest->workers_fd, nest->name, &nest->dir_fd);
 	if (r == 0)
-		r = lock_dir(nest->dir_fd, &nest->lock_fd);
+		r = lock_own(nest);
 	if (r == 0)
 		r = make_dir(nest->dir_fd, "outbox", &nest->outbox_fd);
 	if (r == 0)
@@ -351,12 +387,12 @@ static int open_dirs(struct nest *nest)
 }
 
 /* Percent-escaped: no slash, no surprise. */
-static int name_of(char *out, const char *slot, const char *worker_id)
+static int name_of(char *out, const char *slot, const char *worker_id, bool agent)
 {
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, NEST_NAME_BYTES - 1);
-	int r = slot ? buf_printf(&text, "slot-") : 0;
+	int r = slot ? buf_printf(&text, "slot-") : agent ? buf_printf(&text, "agent-") : 0;
 	if (r == 0)
 		r = http_encode(span_of(slot ? slot : worker_id), &text);
 	if (r == 0) {
@@ -366,7 +402,7 @@ static int name_of(char *out, const char *slot, const char *worker_id)
 	return r;
 }
 
-int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id,
+int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id, bool agent,
 	char complaint[NEST_COMPLAINT_BYTES])
 {
 	struct search search = {nest, complaint};
@@ -376,15 +412,20 @@ int nest_open(struct nest *nest, const char *home, const char *slot, const char 
 		.dir_fd = -1,
 		.lock_fd = -1,
 		.outbox_fd = -1,
-		.records_fd = -1};
+		.records_fd = -1,
+		.resumes = agent ? worker_id : NULL};
 	complaint[0] = 0;
 	snprintf(nest->home, sizeof nest->home, "%s", home);
-	int r = name_of(nest->name, slot, worker_id);
+	int r = name_of(nest->name, slot, worker_id, agent);
 	if (r == 0)
 		r = open_dirs(nest);
 	if (r == -EBUSY && slot) {
 		snprintf(complaint, NEST_COMPLAINT_BYTES, "another worker on this machine has the slot %s",
 			slot);
+		return r;
+	}
+	if (r == -EBUSY && agent) {
+		snprintf(complaint, NEST_COMPLAINT_BYTES, "%s is at work already on this machine", worker_id);
 		return r;
 	}
 	if (r == 0) {

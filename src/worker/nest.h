@@ -7,8 +7,9 @@
  *	workers/NAME/runs/RUN   a process that was started, so that a successor can end it, and whose attempt it is
  *	workers/NAME/outbox/RUN a report that the server has not got yet (outbox.h)
  *
- * NAME is that of the slot, or else the worker's own. Whoever starts looks for the directories of those that died, ends
- * what they left running, and takes over their reports; an attempt that nobody reported is reported as crashed.
+ * NAME is that of the slot, or of the agent of a run-once, or else the worker's own. Whoever starts looks for the directories of those that died, ends
+ * what they left running, and takes over their reports; an attempt that nobody reported is reported as crashed. A run-once
+ * that finds its own leaves the claim as it is: it takes it up again, and that is counted as an interruption.
  */
 #pragma once
 
@@ -35,13 +36,15 @@ struct nest {
 	int workers_fd, runs_fd; /* of all */
 	int dir_fd, lock_fd, outbox_fd, records_fd;
 	struct predecessor before;
-	uint32_t adopted; /* attempts of dead workers that were taken over */
-	uint32_t orphans; /* processes of theirs that were still there */
+	const char *resumes; /* the agent whose claims are taken up again; NULL */
+	uint32_t adopted;    /* attempts of dead workers that were taken over */
+	uint32_t orphans;    /* processes of theirs that were still there */
 };
 
 /* Makes the directories, takes the lock, and takes over from the dead: waits for their processes to be gone, so it is
- * called before the loop runs. `slot` may be NULL. -EBUSY: a worker with that slot lives. */
-int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id,
+ * called before the loop runs. `slot` may be NULL. `agent`: the worker's id is the name of an agent, and comes again.
+ * -EBUSY: a worker with that slot, or of that agent, lives. */
+int nest_open(struct nest *nest, const char *home, const char *slot, const char *worker_id, bool agent,
 	char complaint[NEST_COMPLAINT_BYTES]);
 
 /* `clean`: it ended as it should. The outbox stays if there is something in it. */

@@ -126,7 +126,7 @@ static void settle(struct outbox *outbox, int status, const struct http_answer *
 	outbox->failures = 0;
 	unlinkat(outbox->dir_fd, name, 0);
 	take_out(outbox, letter);
-	outbox->settled(outbox->context, name, status, code_of(doc));
+	outbox->settled(outbox->context, name, status, code_of(doc), http_answer_body(answer));
 }
 
 static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)

@@ -16,8 +16,9 @@
 
 struct outbox;
 
-/* `status` is that of the answer; it was taken, or will never be. */
-typedef void (*outbox_settled)(void *context, const char *name, int status, struct span code);
+/* `status` and `body` are those of the answer; it was taken, or will never be. */
+typedef void (*outbox_settled)(
+	void *context, const char *name, int status, struct span code, struct span body);
 
 /* The directory stays the caller's. NULL: no memory. */
 struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, struct span token, int dir_fd,

@@ -33,6 +33,7 @@ struct pulse {
 	struct buf about, body;
 	struct arena arena; /* of one answer */
 	bool away, stopped;
+	bool plain, told; /* a claimant; and that it is there */
 	pulse_tell tell;
 	void *context;
 	struct beat_task tasks[];
@@ -61,6 +62,8 @@ static void on_timer(uv_timer_t *timer)
 
 static void arm(struct pulse *pulse)
 {
+	if (pulse->plain && pulse->told)
+		return;
 	int64_t most_ms = beat_held(&pulse->beat) > 0 ? SLEEP_WITH_WORK_MS_MAX : SLEEP_MS_MAX;
 	int64_t due_ms = beat_due_ms(&pulse->beat), now_ms = worker_clock_ms();
 	int64_t wait_ms = due_ms > now_ms + most_ms ? most_ms : due_ms > now_ms ? due_ms - now_ms : 0;
@@ -182,6 +185,11 @@ static void look(struct pulse *pulse)
 
 	if (pulse->stopped)
 		return;
+	if (pulse->plain) {
+		pulse->told = true;
+		tell(pulse, (struct pulse_news){.kind = PULSE_REGISTERED});
+		return;
+	}
 	if (beat_lapses(&pulse->beat, now_ms))
 		tell(pulse,
 			(struct pulse_news){
@@ -257,7 +265,7 @@ struct span pulse_token(const struct pulse *pulse)
 
 bool pulse_is_alive(const struct pulse *pulse)
 {
-	return pulse->beat.phase == BEAT_ALIVE;
+	return pulse->plain || pulse->beat.phase == BEAT_ALIVE;
 }
 
 bool pulse_is_away(const struct pulse *pulse)
@@ -293,6 +301,7 @@ struct pulse *pulse_new(uv_loop_t *loop, const struct pulse_options *options, pu
 	buf_init(&pulse->body, BODY_BYTES_MAX);
 	arena_init(&pulse->arena, 2 * ANSWER_BYTES_MAX);
 	pulse->tell = owner;
+	pulse->plain = options->plain;
 	pulse->context = context;
 	if (fill(pulse, loop, options) < 0) {
 		buf_done(&pulse->about);

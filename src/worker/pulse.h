@@ -39,6 +39,7 @@ struct pulse_options {
 	struct span token; /* credential to register with; empty: none */
 	struct span about; /* who it is: members of the registration ("slot":"s","pid":7), without braces */
 	struct beat_rules rules; /* idle_ms and working_ms as in beat.h */
+	bool plain; /* it does not register and does not beat: a claimant, whose claims have leases of their own */
 	uint32_t tasks_max;
 	uint64_t seed; /* of the jitter */
 };

@@ -448,6 +448,11 @@ static int fill_spec(struct run *run, const char *run_path, const char *token_fi
 	};
 	struct grant_list grants;
 
+	if (supervisor->options->once) {
+		about.model = supervisor->options->once->model;
+		about.thinking = supervisor->options->once->thinking;
+		about.execution_mode = supervisor->options->once->execution_mode;
+	}
 	spec->run = run->name;
 	spec->argv = run->argv;
 	spec->env = environment_make(&run->arena, &about, run->executor);
@@ -840,6 +845,8 @@ static bool find_executor(struct run *run, yyjson_val *task)
 	}
 	if (run->executor->timeout_ms > 0)
 		run->timeout_ms = earliest(run->timeout_ms, run->executor->timeout_ms);
+	if (run->supervisor->options->once && run->supervisor->options->once->max_run_s > 0)
+		run->timeout_ms = earliest(run->timeout_ms, run->supervisor->options->once->max_run_s * 1000);
 	return true;
 }
 

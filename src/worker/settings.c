@@ -406,6 +406,47 @@ static void take_each(
 	}
 }
 
+bool settings_is_repository(const char *name)
+{
+	const char *slash = strchr(name, '/');
+
+	return slash && slash > name && slash[1] && strlen(name) <= NAME_BYTES_MAX && name[0] != '-' &&
+		!strchr(slash + 1, '/') &&
+		name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/")] == 0;
+}
+
+static void take_sweep_member(const struct at *at, yyjson_val *value)
+{
+	struct settings_sweep *sweep = &at->settings->sweep;
+	const char *name = yyjson_get_str(at->key), *text = text_of(value);
+	bool named = text && settings_is_name(text);
+
+	if (strcmp(name, "kind") == 0) {
+		if (!yyjson_equals_str(value, "github"))
+			complain(at, value, "\"github\"");
+	} else if (strcmp(name, "repository") == 0) {
+		sweep->repository = text ? keep(at, text) : NULL;
+		if (!text || !settings_is_repository(text))
+			complain(at, value, "owner/name");
+	} else if (strcmp(name, "queue") == 0) {
+		sweep->queue = named ? keep(at, text) : NULL;
+		if (!named)
+			complain(at, value, "the name of a queue");
+	} else if (strcmp(name, "executor") == 0) {
+		sweep->executor = named ? keep(at, text) : NULL;
+		if (!named)
+			complain(at, value, "the name of an executor");
+	} else {
+		complain_unknown(at, "kind, repository, queue and executor");
+	}
+}
+
+static void take_sweep(const struct at *at, yyjson_val *value)
+{
+	at->settings->sweep = (struct settings_sweep){.on = true};
+	take_each(at, value, take_sweep_member);
+}
+
 void settings_read(
 	void *settings, struct config *config, struct config_file *file, yyjson_val *key, yyjson_val *value)
 {
@@ -421,6 +462,8 @@ void settings_read(
 		take_each(&at, value, take_queue);
 	else if (strcmp(name, "roots") == 0)
 		take_roots(&at, value);
+	else if (strcmp(name, "prSweep") == 0)
+		take_sweep(&at, value);
 	else if (strcmp(name, "landlock") == 0 && yyjson_equals_str(value, "optional"))
 		at.settings->landlock_optional = true;
 	else if (strcmp(name, "landlock") == 0 && yyjson_equals_str(value, "required"))

@@ -8,7 +8,8 @@
  *	    "any":   {"kind": "command", "argv": "payload"}      runs the argv that the task carries
  *	  },
  *	  "queues": {"ci": {"executor": "tests", "weight": 4}},  which are served, and by what a task that names nothing
- *	  "landlock": "optional"                                 start on a kernel without it
+ *	  "landlock": "optional",                                start on a kernel without it
+ *	  "prSweep": {"kind": "github", "repository": "o/n", "queue": "dev-team"}   pull requests as tasks (sweep.h)
  *	}
  *
  * A task can name an executor and never define one: all of this comes from files whose owner was checked. Of several
@@ -52,6 +53,13 @@ struct settings_queue {
 	struct config_origin where;
 };
 
+struct settings_sweep {
+	bool on;                /* it is configured */
+	const char *repository; /* owner/name; NULL: that of the directory we are in */
+	const char *queue;      /* of the tasks */
+	const char *executor;   /* NULL: none is named */
+};
+
 struct settings {
 	struct config *config; /* whose memory it is */
 	struct executor executors[EXECUTORS_MAX];
@@ -61,6 +69,7 @@ struct settings {
 	const char *roots[ROOTS_MAX];
 	uint32_t root_count;
 	bool landlock_optional;
+	struct settings_sweep sweep;
 };
 
 /* For config_request.foreign_read. */
@@ -81,6 +90,9 @@ const struct executor *settings_executor(const struct settings *settings, const 
 
 /* By what a task of this queue is run that names none: what the queue says, else the only executor there is; NULL. */
 const struct executor *settings_fallback(const struct settings *settings, const char *queue);
+
+/* owner/name, as GitHub calls a repository. */
+bool settings_is_repository(const char *name);
 
 /* Letters, digits and -._: after one of the first two, at most 128 bytes. */
 bool settings_is_name(const char *name);

@@ -32,6 +32,7 @@ enum {
 	LEAVE_MS = 3 * 1000,
 	REPORTS_MS = 10 * 1000, /* for the last reports, after everything has ended */
 	KILL_SLACK_MS = 15 * 1000,
+	ONCE_RETRIES = 3,     /* after 1, 2 and 4 s */
 	GRACE_OVER_MS = 2000, /* for work that is somebody else's by now */
 	EXIT_UNAVAILABLE = 69,
 	EXIT_TEMPORARY = 75,
@@ -100,19 +101,23 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run)
 		i++;
 	supervisor->runs[i] = supervisor->runs[--supervisor->run_count];
 	run_free(run);
+	if (supervisor->once)
+		once_run_over(supervisor->once);
 	look_for_end(supervisor);
 	claim_more(supervisor);
 }
 
-static void on_settled(void *context, const char *name, int status, struct span code)
+static void on_settled(void *context, const char *name, int status, struct span code, struct span body)
 {
 	struct supervisor *supervisor = context;
 
-	if (status >= 300)
+	if (status >= 300 && !supervisor->once) /* a pass says in its result what became of it */
 		log_warn("a report was refused; the server keeps what is late", log_cstr("run", name),
 			log_int("status", status), log_span("code", code));
 	for (uint32_t i = 0; i < supervisor->run_count; i++) {
 		if (strcmp(run_name(supervisor->runs[i]), name) == 0) {
+			if (supervisor->once)
+				once_settled(supervisor->once, status, body);
 			run_settled(supervisor->runs[i]);
 			return;
 		}
@@ -129,7 +134,8 @@ static bool may_claim(const struct supervisor *supervisor)
 	return supervisor->pulse && pulse_is_alive(supervisor->pulse) && !pulse_is_away(supervisor->pulse) &&
 		supervisor->standing == BEAT_ACTIVE && !supervisor->stopping && !supervisor->over &&
 		supervisor->run_count < supervisor->options->concurrency &&
-		!line_is_busy(supervisor->claims) && !uv_is_active((uv_handle_t *)&supervisor->claim_timer);
+		(!supervisor->once || once_claims(supervisor->once)) && !line_is_busy(supervisor->claims) &&
+		!uv_is_active((uv_handle_t *)&supervisor->claim_timer);
 }
 
 static void on_claim_timer(uv_timer_t *timer)
@@ -157,6 +163,16 @@ static void take_claims(struct supervisor *supervisor, yyjson_val *claims)
 	}
 }
 
+/* A pass that cannot be made ends: whoever called it shall know. */
+static void fail_once(struct supervisor *supervisor, yyjson_val *root, const char *otherwise)
+{
+	const char *detail = yyjson_get_str(yyjson_obj_get(root, "detail"));
+	char error[400];
+
+	snprintf(error, sizeof error, "%s%s%.300s", otherwise, detail ? ": " : "", detail ? detail : "");
+	once_failed(supervisor->once, "failed", error);
+}
+
 static void hear_claims(struct supervisor *supervisor, int status, const struct http_answer *answer)
 {
 	struct json_complaint complaint;
@@ -169,7 +185,13 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 		supervisor->request_number++;
 		supervisor->asked_one =
 			!supervisor->asked_one && yyjson_arr_size(yyjson_obj_get(root, "claims")) == 0;
+		if (supervisor->once)
+			once_claimed(supervisor->once, yyjson_arr_get_first(yyjson_obj_get(root, "claims")));
 		take_claims(supervisor, yyjson_obj_get(root, "claims"));
+		return;
+	}
+	if (supervisor->once && status != 429) {
+		fail_once(supervisor, root, "claims are refused");
 		return;
 	}
 	if (supervisor->claim_failures++ == 0)
@@ -191,6 +213,8 @@ static void on_claims(void *context, int fault, enum http_reach reach, const str
 	(void)reach;
 	if (status > 0 && status < 500)
 		hear_claims(supervisor, status, answer);
+	else if (supervisor->once && supervisor->claim_failures >= ONCE_RETRIES)
+		fail_once(supervisor, NULL, "the server does not answer");
 	else /* the request keeps its number: if it was answered after all, the same claims come again */
 		claim_after(
 			supervisor, retry_delay_ms(++supervisor->claim_failures, AWAY_MS, &supervisor->rng));
@@ -208,7 +232,7 @@ static const struct settings_queue *queue_of_turn(struct supervisor *supervisor)
 		total += settings->queues[i].weight;
 		differ |= settings->queues[i].weight != settings->queues[0].weight;
 	}
-	if (!differ || supervisor->asked_one)
+	if (!differ || supervisor->asked_one || supervisor->once)
 		return NULL;
 	int64_t at = rng_between(&supervisor->rng, 1, total);
 	const struct settings_queue *queue = settings->queues;
@@ -290,7 +314,9 @@ static int put_claim(struct supervisor *supervisor, const struct settings_queue 
 	put_capabilities(supervisor, &object);
 	put_executors(supervisor, &object);
 	json_member_int(&object, "max", room < CLAIMS_MAX ? room : CLAIMS_MAX);
-	json_member_int(&object, "waitMs", only ? 0 : POLL_MS);
+	json_member_int(&object, "waitMs", only || supervisor->once ? 0 : POLL_MS);
+	if (supervisor->once)
+		once_put_claim(supervisor->once, &object);
 	json_member_string(&object, "requestId", span_of(request));
 	return json_end(&object);
 }
@@ -333,6 +359,8 @@ static void close_all(struct supervisor *supervisor)
 	supervisor->outbox = NULL;
 	line_free(supervisor->claims);
 	supervisor->claims = NULL;
+	if (supervisor->once)
+		supervisor->status = once_close(supervisor->once);
 	host_close(supervisor->host);
 	supervisor->host = NULL;
 	uv_close((uv_handle_t *)&supervisor->claim_timer, NULL);
@@ -350,6 +378,11 @@ static void on_goodbye(void *context, int fault, enum http_reach reach, const st
 	close_all(context);
 }
 
+static void on_left(uv_timer_t *timer)
+{
+	close_all(timer->data);
+}
+
 static void leave(struct supervisor *supervisor)
 {
 	cleanup(buf_done) struct buf target = {0};
@@ -358,6 +391,10 @@ static void leave(struct supervisor *supervisor)
 	supervisor->leaving = true;
 	uv_timer_stop(&supervisor->stop_timer);
 	line_drop(supervisor->claims);
+	if (supervisor->once) { /* it was never registered; and the outbox may have called us */
+		uv_timer_start(&supervisor->stop_timer, on_left, 0, 0);
+		return;
+	}
 	buf_init(&target, 1024);
 	int r = buf_printf(&target, "/api/workers/");
 	if (r == 0)
@@ -384,7 +421,8 @@ static void on_reports_due(uv_timer_t *timer)
 /* Whatever was waiting for the last run. */
 static void look_for_end(struct supervisor *supervisor)
 {
-	if (supervisor->run_count > 0 || supervisor->leaving)
+	if (supervisor->run_count > 0 || supervisor->leaving ||
+		(supervisor->once && once_is_looking(supervisor->once)))
 		return;
 	if (supervisor->stopping && outbox_waiting(supervisor->outbox) == 0) {
 		leave(supervisor);
@@ -459,6 +497,19 @@ static void begin_stop(struct supervisor *supervisor, int status)
 	look_for_end(supervisor);
 }
 
+void supervisor_claim(struct supervisor *supervisor)
+{
+	claim_more(supervisor);
+}
+
+void supervisor_end(struct supervisor *supervisor)
+{
+	if (!supervisor->host) /* it has not begun */
+		return;
+	begin_stop(supervisor, supervisor->status);
+	look_for_end(supervisor);
+}
+
 static void on_signal(uv_signal_t *signal, int number)
 {
 	struct supervisor *supervisor = signal->data;
@@ -527,6 +578,10 @@ static void on_news(void *context, const struct pulse_news *news)
 	switch (news->kind) {
 	case PULSE_REGISTERED:
 		supervisor->standing = BEAT_ACTIVE;
+		if (supervisor->once) {
+			once_begin(supervisor->once);
+			break;
+		}
 		log_info("registered", log_cstr("worker", supervisor->worker_id));
 		notify("READY=1");
 		break;
@@ -581,8 +636,12 @@ static void make_ids(struct supervisor *supervisor)
 		supervisor->instance[i] = digits[random[0] % 36];
 		random[0] /= 36;
 	}
-	snprintf(supervisor->worker_id, sizeof supervisor->worker_id, "%.100s-%s", supervisor->options->name,
-		supervisor->instance);
+	if (supervisor->options->once)
+		snprintf(supervisor->worker_id, sizeof supervisor->worker_id, "%.128s",
+			supervisor->options->once->agent_id);
+	else
+		snprintf(supervisor->worker_id, sizeof supervisor->worker_id, "%.100s-%s",
+			supervisor->options->name, supervisor->instance);
 }
 
 /* Who we are; and, in a slot, whom we replace. */
@@ -645,6 +704,7 @@ static void begin_pulse(struct supervisor *supervisor)
 				.working_ms = options->slot || !options->same_host ? 15 * 1000 : 5 * 1000,
 				.same_host = options->same_host,
 			},
+		.plain = options->once != NULL,
 		.tasks_max = 2 * CONCURRENCY_MAX,
 		.seed = rng_u64(&supervisor->rng),
 	};
@@ -689,9 +749,12 @@ static int open_parts(struct supervisor *supervisor)
 	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 32 << 20};
 	char complaint[NEST_COMPLAINT_BYTES];
 
-	int r = nest_open(&supervisor->nest, options->home, options->slot, supervisor->worker_id, complaint);
+	int r = nest_open(&supervisor->nest, options->home, options->slot, supervisor->worker_id,
+		options->once != NULL, complaint);
 	if (r < 0) {
 		log_error("not started", log_cstr("reason", complaint));
+		if (supervisor->once)
+			once_failed(supervisor->once, r == -EBUSY ? "blocked" : "failed", complaint);
 		return r == -EBUSY ? EXIT_TEMPORARY : EXIT_CONFIG;
 	}
 	if (supervisor->nest.adopted > 0)
@@ -700,6 +763,8 @@ static int open_parts(struct supervisor *supervisor)
 	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
 	if (r < 0) {
 		log_error("not started", log_cstr("reason", complaint));
+		if (supervisor->once)
+			once_failed(supervisor->once, "failed", complaint);
 		return EXIT_CONFIG;
 	}
 	supervisor->claims = line_new(supervisor->loop, &options->address, &limits);
@@ -758,16 +823,20 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 	buf_init(&supervisor->body, BODY_BYTES_MAX);
 	uv_loop_init(&loop);
 	make_ids(supervisor);
-	int status = open_parts(supervisor);
+	supervisor->once = options->once ? once_new(supervisor, options->once) : NULL;
+	int status = options->once && !supervisor->once ? EXIT_UNAVAILABLE : open_parts(supervisor);
 	if (status == 0) {
 		start_loop(supervisor);
 		uv_run(&loop, UV_RUN_DEFAULT);
 		status = supervisor->status;
+	} else if (supervisor->once) {
+		status = once_close(supervisor->once);
 	}
 	nest_close(&supervisor->nest, true);
 	uv_walk(&loop, close_walked, NULL);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);
+	once_free(supervisor->once);
 	buf_done(&supervisor->body);
 	log_info("stopped");
 	return status;

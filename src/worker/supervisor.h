@@ -17,6 +17,7 @@
 #include "exec/host.h"
 #include "worker/line.h"
 #include "worker/nest.h"
+#include "worker/once.h"
 #include "worker/outbox.h"
 #include "worker/pulse.h"
 #include "worker/settings.h"
@@ -40,6 +41,7 @@ struct supervisor_options {
 	int64_t drain_ms; /* how long running work may go on after the first signal */
 	bool same_host;
 	const struct settings *settings;
+	const struct once_config *once; /* one pass, or a few, and no more; NULL: until it is told to stop */
 };
 
 struct run;
@@ -53,6 +55,7 @@ struct supervisor {
 	struct pulse *pulse;
 	struct outbox *outbox;
 	struct line *claims;
+	struct once *once; /* NULL: as above */
 	struct buf body;
 	uv_timer_t claim_timer, stop_timer, watchdog;
 	uv_signal_t term, interrupt;
@@ -74,6 +77,10 @@ struct supervisor {
 
 /* Runs until it is told to stop. The status to end with. */
 int supervisor_run(struct supervisor *supervisor, const struct supervisor_options *options);
+
+/* For once.c: claim now; and that was all, unless it ends already. */
+void supervisor_claim(struct supervisor *supervisor);
+void supervisor_end(struct supervisor *supervisor);
 
 /* For runs: this one is over in every respect. */
 void supervisor_forget(struct supervisor *supervisor, struct run *run);

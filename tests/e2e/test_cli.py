@@ -1321,13 +1321,36 @@ class Up(unittest.TestCase):
         with open(os.path.join(self.home, "url")) as file:
             self.assertEqual(file.read().strip(), url)
         self.assertIn(f"try      export STINT_HOME={self.home}; {STINT} add ", said)
-        self.assertEqual(len(said.splitlines()), 7, said)
+        self.assertEqual(len(said.splitlines()), 8, said)
         self.assertEqual(self.stint("add", "hello").returncode, 0)
         os.killpg(process.pid, signal.SIGINT)
         self.assertEqual(process.wait(20), 0)
         self.assertEqual(process.stderr.read(), "stint: stopped\n")
         self.assertFalse(os.path.exists(os.path.join(self.home, "stint.sock")))
         self.assertEqual(self.stint("ls").returncode, 7)
+
+    def test_a_new_store_has_three_tasks_that_show_how_it_works(self):
+        _, said = self.up_and_ready()
+        self.assertRegex(said, r"(?m)^demo +three tasks: ")
+        self.assertEqual(self.stint("wait", "--timeout", "25s", "demo-hello", "demo-crash").returncode, 0)
+        self.assertIn("hello, world", self.stint("show", "demo-hello").stdout)
+        self.assertRegex(self.stint("show", "demo-crash").stdout,
+                         r"(?s)attempt 1\n.*failed +ready .*WORKER_CRASHED  ended by signal 9 \(SIGKILL\): half way\n.*attempt 2\n.*completed")
+        until = time.monotonic() + 25
+        while "tea or coffee?" not in self.stint("inbox").stdout:
+            self.assertLess(time.monotonic(), until)
+        self.assertEqual(self.stint("answer", "demo-ask", "tea").returncode, 0)
+        self.assertEqual(self.stint("wait", "--timeout", "25s", "demo-ask").returncode, 0)
+        self.assertIn("answer: tea", re.sub(r"(answer) +", r"\1: ", self.stint("show", "demo-ask").stdout))
+
+    def test_the_demo_is_for_new_stores_that_want_it(self):
+        process, said = self.up_and_ready("--no-demo")
+        self.assertNotIn("demo-", said)
+        self.assertEqual(self.stint("ls", "--all", "-o", "id").stdout, "")
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+        _, said = self.up_and_ready()
+        self.assertNotIn("demo-", said, "it was there before")
 
     def test_a_second_up_says_what_runs_and_leaves_it_alone(self):
         first, _ = self.up_and_ready()

@@ -1,0 +1,10 @@
+/*
+ * Three tasks for whoever has just met stint, in plain shell: one that works, one whose process is killed in its first
+ * attempt and which recovers, and one that asks a person.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* To the server of this home; `program` is the path of stint. False: not all of them could be added. */
+bool demo_add(const char *home, const char *program);
