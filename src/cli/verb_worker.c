@@ -310,7 +310,7 @@ const struct verb verb_worker_sweep = {
 	.name = "worker sweep-prs",
 	.group = GROUP_WORKERS,
 	.arguments = "",
-	.brief = "a task for each open pull request",
+	.brief = "pull requests become tasks",
 	.text = "Asks gh, GitHub's command line, for the open pull requests that are no drafts and that nobody has approved, and "
 		"adds a task for each: once for each commit, and never two at a time for one pull request. Prints "
 		"{\"ok\":true,\"action\":\"swept\",\"queue\":...,\"found\":3,\"added\":1}. Without gh it says so and ends with "
@@ -325,7 +325,7 @@ const struct verb verb_worker_once = {
 	.name = "worker run-once",
 	.group = GROUP_WORKERS,
 	.arguments = "",
-	.brief = "do one task here, and say how it went",
+	.brief = "one task, and how it went",
 	.text = "One pass, for cron and for agents: takes up what this agent still has under its name, else claims one task; runs "
 		"it with the executors of the configuration, reports, and prints a line of JSON: {\"ok\":true, \"action\":"
 		"\"completed\", \"itemId\":..., \"title\":..., \"summary\":..., \"links\":[...], \"elapsedMs\":...}, with "
