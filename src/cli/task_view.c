@@ -178,6 +178,15 @@ int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *
 	return r < 0 ? fail_fault(cli, r) : 0;
 }
 
+void put_row_as_lines(struct cli *cli, const struct table *table)
+{
+	for (size_t c = 0; table->fault == 0 && c < table->column_count; c++) {
+		put(cli, "%-14s", table->columns[c].name);
+		put_painted(cli, table->cells[c].paint, table->cells[c].text);
+		put(cli, "\n");
+	}
+}
+
 int put_task_done(struct cli *cli, yyjson_val *task, const char *what)
 {
 	struct span id = field_text(task, "id");

@@ -31,6 +31,9 @@ void put_id(struct cli *cli, struct span id);
 /* Rows in the form that was asked for; `id` names the member that -o id prints. */
 int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *list, const char *id);
 
+/* The first row alone, a line for each column: what `show` says of one. */
+void put_row_as_lines(struct cli *cli, const struct table *table);
+
 /* A task after something was done to it: in JSON, or its id and a sentence. */
 int put_task_done(struct cli *cli, yyjson_val *task, const char *what);
 

@@ -93,11 +93,7 @@ static int run_show(struct cli *cli)
 	}
 	table_init(&table, columns, C_COUNT);
 	add_row(cli, &table, reply.root);
-	for (size_t c = 0; table.fault == 0 && c < C_COUNT; c++) {
-		put(cli, "%-10s", columns[c].name);
-		put_painted(cli, table.cells[c].paint, table.cells[c].text);
-		put(cli, "\n");
-	}
+	put_row_as_lines(cli, &table);
 	struct span prompt = field_text(reply.root, "prompt");
 	if (prompt.len > 0) {
 		put(cli, "\n");

@@ -165,11 +165,7 @@ static int run_show(struct cli *cli)
 	}
 	table_init(&table, columns, C_COUNT);
 	add_row(cli, &table, reply.root);
-	for (size_t c = 0; table.fault == 0 && c < C_COUNT; c++) {
-		put(cli, "%-14s", columns[c].name);
-		put_painted(cli, table.cells[c].paint, table.cells[c].text);
-		put(cli, "\n");
-	}
+	put_row_as_lines(cli, &table);
 	table_done(&table);
 	reply_done(&reply);
 	return 0;
