@@ -1,7 +1,7 @@
 /*
  * A supervisor to be killed: exec-supervisor MODE... starts the helper once for each mode (MODE:ARGUMENT), prints what a
- * successor would have written down, one line for each, and waits. With --at-once it hears nothing of what it started:
- * neither that it runs nor how. Ends by itself after a minute.
+ * successor would have written down, one line for each, and waits. With --asleep it puts every shim to sleep before it
+ * can have started anything. Ends by itself after a minute.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,21 +39,23 @@ static int run(int count, char **modes)
 	static struct running running[MODES_MAX];
 	static struct world world;
 
-	bool at_once = count > 0 && strcmp(modes[0], "--at-once") == 0;
+	bool asleep = count > 0 && strcmp(modes[0], "--asleep") == 0;
 
 	world_open(&world);
-	for (int i = at_once; i < count && i < MODES_MAX; i++) {
+	for (int i = asleep; i < count && i < MODES_MAX; i++) {
 		char *argument = strchr(modes[i], ':');
 		if (argument)
 			*argument++ = 0;
 		world_run(&world, &running[i], CHILD(&world, modes[i], argument));
-		if (!at_once)
+		if (asleep)
+			kill(running[i].identity.shim, SIGSTOP);
+		else
 			world_until_text(&running[i], STREAM_OUT, "ready");
 		tell(&running[i].identity);
 	}
 	printf("all\n");
 	fflush(stdout);
-	if (at_once)
+	if (asleep)
 		poll(NULL, 0, 60000);
 	for (int i = 0; i < 3; i++)
 		world_until(&world, never, NULL);
