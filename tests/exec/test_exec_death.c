@@ -78,12 +78,14 @@ static void supervisor_start(struct supervisor *supervisor, char *const *argv)
 	assert_true(supervisor->count > 0);
 }
 
+/* Killed and gone: the one does not follow from the other at once. */
 static void kill_known(pid_t pid, uint64_t start)
 {
 	cleanup(close_at) int pidfd = pidfd_open_known(pid, start);
 
 	assert_true(pidfd >= 0);
 	assert_int_equal(pidfd_signal(pidfd, SIGKILL), 0);
+	assert_int_equal(poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, 10000), 1);
 }
 
 /* A stop is not there when it has been sent. */
