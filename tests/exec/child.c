@@ -64,6 +64,14 @@ static int mode_hang(char **args)
 	return 0;
 }
 
+/* Says nothing, so that a reader who has gone does not end it. */
+static int mode_silent(char **args)
+{
+	(void)args;
+	hang();
+	return 0;
+}
+
 /* Deaf to all that can be ignored. */
 static int mode_deaf(char **args)
 {
@@ -334,6 +342,7 @@ static const struct mode {
 	{"signal", mode_signal, 1},
 	{"crash", mode_crash, 0},
 	{"hang", mode_hang, 0},
+	{"silent", mode_silent, 0},
 	{"deaf", mode_deaf, 0},
 	{"polite", mode_polite, 0},
 	{"stopped", mode_stopped, 0},
