@@ -88,6 +88,20 @@ class Slots(OperationsCase):
         self.assertEqual(self.client.post("/api/slots/w1/tests-1/crash").status, 404)
         self.assertEqual(list(self.slots()), ["w1/tests-1"])
 
+    def test_a_worker_of_a_quarantined_slot_gets_nothing_by_naming_another(self):
+        self.ok(self.register("w1", slot="slot-1"))
+        self.ok(self.register("w2"))
+        for _ in range(3):
+            self.ok(self.client.post("/api/slots/slot-1/crash"))
+        task = self.client.post("/api/tasks", {"title": "t"}).json["id"]
+        for slot in (None, "slot-1", "slot-2", "w1/tests-1"):
+            self.assertEqual(self.ok(self.client.post("/api/claims", {"workerId": "w1", "slot": slot})), {"claims": []})
+            reply = self.client.post(f"/api/tasks/{task}/claim", {"workerId": "w1", "slot": slot})
+            self.assertEqual((reply.status, reply.json["code"]), (409, "slot_quarantined"), slot)
+        reply = self.client.post("/api/workers/register", {"workerId": "w2", "slot": "slot-1"})
+        self.assertEqual((reply.status, reply.json["code"]), (409, "slot_taken"))
+        self.assertEqual(self.ok(self.client.post(f"/api/tasks/{task}/claim", {"workerId": "w2"}))["attempt"], 1)
+
     def test_a_quarantine_is_seen_after_a_restart_too(self):
         for _ in range(3):
             self.client.post("/api/slots/s/crash")
