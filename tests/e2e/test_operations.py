@@ -418,6 +418,26 @@ class Restore(OperationsCase):
         self.assertIn("server.restored", [event["type"] for event in self.events()])
         self.assertEqual(self.ok(self.client.get("/api/version"))["generation"], 2)
 
+    def test_a_worker_that_noticed_nothing_is_told_that_its_work_is_void(self):
+        """Its token is the one in the backup, and it beats when the server is there again: for it nothing happened."""
+        beating = self.ok(self.register("w1", slot="slot-1", leaseMs=3600000))
+        self.create(id="held")
+        self.claim("w1")
+        token = self.ok(self.client.post("/api/workers/heartbeat",
+                                         {"workerId": "w1", "token": beating["token"], "boundTasks": ["held"]}))["token"]
+        self.ok(self.client.post("/api/v1/worker/orchestrator/register", {"worker_id": "named"}))
+        made = self.ok(self.client.post("/api/backup"), 201)
+        self.client.close()
+        self.server.stop()
+        self.assertEqual(self.restore(made["path"]).returncode, 0)
+        self.server.start()
+        reply = self.client.post("/api/workers/heartbeat", {"workerId": "w1", "token": token})
+        self.assertEqual((reply.status, reply.json["code"]), (410, "WORKER_INACTIVE"))
+        self.assertEqual([(event["worker"], event["data"]["ended"]) for event in self.events("worker.inactive")],
+                         [("w1", "terminated")])
+        self.assertEqual(self.ok(self.client.get("/api/workers/named"))["state"], "active")
+        self.ok(self.register("w2", slot="slot-1"))
+
     def kept(self):
         return sorted(name for name in os.listdir(self.server.home) if ".before-restore-" in name)
 
