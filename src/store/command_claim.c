@@ -230,20 +230,36 @@ static void offer_stand(
 	}
 }
 
+/* Whoever looks into a queue serves it. */
+static void note_served(struct turn *turn, const struct chooser *chooser, uint64_t queues)
+{
+	const struct worker *worker = &chooser->worker->worker;
+
+	if (worker->state == WORKER_UNKNOWN)
+		served_note(&turn->store->served, queues, turn->given.now.lease_ms);
+	else
+		hot_holder(&turn->store->hot, worker->handle)->serves |= queues;
+}
+
 static void offer_committed(struct turn *turn, const struct chooser *chooser, struct candidate *best)
 {
 	const struct lanes *lanes = &turn->store->hot.lanes;
 	const struct name_list *queues = &chooser->wants->queues;
 	const struct stand *stand = NULL;
+	uint64_t served = queues->count == 0 ? SERVED_ALL : 0;
 
 	for (uint32_t i = 0; i < queues->count; i++) {
 		uint32_t queue = names_find(&turn->store->names, queues->items[i]);
-		if (queue == 0 || turn_queue(turn, queue) == QUEUE_PAUSED)
+		if (queue == 0)
+			continue;
+		served |= served_bit(queue);
+		if (turn_queue(turn, queue) == QUEUE_PAUSED)
 			continue;
 		offer_stand(turn, chooser, lanes_stand(lanes, queue, 0), best);
 		if (chooser->slot != 0)
 			offer_stand(turn, chooser, lanes_stand(lanes, queue, chooser->slot), best);
 	}
+	note_served(turn, chooser, served);
 	if (queues->count > 0)
 		return;
 	while ((stand = lanes_next_stand(lanes, stand))) {
