@@ -1089,6 +1089,30 @@ class Helping(CliCase):
                 ran = subprocess.run([scdoc], input=source, capture_output=True, text=True, timeout=30)
                 self.assertEqual((ran.returncode, ran.stderr), (0, ""), page)
 
+    def test_an_empty_name_is_a_variable_that_was_not_set(self):
+        """Everything and nothing are both wrong: a token for all queues, a task that waits for nobody."""
+        for words, flag in ((["claim", "--queues", ""], "--queues"), (["claim", "--queues", ","], "--queues"),
+                            (["token", "create", "--kind", "worker", "--queues="], "--queues"),
+                            (["add", "x", "--after", ""], "--after"), (["add", "x", "--queue", ""], "--queue"),
+                            (["add", "x", "--needs", ""], "--needs"), (["ls", "--queue", ""], "--queue"),
+                            (["ls", "--state", ""], "--state"), (["claim", "--worker", ""], "--worker"),
+                            (["claim", "--slot", ""], "--slot"), (["events", "--task", ""], "--task")):
+            ran = self.stint(*words, status=2)
+            self.assertIn(f"{flag} is empty", ran.err, words)
+        task = self.add("names no executor", "--queue", "h-none")
+        self.assertEqual(self.stint("claim", "--queues", "h-none", "--executors", "", "--json").json["claim"]["task"]["id"], task)
+
+    def test_a_noun_alone_names_its_verbs(self):
+        ran = self.stint("queue", status=2)
+        self.assertEqual(ran.out, "")
+        self.assertIn("stint queue needs a verb: ls, pause, resume or drain (usage)", ran.err)
+        self.assertEqual(self.stint("queue", "--json", status=2).json["error"]["code"], "usage")
+        self.assertIn("stint slot needs a verb: ls or unquarantine (usage)", self.stint("slot", status=2).err)
+        self.assertIn("stint db needs a verb: query (usage)", self.stint("db", status=2).err)
+
+    def test_help_takes_a_verb_and_nothing_more(self):
+        self.assertIn('there is no "stint add foo"', self.stint("help", "add", "foo", status=2).err)
+
     def test_slips_are_understood(self):
         for args, part in ((["lss"], "did you mean \"ls\"?"), (["queue", "puase"], "did you mean \"pause\"?"),
                            (["ls", "--quee", "x"], "did you mean --queue?"), (["quue", "ls"], "did you mean \"queue\"?"),
