@@ -259,7 +259,7 @@ class Looking(CliCase):
         self.assertEqual(self.stint("ls", "--state", "cancelled", "--queue", "look", "-o", "id").lines, ["look-0"])
         self.assertEqual(len(self.stint("ls", "--state", "ready,cancelled", "--queue", "look", "-o", "id").lines), 5)
         self.assertEqual(len(self.stint("ls", "--all", "--queue", "look", "-o", "id").lines), 5)
-        self.assertIn("name of a state", self.stint("ls", "--state", "sleepy", status=2).err)
+        self.assertIn("must be one of pending, scheduled, ", self.stint("ls", "--state", "sleepy", status=2).err)
 
     def test_a_limit_is_kept_and_said(self):
         ran = self.stint("ls", "--queue", "look", "-n", "2")
