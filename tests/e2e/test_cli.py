@@ -1043,6 +1043,16 @@ class Finding(CliCase):
         self.assertEqual(process.stderr.read(), "")
         self.assertIn(process.wait(30), (-signal.SIGPIPE, 1))
 
+    def test_a_closed_output_is_a_failure_and_not_the_servers_line(self):
+        """The first file that is opened takes the number of one that is closed: that would be the connection."""
+        for redirected, status in ((">&-", 1), ("2>&-", 0), ("<&-", 0), (">&- 2>&- <&-", 1)):
+            ran = subprocess.run(["sh", "-c", f'"$0" queue ls --json {redirected}', STINT], capture_output=True, text=True,
+                                 timeout=30, env=environment(STINT_HOME=self.server.home))
+            self.assertEqual(ran.returncode, status, redirected)
+        ran = subprocess.run(["sh", "-c", '"$0" show nobody --json 2>&-', STINT], capture_output=True, text=True,
+                             timeout=30, env=environment(STINT_HOME=self.server.home))
+        self.assertEqual((ran.returncode, json.loads(ran.stdout)["error"]["code"]), (3, "not_found"))
+
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "wb") as full:
             ran = subprocess.run([STINT, "help"], stdout=full, stderr=subprocess.PIPE, timeout=30, env=environment())
