@@ -26,7 +26,7 @@
 	X(OWNER_AWAY,       "owner_away",       "the slot that owns it has no live worker") \
 	X(OWNER_QUARANTINED, "owner_quarantined", "the slot that owns it crashed too often and is quarantined") \
 	X(WORKERS_BUSY,     "workers_busy",     "every matching worker is busy") \
-	X(UNCONFIRMED,      "unconfirmed",      "claimed; the worker has not confirmed it yet") \
+	X(UNCONFIRMED,      "unconfirmed",      "its worker has not confirmed it yet") \
 	X(RUNNING,          "running",          "a worker holds it") \
 	X(STOPPING,         "stopping",         "cancelled; waiting until its worker has stopped") \
 	X(OVERDUE,          "overdue",          "past its time limit; its worker was told to stop") \

@@ -978,6 +978,20 @@ class Finding(CliCase):
             thread.join(20)
         self.assertNotIn(b"Authorization", heard[0])
 
+    def test_a_refusal_names_the_command_that_helps(self):
+        worker = self.stint("token", "create", "--kind", "worker", "--quiet").out.strip()
+        self.add("x", "--queue", "f-help")
+        self.stint("claim", "--queues", "f-help", "--worker", "taken")
+        err = self.stint("claim", "--worker", "taken", status=6, STINT_TOKEN=worker).err
+        self.assertIn("try: stint claim --worker NAME", err)
+        self.stint("disarm")
+        self.assertIn("try: stint arm\n", self.stint("claim", status=6).err)
+        self.stint("arm")
+        for _ in range(3):
+            self.client.post("/api/slots/f-slot/crash")
+        task = self.add("x", "--owner", "f-slot", "--queue", "f-help")
+        self.assertIn("try: stint slot unquarantine f-slot\n", self.stint("claim", "--id", task, "--slot", "f-slot", status=4).err)
+
     def test_what_is_no_address_is_usage(self):
         for url in ("nonsense", "https://example.org", "http://", "unix:relative"):
             self.stint("ls", "--url", url, status=2)
