@@ -632,6 +632,15 @@ class Working(CliCase):
         document = self.client.get("/api/tasks/" + task).json
         self.assertEqual((document["state"], document["result"]), ("done", '{"who":"it\'s me"}'))
 
+    def test_a_shell_that_claims_again_has_nothing_left_of_the_task_before(self):
+        self.add("first", "--queue", "sh-two", "--payload", '{"rm":"-rf"}')
+        self.add("second", "--queue", "sh-two")
+        script = ('for i in 1 2; do eval "$("$STINT" claim --queues sh-two -o env)"; echo "$STINT_TITLE ${STINT_PAYLOAD-none}"; '
+                  '"$STINT" task done --quiet; done')
+        ran = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, timeout=60,
+                             env=environment(STINT_HOME=self.server.home, STINT=STINT))
+        self.assertEqual((ran.returncode, ran.stdout), (0, 'first {"rm":"-rf"}\nsecond none\n'), ran.stderr)
+
     def test_nothing_to_claim_is_no_failure_unless_asked_for(self):
         ran = self.stint("claim", "--queues", "empty")
         self.assertEqual(ran.out, "")
