@@ -123,7 +123,8 @@ struct command_update {
 		status; /* then it goes into this lane, for the slot that owns it; STATUS_NONE: it stays */
 	bool set_body;
 	struct span body;
-	int64_t body_version; /* `body` was made from the text of this version; 0: from none */
+	int64_t body_version;             /* `body` was made from the text of this version; 0: from none */
+	bool says_failure, says_recovery; /* `body` has the caller's own word of when that was */
 	struct command_spawn spawn;
 };
 

@@ -714,6 +714,44 @@ static int stage_own_follow(struct turn *turn, struct turn_task *view, const str
 	return r;
 }
 
+/* ---- what a slot finds of a loss or a failure ------------------------------------------------------ */
+
+/* When it was, and the session of then. */
+static int keep_moment(struct turn *turn, int64_t seq, enum extra_kind kind)
+{
+	struct backend *backend = turn->store->backend;
+	struct span session = {0};
+
+	int r = backend->ops->get_extra(backend, seq, EXTRA_SESSION, 0, &turn->arena, &session);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	buf_clear(&turn->record);
+	r = buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
+	if (r == 0)
+		r = buf_put_byte(&turn->record, ' ');
+	if (r == 0)
+		r = buf_put_span(&turn->record, session);
+	return r < 0 ? r : backend->ops->put_extra(backend, seq, kind, 0, buf_span(&turn->record));
+}
+
+/* Slot workers of old write into the metadata of their task when it failed, and when they took it up after a crash. What
+ * the server finds out by itself is told in the same words, so it is remembered; unless the caller says it. */
+static int keep_trace(struct turn *turn, const struct task *after, enum event_kind event)
+{
+	const struct command *command = turn->command;
+	bool is_said = command && command->kind == COMMAND_UPDATE && command->update.says_failure;
+	bool in_line = after->state == TASK_READY || after->state == TASK_SCHEDULED;
+	bool lost = event == EVENT_TASK_EXPIRED;
+
+	if (lost && in_line)
+		return keep_moment(turn, after->seq, EXTRA_RECOVERED);
+	if (is_said || after->code == CODE_NONE)
+		return 0;
+	return lost || event == EVENT_TASK_FAILED || event == EVENT_TASK_BLOCKED
+		? keep_moment(turn, after->seq, EXTRA_FAILED)
+		: 0;
+}
+
 /* ---- the one way to write a decision -------------------------------------------------------------- */
 
 int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
@@ -757,6 +795,8 @@ static int stage_one(struct turn *turn, struct turn_task *view, const struct tas
 		r = count_holder(turn, view->task.claim.holder, after.claim.holder);
 	if (r == 0)
 		r = keep_claimant(turn, &view->task, &after);
+	if (r == 0 && after.owner != 0 && !view->gone)
+		r = keep_trace(turn, &after, decision->event);
 	if (r < 0)
 		return r;
 	view->task = after;

@@ -113,6 +113,69 @@ static void a_claim_that_never_arrived_was_no_crash(void **state)
 	arena_done(&arena);
 }
 
+static void what_failed_under_a_slot_says_when_and_in_which_session_until_it_is_taken_again(void **state)
+{
+	struct world *world = *state;
+	struct arena arena;
+
+	own(world, "a", "slot-1");
+	beat(world, "slot-1", 7, NULL);
+	move(world, "a", STATUS_IN_PROGRESS);
+	beat(world, "slot-1", 7, "a");
+	world_pass(world, 1000);
+	assert_int_equal(move(world, "a", STATUS_BLOCKED), REFUSED_NOTHING);
+	int64_t failed_ms = world->now.wall_ms;
+	world_pass(world, 1000);
+	struct task_document found = look(world, "a", &arena);
+	assert_int_equal(found.failed_ms, failed_ms);
+	assert_true(span_equal(found.failed_session, SPAN("\"s-1\"")));
+	assert_int_equal(found.recovered_ms, 0);
+	arena_done(&arena);
+	struct command retry = say_about(COMMAND_RETRY, "a");
+	assert_int_equal(world_run(world, &retry)->refusal, REFUSED_NOTHING);
+	assert_int_equal(look(world, "a", &arena).failed_ms, 0);
+	arena_done(&arena);
+}
+
+static void what_was_lost_too_often_has_failed_and_says_so(void **state)
+{
+	struct world *world = *state;
+	struct arena arena;
+
+	own(world, "a", "slot-1");
+	for (uint32_t pid = 1; pid <= 3; pid++) {
+		beat(world, "slot-1", pid, NULL);
+		assert_int_equal(move(world, "a", STATUS_IN_PROGRESS), REFUSED_NOTHING);
+		beat(world, "slot-1", pid, "a");
+		world_pass(world, STALE_MS + 60 * 1000);
+		world_run(world, NULL);
+		world_pass(world, 60 * 1000);
+		world_run(world, NULL);
+		struct task_document found = look(world, "a", &arena);
+		assert_int_equal(found.task.state, pid < 3 ? TASK_READY : TASK_FAILED);
+		assert_true(pid < 3 ? found.failed_ms == 0 : found.failed_ms > found.recovered_ms);
+		arena_done(&arena);
+	}
+}
+
+static void what_the_caller_says_of_it_takes_the_place_of_what_was_found(void **state)
+{
+	struct world *world = *state;
+	struct command said = say_about(COMMAND_UPDATE, "a");
+	struct arena arena;
+
+	own(world, "a", "slot-1");
+	move(world, "a", STATUS_IN_PROGRESS);
+	said.by_name = true;
+	said.update.status = STATUS_BLOCKED;
+	said.update.set_body = true;
+	said.update.body = SPAN("\"metadata\":{\"failedAt\":5}");
+	said.update.says_failure = true;
+	assert_int_equal(world_run(world, &said)->refusal, REFUSED_NOTHING);
+	assert_int_equal(look(world, "a", &arena).failed_ms, 0);
+	arena_done(&arena);
+}
+
 static void beats_hold_what_they_name_however_long_the_claim_was_for(void **state)
 {
 	struct world *world = *state;
@@ -355,6 +418,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(what_a_silent_slot_worker_held_comes_back_once_and_says_so),
 		ON_BOTH(a_claim_that_never_arrived_was_no_crash),
+		ON_BOTH(what_failed_under_a_slot_says_when_and_in_which_session_until_it_is_taken_again),
+		ON_BOTH(what_was_lost_too_often_has_failed_and_says_so),
+		ON_BOTH(what_the_caller_says_of_it_takes_the_place_of_what_was_found),
 		ON_BOTH(beats_hold_what_they_name_however_long_the_claim_was_for),
 		ON_BOTH(what_an_idle_beat_does_not_name_is_lost_after_a_while),
 		ON_BOTH(a_beat_that_names_what_others_hold_changes_nothing),
