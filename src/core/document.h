@@ -31,8 +31,9 @@ struct task_document {
 	struct span body;
 	struct span result, error, checkpoint, question, answer, evidence, session;
 	/* read apart, because few ask for them: */
-	struct span words;       /* the last that a holder said, for people */
-	struct last_holder last; /* of a final task whose last claim was taken by a name; else empty */
+	struct span words; /* the last that a holder said, for people */
+	struct last_holder
+		last; /* of a task that is final or in review, if its last claim was taken by a name; else empty */
 	struct span
 		report; /* what the work itself said of its end, while its supervisor has not ended the attempt */
 	int64_t lease_ms; /* remaining */

@@ -109,6 +109,11 @@ static int read_moments(struct store *store, struct arena *arena, struct task_do
 	return 0;
 }
 
+bool last_holder_is_shown(enum task_state state)
+{
+	return task_state_is_final(state) || state == TASK_REVIEW;
+}
+
 struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDER_BYTES_MAX])
 {
 	int len = snprintf(text, LAST_HOLDER_BYTES_MAX, "%lld %lld %.*s", (long long)last->claimed_ms,
@@ -127,7 +132,7 @@ static int read_last_holder(
 	char text[LAST_HOLDER_BYTES_MAX];
 	int used;
 
-	if (!task_state_is_final(task->state))
+	if (!last_holder_is_shown(task->state))
 		return 0;
 	int r = backend->ops->get_extra(backend, task->seq, EXTRA_LAST_HOLDER, 0, arena, &kept);
 	if (r < 0)

@@ -209,7 +209,8 @@ int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, e
 int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session);
 int turn_stage_token(struct turn *turn, const struct token *token); /* it is copied */
 
-/* read.c: how EXTRA_LAST_HOLDER is kept. */
+/* read.c: how EXTRA_LAST_HOLDER is kept, and of which tasks: those whose last attempt was the last word so far. */
+bool last_holder_is_shown(enum task_state state);
 enum {
 	LAST_HOLDER_BYTES_MAX = COMMAND_ID_MAX + 48,
 };
