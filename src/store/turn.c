@@ -598,13 +598,13 @@ static struct span session_label(const struct turn *turn, int64_t seq)
 
 /* A note beside the event that says what happened to the task. */
 static int note_session(struct turn *turn, struct turn_task *view, enum event_kind kind, struct span label,
-	struct span worker)
+	struct span worker, struct span note)
 {
 	struct task after = view->task;
 	struct record record;
 
 	turn_record(turn, &record, kind);
-	record.note = (struct span){0};
+	record.note = note;
 	record.subject = label;
 	record.worker = worker;
 	int r = stage_change(turn, view, &after, &record);
@@ -612,6 +612,7 @@ static int note_session(struct turn *turn, struct turn_task *view, enum event_ki
 		return r;
 	after.version = record.seq;
 	view->task = after;
+	view->changed = true;
 	return write_row(turn, &after, false);
 }
 
@@ -628,7 +629,18 @@ static int follow_session(
 		return 0;
 	uint32_t who = view->task.claim.holder != 0 ? view->task.claim.holder : holder;
 	const struct turn_worker *worker = turn_worker_by_number(turn, who);
-	return worker ? note_session(turn, view, kind, label, worker->id) : -ENOMEM;
+	return worker ? note_session(turn, view, kind, label, worker->id, (struct span){0}) : -ENOMEM;
+}
+
+int turn_tell_output(struct turn *turn, struct turn_task *view)
+{
+	struct span label = session_label(turn, view->task.seq);
+
+	if (label.len == 0)
+		return 0;
+	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
+	return worker ? note_session(turn, view, EVENT_SESSION_OUTPUT, label, worker->id, turn->command->note)
+		      : -ENOMEM;
 }
 
 int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session)

@@ -206,6 +206,7 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record);
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
+int turn_tell_output(struct turn *turn, struct turn_task *view); /* of a session; other tasks have none */
 int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session);
 int turn_stage_token(struct turn *turn, const struct token *token); /* it is copied */
 

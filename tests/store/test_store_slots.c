@@ -290,7 +290,7 @@ static int note_kind(void *context, const struct record *record)
 	struct told *told = context;
 	size_t len = strlen(told->text);
 
-	if (record->kind >= EVENT_SESSION_STARTED && record->kind <= EVENT_SESSION_ENDED)
+	if (event_kind_is_of_session(record->kind))
 		snprintf(told->text + len, sizeof told->text - len, "%s:%.*s ",
 			event_kind_name(record->kind) + strlen("session."), SPAN_ARGS(record->subject));
 	return 0;
@@ -368,6 +368,24 @@ static void attempts_of_a_session_are_told_by_its_label(void **state)
 	assert_told(world, "started:one gone:one started:one ended:one ");
 }
 
+static void what_a_session_prints_is_told_in_the_chain_of_its_task(void **state)
+{
+	struct world *world = *state;
+	struct command print = say_about(COMMAND_LOG, "t-1");
+
+	spawn(world, "one");
+	print.fence = world_claim(world, "w");
+	print.worker = SPAN("w");
+	print.data = SPAN("hello");
+	for (int i = 0; i < 2; i++) /* the second time it is known */
+		assert_int_equal(world_run(world, &print)->refusal, REFUSED_NOTHING);
+	int64_t last = store_last_event(world->store);
+	world_crash(world);
+	assert_int_equal(world_report(world, COMMAND_COMPLETE, "t-1", "w", print.fence), REFUSED_NOTHING);
+	assert_true(store_last_event(world->store) > last);
+	assert_told(world, "started:one output:one ended:one ");
+}
+
 static void a_label_that_is_put_onto_running_work_starts_a_session(void **state)
 {
 	struct world *world = *state;
@@ -429,6 +447,7 @@ int main(void)
 		ON_BOTH(a_label_is_one_session_and_then_taken),
 		ON_BOTH(a_task_has_its_last_label_only),
 		ON_BOTH(attempts_of_a_session_are_told_by_its_label),
+		ON_BOTH(what_a_session_prints_is_told_in_the_chain_of_its_task),
 		ON_BOTH(a_label_that_is_put_onto_running_work_starts_a_session),
 		ON_BOTH(stopping_blocks_and_ends_the_claim),
 		{"the_latest_are_kept_round_and_round (memory)", the_latest_are_kept_round_and_round,
