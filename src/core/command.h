@@ -84,8 +84,9 @@ struct name_list {
 
 /* The task is to run as a session: under a label, found by it and told of by it. */
 struct command_spawn {
-	struct span label; /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */
-	struct span spec;  /* what was asked for, kept with the task; empty: it is no session */
+	struct span label;  /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */
+	struct span spec;   /* what was asked for, kept with the task; empty: it is no session */
+	struct span notice; /* goes into the event that says that it is over, for whoever sends word of it */
 };
 
 struct command_create {

@@ -56,7 +56,8 @@ struct worker_document {
 struct session_document {
 	struct span label;
 	struct span spec; /* what was asked for */
-	bool own;         /* the task was made for it */
+	struct span notice;
+	bool own; /* the task was made for it */
 };
 
 /* A slot and who fills it. Spans live until the next turn. */

@@ -616,11 +616,12 @@ static int note_session(struct turn *turn, struct turn_task *view, enum event_ki
 	return write_row(turn, &after, false);
 }
 
-/* An attempt of a session began, or is over. */
+/* An attempt of a session began, or is over. With the session itself, whoever spawned it wanted word of it. */
 static int follow_session(
 	struct turn *turn, struct turn_task *view, enum event_kind event, uint64_t fence, uint32_t holder)
 {
 	struct span label = session_label(turn, view->task.seq);
+	struct session_document session = {0};
 
 	if (label.len == 0)
 		return 0;
@@ -629,7 +630,12 @@ static int follow_session(
 		return 0;
 	uint32_t who = view->task.claim.holder != 0 ? view->task.claim.holder : holder;
 	const struct turn_worker *worker = turn_worker_by_number(turn, who);
-	return worker ? note_session(turn, view, kind, label, worker->id, (struct span){0}) : -ENOMEM;
+	if (!worker)
+		return -ENOMEM;
+	int r = task_session_is_over(view->task.state)
+		? store_read_session(turn->store, view->task.seq, &turn->arena, &session)
+		: 0;
+	return r < 0 ? r : note_session(turn, view, kind, label, worker->id, session.notice);
 }
 
 int turn_tell_output(struct turn *turn, struct turn_task *view)

@@ -102,6 +102,22 @@ class Life(SessionCase):
         self.client.post("/api/tasks/%s/unpark" % session["taskId"])
         self.serve()
 
+    def ends(self):
+        return [(event["type"], event["data"].get("channel")) for event in self.events()
+                if event.get("session") == LABEL and event["type"] in ("session.ended", "session.gone")]
+
+    def test_a_channel_other_than_internal_is_told_at_the_end(self):
+        self.spawn(channel="telegram")
+        self.report("release", self.serve(), "agents")
+        self.assertEqual(self.ends(), [("session.ended", None)], "another attempt follows")
+        self.report("complete", self.serve(), "agents")
+        self.assertEqual(self.ends()[1:], [("session.ended", "telegram")])
+
+    def test_the_internal_channel_is_no_news(self):
+        self.spawn()
+        self.report("complete", self.serve(), "agents")
+        self.assertEqual(self.ends(), [("session.ended", None)])
+
     def append(self, claim, offset, data, worker="agents"):
         reply = self.client.post("/api/tasks/%s/log" % claim["task"]["id"], {
             "workerId": worker, "fence": claim["fence"], "offset": offset, "data": data})

@@ -242,7 +242,7 @@ static struct result *spawn(struct world *world, const char *label)
 {
 	struct command command = say_create(NULL, "sessions");
 
-	command.create.spawn = (struct command_spawn){span_of(label), SPAN("{}")};
+	command.create.spawn = (struct command_spawn){.label = span_of(label), .spec = SPAN("{}")};
 	return world_run(world, &command);
 }
 
@@ -250,7 +250,7 @@ static struct result *spawn_onto(struct world *world, const char *label, const c
 {
 	struct command command = say_about(COMMAND_UPDATE, task);
 
-	command.update.spawn = (struct command_spawn){span_of(label), SPAN("{}")};
+	command.update.spawn = (struct command_spawn){.label = span_of(label), .spec = SPAN("{}")};
 	return world_run(world, &command);
 }
 
@@ -419,7 +419,7 @@ static void the_latest_are_kept_round_and_round(void **state)
 	struct told told = {.world = world};
 
 	for (uint32_t i = 0; i < count; i++) {
-		command.create.spawn = (struct command_spawn){{0}, SPAN("{}")};
+		command.create.spawn = (struct command_spawn){.spec = SPAN("{}")};
 		assert_int_equal(store_turn(world->store, world->now, &command, 1, &result), 0);
 	}
 	assert_int_equal(store_page_sessions(world->store, &at, 2, note_session, &told), 0);
