@@ -140,7 +140,8 @@ struct store {
 	int64_t purge_cursor; /* of the sweep that goes round and round */
 	uint64_t boot_hi, boot_lo;
 	const char *opt_in_queues;
-	bool was_restored, rebooted;
+	enum restored restored;
+	bool rebooted;
 	bool started; /* the start is on disk */
 	bool degraded, dead;
 	bool backing_up;
