@@ -127,7 +127,8 @@ static void put_stage(const struct api_call *call, struct json_object *object, c
 	struct gate_listing listing = {&all, &passed, 1, task->gates_passed};
 
 	if (task->workflow != WORKFLOW_NONE) {
-		json_member_cstr(object, "workflow", workflow_name(task->workflow));
+		json_member_string(
+			object, "workflow", workflow_plan_of(call_workflows(call), task->workflow)->name);
 		json_member_cstr(object, "stage", stage_name(task->stage));
 	}
 	if (task->gates == 0 || !reads->each_member)
