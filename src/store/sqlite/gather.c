@@ -46,7 +46,7 @@ static sqlite3_file *below(sqlite3_file *file)
 /* Zeros behind the end. They may fail, on a full disk for one: the write that needs the room will say so. */
 static void grow(sqlite3_file *file)
 {
-	static const char zeros[GATHERED_BYTES_MAX];
+	static char zeros[GATHERED_BYTES_MAX];
 	struct log_file *log = (struct log_file *)file;
 
 	for (int grown = 0; grown < GROWTH_BYTES; grown += (int)sizeof zeros) {
