@@ -133,8 +133,7 @@ int arena_reserve(struct arena *arena, size_t bytes)
 	return arena_add(arena, bytes, 0) ? 0 : -ENOMEM;
 }
 
-/* Not zeroed. */
-static char *arena_take(struct arena *arena, size_t bytes)
+void *arena_take(struct arena *arena, size_t bytes)
 {
 	struct arena_chunk *chunk = arena->current;
 	size_t need;

@@ -36,6 +36,9 @@ void arena_reset(struct arena *arena);
  */
 void *arena_alloc(struct arena *arena, size_t bytes);
 
+/* The same, not zeroed: for what is written over at once. */
+void *arena_take(struct arena *arena, size_t bytes);
+
 /*
  * For an arena that has handed out nothing yet: room for exactly so much in its
  * first chunk, each piece rounded up to ARENA_ALIGN. -ENOMEM as arena_alloc.
