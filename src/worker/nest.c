@@ -191,7 +191,7 @@ static int report_crash(struct estate *estate, const char *run, yyjson_val *reco
 	if (r == 0)
 		r = json_end(&object);
 	if (r == 0)
-		r = outbox_put_text(&text, buf_span(&target), buf_span(&body));
+		r = outbox_put_text(&text, YIELDS_TO_FAILURE, buf_span(&target), buf_span(&body));
 	return r < 0 ? r : file_write(estate->nest->outbox_fd, run, buf_span(&text), true);
 }
 

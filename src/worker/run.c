@@ -159,6 +159,11 @@ static int read_claim(struct run *run, yyjson_val *claim)
 
 enum put_how { PUT_TO_SEND, PUT_HELD, PUT_INSTEAD };
 
+static enum yields_to run_yields_to(const struct run *run)
+{
+	return verdict_yields_to(&(struct attempt_end){.stop = run->stop, .end = &run->end});
+}
+
 static int put_report(struct run *run, enum report_verb verb, struct span members, enum put_how how)
 {
 	cleanup(buf_done) struct buf body = {0}, target = {0};
@@ -181,8 +186,9 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 	if (r == 0 && how == PUT_INSTEAD)
 		r = outbox_replace(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body));
 	else if (r == 0)
-		r = outbox_put(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body),
-			how == PUT_HELD);
+		r = outbox_put(run->supervisor->outbox, run->name,
+			how == PUT_HELD ? run_yields_to(run) : YIELDS_TO_NOTHING, buf_span(&target),
+			buf_span(&body), how == PUT_HELD);
 	if (r < 0)
 		log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
@@ -633,19 +639,11 @@ static void on_word_again(uv_timer_t *timer)
 static void take_word(struct run *run, yyjson_val *task)
 {
 	cleanup(buf_done) struct buf members = {0};
-	struct attempt_end attempt = {.stop = run->stop, .end = &run->end};
-	yyjson_val *fence = yyjson_obj_get(task, "fence"), *report = yyjson_obj_get(task, "report");
 	enum report_verb verb;
 
 	buf_init(&members, BODY_BYTES_MAX);
-	if (!yyjson_equals_str(fence, run->fence))
-		return;
-	if (report && verdict_yields(&attempt, report, &verb, &members))
+	if (verdict_yields(run_yields_to(run), span_of(run->fence), task, &verb, &members))
 		put_report(run, verb, buf_span(&members), PUT_INSTEAD);
-	else if (!report && yyjson_equals_str(yyjson_obj_get(task, "state"), "asking") &&
-		run->end.how == ENDED_EXIT && run->end.code == 0)
-		/* it asked and went: the question stays open, and the answer makes it ready again */
-		put_report(run, REPORT_RELEASE, SPAN("\"reason\":\"it waits for an answer\""), PUT_INSTEAD);
 }
 
 static void on_word(void *context, int fault, enum http_reach reach, const struct http_answer *answer)

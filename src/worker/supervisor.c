@@ -737,7 +737,7 @@ static void report_predecessor(struct supervisor *supervisor)
 	if (r == 0)
 		r = buf_printf(&target, "/crash");
 	if (r == 0)
-		outbox_put(supervisor->outbox, name, buf_span(&target), SPAN("{}"), false);
+		outbox_put(supervisor->outbox, name, YIELDS_TO_NOTHING, buf_span(&target), SPAN("{}"), false);
 	log_warn("the worker that had this slot did not end cleanly", log_cstr("slot", options->slot),
 		log_cstr("worker", supervisor->nest.before.worker_id));
 }
