@@ -1,5 +1,6 @@
 #include "exec/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,13 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/take.h"
 #include "exec/proc.h"
 #include "exec/tree.h"
 
-enum { FREEZE_LOOKS = 50 }; /* of 1 ms */
+enum {
+	FREEZE_LOOKS = 50, /* of 1 ms */
+	SWEPT_AFTER_S = 60,
+};
 
 static void fclose_at(FILE **file)
 {
@@ -90,6 +95,22 @@ static bool usable(const char *place)
 		return false;
 	close(fd);
 	return cgroup_remove(path) == 0;
+}
+
+void cgroup_sweep(const char *place)
+{
+	DIR *dir = opendir(place);
+	struct dirent *entry;
+	struct stat about;
+
+	while (dir && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "stint-", 6) == 0 &&
+			fstatat(dirfd(dir), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+			about.st_mtime < time(NULL) - SWEPT_AFTER_S)
+			unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR); /* EBUSY while somebody is in it */
+	}
+	if (dir)
+		closedir(dir);
 }
 
 enum cgroup_kind cgroup_find(char path[CGROUP_PATH_BYTES])
