@@ -71,9 +71,14 @@ int nest_note_run(
 	return r < 0 ? r : file_write(nest->records_fd, identity->run, buf_span(&text), false);
 }
 
-void nest_forget_run(struct nest *nest, const char *run)
+void nest_clear_run(struct nest *nest, const char *run)
 {
 	rundir_remove(nest->runs_fd, run);
+}
+
+void nest_forget_run(struct nest *nest, const char *run)
+{
+	nest_clear_run(nest, run);
 	unlinkat(nest->records_fd, run, 0);
 }
 

@@ -23,6 +23,7 @@ enum {
 	TEXT_BYTES_MAX = 2 << 20,
 	TIMEOUT_MS = 30 * 1000,
 	AWAY_MS = 15 * 1000,
+	SAVE_AGAIN_MS = 1000,
 	TOKEN_BYTES_MAX = 512,
 };
 
@@ -47,6 +48,8 @@ struct outbox {
 	struct buf text; /* of the one that is being sent */
 	struct line *line;
 	uv_timer_t timer;
+	uv_timer_t saver; /* runs while the disk refuses something */
+	int open_handles;
 	uint32_t failures;
 	struct rng rng;
 	int dir_fd;
@@ -91,6 +94,11 @@ static void take_out(struct outbox *outbox, struct letter *letter)
 	free(letter);
 }
 
+static void on_save_again(uv_timer_t *timer)
+{
+	outbox_save(timer->data);
+}
+
 /* Into its file; in memory if the disk does not take it. Takes the text. */
 static int set_text(struct outbox *outbox, struct letter *letter, struct buf *text)
 {
@@ -100,8 +108,24 @@ static int set_text(struct outbox *outbox, struct letter *letter, struct buf *te
 	if (r < 0) {
 		letter->text = *text;
 		*text = (struct buf){0};
+		uv_timer_start(&outbox->saver, on_save_again, SAVE_AGAIN_MS, SAVE_AGAIN_MS);
 	}
 	return r;
+}
+
+int outbox_save(struct outbox *outbox)
+{
+	int fault = 0;
+
+	for (struct letter *letter = outbox->first; letter && fault == 0; letter = letter->next) {
+		if (letter->text.len > 0)
+			fault = file_write(outbox->dir_fd, letter->name, buf_span(&letter->text), true);
+		if (fault == 0)
+			buf_done(&letter->text);
+	}
+	if (fault == 0)
+		uv_timer_stop(&outbox->saver);
+	return fault;
 }
 
 static void on_again(uv_timer_t *timer)
@@ -448,7 +472,9 @@ struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, s
 	buf_init(&outbox->text, TEXT_BYTES_MAX);
 	rng_seed(&outbox->rng, (uint64_t)uv_hrtime());
 	uv_timer_init(loop, &outbox->timer);
-	outbox->timer.data = outbox;
+	uv_timer_init(loop, &outbox->saver);
+	outbox->timer.data = outbox->saver.data = outbox;
+	outbox->open_handles = 2;
 	return outbox;
 }
 
@@ -456,6 +482,8 @@ static void on_closed(uv_handle_t *handle)
 {
 	struct outbox *outbox = handle->data;
 
+	if (--outbox->open_handles > 0)
+		return;
 	while (outbox->first)
 		take_out(outbox, outbox->first);
 	buf_done(&outbox->text);
@@ -469,4 +497,5 @@ void outbox_free(struct outbox *outbox)
 	outbox->stopped = true;
 	line_free(outbox->line);
 	uv_close((uv_handle_t *)&outbox->timer, on_closed);
+	uv_close((uv_handle_t *)&outbox->saver, on_closed);
 }

@@ -31,13 +31,16 @@ void outbox_free(struct outbox *outbox);
 int outbox_load(struct outbox *outbox);
 
 /* POST `body` to `target`. On disk when this returns, unless the disk refuses it (the fault is returned): then it is
- * kept in memory alone. `held`: not sent before outbox_release(), whose caller has asked for the word of the work. */
+ * kept in memory, sent, and written down as soon as the disk takes it. `held`: not sent before outbox_release(), whose caller has asked for the word of the work. */
 int outbox_put(struct outbox *outbox, const char *name, enum yields_to to, struct span target,
 	struct span body, bool held);
 
 /* Another text for one that is held. With a fault it is in memory alone, and the file has the old one. */
 int outbox_replace(struct outbox *outbox, const char *name, struct span target, struct span body);
 void outbox_release(struct outbox *outbox, const char *name);
+
+/* Try again to write down what is in memory alone. The fault of one that still is. */
+int outbox_save(struct outbox *outbox);
 
 uint32_t outbox_waiting(const struct outbox *outbox);
 

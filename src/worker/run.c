@@ -57,6 +57,7 @@ struct run {
 	int64_t timeout_ms;
 	int64_t claimed_ms, heard_ms; /* on the clock of leases: the last sign of life */
 	bool spoke, reported;
+	bool unsaved;           /* the disk did not take the report: the record stays until the server has */
 	struct process_end end; /* once it is gone */
 	enum stop_reason stop;
 	int64_t limit_ms;
@@ -200,6 +201,8 @@ static void finish(struct run *run)
 {
 	run->phase = RUN_OVER;
 	uv_timer_stop(&run->clock);
+	if (run->unsaved)
+		nest_forget_run(&run->supervisor->nest, run->name);
 	if (!supervisor_has_other(run->supervisor, run))
 		pulse_forget(run->supervisor->pulse, span_of(run->task));
 	supervisor_forget(run->supervisor, run);
@@ -224,6 +227,8 @@ static void refuse(struct run *run, const char *code, const char *message)
 	run->phase = RUN_TOLD;
 	nest_forget_run(&run->supervisor->nest, run->name);
 	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
+	if (host)
+		supervisor_spare(run->supervisor);
 	if (failure_put(&members, code, message, host ? wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) == 0)
 		put_report(run, REPORT_FAIL, buf_span(&members), PUT_TO_SEND);
 }
@@ -417,7 +422,7 @@ static const char *path_of(struct run *run, int fd)
 }
 
 /* Before anything of it exists, and again when more is known: whoever comes after us finds it. */
-static void note_run(struct run *run)
+static int note_run(struct run *run)
 {
 	struct process_identity identity = {0};
 	struct nest_attempt attempt = {pulse_worker_id(run->supervisor->pulse).data, run->task, run->fence};
@@ -432,6 +437,7 @@ static void note_run(struct run *run)
 	if (r < 0)
 		log_warn("a process cannot be written down", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
+	return r;
 }
 
 static int fill_spec(struct run *run, const char *run_path, const char *token_file, int workdir_fd,
@@ -500,8 +506,9 @@ static void start_process(struct run *run, struct span token)
 	cleanup(close_at) int run_fd = -1;
 	cleanup(close_at) int workdir_fd = -1;
 
-	note_run(run);
-	int r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
+	int r = note_run(run);
+	if (r == 0)
+		r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
 	if (r == 0 && token.len > 0)
 		r = rundir_put_secret(run_fd, "token", token);
 	if (r < 0) {
@@ -606,8 +613,11 @@ static void ask_token(struct run *run)
 
 static void on_started(void *context, struct process *process)
 {
+	struct run *run = context;
+
 	(void)process;
-	note_run(context);
+	run->supervisor->troubles = 0;
+	note_run(run);
 }
 
 static void on_output(void *context, struct process *process, enum process_stream stream)
@@ -736,14 +746,21 @@ static void on_gone(void *context, struct process *process)
 		int r = judge(run, &verb, &members);
 		if (r < 0)
 			buf_clear(&members);
-		put_report(run, verb, buf_span(&members), PUT_HELD);
+		run->unsaved = put_report(run, verb, buf_span(&members), PUT_HELD) < 0;
 		run->reported = true;
 	}
 	log_info("ended", log_cstr("task", run->task),
 		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)),
 		log_int(end->how == ENDED_SIGNAL ? "signal" : "exit", end->code),
 		log_int("strays", end->strays));
-	nest_forget_run(&run->supervisor->nest, run->name);
+	if (verdict_is_shortage(end))
+		supervisor_spare(run->supervisor);
+	if (run->unsaved) { /* perhaps it was the work that filled the disk */
+		nest_clear_run(&run->supervisor->nest, run->name);
+		run->unsaved = outbox_save(run->supervisor->outbox) < 0;
+	}
+	if (!run->unsaved)
+		nest_forget_run(&run->supervisor->nest, run->name);
 	scribe_finish(&run->scribe, on_log_finished, run);
 }
 

@@ -177,9 +177,21 @@ static int put_signal(const struct attempt_end *attempt, struct buf *members)
 	return put_failure(members, &complaint);
 }
 
+bool verdict_is_shortage(const struct process_end *end)
+{
+	static const int errors[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ENOSPC, EDQUOT};
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+		found |= end->fault.error == errors[i];
+	return end->how == ENDED_UNSTARTED && found;
+}
+
 /* Whose fault it is that nothing ran. */
 static const char *unstarted_code(const struct attempt_end *attempt)
 {
+	if (verdict_is_shortage(attempt->end))
+		return "WORKER_INIT_FAILED";
 	switch (attempt->end->fault.stage) {
 	case STAGE_EXEC:
 	case STAGE_INTERPRETER:

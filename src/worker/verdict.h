@@ -38,6 +38,9 @@ struct attempt_end {
 	bool own_argv;        /* the task brought its own: that it cannot be executed is the task's fault */
 };
 
+/* It was not started because this host is short of something, which is not the fault of what was to be started. */
+bool verdict_is_shortage(const struct process_end *end);
+
 enum report_verb { REPORT_COMPLETE, REPORT_FAIL, REPORT_RELEASE, REPORT_REVIEW, REPORT_BLOCK };
 
 /* "complete", as in the path of the request. */

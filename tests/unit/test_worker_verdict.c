@@ -127,16 +127,42 @@ static void a_lost_shim_is_a_crash_too(void **state)
 		"\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"its shim died, and how it ended nobody knows\"}");
 }
 
-static void unstarted(struct world *w, enum start_stage stage, const char *code)
+static void unstarted_by(struct world *w, enum start_stage stage, int error, const char *code)
 {
 	char expected[80];
 
-	w->end = (struct process_end){.how = ENDED_UNSTARTED, .fault = {.stage = stage, .error = ENOENT}};
+	w->end = (struct process_end){.how = ENDED_UNSTARTED, .fault = {.stage = stage, .error = error}};
 	buf_clear(&w->members);
 	assert_int_equal(verdict_put(&w->attempt, &w->verb, &w->members), 0);
 	assert_int_equal(w->verb, REPORT_FAIL);
 	snprintf(expected, sizeof expected, "\"error\":{\"code\":\"%s\"", code);
 	assert_memory_equal(w->members.data, expected, strlen(expected));
+}
+
+static void unstarted(struct world *w, enum start_stage stage, const char *code)
+{
+	unstarted_by(w, stage, ENOENT, code);
+}
+
+static void a_host_that_is_short_of_something_is_nobody_elses_fault(void **state)
+{
+	struct world *w = *state;
+
+	w->attempt.own_argv = true;
+	unstarted_by(w, STAGE_EXEC, EAGAIN, "WORKER_INIT_FAILED");
+	unstarted_by(w, STAGE_LANDLOCK, EMFILE, "WORKER_INIT_FAILED");
+	assert_non_null(memmem(w->members.data, w->members.len, "\"retryAt\":1010000", 17));
+}
+
+static void a_work_dir_that_has_the_state_directory_in_it_is_a_bad_one(void **state)
+{
+	struct world *w = *state;
+
+	unstarted_by(w, STAGE_LANDLOCK, EXDEV, "BAD_WORKDIR");
+	w->end.fault.detail[0] = '/'; /* what the executor grants */
+	buf_clear(&w->members);
+	assert_int_equal(verdict_put(&w->attempt, &w->verb, &w->members), 0);
+	assert_non_null(memmem(w->members.data, w->members.len, "ISOLATION_UNAVAILABLE", 21));
 }
 
 static void what_could_not_be_started_is_somebodys_fault(void **state)
@@ -296,6 +322,8 @@ int main(void)
 		T(a_signal_is_a_crash),
 		T(a_lost_shim_is_a_crash_too),
 		T(what_could_not_be_started_is_somebodys_fault),
+		T(a_host_that_is_short_of_something_is_nobody_elses_fault),
+		T(a_work_dir_that_has_the_state_directory_in_it_is_a_bad_one),
 		T(what_we_stopped_ends_as_we_know),
 		T(what_ended_before_our_word_reached_it_counts_itself),
 		T(what_was_stopped_before_it_began_is_given_back),
