@@ -125,13 +125,20 @@ enum cgroup_kind cgroup_find(char path[CGROUP_PATH_BYTES])
 
 /* ---- a leaf ------------------------------------------------------------------------------------------------------- */
 
+int cgroup_path(const char *place, const char *run, char ret_path[CGROUP_PATH_BYTES])
+{
+	int len = snprintf(ret_path, CGROUP_PATH_BYTES, "%s/stint-%s", place, run);
+
+	return len < 0 || len >= CGROUP_PATH_BYTES ? -ENAMETOOLONG : 0;
+}
+
 int cgroup_make(const char *place, const char *run, char ret_path[CGROUP_PATH_BYTES], int *ret_fd)
 {
 	char path[CGROUP_PATH_BYTES];
-	int len = snprintf(path, sizeof path, "%s/stint-%s", place, run), fault;
+	int fault = cgroup_path(place, run, path);
 
-	if (len < 0 || len >= CGROUP_PATH_BYTES)
-		return -ENAMETOOLONG;
+	if (fault)
+		return fault;
 	if (mkdir(path, 0755) < 0)
 		return -errno;
 	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -427,12 +427,10 @@ static int note_run(struct run *run)
 	struct process_identity identity = {0};
 	struct nest_attempt attempt = {pulse_worker_id(run->supervisor->pulse).data, run->task, run->fence};
 
-	if (run->process) {
+	if (run->process)
 		process_identify(run->process, &identity);
-	} else {
-		snprintf(identity.run, sizeof identity.run, "%s", run->name);
-		boot_id_read(identity.boot, sizeof identity.boot);
-	}
+	else
+		process_foretell(run->supervisor->host, run->name, &identity);
 	int r = nest_note_run(&run->supervisor->nest, &identity, &attempt);
 	if (r < 0)
 		log_warn("a process cannot be written down", log_cstr("task", run->task),

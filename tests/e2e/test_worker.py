@@ -22,9 +22,9 @@ def sh(script, **more):
 
 
 class Worker:
-    """stint-worker in the home of a server, with these executors."""
+    """stint-worker in the home of a server, with these executors; `before` is a command that it is run by."""
 
-    def __init__(self, server, executors, *flags, queues=None, roots=(), home=None, **variables):
+    def __init__(self, server, executors, *flags, queues=None, roots=(), home=None, before=(), **variables):
         self.home = home or server.home
         self.config = os.path.join(server.home, "worker-%d.json" % time.monotonic_ns())
         with open(self.config, "w") as file:
@@ -33,7 +33,7 @@ class Worker:
         self.log = self.said_to.name
         url = () if home is None else ("--url", server.url, "--token-file", os.path.join(server.home, "admin.token"))
         self.process = subprocess.Popen(
-            [WORKER, "--home", self.home, "--config", self.config, *url, *flags], stdin=subprocess.DEVNULL,
+            [*before, WORKER, "--home", self.home, "--config", self.config, *url, *flags], stdin=subprocess.DEVNULL,
             stderr=self.said_to, env=stintd.environment(**variables), start_new_session=True)
 
     def said(self):
