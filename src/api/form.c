@@ -50,7 +50,7 @@ static void refuse_text(struct api_call *call, const struct json_complaint *comp
 {
 	char detail[256];
 
-	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s.",
+	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s",
 		complaint->at, complaint->reason);
 	call_bad_request(call, detail);
 }

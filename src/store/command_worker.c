@@ -42,30 +42,6 @@ int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
 	return r;
 }
 
-int command_keep_recovery(struct turn *turn, const struct task *before, const struct task_decision *decision)
-{
-	bool in_line = decision->task.state == TASK_READY || decision->task.state == TASK_SCHEDULED;
-	struct backend *backend = turn->store->backend;
-	struct span session = {0};
-
-	if (before->owner == 0 || decision->event != EVENT_TASK_EXPIRED || !in_line)
-		return 0;
-	int r = backend->ops->get_extra(backend, before->seq, EXTRA_SESSION, 0, &turn->arena, &session);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	buf_clear(&turn->record);
-	r = buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
-	if (r == 0)
-		r = buf_put_byte(&turn->record, ' ');
-	if (r == 0)
-		r = buf_put_span(&turn->record, session);
-	if (r == 0)
-		r = turn_write(turn);
-	if (r < 0)
-		return r;
-	return backend->ops->put_extra(backend, before->seq, EXTRA_RECOVERED, 0, buf_span(&turn->record));
-}
-
 void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task)
 {
 	if (task->claim.named)
@@ -111,8 +87,6 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 		record_fact(&record, FACT_REASON, worker->worker.ended);
 		if (lost)
 			command_add_loss_facts(turn, &record, &view->task);
-		if (r == 0 && lost)
-			r = command_keep_recovery(turn, &view->task, &decision);
 		if (r == 0)
 			r = turn_stage_task(turn, view, &decision, &record);
 	}
