@@ -266,6 +266,15 @@ class Places(Case):
         self.assertTrue(place.startswith(os.path.join(self.server.home, "runs")))
         self.until(lambda: os.listdir(os.path.join(self.server.home, "runs")) == [], "it is removed")
 
+    def test_many_files_are_removed_after_it_was_told(self):
+        worker = self.worker({"x": sh("cd $TMPDIR; i=0; while [ $i -lt 5000 ]; do : > f$i; i=$((i+1)); done; echo many")})
+        self.create(id="t")
+        self.assertEqual(self.is_in("t", "done")["result"], "many")
+        self.until(lambda: os.listdir(os.path.join(self.server.home, "runs")) == [], "it is removed")
+        self.create(id="next")
+        self.is_in("next", "done")
+        self.assertEqual(worker.stop(), 0)
+
     def test_the_state_directory_is_out_of_reach(self):
         home = self.server.home
         self.worker({"x": sh(f"cat {home}/admin.token; ls {home}; cat {home}/stint.db; echo > {home}/x; "
