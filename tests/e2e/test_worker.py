@@ -360,6 +360,16 @@ class Stops(Case):
         self.assertEqual([event["data"]["code"] for event in failed], ["WORKER_CRASHED"])
 
 
+    def test_a_failure_that_was_told_before_the_supervisor_died_is_not_a_crash(self):
+        worker, _ = self.start(STINT + " task fail 'no disk'; echo $$ > $DIR/pid; sleep 1000")
+        worker.process.kill()
+        worker.process.wait(10)
+        self.worker({"x": sh("echo again")})
+        events = self.until(lambda: [event for event in self.client.get("/api/tasks/t/events").json["events"] if event["type"] == "task.failed"],
+                            "told")
+        self.assertEqual([event["data"]["message"] for event in events], ["no disk"])
+
+
 class Absences(Case):
     def test_work_goes_on_while_the_server_is_away_and_is_reported_after(self):
         worker = self.worker({"x": sh("echo $$ > $DIR/pid; until [ -e $DIR/go ]; do sleep 0.05; done; echo late",
