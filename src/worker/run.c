@@ -57,7 +57,7 @@ struct run {
 	int64_t timeout_ms;
 	int64_t claimed_ms, heard_ms; /* on the clock of leases: the last sign of life */
 	bool spoke, reported;
-	bool unsaved;           /* the disk did not take the report: the record stays until the server has */
+	bool remembered; /* its record is there still: the disk did not take the report, or there is more to remove */
 	struct process_end end; /* once it is gone */
 	enum stop_reason stop;
 	int64_t limit_ms;
@@ -196,16 +196,32 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 	return r;
 }
 
+static void leave(struct run *run);
+
+static void on_leave_again(uv_timer_t *timer)
+{
+	leave(timer->data);
+}
+
+/* What the work left on disk goes first, in pieces between which others are served. */
+static void leave(struct run *run)
+{
+	if (run->remembered && nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN)
+		uv_timer_start(&run->clock, on_leave_again, 0, 0);
+	else
+		supervisor_forget(run->supervisor, run);
+}
+
 /* The end of a run that has no report, or whose report is settled. */
 static void finish(struct run *run)
 {
 	run->phase = RUN_OVER;
 	uv_timer_stop(&run->clock);
-	if (run->unsaved)
-		nest_forget_run(&run->supervisor->nest, run->name);
 	if (!supervisor_has_other(run->supervisor, run))
 		pulse_forget(run->supervisor->pulse, span_of(run->task));
-	supervisor_forget(run->supervisor, run);
+	if (run->remembered)
+		nest_note_settled(&run->supervisor->nest, run->name);
+	leave(run);
 }
 
 static int64_t wall_ms(void)
@@ -735,6 +751,7 @@ static void on_gone(void *context, struct process *process)
 	const struct process_end *end = process_end(process);
 	cleanup(buf_done) struct buf members = {0};
 	enum report_verb verb = REPORT_RELEASE;
+	bool saved = true;
 
 	uv_timer_stop(&run->clock);
 	run->phase = RUN_ENDED;
@@ -744,7 +761,7 @@ static void on_gone(void *context, struct process *process)
 		int r = judge(run, &verb, &members);
 		if (r < 0)
 			buf_clear(&members);
-		run->unsaved = put_report(run, verb, buf_span(&members), PUT_HELD) < 0;
+		saved = put_report(run, verb, buf_span(&members), PUT_HELD) == 0;
 		run->reported = true;
 	}
 	log_info("ended", log_cstr("task", run->task),
@@ -753,12 +770,11 @@ static void on_gone(void *context, struct process *process)
 		log_int("strays", end->strays));
 	if (verdict_is_shortage(end))
 		supervisor_spare(run->supervisor);
-	if (run->unsaved) { /* perhaps it was the work that filled the disk */
+	if (!saved) { /* perhaps it was the work that filled the disk */
 		nest_clear_run(&run->supervisor->nest, run->name);
-		run->unsaved = outbox_save(run->supervisor->outbox) < 0;
+		saved = outbox_save(run->supervisor->outbox) == 0;
 	}
-	if (!run->unsaved)
-		nest_forget_run(&run->supervisor->nest, run->name);
+	run->remembered = !saved || nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
 	scribe_finish(&run->scribe, on_log_finished, run);
 }
 
