@@ -490,6 +490,26 @@ static int refuse_beat(const struct turn_worker *view, enum refusal refusal, str
 	return command_refuse(result, refusal);
 }
 
+/* A worker that comes, or comes again, or moves to another slot, is held against the quarantine of that slot and, if it
+ * registers, counted. What stays where it is only beats. The result may be a refusal. */
+static int pass_gates(struct turn *turn, const struct command *command, const struct turn_worker *view,
+	const struct worker_decision *decision, struct result *result)
+{
+	bool registers = is_registration(command, decision);
+	struct slot_gate gate = {0};
+	int r = 0;
+
+	if (decision->refusal != REFUSED_NOTHING)
+		return 0;
+	if (registers || decision->worker.slot != view->worker.slot)
+		gate = slot_gate_of(turn, decision->worker.slot, command->worker);
+	if (gate.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, gate.decision.refusal);
+	if (registers)
+		r = count_registration(turn, command, view, decision->worker.slot, result);
+	return r < 0 || result->refusal != REFUSED_NOTHING ? r : slot_gate_pass(turn, &gate);
+}
+
 int run_beat(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_worker *view = turn_worker(turn, command->worker, true);
@@ -515,20 +535,11 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 	bool taken = rival &&
 		!(result->evidence == EVIDENCE_HOLDS &&
 			worker_belongs_to(&rival->worker, command->principal));
-	struct slot_gate gate = slot_gate_of(turn, beat.slot, command->worker);
 	struct worker_decision decision = command->kind == COMMAND_REGISTER
 		? worker_register(&view->worker, &beat, taken, &turn->given)
 		: worker_beat(&view->worker, &beat, taken, &turn->given);
-	if (decision.event == EVENT_WORKER_REGISTERED) {
-		if (gate.decision.refusal != REFUSED_NOTHING)
-			return command_refuse(result, gate.decision.refusal);
-	}
-	if (is_registration(command, &decision)) {
-		r = count_registration(turn, command, view, decision.worker.slot, result);
-		if (r < 0 || result->refusal != REFUSED_NOTHING)
-			return r;
-	}
-	if (decision.event == EVENT_WORKER_REGISTERED && (r = slot_gate_pass(turn, &gate)) < 0)
+	r = pass_gates(turn, command, view, &decision, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (decision.refusal == REFUSED_NOTHING)
 		return accept_beat(turn, command, view, rival, &decision,

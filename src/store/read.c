@@ -745,15 +745,25 @@ int store_query(struct store *store, struct question *question)
 
 /* ---- why ------------------------------------------------------------------------------------------- */
 
-static void look_at_worker(const struct store *store, const struct task *task, const struct name_set *needed,
-	const struct worker *worker, struct surroundings *around)
+/* Names of old doors ask in ways that are not noted. */
+static bool may_serve(const struct holder *holder, uint32_t queue)
 {
+	return holder->worker.named || holder->serves == 0 || holder->serves & served_bit(queue);
+}
+
+static void look_at_worker(const struct store *store, const struct task *task, const struct name_set *needed,
+	const struct holder *holder, struct surroundings *around)
+{
+	const struct worker *worker = &holder->worker;
 	struct name_set has;
 
 	around->known = around->known || worker->state != WORKER_UNKNOWN;
 	if (worker->state != WORKER_ACTIVE)
 		return;
 	around->workers++;
+	if (!may_serve(holder, task->queue))
+		return;
+	around->serving++;
 	names_set_members(&store->names, worker->capabilities, &has);
 	if (!name_set_covers(&has, needed))
 		return;
@@ -797,10 +807,11 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 		around.disarmed = store->disarmed;
 		around.opted_in = store_opts_in(store, task->queue);
 		around.read_only = store->degraded;
+		around.asked_for = served_lately(&store->served, task->queue, now.lease_ms);
 		look_at_owner(store, task, &given, &around);
 		for (uint32_t number = hot_next_holder(hot, 0); number != 0;
 			number = hot_next_holder(hot, number))
-			look_at_worker(store, task, &needed, &hot_holder(hot, number)->worker, &around);
+			look_at_worker(store, task, &needed, hot_holder(hot, number), &around);
 	}
 	return task_why(task, &around, &given);
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/base36.h"
-#include "store/turn.h"
+#include "store/commands.h"
 
 enum {
 	DEGRADED_STEP = 100,
@@ -291,6 +291,24 @@ static int rebase_all(struct turn *turn)
 	return r;
 }
 
+/* All claims, then those that held them: each of these has to stop what it runs and come back under another key. */
+static int void_all(struct turn *turn)
+{
+	const struct hot *hot = &turn->store->hot;
+	int r = each_claim(turn, task_void);
+
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
+		struct turn_worker *view = turn_worker_by_number(turn, number);
+		if (!view)
+			return -ENOMEM;
+		struct worker_decision decision = worker_void(&view->worker);
+		if (decision.event != EVENT_NONE)
+			r = command_end_worker(turn, view, &decision);
+	}
+	return r;
+}
+
 /* An old backup knows nothing of why somebody pulled the brake since. */
 static int stay_disarmed(struct turn *turn)
 {
@@ -312,7 +330,7 @@ static int stage_restored(struct turn *turn)
 	int r = turn_stage_event(turn, &record);
 	if (r == 0 && turn->store->restored == RESTORED_OVER_DISARMED)
 		r = stay_disarmed(turn);
-	return r < 0 ? r : each_claim(turn, task_void);
+	return r < 0 ? r : void_all(turn);
 }
 
 static int stage_start(struct turn *turn)

@@ -17,6 +17,7 @@
 #include "store/names.h"
 #include "store/sessions.h"
 #include "store/registrations.h"
+#include "store/served.h"
 #include "store/store.h"
 #include "store/tokens.h"
 
@@ -123,6 +124,7 @@ struct store {
 	char workflow_names[WORKFLOW_MAX][WORKFLOW_NAME_MAX]; /* of those that were configured */
 	uint64_t workflows_new;                               /* bit per number that is not on disk yet */
 	struct registrations registrations;
+	struct served served;
 	uint64_t registrations_refused;               /* by this run, because there were too many */
 	uint64_t rescheduled;                         /* tasks of lost workers, by this run … */
 	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
