@@ -13,7 +13,7 @@
 
 #include "base/take.h"
 
-static void put_name(
+JSON_MEMBER void put_name(
 	const struct api_call *call, struct json_object *object, const char *key, uint32_t number)
 {
 	if (number == 0)
@@ -22,7 +22,7 @@ static void put_name(
 		json_member_string(object, key, name_of(call, number));
 }
 
-static void put_raw_or_null(struct json_object *object, const char *key, struct span json)
+JSON_MEMBER void put_raw_or_null(struct json_object *object, const char *key, struct span json)
 {
 	if (json.len == 0)
 		json_member_null(object, key);
