@@ -188,11 +188,7 @@ static int report_crash(struct estate *estate, const char *run, yyjson_val *reco
 	buf_init(&body, RECORD_BYTES_MAX);
 	buf_init(&target, RECORD_BYTES_MAX);
 	buf_init(&text, RECORD_BYTES_MAX);
-	int r = buf_printf(&target, "/api/tasks/");
-	if (r == 0)
-		r = http_encode(span_of(task), &target);
-	if (r == 0)
-		r = buf_printf(&target, "/fail");
+	int r = http_put_path(&target, "/api/tasks/", span_of(task), "/fail");
 	if (r < 0)
 		return r;
 	json_begin(&object, &body);

@@ -110,11 +110,7 @@ static int keep_target(struct run *run)
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, 1024);
-	int r = buf_printf(&text, "/api/tasks/");
-	if (r == 0)
-		r = http_encode(span_of(run->task), &text);
-	if (r == 0)
-		r = buf_printf(&text, "/log");
+	int r = http_put_path(&text, "/api/tasks/", span_of(run->task), "/log");
 	return r < 0 ? r : arena_copy(&run->arena, buf_span(&text), &run->log_target);
 }
 
@@ -179,11 +175,9 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 		json_members_raw(&object, members);
 	int r = json_end(&object);
 	if (r == 0)
-		r = buf_printf(&target, "/api/tasks/");
+		r = http_put_path(&target, "/api/tasks/", span_of(run->task), "/");
 	if (r == 0)
-		r = http_encode(span_of(run->task), &target);
-	if (r == 0)
-		r = buf_printf(&target, "/%s", report_verb_name(verb));
+		r = buf_put_span(&target, span_of(report_verb_name(verb)));
 	if (r == 0 && how == PUT_INSTEAD)
 		r = outbox_replace(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body));
 	else if (r == 0)
@@ -692,13 +686,12 @@ static void on_word(void *context, int fault, enum http_reach reach, const struc
 static void ask_word(struct run *run)
 {
 	struct span target = run->log_target;
-	struct span token = pulse_token(run->supervisor->pulse);
 
 	target.len -= sizeof "/log" - 1;
 	struct http_call call = {
 		.method = HTTP_METHOD_GET,
 		.target = target,
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = pulse_token(run->supervisor->pulse),
 		.may_repeat = true,
 		.timeout_ms = CALL_MS,
 	};

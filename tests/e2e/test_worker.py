@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 
+import proof
 import stintd
 
 STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
@@ -101,7 +102,7 @@ class Case(stintd.Case):
         try:
             with open("/proc/%s/stat" % pid) as file:
                 return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # before it is opened, or before it is read
             return True
 
 
@@ -685,4 +686,4 @@ class Configuration(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    proof.main()
