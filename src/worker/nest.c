@@ -205,7 +205,8 @@ static int settle_record(void *context, const char *name)
 		yyjson_val *record = yyjson_doc_get_root(doc);
 		bool own = estate->nest->resumes &&
 			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->nest->resumes);
-		int r = own ? 0 : report_crash(estate, name, record);
+		bool idle = yyjson_get_len(yyjson_obj_get(record, "task")) == 0; /* a worker of a pool */
+		int r = own || idle ? 0 : report_crash(estate, name, record);
 		if (r < 0)
 			return r;
 	}
