@@ -238,7 +238,7 @@ int process_write(struct process *process, struct span bytes)
 	if (fault)
 		return fault;
 	stdin_flush(process);
-	return 0;
+	return process->stdin_fd < 0 ? -EPIPE : 0;
 }
 
 void process_close_stdin(struct process *process)

@@ -997,6 +997,8 @@ bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms)
 
 void pools_retire(struct pools *pools)
 {
+	if (pools->retiring)
+		return;
 	pools->retiring = true;
 	for (uint32_t i = 0; i < pools->seat_count; i++)
 		perform(&pools->seats[i], pool_worker_retire(&pools->seats[i].worker, clock_ms()), NULL);

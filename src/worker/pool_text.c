@@ -201,6 +201,7 @@ static bool is_ours(const char *key)
 static int put_task(struct buf *out, const struct pool_order *order, yyjson_val *task)
 {
 	yyjson_val *metadata = yyjson_obj_get(task, "metadata"), *key, *value;
+	int64_t crashes = yyjson_get_sint(yyjson_obj_get(task, "crashes"));
 	struct json_object object;
 	size_t index, count;
 
@@ -214,8 +215,11 @@ static int put_task(struct buf *out, const struct pool_order *order, yyjson_val 
 		span_of(priority_word(yyjson_get_sint(yyjson_obj_get(task, "priority")))));
 	json_member_string(&object, "moduleId", span_of(order->module));
 	json_member_string(&object, "workerId", span_of(order->worker));
-	json_member_int(&object, "executionAttempt", yyjson_get_sint(yyjson_obj_get(task, "crashes")));
+	/* the one that is just beginning is counted until it ends otherwise */
+	json_member_int(&object, "executionAttempt", crashes > 0 ? crashes - 1 : 0);
 	json_member_int(&object, "deadlineMs", order->deadline_ms);
+	if (!yyjson_obj_get(task, "isolationLevel"))
+		json_member_string(&object, "isolationLevel", SPAN("process"));
 	if (json_put_key(&object, "metadata"))
 		json_note(&object,
 			yyjson_is_obj(metadata) ? json_put_value(out, metadata)

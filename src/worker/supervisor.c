@@ -467,7 +467,8 @@ static void on_pools_changed(uv_timer_t *timer)
 void supervisor_pools_changed(struct supervisor *supervisor)
 {
 	if (!uv_is_closing((uv_handle_t *)&supervisor->pools_timer))
-		uv_timer_start(&supervisor->pools_timer, on_pools_changed, 0, 0);
+		uv_timer_start(
+			&supervisor->pools_timer, on_pools_changed, 1, 0); /* not 0: input comes first */
 }
 
 /* ---- stopping ------------------------------------------------------------------------------------------------- */
