@@ -502,8 +502,8 @@ static void tell_crash(struct pool_seat *seat)
 	snprintf(seat->letter, sizeof seat->letter, "%s-crash", seat->run);
 	int r = put_target(&target, seat, "crash");
 	if (r == 0)
-		r = outbox_put(
-			seat->pools->supervisor->outbox, seat->letter, buf_span(&target), SPAN("{}"), false);
+		r = outbox_put(seat->pools->supervisor->outbox, seat->letter, YIELDS_TO_NOTHING,
+			buf_span(&target), SPAN("{}"), false);
 	if (r == -ENOMEM) { /* nobody will answer */
 		seat->letter[0] = 0;
 		perform(seat, pool_worker_told(&seat->worker, POOL_ENTRY_FREE, clock_ms()), NULL);
@@ -613,21 +613,20 @@ static void take_frames(struct pool_seat *seat)
 	}
 }
 
-static void note_process(struct pool_seat *seat)
+static int note_process(struct pool_seat *seat)
 {
 	struct process_identity identity = {0};
 	struct nest_attempt nobody = {pulse_worker_id(seat->pools->supervisor->pulse).data, "", ""};
 
-	if (seat->process) {
+	if (seat->process)
 		process_identify(seat->process, &identity);
-	} else {
-		snprintf(identity.run, sizeof identity.run, "%s", seat->run);
-		boot_id_read(identity.boot, sizeof identity.boot);
-	}
+	else
+		process_foretell(seat->pools->supervisor->host, seat->run, &identity);
 	int r = nest_note_run(&seat->pools->supervisor->nest, &identity, &nobody);
 	if (r < 0)
 		log_warn("a process cannot be written down", log_cstr("poolWorker", seat->name),
 			log_cstr("reason", strerror(-r)));
+	return r;
 }
 
 static void on_started(void *context, struct process *process)
@@ -679,7 +678,10 @@ static void on_gone(void *context, struct process *process)
 	if (frame_is_open(&seat->frames) && !seat->worker.planned &&
 		(seat->worker.fault == POOL_FAULT_NONE || seat->worker.fault == POOL_FAULT_SILENT))
 		seat->worker.fault = POOL_FAULT_HALF;
-	uint32_t todo = pool_worker_gone(&seat->worker, clock_ms());
+	/* a machine that is short of something is no fault of the program */
+	bool short_of = seat->worker.state == POOL_STARTING && verdict_is_shortage(process_end(process));
+	uint32_t todo = short_of ? pool_worker_unspawned(&seat->worker, clock_ms())
+				 : pool_worker_gone(&seat->worker, clock_ms());
 	describe_end(seat, how, sizeof how);
 	log_at(todo & POOL_DO_TELL ? LEVEL_WARN : LEVEL_INFO,
 		todo & POOL_DO_TELL ? "a worker of a pool crashed" : "a worker of a pool ended",
@@ -790,9 +792,10 @@ static void spawn(struct pool_seat *seat)
 	buf_clear(&seat->modules);
 	seat->module_count = 0;
 	seat->words_from = 0;
-	note_process(seat);
 	arena_init(&arena, SPAWN_ARENA_BYTES);
-	int r = rundir_make(supervisor->nest.runs_fd, seat->run, &run_fd);
+	int r = note_process(seat);
+	if (r == 0)
+		r = rundir_make(supervisor->nest.runs_fd, seat->run, &run_fd);
 	if (r == 0)
 		r = start_process(seat, run_fd, &arena);
 	arena_done(&arena);
