@@ -204,18 +204,19 @@ static int settle_record(void *context, const char *name)
 {
 	struct estate *estate = context;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+	bool idle = false; /* a worker of a pool: whatever it had to do has a record of its own */
 
 	if (faccessat(estate->nest->outbox_fd, name, F_OK, 0) < 0 &&
 		read_document(estate->records_fd, name, &doc) == 0) {
 		yyjson_val *record = yyjson_doc_get_root(doc);
 		bool own = estate->nest->resumes &&
 			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->nest->resumes);
-		bool idle = yyjson_get_len(yyjson_obj_get(record, "task")) == 0; /* a worker of a pool */
+		idle = yyjson_get_len(yyjson_obj_get(record, "task")) == 0;
 		int r = own || idle ? 0 : report_crash(estate, name, record);
 		if (r < 0)
 			return r;
 	}
-	estate->nest->adopted++;
+	estate->nest->adopted += !idle;
 	rundir_remove(estate->nest->runs_fd, name);
 	unlinkat(estate->records_fd, name, 0);
 	return 0;

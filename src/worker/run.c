@@ -1004,6 +1004,11 @@ uint64_t run_number(const struct run *run)
 	return run->number;
 }
 
+const struct executor *run_executor(const struct run *run)
+{
+	return run->executor;
+}
+
 /* Which executor, with which argv? False: none that we have, and that was reported. */
 static bool find_executor(struct run *run, yyjson_val *task)
 {

@@ -136,25 +136,23 @@ static void on_settled(void *context, const char *name, int status, struct span 
 
 /* ---- claiming ------------------------------------------------------------------------------------------------ */
 
-static uint32_t commands_running(const struct supervisor *supervisor)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < supervisor->run_count; i++)
-		count += !run_is_pooled(supervisor->runs[i]);
-	return count;
-}
-
-/* How many more of its tasks could be begun at once. */
+/* How many more of its tasks could be begun at once. What the server has not heard the end of counts: for it we still hold
+ * that. */
 static uint32_t room_of(const struct supervisor *supervisor, const struct executor *executor)
 {
-	uint32_t running = commands_running(supervisor);
+	bool pool = executor->size > 0;
+	uint32_t most = pool ? (uint32_t)executor->size : supervisor->options->concurrency;
+	uint32_t held = 0;
 
 	if (supervisor->once)
 		return supervisor->run_count == 0;
-	if (executor->size > 0)
-		return pools_room(supervisor->pools, executor);
-	return running < supervisor->options->concurrency ? supervisor->options->concurrency - running : 0;
+	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		const struct executor *its = run_executor(supervisor->runs[i]);
+		held += pool ? its == executor : !its || its->size == 0;
+	}
+	uint32_t idle = pool ? pools_room(supervisor->pools, executor) : most,
+		 left = most > held ? most - held : 0;
+	return left < idle ? left : idle;
 }
 
 /* What may be claimed now: executors with room, by their place; and as many tasks as each of them has room for, because

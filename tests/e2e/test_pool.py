@@ -48,9 +48,11 @@ class Case(test_worker.Case):
 
 
 class Examples(Case):
-    def expect_work(self, argv):
-        self.pool(None, argv=argv, size=2)
-        self.create(id="t", module="echo", payload={"n": [1, 2]})
+    def expect_work(self, argv, **more):
+        self.pool(None, argv=argv, size=2, **more)
+        test_worker.subprocess.run([STINT, "--home", self.server.home, "add", "x", "--id", "t", "--queue", "q", "--module", "echo",
+                                    "--payload", '{"n": [1, 2]}'], stdout=test_worker.subprocess.DEVNULL, check=True,
+                                   env=stintd.environment())
         self.assertEqual(self.is_in("t", "done", "blocked", "failed")["result"], {"n": [1, 2]}, self.task("t"))
         events = self.events("t")
         self.assertEqual((events[0], events[-1]), ("task.created", "task.completed"))
@@ -69,7 +71,7 @@ class Examples(Case):
 
     @unittest.skipUnless(NODE, "there is no node here")
     def test_the_worker_in_node(self):
-        self.expect_work([NODE, os.path.join(EXAMPLES, "worker.js")])
+        self.expect_work([NODE, "worker.js"], workingDir=os.path.realpath(EXAMPLES))
 
     def test_each_is_short_enough_to_be_read(self):
         for name in ("worker.py", "worker.js"):
