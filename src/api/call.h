@@ -199,6 +199,7 @@ void worker_leave_begin(struct api_call *call);
 void worker_finish(struct api_call *call, const struct result *results);
 void slot_list_read(struct api_call *call);
 void slot_crash_begin(struct api_call *call);
+void slot_enter_begin(struct api_call *call);
 void slot_unquarantine_begin(struct api_call *call);
 void slot_finish(struct api_call *call, const struct result *results);
 

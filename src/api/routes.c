@@ -72,6 +72,7 @@ const struct route routes[] = {
 	R(POST,   "/api/workers/:id/terminate",      OPERATE, SMALL,   worker_terminate_begin,  NULL,               worker_finish),
 	R(GET,    "/api/slots",                      READ,    NO_BODY, NULL,                    slot_list_read,     NULL),
 	R(POST,   "/api/slots/:slot/crash",          WORK,    SMALL,   slot_crash_begin,        NULL,               slot_finish),
+	R(POST,   "/api/slots/:slot/enter",          WORK,    SMALL,   slot_enter_begin,        NULL,               slot_finish),
 	R(POST,   "/api/slots/:slot/unquarantine",   OPERATE, SMALL,   slot_unquarantine_begin, NULL,               slot_finish),
 	R(GET,    "/api/queues",                     READ,    NO_BODY, NULL,                    queue_list_read,    NULL),
 	R(POST,   "/api/queues/:name/pause",         OPERATE, SMALL,   queue_pause_begin,       NULL,               queue_finish),

@@ -587,16 +587,38 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 	return r;
 }
 
-/* The slot of somebody else's worker, or one of those behind it: `<worker>/<executor>-<n>`. */
+/* The slot of somebody else's worker, or one of those behind it: `<worker>/<executor>-<n>`, where the worker goes by its id or
+ * by the slot that it fills. */
 bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot)
 {
 	uint32_t name = names_find(&turn->store->names, slot);
 	const char *slash = memchr(slot.data, '/', slot.len);
 	const struct turn_worker *worker = name != 0 ? slot_filler(turn, name, 0) : NULL;
 
-	if (!worker && slash)
-		worker = turn_worker(turn, (struct span){slot.data, (size_t)(slash - slot.data)}, false);
+	if (!worker && slash) {
+		struct span before = {slot.data, (size_t)(slash - slot.data)};
+		uint32_t behind = names_find(&turn->store->names, before);
+		worker = behind != 0 ? slot_filler(turn, behind, 0) : NULL;
+		if (!worker)
+			worker = turn_worker(turn, before, false);
+	}
 	return worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal);
+}
+
+/* Something wants to run in a slot that no registration names: a worker of a pool. */
+int run_slot_enter(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct turn_worker *worker = turn_worker(turn, command->worker, false);
+
+	if ((worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal)) ||
+		slot_is_foreign(turn, command, command->slot))
+		return command_refuse(result, REFUSED_FORBIDDEN);
+	struct slot_gate gate =
+		slot_gate_of(turn, names_find(&turn->store->names, command->slot), command->worker);
+	if (gate.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, gate.decision.refusal);
+	result->repeated = gate.decision.event == EVENT_NONE;
+	return slot_gate_pass(turn, &gate);
 }
 
 int run_slot(struct turn *turn, const struct command *command, struct result *result)

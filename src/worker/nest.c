@@ -209,18 +209,19 @@ static int settle_record(void *context, const char *name)
 {
 	struct estate *estate = context;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+	bool idle = false; /* it names no task: its end was reported, or it is a worker of a pool */
 
 	if (faccessat(estate->nest->outbox_fd, name, F_OK, 0) < 0 &&
 		read_document(estate->records_fd, name, &doc) == 0) {
 		yyjson_val *record = yyjson_doc_get_root(doc);
 		bool own = estate->nest->resumes &&
 			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->nest->resumes);
-		bool settled = !yyjson_obj_get(record, "task");
-		int r = own || settled ? 0 : report_crash(estate, name, record);
+		idle = yyjson_get_len(yyjson_obj_get(record, "task")) == 0;
+		int r = own || idle ? 0 : report_crash(estate, name, record);
 		if (r < 0)
 			return r;
 	}
-	estate->nest->adopted++;
+	estate->nest->adopted += !idle;
 	rundir_remove(estate->nest->runs_fd, name);
 	unlinkat(estate->records_fd, name, 0);
 	return 0;
