@@ -626,6 +626,7 @@ int main(int argc, char **argv)
 	};
 	config_read(&config, &request);
 	settings_check(&settings, &config);
+	settings_check_budgets(&settings, &config);
 	if (config.problem_count > 0) {
 		print_problems(&config);
 		r = EXIT_CONFIG;

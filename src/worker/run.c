@@ -55,6 +55,7 @@ struct run {
 	struct span input, log_target;
 	uint32_t attempt;
 	int64_t timeout_ms;
+	bool timeout_is_budget;       /* of the executor, which is shorter than the others */
 	int64_t claimed_ms, heard_ms; /* on the clock of leases: the last sign of life */
 	bool spoke, reported;
 	struct process_end end; /* once it is gone */
@@ -477,7 +478,10 @@ static int fill_spec(struct run *run, const char *run_path, const char *token_fi
 /* What kept it from being started, and whether it may be tried again. */
 static void refuse_start(struct run *run, int fault)
 {
-	if (fault == -E2BIG || fault == -EINVAL)
+	if (fault == -EOPNOTSUPP)
+		refuse(run, "ISOLATION_UNAVAILABLE",
+			"a limit of its executor cannot be enforced here any more");
+	else if (fault == -E2BIG || fault == -EINVAL)
 		refuse(run, "EXECUTION_ERROR", text_of(run, "cannot be started: %s", strerror(-fault)));
 	else if (fault == -EXDEV)
 		refuse(run, run->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
@@ -717,6 +721,8 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 		.out = buf_span(&out),
 		.err = buf_span(&err),
 		.limit_ms = run->limit_ms,
+		.limit_is_budget = run->timeout_is_budget,
+		.limits = &run->executor->limits,
 		.wall_ms = wall_ms(),
 		.own_argv = !run->executor->argv,
 	};
@@ -847,6 +853,10 @@ static bool find_executor(struct run *run, yyjson_val *task)
 		run->timeout_ms = earliest(run->timeout_ms, run->executor->timeout_ms);
 	if (run->supervisor->options->once && run->supervisor->options->once->max_run_s > 0)
 		run->timeout_ms = earliest(run->timeout_ms, run->supervisor->options->once->max_run_s * 1000);
+	if (run->executor->budget_ms > 0 && run->executor->budget_ms < run->timeout_ms) {
+		run->timeout_ms = run->executor->budget_ms;
+		run->timeout_is_budget = true;
+	}
 	return true;
 }
 

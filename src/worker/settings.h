@@ -44,6 +44,9 @@ struct executor {
 	int64_t start_ms, stall_ms; /* until the first and between two signs of life; 0: no such clock */
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
+	int64_t budget_ms; /* of wall time; 0: as long as the timeout lets it */
+	unsigned walls;    /* bits of enum wall: what its limits cannot do without on this machine */
+	struct config_origin where;
 };
 
 struct settings_queue {
@@ -78,6 +81,12 @@ void settings_read(
 
 /* After all files: does it fit together? Complaints go to the configuration. */
 void settings_check(struct settings *settings, struct config *config);
+
+/* Can what it promises be kept on this machine? A budget that nobody enforces is a mistake of the configuration. */
+void settings_check_budgets(const struct settings *settings, struct config *config);
+
+/* Of all executors, as bits. */
+unsigned settings_walls(const struct settings *settings);
 
 /* An executor that runs what the task carries, unless there is one of that name already. */
 void settings_add_payload(struct settings *settings, const char *name);

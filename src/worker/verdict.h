@@ -7,6 +7,7 @@
  *	exit 78               failed, "do not retry"
  *	any other exit        a failed attempt
  *	a signal              a crash
+ *	used up its budget    BUDGET_EXCEEDED, whatever it said and however it ended
  *	could not be started  by whose fault it was: the task's, this host's, or what it asks for
  *	stopped by us         cancelled: given back, which confirms it; too long, no sign of life: a timeout; we stop or
  *	                      lost touch with the server: given back, nothing spent
@@ -32,10 +33,12 @@ enum stop_reason {
 struct attempt_end {
 	enum stop_reason stop;
 	const struct process_end *end;
-	struct span out, err; /* the last of what it wrote */
-	int64_t limit_ms;     /* that it went beyond: of STOP_TIMED_OUT and STOP_STALLED */
-	int64_t wall_ms;      /* now: a host in trouble asks to be spared for a while */
-	bool own_argv;        /* the task brought its own: that it cannot be executed is the task's fault */
+	struct span out, err;        /* the last of what it wrote */
+	int64_t limit_ms;            /* that it went beyond: of STOP_TIMED_OUT and STOP_STALLED */
+	bool limit_is_budget;        /* of STOP_TIMED_OUT: of the executor's budget, not the task's timeout */
+	const struct limits *limits; /* what it was started with; NULL: it was not */
+	int64_t wall_ms;             /* now: a host in trouble asks to be spared for a while */
+	bool own_argv; /* the task brought its own: that it cannot be executed is the task's fault */
 };
 
 enum report_verb { REPORT_COMPLETE, REPORT_FAIL, REPORT_RELEASE, REPORT_REVIEW, REPORT_BLOCK };
