@@ -13,6 +13,7 @@
 enum {
 	NAME_BYTES_MAX = 128,
 	GRACE_MS = 10 * 1000,
+	SETUP_MS = 10 * 60 * 1000,
 	WEIGHT_MAX = 1000,
 };
 
@@ -288,6 +289,77 @@ static void take_limits(const struct at *at, yyjson_val *value, struct executor 
 	}
 }
 
+/* stint/{task}-{fence}: what git takes, in a directory of its own, and never the same for two attempts. */
+static bool is_branch(const char *text)
+{
+	size_t len = strlen(text);
+
+	return len <= 120 && strstr(text, "{fence}") && strchr(text, '/') &&
+		isalnum((unsigned char)text[0]) && !strstr(text, "..") && !strstr(text, "//") &&
+		!strstr(text, "/.") &&
+		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/{}") == len;
+}
+
+static bool is_inner(const char *text)
+{
+	return text[0] && text[0] != '/' && text[0] != '-' && !strstr(text, "..");
+}
+
+static void take_worktree_member(const struct at *at, yyjson_val *value, struct settings_worktree *worktree)
+{
+	const char *name = yyjson_get_str(at->key), *text = text_of(value);
+
+	if (strcmp(name, "root") == 0) {
+		if (text && is_path(text))
+			worktree->root = expanded(at, keep(at, text));
+		else
+			complain(at, value, "an absolute path, or one that begins with ~/");
+	} else if (strcmp(name, "branch") == 0) {
+		if (text && is_branch(text))
+			worktree->branch = keep(at, text);
+		else
+			complain(at, value,
+				"a name of a branch with a / and with {fence} in it, as in stint/{task}-{fence}");
+	} else if (strcmp(name, "base") == 0 || strcmp(name, "include") == 0) {
+		if (text && is_inner(text))
+			*(name[0] == 'b' ? &worktree->base : &worktree->include) = keep(at, text);
+		else
+			complain(at, value,
+				name[0] == 'b' ? "a commit or branch, as in origin/main"
+					       : "a path in the repository");
+	} else if (strcmp(name, "setup") == 0 && yyjson_equals_str(value, "repository")) {
+		worktree->setup_of_repository = true;
+	} else if (strcmp(name, "setup") == 0) {
+		worktree->setup = take_texts(at, value, 1, ARGV_MAX, is_any,
+			"a list of a program and its arguments, or \"repository\" for .stint/setup.sh in it");
+	} else if (strcmp(name, "setupMs") == 0) {
+		worktree->setup_ms = take_number(at, value, 1, DAY_MS);
+	} else {
+		complain_unknown(at, "root, branch, base, include, setup and setupMs");
+	}
+}
+
+static void take_worktree(const struct at *at, yyjson_val *value, struct settings_worktree *worktree)
+{
+	size_t index, count;
+	yyjson_val *key, *member;
+
+	*worktree = (struct settings_worktree){.on = yyjson_is_obj(value) || yyjson_is_true(value),
+		.branch = "stint/{task}-{fence}",
+		.base = "HEAD",
+		.setup_ms = SETUP_MS};
+	if (!yyjson_is_obj(value)) {
+		if (!yyjson_is_bool(value))
+			complain(at, value, "true, false or an object");
+		return;
+	}
+	yyjson_obj_foreach(value, index, count, key, member)
+	{
+		struct at inner = member_of(at, key);
+		take_worktree_member(&inner, member, worktree);
+	}
+}
+
 static void take_argv(const struct at *at, yyjson_val *value, struct executor *executor)
 {
 	if (yyjson_equals_str(value, "payload")) {
@@ -311,7 +383,7 @@ static void take_kind(const struct at *at, yyjson_val *value)
 }
 
 static const char executor_keys[] =
-	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs, limits and budget";
+	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs, limits, budget and worktree";
 
 static void take_executor_member(const struct at *at, yyjson_val *value, struct executor *executor)
 {
@@ -342,6 +414,8 @@ static void take_executor_member(const struct at *at, yyjson_val *value, struct 
 		take_limits(at, value, executor);
 	else if (strcmp(name, "budget") == 0)
 		take_budget(at, value, executor);
+	else if (strcmp(name, "worktree") == 0)
+		take_worktree(at, value, &executor->worktree);
 	else
 		complain_unknown(at, executor_keys);
 }

@@ -33,6 +33,19 @@ enum {
 	PATHS_MAX = 32,
 };
 
+/* A work tree of its own for each attempt (worktree.h). */
+struct settings_worktree {
+	bool on;
+	const char *root;   /* of the trees; NULL: in the state directory */
+	const char *branch; /* with {fence} in it, and maybe {task} */
+	const char *base;   /* the commit it begins with */
+	const char
+		*include; /* the file that names what is copied though git ignores it; NULL: the usual ones */
+	const char *const *setup; /* a program that is run in it first; NULL: none */
+	bool setup_of_repository; /* or the one that the repository brings along */
+	int64_t setup_ms;
+};
+
 struct executor {
 	const char *name;
 	const char *kind;        /* "command" */
@@ -44,6 +57,7 @@ struct executor {
 	int64_t start_ms, stall_ms; /* until the first and between two signs of life; 0: no such clock */
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
+	struct settings_worktree worktree;
 	int64_t budget_ms; /* of wall time; 0: as long as the timeout lets it */
 	unsigned walls;    /* bits of enum wall: what its limits cannot do without on this machine */
 	struct config_origin where;

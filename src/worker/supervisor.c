@@ -17,6 +17,7 @@
 #include "wire/json.h"
 #include "worker/beat_text.h"
 #include "worker/run.h"
+#include "worker/worktrees.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -761,6 +762,7 @@ static int open_parts(struct supervisor *supervisor)
 	if (supervisor->nest.adopted > 0)
 		log_warn("took over from a worker that died", log_int("attempts", supervisor->nest.adopted),
 			log_int("orphans", supervisor->nest.orphans));
+	worktrees_heal(options->home, supervisor->settings->landlock_optional);
 	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
 	if (r < 0) {
 		log_error("not started", log_cstr("reason", complaint));

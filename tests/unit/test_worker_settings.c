@@ -180,6 +180,34 @@ static void a_budget_that_nobody_counts_is_a_mistake(void **state)
 		"executors.a.budget.usd cannot be enforced: of an executor that is no agent nobody counts usd; here");
 }
 
+static void a_work_tree_is_made_as_it_says(void **state)
+{
+	struct world *w = *state;
+
+	reads(w,
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"worktree\":{\"root\":\"/srv/trees\","
+		"\"branch\":\"bots/{fence}\",\"base\":\"origin/main\",\"setup\":[\"npm\",\"ci\"],\"setupMs\":9}},"
+		"\"b\":{\"kind\":\"command\",\"argv\":[\"x\"],\"worktree\":true},\"c\":{\"kind\":\"command\",\"argv\":[\"x\"]}}}",
+		NULL);
+	assert_int_equal(w->config.problem_count, 0);
+	const struct settings_worktree *a = &settings_executor(&w->settings, "a")->worktree;
+	assert_string_equal(a->root, "/srv/trees");
+	assert_string_equal(a->branch, "bots/{fence}");
+	assert_string_equal(a->base, "origin/main");
+	assert_string_equal(a->setup[1], "ci");
+	assert_int_equal(a->setup_ms, 9);
+	assert_true(settings_executor(&w->settings, "b")->worktree.on);
+	assert_string_equal(settings_executor(&w->settings, "b")->worktree.branch, "stint/{task}-{fence}");
+	assert_false(settings_executor(&w->settings, "c")->worktree.on);
+}
+
+static void a_branch_that_two_attempts_would_share_is_a_mistake(void **state)
+{
+	complains(*state,
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"worktree\":{\"branch\":\"bots/{task}\"}}}}",
+		"executors.a.worktree.branch must be a name of a branch with a / and with {fence} in it");
+}
+
 static void what_is_a_budget_is_no_limit(void **state)
 {
 	complains(*state,
@@ -251,6 +279,8 @@ int main(void)
 		T(kinds_of_later_versions_are_named),
 		T(unknown_keys_are_named_with_those_there_are),
 		T(a_budget_that_nobody_counts_is_a_mistake),
+		T(a_work_tree_is_made_as_it_says),
+		T(a_branch_that_two_attempts_would_share_is_a_mistake),
 		T(what_is_a_budget_is_no_limit),
 		T(our_own_variables_are_ours),
 		T(an_environment_has_what_is_ours_and_what_its_executor_says),
