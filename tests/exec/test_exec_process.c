@@ -153,8 +153,8 @@ static void a_work_dir_that_may_not_be_entered_is_told(void **state)
 	(void)state;
 	if (geteuid() == 0)
 		skip(); /* root may enter anything */
-	assert_int_equal(mkdirat(world.dir_fd, "closed", 0), 0);
-	cleanup(close_at) int fd = openat(world.dir_fd, "closed", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(world.dir_fd, "barred", 0), 0);
+	cleanup(close_at) int fd = openat(world.dir_fd, "barred", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "exit", "0"));
 	spec.workdir_fd = fd;
 	world_start(&world, &running, &spec);
