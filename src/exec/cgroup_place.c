@@ -363,6 +363,15 @@ void cgroup_leaves_remove(const struct cgroup_leaves *leaves)
 		cgroup_remove(leaves->paths[i]);
 }
 
+void cgroup_sweep_place(const struct cgroup_place *place)
+{
+	if (place->tree[0])
+		cgroup_sweep(place->tree);
+	for (int wall = 0; wall < WALL_COUNT; wall++)
+		if (place->walls[wall][0] && strcmp(place->walls[wall], place->tree) != 0)
+			cgroup_sweep(place->walls[wall]);
+}
+
 void cgroup_remove_of(const char *run)
 {
 	char place[CGROUP_PATH_BYTES], path[CGROUP_PATH_BYTES + 128];

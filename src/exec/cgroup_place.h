@@ -51,5 +51,8 @@ int cgroup_make_leaves(const struct cgroup_place *place, const char *run, const 
 void cgroup_leaves_close(struct cgroup_leaves *leaves);
 void cgroup_leaves_remove(const struct cgroup_leaves *leaves);
 
+/* Empty leaves, wherever they can be, that nobody came back for (cgroup_sweep()). */
+void cgroup_sweep_place(const struct cgroup_place *place);
+
 /* What a dead worker left of this run in the hierarchies of the first version; only what is empty goes. */
 void cgroup_remove_of(const char *run);

@@ -88,10 +88,10 @@ static void set_limits(const struct child *child)
 /* The shim has the tree also without them; but limits that are in them hold nobody who is not. */
 static void enter_cgroups(const struct child *child)
 {
-	for (uint32_t i = 0; i < child->request->cgroup_count; i++) {
+	for (uint32_t i = 0; i < child->cgroup_count; i++) {
 		int fault = cgroup_enter(child->fds[REQUEST_FD_CGROUP + i]);
 		if (fault && child->request->cgroups_needed)
-			fail(child, STAGE_LIMITS, -fault, child->request->cgroups[i]);
+			fail(child, STAGE_LIMITS, -fault, child->cgroups[i]);
 	}
 }
 

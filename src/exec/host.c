@@ -148,6 +148,7 @@ static int prepare(struct host *host, const struct host_options *options, char *
 		return complain(complaint, -errno, "subreaper: %s", strerror(errno));
 	if (!options->cgroup_unwanted)
 		cgroup_look(&host->place);
+	cgroup_sweep_place(&host->place);
 	return cgroup_open_walls(&host->place, options->walls, complaint, HOST_COMPLAINT_BYTES);
 }
 

@@ -40,7 +40,9 @@ static uint32_t end_cgroup(const struct process_identity *record)
 		cleanup(close_at) int fd = open(record->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd >= 0)
 			reached = cgroup_signal(fd, record->cgroup, SIGKILL);
-		cgroup_remove(record->cgroup);
+		/* the last of them may be on its way out, and not listed any more */
+		if (cgroup_remove(record->cgroup) == -EBUSY && reached == 0)
+			reached = 1;
 	}
 	if (reached == 0 && record->run[0])
 		cgroup_remove_of(record->run);

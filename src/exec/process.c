@@ -473,6 +473,15 @@ void *process_context(const struct process *process)
 	return process->context;
 }
 
+void process_foretell(const struct host *host, const char *run, struct process_identity *ret_identity)
+{
+	*ret_identity = (struct process_identity){0};
+	snprintf(ret_identity->run, sizeof ret_identity->run, "%s", run);
+	memcpy(ret_identity->boot, host->boot, sizeof ret_identity->boot);
+	if (host->place.tree[0] && cgroup_path(host->place.tree, run, ret_identity->cgroup) < 0)
+		ret_identity->cgroup[0] = 0;
+}
+
 void process_identify(const struct process *process, struct process_identity *ret_identity)
 {
 	*ret_identity = (struct process_identity){

@@ -40,7 +40,7 @@ int request_encode(const struct request *request, struct buf *buf)
 	const uint64_t numbers[] = {request->umask, request->linger_ms, request->drop_user, request->uid,
 		request->gid, limits->files, limits->core_bytes, limits->file_bytes, limits->tasks,
 		limits->memory_bytes, limits->cpu_us, (uint64_t)request->landlock_abi,
-		request->cgroups_needed, request->cgroup_count};
+		request->cgroups_needed};
 	int fault = put_text(buf, REQUEST_VERSION);
 
 	if (!fault)
@@ -55,8 +55,6 @@ int request_encode(const struct request *request, struct buf *buf)
 		fault = put_grant(buf, &request->grants[i]);
 	if (!fault)
 		fault = put_text(buf, request->keep_out);
-	for (uint32_t i = 0; i < request->cgroup_count && !fault; i++)
-		fault = put_text(buf, request->cgroups[i]);
 	return fault ? fault : buf_put_bytes(buf, request->filter);
 }
 
@@ -125,13 +123,8 @@ int request_decode(struct span bytes, struct request *ret_request)
 	limits->cpu_us = reader_uvarint(&reader);
 	request.landlock_abi = (int)reader_uvarint(&reader);
 	request.cgroups_needed = reader_uvarint(&reader);
-	request.cgroup_count = (uint32_t)reader_uvarint(&reader);
-	if (request.cgroup_count > CGROUP_LEAVES_MAX)
-		return -EPROTO;
 	request.grants = read_grants(&reader, &request.grant_count);
 	request.keep_out = read_text(&reader);
-	for (uint32_t i = 0; i < request.cgroup_count; i++)
-		request.cgroups[i] = read_text(&reader);
 	request.filter = reader_bytes(&reader);
 	if (!reader_is_done(&reader) || !request.argv[0])
 		return -EPROTO;

@@ -47,6 +47,9 @@ enum {
 };
 
 struct shim {
+	/* Paths, the tree's first; known before the request, so that they go whatever happens. */
+	char *const *cgroups;
+	uint32_t cgroup_count;
 	struct request request;
 	int fds[REQUEST_FDS_MAX];
 	int fd_count;
@@ -80,8 +83,8 @@ static _Noreturn void refuse(struct shim *shim, enum start_stage stage, int erro
 
 	snprintf(report.fault.detail, sizeof report.fault.detail, "%s", detail);
 	tell(shim, &report, REPORT_UNSTARTED);
-	for (uint32_t i = 0; i < shim->request.cgroup_count; i++)
-		cgroup_remove(shim->request.cgroups[i]);
+	for (uint32_t i = 0; i < shim->cgroup_count; i++)
+		cgroup_remove(shim->cgroups[i]);
 	tell(shim, &report, REPORT_GONE);
 	_exit(0);
 }
@@ -136,8 +139,12 @@ static void receive_request(struct shim *shim)
 	struct stat stat;
 	void *bytes;
 
-	if (recvmsg(SHIM_CONTROL_FD, &message, MSG_CMSG_CLOEXEC) <= 0)
-		_exit(0); /* they died, or thought better of it */
+	if (recvmsg(SHIM_CONTROL_FD, &message, MSG_CMSG_CLOEXEC) <=
+		0) { /* they died, or thought better of it */
+		for (uint32_t i = 0; i < shim->cgroup_count; i++)
+			cgroup_remove(shim->cgroups[i]);
+		_exit(0);
+	}
 	take_descriptors(shim, &message);
 	if (fstat(shim->fds[REQUEST_FD_REQUEST], &stat) < 0 || stat.st_size <= 0)
 		refuse(shim, STAGE_REQUEST, EPROTO, "");
@@ -173,7 +180,11 @@ static int make_ruleset(struct shim *shim)
 
 static void start_child(struct shim *shim)
 {
-	struct child child = {.request = &shim->request, .fds = shim->fds, .shim = getpid()};
+	struct child child = {.request = &shim->request,
+		.fds = shim->fds,
+		.shim = getpid(),
+		.cgroups = shim->cgroups,
+		.cgroup_count = shim->cgroup_count};
 	int status[2];
 
 	child.ruleset = make_ruleset(shim);
@@ -219,8 +230,8 @@ static void kill_round(struct shim *shim)
 {
 	uint32_t reached = 0;
 
-	if (shim->request.cgroup_count > 0)
-		reached = cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->request.cgroups[0], SIGKILL);
+	if (shim->cgroup_count > 0)
+		reached = cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->cgroups[0], SIGKILL);
 	reached += tree_signal(getpid(), SIGKILL);
 	shim->kill_used |= reached > 0;
 	shim->next_kill_ms = monotonic_ms() + KILL_EVERY_MS;
@@ -243,8 +254,7 @@ static void add_usage(struct shim_report *report)
  * the list unwaited for stays in the sum. */
 static uint64_t cpu_used_us(struct shim *shim)
 {
-	int64_t counted_us =
-		shim->request.cgroup_count > 0 ? cgroup_cpu_us(shim->fds[REQUEST_FD_CGROUP]) : -ENOENT;
+	int64_t counted_us = shim->cgroup_count > 0 ? cgroup_cpu_us(shim->fds[REQUEST_FD_CGROUP]) : -ENOENT;
 	struct shim_report waited = {0};
 
 	if (counted_us >= 0)
@@ -261,7 +271,7 @@ static bool memory_is_spent(const struct shim *shim)
 {
 	uint64_t kills = 0;
 
-	for (uint32_t i = 0; i < shim->request.cgroup_count; i++)
+	for (uint32_t i = 0; i < shim->cgroup_count; i++)
 		kills += cgroup_oom_kills(shim->fds[REQUEST_FD_CGROUP + i]);
 	return kills > 0;
 }
@@ -385,8 +395,8 @@ static _Noreturn void finish(struct shim *shim)
 	struct shim_report *report = &shim->report;
 
 	look_at_budget(shim);
-	for (uint32_t i = 0; i < shim->request.cgroup_count; i++)
-		remove_cgroup(shim->fds[REQUEST_FD_CGROUP + i], shim->request.cgroups[i]);
+	for (uint32_t i = 0; i < shim->cgroup_count; i++)
+		remove_cgroup(shim->fds[REQUEST_FD_CGROUP + i], shim->cgroups[i]);
 	report->kill_used = shim->kill_used;
 	add_usage(report);
 	tell(shim, report, REPORT_GONE);
@@ -477,10 +487,13 @@ static _Noreturn void serve(struct shim *shim)
 	}
 }
 
-int main(void)
+/* stint-shim RUN [CGROUP]... */
+int main(int argc, char **argv)
 {
 	static struct shim shim = {.status = -1, .kill_at_ms = NEVER, .look_at_ms = NEVER, .connected = true};
 
+	shim.cgroups = argv + 2;
+	shim.cgroup_count = argc > 2 && argc - 2 <= CGROUP_LEAVES_MAX ? (uint32_t)argc - 2 : 0;
 	shim.parent = getppid();
 	settle(&shim);
 	receive_request(&shim);

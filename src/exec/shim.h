@@ -31,7 +31,7 @@ enum {
 	REQUEST_GRANT_FDS_MAX = 32,
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 2"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 3"
 
 /* The descriptors of a request, in this order; those of grants follow. */
 enum request_fd {
@@ -40,7 +40,7 @@ enum request_fd {
 	REQUEST_FD_STDOUT,
 	REQUEST_FD_STDERR,
 	REQUEST_FD_WORKDIR,
-	REQUEST_FD_CGROUP, /* and those after it: the work dir once more where there is none */
+	REQUEST_FD_CGROUP, /* and those after it: the work dir once more where there is none; their paths are arguments */
 	REQUEST_FD_COUNT = REQUEST_FD_CGROUP + CGROUP_LEAVES_MAX,
 };
 
@@ -58,11 +58,9 @@ struct request {
 	int landlock_abi;           /* 0: there is none, and the host said that this is fine */
 	const struct grant *grants; /* with the system's and the work dir; fd is an index of the message's */
 	size_t grant_count;
-	const char *keep_out;                   /* "" if there is nothing */
-	const char *cgroups[CGROUP_LEAVES_MAX]; /* paths; the first is the tree's */
-	uint32_t cgroup_count;
-	bool cgroups_needed; /* limits are in them: who does not get in does not start */
-	struct span filter;  /* the seccomp program */
+	const char *keep_out; /* "" if there is nothing */
+	bool cgroups_needed;  /* limits are in them: who does not get in does not start */
+	struct span filter;   /* the seccomp program */
 };
 
 /* Faults as buf_put(). */

@@ -216,15 +216,12 @@ static int write_request(struct start *start)
 		.landlock_abi = process->host->landlock_abi,
 		.grants = grants,
 		.keep_out = spec->confine.keep_out ? spec->confine.keep_out : "",
-		.cgroup_count = process->leaves.count,
 		.cgroups_needed = process->leaves.walled,
 		.filter = buf_span(&process->host->filter),
 	};
 	cleanup(buf_done) struct buf buf;
 	int fault;
 
-	for (uint32_t i = 0; i < process->leaves.count; i++)
-		request.cgroups[i] = process->leaves.paths[i];
 	buf_init(&buf, REQUEST_BYTES_MAX);
 	snprintf(marker, sizeof marker, PROCESS_MARKER "=%s", spec->run);
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
@@ -240,12 +237,15 @@ static int write_request(struct start *start)
 /* It begins with nothing but its end of the socket, in a session of its own, deaf to signals. */
 static int spawn_shim(struct start *start)
 {
-	char *argv[] = {"stint-shim", start->process->run, NULL}, *env[] = {NULL};
+	struct cgroup_leaves *leaves = &start->process->leaves;
+	char *argv[CGROUP_LEAVES_MAX + 3] = {"stint-shim", start->process->run}, *env[] = {NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t all;
 	int error;
 
+	for (uint32_t i = 0; i < leaves->count; i++)
+		argv[2 + i] = leaves->paths[i];
 	sigfillset(&all);
 	if ((error = posix_spawn_file_actions_init(&actions)))
 		return -error;

@@ -59,6 +59,7 @@ struct run {
 	bool timeout_is_budget;       /* of the executor, which is shorter than the others */
 	int64_t claimed_ms, heard_ms; /* on the clock of leases: the last sign of life */
 	bool spoke, reported;
+	bool remembered; /* its record is there still: the disk did not take the report, or there is more to remove */
 	struct process_end end; /* once it is gone */
 	enum stop_reason stop;
 	int64_t limit_ms;
@@ -166,6 +167,11 @@ static int read_claim(struct run *run, yyjson_val *claim)
 
 enum put_how { PUT_TO_SEND, PUT_HELD, PUT_INSTEAD };
 
+static enum yields_to run_yields_to(const struct run *run)
+{
+	return verdict_yields_to(&(struct attempt_end){.stop = run->stop, .end = &run->end});
+}
+
 static int put_report(struct run *run, enum report_verb verb, struct span members, enum put_how how)
 {
 	cleanup(buf_done) struct buf body = {0}, target = {0};
@@ -188,12 +194,29 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 	if (r == 0 && how == PUT_INSTEAD)
 		r = outbox_replace(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body));
 	else if (r == 0)
-		r = outbox_put(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body),
-			how == PUT_HELD);
+		r = outbox_put(run->supervisor->outbox, run->name,
+			how == PUT_HELD ? run_yields_to(run) : YIELDS_TO_NOTHING, buf_span(&target),
+			buf_span(&body), how == PUT_HELD);
 	if (r < 0)
 		log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
 	return r;
+}
+
+static void leave(struct run *run);
+
+static void on_leave_again(uv_timer_t *timer)
+{
+	leave(timer->data);
+}
+
+/* What the work left on disk goes first, in pieces between which others are served. */
+static void leave(struct run *run)
+{
+	if (run->remembered && nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN)
+		uv_timer_start(&run->clock, on_leave_again, 0, 0);
+	else
+		supervisor_forget(run->supervisor, run);
 }
 
 /* The end of a run that has no report, or whose report is settled. */
@@ -203,7 +226,9 @@ static void finish(struct run *run)
 	uv_timer_stop(&run->clock);
 	if (!supervisor_has_other(run->supervisor, run))
 		pulse_forget(run->supervisor->pulse, span_of(run->task));
-	supervisor_forget(run->supervisor, run);
+	if (run->remembered)
+		nest_note_settled(&run->supervisor->nest, run->name);
+	leave(run);
 }
 
 static int64_t wall_ms(void)
@@ -234,6 +259,8 @@ static void refuse(struct run *run, const char *code, const char *message)
 	run->phase = RUN_TOLD;
 	nest_forget_run(&run->supervisor->nest, run->name);
 	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
+	if (host)
+		supervisor_spare(run->supervisor);
 	if (failure_put(&members, code, message, host ? wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) == 0)
 		put_report(run, REPORT_FAIL, buf_span(&members), PUT_TO_SEND);
 }
@@ -429,21 +456,20 @@ static const char *path_of(struct run *run, int fd)
 }
 
 /* Before anything of it exists, and again when more is known: whoever comes after us finds it. */
-static void note_run(struct run *run)
+static int note_run(struct run *run)
 {
 	struct process_identity identity = {0};
 	struct nest_attempt attempt = {pulse_worker_id(run->supervisor->pulse).data, run->task, run->fence};
 
-	if (run->process) {
+	if (run->process)
 		process_identify(run->process, &identity);
-	} else {
-		snprintf(identity.run, sizeof identity.run, "%s", run->name);
-		boot_id_read(identity.boot, sizeof identity.boot);
-	}
+	else
+		process_foretell(run->supervisor->host, run->name, &identity);
 	int r = nest_note_run(&run->supervisor->nest, &identity, &attempt);
 	if (r < 0)
 		log_warn("a process cannot be written down", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
+	return r;
 }
 
 static int fill_spec(void *context, int workdir_fd, struct process_spec *spec)
@@ -604,8 +630,9 @@ static void start_process(struct run *run, struct span token)
 	cleanup(close_at) int run_fd = -1;
 	cleanup(close_at) int workdir_fd = -1;
 
-	note_run(run);
-	int r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
+	int r = note_run(run);
+	if (r == 0)
+		r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
 	if (r == 0 && token.len > 0)
 		r = rundir_put_secret(run_fd, "token", token);
 	if (r < 0) {
@@ -696,8 +723,11 @@ static void ask_token(struct run *run)
 
 static void on_started(void *context, struct process *process)
 {
+	struct run *run = context;
+
 	(void)process;
-	note_run(context);
+	run->supervisor->troubles = 0;
+	note_run(run);
 }
 
 static void on_output(void *context, struct process *process, enum process_stream stream)
@@ -729,19 +759,11 @@ static void on_word_again(uv_timer_t *timer)
 static void take_word(struct run *run, yyjson_val *task)
 {
 	cleanup(buf_done) struct buf members = {0};
-	struct attempt_end attempt = {.stop = run->stop, .end = &run->end};
-	yyjson_val *fence = yyjson_obj_get(task, "fence"), *report = yyjson_obj_get(task, "report");
 	enum report_verb verb;
 
 	buf_init(&members, BODY_BYTES_MAX);
-	if (!yyjson_equals_str(fence, run->fence))
-		return;
-	if (report && verdict_yields(&attempt, report, &verb, &members))
+	if (verdict_yields(run_yields_to(run), span_of(run->fence), task, &verb, &members))
 		put_report(run, verb, buf_span(&members), PUT_INSTEAD);
-	else if (!report && yyjson_equals_str(yyjson_obj_get(task, "state"), "asking") &&
-		run->end.how == ENDED_EXIT && run->end.code == 0)
-		/* it asked and went: the question stays open, and the answer makes it ready again */
-		put_report(run, REPORT_RELEASE, SPAN("\"reason\":\"it waits for an answer\""), PUT_INSTEAD);
 }
 
 static void on_word(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
@@ -835,6 +857,7 @@ static void on_gone(void *context, struct process *process)
 	const struct process_end *end = process_end(process);
 	cleanup(buf_done) struct buf members = {0};
 	enum report_verb verb = REPORT_RELEASE;
+	bool saved = true;
 
 	uv_timer_stop(&run->clock);
 	run->phase = RUN_ENDED;
@@ -844,14 +867,20 @@ static void on_gone(void *context, struct process *process)
 		int r = judge(run, &verb, &members);
 		if (r < 0)
 			buf_clear(&members);
-		put_report(run, verb, buf_span(&members), PUT_HELD);
+		saved = put_report(run, verb, buf_span(&members), PUT_HELD) == 0;
 		run->reported = true;
 	}
 	log_info("ended", log_cstr("task", run->task),
 		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)),
 		log_int(end->how == ENDED_SIGNAL ? "signal" : "exit", end->code),
 		log_int("strays", end->strays));
-	nest_forget_run(&run->supervisor->nest, run->name);
+	if (verdict_is_shortage(end))
+		supervisor_spare(run->supervisor);
+	if (!saved) { /* perhaps it was the work that filled the disk */
+		nest_clear_run(&run->supervisor->nest, run->name);
+		saved = outbox_save(run->supervisor->outbox) == 0;
+	}
+	run->remembered = !saved || nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
 	if (run->tree)
 		worktree_end(run->tree, on_tree_ended, run);
 	else
