@@ -101,7 +101,7 @@ class Case(stintd.Case):
         try:
             with open("/proc/%s/stat" % pid) as file:
                 return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # it went while we looked
             return True
 
 
