@@ -42,30 +42,6 @@ int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
 	return r;
 }
 
-int command_keep_recovery(struct turn *turn, const struct task *before, const struct task_decision *decision)
-{
-	bool in_line = decision->task.state == TASK_READY || decision->task.state == TASK_SCHEDULED;
-	struct backend *backend = turn->store->backend;
-	struct span session = {0};
-
-	if (before->owner == 0 || decision->event != EVENT_TASK_EXPIRED || !in_line)
-		return 0;
-	int r = backend->ops->get_extra(backend, before->seq, EXTRA_SESSION, 0, &turn->arena, &session);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	buf_clear(&turn->record);
-	r = buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
-	if (r == 0)
-		r = buf_put_byte(&turn->record, ' ');
-	if (r == 0)
-		r = buf_put_span(&turn->record, session);
-	if (r == 0)
-		r = turn_write(turn);
-	if (r < 0)
-		return r;
-	return backend->ops->put_extra(backend, before->seq, EXTRA_RECOVERED, 0, buf_span(&turn->record));
-}
-
 void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task)
 {
 	if (task->claim.named)
@@ -111,8 +87,6 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 		record_fact(&record, FACT_REASON, worker->worker.ended);
 		if (lost)
 			command_add_loss_facts(turn, &record, &view->task);
-		if (r == 0 && lost)
-			r = command_keep_recovery(turn, &view->task, &decision);
 		if (r == 0)
 			r = turn_stage_task(turn, view, &decision, &record);
 	}
@@ -613,16 +587,38 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 	return r;
 }
 
-/* The slot of somebody else's worker, or one of those behind it: `<worker>/<executor>-<n>`. */
+/* The slot of somebody else's worker, or one of those behind it: `<worker>/<executor>-<n>`, where the worker goes by its id or
+ * by the slot that it fills. */
 bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot)
 {
 	uint32_t name = names_find(&turn->store->names, slot);
 	const char *slash = memchr(slot.data, '/', slot.len);
 	const struct turn_worker *worker = name != 0 ? slot_filler(turn, name, 0) : NULL;
 
-	if (!worker && slash)
-		worker = turn_worker(turn, (struct span){slot.data, (size_t)(slash - slot.data)}, false);
+	if (!worker && slash) {
+		struct span before = {slot.data, (size_t)(slash - slot.data)};
+		uint32_t behind = names_find(&turn->store->names, before);
+		worker = behind != 0 ? slot_filler(turn, behind, 0) : NULL;
+		if (!worker)
+			worker = turn_worker(turn, before, false);
+	}
 	return worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal);
+}
+
+/* Something wants to run in a slot that no registration names: a worker of a pool. */
+int run_slot_enter(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct turn_worker *worker = turn_worker(turn, command->worker, false);
+
+	if ((worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal)) ||
+		slot_is_foreign(turn, command, command->slot))
+		return command_refuse(result, REFUSED_FORBIDDEN);
+	struct slot_gate gate =
+		slot_gate_of(turn, names_find(&turn->store->names, command->slot), command->worker);
+	if (gate.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, gate.decision.refusal);
+	result->repeated = gate.decision.event == EVENT_NONE;
+	return slot_gate_pass(turn, &gate);
 }
 
 int run_slot(struct turn *turn, const struct command *command, struct result *result)

@@ -169,7 +169,7 @@ static void judge_final(
 /* Remember who held it, for the result that comes with this event. */
 static void note_move(struct server *server, const struct fold *before, const struct record *record)
 {
-	bool beside = record->kind >= EVENT_SESSION_STARTED && record->kind <= EVENT_SESSION_ENDED;
+	bool beside = event_kind_is_of_session(record->kind);
 	/* a stage and an open gate follow from the event before them, which knows who held it */
 	beside = beside || record->kind == EVENT_TASK_STAGE_CHANGED || record->kind == EVENT_GATE_OPENED;
 
