@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "api/task_form.h"
 #include "base/iso_time.h"
 #include "base/take.h"
 
@@ -143,18 +144,7 @@ static yyjson_val *imported_of(const struct item *item)
 
 static int item_open(struct item *item)
 {
-	struct json_complaint complaint;
-	cleanup(buf_done) struct buf text = {0};
-
-	buf_init(&text, 4 * API_TEXT_MAX);
-	int r = buf_put_byte(&text, '{');
-	if (r == 0)
-		r = buf_put_span(&text, item->document->body);
-	if (r == 0)
-		r = buf_put_byte(&text, '}');
-	if (r < 0)
-		return r;
-	item->doc = json_read(buf_span(&text), &complaint);
+	item->doc = task_body_read(item->document->body);
 	item->body = yyjson_doc_get_root(item->doc);
 	if (!item->doc)
 		return -ENOMEM;
