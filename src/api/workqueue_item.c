@@ -409,17 +409,22 @@ void workqueue_missing(struct api_call *call, const char *code, const char *mess
 	call_problem(call, 400, code, message, message, (struct span){0});
 }
 
-bool workqueue_find(struct api_call *call, struct span id, struct task_document *ret_document)
+int item_find(struct api_call *call, struct span id, struct task_document *ret_document)
 {
 	const struct api_reads *reads = call->reads;
-	struct result none = {.refusal = REFUSED_NOT_FOUND};
 	int64_t seq;
 
 	int r = text_is_name(id, COMMAND_ID_MAX) ? reads->find_task(reads->context, id, &seq) : -ENOENT;
 	if (r == 0)
 		r = item_read(call, seq, call->arena, ret_document);
-	if (r == 0 && !principal_sees(call, &ret_document->task))
-		r = -ENOENT;
+	return r == 0 && !principal_sees(call, &ret_document->task) ? -ENOENT : r;
+}
+
+bool workqueue_find(struct api_call *call, struct span id, struct task_document *ret_document)
+{
+	struct result none = {.refusal = REFUSED_NOT_FOUND};
+
+	int r = item_find(call, id, ret_document);
 	if (r == -ENOENT)
 		item_refuse(call, &none, id);
 	else if (r < 0)

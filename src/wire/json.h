@@ -142,7 +142,8 @@ JSON_MEMBER void json_member_word(struct json_object *object, const char *key, c
 /* A member of a text that somebody else wrote: any key, any value. */
 void json_member_node(struct json_object *object, yyjson_val *key, yyjson_val *value);
 
-/* Already JSON. */
+/* Already JSON; and the same of what may be missing. */
 void json_member_raw(struct json_object *object, const char *key, struct span json);
+void json_member_raw_or_null(struct json_object *object, const char *key, struct span json);
 /* Already "key":value,… without braces. */
 void json_members_raw(struct json_object *object, struct span members);

@@ -209,6 +209,14 @@ void json_member_raw(struct json_object *object, const char *key, struct span js
 		json_note(object, buf_put_span(object->buf, json));
 }
 
+void json_member_raw_or_null(struct json_object *object, const char *key, struct span json)
+{
+	if (json.len > 0)
+		json_member_raw(object, key, json);
+	else
+		json_member_null(object, key);
+}
+
 void json_member_node(struct json_object *object, yyjson_val *key, yyjson_val *value)
 {
 	struct buf *buf = object->buf;
