@@ -258,3 +258,7 @@ elif PROGRAM == "recovers":  # crashes until it is let
     if not os.path.exists(os.path.join(FOLDER, "well")):
         sys.exit(3)
     serve(["echo"])
+elif PROGRAM == "one-bad":  # the first place is
+    if ID.endswith("-1"):
+        sys.exit(3)
+    serve(["who"])

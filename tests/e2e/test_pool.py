@@ -93,6 +93,7 @@ class Words(Case):
         self.assertEqual((told["payload"], told["metadata"], told["instructions"]), ({"n": 1}, {"m": 2}, "do"))
         self.assertEqual((told["executionAttempt"], told["isolationLevel"], told["workerId"], told["attempt"]),
                          (0, "process", "p-1", 1))
+        self.assertEqual(told["fence"], self.task("whole")["fence"])
         self.assertGreater(told["deadlineMs"], time.time() * 1000)
 
     def test_its_environment_has_both_names_and_nothing_else(self):
@@ -365,6 +366,13 @@ class Trial(Case):
         self.create(id="t", module="echo", payload="fine")
         self.assertEqual(self.is_in("t", "done")["result"], "fine")
 
+    def test_one_bad_place_does_not_stop_the_others(self):
+        self.pool("one-bad", size=2)
+        self.is_quarantined("host/p-1")
+        for number in range(3):
+            self.create(id="t%d" % number, module="who")
+            self.assertEqual(self.is_in("t%d" % number, "done")["result"][0], "p-2")
+
 
 class Stopping(Case):
     def test_idle_ones_go_when_their_input_ends(self):
@@ -394,6 +402,20 @@ class Stopping(Case):
         task = self.is_in("t", "ready")
         self.assertEqual((task["spent"], task["crashes"], task["attempt"]), (0, 0, 1))
         self.assertTrue(self.is_gone(pid))
+
+    def test_work_goes_on_while_the_server_is_away(self):
+        self.pool("any")
+        self.create(id="t", module="hold")
+        self.read("held-t")
+        self.is_in("t", "running")
+        self.server.stop()
+        open(self.path("let-go"), "w").close()
+        self.server.start()
+        self.client.close()
+        self.assertEqual(self.is_in("t", "done")["result"], "held")
+        self.create(id="next", module="echo", payload="fine")
+        self.assertEqual(self.is_in("next", "done")["result"], "fine")
+        self.assertEqual(self.lines("starts"), ["p-1"])
 
     def test_a_second_signal_does_not_wait(self):
         worker = self.pool("any")
