@@ -214,6 +214,10 @@ class Words(Case):
             return json.loads(ran.stdout)["worker"]["metadata"]["pools"]["p"]
 
         pool = self.until(lambda: (pool := shown())["workerCrashes"] == 3 and pool["tasksCompleted"] == 1 and pool, "the snapshot")
+        said = test_worker.subprocess.run([STINT, "--home", self.server.home, "worker", "show",
+                                           self.ok(self.client.get("/api/workers"))[0]["workerId"]],
+                                          stdout=test_worker.subprocess.PIPE, text=True, env=stintd.environment()).stdout
+        self.assertRegex(said, "POOL +p: . of 2 run, 0 busy; 1 done, 3 failed, 3 crashes")
         for name in ("totalWorkers", "activeWorkers", "idleWorkers", "busyWorkers", "tasksFailed", "averageWorkerUptimeMs", "startedAt"):
             self.assertIsInstance(pool[name], int, name)
         self.assertEqual((pool["totalWorkers"], pool["tasksFailed"], len(pool["workers"])), (2, 3, 2))
