@@ -113,6 +113,8 @@ const struct route routes[] = {
 	R(POST,   "/api/backup",                     ADMIN,   SMALL,   backup_begin,            NULL,               backup_finish),
 	R(POST,   "/api/tasks/:id/gates/:gate", APPROVE|GATE, LARGE,   gate_verdict_begin,      NULL,               task_finish),
 	R(GET,    "/api/approvals",                  READ,    NO_BODY, NULL,                    approval_list_read, NULL),
+	R(GET,    "/api/workflows",                READ|WORK, NO_BODY, NULL,                    workflow_list_read, NULL),
+	R(GET,    "/api/workflows/:name",          READ|WORK, NO_BODY, NULL,                    workflow_read,      NULL),
 	R(GET,    "/api/execution",                READ|WORK, NO_BODY, NULL,                    execution_read,     NULL),
 	R(POST,   "/api/execution",                  OPERATE, SMALL,   execution_set_begin,     NULL,               execution_set_finish),
 	O(POST,   "register",                        WORK,    SMALL,   orchestrator_register_begin, NULL,           orchestrator_register_finish),

@@ -238,6 +238,7 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 		.lease_ms = from->lease_ms,
 		/* one that tells all repeats most of it: what changes is written with the task */
 		.has_deltas = !from->tells_all && from->bound.count + from->unbound.count > 0,
+		.registers = turn->command->kind == COMMAND_REGISTER,
 		.describes = from->describes,
 		.any_executor = from->any_executor,
 		.max_concurrent = from->max_concurrent,
@@ -439,6 +440,9 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	}
 	if (r == 0)
 		r = turn_stage_worker(turn, view, decision, &record);
+	if (r == 0 && restarted &&
+		!view->worker.named) /* a process knows nothing of what the one before it ran */
+		r = unbind_rest(turn, &command->beat, view);
 	bool has_deltas = command->beat.bound.count + command->beat.unbound.count > 0;
 	if (r == 0 && (has_deltas || command->beat.tells_all))
 		r = apply_deltas(turn, &command->beat, view, result);

@@ -275,7 +275,9 @@ struct span pulse_worker_id(const struct pulse *pulse)
 
 struct span pulse_token(const struct pulse *pulse)
 {
-	return span_of(pulse->credential[0] ? pulse->credential : pulse->token);
+	const char *token = pulse->credential[0] ? pulse->credential : pulse->token;
+
+	return token[0] ? span_of(token) : (struct span){0};
 }
 
 bool pulse_is_alive(const struct pulse *pulse)

@@ -61,7 +61,7 @@ struct run {
 	int64_t timeout_ms;
 	int64_t claimed_ms, heard_ms; /* on the clock of leases: the last sign of life */
 	bool spoke, reported;
-	bool unsaved;           /* the disk did not take the report: the record stays until the server has */
+	bool remembered; /* its record is there still: the disk did not take the report, or there is more to remove */
 	struct process_end end; /* once it is gone */
 	enum stop_reason stop;
 	int64_t limit_ms;
@@ -122,11 +122,7 @@ static int keep_target(struct run *run)
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, 1024);
-	int r = buf_printf(&text, "/api/tasks/");
-	if (r == 0)
-		r = http_encode(span_of(run->task), &text);
-	if (r == 0)
-		r = buf_printf(&text, "/log");
+	int r = http_put_path(&text, "/api/tasks/", span_of(run->task), "/log");
 	return r < 0 ? r : arena_copy(&run->arena, buf_span(&text), &run->log_target);
 }
 
@@ -192,11 +188,9 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 		json_members_raw(&object, members);
 	int r = json_end(&object);
 	if (r == 0)
-		r = buf_printf(&target, "/api/tasks/");
+		r = http_put_path(&target, "/api/tasks/", span_of(run->task), "/");
 	if (r == 0)
-		r = http_encode(span_of(run->task), &target);
-	if (r == 0)
-		r = buf_printf(&target, "/%s", report_verb_name(verb));
+		r = buf_put_span(&target, span_of(report_verb_name(verb)));
 	if (r == 0 && how == PUT_INSTEAD)
 		r = outbox_replace(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body));
 	else if (r == 0)
@@ -209,16 +203,32 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 	return r;
 }
 
+static void leave(struct run *run);
+
+static void on_leave_again(uv_timer_t *timer)
+{
+	leave(timer->data);
+}
+
+/* What the work left on disk goes first, in pieces between which others are served. */
+static void leave(struct run *run)
+{
+	if (run->remembered && nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN)
+		uv_timer_start(&run->clock, on_leave_again, 0, 0);
+	else
+		supervisor_forget(run->supervisor, run);
+}
+
 /* The end of a run that has no report, or whose report is settled. */
 static void finish(struct run *run)
 {
 	run->phase = RUN_OVER;
 	uv_timer_stop(&run->clock);
-	if (run->unsaved)
-		nest_forget_run(&run->supervisor->nest, run->name);
 	if (!supervisor_has_other(run->supervisor, run))
 		pulse_forget(run->supervisor->pulse, span_of(run->task));
-	supervisor_forget(run->supervisor, run);
+	if (run->remembered)
+		nest_note_settled(&run->supervisor->nest, run->name);
+	leave(run);
 }
 
 static int64_t wall_ms(void)
@@ -693,13 +703,12 @@ static void on_word(void *context, int fault, enum http_reach reach, const struc
 static void ask_word(struct run *run)
 {
 	struct span target = run->log_target;
-	struct span token = pulse_token(run->supervisor->pulse);
 
 	target.len -= sizeof "/log" - 1;
 	struct http_call call = {
 		.method = HTTP_METHOD_GET,
 		.target = target,
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = pulse_token(run->supervisor->pulse),
 		.may_repeat = true,
 		.timeout_ms = CALL_MS,
 	};
@@ -753,6 +762,7 @@ static void on_gone(void *context, struct process *process)
 	const struct process_end *end = process_end(process);
 	cleanup(buf_done) struct buf members = {0};
 	enum report_verb verb = REPORT_RELEASE;
+	bool saved = true;
 
 	uv_timer_stop(&run->clock);
 	run->phase = RUN_ENDED;
@@ -762,7 +772,7 @@ static void on_gone(void *context, struct process *process)
 		int r = judge(run, &verb, &members);
 		if (r < 0)
 			buf_clear(&members);
-		run->unsaved = put_report(run, verb, buf_span(&members), PUT_HELD) < 0;
+		saved = put_report(run, verb, buf_span(&members), PUT_HELD) == 0;
 		run->reported = true;
 	}
 	log_info("ended", log_cstr("task", run->task),
@@ -771,12 +781,11 @@ static void on_gone(void *context, struct process *process)
 		log_int("strays", end->strays));
 	if (verdict_is_shortage(end))
 		supervisor_spare(run->supervisor);
-	if (run->unsaved) { /* perhaps it was the work that filled the disk */
+	if (!saved) { /* perhaps it was the work that filled the disk */
 		nest_clear_run(&run->supervisor->nest, run->name);
-		run->unsaved = outbox_save(run->supervisor->outbox) < 0;
+		saved = outbox_save(run->supervisor->outbox) == 0;
 	}
-	if (!run->unsaved)
-		nest_forget_run(&run->supervisor->nest, run->name);
+	run->remembered = !saved || nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
 	scribe_finish(&run->scribe, on_log_finished, run);
 }
 

@@ -172,12 +172,11 @@ static int send_piece(struct scribe *scribe)
 	int r = json_end(&object);
 	if (r < 0)
 		return r;
-	struct span token = pulse_token(scribe->pulse);
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = scribe->target,
 		.body = buf_span(&scribe->body),
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = pulse_token(scribe->pulse),
 		.may_repeat = true,
 		.timeout_ms = TIMEOUT_MS,
 	};

@@ -410,12 +410,11 @@ static void claim_more(struct supervisor *supervisor)
 	if (!has_queue(supervisor))
 		return;
 	int r = put_claim(supervisor, queue_of_turn(supervisor));
-	struct span token = pulse_token(supervisor->pulse);
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = SPAN("/api/claims"),
 		.body = buf_span(&supervisor->body),
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = pulse_token(supervisor->pulse),
 		.may_repeat = true, /* by its number */
 		.timeout_ms = POLL_MS + POLL_SLACK_MS,
 	};
@@ -536,9 +535,7 @@ static void leave(struct supervisor *supervisor)
 		return;
 	}
 	buf_init(&target, 1024);
-	int r = buf_printf(&target, "/api/workers/");
-	if (r == 0)
-		r = http_encode(span_of(supervisor->worker_id), &target);
+	int r = http_put_path(&target, "/api/workers/", span_of(supervisor->worker_id), "");
 	struct http_call call = {
 		.method = HTTP_METHOD_DELETE,
 		.target = buf_span(&target),
@@ -915,11 +912,7 @@ static void report_predecessor(struct supervisor *supervisor)
 		return;
 	buf_init(&target, 1024);
 	snprintf(name, sizeof name, "%s-crash", supervisor->instance);
-	int r = buf_printf(&target, "/api/slots/");
-	if (r == 0)
-		r = http_encode(span_of(options->slot), &target);
-	if (r == 0)
-		r = buf_printf(&target, "/crash");
+	int r = http_put_path(&target, "/api/slots/", span_of(options->slot), "/crash");
 	if (r == 0)
 		outbox_put(supervisor->outbox, name, YIELDS_TO_NOTHING, buf_span(&target), SPAN("{}"), false);
 	log_warn("the worker that had this slot did not end cleanly", log_cstr("slot", options->slot),
