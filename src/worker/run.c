@@ -895,7 +895,7 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 	cleanup(buf_done) struct buf members = {0};
 	struct attempt_end attempt = {.stop = run->stop, .limit_ms = run->limit_ms};
 	enum report_verb verb = end->verb;
-	bool started = run->phase == RUN_STARTED;
+	bool started = run->phase == RUN_STARTED, saved = true;
 
 	buf_init(&members, BODY_BYTES_MAX);
 	uv_timer_stop(&run->clock);
@@ -905,13 +905,12 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 		int r = end->stopped ? verdict_put(&attempt, &verb, &members) : 0;
 		r = put_report(run, verb, end->stopped && r == 0 ? buf_span(&members) : end->members,
 			started ? PUT_HELD : PUT_TO_SEND);
-		run->unsaved = r < 0;
+		saved = r == 0;
 		run->reported = true;
 	}
 	log_info("ended", log_cstr("task", run->task),
 		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)));
-	if (!run->unsaved)
-		nest_forget_run(&run->supervisor->nest, run->name);
+	run->remembered = !saved || nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
 	if (started)
 		scribe_finish(&run->scribe, on_log_finished, run);
 }
