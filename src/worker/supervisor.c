@@ -17,6 +17,7 @@
 #include "wire/json.h"
 #include "worker/beat_text.h"
 #include "worker/run.h"
+#include "worker/worktrees.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -922,7 +923,8 @@ static void report_predecessor(struct supervisor *supervisor)
 static int open_parts(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
-	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional};
+	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional,
+		.walls = settings_walls(supervisor->settings)};
 	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 32 << 20};
 	char complaint[NEST_COMPLAINT_BYTES];
 
@@ -937,6 +939,7 @@ static int open_parts(struct supervisor *supervisor)
 	if (supervisor->nest.adopted > 0)
 		log_warn("took over from a worker that died", log_int("attempts", supervisor->nest.adopted),
 			log_int("orphans", supervisor->nest.orphans));
+	worktrees_heal(options->home, supervisor->settings->landlock_optional);
 	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
 	if (r < 0) {
 		log_error("not started", log_cstr("reason", complaint));

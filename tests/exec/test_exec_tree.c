@@ -218,7 +218,7 @@ static void a_fork_bomb_is_bounded_and_ends(void **state)
 
 	(void)state;
 	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "bomb", "1500"));
-	spec.confine.limits.tasks_more = 30;
+	spec.confine.limits.tasks = 30;
 	if (geteuid() == 0) {
 		spec.drop_user = true;
 		spec.uid = spec.gid = 65534;
