@@ -99,16 +99,6 @@ JSON_MEMBER void json_wrote(struct json_object *object, const char *end)
 	object->buf->len = (size_t)(end - object->buf->data);
 }
 
-/* The key alone: the caller writes the value into the buffer. False: there was a fault, and it must not. */
-JSON_MEMBER bool json_put_key(struct json_object *object, const char *key)
-{
-	char *at = json_member_at(object, key, 0);
-
-	if (at)
-		json_wrote(object, at);
-	return at != NULL;
-}
-
 /* Already JSON. */
 JSON_MEMBER void json_member_raw(struct json_object *object, const char *key, struct span json)
 {
