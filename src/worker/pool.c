@@ -218,6 +218,9 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 		refuse_job(job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
 		return true;
 	}
+	if (seat->executor->limits.cpu_us != LIMIT_UNCHANGED ||
+		seat->executor->limits.output_bytes != LIMIT_UNCHANGED)
+		process_renew(seat->process); /* before it can have read the task */
 	if (r == 0)
 		r = process_write(seat->process, buf_span(&frame));
 	if (r < 0) {
@@ -383,6 +386,14 @@ static int put_answer(const struct pool_message *message, enum report_verb *ret_
 	return r;
 }
 
+/* Its task used up what an attempt may use. */
+static int put_spent(const struct pool_seat *seat, enum report_verb *ret_verb, struct buf *members)
+{
+	struct attempt_end attempt = {.end = process_end(seat->process), .limits = &seat->executor->limits};
+
+	return verdict_put(&attempt, ret_verb, members);
+}
+
 static void take_words(struct pool_seat *seat);
 
 /* The attempt is over: by its answer, by the end of its worker, or because it was told to stop. */
@@ -405,6 +416,8 @@ static void end_attempt(struct pool_seat *seat, const struct pool_message *messa
 		r = put_answer(message, &end.verb, &members);
 	else if (seat->worker.stop_task)
 		end.stopped = true;
+	else if (process_end(seat->process)->spent != SPENT_NOTHING)
+		r = put_spent(seat, &end.verb, &members);
 	else
 		r = put_crash(seat, &members);
 	if (r < 0)
@@ -703,6 +716,8 @@ static void on_gone(void *context, struct process *process)
 	if (frame_is_open(&seat->frames) && !seat->worker.planned &&
 		(seat->worker.fault == POOL_FAULT_NONE || seat->worker.fault == POOL_FAULT_SILENT))
 		seat->worker.fault = POOL_FAULT_HALF;
+	if (process_end(process)->spent != SPENT_NOTHING && seat->worker.said_hello)
+		seat->worker.planned = true; /* the budget was its task's */
 	/* a machine that is short of something is no fault of the program */
 	bool short_of = seat->worker.state == POOL_STARTING && verdict_is_shortage(process_end(process));
 	uint32_t todo = short_of ? pool_worker_unspawned(&seat->worker, clock_ms())
