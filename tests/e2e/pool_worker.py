@@ -140,6 +140,11 @@ class Modules:
             pass
         result(task)
 
+    def litter(self, task):
+        for number in range(3000):
+            open(os.path.join(os.environ["TMPDIR"], str(number)), "w").close()
+        os._exit(7)
+
     def hang(self, task):
         mark("hangs", os.getpid())
         forever()
