@@ -427,6 +427,16 @@ void process_kill(struct process *process)
 	order(process, ORDER_KILL, 0);
 }
 
+void process_renew(struct process *process)
+{
+	struct shim_order order = {ORDER_RENEW, 0};
+
+	if (process->gone || process->lost || process->gone_told)
+		return;
+	process->output_bytes = 0;
+	send(process->control, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* ---- for a start ------------------------------------------------------------------------------------------------- */
 
 int process_attach(struct process *process)

@@ -154,6 +154,9 @@ void process_stop(struct process *process, uint32_t grace_ms);
 /* KILL to the whole tree, now. */
 void process_kill(struct process *process);
 
+/* Its budgets of processor time and output begin anew: it goes on with another task. */
+void process_renew(struct process *process);
+
 /* Only after gone(), also from within it. The memory goes when the loop has closed the handles. NULL is fine. */
 void process_free(struct process *process);
 

@@ -65,6 +65,7 @@ struct shim {
 	size_t fault_bytes;        /* read so far */
 	int64_t look_at_ms;        /* at what is left of its budget; NEVER: it has none, or it is spent */
 	uint64_t cpu_sum_us, cpu_vanished_us;
+	uint64_t cpu_before_us; /* what was used before the budget that counts now began */
 };
 
 /* ---- talking ------------------------------------------------------------------------------------------------------ */
@@ -297,7 +298,7 @@ static void look_at_budget(struct shim *shim)
 	if (shim->look_at_ms == NEVER)
 		return;
 	if (limits->cpu_us != LIMIT_UNCHANGED) {
-		uint64_t used_us = cpu_used_us(shim);
+		uint64_t used_us = cpu_used_us(shim) - shim->cpu_before_us;
 		left_us = used_us < limits->cpu_us ? limits->cpu_us - used_us : 0;
 	}
 	if (limits->memory_bytes != LIMIT_UNCHANGED && memory_is_spent(shim))
@@ -306,6 +307,15 @@ static void look_at_budget(struct shim *shim)
 		shim->report.spent = SPENT_CPU;
 	shim->look_at_ms =
 		shim->report.spent != SPENT_NOTHING ? NEVER : monotonic_ms() + next_look_ms(left_us);
+}
+
+/* It goes on with something else, which has a budget of its own. */
+static void renew_budget(struct shim *shim)
+{
+	if (shim->look_at_ms == NEVER)
+		return;
+	shim->cpu_before_us = cpu_used_us(shim);
+	shim->look_at_ms = 0;
 }
 
 /* The rest of a tree that has used up its budget. */
@@ -426,6 +436,8 @@ static void take_order(struct shim *shim)
 		ask_to_end(shim, order.grace_ms);
 	else if (got == sizeof order && order.kind == ORDER_KILL)
 		want_end(shim, 0);
+	else if (got == sizeof order && order.kind == ORDER_RENEW)
+		renew_budget(shim);
 }
 
 /* Several of a kind may have become one: a signal only says that it is worth to look. */

@@ -31,7 +31,7 @@ enum {
 	REQUEST_GRANT_FDS_MAX = 32,
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 3"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 4"
 
 /* The descriptors of a request, in this order; those of grants follow. */
 enum request_fd {
@@ -70,7 +70,7 @@ int request_encode(const struct request *request, struct buf *buf);
  * -EPROTO: not of our build. */
 int request_decode(struct span bytes, struct request *ret_request);
 
-enum order_kind { ORDER_STOP, ORDER_KILL };
+enum order_kind { ORDER_STOP, ORDER_KILL, ORDER_RENEW /* its budget begins anew */ };
 
 struct shim_order {
 	uint32_t kind;

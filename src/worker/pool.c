@@ -52,7 +52,8 @@ struct pool_seat {
 	int64_t grace_ms;    /* of the stop that was asked for */
 	bool asks;           /* to enter: its turn to ask comes */
 	bool quarantine_told;
-	uv_timer_t timer;
+	char leftover[PROCESS_RUN_BYTES_MAX + 1]; /* the run whose directory is being removed; empty: none */
+	uv_timer_t timer, clear_timer;
 };
 
 struct pools {
@@ -217,6 +218,9 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 		refuse_job(job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
 		return true;
 	}
+	if (seat->executor->limits.cpu_us != LIMIT_UNCHANGED ||
+		seat->executor->limits.output_bytes != LIMIT_UNCHANGED)
+		process_renew(seat->process); /* before it can have read the task */
 	if (r == 0)
 		r = process_write(seat->process, buf_span(&frame));
 	if (r < 0) {
@@ -382,6 +386,14 @@ static int put_answer(const struct pool_message *message, enum report_verb *ret_
 	return r;
 }
 
+/* Its task used up what an attempt may use. */
+static int put_spent(const struct pool_seat *seat, enum report_verb *ret_verb, struct buf *members)
+{
+	struct attempt_end attempt = {.end = process_end(seat->process), .limits = &seat->executor->limits};
+
+	return verdict_put(&attempt, ret_verb, members);
+}
+
 static void take_words(struct pool_seat *seat);
 
 /* The attempt is over: by its answer, by the end of its worker, or because it was told to stop. */
@@ -404,6 +416,8 @@ static void end_attempt(struct pool_seat *seat, const struct pool_message *messa
 		r = put_answer(message, &end.verb, &members);
 	else if (seat->worker.stop_task)
 		end.stopped = true;
+	else if (process_end(seat->process)->spent != SPENT_NOTHING)
+		r = put_spent(seat, &end.verb, &members);
 	else
 		r = put_crash(seat, &members);
 	if (r < 0)
@@ -419,10 +433,8 @@ static void ask_next(struct pools *pools);
 static int put_target(struct buf *target, const struct pool_seat *seat, const char *verb)
 {
 	buf_init(target, 4096);
-	int r = buf_printf(target, "/api/slots/");
-	if (r == 0)
-		r = http_encode(span_of(seat->slot), target);
-	return r < 0 ? r : buf_printf(target, "/%s", verb);
+	int r = http_put_path(target, "/api/slots/", span_of(seat->slot), "/");
+	return r < 0 ? r : buf_put_span(target, span_of(verb));
 }
 
 static void tell_standing(struct pool_seat *seat, enum pool_entry entry)
@@ -629,6 +641,32 @@ static int note_process(struct pool_seat *seat)
 	return r;
 }
 
+static void on_clear_again(uv_timer_t *timer)
+{
+	struct pool_seat *seat = timer->data;
+
+	if (nest_forget_run(&seat->pools->supervisor->nest, seat->leftover) == -EAGAIN) {
+		uv_timer_start(timer, on_clear_again, 1, 0);
+		return;
+	}
+	seat->leftover[0] = 0;
+	supervisor_pools_changed(seat->pools->supervisor);
+}
+
+/* Its directory goes, in steps if there is much in it. */
+static void clear_up(struct pool_seat *seat)
+{
+	struct nest *nest = &seat->pools->supervisor->nest;
+
+	while (seat->leftover[0] && nest_forget_run(nest, seat->leftover) == -EAGAIN)
+		; /* one that died sooner than what the one before it left could be removed */
+	snprintf(seat->leftover, sizeof seat->leftover, "%s", seat->run);
+	if (nest_forget_run(nest, seat->leftover) == -EAGAIN)
+		uv_timer_start(&seat->clear_timer, on_clear_again, 1, 0);
+	else
+		seat->leftover[0] = 0;
+}
+
 static void on_started(void *context, struct process *process)
 {
 	(void)process;
@@ -678,6 +716,8 @@ static void on_gone(void *context, struct process *process)
 	if (frame_is_open(&seat->frames) && !seat->worker.planned &&
 		(seat->worker.fault == POOL_FAULT_NONE || seat->worker.fault == POOL_FAULT_SILENT))
 		seat->worker.fault = POOL_FAULT_HALF;
+	if (process_end(process)->spent != SPENT_NOTHING && seat->worker.said_hello)
+		seat->worker.planned = true; /* the budget was its task's */
 	/* a machine that is short of something is no fault of the program */
 	bool short_of = seat->worker.state == POOL_STARTING && verdict_is_shortage(process_end(process));
 	uint32_t todo = short_of ? pool_worker_unspawned(&seat->worker, clock_ms())
@@ -690,7 +730,7 @@ static void on_gone(void *context, struct process *process)
 	if (!seat->worker.said_hello && todo & POOL_DO_TELL)
 		give_up_waiting(seat);
 	perform(seat, todo & POOL_DO_END, NULL);
-	nest_forget_run(&seat->pools->supervisor->nest, seat->run);
+	clear_up(seat);
 	process_free(process);
 	seat->process = NULL;
 	perform(seat, todo & ~(uint32_t)POOL_DO_END, NULL);
@@ -802,7 +842,7 @@ static void spawn(struct pool_seat *seat)
 	if (r < 0) {
 		log_error("a worker of a pool cannot be started", log_cstr("poolWorker", seat->name),
 			log_cstr("reason", strerror(-r)));
-		nest_forget_run(&supervisor->nest, seat->run);
+		clear_up(seat);
 		perform(seat, pool_worker_unspawned(&seat->worker, clock_ms()), NULL);
 		return;
 	}
@@ -884,7 +924,8 @@ static void init_seat(struct pools *pools, struct pool_seat *seat, const struct 
 	frame_reader_init(&seat->frames);
 	buf_init(&seat->modules, POOL_MODULES_MAX * (POOL_MODULE_BYTES_MAX + 1));
 	uv_timer_init(supervisor->loop, &seat->timer);
-	seat->timer.data = seat;
+	uv_timer_init(supervisor->loop, &seat->clear_timer);
+	seat->timer.data = seat->clear_timer.data = seat;
 }
 
 struct pools *pools_new(struct supervisor *supervisor)
@@ -920,8 +961,10 @@ struct pools *pools_new(struct supervisor *supervisor)
 void pools_close(struct pools *pools)
 {
 	line_free(take(pools->line));
-	for (uint32_t i = 0; i < pools->seat_count; i++)
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
 		uv_close((uv_handle_t *)&pools->seats[i].timer, NULL);
+		uv_close((uv_handle_t *)&pools->seats[i].clear_timer, NULL);
+	}
 }
 
 void pools_free(struct pools *pools)
@@ -1010,7 +1053,7 @@ void pools_retire(struct pools *pools)
 bool pools_are_gone(const struct pools *pools)
 {
 	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		if (pools->seats[i].worker.state != POOL_OFF)
+		if (pools->seats[i].worker.state != POOL_OFF || pools->seats[i].leftover[0])
 			return false;
 	}
 	return true;

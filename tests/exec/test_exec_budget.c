@@ -244,6 +244,27 @@ static void a_byte_too_much_is_noticed_however_fast_it_ends(void **state)
 	}
 }
 
+static void a_budget_begins_anew_when_it_is_told_so(void **state)
+{
+	struct running running;
+
+	(void)state;
+	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "copy"));
+	spec.stdin_from = STDIN_PIPE;
+	spec.confine.limits.output_bytes = 4;
+	world_start(&world, &running, &spec);
+	assert_int_equal(process_write(running.process, SPAN("one\n")), 0);
+	world_until_text(&running, STREAM_OUT, "one\n");
+	process_renew(running.process);
+	assert_int_equal(process_write(running.process, SPAN("two\n")), 0);
+	world_until_text(&running, STREAM_OUT, "one\ntwo\n");
+	assert_int_equal(process_end(running.process)->spent, SPENT_NOTHING);
+	assert_int_equal(process_write(running.process, SPAN("3")), 0);
+	world_until_gone(&running);
+	assert_int_equal(running.end.spent, SPENT_OUTPUT);
+	running_done(&running);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +280,7 @@ int main(void)
 		cmocka_unit_test(as_root_too_a_fork_bomb_stops_at_its_wall),
 		cmocka_unit_test(who_writes_more_than_its_budget_is_ended),
 		cmocka_unit_test(a_byte_too_much_is_noticed_however_fast_it_ends),
+		cmocka_unit_test(a_budget_begins_anew_when_it_is_told_so),
 	};
 
 	return cmocka_run_group_tests(tests, open_worlds, close_worlds);
