@@ -20,6 +20,7 @@
 #include "exec/parts.h"
 #include "exec/proc.h"
 #include "exec/shim.h"
+#include "exec/wall_plan.h"
 
 enum {
 	LINGER_DEFAULT_MS = 1000,
@@ -31,7 +32,8 @@ struct start {
 	struct process *process;
 	const struct process_spec *spec;
 	int request, shim_control, cgroup;
-	int child[3]; /* stdin, stdout, stderr */
+	int child[3];           /* stdin, stdout, stderr */
+	struct wall_plan *plan; /* NULL: there is no wall */
 };
 
 static void start_done(struct start *start)
@@ -41,6 +43,27 @@ static void start_done(struct start *start)
 	close_at(&start->cgroup);
 	for (int i = 0; i < 3; i++)
 		close_at(&start->child[i]);
+	if (start->plan)
+		wall_plan_done(start->plan);
+	free(start->plan);
+}
+
+/* A sandbox or a container. A machine is a program like any other, behind no wall but level process. */
+static bool has_wall(const struct process_spec *spec)
+{
+	return spec->wall && (spec->wall->level == WALL_SANDBOX || spec->wall->level == WALL_CONTAINER);
+}
+
+static int plan_wall(struct start *start)
+{
+	struct wall_plan *plan = calloc(1, sizeof *plan);
+	int fault = plan ? wall_plan_make(plan, start->process->host, start->spec) : -ENOMEM;
+
+	if (fault)
+		free(plan);
+	else
+		start->plan = plan;
+	return fault;
 }
 
 struct process_spec process_spec_default(void)
@@ -58,7 +81,7 @@ static bool run_is_good(const char *run)
 {
 	size_t len = run ? strlen(run) : 0;
 
-	return len > 0 && len <= PROCESS_RUN_BYTES_MAX && run[0] != '.' &&
+	return len > 0 && len <= PROCESS_RUN_BYTES_MAX && run[0] != '.' && run[0] != '-' &&
 		strspn(run, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == len;
 }
 
@@ -225,6 +248,8 @@ static int write_request(struct start *start)
 	snprintf(marker, sizeof marker, PROCESS_MARKER "=%s", spec->run);
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
 	list_grants(start, grants, &request.grant_count);
+	if (start->plan)
+		wall_plan_ask(start->plan, spec, &request);
 	if (!fault)
 		fault = request_encode(&request, &buf);
 	if (fault)
@@ -280,13 +305,15 @@ static int send_request(const struct start *start)
 	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room};
 	struct cmsghdr *rights;
 
-	for (size_t i = 0; i < spec->confine.grant_count; i++) {
+	for (size_t i = 0; i < spec->confine.grant_count && !start->plan; i++) {
 		if (spec->confine.grants[i].path)
 			continue;
 		if (count == REQUEST_FDS_MAX)
 			return -E2BIG;
 		fds[count++] = spec->confine.grants[i].fd;
 	}
+	for (size_t i = 0; start->plan && i < start->plan->bind_count; i++)
+		fds[count++] = start->plan->fds[i];
 	message.msg_controllen = CMSG_SPACE(count * sizeof *fds);
 	rights = CMSG_FIRSTHDR(&message);
 	*rights = (struct cmsghdr){
@@ -366,6 +393,8 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 	fault = open_pipes(&start);
 	if (!fault && host->cgroup != CGROUP_NONE)
 		fault = cgroup_make(host->cgroup_place, spec->run, start.process->cgroup, &start.cgroup);
+	if (!fault && has_wall(spec))
+		fault = plan_wall(&start);
 	if (!fault)
 		fault = write_request(&start);
 	if (!fault)
@@ -410,6 +439,8 @@ static const char *stage_text(enum start_stage stage)
 		return "cannot execute";
 	case STAGE_INTERPRETER:
 		return "the interpreter is missing of";
+	case STAGE_WALL:
+		return "the isolation could not be set up";
 	}
 	return "failed";
 }
@@ -420,7 +451,12 @@ void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 		? "it would open the state directory"
 		: strerror(fault->error);
 
-	if (fault->detail[0])
+	if (fault->stage == STAGE_WALL && fault->error == 0)
+		snprintf(text, room, "%s: %s", stage_text(fault->stage), fault->detail);
+	else if (fault->stage == STAGE_WALL && fault->error == ESTALE)
+		snprintf(text, room, "%s: '%s' is not what it was a moment ago", stage_text(fault->stage),
+			fault->detail);
+	else if (fault->detail[0])
 		snprintf(text, room, "%s '%s': %s", stage_text(fault->stage), fault->detail, reason);
 	else
 		snprintf(text, room, "%s: %s", stage_text(fault->stage), reason);
