@@ -247,7 +247,85 @@ static void take_kind(const struct at *at, yyjson_val *value)
 }
 
 static const char executor_keys[] =
-	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs and limits";
+	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs, limits, isolation, network, runtime, "
+	"rootfs, kernel, initrd and image";
+
+static const char *take_path(const struct at *at, yyjson_val *value)
+{
+	const char *text = text_of(value);
+
+	if (!text || !is_path(text)) {
+		complain(at, value, "an absolute path, or one that begins with ~/");
+		return NULL;
+	}
+	return expanded(at, keep(at, text));
+}
+
+static void take_level(const struct at *at, yyjson_val *value, struct wall *wall)
+{
+	int level = text_of(value) ? wall_level_find(text_of(value)) : -1;
+
+	if (level < 0)
+		complain(at, value, "one of \"process\", \"sandbox\", \"container\" and \"vm\"");
+	else
+		wall->level = (enum wall_level)level;
+}
+
+static void take_runtime(const struct at *at, yyjson_val *value, struct wall *wall)
+{
+	const char *text = text_of(value);
+
+	if (!text || (strchr(text, '/') && text[0] != '/'))
+		complain(at, value,
+			"the name of an OCI runtime such as \"crun\" or \"runc\", or its absolute path");
+	else
+		wall->runtime = keep(at, text);
+}
+
+/* What is around the executor's programs. False: the key is none of these. */
+static bool take_wall_member(const struct at *at, yyjson_val *value, struct wall *wall)
+{
+	const struct {
+		const char *name;
+		const char **path;
+	} paths[] = {{"rootfs", &wall->rootfs}, {"kernel", &wall->kernel}, {"initrd", &wall->initrd},
+		{"image", &wall->image}};
+
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		if (yyjson_equals_str(at->key, paths[i].name)) {
+			*paths[i].path = take_path(at, value);
+			return true;
+		}
+	}
+	if (yyjson_equals_str(at->key, "isolation"))
+		take_level(at, value, wall);
+	else if (yyjson_equals_str(at->key, "runtime"))
+		take_runtime(at, value, wall);
+	else if (!yyjson_equals_str(at->key, "network"))
+		return false;
+	else if (yyjson_is_bool(value))
+		wall->network = yyjson_get_bool(value);
+	else
+		complain(at, value, "true or false");
+	return true;
+}
+
+/* A level that lacks what it is made of can never be had. */
+static void check_wall(const struct at *at, const struct wall *wall)
+{
+	const char *lacks = NULL;
+
+	if (wall->level == WALL_CONTAINER && !wall->rootfs)
+		lacks = "rootfs, the directory of its system";
+	else if (wall->level == WALL_VM && !wall->kernel)
+		lacks = "kernel, the file with its kernel";
+	else if (wall->level == WALL_VM && !wall->initrd && !wall->image)
+		lacks = "image, the file with its disk, or initrd";
+	if (lacks)
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s has isolation \"%s\" and needs %s", at->name, wall_level_name(wall->level),
+			lacks);
+}
 
 static void take_executor_member(const struct at *at, yyjson_val *value, struct executor *executor)
 {
@@ -276,7 +354,7 @@ static void take_executor_member(const struct at *at, yyjson_val *value, struct 
 		executor->grace_ms = take_number(at, value, 0, 10 * 60 * 1000);
 	else if (strcmp(name, "limits") == 0)
 		take_limits(at, value, &executor->limits);
-	else
+	else if (!take_wall_member(at, value, &executor->wall))
 		complain_unknown(at, executor_keys);
 }
 
@@ -316,6 +394,7 @@ static void take_executor(const struct at *at, yyjson_val *value)
 		struct at inner = member_of(at, key);
 		take_executor_member(&inner, member, executor);
 	}
+	check_wall(at, &executor->wall);
 	if (!yyjson_obj_get(value, "kind") || !yyjson_obj_get(value, "argv"))
 		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
 			"%s needs kind and argv, as in {\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}",
@@ -524,8 +603,9 @@ int settings_put(struct buf *out, const struct settings *settings)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < settings->executor_count; i++) {
-		r = buf_printf(
-			out, "executor %-16s %s:", settings->executors[i].name, settings->executors[i].kind);
+		r = buf_printf(out, "executor %-16s %s, %s%s:", settings->executors[i].name,
+			settings->executors[i].kind, wall_level_name(settings->executors[i].wall.level),
+			settings->executors[i].wall.network ? " with network" : "");
 		if (r == 0)
 			r = put_argv(out, &settings->executors[i]);
 	}

@@ -22,6 +22,7 @@
 
 #include "config/config.h"
 #include "exec/confine.h"
+#include "exec/wall.h"
 #include "wire/json.h"
 
 enum {
@@ -44,6 +45,7 @@ struct executor {
 	int64_t start_ms, stall_ms; /* until the first and between two signs of life; 0: no such clock */
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
+	struct wall wall; /* its level, and what that is made of; a task may ask for a stricter level */
 };
 
 struct settings_queue {
