@@ -33,6 +33,7 @@
 
 #include "exec/cgroup.h"
 #include "exec/child.h"
+#include "exec/guest.h"
 #include "exec/inside.h"
 #include "exec/landlock.h"
 #include "exec/proc.h"
@@ -488,6 +489,8 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], SHIM_INSIDE) == 0)
 		return inside_main();
+	if (argc > 3 && strcmp(argv[1], SHIM_GUEST) == 0)
+		return guest_main(argv + 2);
 	if (argc == 2 && strcmp(argv[1], SHIM_TRIAL) == 0)
 		return 0;
 	shim.parent = getppid();

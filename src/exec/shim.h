@@ -35,8 +35,10 @@ enum {
 
 #define REQUEST_VERSION "stint-shim " STINT_VERSION " 2"
 
-/* Instead of the name of a run, which does not begin so: the shim inside of a wall, and a program for trying one. */
+/* Instead of the name of a run, which does not begin so: the shim inside of a wall, at the line of a machine, and a
+ * program for trying a wall. */
 #define SHIM_INSIDE "--inside"
+#define SHIM_GUEST  "--guest"
 #define SHIM_TRIAL  "--trial"
 
 /* The descriptors of a request, in this order; those of grants follow. */

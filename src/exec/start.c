@@ -34,6 +34,7 @@ struct start {
 	int request, shim_control, cgroup;
 	int child[3];           /* stdin, stdout, stderr */
 	struct wall_plan *plan; /* NULL: there is no wall */
+	bool walled;            /* there is one for the shim to make */
 };
 
 static void start_done(struct start *start)
@@ -48,12 +49,7 @@ static void start_done(struct start *start)
 	free(start->plan);
 }
 
-/* A sandbox or a container. A machine is a program like any other, behind no wall but level process. */
-static bool has_wall(const struct process_spec *spec)
-{
-	return spec->wall && (spec->wall->level == WALL_SANDBOX || spec->wall->level == WALL_CONTAINER);
-}
-
+/* A machine is a program like any other, behind no wall but level process: it gets another spec. */
 static int plan_wall(struct start *start)
 {
 	struct wall_plan *plan = calloc(1, sizeof *plan);
@@ -63,6 +59,9 @@ static int plan_wall(struct start *start)
 		free(plan);
 	else
 		start->plan = plan;
+	start->walled = !fault && start->spec->wall->level != WALL_VM;
+	if (!fault && !start->walled)
+		start->spec = &plan->spec;
 	return fault;
 }
 
@@ -248,7 +247,7 @@ static int write_request(struct start *start)
 	snprintf(marker, sizeof marker, PROCESS_MARKER "=%s", spec->run);
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
 	list_grants(start, grants, &request.grant_count);
-	if (start->plan)
+	if (start->walled)
 		wall_plan_ask(start->plan, spec, &request);
 	if (!fault)
 		fault = request_encode(&request, &buf);
@@ -305,14 +304,14 @@ static int send_request(const struct start *start)
 	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room};
 	struct cmsghdr *rights;
 
-	for (size_t i = 0; i < spec->confine.grant_count && !start->plan; i++) {
+	for (size_t i = 0; i < spec->confine.grant_count && !start->walled; i++) {
 		if (spec->confine.grants[i].path)
 			continue;
 		if (count == REQUEST_FDS_MAX)
 			return -E2BIG;
 		fds[count++] = spec->confine.grants[i].fd;
 	}
-	for (size_t i = 0; start->plan && i < start->plan->bind_count; i++)
+	for (size_t i = 0; start->walled && i < start->plan->bind_count; i++)
 		fds[count++] = start->plan->fds[i];
 	message.msg_controllen = CMSG_SPACE(count * sizeof *fds);
 	rights = CMSG_FIRSTHDR(&message);
@@ -390,11 +389,12 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 	start.process = process_new(host, spec);
 	if (!start.process)
 		return -ENOMEM;
-	fault = open_pipes(&start);
+	if (spec->wall && spec->wall->level != WALL_PROCESS)
+		fault = plan_wall(&start);
+	if (!fault)
+		fault = open_pipes(&start);
 	if (!fault && host->cgroup != CGROUP_NONE)
 		fault = cgroup_make(host->cgroup_place, spec->run, start.process->cgroup, &start.cgroup);
-	if (!fault && has_wall(spec))
-		fault = plan_wall(&start);
 	if (!fault)
 		fault = write_request(&start);
 	if (!fault)

@@ -21,7 +21,7 @@ enum {
 	PLAN_ARGS_MAX = 1024,
 };
 
-/* ---- for sandbox.c and container.c ---------------------------------------------------------------------------------- */
+/* ---- for sandbox.c, container.c and machine.c ---------------------------------------------------------------------------------- */
 
 const char *plan_text(struct wall_plan *plan, const char *format, ...)
 {
@@ -210,10 +210,13 @@ int wall_plan_make(struct wall_plan *plan, const struct host *host, const struct
 	*plan = (struct wall_plan){0};
 	arena_init(&plan->arena, PLAN_BYTES_MAX);
 	plan->argv = arena_alloc(&plan->arena, PLAN_ARGS_MAX * sizeof *plan->argv);
-	fault = plan->argv ? collect(plan, spec) : -ENOMEM;
-	if (!fault)
-		fault = spec->wall->level == WALL_CONTAINER ? container_plan(plan, host, spec)
-							    : sandbox_plan(plan, host, spec);
+	fault = !plan->argv                    ? -ENOMEM
+		: spec->wall->level == WALL_VM ? machine_plan(plan, host, spec)
+					       : collect(plan, spec);
+	if (!fault && spec->wall->level == WALL_SANDBOX)
+		fault = sandbox_plan(plan, host, spec);
+	if (!fault && spec->wall->level == WALL_CONTAINER)
+		fault = container_plan(plan, host, spec);
 	if (!fault && plan->short_of)
 		fault = -E2BIG;
 	if (fault)
@@ -226,6 +229,7 @@ void wall_plan_done(struct wall_plan *plan)
 	for (size_t i = 0; i < plan->bind_count; i++)
 		close(plan->fds[i]);
 	plan->bind_count = 0;
+	buf_done(&plan->input);
 	arena_done(&plan->arena);
 }
 

@@ -19,9 +19,13 @@ struct wall_plan {
 	size_t bind_count;
 	const char *workdir; /* inside */
 	bool short_of;       /* of memory or of room */
+	/* WALL_VM: instead of the one that was given */
+	struct process_spec spec;
+	struct buf input;
+	const char *env[4];
 };
 
-/* For WALL_SANDBOX and WALL_CONTAINER. On a fault there is nothing in it to be done. Faults as process_start(). */
+/* On a fault there is nothing in it to be done. Faults as process_start(). */
 int wall_plan_make(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);
 void wall_plan_done(struct wall_plan *plan);
 
@@ -31,11 +35,12 @@ void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec
 /* Of the three in the order that they are looked for; NULL: it is nowhere in PATH. */
 const char *wall_program(struct arena *arena, const char *name);
 
-/* sandbox.c, container.c */
+/* sandbox.c, container.c; machine.c, which makes another spec, and no wall for the shim */
 int sandbox_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);
 int container_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);
+int machine_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *given);
 
-/* For those two. */
+/* For those three. */
 const char *plan_text(struct wall_plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void plan_word(struct wall_plan *plan, const char *word);
 void plan_words(struct wall_plan *plan, const char *const *words);

@@ -74,8 +74,10 @@ const char *const *environment_make(
 	for (size_t i = 0; i < own; i++)
 		list.items[list.count++] = executor->env[i];
 	add(&list, "PATH", "%s", path && path[0] ? path : "/usr/local/bin:/usr/bin:/bin");
-	add(&list, "HOME", "%s", about->home);
-	add(&list, "TMPDIR", "%s", about->tmp);
+	if (about->home)
+		add(&list, "HOME", "%s", about->home);
+	if (about->tmp)
+		add(&list, "TMPDIR", "%s", about->tmp);
 	if (about->url)
 		add(&list, "STINT_URL", "%s", about->url);
 	if (about->token_file)
@@ -85,7 +87,8 @@ const char *const *environment_make(
 	add(&list, "STINT_ATTEMPT", "%u", about->attempt);
 	add(&list, "STINT_QUEUE", "%s", about->queue);
 	add(&list, "STINT_WORKER_ID", "%s", about->worker);
-	add(&list, "STINT_WORKSPACE", "%s", about->workspace);
+	if (about->workspace)
+		add(&list, "STINT_WORKSPACE", "%s", about->workspace);
 	add(&list, "STINT_DEADLINE_MS", "%" PRId64, about->deadline_ms);
 	if (about->model)
 		add(&list, "STINT_MODEL", "%s", about->model);

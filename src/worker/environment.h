@@ -10,8 +10,8 @@
 #include "worker/settings.h"
 
 struct environment {
-	const char *url, *token_file; /* NULL: there is none */
-	const char *task, *fence, *queue, *worker, *workspace, *home, *tmp;
+	const char *url, *token_file, *workspace, *home, *tmp; /* NULL: there is none */
+	const char *task, *fence, *queue, *worker;
 	uint32_t attempt;
 	int64_t deadline_ms;                           /* wall */
 	const char *model, *thinking, *execution_mode; /* NULL: nothing was said of it */

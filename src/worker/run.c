@@ -857,6 +857,11 @@ static bool find_executor(struct run *run, yyjson_val *task)
 		refuse(run, "ISOLATION_UNAVAILABLE", complaint);
 		return false;
 	}
+	if (run->wall.level == WALL_VM && run->working_dir) {
+		refuse(run, "BAD_WORKDIR",
+			"at level \"vm\" no directory is shared: the task must not name one");
+		return false;
+	}
 	run->argv = run->executor->argv ? run->executor->argv
 					: payload_argv(run, yyjson_obj_get(task, "payload"));
 	if (!run->argv) {

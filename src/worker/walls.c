@@ -60,7 +60,7 @@ static int rename_server(struct arena *arena, const struct wall *wall, struct en
 
 	if (wall->level == WALL_PROCESS)
 		return 0;
-	if (!wall->socket || wall->level == WALL_VM) {
+	if (!wall->socket) {
 		about->url = wall->network && strncmp(about->url, "unix:", 5) != 0 ? about->url : NULL;
 		return 0;
 	}
@@ -75,8 +75,13 @@ static int rename_server(struct arena *arena, const struct wall *wall, struct en
 
 int walls_rename(struct arena *arena, const struct wall *wall, struct environment *about)
 {
-	int r = rename_server(arena, wall, about);
+	int r;
 
+	if (wall->level == WALL_VM) { /* nothing of ours is in there, and nothing leads to us */
+		about->url = about->token_file = about->home = about->tmp = about->workspace = NULL;
+		return 0;
+	}
+	r = rename_server(arena, wall, about);
 	if (r == 0)
 		r = rename_one(arena, wall, &about->token_file, wall_name);
 	if (r == 0)
