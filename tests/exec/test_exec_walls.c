@@ -50,35 +50,6 @@ static void put(int dir, const char *name)
 	assert_int_equal(rundir_put_secret(dir, name, SPAN("secret")), 0);
 }
 
-static void copy_program(const char *from, const char *to)
-{
-	cleanup(close_at) int source = open(from, O_RDONLY | O_CLOEXEC);
-	cleanup(close_at) int target = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-	char block[65536];
-	ssize_t got;
-
-	assert_true(source >= 0 && target >= 0);
-	while ((got = read(source, block, sizeof block)) > 0)
-		assert_int_equal(write(target, block, (size_t)got), got);
-}
-
-/* The smallest system there is: two programs that need nothing. */
-static void make_rootfs(void)
-{
-	static const char *const dirs[] = {"", "/proc", "/dev", "/tmp", "/run", "/bin", "/etc"};
-	char path[256];
-
-	snprintf(rootfs, sizeof rootfs, "%s/rootfs", world.dir);
-	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
-		snprintf(path, sizeof path, "%s%s", rootfs, dirs[i]);
-		assert_int_equal(mkdir(path, 0755), 0);
-	}
-	snprintf(path, sizeof path, "%s/bin/child", rootfs);
-	copy_program(getenv("STINT_EXEC_CHILD"), path);
-	snprintf(path, sizeof path, "%s/bin/hostile", rootfs);
-	copy_program(getenv("STINT_EXEC_HOSTILE"), path);
-}
-
 static void listen_here(void)
 {
 	struct sockaddr_un unix_address = {.sun_family = AF_UNIX};
@@ -139,7 +110,7 @@ static int open_world(void **state)
 	assert_int_equal(rundir_make(home_fd, "sibling", &sibling_fd), 0);
 	put(own_fd, "token");
 	put(sibling_fd, "token");
-	make_rootfs();
+	world_make_rootfs(&world, rootfs, sizeof rootfs);
 	listen_here();
 	wall.run_path = own;
 	wall.socket = socket_path;
