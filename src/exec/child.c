@@ -30,6 +30,12 @@
 
 enum { OOM_SCORE = 200 }; /* rather a task than its supervisor, rather the supervisor than the machine */
 
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+#ifndef AT_RECURSIVE
+#define AT_RECURSIVE 0x8000
+#endif
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1u << 2)
 #endif
@@ -245,15 +251,26 @@ static void become_own_root(const struct child *child)
 	write_map(child, "/proc/self/uid_map", text);
 }
 
-/* crun does not run where it sees both versions of cgroups. Something empty over the second one is enough, in mounts that
- * nobody else has. */
-static void hide(const struct child *child, const char *path)
+/* Mounts that nobody else has. The tree stays in the cgroups that it is in, because nobody can write to them: a runtime
+ * would move it into its own, where our limits are not. crun does not run where it sees both versions of cgroups:
+ * something empty over the second one is enough. */
+static void arrange_mounts(const struct child *child, const struct request_wall *wall)
 {
+	struct {
+		uint64_t set, clear, propagation, userns_fd;
+	} read_only = {.set = 1}; /* struct mount_attr with MOUNT_ATTR_RDONLY */
+
 	if (unshare(CLONE_NEWNS) < 0)
 		fail(child, STAGE_WALL, errno, "mount namespace");
-	if (mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
-		mount("none", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) < 0)
-		fail(child, STAGE_WALL, errno, path);
+	if (mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		fail(child, STAGE_WALL, errno, "/");
+	if (wall->cover[0] &&
+		mount("none", wall->cover, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) < 0)
+		fail(child, STAGE_WALL, errno, wall->cover);
+	if (syscall(SYS_mount_setattr, AT_FDCWD, wall->fixed, AT_RECURSIVE, &read_only, sizeof read_only) <
+			0 &&
+		errno != EINVAL) /* it is not a mount: there are no cgroups */
+		fail(child, STAGE_WALL, errno, wall->fixed);
 }
 
 /* The request, the status pipe and what binds name, where inside.c looks for them: the only ones that the next exec
@@ -297,8 +314,8 @@ static _Noreturn void enter_wall(struct child *child)
 	drop_user(child);
 	if (request->wall.own_user)
 		become_own_root(child);
-	if (request->wall.cover[0])
-		hide(child, request->wall.cover);
+	if (request->wall.fixed[0])
+		arrange_mounts(child, &request->wall);
 	step(child, STAGE_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	die_with_shim(child);
 	block_asking();

@@ -3,8 +3,8 @@
  * inside is the executor's rootfs, read-only, so that no task leaves anything there for the next; what is ours lies
  * in WALL_PLACE, on a file system of its own, because nothing can be made in a rootfs that is not ours.
  *
- * The runtime gets no say in limits: its cgroup manager is off where it has a switch for that, and the tree stays in the
- * cgroup that the shim made, as at every other level. Inside there is one user, who is ours outside, with no capability.
+ * The runtime gets no say in limits: it cannot write to cgroups (child.c), its cgroup manager is off where it has a switch
+ * for that, and the tree stays in the cgroup that the shim made, as at every other level. Inside there is one user, who is ours outside, with no capability.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -126,6 +126,9 @@ static void put_command(struct wall_plan *plan, const char *runtime, const char 
 	plan_words(plan, (const char *const[]){runtime, "--root", plan_text(plan, "%s/state", bundle), NULL});
 	if (name && strcmp(name, "/crun") == 0)
 		plan_words(plan, (const char *const[]){"--cgroup-manager", "disabled", NULL});
+	else if (name &&
+		strcmp(name, "/runc") == 0) /* it has no such switch; so it does not insist on cgroups */
+		plan_words(plan, (const char *const[]){"--rootless", "true", NULL});
 	plan_words(plan,
 		(const char *const[]){"run", "--bundle", bundle, "--preserve-fds",
 			plan_text(plan, "%zu", plan->bind_count + 2), run, NULL});

@@ -42,6 +42,8 @@ static int put_wall(struct buf *buf, const struct request_wall *wall)
 	if (!fault)
 		fault = put_text(buf, wall->workdir ? wall->workdir : "");
 	if (!fault)
+		fault = put_text(buf, wall->fixed ? wall->fixed : "");
+	if (!fault)
 		fault = put_text(buf, wall->cover ? wall->cover : "");
 	if (!fault)
 		fault = buf_put_byte(buf, wall->own_user);
@@ -144,6 +146,7 @@ static void read_wall(struct reader *reader, struct request_wall *wall)
 {
 	wall->argv = read_list(reader, PROCESS_ARGS_MAX);
 	wall->workdir = read_text(reader);
+	wall->fixed = read_text(reader);
 	wall->cover = read_text(reader);
 	wall->own_user = reader_byte(reader);
 	wall->binds = read_binds(reader, &wall->bind_count);

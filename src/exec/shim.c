@@ -488,11 +488,11 @@ int main(int argc, char **argv)
 	static struct shim shim = {.status = -1, .kill_at_ms = NEVER, .connected = true};
 
 	if (argc == 2 && strcmp(argv[1], SHIM_INSIDE) == 0)
-		return inside_main();
+		_exit(inside_main());
 	if (argc > 3 && strcmp(argv[1], SHIM_GUEST) == 0)
 		return guest_main(argv + 2);
 	if (argc == 2 && strcmp(argv[1], SHIM_TRIAL) == 0)
-		return 0;
+		_exit(0);
 	shim.parent = getppid();
 	settle(&shim);
 	receive_request(&shim);

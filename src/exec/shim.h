@@ -64,7 +64,8 @@ struct bind {
 struct request_wall {
 	const char *const *argv;  /* NULL at the end; empty: there is no wall */
 	const char *workdir;      /* its name inside */
-	const char *cover;        /* a directory that it must not see; "" for none */
+	const char *fixed;        /* a directory in which it must change nothing; "" for none */
+	const char *cover;        /* one that it must not see; "" for none */
 	bool own_user;            /* not root: it gets a user namespace in which it is */
 	const struct bind *binds; /* each is compared before anything runs */
 	size_t bind_count;

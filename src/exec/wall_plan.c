@@ -249,6 +249,7 @@ void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec
 	request->wall = (struct request_wall){
 		.argv = plan->argv,
 		.workdir = plan->workdir,
+		.fixed = container ? "/sys/fs/cgroup" : "",
 		.cover = container && machine_is_hybrid() ? "/sys/fs/cgroup/unified" : "",
 		.own_user = container && (geteuid() != 0 || spec->drop_user),
 		.binds = plan->binds,

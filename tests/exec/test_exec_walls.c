@@ -1,5 +1,5 @@
 /*
- * A hostile child behind a wall: test_exec_walls sandbox|container. docs/isolation.md has a line for each of these, and
+ * A hostile child behind a wall: test_exec_walls sandbox|container [RUNTIME]. docs/isolation.md has a line for each of these, and
  * each test runs at both levels. Where the machine cannot make the wall the test is skipped, and says why.
  */
 #include <setjmp.h>
@@ -496,7 +496,7 @@ static void a_path_that_leads_elsewhere_starts_nothing(void **state)
 		.limits = limits_default(),
 		.keep_out = "",
 		.cgroup = "",
-		.wall = {.argv = maker, .workdir = "/", .cover = "", .binds = &swapped, .bind_count = 1}};
+		.wall = {.argv = maker, .workdir = "/", .binds = &swapped, .bind_count = 1}};
 	struct status_word word = {0};
 	struct buf buf;
 	int status[2], exit_status;
@@ -532,7 +532,7 @@ static void a_path_that_leads_elsewhere_starts_nothing(void **state)
 /* A program of that name that cannot do it: nothing runs without the wall, and its words are kept. */
 static void a_wall_that_cannot_be_made_starts_nothing(void **state)
 {
-	const char *name = wall.level == WALL_CONTAINER ? "crun" : "bwrap";
+	const char *name = wall.level == WALL_SANDBOX ? "bwrap" : wall.runtime ? wall.runtime : "crun";
 	char *usual = strdup(getenv("PATH")), path[256], reason[WALL_REASON_BYTES], fix[WALL_FIX_BYTES];
 	struct process *process = NULL;
 	struct running running;
@@ -582,7 +582,7 @@ static void a_rootfs_that_is_none_is_told(void **state)
 static bool can_be_had(void)
 {
 	char reason[WALL_REASON_BYTES] = "", fix[WALL_FIX_BYTES];
-	struct wall trial = {.level = wall.level};
+	struct wall trial = {.level = wall.level, .runtime = wall.runtime};
 	int fault = wall_try(&trial, getenv("STINT_SHIM"), false, reason, fix);
 
 	if (fault)
@@ -617,6 +617,7 @@ int main(int argc, char **argv)
 	};
 
 	wall.level = (enum wall_level)wall_level_find(argc > 1 ? argv[1] : "sandbox");
+	wall.runtime = argc > 2 ? argv[2] : NULL;
 	if (!can_be_had())
 		return 77;
 	return cmocka_run_group_tests(tests, open_world, close_world);
