@@ -273,9 +273,14 @@ static void take_level(const struct at *at, yyjson_val *value, struct wall *wall
 
 static void take_runtime(const struct at *at, yyjson_val *value, struct wall *wall)
 {
-	const char *text = text_of(value);
+	const char *text = text_of(value), *slash = text ? strrchr(text, '/') : NULL,
+		   *name = slash ? slash + 1 : text;
 
-	if (!text || (strchr(text, '/') && text[0] != '/'))
+	/* they keep books of their own about what runs; what they call to run it is a runtime */
+	if (name && (strcmp(name, "podman") == 0 || strcmp(name, "docker") == 0))
+		complain(at, value,
+			"an OCI runtime; use the one that this program uses: \"crun\" or \"runc\"");
+	else if (!text || (slash && text[0] != '/'))
 		complain(at, value,
 			"the name of an OCI runtime such as \"crun\" or \"runc\", or its absolute path");
 	else

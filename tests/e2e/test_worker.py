@@ -609,6 +609,7 @@ class Configuration(unittest.TestCase):
                 ({"executors": {"a": sh("x", isolation="vm", kernel="/x")}}, "needs image"),
                 ({"executors": {"a": sh("x", network="yes")}}, "executors.a.network must be true or false"),
                 ({"executors": {"a": sh("x", runtime="./crun")}}, "executors.a.runtime must be"),
+                ({"executors": {"a": sh("x", runtime="podman")}}, 'use the one that this program uses'),
                 ({"executors": []}, "executors must be"),
                 ({"queues": {"q": {"executor": "nobody"}}}, "no executor of that name"),
                 ({"roots": "x"}, "roots must be"),
