@@ -34,6 +34,7 @@ const struct verb *const verbs[] = {
 	&verb_worker_run,
 	&verb_worker_once,
 	&verb_worker_sweep,
+	&verb_worker_trees,
 	&verb_worker_ls,
 	&verb_worker_show,
 	&verb_worker_quiet,

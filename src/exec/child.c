@@ -88,13 +88,21 @@ static void set_limits(const struct child *child)
 {
 	const struct limits *limits = &child->request->limits;
 
-	if (limits->tasks_more != LIMIT_UNCHANGED)
-		limit(child, RLIMIT_NPROC, tasks_now() + limits->tasks_more);
+	if (limits->tasks != LIMIT_UNCHANGED)
+		limit(child, RLIMIT_NPROC, tasks_now() + limits->tasks);
 	limit(child, RLIMIT_NOFILE, limits->files);
 	limit(child, RLIMIT_CORE, limits->core_bytes);
 	limit(child, RLIMIT_FSIZE, limits->file_bytes);
-	limit(child, RLIMIT_AS, limits->address_bytes);
-	limit(child, RLIMIT_CPU, limits->cpu_s);
+}
+
+/* The shim has the tree also without them; but limits that are in them hold nobody who is not. */
+static void enter_cgroups(const struct child *child)
+{
+	for (uint32_t i = 0; i < child->cgroup_count; i++) {
+		int fault = cgroup_enter(child->fds[REQUEST_FD_CGROUP + i]);
+		if (fault && child->request->cgroups_needed)
+			fail(child, STAGE_LIMITS, -fault, child->cgroups[i]);
+	}
 }
 
 static void set_oom_score(void)
@@ -305,8 +313,9 @@ static void block_asking(void)
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
-static _Noreturn void enter_wall(struct child *child)
+static _Noreturn void enter_wall(struct child own)
 {
+	struct child *child = &own;
 	const struct request *request = child->request;
 	const char *env[] = {
 		request->env[0], "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
@@ -351,13 +360,12 @@ _Noreturn void child_become(const struct child *child)
 	const struct request *request = child->request;
 
 	step(child, STAGE_SESSION, setsid() >= 0);
-	if (request->cgroup[0])
-		cgroup_enter(child->fds[REQUEST_FD_CGROUP]); /* the shim has the tree also without it */
+	enter_cgroups(child);
 	set_oom_score();
 	step(child, STAGE_WORKDIR, fchdir(child->fds[REQUEST_FD_WORKDIR]) == 0);
 	set_descriptors(child);
 	umask(request->umask);
 	if (request->wall.argv[0])
-		enter_wall(&(struct child){request, child->fds, child->ruleset, child->status, child->shim});
+		enter_wall(*child);
 	child_confine(child);
 }

@@ -20,6 +20,7 @@
 enum {
 	MEMORY_DEFAULT_MIB = 512,
 	MEMORY_LEAST_MIB = 64,
+	MACHINE_MIB = 192, /* of qemu itself, at the most */
 	HEADER_BYTES_MAX = 2 << 20,
 };
 
@@ -76,7 +77,7 @@ static const char *format_of(const char *image)
 static uint64_t memory_mib(const struct limits *limits)
 {
 	uint64_t mib =
-		limits->address_bytes == LIMIT_UNCHANGED ? MEMORY_DEFAULT_MIB : limits->address_bytes >> 20;
+		limits->memory_bytes == LIMIT_UNCHANGED ? MEMORY_DEFAULT_MIB : limits->memory_bytes >> 20;
 
 	return mib < MEMORY_LEAST_MIB ? MEMORY_LEAST_MIB : mib;
 }
@@ -165,7 +166,9 @@ int machine_plan(struct wall_plan *plan, const struct host *host, const struct p
 	spec->input = buf_span(&plan->input);
 	spec->confine.grants = plan->grants;
 	spec->confine.grant_count = plan->grant_count;
-	spec->confine.limits.address_bytes = LIMIT_UNCHANGED; /* it is the guest's memory */
+	if (spec->confine.limits.memory_bytes !=
+		LIMIT_UNCHANGED) /* it is the guest's memory; and what it costs */
+		spec->confine.limits.memory_bytes = (memory_mib(&given->confine.limits) + MACHINE_MIB) << 20;
 	spec->wall = NULL;
 	return 0;
 }

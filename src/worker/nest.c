@@ -26,6 +26,7 @@ enum {
 	RECORD_BYTES_MAX = 16 << 10,
 	RECORDS_MAX = 1000, /* of one dead worker */
 	DEAD_MAX = 1000,
+	ENTRIES_AT_ONCE = 1000, /* some milliseconds */
 	ORPHANS_MS = 15 * 1000,
 	LOCK_TRIES = 50,
 	LOCK_AGAIN_MS = 20,
@@ -71,10 +72,23 @@ int nest_note_run(
 	return r < 0 ? r : file_write(nest->records_fd, identity->run, buf_span(&text), false);
 }
 
-void nest_forget_run(struct nest *nest, const char *run)
+void nest_note_settled(struct nest *nest, const char *run)
 {
-	rundir_remove(nest->runs_fd, run);
+	file_write(
+		nest->records_fd, run, SPAN("{}"), false); /* without a task: there is nothing to say of it */
+}
+
+int nest_clear_run(struct nest *nest, const char *run)
+{
+	return rundir_remove_some(nest->runs_fd, run, ENTRIES_AT_ONCE);
+}
+
+int nest_forget_run(struct nest *nest, const char *run)
+{
+	if (nest_clear_run(nest, run) == -EAGAIN)
+		return -EAGAIN;
 	unlinkat(nest->records_fd, run, 0);
+	return 0;
 }
 
 static int read_document(int dir_fd, const char *name, yyjson_doc **ret_doc)
@@ -191,7 +205,7 @@ static int report_crash(struct estate *estate, const char *run, yyjson_val *reco
 	if (r == 0)
 		r = json_end(&object);
 	if (r == 0)
-		r = outbox_put_text(&text, buf_span(&target), buf_span(&body));
+		r = outbox_put_text(&text, YIELDS_TO_FAILURE, buf_span(&target), buf_span(&body));
 	return r < 0 ? r : file_write(estate->nest->outbox_fd, run, buf_span(&text), true);
 }
 
@@ -205,7 +219,8 @@ static int settle_record(void *context, const char *name)
 		yyjson_val *record = yyjson_doc_get_root(doc);
 		bool own = estate->nest->resumes &&
 			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->nest->resumes);
-		int r = own ? 0 : report_crash(estate, name, record);
+		bool settled = !yyjson_obj_get(record, "task");
+		int r = own || settled ? 0 : report_crash(estate, name, record);
 		if (r < 0)
 			return r;
 	}

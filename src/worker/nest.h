@@ -59,4 +59,9 @@ struct nest_attempt {
 
 int nest_note_run(
 	struct nest *nest, const struct process_identity *identity, const struct nest_attempt *attempt);
-void nest_forget_run(struct nest *nest, const char *run); /* the record and the directory */
+/* It is reported, and there is only something left to remove. */
+void nest_note_settled(struct nest *nest, const char *run);
+
+/* The directory; and then the record. -EAGAIN: a good part of it is removed, and there is more. */
+int nest_clear_run(struct nest *nest, const char *run);
+int nest_forget_run(struct nest *nest, const char *run);

@@ -34,6 +34,19 @@ enum {
 	PATHS_MAX = 32,
 };
 
+/* A work tree of its own for each attempt (worktree.h). */
+struct settings_worktree {
+	bool on;
+	const char *root;   /* of the trees; NULL: in the state directory */
+	const char *branch; /* with {fence} in it, and maybe {task} */
+	const char *base;   /* the commit it begins with */
+	const char
+		*include; /* the file that names what is copied though git ignores it; NULL: the usual ones */
+	const char *const *setup; /* a program that is run in it first; NULL: none */
+	bool setup_of_repository; /* or the one that the repository brings along */
+	int64_t setup_ms;
+};
+
 struct executor {
 	const char *name;
 	const char *kind;        /* "command" */
@@ -46,6 +59,10 @@ struct executor {
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
 	struct wall wall; /* its level, and what that is made of; a task may ask for a stricter level */
+	struct settings_worktree worktree;
+	int64_t budget_ms; /* of wall time; 0: as long as the timeout lets it */
+	unsigned bounds;   /* bits of enum bound: what its limits cannot do without on this machine */
+	struct config_origin where;
 };
 
 struct settings_queue {
@@ -80,6 +97,12 @@ void settings_read(
 
 /* After all files: does it fit together? Complaints go to the configuration. */
 void settings_check(struct settings *settings, struct config *config);
+
+/* Can what it promises be kept on this machine? A budget that nobody enforces is a mistake of the configuration. */
+void settings_check_budgets(const struct settings *settings, struct config *config);
+
+/* Of all executors, as bits. */
+unsigned settings_bounds(const struct settings *settings);
 
 /* An executor that runs what the task carries, unless there is one of that name already. */
 void settings_add_payload(struct settings *settings, const char *name);

@@ -17,6 +17,7 @@
 #include "wire/json.h"
 #include "worker/beat_text.h"
 #include "worker/run.h"
+#include "worker/worktrees.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -146,6 +147,13 @@ static void on_claim_timer(uv_timer_t *timer)
 static void claim_after(struct supervisor *supervisor, int64_t delay_ms)
 {
 	uv_timer_start(&supervisor->claim_timer, on_claim_timer, (uint64_t)delay_ms, 0);
+}
+
+void supervisor_spare(struct supervisor *supervisor)
+{
+	if (!uv_is_active(
+		    (uv_handle_t *)&supervisor->claim_timer)) /* of all that came together the first counts */
+		claim_after(supervisor, retry_delay_ms(++supervisor->troubles, AWAY_MS, &supervisor->rng));
 }
 
 static void take_claims(struct supervisor *supervisor, yyjson_val *claims)
@@ -299,7 +307,9 @@ static void put_queues(
 
 static int put_claim(struct supervisor *supervisor, const struct settings_queue *only)
 {
-	uint32_t room = supervisor->options->concurrency - supervisor->run_count;
+	/* after trouble one is enough to see whether it is over */
+	uint32_t room =
+		supervisor->troubles > 0 ? 1 : supervisor->options->concurrency - supervisor->run_count;
 	struct json_object object;
 	char request[40];
 
@@ -737,7 +747,7 @@ static void report_predecessor(struct supervisor *supervisor)
 	if (r == 0)
 		r = buf_printf(&target, "/crash");
 	if (r == 0)
-		outbox_put(supervisor->outbox, name, buf_span(&target), SPAN("{}"), false);
+		outbox_put(supervisor->outbox, name, YIELDS_TO_NOTHING, buf_span(&target), SPAN("{}"), false);
 	log_warn("the worker that had this slot did not end cleanly", log_cstr("slot", options->slot),
 		log_cstr("worker", supervisor->nest.before.worker_id));
 }
@@ -745,7 +755,8 @@ static void report_predecessor(struct supervisor *supervisor)
 static int open_parts(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
-	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional};
+	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional,
+		.bounds = settings_bounds(supervisor->settings)};
 	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 32 << 20};
 	char complaint[NEST_COMPLAINT_BYTES];
 
@@ -755,11 +766,12 @@ static int open_parts(struct supervisor *supervisor)
 		log_error("not started", log_cstr("reason", complaint));
 		if (supervisor->once)
 			once_failed(supervisor->once, r == -EBUSY ? "blocked" : "failed", complaint);
-		return r == -EBUSY ? EXIT_TEMPORARY : EXIT_CONFIG;
+		return r == -EBUSY || r == -ENOSPC || r == -EDQUOT ? EXIT_TEMPORARY : EXIT_CONFIG;
 	}
 	if (supervisor->nest.adopted > 0)
 		log_warn("took over from a worker that died", log_int("attempts", supervisor->nest.adopted),
 			log_int("orphans", supervisor->nest.orphans));
+	worktrees_heal(options->home, supervisor->settings->landlock_optional);
 	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
 	if (r < 0) {
 		log_error("not started", log_cstr("reason", complaint));

@@ -177,11 +177,6 @@ static long try_fill(char **args)
 	return fd < 0 ? -1 : pwrite(fd, "x", 1, atol(args[0]) - 1);
 }
 
-static long try_eat(char **args)
-{
-	return malloc(strtoul(args[0], NULL, 10)) ? 0 : -1;
-}
-
 /* tcp PORT: of the machine itself. */
 static long try_tcp(char **args)
 {
@@ -275,7 +270,6 @@ static const struct attempt {
 	{"namespace", try_namespace, 0},
 	{"call", try_call, 1},
 	{"fill", try_fill, 1},
-	{"eat", try_eat, 1},
 	{"touch", try_touch, 1},
 	{"forks", try_forks, 1},
 	{"tcp", try_tcp, 1},

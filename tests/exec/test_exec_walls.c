@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "exec/cgroup_place.h"
 #include "exec/landlock.h"
 #include "exec/proc.h"
 #include "exec/rundir.h"
@@ -42,6 +43,7 @@ static char home[160], own[200], beside[200], rootfs[200],
 static int home_fd, own_fd, sibling_fd, listener, tcp, port;
 static struct running sibling;
 static const char *child, *hostile;
+static struct cgroup_place place;
 
 /* ---- the world ------------------------------------------------------------------------------------------------------ */
 
@@ -98,6 +100,7 @@ static void start_sibling(void)
 static int open_world(void **state)
 {
 	(void)state;
+	cgroup_look(&place);
 	world_open(&world);
 	snprintf(home, sizeof home, "%s/home", world.dir);
 	snprintf(own, sizeof own, "%s/own", home);
@@ -468,18 +471,69 @@ static void system_calls_that_change_the_machine_do_not_exist(void **state)
 	attempt("EPERM", "type", NULL, NULL);
 }
 
+/* Can this machine bound it? The host must have been asked where that is needed. */
+static bool is_bounded(enum bound bound)
+{
+	if (place.bounds[bound][0] && !place.closed[bound])
+		return true;
+	print_message("skipped: %s\n",
+		place.bounds[bound][0] ? "the host was opened without it" : place.why_not[bound]);
+	return false;
+}
+
 static void limits_are_the_same(void **state)
 {
-	struct running running;
-
 	(void)state;
 	attempt("EFBIG", "fill", "2000000000", NULL);
+}
+
+static void memory_is_bounded(void **state)
+{
+	struct running running;
 	struct process_spec spec =
-		walled_spec(&running, (const char *const[]){hostile, "eat", "1000000000", NULL});
-	spec.confine.limits.address_bytes = 500 << 20;
+		walled_spec(&running, (const char *const[]){hostile, "touch", "300000000", NULL});
+
+	(void)state;
+	if (!is_bounded(BOUND_MEMORY))
+		skip();
+	spec.confine.limits.memory_bytes = 64 << 20;
 	world_start(&world, &running, &spec);
 	world_until_gone(&running);
-	assert_string_equal(running_text(&running, STREAM_OUT), "ENOMEM");
+	assert_string_equal(running_text(&running, STREAM_OUT), "");
+	assert_int_equal(running.end.how, ENDED_SIGNAL);
+	assert_int_equal(running.end.spent, SPENT_MEMORY);
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
+/* What the wall itself is made of counts, too: a handful. */
+static void processes_are_bounded(void **state)
+{
+	struct running running;
+	struct process_spec spec =
+		walled_spec(&running, (const char *const[]){hostile, "forks", "100", NULL});
+
+	(void)state;
+	if (!is_bounded(BOUND_PIDS))
+		skip();
+	spec.confine.limits.tasks = 40;
+	world_start(&world, &running, &spec);
+	world_until_gone(&running);
+	assert_string_equal(running_text(&running, STREAM_OUT), "EAGAIN");
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
+static void processor_time_is_bounded(void **state)
+{
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "spin", "1", NULL});
+
+	(void)state;
+	spec.confine.limits.cpu_us = 100000;
+	world_start(&world, &running, &spec);
+	world_until_gone(&running);
+	assert_int_equal(running.end.spent, SPENT_CPU);
 	running_done(&running);
 }
 
@@ -495,7 +549,6 @@ static void a_path_that_leads_elsewhere_starts_nothing(void **state)
 		.env = env,
 		.limits = limits_default(),
 		.keep_out = "",
-		.cgroup = "",
 		.wall = {.argv = maker, .workdir = "/", .binds = &swapped, .bind_count = 1}};
 	struct status_word word = {0};
 	struct buf buf;
@@ -611,6 +664,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_servers_socket_is_the_one_way_out),
 		cmocka_unit_test(system_calls_that_change_the_machine_do_not_exist),
 		cmocka_unit_test(limits_are_the_same),
+		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(processes_are_bounded),
+		cmocka_unit_test(processor_time_is_bounded),
 		cmocka_unit_test(a_path_that_leads_elsewhere_starts_nothing),
 		cmocka_unit_test(a_wall_that_cannot_be_made_starts_nothing),
 		cmocka_unit_test(a_rootfs_that_is_none_is_told),
