@@ -22,6 +22,13 @@ int walls_choose(const struct executor *executor, const char *asked, struct wall
 	}
 	if ((int)wall.level < level)
 		wall.level = (enum wall_level)level;
+	const char *unfit = settings_unfit(executor, wall.level);
+	if (unfit) {
+		snprintf(complaint, WALLS_COMPLAINT_BYTES,
+			"level \"%s\" cannot be had of executor \"%.128s\": %s", wall_level_name(wall.level),
+			executor->name, unfit);
+		return -EOPNOTSUPP;
+	}
 	int r = wall_check(&wall, reason, fix);
 	if (r < 0) {
 		snprintf(complaint, WALLS_COMPLAINT_BYTES, "level \"%s\" cannot be had here: %s; try: %s",
@@ -58,7 +65,7 @@ static int rename_server(struct arena *arena, const struct wall *wall, struct en
 	char inside[4096], url[4200];
 	struct span kept;
 
-	if (wall->level == WALL_PROCESS)
+	if (wall->level == WALL_PROCESS || !about->url)
 		return 0;
 	if (!wall->socket) {
 		about->url = wall->network && strncmp(about->url, "unix:", 5) != 0 ? about->url : NULL;

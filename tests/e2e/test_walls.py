@@ -5,10 +5,13 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import stintd
+import test_pool
+import test_worktrees
 from test_worker import STINT, WORKER, Case, sh
 
 
@@ -164,6 +167,50 @@ class Walls(Case):
         self.assertEqual(error["code"], "ISOLATION_UNAVAILABLE")
         self.assertIn("no namespaces today", error["message"])
         self.assertNotIn("ran", self.log("t")["data"])
+
+
+@needs("sandbox")
+class Pools(test_pool.Case):
+    def test_a_pool_works_in_a_sandbox_and_sees_nothing_of_ours(self):
+        self.pool(None, argv=[sys.executable, os.path.join(test_pool.EXAMPLES, "worker.py")], size=2, isolation="sandbox")
+        for number in range(4):
+            self.create(id="t-%d" % number, module="echo", payload=number)
+        for number in range(4):
+            self.assertEqual(self.is_in("t-%d" % number, "done", "blocked", "failed")["result"], number)
+        self.assertTrue(all(" /run/stint/shim " in mounts for mounts in self.mounts_of_workers()))
+
+    def mounts_of_workers(self):
+        """Of all processes of ours that run the example."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/environ" % pid) as environ, open("/proc/%s/cmdline" % pid) as line:
+                    if "STINT_WORKSPACE=" + self.server.home in environ.read() and "worker.py" in line.read():
+                        with open("/proc/%s/mountinfo" % pid) as mounts:
+                            found.append(mounts.read())
+            except OSError:
+                pass  # it has gone, or is not ours
+        self.assertTrue(found)
+        return found
+
+    def test_a_task_cannot_tighten_a_pool(self):
+        self.pool(None, argv=[sys.executable, os.path.join(test_pool.EXAMPLES, "worker.py")])
+        self.create(id="t", module="echo", isolationLevel="sandbox")
+        error = self.is_in("t", "blocked")["error"]
+        self.assertEqual(error["code"], "ISOLATION_UNAVAILABLE")
+        self.assertIn("before there is a task", error["message"])
+
+
+@needs("sandbox")
+class Trees(test_worktrees.TreeCase):
+    def test_a_work_tree_in_a_sandbox_is_one(self):
+        task = self.run_in_tree(
+            "pwd; git rev-parse --abbrev-ref HEAD; cat file; git status --porcelain; test ! -e %s/admin.token" % self.server.home,
+            {"setup": ["sh", "-c", "test -e file && echo $STINT_WORKSPACE > set.env"]}, isolation="sandbox")
+        where, branch, text = task["result"].split("\n")[:3]
+        self.assertTrue(where.startswith(os.path.join(self.server.home, "worktrees")), where)
+        self.assertRegex(branch, r"^stint/t-[0-9.]+$")
+        self.assertEqual(text, "one")
 
 
 # What docs/isolation.md asks of an image: it says that it is ready, hears what to run, and says how that ended.
