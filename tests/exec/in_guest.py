@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-LIMIT_S = 150
+LIMIT_S = 280
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 INIT = r"""#!/bin/busybox sh
@@ -33,7 +33,7 @@ echo "+memory +pids +cpu" > /sys/fs/cgroup/cgroup.subtree_control
 mkdir /sys/fs/cgroup/service /sys/fs/cgroup/users
 sh -c 'echo $$ > /sys/fs/cgroup/service/cgroup.procs; exec /t/program'; told service $?
 chown 65534:65534 /sys/fs/cgroup/users /sys/fs/cgroup/users/cgroup.procs /sys/fs/cgroup/users/cgroup.subtree_control
-sh -c 'echo $$ > /sys/fs/cgroup/users/cgroup.procs; exec setuidgid nobody /t/program'; told user $?
+sh -c 'echo $$ > /sys/fs/cgroup/users/cgroup.procs; exec su -s /bin/sh nobody -c "exec /t/program"'; told user $?
 poweroff -f
 """
 
@@ -116,7 +116,7 @@ def main():
         ran = subprocess.run(
             [qemu, "-accel", "tcg", "-cpu", "max", "-m", "768", "-smp", "2", "-nographic", "-no-reboot", "-nodefaults", "-serial",
              "stdio", "-kernel", image, "-initrd", build(place, busybox), "-append",
-             "console=ttyS0 quiet panic=-1 lsm=landlock"],
+             "console=ttyS0 quiet loglevel=0 panic=-1 lsm=landlock"],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=LIMIT_S)
     print(ran.stdout.replace("\r", ""))
     print(ran.stderr)
