@@ -29,6 +29,8 @@ const struct verb *const verbs[] = {
 	&verb_queue_pause,
 	&verb_queue_resume,
 	&verb_queue_drain,
+	&verb_workflow_ls,
+	&verb_workflow_show,
 	&verb_disarm,
 	&verb_arm,
 	&verb_worker_run,

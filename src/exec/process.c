@@ -146,6 +146,18 @@ static void stream_ready(uv_poll_t *poll, int status, int events)
 	}
 }
 
+void process_pull(struct process *process, enum process_stream which)
+{
+	struct stream *stream = &process->streams[which];
+	size_t room;
+
+	while (stream->fd >= 0 && (room = room_for(stream)) > 0) {
+		ssize_t got = stream_read(stream, room);
+		if (got <= 0 || (size_t)got < room)
+			return; /* its end is for the loop to see */
+	}
+}
+
 /* The tree is gone: what is in the pipe is all there will be. */
 static void stream_drain(struct stream *stream)
 {
@@ -239,7 +251,7 @@ int process_write(struct process *process, struct span bytes)
 	if (fault)
 		return fault;
 	stdin_flush(process);
-	return 0;
+	return process->stdin_fd < 0 ? -EPIPE : 0;
 }
 
 void process_close_stdin(struct process *process)

@@ -168,6 +168,10 @@ void process_close_stdin(struct process *process);
 const struct output *process_output(const struct process *process, enum process_stream stream);
 void process_advance(struct process *process, enum process_stream stream, size_t bytes);
 
+/* Read what is there already, before the loop comes to it; no event follows. Two streams have no common order: whoever has
+ * read of one that something is over takes so what the other has until then. */
+void process_pull(struct process *process, enum process_stream stream);
+
 /* Borrowed until process_free(). */
 const struct process_end *process_end(const struct process *process);
 const char *process_run(const struct process *process);

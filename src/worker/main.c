@@ -38,7 +38,7 @@ static const char usage[] =
 	"  --slot NAME        fill this slot (default $SLOT_ID): one worker at a time, a lease of 90 s\n"
 	"  --queues LIST      which queues to serve, with weights if some are to be asked first more often\n"
 	"                     (default: those of the configuration, else \"default\")\n"
-	"  --concurrency N    tasks at a time, 1 to 1000 (default 1)\n"
+	"  --concurrency N    tasks at a time, 1 to 1000 (default 1); pools have sizes of their own\n"
 	"  --capabilities a,b what it can do, for tasks that require it\n"
 	"  --name NAME        the first part of its id (default: the slot, else the name of this machine)\n"
 	"  --home DIR         state directory (default $STINT_HOME, $XDG_STATE_HOME/stint, ~/.local/state/stint)\n"

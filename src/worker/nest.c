@@ -188,11 +188,7 @@ static int report_crash(struct estate *estate, const char *run, yyjson_val *reco
 	buf_init(&body, RECORD_BYTES_MAX);
 	buf_init(&target, RECORD_BYTES_MAX);
 	buf_init(&text, RECORD_BYTES_MAX);
-	int r = buf_printf(&target, "/api/tasks/");
-	if (r == 0)
-		r = http_encode(span_of(task), &target);
-	if (r == 0)
-		r = buf_printf(&target, "/fail");
+	int r = http_put_path(&target, "/api/tasks/", span_of(task), "/fail");
 	if (r < 0)
 		return r;
 	json_begin(&object, &body);
@@ -213,18 +209,19 @@ static int settle_record(void *context, const char *name)
 {
 	struct estate *estate = context;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+	bool idle = false; /* it names no task: its end was reported, or it is a worker of a pool */
 
 	if (faccessat(estate->nest->outbox_fd, name, F_OK, 0) < 0 &&
 		read_document(estate->records_fd, name, &doc) == 0) {
 		yyjson_val *record = yyjson_doc_get_root(doc);
 		bool own = estate->nest->resumes &&
 			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->nest->resumes);
-		bool settled = !yyjson_obj_get(record, "task");
-		int r = own || settled ? 0 : report_crash(estate, name, record);
+		idle = yyjson_get_len(yyjson_obj_get(record, "task")) == 0;
+		int r = own || idle ? 0 : report_crash(estate, name, record);
 		if (r < 0)
 			return r;
 	}
-	estate->nest->adopted++;
+	estate->nest->adopted += !idle;
 	rundir_remove(estate->nest->runs_fd, name);
 	unlinkat(estate->records_fd, name, 0);
 	return 0;

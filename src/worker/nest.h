@@ -53,6 +53,7 @@ void nest_close(struct nest *nest, bool clean);
 /* Under which id it goes from now on. */
 int nest_note_worker(struct nest *nest, const char *worker_id);
 
+/* The task is empty if the process is a worker of a pool: its attempts are written down under names of their own. */
 struct nest_attempt {
 	const char *worker_id, *task, *fence;
 };

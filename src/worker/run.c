@@ -17,6 +17,7 @@
 #include "exec/workdir.h"
 #include "worker/beat_text.h"
 #include "worker/environment.h"
+#include "worker/pool.h"
 #include "worker/scribe.h"
 #include "worker/worktree.h"
 
@@ -32,6 +33,9 @@ enum {
 	CALL_MS = 10 * 1000,
 	AWAY_MS = 15 * 1000,
 	OTHER_MS = 50,
+	NOTE_MS = 1000, /* between two notes of progress */
+	NOTE_BYTES_MAX = 32 << 10,
+	WORDS_KEPT_BYTES_MAX = 1 << 20,
 	FINAL_MS = 10 * 1000,    /* after the final word */
 	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
 };
@@ -50,7 +54,7 @@ struct run {
 	char name[PROCESS_RUN_BYTES_MAX + 1];
 	uint64_t number;
 	struct arena arena; /* all texts below */
-	const char *task, *fence, *queue, *working_dir;
+	const char *task, *fence, *queue, *working_dir, *module;
 	const char *const *argv;
 	const struct executor *executor;
 	struct span input, log_target;
@@ -74,9 +78,17 @@ struct run {
 	struct scribe scribe;
 	uv_timer_t clock;
 	int open_handles;
+	/* of one that a pool works off */
+	struct pool_job job;
+	struct output words; /* what its worker wrote on standard error for it */
+	struct line *notes;  /* its progress; NULL until there is some */
+	uv_timer_t note_timer;
+	struct buf note; /* the body of the newest, on its way or not yet */
+	bool note_waits;
 };
 
 static const struct process_events events;
+static void start_pooled(struct run *run);
 
 /* ---- reading a claim -------------------------------------------------------------------------------------- */
 
@@ -116,11 +128,7 @@ static int keep_target(struct run *run)
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, 1024);
-	int r = buf_printf(&text, "/api/tasks/");
-	if (r == 0)
-		r = http_encode(span_of(run->task), &text);
-	if (r == 0)
-		r = buf_printf(&text, "/log");
+	int r = http_put_path(&text, "/api/tasks/", span_of(run->task), "/log");
 	return r < 0 ? r : arena_copy(&run->arena, buf_span(&text), &run->log_target);
 }
 
@@ -154,6 +162,7 @@ static int read_claim(struct run *run, yyjson_val *claim)
 	run->queue = keep(run, task, "queue");
 	run->fence = keep(run, claim, "fence");
 	run->working_dir = keep(run, task, "workingDir");
+	run->module = keep(run, task, "module");
 	run->attempt = (uint32_t)yyjson_get_uint(yyjson_obj_get(claim, "attempt"));
 	run->timeout_ms = yyjson_get_sint(yyjson_obj_get(task, "timeoutMs"));
 	run->tree_unwanted = yyjson_is_false(yyjson_obj_get(yyjson_obj_get(task, "payload"), "worktree"));
@@ -186,17 +195,15 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 		json_members_raw(&object, members);
 	int r = json_end(&object);
 	if (r == 0)
-		r = buf_printf(&target, "/api/tasks/");
+		r = http_put_path(&target, "/api/tasks/", span_of(run->task), "/");
 	if (r == 0)
-		r = http_encode(span_of(run->task), &target);
-	if (r == 0)
-		r = buf_printf(&target, "/%s", report_verb_name(verb));
+		r = buf_put_span(&target, span_of(report_verb_name(verb)));
 	if (r == 0 && how == PUT_INSTEAD)
 		r = outbox_replace(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body));
 	else if (r == 0)
 		r = outbox_put(run->supervisor->outbox, run->name,
-			how == PUT_HELD ? run_yields_to(run) : YIELDS_TO_NOTHING, buf_span(&target),
-			buf_span(&body), how == PUT_HELD);
+			how == PUT_HELD && !run_is_pooled(run) ? run_yields_to(run) : YIELDS_TO_NOTHING,
+			buf_span(&target), buf_span(&body), how == PUT_HELD);
 	if (r < 0)
 		log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
@@ -695,6 +702,10 @@ static void ask_token(struct run *run)
 		uv_timer_start(&run->clock, on_token_again, OTHER_MS, 0);
 		return;
 	}
+	if (run->executor->size > 0) { /* it speaks to us alone */
+		start_pooled(run);
+		return;
+	}
 	if (!supervisor->options->token) { /* an open server asks nobody for one */
 		start_process(run, (struct span){0});
 		return;
@@ -788,13 +799,12 @@ static void on_word(void *context, int fault, enum http_reach reach, const struc
 static void ask_word(struct run *run)
 {
 	struct span target = run->log_target;
-	struct span token = pulse_token(run->supervisor->pulse);
 
 	target.len -= sizeof "/log" - 1;
 	struct http_call call = {
 		.method = HTTP_METHOD_GET,
 		.target = target,
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = pulse_token(run->supervisor->pulse),
 		.may_repeat = true,
 		.timeout_ms = CALL_MS,
 	};
@@ -809,10 +819,11 @@ static void on_log_finished(void *context)
 	process_free(run->process);
 	run->process = NULL;
 	run->scribe.process = NULL;
+	run->scribe.own = NULL;
 	run->failures = 0;
 	if (!run->reported)
 		finish(run);
-	else if (run->end.how == ENDED_UNSTARTED) {
+	else if (run->end.how == ENDED_UNSTARTED || run_is_pooled(run)) {
 		run->phase = RUN_TOLD;
 		outbox_release(run->supervisor->outbox, run->name);
 	} else {
@@ -894,6 +905,156 @@ static const struct process_events events = {
 	.gone = on_gone,
 };
 
+/* ---- in a pool ------------------------------------------------------------------------------------------------ */
+
+bool run_is_pooled(const struct run *run)
+{
+	return run->executor && run->executor->size > 0;
+}
+
+static void on_job_started(void *context)
+{
+	struct run *run = context;
+
+	run->phase = RUN_STARTED;
+	run->supervisor->troubles = 0;
+	run->heard_ms = worker_clock_ms();
+	run->spoke = true; /* that it starts in time was its worker's to show */
+	scribe_begin_own(&run->scribe, &run->words);
+	arm_clock(run);
+}
+
+static void on_job_wrote(void *context, struct span bytes)
+{
+	struct run *run = context;
+
+	run->heard_ms = worker_clock_ms();
+	output_put(&run->words, bytes);
+	scribe_look(&run->scribe);
+}
+
+static void send_note(struct run *run);
+
+static void on_note_again(uv_timer_t *timer)
+{
+	send_note(timer->data);
+}
+
+/* What became of it does not matter: the next one is newer, and the report tells the end. */
+static void on_noted(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct run *run = context;
+
+	(void)fault;
+	(void)reach;
+	(void)answer;
+	uv_timer_start(&run->note_timer, on_note_again, NOTE_MS, 0);
+}
+
+static void send_note(struct run *run)
+{
+	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 1 << 20};
+	struct supervisor *supervisor = run->supervisor;
+	cleanup(buf_done) struct buf target = {0};
+
+	if (!run->note_waits || run->phase != RUN_STARTED)
+		return;
+	if (!run->notes)
+		run->notes = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	buf_init(&target, 1024);
+	buf_put(&target, run->log_target.data, run->log_target.len - (sizeof "/log" - 1));
+	if (!run->notes || line_is_busy(run->notes) || buf_printf(&target, "/progress") < 0)
+		return;
+	struct span token = pulse_token(supervisor->pulse);
+	struct http_call call = {
+		.method = HTTP_METHOD_POST,
+		.target = buf_span(&target),
+		.body = buf_span(&run->note),
+		.token = token.len > 0 ? token : (struct span){0},
+		.timeout_ms = CALL_MS,
+	};
+	run->note_waits = false;
+	if (line_call(run->notes, &call, on_noted, run) < 0)
+		uv_timer_start(&run->note_timer, on_note_again, NOTE_MS, 0);
+}
+
+/* One note a second at the most: of several the newest counts. */
+static void on_job_progress(void *context, int percent, struct span note)
+{
+	struct run *run = context;
+	struct json_object object;
+
+	run->heard_ms = worker_clock_ms();
+	buf_clear(&run->note);
+	json_begin(&object, &run->note);
+	json_member_string(&object, "workerId", pulse_worker_id(run->supervisor->pulse));
+	json_member_string(&object, "fence", span_of(run->fence));
+	if (percent >= 0)
+		json_member_int(&object, "percent", percent);
+	if (note.len > 0)
+		json_member_string(&object, "note", note);
+	run->note_waits = json_end(&object) == 0;
+	if (!uv_is_active((uv_handle_t *)&run->note_timer))
+		send_note(run);
+}
+
+static void on_job_ended(void *context, const struct pool_job_end *end)
+{
+	struct run *run = context;
+	cleanup(buf_done) struct buf members = {0};
+	struct attempt_end attempt = {.stop = run->stop, .limit_ms = run->limit_ms};
+	enum report_verb verb = end->verb;
+	bool started = run->phase == RUN_STARTED, saved = true;
+
+	buf_init(&members, BODY_BYTES_MAX);
+	uv_timer_stop(&run->clock);
+	uv_timer_stop(&run->note_timer);
+	run->phase = started ? RUN_ENDED : RUN_TOLD;
+	if (run->stop != STOP_LOST) {
+		int r = end->stopped ? verdict_put(&attempt, &verb, &members) : 0;
+		r = put_report(run, verb, end->stopped && r == 0 ? buf_span(&members) : end->members,
+			started ? PUT_HELD : PUT_TO_SEND);
+		saved = r == 0;
+		run->reported = true;
+	}
+	log_info("ended", log_cstr("task", run->task),
+		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)));
+	run->remembered = !saved || nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
+	if (started)
+		scribe_finish(&run->scribe, on_log_finished, run);
+}
+
+static const struct pool_job_events job_events = {
+	.started = on_job_started,
+	.progress = on_job_progress,
+	.wrote = on_job_wrote,
+	.ended = on_job_ended,
+};
+
+static void start_pooled(struct run *run)
+{
+	if (run->working_dir) {
+		refuse(run, "BAD_WORKDIR",
+			"the workers of a pool stay in the directory of their executor; the task must not ask for another");
+		return;
+	}
+	int r = note_run(run);
+	if (r < 0) {
+		refuse_start(run, r);
+		return;
+	}
+	run->job = (struct pool_job){
+		.executor = run->executor,
+		.task = run->task,
+		.module = run->module,
+		.text = run->input,
+		.deadline_ms = wall_ms() + (run->claimed_ms + run->timeout_ms - worker_clock_ms()),
+		.events = &job_events,
+		.context = run,
+	};
+	pools_submit(run->supervisor->pools, &run->job);
+}
+
 /* ---- for the supervisor --------------------------------------------------------------------------------------- */
 
 static const char *const reasons[] = {
@@ -923,11 +1084,18 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 		if (first)
 			log_info("stopping", log_cstr("task", run->task),
 				log_cstr("reason", reasons[run->stop]));
-		process_stop(run->process, (uint32_t)(grace > 0 ? grace : 0));
+		if (run_is_pooled(run))
+			pools_withdraw(run->supervisor->pools, &run->job, grace > 0 ? grace : 0);
+		else
+			process_stop(run->process, (uint32_t)(grace > 0 ? grace : 0));
 	} else if (run->phase == RUN_CLAIMED && run->tree) {
 		worktree_cancel(run->tree); /* and on_tree_made() ends it */
 	} else if (run->phase == RUN_CLAIMED && !line_is_busy(run->line)) {
 		uv_timer_stop(&run->clock);
+		if (run_is_pooled(run)) {
+			pools_withdraw(run->supervisor->pools, &run->job, 0);
+			nest_forget_run(&run->supervisor->nest, run->name);
+		}
 		end_unstarted(run);
 	}
 }
@@ -953,6 +1121,11 @@ const char *run_name(const struct run *run)
 uint64_t run_number(const struct run *run)
 {
 	return run->number;
+}
+
+const struct executor *run_executor(const struct run *run)
+{
+	return run->executor;
 }
 
 /* Which executor, with which argv? False: none that we have, and that was reported. */
@@ -1018,7 +1191,11 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	run->clock.data = run;
 	scribe_init(&run->scribe, supervisor->loop, run->line, supervisor->pulse, run->log_target,
 		span_of(run->fence));
-	run->open_handles = 2;
+	uv_timer_init(supervisor->loop, &run->note_timer);
+	run->note_timer.data = run;
+	buf_init(&run->note, NOTE_BYTES_MAX);
+	output_init(&run->words, WORDS_KEPT_BYTES_MAX);
+	run->open_handles = 3;
 	pulse_bind(supervisor->pulse, span_of(run->task));
 	if (find_executor(run, yyjson_obj_get(claim, "task")))
 		ask_token(run);
@@ -1032,6 +1209,8 @@ static void on_handle_closed(uv_handle_t *handle)
 	if (--run->open_handles > 0)
 		return;
 	scribe_done(&run->scribe);
+	buf_done(&run->note);
+	output_done(&run->words);
 	arena_done(&run->arena);
 	free(run);
 }
@@ -1041,7 +1220,9 @@ void run_free(struct run *run)
 	assert(run->phase == RUN_OVER);
 	assert(!run->process);
 	line_free(run->line);
+	line_free(run->notes);
 	run->clock.data = run->scribe.timer.data = run;
+	uv_close((uv_handle_t *)&run->note_timer, on_handle_closed);
 	uv_close((uv_handle_t *)&run->clock, on_handle_closed);
 	uv_close((uv_handle_t *)&run->scribe.timer, on_handle_closed);
 }

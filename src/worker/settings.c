@@ -15,6 +15,11 @@ enum {
 	GRACE_MS = 10 * 1000,
 	SETUP_MS = 10 * 60 * 1000,
 	WEIGHT_MAX = 1000,
+	POOL_SIZE = 2,
+	POOL_START_MS = 10 * 1000,
+	POOL_SILENCE_MS = 30 * 1000,
+	POOL_STALL_MS = 5 * 60 * 1000,
+	POOL_GRACE_MS = 5 * 1000,
 };
 
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
@@ -372,25 +377,43 @@ static void take_argv(const struct at *at, yyjson_val *value, struct executor *e
 		complain(at, value, "a list that begins with a program");
 }
 
-static void take_kind(const struct at *at, yyjson_val *value)
+static void take_kind(const struct at *at, yyjson_val *value, struct executor *executor)
 {
-	if (yyjson_equals_str(value, "pool") || yyjson_equals_str(value, "agent"))
+	if (yyjson_equals_str(value, "agent"))
 		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
-			"%s is \"%s\", which this version does not run; it runs \"command\"", at->name,
-			yyjson_get_str(value));
+			"%s is \"agent\", which this version does not run; it runs \"command\" and \"pool\"",
+			at->name);
+	else if (yyjson_equals_str(value, "pool"))
+		executor->kind = "pool";
 	else if (!yyjson_equals_str(value, "command"))
-		complain(at, value, "\"command\"");
+		complain(at, value, "\"command\" or \"pool\"");
+}
+
+static void take_working_dir(const struct at *at, yyjson_val *value, struct executor *executor)
+{
+	const char *text = text_of(value);
+
+	if (text && is_path(text))
+		executor->working_dir = expanded(at, keep(at, text));
+	else
+		complain(at, value, "an absolute path, or one that begins with ~/");
 }
 
 static const char executor_keys[] =
-	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs, limits, budget and worktree";
+	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs, limits, budget and worktree, and in a pool size, silenceMs and workingDir";
 
 static void take_executor_member(const struct at *at, yyjson_val *value, struct executor *executor)
 {
 	const char *name = yyjson_get_str(at->key);
 
 	if (strcmp(name, "kind") == 0)
-		take_kind(at, value);
+		take_kind(at, value, executor);
+	else if (strcmp(name, "size") == 0)
+		executor->size = take_number(at, value, 1, POOL_SIZE_MAX);
+	else if (strcmp(name, "silenceMs") == 0)
+		executor->silence_ms = take_number(at, value, 1000, DAY_MS);
+	else if (strcmp(name, "workingDir") == 0)
+		take_working_dir(at, value, executor);
 	else if (strcmp(name, "argv") == 0)
 		take_argv(at, value, executor);
 	else if (strcmp(name, "env") == 0)
@@ -418,6 +441,36 @@ static void take_executor_member(const struct at *at, yyjson_val *value, struct 
 		take_worktree(at, value, &executor->worktree);
 	else
 		complain_unknown(at, executor_keys);
+}
+
+/* What a pool is where nothing is said; and what only a pool has. */
+static void finish_pool(const struct at *at, yyjson_val *value, struct executor *executor)
+{
+	static const char *const own[] = {"size", "silenceMs", "workingDir"};
+
+	if (strcmp(executor->kind, "pool") != 0) {
+		for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+			if (yyjson_obj_get(value, own[i]))
+				config_note_problem(at->settings->config,
+					config_file_origin(at->file, at->key), "%s.%s is for pools alone",
+					at->name, own[i]);
+		}
+		executor->size = 0;
+		return;
+	}
+	if (yyjson_equals_str(yyjson_obj_get(value, "argv"), "payload"))
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s.argv must be a program: a pool runs it before there is a task", at->name);
+	if (executor->size == 0)
+		executor->size = POOL_SIZE;
+	if (executor->silence_ms == 0)
+		executor->silence_ms = POOL_SILENCE_MS;
+	if (executor->start_ms == 0)
+		executor->start_ms = POOL_START_MS;
+	if (executor->stall_ms == 0)
+		executor->stall_ms = POOL_STALL_MS;
+	if (!yyjson_obj_get(value, "graceMs"))
+		executor->grace_ms = POOL_GRACE_MS;
 }
 
 /* Room for the one of that name; NULL: there are too many. */
@@ -456,6 +509,7 @@ static void take_executor(const struct at *at, yyjson_val *value)
 		struct at inner = member_of(at, key);
 		take_executor_member(&inner, member, executor);
 	}
+	finish_pool(at, value, executor);
 	executor->where = config_file_origin(at->file, at->key);
 	executor->walls = limits_walls(&executor->limits);
 	/* root's processes are counted by nobody but a cgroup */
@@ -710,6 +764,8 @@ static int put_argv(struct buf *out, const struct executor *executor)
 
 	for (size_t i = 0; r == 0 && executor->argv && executor->argv[i]; i++)
 		r = buf_printf(out, " %s", executor->argv[i]);
+	if (r == 0 && executor->size > 0)
+		r = buf_printf(out, " (%lld workers)", (long long)executor->size);
 	return r < 0 ? r : buf_printf(out, "\n");
 }
 

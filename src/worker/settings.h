@@ -5,7 +5,8 @@
  *	  "roots": ["~/work"],                                   directories beneath which a task may ask to work
  *	  "executors": {
  *	    "tests": {"kind": "command", "argv": ["make", "test"]},
- *	    "any":   {"kind": "command", "argv": "payload"}      runs the argv that the task carries
+ *	    "any":   {"kind": "command", "argv": "payload"},     runs the argv that the task carries
+ *	    "airi":  {"kind": "pool", "argv": ["node", "worker.js"], "workingDir": "/srv/airi", "size": 2}   stays (pool.h)
  *	  },
  *	  "queues": {"ci": {"executor": "tests", "weight": 4}},  which are served, and by what a task that names nothing
  *	  "landlock": "optional",                                start on a kernel without it
@@ -31,6 +32,7 @@ enum {
 	ARGV_MAX = 1024,
 	ENV_MAX = 256,
 	PATHS_MAX = 32,
+	POOL_SIZE_MAX = 100, /* workers of one pool */
 };
 
 /* A work tree of its own for each attempt (worktree.h). */
@@ -48,7 +50,7 @@ struct settings_worktree {
 
 struct executor {
 	const char *name;
-	const char *kind;        /* "command" */
+	const char *kind;        /* "command", "pool" */
 	const char *const *argv; /* NULL at the end; NULL: the task's own */
 	const char *const *env;  /* NAME=value; NULL at the end */
 	const char *const *env_allow;
@@ -57,6 +59,9 @@ struct executor {
 	int64_t start_ms, stall_ms; /* until the first and between two signs of life; 0: no such clock */
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
+	int64_t size;            /* of a pool: its workers; 0: it is none */
+	int64_t silence_ms;      /* of a pool: whose worker says nothing for so long has crashed */
+	const char *working_dir; /* of a pool: where its workers run; NULL: each in a directory of its own */
 	struct settings_worktree worktree;
 	int64_t budget_ms; /* of wall time; 0: as long as the timeout lets it */
 	unsigned walls;    /* bits of enum wall: what its limits cannot do without on this machine */

@@ -118,6 +118,8 @@ class Verbs(CliCase):
         "queue pause": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue resume": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue drain": Row(["b"], "queue", (["{long}"], 2, "invalid"), []),
+        "workflow ls": Row([], "workflows", None, ["x"]),
+        "workflow show": Row(["autopilot"], "workflow", (["nothing"], *MISSING), []),
         "disarm": Row([], "execution", None, ["x"]),
         "arm": Row([], "execution", None, ["x"]),
         "worker ls": Row([], "workers", None, ["x"]),

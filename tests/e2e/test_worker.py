@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 
+import proof
 import stintd
 
 STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
@@ -101,7 +102,7 @@ class Case(stintd.Case):
         try:
             with open("/proc/%s/stat" % pid) as file:
                 return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-        except (FileNotFoundError, ProcessLookupError):  # it went while we looked
+        except (FileNotFoundError, ProcessLookupError):  # before it is opened, or before it is read
             return True
 
 
@@ -642,11 +643,18 @@ class Configuration(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("make test", ran.stdout)
         self.assertIn("ci", ran.stdout)
+        ran = self.check({"executors": {"a": {"kind": "pool", "argv": ["node", "worker.js"], "workingDir": "/srv/a", "size": 3}}})
+        self.assertEqual((ran.returncode, "node worker.js (3 workers)" in ran.stdout), (0, True), ran)
 
     def test_every_mistake_is_told_with_its_line(self):
         for config, said in (
-                ({"executors": {"a": {"kind": "pool", "argv": ["x"]}}}, "does not run"),
-                ({"executors": {"a": {"kind": "magic", "argv": ["x"]}}}, 'must be "command"'),
+                ({"executors": {"a": {"kind": "agent", "argv": ["x"]}}}, "does not run"),
+                ({"executors": {"a": {"kind": "magic", "argv": ["x"]}}}, 'must be "command" or "pool"'),
+                ({"executors": {"a": {"kind": "pool", "argv": "payload"}}}, "executors.a.argv must be a program"),
+                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "size": 0}}}, "executors.a.size must be"),
+                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "workingDir": "here"}}}, "absolute"),
+                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "silenceMs": 1}}}, "whole number from 1000"),
+                ({"executors": {"a": {"kind": "command", "argv": ["x"], "size": 2}}}, "executors.a.size is for pools alone"),
                 ({"executors": {"a": {"kind": "command"}}}, "needs kind and argv"),
                 ({"executors": {"a": {"kind": "command", "argv": "x"}}}, "executors.a.argv"),
                 ({"executors": {"a": {"kind": "command", "argv": []}}}, "executors.a.argv"),
@@ -685,4 +693,4 @@ class Configuration(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    proof.main()
