@@ -78,6 +78,7 @@ struct process_spec {
 	uid_t uid;
 	gid_t gid;
 	struct confine confine;
+	bool budget_later; /* processor time and output count only between process_budget(true) and (false) */
 	const struct process_events *events;
 	void *context;
 };
@@ -153,6 +154,10 @@ void process_stop(struct process *process, uint32_t grace_ms);
 
 /* KILL to the whole tree, now. */
 void process_kill(struct process *process);
+
+/* A program that stays and gets its work from time to time: from now on its budget of processor time and output is whole
+ * again and counts, or it does not count. What it needs of memory always does. */
+void process_budget(struct process *process, bool counts);
 
 /* Only after gone(), also from within it. The memory goes when the loop has closed the handles. NULL is fine. */
 void process_free(struct process *process);

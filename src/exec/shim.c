@@ -65,6 +65,8 @@ struct shim {
 	size_t fault_bytes;        /* read so far */
 	int64_t look_at_ms;        /* at what is left of its budget; NEVER: it has none, or it is spent */
 	uint64_t cpu_sum_us, cpu_vanished_us;
+	uint64_t cpu_before_us; /* used before its budget began to count */
+	bool cpu_counts;
 };
 
 /* ---- talking ------------------------------------------------------------------------------------------------------ */
@@ -296,8 +298,8 @@ static void look_at_budget(struct shim *shim)
 
 	if (shim->look_at_ms == NEVER)
 		return;
-	if (limits->cpu_us != LIMIT_UNCHANGED) {
-		uint64_t used_us = cpu_used_us(shim);
+	if (limits->cpu_us != LIMIT_UNCHANGED && shim->cpu_counts) {
+		uint64_t used_us = cpu_used_us(shim) - shim->cpu_before_us;
 		left_us = used_us < limits->cpu_us ? limits->cpu_us - used_us : 0;
 	}
 	if (limits->memory_bytes != LIMIT_UNCHANGED && memory_is_spent(shim))
@@ -306,6 +308,14 @@ static void look_at_budget(struct shim *shim)
 		shim->report.spent = SPENT_CPU;
 	shim->look_at_ms =
 		shim->report.spent != SPENT_NOTHING ? NEVER : monotonic_ms() + next_look_ms(left_us);
+}
+
+static void begin_budget(struct shim *shim, bool counts)
+{
+	shim->cpu_counts = counts;
+	shim->cpu_before_us = cpu_used_us(shim);
+	if (shim->look_at_ms != NEVER)
+		shim->look_at_ms = 0;
 }
 
 /* The rest of a tree that has used up its budget. */
@@ -426,6 +436,8 @@ static void take_order(struct shim *shim)
 		ask_to_end(shim, order.grace_ms);
 	else if (got == sizeof order && order.kind == ORDER_KILL)
 		want_end(shim, 0);
+	else if (got == sizeof order && order.kind == ORDER_BUDGET)
+		begin_budget(shim, order.grace_ms);
 }
 
 /* Several of a kind may have become one: a signal only says that it is worth to look. */
@@ -501,6 +513,7 @@ int main(int argc, char **argv)
 	if (shim.request.limits.cpu_us != LIMIT_UNCHANGED ||
 		shim.request.limits.memory_bytes != LIMIT_UNCHANGED)
 		shim.look_at_ms = 0;
+	shim.cpu_counts = !shim.request.budget_later;
 	start_child(&shim);
 	serve(&shim);
 }

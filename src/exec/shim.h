@@ -31,7 +31,7 @@ enum {
 	REQUEST_GRANT_FDS_MAX = 32,
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 3"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 4"
 
 /* The descriptors of a request, in this order; those of grants follow. */
 enum request_fd {
@@ -60,6 +60,7 @@ struct request {
 	size_t grant_count;
 	const char *keep_out; /* "" if there is nothing */
 	bool cgroups_needed;  /* limits are in them: who does not get in does not start */
+	bool budget_later;    /* processor time counts when an order says so */
 	struct span filter;   /* the seccomp program */
 };
 
@@ -70,11 +71,11 @@ int request_encode(const struct request *request, struct buf *buf);
  * -EPROTO: not of our build. */
 int request_decode(struct span bytes, struct request *ret_request);
 
-enum order_kind { ORDER_STOP, ORDER_KILL };
+enum order_kind { ORDER_STOP, ORDER_KILL, ORDER_BUDGET };
 
 struct shim_order {
 	uint32_t kind;
-	uint32_t grace_ms;
+	uint32_t grace_ms; /* of ORDER_BUDGET: whether it counts from now on */
 };
 
 enum report_kind { REPORT_READY, REPORT_STARTED, REPORT_UNSTARTED, REPORT_EXITED, REPORT_GONE };

@@ -1002,7 +1002,8 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 {
 	struct run *run = context;
 	cleanup(buf_done) struct buf members = {0};
-	struct attempt_end attempt = {.stop = run->stop, .limit_ms = run->limit_ms};
+	struct attempt_end attempt = {
+		.stop = run->stop, .limit_ms = run->limit_ms, .limit_is_budget = run->timeout_is_budget};
 	enum report_verb verb = end->verb;
 	bool started = run->phase == RUN_STARTED, saved = true;
 

@@ -129,6 +129,20 @@ class Modules:
         result(task, "last")
         os._exit(0)
 
+    def burn(self, task):
+        begun = time.process_time()
+        while time.process_time() < begun + task["payload"]:
+            pass
+        result(task, "burnt")
+
+    def eat(self, task):
+        result(task, len(b"x" * task["payload"]))
+
+    def shout(self, task):
+        sys.stderr.write(task["payload"] * "x")
+        sys.stderr.flush()
+        result(task, "shouted")
+
     def hang(self, task):
         mark("hangs", os.getpid())
         forever()
