@@ -248,7 +248,8 @@ static void note_claims(struct exchange *exchange, const struct result *results)
 		return;
 	for (uint32_t i = 0; i < last->claim_count; i++) {
 		const struct claimed *claimed = &last->claims[i];
-		handed[i] = (struct handed_claim){.fence = claimed->task.fence, .version = claimed->task.version};
+		handed[i] =
+			(struct handed_claim){.fence = claimed->task.fence, .version = claimed->task.version};
 		if (arena_copy(&exchange->arena, claimed->id, &handed[i].id) < 0)
 			return;
 	}
