@@ -103,6 +103,7 @@ struct api_reads {
 	int (*page_assignments)(void *context, int64_t *after, uint32_t limit,
 		int (*each)(void *each_context, struct span slot, struct span queues), void *each_context);
 	const char *(*default_queues)(void *context);
+	const struct workflows *(*workflows)(void *context); /* NULL: those that are built in */
 	/* attempt 0: the latest that has a log */
 	int (*read_log)(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 		struct arena *arena, struct log_piece *ret_piece);
@@ -238,8 +239,10 @@ bool api_is_admin_action(const struct api_call *call);
 /* A complete reply that refuses: problem+json with that code; `detail` is a sentence for people. */
 void api_refuse(struct api_call *call, enum refusal refusal, const char *detail);
 
-/* The same for what is refused before there is a call: not HTTP, wrong host, no credential. */
-int api_put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail);
+/* The same for what is refused before there is a route: not HTTP, wrong host. Of the call it needs the body, and of its
+ * request the path, by which it is known who asks: a door says no in its own way. */
+void api_refuse_early(
+	struct api_call *call, int status, const char *code, const char *title, const char *detail);
 
 /* Is it there for whoever asks? Those of a token with queues are the events of tasks that are in them now. */
 bool api_sees_event(const struct api_call *call, const struct record *record);

@@ -31,6 +31,9 @@ bool text_is_name(struct span text, size_t max)
 		unsigned char c = (unsigned char)text.data[i];
 		if (c < 0x20 || c == 0x7f)
 			return false;
+		/* U+0080 to U+009F: control characters, too, and some terminals act on them */
+		if (c == 0xc2 && i + 1 < text.len && (unsigned char)text.data[i + 1] < 0xa0)
+			return false;
 	}
 	return true;
 }
@@ -50,7 +53,7 @@ static void refuse_text(struct api_call *call, const struct json_complaint *comp
 {
 	char detail[256];
 
-	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s.",
+	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s",
 		complaint->at, complaint->reason);
 	call_bad_request(call, detail);
 }

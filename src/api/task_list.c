@@ -467,7 +467,9 @@ static bool read_states(struct listing *listing)
 	uint32_t by_status = states_wanted(listing->values, P_STATUS);
 
 	if (by_state == 0) {
-		call_refuse_field(listing->call, "state", "must be the name of a state");
+		call_refuse_field(listing->call, "state",
+			"must be one of pending, scheduled, waiting, ready, claimed, running, asking, review, "
+			"blocked, failed, done, cancelled");
 		return false;
 	}
 	if (by_status == 0) {
@@ -483,7 +485,7 @@ static bool read_stage(struct listing *listing)
 {
 	const struct query_value *values = listing->values;
 
-	listing->workflow = workflow_from_name(values[P_WORKFLOW].value);
+	listing->workflow = workflow_from_name(call_workflows(listing->call), values[P_WORKFLOW].value);
 	listing->stage = stage_from_name(values[P_STAGE].value);
 	if (values[P_WORKFLOW].value.data && listing->workflow == WORKFLOW_NONE) {
 		call_refuse_field(listing->call, "workflow", "must be the name of a workflow");

@@ -31,6 +31,7 @@ enum offer {
 	OFFER_WORKERS,
 	OFFER_SLOTS,
 	OFFER_SESSIONS,
+	OFFER_WORKFLOWS,
 	OFFER_TOKENS,
 	OFFER_STATES,
 	OFFER_FILES,
@@ -43,6 +44,7 @@ struct flag {
 	enum flag_kind kind;
 	enum offer offer;
 	bool many;         /* may be given more than once */
+	bool may_be_empty; /* a list of names: none is an answer, too */
 	const char *value; /* how help calls it: ID, or the choices */
 	const char *text;
 	int64_t least, most;

@@ -57,6 +57,7 @@ enum command_kind {
 	COMMAND_SLOT_CRASH,
 	COMMAND_UNQUARANTINE,
 	COMMAND_SLOT_ASSIGN,
+	COMMAND_SLOT_ENTER, /* worker: who wants to run in it */
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
@@ -84,8 +85,9 @@ struct name_list {
 
 /* The task is to run as a session: under a label, found by it and told of by it. */
 struct command_spawn {
-	struct span label; /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */
-	struct span spec;  /* what was asked for, kept with the task; empty: it is no session */
+	struct span label;  /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */
+	struct span spec;   /* what was asked for, kept with the task; empty: it is no session */
+	struct span notice; /* goes into the event that says that it is over, for whoever sends word of it */
 };
 
 struct command_create {
@@ -123,7 +125,8 @@ struct command_update {
 		status; /* then it goes into this lane, for the slot that owns it; STATUS_NONE: it stays */
 	bool set_body;
 	struct span body;
-	int64_t body_version; /* `body` was made from the text of this version; 0: from none */
+	int64_t body_version;             /* `body` was made from the text of this version; 0: from none */
+	bool says_failure, says_recovery; /* `body` has the caller's own word of when that was */
 	struct command_spawn spawn;
 };
 
@@ -253,7 +256,7 @@ struct command {
 			enum queue_state state;
 		} queue_set;
 		bool armed;       /* EXECUTION_SET */
-		struct span slot; /* SLOT_CRASH, UNQUARANTINE */
+		struct span slot; /* SLOT_CRASH, UNQUARANTINE, SLOT_ENTER */
 		struct {
 			struct span slot;
 			struct name_list queues; /* in order, and as often as they are named */

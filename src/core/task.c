@@ -96,6 +96,11 @@ enum event_kind task_session_event(
 		: EVENT_SESSION_ENDED;
 }
 
+bool task_session_is_over(enum task_state state)
+{
+	return state == TASK_REVIEW || state == TASK_BLOCKED || task_state_is_final(state);
+}
+
 bool task_is_claimed(const struct task *task)
 {
 	return task->claim.holder != 0;
@@ -218,7 +223,7 @@ void task_check(const struct task *task)
 	assert(task->state != TASK_BLOCKED || task->code != CODE_NONE);
 	assert(task->state != TASK_FAILED || task->code != CODE_NONE);
 	assert((task->workflow == WORKFLOW_NONE) == (task->stage == STAGE_NONE));
-	assert(task->workflow < WORKFLOW_COUNT);
+	assert(task->workflow < WORKFLOW_MAX);
 	assert(task->stage < STAGE_COUNT);
 	assert(task->gate_count <= TASK_GATES_MAX);
 	assert((task->gates == 0) == (task->gate_count == 0));

@@ -90,6 +90,7 @@ struct beat {
 	uint64_t token;
 	int64_t lease_ms; /* asked for; 0 = default */
 	bool has_deltas;  /* binds or unbinds come with it */
+	bool registers;   /* it is a registration */
 	bool describes;   /* the fields below were given */
 	uint32_t slot;
 	uint32_t capabilities;
@@ -126,7 +127,7 @@ struct worker_decision worker_beat(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given);
 
 /* Does the beat come from another process than the worker's last one, which never said goodbye? Names of old doors come
- * back so; the worker is the same. */
+ * back so, and whoever registers under an id of its own choice; the worker is the same. */
 bool worker_is_restarted(const struct worker *worker, const struct beat *beat);
 
 /* A name of an old door was heard without a beat: it made progress. */
@@ -140,6 +141,10 @@ struct worker_decision worker_terminate(const struct worker *worker);
  * successor in the slot showed that it is gone. */
 struct worker_decision worker_expire(const struct worker *worker, const struct given *given);
 struct worker_decision worker_leave(const struct worker *worker, enum worker_end how);
+
+/* The store was restored, and all claims are void. Whoever beats must hear it: by its token nothing may have happened.
+ * A name of an old door is told by what it reports. */
+struct worker_decision worker_void(const struct worker *worker);
 
 /* The machine rebooted: the lease starts again. */
 struct worker_decision worker_rebase(const struct worker *worker, const struct given *given);

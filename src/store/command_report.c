@@ -97,7 +97,7 @@ static struct task_decision decide_progress(const struct turn *turn, const struc
 	const struct failure failure = {.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK, .no_retry = true};
 	const struct tiding *tiding = &turn->tiding;
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(task, tiding, &refusal);
+	const struct stage_rule *rule = workflow_find(turn_plan(turn, task), task, tiding, &refusal);
 	bool plain = command->told.ends && task->workflow == WORKFLOW_NONE;
 
 	if (refusal != REFUSED_NOTHING && task_proof_refusal(task, proof) == REFUSED_NOTHING)
@@ -156,7 +156,7 @@ static int keep_holder(struct turn *turn, const struct claim *before, const stru
 	struct backend *backend = turn->store->backend;
 	char text[LAST_HOLDER_BYTES_MAX];
 
-	if (!before->named || !task_state_is_final(view->task.state))
+	if (!before->named || !last_holder_is_shown(view->task.state))
 		return 0;
 	const struct turn_worker *worker = turn_worker_by_number(turn, before->holder);
 	if (!worker)

@@ -42,30 +42,6 @@ int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
 	return r;
 }
 
-int command_keep_recovery(struct turn *turn, const struct task *before, const struct task_decision *decision)
-{
-	bool in_line = decision->task.state == TASK_READY || decision->task.state == TASK_SCHEDULED;
-	struct backend *backend = turn->store->backend;
-	struct span session = {0};
-
-	if (before->owner == 0 || decision->event != EVENT_TASK_EXPIRED || !in_line)
-		return 0;
-	int r = backend->ops->get_extra(backend, before->seq, EXTRA_SESSION, 0, &turn->arena, &session);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	buf_clear(&turn->record);
-	r = buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
-	if (r == 0)
-		r = buf_put_byte(&turn->record, ' ');
-	if (r == 0)
-		r = buf_put_span(&turn->record, session);
-	if (r == 0)
-		r = turn_write(turn);
-	if (r < 0)
-		return r;
-	return backend->ops->put_extra(backend, before->seq, EXTRA_RECOVERED, 0, buf_span(&turn->record));
-}
-
 void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task)
 {
 	if (task->claim.named)
@@ -111,8 +87,6 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 		record_fact(&record, FACT_REASON, worker->worker.ended);
 		if (lost)
 			command_add_loss_facts(turn, &record, &view->task);
-		if (r == 0 && lost)
-			r = command_keep_recovery(turn, &view->task, &decision);
 		if (r == 0)
 			r = turn_stage_task(turn, view, &decision, &record);
 	}
@@ -264,6 +238,7 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 		.lease_ms = from->lease_ms,
 		/* one that tells all repeats most of it: what changes is written with the task */
 		.has_deltas = !from->tells_all && from->bound.count + from->unbound.count > 0,
+		.registers = turn->command->kind == COMMAND_REGISTER,
 		.describes = from->describes,
 		.any_executor = from->any_executor,
 		.max_concurrent = from->max_concurrent,
@@ -465,6 +440,9 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	}
 	if (r == 0)
 		r = turn_stage_worker(turn, view, decision, &record);
+	if (r == 0 && restarted &&
+		!view->worker.named) /* a process knows nothing of what the one before it ran */
+		r = unbind_rest(turn, &command->beat, view);
 	bool has_deltas = command->beat.bound.count + command->beat.unbound.count > 0;
 	if (r == 0 && (has_deltas || command->beat.tells_all))
 		r = apply_deltas(turn, &command->beat, view, result);
@@ -516,6 +494,26 @@ static int refuse_beat(const struct turn_worker *view, enum refusal refusal, str
 	return command_refuse(result, refusal);
 }
 
+/* A worker that comes, or comes again, or moves to another slot, is held against the quarantine of that slot and, if it
+ * registers, counted. What stays where it is only beats. The result may be a refusal. */
+static int pass_gates(struct turn *turn, const struct command *command, const struct turn_worker *view,
+	const struct worker_decision *decision, struct result *result)
+{
+	bool registers = is_registration(command, decision);
+	struct slot_gate gate = {0};
+	int r = 0;
+
+	if (decision->refusal != REFUSED_NOTHING)
+		return 0;
+	if (registers || decision->worker.slot != view->worker.slot)
+		gate = slot_gate_of(turn, decision->worker.slot, command->worker);
+	if (gate.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, gate.decision.refusal);
+	if (registers)
+		r = count_registration(turn, command, view, decision->worker.slot, result);
+	return r < 0 || result->refusal != REFUSED_NOTHING ? r : slot_gate_pass(turn, &gate);
+}
+
 int run_beat(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_worker *view = turn_worker(turn, command->worker, true);
@@ -541,20 +539,11 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 	bool taken = rival &&
 		!(result->evidence == EVIDENCE_HOLDS &&
 			worker_belongs_to(&rival->worker, command->principal));
-	struct slot_gate gate = slot_gate_of(turn, beat.slot, command->worker);
 	struct worker_decision decision = command->kind == COMMAND_REGISTER
 		? worker_register(&view->worker, &beat, taken, &turn->given)
 		: worker_beat(&view->worker, &beat, taken, &turn->given);
-	if (decision.event == EVENT_WORKER_REGISTERED) {
-		if (gate.decision.refusal != REFUSED_NOTHING)
-			return command_refuse(result, gate.decision.refusal);
-	}
-	if (is_registration(command, &decision)) {
-		r = count_registration(turn, command, view, decision.worker.slot, result);
-		if (r < 0 || result->refusal != REFUSED_NOTHING)
-			return r;
-	}
-	if (decision.event == EVENT_WORKER_REGISTERED && (r = slot_gate_pass(turn, &gate)) < 0)
+	r = pass_gates(turn, command, view, &decision, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (decision.refusal == REFUSED_NOTHING)
 		return accept_beat(turn, command, view, rival, &decision,
@@ -598,16 +587,38 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 	return r;
 }
 
-/* The slot of somebody else's worker, or one of those behind it: `<worker>/<executor>-<n>`. */
+/* The slot of somebody else's worker, or one of those behind it: `<worker>/<executor>-<n>`, where the worker goes by its id or
+ * by the slot that it fills. */
 bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot)
 {
 	uint32_t name = names_find(&turn->store->names, slot);
 	const char *slash = memchr(slot.data, '/', slot.len);
 	const struct turn_worker *worker = name != 0 ? slot_filler(turn, name, 0) : NULL;
 
-	if (!worker && slash)
-		worker = turn_worker(turn, (struct span){slot.data, (size_t)(slash - slot.data)}, false);
+	if (!worker && slash) {
+		struct span before = {slot.data, (size_t)(slash - slot.data)};
+		uint32_t behind = names_find(&turn->store->names, before);
+		worker = behind != 0 ? slot_filler(turn, behind, 0) : NULL;
+		if (!worker)
+			worker = turn_worker(turn, before, false);
+	}
 	return worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal);
+}
+
+/* Something wants to run in a slot that no registration names: a worker of a pool. */
+int run_slot_enter(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct turn_worker *worker = turn_worker(turn, command->worker, false);
+
+	if ((worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal)) ||
+		slot_is_foreign(turn, command, command->slot))
+		return command_refuse(result, REFUSED_FORBIDDEN);
+	struct slot_gate gate =
+		slot_gate_of(turn, names_find(&turn->store->names, command->slot), command->worker);
+	if (gate.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, gate.decision.refusal);
+	result->repeated = gate.decision.event == EVENT_NONE;
+	return slot_gate_pass(turn, &gate);
 }
 
 int run_slot(struct turn *turn, const struct command *command, struct result *result)

@@ -17,6 +17,7 @@
 #include "store/names.h"
 #include "store/sessions.h"
 #include "store/registrations.h"
+#include "store/served.h"
 #include "store/store.h"
 #include "store/tokens.h"
 
@@ -119,7 +120,11 @@ struct store {
 
 	struct tokens credentials;
 	struct sessions sessions;
+	struct workflows workflows;
+	char workflow_names[WORKFLOW_MAX][WORKFLOW_NAME_MAX]; /* of those that were configured */
+	uint64_t workflows_new;                               /* bit per number that is not on disk yet */
 	struct registrations registrations;
+	struct served served;
 	uint64_t registrations_refused;               /* by this run, because there were too many */
 	uint64_t rescheduled;                         /* tasks of lost workers, by this run … */
 	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
@@ -140,7 +145,8 @@ struct store {
 	int64_t purge_cursor; /* of the sweep that goes round and round */
 	uint64_t boot_hi, boot_lo;
 	const char *opt_in_queues;
-	bool was_restored, rebooted;
+	enum restored restored;
+	bool rebooted;
 	bool started; /* the start is on disk */
 	bool degraded, dead;
 	bool backing_up;
@@ -196,6 +202,7 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 	struct record *record);
 int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
 	struct record *record, struct turn_task **ret_view);
+const struct workflow_plan *turn_plan(const struct turn *turn, const struct task *task);
 /* Where it stands in its workflow after what happened to it; `before` is the task as it was. */
 int turn_follow(struct turn *turn, struct turn_task *view, const struct task *before);
 int turn_store_worker(struct turn *turn, struct turn_worker *view); /* as it is */
@@ -206,10 +213,12 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record);
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
+int turn_tell_output(struct turn *turn, struct turn_task *view); /* of a session; other tasks have none */
 int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session);
 int turn_stage_token(struct turn *turn, const struct token *token); /* it is copied */
 
-/* read.c: how EXTRA_LAST_HOLDER is kept. */
+/* read.c: how EXTRA_LAST_HOLDER is kept, and of which tasks: those whose last attempt was the last word so far. */
+bool last_holder_is_shown(enum task_state state);
 enum {
 	LAST_HOLDER_BYTES_MAX = COMMAND_ID_MAX + 48,
 };
@@ -222,6 +231,10 @@ int timers_run(struct turn *turn);
 /* command_session.c */
 int session_forget(struct turn *turn, int64_t seq); /* its label is free again */
 int sessions_load(struct store *store);
+
+/* workflows.c: the plans by number; those that are new go into the turn of the start. */
+int workflows_load(struct store *store, const struct store_options *options); /* -E2BIG: too many names */
+int workflows_keep(struct turn *turn);
 
 /* command_create.c: a task that the stage of another one sets going; without a queue there is none. */
 int command_create_action(struct turn *turn, const struct command_action *action);

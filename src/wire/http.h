@@ -90,6 +90,9 @@ enum http_verdict http_input_next(
 	struct http_input *input, struct http_request *ret_request, struct http_complaint *ret_complaint);
 void http_input_drop(struct http_input *input);
 
+/* The path of the request, as sent, once the whole head is there; also after HTTP_BAD. Empty: it is not known. */
+struct span http_input_path(const struct http_input *input);
+
 /* After HTTP_READY: its method; and the request with bytes of its own, dropped from the input. -ENOMEM. */
 enum http_method http_input_method(const struct http_input *input);
 int http_input_take(struct http_input *input, struct arena *arena, struct http_request *ret_request);
@@ -139,6 +142,9 @@ int http_decode(struct span text, bool in_query, struct buf *out);
 
 /* The other way: whatever is not a letter, a digit or one of -._~ becomes an escape. All of it or nothing. */
 int http_encode(struct span text, struct buf *out);
+
+/* A path with a name in it: "/api/tasks/" ID "/log". */
+int http_put_path(struct buf *out, const char *before, struct span name, const char *after);
 
 /* Walk a query: "a=1&b=2". Start with *at = 0; false at the end. Name and value are not decoded; empty pieces are
  * passed over; the value of a name without '=' is an empty span with data NULL. */

@@ -111,15 +111,21 @@ JSON_MEMBER void json_member_raw(struct json_object *object, const char *key, st
 	json_wrote(object, at + json.len);
 }
 
-/* Whatever text it is: escaped. */
-JSON_MEMBER void json_member_string(struct json_object *object, const char *key, struct span value)
+/* The key alone: the caller writes the value behind it. False: there was a fault, now or before. */
+JSON_MEMBER bool json_put_key(struct json_object *object, const char *key)
 {
 	char *at = json_member_at(object, key, 0);
 
-	if (!at)
-		return;
-	json_wrote(object, at);
-	json_note(object, json_put_string(object->buf, value));
+	if (at)
+		json_wrote(object, at);
+	return at != NULL;
+}
+
+/* Whatever text it is: escaped. */
+JSON_MEMBER void json_member_string(struct json_object *object, const char *key, struct span value)
+{
+	if (json_put_key(object, key))
+		json_note(object, json_put_string(object->buf, value));
 }
 
 JSON_MEMBER void json_member_int(struct json_object *object, const char *key, int64_t value)

@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 
+import proof
 import stintd
 
 STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
@@ -22,9 +23,9 @@ def sh(script, **more):
 
 
 class Worker:
-    """stint-worker in the home of a server, with these executors."""
+    """stint-worker in the home of a server, with these executors; `before` is a command that it is run by."""
 
-    def __init__(self, server, executors, *flags, queues=None, roots=(), home=None, **variables):
+    def __init__(self, server, executors, *flags, queues=None, roots=(), home=None, before=(), **variables):
         self.home = home or server.home
         self.config = os.path.join(server.home, "worker-%d.json" % time.monotonic_ns())
         with open(self.config, "w") as file:
@@ -33,7 +34,7 @@ class Worker:
         self.log = self.said_to.name
         url = () if home is None else ("--url", server.url, "--token-file", os.path.join(server.home, "admin.token"))
         self.process = subprocess.Popen(
-            [WORKER, "--home", self.home, "--config", self.config, *url, *flags], stdin=subprocess.DEVNULL,
+            [*before, WORKER, "--home", self.home, "--config", self.config, *url, *flags], stdin=subprocess.DEVNULL,
             stderr=self.said_to, env=stintd.environment(**variables), start_new_session=True)
 
     def said(self):
@@ -101,7 +102,7 @@ class Case(stintd.Case):
         try:
             with open("/proc/%s/stat" % pid) as file:
                 return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # before it is opened, or before it is read
             return True
 
 
@@ -255,7 +256,8 @@ class Places(Case):
         self.worker({"x": sh("cat admin.token stint/admin.token; true")}, roots=[os.path.dirname(home)])
         for name, place in (("above", os.path.dirname(home)), ("at", home), ("in", os.path.join(home, "workers"))):
             self.create(id=name, workingDir=place)
-            self.assertEqual(self.is_in(name, "blocked", "done")["state"], "blocked", name)
+            error = self.is_in(name, "blocked", "done")["error"]
+            self.assertEqual((name, error["code"]), (name, "BAD_WORKDIR"), error)
 
     def test_without_one_it_has_an_empty_directory_that_goes_with_it(self):
         self.worker({"x": sh("pwd; echo $(ls -A | wc -l) files")})
@@ -264,6 +266,15 @@ class Places(Case):
         self.assertEqual(count, "0 files")
         self.assertTrue(place.startswith(os.path.join(self.server.home, "runs")))
         self.until(lambda: os.listdir(os.path.join(self.server.home, "runs")) == [], "it is removed")
+
+    def test_many_files_are_removed_after_it_was_told(self):
+        worker = self.worker({"x": sh("cd $TMPDIR; i=0; while [ $i -lt 5000 ]; do : > f$i; i=$((i+1)); done; echo many")})
+        self.create(id="t")
+        self.assertEqual(self.is_in("t", "done")["result"], "many")
+        self.until(lambda: os.listdir(os.path.join(self.server.home, "runs")) == [], "it is removed")
+        self.create(id="next")
+        self.is_in("next", "done")
+        self.assertEqual(worker.stop(), 0)
 
     def test_the_state_directory_is_out_of_reach(self):
         home = self.server.home
@@ -350,6 +361,16 @@ class Stops(Case):
         self.assertEqual([event["data"]["code"] for event in failed], ["WORKER_CRASHED"])
 
 
+    def test_a_failure_that_was_told_before_the_supervisor_died_is_not_a_crash(self):
+        worker, _ = self.start(STINT + " task fail 'no disk'; echo $$ > $DIR/pid; sleep 1000")
+        worker.process.kill()
+        worker.process.wait(10)
+        self.worker({"x": sh("echo again")})
+        events = self.until(lambda: [event for event in self.client.get("/api/tasks/t/events").json["events"] if event["type"] == "task.failed"],
+                            "told")
+        self.assertEqual([event["data"]["message"] for event in events], ["no disk"])
+
+
 class Absences(Case):
     def test_work_goes_on_while_the_server_is_away_and_is_reported_after(self):
         worker = self.worker({"x": sh("echo $$ > $DIR/pid; until [ -e $DIR/go ]; do sleep 0.05; done; echo late",
@@ -382,6 +403,39 @@ class Absences(Case):
         self.worker({"x": sh("echo again")})
         task = self.is_in("t", "done")
         self.assertEqual((task["result"], task["attempt"]), ("kept", 1))
+
+    def ends_as_it_said(self, word, status, *states):
+        """It says how it ended and exits; then server and worker die before the one has heard it from the other."""
+        worker = self.worker({"x": sh(STINT + " task %s && echo said > $DIR/said; until [ -e $DIR/go ]; do sleep 0.05; done; exit %d"
+                                      % (word, status), env={"DIR": self.folder}, write=[self.folder])})
+        self.create(id="t", maxAttempts=1)
+        self.read("said")
+        self.server.kill()
+        open(self.path("go"), "w").close()
+        self.until(lambda: '"ended"' in worker.said(), "it ended")
+        worker.process.kill()
+        worker.process.wait(10)
+        self.server.start()
+        self.client.close()
+        self.worker({"x": sh("echo again")})
+        ends = {"task.completed", "task.failed", "task.reviewed", "task.blocked", "task.released"}
+        task = self.until(lambda: ends & set(self.events("t")) and self.task("t"), "it ended")
+        self.assertIn(task["state"], states, self.events("t"))
+        self.assertEqual(len([event for event in self.events("t") if event in ends]), 1)
+        return task
+
+    def test_a_failure_it_told_outlives_the_death_of_both(self):
+        self.assertEqual(self.ends_as_it_said("fail 'no disk'", 0, "failed")["error"]["message"], "no disk")
+
+    def test_so_does_a_success(self):
+        self.assertEqual(self.ends_as_it_said("done 'all good'", 3, "done")["result"], "all good")
+
+    def test_and_a_wish_for_a_review(self):
+        self.assertEqual(self.ends_as_it_said("review --result 7", 0, "review")["result"], 7)
+
+    def test_and_a_question(self):
+        task = self.ends_as_it_said("ask 'which?'", 0, "asking")
+        self.assertEqual((task["workerId"], task["spent"], task["crashes"]), (None, 0, 0))
 
     def test_a_worker_that_is_stopped_meanwhile_leaves_its_reports_to_the_next_one(self):
         worker = self.worker({"x": sh("echo $$ > $DIR/pid; until [ -e $DIR/go ]; do sleep 0.05; done; echo left",
@@ -589,11 +643,18 @@ class Configuration(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("make test", ran.stdout)
         self.assertIn("ci", ran.stdout)
+        ran = self.check({"executors": {"a": {"kind": "pool", "argv": ["node", "worker.js"], "workingDir": "/srv/a", "size": 3}}})
+        self.assertEqual((ran.returncode, "node worker.js (3 workers)" in ran.stdout), (0, True), ran)
 
     def test_every_mistake_is_told_with_its_line(self):
         for config, said in (
-                ({"executors": {"a": {"kind": "pool", "argv": ["x"]}}}, "does not run"),
-                ({"executors": {"a": {"kind": "magic", "argv": ["x"]}}}, 'must be "command"'),
+                ({"executors": {"a": {"kind": "agent", "argv": ["x"]}}}, "does not run"),
+                ({"executors": {"a": {"kind": "magic", "argv": ["x"]}}}, 'must be "command" or "pool"'),
+                ({"executors": {"a": {"kind": "pool", "argv": "payload"}}}, "executors.a.argv must be a program"),
+                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "size": 0}}}, "executors.a.size must be"),
+                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "workingDir": "here"}}}, "absolute"),
+                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "silenceMs": 1}}}, "whole number from 1000"),
+                ({"executors": {"a": {"kind": "command", "argv": ["x"], "size": 2}}}, "executors.a.size is for pools alone"),
                 ({"executors": {"a": {"kind": "command"}}}, "needs kind and argv"),
                 ({"executors": {"a": {"kind": "command", "argv": "x"}}}, "executors.a.argv"),
                 ({"executors": {"a": {"kind": "command", "argv": []}}}, "executors.a.argv"),
@@ -632,4 +693,4 @@ class Configuration(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    proof.main()

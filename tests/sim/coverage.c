@@ -50,6 +50,8 @@ static const struct op_row {
 	[COMMAND_TERMINATE] = {"terminate", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_LEAVE] = {"leave", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_SLOT_CRASH] = {"slot-crash", NOUN_SLOT, SLOT_STATES, ""},
+	[COMMAND_SLOT_ENTER] = {"slot-enter", NOUN_SLOT, 0,
+		"no pool runs here; registrations pass the same gate"},
 	[COMMAND_SLOT_ASSIGN] = {"slot-assign", NOUN_TASK, 0, "assignments touch no task"},
 	[COMMAND_TOKEN_PUT] = {"token-put", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_TOKEN_REVOKE] = {"token-revoke", NOUN_TASK, 0, "credentials touch no task"},
@@ -70,6 +72,9 @@ static const struct unreachable {
 		"only what comes from another system is over at once"},
 	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what is done has no open parent"},
 	{EVENT_SESSION_STARTED, TASK_ASKING, TASK_ASKING, "nobody puts a label onto what asks"},
+	{EVENT_SESSION_OUTPUT, TASK_CLAIMED, TASK_CLAIMED, "nothing is printed here: a log is no state"},
+	{EVENT_SESSION_OUTPUT, TASK_RUNNING, TASK_RUNNING, "nothing is printed here: a log is no state"},
+	{EVENT_SESSION_OUTPUT, TASK_ASKING, TASK_ASKING, "nothing is printed here: a log is no state"},
 };
 
 void coverage_op(struct coverage *coverage, enum command_kind op, uint32_t state, uint32_t weather)
