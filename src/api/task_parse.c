@@ -546,7 +546,7 @@ yyjson_doc *task_body_read(struct span members)
 	struct json_complaint complaint;
 	cleanup(buf_done) struct buf text = {0};
 
-	buf_init(&text, 3 * API_TEXT_MAX);
+	buf_init(&text, 4 * API_TEXT_MAX);
 	if (buf_put_byte(&text, '{') < 0 || buf_put_span(&text, members) < 0 || buf_put_byte(&text, '}') < 0)
 		return NULL;
 	return json_read(buf_span(&text), &complaint);

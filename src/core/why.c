@@ -24,7 +24,7 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 		return WHY_READ_ONLY;
 	if (task->owner != 0 && around->owner_quarantined)
 		return WHY_OWNER_QUARANTINED;
-	if (!around->known || around->asked_for)
+	if (!around->known || (around->serving == 0 && around->asked_for))
 		return WHY_READY_NOW;
 	if (around->workers == 0)
 		return WHY_NO_WORKER;

@@ -532,6 +532,7 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 	int r = chooser_init(turn, command, &chooser, result);
 	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
+	result->worker = chooser.worker->worker;
 	r = command_load(turn, command, result, &view);
 	if (r == 0 && view)
 		r = chooser_enter(turn, command, &chooser, result);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "store/served.h"
 
 /* A task as it lies in memory. */
 struct hot_task {
@@ -750,6 +751,11 @@ struct holder *hot_holder(const struct hot *hot, uint32_t number)
 {
 	assert(number != 0);
 	return pool_at(&hot->holders, number - 1);
+}
+
+bool hot_may_serve(const struct holder *holder, uint32_t queue)
+{
+	return holder->worker.named || holder->serves == 0 || holder->serves & served_bit(queue);
 }
 
 struct span holder_id(const struct holder *holder)

@@ -174,14 +174,16 @@ static int read_claim(struct run *run, yyjson_val *claim)
 
 /* ---- reporting ---------------------------------------------------------------------------------------------- */
 
-enum put_how { PUT_TO_SEND, PUT_HELD, PUT_INSTEAD };
-
+/* What the work itself may have said: nothing if none of it ran, or if it says how it ended on the wire of its pool. */
 static enum yields_to run_yields_to(const struct run *run)
 {
+	if (run->phase != RUN_ENDED || run_is_pooled(run))
+		return YIELDS_TO_NOTHING;
 	return verdict_yields_to(&(struct attempt_end){.stop = run->stop, .end = &run->end});
 }
 
-static int put_report(struct run *run, enum report_verb verb, struct span members, enum put_how how)
+/* Of one that has ended it is held until its log is at its end, too. */
+static int put_report(struct run *run, enum report_verb verb, struct span members)
 {
 	cleanup(buf_done) struct buf body = {0}, target = {0};
 	struct json_object object;
@@ -198,12 +200,9 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 		r = http_put_path(&target, "/api/tasks/", span_of(run->task), "/");
 	if (r == 0)
 		r = buf_put_span(&target, span_of(report_verb_name(verb)));
-	if (r == 0 && how == PUT_INSTEAD)
-		r = outbox_replace(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body));
-	else if (r == 0)
-		r = outbox_put(run->supervisor->outbox, run->name,
-			how == PUT_HELD && !run_is_pooled(run) ? run_yields_to(run) : YIELDS_TO_NOTHING,
-			buf_span(&target), buf_span(&body), how == PUT_HELD);
+	if (r == 0)
+		r = outbox_put(run->supervisor->outbox, run->name, run_yields_to(run), buf_span(&target),
+			buf_span(&body), run->phase == RUN_ENDED);
 	if (r < 0)
 		log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
@@ -269,7 +268,7 @@ static void refuse(struct run *run, const char *code, const char *message)
 	if (host)
 		supervisor_spare(run->supervisor);
 	if (failure_put(&members, code, message, host ? wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) == 0)
-		put_report(run, REPORT_FAIL, buf_span(&members), PUT_TO_SEND);
+		put_report(run, REPORT_FAIL, buf_span(&members));
 }
 
 /* Stopped before it had a process. */
@@ -286,7 +285,7 @@ static void end_unstarted(struct run *run)
 	buf_init(&members, BODY_BYTES_MAX);
 	run->phase = RUN_TOLD;
 	if (verdict_put(&attempt, &verb, &members) == 0)
-		put_report(run, verb, buf_span(&members), PUT_TO_SEND);
+		put_report(run, verb, buf_span(&members));
 }
 
 void run_settled(struct run *run)
@@ -758,60 +757,6 @@ static void on_exited(void *context, struct process *process)
 	(void)process;
 }
 
-/* ---- the word of the work: its report, if it made one, beats the exit status ---- */
-
-static void ask_word(struct run *run);
-
-static void on_word_again(uv_timer_t *timer)
-{
-	ask_word(timer->data);
-}
-
-static void take_word(struct run *run, yyjson_val *task)
-{
-	cleanup(buf_done) struct buf members = {0};
-	enum report_verb verb;
-
-	buf_init(&members, BODY_BYTES_MAX);
-	if (verdict_yields(run_yields_to(run), span_of(run->fence), task, &verb, &members))
-		put_report(run, verb, buf_span(&members), PUT_INSTEAD);
-}
-
-static void on_word(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
-{
-	struct run *run = context;
-	struct json_complaint complaint;
-	int status = fault == 0 ? http_answer_status(answer) : 0;
-
-	(void)reach;
-	if (status == 0 || status >= 500 || status == 429) {
-		int64_t delay_ms = retry_delay_ms(++run->failures, AWAY_MS, &run->supervisor->rng);
-		uv_timer_start(&run->clock, on_word_again, (uint64_t)delay_ms, 0);
-		return;
-	}
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
-	if (status == 200 && doc)
-		take_word(run, yyjson_doc_get_root(doc));
-	run->phase = RUN_TOLD;
-	outbox_release(run->supervisor->outbox, run->name);
-}
-
-static void ask_word(struct run *run)
-{
-	struct span target = run->log_target;
-
-	target.len -= sizeof "/log" - 1;
-	struct http_call call = {
-		.method = HTTP_METHOD_GET,
-		.target = target,
-		.token = pulse_token(run->supervisor->pulse),
-		.may_repeat = true,
-		.timeout_ms = CALL_MS,
-	};
-	if (line_call(run->line, &call, on_word, run) < 0)
-		uv_timer_start(&run->clock, on_word_again, AWAY_MS, 0);
-}
-
 static void on_log_finished(void *context)
 {
 	struct run *run = context;
@@ -820,15 +765,12 @@ static void on_log_finished(void *context)
 	run->process = NULL;
 	run->scribe.process = NULL;
 	run->scribe.own = NULL;
-	run->failures = 0;
-	if (!run->reported)
+	if (!run->reported) {
 		finish(run);
-	else if (run->end.how == ENDED_UNSTARTED || run_is_pooled(run)) {
-		run->phase = RUN_TOLD;
-		outbox_release(run->supervisor->outbox, run->name);
-	} else {
-		ask_word(run);
+		return;
 	}
+	run->phase = RUN_TOLD;
+	outbox_release(run->supervisor->outbox, run->name);
 }
 
 static int judge(struct run *run, enum report_verb *ret_verb, struct buf *members)
@@ -878,7 +820,7 @@ static void on_gone(void *context, struct process *process)
 		int r = judge(run, &verb, &members);
 		if (r < 0)
 			buf_clear(&members);
-		saved = put_report(run, verb, buf_span(&members), PUT_HELD) == 0;
+		saved = put_report(run, verb, buf_span(&members)) == 0;
 		run->reported = true;
 	}
 	log_info("ended", log_cstr("task", run->task),
@@ -1016,8 +958,7 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 	run->phase = started ? RUN_ENDED : RUN_TOLD;
 	if (run->stop != STOP_LOST) {
 		int r = end->stopped ? verdict_put(&attempt, &verb, &members) : 0;
-		r = put_report(run, verb, end->stopped && r == 0 ? buf_span(&members) : end->members,
-			started ? PUT_HELD : PUT_TO_SEND);
+		r = put_report(run, verb, end->stopped && r == 0 ? buf_span(&members) : end->members);
 		saved = r == 0;
 		run->reported = true;
 	}
