@@ -21,6 +21,7 @@
 #include "worker/environment.h"
 #include "worker/pool_worker.h"
 #include "worker/supervisor.h"
+#include "worker/walls.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -801,6 +802,11 @@ static int start_process(struct pool_seat *seat, int run_fd, struct arena *arena
 		.home = join(arena, run_path, "/home"),
 		.tmp = join(arena, run_path, "/tmp"),
 	};
+	struct wall wall = executor->wall;
+	walls_settle(&wall, run_path, NULL);
+	if (walls_rename(arena, &wall, &about) < 0)
+		return -ENOMEM;
+	spec.wall = &wall;
 	spec.run = seat->run;
 	spec.argv = executor->argv;
 	spec.env = environment_make(arena, &about, executor);

@@ -206,6 +206,7 @@ static const char *unstarted_code(const struct attempt_end *attempt)
 	case STAGE_SECCOMP:
 	case STAGE_PRIVILEGES:
 	case STAGE_USER:
+	case STAGE_WALL:
 		return "ISOLATION_UNAVAILABLE";
 	case STAGE_NONE:
 	case STAGE_SHIM:
@@ -230,6 +231,8 @@ static int put_unstarted(const struct attempt_end *attempt, struct buf *members)
 		complaint.retry_at_ms = attempt->wall_ms + HOST_TROUBLE_MS;
 	}
 	start_fault_text(&attempt->end->fault, complaint.message, sizeof complaint.message);
+	if (attempt->end->fault.stage == STAGE_WALL)
+		add_last_words(&complaint, attempt); /* of what should have made the wall */
 	return put_failure(members, &complaint);
 }
 
