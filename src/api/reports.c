@@ -147,6 +147,20 @@ static int put_question(struct buf *question, const struct report *report)
 	return json_end(&object);
 }
 
+/* By when it is needed makes no other question of it. */
+static void keep_asked(struct api_call *call, const struct report *report)
+{
+	cleanup(buf_done) struct buf asked = {0};
+	struct report timeless = *report;
+
+	timeless.deadline_ms = 0;
+	buf_init(&asked, 2 * API_TEXT_MAX);
+	if (put_question(&asked, &timeless) < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else
+		call_keep(call, &asked, &call->commands[0].asked);
+}
+
 static void complete_proof(struct form *form, struct report *report, uint64_t given)
 {
 	const struct principal *who = &form->call->who;
@@ -342,8 +356,8 @@ void report_ask_begin(struct api_call *call)
 		return;
 	if (put_question(&question, &report) < 0)
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &question, &call->commands[0].data);
+	else if (call_keep(call, &question, &call->commands[0].data) == 0)
+		keep_asked(call, &report);
 }
 
 /* ---- replies ---------------------------------------------------------------------------------------- */
@@ -363,10 +377,11 @@ static int put_commands(struct api_call *call, const struct result *result)
 {
 	struct given given = {.rules = call->rules, .now = call->now};
 	bool any = false;
+	bool stops = task_must_stop(&result->task, &given);
 	int r = 0;
 
-	if (task_must_stop(&result->task, &given)) {
-		r = buf_printf(call->body, "{\"type\":\"cancel\",\"task\":");
+	if (stops || task_must_park(&result->task, &given)) {
+		r = buf_printf(call->body, "{\"type\":\"%s\",\"task\":", stops ? "cancel" : "park");
 		if (r == 0)
 			r = json_put_string(call->body, result->id);
 		if (r == 0)
@@ -406,7 +421,9 @@ static int report_document(struct api_call *call, const struct command *command,
 	const struct api_reads *reads = call->reads;
 	enum command_kind kind = command->kind;
 
-	if (result->repeated || result->heard) /* much may have happened since, or nothing yet */
+	bool again = kind == COMMAND_ASK && result->task.state != TASK_ASKING; /* it has its answer already */
+
+	if (result->repeated || result->heard || again) /* much may have happened since, or nothing yet */
 		return reads->read_task(reads->context, result->task.seq, call->arena, ret);
 	*ret = (struct task_document){.task = result->task, .id = result->id};
 	if (result->task.claim.holder != 0) {

@@ -97,6 +97,8 @@ enum extra_kind {
 	EXTRA_LAST_HOLDER = 18, /* who held the last claim that was taken by a name; see last_holder_put() */
 	EXTRA_CLAIMANT = 19,    /* by number: a principal that held an attempt before the last one */
 	EXTRA_REPORT = 20,      /* of the claim that is marked as reported */
+	EXTRA_ASKED =
+		24, /* the last question, as the fence of the attempt that asked it (decimal), a space, what it was */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */

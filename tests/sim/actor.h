@@ -36,6 +36,7 @@ struct hold {
 	bool bound;       /* … as it was */
 	bool busy;        /* a request about it is under way */
 	bool stop;        /* it was told to stop it */
+	bool park;        /* … to let its question wait without it */
 	bool gated;       /* it cannot call it done: others judge */
 };
 
