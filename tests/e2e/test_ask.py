@@ -1,4 +1,5 @@
 """A person's word, with real processes: who waits for it, for how long, and who goes on with it."""
+import concurrent.futures
 import json
 import subprocess
 import time
@@ -182,6 +183,28 @@ class Hosts(Case):
             self.assertEqual(stint(self.server, verb, "t").returncode, 0)
         claim, = self.claim("there")
         self.assertEqual((claim["task"]["question"], claim["task"]["answer"]), ({"question": "which?"}, {"text": "that one"}))
+
+    def wait_for_work(self, pool, worker, waiting):
+        client = self.server.client()
+        self.addCleanup(client.close)
+        future = pool.submit(client.post, "/api/claims", {"workerId": worker, "queues": ["q"], "waitMs": 60000})
+        self.until(lambda: b"\nstint_waiting_claims %d\n" % waiting in self.client.get("/metrics").body, "it waits")
+        return future
+
+    def test_whoever_waits_on_that_host_gets_it_at_once_and_whoever_waits_elsewhere_does_not(self):
+        self.register("here", "host-a")
+        self.register("there", "host-b")
+        self.create(id="t")
+        proof = {"workerId": "here", "fence": self.claim("here")[0]["fence"]}
+        self.client.post("/api/tasks/t/ask", {**proof, "question": "which?"})
+        self.client.post("/api/tasks/t/release", proof)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            there = self.wait_for_work(pool, "there", 1)
+            here = self.wait_for_work(pool, "here", 2)
+            self.answer("t", text="that one")
+            self.assertEqual([claim["task"]["id"] for claim in here.result(30).json["claims"]], ["t"])
+            self.create(id="u")
+            self.assertEqual([claim["task"]["id"] for claim in there.result(30).json["claims"]], ["u"])
 
     def test_a_question_that_is_sent_twice_is_one(self):
         self.create(id="t")
