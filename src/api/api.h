@@ -238,8 +238,10 @@ bool api_is_admin_action(const struct api_call *call);
 /* A complete reply that refuses: problem+json with that code; `detail` is a sentence for people. */
 void api_refuse(struct api_call *call, enum refusal refusal, const char *detail);
 
-/* The same for what is refused before there is a call: not HTTP, wrong host, no credential. */
-int api_put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail);
+/* The same for what is refused before there is a route: not HTTP, wrong host. Of the call it needs the body, and of its
+ * request the path, by which it is known who asks: a door says no in its own way. */
+void api_refuse_early(
+	struct api_call *call, int status, const char *code, const char *title, const char *detail);
 
 /* Is it there for whoever asks? Those of a token with queues are the events of tasks that are in them now. */
 bool api_sees_event(const struct api_call *call, const struct record *record);

@@ -107,11 +107,6 @@ static void put_facts(struct json_object *data, const struct record *record)
 		json_member_cstr(data, "ended", worker_end_name((enum worker_end)ended));
 }
 
-static bool is_about_session(enum event_kind kind)
-{
-	return kind >= EVENT_SESSION_STARTED && kind <= EVENT_SESSION_ENDED;
-}
-
 /* What the subject of such an event is; of a worker's the slot that it fills. */
 static const char *subject_name(enum event_kind kind)
 {
@@ -131,7 +126,7 @@ static int put_data(struct buf *out, const struct record *record)
 	json_begin(&data, out);
 	if (record->task != 0)
 		put_change(&data, record);
-	if (record->subject.len > 0 && !is_about_session(record->kind))
+	if (record->subject.len > 0 && !event_kind_is_of_session(record->kind))
 		json_member_string(&data, subject_name(record->kind), record->subject);
 	put_facts(&data, record);
 	put_stage(&data, record);
@@ -154,7 +149,7 @@ int api_put_event(struct buf *out, const struct record *record)
 		put_task_id(&event, record);
 	if (record->worker.len > 0)
 		json_member_string(&event, "worker", record->worker);
-	if (is_about_session(record->kind))
+	if (event_kind_is_of_session(record->kind))
 		json_member_string(&event, "session", record->subject);
 	if (record->actor.len > 0)
 		json_member_string(&event, "actor", record->actor);

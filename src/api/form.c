@@ -44,15 +44,13 @@ void form_init(struct form *form, struct api_call *call)
 void form_done(struct form *form)
 {
 	buf_done(&form->errors);
-	yyjson_doc_free(form->doc);
-	form->doc = NULL;
 }
 
 static void refuse_text(struct api_call *call, const struct json_complaint *complaint)
 {
 	char detail[256];
 
-	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s.",
+	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s",
 		complaint->at, complaint->reason);
 	call_bad_request(call, detail);
 }
@@ -63,12 +61,12 @@ bool form_open(struct form *form, struct api_call *call, bool list_too)
 	struct json_complaint complaint;
 
 	form_init(form, call);
-	form->doc = json_read(body.len == 0 ? SPAN("{}") : body, &complaint);
-	if (!form->doc) {
+	yyjson_doc *doc = json_read_in(call->arena, body.len == 0 ? SPAN("{}") : body, &complaint);
+	if (!doc) {
 		refuse_text(call, &complaint);
 		return false;
 	}
-	form->root = yyjson_doc_get_root(form->doc);
+	form->root = yyjson_doc_get_root(doc);
 	if (yyjson_is_obj(form->root) || (list_too && yyjson_is_arr(form->root)))
 		return true;
 	call_refuse_field(call, "", "The body must be a JSON object.");
@@ -123,15 +121,6 @@ bool form_is_good(struct form *form)
 
 /* ---- one value ------------------------------------------------------------------------------------ */
 
-static bool copy_text(struct form *form, struct span text, struct span *into)
-{
-	int r = arena_copy(form->call->arena, text, into);
-
-	if (r < 0)
-		form->fault = r;
-	return r == 0;
-}
-
 static bool take_text(struct form *form, const struct field *field, yyjson_val *value, struct span *into)
 {
 	size_t max = field->max > 0 ? (size_t)field->max : COMMAND_NAME_MAX;
@@ -155,7 +144,8 @@ static bool take_text(struct form *form, const struct field *field, yyjson_val *
 		form_error(form, field->name, "has %zu bytes; at most %zu are allowed", text.len, max);
 		return false;
 	}
-	return copy_text(form, text, into);
+	*into = text;
+	return true;
 }
 
 int node_int(yyjson_val *value, int64_t *ret_number)
@@ -251,8 +241,7 @@ static bool take_names(
 				i, max);
 			return false;
 		}
-		if (!copy_text(form, node_text(item), &items[i]))
-			return false;
+		items[i] = node_text(item);
 	}
 	*into = (struct name_list){items, (uint32_t)count};
 	return true;
@@ -273,9 +262,11 @@ static bool take_json(struct form *form, const struct field *field, yyjson_val *
 	}
 	buf_init(&text, 2 * API_TEXT_MAX);
 	int r = json_put_value(&text, value);
+	if (r == 0)
+		r = arena_copy(form->call->arena, buf_span(&text), into);
 	if (r < 0)
 		form->fault = r;
-	return r == 0 && copy_text(form, buf_span(&text), into);
+	return r == 0;
 }
 
 bool form_take(struct form *form, const struct field *field, yyjson_val *value, void *into)

@@ -1,8 +1,8 @@
 /*
  * Reading the fields of a JSON object by a table, and saying everything that is wrong with them at once.
  *
- * Values go into a struct of the caller's at the offsets that the table names; texts are copied into the arena of
- * the call. A field that is absent or null leaves its target as it was.
+ * Values go into a struct of the caller's at the offsets that the table names. The document lies in the arena of the
+ * call, and texts are where they stand in it. A field that is absent or null leaves its target as it was.
  */
 #pragma once
 
@@ -41,7 +41,6 @@ enum {
 
 struct form {
 	struct api_call *call;
-	yyjson_doc *doc;
 	yyjson_val *root;
 	bool tolerant;     /* a door of old clients: fields that it does not know are left out */
 	char prefix[32];   /* stands before the names of fields in what is told: "finish[3]." */

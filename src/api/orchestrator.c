@@ -736,9 +736,15 @@ void orchestrator_release_begin(struct api_call *call)
 /* Its last word has ended the claim already: there is nothing left to give back. */
 static bool was_reported(const struct api_call *call, const struct result *result)
 {
+	const struct api_reads *reads = call->reads;
 	const struct task *task = &result->task;
+	struct task_document document;
 
-	return task->seq != 0 && !task_is_claimed(task) && task->claimant == call->who.number &&
+	if (task->seq == 0 || task_is_claimed(task) || task->claimant != call->who.number ||
+		reads->read_task(reads->context, task->seq, call->arena, &document) < 0 ||
+		reads->read_last(reads->context, call->arena, &document) < 0)
+		return false;
+	return span_equal(document.last.worker, call->commands[0].worker) &&
 		(task->ended == ENDED_REVIEW || task->ended == ENDED_FAIL || task->ended == ENDED_COMPLETE);
 }
 

@@ -28,11 +28,6 @@ static int put_problem(struct buf *body, int status, const char *code, const cha
 	return json_end(&problem);
 }
 
-int api_put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail)
-{
-	return put_problem(body, status, code, title, detail, (struct span){0});
-}
-
 /* NULL: it came to us as we are. */
 static const struct door *door_of(const struct api_call *call)
 {
@@ -67,6 +62,12 @@ void call_problem(struct api_call *call, int status, const char *code, const cha
 	};
 	if (status == 503 || status == 429)
 		call->reply.retry_after_s = 1;
+}
+
+void api_refuse_early(
+	struct api_call *call, int status, const char *code, const char *title, const char *detail)
+{
+	call_problem(call, status, code, title, detail, (struct span){0});
 }
 
 void call_refuse_with(struct api_call *call, enum refusal refusal, const char *detail, struct span members)

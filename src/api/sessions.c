@@ -232,6 +232,16 @@ static int put_asked(struct buf *out, const struct spawn_body *body)
 	return json_end(&object);
 }
 
+/* Word of its end for another channel than ours; empty: nobody wants any. */
+static int put_notice(struct buf *out, const struct spawn_body *body)
+{
+	struct json_object members = {.buf = out};
+
+	if (body->channel.len > 0 && !span_equal(body->channel, SPAN("internal")))
+		json_member_string(&members, "channel", body->channel);
+	return members.fault;
+}
+
 /* The text of a task that is made for a session. */
 static int put_members(struct buf *out, const struct spawn_body *body)
 {
@@ -253,7 +263,8 @@ static bool may(struct api_call *call, enum scope scope, const char *otherwise)
 	return false;
 }
 
-static void fill_create(struct api_call *call, const struct spawn_body *body, struct span spec)
+static void fill_create(
+	struct api_call *call, const struct spawn_body *body, const struct command_spawn *spawn)
 {
 	cleanup(buf_done) struct buf members = {0};
 
@@ -270,7 +281,7 @@ static void fill_create(struct api_call *call, const struct spawn_body *body, st
 		.queue = SPAN("sessions"),
 		.max_attempts = 1, /* one process was asked for, and whoever asked decides about another */
 		.parked = !body->auto_start,
-		.spawn = {body->label, spec},
+		.spawn = *spawn,
 	};
 	if (call->request->idempotency_key.data) {
 		command->create.idempotency_key = call->request->idempotency_key;
@@ -287,7 +298,8 @@ static void fill_create(struct api_call *call, const struct spawn_body *body, st
 }
 
 /* On a task of the caller's: whoever may change that may do this. It is let go on if it was parked. */
-static void fill_update(struct api_call *call, const struct spawn_body *body, struct span spec)
+static void fill_update(
+	struct api_call *call, const struct spawn_body *body, const struct command_spawn *spawn)
 {
 	if (!may(call, SCOPE_OPERATE,
 		    "With taskId it changes a task that is there, and the credential is not for that."))
@@ -297,7 +309,7 @@ static void fill_update(struct api_call *call, const struct spawn_body *body, st
 		return;
 	commands[0].kind = COMMAND_UPDATE;
 	commands[0].task = body->task;
-	commands[0].update.spawn = (struct command_spawn){body->label, spec};
+	commands[0].update.spawn = *spawn;
 	if (!body->auto_start)
 		return;
 	commands[1].kind = COMMAND_UNPARK;
@@ -308,8 +320,8 @@ void session_spawn_begin(struct api_call *call)
 {
 	struct spawn_body body = {.auto_start = true};
 	cleanup(form_done) struct form form = {0};
-	cleanup(buf_done) struct buf asked = {0};
-	struct span spec;
+	cleanup(buf_done) struct buf asked = {0}, notice = {0};
+	struct command_spawn spawn;
 
 	if (!form_open(&form, call, false))
 		return;
@@ -320,16 +332,18 @@ void session_spawn_begin(struct api_call *call)
 	if (!form_is_good(&form))
 		return;
 	buf_init(&asked, 8 * API_TEXT_MAX);
-	if (put_asked(&asked, &body) < 0) {
+	buf_init(&notice, 8 * COMMAND_NAME_MAX);
+	if (put_asked(&asked, &body) < 0 || put_notice(&notice, &body) < 0) {
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
 		return;
 	}
-	if (call_keep(call, &asked, &spec) < 0)
+	spawn.label = body.label;
+	if (call_keep(call, &asked, &spawn.spec) < 0 || call_keep(call, &notice, &spawn.notice) < 0)
 		return;
 	if (body.task.len > 0)
-		fill_update(call, &body, spec);
+		fill_update(call, &body, &spawn);
 	else
-		fill_create(call, &body, spec);
+		fill_create(call, &body, &spawn);
 }
 
 static struct span location_of(struct api_call *call, int64_t seq)

@@ -19,12 +19,13 @@ struct task_columns {
 
 struct task_form {
 	struct task_columns columns;
-	uint64_t given;       /* bit per row of the table: was given and is not null */
-	uint64_t cleared;     /* … was given as null */
-	struct span body;     /* members */
-	struct span warnings; /* elements of a JSON list */
-	struct span error;    /* PATCH into `blocked`: why, as JSON */
-	uint32_t tries;       /* of a patch, to be merged with a text that changes meanwhile */
+	uint64_t given;                   /* bit per row of the table: was given and is not null */
+	uint64_t cleared;                 /* … was given as null */
+	struct span body;                 /* members */
+	struct span warnings;             /* elements of a JSON list */
+	struct span error;                /* PATCH into `blocked`: why, as JSON */
+	bool says_failure, says_recovery; /* PATCH: see struct command_update */
+	uint32_t tries;                   /* of a patch, to be merged with a text that changes meanwhile */
 };
 
 /* The bit of a field in `given` and `cleared`. */
@@ -48,3 +49,7 @@ yyjson_doc *task_body_read(struct span members);
 
 /* RFC 7396: `patch`, a JSON object, merged into `members`; -ENOMEM, -E2BIG, -EPROTO. */
 int task_body_merge(struct arena *arena, struct span members, struct span patch, struct span *ret_members);
+
+/* The members of `object` into the metadata, each in place of what it has of that name; null is a value here. */
+int task_body_put_metadata(
+	struct arena *arena, struct span members, struct span object, struct span *ret_members);

@@ -467,7 +467,9 @@ static bool read_states(struct listing *listing)
 	uint32_t by_status = states_wanted(listing->values, P_STATUS);
 
 	if (by_state == 0) {
-		call_refuse_field(listing->call, "state", "must be the name of a state");
+		call_refuse_field(listing->call, "state",
+			"must be one of pending, scheduled, waiting, ready, claimed, running, asking, review, "
+			"blocked, failed, done, cancelled");
 		return false;
 	}
 	if (by_status == 0) {

@@ -47,6 +47,23 @@ static void check_append(struct form *form, struct log_body *body)
 		form_error(form, "dropped", "must not be more than lies before \"offset\"");
 }
 
+/* The end of it, for those who follow the events of a session. */
+static int keep_told(struct api_call *call, const struct log_body *body, struct span *ret_note)
+{
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+	struct span text = body->data;
+
+	if (text.len > LOG_TOLD_MAX)
+		text = (struct span){text.data + text.len - LOG_TOLD_MAX, LOG_TOLD_MAX};
+	while (text.len > 0 && ((unsigned char)text.data[0] & 0xc0) == 0x80) /* amid a character */
+		text = (struct span){text.data + 1, text.len - 1};
+	buf_init(&note, 8 * LOG_TOLD_MAX);
+	json_member_int(&members, "offset", body->offset + (int64_t)(body->data.len - text.len));
+	json_member_string(&members, "text", text);
+	return members.fault < 0 ? members.fault : arena_copy(call->arena, buf_span(&note), ret_note);
+}
+
 void log_append_begin(struct api_call *call)
 {
 	struct log_body body = {0};
@@ -66,6 +83,8 @@ void log_append_begin(struct api_call *call)
 	command->data = body.data;
 	command->log.offset = body.offset;
 	command->log.dropped = body.dropped;
+	if (keep_told(call, &body, &command->note) < 0)
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
 }
 
 /* The client goes on from where the log is. */
@@ -94,6 +113,7 @@ void log_append_finish(struct api_call *call, const struct result *results)
 	}
 	int r = buf_printf(call->body, "{\"attempt\":%u,\"next\":%lld}", results[0].task.attempt,
 		(long long)command->log.offset + (long long)command->data.len);
+	call->reply.event_seq = results[0].event_seq;
 	call_reply(call, 200, r);
 }
 

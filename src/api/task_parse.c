@@ -445,9 +445,13 @@ static void put_slot_error(struct form *form, yyjson_val *document, struct span 
 
 void task_form_patch(struct form *form, yyjson_val *document, struct task_form *ret)
 {
+	yyjson_val *metadata = yyjson_obj_get(document, "metadata");
+
 	parse(form, document, true, ret);
 	if (ret->columns.status == STATUS_BLOCKED)
 		put_slot_error(form, document, &ret->error);
+	ret->says_failure = yyjson_obj_get(metadata, "failedAt") != NULL;
+	ret->says_recovery = yyjson_obj_get(metadata, "recoveredAt") != NULL;
 }
 
 /* ---- commands --------------------------------------------------------------------------------------- */
@@ -496,6 +500,8 @@ void task_form_to_update(const struct task_form *form, struct command_update *re
 		.parents = columns->parents,
 		.unique_key = columns->unique_key,
 		.status = columns->status,
+		.says_failure = form->says_failure,
+		.says_recovery = form->says_recovery,
 		.patch =
 			{
 				.set_not_before = touched & task_field_bit("notBefore"),
@@ -558,6 +564,47 @@ int task_body_merge(struct arena *arena, struct span members, struct span patch,
 	int r = merged ? put_members_of(arena, merged, ret_members) : -EPROTO;
 	yyjson_mut_doc_free(doc);
 	yyjson_doc_free(new);
+	yyjson_doc_free(old);
+	return r;
+}
+
+/* Each member of `given` into the metadata of the text. */
+static bool put_each(yyjson_mut_doc *doc, yyjson_val *given)
+{
+	yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+	yyjson_mut_val *metadata = yyjson_mut_obj_get(root, "metadata");
+	size_t at, count;
+	yyjson_val *key, *value;
+	bool ok = true;
+
+	if (!yyjson_mut_is_obj(metadata)) {
+		metadata = yyjson_mut_obj(doc);
+		ok = yyjson_mut_obj_put(root, yyjson_mut_str(doc, "metadata"), metadata);
+	}
+	yyjson_obj_foreach(given, at, count, key, value)
+	{
+		ok = ok &&
+			yyjson_mut_obj_put(
+				metadata, yyjson_val_mut_copy(doc, key), yyjson_val_mut_copy(doc, value));
+	}
+	return ok;
+}
+
+int task_body_put_metadata(
+	struct arena *arena, struct span members, struct span object, struct span *ret_members)
+{
+	struct json_complaint complaint;
+	yyjson_doc *old = task_body_read(members);
+	yyjson_doc *given = json_read(object, &complaint);
+	yyjson_mut_doc *doc = old && given ? yyjson_doc_mut_copy(old, NULL) : NULL;
+	int r = doc ? 0 : -EPROTO;
+
+	if (r == 0 && !put_each(doc, yyjson_doc_get_root(given)))
+		r = -ENOMEM;
+	if (r == 0)
+		r = put_members_of(arena, yyjson_mut_doc_get_root(doc), ret_members);
+	yyjson_mut_doc_free(doc);
+	yyjson_doc_free(given);
 	yyjson_doc_free(old);
 	return r;
 }

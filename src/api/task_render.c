@@ -36,17 +36,18 @@ static void put_time(struct json_object *object, const char *key, int64_t time_m
 		json_member_int(object, key, time_ms);
 }
 
-/* Is the error that was reported last the reason why the task is where it is? */
-static bool error_is_current(struct span error, enum failure_code code)
+/* The words of whoever reported the failure, if they are about this one; NULL if not. To be freed. */
+static yyjson_doc *current_error(const struct task *task, struct span error)
 {
 	struct json_complaint complaint;
 	yyjson_doc *doc = error.len > 0 ? json_read(error, &complaint) : NULL;
 	yyjson_val *name = yyjson_obj_get(yyjson_doc_get_root(doc), "code");
-	bool current = yyjson_is_str(name) &&
-		failure_code_from_name(yyjson_get_str(name), yyjson_get_len(name)) == code;
 
+	if (yyjson_is_str(name) &&
+		failure_code_from_name(yyjson_get_str(name), yyjson_get_len(name)) == task->code)
+		return doc;
 	yyjson_doc_free(doc);
-	return current;
+	return NULL;
 }
 
 /* The worker's own words if they are about this; else the code that the server itself gave. */
@@ -56,7 +57,10 @@ static void put_error(struct json_object *object, const struct task *task, struc
 
 	if (code == CODE_NONE) {
 		json_member_null(object, "error");
-	} else if (error_is_current(error, code)) {
+		return;
+	}
+	yyjson_doc *own = current_error(task, error);
+	if (own) {
 		json_member_raw(object, "error", error);
 	} else {
 		char text[256];
@@ -65,6 +69,21 @@ static void put_error(struct json_object *object, const struct task *task, struc
 			failure_code_name(code), failure_class_text(klass), failure_class_name(klass));
 		json_member_raw(object, "error", (struct span){text, (size_t)len});
 	}
+	yyjson_doc_free(own);
+}
+
+/* The same as one sentence. */
+static void put_reason(
+	struct json_object *object, const char *key, const struct task *task, struct span error)
+{
+	yyjson_doc *own = current_error(task, error);
+	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(own), "message");
+
+	if (yyjson_is_str(message))
+		json_member_string(object, key, node_text(message));
+	else
+		json_member_cstr(object, key, failure_class_text(failure_code_class(task->code)));
+	yyjson_doc_free(own);
 }
 
 static void put_asked_for(const struct api_call *call, struct json_object *object, const struct task *task)
@@ -170,36 +189,36 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 	}
 }
 
-/* A task that was taken back from a dead slot worker says so in its metadata, as those workers do themselves when they
- * come back; what they wrote there counts. */
-static int put_recovery(struct buf *text, const struct task_document *document)
+/* What slot workers write into the metadata themselves when a task fails, or when they come back after a crash, is there
+ * too when it was the server that found out. Whoever said it last counts. */
+static int put_traces(struct buf *text, const struct task_document *document)
 {
 	struct json_object metadata;
 
-	int r = buf_printf(text, "\"metadata\":");
 	json_begin(&metadata, text);
-	json_member_bool(&metadata, "crashRecovery", true);
-	put_raw_or_null(&metadata, "previousSession", document->previous_session);
-	json_member_int(&metadata, "recoveredAt", document->recovered_ms);
-	return r < 0 ? r : json_end(&metadata);
+	if (document->recovered_ms != 0) {
+		json_member_bool(&metadata, "crashRecovery", true);
+		put_raw_or_null(&metadata, "previousSession", document->previous_session);
+		json_member_int(&metadata, "recoveredAt", document->recovered_ms);
+	}
+	if (document->failed_ms != 0) {
+		put_reason(&metadata, "errorReason", &document->task, document->error);
+		json_member_int(&metadata, "failedAt", document->failed_ms);
+		if (document->failed_session.len > 0)
+			json_member_raw(&metadata, "sessionId", document->failed_session);
+	}
+	return json_end(&metadata);
 }
 
-static struct span body_with_recovery(const struct api_call *call, const struct task_document *document)
+static struct span body_with_traces(const struct api_call *call, const struct task_document *document)
 {
-	cleanup(buf_done) struct buf recovery = {0}, said = {0};
+	cleanup(buf_done) struct buf traces = {0};
 	struct span body = document->body;
 
-	buf_init(&recovery, 64 << 10);
-	buf_init(&said, 4 * API_TEXT_MAX);
-	int r = put_recovery(&recovery, document);
+	buf_init(&traces, API_TEXT_MAX);
+	int r = put_traces(&traces, document);
 	if (r == 0)
-		r = buf_put_byte(&said, '{');
-	if (r == 0)
-		r = buf_put_span(&said, document->body);
-	if (r == 0)
-		r = buf_put_byte(&said, '}');
-	if (r == 0)
-		r = task_body_merge(call->arena, buf_span(&recovery), buf_span(&said), &body);
+		r = task_body_put_metadata(call->arena, document->body, buf_span(&traces), &body);
 	return r < 0 ? document->body : body;
 }
 
@@ -207,7 +226,8 @@ void task_put_members(
 	const struct api_call *call, struct json_object *object, const struct task_document *document)
 {
 	const struct task *task = &document->task;
-	struct span body = document->recovered_ms != 0 ? body_with_recovery(call, document) : document->body;
+	bool is_traced = document->recovered_ms != 0 || document->failed_ms != 0;
+	struct span body = is_traced ? body_with_traces(call, document) : document->body;
 
 	json_member_string(object, "id", document->id);
 	if (body.len > 0)

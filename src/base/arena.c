@@ -19,7 +19,6 @@
 
 struct arena_chunk {
 	struct arena_chunk *next;
-	size_t used;
 	size_t bytes;
 	alignas(ARENA_ALIGN) char data[];
 };
@@ -54,8 +53,8 @@ void arena_reset(struct arena *arena)
 	if (!arena->first)
 		return;
 	arena_trim(arena);
-	arena->first->used = 0;
-	arena->current = arena->first;
+	arena->at = arena->first->data;
+	arena->end = arena->at + arena->first->bytes;
 }
 
 void arena_done(struct arena *arena)
@@ -67,10 +66,10 @@ void arena_done(struct arena *arena)
 	arena_init(arena, arena->max);
 }
 
-static size_t arena_room(const struct arena_chunk *chunk)
+static size_t arena_room(const struct arena *arena)
 {
-	assert(chunk->used <= chunk->bytes);
-	return chunk->bytes - chunk->used;
+	assert(arena->at <= arena->end);
+	return arena->at ? (size_t)(arena->end - arena->at) : 0;
 }
 
 /* As large as all before it, so that few chunks serve a large turn. */
@@ -98,8 +97,8 @@ static void arena_link(struct arena *arena, struct arena_chunk *chunk)
 	arena->first->next = chunk;
 }
 
-/* A chunk of so many bytes, of which `need` are wanted now. */
-static struct arena_chunk *arena_add(struct arena *arena, size_t bytes, size_t need)
+/* A chunk of so many bytes, whose first `need` are handed out. */
+static char *arena_add(struct arena *arena, size_t bytes, size_t need)
 {
 	struct arena_chunk *chunk;
 
@@ -111,17 +110,12 @@ static struct arena_chunk *arena_add(struct arena *arena, size_t bytes, size_t n
 	*chunk = (struct arena_chunk){.bytes = bytes};
 	arena_link(arena, chunk);
 	arena->held += bytes;
-	if (!arena->current || arena_room(arena->current) < bytes - need)
-		arena->current = chunk;
-	return chunk;
-}
-
-static struct arena_chunk *arena_grow(struct arena *arena, size_t need)
-{
-	assert(arena->held <= arena->max);
-	if (need > arena->max - arena->held)
-		return NULL;
-	return arena_add(arena, arena_chunk_bytes(arena, need), need);
+	if (!arena->at || arena_room(arena) < bytes - need) {
+		arena->at = chunk->data + need;
+		arena->end = chunk->data + bytes;
+	}
+	assert((uintptr_t)chunk->data % ARENA_ALIGN == 0);
+	return chunk->data;
 }
 
 int arena_reserve(struct arena *arena, size_t bytes)
@@ -133,32 +127,17 @@ int arena_reserve(struct arena *arena, size_t bytes)
 	return arena_add(arena, bytes, 0) ? 0 : -ENOMEM;
 }
 
-/* Not zeroed. */
-static char *arena_take(struct arena *arena, size_t bytes)
+void *arena_take_anew(struct arena *arena, size_t bytes)
 {
-	struct arena_chunk *chunk = arena->current;
 	size_t need;
-	char *at;
 
 	if (bytes > SIZE_MAX - (ARENA_ALIGN - 1))
 		return NULL;
 	need = (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-	if (!chunk || arena_room(chunk) < need)
-		chunk = arena_grow(arena, need);
-	if (!chunk)
+	assert(arena->held <= arena->max);
+	if (need > arena->max - arena->held)
 		return NULL;
-	at = chunk->data + chunk->used;
-	chunk->used += need;
-	assert(chunk->used <= chunk->bytes);
-	assert((uintptr_t)at % ARENA_ALIGN == 0);
-	return at;
-}
-
-void *arena_alloc(struct arena *arena, size_t bytes)
-{
-	char *at = arena_take(arena, bytes);
-
-	return at ? memset(at, 0, bytes) : NULL;
+	return arena_add(arena, arena_chunk_bytes(arena, need), need);
 }
 
 int arena_copy(struct arena *arena, struct span span, struct span *ret)

@@ -6,15 +6,16 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/span.h"
 
 struct arena_chunk;
 
 struct arena {
-	struct arena_chunk *first;   /* survives arena_reset */
-	struct arena_chunk *current; /* where the next bytes come from */
-	size_t held;                 /* bytes in all chunks */
+	struct arena_chunk *first; /* survives arena_reset */
+	char *at, *end;            /* the room from which the next bytes come */
+	size_t held;               /* bytes in all chunks */
 	size_t max;
 };
 
@@ -29,12 +30,32 @@ void arena_done(struct arena *arena);
 /* Takes back all that was handed out and keeps the first chunk for reuse. */
 void arena_reset(struct arena *arena);
 
+/* The rare half of arena_take(): not for others. */
+void *arena_take_anew(struct arena *arena, size_t bytes);
+
 /*
- * Zeroed, aligned to ARENA_ALIGN, the arena's own until reset or done. NULL
- * when the maximum or the machine's memory is reached. Zero bytes are a valid
- * request and give a pointer that may not be read.
+ * Aligned to ARENA_ALIGN, the arena's own until reset or done. Not zeroed: for what is written over at once. NULL when
+ * the maximum or the machine's memory is reached. Zero bytes are a valid request and give a pointer that may not be
+ * read.
  */
-void *arena_alloc(struct arena *arena, size_t bytes);
+static inline void *arena_take(struct arena *arena, size_t bytes)
+{
+	size_t need = (bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+	char *at = arena->at;
+
+	if (!at || need < bytes || need > (size_t)(arena->end - at))
+		return arena_take_anew(arena, bytes);
+	arena->at += need;
+	return at;
+}
+
+/* The same, zeroed. Compiled where it is asked for: how much to zero is mostly known there. */
+static inline void *arena_alloc(struct arena *arena, size_t bytes)
+{
+	void *at = bytes <= PTRDIFF_MAX ? arena_take(arena, bytes) : NULL;
+
+	return at ? memset(at, 0, bytes) : NULL;
+}
 
 /*
  * For an arena that has handed out nothing yet: room for exactly so much in its

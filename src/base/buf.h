@@ -86,6 +86,21 @@ static inline int buf_put_decimal(struct buf *buf, uint64_t value)
 			  : buf_put_long_decimal(buf, value);
 }
 
+/* LEB128 where there is room for it, at most UVARINT_BYTES_MAX; returns its end. */
+static inline char *uvarint_write(char *at, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (char)(value | 0x80);
+	*at++ = (char)value;
+	return at;
+}
+
+/* Zigzag: small numbers of either sign become small ones. */
+static inline uint64_t zigzag(int64_t value)
+{
+	return ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0);
+}
+
 /* The rare half of buf_put_uvarint(): not for others. */
 int buf_put_long_uvarint(struct buf *buf, uint64_t value);
 
@@ -95,12 +110,9 @@ static inline int buf_put_uvarint(struct buf *buf, uint64_t value)
 	return value < 0x80 ? buf_put_byte(buf, (unsigned char)value) : buf_put_long_uvarint(buf, value);
 }
 
-/* Zigzag over LEB128: small numbers of either sign are short. */
 static inline int buf_put_svarint(struct buf *buf, int64_t value)
 {
-	uint64_t sign = value < 0 ? UINT64_MAX : 0;
-
-	return buf_put_uvarint(buf, ((uint64_t)value << 1) ^ sign);
+	return buf_put_uvarint(buf, zigzag(value));
 }
 
 /* The length as a uvarint, then the bytes. */

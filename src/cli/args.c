@@ -80,12 +80,24 @@ static bool is_choice(const char *choices, const char *text)
 	return false;
 }
 
+/* Where a name is wanted, nothing is a variable that was not set, and would mean every queue, or no parent. */
+static int take_name(struct reading *reading, const struct flag *flag, const struct arg *arg)
+{
+	bool names = flag->kind == FLAG_NAMES ? !flag->may_be_empty
+					      : flag->offer != OFFER_NOTHING && flag->offer != OFFER_FILES;
+
+	if (names && arg->text[strspn(arg->text, ",")] == 0)
+		return complain(reading, "--%s is empty; leave it out, or say %s", flag->name, flag->value);
+	return 0;
+}
+
 static int take_value(struct reading *reading, const struct flag *flag, struct arg *arg)
 {
 	switch (flag->kind) {
-	case FLAG_SWITCH:
 	case FLAG_TEXT:
 	case FLAG_NAMES:
+		return take_name(reading, flag, arg);
+	case FLAG_SWITCH:
 	case FLAG_JSON:
 	case FLAG_FIELDS:
 		return 0;

@@ -120,6 +120,15 @@ int read_input(struct cli *cli, const char *path, struct span *ret_text)
 	return r < 0 ? fail_fault(cli, r) : 0;
 }
 
+/* That it is not JSON is said already. */
+static const char *what_is_wrong(const struct json_complaint *complaint)
+{
+	static const char said[] = "This is not JSON: ";
+	bool says_it = strncmp(complaint->reason, said, sizeof said - 1) == 0;
+
+	return complaint->reason + (says_it ? sizeof said - 1 : 0);
+}
+
 int read_json_flag(struct cli *cli, const char *flag, struct span *ret_json)
 {
 	const char *value = args_text(&cli->args, flag);
@@ -136,7 +145,7 @@ int read_json_flag(struct cli *cli, const char *flag, struct span *ret_json)
 	yyjson_doc *doc = json_read(text, &complaint);
 	if (!doc)
 		return fail(cli, EXIT_USAGE, "invalid", text_of(cli, "stint help %s", cli->verb->name),
-			"--%s is not JSON at byte %zu: %s", flag, complaint.at, complaint.reason);
+			"--%s is not JSON at byte %zu: %s", flag, complaint.at, what_is_wrong(&complaint));
 	yyjson_doc_free(doc);
 	*ret_json = text;
 	return 0;

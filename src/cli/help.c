@@ -211,6 +211,8 @@ static int run(struct cli *cli)
 
 	if (count == 0)
 		help_screen(cli);
+	else if (verb && used < count)
+		return usage_unknown(cli, text_of(cli, "%s %s", words[0], words[1]), NULL);
 	else if (verb)
 		help_verb(cli, verb);
 	else if (verb_is_noun(words[0]) && count == 1)

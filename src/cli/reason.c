@@ -123,6 +123,12 @@ static void tell_no_worker(struct telling *t)
 		word(t->cli, t->queue));
 }
 
+static void tell_unserved(struct telling *t)
+{
+	t->told.sentence = text_of(t->cli, "%s is ready: %s %s.", t->id, t->text, t->queue);
+	t->told.fix = text_of(t->cli, "stint worker run --queues %s", word(t->cli, t->queue));
+}
+
 static void tell_no_capability(struct telling *t)
 {
 	t->told.sentence = text_of(t->cli, "%s is ready: no live worker has all it requires (%s).", t->id,
@@ -247,6 +253,7 @@ static const struct {
 	{"execution_disarmed", tell_disarmed},
 	{"not_autonomous", tell_not_autonomous},
 	{"no_worker", tell_no_worker},
+	{"queue_unserved", tell_unserved},
 	{"no_capability", tell_no_capability},
 	{"no_executor", tell_no_executor},
 	{"owner_away", tell_owner_away},

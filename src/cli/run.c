@@ -45,6 +45,23 @@ int usage_unknown(struct cli *cli, const char *word, const char *noun)
 		best.word ? "\"?" : "");
 }
 
+/* "ls, pause, resume or drain" */
+static const char *verbs_of(struct cli *cli, const char *noun)
+{
+	const char *list = "", *last = NULL;
+	size_t len = strlen(noun);
+
+	for (size_t i = 0; i < verb_count; i++) {
+		const char *name = verbs[i]->name;
+		if (verbs[i]->hidden || strncmp(name, noun, len) != 0 || name[len] != ' ')
+			continue;
+		if (last)
+			list = text_of(cli, "%s%s%s", list, list[0] ? ", " : "", last);
+		last = name + len + 1;
+	}
+	return text_of(cli, "%s%s%s", list, list[0] ? " or " : "", last);
+}
+
 /* Of the flags that may stand before a verb, these take the next word along. */
 static bool takes_next(const char *word)
 {
@@ -243,11 +260,13 @@ static int run_words(struct cli *cli, int count, char **words)
 	if (verb_is_noun(words[0])) {
 		if (count > 1 && words[1][0] != '-')
 			return usage_unknown(cli, words[1], words[0]);
-		help_noun(cli, words[0]);
-		if (count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0))
+		if (asks_help) {
+			help_noun(cli, words[0]);
 			return EXIT_GOOD;
+		}
+		cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
 		return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", words[0]),
-			"stint %s needs a verb: one of those above", words[0]);
+			"stint %s needs a verb: %s", words[0], verbs_of(cli, words[0]));
 	}
 	return usage_unknown(cli, words[0], NULL);
 }

@@ -109,9 +109,15 @@ static const char *task_meant(struct cli *cli)
 static const char *fix_of(struct cli *cli, int status, struct span code)
 {
 	const char *task = task_meant(cli), *queue = args_text(&cli->args, "queue");
+	const char *slot = args_text(&cli->args, "slot");
 
 	if (status == 401)
 		return cli->place.token[0] ? "stint doctor" : "export STINT_TOKEN_FILE=/path/of/a/token";
+	if (span_equal(code, SPAN("EXECUTION_DISARMED")))
+		return "stint arm";
+	if (status == 403 &&
+		strcmp(cli->verb->name, "claim") == 0) /* an id that is another's, or no right to claim */
+		return "stint claim --worker NAME   (or, by an admin: stint token create --kind worker)";
 	if (status == 403)
 		return "stint token create --kind …   (by an admin)";
 	if (status == 404)
@@ -122,6 +128,10 @@ static const char *fix_of(struct cli *cli, int status, struct span code)
 		return "stint events";
 	if (span_equal(code, SPAN("queue_draining")))
 		return text_of(cli, "stint queue resume %s", word(cli, queue ? queue : "default"));
+	if (span_equal(code, SPAN("slot_quarantined")) && slot)
+		return text_of(cli, "stint slot unquarantine %s", word(cli, slot));
+	if (span_equal(code, SPAN("slot_taken")) || span_equal(code, SPAN("slot_quarantined")))
+		return "stint slot ls";
 	if (span_equal(code, SPAN("task_exists")))
 		return task ? text_of(cli, "stint show %s", word(cli, task)) : "stint ls";
 	if (status == 409 && task)

@@ -40,7 +40,7 @@ size_t suggest_distance(const char *a, const char *b)
 void suggest_consider(struct suggestion *best, const char *typed, const char *candidate)
 {
 	size_t typed_len = strlen(typed), distance = suggest_distance(typed, candidate);
-	size_t near = typed_len < 3 ? 1 : typed_len < 6 ? 2 : 3;
+	size_t near = typed_len < 5 ? 1 : typed_len < 8 ? 2 : 3;
 
 	/* the beginning of a word is near it, however much is missing */
 	if (typed_len >= 2 && strncmp(typed, candidate, typed_len) == 0)

@@ -43,6 +43,7 @@ struct flag {
 	enum flag_kind kind;
 	enum offer offer;
 	bool many;         /* may be given more than once */
+	bool may_be_empty; /* a list of names: none is an answer, too */
 	const char *value; /* how help calls it: ID, or the choices */
 	const char *text;
 	int64_t least, most;

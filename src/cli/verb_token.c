@@ -18,7 +18,7 @@ static const struct flag create_flags[] = {
 	{"name", 'n', FLAG_TEXT, .value = "NAME", .text = "who has it; events say so (default: the kind)"},
 	{"queues", 'Q', FLAG_NAMES, OFFER_QUEUES, true, .value = "NAME,…", .text = "only these queues"},
 	{"expires", 0, FLAG_DURATION, .value = "TIME",
-		.text = "good for that long (workers: 30d, others: for ever)"},
+		.text = "good for that long; 0 is for ever (default: workers 30d, others for ever)"},
 	{"task", 0, FLAG_TEXT, OFFER_TASKS, .value = "ID",
 		.text = "the task of a claim (default $STINT_TASK_ID)"},
 	{"fence", 0, FLAG_TEXT, .value = "N", .text = "the fence of a claim (default $STINT_FENCE)"},

@@ -84,8 +84,9 @@ struct name_list {
 
 /* The task is to run as a session: under a label, found by it and told of by it. */
 struct command_spawn {
-	struct span label; /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */
-	struct span spec;  /* what was asked for, kept with the task; empty: it is no session */
+	struct span label;  /* 1 to COMMAND_ID_MAX bytes; empty: the id of the task */
+	struct span spec;   /* what was asked for, kept with the task; empty: it is no session */
+	struct span notice; /* goes into the event that says that it is over, for whoever sends word of it */
 };
 
 struct command_create {
@@ -123,7 +124,8 @@ struct command_update {
 		status; /* then it goes into this lane, for the slot that owns it; STATUS_NONE: it stays */
 	bool set_body;
 	struct span body;
-	int64_t body_version; /* `body` was made from the text of this version; 0: from none */
+	int64_t body_version;             /* `body` was made from the text of this version; 0: from none */
+	bool says_failure, says_recovery; /* `body` has the caller's own word of when that was */
 	struct command_spawn spawn;
 };
 

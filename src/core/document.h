@@ -31,13 +31,15 @@ struct task_document {
 	struct span body;
 	struct span result, error, checkpoint, question, answer, evidence, session;
 	/* read apart, because few ask for them: */
-	struct span words;       /* the last that a holder said, for people */
-	struct last_holder last; /* of a final task whose last claim was taken by a name; else empty */
+	struct span words; /* the last that a holder said, for people */
+	struct last_holder
+		last; /* of a task that is final or in review, if its last claim was taken by a name; else empty */
 	struct span
 		report; /* what the work itself said of its end, while its supervisor has not ended the attempt */
-	int64_t lease_ms;     /* remaining */
-	int64_t recovered_ms; /* wall: when it was last taken from a slot worker that had died; 0: never … */
-	struct span previous_session; /* … and the session of then */
+	int64_t lease_ms; /* remaining */
+	/* wall: when it was last taken from a slot worker that had died, when it failed under one; 0: never … */
+	int64_t recovered_ms, failed_ms;
+	struct span previous_session, failed_session; /* … and the session of then */
 };
 
 /* A worker with what it said of itself. Spans live until the next turn. */
@@ -54,7 +56,8 @@ struct worker_document {
 struct session_document {
 	struct span label;
 	struct span spec; /* what was asked for */
-	bool own;         /* the task was made for it */
+	struct span notice;
+	bool own; /* the task was made for it */
 };
 
 /* A slot and who fills it. Spans live until the next turn. */

@@ -23,6 +23,12 @@ bool event_kind_is_known(enum event_kind kind)
 	return kind > EVENT_NONE && kind < EVENT_KIND_COUNT && rows[kind].name;
 }
 
+bool event_kind_is_of_session(enum event_kind kind)
+{
+	return kind == EVENT_SESSION_STARTED || kind == EVENT_SESSION_OUTPUT || kind == EVENT_SESSION_GONE ||
+		kind == EVENT_SESSION_ENDED;
+}
+
 const char *event_kind_name(enum event_kind kind)
 {
 	return row_of(kind)->name;

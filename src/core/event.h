@@ -58,7 +58,8 @@
 	X(TASK_STAGE_CHANGED, 49, "task.stage_changed", "it came to another stage of its workflow") \
 	X(GATE_OPENED,        50, "gate.opened",        "a verdict is needed now") \
 	X(GATE_PASSED,        51, "gate.passed",        "a verdict let it pass") \
-	X(GATE_REJECTED,      52, "gate.rejected",      "a verdict sent it back")
+	X(GATE_REJECTED,      52, "gate.rejected",      "a verdict sent it back") \
+	X(SESSION_OUTPUT,     55, "session.output",     "its process printed something")
 // clang-format on
 
 enum event_kind {
@@ -71,6 +72,9 @@ enum event_kind {
 
 /* Some numbers are kept free. */
 bool event_kind_is_known(enum event_kind kind);
+
+/* Is it a note about a session, beside what happens to its task? */
+bool event_kind_is_of_session(enum event_kind kind);
 
 const char *event_kind_name(enum event_kind kind);
 const char *event_kind_text(enum event_kind kind);

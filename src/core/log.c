@@ -17,24 +17,42 @@ uint32_t log_find(const struct log *log, int64_t offset)
 	return i;
 }
 
-/* May it say so many bytes now? A bucket of one second's worth, and room for one append at least. */
+/* Is there room for so many bytes now? It is dry after `dry_ms`, and after a reboot, when the clock stands before what
+ * was noted. */
+static bool bucket_takes(struct log_bucket *bucket, uint32_t bytes, int64_t rate, int64_t room,
+	int64_t dry_ms, const struct given *given)
+{
+	int64_t passed_ms = given->now.lease_ms - bucket->at_ms;
+
+	if (passed_ms < 0 || passed_ms >= dry_ms)
+		bucket->level = 0;
+	else
+		bucket->level -= (uint32_t)(rate * passed_ms / 1000 < bucket->level ? rate * passed_ms / 1000
+										    : bucket->level);
+	bucket->at_ms = given->now.lease_ms;
+	if (bucket->level + bytes > room)
+		return false;
+	bucket->level += bytes;
+	return true;
+}
+
+/* May it say so many bytes now? One second's worth, and room for one append at least. */
 static bool keeps_pace(struct log *log, uint32_t bytes, const struct given *given)
 {
 	int64_t rate = given->rules->log_bytes_per_s;
 	int64_t room = rate > LOG_APPEND_MAX ? rate : LOG_APPEND_MAX;
-	int64_t passed_ms = given->now.lease_ms - log->level_at_ms;
 
-	/* a whole second empties it, and so does a reboot, after which the clock stands before what was noted */
-	if (passed_ms < 0 || passed_ms >= 1000)
-		log->level = 0;
-	else
-		log->level -= (uint32_t)(rate * passed_ms / 1000 < log->level ? rate * passed_ms / 1000
-									      : log->level);
-	log->level_at_ms = given->now.lease_ms;
-	if (log->level + bytes > room)
-		return false;
-	log->level += bytes;
-	return true;
+	return bucket_takes(&log->said, bytes, rate, room, 1000, given);
+}
+
+/* A process that prints without end must not push everything else out of the events. */
+static bool is_told(struct log *log, uint32_t bytes, const struct given *given)
+{
+	uint32_t cost = bytes < LOG_TOLD_LEAST ? LOG_TOLD_LEAST : bytes < LOG_TOLD_MAX ? bytes : LOG_TOLD_MAX;
+
+	return bytes > 0 &&
+		bucket_takes(&log->told, cost, LOG_TOLD_PER_S, LOG_TOLD_ROOM,
+			LOG_TOLD_ROOM / LOG_TOLD_PER_S * 1000, given);
 }
 
 static int64_t bytes_kept(const struct log *log)
@@ -113,6 +131,7 @@ struct log_decision log_append(
 	if (!keeps_pace(&decision.log, fresh, given))
 		return refuse(log, REFUSED_RATE_LIMITED);
 	decision.grows = true;
+	decision.tells = is_told(&decision.log, fresh, given);
 	if (fresh > 0)
 		add(&decision, end - fresh, fresh, given->rules);
 	decision.log.length = end;

@@ -22,6 +22,11 @@ enum {
 	LOG_ATTEMPTS_MAX = 10, /* of one task that have a log; the oldest one gives way */
 	LOG_KEEP_MIN = 256 << 10,
 	LOG_KEEP_MAX = 4 << 20,
+	/* what of it is told in events, where it is: */
+	LOG_TOLD_MAX = 4 << 10,   /* the last bytes of one append … */
+	LOG_TOLD_LEAST = 512,     /* … which count as that many at least … */
+	LOG_TOLD_ROOM = 64 << 10, /* … so much at once … */
+	LOG_TOLD_PER_S = 4 << 10, /* … and so much for ever */
 };
 
 #define LOG_LENGTH_MAX (INT64_C(1) << 40)
@@ -31,10 +36,15 @@ struct log_chunk {
 	uint32_t bytes;
 };
 
+/* Bytes of late: it runs dry with time, and does not run over. */
+struct log_bucket {
+	int64_t at_ms; /* lease clock */
+	uint32_t level;
+};
+
 struct log {
-	int64_t length;      /* all that was said, be it kept or not */
-	int64_t level_at_ms; /* lease clock */
-	uint32_t level;      /* bytes of late, for the rate */
+	int64_t length; /* all that was said, be it kept or not */
+	struct log_bucket said, told;
 	uint32_t count;
 	struct log_chunk chunks[LOG_CHUNKS_MAX]; /* in order; where they do not touch something was dropped */
 };
@@ -50,6 +60,7 @@ struct log_decision {
 	uint32_t known; /* so many of its first bytes lie within the log: they must be the same */
 	bool grows;     /* the others are new, or something before them was dropped */
 	bool joins;     /* … and go to the end of the last chunk */
+	bool tells;     /* the event stream has room for it */
 	struct log log; /* as it shall be */
 };
 

@@ -102,6 +102,11 @@ enum event_kind task_session_event(
 		: EVENT_SESSION_ENDED;
 }
 
+bool task_session_is_over(enum task_state state)
+{
+	return state == TASK_REVIEW || state == TASK_BLOCKED || task_state_is_final(state);
+}
+
 bool task_is_claimed(const struct task *task)
 {
 	return task->claim.holder != 0;

@@ -318,6 +318,9 @@ int64_t task_run_remaining_ms(const struct task *task, const struct given *given
 enum event_kind task_session_event(
 	enum event_kind event, uint64_t fence_before, bool held_before, const struct task *after);
 
+/* Is a session over with its task in that state? It may come back from it, by a person's hand. */
+bool task_session_is_over(enum task_state state);
+
 /* What is left of the claim in milliseconds; `worker` is its holder. */
 int64_t task_lease_remaining_ms(
 	const struct task *task, const struct worker *worker, const struct given *given);

@@ -26,10 +26,12 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 		return WHY_OWNER_QUARANTINED;
 	if (task->resume_until_ms != 0)
 		return WHY_KEPT_FOR_HOST;
-	if (!around->known)
+	if (!around->known || around->asked_for)
 		return WHY_READY_NOW;
 	if (around->workers == 0)
 		return WHY_NO_WORKER;
+	if (around->serving == 0)
+		return WHY_QUEUE_UNSERVED;
 	if (around->capable == 0)
 		return WHY_NO_CAPABILITY;
 	if (around->executing == 0)

@@ -21,12 +21,13 @@
 	X(READ_ONLY,        "store_read_only",  "the store cannot be written: nothing is handed out until it can") \
 	X(KEPT_FOR_HOST,    "kept_for_host",    "it has its answer: for some minutes only the host that asked may take it") \
 	X(NO_WORKER,        "no_worker",        "no registered worker is alive and takes work") \
+	X(QUEUE_UNSERVED,   "queue_unserved",   "no registered worker takes work of its queue") \
 	X(NO_CAPABILITY,    "no_capability",    "no live worker has the capabilities it requires") \
 	X(NO_EXECUTOR,      "no_executor",      "no live worker has its executor") \
 	X(OWNER_AWAY,       "owner_away",       "the slot that owns it has no live worker") \
 	X(OWNER_QUARANTINED, "owner_quarantined", "the slot that owns it crashed too often and is quarantined") \
 	X(WORKERS_BUSY,     "workers_busy",     "every matching worker is busy") \
-	X(UNCONFIRMED,      "unconfirmed",      "claimed; the worker has not confirmed it yet") \
+	X(UNCONFIRMED,      "unconfirmed",      "its worker has not confirmed it yet") \
 	X(RUNNING,          "running",          "a worker holds it") \
 	X(STOPPING,         "stopping",         "cancelled; waiting until its worker has stopped") \
 	X(OVERDUE,          "overdue",          "past its time limit; its worker was told to stop") \
@@ -51,7 +52,9 @@ struct surroundings {
 	bool read_only;         /* the store */
 	bool owner_quarantined; /* the slot that owns it, and until when: */
 	int64_t trial_at_ms;    /* wall; 0 = for good */
+	bool asked_for;         /* a claimant that never registered asked for work of the queue lately */
 	uint32_t workers;       /* alive and taking work */
+	uint32_t serving;       /* … of its queue, as far as is known */
 	uint32_t capable;       /* … with its capabilities */
 	uint32_t executing;     /* … and its executor */
 	uint32_t owning;        /* … in the slot that owns it, or all of them if nobody does */

@@ -262,6 +262,11 @@ struct worker_decision worker_leave(const struct worker *worker, enum worker_end
 	return decided(decision);
 }
 
+struct worker_decision worker_void(const struct worker *worker)
+{
+	return worker_beats(worker) ? decided(end(worker, WORKER_TERMINATED)) : decide(worker);
+}
+
 struct worker_decision worker_rebase(const struct worker *worker, const struct given *given)
 {
 	struct worker_decision decision = decide(worker);

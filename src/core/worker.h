@@ -141,6 +141,10 @@ struct worker_decision worker_terminate(const struct worker *worker);
 struct worker_decision worker_expire(const struct worker *worker, const struct given *given);
 struct worker_decision worker_leave(const struct worker *worker, enum worker_end how);
 
+/* The store was restored, and all claims are void. Whoever beats must hear it: by its token nothing may have happened.
+ * A name of an old door is told by what it reports. */
+struct worker_decision worker_void(const struct worker *worker);
+
 /* The machine rebooted: the lease starts again. */
 struct worker_decision worker_rebase(const struct worker *worker, const struct given *given);
 

@@ -1,5 +1,6 @@
 #include "exec/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,13 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/take.h"
 #include "exec/proc.h"
 #include "exec/tree.h"
 
-enum { FREEZE_LOOKS = 50 }; /* of 1 ms */
+enum {
+	FREEZE_LOOKS = 50, /* of 1 ms */
+	SWEPT_AFTER_S = 60,
+};
 
 static void fclose_at(FILE **file)
 {
@@ -92,6 +97,22 @@ static bool usable(const char *place)
 	return cgroup_remove(path) == 0;
 }
 
+void cgroup_sweep(const char *place)
+{
+	DIR *dir = opendir(place);
+	struct dirent *entry;
+	struct stat about;
+
+	while (dir && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "stint-", 6) == 0 &&
+			fstatat(dirfd(dir), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+			about.st_mtime < time(NULL) - SWEPT_AFTER_S)
+			unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR); /* EBUSY while somebody is in it */
+	}
+	if (dir)
+		closedir(dir);
+}
+
 enum cgroup_kind cgroup_find(char path[CGROUP_PATH_BYTES])
 {
 	if (own_directory("cgroup2", "", path) && usable(path))
@@ -104,13 +125,20 @@ enum cgroup_kind cgroup_find(char path[CGROUP_PATH_BYTES])
 
 /* ---- a leaf ------------------------------------------------------------------------------------------------------- */
 
+int cgroup_path(const char *place, const char *run, char ret_path[CGROUP_PATH_BYTES])
+{
+	int len = snprintf(ret_path, CGROUP_PATH_BYTES, "%s/stint-%s", place, run);
+
+	return len < 0 || len >= CGROUP_PATH_BYTES ? -ENAMETOOLONG : 0;
+}
+
 int cgroup_make(const char *place, const char *run, char ret_path[CGROUP_PATH_BYTES], int *ret_fd)
 {
 	char path[CGROUP_PATH_BYTES];
-	int len = snprintf(path, sizeof path, "%s/stint-%s", place, run), fault;
+	int fault = cgroup_path(place, run, path);
 
-	if (len < 0 || len >= CGROUP_PATH_BYTES)
-		return -ENAMETOOLONG;
+	if (fault)
+		return fault;
 	if (mkdir(path, 0755) < 0)
 		return -errno;
 	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

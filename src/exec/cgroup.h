@@ -18,6 +18,13 @@ enum { CGROUP_PATH_BYTES = 512 };
 /* Where leaves can be made: tried out, not assumed. CGROUP_NONE leaves the path empty. */
 enum cgroup_kind cgroup_find(char path[CGROUP_PATH_BYTES]);
 
+/* Leaves that nobody came back for: of a worker and a shim that died together while they started something. One that is
+ * new may be about to be entered and is left alone. */
+void cgroup_sweep(const char *place);
+
+/* Where the leaf of a run will be. -ENAMETOOLONG. */
+int cgroup_path(const char *place, const char *run, char ret_path[CGROUP_PATH_BYTES]);
+
 /* Make the leaf; its path must fit. On a fault nothing is left. */
 int cgroup_make(const char *place, const char *run, char ret_path[CGROUP_PATH_BYTES], int *ret_fd);
 

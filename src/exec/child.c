@@ -220,7 +220,7 @@ _Noreturn void child_become(const struct child *child)
 	sigset_t none;
 
 	step(child, STAGE_SESSION, setsid() >= 0);
-	if (request->cgroup[0])
+	if (child->in_cgroup)
 		cgroup_enter(child->fds[REQUEST_FD_CGROUP]); /* the shim has the tree also without it */
 	set_oom_score();
 	set_limits(child);

@@ -148,6 +148,8 @@ static int prepare(struct host *host, const struct host_options *options, char *
 		return complain(complaint, -errno, "subreaper: %s", strerror(errno));
 	if (!options->cgroup_unwanted)
 		host->cgroup = cgroup_find(host->cgroup_place);
+	if (host->cgroup != CGROUP_NONE)
+		cgroup_sweep(host->cgroup_place);
 	return 0;
 }
 

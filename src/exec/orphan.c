@@ -41,8 +41,8 @@ static uint32_t end_cgroup(const struct process_identity *record)
 	cleanup(close_at) int fd = open(record->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		reached = cgroup_signal(fd, record->cgroup, SIGKILL);
-	cgroup_remove(record->cgroup);
-	return reached;
+	/* the last of them may be on its way out, and not listed any more */
+	return cgroup_remove(record->cgroup) == -EBUSY && reached == 0 ? 1 : reached;
 }
 
 static uint32_t end_marked(const struct process_identity *record)

@@ -457,6 +457,15 @@ void *process_context(const struct process *process)
 	return process->context;
 }
 
+void process_foretell(const struct host *host, const char *run, struct process_identity *ret_identity)
+{
+	*ret_identity = (struct process_identity){0};
+	snprintf(ret_identity->run, sizeof ret_identity->run, "%s", run);
+	memcpy(ret_identity->boot, host->boot, sizeof ret_identity->boot);
+	if (host->cgroup != CGROUP_NONE && cgroup_path(host->cgroup_place, run, ret_identity->cgroup) < 0)
+		ret_identity->cgroup[0] = 0;
+}
+
 void process_identify(const struct process *process, struct process_identity *ret_identity)
 {
 	*ret_identity = (struct process_identity){

@@ -188,4 +188,7 @@ struct process_identity {
 	char cgroup[IDENTITY_CGROUP_BYTES]; /* its directory, or empty */
 };
 
+/* What is known of one before it is started: enough for a successor to find and end it, however far the start comes. */
+void process_foretell(const struct host *host, const char *run, struct process_identity *ret_identity);
+
 void process_identify(const struct process *process, struct process_identity *ret_identity);

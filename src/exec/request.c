@@ -54,8 +54,6 @@ int request_encode(const struct request *request, struct buf *buf)
 		fault = put_grant(buf, &request->grants[i]);
 	if (!fault)
 		fault = put_text(buf, request->keep_out);
-	if (!fault)
-		fault = put_text(buf, request->cgroup);
 	return fault ? fault : buf_put_bytes(buf, request->filter);
 }
 
@@ -125,7 +123,6 @@ int request_decode(struct span bytes, struct request *ret_request)
 	request.landlock_abi = (int)reader_uvarint(&reader);
 	request.grants = read_grants(&reader, &request.grant_count);
 	request.keep_out = read_text(&reader);
-	request.cgroup = read_text(&reader);
 	request.filter = reader_bytes(&reader);
 	if (!reader_is_done(&reader) || !request.argv[0])
 		return -EPROTO;

@@ -45,6 +45,8 @@ enum {
 };
 
 struct shim {
+	const char *
+		cgroup; /* path, "" if there is none; known before the request, so that it goes whatever happens */
 	struct request request;
 	int fds[REQUEST_FDS_MAX];
 	int fd_count;
@@ -76,8 +78,7 @@ static _Noreturn void refuse(struct shim *shim, enum start_stage stage, int erro
 
 	snprintf(report.fault.detail, sizeof report.fault.detail, "%s", detail);
 	tell(shim, &report, REPORT_UNSTARTED);
-	if (shim->request.cgroup)
-		cgroup_remove(shim->request.cgroup);
+	cgroup_remove(shim->cgroup);
 	tell(shim, &report, REPORT_GONE);
 	_exit(0);
 }
@@ -132,8 +133,11 @@ static void receive_request(struct shim *shim)
 	struct stat stat;
 	void *bytes;
 
-	if (recvmsg(SHIM_CONTROL_FD, &message, MSG_CMSG_CLOEXEC) <= 0)
-		_exit(0); /* they died, or thought better of it */
+	if (recvmsg(SHIM_CONTROL_FD, &message, MSG_CMSG_CLOEXEC) <=
+		0) { /* they died, or thought better of it */
+		cgroup_remove(shim->cgroup);
+		_exit(0);
+	}
 	take_descriptors(shim, &message);
 	if (fstat(shim->fds[REQUEST_FD_REQUEST], &stat) < 0 || stat.st_size <= 0)
 		refuse(shim, STAGE_REQUEST, EPROTO, "");
@@ -169,7 +173,10 @@ static int make_ruleset(struct shim *shim)
 
 static void start_child(struct shim *shim)
 {
-	struct child child = {.request = &shim->request, .fds = shim->fds, .shim = getpid()};
+	struct child child = {.request = &shim->request,
+		.fds = shim->fds,
+		.shim = getpid(),
+		.in_cgroup = shim->cgroup[0] != 0};
 	int status[2];
 
 	child.ruleset = make_ruleset(shim);
@@ -215,8 +222,8 @@ static void kill_round(struct shim *shim)
 {
 	uint32_t reached = 0;
 
-	if (shim->request.cgroup[0])
-		reached = cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->request.cgroup, SIGKILL);
+	if (shim->cgroup[0])
+		reached = cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->cgroup, SIGKILL);
 	reached += tree_signal(getpid(), SIGKILL);
 	shim->kill_used |= reached > 0;
 	shim->next_kill_ms = monotonic_ms() + KILL_EVERY_MS;
@@ -300,8 +307,8 @@ static _Noreturn void finish(struct shim *shim)
 	struct shim_report *report = &shim->report;
 
 	/* Somebody else may have been moved into the cgroup, or be about to leave it. */
-	for (int look = 0; cgroup_remove(shim->request.cgroup) == -EBUSY && look < 100; look++) {
-		cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->request.cgroup, SIGKILL);
+	for (int look = 0; cgroup_remove(shim->cgroup) == -EBUSY && look < 100; look++) {
+		cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->cgroup, SIGKILL);
 		usleep(1000);
 	}
 	report->kill_used = shim->kill_used;
@@ -391,10 +398,12 @@ static _Noreturn void serve(struct shim *shim)
 	}
 }
 
-int main(void)
+/* stint-shim RUN [CGROUP] */
+int main(int argc, char **argv)
 {
 	static struct shim shim = {.status = -1, .kill_at_ms = NEVER, .connected = true};
 
+	shim.cgroup = argc > 2 ? argv[2] : "";
 	shim.parent = getppid();
 	settle(&shim);
 	receive_request(&shim);

@@ -30,7 +30,7 @@ enum {
 	REQUEST_GRANT_FDS_MAX = 32,
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 1"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 2"
 
 /* The descriptors of a request, in this order; those of grants follow. */
 enum request_fd {
@@ -39,7 +39,7 @@ enum request_fd {
 	REQUEST_FD_STDOUT,
 	REQUEST_FD_STDERR,
 	REQUEST_FD_WORKDIR,
-	REQUEST_FD_CGROUP, /* the work dir once more if there is none */
+	REQUEST_FD_CGROUP, /* the work dir once more if there is none; its path is an argument of the shim */
 	REQUEST_FD_COUNT,
 };
 
@@ -58,7 +58,6 @@ struct request {
 	const struct grant *grants; /* with the system's and the work dir; fd is an index of the message's */
 	size_t grant_count;
 	const char *keep_out; /* "" if there is nothing */
-	const char *cgroup;   /* path, "" if there is none */
 	struct span filter;   /* the seccomp program */
 };
 

@@ -215,7 +215,6 @@ static int write_request(struct start *start)
 		.landlock_abi = process->host->landlock_abi,
 		.grants = grants,
 		.keep_out = spec->confine.keep_out ? spec->confine.keep_out : "",
-		.cgroup = process->cgroup,
 		.filter = buf_span(&process->host->filter),
 	};
 	cleanup(buf_done) struct buf buf;
@@ -236,7 +235,8 @@ static int write_request(struct start *start)
 /* It begins with nothing but its end of the socket, in a session of its own, deaf to signals. */
 static int spawn_shim(struct start *start)
 {
-	char *argv[] = {"stint-shim", start->process->run, NULL}, *env[] = {NULL};
+	char *cgroup = start->process->cgroup;
+	char *argv[] = {"stint-shim", start->process->run, cgroup[0] ? cgroup : NULL, NULL}, *env[] = {NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t all;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/take.h"
 #include "server/server.h"
 
 enum {
@@ -462,22 +463,18 @@ void connection_cut(struct connection *connection)
 
 static void refuse_input(struct connection *connection, const struct http_complaint *complaint)
 {
-	struct buf body;
-	struct http_reply reply = {
-		.status = complaint->status,
-		.content_type = SPAN("application/problem+json"),
-		.close = true,
-	};
+	struct http_request request = {.path = http_input_path(connection->input)};
+	cleanup(buf_done) struct buf body = {0};
+	struct api_call call = {.request = &request, .body = &body};
 
 	buf_init(&body, 4096);
-	api_put_problem(&body, complaint->status, complaint->status == 413 ? "too_large" : "bad_request",
+	api_refuse_early(&call, complaint->status, complaint->status == 413 ? "too_large" : "bad_request",
 		"Bad request", complaint->reason);
-	reply.body = buf_span(&body);
-	http_put_reply(&connection->out, &reply);
-	buf_done(&body);
+	call.reply.close = true;
+	http_put_reply(&connection->out, &call.reply);
 	connection->close_after = connection->deaf = true;
 	journal_refused_request(complaint);
-	metrics_count_reply(&connection->server->metrics, complaint->status);
+	metrics_count_reply(&connection->server->metrics, call.reply.status);
 	mark_dirty(connection);
 }
 

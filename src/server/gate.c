@@ -351,17 +351,7 @@ bool gate_still_knows(struct server *server, const struct exchange *exchange)
 static bool refuse(
 	struct exchange *exchange, int status, const char *code, const char *title, const char *detail)
 {
-	struct api_call *call = &exchange->call;
-
-	buf_clear(&exchange->body);
-	api_put_problem(&exchange->body, status, code, title, detail);
-	call->step = API_REPLY;
-	call->reply = (struct http_reply){
-		.status = status,
-		.content_type = SPAN("application/problem+json"),
-		.body = buf_span(&exchange->body),
-		.head = exchange->request->method == HTTP_METHOD_HEAD,
-	};
+	api_refuse_early(&exchange->call, status, code, title, detail);
 	return false;
 }
 
@@ -395,10 +385,8 @@ static void note_credential(struct server *server, const struct exchange *exchan
 static bool refuse_for_now(struct server *server, struct exchange *exchange)
 {
 	server->metrics.auth_barred++;
-	refuse(exchange, 429, "rate_limited", "Too many requests",
+	return refuse(exchange, 429, "rate_limited", "Too many requests",
 		"too many wrong credentials came from where this one comes from; none that is new is looked at now");
-	exchange->call.reply.retry_after_s = 1;
-	return false;
 }
 
 bool gate_pass(struct server *server, struct exchange *exchange)

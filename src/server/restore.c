@@ -50,7 +50,8 @@ int restore_run(const struct options *options)
 	}
 	bool kept = access(aside, F_OK) == 0;
 	printf("stintd: restored %s to %s%s%s: a new generation, in which every claim is set free at the next start, "
-	       "fences and tokens of before are refused and no id is given out again\n",
+	       "fences and tokens of before are refused and no id is given out again; execution stays disarmed if it was in "
+	       "either of them\n",
 		options->restore, store, kept ? "; the store that was there is kept as " : "",
 		kept ? aside : "");
 	return 0;

@@ -97,8 +97,17 @@ enum extra_kind {
 	EXTRA_LAST_HOLDER = 18, /* who held the last claim that was taken by a name; see last_holder_put() */
 	EXTRA_CLAIMANT = 19,    /* by number: a principal that held an attempt before the last one */
 	EXTRA_REPORT = 20,      /* of the claim that is marked as reported */
+	EXTRA_FAILED = 21,      /* a slot owns it, and it failed or was blocked: as EXTRA_RECOVERED */
 	EXTRA_ASKED =
 		24, /* the last question, as the fence of the attempt that asked it (decimal), a space, what it was */
+};
+
+/* Is this the first time that it is opened after a restore? */
+enum restored {
+	RESTORED_NOT = 0,
+	RESTORED = 1,
+	RESTORED_OVER_DISARMED =
+		2, /* … over a store in which execution was disarmed, or that nobody could ask */
 };
 
 /* The few facts about the store as a whole. Stored numbers; integers. */
@@ -107,7 +116,7 @@ enum meta_key {
 	META_STARTS = 2,     /* how often it was opened for writing: the epoch of the writer */
 	META_TASK_FLOOR = 3, /* no task seq at or below it is given out again */
 	META_EVENT_BASE = 4, /* events up to and including it are folded into the baseline */
-	META_RESTORED = 5,   /* 1: opened for the first time after a restore */
+	META_RESTORED = 5,   /* enum restored */
 	META_BOOT_HI = 6,    /* boot id, 128 bits */
 	META_BOOT_LO = 7,
 	META_PRINCIPALS = 8,    /* the last number given to one */

@@ -24,8 +24,8 @@ struct chooser {
 	uint32_t slot;
 	struct name_set capabilities, executors;
 	bool any_executor;
-	size_t handed_before; /* by this turn to others */
-	struct slot_gate gate;
+	size_t handed_before;            /* by this turn to others */
+	struct slot_gate gate, own_gate; /* of the slot it claims for, and of its own if that is another */
 	bool enters;
 	struct worker_decision entry;
 };
@@ -70,8 +70,24 @@ static int chooser_init(
 		chooser->any_executor = wants->any_executor;
 	}
 	chooser->gate = slot_gate_of(turn, chooser->slot, command->worker);
+	chooser->own_gate =
+		slot_gate_of(turn, chooser->slot != worker->slot ? worker->slot : 0, command->worker);
 	chooser->enters = false;
 	return 0;
+}
+
+static enum refusal gates_refuse(const struct chooser *chooser)
+{
+	enum refusal refusal = chooser->own_gate.decision.refusal;
+
+	return refusal != REFUSED_NOTHING ? refusal : chooser->gate.decision.refusal;
+}
+
+static int gates_pass(struct turn *turn, struct chooser *chooser)
+{
+	int r = slot_gate_pass(turn, &chooser->own_gate);
+
+	return r < 0 ? r : slot_gate_pass(turn, &chooser->gate);
 }
 
 /* Through an old door a claim is a sign of life, and may be the first: a name that has ended comes back with it. The
@@ -216,20 +232,36 @@ static void offer_stand(
 	}
 }
 
+/* Whoever looks into a queue serves it. */
+static void note_served(struct turn *turn, const struct chooser *chooser, uint64_t queues)
+{
+	const struct worker *worker = &chooser->worker->worker;
+
+	if (worker->state == WORKER_UNKNOWN)
+		served_note(&turn->store->served, queues, turn->given.now.lease_ms);
+	else
+		hot_holder(&turn->store->hot, worker->handle)->serves |= queues;
+}
+
 static void offer_committed(struct turn *turn, const struct chooser *chooser, struct candidate *best)
 {
 	const struct lanes *lanes = &turn->store->hot.lanes;
 	const struct name_list *queues = &chooser->wants->queues;
 	const struct stand *stand = NULL;
+	uint64_t served = queues->count == 0 ? SERVED_ALL : 0;
 
 	for (uint32_t i = 0; i < queues->count; i++) {
 		uint32_t queue = names_find(&turn->store->names, queues->items[i]);
-		if (queue == 0 || turn_queue(turn, queue) == QUEUE_PAUSED)
+		if (queue == 0)
+			continue;
+		served |= served_bit(queue);
+		if (turn_queue(turn, queue) == QUEUE_PAUSED)
 			continue;
 		offer_stand(turn, chooser, lanes_stand(lanes, queue, 0), best);
 		if (chooser->slot != 0)
 			offer_stand(turn, chooser, lanes_stand(lanes, queue, chooser->slot), best);
 	}
+	note_served(turn, chooser, served);
 	if (queues->count > 0)
 		return;
 	while ((stand = lanes_next_stand(lanes, stand))) {
@@ -332,9 +364,9 @@ static int claim_view(
 	struct task_decision decision =
 		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
 
-	if (decision.refusal == REFUSED_NOTHING && chooser->gate.decision.refusal != REFUSED_NOTHING)
-		return command_refuse(result, chooser->gate.decision.refusal);
-	int r = decision.refusal == REFUSED_NOTHING ? slot_gate_pass(turn, &chooser->gate) : 0;
+	if (decision.refusal == REFUSED_NOTHING && gates_refuse(chooser) != REFUSED_NOTHING)
+		return command_refuse(result, gates_refuse(chooser));
+	int r = decision.refusal == REFUSED_NOTHING ? gates_pass(turn, chooser) : 0;
 	if (r == 0 && decision.refusal == REFUSED_NOTHING)
 		r = entry_pass(turn, chooser);
 	if (r == 0)
@@ -489,7 +521,7 @@ int run_claim_next(struct turn *turn, const struct command *command, struct resu
 	r = claim_again(turn, &chooser, result);
 	if (r < 0 || result->claim_count > 0)
 		return r;
-	if (chooser.gate.decision.refusal != REFUSED_NOTHING)
+	if (gates_refuse(&chooser) != REFUSED_NOTHING)
 		return 0; /* nothing for it now */
 	r = claim_resume(turn, &chooser, result);
 	return r < 0 ? r : claim_fresh(turn, &chooser, result);

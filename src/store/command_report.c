@@ -247,7 +247,7 @@ static int keep_holder(struct turn *turn, const struct claim *before, const stru
 	struct backend *backend = turn->store->backend;
 	char text[LAST_HOLDER_BYTES_MAX];
 
-	if (!before->named || !task_state_is_final(view->task.state))
+	if (!before->named || !last_holder_is_shown(view->task.state))
 		return 0;
 	const struct turn_worker *worker = turn_worker_by_number(turn, before->holder);
 	if (!worker)

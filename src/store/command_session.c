@@ -8,8 +8,9 @@
 #include "store/commands.h"
 
 enum {
-	LABEL_MARK = 0x1f, /* before the label in its key, and behind it in what is kept with the task */
-	NEXT_PLACE = -1,   /* of the rows of task 0: how many sessions there ever were */
+	LABEL_MARK =
+		0x1f, /* before the label in its key, and behind it and the notice in what is kept with the task */
+	NEXT_PLACE = -1, /* of the rows of task 0: how many sessions there ever were */
 };
 
 static const int64_t index_seq = 0;
@@ -54,16 +55,27 @@ int store_find_session(struct store *store, struct span label, int64_t *ret_seq)
 	return store->backend->ops->find_key(store->backend, (struct span){text, 1 + label.len}, ret_seq);
 }
 
+/* What stands before the next mark; the rest of the text is what is behind it. */
+static struct span take_part(struct span *text)
+{
+	const char *mark = text->len > 0 ? memchr(text->data, LABEL_MARK, text->len) : NULL;
+	struct span part = {text->data, mark ? (size_t)(mark - text->data) : 0};
+
+	if (mark)
+		*text = (struct span){mark + 1, text->len - part.len - 1};
+	return part;
+}
+
 static void split(struct span kept, struct session_document *ret_session)
 {
-	const char *mark = kept.len > 1 ? memchr(kept.data + 1, LABEL_MARK, kept.len - 1) : NULL;
-
 	*ret_session = (struct session_document){0};
-	if (!mark)
+	if (kept.len == 0)
 		return;
 	ret_session->own = kept.data[0] == '+';
-	ret_session->label = (struct span){kept.data + 1, (size_t)(mark - kept.data - 1)};
-	ret_session->spec = (struct span){mark + 1, kept.len - (size_t)(mark + 1 - kept.data)};
+	kept = (struct span){kept.data + 1, kept.len - 1};
+	ret_session->label = take_part(&kept);
+	ret_session->notice = take_part(&kept);
+	ret_session->spec = kept;
 }
 
 int store_read_session(
@@ -126,7 +138,7 @@ static int put_place(struct turn *turn, const struct session *session)
 }
 
 /* What is kept with the task itself; a label that it had before is no longer its own. */
-static int put_kept(struct turn *turn, const struct session *session, struct span spec)
+static int put_kept(struct turn *turn, const struct session *session, const struct command_spawn *spawn)
 {
 	struct backend *backend = turn->store->backend;
 	struct buf *out = &turn->record;
@@ -141,7 +153,11 @@ static int put_kept(struct turn *turn, const struct session *session, struct spa
 	if (r == 0)
 		r = buf_put_byte(out, LABEL_MARK);
 	if (r == 0)
-		r = buf_put_span(out, spec);
+		r = buf_put_span(out, spawn->notice);
+	if (r == 0)
+		r = buf_put_byte(out, LABEL_MARK);
+	if (r == 0)
+		r = buf_put_span(out, spawn->spec);
 	if (r == 0)
 		r = backend->ops->put_extra(backend, session->seq, EXTRA_SPAWNED, 0, buf_span(out));
 	if (r == 0)
@@ -157,7 +173,7 @@ int session_spawn(struct turn *turn, struct turn_task *view, const struct comman
 	if (r == 0 && session.label.len == 0)
 		r = turn_id_text(turn, view, &session.label);
 	if (r == 0)
-		r = put_kept(turn, &session, spawn->spec);
+		r = put_kept(turn, &session, spawn);
 	if (r == 0)
 		r = put_place(turn, &session);
 	return r < 0 ? r : turn_stage_session(turn, view, &session);

@@ -326,6 +326,10 @@ static int stage_fields(struct turn *turn, struct turn_task *view, const struct 
 		r = write_parents(turn, view, plan);
 	if (r == 0 && update->set_body)
 		r = backend->ops->put_body(backend, view->task.seq, update->body);
+	if (r == 0 && update->says_failure)
+		r = backend->ops->delete_extra(backend, view->task.seq, EXTRA_FAILED, 0);
+	if (r == 0 && update->says_recovery)
+		r = backend->ops->delete_extra(backend, view->task.seq, EXTRA_RECOVERED, 0);
 	return r;
 }
 

@@ -42,30 +42,6 @@ int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
 	return r;
 }
 
-int command_keep_recovery(struct turn *turn, const struct task *before, const struct task_decision *decision)
-{
-	bool in_line = decision->task.state == TASK_READY || decision->task.state == TASK_SCHEDULED;
-	struct backend *backend = turn->store->backend;
-	struct span session = {0};
-
-	if (before->owner == 0 || decision->event != EVENT_TASK_EXPIRED || !in_line)
-		return 0;
-	int r = backend->ops->get_extra(backend, before->seq, EXTRA_SESSION, 0, &turn->arena, &session);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	buf_clear(&turn->record);
-	r = buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
-	if (r == 0)
-		r = buf_put_byte(&turn->record, ' ');
-	if (r == 0)
-		r = buf_put_span(&turn->record, session);
-	if (r == 0)
-		r = turn_write(turn);
-	if (r < 0)
-		return r;
-	return backend->ops->put_extra(backend, before->seq, EXTRA_RECOVERED, 0, buf_span(&turn->record));
-}
-
 void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task)
 {
 	if (task->claim.named)
@@ -111,8 +87,6 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 		record_fact(&record, FACT_REASON, worker->worker.ended);
 		if (lost)
 			command_add_loss_facts(turn, &record, &view->task);
-		if (r == 0 && lost)
-			r = command_keep_recovery(turn, &view->task, &decision);
 		if (r == 0)
 			r = turn_stage_task(turn, view, &decision, &record);
 	}
@@ -520,6 +494,26 @@ static int refuse_beat(const struct turn_worker *view, enum refusal refusal, str
 	return command_refuse(result, refusal);
 }
 
+/* A worker that comes, or comes again, or moves to another slot, is held against the quarantine of that slot and, if it
+ * registers, counted. What stays where it is only beats. The result may be a refusal. */
+static int pass_gates(struct turn *turn, const struct command *command, const struct turn_worker *view,
+	const struct worker_decision *decision, struct result *result)
+{
+	bool registers = is_registration(command, decision);
+	struct slot_gate gate = {0};
+	int r = 0;
+
+	if (decision->refusal != REFUSED_NOTHING)
+		return 0;
+	if (registers || decision->worker.slot != view->worker.slot)
+		gate = slot_gate_of(turn, decision->worker.slot, command->worker);
+	if (gate.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, gate.decision.refusal);
+	if (registers)
+		r = count_registration(turn, command, view, decision->worker.slot, result);
+	return r < 0 || result->refusal != REFUSED_NOTHING ? r : slot_gate_pass(turn, &gate);
+}
+
 int run_beat(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_worker *view = turn_worker(turn, command->worker, true);
@@ -545,20 +539,11 @@ int run_beat(struct turn *turn, const struct command *command, struct result *re
 	bool taken = rival &&
 		!(result->evidence == EVIDENCE_HOLDS &&
 			worker_belongs_to(&rival->worker, command->principal));
-	struct slot_gate gate = slot_gate_of(turn, beat.slot, command->worker);
 	struct worker_decision decision = command->kind == COMMAND_REGISTER
 		? worker_register(&view->worker, &beat, taken, &turn->given)
 		: worker_beat(&view->worker, &beat, taken, &turn->given);
-	if (decision.event == EVENT_WORKER_REGISTERED) {
-		if (gate.decision.refusal != REFUSED_NOTHING)
-			return command_refuse(result, gate.decision.refusal);
-	}
-	if (is_registration(command, &decision)) {
-		r = count_registration(turn, command, view, decision.worker.slot, result);
-		if (r < 0 || result->refusal != REFUSED_NOTHING)
-			return r;
-	}
-	if (decision.event == EVENT_WORKER_REGISTERED && (r = slot_gate_pass(turn, &gate)) < 0)
+	r = pass_gates(turn, command, view, &decision, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
 		return r;
 	if (decision.refusal == REFUSED_NOTHING)
 		return accept_beat(turn, command, view, rival, &decision,

@@ -73,10 +73,6 @@ int command_hear(
 /* The worker is gone: record it, and free what it held. */
 int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision);
 
-/* A task was lost, or may have been: if a slot owns it and it is in line again, remember when, and the session of then. `before` is
- * the task as it was. */
-int command_keep_recovery(struct turn *turn, const struct task *before, const struct task_decision *decision);
-
 /* Why a claim was lost; `task` is as it was. */
 void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task);
 

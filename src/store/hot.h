@@ -34,6 +34,7 @@ struct holder {
 	struct wheel_node timer;
 	int64_t ended_ms;
 	struct pace registrations; /* of this id */
+	uint64_t serves;           /* the queues it has asked work of: see served.h; 0: of none yet */
 	/* lists of the live ones, by number, 0 at both ends: those in the same slot, and those that beat, as last heard */
 	uint32_t slot_next, slot_previous;
 	uint32_t heard_next, heard_previous;

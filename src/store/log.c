@@ -2,8 +2,8 @@
  * The logs of attempts: where their chunks lie is one small row per attempt, each chunk is another. All of them hang
  * on the task and go with it.
  *
- * A log is data and not state: appending writes no event and leaves the task as it is. An append is durable before it
- * is answered, like everything else.
+ * A log is data and not state: appending leaves the task as it is, and only what a session prints is told in an event,
+ * as long as that is not too much. An append is durable before it is answered, like everything else.
  */
 #include <assert.h>
 #include <errno.h>
@@ -31,18 +31,30 @@ static int64_t chunk_number(uint32_t attempt, int64_t offset)
 
 /* ---- rows -------------------------------------------------------------------------------------------- */
 
+static void put_bucket(const struct log_bucket *bucket, struct buf *out)
+{
+	buf_put_svarint(out, bucket->at_ms);
+	buf_put_uvarint(out, bucket->level);
+}
+
+static struct log_bucket read_bucket(struct reader *reader)
+{
+	int64_t at_ms = reader_svarint(reader);
+
+	return (struct log_bucket){at_ms, (uint32_t)reader_uvarint(reader)};
+}
+
 static int encode_log(const struct log *log, struct buf *out)
 {
 	int64_t end = 0;
 
 	buf_clear(out);
-	int r = buf_reserve(
-		out, (3 + 2 * LOG_CHUNKS_MAX + 1) * UVARINT_BYTES_MAX); /* nothing below can fail */
+	int r = buf_reserve(out, (6 + 2 * LOG_CHUNKS_MAX) * UVARINT_BYTES_MAX); /* nothing below can fail */
 	if (r < 0)
 		return r;
 	buf_put_uvarint(out, (uint64_t)log->length);
-	buf_put_svarint(out, log->level_at_ms);
-	buf_put_uvarint(out, log->level);
+	put_bucket(&log->said, out);
+	put_bucket(&log->told, out);
 	buf_put_uvarint(out, log->count);
 	for (uint32_t i = 0; i < log->count; i++) {
 		buf_put_uvarint(out, (uint64_t)(log->chunks[i].offset - end));
@@ -59,8 +71,8 @@ static int decode_log(struct span data, struct log *ret_log)
 
 	reader_init(&reader, data);
 	ret_log->length = (int64_t)reader_uvarint(&reader);
-	ret_log->level_at_ms = reader_svarint(&reader);
-	ret_log->level = (uint32_t)reader_uvarint(&reader);
+	ret_log->said = read_bucket(&reader);
+	ret_log->told = read_bucket(&reader);
 	uint64_t count = reader_uvarint(&reader);
 	if (count > LOG_CHUNKS_MAX)
 		return -EPROTO;
@@ -232,7 +244,7 @@ static bool begins_a_character(struct span text)
 }
 
 static int append(
-	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
+	struct turn *turn, struct turn_task *view, const struct command *command, struct result *result)
 {
 	struct log_append wanted = {
 		.offset = command->log.offset,
@@ -256,7 +268,10 @@ static int append(
 	if ((known.len > 0 && !same) || !begins_a_character(fresh))
 		return refuse_log(result, REFUSED_BAD_OFFSET, &log);
 	result->repeated = !decision.grows;
-	return decision.grows ? write_log(turn, view, &log, &decision, fresh) : 0;
+	if (!decision.grows)
+		return 0;
+	r = write_log(turn, view, &log, &decision, fresh);
+	return r == 0 && decision.tells ? turn_tell_output(turn, view) : r;
 }
 
 int run_log(struct turn *turn, const struct command *command, struct result *result)

@@ -1238,7 +1238,7 @@ static int mark_restored(struct backend *copy)
 	if (r == 0)
 		r = put_meta(copy, META_TASK_FLOOR, (last > floor ? last : floor) + 1000000);
 	if (r == 0)
-		r = put_meta(copy, META_RESTORED, 1);
+		r = put_meta(copy, META_RESTORED, RESTORED);
 	return r < 0 ? r : memory_commit(copy);
 }
 

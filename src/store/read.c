@@ -76,14 +76,42 @@ static int optional(int fault)
 }
 
 /* When, a space, and the session: see EXTRA_RECOVERED. */
-static void take_recovery(struct span kept, struct task_document *document)
+static void take_moment(struct span kept, int64_t *ret_when_ms, struct span *ret_session)
 {
 	size_t at = 0;
 
 	for (; at < kept.len && kept.data[at] >= '0' && kept.data[at] <= '9'; at++)
-		document->recovered_ms = document->recovered_ms * 10 + (kept.data[at] - '0');
+		*ret_when_ms = *ret_when_ms * 10 + (kept.data[at] - '0');
 	if (at < kept.len)
-		document->previous_session = (struct span){kept.data + at + 1, kept.len - at - 1};
+		*ret_session = (struct span){kept.data + at + 1, kept.len - at - 1};
+}
+
+/* Only tasks with an owner have any. A failure counts as long as it is why the task is where it is; one that was lost
+ * since then, and is in line again, is where it is because of that. */
+static int read_moments(struct store *store, struct arena *arena, struct task_document *document)
+{
+	struct backend *backend = store->backend;
+	const struct task *task = &document->task;
+	struct span recovered = {0}, failed = {0};
+
+	if (task->owner == 0)
+		return 0;
+	int r = backend->ops->get_extra(backend, task->seq, EXTRA_RECOVERED, 0, arena, &recovered);
+	if (optional(r) < 0)
+		return r;
+	take_moment(recovered, &document->recovered_ms, &document->previous_session);
+	if (task->code == CODE_NONE || (task->code == CODE_LEASE_LOST && task->state != TASK_FAILED))
+		return 0;
+	r = backend->ops->get_extra(backend, task->seq, EXTRA_FAILED, 0, arena, &failed);
+	if (optional(r) < 0)
+		return r;
+	take_moment(failed, &document->failed_ms, &document->failed_session);
+	return 0;
+}
+
+bool last_holder_is_shown(enum task_state state)
+{
+	return task_state_is_final(state) || state == TASK_REVIEW;
 }
 
 struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDER_BYTES_MAX])
@@ -104,7 +132,7 @@ static int read_last_holder(
 	char text[LAST_HOLDER_BYTES_MAX];
 	int used;
 
-	if (!task_state_is_final(task->state))
+	if (!last_holder_is_shown(task->state))
 		return 0;
 	int r = backend->ops->get_extra(backend, task->seq, EXTRA_LAST_HOLDER, 0, arena, &kept);
 	if (r < 0)
@@ -119,25 +147,27 @@ static int read_last_holder(
 static int read_extras(struct store *store, int64_t seq, struct arena *arena, struct task_document *document)
 {
 	struct backend *backend = store->backend;
-	struct span recovered = {0};
 	const struct {
 		enum extra_kind kind;
 		struct span *into;
 	} extras[] = {
-		{EXTRA_RESULT, &document->result}, {EXTRA_ERROR, &document->error},
-		{EXTRA_CHECKPOINT, &document->checkpoint}, {EXTRA_QUESTION, &document->question},
-		{EXTRA_ANSWER, &document->answer}, {EXTRA_EVIDENCE, &document->evidence},
+		{EXTRA_RESULT, &document->result},
+		{EXTRA_ERROR, &document->error},
+		{EXTRA_CHECKPOINT, &document->checkpoint},
+		{EXTRA_QUESTION, &document->question},
+		{EXTRA_ANSWER, &document->answer},
+		{EXTRA_EVIDENCE, &document->evidence},
 		{EXTRA_SESSION, &document->session},
-		{EXTRA_RECOVERED, &recovered}, /* only tasks with an owner have one */
 	};
-	size_t count = sizeof extras / sizeof *extras - (document->task.owner == 0);
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
 		int r = backend->ops->get_extra(backend, seq, extras[i].kind, 0, arena, extras[i].into);
 		if (optional(r) < 0)
 			return r;
 	}
-	take_recovery(recovered, document);
+	int r = read_moments(store, arena, document);
+	if (r < 0)
+		return r;
 	return document->task.claim.reported
 		? backend->ops->get_extra(backend, seq, EXTRA_REPORT, 0, arena, &document->report)
 		: 0;
@@ -715,15 +745,25 @@ int store_query(struct store *store, struct question *question)
 
 /* ---- why ------------------------------------------------------------------------------------------- */
 
-static void look_at_worker(const struct store *store, const struct task *task, const struct name_set *needed,
-	const struct worker *worker, struct surroundings *around)
+/* Names of old doors ask in ways that are not noted. */
+static bool may_serve(const struct holder *holder, uint32_t queue)
 {
+	return holder->worker.named || holder->serves == 0 || holder->serves & served_bit(queue);
+}
+
+static void look_at_worker(const struct store *store, const struct task *task, const struct name_set *needed,
+	const struct holder *holder, struct surroundings *around)
+{
+	const struct worker *worker = &holder->worker;
 	struct name_set has;
 
 	around->known = around->known || worker->state != WORKER_UNKNOWN;
 	if (worker->state != WORKER_ACTIVE)
 		return;
 	around->workers++;
+	if (!may_serve(holder, task->queue))
+		return;
+	around->serving++;
 	names_set_members(&store->names, worker->capabilities, &has);
 	if (!name_set_covers(&has, needed))
 		return;
@@ -767,10 +807,11 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 		around.disarmed = store->disarmed;
 		around.opted_in = store_opts_in(store, task->queue);
 		around.read_only = store->degraded;
+		around.asked_for = served_lately(&store->served, task->queue, now.lease_ms);
 		look_at_owner(store, task, &given, &around);
 		for (uint32_t number = hot_next_holder(hot, 0); number != 0;
 			number = hot_next_holder(hot, number))
-			look_at_worker(store, task, &needed, &hot_holder(hot, number)->worker, &around);
+			look_at_worker(store, task, &needed, hot_holder(hot, number), &around);
 	}
 	return task_why(task, &around, &given);
 }

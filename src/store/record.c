@@ -101,31 +101,38 @@ static unsigned parts_of(const struct record *record)
 
 /* Everything of a record but its free texts fits into this. */
 enum {
-	RECORD_FIXED_MAX = 640,
+	RECORD_FIXED_MAX = (16 + COLUMN_held + 1 + FACT_COUNT) * UVARINT_BYTES_MAX,
 };
 
-static void encode_columns(const struct record *record, struct buf *buf)
+static char *put_bytes(char *at, struct span bytes)
+{
+	at = uvarint_write(at, bytes.len);
+	memcpy(at, bytes.data, bytes.len);
+	return at + bytes.len;
+}
+
+static char *encode_columns(const struct record *record, char *at)
 {
 	const struct task *task = &record->columns;
 
-	buf_put_uvarint(buf, (uint64_t)record->from);
-	buf_put_uvarint(buf, record->changed);
+	at = uvarint_write(at, (uint64_t)record->from);
+	at = uvarint_write(at, record->changed);
 #define X(name)                                 \
 	if (record->changed & COLUMN_BIT(name)) \
-		buf_put_svarint(buf, (int64_t)task->name);
+		at = uvarint_write(at, zigzag((int64_t)task->name));
 	COLUMNS(X)
 #undef X
 	if (record->changed & COLUMN_BIT(held))
-		buf_put_uvarint(buf, task->claim.holder != 0);
+		at = uvarint_write(at, task->claim.holder != 0);
+	return at;
 }
 
-static void encode_facts(const struct record *record, struct buf *buf)
+static char *encode_facts(const struct record *record, char *at)
 {
-	buf_put_uvarint(buf, record->facts);
-	for (int fact = 0; fact < FACT_COUNT; fact++) {
-		if (record_has(record, (enum fact)fact))
-			buf_put_svarint(buf, record->fact[fact]);
-	}
+	at = uvarint_write(at, record->facts);
+	for (uint32_t left = record->facts; left != 0; left &= left - 1)
+		at = uvarint_write(at, zigzag(record->fact[__builtin_ctz(left)]));
+	return at;
 }
 
 int record_encode(const struct record *record, struct buf *buf)
@@ -133,31 +140,33 @@ int record_encode(const struct record *record, struct buf *buf)
 	unsigned parts = parts_of(record);
 	size_t texts = record->id.len + record->worker.len + record->actor.len + record->subject.len +
 		record->note.len;
-	int r = buf_reserve(buf, RECORD_FIXED_MAX + texts); /* nothing below can fail */
+	int r = buf_reserve(buf, RECORD_FIXED_MAX + texts); /* there is room for all below */
 	if (r < 0)
 		return r;
 
-	buf_put_uvarint(buf, (uint64_t)record->kind);
-	buf_put_uvarint(buf, parts);
-	buf_put_svarint(buf, record->wall_ms);
-	buf_put_svarint(buf, record->lease_ms);
+	char *at = buf->data + buf->len;
+	at = uvarint_write(at, (uint64_t)record->kind);
+	at = uvarint_write(at, parts);
+	at = uvarint_write(at, zigzag(record->wall_ms));
+	at = uvarint_write(at, zigzag(record->lease_ms));
 	if (parts & PART_TASK) {
-		buf_put_uvarint(buf, (uint64_t)record->task);
-		buf_put_uvarint(buf, (uint64_t)record->previous);
-		encode_columns(record, buf);
+		at = uvarint_write(at, (uint64_t)record->task);
+		at = uvarint_write(at, (uint64_t)record->previous);
+		at = encode_columns(record, at);
 	}
 	if (parts & PART_ID)
-		buf_put_bytes(buf, record->id);
+		at = put_bytes(at, record->id);
 	if (parts & PART_WORKER)
-		buf_put_bytes(buf, record->worker);
+		at = put_bytes(at, record->worker);
 	if (parts & PART_ACTOR)
-		buf_put_bytes(buf, record->actor);
+		at = put_bytes(at, record->actor);
 	if (parts & PART_SUBJECT)
-		buf_put_bytes(buf, record->subject);
+		at = put_bytes(at, record->subject);
 	if (parts & PART_FACTS)
-		encode_facts(record, buf);
+		at = encode_facts(record, at);
 	if (parts & PART_NOTE)
-		buf_put_bytes(buf, record->note);
+		at = put_bytes(at, record->note);
+	buf->len = (size_t)(at - buf->data);
 	return 0;
 }
 

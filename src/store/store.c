@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/base36.h"
-#include "store/turn.h"
+#include "store/commands.h"
 
 enum {
 	DEGRADED_STEP = 100,
@@ -199,7 +199,8 @@ static int load_facts(struct store *store, const struct backend_facts *facts)
 	store->finals = (int64_t)facts->finals;
 	store->generation = (uint32_t)generation;
 	store->starts = (uint64_t)starts;
-	store->was_restored = restored != 0;
+	store->restored = restored == RESTORED_NOT || restored == RESTORED ? (enum restored)restored
+									   : RESTORED_OVER_DISARMED;
 	store->rebooted =
 		starts > 0 && ((uint64_t)boot_hi != store->boot_hi || (uint64_t)boot_lo != store->boot_lo);
 	return 0;
@@ -288,6 +289,36 @@ static int rebase_all(struct turn *turn)
 	return r;
 }
 
+/* All claims, then those that held them: each of these has to stop what it runs and come back under another key. */
+static int void_all(struct turn *turn)
+{
+	const struct hot *hot = &turn->store->hot;
+	int r = each_claim(turn, task_void);
+
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
+		struct turn_worker *view = turn_worker_by_number(turn, number);
+		if (!view)
+			return -ENOMEM;
+		struct worker_decision decision = worker_void(&view->worker);
+		if (decision.event != EVENT_NONE)
+			r = command_end_worker(turn, view, &decision);
+	}
+	return r;
+}
+
+/* An old backup knows nothing of why somebody pulled the brake since. */
+static int stay_disarmed(struct turn *turn)
+{
+	struct execution_decision decision = execution_set(!turn->store->disarmed, false);
+	struct record record;
+
+	if (decision.event == EVENT_NONE)
+		return 0;
+	turn_record(turn, &record, decision.event);
+	return turn_stage_execution(turn, decision.execution, &record);
+}
+
 static int stage_restored(struct turn *turn)
 {
 	struct record record;
@@ -295,7 +326,9 @@ static int stage_restored(struct turn *turn)
 	turn_record(turn, &record, EVENT_SERVER_RESTORED);
 	record_fact(&record, FACT_GENERATION, turn->store->generation);
 	int r = turn_stage_event(turn, &record);
-	return r < 0 ? r : each_claim(turn, task_void);
+	if (r == 0 && turn->store->restored == RESTORED_OVER_DISARMED)
+		r = stay_disarmed(turn);
+	return r < 0 ? r : void_all(turn);
 }
 
 static int stage_start(struct turn *turn)
@@ -315,7 +348,7 @@ static int stage_start(struct turn *turn)
 		r = backend->ops->put_meta(backend, META_BOOT_LO, (int64_t)store->boot_lo);
 	if (r == 0)
 		r = backend->ops->put_meta(backend, META_RESTORED, 0);
-	if (r == 0 && store->was_restored)
+	if (r == 0 && store->restored != RESTORED_NOT)
 		r = stage_restored(turn);
 	if (r == 0 && store->rebooted)
 		r = rebase_all(turn);

@@ -40,8 +40,7 @@ static int claim_timer(struct turn *turn, int64_t seq)
 	record_fact(&record, FACT_GRANTED, due.granted_ms);
 	record_fact(&record, FACT_GRACE_END, lease_end(&due, &turn->given));
 	command_add_loss_facts(turn, &record, &view->task);
-	r = command_keep_recovery(turn, &view->task, &decision);
-	return r < 0 ? r : turn_stage_task(turn, view, &decision, &record);
+	return turn_stage_task(turn, view, &decision, &record);
 }
 
 static int worker_timer(struct turn *turn, uint32_t number)

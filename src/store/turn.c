@@ -598,13 +598,13 @@ static struct span session_label(const struct turn *turn, int64_t seq)
 
 /* A note beside the event that says what happened to the task. */
 static int note_session(struct turn *turn, struct turn_task *view, enum event_kind kind, struct span label,
-	struct span worker)
+	struct span worker, struct span note)
 {
 	struct task after = view->task;
 	struct record record;
 
 	turn_record(turn, &record, kind);
-	record.note = (struct span){0};
+	record.note = note;
 	record.subject = label;
 	record.worker = worker;
 	int r = stage_change(turn, view, &after, &record);
@@ -612,14 +612,16 @@ static int note_session(struct turn *turn, struct turn_task *view, enum event_ki
 		return r;
 	after.version = record.seq;
 	view->task = after;
+	view->changed = true;
 	return write_row(turn, &after, false);
 }
 
-/* An attempt of a session began, or is over. */
+/* An attempt of a session began, or is over. With the session itself, whoever spawned it wanted word of it. */
 static int follow_session(
 	struct turn *turn, struct turn_task *view, enum event_kind event, uint64_t fence, uint32_t holder)
 {
 	struct span label = session_label(turn, view->task.seq);
+	struct session_document session = {0};
 
 	if (label.len == 0)
 		return 0;
@@ -628,7 +630,23 @@ static int follow_session(
 		return 0;
 	uint32_t who = view->task.claim.holder != 0 ? view->task.claim.holder : holder;
 	const struct turn_worker *worker = turn_worker_by_number(turn, who);
-	return worker ? note_session(turn, view, kind, label, worker->id) : -ENOMEM;
+	if (!worker)
+		return -ENOMEM;
+	int r = task_session_is_over(view->task.state)
+		? store_read_session(turn->store, view->task.seq, &turn->arena, &session)
+		: 0;
+	return r < 0 ? r : note_session(turn, view, kind, label, worker->id, session.notice);
+}
+
+int turn_tell_output(struct turn *turn, struct turn_task *view)
+{
+	struct span label = session_label(turn, view->task.seq);
+
+	if (label.len == 0)
+		return 0;
+	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
+	return worker ? note_session(turn, view, EVENT_SESSION_OUTPUT, label, worker->id, turn->command->note)
+		      : -ENOMEM;
 }
 
 int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session)
@@ -714,6 +732,44 @@ static int stage_own_follow(struct turn *turn, struct turn_task *view, const str
 	return r;
 }
 
+/* ---- what a slot finds of a loss or a failure ------------------------------------------------------ */
+
+/* When it was, and the session of then. */
+static int keep_moment(struct turn *turn, int64_t seq, enum extra_kind kind)
+{
+	struct backend *backend = turn->store->backend;
+	struct span session = {0};
+
+	int r = backend->ops->get_extra(backend, seq, EXTRA_SESSION, 0, &turn->arena, &session);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	buf_clear(&turn->record);
+	r = buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
+	if (r == 0)
+		r = buf_put_byte(&turn->record, ' ');
+	if (r == 0)
+		r = buf_put_span(&turn->record, session);
+	return r < 0 ? r : backend->ops->put_extra(backend, seq, kind, 0, buf_span(&turn->record));
+}
+
+/* Slot workers of old write into the metadata of their task when it failed, and when they took it up after a crash. What
+ * the server finds out by itself is told in the same words, so it is remembered; unless the caller says it. */
+static int keep_trace(struct turn *turn, const struct task *after, enum event_kind event)
+{
+	const struct command *command = turn->command;
+	bool is_said = command && command->kind == COMMAND_UPDATE && command->update.says_failure;
+	bool in_line = after->state == TASK_READY || after->state == TASK_SCHEDULED;
+	bool lost = event == EVENT_TASK_EXPIRED;
+
+	if (lost && in_line)
+		return keep_moment(turn, after->seq, EXTRA_RECOVERED);
+	if (is_said || after->code == CODE_NONE)
+		return 0;
+	return lost || event == EVENT_TASK_FAILED || event == EVENT_TASK_BLOCKED
+		? keep_moment(turn, after->seq, EXTRA_FAILED)
+		: 0;
+}
+
 /* ---- the one way to write a decision -------------------------------------------------------------- */
 
 int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
@@ -757,6 +813,8 @@ static int stage_one(struct turn *turn, struct turn_task *view, const struct tas
 		r = count_holder(turn, view->task.claim.holder, after.claim.holder);
 	if (r == 0)
 		r = keep_claimant(turn, &view->task, &after);
+	if (r == 0 && after.owner != 0 && !view->gone)
+		r = keep_trace(turn, &after, decision->event);
 	if (r < 0)
 		return r;
 	view->task = after;

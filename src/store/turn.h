@@ -17,6 +17,7 @@
 #include "store/names.h"
 #include "store/sessions.h"
 #include "store/registrations.h"
+#include "store/served.h"
 #include "store/store.h"
 #include "store/tokens.h"
 
@@ -120,6 +121,7 @@ struct store {
 	struct tokens credentials;
 	struct sessions sessions;
 	struct registrations registrations;
+	struct served served;
 	uint64_t registrations_refused;               /* by this run, because there were too many */
 	uint64_t rescheduled;                         /* tasks of lost workers, by this run … */
 	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
@@ -140,7 +142,8 @@ struct store {
 	int64_t purge_cursor; /* of the sweep that goes round and round */
 	uint64_t boot_hi, boot_lo;
 	const char *opt_in_queues;
-	bool was_restored, rebooted;
+	enum restored restored;
+	bool rebooted;
 	bool started; /* the start is on disk */
 	bool degraded, dead;
 	bool backing_up;
@@ -206,10 +209,12 @@ int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, s
 int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record);
 int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
 	struct record *record);
+int turn_tell_output(struct turn *turn, struct turn_task *view); /* of a session; other tasks have none */
 int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session);
 int turn_stage_token(struct turn *turn, const struct token *token); /* it is copied */
 
-/* read.c: how EXTRA_LAST_HOLDER is kept. */
+/* read.c: how EXTRA_LAST_HOLDER is kept, and of which tasks: those whose last attempt was the last word so far. */
+bool last_holder_is_shown(enum task_state state);
 enum {
 	LAST_HOLDER_BYTES_MAX = COMMAND_ID_MAX + 48,
 };

@@ -90,6 +90,9 @@ enum http_verdict http_input_next(
 	struct http_input *input, struct http_request *ret_request, struct http_complaint *ret_complaint);
 void http_input_drop(struct http_input *input);
 
+/* The path of the request, as sent, once the whole head is there; also after HTTP_BAD. Empty: it is not known. */
+struct span http_input_path(const struct http_input *input);
+
 /* After HTTP_READY: its method; and the request with bytes of its own, dropped from the input. -ENOMEM. */
 enum http_method http_input_method(const struct http_input *input);
 int http_input_take(struct http_input *input, struct arena *arena, struct http_request *ret_request);

@@ -610,6 +610,11 @@ enum http_verdict http_input_next(
 	return HTTP_MORE;
 }
 
+struct span http_input_path(const struct http_input *input)
+{
+	return input->body_at > 0 ? marked(input->data + input->start, input->head.path) : (struct span){0};
+}
+
 enum http_method http_input_method(const struct http_input *input)
 {
 	return input->head.method;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <yyjson.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/span.h"
 
@@ -23,6 +24,9 @@ struct json_complaint {
 /* Strict JSON of at most JSON_DEPTH_MAX levels, valid UTF-8, no repeated keys in an object. NULL: the complaint
  * says what and where. The text is not kept. Free with yyjson_doc_free(). */
 yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint);
+
+/* The same, in the arena: the document lives as long as that does, and is not freed. */
+yyjson_doc *json_read_in(struct arena *arena, struct span text, struct json_complaint *ret_complaint);
 
 /* The same for configuration files: comments and trailing commas are allowed. */
 yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint);

@@ -160,7 +160,7 @@ static bool check_object(struct reading *reading, yyjson_val *object, int depth)
 		return false;
 	yyjson_obj_foreach(object, index, max, key, value)
 	{
-		if (!check_value(reading, value, depth))
+		if (yyjson_is_ctn(value) && !check_value(reading, value, depth))
 			return false;
 	}
 	return true;
@@ -173,7 +173,7 @@ static bool check_array(struct reading *reading, yyjson_val *array, int depth)
 
 	yyjson_arr_foreach(array, index, max, value)
 	{
-		if (!check_value(reading, value, depth))
+		if (yyjson_is_ctn(value) && !check_value(reading, value, depth))
 			return false;
 	}
 	return true;
@@ -196,7 +196,8 @@ static bool check_value(struct reading *reading, yyjson_val *value, int depth)
 
 /* ---- reading ---- */
 
-static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, struct json_complaint *ret_complaint)
+static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, const yyjson_alc *memory,
+	struct json_complaint *ret_complaint)
 {
 	yyjson_read_err error;
 	yyjson_doc *doc;
@@ -207,7 +208,7 @@ static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, struct js
 		return NULL;
 	}
 	/* Without YYJSON_READ_INSITU it does not write to the text. */
-	doc = yyjson_read_opts((char *)(uintptr_t)text.data, text.len, flags, NULL, &error);
+	doc = yyjson_read_opts((char *)(uintptr_t)text.data, text.len, flags, memory, &error);
 	if (!doc) {
 		complain(ret_complaint, error.pos, "This is not JSON: %s.", error.msg);
 		return NULL;
@@ -221,12 +222,38 @@ static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, struct js
 
 yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint)
 {
-	return read_with(text, YYJSON_READ_NOFLAG, ret_complaint);
+	return read_with(text, YYJSON_READ_NOFLAG, NULL, ret_complaint);
+}
+
+static void *take_memory(void *arena, size_t bytes)
+{
+	return arena_take(arena, bytes);
+}
+
+static void *take_more_memory(void *arena, void *old, size_t old_bytes, size_t bytes)
+{
+	void *new = arena_take(arena, bytes);
+
+	return new ? memcpy(new, old, old_bytes < bytes ? old_bytes : bytes) : NULL;
+}
+
+static void leave_memory(void *arena, void *old)
+{
+	(void)arena;
+	(void)old;
+}
+
+yyjson_doc *json_read_in(struct arena *arena, struct span text, struct json_complaint *ret_complaint)
+{
+	const yyjson_alc memory = {take_memory, take_more_memory, leave_memory, arena};
+
+	return read_with(text, YYJSON_READ_NOFLAG, &memory, ret_complaint);
 }
 
 yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint)
 {
-	return read_with(text, YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, ret_complaint);
+	return read_with(
+		text, YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, NULL, ret_complaint);
 }
 
 /* ---- places ---- */

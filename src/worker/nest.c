@@ -71,9 +71,14 @@ int nest_note_run(
 	return r < 0 ? r : file_write(nest->records_fd, identity->run, buf_span(&text), false);
 }
 
-void nest_forget_run(struct nest *nest, const char *run)
+void nest_clear_run(struct nest *nest, const char *run)
 {
 	rundir_remove(nest->runs_fd, run);
+}
+
+void nest_forget_run(struct nest *nest, const char *run)
+{
+	nest_clear_run(nest, run);
 	unlinkat(nest->records_fd, run, 0);
 }
 
@@ -191,7 +196,7 @@ static int report_crash(struct estate *estate, const char *run, yyjson_val *reco
 	if (r == 0)
 		r = json_end(&object);
 	if (r == 0)
-		r = outbox_put_text(&text, buf_span(&target), buf_span(&body));
+		r = outbox_put_text(&text, YIELDS_TO_FAILURE, buf_span(&target), buf_span(&body));
 	return r < 0 ? r : file_write(estate->nest->outbox_fd, run, buf_span(&text), true);
 }
 

@@ -59,4 +59,5 @@ struct nest_attempt {
 
 int nest_note_run(
 	struct nest *nest, const struct process_identity *identity, const struct nest_attempt *attempt);
-void nest_forget_run(struct nest *nest, const char *run); /* the record and the directory */
+void nest_clear_run(struct nest *nest, const char *run);  /* the directory */
+void nest_forget_run(struct nest *nest, const char *run); /* and the record */

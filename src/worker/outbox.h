@@ -3,7 +3,8 @@
  * before it is sent, and is removed when the server has answered: taken, or refused for good (a claim that has passed to
  * another is such a refusal, and the server keeps the late result for the operator).
  *
- * They are sent one after the other. While the server is away it is asked again after 1, 2, 4 … 15 s.
+ * They are sent one after the other. While the server is away it is asked again after 1, 2, 4 … 15 s. Before a report that
+ * gives way to the word of the work is sent, the server is asked for that word: by the run, or here if its worker died.
  */
 #pragma once
 
@@ -13,6 +14,7 @@
 
 #include "base/span.h"
 #include "wire/http_client.h"
+#include "worker/verdict.h"
 
 struct outbox;
 
@@ -29,14 +31,18 @@ void outbox_free(struct outbox *outbox);
 int outbox_load(struct outbox *outbox);
 
 /* POST `body` to `target`. On disk when this returns, unless the disk refuses it (the fault is returned): then it is
- * kept in memory alone. `held`: not sent before outbox_release(). */
-int outbox_put(struct outbox *outbox, const char *name, struct span target, struct span body, bool held);
+ * kept in memory, sent, and written down as soon as the disk takes it. `held`: not sent before outbox_release(), whose caller has asked for the word of the work. */
+int outbox_put(struct outbox *outbox, const char *name, enum yields_to to, struct span target,
+	struct span body, bool held);
 
-/* Another text for one that is held. The fault leaves the old one in place. */
+/* Another text for one that is held. With a fault it is in memory alone, and the file has the old one. */
 int outbox_replace(struct outbox *outbox, const char *name, struct span target, struct span body);
 void outbox_release(struct outbox *outbox, const char *name);
 
+/* Try again to write down what is in memory alone. The fault of one that still is. */
+int outbox_save(struct outbox *outbox);
+
 uint32_t outbox_waiting(const struct outbox *outbox);
 
-/* The form of a file: the target, a newline, the body. */
-int outbox_put_text(struct buf *out, struct span target, struct span body);
+/* The form of a file: to what it gives way ("?word"; nothing: a line less), the target, the body, each on a line. */
+int outbox_put_text(struct buf *out, enum yields_to to, struct span target, struct span body);

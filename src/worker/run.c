@@ -60,6 +60,7 @@ struct run {
 	int64_t claimed_ms, heard_ms;   /* on the clock of leases: the last sign of life */
 	bool spoke, reported;
 	bool asks;              /* when it was last looked at */
+	bool unsaved;           /* the disk did not take the report: the record stays until the server has */
 	struct process_end end; /* once it is gone */
 	enum stop_reason stop;
 	int64_t limit_ms;
@@ -163,6 +164,11 @@ static int read_claim(struct run *run, yyjson_val *claim)
 
 enum put_how { PUT_TO_SEND, PUT_HELD, PUT_INSTEAD };
 
+static enum yields_to run_yields_to(const struct run *run)
+{
+	return verdict_yields_to(&(struct attempt_end){.stop = run->stop, .end = &run->end});
+}
+
 static int put_report(struct run *run, enum report_verb verb, struct span members, enum put_how how)
 {
 	cleanup(buf_done) struct buf body = {0}, target = {0};
@@ -185,8 +191,9 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 	if (r == 0 && how == PUT_INSTEAD)
 		r = outbox_replace(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body));
 	else if (r == 0)
-		r = outbox_put(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body),
-			how == PUT_HELD);
+		r = outbox_put(run->supervisor->outbox, run->name,
+			how == PUT_HELD ? run_yields_to(run) : YIELDS_TO_NOTHING, buf_span(&target),
+			buf_span(&body), how == PUT_HELD);
 	if (r < 0)
 		log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
@@ -198,6 +205,8 @@ static void finish(struct run *run)
 {
 	run->phase = RUN_OVER;
 	uv_timer_stop(&run->clock);
+	if (run->unsaved)
+		nest_forget_run(&run->supervisor->nest, run->name);
 	if (!supervisor_has_other(run->supervisor, run))
 		pulse_forget(run->supervisor->pulse, span_of(run->task));
 	supervisor_forget(run->supervisor, run);
@@ -222,6 +231,8 @@ static void refuse(struct run *run, const char *code, const char *message)
 	run->phase = RUN_TOLD;
 	nest_forget_run(&run->supervisor->nest, run->name);
 	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
+	if (host)
+		supervisor_spare(run->supervisor);
 	if (failure_put(&members, code, message, host ? wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) == 0)
 		put_report(run, REPORT_FAIL, buf_span(&members), PUT_TO_SEND);
 }
@@ -487,21 +498,20 @@ static const char *path_of(struct run *run, int fd)
 }
 
 /* Before anything of it exists, and again when more is known: whoever comes after us finds it. */
-static void note_run(struct run *run)
+static int note_run(struct run *run)
 {
 	struct process_identity identity = {0};
 	struct nest_attempt attempt = {pulse_worker_id(run->supervisor->pulse).data, run->task, run->fence};
 
-	if (run->process) {
+	if (run->process)
 		process_identify(run->process, &identity);
-	} else {
-		snprintf(identity.run, sizeof identity.run, "%s", run->name);
-		boot_id_read(identity.boot, sizeof identity.boot);
-	}
+	else
+		process_foretell(run->supervisor->host, run->name, &identity);
 	int r = nest_note_run(&run->supervisor->nest, &identity, &attempt);
 	if (r < 0)
 		log_warn("a process cannot be written down", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
+	return r;
 }
 
 static int fill_spec(struct run *run, const char *run_path, const char *token_file, int workdir_fd,
@@ -570,8 +580,9 @@ static void start_process(struct run *run, struct span token)
 	cleanup(close_at) int run_fd = -1;
 	cleanup(close_at) int workdir_fd = -1;
 
-	note_run(run);
-	int r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
+	int r = note_run(run);
+	if (r == 0)
+		r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
 	if (r == 0 && token.len > 0)
 		r = rundir_put_secret(run_fd, "token", token);
 	if (r < 0) {
@@ -676,8 +687,11 @@ static void ask_token(struct run *run)
 
 static void on_started(void *context, struct process *process)
 {
+	struct run *run = context;
+
 	(void)process;
-	note_run(context);
+	run->supervisor->troubles = 0;
+	note_run(run);
 }
 
 static void on_output(void *context, struct process *process, enum process_stream stream)
@@ -709,19 +723,11 @@ static void on_word_again(uv_timer_t *timer)
 static void take_word(struct run *run, yyjson_val *task)
 {
 	cleanup(buf_done) struct buf members = {0};
-	struct attempt_end attempt = {.stop = run->stop, .end = &run->end};
-	yyjson_val *fence = yyjson_obj_get(task, "fence"), *report = yyjson_obj_get(task, "report");
 	enum report_verb verb;
 
 	buf_init(&members, BODY_BYTES_MAX);
-	if (!yyjson_equals_str(fence, run->fence))
-		return;
-	if (report && verdict_yields(&attempt, report, &verb, &members))
+	if (verdict_yields(run_yields_to(run), span_of(run->fence), task, &verb, &members))
 		put_report(run, verb, buf_span(&members), PUT_INSTEAD);
-	else if (!report && yyjson_equals_str(yyjson_obj_get(task, "state"), "asking") &&
-		run->end.how == ENDED_EXIT && run->end.code == 0)
-		/* it asked and went: the question stays open, and the answer makes it ready again */
-		put_report(run, REPORT_RELEASE, SPAN("\"reason\":\"it waits for an answer\""), PUT_INSTEAD);
 }
 
 static void on_word(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
@@ -814,14 +820,21 @@ static void on_gone(void *context, struct process *process)
 		int r = judge(run, &verb, &members);
 		if (r < 0)
 			buf_clear(&members);
-		put_report(run, verb, buf_span(&members), PUT_HELD);
+		run->unsaved = put_report(run, verb, buf_span(&members), PUT_HELD) < 0;
 		run->reported = true;
 	}
 	log_info("ended", log_cstr("task", run->task),
 		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)),
 		log_int(end->how == ENDED_SIGNAL ? "signal" : "exit", end->code),
 		log_int("strays", end->strays));
-	nest_forget_run(&run->supervisor->nest, run->name);
+	if (verdict_is_shortage(end))
+		supervisor_spare(run->supervisor);
+	if (run->unsaved) { /* perhaps it was the work that filled the disk */
+		nest_clear_run(&run->supervisor->nest, run->name);
+		run->unsaved = outbox_save(run->supervisor->outbox) < 0;
+	}
+	if (!run->unsaved)
+		nest_forget_run(&run->supervisor->nest, run->name);
 	scribe_finish(&run->scribe, on_log_finished, run);
 }
 

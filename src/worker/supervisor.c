@@ -148,6 +148,13 @@ static void claim_after(struct supervisor *supervisor, int64_t delay_ms)
 	uv_timer_start(&supervisor->claim_timer, on_claim_timer, (uint64_t)delay_ms, 0);
 }
 
+void supervisor_spare(struct supervisor *supervisor)
+{
+	if (!uv_is_active(
+		    (uv_handle_t *)&supervisor->claim_timer)) /* of all that came together the first counts */
+		claim_after(supervisor, retry_delay_ms(++supervisor->troubles, AWAY_MS, &supervisor->rng));
+}
+
 static void take_claims(struct supervisor *supervisor, yyjson_val *claims)
 {
 	size_t index, count;
@@ -299,7 +306,9 @@ static void put_queues(
 
 static int put_claim(struct supervisor *supervisor, const struct settings_queue *only)
 {
-	uint32_t room = supervisor->options->concurrency - supervisor->run_count;
+	/* after trouble one is enough to see whether it is over */
+	uint32_t room =
+		supervisor->troubles > 0 ? 1 : supervisor->options->concurrency - supervisor->run_count;
 	struct json_object object;
 	char request[40];
 
@@ -741,7 +750,7 @@ static void report_predecessor(struct supervisor *supervisor)
 	if (r == 0)
 		r = buf_printf(&target, "/crash");
 	if (r == 0)
-		outbox_put(supervisor->outbox, name, buf_span(&target), SPAN("{}"), false);
+		outbox_put(supervisor->outbox, name, YIELDS_TO_NOTHING, buf_span(&target), SPAN("{}"), false);
 	log_warn("the worker that had this slot did not end cleanly", log_cstr("slot", options->slot),
 		log_cstr("worker", supervisor->nest.before.worker_id));
 }
@@ -759,7 +768,7 @@ static int open_parts(struct supervisor *supervisor)
 		log_error("not started", log_cstr("reason", complaint));
 		if (supervisor->once)
 			once_failed(supervisor->once, r == -EBUSY ? "blocked" : "failed", complaint);
-		return r == -EBUSY ? EXIT_TEMPORARY : EXIT_CONFIG;
+		return r == -EBUSY || r == -ENOSPC || r == -EDQUOT ? EXIT_TEMPORARY : EXIT_CONFIG;
 	}
 	if (supervisor->nest.adopted > 0)
 		log_warn("took over from a worker that died", log_int("attempts", supervisor->nest.adopted),

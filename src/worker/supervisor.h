@@ -66,7 +66,8 @@ struct supervisor {
 	uint32_t run_count;
 	uint64_t run_number, request_number;
 	uint32_t claim_failures;
-	bool asked_one; /* the next claim asks all queues: the one of its turn had nothing */
+	uint32_t troubles; /* of this host, in a row: the last thing it tried could not be started */
+	bool asked_one;    /* the next claim asks all queues: the one of its turn had nothing */
 	enum beat_standing standing;
 	bool stopping; /* no new claims */
 	bool hurrying; /* what runs is being stopped */
@@ -84,6 +85,9 @@ void supervisor_end(struct supervisor *supervisor);
 
 /* For runs: this one is over in every respect. */
 void supervisor_forget(struct supervisor *supervisor, struct run *run);
+
+/* For runs: this host is short of something; others may have what it would only give back. */
+void supervisor_spare(struct supervisor *supervisor);
 
 /* For runs: is there another one of the same task? It was lost and is not gone yet. */
 bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run);

@@ -177,9 +177,21 @@ static int put_signal(const struct attempt_end *attempt, struct buf *members)
 	return put_failure(members, &complaint);
 }
 
+bool verdict_is_shortage(const struct process_end *end)
+{
+	static const int errors[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ENOSPC, EDQUOT};
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+		found |= end->fault.error == errors[i];
+	return end->how == ENDED_UNSTARTED && found;
+}
+
 /* Whose fault it is that nothing ran. */
 static const char *unstarted_code(const struct attempt_end *attempt)
 {
+	if (verdict_is_shortage(attempt->end))
+		return "WORKER_INIT_FAILED";
 	switch (attempt->end->fault.stage) {
 	case STAGE_EXEC:
 	case STAGE_INTERPRETER:
@@ -187,6 +199,10 @@ static const char *unstarted_code(const struct attempt_end *attempt)
 	case STAGE_WORKDIR:
 		return "BAD_WORKDIR";
 	case STAGE_LANDLOCK:
+		/* The state directory is in what it may use. If that has no name it is the work dir. */
+		if (attempt->end->fault.error == EXDEV && !attempt->end->fault.detail[0])
+			return "BAD_WORKDIR";
+		return "ISOLATION_UNAVAILABLE";
 	case STAGE_SECCOMP:
 	case STAGE_PRIVILEGES:
 	case STAGE_USER:
@@ -276,12 +292,17 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 
 /* ---- the word of the work ---- */
 
-/* An error that we have seen ourselves, not one that an exit status stands for. */
-static bool has_seen_error(const struct attempt_end *attempt)
+enum yields_to verdict_yields_to(const struct attempt_end *attempt)
 {
+	const struct process_end *end = attempt->end;
+
+	if (end->how == ENDED_UNSTARTED)
+		return YIELDS_TO_NOTHING;
 	if (attempt->stop == STOP_TIMED_OUT || attempt->stop == STOP_STALLED)
-		return true;
-	return attempt->end->how != ENDED_EXIT && !attempt->end->stop_asked;
+		return YIELDS_TO_FAILURE;
+	if (end->how != ENDED_EXIT) /* what we ended did not fail by itself */
+		return end->stop_asked ? YIELDS_TO_WORD : YIELDS_TO_FAILURE;
+	return end->code == 0 ? YIELDS_TO_QUESTION : YIELDS_TO_WORD;
 }
 
 static int put_member(struct buf *members, const char *key, yyjson_val *value)
@@ -291,8 +312,8 @@ static int put_member(struct buf *members, const char *key, yyjson_val *value)
 	return r < 0 || !value ? r : json_put_value(members, value);
 }
 
-bool verdict_yields(const struct attempt_end *attempt, struct yyjson_val *report, enum report_verb *ret_verb,
-	struct buf *members)
+static bool yields_to_report(
+	enum yields_to to, struct yyjson_val *report, enum report_verb *ret_verb, struct buf *members)
 {
 	const char *outcome = yyjson_get_str(yyjson_obj_get(report, "outcome"));
 	int verb = REPORT_COMPLETE;
@@ -302,7 +323,7 @@ bool verdict_yields(const struct attempt_end *attempt, struct yyjson_val *report
 		verb++;
 	if (!outcome || verb > REPORT_BLOCK)
 		return false;
-	if (has_seen_error(attempt) && (verb == REPORT_COMPLETE || verb == REPORT_REVIEW))
+	if (to == YIELDS_TO_FAILURE && (verb == REPORT_COMPLETE || verb == REPORT_REVIEW))
 		return false;
 	buf_clear(members);
 	if (put_member(members, "result", yyjson_obj_get(report, "result")) < 0 ||
@@ -314,4 +335,21 @@ bool verdict_yields(const struct attempt_end *attempt, struct yyjson_val *report
 		return false;
 	*ret_verb = (enum report_verb)verb;
 	return true;
+}
+
+bool verdict_yields(enum yields_to to, struct span fence, struct yyjson_val *task, enum report_verb *ret_verb,
+	struct buf *members)
+{
+	yyjson_val *its_fence = yyjson_obj_get(task, "fence"), *report = yyjson_obj_get(task, "report");
+
+	if (to == YIELDS_TO_NOTHING || !yyjson_equals_strn(its_fence, fence.data, fence.len))
+		return false;
+	if (report)
+		return yields_to_report(to, report, ret_verb, members);
+	if (to != YIELDS_TO_QUESTION || !yyjson_equals_str(yyjson_obj_get(task, "state"), "asking"))
+		return false;
+	/* it asked and went: the question stays open, and the answer makes it ready again */
+	*ret_verb = REPORT_RELEASE;
+	buf_clear(members);
+	return put_release(members, "it waits for an answer", 0) == 0;
 }

@@ -39,6 +39,9 @@ struct attempt_end {
 	bool own_argv;        /* the task brought its own: that it cannot be executed is the task's fault */
 };
 
+/* It was not started because this host is short of something, which is not the fault of what was to be started. */
+bool verdict_is_shortage(const struct process_end *end);
+
 enum report_verb { REPORT_COMPLETE, REPORT_FAIL, REPORT_RELEASE, REPORT_REVIEW, REPORT_BLOCK };
 
 /* "complete", as in the path of the request. */
@@ -47,11 +50,21 @@ const char *report_verb_name(enum report_verb verb);
 /* The verb, and the members of the body besides workerId and fence: "result":…  -ENOMEM, -E2BIG. */
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members);
 
-/* What the work itself said, as the server keeps it: {"outcome":"complete","result":…}. It beats the exit status; an error
- * that we have seen (a crash, a timeout) beats a success that it reported. True: then verb and members are those of the
- * report; false: the verdict stands. */
+/* To what the work itself said a verdict gives way. It is kept with the verdict, because whoever sends it may be another
+ * than the one that saw the end. */
+enum yields_to {
+	YIELDS_TO_NOTHING, /* none of it ran */
+	YIELDS_TO_FAILURE, /* an error that we have seen (a crash, a timeout) beats a success that it reported */
+	YIELDS_TO_WORD,    /* its word beats the exit status */
+	YIELDS_TO_QUESTION, /* so does a question that it asked before it left with 0 */
+};
+
+enum yields_to verdict_yields_to(const struct attempt_end *attempt);
+
+/* The task as the server has it, with what the work said: {"fence":…,"report":{"outcome":"complete","result":…}}. True: then
+ * verb and members are those of the work; false: the verdict stands. */
 struct yyjson_val;
-bool verdict_yields(const struct attempt_end *attempt, struct yyjson_val *report, enum report_verb *ret_verb,
+bool verdict_yields(enum yields_to to, struct span fence, struct yyjson_val *task, enum report_verb *ret_verb,
 	struct buf *members);
 
 /* A failure that no process had a part in: "error":{"code":…,"message":…}. When it may be tried again: as the server

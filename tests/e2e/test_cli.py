@@ -259,7 +259,7 @@ class Looking(CliCase):
         self.assertEqual(self.stint("ls", "--state", "cancelled", "--queue", "look", "-o", "id").lines, ["look-0"])
         self.assertEqual(len(self.stint("ls", "--state", "ready,cancelled", "--queue", "look", "-o", "id").lines), 5)
         self.assertEqual(len(self.stint("ls", "--all", "--queue", "look", "-o", "id").lines), 5)
-        self.assertIn("name of a state", self.stint("ls", "--state", "sleepy", status=2).err)
+        self.assertIn("must be one of pending, scheduled, ", self.stint("ls", "--state", "sleepy", status=2).err)
 
     def test_a_limit_is_kept_and_said(self):
         ran = self.stint("ls", "--queue", "look", "-n", "2")
@@ -404,6 +404,10 @@ class Why(CliCase):
         self.why(self.add("x", "--needs", "gpu", "--queue", "w-cap"), "no_capability", "(gpu)", "stint worker ls -o wide")
         self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor", "executor rust")
         self.why(self.add("x", "--owner", "slot-9", "--queue", "w-own"), "owner_away", "slot slot-9")
+        self.add("x", "--queue", "w-served", "--executor", "e")
+        self.assertEqual(len(self.client.post("/api/claims", {"workerId": "why-worker", "queues": ["w-served"]}).json["claims"]), 1)
+        self.why(self.add("x", "--queue", "w-unserved"), "queue_unserved", "no registered worker takes work of its queue w-unserved",
+                 "stint worker run --queues w-unserved")
         self.client.call("DELETE", "/api/workers/why-worker", {})
         self.client.post("/api/workers/register", {"workerId": "full", "maxConcurrent": 1, "leaseMs": 60000})
         self.add("x", "--queue", "w-busy")
@@ -506,6 +510,9 @@ class Agreement(CliCase):
             hold(name, "beats")
         seen |= look()
         self.client.call("DELETE", "/api/workers/beats", {})
+        seen |= look()
+        post("/api/workers/register", {"workerId": "elsewhere"})
+        self.assertEqual(post("/api/claims", {"workerId": "elsewhere", "queues": ["done"]}).json, {"claims": []})
         seen |= look()
         post("/api/execution", {"armed": False})
         seen |= look()
@@ -974,6 +981,20 @@ class Finding(CliCase):
             thread.join(20)
         self.assertNotIn(b"Authorization", heard[0])
 
+    def test_a_refusal_names_the_command_that_helps(self):
+        worker = self.stint("token", "create", "--kind", "worker", "--quiet").out.strip()
+        self.add("x", "--queue", "f-help")
+        self.stint("claim", "--queues", "f-help", "--worker", "taken")
+        err = self.stint("claim", "--worker", "taken", status=6, STINT_TOKEN=worker).err
+        self.assertIn("try: stint claim --worker NAME", err)
+        self.stint("disarm")
+        self.assertIn("try: stint arm\n", self.stint("claim", status=6).err)
+        self.stint("arm")
+        for _ in range(3):
+            self.client.post("/api/slots/f-slot/crash")
+        task = self.add("x", "--owner", "f-slot", "--queue", "f-help")
+        self.assertIn("try: stint slot unquarantine f-slot\n", self.stint("claim", "--id", task, "--slot", "f-slot", status=4).err)
+
     def test_what_is_no_address_is_usage(self):
         for url in ("nonsense", "https://example.org", "http://", "unix:relative"):
             self.stint("ls", "--url", url, status=2)
@@ -1039,6 +1060,16 @@ class Finding(CliCase):
         self.assertEqual(process.stderr.read(), "")
         self.assertIn(process.wait(30), (-signal.SIGPIPE, 1))
 
+    def test_a_closed_output_is_a_failure_and_not_the_servers_line(self):
+        """The first file that is opened takes the number of one that is closed: that would be the connection."""
+        for redirected, status in ((">&-", 1), ("2>&-", 0), ("<&-", 0), (">&- 2>&- <&-", 1)):
+            ran = subprocess.run(["sh", "-c", f'"$0" queue ls --json {redirected}', STINT], capture_output=True, text=True,
+                                 timeout=30, env=environment(STINT_HOME=self.server.home))
+            self.assertEqual(ran.returncode, status, redirected)
+        ran = subprocess.run(["sh", "-c", '"$0" show nobody --json 2>&-', STINT], capture_output=True, text=True,
+                             timeout=30, env=environment(STINT_HOME=self.server.home))
+        self.assertEqual((ran.returncode, json.loads(ran.stdout)["error"]["code"]), (3, "not_found"))
+
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "wb") as full:
             ran = subprocess.run([STINT, "help"], stdout=full, stderr=subprocess.PIPE, timeout=30, env=environment())
@@ -1084,6 +1115,30 @@ class Helping(CliCase):
             if scdoc:
                 ran = subprocess.run([scdoc], input=source, capture_output=True, text=True, timeout=30)
                 self.assertEqual((ran.returncode, ran.stderr), (0, ""), page)
+
+    def test_an_empty_name_is_a_variable_that_was_not_set(self):
+        """Everything and nothing are both wrong: a token for all queues, a task that waits for nobody."""
+        for words, flag in ((["claim", "--queues", ""], "--queues"), (["claim", "--queues", ","], "--queues"),
+                            (["token", "create", "--kind", "worker", "--queues="], "--queues"),
+                            (["add", "x", "--after", ""], "--after"), (["add", "x", "--queue", ""], "--queue"),
+                            (["add", "x", "--needs", ""], "--needs"), (["ls", "--queue", ""], "--queue"),
+                            (["ls", "--state", ""], "--state"), (["claim", "--worker", ""], "--worker"),
+                            (["claim", "--slot", ""], "--slot"), (["events", "--task", ""], "--task")):
+            ran = self.stint(*words, status=2)
+            self.assertIn(f"{flag} is empty", ran.err, words)
+        task = self.add("names no executor", "--queue", "h-none")
+        self.assertEqual(self.stint("claim", "--queues", "h-none", "--executors", "", "--json").json["claim"]["task"]["id"], task)
+
+    def test_a_noun_alone_names_its_verbs(self):
+        ran = self.stint("queue", status=2)
+        self.assertEqual(ran.out, "")
+        self.assertIn("stint queue needs a verb: ls, pause, resume or drain (usage)", ran.err)
+        self.assertEqual(self.stint("queue", "--json", status=2).json["error"]["code"], "usage")
+        self.assertIn("stint slot needs a verb: ls or unquarantine (usage)", self.stint("slot", status=2).err)
+        self.assertIn("stint db needs a verb: query (usage)", self.stint("db", status=2).err)
+
+    def test_help_takes_a_verb_and_nothing_more(self):
+        self.assertIn('there is no "stint add foo"', self.stint("help", "add", "foo", status=2).err)
 
     def test_slips_are_understood(self):
         for args, part in ((["lss"], "did you mean \"ls\"?"), (["queue", "puase"], "did you mean \"pause\"?"),

@@ -37,6 +37,41 @@ class Execution(stintd.Case):
         self.arm(True)
         self.assertEqual(len(self.client.post("/api/claims", {"workerId": "w"}).json["claims"]), 1)
 
+    def restored(self, *paths):
+        self.client.close()
+        self.server.kill()
+        for path in paths:
+            done = subprocess.run([stintd.STINTD, "--home", self.server.home, "--restore", path],
+                                  capture_output=True, text=True, timeout=30)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("disarmed", done.stdout)
+        self.server.start()
+        return self.client.get("/api/execution").json["armed"]
+
+    def backup(self):
+        return self.client.post("/api/backup").json["path"]
+
+    def kinds(self):
+        return [event["type"] for event in self.client.get("/api/events?after=0&limit=1000").json["events"]
+                if event["type"] not in ("task.created", "server.audited")]
+
+    def test_a_restore_arms_nothing_that_was_disarmed(self):
+        self.create(id="t")
+        armed = self.backup()
+        self.arm(False)
+        disarmed = self.backup()
+        self.assertFalse(self.restored(armed), "the store that went was disarmed")
+        self.refused(self.client.post("/api/claims", {"workerId": "w"}))
+        self.assertEqual(self.kinds(), ["server.started", "server.restored", "execution.disarmed", "server.started"])
+        self.arm(True)
+        self.assertTrue(self.restored(armed), "neither was")
+        self.assertFalse(self.restored(disarmed), "the backup was")
+
+    def test_nor_does_a_second_one_before_the_first_start(self):
+        armed = self.backup()
+        self.arm(False)
+        self.assertFalse(self.restored(armed, armed))
+
     def test_what_is_finished_with_a_claim_is_finished(self):
         self.create(id="t")
         claim = self.client.post("/api/tasks/t/claim", {"workerId": "w"}).json

@@ -88,6 +88,20 @@ class Slots(OperationsCase):
         self.assertEqual(self.client.post("/api/slots/w1/tests-1/crash").status, 404)
         self.assertEqual(list(self.slots()), ["w1/tests-1"])
 
+    def test_a_worker_of_a_quarantined_slot_gets_nothing_by_naming_another(self):
+        self.ok(self.register("w1", slot="slot-1"))
+        self.ok(self.register("w2"))
+        for _ in range(3):
+            self.ok(self.client.post("/api/slots/slot-1/crash"))
+        task = self.client.post("/api/tasks", {"title": "t"}).json["id"]
+        for slot in (None, "slot-1", "slot-2", "w1/tests-1"):
+            self.assertEqual(self.ok(self.client.post("/api/claims", {"workerId": "w1", "slot": slot})), {"claims": []})
+            reply = self.client.post(f"/api/tasks/{task}/claim", {"workerId": "w1", "slot": slot})
+            self.assertEqual((reply.status, reply.json["code"]), (409, "slot_quarantined"), slot)
+        reply = self.client.post("/api/workers/register", {"workerId": "w2", "slot": "slot-1"})
+        self.assertEqual((reply.status, reply.json["code"]), (409, "slot_taken"))
+        self.assertEqual(self.ok(self.client.post(f"/api/tasks/{task}/claim", {"workerId": "w2"}))["attempt"], 1)
+
     def test_a_quarantine_is_seen_after_a_restart_too(self):
         for _ in range(3):
             self.client.post("/api/slots/s/crash")
@@ -403,6 +417,26 @@ class Restore(OperationsCase):
         self.assertGreater(int(again["held"]["fence"]), int(held["held"]["fence"]))
         self.assertIn("server.restored", [event["type"] for event in self.events()])
         self.assertEqual(self.ok(self.client.get("/api/version"))["generation"], 2)
+
+    def test_a_worker_that_noticed_nothing_is_told_that_its_work_is_void(self):
+        """Its token is the one in the backup, and it beats when the server is there again: for it nothing happened."""
+        beating = self.ok(self.register("w1", slot="slot-1", leaseMs=3600000))
+        self.create(id="held")
+        self.claim("w1")
+        token = self.ok(self.client.post("/api/workers/heartbeat",
+                                         {"workerId": "w1", "token": beating["token"], "boundTasks": ["held"]}))["token"]
+        self.ok(self.client.post("/api/v1/worker/orchestrator/register", {"worker_id": "named"}))
+        made = self.ok(self.client.post("/api/backup"), 201)
+        self.client.close()
+        self.server.stop()
+        self.assertEqual(self.restore(made["path"]).returncode, 0)
+        self.server.start()
+        reply = self.client.post("/api/workers/heartbeat", {"workerId": "w1", "token": token})
+        self.assertEqual((reply.status, reply.json["code"]), (410, "WORKER_INACTIVE"))
+        self.assertEqual([(event["worker"], event["data"]["ended"]) for event in self.events("worker.inactive")],
+                         [("w1", "terminated")])
+        self.assertEqual(self.ok(self.client.get("/api/workers/named"))["state"], "active")
+        self.ok(self.register("w2", slot="slot-1"))
 
     def kept(self):
         return sorted(name for name in os.listdir(self.server.home) if ".before-restore-" in name)

@@ -166,6 +166,16 @@ class Document(Connector):
         self.assertEqual(self.post("/heartbeat", {"worker_id": WORKER}, 400)["error"], "Worker not registered")
         self.assertNotIn("reregistered", self.register())  # a new instance
 
+    def test_what_its_last_word_has_ended_is_given_back_by_whoever_had_it(self):
+        self.add()
+        self.register()
+        self.claim()
+        self.post("/tasks/VTID-01180/progress", {"worker_id": WORKER, "event": "worker.execution.completed"})
+        refused = self.post("/tasks/VTID-01180/release", {"worker_id": "another"}, 409)
+        self.assertEqual((refused["ok"], refused["released"]), (False, False))
+        self.assertTrue(self.post("/tasks/VTID-01180/release", {"worker_id": WORKER})["released"])
+        self.assertEqual(self.task()["state"], "review")
+
     def test_figures_and_health(self):
         self.add(id="a")
         self.add(id="b")
@@ -353,6 +363,13 @@ class Refusals(Connector):
         self.assertEqual((reply.json["ok"], reply.json["error"]), (False, error))
         for key, value in more.items():
             self.assertEqual(reply.json[key], value, reply.body)
+
+    def test_what_is_refused_before_the_path_is_looked_at_has_the_same_shape(self):
+        body = b"{" + b" " * (1 << 20) + b"}"
+        self.refused(self.worker.post(f"{BASE}/register", body), 413, "The body is too large.", error_code="too_large")
+        self.worker.close()
+        reply = self.worker.call("POST", f"{BASE}/register", {}, {"Origin": "http://elsewhere"})
+        self.refused(reply, 403, "requests from that origin are not served", error_code="forbidden")
 
     def test_what_is_missing_is_called_by_name(self):
         self.add()

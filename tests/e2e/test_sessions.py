@@ -102,6 +102,63 @@ class Life(SessionCase):
         self.client.post("/api/tasks/%s/unpark" % session["taskId"])
         self.serve()
 
+    def ends(self):
+        return [(event["type"], event["data"].get("channel")) for event in self.events()
+                if event.get("session") == LABEL and event["type"] in ("session.ended", "session.gone")]
+
+    def test_a_channel_other_than_internal_is_told_at_the_end(self):
+        self.spawn(channel="telegram")
+        self.report("release", self.serve(), "agents")
+        self.assertEqual(self.ends(), [("session.ended", None)], "another attempt follows")
+        self.report("complete", self.serve(), "agents")
+        self.assertEqual(self.ends()[1:], [("session.ended", "telegram")])
+
+    def test_the_internal_channel_is_no_news(self):
+        self.spawn()
+        self.report("complete", self.serve(), "agents")
+        self.assertEqual(self.ends(), [("session.ended", None)])
+
+    def append(self, claim, offset, data, worker="agents"):
+        reply = self.client.post("/api/tasks/%s/log" % claim["task"]["id"], {
+            "workerId": worker, "fence": claim["fence"], "offset": offset, "data": data})
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply
+
+    def told(self):
+        return [(event["data"]["offset"], event["data"]["text"]) for event in self.events()
+                if event["type"] == "session.output" and event["session"] == LABEL]
+
+    def test_what_it_prints_is_told_as_it_comes(self):
+        self.spawn()
+        claim = self.serve()
+        first = self.append(claim, 0, "hello\n")
+        self.append(claim, 0, "hello\n")  # said again: it is known
+        self.append(claim, 6, "h\u00e9llo \"again\"\n")
+        self.assertEqual(self.told(), [(0, "hello\n"), (6, "h\u00e9llo \"again\"\n")])
+        event = [event for event in self.events() if event["type"] == "session.output"][0]
+        self.assertEqual((event["task"], event["worker"], event["data"]["from"]), (LABEL, "agents", "claimed"))
+        self.assertEqual(first.headers["Stint-Seq"], str(event["seq"]))
+        self.report("complete", claim, "agents")
+        self.assertEqual(self.types_of_session(), ["session.started", "session.output", "session.output", "session.ended"])
+
+    def test_of_much_output_the_end_is_told_and_of_very_much_not_all(self):
+        self.spawn()
+        claim = self.serve()
+        text, offset, kib = "\u00e9" * 5000, 0, 1024
+        for _ in range(20):
+            self.append(claim, offset, text)
+            offset += 2 * len(text)
+        told = self.told()
+        self.assertEqual(told[0], (2 * 5000 - 4 * kib, "\u00e9" * (2 * kib)))
+        self.assertGreaterEqual(len(told), 16)
+        self.assertEqual(self.client.get("/api/sessions/%s/log" % LABEL).json["length"], offset)
+
+    def test_what_is_no_session_tells_nothing(self):
+        task = self.create()
+        claim, = self.claim("w")
+        self.append(claim, 0, "hello\n", "w")
+        self.assertEqual(self.types_of(task), ["task.created", "task.claimed"])
+
     def test_its_log_is_its_tasks(self):
         self.spawn()
         claim = self.serve()

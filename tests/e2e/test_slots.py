@@ -206,6 +206,53 @@ class Lanes(SlotCase):
                                             "sessionId": SESSION})
         self.assertEqual(task["error"]["message"], "Session timeout exceeded")
 
+    def test_a_failure_without_a_word_says_what_the_server_knows(self):
+        self.own(metadata={"pr": 42})
+        self.beat_slot()
+        self.move("in-progress")
+        self.work()
+        task = self.move("blocked")
+        failed = task["metadata"].pop("failedAt")
+        self.assertEqual(task["metadata"], {"pr": 42, "errorReason": task["error"]["message"], "sessionId": SESSION})
+        self.assertEqual(failed, task["updatedAt"])
+        self.assertEqual(self.client.get("/api/tasks").json[0]["metadata"]["failedAt"], failed)
+
+    def test_a_failure_that_a_native_worker_reports_is_told_in_the_same_words(self):
+        self.own(maxAttempts=2)
+        claim, = self.claim("w-1", slot="slot-1")
+        self.report("progress", claim, "w-1", session="s-1")
+        failed = self.report("fail", claim, "w-1", error={"code": "EXECUTION_ERROR", "message": "no luck",
+                                                          "retryAt": 1}).json
+        self.wait_until(lambda: self.task()["state"] == "ready")
+        self.assertEqual(self.task()["metadata"],
+                         {"errorReason": "no luck", "failedAt": failed["updatedAt"], "sessionId": "s-1"})
+        claim, = self.claim("w-1", slot="slot-1")
+        self.assertNotIn("metadata", self.task(), "it is being tried again")
+        self.report("fail", claim, "w-1", error={"code": "STALLED", "message": "nothing moved"})
+        task = self.task()
+        self.assertEqual((task["status"], task["metadata"]["errorReason"]), ("blocked", "nothing moved"))
+
+    def test_whoever_said_it_last_counts(self):
+        said = {"errorReason": "the worker's words", "failedAt": 7, "sessionId": "old"}
+        self.own()
+        self.move("in-progress")
+        self.assertEqual(self.move("blocked", metadata=said)["metadata"], said)
+        self.client.post("/api/tasks/%s/retry" % TASK)
+        self.beat_slot()
+        self.move("in-progress")
+        self.work()
+        task = self.move("blocked")
+        self.assertEqual(task["metadata"], {"errorReason": "its status was set to blocked",
+                                            "failedAt": task["updatedAt"], "sessionId": SESSION})
+        reply = self.client.call("PATCH", "/api/tasks/" + TASK, {"metadata": said}).json
+        self.assertEqual(reply["metadata"], said)
+
+    def test_a_task_of_nobody_has_no_words_of_a_slot(self):
+        task = self.create()
+        claim, = self.claim("w-1")
+        self.report("fail", claim, "w-1", error={"code": "EXECUTION_ERROR", "message": "no", "retry": False})
+        self.assertNotIn("metadata", self.task(task))
+
     def test_nobody_else_moves_what_a_worker_holds(self):
         self.own()
         self.client.post("/api/workers/register", {"workerId": "w-1", "slot": "slot-1"})
@@ -281,6 +328,17 @@ class Silence(SlotCase):
         self.assertEqual(self.task()["metadata"]["recoveredAt"], 5)
         self.assertEqual([event for event in self.types_of(TASK) if event != "task.updated"],
                          ["task.created", "task.claimed", "task.expired"])
+
+    def test_a_second_loss_is_told_over_the_words_of_the_first(self):
+        self.own(metadata={"crashRecovery": True, "previousSession": "old", "recoveredAt": 5})
+        self.beat_slot()
+        self.move("in-progress")
+        self.pass_time(92)
+        self.wait_until(lambda: self.document()["slot-1"]["status"] == "offline")
+        task = self.task()
+        self.assertEqual(task["status"], "todo")
+        self.assertEqual(task["metadata"], {"crashRecovery": True, "previousSession": None,
+                                            "recoveredAt": self.document()["slot-1"]["metadata"]["detectedAt"]})
 
     def test_a_slot_that_is_offline_can_be_spoken_for(self):
         self.own()

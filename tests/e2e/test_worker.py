@@ -22,9 +22,9 @@ def sh(script, **more):
 
 
 class Worker:
-    """stint-worker in the home of a server, with these executors."""
+    """stint-worker in the home of a server, with these executors; `before` is a command that it is run by."""
 
-    def __init__(self, server, executors, *flags, queues=None, roots=(), home=None, **variables):
+    def __init__(self, server, executors, *flags, queues=None, roots=(), home=None, before=(), **variables):
         self.home = home or server.home
         self.config = os.path.join(server.home, "worker-%d.json" % time.monotonic_ns())
         with open(self.config, "w") as file:
@@ -33,7 +33,7 @@ class Worker:
         self.log = self.said_to.name
         url = () if home is None else ("--url", server.url, "--token-file", os.path.join(server.home, "admin.token"))
         self.process = subprocess.Popen(
-            [WORKER, "--home", self.home, "--config", self.config, *url, *flags], stdin=subprocess.DEVNULL,
+            [*before, WORKER, "--home", self.home, "--config", self.config, *url, *flags], stdin=subprocess.DEVNULL,
             stderr=self.said_to, env=stintd.environment(**variables), start_new_session=True)
 
     def said(self):
@@ -255,7 +255,8 @@ class Places(Case):
         self.worker({"x": sh("cat admin.token stint/admin.token; true")}, roots=[os.path.dirname(home)])
         for name, place in (("above", os.path.dirname(home)), ("at", home), ("in", os.path.join(home, "workers"))):
             self.create(id=name, workingDir=place)
-            self.assertEqual(self.is_in(name, "blocked", "done")["state"], "blocked", name)
+            error = self.is_in(name, "blocked", "done")["error"]
+            self.assertEqual((name, error["code"]), (name, "BAD_WORKDIR"), error)
 
     def test_without_one_it_has_an_empty_directory_that_goes_with_it(self):
         self.worker({"x": sh("pwd; echo $(ls -A | wc -l) files")})
@@ -382,6 +383,39 @@ class Absences(Case):
         self.worker({"x": sh("echo again")})
         task = self.is_in("t", "done")
         self.assertEqual((task["result"], task["attempt"]), ("kept", 1))
+
+    def ends_as_it_said(self, word, status, *states):
+        """It says how it ended and exits; then server and worker die before the one has heard it from the other."""
+        worker = self.worker({"x": sh(STINT + " task %s && echo said > $DIR/said; until [ -e $DIR/go ]; do sleep 0.05; done; exit %d"
+                                      % (word, status), env={"DIR": self.folder}, write=[self.folder])})
+        self.create(id="t", maxAttempts=1)
+        self.read("said")
+        self.server.kill()
+        open(self.path("go"), "w").close()
+        self.until(lambda: '"ended"' in worker.said(), "it ended")
+        worker.process.kill()
+        worker.process.wait(10)
+        self.server.start()
+        self.client.close()
+        self.worker({"x": sh("echo again")})
+        ends = {"task.completed", "task.failed", "task.reviewed", "task.blocked", "task.released"}
+        task = self.until(lambda: ends & set(self.events("t")) and self.task("t"), "it ended")
+        self.assertIn(task["state"], states, self.events("t"))
+        self.assertEqual(len([event for event in self.events("t") if event in ends]), 1)
+        return task
+
+    def test_a_failure_it_told_outlives_the_death_of_both(self):
+        self.assertEqual(self.ends_as_it_said("fail 'no disk'", 0, "failed")["error"]["message"], "no disk")
+
+    def test_so_does_a_success(self):
+        self.assertEqual(self.ends_as_it_said("done 'all good'", 3, "done")["result"], "all good")
+
+    def test_and_a_wish_for_a_review(self):
+        self.assertEqual(self.ends_as_it_said("review --result 7", 0, "review")["result"], 7)
+
+    def test_and_a_question(self):
+        task = self.ends_as_it_said("ask 'which?'", 0, "asking")
+        self.assertEqual((task["workerId"], task["spent"], task["crashes"]), (None, 0, 0))
 
     def test_a_worker_that_is_stopped_meanwhile_leaves_its_reports_to_the_next_one(self):
         worker = self.worker({"x": sh("echo $$ > $DIR/pid; until [ -e $DIR/go ]; do sleep 0.05; done; echo left",

@@ -421,6 +421,14 @@ class Http(Door):
         self.assertNotIn("fence", other)
         self.assertEqual([self.ask("item/" + each)["item"]["status"] for each in (item, free)], ["claimed", "ready"])
 
+    def test_what_is_refused_before_the_path_is_looked_at_has_the_same_shape(self):
+        refused = self.client.post("/api/workqueue/enqueue", b"{" + b" " * (1 << 20) + b"}")
+        self.assertEqual((refused.status, refused.headers["Content-Type"]), (413, "application/json"))
+        self.assertEqual((refused.json["ok"], refused.json["error"]), (False, "request_too_large"))
+        self.client.close()
+        refused = self.client.call("POST", "/api/workqueue/enqueue", {"queue": "q"}, {"Origin": "http://elsewhere"})
+        self.assertEqual((refused.status, refused.json["ok"], refused.json["error"]), (403, False, "forbidden"))
+
     def test_who_may_not_is_told_in_the_same_shape(self):
         nobody = self.server.client(token="")
         for method, path, status, error in (("GET", "/api/workqueue/queues", 401, "unauthorized"),

@@ -9,9 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/take.h"
@@ -355,11 +359,101 @@ static void end_by_cgroup(const char *place)
 	assert_int_equal(cgroup_remove(path), 0);
 }
 
+static const char *second_version(void)
+{
+	return access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0 ? "/sys/fs/cgroup/unified"
+									: "/sys/fs/cgroup";
+}
+
 static void a_cgroup_of_the_second_version_ends_in_one_stroke(void **state)
 {
 	(void)state;
-	end_by_cgroup(access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0 ? "/sys/fs/cgroup/unified"
-									       : "/sys/fs/cgroup");
+	end_by_cgroup(second_version());
+}
+
+/* A leaf in a place of our own. */
+static void make_leaf(const char *run, char place[CGROUP_PATH_BYTES], char leaf[CGROUP_PATH_BYTES])
+{
+	int fd;
+
+	snprintf(place, CGROUP_PATH_BYTES, "%s/stint-place-%d", second_version(), (int)getpid());
+	if (mkdir(place, 0755) < 0 && errno != EEXIST)
+		skip();
+	assert_int_equal(cgroup_make(place, run, leaf, &fd), 0);
+	close(fd);
+}
+
+/* A shim that hears these bytes, or only that we are gone, instead of a request. */
+static void mislead_shim(char *leaf, const char *said)
+{
+	char *argv[] = {"stint-shim", "misled", leaf, NULL};
+	posix_spawn_file_actions_t actions;
+	int pair[2], status;
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
+	assert_int_equal(posix_spawn_file_actions_adddup2(&actions, pair[1], 0), 0);
+	assert_int_equal(posix_spawn(&pid, getenv("STINT_SHIM"), &actions, NULL, argv, environ), 0);
+	posix_spawn_file_actions_destroy(&actions);
+	if (said)
+		assert_int_equal(send(pair[0], said, strlen(said), 0), strlen(said));
+	close(pair[1]);
+	close(pair[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void a_shim_that_starts_nothing_leaves_no_cgroup(void **state)
+{
+	char place[CGROUP_PATH_BYTES], leaf[CGROUP_PATH_BYTES];
+
+	(void)state;
+	make_leaf("abandoned", place, leaf);
+	mislead_shim(leaf, NULL);
+	assert_int_equal(access(leaf, F_OK), -1);
+	make_leaf("refused", place, leaf);
+	mislead_shim(leaf, "no descriptors");
+	assert_int_equal(access(leaf, F_OK), -1);
+	assert_int_equal(rmdir(place), 0);
+}
+
+static void make_old(const char *path)
+{
+	struct timespec times[2] = {{.tv_sec = time(NULL) - 3600}, {.tv_sec = time(NULL) - 3600}};
+
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void cgroups_that_the_dead_left_are_swept_and_no_others(void **state)
+{
+	char place[CGROUP_PATH_BYTES], left[CGROUP_PATH_BYTES], fresh[CGROUP_PATH_BYTES],
+		lived_in[CGROUP_PATH_BYTES];
+	int status;
+
+	(void)state;
+	make_leaf("left", place, left);
+	make_leaf("fresh", place, fresh);
+	make_leaf("lived-in", place, lived_in);
+	pid_t pid = fork();
+	if (pid == 0)
+		for (;;)
+			pause();
+	int fd = open(lived_in, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup(close_at) int procs = openat(fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	assert_true(dprintf(procs, "%d", (int)pid) > 0);
+	make_old(left);
+	make_old(lived_in);
+	cgroup_sweep(place);
+	assert_int_equal(access(left, F_OK), -1);
+	assert_int_equal(access(fresh, F_OK), 0);
+	assert_int_equal(access(lived_in, F_OK), 0);
+	assert_int_equal(cgroup_signal(fd, lived_in, SIGKILL), 1);
+	close(fd);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(rmdir(lived_in), 0);
+	assert_int_equal(rmdir(fresh), 0);
+	assert_int_equal(rmdir(place), 0);
 }
 
 static void a_cgroup_of_the_first_version_is_frozen_and_ended(void **state)
@@ -389,6 +483,8 @@ int main(void)
 		cmocka_unit_test(a_shim_ignores_every_signal_but_kill),
 		cmocka_unit_test(a_cgroup_of_the_second_version_ends_in_one_stroke),
 		cmocka_unit_test(a_cgroup_of_the_first_version_is_frozen_and_ended),
+		cmocka_unit_test(a_shim_that_starts_nothing_leaves_no_cgroup),
+		cmocka_unit_test(cgroups_that_the_dead_left_are_swept_and_no_others),
 	};
 
 	return cmocka_run_group_tests(tests, open_world, close_world);

@@ -101,7 +101,7 @@ bool actor_is_told_to_hold(const struct sim *sim, const struct actor *actor, int
 	for (uint32_t i = 0; i < actor->hold_count; i++) {
 		const struct hold *hold = &actor->holds[i];
 		if (hold->seq == seq && hold->fence == fence)
-			return hold->bound && !hold->busy && !hold->stop;
+			return hold->bound && !hold->busy && !hold->end_sent && !hold->stop;
 	}
 	return false;
 }

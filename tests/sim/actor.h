@@ -35,9 +35,10 @@ struct hold {
 	bool bind_due;    /* to be told with the next beats, until one is acknowledged */
 	bool bound;       /* … as it was */
 	bool busy;        /* a request about it is under way */
-	bool stop;        /* it was told to stop it */
-	bool park;        /* … to let its question wait without it */
-	bool gated;       /* it cannot call it done: others judge */
+	bool end_sent; /* it said that it ended; of a copy of that which arrived it may have heard nothing */
+	bool stop;     /* it was told to stop it */
+	bool park;     /* … to let its question wait without it */
+	bool gated;    /* it cannot call it done: others judge */
 };
 
 struct actor {

@@ -70,6 +70,9 @@ static const struct unreachable {
 		"only what comes from another system is over at once"},
 	{EVENT_TASK_RETRIED, TASK_DONE, TASK_WAITING, "what is done has no open parent"},
 	{EVENT_SESSION_STARTED, TASK_ASKING, TASK_ASKING, "nobody puts a label onto what asks"},
+	{EVENT_SESSION_OUTPUT, TASK_CLAIMED, TASK_CLAIMED, "nothing is printed here: a log is no state"},
+	{EVENT_SESSION_OUTPUT, TASK_RUNNING, TASK_RUNNING, "nothing is printed here: a log is no state"},
+	{EVENT_SESSION_OUTPUT, TASK_ASKING, TASK_ASKING, "nothing is printed here: a log is no state"},
 };
 
 void coverage_op(struct coverage *coverage, enum command_kind op, uint32_t state, uint32_t weather)

@@ -91,6 +91,8 @@ static void judge_claim(struct sim *sim, const struct model_task *task, const st
 		sim_violate(sim, "C4", record->task, "claimed before its time");
 	if (worker && worker->state == WORKER_INACTIVE)
 		sim_violate(sim, "A4", record->task, "claimed by an inactive worker");
+	if (worker && worker->slot >= 0 && sim->model.quarantined[worker->slot])
+		sim_violate(sim, "C3", record->task, "claimed by %s, whose slot is quarantined", worker->id);
 	if (worker && !resumes && worker->max != 0 &&
 		worker_is_alive(&(struct worker){.state = worker->state}) && worker->held >= worker->max)
 		sim_violate(
@@ -167,7 +169,7 @@ static void judge_final(
 /* Remember who held it, for the result that comes with this event. */
 static void note_move(struct server *server, const struct fold *before, const struct record *record)
 {
-	bool beside = record->kind >= EVENT_SESSION_STARTED && record->kind <= EVENT_SESSION_ENDED;
+	bool beside = event_kind_is_of_session(record->kind);
 	/* a stage and an open gate follow from the event before them, which knows who held it */
 	beside = beside || record->kind == EVENT_TASK_STAGE_CHANGED || record->kind == EVENT_GATE_OPENED;
 
@@ -245,10 +247,13 @@ void judge_worker(struct sim *sim, const struct model_worker *worker, const stru
 {
 	bool alive = worker_is_alive(&(struct worker){.state = worker->state});
 
+	bool tells_slot = record->kind == EVENT_WORKER_REGISTERED || record->kind == EVENT_WORKER_UPDATED;
+	int slot = tells_slot ? word_find(word_slots, WORD_SLOTS, record->subject) : -1;
+	bool enters = record->kind == EVENT_WORKER_REGISTERED || slot != worker->slot;
+
+	if (slot >= 0 && enters && sim->model.quarantined[slot])
+		sim_violate(sim, "C3", 0, "%s enters a quarantined slot", worker->id);
 	if (record->kind == EVENT_WORKER_REGISTERED) {
-		int slot = word_find(word_slots, WORD_SLOTS, record->subject);
-		if (slot >= 0 && sim->model.quarantined[slot])
-			sim_violate(sim, "C3", 0, "%s enters a quarantined slot", worker->id);
 		if (alive)
 			sim_violate(sim, "A5", 0, "%s is registered already", worker->id);
 		if (worker->state == WORKER_INACTIVE && !record->fact[FACT_NAMED])
@@ -373,6 +378,12 @@ static bool is_on_trial(struct sim *sim, int word)
 	return store_slot(sim->server.store, word_slots[word], &slot) && slot.state == SLOT_ON_TRIAL;
 }
 
+/* Is the slot closed to somebody: quarantined, or on a trial that may be another's? */
+static bool is_closed(struct sim *sim, int slot)
+{
+	return slot >= 0 && (sim->model.quarantined[slot] || is_on_trial(sim, slot));
+}
+
 /* B10: it got fewer than it wanted, so there was nothing more. Only what no event of this turn touched is
  * certain to have been there all the time. */
 static void judge_empty_claim(struct sim *sim, const struct command *command, const struct result *result)
@@ -384,8 +395,8 @@ static void judge_empty_claim(struct sim *sim, const struct command *command, co
 
 	if (result->repeated || result->claim_count >= command->claim.max || sim->server.scenery_moved)
 		return;
-	if (barred || (worker && was_full(sim, worker)) ||
-		(slot >= 0 && (model->quarantined[slot] || is_on_trial(sim, slot))))
+	if (barred || (worker && (was_full(sim, worker) || is_closed(sim, worker->slot))) ||
+		is_closed(sim, slot))
 		return;
 	for (uint32_t i = 0; i < model->live_count; i++) {
 		const struct model_task *task = &model->tasks[model->live[i]];

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <time.h>
 
+#include "core/execution.h"
 #include "sqlite_place.h"
 
 static void commit_tasks(struct backend *backend, int64_t first, int64_t last)
@@ -220,7 +221,7 @@ static struct numbers numbers_of(const char *path)
 		.floor = meta_value(backend, META_TASK_FLOOR),
 	};
 
-	assert_int_equal(meta_value(backend, META_RESTORED), 1);
+	assert_int_not_equal(meta_value(backend, META_RESTORED), RESTORED_NOT);
 	backend->ops->close(backend);
 	return numbers;
 }
@@ -281,6 +282,38 @@ static void one_backup_restored_twice_repeats_no_number(void **state)
 	assert_numbers(place->store, 6, 10, 2000070);
 	restore(place->other, place->store); /* also when it was never started */
 	assert_numbers(place->store, 7, 10, 3000070);
+}
+
+static int64_t restored_how(const char *path)
+{
+	struct backend *backend = store_open(path);
+	int64_t how = meta_value(backend, META_RESTORED);
+
+	backend->ops->close(backend);
+	return how;
+}
+
+static void what_was_disarmed_since_the_backup_is_remembered(void **state)
+{
+	static const int64_t switches[][2] = {
+		{EXECUTION_ARMED, RESTORED}, {EXECUTION_DISARMED, RESTORED_OVER_DISARMED},
+		{77, RESTORED_OVER_DISARMED}, /* whatever that means */
+	};
+	struct place *place = *state;
+
+	make_both(place);
+	restore(place->other, place->store);
+	assert_int_equal(restored_how(place->store), RESTORED); /* it was never set */
+	for (int i = 0; i < 3; i++) {
+		struct backend *backend = store_open(place->store);
+		commit_meta(backend, META_EXECUTION, switches[i][0]);
+		commit_meta(backend, META_RESTORED, RESTORED_NOT);
+		backend->ops->close(backend);
+		for (int times = 0; times < 2; times++) { /* the second time it was never started */
+			restore(place->other, place->store);
+			assert_int_equal(restored_how(place->store), switches[i][1]);
+		}
+	}
 }
 
 static void commit_token(struct backend *backend, const char *id, int64_t revoked_ms)
@@ -538,6 +571,7 @@ static void a_damaged_store_can_be_replaced(void **state)
 		overwrite(place->store, begins[i], garbage, i == 0 ? 4096 : i == 1 ? 3996 : sizeof(garbage));
 		restore(place->other, place->store);
 		assert_numbers_of_the_clock(place->store, earliest);
+		assert_int_equal(restored_how(place->store), RESTORED_OVER_DISARMED); /* nobody knows */
 		backend = store_open(place->store);
 		assert_tasks(backend, 50);
 		backend->ops->close(backend);
@@ -580,6 +614,7 @@ int main(int argc, char **argv)
 		CASE(a_log_of_the_old_store_is_not_taken_for_the_new_one),
 		CASE(a_store_that_is_open_is_not_replaced),
 		CASE(a_store_that_is_open_is_no_backup),
+		CASE(what_was_disarmed_since_the_backup_is_remembered),
 		CASE(a_token_that_was_revoked_since_the_backup_stays_revoked),
 		CASE(what_is_no_backup_changes_nothing),
 		CASE(a_damaged_backup_changes_nothing),

@@ -20,13 +20,16 @@ static struct backend *faulty_store_open(const char *path)
 	return backend;
 }
 
-/* Put and commit; the fault of whichever refused. */
+/* Put and commit more than the log has in hand; the fault of whichever refused. */
 static int try_commit(struct backend *backend, int64_t seq)
 {
+	static char large[512 << 10];
 	int fault = backend->ops->begin(backend);
 
 	if (!fault)
 		fault = task_put(backend, seq);
+	if (!fault)
+		fault = backend->ops->put_body(backend, seq, (struct span){large, sizeof(large)});
 	if (!fault)
 		fault = backend->ops->commit(backend);
 	if (fault)
@@ -60,6 +63,23 @@ static void a_full_disk_is_not_now(void **state)
 	assert_true(task_is_there(backend, 1));
 	faulty.is_full = false;
 	assert_goes_on(backend, place->store);
+}
+
+/* A file that grows makes every sync write its length too. */
+static void the_log_does_not_grow_with_every_commit(void **state)
+{
+	struct place *place = *state;
+	struct backend *backend = faulty_store_open(place->store);
+
+	task_commit(backend, 1);
+	faulty.is_full = true;
+	for (int64_t seq = 2; seq < 12; seq++)
+		task_commit(backend, seq);
+	faulty.is_full = false;
+	backend->ops->close(backend);
+	backend = store_open(place->store);
+	assert_true(task_is_there(backend, 11));
+	backend->ops->close(backend);
 }
 
 static void a_full_disk_in_the_middle_of_a_large_transaction_is_not_now(void **state)
@@ -374,6 +394,7 @@ int main(void)
 {
 	static const struct CMUnitTest cases[] = {
 		CASE(a_full_disk_is_not_now),
+		CASE(the_log_does_not_grow_with_every_commit),
 		CASE(a_full_disk_in_the_middle_of_a_large_transaction_is_not_now),
 		CASE(a_spent_quota_and_a_read_only_disk_are_not_now),
 		CASE(a_failed_sync_is_the_end),

@@ -113,6 +113,69 @@ static void a_claim_that_never_arrived_was_no_crash(void **state)
 	arena_done(&arena);
 }
 
+static void what_failed_under_a_slot_says_when_and_in_which_session_until_it_is_taken_again(void **state)
+{
+	struct world *world = *state;
+	struct arena arena;
+
+	own(world, "a", "slot-1");
+	beat(world, "slot-1", 7, NULL);
+	move(world, "a", STATUS_IN_PROGRESS);
+	beat(world, "slot-1", 7, "a");
+	world_pass(world, 1000);
+	assert_int_equal(move(world, "a", STATUS_BLOCKED), REFUSED_NOTHING);
+	int64_t failed_ms = world->now.wall_ms;
+	world_pass(world, 1000);
+	struct task_document found = look(world, "a", &arena);
+	assert_int_equal(found.failed_ms, failed_ms);
+	assert_true(span_equal(found.failed_session, SPAN("\"s-1\"")));
+	assert_int_equal(found.recovered_ms, 0);
+	arena_done(&arena);
+	struct command retry = say_about(COMMAND_RETRY, "a");
+	assert_int_equal(world_run(world, &retry)->refusal, REFUSED_NOTHING);
+	assert_int_equal(look(world, "a", &arena).failed_ms, 0);
+	arena_done(&arena);
+}
+
+static void what_was_lost_too_often_has_failed_and_says_so(void **state)
+{
+	struct world *world = *state;
+	struct arena arena;
+
+	own(world, "a", "slot-1");
+	for (uint32_t pid = 1; pid <= 3; pid++) {
+		beat(world, "slot-1", pid, NULL);
+		assert_int_equal(move(world, "a", STATUS_IN_PROGRESS), REFUSED_NOTHING);
+		beat(world, "slot-1", pid, "a");
+		world_pass(world, STALE_MS + 60 * 1000);
+		world_run(world, NULL);
+		world_pass(world, 60 * 1000);
+		world_run(world, NULL);
+		struct task_document found = look(world, "a", &arena);
+		assert_int_equal(found.task.state, pid < 3 ? TASK_READY : TASK_FAILED);
+		assert_true(pid < 3 ? found.failed_ms == 0 : found.failed_ms > found.recovered_ms);
+		arena_done(&arena);
+	}
+}
+
+static void what_the_caller_says_of_it_takes_the_place_of_what_was_found(void **state)
+{
+	struct world *world = *state;
+	struct command said = say_about(COMMAND_UPDATE, "a");
+	struct arena arena;
+
+	own(world, "a", "slot-1");
+	move(world, "a", STATUS_IN_PROGRESS);
+	said.by_name = true;
+	said.update.status = STATUS_BLOCKED;
+	said.update.set_body = true;
+	said.update.body = SPAN("\"metadata\":{\"failedAt\":5}");
+	said.update.says_failure = true;
+	assert_int_equal(world_run(world, &said)->refusal, REFUSED_NOTHING);
+	assert_int_equal(look(world, "a", &arena).failed_ms, 0);
+	arena_done(&arena);
+}
+
 static void beats_hold_what_they_name_however_long_the_claim_was_for(void **state)
 {
 	struct world *world = *state;
@@ -179,7 +242,7 @@ static struct result *spawn(struct world *world, const char *label)
 {
 	struct command command = say_create(NULL, "sessions");
 
-	command.create.spawn = (struct command_spawn){span_of(label), SPAN("{}")};
+	command.create.spawn = (struct command_spawn){.label = span_of(label), .spec = SPAN("{}")};
 	return world_run(world, &command);
 }
 
@@ -187,7 +250,7 @@ static struct result *spawn_onto(struct world *world, const char *label, const c
 {
 	struct command command = say_about(COMMAND_UPDATE, task);
 
-	command.update.spawn = (struct command_spawn){span_of(label), SPAN("{}")};
+	command.update.spawn = (struct command_spawn){.label = span_of(label), .spec = SPAN("{}")};
 	return world_run(world, &command);
 }
 
@@ -227,7 +290,7 @@ static int note_kind(void *context, const struct record *record)
 	struct told *told = context;
 	size_t len = strlen(told->text);
 
-	if (record->kind >= EVENT_SESSION_STARTED && record->kind <= EVENT_SESSION_ENDED)
+	if (event_kind_is_of_session(record->kind))
 		snprintf(told->text + len, sizeof told->text - len, "%s:%.*s ",
 			event_kind_name(record->kind) + strlen("session."), SPAN_ARGS(record->subject));
 	return 0;
@@ -305,6 +368,24 @@ static void attempts_of_a_session_are_told_by_its_label(void **state)
 	assert_told(world, "started:one gone:one started:one ended:one ");
 }
 
+static void what_a_session_prints_is_told_in_the_chain_of_its_task(void **state)
+{
+	struct world *world = *state;
+	struct command print = say_about(COMMAND_LOG, "t-1");
+
+	spawn(world, "one");
+	print.fence = world_claim(world, "w");
+	print.worker = SPAN("w");
+	print.data = SPAN("hello");
+	for (int i = 0; i < 2; i++) /* the second time it is known */
+		assert_int_equal(world_run(world, &print)->refusal, REFUSED_NOTHING);
+	int64_t last = store_last_event(world->store);
+	world_crash(world);
+	assert_int_equal(world_report(world, COMMAND_COMPLETE, "t-1", "w", print.fence), REFUSED_NOTHING);
+	assert_true(store_last_event(world->store) > last);
+	assert_told(world, "started:one output:one ended:one ");
+}
+
 static void a_label_that_is_put_onto_running_work_starts_a_session(void **state)
 {
 	struct world *world = *state;
@@ -338,7 +419,7 @@ static void the_latest_are_kept_round_and_round(void **state)
 	struct told told = {.world = world};
 
 	for (uint32_t i = 0; i < count; i++) {
-		command.create.spawn = (struct command_spawn){{0}, SPAN("{}")};
+		command.create.spawn = (struct command_spawn){.spec = SPAN("{}")};
 		assert_int_equal(store_turn(world->store, world->now, &command, 1, &result), 0);
 	}
 	assert_int_equal(store_page_sessions(world->store, &at, 2, note_session, &told), 0);
@@ -355,6 +436,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(what_a_silent_slot_worker_held_comes_back_once_and_says_so),
 		ON_BOTH(a_claim_that_never_arrived_was_no_crash),
+		ON_BOTH(what_failed_under_a_slot_says_when_and_in_which_session_until_it_is_taken_again),
+		ON_BOTH(what_was_lost_too_often_has_failed_and_says_so),
+		ON_BOTH(what_the_caller_says_of_it_takes_the_place_of_what_was_found),
 		ON_BOTH(beats_hold_what_they_name_however_long_the_claim_was_for),
 		ON_BOTH(what_an_idle_beat_does_not_name_is_lost_after_a_while),
 		ON_BOTH(a_beat_that_names_what_others_hold_changes_nothing),
@@ -363,6 +447,7 @@ int main(void)
 		ON_BOTH(a_label_is_one_session_and_then_taken),
 		ON_BOTH(a_task_has_its_last_label_only),
 		ON_BOTH(attempts_of_a_session_are_told_by_its_label),
+		ON_BOTH(what_a_session_prints_is_told_in_the_chain_of_its_task),
 		ON_BOTH(a_label_that_is_put_onto_running_work_starts_a_session),
 		ON_BOTH(stopping_blocks_and_ends_the_claim),
 		{"the_latest_are_kept_round_and_round (memory)", the_latest_are_kept_round_and_round,

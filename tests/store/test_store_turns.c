@@ -160,6 +160,93 @@ static void a_quarantined_slot_lets_nobody_in_but_one_trial(void **state)
 	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
 }
 
+/* A live worker in the slot, which has crashed three times since. */
+static uint64_t world_quarantine(struct world *world, const char *worker, struct span slot)
+{
+	struct command crash = {.kind = COMMAND_SLOT_CRASH, .slot = slot};
+	struct command beat = say_beat(worker, 0);
+
+	beat.beat.describes = true;
+	beat.beat.slot = slot;
+	beat.beat.lease_ms = 60 * 60 * 1000;
+	const struct result *result = world_run(world, &beat);
+	assert_int_equal(result->refusal, REFUSED_NOTHING);
+	uint64_t token = result->worker.token;
+	for (int i = 0; i < 3; i++)
+		world_run(world, &crash);
+	return token;
+}
+
+static void a_worker_of_a_quarantined_slot_claims_for_no_other_slot_either(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w1"), by_id = say_claim("w1");
+
+	world_quarantine(world, "w1", SPAN("slot-1"));
+	world_create(world, "job", "q");
+	claim.claim.slot = SPAN("slot-2"); /* nobody's, and never heard of */
+	assert_int_equal(world_run(world, &claim)->claim_count, 0);
+	by_id.kind = COMMAND_CLAIM;
+	by_id.task = SPAN("job");
+	by_id.claim.slot = SPAN("w1/tests-1");
+	assert_int_equal(world_run(world, &by_id)->refusal, REFUSED_SLOT_QUARANTINED);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+	world_pass(world, 10 * 60 * 1000); /* its own slot is on trial with what it takes for the other */
+	assert_int_equal(world_run(world, &claim)->claim_count, 1);
+	struct slot_document slot;
+	assert_int_equal(store_read_slot(world->store, SPAN("slot-1"), &slot), 0);
+	assert_int_equal(slot.slot.state, SLOT_ON_TRIAL);
+}
+
+static void a_quarantined_slot_behind_a_worker_stops_what_is_claimed_for_it_alone(void **state)
+{
+	struct world *world = *state;
+	struct command crash = {.kind = COMMAND_SLOT_CRASH, .slot = SPAN("w1/tests-1")};
+	struct command beat = say_beat("w1", 0), claim = say_claim("w1");
+
+	world_run(world, &beat);
+	for (int i = 0; i < 3; i++)
+		world_run(world, &crash);
+	world_create(world, "job", "q");
+	claim.claim.slot = SPAN("w1/tests-1");
+	assert_int_equal(world_run(world, &claim)->claim_count, 0);
+	claim.claim.slot = SPAN("w1/tests-2");
+	assert_int_equal(world_run(world, &claim)->claim_count, 1);
+}
+
+static void a_live_worker_does_not_move_into_a_quarantined_slot(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w2", 0);
+	struct worker worker;
+
+	world_quarantine(world, "w1", SPAN("slot-1"));
+	struct command leave = {.kind = COMMAND_LEAVE, .worker = SPAN("w1"), .leave = WORKER_SHUTDOWN};
+	assert_int_equal(world_run(world, &leave)->refusal, REFUSED_NOTHING);
+	uint64_t token = world_run(world, &beat)->worker.token;
+	beat = say_beat("w2", token);
+	beat.beat.describes = true;
+	beat.beat.slot = SPAN("slot-1");
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
+	beat.kind = COMMAND_REGISTER;
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
+	assert_true(store_worker(world->store, SPAN("w2"), &worker));
+	assert_int_equal(worker.slot, 0);
+	assert_int_equal(worker.token, token); /* nothing was changed */
+}
+
+static void a_worker_whose_slot_is_quarantined_goes_on_beating_and_does_not_come_again(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", world_quarantine(world, "w1", SPAN("slot-1")));
+
+	beat.beat.describes = true;
+	beat.beat.slot = SPAN("slot-1");
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_NOTHING);
+	beat.kind = COMMAND_REGISTER; /* its process was started again, under the same id */
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
+}
+
 static struct command say_process(const char *worker, uint32_t pid)
 {
 	struct command beat = say_beat(worker, 0);
@@ -1083,6 +1170,10 @@ int main(void)
 		ON_BOTH(a_task_that_a_command_merely_looked_at_can_be_claimed_in_the_same_turn),
 		ON_BOTH(a_worker_gets_a_full_lease_to_be_heard_after_a_restart),
 		ON_BOTH(a_quarantined_slot_lets_nobody_in_but_one_trial),
+		ON_BOTH(a_worker_of_a_quarantined_slot_claims_for_no_other_slot_either),
+		ON_BOTH(a_quarantined_slot_behind_a_worker_stops_what_is_claimed_for_it_alone),
+		ON_BOTH(a_live_worker_does_not_move_into_a_quarantined_slot),
+		ON_BOTH(a_worker_whose_slot_is_quarantined_goes_on_beating_and_does_not_come_again),
 		ON_BOTH(a_slot_goes_to_a_newcomer_that_shows_its_predecessor_dead),
 		ON_BOTH(a_lie_about_a_predecessor_changes_nothing),
 		ON_BOTH(slots_are_told_by_name_with_who_fills_them_and_what_befell_them),

@@ -51,6 +51,63 @@ static void when_the_last_worker_is_gone_that_is_said(void **state)
 	assert_int_equal(why_of(world, "job").why, WHY_NO_WORKER);
 }
 
+static void claim_from(struct world *world, const char *worker, struct span queue)
+{
+	struct command claim = say_claim(worker);
+
+	if (queue.len > 0)
+		claim.claim.queues = (struct name_list){&queue, 1};
+	assert_int_equal(world_run(world, &claim)->refusal, REFUSED_NOTHING);
+}
+
+static void a_queue_that_no_worker_asks_for_is_unserved(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", 0);
+
+	world_create(world, "shell", "shell");
+	world_create(world, "job", "q");
+	world_run(world, &beat);
+	assert_int_equal(why_of(world, "job").why, WHY_READY_NOW); /* it has not asked for anything yet */
+	claim_from(world, "w1", SPAN("shell"));
+	assert_int_equal(why_of(world, "job").why, WHY_QUEUE_UNSERVED);
+	claim_from(world, "w1", SPAN("elsewhere")); /* by turns, as weights have it */
+	assert_int_equal(why_of(world, "job").why, WHY_QUEUE_UNSERVED);
+	world_create(world, "more", "q");
+	claim_from(world, "w1", SPAN("q"));
+	assert_int_equal(why_of(world, "more").why, WHY_READY_NOW);
+	world_crash(world); /* nobody has asked the new server for anything */
+	assert_int_equal(why_of(world, "more").why, WHY_READY_NOW);
+}
+
+static void a_worker_that_takes_anything_serves_every_queue(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", 0);
+
+	world_run(world, &beat);
+	claim_from(world, "w1", (struct span){0});
+	world_create(world, "job", "q");
+	assert_int_equal(why_of(world, "job").why, WHY_READY_NOW);
+}
+
+static void a_script_that_asks_for_a_queue_serves_it_for_a_while(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", 0);
+
+	beat.beat.lease_ms = 60 * 60 * 1000;
+	world_create(world, "shell", "shell");
+	world_create(world, "job", "q");
+	world_run(world, &beat);
+	claim_from(world, "w1", SPAN("shell"));
+	claim_from(world, "script", SPAN("q"));
+	world_create(world, "more", "q");
+	assert_int_equal(why_of(world, "more").why, WHY_READY_NOW);
+	world_pass(world, 3 * 60 * 1000);
+	assert_int_equal(why_of(world, "more").why, WHY_QUEUE_UNSERVED);
+}
+
 static void create_with(struct world *world, const char *id, const char *executor)
 {
 	struct command create = say_create(id, "q");
@@ -150,6 +207,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(without_any_worker_the_next_claim_is_what_is_missing),
 		ON_BOTH(when_the_last_worker_is_gone_that_is_said),
+		ON_BOTH(a_queue_that_no_worker_asks_for_is_unserved),
+		ON_BOTH(a_worker_that_takes_anything_serves_every_queue),
+		ON_BOTH(a_script_that_asks_for_a_queue_serves_it_for_a_while),
 		ON_BOTH(a_slot_that_is_away_or_quarantined_holds_its_tasks),
 		ON_BOTH(a_task_whose_executor_nobody_has_for_long_is_blocked),
 		ON_BOTH(an_executor_that_was_there_meanwhile_is_missed_from_then_on),

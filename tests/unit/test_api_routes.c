@@ -230,9 +230,18 @@ static void problems_before_there_is_a_call(void **state)
 {
 	struct dialogue *d = *state;
 
-	assert_int_equal(api_put_problem(&d->body, 421, "wrong_host", "wrong host", "say \"localhost\""), 0);
-	d->call.reply.body = buf_span(&d->body);
+	struct http_request request = {.path = SPAN("/api/tasks")};
+
+	d->call = (struct api_call){.request = &request, .body = &d->body};
+	api_refuse_early(&d->call, 421, "wrong_host", "wrong host", "say \"localhost\"");
 	reply_says(d, "\"status\":421,\"code\":\"wrong_host\",\"detail\":\"say \\\"localhost\\\"\"}");
+	request.path = SPAN("/api/workqueue/done");
+	api_refuse_early(&d->call, 413, "too_large", "Bad request", "The body is too large.");
+	reply_says(
+		d, "{\"ok\":false,\"error\":\"request_too_large\",\"message\":\"The body is too large.\"}");
+	request.path = (struct span){0}; /* it was never understood */
+	api_refuse_early(&d->call, 400, "bad_request", "Bad request", "no");
+	reply_says(d, "\"code\":\"bad_request\"");
 }
 
 int main(void)

@@ -123,6 +123,8 @@ static void a_slip_finds_its_verb(void **state)
 	assert_string_equal(nearest("evnets"), "events");
 	assert_string_equal(nearest("comp"), "completion");
 	assert_null(nearest("frobnicate"));
+	assert_null(nearest("nope")); /* half of it would be wrong: that is no slip */
+	assert_null(nearest("foo"));
 	assert_null(nearest("x"));
 	assert_null(nearest(""));
 }

@@ -139,6 +139,35 @@ static void who_says_too_much_is_told_to_wait(void **state)
 	assert_int_equal(append(w, &log, log.length, LOG_APPEND_MAX).refusal, REFUSED_NOTHING);
 }
 
+/* So many of that many bytes, one after the other in one moment, find room in the event stream. */
+static uint32_t told(struct world *w, struct log *log, uint32_t count, uint32_t bytes)
+{
+	uint32_t tells = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct log_decision decision = append(w, log, log->length, bytes);
+		assert_int_equal(decision.refusal, REFUSED_NOTHING);
+		tells += decision.tells;
+		*log = decision.log;
+	}
+	return tells;
+}
+
+static void what_is_told_of_it_is_bounded_however_much_and_often_is_said(void **state)
+{
+	struct world *w = *state;
+	struct log log = {0}, other = {0};
+
+	w->rules.log_bytes_per_s = 64 << 20;
+	assert_int_equal(told(w, &log, 100, LOG_APPEND_MAX), LOG_TOLD_ROOM / LOG_TOLD_MAX);
+	pass_time(w, SECONDS(2));
+	assert_int_equal(told(w, &log, 10, LOG_APPEND_MAX), 2);
+	pass_time(w, SECONDS(60));
+	assert_int_equal(told(w, &log, 100, LOG_APPEND_MAX), LOG_TOLD_ROOM / LOG_TOLD_MAX);
+	assert_int_equal(told(w, &other, 1000, 1), LOG_TOLD_ROOM / LOG_TOLD_LEAST);
+	assert_false(append(w, &other, 0, 1).tells); /* a repeat */
+}
+
 static void there_is_an_end_to_positions(void **state)
 {
 	struct world *w = *state;
@@ -170,6 +199,7 @@ int main(void)
 		TEST(beyond_the_limit_the_middle_goes),
 		TEST(many_gaps_take_no_more_room_than_few),
 		TEST(who_says_too_much_is_told_to_wait),
+		TEST(what_is_told_of_it_is_bounded_however_much_and_often_is_said),
 		TEST(there_is_an_end_to_positions),
 		TEST(only_the_holder_may_append),
 	};

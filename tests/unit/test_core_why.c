@@ -4,6 +4,7 @@
 
 static const struct surroundings nothing_missing = {.queue = QUEUE_OPEN,
 	.workers = 1,
+	.serving = 1,
 	.capable = 1,
 	.executing = 1,
 	.owning = 1,
@@ -54,6 +55,8 @@ static void a_ready_task_names_the_first_thing_that_is_missing(void **state)
 	around.read_only = false;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_NO_WORKER);
 	around.workers = 1;
+	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_QUEUE_UNSERVED);
+	around.serving = 1;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_NO_CAPABILITY);
 	around.capable = 1;
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_NO_EXECUTOR);
@@ -73,6 +76,9 @@ static void where_no_worker_announces_itself_nothing_is_missing(void **state)
 
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_READY_NOW);
 	around.queue = QUEUE_DRAINING;
+	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_READY_NOW);
+	around.known = around.asked_for =
+		true; /* workers of other queues do, and a script asks for work of this one */
 	assert_int_equal(task_why(&task, &around, &w->given).why, WHY_READY_NOW);
 }
 

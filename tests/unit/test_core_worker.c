@@ -529,6 +529,21 @@ static void a_reboot_grants_a_live_worker_its_length_once_more(void **state)
 	assert_same_worker(&decision.worker, &gone);
 }
 
+static void a_restore_ends_whoever_beats_and_no_name(void **state)
+{
+	struct world *w = *state;
+	struct worker gone = worker_leave(&w->beater, WORKER_SHUTDOWN).worker, named = w->beater;
+	struct worker_decision decision = worker_void(&w->beater);
+
+	assert_int_equal(decision.event, EVENT_WORKER_INACTIVE);
+	assert_int_equal(decision.worker.ended, WORKER_TERMINATED);
+	assert_false(decision.frees_lost); /* what it held is void already */
+	assert_false(decision.frees_returned);
+	named.named = true;
+	assert_int_equal(worker_void(&named).event, EVENT_NONE);
+	assert_int_equal(worker_void(&gone).event, EVENT_NONE);
+}
+
 static void who_is_alive_who_beats_and_who_may_claim(void **state)
 {
 	struct world *w = *state;
@@ -735,6 +750,7 @@ int main(void)
 		TEST(a_goodbye_gives_work_back_and_a_replacement_loses_it),
 		TEST(a_second_goodbye_changes_nothing),
 		TEST(a_reboot_grants_a_live_worker_its_length_once_more),
+		TEST(a_restore_ends_whoever_beats_and_no_name),
 		TEST(who_is_alive_who_beats_and_who_may_claim),
 		TEST(states_and_ends_have_the_names_of_the_contract),
 		TEST(a_name_without_a_token_does_not_speak_for_a_key),

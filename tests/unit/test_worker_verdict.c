@@ -127,16 +127,42 @@ static void a_lost_shim_is_a_crash_too(void **state)
 		"\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"its shim died, and how it ended nobody knows\"}");
 }
 
-static void unstarted(struct world *w, enum start_stage stage, const char *code)
+static void unstarted_by(struct world *w, enum start_stage stage, int error, const char *code)
 {
 	char expected[80];
 
-	w->end = (struct process_end){.how = ENDED_UNSTARTED, .fault = {.stage = stage, .error = ENOENT}};
+	w->end = (struct process_end){.how = ENDED_UNSTARTED, .fault = {.stage = stage, .error = error}};
 	buf_clear(&w->members);
 	assert_int_equal(verdict_put(&w->attempt, &w->verb, &w->members), 0);
 	assert_int_equal(w->verb, REPORT_FAIL);
 	snprintf(expected, sizeof expected, "\"error\":{\"code\":\"%s\"", code);
 	assert_memory_equal(w->members.data, expected, strlen(expected));
+}
+
+static void unstarted(struct world *w, enum start_stage stage, const char *code)
+{
+	unstarted_by(w, stage, ENOENT, code);
+}
+
+static void a_host_that_is_short_of_something_is_nobody_elses_fault(void **state)
+{
+	struct world *w = *state;
+
+	w->attempt.own_argv = true;
+	unstarted_by(w, STAGE_EXEC, EAGAIN, "WORKER_INIT_FAILED");
+	unstarted_by(w, STAGE_LANDLOCK, EMFILE, "WORKER_INIT_FAILED");
+	assert_non_null(memmem(w->members.data, w->members.len, "\"retryAt\":1010000", 17));
+}
+
+static void a_work_dir_that_has_the_state_directory_in_it_is_a_bad_one(void **state)
+{
+	struct world *w = *state;
+
+	unstarted_by(w, STAGE_LANDLOCK, EXDEV, "BAD_WORKDIR");
+	w->end.fault.detail[0] = '/'; /* what the executor grants */
+	buf_clear(&w->members);
+	assert_int_equal(verdict_put(&w->attempt, &w->verb, &w->members), 0);
+	assert_non_null(memmem(w->members.data, w->members.len, "ISOLATION_UNAVAILABLE", 21));
 }
 
 static void what_could_not_be_started_is_somebodys_fault(void **state)
@@ -195,17 +221,26 @@ static void what_was_stopped_before_it_began_is_given_back(void **state)
 
 /* ---- the word of the work ---- */
 
-static bool yields(struct world *w, const char *report)
+static bool yields_to_task(struct world *w, const char *task)
 {
 	struct json_complaint complaint;
-	yyjson_doc *doc = json_read(span_of(report), &complaint);
+	yyjson_doc *doc = json_read(span_of(task), &complaint);
 
 	assert_non_null(doc);
-	bool yields = verdict_yields(&w->attempt, yyjson_doc_get_root(doc), &w->verb, &w->members);
+	bool yields = verdict_yields(
+		verdict_yields_to(&w->attempt), SPAN("7"), yyjson_doc_get_root(doc), &w->verb, &w->members);
 	yyjson_doc_free(doc);
 	if (yields)
 		assert_int_equal(buf_put_byte(&w->members, 0), 0);
 	return yields;
+}
+
+static bool yields(struct world *w, const char *report)
+{
+	char task[400];
+
+	snprintf(task, sizeof task, "{\"fence\":\"7\",\"state\":\"running\",\"report\":%s}", report);
+	return yields_to_task(w, task);
 }
 
 static void its_word_beats_the_exit_status(void **state)
@@ -240,6 +275,33 @@ static void an_error_that_we_saw_beats_its_success_and_not_its_failure(void **st
 	assert_false(yields(w, "{\"outcome\":\"review\"}"));
 }
 
+static void a_question_stays_open_if_it_left_with_0(void **state)
+{
+	struct world *w = *state;
+
+	exits(w, 0, "", "");
+	assert_true(yields_to_task(w, "{\"fence\":\"7\",\"state\":\"asking\"}"));
+	assert_int_equal(w->verb, REPORT_RELEASE);
+	assert_string_equal(w->members.data, "\"reason\":\"it waits for an answer\"");
+	exits(w, 1, "", "");
+	assert_false(yields_to_task(w, "{\"fence\":\"7\",\"state\":\"asking\"}"));
+}
+
+static void a_word_of_another_claim_is_not_its_word(void **state)
+{
+	exits(*state, 3, "", "");
+	assert_false(yields_to_task(*state, "{\"fence\":\"8\",\"report\":{\"outcome\":\"complete\"}}"));
+	assert_false(yields_to_task(*state, "{\"fence\":\"77\",\"report\":{\"outcome\":\"complete\"}}"));
+}
+
+static void what_did_not_run_said_nothing(void **state)
+{
+	struct world *w = *state;
+
+	w->end = (struct process_end){.how = ENDED_UNSTARTED};
+	assert_false(yields(w, "{\"outcome\":\"complete\"}"));
+}
+
 static void what_is_no_word_of_ours_changes_nothing(void **state)
 {
 	assert_false(yields(*state, "{}"));
@@ -261,11 +323,16 @@ int main(void)
 		T(a_signal_is_a_crash),
 		T(a_lost_shim_is_a_crash_too),
 		T(what_could_not_be_started_is_somebodys_fault),
+		T(a_host_that_is_short_of_something_is_nobody_elses_fault),
+		T(a_work_dir_that_has_the_state_directory_in_it_is_a_bad_one),
 		T(what_we_stopped_ends_as_we_know),
 		T(what_ended_before_our_word_reached_it_counts_itself),
 		T(what_was_stopped_before_it_began_is_given_back),
 		T(its_word_beats_the_exit_status),
 		T(an_error_that_we_saw_beats_its_success_and_not_its_failure),
+		T(a_question_stays_open_if_it_left_with_0),
+		T(a_word_of_another_claim_is_not_its_word),
+		T(what_did_not_run_said_nothing),
 		T(what_is_no_word_of_ours_changes_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

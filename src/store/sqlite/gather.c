@@ -8,6 +8,10 @@
  * A write that fails is so told later, by the sync, and SQLite treats both alike: the commit has failed, and the
  * frames are written again over the same place. Without a sync per commit there would be no such moment: the VFS is
  * only for stores that sync before every acknowledgement.
+ *
+ * A file that grows costs the sync one more write, of its length: 140 µs instead of 80 on a plain ext4, more where there
+ * is a journal. So the log grows by many frames at once, by zeros that are no frame to anybody who reads it, and then
+ * the frames go over them. SQLite begins at its start again after a checkpoint: it grows no further than one of those.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +21,7 @@
 enum {
 	GATHERED_BYTES_MAX = 64 << 10, /* SQLite's own writer masks lengths to less than 128 KiB */
 	GATHERERS_MAX = 4,
+	GROWTH_BYTES = 256 << 10,
 };
 
 struct gatherer {
@@ -27,7 +32,8 @@ struct gatherer {
 
 struct log_file {
 	sqlite3_file file;
-	sqlite3_int64 at; /* where the gathered bytes go */
+	sqlite3_int64 size; /* of the file below */
+	sqlite3_int64 at;   /* where the gathered bytes go */
 	int len;
 	char *bytes;
 };
@@ -37,13 +43,38 @@ static sqlite3_file *below(sqlite3_file *file)
 	return (sqlite3_file *)((struct log_file *)file + 1);
 }
 
+/* Zeros behind the end. They may fail, on a full disk for one: the write that needs the room will say so. */
+static void grow(sqlite3_file *file)
+{
+	static char zeros[GATHERED_BYTES_MAX];
+	struct log_file *log = (struct log_file *)file;
+
+	for (int grown = 0; grown < GROWTH_BYTES; grown += (int)sizeof zeros) {
+		if (below(file)->pMethods->xWrite(below(file), zeros, sizeof zeros, log->size) != SQLITE_OK)
+			return;
+		log->size += (sqlite3_int64)sizeof zeros;
+	}
+}
+
+static int write_below(sqlite3_file *file, const void *bytes, int len, sqlite3_int64 at)
+{
+	struct log_file *log = (struct log_file *)file;
+
+	if (at + len > log->size)
+		grow(file);
+	int code = below(file)->pMethods->xWrite(below(file), bytes, len, at);
+	if (code == SQLITE_OK && at + len > log->size)
+		log->size = at + len;
+	return code;
+}
+
 static int flush(sqlite3_file *file)
 {
 	struct log_file *log = (struct log_file *)file;
 	int len = log->len;
 
 	log->len = 0;
-	return len == 0 ? SQLITE_OK : below(file)->pMethods->xWrite(below(file), log->bytes, len, log->at);
+	return len == 0 ? SQLITE_OK : write_below(file, log->bytes, len, log->at);
 }
 
 static int log_write(sqlite3_file *file, const void *bytes, int len, sqlite3_int64 at)
@@ -56,7 +87,7 @@ static int log_write(sqlite3_file *file, const void *bytes, int len, sqlite3_int
 			return code;
 	}
 	if (len > GATHERED_BYTES_MAX)
-		return below(file)->pMethods->xWrite(below(file), bytes, len, at);
+		return write_below(file, bytes, len, at);
 	if (log->len == 0)
 		log->at = at;
 	memcpy(log->bytes + log->len, bytes, (size_t)len);
@@ -73,9 +104,14 @@ static int log_read(sqlite3_file *file, void *bytes, int len, sqlite3_int64 at)
 
 static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
+	struct log_file *log = (struct log_file *)file;
 	int code = flush(file);
 
-	return code == SQLITE_OK ? below(file)->pMethods->xTruncate(below(file), size) : code;
+	if (code == SQLITE_OK)
+		code = below(file)->pMethods->xTruncate(below(file), size);
+	if (code == SQLITE_OK)
+		log->size = size;
+	return code;
 }
 
 static int log_sync(sqlite3_file *file, int flags)
@@ -160,6 +196,8 @@ static int gather_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, i
 	if (!log->bytes)
 		return SQLITE_NOMEM;
 	int code = gatherer->below->xOpen(gatherer->below, name, below(file), flags, ret_flags);
+	if (code == SQLITE_OK)
+		code = below(file)->pMethods->xFileSize(below(file), &log->size);
 	if (code == SQLITE_OK) {
 		log->file.pMethods = &log_methods;
 		return SQLITE_OK;

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "core/execution.h"
 #include "store/sqlite/sqlite_backend.h"
 
 /* restore.sql writes them by number. */
@@ -28,6 +29,9 @@ _Static_assert(META_GENERATION == 1, "as in restore.sql");
 _Static_assert(META_STARTS == 2, "as in restore.sql");
 _Static_assert(META_TASK_FLOOR == 3, "as in restore.sql");
 _Static_assert(META_RESTORED == 5, "as in restore.sql");
+_Static_assert(META_EXECUTION == 9, "as in restore.sql");
+_Static_assert(RESTORED == 1, "as in restore.sql");
+_Static_assert(RESTORED_OVER_DISARMED == 2, "as in restore.sql");
 
 #define CLOCK_BEGINS_S   INT64_C(1767225600) /* 2026 */
 #define TASKS_PER_MINUTE INT64_C(1000000)
@@ -38,9 +42,10 @@ enum {
 	NUMBER_MAX = (1 << 24) - 1,
 };
 
-/* The highest numbers that the old store may have given out. */
+/* The highest numbers that the old store may have given out, and whether it handed out nothing any more. */
 struct given_out {
 	int64_t generation, starts, task;
+	bool disarmed;
 };
 
 static void connection_close_at(sqlite3 **db)
@@ -142,6 +147,7 @@ static int tell_given_out(sqlite3 *db, const struct given_out *given_out)
 		{META_GENERATION, given_out->generation},
 		{META_STARTS, given_out->starts},
 		{META_TASK_FLOOR, given_out->task},
+		{META_EXECUTION, given_out->disarmed},
 	};
 	sqlite3_stmt *statement;
 	int code = sqlite3_exec(db,
@@ -216,7 +222,27 @@ static struct given_out given_out_by_now(void)
 
 	if (minutes > NUMBER_MAX - 1) /* a clock that is wrong, or a release that is very old */
 		minutes = 0;
-	return (struct given_out){minutes, minutes, minutes * TASKS_PER_MINUTE};
+	return (struct given_out){minutes, minutes, minutes * TASKS_PER_MINUTE, false};
+}
+
+/* What cannot be read is disarmed, and what was never written is not. So is a store that was restored over one that was
+ * disarmed, and never started since. */
+static bool is_disarmed(sqlite3 *old)
+{
+	static const char *const questions[] = {
+		"SELECT count(*) FROM sqlite_schema WHERE name = 'meta'",
+		"SELECT coalesce((SELECT value FROM meta WHERE key = 9), 0)",
+		"SELECT coalesce((SELECT value FROM meta WHERE key = 5), 0)",
+	};
+	int64_t answers[3];
+
+	for (int i = 0; i < 3; i++) {
+		if (sqlite_ask(old, questions[i], &answers[i]) != SQLITE_OK)
+			return true;
+		if (i == 0 && answers[0] == 0)
+			return false;
+	}
+	return !execution_is_armed(answers[1]) || answers[2] == RESTORED_OVER_DISARMED;
 }
 
 /* False if it is damaged, or was never used: a number that no store reaches is damage too. */
@@ -235,7 +261,7 @@ static bool given_out_ask(sqlite3 *old, struct given_out *ret_given_out)
 		if (answers[i] < 0 || answers[i] >= (i < 2 ? NUMBER_MAX : INT64_MAX / 2))
 			return false;
 	}
-	*ret_given_out = (struct given_out){answers[0], answers[1], answers[2]};
+	*ret_given_out = (struct given_out){answers[0], answers[1], answers[2], false};
 	return true;
 }
 
@@ -343,6 +369,7 @@ static int replace(const char *copy_path, const char *path, const char *kept_pat
 		return fault;
 	if (!old || !given_out_ask(old, &given_out))
 		given_out = given_out_by_now();
+	given_out.disarmed = old && is_disarmed(old);
 	fault = mark_copy(copy_path, old, &given_out, ret_complaint);
 	return fault ? fault : put_in_place(copy_path, path, kept_path, ret_complaint);
 }

@@ -20,7 +20,7 @@ REPLACE INTO meta (key, value) VALUES (3, 1000000 + max(
 	coalesce((SELECT value FROM meta WHERE key = 3), 0),
 	(SELECT value FROM temp.given_out WHERE key = 3)));
 
--- META_RESTORED: the next start frees every claim.
-REPLACE INTO meta (key, value) VALUES (5, 1);
+-- META_RESTORED: the next start frees every claim, and hands out nothing if the store that goes did not.
+REPLACE INTO meta (key, value) VALUES (5, 1 + (SELECT value FROM temp.given_out WHERE key = 9));
 
 COMMIT;

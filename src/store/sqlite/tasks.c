@@ -78,53 +78,70 @@ enum rest {
 };
 _Static_assert(REST_COUNT <= 8 * REST_HEAD_BYTES, "a bit for each");
 
-static void rest_gather(const struct task_row *row, uint64_t values[REST_COUNT])
+struct rest_writer {
+	char *at;
+	uint64_t given;
+};
+
+static inline void rest_put(struct rest_writer *rest, enum rest number, uint64_t value)
+{
+	if (value == 0)
+		return;
+	rest->given |= UINT64_C(1) << number;
+	rest->at = uvarint_write(rest->at, value);
+}
+
+/* In the order of their bits. */
+static void rest_gather(const struct task_row *row, struct rest_writer *rest)
 {
 	const struct task *task = &row->task;
 	const struct claim *claim = &task->claim;
 	uint64_t created_ms = (uint64_t)task->created_ms;
 
-	values[REST_VERSION] = (uint64_t)task->version;
-	values[REST_CREATED_MS] = created_ms;
-	values[REST_UPDATED_AFTER_MS] = (uint64_t)row->updated_ms - created_ms;
-	values[REST_READY_AFTER_MS] = (uint64_t)task->ready_at_ms - created_ms;
-	values[REST_OWNER] = task->owner;
-	values[REST_FLAGS] = (task->keyed ? FLAG_KEYED : 0) | (task->has_parent ? FLAG_HAS_PARENT : 0) |
-		(task->named_id ? FLAG_NAMED_ID : 0) | (task->autonomous ? FLAG_AUTONOMOUS : 0);
-	values[REST_REQUIRES] = task->requires;
-	values[REST_EXECUTOR] = task->executor;
-	values[REST_TIMEOUT_MS] = task->timeout_ms;
-	values[REST_MAX_ATTEMPTS] = task->max_attempts;
-	values[REST_START_BY_MS] = (uint64_t)task->start_by_ms;
-	values[REST_FINISH_BY_MS] = (uint64_t)task->finish_by_ms;
-	values[REST_ATTEMPT] = task->attempt;
-	values[REST_SPENT] = task->spent;
-	values[REST_CRASHES] = task->crashes;
-	values[REST_INTERRUPTIONS] = task->interruptions;
-	values[REST_OPEN_PARENTS] = task->open_parents;
-	values[REST_DEAD_PARENTS] = task->dead_parents;
-	values[REST_FENCE] = task->fence;
-	values[REST_CLAIMANT] = task->claimant;
-	values[REST_ENDED] = task->ended;
-	values[REST_CODE] = task->code;
-	values[REST_CLOCK] = claim->clock;
-	values[REST_GRANTED_MS] = (uint64_t)claim->lease.granted_ms;
-	values[REST_CLAIMED_AFTER_MS] = claim->clock != 0 ? (uint64_t)claim->claimed_wall_ms - created_ms : 0;
-	values[REST_DEADLINE_MS] = (uint64_t)claim->lease.deadline_ms;
-	values[REST_VERIFY_AT_MS] = (uint64_t)claim->verify_at_ms;
-	values[REST_RUN_UNTIL_MS] = (uint64_t)claim->run_until_ms;
-	values[REST_RUN_MS] = (uint64_t)claim->run_ms;
-	values[REST_ASKED_AT_MS] = (uint64_t)claim->asked_at_ms;
-	values[REST_REQUEST] = claim->request;
-	values[REST_CLAIM_FLAGS] = (claim->named ? CLAIM_FLAG_NAMED : 0) |
-		(claim->stopping ? CLAIM_FLAG_STOPPING : 0) | (claim->reported ? CLAIM_FLAG_REPORTED : 0);
-	values[REST_WORKFLOW] = task->workflow;
-	values[REST_STAGE] = task->stage;
-	values[REST_GATES] = task->gates;
-	values[REST_GATE_COUNT] = task->gate_count;
-	values[REST_GATES_PASSED] = task->gates_passed;
-	values[REST_RESUME_HOST] = task->resume_host;
-	values[REST_RESUME_UNTIL_MS] = (uint64_t)task->resume_until_ms;
+	rest_put(rest, REST_VERSION, (uint64_t)task->version);
+	rest_put(rest, REST_CREATED_MS, created_ms);
+	rest_put(rest, REST_UPDATED_AFTER_MS, (uint64_t)row->updated_ms - created_ms);
+	rest_put(rest, REST_READY_AFTER_MS, (uint64_t)task->ready_at_ms - created_ms);
+	rest_put(rest, REST_OWNER, task->owner);
+	rest_put(rest, REST_FLAGS,
+		(task->keyed ? FLAG_KEYED : 0) | (task->has_parent ? FLAG_HAS_PARENT : 0) |
+			(task->named_id ? FLAG_NAMED_ID : 0) | (task->autonomous ? FLAG_AUTONOMOUS : 0));
+	rest_put(rest, REST_REQUIRES, task->requires);
+	rest_put(rest, REST_EXECUTOR, task->executor);
+	rest_put(rest, REST_TIMEOUT_MS, task->timeout_ms);
+	rest_put(rest, REST_MAX_ATTEMPTS, task->max_attempts);
+	rest_put(rest, REST_START_BY_MS, (uint64_t)task->start_by_ms);
+	rest_put(rest, REST_FINISH_BY_MS, (uint64_t)task->finish_by_ms);
+	rest_put(rest, REST_ATTEMPT, task->attempt);
+	rest_put(rest, REST_SPENT, task->spent);
+	rest_put(rest, REST_CRASHES, task->crashes);
+	rest_put(rest, REST_INTERRUPTIONS, task->interruptions);
+	rest_put(rest, REST_OPEN_PARENTS, task->open_parents);
+	rest_put(rest, REST_DEAD_PARENTS, task->dead_parents);
+	rest_put(rest, REST_FENCE, task->fence);
+	rest_put(rest, REST_CLAIMANT, task->claimant);
+	rest_put(rest, REST_ENDED, task->ended);
+	rest_put(rest, REST_CODE, task->code);
+	rest_put(rest, REST_CLOCK, claim->clock);
+	rest_put(rest, REST_GRANTED_MS, (uint64_t)claim->lease.granted_ms);
+	rest_put(rest, REST_CLAIMED_AFTER_MS,
+		claim->clock != 0 ? (uint64_t)claim->claimed_wall_ms - created_ms : 0);
+	rest_put(rest, REST_DEADLINE_MS, (uint64_t)claim->lease.deadline_ms);
+	rest_put(rest, REST_VERIFY_AT_MS, (uint64_t)claim->verify_at_ms);
+	rest_put(rest, REST_RUN_UNTIL_MS, (uint64_t)claim->run_until_ms);
+	rest_put(rest, REST_RUN_MS, (uint64_t)claim->run_ms);
+	rest_put(rest, REST_ASKED_AT_MS, (uint64_t)claim->asked_at_ms);
+	rest_put(rest, REST_REQUEST, claim->request);
+	rest_put(rest, REST_CLAIM_FLAGS,
+		(claim->named ? CLAIM_FLAG_NAMED : 0) | (claim->stopping ? CLAIM_FLAG_STOPPING : 0) |
+			(claim->reported ? CLAIM_FLAG_REPORTED : 0));
+	rest_put(rest, REST_WORKFLOW, task->workflow);
+	rest_put(rest, REST_STAGE, task->stage);
+	rest_put(rest, REST_GATES, task->gates);
+	rest_put(rest, REST_GATE_COUNT, task->gate_count);
+	rest_put(rest, REST_GATES_PASSED, task->gates_passed);
+	rest_put(rest, REST_RESUME_HOST, task->resume_host);
+	rest_put(rest, REST_RESUME_UNTIL_MS, (uint64_t)task->resume_until_ms);
 }
 
 static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row)
@@ -181,20 +198,12 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row
 
 static struct span rest_pack(const struct task_row *row, char bytes[REST_BYTES_MAX])
 {
-	struct buf buf = {
-		.data = bytes, .len = REST_HEAD_BYTES, .cap = REST_BYTES_MAX, .max = REST_BYTES_MAX};
-	uint64_t values[REST_COUNT], given = 0;
+	struct rest_writer rest = {.at = bytes + REST_HEAD_BYTES};
 
-	rest_gather(row, values);
-	for (int i = 0; i < REST_COUNT; i++) {
-		if (values[i] == 0)
-			continue;
-		given |= UINT64_C(1) << i;
-		buf_put_uvarint(&buf, values[i]);
-	}
+	rest_gather(row, &rest);
 	for (int i = 0; i < REST_HEAD_BYTES; i++)
-		bytes[i] = (char)(given >> 8 * i);
-	return buf_span(&buf);
+		bytes[i] = (char)(rest.given >> 8 * i);
+	return (struct span){bytes, (size_t)(rest.at - bytes)};
 }
 
 static bool rest_unpack(struct span bytes, struct task_row *row)
