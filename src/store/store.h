@@ -11,7 +11,7 @@
  *   store.c    opening, upkeep, reads           turn.c, turn_*.c   the turn: views, staging, commit
  *   hot.c      what is in memory                commands.c, command_*.c, timers.c: what happens in it
  *   lane.c     ready tasks in claim order       record.c   events and their folding
- *   names.c    texts as numbers                 memory.c, sqlite/  where rows live
+ *   names.c    texts as numbers                 memory/, sqlite/  where rows live
  *   log.c      the output of attempts           read.c     reading between turns
  */
 #pragma once
