@@ -70,6 +70,7 @@ const struct transition task_transitions[] = {
 const struct transition task_notes[] = {
 	{EVENT_TASK_UPDATED,          ALL,                                  0},
 	{EVENT_TASK_PROGRESSED,       S(RUNNING) | S(ASKING),               0},
+	{EVENT_TASK_FAILED,           S(ASKING),                            0},
 	{EVENT_TASK_RELEASED,         S(ASKING),                            0},
 	{EVENT_TASK_EXPIRED,          S(ASKING),                            0},
 	{EVENT_TASK_ANSWERED,         S(RUNNING),                           0},

@@ -219,6 +219,11 @@ struct task_decision task_fail(const struct task *task, const struct proof *proo
 
 	if (report_is_settled(task, proof, ENDED_FAIL, &decision))
 		return decision;
+	/* its process is gone, and the question waits without it, as after a lost lease */
+	if (task->state == TASK_ASKING && failure->klass == CLASS_CRASH && !failure->no_retry) {
+		task_give_back(&decision, EVENT_TASK_FAILED, ENDED_FAIL, 0, given);
+		return task_decided(task, decision);
+	}
 	task_drop_claim(&decision, ENDED_FAIL);
 	if (task->claim.stopping) {
 		task_undo_crash(&decision);

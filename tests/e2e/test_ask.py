@@ -1,6 +1,7 @@
 """A person's word, with real processes: who waits for it, for how long, and who goes on with it."""
 import concurrent.futures
 import json
+import signal
 import subprocess
 import time
 import unittest
@@ -112,7 +113,7 @@ class Waiting(Case):
 
 
 class Parking(Case):
-    """The process has waited long enough: the question waits without it."""
+    """The process has waited long enough, or is gone: the question waits without it."""
     flags = test_worker.Case.flags + ("--set", "ask.parkMs=300")
 
     def test_it_is_ended_and_the_next_attempt_goes_on_with_the_answer(self):
@@ -131,6 +132,20 @@ class Parking(Case):
         self.assertEqual((given["question"]["question"], given["answer"]), ("which?", {"text": "that one"}))
         events = self.events("t")
         self.assertEqual([events.count("task." + kind) for kind in ("asked", "released", "answered")], [1, 1, 2])
+
+    def test_the_death_of_the_supervisor_leaves_the_question_open(self):
+        executors = {"x": sh("echo $$ > $DIR/pid-$STINT_ATTEMPT; stint task ask 'which?' --wait", env={"DIR": self.folder},
+                             write=[self.folder])}
+        worker = self.worker(executors)
+        self.create(id="t")
+        self.asks("t")
+        worker.stop(signal.SIGKILL)
+        self.worker(executors)
+        task = self.is_parked("t")
+        self.assertTrue(self.is_gone(self.read("pid-1")))
+        self.assertEqual((task["spent"], task["crashes"], task["question"]["question"]), (0, 0, "which?"))
+        self.answer("t", text="that one")
+        self.assertEqual((self.is_in("t", "done")["result"], self.task("t")["attempt"]), ("that one", 2))
 
     def test_a_pass_of_run_once_is_parked_too_and_the_next_one_goes_on(self):
         config = self.path("once.json")

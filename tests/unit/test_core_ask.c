@@ -96,6 +96,25 @@ static void a_worker_that_is_lost_while_asking_leaves_the_question_open(void **s
 	unchanged(task_lose(&task, &w->given), &task);
 }
 
+static void a_crash_while_asking_leaves_the_question_open(void **state)
+{
+	struct world *w = *state;
+
+	w->beater.process.host = HOST;
+	struct task asking = asking_task(w);
+	struct task task = noted(fail_with(w, &asking, CODE_WORKER_CRASHED), &asking, EVENT_TASK_FAILED);
+	struct proof proof = proof_with(BEATER, asking.fence);
+	struct failure crash = failure_of(CODE_WORKER_CRASHED);
+
+	assert_false(task_is_claimed(&task));
+	assert_int_equal(task.crashes, 0);
+	assert_int_equal(task.interruptions, 0);
+	assert_int_equal(task.resume_host, HOST);
+	repeated(task_fail(&task, &proof, &crash, &w->given), &task);
+	crash.no_retry = true;
+	moved(task_fail(&asking, &proof, &crash, &w->given), EVENT_TASK_FAILED, TASK_FAILED);
+}
+
 static void an_answer_without_a_claim_makes_it_ready_now(void **state)
 {
 	struct world *w = *state;
@@ -292,7 +311,7 @@ static void whatever_else_happens_to_it_makes_it_anyones(void **state)
 
 	parked = moved(task_unpark(&parked, &w->given), EVENT_TASK_UNPARKED, TASK_READY);
 	assert_int_equal(parked.resume_until_ms, 0);
-	asking = moved(fail_with(w, &asking, CODE_WORKER_CRASHED), EVENT_TASK_FAILED, TASK_READY);
+	asking = moved(fail_with(w, &asking, CODE_WORKER_INIT_FAILED), EVENT_TASK_FAILED, TASK_READY);
 	assert_int_equal(asking.resume_host, 0);
 	asking = asking_task(w);
 	asking = moved(task_answer(&asking, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
@@ -353,6 +372,7 @@ int main(void)
 		TEST(the_time_limit_stands_still_while_a_person_thinks),
 		TEST(a_claim_lease_that_ends_while_asking_leaves_the_question_open),
 		TEST(a_worker_that_is_lost_while_asking_leaves_the_question_open),
+		TEST(a_crash_while_asking_leaves_the_question_open),
 		TEST(an_answer_without_a_claim_makes_it_ready_now),
 		TEST(an_open_question_without_a_claim_is_not_claimed),
 		TEST(only_an_open_question_is_answered),
