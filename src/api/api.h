@@ -103,6 +103,7 @@ struct api_reads {
 	int (*page_assignments)(void *context, int64_t *after, uint32_t limit,
 		int (*each)(void *each_context, struct span slot, struct span queues), void *each_context);
 	const char *(*default_queues)(void *context);
+	const struct workflows *(*workflows)(void *context); /* NULL: those that are built in */
 	/* attempt 0: the latest that has a log */
 	int (*read_log)(void *context, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
 		struct arena *arena, struct log_piece *ret_piece);

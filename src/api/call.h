@@ -58,6 +58,9 @@ int call_keep(struct api_call *call, const struct buf *text, struct span *ret_te
  * request, if it has one. For a COMMAND_AUDIT, or whatever leaves an event of its own. False: the call was refused. */
 bool call_audit(struct api_call *call, struct command *command, struct span object, struct span more);
 
+/* All workflows that there are, by number. */
+const struct workflows *call_workflows(const struct api_call *call);
+
 /* What the command tells about its task, for the task's workflow. False: the call was refused. */
 bool call_tells(struct api_call *call, struct command *command, const struct tiding *tiding);
 
@@ -196,6 +199,7 @@ void worker_leave_begin(struct api_call *call);
 void worker_finish(struct api_call *call, const struct result *results);
 void slot_list_read(struct api_call *call);
 void slot_crash_begin(struct api_call *call);
+void slot_enter_begin(struct api_call *call);
 void slot_unquarantine_begin(struct api_call *call);
 void slot_finish(struct api_call *call, const struct result *results);
 
@@ -243,6 +247,10 @@ void approval_list_read(struct api_call *call);
 void execution_set_begin(struct api_call *call);
 void execution_set_finish(struct api_call *call, const struct result *results);
 void execution_read(struct api_call *call);
+
+/* workflows.c */
+void workflow_list_read(struct api_call *call);
+void workflow_read(struct api_call *call);
 
 void token_create_begin(struct api_call *call);
 void token_create_finish(struct api_call *call, const struct result *results);

@@ -31,6 +31,9 @@ bool text_is_name(struct span text, size_t max)
 		unsigned char c = (unsigned char)text.data[i];
 		if (c < 0x20 || c == 0x7f)
 			return false;
+		/* U+0080 to U+009F: control characters, too, and some terminals act on them */
+		if (c == 0xc2 && i + 1 < text.len && (unsigned char)text.data[i + 1] < 0xa0)
+			return false;
 	}
 	return true;
 }

@@ -485,7 +485,7 @@ static bool read_stage(struct listing *listing)
 {
 	const struct query_value *values = listing->values;
 
-	listing->workflow = workflow_from_name(values[P_WORKFLOW].value);
+	listing->workflow = workflow_from_name(call_workflows(listing->call), values[P_WORKFLOW].value);
 	listing->stage = stage_from_name(values[P_STAGE].value);
 	if (values[P_WORKFLOW].value.data && listing->workflow == WORKFLOW_NONE) {
 		call_refuse_field(listing->call, "workflow", "must be the name of a workflow");

@@ -13,7 +13,7 @@
 
 #include "base/take.h"
 
-static void put_name(
+JSON_MEMBER void put_name(
 	const struct api_call *call, struct json_object *object, const char *key, uint32_t number)
 {
 	if (number == 0)
@@ -22,7 +22,7 @@ static void put_name(
 		json_member_string(object, key, name_of(call, number));
 }
 
-static void put_raw_or_null(struct json_object *object, const char *key, struct span json)
+JSON_MEMBER void put_raw_or_null(struct json_object *object, const char *key, struct span json)
 {
 	if (json.len == 0)
 		json_member_null(object, key);
@@ -127,7 +127,8 @@ static void put_stage(const struct api_call *call, struct json_object *object, c
 	struct gate_listing listing = {&all, &passed, 1, task->gates_passed};
 
 	if (task->workflow != WORKFLOW_NONE) {
-		json_member_cstr(object, "workflow", workflow_name(task->workflow));
+		json_member_string(
+			object, "workflow", workflow_plan_of(call_workflows(call), task->workflow)->name);
 		json_member_cstr(object, "stage", stage_name(task->stage));
 	}
 	if (task->gates == 0 || !reads->each_member)

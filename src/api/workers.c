@@ -803,11 +803,21 @@ void slot_list_read(struct api_call *call)
 	call_reply(call, 200, r);
 }
 
+struct enter_body {
+	struct span worker;
+};
+
+static const struct field enter_fields[] = {
+	FIELD_MUST_BE(enter_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
+};
+
 static void slot_begin(struct api_call *call, enum command_kind kind)
 {
+	bool enters = kind == COMMAND_SLOT_ENTER;
+	struct enter_body body = {0};
 	uint64_t given;
 
-	if (!form_read_body(call, NULL, 0, NULL, &given))
+	if (!form_read_body(call, enters ? enter_fields : NULL, enters ? 1 : 0, &body, &given))
 		return;
 	if (!text_is_name(call->params[0], COMMAND_NAME_MAX)) {
 		call_refuse_field(call, "slot", "must be 1 to 255 bytes without control characters");
@@ -817,6 +827,12 @@ static void slot_begin(struct api_call *call, enum command_kind kind)
 		return;
 	call->commands[0].kind = kind;
 	call->commands[0].slot = call->params[0];
+	call->commands[0].worker = body.worker;
+}
+
+void slot_enter_begin(struct api_call *call)
+{
+	slot_begin(call, COMMAND_SLOT_ENTER);
 }
 
 void slot_crash_begin(struct api_call *call)

@@ -107,21 +107,16 @@ static void put_eight_digits(char *at, uint32_t value)
 	memcpy(at, &digits, sizeof digits);
 }
 
-/* The rare half of buf_put_decimal(): from the last digit to the first, where they shall stand; eight at a time, and what
- * is left before them two at a time. */
-int buf_put_long_decimal(struct buf *buf, uint64_t value)
+/* From the last digit to the first, where they shall stand; eight at a time, and what is left before them two at a time. */
+char *decimal_write_long(char *at, uint64_t value)
 {
 	static const char pairs[] =
 		"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
 		"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
 		"8081828384858687888990919293949596979899";
-	size_t count = digit_count(value);
-	int fault = buf_reserve(buf, count);
+	char *end = at + digit_count(value);
 
-	if (fault)
-		return fault;
-	char *at = buf->data + buf->len + count;
-	for (; value >= EIGHT_DIGITS; value /= EIGHT_DIGITS) {
+	for (at = end; value >= EIGHT_DIGITS; value /= EIGHT_DIGITS) {
 		at -= 8;
 		put_eight_digits(at, (uint32_t)(value % EIGHT_DIGITS));
 	}
@@ -132,8 +127,14 @@ int buf_put_long_decimal(struct buf *buf, uint64_t value)
 	}
 	if (left > 0)
 		*--at = (char)('0' + left);
-	buf->len += count;
-	return 0;
+	return end;
+}
+
+int buf_put_decimal(struct buf *buf, uint64_t value)
+{
+	char digits[DECIMAL_DIGITS_MAX];
+
+	return buf_put(buf, digits, (size_t)(decimal_write(digits, value) - digits));
 }
 
 static size_t uvarint_len(uint64_t value)

@@ -76,15 +76,19 @@ static inline int buf_put_byte(struct buf *buf, unsigned char byte)
 	return 0;
 }
 
-/* The rare half of buf_put_decimal(): not for others. */
-int buf_put_long_decimal(struct buf *buf, uint64_t value);
+/* The rare half of decimal_write(): not for others. */
+char *decimal_write_long(char *at, uint64_t value);
 
-/* The digits of the number. */
-static inline int buf_put_decimal(struct buf *buf, uint64_t value)
+/* The digits of the number where there is room for them, at most DECIMAL_DIGITS_MAX; returns their end. */
+static inline char *decimal_write(char *at, uint64_t value)
 {
-	return value < 10 ? buf_put_byte(buf, (unsigned char)('0' + value))
-			  : buf_put_long_decimal(buf, value);
+	if (value >= 10)
+		return decimal_write_long(at, value);
+	*at = (char)('0' + value);
+	return at + 1;
 }
+
+int buf_put_decimal(struct buf *buf, uint64_t value);
 
 /* LEB128 where there is room for it, at most UVARINT_BYTES_MAX; returns its end. */
 static inline char *uvarint_write(char *at, uint64_t value)

@@ -221,6 +221,9 @@ static void offer_for(const struct typing *typing, enum offer what)
 	case OFFER_SESSIONS:
 		offer_list(typing, "/api/sessions", "id", "status");
 		return;
+	case OFFER_WORKFLOWS:
+		offer_list(typing, "/api/workflows", "name", "text");
+		return;
 	case OFFER_TOKENS:
 		offer_list(typing, "/api/tokens", "id", "name");
 		return;

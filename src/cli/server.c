@@ -81,6 +81,8 @@ static const char *list_of(enum offer offer)
 		return "stint slot ls";
 	case OFFER_SESSIONS:
 		return "stint session ls";
+	case OFFER_WORKFLOWS:
+		return "stint workflow ls";
 	case OFFER_TOKENS:
 		return "stint token ls";
 	case OFFER_QUEUES:

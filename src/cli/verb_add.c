@@ -36,6 +36,8 @@ static const struct flag flags[] = {
 	{"needs", 0, FLAG_NAMES, .many = true, .value = "CAP,…",
 		.text = "capabilities that a worker must have"},
 	{"executor", 'x', FLAG_TEXT, .value = "NAME", .text = "the executor that runs it"},
+	{"module", 0, FLAG_TEXT, .value = "NAME",
+		.text = "the part of that executor that runs it: see docs/pool.md"},
 	{"owner", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "only for the worker in this slot"},
 	{"label", 'l', FLAG_NAMES, .many = true, .value = "LABEL,…", .text = "labels to find it by"},
 	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR", .text = "where it is to be done"},
@@ -106,6 +108,7 @@ static int put_task(struct cli *cli, struct buf *body, const struct entry *entry
 	put_text(cli, &task, "id", "id");
 	put_text(cli, &task, "queue", "queue");
 	put_text(cli, &task, "executor", "executor");
+	put_text(cli, &task, "module", "module");
 	put_text(cli, &task, "owner", "owner");
 	put_text(cli, &task, "unique", "uniqueKey");
 	put_text(cli, &task, "cwd", "workingDir");

@@ -106,6 +106,8 @@ static void put_claim_env(struct cli *cli, yyjson_val *claim)
 	buf_init(&payload, 32 << 20);
 	if (field(task, "payload") && json_put_value(&payload, field(task, "payload")) == 0)
 		put_env(cli, "STINT_PAYLOAD", buf_span(&payload));
+	else /* that of the task before is not this one's */
+		put(cli, "unset STINT_PAYLOAD\n");
 }
 
 enum { C_ID, C_FENCE, C_LEASE, C_TRY, C_TITLE, C_COUNT };
@@ -252,7 +254,7 @@ const struct verb verb_claim = {
 	.flags = flags,
 	.examples =
 		"stint claim --queues ci,default --wait 1m\n"
-		"eval \"$(stint claim --queues demo --wait 30s -o env)\" && make test && stint task done\n"
+		"claim=$(stint claim -Q demo --empty-exit -o env) && eval \"$claim\" && make test && stint task done\n"
 		"stint claim --id t-7k3 --json\n",
 	.run = run,
 };

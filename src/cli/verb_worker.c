@@ -256,6 +256,13 @@ static const struct flag once_flags[] = {
 	{0},
 };
 
+static const struct flag trees_flags[] = {
+	{"prune", 0, FLAG_SWITCH, .text = "remove those without work in them"},
+	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instead of the configuration files"},
+	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"},
+	{0},
+};
+
 static const struct flag sweep_flags[] = {
 	{"repository", 0, FLAG_TEXT, .value = "OWNER/NAME",
 		.text = "(default: \"prSweep\" of the configuration, else that of the current directory)"},
@@ -281,10 +288,17 @@ static int become(struct cli *cli, const char *mode)
 		if (arg->text)
 			argv[count++] = arg->text;
 	}
+	if (cli->form == FORM_JSON)
+		argv[count++] = "--json";
 	argv[count] = NULL;
 	execvp(argv[0], (char *const *)argv);
 	return fail(cli, EXIT_FAILED, "not_installed", "stint doctor", "cannot run %s: %s", argv[0],
 		strerror(errno));
+}
+
+static int run_trees(struct cli *cli)
+{
+	return become(cli, "worktrees");
 }
 
 static int run_run(struct cli *cli)
@@ -301,6 +315,20 @@ static int run_sweep(struct cli *cli)
 {
 	return become(cli, "sweep-prs");
 }
+
+const struct verb verb_worker_trees = {
+	.name = "worker worktrees",
+	.group = GROUP_WORKERS,
+	.arguments = "",
+	.gives = GIVES_JSON,
+	.brief = "the work trees of tasks",
+	.text = "Lists the git work trees that workers of this machine have made for tasks: live, or kept because there is work in "
+		"them that was not committed or not pushed; the line says what. With --prune each that nobody works with is looked "
+		"at again, and those without such work are removed; nothing else ever removes one.",
+	.flags = trees_flags,
+	.examples = "stint worker worktrees\nstint worker worktrees --prune\n",
+	.run = run_trees,
+};
 
 const struct verb verb_worker_sweep = {
 	.name = "worker sweep-prs",

@@ -29,6 +29,7 @@ static const struct {
 	{"prSweep", "stint-worker"},
 	{"queues", "stint-worker"},
 	{"roots", "stint-worker"},
+	{"workflows", "stintd"},
 	{"$schema", "editors"},
 };
 

@@ -57,6 +57,7 @@ enum command_kind {
 	COMMAND_SLOT_CRASH,
 	COMMAND_UNQUARANTINE,
 	COMMAND_SLOT_ASSIGN,
+	COMMAND_SLOT_ENTER, /* worker: who wants to run in it */
 	/* admins about credentials */
 	COMMAND_TOKEN_PUT,
 	COMMAND_TOKEN_REVOKE,
@@ -256,7 +257,7 @@ struct command {
 			enum queue_state state;
 		} queue_set;
 		bool armed;       /* EXECUTION_SET */
-		struct span slot; /* SLOT_CRASH, UNQUARANTINE */
+		struct span slot; /* SLOT_CRASH, UNQUARANTINE, SLOT_ENTER */
 		struct {
 			struct span slot;
 			struct name_list queues; /* in order, and as often as they are named */

@@ -252,7 +252,7 @@ void task_check(const struct task *task)
 	assert(task->state != TASK_BLOCKED || task->code != CODE_NONE);
 	assert(task->state != TASK_FAILED || task->code != CODE_NONE);
 	assert((task->workflow == WORKFLOW_NONE) == (task->stage == STAGE_NONE));
-	assert(task->workflow < WORKFLOW_COUNT);
+	assert(task->workflow < WORKFLOW_MAX);
 	assert(task->stage < STAGE_COUNT);
 	assert(task->gate_count <= TASK_GATES_MAX);
 	assert((task->gates == 0) == (task->gate_count == 0));

@@ -30,6 +30,18 @@ static bool process_is_told(const struct process *process)
 		process->start != 0;
 }
 
+static bool differ(uint64_t old, uint64_t now)
+{
+	return old != 0 && now != 0 && old != now;
+}
+
+/* By what both said of themselves. */
+static bool process_is_another(const struct process *old, const struct process *now)
+{
+	return differ(old->pid, now->pid) || differ(old->start, now->start) || differ(old->host, now->host) ||
+		differ(old->boot_hi, now->boot_hi) || differ(old->boot_lo, now->boot_lo);
+}
+
 enum evidence worker_judge(const struct process *old, const struct process *newcomer,
 	const struct process *dead, bool seen_alive)
 {
@@ -179,8 +191,12 @@ struct worker_decision worker_beat(
 
 bool worker_is_restarted(const struct worker *worker, const struct beat *beat)
 {
-	return worker_is_alive(worker) && beat->named && beat->describes && worker->process.pid != 0 &&
-		beat->process.pid != 0 && worker->process.pid != beat->process.pid;
+	if (!worker_is_alive(worker) || !beat->describes || worker->process.pid == 0 ||
+		beat->process.pid == 0)
+		return false;
+	if (beat->named)
+		return worker->process.pid != beat->process.pid;
+	return beat->registers && process_is_another(&worker->process, &beat->process);
 }
 
 struct worker_decision worker_renew(const struct worker *worker, const struct given *given)

@@ -90,6 +90,7 @@ struct beat {
 	uint64_t token;
 	int64_t lease_ms; /* asked for; 0 = default */
 	bool has_deltas;  /* binds or unbinds come with it */
+	bool registers;   /* it is a registration */
 	bool describes;   /* the fields below were given */
 	uint32_t slot;
 	uint32_t capabilities;
@@ -126,7 +127,7 @@ struct worker_decision worker_beat(
 	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given);
 
 /* Does the beat come from another process than the worker's last one, which never said goodbye? Names of old doors come
- * back so; the worker is the same. */
+ * back so, and whoever registers under an id of its own choice; the worker is the same. */
 bool worker_is_restarted(const struct worker *worker, const struct beat *beat);
 
 /* A name of an old door was heard without a beat: it made progress. */

@@ -76,7 +76,7 @@ enum {
 
 /* ---- names --------------------------------------------------------------------------------------- */
 
-static struct span without_prefixes(struct span type)
+struct span tiding_bare_name(struct span type)
 {
 	for (int i = 0; i < PREFIX_COUNT; i++) {
 		size_t len = strlen(prefixes[i]);
@@ -101,7 +101,7 @@ static bool fits(struct span type, struct span name)
 
 bool stage_rule_names(const struct stage_rule *rule, struct span type)
 {
-	struct span bare = without_prefixes(type);
+	struct span bare = tiding_bare_name(type);
 
 	for (const char *at = rule->events; *at; at += strspn(at, " ")) {
 		struct span name = {at, strcspn(at, " ")};
@@ -136,14 +136,15 @@ static bool guards_hold(unsigned guards, const struct task *task, const struct t
 }
 
 /* Does the way to that stage lead through a gate that was not passed? */
-static bool is_gated(const struct stage_rule *rule, const struct task *task, const struct tiding *tiding)
+static bool is_gated(const struct workflow_plan *plan, const struct stage_rule *rule, const struct task *task,
+	const struct tiding *tiding)
 {
 	bool all_passed = task->gates_passed == task_gates_all(task);
 	bool validates = (rule->guards & GUARD_VERDICT) != 0;
 
 	if (validates)
 		return !tiding->is_verdict;
-	return rule->to == workflow_last(task->workflow) && !all_passed;
+	return rule->to == plan->last && !all_passed;
 }
 
 static bool comes_too_early(const struct stage_rule *rule, enum stage stage)
@@ -151,13 +152,13 @@ static bool comes_too_early(const struct stage_rule *rule, enum stage stage)
 	return (rule->guards & GUARD_GATED) != 0 && stage < STAGE_VALIDATED && (LIVE & STAGE_BIT(stage)) != 0;
 }
 
-const struct stage_rule *workflow_find(
-	const struct task *task, const struct tiding *tiding, enum refusal *ret_refusal)
+const struct stage_rule *workflow_find(const struct workflow_plan *plan, const struct task *task,
+	const struct tiding *tiding, enum refusal *ret_refusal)
 {
 	*ret_refusal = REFUSED_NOTHING;
 	if (task->workflow == WORKFLOW_NONE || tiding->type.len == 0)
 		return NULL;
-	for (const struct stage_rule *rule = workflow_rules; rule->events; rule++) {
+	for (const struct stage_rule *rule = plan->rules; rule->events; rule++) {
 		if (!stage_rule_names(rule, tiding->type))
 			continue;
 		if (comes_too_early(rule, task->stage)) {
@@ -169,7 +170,7 @@ const struct stage_rule *workflow_find(
 		/* a task that is done stays so: what its workflow has no stage for is only told */
 		if (task->state == TASK_DONE || task->state == TASK_CANCELLED)
 			return NULL;
-		if (is_gated(rule, task, tiding)) {
+		if (is_gated(plan, rule, task, tiding)) {
 			*ret_refusal = REFUSED_GATE_REQUIRED;
 			return NULL;
 		}
@@ -227,23 +228,27 @@ enum stage workflow_stage_of(const struct task *task)
 	}
 }
 
-/* The work was reported: told with its name or without. */
-static struct stage_move after_report(const struct task *before, const struct tiding *tiding)
+/* The work was reported: told with its name, or without one. */
+static struct stage_move after_report(
+	const struct workflow_plan *plan, const struct task *before, const struct tiding *tiding)
 {
 	struct tiding done = {.type = SPAN("completed"), .by_holder = true, .has_pr = tiding->has_pr};
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(before, &done, &refusal);
+	const struct stage_rule *rule = workflow_find(plan, before, tiding, &refusal);
 
+	if (!rule || !rule->reports)
+		rule = workflow_find(plan, before, &done, &refusal);
 	if (!rule) /* it was reported from further on, or from nowhere: it waits for the validator */
 		return (struct stage_move){STAGE_REVIEWING, ACTION_VALIDATE};
 	return (struct stage_move){rule->to, rule->action};
 }
 
 /* What was told moves the stage and nothing else. */
-static struct stage_move after_tiding(const struct task *before, const struct tiding *tiding)
+static struct stage_move after_tiding(
+	const struct workflow_plan *plan, const struct task *before, const struct tiding *tiding)
 {
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(before, tiding, &refusal);
+	const struct stage_rule *rule = workflow_find(plan, before, tiding, &refusal);
 
 	if (!rule || rule->to == STAGE_FAILED || rule->reports)
 		return (struct stage_move){before->stage, ACTION_NONE};
@@ -252,11 +257,11 @@ static struct stage_move after_tiding(const struct task *before, const struct ti
 
 /* In line again: the next attempt begins where the rule that rejected the last one says, or where work begins. One that
  * was never ready has not begun yet. */
-static enum stage stage_in_line(
-	const struct task *before, const struct task *after, const struct tiding *tiding)
+static enum stage stage_in_line(const struct workflow_plan *plan, const struct task *before,
+	const struct task *after, const struct tiding *tiding)
 {
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(before, tiding, &refusal);
+	const struct stage_rule *rule = workflow_find(plan, before, tiding, &refusal);
 
 	if (rule && rule->on_reject != STAGE_NONE)
 		return rule->on_reject;
@@ -265,8 +270,8 @@ static enum stage stage_in_line(
 	return after->state == TASK_READY ? STAGE_IN_PROGRESS : after->stage;
 }
 
-struct stage_move workflow_follow(
-	const struct task *before, const struct task *after, const struct tiding *tiding)
+struct stage_move workflow_follow(const struct workflow_plan *plan, const struct task *before,
+	const struct task *after, const struct tiding *tiding)
 {
 	struct stage_move stay = {after->stage, ACTION_NONE};
 
@@ -279,8 +284,8 @@ struct stage_move workflow_follow(
 	case TASK_WAITING:
 	case TASK_READY:
 		if (before->state == after->state)
-			return after->state == TASK_READY ? after_tiding(after, tiding) : stay;
-		stay.stage = stage_in_line(before, after, tiding);
+			return after->state == TASK_READY ? after_tiding(plan, after, tiding) : stay;
+		stay.stage = stage_in_line(plan, before, after, tiding);
 		return stay;
 	case TASK_CLAIMED:
 	case TASK_RUNNING:
@@ -288,18 +293,18 @@ struct stage_move workflow_follow(
 			stay.stage = STAGE_IN_PROGRESS;
 			return stay;
 		}
-		return after_tiding(after, tiding);
+		return after_tiding(plan, after, tiding);
 	case TASK_ASKING:
 	case TASK_BLOCKED:
-		return before->state == after->state ? after_tiding(after, tiding) : stay;
+		return before->state == after->state ? after_tiding(plan, after, tiding) : stay;
 	case TASK_REVIEW:
-		return before->state == TASK_REVIEW ? after_tiding(after, tiding)
-						    : after_report(before, tiding);
+		return before->state == TASK_REVIEW ? after_tiding(plan, after, tiding)
+						    : after_report(plan, before, tiding);
 	case TASK_FAILED:
 		stay.stage = STAGE_FAILED;
 		return stay;
 	case TASK_DONE:
-		stay.stage = before->state == TASK_FAILED ? STAGE_COMPLETED : workflow_last(after->workflow);
+		stay.stage = before->state == TASK_FAILED ? STAGE_COMPLETED : plan->last;
 		if (before->state == TASK_DONE)
 			stay.stage = after->stage;
 		return stay;
@@ -313,15 +318,17 @@ struct stage_move workflow_follow(
 
 /* ---- tables ------------------------------------------------------------------------------------------ */
 
-static const struct {
-	const char *name;
-	enum stage last;
-	const char *text;
-} workflows[WORKFLOW_COUNT] = {
-#define X(name, number, wire, last, text) [number] = {wire, STAGE_##last, text},
+static const struct stage_rule no_rules[] = {{.events = NULL}};
+
+const struct workflow_plan workflow_plan_unknown = {
+	.name = {"unknown", sizeof "unknown" - 1}, .text = "", .last = STAGE_COMPLETED, .rules = no_rules};
+
+const struct workflows workflows_built_in = {{
+#define X(symbol, number, wire, last_stage, words) \
+	[number] = {{wire, sizeof(wire) - 1}, words, STAGE_##last_stage, workflow_rules},
 	WORKFLOWS(X)
 #undef X
-};
+}};
 
 static const char *const stage_names[STAGE_COUNT] = {
 #define X(name, number, wire) [number] = wire,
@@ -335,34 +342,26 @@ static const char *const action_names[ACTION_COUNT] = {
 #undef X
 };
 
-enum stage workflow_last(enum workflow workflow)
+const struct workflow_plan *workflow_plan_of(const struct workflows *all, enum workflow workflow)
 {
 	assert(workflow > WORKFLOW_NONE);
-	assert(workflow < WORKFLOW_COUNT);
-	return workflows[workflow].last;
+	assert(workflow < WORKFLOW_MAX);
+	return all->plans[workflow].rules ? &all->plans[workflow] : &workflow_plan_unknown;
 }
 
-const char *workflow_name(enum workflow workflow)
+enum workflow workflow_from_name(const struct workflows *all, struct span name)
 {
-	assert(workflow > WORKFLOW_NONE);
-	assert(workflow < WORKFLOW_COUNT);
-	return workflows[workflow].name;
-}
-
-const char *workflow_text(enum workflow workflow)
-{
-	assert(workflow > WORKFLOW_NONE);
-	assert(workflow < WORKFLOW_COUNT);
-	return workflows[workflow].text;
-}
-
-enum workflow workflow_from_name(struct span name)
-{
-	for (int i = WORKFLOW_NONE + 1; i < WORKFLOW_COUNT; i++) {
-		if (span_equal(name, span_of(workflows[i].name)))
+	for (int i = WORKFLOW_NONE + 1; i < WORKFLOW_MAX && name.len > 0; i++) {
+		const struct workflow_plan *plan = &all->plans[i];
+		if (plan->rules && plan->rules->events && span_equal(name, plan->name))
 			return (enum workflow)i;
 	}
 	return WORKFLOW_NONE;
+}
+
+bool stage_rule_is_common(const struct stage_rule *rule)
+{
+	return rule->reports || rule->to == STAGE_FAILED || (rule->guards & GUARD_VERDICT) != 0;
 }
 
 const char *stage_name(enum stage stage)
@@ -386,4 +385,13 @@ const char *action_name(enum action action)
 	assert(action > ACTION_NONE);
 	assert(action < ACTION_COUNT);
 	return action_names[action];
+}
+
+enum action action_from_name(struct span name)
+{
+	for (int i = ACTION_NONE + 1; i < ACTION_COUNT; i++) {
+		if (span_equal(name, span_of(action_names[i])))
+			return (enum action)i;
+	}
+	return ACTION_NONE;
 }

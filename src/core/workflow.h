@@ -63,7 +63,9 @@ enum workflow {
 #define X(name, number, wire, last, text) WORKFLOW_##name = number,
 	WORKFLOWS(X)
 #undef X
-		WORKFLOW_COUNT
+		WORKFLOW_COUNT,
+	WORKFLOW_CONFIGURED = 16, /* the first of those that somebody configured; see struct workflows */
+	WORKFLOW_MAX = 64,        /* a byte in memory */
 };
 
 /* What a move sets going. Stored numbers. */
@@ -76,6 +78,10 @@ enum action {
 };
 
 #define STAGE_BIT(stage) (1u << (stage))
+
+enum {
+	WORKFLOW_NAME_MAX = 64, /* bytes */
+};
 
 /* The gate in front of `validated`; every task of a workflow has it. */
 #define WORKFLOW_GATE "validate"
@@ -102,7 +108,34 @@ struct stage_rule {
 	bool reports;         /* the claim ends with it: the work waits for a verdict */
 };
 
-extern const struct stage_rule workflow_rules[]; /* the last one has no events */
+extern const struct stage_rule workflow_rules[]; /* of those that are built in; the last one has no events */
+
+/* A workflow, all of it. */
+struct workflow_plan {
+	struct span name;
+	const char *text;
+	enum stage last;                /* the stage that is done */
+	const struct stage_rule *rules; /* in order; the last one has no events */
+};
+
+/* What a task follows whose workflow is not configured any more: its first rule is the one without events. */
+extern const struct workflow_plan workflow_plan_unknown;
+
+/* Those that there are, by number. A number that was given out stays with its name: tasks know theirs by it. */
+struct workflows {
+	struct workflow_plan plans[WORKFLOW_MAX]; /* rules NULL: there is none of that number */
+};
+
+extern const struct workflows workflows_built_in;
+
+/* Never NULL. */
+const struct workflow_plan *workflow_plan_of(const struct workflows *all, enum workflow workflow);
+
+/* Its number; WORKFLOW_NONE: there is none of that name, or not any more. */
+enum workflow workflow_from_name(const struct workflows *all, struct span name);
+
+/* Must every workflow have that rule? The report of a worker, the verdict of the gate and failures are always heard. */
+bool stage_rule_is_common(const struct stage_rule *rule);
 
 /* Something that somebody told about a task. */
 struct tiding {
@@ -114,8 +147,11 @@ struct tiding {
 };
 
 /* The rule that moves the task, NULL if none does; a refusal if one would, were its gate passed. */
-const struct stage_rule *workflow_find(
-	const struct task *task, const struct tiding *tiding, enum refusal *ret_refusal);
+const struct stage_rule *workflow_find(const struct workflow_plan *plan, const struct task *task,
+	const struct tiding *tiding, enum refusal *ret_refusal);
+
+/* The name of what is told without its prefixes. */
+struct span tiding_bare_name(struct span type);
 
 /* Does the rule know that name? With and without its prefixes. */
 bool stage_rule_names(const struct stage_rule *rule, struct span type);
@@ -130,8 +166,8 @@ struct stage_move {
 	enum action action;
 };
 
-struct stage_move workflow_follow(
-	const struct task *before, const struct task *after, const struct tiding *tiding);
+struct stage_move workflow_follow(const struct workflow_plan *plan, const struct task *before,
+	const struct task *after, const struct tiding *tiding);
 
 /* Where a task stands, for those who know only stages: its own, or the one that goes with its state. */
 enum stage workflow_stage_of(const struct task *task);
@@ -139,12 +175,7 @@ enum stage workflow_stage_of(const struct task *task);
 /* Where a new task of a workflow begins. */
 enum stage workflow_first(enum task_state state);
 
-/* The stage that is done. */
-enum stage workflow_last(enum workflow workflow);
-
-const char *workflow_name(enum workflow workflow);
-const char *workflow_text(enum workflow workflow);
-enum workflow workflow_from_name(struct span name); /* WORKFLOW_NONE: there is none */
 const char *stage_name(enum stage stage);
 enum stage stage_from_name(struct span name); /* STAGE_NONE: there is none */
 const char *action_name(enum action action);
+enum action action_from_name(struct span name); /* ACTION_NONE: there is none */

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,82 +20,6 @@ enum {
 	SWEPT_AFTER_S = 60,
 };
 
-static void fclose_at(FILE **file)
-{
-	if (*file)
-		fclose(*file);
-}
-
-/* ---- where we are ------------------------------------------------------------------------------------------------ */
-
-/* Our own path within the hierarchy that has this controller ("" is the second version's). */
-static bool own_path(const char *controller, char *ret_path, size_t room)
-{
-	cleanup(fclose_at) FILE *file = fopen("/proc/self/cgroup", "re");
-	char line[PATH_MAX];
-
-	while (file && fgets(line, sizeof line, file)) {
-		char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
-		if (!path)
-			continue;
-		*names++ = 0;
-		*path++ = 0;
-		path[strcspn(path, "\n")] = 0;
-		if (strcmp(names, controller) == 0)
-			return (size_t)snprintf(ret_path, room, "%s", path) < room;
-	}
-	return false;
-}
-
-/* Where that hierarchy is mounted, and which part of it. The fields of mountinfo: 4 root, 5 mount point, after " - "
- * type, source, options. */
-static bool mounted(const char *type, const char *option, char *ret_root, char *ret_point, size_t room)
-{
-	cleanup(fclose_at) FILE *file = fopen("/proc/self/mountinfo", "re");
-	char line[PATH_MAX], root[1024], point[1024], found[64], options[1024];
-
-	while (file && fgets(line, sizeof line, file)) {
-		const char *rest = strstr(line, " - ");
-		if (!rest || sscanf(line, "%*s %*s %*s %1023s %1023s", root, point) != 2 ||
-			sscanf(rest + 3, "%63s %*s %1023s", found, options) != 2)
-			continue;
-		if (strcmp(found, type) == 0 && (!option[0] || strstr(options, option)))
-			return (size_t)snprintf(ret_root, room, "%s", root) < room &&
-				(size_t)snprintf(ret_point, room, "%s", point) < room;
-	}
-	return false;
-}
-
-static bool own_directory(const char *type, const char *controller, char path[CGROUP_PATH_BYTES])
-{
-	char own[CGROUP_PATH_BYTES], root[CGROUP_PATH_BYTES], point[CGROUP_PATH_BYTES];
-	size_t skip;
-
-	if (!own_path(controller, own, sizeof own) || !mounted(type, controller, root, point, sizeof own))
-		return false;
-	skip = strcmp(root, "/") == 0
-		? 0
-		: strlen(root); /* a part of the hierarchy: our path counts from there */
-	if (strncmp(own, root, skip) != 0)
-		return false;
-	int len = snprintf(path, CGROUP_PATH_BYTES, "%s%s", point, strcmp(own, "/") == 0 ? "" : own + skip);
-	return len > 0 && len < CGROUP_PATH_BYTES;
-}
-
-/* May we make a leaf there, and move our children from here into it? */
-static bool usable(const char *place)
-{
-	char path[CGROUP_PATH_BYTES], procs[CGROUP_PATH_BYTES + 16], run[32];
-	int fd;
-
-	snprintf(procs, sizeof procs, "%s/cgroup.procs", place);
-	snprintf(run, sizeof run, "probe-%d", (int)getpid());
-	if (access(procs, W_OK) < 0 || cgroup_make(place, run, path, &fd) < 0)
-		return false;
-	close(fd);
-	return cgroup_remove(path) == 0;
-}
-
 void cgroup_sweep(const char *place)
 {
 	DIR *dir = opendir(place);
@@ -111,16 +34,6 @@ void cgroup_sweep(const char *place)
 	}
 	if (dir)
 		closedir(dir);
-}
-
-enum cgroup_kind cgroup_find(char path[CGROUP_PATH_BYTES])
-{
-	if (own_directory("cgroup2", "", path) && usable(path))
-		return CGROUP_V2;
-	if (own_directory("cgroup", "freezer", path) && usable(path))
-		return CGROUP_V1;
-	path[0] = 0;
-	return CGROUP_NONE;
 }
 
 /* ---- a leaf ------------------------------------------------------------------------------------------------------- */
@@ -151,7 +64,7 @@ int cgroup_make(const char *place, const char *run, char ret_path[CGROUP_PATH_BY
 	return 0;
 }
 
-static int write_file(int dir, const char *name, const char *text)
+int cgroup_write(int dir, const char *name, const char *text)
 {
 	cleanup(close_at) int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
 
@@ -160,29 +73,46 @@ static int write_file(int dir, const char *name, const char *text)
 	return 0;
 }
 
-static bool file_has(int dir, const char *name, const char *word)
+/* The whole of a small file, "" if there is none. */
+static void read_file(int dir, const char *name, char *text, size_t room)
 {
 	cleanup(close_at) int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-	char text[512];
-	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, room - 1);
 
-	if (got < 0)
-		return false;
-	text[got] = 0;
+	text[got < 0 ? 0 : got] = 0;
+}
+
+static bool file_has(int dir, const char *name, const char *word)
+{
+	char text[4096]; /* a hybrid machine has a line for each hierarchy */
+
+	read_file(dir, name, text, sizeof text);
 	return strstr(text, word) != NULL;
+}
+
+/* Of lines of a key and a number; -1: there is none. */
+static int64_t file_number(int dir, const char *name, const char *key)
+{
+	size_t len = strlen(key);
+	char text[4096], *at = text;
+
+	for (read_file(dir, name, text, sizeof text); at && *at; at = strchr(at, '\n'), at += at != NULL)
+		if (strncmp(at, key, len) == 0 && at[len] == ' ')
+			return strtoll(at + len, NULL, 10);
+	return -1;
 }
 
 int cgroup_enter(int fd)
 {
-	return write_file(fd, "cgroup.procs", "0");
+	return cgroup_write(fd, "cgroup.procs", "0");
 }
 
 /* Freezing takes effect when every task has noticed; one that is stuck in the kernel is not waited for. */
 static void freeze(int fd)
 {
-	bool second = write_file(fd, "cgroup.freeze", "1") == 0;
+	bool second = cgroup_write(fd, "cgroup.freeze", "1") == 0;
 
-	if (!second && write_file(fd, "freezer.state", "FROZEN") < 0)
+	if (!second && cgroup_write(fd, "freezer.state", "FROZEN") < 0)
 		return;
 	for (int look = 0; look < FREEZE_LOOKS; look++) {
 		if (second ? file_has(fd, "cgroup.events", "frozen 1")
@@ -194,8 +124,8 @@ static void freeze(int fd)
 
 static void thaw(int fd)
 {
-	if (write_file(fd, "cgroup.freeze", "0") < 0)
-		write_file(fd, "freezer.state", "THAWED");
+	if (cgroup_write(fd, "cgroup.freeze", "0") < 0)
+		cgroup_write(fd, "freezer.state", "THAWED");
 }
 
 /* Is this process, which a pidfd holds, in the leaf of that name? */
@@ -244,7 +174,7 @@ uint32_t cgroup_signal(int fd, const char *path, int signal)
 	if (signal != SIGKILL)
 		return signal_members(fd, leaf, signal);
 	reached = signal_members(fd, leaf, 0);
-	if (reached == 0 || write_file(fd, "cgroup.kill", "1") == 0)
+	if (reached == 0 || cgroup_write(fd, "cgroup.kill", "1") == 0)
 		return reached;
 	freeze(fd);
 	reached = signal_members(fd, leaf, SIGKILL);
@@ -255,4 +185,20 @@ uint32_t cgroup_signal(int fd, const char *path, int signal)
 int cgroup_remove(const char *path)
 {
 	return !path[0] || rmdir(path) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+int64_t cgroup_cpu_us(int fd)
+{
+	int64_t used_us = file_number(fd, "cpu.stat", "usage_usec");
+
+	return used_us < 0 ? -ENOENT : used_us;
+}
+
+uint64_t cgroup_oom_kills(int fd)
+{
+	int64_t kills = file_number(fd, "memory.events", "oom_kill");
+
+	if (kills < 0)
+		kills = file_number(fd, "memory.oom_control", "oom_kill");
+	return kills > 0 ? (uint64_t)kills : 0;
 }

@@ -3,7 +3,7 @@
  * the first version's freezer. It is a second hand on the tree, not the only one: with it a kill is one stroke, and
  * what is in it is found after shim and supervisor have both died. Without it the tree is as complete, only slower.
  *
- * The leaves are made beneath our own cgroup; no controller is touched, no process of others moved.
+ * The leaves are made beneath our own cgroup (cgroup_place.h says where); no process of others is moved.
  */
 #pragma once
 
@@ -13,10 +13,10 @@
 
 #include "exec/host.h"
 
-enum { CGROUP_PATH_BYTES = 512 };
-
-/* Where leaves can be made: tried out, not assumed. CGROUP_NONE leaves the path empty. */
-enum cgroup_kind cgroup_find(char path[CGROUP_PATH_BYTES]);
+enum {
+	CGROUP_PATH_BYTES = 512,
+	CGROUP_LEAVES_MAX = 4, /* of one process: the tree's, and on the first version one for each wall */
+};
 
 /* Leaves that nobody came back for: of a worker and a shim that died together while they started something. One that is
  * new may be about to be entered and is left alone. */
@@ -37,3 +37,12 @@ uint32_t cgroup_signal(int fd, const char *path, int signal);
 
 /* 0 also if it does not exist; -EBUSY while somebody is in it. */
 int cgroup_remove(const char *path);
+
+/* Processor time of all that was ever in it, in us; -ENOENT: nobody counts it there. */
+int64_t cgroup_cpu_us(int fd);
+
+/* How many of its processes the kernel has killed because they had no memory left. */
+uint64_t cgroup_oom_kills(int fd);
+
+/* For cgroup_place.c. */
+int cgroup_write(int dir, const char *name, const char *text);

@@ -78,13 +78,21 @@ static void set_limits(const struct child *child)
 {
 	const struct limits *limits = &child->request->limits;
 
-	if (limits->tasks_more != LIMIT_UNCHANGED)
-		limit(child, RLIMIT_NPROC, tasks_now() + limits->tasks_more);
+	if (limits->tasks != LIMIT_UNCHANGED)
+		limit(child, RLIMIT_NPROC, tasks_now() + limits->tasks);
 	limit(child, RLIMIT_NOFILE, limits->files);
 	limit(child, RLIMIT_CORE, limits->core_bytes);
 	limit(child, RLIMIT_FSIZE, limits->file_bytes);
-	limit(child, RLIMIT_AS, limits->address_bytes);
-	limit(child, RLIMIT_CPU, limits->cpu_s);
+}
+
+/* The shim has the tree also without them; but limits that are in them hold nobody who is not. */
+static void enter_cgroups(const struct child *child)
+{
+	for (uint32_t i = 0; i < child->cgroup_count; i++) {
+		int fault = cgroup_enter(child->fds[REQUEST_FD_CGROUP + i]);
+		if (fault && child->request->cgroups_needed)
+			fail(child, STAGE_LIMITS, -fault, child->cgroups[i]);
+	}
 }
 
 static void set_oom_score(void)
@@ -220,8 +228,7 @@ _Noreturn void child_become(const struct child *child)
 	sigset_t none;
 
 	step(child, STAGE_SESSION, setsid() >= 0);
-	if (child->in_cgroup)
-		cgroup_enter(child->fds[REQUEST_FD_CGROUP]); /* the shim has the tree also without it */
+	enter_cgroups(child);
 	set_oom_score();
 	set_limits(child);
 	step(child, STAGE_WORKDIR, fchdir(child->fds[REQUEST_FD_WORKDIR]) == 0);

@@ -9,7 +9,8 @@ struct child {
 	int ruleset;    /* of Landlock, -1 for none */
 	int status; /* a pipe that exec closes: here a struct start_fault is written if it comes to that */
 	pid_t shim;
-	bool in_cgroup; /* that is REQUEST_FD_CGROUP then */
+	char *const *cgroups; /* paths of REQUEST_FD_CGROUP and those after it */
+	uint32_t cgroup_count;
 };
 
 /* In the child of the fork. Does not return. */

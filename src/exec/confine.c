@@ -37,10 +37,18 @@ struct limits limits_default(void)
 {
 	return (struct limits){
 		.files = 1024,
-		.tasks_more = 512,
 		.core_bytes = 0,
 		.file_bytes = 1ull << 30,
-		.address_bytes = LIMIT_UNCHANGED,
-		.cpu_s = LIMIT_UNCHANGED,
+		.tasks = 512,
+		.cpu_milli = LIMIT_UNCHANGED,
+		.memory_bytes = LIMIT_UNCHANGED,
+		.cpu_us = LIMIT_UNCHANGED,
+		.output_bytes = LIMIT_UNCHANGED,
 	};
+}
+
+unsigned limits_walls(const struct limits *limits)
+{
+	return (limits->memory_bytes != LIMIT_UNCHANGED ? 1u << WALL_MEMORY : 0) |
+		(limits->cpu_milli != LIMIT_UNCHANGED ? 1u << WALL_CPU : 0);
 }

@@ -33,18 +33,31 @@ extern const size_t grants_system_count;
 
 #define LIMIT_UNCHANGED UINT64_MAX
 
+/*
+ * The one list of what a tree may use, at every level of isolation. Files, core dumps and the size of a file are limits of
+ * each process. Tasks and processors are walls of the whole tree that it runs into: no more processes, no faster. Memory,
+ * processor time and output are its budget: a tree that uses one up is ended, and process_end.spent says which.
+ */
 struct limits {
-	uint64_t files; /* open at a time */
-	uint64_t
-		tasks_more; /* processes and threads of this user beyond those of the whole machine at the start */
-	uint64_t core_bytes;    /* of a core dump */
-	uint64_t file_bytes;    /* of any file it writes */
-	uint64_t address_bytes; /* of memory, per process */
-	uint64_t cpu_s;         /* per process */
+	uint64_t files;      /* open at a time */
+	uint64_t core_bytes; /* of a core dump */
+	uint64_t file_bytes; /* of any file it writes */
+	uint64_t tasks; /* processes and threads at a time. Where no cgroup counts them: of this user, beyond
+	                      * those of the whole machine at the start */
+	uint64_t cpu_milli; /* thousandths of a processor: 1500 is one and a half */
+	uint64_t memory_bytes;
+	uint64_t cpu_us; /* processor time */
+	uint64_t output_bytes;
 };
 
 /* 1024 files, 512 tasks, no core dump, 1 GiB files; the rest unchanged. */
 struct limits limits_default(void);
+
+/* What only a cgroup can count or hold back (cgroup_place.h). */
+enum wall { WALL_MEMORY, WALL_PIDS, WALL_CPU, WALL_COUNT };
+
+/* Which of them these limits cannot do without, as bits. Tasks can: there is a limit of the user's besides. */
+unsigned limits_walls(const struct limits *limits);
 
 struct confine {
 	struct limits limits;

@@ -147,10 +147,9 @@ static int prepare(struct host *host, const struct host_options *options, char *
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return complain(complaint, -errno, "subreaper: %s", strerror(errno));
 	if (!options->cgroup_unwanted)
-		host->cgroup = cgroup_find(host->cgroup_place);
-	if (host->cgroup != CGROUP_NONE)
-		cgroup_sweep(host->cgroup_place);
-	return 0;
+		cgroup_look(&host->place);
+	cgroup_sweep_place(&host->place);
+	return cgroup_open_walls(&host->place, options->walls, complaint, HOST_COMPLAINT_BYTES);
 }
 
 int host_open(uv_loop_t *loop, const struct host_options *options, struct host **ret_host,
@@ -193,7 +192,7 @@ void host_close(struct host *host)
 
 void host_describe(const struct host *host, struct host_facts *ret_facts)
 {
-	*ret_facts = (struct host_facts){host->landlock_abi, host->cgroup, host->count};
+	*ret_facts = (struct host_facts){host->landlock_abi, host->place.kind, host->count};
 }
 
 /* ---- what dead shims left ----------------------------------------------------------------------------------------- */
@@ -220,15 +219,18 @@ static bool end_orphan(pid_t pid)
 	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) == 0;
 }
 
-/* True when it is empty, and removed. */
-static bool sweep_cgroup(const char *path)
+/* True when they are empty, and removed. */
+static bool sweep_cgroups(const struct cgroup_leaves *leaves)
 {
-	if (!path[0])
-		return true;
-	cleanup(close_at) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		cgroup_signal(fd, path, SIGKILL);
-	return cgroup_remove(path) != -EBUSY;
+	bool empty = true;
+
+	for (uint32_t i = 0; i < leaves->count; i++) {
+		cleanup(close_at) int fd = open(leaves->paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			cgroup_signal(fd, leaves->paths[i], SIGKILL);
+		empty &= cgroup_remove(leaves->paths[i]) != -EBUSY;
+	}
+	return empty;
 }
 
 /* One round over all that dead shims left: true when nothing is left. */
@@ -239,7 +241,7 @@ static bool sweep_round(struct host *host)
 	bool empty = true;
 
 	for (struct process *process = host->first; process; process = process->next)
-		if (process->lost && !sweep_cgroup(process->cgroup))
+		if (process->lost && !sweep_cgroups(&process->leaves))
 			empty = false;
 	for (uint32_t i = 0; i < count; i++)
 		if (!is_shim(host, children[i]) && end_orphan(children[i]))

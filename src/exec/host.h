@@ -17,7 +17,7 @@
 
 enum {
 	HOST_PROCESSES_MAX = 8192,
-	HOST_COMPLAINT_BYTES = 256,
+	HOST_COMPLAINT_BYTES = 512,
 };
 
 enum cgroup_kind {
@@ -30,6 +30,7 @@ struct host_options {
 	const char *shim;       /* NULL: stint-shim beside this program, then where it was installed */
 	bool landlock_optional; /* without it a kernel that has no Landlock is refused */
 	bool cgroup_unwanted;   /* do not even try */
+	unsigned walls;         /* of limits_walls(): what processes will need, and must be had */
 };
 
 struct host_facts {

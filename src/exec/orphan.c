@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/cgroup.h"
+#include "exec/cgroup_place.h"
 #include "exec/proc.h"
 #include "exec/shim.h"
 #include "exec/tree.h"
@@ -36,13 +36,17 @@ static uint32_t end_cgroup(const struct process_identity *record)
 {
 	uint32_t reached = 0;
 
-	if (!record->cgroup[0])
-		return 0;
-	cleanup(close_at) int fd = open(record->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		reached = cgroup_signal(fd, record->cgroup, SIGKILL);
-	/* the last of them may be on its way out, and not listed any more */
-	return cgroup_remove(record->cgroup) == -EBUSY && reached == 0 ? 1 : reached;
+	if (record->cgroup[0]) {
+		cleanup(close_at) int fd = open(record->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			reached = cgroup_signal(fd, record->cgroup, SIGKILL);
+		/* the last of them may be on its way out, and not listed any more */
+		if (cgroup_remove(record->cgroup) == -EBUSY && reached == 0)
+			reached = 1;
+	}
+	if (reached == 0 && record->run[0])
+		cgroup_remove_of(record->run);
+	return reached;
 }
 
 static uint32_t end_marked(const struct process_identity *record)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "exec/cgroup.h"
+#include "exec/cgroup_place.h"
 #include "exec/host.h"
 #include "exec/process.h"
 
@@ -15,8 +15,7 @@ struct host {
 	char boot[IDENTITY_BOOT_BYTES];
 	struct buf filter; /* for seccomp */
 	int landlock_abi;
-	enum cgroup_kind cgroup;
-	char cgroup_place[CGROUP_PATH_BYTES];
+	struct cgroup_place place;
 	struct process *first; /* started and not yet gone */
 	uint32_t count;
 	char read[HOST_READ_BYTES];
@@ -41,7 +40,7 @@ struct process {
 	uint64_t shim_start;
 	pid_t main;
 	uint64_t main_start;
-	char cgroup[CGROUP_PATH_BYTES];
+	struct cgroup_leaves leaves; /* their descriptors are the shim's alone once it runs */
 
 	int pidfd, control;
 	uv_poll_t pidfd_poll, control_poll;
@@ -56,6 +55,8 @@ struct process {
 	bool stdin_closing;
 
 	struct process_end end;
+	uint64_t output_bytes, output_bytes_most; /* read so far, and what its budget is */
+	uint32_t linger_ms;
 	bool shim_ready; /* it may have started the program */
 	bool gone_told;  /* the shim said so */
 	bool lost, gone, freed;

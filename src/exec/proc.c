@@ -58,8 +58,12 @@ int proc_stat_read(pid_t pid, struct proc_stat *ret_stat)
 	rest = strrchr(text, ')'); /* the name may hold anything, ")" too */
 	if (!rest || sscanf(rest + 1, " %c %d", &ret_stat->state, &parent) != 2)
 		return -ESRCH;
-	for (int field = 2; field < 22 && rest; field++) /* start is field 22, the name was 2 */
+	ret_stat->cpu_ticks = 0;
+	for (int field = 2; field < 22 && rest; field++) { /* start is field 22, the name was 2 */
 		rest = strchr(rest + 1, ' ');
+		if (rest && field + 1 >= 14 && field + 1 <= 17) /* utime, stime, cutime, cstime */
+			ret_stat->cpu_ticks += strtoull(rest + 1, NULL, 10);
+	}
 	if (!rest)
 		return -ESRCH;
 	ret_stat->parent = parent;

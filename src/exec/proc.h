@@ -19,8 +19,9 @@ bool pidfd_is_over(int pidfd);
 
 struct proc_stat {
 	pid_t parent;
-	char state;     /* Z: ended, not yet waited for */
-	uint64_t start; /* ticks since boot: with the pid it is an identity within one boot */
+	char state;         /* Z: ended, not yet waited for */
+	uint64_t cpu_ticks; /* its own, and of those it has waited for */
+	uint64_t start;     /* ticks since boot: with the pid it is an identity within one boot */
 };
 
 /* -ESRCH when there is none. */

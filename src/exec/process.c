@@ -105,9 +105,20 @@ static ssize_t stream_read(struct stream *stream, size_t most)
 	char *into = stream->process->host->read;
 	ssize_t got = read(stream->fd, into, most < HOST_READ_BYTES ? most : HOST_READ_BYTES);
 
-	if (got > 0)
+	if (got > 0) {
 		output_put(&stream->output, (struct span){into, (size_t)got});
+		stream->process->output_bytes += (uint64_t)got;
+	}
 	return got < 0 ? -errno : got;
+}
+
+/* True once: the budget of what it may write is used up. */
+static bool output_is_spent(struct process *process)
+{
+	if (process->output_bytes <= process->output_bytes_most || process->end.spent != SPENT_NOTHING)
+		return false;
+	process->end.spent = SPENT_OUTPUT;
+	return true;
 }
 
 static void stream_ready(uv_poll_t *poll, int status, int events)
@@ -125,11 +136,25 @@ static void stream_ready(uv_poll_t *poll, int status, int events)
 	}
 	got = stream_read(stream, room);
 	if (got > 0) {
+		if (output_is_spent(process))
+			process_stop(process, process->linger_ms);
 		if (process->events->output)
 			process->events->output(
 				process->context, process, (enum process_stream)(stream - process->streams));
 	} else if (got != -EAGAIN && got != -EINTR) {
 		poll_close(poll, &stream->fd);
+	}
+}
+
+void process_pull(struct process *process, enum process_stream which)
+{
+	struct stream *stream = &process->streams[which];
+	size_t room;
+
+	while (stream->fd >= 0 && (room = room_for(stream)) > 0) {
+		ssize_t got = stream_read(stream, room);
+		if (got <= 0 || (size_t)got < room)
+			return; /* its end is for the loop to see */
 	}
 }
 
@@ -226,7 +251,7 @@ int process_write(struct process *process, struct span bytes)
 	if (fault)
 		return fault;
 	stdin_flush(process);
-	return 0;
+	return process->stdin_fd < 0 ? -EPIPE : 0;
 }
 
 void process_close_stdin(struct process *process)
@@ -255,6 +280,7 @@ static void finish(struct process *process)
 {
 	for (int i = 0; i < 2; i++)
 		stream_drain(&process->streams[i]);
+	output_is_spent(process);
 	close_all(process);
 	unlink_process(process);
 	process->gone = true;
@@ -287,6 +313,8 @@ static void take_usage(struct process *process, const struct shim_report *report
 {
 	process->end.strays = report->strays;
 	process->end.kill_used = report->kill_used;
+	if (process->end.spent == SPENT_NOTHING)
+		process->end.spent = (enum process_spent)report->spent;
 	process->end.cpu_user_us = report->cpu_user_us;
 	process->end.cpu_system_us = report->cpu_system_us;
 	process->end.memory_peak_bytes = report->memory_peak_bytes;
@@ -462,7 +490,7 @@ void process_foretell(const struct host *host, const char *run, struct process_i
 	*ret_identity = (struct process_identity){0};
 	snprintf(ret_identity->run, sizeof ret_identity->run, "%s", run);
 	memcpy(ret_identity->boot, host->boot, sizeof ret_identity->boot);
-	if (host->cgroup != CGROUP_NONE && cgroup_path(host->cgroup_place, run, ret_identity->cgroup) < 0)
+	if (host->place.tree[0] && cgroup_path(host->place.tree, run, ret_identity->cgroup) < 0)
 		ret_identity->cgroup[0] = 0;
 }
 
@@ -476,5 +504,6 @@ void process_identify(const struct process *process, struct process_identity *re
 	};
 	memcpy(ret_identity->run, process->run, sizeof ret_identity->run);
 	memcpy(ret_identity->boot, process->host->boot, sizeof ret_identity->boot);
-	snprintf(ret_identity->cgroup, sizeof ret_identity->cgroup, "%s", process->cgroup);
+	if (process->leaves.count > 0)
+		snprintf(ret_identity->cgroup, sizeof ret_identity->cgroup, "%s", process->leaves.paths[0]);
 }

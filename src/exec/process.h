@@ -119,12 +119,16 @@ enum process_ended {
 	ENDED_LOST,      /* the shim died before it could tell: how it ended nobody knows */
 };
 
+/* Which budget of its limits a tree used up; it was ended for that, or ended before we could. */
+enum process_spent { SPENT_NOTHING, SPENT_MEMORY, SPENT_CPU, SPENT_OUTPUT };
+
 struct process_end {
 	enum process_ended how;
 	int code;
 	bool core_dumped;
 	bool stop_asked; /* by process_stop() or process_kill(), before it ended */
 	bool kill_used;  /* something of the tree had to be killed */
+	enum process_spent spent;
 	uint32_t strays; /* of the tree, alive when the program had ended; 0 before gone() */
 	int64_t cpu_user_us, cpu_system_us; /* of all that was waited for */
 	int64_t memory_peak_bytes;          /* of the largest single process */
@@ -134,6 +138,7 @@ struct process_end {
 /*
  * Start it. 0: gone() will follow. A fault leaves nothing behind and *ret_process untouched:
  *   -EINVAL  the spec itself: no argv, a bad run, a bad name in the environment, no working directory
+ *   -EOPNOTSUPP  a limit that cannot be enforced on this machine (cgroup_place.h)
  *   -EXDEV   the working directory lies in confine.keep_out, and in nothing that is granted there
  *   -EBUSY   HOST_PROCESSES_MAX are running
  *   -E2BIG   too much in argv, environment or input
@@ -162,6 +167,10 @@ void process_close_stdin(struct process *process);
  * lets a stream that holds go on. */
 const struct output *process_output(const struct process *process, enum process_stream stream);
 void process_advance(struct process *process, enum process_stream stream, size_t bytes);
+
+/* Read what is there already, before the loop comes to it; no event follows. Two streams have no common order: whoever has
+ * read of one that something is over takes so what the other has until then. */
+void process_pull(struct process *process, enum process_stream stream);
 
 /* Borrowed until process_free(). */
 const struct process_end *process_end(const struct process *process);

@@ -1,4 +1,4 @@
-/* A request as bytes. Strings carry their NUL, so that the shim can point into them. */
+/* A request as bytes; of the limits those that a shim or its child sees to. Strings carry their NUL, so that the shim can point into them. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -38,8 +38,9 @@ int request_encode(const struct request *request, struct buf *buf)
 {
 	const struct limits *limits = &request->limits;
 	const uint64_t numbers[] = {request->umask, request->linger_ms, request->drop_user, request->uid,
-		request->gid, limits->files, limits->tasks_more, limits->core_bytes, limits->file_bytes,
-		limits->address_bytes, limits->cpu_s, (uint64_t)request->landlock_abi};
+		request->gid, limits->files, limits->core_bytes, limits->file_bytes, limits->tasks,
+		limits->memory_bytes, limits->cpu_us, (uint64_t)request->landlock_abi,
+		request->cgroups_needed};
 	int fault = put_text(buf, REQUEST_VERSION);
 
 	if (!fault)
@@ -115,12 +116,13 @@ int request_decode(struct span bytes, struct request *ret_request)
 	request.uid = (uid_t)reader_uvarint(&reader);
 	request.gid = (gid_t)reader_uvarint(&reader);
 	limits->files = reader_uvarint(&reader);
-	limits->tasks_more = reader_uvarint(&reader);
 	limits->core_bytes = reader_uvarint(&reader);
 	limits->file_bytes = reader_uvarint(&reader);
-	limits->address_bytes = reader_uvarint(&reader);
-	limits->cpu_s = reader_uvarint(&reader);
+	limits->tasks = reader_uvarint(&reader);
+	limits->memory_bytes = reader_uvarint(&reader);
+	limits->cpu_us = reader_uvarint(&reader);
 	request.landlock_abi = (int)reader_uvarint(&reader);
+	request.cgroups_needed = reader_uvarint(&reader);
 	request.grants = read_grants(&reader, &request.grant_count);
 	request.keep_out = read_text(&reader);
 	request.filter = reader_bytes(&reader);

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,7 @@ int rundir_put_secret(int run_fd, const char *name, struct span secret)
 struct removal {
 	int top;
 	unsigned moved;
+	unsigned left; /* that many entries more */
 };
 
 static int remove_entry(struct removal *removal, int dir, const char *name, int depth);
@@ -144,6 +146,9 @@ static int remove_entry(struct removal *removal, int dir, const char *name, int 
 {
 	int fault, fd;
 
+	if (removal->left == 0)
+		return -EAGAIN;
+	removal->left--;
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
@@ -161,9 +166,9 @@ static int remove_entry(struct removal *removal, int dir, const char *name, int 
 	return fault;
 }
 
-int rundir_remove(int runs_fd, const char *name)
+int rundir_remove_some(int runs_fd, const char *name, unsigned entries_max)
 {
-	struct removal removal = {0};
+	struct removal removal = {.left = entries_max};
 	int fault = 0, fd;
 
 	if (!name_is_good(name))
@@ -183,4 +188,9 @@ int rundir_remove(int runs_fd, const char *name)
 			return -errno;
 	}
 	return -ENOTEMPTY; /* somebody still adds to it */
+}
+
+int rundir_remove(int runs_fd, const char *name)
+{
+	return rundir_remove_some(runs_fd, name, UINT_MAX);
 }

@@ -16,3 +16,7 @@ int rundir_put_secret(int run_fd, const char *name, struct span secret);
 /* Remove `name` and all that is in it, whatever its permissions. 0 also if it does not exist. A child that still runs
  * can keep it from succeeding: -ENOTEMPTY. */
 int rundir_remove(int runs_fd, const char *name);
+
+/* The same in pieces, for a loop that has others to serve: a child can leave more files than anybody wants to wait for.
+ * -EAGAIN: so many entries were removed, and there are more. */
+int rundir_remove_some(int runs_fd, const char *name, unsigned entries_max);

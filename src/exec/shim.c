@@ -41,12 +41,15 @@ enum {
 	PARENT_SIGNAL =
 		SIGCONT, /* the kernel's word that the supervisor has died; it wakes us if we were stopped */
 	KILL_EVERY_MS = 10, /* between rounds: each round finds who was born or orphaned in the last */
+	LOOK_LEAST_MS = 10, /* between two looks at a budget */
+	LOOK_MOST_MS = 250,
 	NEVER = -1,
 };
 
 struct shim {
-	const char *
-		cgroup; /* path, "" if there is none; known before the request, so that it goes whatever happens */
+	/* Paths, the tree's first; known before the request, so that they go whatever happens. */
+	char *const *cgroups;
+	uint32_t cgroup_count;
 	struct request request;
 	int fds[REQUEST_FDS_MAX];
 	int fd_count;
@@ -60,6 +63,8 @@ struct shim {
 	struct shim_report report; /* of the end */
 	struct start_fault fault;  /* stage NONE unless the start failed */
 	size_t fault_bytes;        /* read so far */
+	int64_t look_at_ms;        /* at what is left of its budget; NEVER: it has none, or it is spent */
+	uint64_t cpu_sum_us, cpu_vanished_us;
 };
 
 /* ---- talking ------------------------------------------------------------------------------------------------------ */
@@ -78,7 +83,8 @@ static _Noreturn void refuse(struct shim *shim, enum start_stage stage, int erro
 
 	snprintf(report.fault.detail, sizeof report.fault.detail, "%s", detail);
 	tell(shim, &report, REPORT_UNSTARTED);
-	cgroup_remove(shim->cgroup);
+	for (uint32_t i = 0; i < shim->cgroup_count; i++)
+		cgroup_remove(shim->cgroups[i]);
 	tell(shim, &report, REPORT_GONE);
 	_exit(0);
 }
@@ -135,7 +141,8 @@ static void receive_request(struct shim *shim)
 
 	if (recvmsg(SHIM_CONTROL_FD, &message, MSG_CMSG_CLOEXEC) <=
 		0) { /* they died, or thought better of it */
-		cgroup_remove(shim->cgroup);
+		for (uint32_t i = 0; i < shim->cgroup_count; i++)
+			cgroup_remove(shim->cgroups[i]);
 		_exit(0);
 	}
 	take_descriptors(shim, &message);
@@ -176,7 +183,8 @@ static void start_child(struct shim *shim)
 	struct child child = {.request = &shim->request,
 		.fds = shim->fds,
 		.shim = getpid(),
-		.in_cgroup = shim->cgroup[0] != 0};
+		.cgroups = shim->cgroups,
+		.cgroup_count = shim->cgroup_count};
 	int status[2];
 
 	child.ruleset = make_ruleset(shim);
@@ -194,7 +202,7 @@ static void start_child(struct shim *shim)
 		close(child.ruleset);
 	/* What the child has is the child's alone, so that its ends mean something. */
 	for (int i = 0; i < shim->fd_count; i++)
-		if (i != REQUEST_FD_CGROUP)
+		if (i < REQUEST_FD_CGROUP || i >= REQUEST_FD_COUNT)
 			close(shim->fds[i]);
 }
 
@@ -222,8 +230,8 @@ static void kill_round(struct shim *shim)
 {
 	uint32_t reached = 0;
 
-	if (shim->cgroup[0])
-		reached = cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->cgroup, SIGKILL);
+	if (shim->cgroup_count > 0)
+		reached = cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->cgroups[0], SIGKILL);
 	reached += tree_signal(getpid(), SIGKILL);
 	shim->kill_used |= reached > 0;
 	shim->next_kill_ms = monotonic_ms() + KILL_EVERY_MS;
@@ -238,6 +246,76 @@ static void add_usage(struct shim_report *report)
 	report->cpu_user_us = (int64_t)usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec;
 	report->cpu_system_us = (int64_t)usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec;
 	report->memory_peak_bytes = (int64_t)usage.ru_maxrss * 1024;
+}
+
+/* ---- what it may use ---------------------------------------------------------------------------------------------- */
+
+/* Of all that was ever in the tree, where a cgroup counts; else of what was waited for and what is there. Who vanishes from
+ * the list unwaited for stays in the sum. */
+static uint64_t cpu_used_us(struct shim *shim)
+{
+	int64_t counted_us = shim->cgroup_count > 0 ? cgroup_cpu_us(shim->fds[REQUEST_FD_CGROUP]) : -ENOENT;
+	struct shim_report waited = {0};
+
+	if (counted_us >= 0)
+		return (uint64_t)counted_us;
+	add_usage(&waited);
+	uint64_t sum_us = (uint64_t)(waited.cpu_user_us + waited.cpu_system_us) + tree_cpu_us(getpid());
+	if (sum_us < shim->cpu_sum_us)
+		shim->cpu_vanished_us += shim->cpu_sum_us - sum_us;
+	shim->cpu_sum_us = sum_us;
+	return sum_us + shim->cpu_vanished_us;
+}
+
+static bool memory_is_spent(const struct shim *shim)
+{
+	uint64_t kills = 0;
+
+	for (uint32_t i = 0; i < shim->cgroup_count; i++)
+		kills += cgroup_oom_kills(shim->fds[REQUEST_FD_CGROUP + i]);
+	return kills > 0;
+}
+
+/* When the next look is worth it: processor time cannot be used up faster than all processors together use it. */
+static int64_t next_look_ms(uint64_t left_us)
+{
+	static long processors;
+
+	if (processors <= 0)
+		processors = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t soonest_ms = left_us / 1000 / (uint64_t)(processors > 0 ? processors : 1);
+	return soonest_ms < LOOK_LEAST_MS   ? LOOK_LEAST_MS
+		: soonest_ms > LOOK_MOST_MS ? LOOK_MOST_MS
+					    : (int64_t)soonest_ms;
+}
+
+static void look_at_budget(struct shim *shim)
+{
+	const struct limits *limits = &shim->request.limits;
+	uint64_t left_us = LIMIT_UNCHANGED;
+
+	if (shim->look_at_ms == NEVER)
+		return;
+	if (limits->cpu_us != LIMIT_UNCHANGED) {
+		uint64_t used_us = cpu_used_us(shim);
+		left_us = used_us < limits->cpu_us ? limits->cpu_us - used_us : 0;
+	}
+	if (limits->memory_bytes != LIMIT_UNCHANGED && memory_is_spent(shim))
+		shim->report.spent = SPENT_MEMORY;
+	else if (left_us == 0)
+		shim->report.spent = SPENT_CPU;
+	shim->look_at_ms =
+		shim->report.spent != SPENT_NOTHING ? NEVER : monotonic_ms() + next_look_ms(left_us);
+}
+
+/* The rest of a tree that has used up its budget. */
+static void enforce_budget(struct shim *shim)
+{
+	if (shim->look_at_ms == NEVER || monotonic_ms() < shim->look_at_ms)
+		return;
+	look_at_budget(shim);
+	if (shim->report.spent != SPENT_NOTHING && !shim->ended)
+		ask_to_end(shim, shim->report.spent == SPENT_MEMORY ? 0 : shim->request.linger_ms);
 }
 
 /* What comes out of the status pipe: its end, or a fault before it. */
@@ -281,6 +359,7 @@ static void main_ended(struct shim *shim, siginfo_t *info)
 	report->status = info->si_code == CLD_EXITED ? info->si_status : 0;
 	report->core_dumped = info->si_code == CLD_DUMPED;
 	report->kill_used = shim->kill_used;
+	look_at_budget(shim);
 	add_usage(report);
 	if (shim->told_started)
 		tell(shim, report, REPORT_EXITED);
@@ -302,15 +381,22 @@ static bool reap(struct shim *shim)
 	}
 }
 
+/* Somebody else may have been moved into it, or be about to leave it. */
+static void remove_cgroup(int fd, const char *path)
+{
+	for (int look = 0; cgroup_remove(path) == -EBUSY && look < 100; look++) {
+		cgroup_signal(fd, path, SIGKILL);
+		usleep(1000);
+	}
+}
+
 static _Noreturn void finish(struct shim *shim)
 {
 	struct shim_report *report = &shim->report;
 
-	/* Somebody else may have been moved into the cgroup, or be about to leave it. */
-	for (int look = 0; cgroup_remove(shim->cgroup) == -EBUSY && look < 100; look++) {
-		cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->cgroup, SIGKILL);
-		usleep(1000);
-	}
+	look_at_budget(shim);
+	for (uint32_t i = 0; i < shim->cgroup_count; i++)
+		remove_cgroup(shim->fds[REQUEST_FD_CGROUP + i], shim->cgroups[i]);
 	report->kill_used = shim->kill_used;
 	add_usage(report);
 	tell(shim, report, REPORT_GONE);
@@ -357,10 +443,12 @@ static int wait_ms(const struct shim *shim)
 {
 	int64_t now_ms = monotonic_ms(), at_ms = shim->kill_at_ms;
 
+	if (at_ms != NEVER && at_ms <= now_ms)
+		at_ms = shim->next_kill_ms;
+	if (at_ms == NEVER || (shim->look_at_ms != NEVER && shim->look_at_ms < at_ms))
+		at_ms = shim->look_at_ms;
 	if (at_ms == NEVER)
 		return -1;
-	if (at_ms <= now_ms)
-		at_ms = shim->next_kill_ms;
 	return at_ms <= now_ms ? 0 : (int)(at_ms - now_ms);
 }
 
@@ -392,22 +480,27 @@ static _Noreturn void serve(struct shim *shim)
 		if (polls[1].revents)
 			take_order(shim);
 		look_at_children(shim);
+		enforce_budget(shim);
 		if (shim->kill_at_ms != NEVER && shim->kill_at_ms <= monotonic_ms() &&
 			shim->next_kill_ms <= monotonic_ms())
 			kill_round(shim);
 	}
 }
 
-/* stint-shim RUN [CGROUP] */
+/* stint-shim RUN [CGROUP]... */
 int main(int argc, char **argv)
 {
-	static struct shim shim = {.status = -1, .kill_at_ms = NEVER, .connected = true};
+	static struct shim shim = {.status = -1, .kill_at_ms = NEVER, .look_at_ms = NEVER, .connected = true};
 
-	shim.cgroup = argc > 2 ? argv[2] : "";
+	shim.cgroups = argv + 2;
+	shim.cgroup_count = argc > 2 && argc - 2 <= CGROUP_LEAVES_MAX ? (uint32_t)argc - 2 : 0;
 	shim.parent = getppid();
 	settle(&shim);
 	receive_request(&shim);
 	tell(&shim, &(struct shim_report){0}, REPORT_READY);
+	if (shim.request.limits.cpu_us != LIMIT_UNCHANGED ||
+		shim.request.limits.memory_bytes != LIMIT_UNCHANGED)
+		shim.look_at_ms = 0;
 	start_child(&shim);
 	serve(&shim);
 }

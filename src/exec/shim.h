@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/span.h"
+#include "exec/cgroup.h"
 #include "exec/confine.h"
 #include "exec/process.h"
 
@@ -30,7 +31,7 @@ enum {
 	REQUEST_GRANT_FDS_MAX = 32,
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 2"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 3"
 
 /* The descriptors of a request, in this order; those of grants follow. */
 enum request_fd {
@@ -39,8 +40,8 @@ enum request_fd {
 	REQUEST_FD_STDOUT,
 	REQUEST_FD_STDERR,
 	REQUEST_FD_WORKDIR,
-	REQUEST_FD_CGROUP, /* the work dir once more if there is none; its path is an argument of the shim */
-	REQUEST_FD_COUNT,
+	REQUEST_FD_CGROUP, /* and those after it: the work dir once more where there is none; their paths are arguments */
+	REQUEST_FD_COUNT = REQUEST_FD_CGROUP + CGROUP_LEAVES_MAX,
 };
 
 enum { REQUEST_FDS_MAX = REQUEST_FD_COUNT + REQUEST_GRANT_FDS_MAX };
@@ -58,6 +59,7 @@ struct request {
 	const struct grant *grants; /* with the system's and the work dir; fd is an index of the message's */
 	size_t grant_count;
 	const char *keep_out; /* "" if there is nothing */
+	bool cgroups_needed;  /* limits are in them: who does not get in does not start */
 	struct span filter;   /* the seccomp program */
 };
 
@@ -90,6 +92,7 @@ struct shim_report {
 	bool core_dumped;
 	/* exited and gone */
 	uint32_t strays;
+	uint32_t spent; /* enum process_spent */
 	bool kill_used;
 	int64_t cpu_user_us, cpu_system_us, memory_peak_bytes;
 };

@@ -30,7 +30,7 @@ enum {
 struct start {
 	struct process *process;
 	const struct process_spec *spec;
-	int request, shim_control, cgroup;
+	int request, shim_control;
 	int child[3]; /* stdin, stdout, stderr */
 };
 
@@ -38,7 +38,8 @@ static void start_done(struct start *start)
 {
 	close_at(&start->request);
 	close_at(&start->shim_control);
-	close_at(&start->cgroup);
+	if (start->process)
+		cgroup_leaves_close(&start->process->leaves);
 	for (int i = 0; i < 3; i++)
 		close_at(&start->child[i]);
 }
@@ -215,6 +216,7 @@ static int write_request(struct start *start)
 		.landlock_abi = process->host->landlock_abi,
 		.grants = grants,
 		.keep_out = spec->confine.keep_out ? spec->confine.keep_out : "",
+		.cgroups_needed = process->leaves.walled,
 		.filter = buf_span(&process->host->filter),
 	};
 	cleanup(buf_done) struct buf buf;
@@ -235,13 +237,15 @@ static int write_request(struct start *start)
 /* It begins with nothing but its end of the socket, in a session of its own, deaf to signals. */
 static int spawn_shim(struct start *start)
 {
-	char *cgroup = start->process->cgroup;
-	char *argv[] = {"stint-shim", start->process->run, cgroup[0] ? cgroup : NULL, NULL}, *env[] = {NULL};
+	struct cgroup_leaves *leaves = &start->process->leaves;
+	char *argv[CGROUP_LEAVES_MAX + 3] = {"stint-shim", start->process->run}, *env[] = {NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t all;
 	int error;
 
+	for (uint32_t i = 0; i < leaves->count; i++)
+		argv[2 + i] = leaves->paths[i];
 	sigfillset(&all);
 	if ((error = posix_spawn_file_actions_init(&actions)))
 		return -error;
@@ -272,7 +276,6 @@ static int send_request(const struct start *start)
 		[REQUEST_FD_STDOUT] = start->child[1],
 		[REQUEST_FD_STDERR] = start->child[2],
 		[REQUEST_FD_WORKDIR] = spec->workdir_fd,
-		[REQUEST_FD_CGROUP] = start->cgroup >= 0 ? start->cgroup : spec->workdir_fd,
 	};
 	size_t count = REQUEST_FD_COUNT;
 	char room[CMSG_SPACE(sizeof fds)] __attribute__((aligned(8))) = {0};
@@ -280,6 +283,9 @@ static int send_request(const struct start *start)
 	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room};
 	struct cmsghdr *rights;
 
+	for (uint32_t i = 0; i < CGROUP_LEAVES_MAX; i++)
+		fds[REQUEST_FD_CGROUP + i] =
+			i < process->leaves.count ? process->leaves.fds[i] : spec->workdir_fd;
 	for (size_t i = 0; i < spec->confine.grant_count; i++) {
 		if (spec->confine.grants[i].path)
 			continue;
@@ -318,10 +324,11 @@ static void abandon(struct start *start)
 	pid_t shim = start->process->shim;
 	int status;
 
-	cgroup_remove(start->process->cgroup);
+	cgroup_leaves_remove(&start->process->leaves);
+	cgroup_leaves_close(&start->process->leaves);
 	close_at(&start->shim_control);
 	start->shim_control = -1;
-	process_discard(start->process);
+	process_discard(take(start->process));
 	while (shim && waitpid(shim, &status, 0) < 0 && errno == EINTR)
 		;
 }
@@ -336,6 +343,8 @@ static struct process *process_new(struct host *host, const struct process_spec 
 	process->events = spec->events;
 	process->context = spec->context;
 	process->late_ms = INT64_MAX;
+	process->linger_ms = spec->linger_ms;
+	process->output_bytes_most = spec->confine.limits.output_bytes;
 	process->pidfd = process->control = process->stdin_fd = -1;
 	snprintf(process->run, sizeof process->run, "%s", spec->run);
 	buf_init(&process->stdin_waiting, PROCESS_WRITE_BYTES_MAX);
@@ -351,7 +360,7 @@ static struct process *process_new(struct host *host, const struct process_spec 
 int process_start(struct host *host, const struct process_spec *spec, struct process **ret_process)
 {
 	cleanup(start_done) struct start start = {
-		.spec = spec, .request = -1, .shim_control = -1, .cgroup = -1, .child = {-1, -1, -1}};
+		.spec = spec, .request = -1, .shim_control = -1, .child = {-1, -1, -1}};
 	int fault = check_spec(spec);
 
 	if (!fault)
@@ -364,8 +373,9 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 	if (!start.process)
 		return -ENOMEM;
 	fault = open_pipes(&start);
-	if (!fault && host->cgroup != CGROUP_NONE)
-		fault = cgroup_make(host->cgroup_place, spec->run, start.process->cgroup, &start.cgroup);
+	if (!fault)
+		fault = cgroup_make_leaves(
+			&host->place, spec->run, &spec->confine.limits, &start.process->leaves);
 	if (!fault)
 		fault = write_request(&start);
 	if (!fault)

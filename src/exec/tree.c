@@ -129,10 +129,11 @@ static bool signal_child(pid_t pid, pid_t parent, int signal)
 	return pidfd_signal(pidfd, signal) == 0;
 }
 
-uint32_t tree_signal(pid_t root, int signal)
+/* Everything beneath the root with who its parent is; the lists are good until the next call. */
+static uint32_t list_tree(pid_t root, const pid_t **ret_pids, const pid_t **ret_parents)
 {
 	static pid_t pids[TREE_PIDS_MAX], parents[TREE_PIDS_MAX];
-	uint32_t count = tree_children(root, pids, TREE_PIDS_MAX), reached = 0;
+	uint32_t count = tree_children(root, pids, TREE_PIDS_MAX);
 
 	for (uint32_t i = 0; i < count; i++)
 		parents[i] = root;
@@ -142,9 +143,33 @@ uint32_t tree_signal(pid_t root, int signal)
 			parents[count + j] = pids[i];
 		count += more;
 	}
+	*ret_pids = pids;
+	*ret_parents = parents;
+	return count;
+}
+
+uint32_t tree_signal(pid_t root, int signal)
+{
+	const pid_t *pids, *parents;
+	uint32_t count = list_tree(root, &pids, &parents), reached = 0;
+
 	for (uint32_t i = 0; i < count; i++)
 		reached += signal_child(pids[i], parents[i], signal);
 	return reached;
+}
+
+uint64_t tree_cpu_us(pid_t root)
+{
+	const pid_t *pids, *parents;
+	uint32_t count = list_tree(root, &pids, &parents);
+	long per_second = sysconf(_SC_CLK_TCK);
+	struct proc_stat stat;
+	uint64_t ticks = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (proc_stat_read(pids[i], &stat) == 0 && stat.parent == parents[i])
+			ticks += stat.cpu_ticks;
+	return ticks * 1000000 / (uint64_t)(per_second > 0 ? per_second : 100);
 }
 
 uint32_t tree_signal_known(pid_t root, uint64_t start, int signal)

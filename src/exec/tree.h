@@ -23,3 +23,6 @@ uint32_t tree_signal_known(pid_t root, uint64_t start, int signal);
 
 /* Send a signal to everything whose environment began with this entry, ourselves excepted. */
 uint32_t tree_signal_marked(const char *entry, int signal);
+
+/* Processor time of the descendants that are there, with what they have waited for. Who ended unwaited for is not in it. */
+uint64_t tree_cpu_us(pid_t root);

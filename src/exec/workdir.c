@@ -8,8 +8,10 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -71,6 +73,19 @@ static int open_beneath(const char *root, const char *rest)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+/* Not a byte or not a file more: whatever works there would fail in a way that says less. One that is only for
+ * reading is as full as it shall be. */
+static bool is_full(int fd)
+{
+	struct statvfs disk;
+
+	if (fstatvfs(fd, &disk) < 0 || disk.f_flag & ST_RDONLY || disk.f_blocks == 0)
+		return false;
+	bool root = geteuid() == 0;
+	return (root ? disk.f_bfree : disk.f_bavail) == 0 ||
+		(disk.f_files > 0 && (root ? disk.f_ffree : disk.f_favail) == 0);
+}
+
 static int explain(int fault, const char *path, char *reason)
 {
 	switch (fault) {
@@ -82,6 +97,8 @@ static int explain(int fault, const char *path, char *reason)
 		return complain(reason, fault, "work dir '%s' leads through a symbolic link", path);
 	case -EXDEV:
 		return complain(reason, fault, "work dir '%s' leads out of its root", path);
+	case -ENOSPC:
+		return complain(reason, fault, "work dir '%s' is on a disk that is full", path);
 	case -EACCES:
 		return complain(reason, fault, "work dir '%s' may not be entered", path);
 	default:
@@ -101,6 +118,10 @@ int workdir_open(const char *const *roots, size_t root_count, const char *path, 
 		if (!rest)
 			continue;
 		fd = open_beneath(roots[i], rest);
+		if (fd >= 0 && is_full(fd)) {
+			close(fd);
+			return explain(-ENOSPC, path, reason);
+		}
 		if (fd >= 0) {
 			*ret_fd = fd;
 			return 0;

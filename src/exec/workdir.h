@@ -19,6 +19,7 @@ enum {
  * On a fault `reason` is a sentence for people about the path, fit for BAD_WORKDIR:
  *   -EXDEV   outside of every root, or it leads out of its root
  *   -ELOOP   there is a symbolic link in it
+ *   -ENOSPC  it is on a disk on which there is no room for anything
  *   -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG, -EINVAL (empty, or it has a NUL)
  *   -EMFILE, -ENFILE, -ENOMEM  the machine, not the path
  */

@@ -101,7 +101,9 @@ static int open_store(struct server *server)
 	r = store_open(backend, &options->storage, &server->store);
 	if (r < 0) {
 		log_error("not started: the store cannot be opened", log_cstr("store", options->store),
-			log_cstr("reason", strerror(-r)));
+			log_cstr("reason",
+				r == -E2BIG ? "it has known as many names of workflows as it may"
+					    : strerror(-r)));
 		backend->ops->close(backend);
 		return EXIT_STORE;
 	}

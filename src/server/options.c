@@ -241,6 +241,35 @@ static void take_rules(struct options *options)
 	retention->events_max = (uint64_t)config_number(config, CONFIG_RETENTION_EVENT_MAX);
 }
 
+/* ---- workflows ----------------------------------------------------------------------------------------------- */
+
+/* A file that is being read, for what is wrong in it. */
+struct workflow_file {
+	struct config *config;
+	struct config_file *file;
+};
+
+static void complain_workflow(void *context, struct yyjson_val *at, const char *text)
+{
+	const struct workflow_file *where = context;
+
+	config_note_problem(where->config, config_file_origin(where->file, at), "%s", text);
+}
+
+/* Of the keys that are no plain values, the server's own. */
+static void read_foreign(void *context, struct config *config, struct config_file *file,
+	struct yyjson_val *key, struct yyjson_val *value)
+{
+	struct options *options = context;
+	struct workflow_file where = {config, file};
+
+	options->workflows.arena = &config->arena;
+	options->workflows.complain = complain_workflow;
+	options->workflows.context = &where;
+	workflow_form_take(&options->workflows, key, value);
+	options->workflows.context = NULL;
+}
+
 /* Of two values that do not go together, complain about the one that somebody gave. */
 static void check_order(struct config *config, enum config_key less, enum config_key more)
 {
@@ -258,6 +287,8 @@ static void take_all(struct options *options)
 
 	options->home = config->home.text;
 	options->storage = store_options_default();
+	options->storage.workflows = options->workflows.plans;
+	options->storage.workflow_count = options->workflows.count;
 	take_listen(options);
 	take_store(options);
 	take_rules(options);
@@ -309,6 +340,8 @@ int options_read(int argc, char **argv, struct options *ret_options)
 	int r = read_flags(argc, argv, options, &flags);
 	if (r != 0 || options->help || options->version)
 		return r;
+	flags.request.foreign_read = read_foreign;
+	flags.request.foreign_context = options;
 	config_read(&options->config, &flags.request);
 	take_all(options);
 	bool good = options->config.problem_count == 0;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "api/workflow_form.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "store/store.h"
@@ -38,6 +39,7 @@ struct options {
 	enum log_level log_level;
 	enum log_format log_format;
 	struct store_options storage;
+	struct workflow_form workflows;
 	struct span action_queues[ACTION_COUNT];
 };
 

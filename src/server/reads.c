@@ -62,6 +62,11 @@ static int page_assignments(void *context, int64_t *after, uint32_t limit,
 	return store_page_assignments(of(context)->store, after, limit, each, each_context);
 }
 
+static const struct workflows *workflows(void *context)
+{
+	return store_workflows(of(context)->store);
+}
+
 static const char *default_queues(void *context)
 {
 	return of(context)->options->default_queues;
@@ -284,6 +289,7 @@ void reads_init(struct server *server)
 		.assignment = assignment,
 		.page_assignments = page_assignments,
 		.default_queues = default_queues,
+		.workflows = workflows,
 		.read_log = read_log,
 		.page_events = page_events,
 		.task_queue = task_queue,

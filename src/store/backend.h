@@ -98,6 +98,7 @@ enum extra_kind {
 	EXTRA_CLAIMANT = 19,    /* by number: a principal that held an attempt before the last one */
 	EXTRA_REPORT = 20,      /* of the claim that is marked as reported */
 	EXTRA_FAILED = 21,      /* a slot owns it, and it failed or was blocked: as EXTRA_RECOVERED */
+	EXTRA_WORKFLOW = 22,    /* of task 0 by number: the name of a workflow that was configured */
 	EXTRA_ASKED =
 		24, /* the last question, as the fence of the attempt that asked it (decimal), a space, what it was */
 };

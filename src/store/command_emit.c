@@ -195,7 +195,7 @@ static struct task_decision decide_by_rule(
 		return task_report(task, &holder, &turn->given);
 	if (task->state == TASK_FAILED)
 		return task_revive(task);
-	if (rule->to == workflow_last(task->workflow))
+	if (rule->to == turn_plan(turn, task)->last)
 		return task_pass(task, &turn->given);
 	if (task->state == TASK_PENDING && rule->to == STAGE_IN_PROGRESS)
 		return task_unpark(task, &turn->given);
@@ -213,7 +213,7 @@ static int move_by_rule(struct turn *turn, struct turn_task *view, const struct 
 		r = stage_verdict(turn, view, SPAN(WORKFLOW_GATE), true, none, &repeated);
 	command_tell(turn, view);
 	struct task before = view->task;
-	bool finishes = before.state == TASK_REVIEW && rule->to == workflow_last(before.workflow);
+	bool finishes = before.state == TASK_REVIEW && rule->to == turn_plan(turn, &before)->last;
 	if (r == 0 && finishes)
 		r = turn_follow(turn, view, &before);
 	struct task_decision decision = decide_by_rule(turn, &view->task, rule);
@@ -310,7 +310,8 @@ int run_emit(struct turn *turn, const struct command *command, struct result *re
 	r = command_listen(turn, view, command);
 	if (r < 0)
 		return r;
-	const struct stage_rule *rule = workflow_find(&view->task, &turn->tiding, &refusal);
+	const struct stage_rule *rule =
+		workflow_find(turn_plan(turn, &view->task), &view->task, &turn->tiding, &refusal);
 	if (refusal != REFUSED_NOTHING)
 		return command_refuse(result, refusal);
 	struct task_decision decision = task_note(&view->task);

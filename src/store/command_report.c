@@ -100,7 +100,7 @@ static struct task_decision decide_progress(const struct turn *turn, const struc
 	const struct failure failure = {.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK, .no_retry = true};
 	const struct tiding *tiding = &turn->tiding;
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(task, tiding, &refusal);
+	const struct stage_rule *rule = workflow_find(turn_plan(turn, task), task, tiding, &refusal);
 	bool plain = command->told.ends && task->workflow == WORKFLOW_NONE;
 
 	if (refusal != REFUSED_NOTHING && task_proof_refusal(task, proof) == REFUSED_NOTHING)

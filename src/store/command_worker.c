@@ -238,6 +238,7 @@ static int beat_of(struct turn *turn, const struct command_beat *from, bool inhe
 		.lease_ms = from->lease_ms,
 		/* one that tells all repeats most of it: what changes is written with the task */
 		.has_deltas = !from->tells_all && from->bound.count + from->unbound.count > 0,
+		.registers = turn->command->kind == COMMAND_REGISTER,
 		.describes = from->describes,
 		.any_executor = from->any_executor,
 		.max_concurrent = from->max_concurrent,
@@ -443,6 +444,9 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	}
 	if (r == 0)
 		r = turn_stage_worker(turn, view, decision, &record);
+	if (r == 0 && restarted &&
+		!view->worker.named) /* a process knows nothing of what the one before it ran */
+		r = unbind_rest(turn, &command->beat, view);
 	bool has_deltas = command->beat.bound.count + command->beat.unbound.count > 0;
 	if (r == 0 && (has_deltas || command->beat.tells_all))
 		r = apply_deltas(turn, &command->beat, view, result);
@@ -587,16 +591,38 @@ int run_worker_command(struct turn *turn, const struct command *command, struct 
 	return r;
 }
 
-/* The slot of somebody else's worker, or one of those behind it: `<worker>/<executor>-<n>`. */
+/* The slot of somebody else's worker, or one of those behind it: `<worker>/<executor>-<n>`, where the worker goes by its id or
+ * by the slot that it fills. */
 bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot)
 {
 	uint32_t name = names_find(&turn->store->names, slot);
 	const char *slash = memchr(slot.data, '/', slot.len);
 	const struct turn_worker *worker = name != 0 ? slot_filler(turn, name, 0) : NULL;
 
-	if (!worker && slash)
-		worker = turn_worker(turn, (struct span){slot.data, (size_t)(slash - slot.data)}, false);
+	if (!worker && slash) {
+		struct span before = {slot.data, (size_t)(slash - slot.data)};
+		uint32_t behind = names_find(&turn->store->names, before);
+		worker = behind != 0 ? slot_filler(turn, behind, 0) : NULL;
+		if (!worker)
+			worker = turn_worker(turn, before, false);
+	}
 	return worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal);
+}
+
+/* Something wants to run in a slot that no registration names: a worker of a pool. */
+int run_slot_enter(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct turn_worker *worker = turn_worker(turn, command->worker, false);
+
+	if ((worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal)) ||
+		slot_is_foreign(turn, command, command->slot))
+		return command_refuse(result, REFUSED_FORBIDDEN);
+	struct slot_gate gate =
+		slot_gate_of(turn, names_find(&turn->store->names, command->slot), command->worker);
+	if (gate.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, gate.decision.refusal);
+	result->repeated = gate.decision.event == EVENT_NONE;
+	return slot_gate_pass(turn, &gate);
 }
 
 int run_slot(struct turn *turn, const struct command *command, struct result *result)

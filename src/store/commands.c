@@ -254,6 +254,8 @@ static int dispatch(struct turn *turn, const struct command *command, struct res
 		return run_slot(turn, command, result);
 	case COMMAND_SLOT_ASSIGN:
 		return run_slot_assign(turn, command, result);
+	case COMMAND_SLOT_ENTER:
+		return run_slot_enter(turn, command, result);
 	case COMMAND_TOKEN_PUT:
 		return run_token_put(turn, command, result);
 	case COMMAND_TOKEN_REVOKE:

@@ -115,6 +115,7 @@ int run_token_revoke(struct turn *turn, const struct command *command, struct re
 int run_audit(struct turn *turn, const struct command *command, struct result *result);
 int run_slot_assign(struct turn *turn, const struct command *command, struct result *result);
 int run_slot(struct turn *turn, const struct command *command, struct result *result);
+int run_slot_enter(struct turn *turn, const struct command *command, struct result *result);
 
 /* Commands that need nothing but the task. */
 int run_simple(struct turn *turn, const struct command *command,

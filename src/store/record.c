@@ -208,8 +208,7 @@ static bool columns_are_sane(const struct record *record)
 
 	if (task->state >= TASK_STATE_COUNT || task->ended > ENDED_LOST || task->code >= FAILURE_CODE_COUNT)
 		return false;
-	if (task->workflow >= WORKFLOW_COUNT || task->stage >= STAGE_COUNT ||
-		task->gate_count > TASK_GATES_MAX)
+	if (task->workflow >= WORKFLOW_MAX || task->stage >= STAGE_COUNT || task->gate_count > TASK_GATES_MAX)
 		return false;
 	if (record->id.len > COMMAND_ID_MAX || record->worker.len > COMMAND_ID_MAX)
 		return false;

@@ -232,6 +232,8 @@ static int load_all(struct store *store, const struct store_options *options)
 		r = ops->scan_tokens(store->backend, load_token, &opening);
 	if (r == 0)
 		r = sessions_load(store);
+	if (r == 0)
+		r = workflows_load(store, options);
 	if (r < 0)
 		return r;
 	hot_loaded(&store->hot);
@@ -348,6 +350,8 @@ static int stage_start(struct turn *turn)
 		r = backend->ops->put_meta(backend, META_BOOT_LO, (int64_t)store->boot_lo);
 	if (r == 0)
 		r = backend->ops->put_meta(backend, META_RESTORED, 0);
+	if (r == 0)
+		r = workflows_keep(turn);
 	if (r == 0 && store->restored != RESTORED_NOT)
 		r = stage_restored(turn);
 	if (r == 0 && store->rebooted)

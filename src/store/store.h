@@ -54,6 +54,8 @@ struct store_options {
 	const char *
 		opt_in_queues; /* they hand out only what may run on its own: names, a blank between them; "*": all;
 				      NULL: none. Borrowed */
+	const struct workflow_plan *workflows; /* configured; their rules and texts are borrowed */
+	uint32_t workflow_count;
 	struct moment now;
 	uint64_t boot_hi, boot_lo; /* the machine's boot id: leases of another boot are rebased */
 	uint64_t seed;             /* of hashes and jitter */
@@ -107,6 +109,9 @@ int store_checkpoint(struct store *store);
 bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */
 bool store_is_dead(const struct store *store);
 const char *store_complaint(const struct store *store);
+
+/* All workflows, by number; those of before that are no longer configured have workflow_plan_unknown's rules. */
+const struct workflows *store_workflows(const struct store *store);
 
 /* ---- reads: bounded; continued by key --------------------------------------------------------- */
 

@@ -120,6 +120,9 @@ struct store {
 
 	struct tokens credentials;
 	struct sessions sessions;
+	struct workflows workflows;
+	char workflow_names[WORKFLOW_MAX][WORKFLOW_NAME_MAX]; /* of those that were configured */
+	uint64_t workflows_new;                               /* bit per number that is not on disk yet */
 	struct registrations registrations;
 	struct served served;
 	uint64_t registrations_refused;               /* by this run, because there were too many */
@@ -199,6 +202,7 @@ int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task
 	struct record *record);
 int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
 	struct record *record, struct turn_task **ret_view);
+const struct workflow_plan *turn_plan(const struct turn *turn, const struct task *task);
 /* Where it stands in its workflow after what happened to it; `before` is the task as it was. */
 int turn_follow(struct turn *turn, struct turn_task *view, const struct task *before);
 int turn_store_worker(struct turn *turn, struct turn_worker *view); /* as it is */
@@ -227,6 +231,10 @@ int timers_run(struct turn *turn);
 /* command_session.c */
 int session_forget(struct turn *turn, int64_t seq); /* its label is free again */
 int sessions_load(struct store *store);
+
+/* workflows.c: the plans by number; those that are new go into the turn of the start. */
+int workflows_load(struct store *store, const struct store_options *options); /* -E2BIG: too many names */
+int workflows_keep(struct turn *turn);
 
 /* command_create.c: a task that the stage of another one sets going; without a queue there is none. */
 int command_create_action(struct turn *turn, const struct command_action *action);

@@ -95,14 +95,22 @@ static int stage_action(struct turn *turn, enum action action)
 	return command_create_action(turn, &command->told.actions[action]);
 }
 
+const struct workflow_plan *turn_plan(const struct turn *turn, const struct task *task)
+{
+	return task->workflow == WORKFLOW_NONE ? &workflow_plan_unknown
+					       : workflow_plan_of(&turn->store->workflows, task->workflow);
+}
+
 int turn_follow(struct turn *turn, struct turn_task *view, const struct task *before)
 {
 	static const struct tiding nothing;
 	const struct tiding *tiding = turn->told_seq == view->task.seq ? &turn->tiding : &nothing;
-	struct stage_move move = workflow_follow(before, &view->task, tiding);
 	struct record record;
 
-	if (view->task.workflow == WORKFLOW_NONE || move.stage == view->task.stage)
+	if (view->task.workflow == WORKFLOW_NONE)
+		return 0;
+	struct stage_move move = workflow_follow(turn_plan(turn, before), before, &view->task, tiding);
+	if (move.stage == view->task.stage)
 		return 0;
 	struct task_decision decision = task_set_stage(&view->task, move.stage);
 	turn_record(turn, &record, decision.event);

@@ -143,6 +143,9 @@ int http_decode(struct span text, bool in_query, struct buf *out);
 /* The other way: whatever is not a letter, a digit or one of -._~ becomes an escape. All of it or nothing. */
 int http_encode(struct span text, struct buf *out);
 
+/* A path with a name in it: "/api/tasks/" ID "/log". */
+int http_put_path(struct buf *out, const char *before, struct span name, const char *after);
+
 /* Walk a query: "a=1&b=2". Start with *at = 0; false at the end. Name and value are not decoded; empty pieces are
  * passed over; the value of a name without '=' is an empty span with data NULL. */
 bool http_query_next(struct span query, size_t *at, struct span *ret_name, struct span *ret_value);

@@ -71,6 +71,15 @@ int http_encode(struct span text, struct buf *out)
 	return r;
 }
 
+int http_put_path(struct buf *out, const char *before, struct span name, const char *after)
+{
+	int r = buf_put_span(out, span_of(before));
+
+	if (r == 0)
+		r = http_encode(name, out);
+	return r < 0 ? r : buf_put_span(out, span_of(after));
+}
+
 static void split_at_equals(struct span piece, struct span *ret_name, struct span *ret_value)
 {
 	const char *equals = memchr(piece.data, '=', piece.len);

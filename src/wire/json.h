@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,13 +48,6 @@ int json_put_string(
 int json_put_word(
 	struct buf *buf, struct span word); /* quoted; it is known that nothing in it needs an escape */
 int json_put_base64(struct buf *buf, struct span bytes); /* quoted, with padding */
-int json_put_negative(struct buf *buf, int64_t value);   /* the rare half of json_put_int() */
-static inline int json_put_int(struct buf *buf, int64_t value)
-{
-	return value < 0 ? json_put_negative(buf, value) : buf_put_decimal(buf, (uint64_t)value);
-}
-int json_put_decimal(struct buf *buf, uint64_t value); /* as a string of digits */
-int json_put_bool(struct buf *buf, bool value);
 
 /* A value as it was read, minified. */
 int json_put_value(struct buf *buf, yyjson_val *value);
@@ -77,17 +71,17 @@ static inline void json_note(struct json_object *object, int fault)
 /* Members are compiled where they are written: of a key that is a literal, a few stores are left. */
 #define JSON_MEMBER __attribute__((always_inline)) static inline
 
-/* Keys are words of ours that need no escape. False: there was a fault, now or before, and the value is not to be
- * written. */
-JSON_MEMBER bool json_put_key(struct json_object *object, const char *key)
+/* Where the value of a member is to be written, up to so many bytes of it; json_wrote() ends it. Keys are words of ours
+ * that need no escape. NULL: there was a fault, now or before. */
+JSON_MEMBER char *json_member_at(struct json_object *object, const char *key, size_t value_max)
 {
 	struct buf *buf = object->buf;
 	size_t len = strlen(key);
 
 	if (object->fault == 0)
-		object->fault = buf_reserve(buf, len + 4);
+		object->fault = buf_reserve(buf, len + 4 + value_max);
 	if (object->fault != 0)
-		return false;
+		return NULL;
 	char *at = buf->data + buf->len;
 	if (object->any)
 		*at++ = ',';
@@ -96,11 +90,38 @@ JSON_MEMBER bool json_put_key(struct json_object *object, const char *key)
 	at += len;
 	*at++ = '"';
 	*at++ = ':';
-	buf->len = (size_t)(at - buf->data);
 	object->any = true;
-	return true;
+	return at;
 }
 
+JSON_MEMBER void json_wrote(struct json_object *object, const char *end)
+{
+	object->buf->len = (size_t)(end - object->buf->data);
+}
+
+/* Already JSON. */
+JSON_MEMBER void json_member_raw(struct json_object *object, const char *key, struct span json)
+{
+	char *at = json_member_at(object, key, json.len);
+
+	assert(json.len > 0);
+	if (!at)
+		return;
+	memcpy(at, json.data, json.len);
+	json_wrote(object, at + json.len);
+}
+
+/* The key alone: the caller writes the value behind it. False: there was a fault, now or before. */
+JSON_MEMBER bool json_put_key(struct json_object *object, const char *key)
+{
+	char *at = json_member_at(object, key, 0);
+
+	if (at)
+		json_wrote(object, at);
+	return at != NULL;
+}
+
+/* Whatever text it is: escaped. */
 JSON_MEMBER void json_member_string(struct json_object *object, const char *key, struct span value)
 {
 	if (json_put_key(object, key))
@@ -109,40 +130,55 @@ JSON_MEMBER void json_member_string(struct json_object *object, const char *key,
 
 JSON_MEMBER void json_member_int(struct json_object *object, const char *key, int64_t value)
 {
-	if (json_put_key(object, key))
-		json_note(object, json_put_int(object->buf, value));
+	char *at = json_member_at(object, key, 1 + DECIMAL_DIGITS_MAX);
+
+	if (!at)
+		return;
+	if (value < 0)
+		*at++ = '-';
+	json_wrote(object, decimal_write(at, value < 0 ? -(uint64_t)value : (uint64_t)value));
 }
 
 /* As a string: what does not fit into a double travels so. */
 JSON_MEMBER void json_member_decimal(struct json_object *object, const char *key, uint64_t value)
 {
-	if (json_put_key(object, key))
-		json_note(object, json_put_decimal(object->buf, value));
+	char *at = json_member_at(object, key, DECIMAL_DIGITS_MAX + 2);
+
+	if (!at)
+		return;
+	*at++ = '"';
+	at = decimal_write(at, value);
+	*at++ = '"';
+	json_wrote(object, at);
 }
 
 JSON_MEMBER void json_member_bool(struct json_object *object, const char *key, bool value)
 {
-	if (json_put_key(object, key))
-		json_note(object, json_put_bool(object->buf, value));
+	json_member_raw(object, key, value ? SPAN("true") : SPAN("false"));
 }
 
 JSON_MEMBER void json_member_null(struct json_object *object, const char *key)
 {
-	if (json_put_key(object, key))
-		json_note(object, buf_put_span(object->buf, SPAN("null")));
+	json_member_raw(object, key, SPAN("null"));
 }
 
 /* A word of ours, that needs no escape. */
 JSON_MEMBER void json_member_word(struct json_object *object, const char *key, const char *word)
 {
-	if (json_put_key(object, key))
-		json_note(object, json_put_word(object->buf, span_of(word)));
+	size_t len = strlen(word);
+	char *at = json_member_at(object, key, len + 2);
+
+	if (!at)
+		return;
+	*at++ = '"';
+	memcpy(at, word, len);
+	at += len;
+	*at++ = '"';
+	json_wrote(object, at);
 }
 
 /* A member of a text that somebody else wrote: any key, any value. */
 void json_member_node(struct json_object *object, yyjson_val *key, yyjson_val *value);
 
-/* Already JSON. */
-void json_member_raw(struct json_object *object, const char *key, struct span json);
 /* Already "key":value,… without braces. */
 void json_members_raw(struct json_object *object, struct span members);

@@ -144,34 +144,6 @@ int json_put_base64(struct buf *buf, struct span bytes)
 	return r < 0 ? r : buf_put_byte(buf, '"');
 }
 
-int json_put_negative(struct buf *buf, int64_t value)
-{
-	size_t before = buf->len;
-	int r = buf_put_byte(buf, '-');
-
-	if (r == 0)
-		r = buf_put_decimal(buf, -(uint64_t)value);
-	if (r < 0)
-		buf->len = before;
-	return r;
-}
-
-int json_put_decimal(struct buf *buf, uint64_t value)
-{
-	int r = buf_reserve(buf, DECIMAL_DIGITS_MAX + 2); /* nothing below can fail */
-
-	if (r < 0)
-		return r;
-	buf_put_byte(buf, '"');
-	buf_put_decimal(buf, value);
-	return buf_put_byte(buf, '"');
-}
-
-int json_put_bool(struct buf *buf, bool value)
-{
-	return buf_put_span(buf, value ? SPAN("true") : SPAN("false"));
-}
-
 int json_put_value(struct buf *buf, yyjson_val *value)
 {
 	size_t len;
@@ -200,13 +172,6 @@ int json_end(struct json_object *object)
 	if (object->fault == 0)
 		json_note(object, buf_put_byte(object->buf, '}'));
 	return object->fault;
-}
-
-void json_member_raw(struct json_object *object, const char *key, struct span json)
-{
-	assert(json.len > 0);
-	if (json_put_key(object, key))
-		json_note(object, buf_put_span(object->buf, json));
 }
 
 void json_member_node(struct json_object *object, yyjson_val *key, yyjson_val *value)

@@ -301,7 +301,7 @@ static void hear_accepted(
 	beat->lease_ms = answer->lease_ms;
 	beat->leased_ms = beat->sent_ms;
 	beat->failures = beat->mismatches = 0;
-	beat->lapsed = beat->refused = false;
+	beat->lapsed = false;
 	int64_t interval = interval_ms(beat);
 	beat->next_ms = beat->sent_ms + interval - rng_between(&beat->rng, 0, interval / 10);
 	if (has_deltas(beat))
@@ -352,7 +352,6 @@ void beat_hear(struct beat *beat, int64_t now_ms, struct beat_answer *answer, st
 		break;
 	case BEAT_REFUSED:
 		settle(beat, false, false);
-		beat->refused = true;
 		beat->next_ms = now_ms + most(REFUSED_MS_MIN, least(BEAT_AWAY_MS, quarter_ms(beat)));
 		break;
 	case BEAT_BUSY:
@@ -360,8 +359,8 @@ void beat_hear(struct beat *beat, int64_t now_ms, struct beat_answer *answer, st
 		break;
 	case BEAT_UNANSWERED:
 		settle(beat, false, true);
-		beat->refused = false;
 		beat->next_ms = now_ms + away_ms(beat, now_ms);
 		break;
 	}
+	beat->refused = answer->outcome == BEAT_REFUSED;
 }

@@ -111,6 +111,7 @@ int64_t beat_lease_end_ms(const struct beat *beat);
 /* The spans are the tasks' and live until a task is added or taken away. */
 struct beat_request {
 	bool registers; /* the first: who we are goes with it */
+	bool describes; /* the caller's: who we are has changed, and goes with it too */
 	struct span token;
 	int64_t lease_ms;
 	struct span bound[BEAT_DELTAS_MAX], unbound[BEAT_DELTAS_MAX];

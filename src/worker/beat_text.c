@@ -43,7 +43,7 @@ int beat_put(struct buf *out, const struct beat_request *request, struct span wo
 	json_begin(&object, out);
 	json_member_string(&object, "workerId", worker_id);
 	json_member_int(&object, "leaseMs", request->lease_ms);
-	if (request->registers && about.len > 0)
+	if ((request->registers || request->describes) && about.len > 0)
 		json_members_raw(&object, about);
 	if (!request->registers)
 		json_member_string(&object, "token", request->token);

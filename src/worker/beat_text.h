@@ -9,7 +9,7 @@
 #include "worker/beat.h"
 
 /* {"workerId":…,"leaseMs":…, …}. `about`: members that say who the worker is ("slot":…), without braces; they go with a
- * registration. -ENOMEM, -E2BIG. */
+ * registration, and with a beat after they have changed. -ENOMEM, -E2BIG. */
 int beat_put(struct buf *out, const struct beat_request *request, struct span worker_id, struct span about);
 
 /* What a refusal says of itself; of an answer that was accepted, what else it says. */

@@ -61,6 +61,17 @@ static void add(struct list *list, const char *name, const char *format, ...)
 		list->items[list->count++] = kept.data;
 }
 
+static void add_task(struct list *list, const struct environment *about)
+{
+	if (!about->task)
+		return;
+	add(list, "STINT_TASK_ID", "%s", about->task);
+	add(list, "STINT_FENCE", "%s", about->fence);
+	add(list, "STINT_ATTEMPT", "%u", about->attempt);
+	add(list, "STINT_QUEUE", "%s", about->queue);
+	add(list, "STINT_DEADLINE_MS", "%" PRId64, about->deadline_ms);
+}
+
 const char *const *environment_make(
 	struct arena *arena, const struct environment *about, const struct executor *executor)
 {
@@ -80,13 +91,13 @@ const char *const *environment_make(
 		add(&list, "STINT_URL", "%s", about->url);
 	if (about->token_file)
 		add(&list, "STINT_TOKEN_FILE", "%s", about->token_file);
-	add(&list, "STINT_TASK_ID", "%s", about->task);
-	add(&list, "STINT_FENCE", "%s", about->fence);
-	add(&list, "STINT_ATTEMPT", "%u", about->attempt);
-	add(&list, "STINT_QUEUE", "%s", about->queue);
+	add_task(&list, about);
 	add(&list, "STINT_WORKER_ID", "%s", about->worker);
 	add(&list, "STINT_WORKSPACE", "%s", about->workspace);
-	add(&list, "STINT_DEADLINE_MS", "%" PRId64, about->deadline_ms);
+	if (about->pool_worker) { /* two names: the protocol's document and its first program disagree */
+		add(&list, "AIRI_WORKER_ID", "%s", about->pool_worker);
+		add(&list, "AIRIER_WORKER_ID", "%s", about->pool_worker);
+	}
 	if (about->model)
 		add(&list, "STINT_MODEL", "%s", about->model);
 	if (about->thinking)

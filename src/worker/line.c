@@ -196,7 +196,7 @@ static void send_request(struct line *line)
 
 /* ---- connecting ---- */
 
-static int open_link(struct line *line);
+static int open_first(struct line *line);
 
 static void on_connected(uv_connect_t *connect, int status)
 {
@@ -216,7 +216,7 @@ static void on_connected(uv_connect_t *connect, int status)
 	}
 	drop_link(line);
 	if (!line->address.local && ++line->found_at < line->found_count)
-		status = open_link(line);
+		status = open_first(line);
 	if (status < 0)
 		finish(line, status);
 }
@@ -248,6 +248,16 @@ static int open_link(struct line *line)
 	return r;
 }
 
+/* To the first of the addresses that are left which can be tried at all: a machine without IPv6 refuses at once. */
+static int open_first(struct line *line)
+{
+	int r = open_link(line);
+
+	while (r < 0 && r != -ENOMEM && !line->address.local && ++line->found_at < line->found_count)
+		r = open_link(line);
+	return r;
+}
+
 static void keep_addresses(struct line *line, const struct addrinfo *found)
 {
 	line->found_count = line->found_at = 0;
@@ -266,7 +276,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 	if (line) {
 		line->resolution = NULL;
 		keep_addresses(line, status == 0 ? found : NULL);
-		int r = line->found_count > 0 ? open_link(line) : -EHOSTUNREACH;
+		int r = line->found_count > 0 ? open_first(line) : -EHOSTUNREACH;
 		if (r < 0)
 			finish(line, r);
 	}
@@ -319,7 +329,7 @@ static void start(struct line *line)
 		return;
 	}
 	if (line->address.local || parse_number(line))
-		r = open_link(line);
+		r = open_first(line);
 	else
 		r = resolve(line);
 	if (r < 0)

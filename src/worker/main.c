@@ -17,6 +17,7 @@
 #include "base/take.h"
 #include "worker/supervisor.h"
 #include "worker/sweep.h"
+#include "worker/worktrees.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -37,7 +38,7 @@ static const char usage[] =
 	"  --slot NAME        fill this slot (default $SLOT_ID): one worker at a time, a lease of 90 s\n"
 	"  --queues LIST      which queues to serve, with weights if some are to be asked first more often\n"
 	"                     (default: those of the configuration, else \"default\")\n"
-	"  --concurrency N    tasks at a time, 1 to 1000 (default 1)\n"
+	"  --concurrency N    tasks at a time, 1 to 1000 (default 1); pools have sizes of their own\n"
 	"  --capabilities a,b what it can do, for tasks that require it\n"
 	"  --name NAME        the first part of its id (default: the slot, else the name of this machine)\n"
 	"  --home DIR         state directory (default $STINT_HOME, $XDG_STATE_HOME/stint, ~/.local/state/stint)\n"
@@ -88,6 +89,19 @@ static const char once_usage[] =
 	"\n"
 	"Try: stint worker run-once --agent-id dev-3 --queues dev-team --max-run-seconds 600\n";
 
+static const char trees_usage[] =
+	"usage: stint-worker worktrees [--prune] [--json] [FLAGS]\n"
+	"\n"
+	"Lists the work trees that were made for tasks: live (somebody works with it), kept (there is work in it that was not\n"
+	"committed or not pushed; the line says what), making and removing (a worker died over it).\n"
+	"\n"
+	"  --prune  look at each that nobody works with, and remove those without work in them; what has some stays\n"
+	"  --json   {\"schema\":1,\"ok\":true,\"worktrees\":[{\"name\":…,\"state\":…,\"task\":…,\"path\":…,\"branch\":…,\"reason\":…},…]}\n"
+	"\n"
+	"--home --config --set: as a worker.\n"
+	"\n"
+	"Try: stint worker worktrees --prune\n";
+
 static const char sweep_usage[] =
 	"usage: stint-worker sweep-prs [--repository OWNER/NAME] [--queue NAME] [--executor NAME] [FLAGS]\n"
 	"\n"
@@ -114,6 +128,8 @@ struct flags {
 	bool remote, shell, check_config, help, version;
 	bool once;   /* run-once */
 	bool sweeps; /* sweep-prs */
+	bool trees;  /* worktrees */
+	bool prune, json;
 	struct settings_sweep sweep;
 	struct once_config pass;
 };
@@ -229,6 +245,8 @@ static bool take_switch(struct flags *flags, const char *flag)
 		{"--remote", &flags->remote},
 		{"--shell", &flags->shell},
 		{"--check-config", &flags->check_config},
+		{flags->trees ? "--prune" : "", &flags->prune},
+		{flags->trees ? "--json" : "", &flags->json},
 		{"--help", &flags->help},
 		{"-h", &flags->help},
 		{"--version", &flags->version},
@@ -556,6 +574,8 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 			flags->queues = flags->pass.queues;
 	}
 	int r = absolute(config->home.text, home, sizeof home);
+	if (r == 0 && flags->trees)
+		return worktrees_list(home, settings->landlock_optional, flags->prune, flags->json);
 	if (r == 0)
 		r = take_name(flags, &options);
 	if (r == 0)
@@ -598,18 +618,20 @@ int main(int argc, char **argv)
 
 	flags.once = argc > 1 && strcmp(argv[1], "run-once") == 0;
 	flags.sweeps = argc > 1 && strcmp(argv[1], "sweep-prs") == 0;
-	argc -= flags.once || flags.sweeps;
-	argv += flags.once || flags.sweeps;
+	flags.trees = argc > 1 && strcmp(argv[1], "worktrees") == 0;
+	argc -= flags.once || flags.sweeps || flags.trees;
+	argv += flags.once || flags.sweeps || flags.trees;
 	int r = flags.once ? read_object(argc, argv, &flags) : 0;
 	if (r == 0)
 		r = read_flags(argc, argv, &flags);
 	if (r != 0)
 		return r;
 	if (flags.help || flags.version) {
-		fputs(flags.help && flags.sweeps           ? sweep_usage
-				: flags.help && flags.once ? once_usage
-				: flags.help               ? usage
-							   : "stint-worker " STINT_VERSION "\n",
+		fputs(flags.help && flags.trees              ? trees_usage
+				: flags.help && flags.sweeps ? sweep_usage
+				: flags.help && flags.once   ? once_usage
+				: flags.help                 ? usage
+							     : "stint-worker " STINT_VERSION "\n",
 			stdout);
 		return 0;
 	}
@@ -626,6 +648,7 @@ int main(int argc, char **argv)
 	};
 	config_read(&config, &request);
 	settings_check(&settings, &config);
+	settings_check_budgets(&settings, &config);
 	if (config.problem_count > 0) {
 		print_problems(&config);
 		r = EXIT_CONFIG;

@@ -26,6 +26,7 @@ enum {
 	RECORD_BYTES_MAX = 16 << 10,
 	RECORDS_MAX = 1000, /* of one dead worker */
 	DEAD_MAX = 1000,
+	ENTRIES_AT_ONCE = 1000, /* some milliseconds */
 	ORPHANS_MS = 15 * 1000,
 	LOCK_TRIES = 50,
 	LOCK_AGAIN_MS = 20,
@@ -71,15 +72,23 @@ int nest_note_run(
 	return r < 0 ? r : file_write(nest->records_fd, identity->run, buf_span(&text), false);
 }
 
-void nest_clear_run(struct nest *nest, const char *run)
+void nest_note_settled(struct nest *nest, const char *run)
 {
-	rundir_remove(nest->runs_fd, run);
+	file_write(
+		nest->records_fd, run, SPAN("{}"), false); /* without a task: there is nothing to say of it */
 }
 
-void nest_forget_run(struct nest *nest, const char *run)
+int nest_clear_run(struct nest *nest, const char *run)
 {
-	nest_clear_run(nest, run);
+	return rundir_remove_some(nest->runs_fd, run, ENTRIES_AT_ONCE);
+}
+
+int nest_forget_run(struct nest *nest, const char *run)
+{
+	if (nest_clear_run(nest, run) == -EAGAIN)
+		return -EAGAIN;
 	unlinkat(nest->records_fd, run, 0);
+	return 0;
 }
 
 static int read_document(int dir_fd, const char *name, yyjson_doc **ret_doc)
@@ -179,11 +188,7 @@ static int report_crash(struct estate *estate, const char *run, yyjson_val *reco
 	buf_init(&body, RECORD_BYTES_MAX);
 	buf_init(&target, RECORD_BYTES_MAX);
 	buf_init(&text, RECORD_BYTES_MAX);
-	int r = buf_printf(&target, "/api/tasks/");
-	if (r == 0)
-		r = http_encode(span_of(task), &target);
-	if (r == 0)
-		r = buf_printf(&target, "/fail");
+	int r = http_put_path(&target, "/api/tasks/", span_of(task), "/fail");
 	if (r < 0)
 		return r;
 	json_begin(&object, &body);
@@ -204,17 +209,19 @@ static int settle_record(void *context, const char *name)
 {
 	struct estate *estate = context;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+	bool idle = false; /* it names no task: its end was reported, or it is a worker of a pool */
 
 	if (faccessat(estate->nest->outbox_fd, name, F_OK, 0) < 0 &&
 		read_document(estate->records_fd, name, &doc) == 0) {
 		yyjson_val *record = yyjson_doc_get_root(doc);
 		bool own = estate->nest->resumes &&
 			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->nest->resumes);
-		int r = own ? 0 : report_crash(estate, name, record);
+		idle = yyjson_get_len(yyjson_obj_get(record, "task")) == 0;
+		int r = own || idle ? 0 : report_crash(estate, name, record);
 		if (r < 0)
 			return r;
 	}
-	estate->nest->adopted++;
+	estate->nest->adopted += !idle;
 	rundir_remove(estate->nest->runs_fd, name);
 	unlinkat(estate->records_fd, name, 0);
 	return 0;

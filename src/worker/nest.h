@@ -53,11 +53,16 @@ void nest_close(struct nest *nest, bool clean);
 /* Under which id it goes from now on. */
 int nest_note_worker(struct nest *nest, const char *worker_id);
 
+/* The task is empty if the process is a worker of a pool: its attempts are written down under names of their own. */
 struct nest_attempt {
 	const char *worker_id, *task, *fence;
 };
 
 int nest_note_run(
 	struct nest *nest, const struct process_identity *identity, const struct nest_attempt *attempt);
-void nest_clear_run(struct nest *nest, const char *run);  /* the directory */
-void nest_forget_run(struct nest *nest, const char *run); /* and the record */
+/* It is reported, and there is only something left to remove. */
+void nest_note_settled(struct nest *nest, const char *run);
+
+/* The directory; and then the record. -EAGAIN: a good part of it is removed, and there is more. */
+int nest_clear_run(struct nest *nest, const char *run);
+int nest_forget_run(struct nest *nest, const char *run);

@@ -304,11 +304,7 @@ static void on_renewed(void *context, int fault, enum http_reach reach, const st
 
 static int put_target(const struct once *once, struct buf *target, const char *more)
 {
-	int r = buf_printf(target, "/api/tasks/");
-
-	if (r == 0)
-		r = http_encode(span_of(once->task), target);
-	return r < 0 ? r : buf_printf(target, "%s", more);
+	return http_put_path(target, "/api/tasks/", span_of(once->task), more);
 }
 
 static int put_renewal(const struct once *once, struct buf *body)
@@ -332,7 +328,6 @@ static void on_look(uv_timer_t *timer)
 	struct once *once = timer->data;
 	cleanup(buf_done) struct buf target = {0}, body = {0};
 	bool renews = worker_clock_ms() - once->renewed_ms >= once->config->progress_every_ms;
-	struct span token = pulse_token(once->supervisor->pulse);
 
 	/* the server may give it to somebody else soon, and we cannot hear of it */
 	if (!once->supervisor->options->same_host && run_of(once) &&
@@ -349,7 +344,7 @@ static void on_look(uv_timer_t *timer)
 		.method = renews ? HTTP_METHOD_POST : HTTP_METHOD_GET,
 		.target = buf_span(&target),
 		.body = buf_span(&body),
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = pulse_token(once->supervisor->pulse),
 		.may_repeat = true,
 		.timeout_ms = CALL_MS,
 	};
@@ -470,7 +465,6 @@ static void on_end(void *context, int fault, enum http_reach reach, const struct
 void once_run_over(struct once *once)
 {
 	cleanup(buf_done) struct buf target = {0};
-	struct span token = pulse_token(once->supervisor->pulse);
 
 	if (once->phase != ONCE_RUNNING)
 		return;
@@ -486,7 +480,7 @@ void once_run_over(struct once *once)
 	struct http_call call = {
 		.method = HTTP_METHOD_GET,
 		.target = buf_span(&target),
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = pulse_token(once->supervisor->pulse),
 		.may_repeat = true,
 		.timeout_ms = CALL_MS,
 	};

@@ -34,6 +34,7 @@ struct pulse {
 	struct arena arena; /* of one answer */
 	bool away, stopped;
 	bool plain, told; /* a claimant; and that it is there */
+	bool describes;   /* who it is has changed since it was told */
 	pulse_tell tell;
 	void *context;
 	struct beat_task tasks[];
@@ -168,6 +169,7 @@ static int send_beat(struct pulse *pulse, const struct beat_request *request)
 	int r = beat_put(&pulse->body, request, span_of(pulse->id), buf_span(&pulse->about));
 	if (r < 0)
 		return r;
+	pulse->describes = false; /* if it is lost the next change tells it */
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = request->registers ? SPAN("/api/workers/register") : SPAN("/api/workers/heartbeat"),
@@ -197,6 +199,7 @@ static void look(struct pulse *pulse)
 			(struct pulse_news){
 				.kind = PULSE_LAPSED, .until_ms = beat_lease_end_ms(&pulse->beat)});
 	if (!line_is_busy(pulse->line) && beat_send(&pulse->beat, now_ms, &request)) {
+		request.describes = pulse->describes;
 		int r = send_beat(pulse, &request);
 		if (r < 0) { /* no memory: as if nobody had answered */
 			struct beat_answer none = {.outcome = BEAT_UNANSWERED};
@@ -234,6 +237,18 @@ void pulse_hurry(struct pulse *pulse)
 	arm(pulse);
 }
 
+int pulse_describe(struct pulse *pulse, struct span about)
+{
+	if (about.len > ABOUT_BYTES_MAX)
+		return -E2BIG;
+	buf_clear(&pulse->about);
+	int r = buf_put_span(&pulse->about, about);
+	pulse->describes = r == 0 && pulse->beat.phase == BEAT_ALIVE;
+	if (pulse->describes)
+		pulse_hurry(pulse);
+	return r;
+}
+
 static int set_id(struct pulse *pulse, struct span id)
 {
 	if (id.len == 0 || id.len > BEAT_ID_BYTES_MAX)
@@ -262,7 +277,9 @@ struct span pulse_worker_id(const struct pulse *pulse)
 
 struct span pulse_token(const struct pulse *pulse)
 {
-	return span_of(pulse->credential[0] ? pulse->credential : pulse->token);
+	const char *token = pulse->credential[0] ? pulse->credential : pulse->token;
+
+	return token[0] ? span_of(token) : (struct span){0};
 }
 
 bool pulse_is_alive(const struct pulse *pulse)

@@ -58,6 +58,9 @@ int pulse_bind(struct pulse *pulse, struct span id);
 void pulse_unbind(struct pulse *pulse, struct span id);
 void pulse_forget(struct pulse *pulse, struct span id);
 
+/* Who it is has changed: told with a beat that comes soon. -E2BIG, -ENOMEM. */
+int pulse_describe(struct pulse *pulse, struct span about);
+
 /* Beat now: something said that we may be over. */
 void pulse_hurry(struct pulse *pulse);
 

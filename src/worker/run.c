@@ -17,7 +17,9 @@
 #include "exec/workdir.h"
 #include "worker/beat_text.h"
 #include "worker/environment.h"
+#include "worker/pool.h"
 #include "worker/scribe.h"
+#include "worker/worktree.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -31,6 +33,9 @@ enum {
 	CALL_MS = 10 * 1000,
 	AWAY_MS = 15 * 1000,
 	OTHER_MS = 50,
+	NOTE_MS = 1000, /* between two notes of progress */
+	NOTE_BYTES_MAX = 32 << 10,
+	WORDS_KEPT_BYTES_MAX = 1 << 20,
 	FINAL_MS = 10 * 1000,    /* after the final word */
 	LOOK_MS = 5 * 1000,      /* while it asks: is there an answer? */
 	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
@@ -50,17 +55,18 @@ struct run {
 	char name[PROCESS_RUN_BYTES_MAX + 1];
 	uint64_t number;
 	struct arena arena; /* all texts below */
-	const char *task, *fence, *queue, *working_dir;
+	const char *task, *fence, *queue, *working_dir, *module;
 	const char *const *argv;
 	const struct executor *executor;
 	struct span input, log_target;
 	uint32_t attempt;
 	int64_t timeout_ms, granted_ms; /* how long it may run; and by the server's word alone */
+	bool timeout_is_budget;         /* of the executor, which is shorter than the others */
 	int64_t waited_ms;              /* so long it has waited for answers: that is not its own time */
 	int64_t claimed_ms, heard_ms;   /* on the clock of leases: the last sign of life */
 	bool spoke, reported;
-	bool asks;              /* when it was last looked at */
-	bool unsaved;           /* the disk did not take the report: the record stays until the server has */
+	bool asks; /* when it was last looked at */
+	bool remembered; /* its record is there still: the disk did not take the report, or there is more to remove */
 	struct process_end end; /* once it is gone */
 	enum stop_reason stop;
 	int64_t limit_ms;
@@ -68,13 +74,25 @@ struct run {
 	uint32_t failures;
 	struct line *line;
 	struct line *looks; /* NULL: it was never looked at */
+	bool has_token, tree_unwanted;
+	struct worktree *tree;              /* of its own; NULL: none */
+	const char *refused_code, *refused; /* to be told when its work tree is gone */
+	const char *tree_rest;              /* what of the work dir the task named beneath the top of it */
 	struct process *process;
 	struct scribe scribe;
 	uv_timer_t clock;
 	int open_handles;
+	/* of one that a pool works off */
+	struct pool_job job;
+	struct output words; /* what its worker wrote on standard error for it */
+	struct line *notes;  /* its progress; NULL until there is some */
+	uv_timer_t note_timer;
+	struct buf note; /* the body of the newest, on its way or not yet */
+	bool note_waits;
 };
 
 static const struct process_events events;
+static void start_pooled(struct run *run);
 
 /* ---- reading a claim -------------------------------------------------------------------------------------- */
 
@@ -114,11 +132,7 @@ static int keep_target(struct run *run)
 	cleanup(buf_done) struct buf text = {0};
 
 	buf_init(&text, 1024);
-	int r = buf_printf(&text, "/api/tasks/");
-	if (r == 0)
-		r = http_encode(span_of(run->task), &text);
-	if (r == 0)
-		r = buf_printf(&text, "/log");
+	int r = http_put_path(&text, "/api/tasks/", span_of(run->task), "/log");
 	return r < 0 ? r : arena_copy(&run->arena, buf_span(&text), &run->log_target);
 }
 
@@ -152,8 +166,10 @@ static int read_claim(struct run *run, yyjson_val *claim)
 	run->queue = keep(run, task, "queue");
 	run->fence = keep(run, claim, "fence");
 	run->working_dir = keep(run, task, "workingDir");
+	run->module = keep(run, task, "module");
 	run->attempt = (uint32_t)yyjson_get_uint(yyjson_obj_get(claim, "attempt"));
 	run->timeout_ms = run->granted_ms = yyjson_get_sint(yyjson_obj_get(task, "timeoutMs"));
+	run->tree_unwanted = yyjson_is_false(yyjson_obj_get(yyjson_obj_get(task, "payload"), "worktree"));
 	if (!run->task || !run->fence || !run->queue || run->timeout_ms <= 0)
 		return -EPROTO;
 	int r = keep_input(run, task, yyjson_obj_get(claim, "checkpoint"));
@@ -183,21 +199,35 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 		json_members_raw(&object, members);
 	int r = json_end(&object);
 	if (r == 0)
-		r = buf_printf(&target, "/api/tasks/");
+		r = http_put_path(&target, "/api/tasks/", span_of(run->task), "/");
 	if (r == 0)
-		r = http_encode(span_of(run->task), &target);
-	if (r == 0)
-		r = buf_printf(&target, "/%s", report_verb_name(verb));
+		r = buf_put_span(&target, span_of(report_verb_name(verb)));
 	if (r == 0 && how == PUT_INSTEAD)
 		r = outbox_replace(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body));
 	else if (r == 0)
 		r = outbox_put(run->supervisor->outbox, run->name,
-			how == PUT_HELD ? run_yields_to(run) : YIELDS_TO_NOTHING, buf_span(&target),
-			buf_span(&body), how == PUT_HELD);
+			how == PUT_HELD && !run_is_pooled(run) ? run_yields_to(run) : YIELDS_TO_NOTHING,
+			buf_span(&target), buf_span(&body), how == PUT_HELD);
 	if (r < 0)
 		log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
 	return r;
+}
+
+static void leave(struct run *run);
+
+static void on_leave_again(uv_timer_t *timer)
+{
+	leave(timer->data);
+}
+
+/* What the work left on disk goes first, in pieces between which others are served. */
+static void leave(struct run *run)
+{
+	if (run->remembered && nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN)
+		uv_timer_start(&run->clock, on_leave_again, 0, 0);
+	else
+		supervisor_forget(run->supervisor, run);
 }
 
 /* The end of a run that has no report, or whose report is settled. */
@@ -205,11 +235,11 @@ static void finish(struct run *run)
 {
 	run->phase = RUN_OVER;
 	uv_timer_stop(&run->clock);
-	if (run->unsaved)
-		nest_forget_run(&run->supervisor->nest, run->name);
 	if (!supervisor_has_other(run->supervisor, run))
 		pulse_forget(run->supervisor->pulse, span_of(run->task));
-	supervisor_forget(run->supervisor, run);
+	if (run->remembered)
+		nest_note_settled(&run->supervisor->nest, run->name);
+	leave(run);
 }
 
 static int64_t wall_ms(void)
@@ -220,11 +250,20 @@ static int64_t wall_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static void on_unused_tree_ended(void *context);
+
 /* It ends before anything was started: by trouble of this host, or by what the task asks for, which will not change. */
 static void refuse(struct run *run, const char *code, const char *message)
 {
 	cleanup(buf_done) struct buf members = {0};
+	struct span kept;
 
+	if (run->tree) { /* what was made for it goes first */
+		run->refused_code = code;
+		run->refused = arena_copy(&run->arena, span_of(message), &kept) < 0 ? "" : kept.data;
+		worktree_end(run->tree, on_unused_tree_ended, run);
+		return;
+	}
 	buf_init(&members, BODY_BYTES_MAX);
 	log_warn("a task cannot be run here", log_cstr("task", run->task), log_cstr("code", code),
 		log_cstr("reason", message));
@@ -483,6 +522,8 @@ static int make_grants(struct run *run, const char *run_path, struct grant_list 
 		grant(list, executor->read[i], GRANT_READ, false);
 	for (size_t i = 0; executor->write && executor->write[i]; i++)
 		grant(list, executor->write[i], GRANT_WRITE, false);
+	if (run->tree && list->count + WORKTREE_GRANTS_MAX <= list->room)
+		list->count += worktree_grants(run->tree, list->items + list->count);
 	if (!executor->argv)
 		grant_path(run, list);
 	return 0;
@@ -514,14 +555,15 @@ static int note_run(struct run *run)
 	return r;
 }
 
-static int fill_spec(struct run *run, const char *run_path, const char *token_file, int workdir_fd,
-	struct process_spec *spec)
+static int fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 {
+	struct run *run = context;
 	const struct supervisor *supervisor = run->supervisor;
+	const char *run_path = text_of(run, "%s/runs/%s", supervisor->nest.home, run->name);
 	int64_t left_ms = run->claimed_ms + run->timeout_ms - worker_clock_ms();
 	struct environment about = {
 		.url = supervisor->options->url,
-		.token_file = token_file,
+		.token_file = run->has_token ? text_of(run, "%s/token", run_path) : NULL,
 		.task = run->task,
 		.fence = run->fence,
 		.queue = run->queue,
@@ -563,7 +605,10 @@ static int fill_spec(struct run *run, const char *run_path, const char *token_fi
 /* What kept it from being started, and whether it may be tried again. */
 static void refuse_start(struct run *run, int fault)
 {
-	if (fault == -E2BIG || fault == -EINVAL)
+	if (fault == -EOPNOTSUPP)
+		refuse(run, "ISOLATION_UNAVAILABLE",
+			"a limit of its executor cannot be enforced here any more");
+	else if (fault == -E2BIG || fault == -EINVAL)
 		refuse(run, "EXECUTION_ERROR", text_of(run, "cannot be started: %s", strerror(-fault)));
 	else if (fault == -EXDEV)
 		refuse(run, run->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
@@ -572,11 +617,99 @@ static void refuse_start(struct run *run, int fault)
 		refuse(run, "WORKER_INIT_FAILED", text_of(run, "cannot be started: %s", strerror(-fault)));
 }
 
+static void start_in(struct run *run, int workdir_fd)
+{
+	struct process_spec spec = process_spec_default();
+	int r = fill_spec(run, workdir_fd, &spec);
+
+	if (r == 0)
+		r = process_start(run->supervisor->host, &spec, &run->process);
+	if (r < 0) {
+		refuse_start(run, r);
+		return;
+	}
+	run->phase = RUN_STARTED;
+	run->heard_ms = worker_clock_ms();
+	note_run(run);
+	scribe_begin(&run->scribe, run->process);
+	arm_clock(run);
+	log_info("started", log_cstr("task", run->task), log_cstr("executor", run->executor->name),
+		log_int("attempt", run->attempt), log_cstr("run", run->name));
+}
+
+/* ---- a work tree of its own ---------------------------------------------------------------------------------- */
+
+static void let_tree_go(struct run *run)
+{
+	const struct worktree_record *record = worktree_record(run->tree);
+
+	if (!worktree_is_gone(run->tree))
+		log_info("a work tree is kept", log_cstr("task", run->task), log_cstr("path", record->path),
+			log_cstr("reason", record->kept));
+	worktree_free(run->tree);
+	run->tree = NULL;
+}
+
+static void on_unused_tree_ended(void *context)
+{
+	struct run *run = context;
+
+	let_tree_go(run);
+	if (run->stop != STOP_NOT)
+		end_unstarted(run);
+	else
+		refuse(run, run->refused_code, run->refused);
+}
+
+static void on_tree_made(void *context, int fault)
+{
+	struct run *run = context;
+	const char *path = worktree_record(run->tree)->path;
+	char why[WORKDIR_REASON_BYTES];
+	cleanup(close_at) int workdir_fd = -1;
+
+	if (fault) {
+		run->refused_code = "BAD_WORKDIR";
+		run->refused = text_of(run, "%s", worktree_reason(run->tree));
+		on_unused_tree_ended(run);
+	} else if (run->stop != STOP_NOT) {
+		worktree_end(run->tree, on_unused_tree_ended, run);
+	} else if (workdir_open(&path, 1, run->tree_rest[0] ? run->tree_rest : ".", &workdir_fd, why) < 0) {
+		refuse(run, "BAD_WORKDIR", text_of(run, "in its work tree: %s", why));
+	} else {
+		start_in(run, workdir_fd);
+	}
+}
+
+/* True: its start waits for it, or was refused. */
+static bool make_tree(struct run *run, int workdir_fd)
+{
+	const struct settings *settings = run->supervisor->settings;
+	struct worktree_site site = {
+		run->supervisor->loop, run->supervisor->host, run->supervisor->nest.home, run->name};
+	struct worktree_wish wish = {&run->executor->worktree, run->task, run->fence, NULL, NULL, fill_spec};
+	char top[WORKTREE_PATH_BYTES], common[WORKTREE_PATH_BYTES],
+		reason[WORKTREE_REASON_BYTES] = "its repository cannot be found";
+	const char *path = path_of(run, workdir_fd);
+
+	if (!run->executor->worktree.on || run->tree_unwanted || !run->working_dir)
+		return false;
+	if (worktree_find(settings->roots, settings->root_count, path, top, common, &run->tree_rest, reason) <
+		0) {
+		refuse(run, "BAD_WORKDIR", reason);
+		return true;
+	}
+	wish.top = text_of(run, "%s", top);
+	wish.common = text_of(run, "%s", common);
+	run->tree = worktree_make(&site, &wish, on_tree_made, run);
+	if (!run->tree)
+		refuse_start(run, -ENOMEM);
+	return true;
+}
+
 static void start_process(struct run *run, struct span token)
 {
 	struct supervisor *supervisor = run->supervisor;
-	struct process_spec spec = process_spec_default();
-	const char *run_path = text_of(run, "%s/runs/%s", supervisor->nest.home, run->name);
 	cleanup(close_at) int run_fd = -1;
 	cleanup(close_at) int workdir_fd = -1;
 
@@ -589,23 +722,9 @@ static void start_process(struct run *run, struct span token)
 		refuse_start(run, r);
 		return;
 	}
-	if (!open_workdir(run, run_fd, &workdir_fd))
-		return;
-	r = fill_spec(
-		run, run_path, token.len > 0 ? text_of(run, "%s/token", run_path) : NULL, workdir_fd, &spec);
-	if (r == 0)
-		r = process_start(supervisor->host, &spec, &run->process);
-	if (r < 0) {
-		refuse_start(run, r);
-		return;
-	}
-	run->phase = RUN_STARTED;
-	run->heard_ms = worker_clock_ms();
-	note_run(run);
-	scribe_begin(&run->scribe, run->process);
-	arm_clock(run);
-	log_info("started", log_cstr("task", run->task), log_cstr("executor", run->executor->name),
-		log_int("attempt", run->attempt), log_cstr("run", run->name));
+	run->has_token = token.len > 0;
+	if (open_workdir(run, run_fd, &workdir_fd) && !make_tree(run, workdir_fd))
+		start_in(run, workdir_fd);
 }
 
 /* ---- a token for its own claim ------------------------------------------------------------------------------ */
@@ -657,6 +776,10 @@ static void ask_token(struct run *run)
 	if (supervisor_has_other(
 		    supervisor, run)) { /* nothing runs twice at once: that one must be gone first */
 		uv_timer_start(&run->clock, on_token_again, OTHER_MS, 0);
+		return;
+	}
+	if (run->executor->size > 0) { /* it speaks to us alone */
+		start_pooled(run);
 		return;
 	}
 	if (!supervisor->options->token) { /* an open server asks nobody for one */
@@ -752,13 +875,12 @@ static void on_word(void *context, int fault, enum http_reach reach, const struc
 static void ask_word(struct run *run)
 {
 	struct span target = run->log_target;
-	struct span token = pulse_token(run->supervisor->pulse);
 
 	target.len -= sizeof "/log" - 1;
 	struct http_call call = {
 		.method = HTTP_METHOD_GET,
 		.target = target,
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = pulse_token(run->supervisor->pulse),
 		.may_repeat = true,
 		.timeout_ms = CALL_MS,
 	};
@@ -773,10 +895,11 @@ static void on_log_finished(void *context)
 	process_free(run->process);
 	run->process = NULL;
 	run->scribe.process = NULL;
+	run->scribe.own = NULL;
 	run->failures = 0;
 	if (!run->reported)
 		finish(run);
-	else if (run->end.how == ENDED_UNSTARTED) {
+	else if (run->end.how == ENDED_UNSTARTED || run_is_pooled(run)) {
 		run->phase = RUN_TOLD;
 		outbox_release(run->supervisor->outbox, run->name);
 	} else {
@@ -799,10 +922,20 @@ static int judge(struct run *run, enum report_verb *ret_verb, struct buf *member
 		.out = buf_span(&out),
 		.err = buf_span(&err),
 		.limit_ms = run->limit_ms,
+		.limit_is_budget = run->timeout_is_budget,
+		.limits = &run->executor->limits,
 		.wall_ms = wall_ms(),
 		.own_argv = !run->executor->argv,
 	};
 	return r < 0 ? r : verdict_put(&attempt, ret_verb, members);
+}
+
+static void on_tree_ended(void *context)
+{
+	struct run *run = context;
+
+	let_tree_go(run);
+	scribe_finish(&run->scribe, on_log_finished, run);
 }
 
 static void on_gone(void *context, struct process *process)
@@ -811,6 +944,7 @@ static void on_gone(void *context, struct process *process)
 	const struct process_end *end = process_end(process);
 	cleanup(buf_done) struct buf members = {0};
 	enum report_verb verb = REPORT_RELEASE;
+	bool saved = true;
 
 	uv_timer_stop(&run->clock);
 	run->phase = RUN_ENDED;
@@ -820,7 +954,7 @@ static void on_gone(void *context, struct process *process)
 		int r = judge(run, &verb, &members);
 		if (r < 0)
 			buf_clear(&members);
-		run->unsaved = put_report(run, verb, buf_span(&members), PUT_HELD) < 0;
+		saved = put_report(run, verb, buf_span(&members), PUT_HELD) == 0;
 		run->reported = true;
 	}
 	log_info("ended", log_cstr("task", run->task),
@@ -829,13 +963,15 @@ static void on_gone(void *context, struct process *process)
 		log_int("strays", end->strays));
 	if (verdict_is_shortage(end))
 		supervisor_spare(run->supervisor);
-	if (run->unsaved) { /* perhaps it was the work that filled the disk */
+	if (!saved) { /* perhaps it was the work that filled the disk */
 		nest_clear_run(&run->supervisor->nest, run->name);
-		run->unsaved = outbox_save(run->supervisor->outbox) < 0;
+		saved = outbox_save(run->supervisor->outbox) == 0;
 	}
-	if (!run->unsaved)
-		nest_forget_run(&run->supervisor->nest, run->name);
-	scribe_finish(&run->scribe, on_log_finished, run);
+	run->remembered = !saved || nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
+	if (run->tree)
+		worktree_end(run->tree, on_tree_ended, run);
+	else
+		scribe_finish(&run->scribe, on_log_finished, run);
 }
 
 static const struct process_events events = {
@@ -844,6 +980,156 @@ static const struct process_events events = {
 	.exited = on_exited,
 	.gone = on_gone,
 };
+
+/* ---- in a pool ------------------------------------------------------------------------------------------------ */
+
+bool run_is_pooled(const struct run *run)
+{
+	return run->executor && run->executor->size > 0;
+}
+
+static void on_job_started(void *context)
+{
+	struct run *run = context;
+
+	run->phase = RUN_STARTED;
+	run->supervisor->troubles = 0;
+	run->heard_ms = worker_clock_ms();
+	run->spoke = true; /* that it starts in time was its worker's to show */
+	scribe_begin_own(&run->scribe, &run->words);
+	arm_clock(run);
+}
+
+static void on_job_wrote(void *context, struct span bytes)
+{
+	struct run *run = context;
+
+	run->heard_ms = worker_clock_ms();
+	output_put(&run->words, bytes);
+	scribe_look(&run->scribe);
+}
+
+static void send_note(struct run *run);
+
+static void on_note_again(uv_timer_t *timer)
+{
+	send_note(timer->data);
+}
+
+/* What became of it does not matter: the next one is newer, and the report tells the end. */
+static void on_noted(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct run *run = context;
+
+	(void)fault;
+	(void)reach;
+	(void)answer;
+	uv_timer_start(&run->note_timer, on_note_again, NOTE_MS, 0);
+}
+
+static void send_note(struct run *run)
+{
+	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 1 << 20};
+	struct supervisor *supervisor = run->supervisor;
+	cleanup(buf_done) struct buf target = {0};
+
+	if (!run->note_waits || run->phase != RUN_STARTED)
+		return;
+	if (!run->notes)
+		run->notes = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	buf_init(&target, 1024);
+	buf_put(&target, run->log_target.data, run->log_target.len - (sizeof "/log" - 1));
+	if (!run->notes || line_is_busy(run->notes) || buf_printf(&target, "/progress") < 0)
+		return;
+	struct span token = pulse_token(supervisor->pulse);
+	struct http_call call = {
+		.method = HTTP_METHOD_POST,
+		.target = buf_span(&target),
+		.body = buf_span(&run->note),
+		.token = token.len > 0 ? token : (struct span){0},
+		.timeout_ms = CALL_MS,
+	};
+	run->note_waits = false;
+	if (line_call(run->notes, &call, on_noted, run) < 0)
+		uv_timer_start(&run->note_timer, on_note_again, NOTE_MS, 0);
+}
+
+/* One note a second at the most: of several the newest counts. */
+static void on_job_progress(void *context, int percent, struct span note)
+{
+	struct run *run = context;
+	struct json_object object;
+
+	run->heard_ms = worker_clock_ms();
+	buf_clear(&run->note);
+	json_begin(&object, &run->note);
+	json_member_string(&object, "workerId", pulse_worker_id(run->supervisor->pulse));
+	json_member_string(&object, "fence", span_of(run->fence));
+	if (percent >= 0)
+		json_member_int(&object, "percent", percent);
+	if (note.len > 0)
+		json_member_string(&object, "note", note);
+	run->note_waits = json_end(&object) == 0;
+	if (!uv_is_active((uv_handle_t *)&run->note_timer))
+		send_note(run);
+}
+
+static void on_job_ended(void *context, const struct pool_job_end *end)
+{
+	struct run *run = context;
+	cleanup(buf_done) struct buf members = {0};
+	struct attempt_end attempt = {.stop = run->stop, .limit_ms = run->limit_ms};
+	enum report_verb verb = end->verb;
+	bool started = run->phase == RUN_STARTED, saved = true;
+
+	buf_init(&members, BODY_BYTES_MAX);
+	uv_timer_stop(&run->clock);
+	uv_timer_stop(&run->note_timer);
+	run->phase = started ? RUN_ENDED : RUN_TOLD;
+	if (run->stop != STOP_LOST) {
+		int r = end->stopped ? verdict_put(&attempt, &verb, &members) : 0;
+		r = put_report(run, verb, end->stopped && r == 0 ? buf_span(&members) : end->members,
+			started ? PUT_HELD : PUT_TO_SEND);
+		saved = r == 0;
+		run->reported = true;
+	}
+	log_info("ended", log_cstr("task", run->task),
+		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)));
+	run->remembered = !saved || nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
+	if (started)
+		scribe_finish(&run->scribe, on_log_finished, run);
+}
+
+static const struct pool_job_events job_events = {
+	.started = on_job_started,
+	.progress = on_job_progress,
+	.wrote = on_job_wrote,
+	.ended = on_job_ended,
+};
+
+static void start_pooled(struct run *run)
+{
+	if (run->working_dir) {
+		refuse(run, "BAD_WORKDIR",
+			"the workers of a pool stay in the directory of their executor; the task must not ask for another");
+		return;
+	}
+	int r = note_run(run);
+	if (r < 0) {
+		refuse_start(run, r);
+		return;
+	}
+	run->job = (struct pool_job){
+		.executor = run->executor,
+		.task = run->task,
+		.module = run->module,
+		.text = run->input,
+		.deadline_ms = wall_ms() + (run->claimed_ms + run->timeout_ms - worker_clock_ms()),
+		.events = &job_events,
+		.context = run,
+	};
+	pools_submit(run->supervisor->pools, &run->job);
+}
 
 /* ---- for the supervisor --------------------------------------------------------------------------------------- */
 
@@ -875,9 +1161,18 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 		if (first)
 			log_info("stopping", log_cstr("task", run->task),
 				log_cstr("reason", reasons[run->stop]));
-		process_stop(run->process, (uint32_t)(grace > 0 ? grace : 0));
+		if (run_is_pooled(run))
+			pools_withdraw(run->supervisor->pools, &run->job, grace > 0 ? grace : 0);
+		else
+			process_stop(run->process, (uint32_t)(grace > 0 ? grace : 0));
+	} else if (run->phase == RUN_CLAIMED && run->tree) {
+		worktree_cancel(run->tree); /* and on_tree_made() ends it */
 	} else if (run->phase == RUN_CLAIMED && !line_is_busy(run->line)) {
 		uv_timer_stop(&run->clock);
+		if (run_is_pooled(run)) {
+			pools_withdraw(run->supervisor->pools, &run->job, 0);
+			nest_forget_run(&run->supervisor->nest, run->name);
+		}
 		end_unstarted(run);
 	}
 }
@@ -903,6 +1198,11 @@ const char *run_name(const struct run *run)
 uint64_t run_number(const struct run *run)
 {
 	return run->number;
+}
+
+const struct executor *run_executor(const struct run *run)
+{
+	return run->executor;
 }
 
 /* Which executor, with which argv? False: none that we have, and that was reported. */
@@ -937,6 +1237,10 @@ static bool find_executor(struct run *run, yyjson_val *task)
 		run->timeout_ms = earliest(run->timeout_ms, run->executor->timeout_ms);
 	if (run->supervisor->options->once && run->supervisor->options->once->max_run_s > 0)
 		run->timeout_ms = earliest(run->timeout_ms, run->supervisor->options->once->max_run_s * 1000);
+	if (run->executor->budget_ms > 0 && run->executor->budget_ms < run->timeout_ms) {
+		run->timeout_ms = run->executor->budget_ms;
+		run->timeout_is_budget = true;
+	}
 	return true;
 }
 
@@ -964,7 +1268,11 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 	run->clock.data = run;
 	scribe_init(&run->scribe, supervisor->loop, run->line, supervisor->pulse, run->log_target,
 		span_of(run->fence));
-	run->open_handles = 2;
+	uv_timer_init(supervisor->loop, &run->note_timer);
+	run->note_timer.data = run;
+	buf_init(&run->note, NOTE_BYTES_MAX);
+	output_init(&run->words, WORDS_KEPT_BYTES_MAX);
+	run->open_handles = 3;
 	pulse_bind(supervisor->pulse, span_of(run->task));
 	if (find_executor(run, yyjson_obj_get(claim, "task")))
 		ask_token(run);
@@ -978,6 +1286,8 @@ static void on_handle_closed(uv_handle_t *handle)
 	if (--run->open_handles > 0)
 		return;
 	scribe_done(&run->scribe);
+	buf_done(&run->note);
+	output_done(&run->words);
 	arena_done(&run->arena);
 	free(run);
 }
@@ -988,7 +1298,9 @@ void run_free(struct run *run)
 	assert(!run->process);
 	line_free(run->line);
 	line_free(run->looks);
+	line_free(run->notes);
 	run->clock.data = run->scribe.timer.data = run;
+	uv_close((uv_handle_t *)&run->note_timer, on_handle_closed);
 	uv_close((uv_handle_t *)&run->clock, on_handle_closed);
 	uv_close((uv_handle_t *)&run->scribe.timer, on_handle_closed);
 }

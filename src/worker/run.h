@@ -31,6 +31,9 @@ struct span run_task(const struct run *run);
 const char *run_name(const struct run *run);
 uint64_t run_number(const struct run *run); /* in the order of their claims */
 
+bool run_is_pooled(const struct run *run);                  /* a worker of a pool has it, or will */
+const struct executor *run_executor(const struct run *run); /* NULL: there is none for it */
+
 /* The outbox has settled its report. */
 void run_settled(struct run *run);
 

@@ -34,6 +34,11 @@ void scribe_begin(struct scribe *scribe, struct process *process)
 	scribe->process = process;
 }
 
+void scribe_begin_own(struct scribe *scribe, struct output *own)
+{
+	scribe->own = own;
+}
+
 void scribe_done(struct scribe *scribe)
 {
 	buf_done(&scribe->piece);
@@ -74,7 +79,7 @@ static size_t take_text(struct scribe *scribe, struct span bytes)
 
 static void take_stream(struct scribe *scribe, enum process_stream stream)
 {
-	const struct output *output = process_output(scribe->process, stream);
+	const struct output *output = scribe->own ? scribe->own : process_output(scribe->process, stream);
 	struct span bytes;
 	size_t used;
 
@@ -86,7 +91,10 @@ static void take_stream(struct scribe *scribe, enum process_stream stream)
 		scribe->dropped_seen[stream] = output->dropped;
 		bytes = output_unread(output, NULL);
 		used = bytes.len > 0 ? take_text(scribe, bytes) : 0;
-		process_advance(scribe->process, stream, used);
+		if (scribe->own)
+			output_advance(scribe->own, used);
+		else
+			process_advance(scribe->process, stream, used);
 	} while (used > 0);
 }
 
@@ -164,12 +172,11 @@ static int send_piece(struct scribe *scribe)
 	int r = json_end(&object);
 	if (r < 0)
 		return r;
-	struct span token = pulse_token(scribe->pulse);
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = scribe->target,
 		.body = buf_span(&scribe->body),
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = pulse_token(scribe->pulse),
 		.may_repeat = true,
 		.timeout_ms = TIMEOUT_MS,
 	};
@@ -185,9 +192,11 @@ static void on_finished(uv_timer_t *timer)
 
 void scribe_look(struct scribe *scribe)
 {
-	if (!scribe->process || line_is_busy(scribe->line) || uv_is_active((uv_handle_t *)&scribe->timer))
+	if ((!scribe->process && !scribe->own) || line_is_busy(scribe->line) ||
+		uv_is_active((uv_handle_t *)&scribe->timer))
 		return;
-	for (int stream = STREAM_OUT; !scribe->closed && stream <= STREAM_ERR; stream++)
+	for (int stream = scribe->own ? STREAM_ERR : STREAM_OUT; !scribe->closed && stream <= STREAM_ERR;
+		stream++)
 		take_stream(scribe, (enum process_stream)stream);
 	if (scribe->piece.len > 0 && send_piece(scribe) < 0)
 		close_log(scribe);

@@ -16,6 +16,7 @@ struct scribe {
 	struct line *line;   /* borrowed; nobody else uses it meanwhile */
 	struct pulse *pulse; /* for the credential and the id */
 	struct process *process;
+	struct output *own;        /* instead of a process: what somebody else gathers for this attempt */
 	struct span target, fence; /* borrowed */
 	struct buf piece, body;    /* under way; it is repeated until it was taken */
 	int64_t offset;            /* in the log, in bytes of text */
@@ -34,6 +35,7 @@ struct scribe {
 void scribe_init(struct scribe *scribe, uv_loop_t *loop, struct line *line, struct pulse *pulse,
 	struct span target, struct span fence);
 void scribe_begin(struct scribe *scribe, struct process *process);
+void scribe_begin_own(struct scribe *scribe, struct output *own);
 
 /* There is something new. */
 void scribe_look(struct scribe *scribe);

@@ -6,11 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "exec/cgroup_place.h"
 
 enum {
 	NAME_BYTES_MAX = 128,
 	GRACE_MS = 10 * 1000,
+	SETUP_MS = 10 * 60 * 1000,
 	WEIGHT_MAX = 1000,
+	POOL_SIZE = 2,
+	POOL_START_MS = 10 * 1000,
+	POOL_SILENCE_MS = 30 * 1000,
+	POOL_STALL_MS = 5 * 60 * 1000,
+	POOL_GRACE_MS = 5 * 1000,
 };
 
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
@@ -187,19 +196,75 @@ static const char *const *take_env(const struct at *at, yyjson_val *value)
 
 /* ---- executors -------------------------------------------------------------------------------------------- */
 
-static void take_limits(const struct at *at, yyjson_val *value, struct limits *limits)
+/* A number with a fraction, in thousandths. */
+static uint64_t take_milli(const struct at *at, yyjson_val *value, double least, double most)
 {
+	double number = yyjson_get_num(value);
+	char must_be[100];
+
+	if (yyjson_is_num(value) && number >= least && number <= most)
+		return (uint64_t)(number * 1000 + 0.5);
+	snprintf(must_be, sizeof must_be, "a number from %g to %g", least, most);
+	complain(at, value, must_be);
+	return 1;
+}
+
+/* What the whole attempt may use. Who uses it up is ended. */
+static void take_budget_member(const struct at *at, yyjson_val *value, struct executor *executor)
+{
+	static const char *const uncounted[] = {"usd", "tokens", "turns", "toolCalls"};
+	const char *name = yyjson_get_str(at->key);
+
+	for (size_t i = 0; i < sizeof uncounted / sizeof *uncounted; i++) {
+		if (strcmp(name, uncounted[i]) != 0)
+			continue;
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s cannot be enforced: of an executor that is no agent nobody counts %s; here there may be "
+			"minutes, cpuSeconds, memoryBytes and outputBytes",
+			at->name, name);
+		return;
+	}
+	if (strcmp(name, "minutes") == 0)
+		executor->budget_ms = (int64_t)take_milli(at, value, 0.001, 30 * 24 * 60) * 60;
+	else if (strcmp(name, "cpuSeconds") == 0)
+		executor->limits.cpu_us = take_milli(at, value, 0.1, 1e9) * 1000;
+	else if (strcmp(name, "memoryBytes") == 0)
+		executor->limits.memory_bytes = (uint64_t)take_number(at, value, 1 << 20, INT64_C(1) << 50);
+	else if (strcmp(name, "outputBytes") == 0)
+		executor->limits.output_bytes = (uint64_t)take_number(at, value, 0, INT64_C(1) << 50);
+	else
+		complain_unknown(at, "minutes, cpuSeconds, memoryBytes and outputBytes");
+}
+
+static void take_budget(const struct at *at, yyjson_val *value, struct executor *executor)
+{
+	size_t index, count;
+	yyjson_val *key, *member;
+
+	if (!yyjson_is_obj(value)) {
+		complain(at, value, "an object");
+		return;
+	}
+	yyjson_obj_foreach(value, index, count, key, member)
+	{
+		struct at inner = member_of(at, key);
+		take_budget_member(&inner, member, executor);
+	}
+}
+
+/* Walls that a program runs into. */
+static void take_limits(const struct at *at, yyjson_val *value, struct executor *executor)
+{
+	struct limits *limits = &executor->limits;
 	const struct {
 		const char *name;
 		uint64_t *number;
 		int64_t least;
 	} rows[] = {
 		{"files", &limits->files, 16},
-		{"tasks", &limits->tasks_more, 1},
+		{"tasks", &limits->tasks, 1},
 		{"fileBytes", &limits->file_bytes, 0},
 		{"coreBytes", &limits->core_bytes, 0},
-		{"memoryBytes", &limits->address_bytes, 1 << 20},
-		{"cpuSeconds", &limits->cpu_s, 1},
 	};
 	size_t index, count, row;
 	yyjson_val *key, *number;
@@ -215,12 +280,88 @@ static void take_limits(const struct at *at, yyjson_val *value, struct limits *l
 			if (yyjson_equals_str(key, rows[row].name))
 				break;
 		}
-		if (row == sizeof rows / sizeof *rows)
-			complain_unknown(
-				&inner, "files, tasks, fileBytes, coreBytes, memoryBytes and cpuSeconds");
+		if (yyjson_equals_str(key, "cpus"))
+			limits->cpu_milli = take_milli(&inner, number, 0.01, 4096);
+		else if (yyjson_equals_str(key, "memoryBytes") || yyjson_equals_str(key, "cpuSeconds"))
+			complain_unknown(&inner,
+				"files, tasks, fileBytes, coreBytes and cpus; memoryBytes and cpuSeconds of all "
+				"that it starts belong into its budget");
+		else if (row == sizeof rows / sizeof *rows)
+			complain_unknown(&inner, "files, tasks, fileBytes, coreBytes and cpus");
 		else
 			*rows[row].number =
 				(uint64_t)take_number(&inner, number, rows[row].least, INT64_C(1) << 50);
+	}
+}
+
+/* stint/{task}-{fence}: what git takes, in a directory of its own, and never the same for two attempts. */
+static bool is_branch(const char *text)
+{
+	size_t len = strlen(text);
+
+	return len <= 120 && strstr(text, "{fence}") && strchr(text, '/') &&
+		isalnum((unsigned char)text[0]) && !strstr(text, "..") && !strstr(text, "//") &&
+		!strstr(text, "/.") &&
+		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/{}") == len;
+}
+
+static bool is_inner(const char *text)
+{
+	return text[0] && text[0] != '/' && text[0] != '-' && !strstr(text, "..");
+}
+
+static void take_worktree_member(const struct at *at, yyjson_val *value, struct settings_worktree *worktree)
+{
+	const char *name = yyjson_get_str(at->key), *text = text_of(value);
+
+	if (strcmp(name, "root") == 0) {
+		if (text && is_path(text))
+			worktree->root = expanded(at, keep(at, text));
+		else
+			complain(at, value, "an absolute path, or one that begins with ~/");
+	} else if (strcmp(name, "branch") == 0) {
+		if (text && is_branch(text))
+			worktree->branch = keep(at, text);
+		else
+			complain(at, value,
+				"a name of a branch with a / and with {fence} in it, as in stint/{task}-{fence}");
+	} else if (strcmp(name, "base") == 0 || strcmp(name, "include") == 0) {
+		if (text && is_inner(text))
+			*(name[0] == 'b' ? &worktree->base : &worktree->include) = keep(at, text);
+		else
+			complain(at, value,
+				name[0] == 'b' ? "a commit or branch, as in origin/main"
+					       : "a path in the repository");
+	} else if (strcmp(name, "setup") == 0 && yyjson_equals_str(value, "repository")) {
+		worktree->setup_of_repository = true;
+	} else if (strcmp(name, "setup") == 0) {
+		worktree->setup = take_texts(at, value, 1, ARGV_MAX, is_any,
+			"a list of a program and its arguments, or \"repository\" for .stint/setup.sh in it");
+	} else if (strcmp(name, "setupMs") == 0) {
+		worktree->setup_ms = take_number(at, value, 1, DAY_MS);
+	} else {
+		complain_unknown(at, "root, branch, base, include, setup and setupMs");
+	}
+}
+
+static void take_worktree(const struct at *at, yyjson_val *value, struct settings_worktree *worktree)
+{
+	size_t index, count;
+	yyjson_val *key, *member;
+
+	*worktree = (struct settings_worktree){.on = yyjson_is_obj(value) || yyjson_is_true(value),
+		.branch = "stint/{task}-{fence}",
+		.base = "HEAD",
+		.setup_ms = SETUP_MS};
+	if (!yyjson_is_obj(value)) {
+		if (!yyjson_is_bool(value))
+			complain(at, value, "true, false or an object");
+		return;
+	}
+	yyjson_obj_foreach(value, index, count, key, member)
+	{
+		struct at inner = member_of(at, key);
+		take_worktree_member(&inner, member, worktree);
 	}
 }
 
@@ -236,25 +377,43 @@ static void take_argv(const struct at *at, yyjson_val *value, struct executor *e
 		complain(at, value, "a list that begins with a program");
 }
 
-static void take_kind(const struct at *at, yyjson_val *value)
+static void take_kind(const struct at *at, yyjson_val *value, struct executor *executor)
 {
-	if (yyjson_equals_str(value, "pool") || yyjson_equals_str(value, "agent"))
+	if (yyjson_equals_str(value, "agent"))
 		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
-			"%s is \"%s\", which this version does not run; it runs \"command\"", at->name,
-			yyjson_get_str(value));
+			"%s is \"agent\", which this version does not run; it runs \"command\" and \"pool\"",
+			at->name);
+	else if (yyjson_equals_str(value, "pool"))
+		executor->kind = "pool";
 	else if (!yyjson_equals_str(value, "command"))
-		complain(at, value, "\"command\"");
+		complain(at, value, "\"command\" or \"pool\"");
+}
+
+static void take_working_dir(const struct at *at, yyjson_val *value, struct executor *executor)
+{
+	const char *text = text_of(value);
+
+	if (text && is_path(text))
+		executor->working_dir = expanded(at, keep(at, text));
+	else
+		complain(at, value, "an absolute path, or one that begins with ~/");
 }
 
 static const char executor_keys[] =
-	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs and limits";
+	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs, limits, budget and worktree, and in a pool size, silenceMs and workingDir";
 
 static void take_executor_member(const struct at *at, yyjson_val *value, struct executor *executor)
 {
 	const char *name = yyjson_get_str(at->key);
 
 	if (strcmp(name, "kind") == 0)
-		take_kind(at, value);
+		take_kind(at, value, executor);
+	else if (strcmp(name, "size") == 0)
+		executor->size = take_number(at, value, 1, POOL_SIZE_MAX);
+	else if (strcmp(name, "silenceMs") == 0)
+		executor->silence_ms = take_number(at, value, 1000, DAY_MS);
+	else if (strcmp(name, "workingDir") == 0)
+		take_working_dir(at, value, executor);
 	else if (strcmp(name, "argv") == 0)
 		take_argv(at, value, executor);
 	else if (strcmp(name, "env") == 0)
@@ -275,9 +434,43 @@ static void take_executor_member(const struct at *at, yyjson_val *value, struct 
 	else if (strcmp(name, "graceMs") == 0)
 		executor->grace_ms = take_number(at, value, 0, 10 * 60 * 1000);
 	else if (strcmp(name, "limits") == 0)
-		take_limits(at, value, &executor->limits);
+		take_limits(at, value, executor);
+	else if (strcmp(name, "budget") == 0)
+		take_budget(at, value, executor);
+	else if (strcmp(name, "worktree") == 0)
+		take_worktree(at, value, &executor->worktree);
 	else
 		complain_unknown(at, executor_keys);
+}
+
+/* What a pool is where nothing is said; and what only a pool has. */
+static void finish_pool(const struct at *at, yyjson_val *value, struct executor *executor)
+{
+	static const char *const own[] = {"size", "silenceMs", "workingDir"};
+
+	if (strcmp(executor->kind, "pool") != 0) {
+		for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+			if (yyjson_obj_get(value, own[i]))
+				config_note_problem(at->settings->config,
+					config_file_origin(at->file, at->key), "%s.%s is for pools alone",
+					at->name, own[i]);
+		}
+		executor->size = 0;
+		return;
+	}
+	if (yyjson_equals_str(yyjson_obj_get(value, "argv"), "payload"))
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s.argv must be a program: a pool runs it before there is a task", at->name);
+	if (executor->size == 0)
+		executor->size = POOL_SIZE;
+	if (executor->silence_ms == 0)
+		executor->silence_ms = POOL_SILENCE_MS;
+	if (executor->start_ms == 0)
+		executor->start_ms = POOL_START_MS;
+	if (executor->stall_ms == 0)
+		executor->stall_ms = POOL_STALL_MS;
+	if (!yyjson_obj_get(value, "graceMs"))
+		executor->grace_ms = POOL_GRACE_MS;
 }
 
 /* Room for the one of that name; NULL: there are too many. */
@@ -316,6 +509,12 @@ static void take_executor(const struct at *at, yyjson_val *value)
 		struct at inner = member_of(at, key);
 		take_executor_member(&inner, member, executor);
 	}
+	finish_pool(at, value, executor);
+	executor->where = config_file_origin(at->file, at->key);
+	executor->walls = limits_walls(&executor->limits);
+	/* root's processes are counted by nobody but a cgroup */
+	if (yyjson_obj_get(yyjson_obj_get(value, "limits"), "tasks") && geteuid() == 0)
+		executor->walls |= 1u << WALL_PIDS;
 	if (!yyjson_obj_get(value, "kind") || !yyjson_obj_get(value, "argv"))
 		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
 			"%s needs kind and argv, as in {\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}",
@@ -510,12 +709,63 @@ void settings_check(struct settings *settings, struct config *config)
 	}
 }
 
+unsigned settings_walls(const struct settings *settings)
+{
+	unsigned walls = 0;
+
+	for (uint32_t i = 0; i < settings->executor_count; i++)
+		walls |= settings->executors[i].walls;
+	return walls;
+}
+
+void settings_check_budgets(const struct settings *settings, struct config *config)
+{
+	static const char *const keys[WALL_COUNT] = {[WALL_MEMORY] = "budget.memoryBytes",
+		[WALL_PIDS] = "limits.tasks",
+		[WALL_CPU] = "limits.cpus"};
+	static struct cgroup_place place;
+
+	if (settings_walls(settings) == 0)
+		return;
+	cgroup_look(&place);
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		for (int wall = 0; wall < WALL_COUNT; wall++)
+			if (executor->walls >> wall & 1 && !place.walls[wall][0])
+				config_note_problem(config, executor->where,
+					"executors.%s.%s cannot be enforced on this machine: %s; or leave it out",
+					executor->name, keys[wall], place.why_not[wall]);
+	}
+}
+
+static int put_budget(struct buf *out, const struct executor *executor)
+{
+	const struct limits *limits = &executor->limits;
+	int r = 0;
+
+	if (executor->budget_ms > 0)
+		r = buf_printf(
+			out, "         %-16s budget: %g minutes\n", "", (double)executor->budget_ms / 60000);
+	if (r == 0 && limits->cpu_us != LIMIT_UNCHANGED)
+		r = buf_printf(out, "         %-16s budget: %g s of processor time\n", "",
+			(double)limits->cpu_us / 1e6);
+	if (r == 0 && limits->memory_bytes != LIMIT_UNCHANGED)
+		r = buf_printf(out, "         %-16s budget: %llu bytes of memory\n", "",
+			(unsigned long long)limits->memory_bytes);
+	if (r == 0 && limits->output_bytes != LIMIT_UNCHANGED)
+		r = buf_printf(out, "         %-16s budget: %llu bytes of output\n", "",
+			(unsigned long long)limits->output_bytes);
+	return r;
+}
+
 static int put_argv(struct buf *out, const struct executor *executor)
 {
 	int r = executor->argv ? 0 : buf_printf(out, " what the task carries");
 
 	for (size_t i = 0; r == 0 && executor->argv && executor->argv[i]; i++)
 		r = buf_printf(out, " %s", executor->argv[i]);
+	if (r == 0 && executor->size > 0)
+		r = buf_printf(out, " (%lld workers)", (long long)executor->size);
 	return r < 0 ? r : buf_printf(out, "\n");
 }
 
@@ -528,6 +778,8 @@ int settings_put(struct buf *out, const struct settings *settings)
 			out, "executor %-16s %s:", settings->executors[i].name, settings->executors[i].kind);
 		if (r == 0)
 			r = put_argv(out, &settings->executors[i]);
+		if (r == 0)
+			r = put_budget(out, &settings->executors[i]);
 	}
 	for (uint32_t i = 0; r == 0 && i < settings->queue_count; i++)
 		r = buf_printf(out, "queue    %-16s executor %s, weight %lld\n", settings->queues[i].name,

@@ -5,7 +5,8 @@
  *	  "roots": ["~/work"],                                   directories beneath which a task may ask to work
  *	  "executors": {
  *	    "tests": {"kind": "command", "argv": ["make", "test"]},
- *	    "any":   {"kind": "command", "argv": "payload"}      runs the argv that the task carries
+ *	    "any":   {"kind": "command", "argv": "payload"},     runs the argv that the task carries
+ *	    "airi":  {"kind": "pool", "argv": ["node", "worker.js"], "workingDir": "/srv/airi", "size": 2}   stays (pool.h)
  *	  },
  *	  "queues": {"ci": {"executor": "tests", "weight": 4}},  which are served, and by what a task that names nothing
  *	  "landlock": "optional",                                start on a kernel without it
@@ -31,11 +32,25 @@ enum {
 	ARGV_MAX = 1024,
 	ENV_MAX = 256,
 	PATHS_MAX = 32,
+	POOL_SIZE_MAX = 100, /* workers of one pool */
+};
+
+/* A work tree of its own for each attempt (worktree.h). */
+struct settings_worktree {
+	bool on;
+	const char *root;   /* of the trees; NULL: in the state directory */
+	const char *branch; /* with {fence} in it, and maybe {task} */
+	const char *base;   /* the commit it begins with */
+	const char
+		*include; /* the file that names what is copied though git ignores it; NULL: the usual ones */
+	const char *const *setup; /* a program that is run in it first; NULL: none */
+	bool setup_of_repository; /* or the one that the repository brings along */
+	int64_t setup_ms;
 };
 
 struct executor {
 	const char *name;
-	const char *kind;        /* "command" */
+	const char *kind;        /* "command", "pool" */
 	const char *const *argv; /* NULL at the end; NULL: the task's own */
 	const char *const *env;  /* NAME=value; NULL at the end */
 	const char *const *env_allow;
@@ -44,6 +59,13 @@ struct executor {
 	int64_t start_ms, stall_ms; /* until the first and between two signs of life; 0: no such clock */
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
+	int64_t size;            /* of a pool: its workers; 0: it is none */
+	int64_t silence_ms;      /* of a pool: whose worker says nothing for so long has crashed */
+	const char *working_dir; /* of a pool: where its workers run; NULL: each in a directory of its own */
+	struct settings_worktree worktree;
+	int64_t budget_ms; /* of wall time; 0: as long as the timeout lets it */
+	unsigned walls;    /* bits of enum wall: what its limits cannot do without on this machine */
+	struct config_origin where;
 };
 
 struct settings_queue {
@@ -78,6 +100,12 @@ void settings_read(
 
 /* After all files: does it fit together? Complaints go to the configuration. */
 void settings_check(struct settings *settings, struct config *config);
+
+/* Can what it promises be kept on this machine? A budget that nobody enforces is a mistake of the configuration. */
+void settings_check_budgets(const struct settings *settings, struct config *config);
+
+/* Of all executors, as bits. */
+unsigned settings_walls(const struct settings *settings);
 
 /* An executor that runs what the task carries, unless there is one of that name already. */
 void settings_add_payload(struct settings *settings, const char *name);

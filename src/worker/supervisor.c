@@ -17,6 +17,7 @@
 #include "wire/json.h"
 #include "worker/beat_text.h"
 #include "worker/run.h"
+#include "worker/worktrees.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -34,6 +35,8 @@ enum {
 	KILL_SLACK_MS = 15 * 1000,
 	ONCE_RETRIES = 3,     /* after 1, 2 and 4 s */
 	GRACE_OVER_MS = 2000, /* for work that is somebody else's by now */
+	POOL_DRAIN_MS = 5 * 1000,
+	DESCRIBE_MS = 5 * 1000, /* between two words of how the pools stand: each is an event */
 	EXIT_UNAVAILABLE = 69,
 	EXIT_TEMPORARY = 75,
 	EXIT_NO_PERMISSION = 77,
@@ -43,6 +46,7 @@ enum {
 static void claim_more(struct supervisor *supervisor);
 static void look_for_end(struct supervisor *supervisor);
 static void begin_pulse(struct supervisor *supervisor);
+static int put_about(struct supervisor *supervisor, struct buf *about);
 
 /* Tell a service manager, if one is waiting to hear. */
 static void notify(const char *text)
@@ -111,6 +115,10 @@ static void on_settled(void *context, const char *name, int status, struct span 
 {
 	struct supervisor *supervisor = context;
 
+	if (pools_settled(supervisor->pools, name, status, body)) {
+		look_for_end(supervisor);
+		return;
+	}
 	if (status >= 300 && !supervisor->once) /* a pass says in its result what became of it */
 		log_warn("a report was refused; the server keeps what is late", log_cstr("run", name),
 			log_int("status", status), log_span("code", code));
@@ -129,11 +137,63 @@ static void on_settled(void *context, const char *name, int status, struct span 
 
 /* ---- claiming ------------------------------------------------------------------------------------------------ */
 
+/* How many more of its tasks could be begun at once. What the server has not heard the end of counts: for it we still hold
+ * that. */
+static uint32_t room_of(const struct supervisor *supervisor, const struct executor *executor)
+{
+	bool pool = executor->size > 0;
+	uint32_t most = pool ? (uint32_t)executor->size : supervisor->options->concurrency;
+	uint32_t held = 0;
+
+	if (supervisor->once)
+		return supervisor->run_count == 0;
+	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		const struct executor *its = run_executor(supervisor->runs[i]);
+		held += pool ? its == executor : !its || its->size == 0;
+	}
+	uint32_t idle = pool ? pools_room(supervisor->pools, executor) : most,
+		 left = most > held ? most - held : 0;
+	return left < idle ? left : idle;
+}
+
+/* What may be claimed now: executors with room, by their place; and as many tasks as each of them has room for, because
+ * nobody knows whose they will be. */
+static uint64_t find_offer(const struct supervisor *supervisor, uint32_t *ret_max)
+{
+	const struct settings *settings = supervisor->settings;
+	uint64_t offer = 0;
+
+	*ret_max = CLAIMS_MAX;
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		uint32_t room = room_of(supervisor, &settings->executors[i]);
+		if (room == 0)
+			continue;
+		offer |= UINT64_C(1) << i;
+		*ret_max = room < *ret_max ? room : *ret_max;
+	}
+	return offer;
+}
+
+static bool is_offered(const struct supervisor *supervisor, const struct executor *executor)
+{
+	return supervisor->offered >> (executor - supervisor->settings->executors) & 1;
+}
+
+/* Whoever runs its tasks that name nobody has no room: it is left out for now. */
+static bool queue_is_full(const struct supervisor *supervisor, const struct settings_queue *queue)
+{
+	const struct executor *executor = settings_fallback(supervisor->settings, queue->name);
+
+	return executor && !is_offered(supervisor, executor);
+}
+
 static bool may_claim(const struct supervisor *supervisor)
 {
+	uint32_t most;
+
 	return supervisor->pulse && pulse_is_alive(supervisor->pulse) && !pulse_is_away(supervisor->pulse) &&
 		supervisor->standing == BEAT_ACTIVE && !supervisor->stopping && !supervisor->over &&
-		supervisor->run_count < supervisor->options->concurrency &&
+		supervisor->run_count < CONCURRENCY_MAX && find_offer(supervisor, &most) != 0 &&
 		(!supervisor->once || once_claims(supervisor->once)) && !line_is_busy(supervisor->claims) &&
 		!uv_is_active((uv_handle_t *)&supervisor->claim_timer);
 }
@@ -228,6 +288,15 @@ static void on_claims(void *context, int fault, enum http_reach reach, const str
 	claim_more(supervisor);
 }
 
+static bool has_queue(const struct supervisor *supervisor)
+{
+	for (uint32_t i = 0; i < supervisor->settings->queue_count; i++) {
+		if (!queue_is_full(supervisor, &supervisor->settings->queues[i]))
+			return true;
+	}
+	return false;
+}
+
 /* One queue by its weight, if they have any; else all of them. */
 static const struct settings_queue *queue_of_turn(struct supervisor *supervisor)
 {
@@ -245,7 +314,7 @@ static const struct settings_queue *queue_of_turn(struct supervisor *supervisor)
 	const struct settings_queue *queue = settings->queues;
 	while ((at -= queue->weight) > 0)
 		queue++;
-	return queue;
+	return queue_is_full(supervisor, queue) ? NULL : queue;
 }
 
 /* "key":["a","b"] */
@@ -269,13 +338,16 @@ static void put_list(struct json_object *object, const char *key, struct buf *li
 		object->fault = r;
 }
 
-static void put_executors(struct supervisor *supervisor, struct json_object *object)
+/* All that it has, or those with room. */
+static void put_executors(struct supervisor *supervisor, struct json_object *object, bool offered)
 {
 	cleanup(buf_done) struct buf list = {0};
 
 	buf_init(&list, BODY_BYTES_MAX);
-	for (uint32_t i = 0; i < supervisor->settings->executor_count; i++)
-		put_name(object, &list, supervisor->settings->executors[i].name);
+	for (uint32_t i = 0; i < supervisor->settings->executor_count; i++) {
+		if (!offered || is_offered(supervisor, &supervisor->settings->executors[i]))
+			put_name(object, &list, supervisor->settings->executors[i].name);
+	}
 	put_list(object, "executors", &list);
 }
 
@@ -297,8 +369,10 @@ static void put_queues(
 	cleanup(buf_done) struct buf list = {0};
 
 	buf_init(&list, BODY_BYTES_MAX);
-	for (uint32_t i = 0; !only && i < supervisor->settings->queue_count; i++)
-		put_name(object, &list, supervisor->settings->queues[i].name);
+	for (uint32_t i = 0; !only && i < supervisor->settings->queue_count; i++) {
+		if (!queue_is_full(supervisor, &supervisor->settings->queues[i]))
+			put_name(object, &list, supervisor->settings->queues[i].name);
+	}
 	if (only)
 		put_name(object, &list, only->name);
 	put_list(object, "queues", &list);
@@ -307,8 +381,7 @@ static void put_queues(
 static int put_claim(struct supervisor *supervisor, const struct settings_queue *only)
 {
 	/* after trouble one is enough to see whether it is over */
-	uint32_t room =
-		supervisor->troubles > 0 ? 1 : supervisor->options->concurrency - supervisor->run_count;
+	uint32_t room = supervisor->troubles > 0 ? 1 : supervisor->offered_max;
 	struct json_object object;
 	char request[40];
 
@@ -321,8 +394,8 @@ static int put_claim(struct supervisor *supervisor, const struct settings_queue 
 	if (supervisor->options->slot)
 		json_member_string(&object, "slot", span_of(supervisor->options->slot));
 	put_capabilities(supervisor, &object);
-	put_executors(supervisor, &object);
-	json_member_int(&object, "max", room < CLAIMS_MAX ? room : CLAIMS_MAX);
+	put_executors(supervisor, &object, true);
+	json_member_int(&object, "max", room);
 	json_member_int(&object, "waitMs", only || supervisor->once ? 0 : POLL_MS);
 	if (supervisor->once)
 		once_put_claim(supervisor->once, &object);
@@ -334,13 +407,15 @@ static void claim_more(struct supervisor *supervisor)
 {
 	if (!may_claim(supervisor))
 		return;
+	supervisor->offered = find_offer(supervisor, &supervisor->offered_max);
+	if (!has_queue(supervisor))
+		return;
 	int r = put_claim(supervisor, queue_of_turn(supervisor));
-	struct span token = pulse_token(supervisor->pulse);
 	struct http_call call = {
 		.method = HTTP_METHOD_POST,
 		.target = SPAN("/api/claims"),
 		.body = buf_span(&supervisor->body),
-		.token = token.len > 0 ? token : (struct span){0},
+		.token = pulse_token(supervisor->pulse),
 		.may_repeat = true, /* by its number */
 		.timeout_ms = POLL_MS + POLL_SLACK_MS,
 	};
@@ -348,6 +423,59 @@ static void claim_more(struct supervisor *supervisor)
 		r = line_call(supervisor->claims, &call, on_claims, supervisor);
 	if (r < 0)
 		claim_after(supervisor, AWAY_MS);
+}
+
+/* ---- pools -------------------------------------------------------------------------------------------------------- */
+
+/* What waits was asked for when they stood otherwise: ask again. The same number makes the server repeat what it may have
+ * given meanwhile. */
+static void renew_claim(struct supervisor *supervisor)
+{
+	uint32_t most;
+	uint64_t offer = find_offer(supervisor, &most);
+
+	if (supervisor->once || !line_is_busy(supervisor->claims) || supervisor->leaving)
+		return;
+	if (offer != supervisor->offered || most < supervisor->offered_max)
+		line_drop(supervisor->claims);
+}
+
+static void on_pools_changed(uv_timer_t *timer);
+
+/* The server shows how they stand; told in time, but not for every task. */
+static void describe_pools(struct supervisor *supervisor)
+{
+	cleanup(buf_done) struct buf about = {0};
+	int64_t now_ms = worker_clock_ms();
+
+	if (supervisor->once || !supervisor->pulse || !pulse_is_alive(supervisor->pulse) ||
+		supervisor->stopping)
+		return;
+	if (now_ms - supervisor->described_ms < DESCRIBE_MS) {
+		uv_timer_start(&supervisor->pools_timer, on_pools_changed,
+			(uint64_t)(supervisor->described_ms + DESCRIBE_MS - now_ms), 0);
+		return;
+	}
+	buf_init(&about, BODY_BYTES_MAX);
+	if (put_about(supervisor, &about) == 0 && pulse_describe(supervisor->pulse, buf_span(&about)) == 0)
+		supervisor->described_ms = now_ms;
+}
+
+static void on_pools_changed(uv_timer_t *timer)
+{
+	struct supervisor *supervisor = timer->data;
+
+	renew_claim(supervisor);
+	claim_more(supervisor);
+	describe_pools(supervisor);
+	look_for_end(supervisor);
+}
+
+void supervisor_pools_changed(struct supervisor *supervisor)
+{
+	if (!uv_is_closing((uv_handle_t *)&supervisor->pools_timer))
+		uv_timer_start(
+			&supervisor->pools_timer, on_pools_changed, 1, 0); /* not 0: input comes first */
 }
 
 /* ---- stopping ------------------------------------------------------------------------------------------------- */
@@ -370,8 +498,11 @@ static void close_all(struct supervisor *supervisor)
 	supervisor->claims = NULL;
 	if (supervisor->once)
 		supervisor->status = once_close(supervisor->once);
+	pools_close(supervisor->pools);
 	host_close(supervisor->host);
 	supervisor->host = NULL;
+	uv_close((uv_handle_t *)&supervisor->pools_timer, NULL);
+	uv_close((uv_handle_t *)&supervisor->drain_timer, NULL);
 	uv_close((uv_handle_t *)&supervisor->claim_timer, NULL);
 	uv_close((uv_handle_t *)&supervisor->stop_timer, NULL);
 	uv_close((uv_handle_t *)&supervisor->watchdog, NULL);
@@ -405,9 +536,7 @@ static void leave(struct supervisor *supervisor)
 		return;
 	}
 	buf_init(&target, 1024);
-	int r = buf_printf(&target, "/api/workers/");
-	if (r == 0)
-		r = http_encode(span_of(supervisor->worker_id), &target);
+	int r = http_put_path(&target, "/api/workers/", span_of(supervisor->worker_id), "");
 	struct http_call call = {
 		.method = HTTP_METHOD_DELETE,
 		.target = buf_span(&target),
@@ -433,6 +562,10 @@ static void look_for_end(struct supervisor *supervisor)
 	if (supervisor->run_count > 0 || supervisor->leaving ||
 		(supervisor->once && once_is_looking(supervisor->once)))
 		return;
+	if (supervisor->stopping && !pools_are_gone(supervisor->pools)) {
+		pools_retire(supervisor->pools);
+		return; /* supervisor_pools_changed() comes */
+	}
 	if (supervisor->stopping && outbox_waiting(supervisor->outbox) == 0) {
 		leave(supervisor);
 	} else if (supervisor->over && !supervisor->stopping) {
@@ -475,7 +608,7 @@ static void hurry(struct supervisor *supervisor)
 		int64_t its_ms = supervisor->settings->executors[i].grace_ms;
 		grace_ms = its_ms > grace_ms ? its_ms : grace_ms;
 	}
-	if (supervisor->run_count > 0)
+	if (supervisor->run_count > 0 || !pools_are_gone(supervisor->pools))
 		uv_timer_start(
 			&supervisor->stop_timer, on_stop_failed, (uint64_t)(grace_ms + KILL_SLACK_MS), 0);
 	else
@@ -485,6 +618,17 @@ static void hurry(struct supervisor *supervisor)
 static void on_drained(uv_timer_t *timer)
 {
 	hurry(timer->data);
+}
+
+/* Workers of pools keep nobody waiting for as long as a command may. */
+static void on_pools_drained(uv_timer_t *timer)
+{
+	struct supervisor *supervisor = timer->data;
+
+	for (uint32_t i = supervisor->run_count; i > 0; i--) {
+		if (run_is_pooled(supervisor->runs[i - 1]))
+			run_stop(supervisor->runs[i - 1], STOP_SHUTDOWN, INT64_MAX);
+	}
 }
 
 /* No new claims; what runs may end within its time. */
@@ -498,6 +642,11 @@ static void begin_stop(struct supervisor *supervisor, int status)
 	log_info("stopping", log_int("runs", supervisor->run_count));
 	line_drop(supervisor->claims);
 	uv_timer_stop(&supervisor->claim_timer);
+	pools_retire(supervisor->pools);
+	uv_timer_start(&supervisor->drain_timer, on_pools_drained,
+		(uint64_t)(supervisor->options->drain_ms < POOL_DRAIN_MS ? supervisor->options->drain_ms
+									 : POOL_DRAIN_MS),
+		0);
 	if (supervisor->run_count == 0)
 		hurry(supervisor);
 	else
@@ -592,6 +741,7 @@ static void on_news(void *context, const struct pulse_news *news)
 			break;
 		}
 		log_info("registered", log_cstr("worker", supervisor->worker_id));
+		pools_begin(supervisor->pools);
 		notify("READY=1");
 		break;
 	case PULSE_LOST:
@@ -657,6 +807,29 @@ static void make_ids(struct supervisor *supervisor)
 			supervisor->options->name, supervisor->instance);
 }
 
+static uint32_t pool_workers(const struct settings *settings)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < settings->executor_count; i++)
+		count += (uint32_t)settings->executors[i].size;
+	return count;
+}
+
+static void put_metadata(struct supervisor *supervisor, struct json_object *about)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object object;
+
+	buf_init(&text, BODY_BYTES_MAX);
+	json_begin(&object, &text);
+	json_member_string(&object, "version", SPAN(STINT_VERSION));
+	if (pool_workers(supervisor->settings) > 0 && json_put_key(&object, "pools"))
+		json_note(&object, pools_put(&text, supervisor->pools));
+	if (json_end(&object) == 0)
+		json_member_raw(about, "metadata", buf_span(&text));
+}
+
 /* Who we are; and, in a slot, whom we replace. */
 static int put_about(struct supervisor *supervisor, struct buf *about)
 {
@@ -672,15 +845,15 @@ static int put_about(struct supervisor *supervisor, struct buf *about)
 	if (options->slot)
 		json_member_string(&object, "slot", span_of(options->slot));
 	put_capabilities(supervisor, &object);
-	put_executors(supervisor, &object);
-	json_member_int(&object, "maxConcurrent", options->concurrency);
+	put_executors(supervisor, &object, false);
+	json_member_int(&object, "maxConcurrent", options->concurrency + pool_workers(supervisor->settings));
 	if (settings_is_name(host))
 		json_member_string(&object, "host", span_of(host));
 	if (boot[0])
 		json_member_string(&object, "bootId", span_of(boot));
 	json_member_int(&object, "pid", getpid());
 	json_member_int(&object, "startTime", (int64_t)self.start);
-	json_member_raw(&object, "metadata", SPAN("{\"version\":\"" STINT_VERSION "\"}"));
+	put_metadata(supervisor, &object);
 	if (options->slot && before->worker_id[0] && strcmp(before->boot, boot) == 0 && before->pid > 0 &&
 		before->start > 0 && settings_is_name(host)) {
 		cleanup(buf_done) struct buf dead = {0};
@@ -744,11 +917,7 @@ static void report_predecessor(struct supervisor *supervisor)
 		return;
 	buf_init(&target, 1024);
 	snprintf(name, sizeof name, "%s-crash", supervisor->instance);
-	int r = buf_printf(&target, "/api/slots/");
-	if (r == 0)
-		r = http_encode(span_of(options->slot), &target);
-	if (r == 0)
-		r = buf_printf(&target, "/crash");
+	int r = http_put_path(&target, "/api/slots/", span_of(options->slot), "/crash");
 	if (r == 0)
 		outbox_put(supervisor->outbox, name, YIELDS_TO_NOTHING, buf_span(&target), SPAN("{}"), false);
 	log_warn("the worker that had this slot did not end cleanly", log_cstr("slot", options->slot),
@@ -758,7 +927,8 @@ static void report_predecessor(struct supervisor *supervisor)
 static int open_parts(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
-	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional};
+	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional,
+		.walls = settings_walls(supervisor->settings)};
 	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 32 << 20};
 	char complaint[NEST_COMPLAINT_BYTES];
 
@@ -773,6 +943,7 @@ static int open_parts(struct supervisor *supervisor)
 	if (supervisor->nest.adopted > 0)
 		log_warn("took over from a worker that died", log_int("attempts", supervisor->nest.adopted),
 			log_int("orphans", supervisor->nest.orphans));
+	worktrees_heal(options->home, supervisor->settings->landlock_optional);
 	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
 	if (r < 0) {
 		log_error("not started", log_cstr("reason", complaint));
@@ -780,11 +951,12 @@ static int open_parts(struct supervisor *supervisor)
 			once_failed(supervisor->once, "failed", complaint);
 		return EXIT_CONFIG;
 	}
+	supervisor->pools = pools_new(supervisor);
 	supervisor->claims = line_new(supervisor->loop, &options->address, &limits);
 	supervisor->outbox = outbox_new(supervisor->loop, &options->address,
 		options->token ? span_of(options->token) : (struct span){0}, supervisor->nest.outbox_fd,
 		on_settled, supervisor);
-	if (!supervisor->claims || !supervisor->outbox) {
+	if (!supervisor->claims || !supervisor->outbox || !supervisor->pools) {
 		log_error("not started: no memory");
 		return EXIT_UNAVAILABLE;
 	}
@@ -813,6 +985,9 @@ static void start_loop(struct supervisor *supervisor)
 	start_watchdog(supervisor);
 	uv_timer_init(supervisor->loop, &supervisor->claim_timer);
 	uv_timer_init(supervisor->loop, &supervisor->stop_timer);
+	uv_timer_init(supervisor->loop, &supervisor->pools_timer);
+	uv_timer_init(supervisor->loop, &supervisor->drain_timer);
+	supervisor->pools_timer.data = supervisor->drain_timer.data = supervisor;
 	uv_signal_init(supervisor->loop, &supervisor->term);
 	uv_signal_init(supervisor->loop, &supervisor->interrupt);
 	supervisor->claim_timer.data = supervisor->stop_timer.data = supervisor;
@@ -849,6 +1024,7 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 	uv_walk(&loop, close_walked, NULL);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);
+	pools_free(supervisor->pools);
 	once_free(supervisor->once);
 	buf_done(&supervisor->body);
 	log_info("stopped");

@@ -19,6 +19,7 @@
 #include "worker/nest.h"
 #include "worker/once.h"
 #include "worker/outbox.h"
+#include "worker/pool.h"
 #include "worker/pulse.h"
 #include "worker/settings.h"
 
@@ -36,7 +37,7 @@ struct supervisor_options {
 	const char *name; /* the first part of its id */
 	const char *capabilities[CAPABILITIES_MAX];
 	uint32_t capability_count;
-	uint32_t concurrency;
+	uint32_t concurrency; /* besides what pools work off: those have sizes of their own */
 	int64_t lease_ms;
 	int64_t drain_ms; /* how long running work may go on after the first signal */
 	bool same_host;
@@ -56,6 +57,11 @@ struct supervisor {
 	struct outbox *outbox;
 	struct line *claims;
 	struct once *once; /* NULL: as above */
+	struct pools *pools;
+	uv_timer_t pools_timer, drain_timer; /* they have changed; their work has had its time to end */
+	uint64_t offered;                    /* with the claim that waits: executors, by their place */
+	uint32_t offered_max;                /* and tasks */
+	int64_t described_ms;                /* when the server was told of the pools */
 	struct buf body;
 	uv_timer_t claim_timer, stop_timer, watchdog;
 	uv_signal_t term, interrupt;
@@ -82,6 +88,9 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 /* For once.c: claim now; and that was all, unless it ends already. */
 void supervisor_claim(struct supervisor *supervisor);
 void supervisor_end(struct supervisor *supervisor);
+
+/* For pools: something has changed; what follows comes from the loop. */
+void supervisor_pools_changed(struct supervisor *supervisor);
 
 /* For runs: this one is over in every respect. */
 void supervisor_forget(struct supervisor *supervisor, struct run *run);

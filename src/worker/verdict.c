@@ -233,6 +233,53 @@ static int put_unstarted(const struct attempt_end *attempt, struct buf *members)
 	return put_failure(members, &complaint);
 }
 
+static int put_spent(struct buf *members, const char *key, uint64_t limit, const char *text)
+{
+	char details[100];
+	struct complaint complaint = {.code = "BUDGET_EXCEEDED", .details = details};
+
+	snprintf(details, sizeof details, "{\"budget\":\"%s\",\"limit\":%llu}", key,
+		(unsigned long long)limit);
+	snprintf(complaint.message, sizeof complaint.message, "budget.%s of its executor is used up: %s", key,
+		text);
+	return put_failure(members, &complaint);
+}
+
+/* With all that it started. */
+static int put_budget(const struct attempt_end *attempt, struct buf *members)
+{
+	const struct limits *limits = attempt->limits;
+	char text[200];
+
+	switch (attempt->end->spent) {
+	case SPENT_MEMORY:
+		snprintf(text, sizeof text,
+			"it needed more than %llu bytes of memory, and the kernel killed what asked for more",
+			(unsigned long long)limits->memory_bytes);
+		return put_spent(members, "memoryBytes", limits->memory_bytes, text);
+	case SPENT_CPU:
+		snprintf(text, sizeof text, "it used %g s of processor time", (double)limits->cpu_us / 1e6);
+		return put_spent(members, "cpuSeconds", limits->cpu_us / 1000000, text);
+	case SPENT_OUTPUT:
+		snprintf(text, sizeof text, "it wrote more than %llu bytes",
+			(unsigned long long)limits->output_bytes);
+		return put_spent(members, "outputBytes", limits->output_bytes, text);
+	case SPENT_NOTHING:
+		break;
+	}
+	snprintf(text, sizeof text, "it ran longer than %lld ms", (long long)attempt->limit_ms);
+	return put_spent(members, "minutes", (uint64_t)attempt->limit_ms / 60000, text);
+}
+
+static bool is_over_budget(const struct attempt_end *attempt)
+{
+	if (attempt->stop == STOP_CANCELLED || attempt->stop == STOP_LOST)
+		return false;
+	return (attempt->end && attempt->limits && attempt->end->spent != SPENT_NOTHING) ||
+		(attempt->stop == STOP_TIMED_OUT && attempt->limit_is_budget && attempt->end &&
+			attempt->end->stop_asked);
+}
+
 static int put_timeout(const struct attempt_end *attempt, struct buf *members)
 {
 	bool stalled = attempt->stop == STOP_STALLED;
@@ -266,6 +313,10 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 {
 	bool by_itself = attempt->end && attempt->end->how != ENDED_NOT_YET && !attempt->end->stop_asked;
 
+	if (is_over_budget(attempt)) {
+		*ret_verb = REPORT_FAIL;
+		return put_budget(attempt, members);
+	}
 	if (by_itself) /* it ended before our word reached it: what it says of itself counts */
 		return put_ended(attempt, ret_verb, members);
 	*ret_verb = REPORT_RELEASE;
@@ -296,7 +347,7 @@ enum yields_to verdict_yields_to(const struct attempt_end *attempt)
 {
 	const struct process_end *end = attempt->end;
 
-	if (end->how == ENDED_UNSTARTED)
+	if (end->how == ENDED_UNSTARTED || end->spent != SPENT_NOTHING)
 		return YIELDS_TO_NOTHING;
 	if (attempt->stop == STOP_TIMED_OUT || attempt->stop == STOP_STALLED)
 		return YIELDS_TO_FAILURE;

@@ -7,6 +7,7 @@
  *	exit 78               failed, "do not retry"
  *	any other exit        a failed attempt
  *	a signal              a crash
+ *	used up its budget    BUDGET_EXCEEDED, whatever it said and however it ended
  *	could not be started  by whose fault it was: the task's, this host's, or what it asks for
  *	stopped by us         cancelled: given back, which confirms it; too long, no sign of life: a timeout; it waits for
  *	                      an answer, we stop, or lost touch with the server: given back, nothing spent
@@ -33,10 +34,12 @@ enum stop_reason {
 struct attempt_end {
 	enum stop_reason stop;
 	const struct process_end *end;
-	struct span out, err; /* the last of what it wrote */
-	int64_t limit_ms;     /* that it went beyond: of STOP_TIMED_OUT and STOP_STALLED */
-	int64_t wall_ms;      /* now: a host in trouble asks to be spared for a while */
-	bool own_argv;        /* the task brought its own: that it cannot be executed is the task's fault */
+	struct span out, err;        /* the last of what it wrote */
+	int64_t limit_ms;            /* that it went beyond: of STOP_TIMED_OUT and STOP_STALLED */
+	bool limit_is_budget;        /* of STOP_TIMED_OUT: of the executor's budget, not the task's timeout */
+	const struct limits *limits; /* what it was started with; NULL: it was not */
+	int64_t wall_ms;             /* now: a host in trouble asks to be spared for a while */
+	bool own_argv; /* the task brought its own: that it cannot be executed is the task's fault */
 };
 
 /* It was not started because this host is short of something, which is not the fault of what was to be started. */
@@ -53,7 +56,7 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 /* To what the work itself said a verdict gives way. It is kept with the verdict, because whoever sends it may be another
  * than the one that saw the end. */
 enum yields_to {
-	YIELDS_TO_NOTHING, /* none of it ran */
+	YIELDS_TO_NOTHING, /* none of it ran, or it used up a budget */
 	YIELDS_TO_FAILURE, /* an error that we have seen (a crash, a timeout) beats a success that it reported */
 	YIELDS_TO_WORD,    /* its word beats the exit status */
 	YIELDS_TO_QUESTION, /* so does a question that it asked before it left with 0 */

@@ -424,9 +424,9 @@ class Why(CliCase):
         fix = self.stint("why", task, "--json").json["why"]["fix"]
         self.assertEqual(shlex.split(fix), ["stint", "queue", "resume", queue])
         self.assertIn(f"try: {fix}\n", self.stint("why", task).out)
-        task = self.add("x", "--queue", "\u009b31m\u202e")
+        task = self.add("x \u009b31m", "--queue", "\u202e")
         self.assertNotIn("\u202e", self.stint("why", task).out)
-        self.assertNotIn("\u009b", self.stint("why", task).out)
+        self.assertNotIn("\u009b", self.stint("show", task).out)
 
     def test_members_can_be_picked(self):
         task = self.add("x", "--queue", "w-pick", "--hold")
@@ -634,6 +634,15 @@ class Working(CliCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         document = self.client.get("/api/tasks/" + task).json
         self.assertEqual((document["state"], document["result"]), ("done", '{"who":"it\'s me"}'))
+
+    def test_a_shell_that_claims_again_has_nothing_left_of_the_task_before(self):
+        self.add("first", "--queue", "sh-two", "--payload", '{"rm":"-rf"}')
+        self.add("second", "--queue", "sh-two")
+        script = ('for i in 1 2; do eval "$("$STINT" claim --queues sh-two -o env)"; echo "$STINT_TITLE ${STINT_PAYLOAD-none}"; '
+                  '"$STINT" task done --quiet; done')
+        ran = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, timeout=60,
+                             env=environment(STINT_HOME=self.server.home, STINT=STINT))
+        self.assertEqual((ran.returncode, ran.stdout), (0, 'first {"rm":"-rf"}\nsecond none\n'), ran.stderr)
 
     def test_nothing_to_claim_is_no_failure_unless_asked_for(self):
         ran = self.stint("claim", "--queues", "empty")

@@ -300,7 +300,7 @@ class BadInput(LivenessCase):
 
     def test_an_id_with_control_characters_is_none(self):
         before = self.last_event()
-        for name in ("w\u0000", "w\n", "\u001b[2J", "w\u007f", "", "w" * 129):
+        for name in ("w\u0000", "w\n", "\u001b[2J", "w\u007f", "\u009b2J", "w\u0085", "", "w" * 129):
             for path in ("/api/workers/register", "/api/workers/heartbeat"):
                 self.refused(self.client.post(path, {"workerId": name}), 422, "invalid")
         self.assertEqual(self.last_event(), before)

@@ -726,7 +726,7 @@ class Metrics(OperationsCase):
             "workerId": "w1", "fence": claim["fence"], "error": {"code": "EXECUTION_ERROR", "message": "no"}}))
         self.assertEqual((reason("back_off"), reason("scheduled")), (1, 1))
         self.ok(self.register("w2", executors=["claude"]))
-        self.create(id="needs", executor="codex")
+        self.create(id="needs", executor="codex", queue="other")
         self.assertEqual(reason("no_executor"), 1)
 
     def test_the_age_of_the_oldest_heartbeat_goes_with_its_worker(self):

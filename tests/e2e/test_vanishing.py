@@ -457,6 +457,8 @@ class CrashLoop(VanishingCase):
 
 
 class TwoProcesses(VanishingCase):
+    flags = (*VanishingCase.flags, *proof.settings(claim_verifyAfterMs=5000))
+
     def test_under_one_key_one_beat_is_accepted_and_the_other_is_told_where_it_stands(self):
         claim, token = self.begin(lease_ms=60000)
         mine = other = token
@@ -472,6 +474,28 @@ class TwoProcesses(VanishingCase):
         self.assertEqual(self.state(claim["task"]["id"]), "running")
         self.assertEqual(self.report("complete", claim).status, 200)
         self.assertEqual(self.types().count("worker.registered"), 1)
+
+    def test_a_process_that_was_started_again_under_its_key_has_to_say_what_it_runs(self):
+        """The id is in its configuration, and what the one before ran is nobody's now."""
+        said = {"workerId": "w", "host": "h", "bootId": "0" * 31 + "1", "startTime": 5, "leaseMs": 60000}
+        token = self.client.post("/api/workers/register", {**said, "pid": 10}).json["token"]
+        task = self.create()
+        claim, = self.claim("w")
+        token = self.beat("w", token=token, boundTasks=[task]).json["token"]
+        token = self.client.post("/api/workers/register", {**said, "pid": 10}).json["token"]  # the same once more
+        self.assertGreater(self.client.get("/api/tasks/" + task).json["leaseMs"], 6000)
+        token = self.client.post("/api/workers/register", {**said, "pid": 11}).json["token"]
+        self.assertEqual(self.state(task), "running")
+        self.until_state(task, "ready", token)
+        self.assertEqual(self.report("complete", claim).json["code"], "stale_claim")
+
+    def until_state(self, task, state, token):
+        """It beats all the while."""
+        deadline = time.monotonic() + 60
+        while self.state(task) != state:
+            self.assertLess(time.monotonic(), deadline, self.state(task))
+            token = self.beat("w", token=token).json["token"]
+            time.sleep(0.1)
 
     def test_under_one_slot_the_second_waits_until_the_first_is_dead(self):
         sleeper = subprocess.Popen(["sleep", "60"])

@@ -118,6 +118,8 @@ class Verbs(CliCase):
         "queue pause": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue resume": Row(["a"], "queue", (["{long}"], 2, "invalid"), []),
         "queue drain": Row(["b"], "queue", (["{long}"], 2, "invalid"), []),
+        "workflow ls": Row([], "workflows", None, ["x"]),
+        "workflow show": Row(["autopilot"], "workflow", (["nothing"], *MISSING), []),
         "disarm": Row([], "execution", None, ["x"]),
         "arm": Row([], "execution", None, ["x"]),
         "worker ls": Row([], "workers", None, ["x"]),
@@ -151,7 +153,7 @@ class Verbs(CliCase):
         "help": Row(["add"], NONE, None, ["nothing"]),
     }
     LOCAL = {"config show", "config path", "config schema", "completion", "version", "help"}  # ask no server
-    ELSEWHERE = {"up", "run", "worker run", "worker run-once", "worker sweep-prs",  # test_cli.Up, test_worker, test_once
+    ELSEWHERE = {"up", "run", "worker run", "worker run-once", "worker sweep-prs", "worker worktrees",  # test_cli.Up, test_worker, test_once
                  "import clawnsole", *(f"workqueue {name}" for name in (  # test_workqueue
                      "enqueue", "claim-next", "progress", "done", "fail", "inspect", "list", "assignments"))}
 

@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 
+import proof
 import stintd
 
 STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
@@ -101,7 +102,7 @@ class Case(stintd.Case):
         try:
             with open("/proc/%s/stat" % pid) as file:
                 return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # before it is opened, or before it is read
             return True
 
 
@@ -266,6 +267,15 @@ class Places(Case):
         self.assertTrue(place.startswith(os.path.join(self.server.home, "runs")))
         self.until(lambda: os.listdir(os.path.join(self.server.home, "runs")) == [], "it is removed")
 
+    def test_many_files_are_removed_after_it_was_told(self):
+        worker = self.worker({"x": sh("cd $TMPDIR; i=0; while [ $i -lt 5000 ]; do : > f$i; i=$((i+1)); done; echo many")})
+        self.create(id="t")
+        self.assertEqual(self.is_in("t", "done")["result"], "many")
+        self.until(lambda: os.listdir(os.path.join(self.server.home, "runs")) == [], "it is removed")
+        self.create(id="next")
+        self.is_in("next", "done")
+        self.assertEqual(worker.stop(), 0)
+
     def test_the_state_directory_is_out_of_reach(self):
         home = self.server.home
         self.worker({"x": sh(f"cat {home}/admin.token; ls {home}; cat {home}/stint.db; echo > {home}/x; "
@@ -349,6 +359,16 @@ class Stops(Case):
         self.assertEqual((task["result"], task["attempt"]), ("again", 2))
         failed = [event for event in self.client.get("/api/tasks/t/events").json["events"] if event["type"] == "task.failed"]
         self.assertEqual([event["data"]["code"] for event in failed], ["WORKER_CRASHED"])
+
+
+    def test_a_failure_that_was_told_before_the_supervisor_died_is_not_a_crash(self):
+        worker, _ = self.start(STINT + " task fail 'no disk'; echo $$ > $DIR/pid; sleep 1000")
+        worker.process.kill()
+        worker.process.wait(10)
+        self.worker({"x": sh("echo again")})
+        events = self.until(lambda: [event for event in self.client.get("/api/tasks/t/events").json["events"] if event["type"] == "task.failed"],
+                            "told")
+        self.assertEqual([event["data"]["message"] for event in events], ["no disk"])
 
 
 class Absences(Case):
@@ -623,11 +643,18 @@ class Configuration(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("make test", ran.stdout)
         self.assertIn("ci", ran.stdout)
+        ran = self.check({"executors": {"a": {"kind": "pool", "argv": ["node", "worker.js"], "workingDir": "/srv/a", "size": 3}}})
+        self.assertEqual((ran.returncode, "node worker.js (3 workers)" in ran.stdout), (0, True), ran)
 
     def test_every_mistake_is_told_with_its_line(self):
         for config, said in (
-                ({"executors": {"a": {"kind": "pool", "argv": ["x"]}}}, "does not run"),
-                ({"executors": {"a": {"kind": "magic", "argv": ["x"]}}}, 'must be "command"'),
+                ({"executors": {"a": {"kind": "agent", "argv": ["x"]}}}, "does not run"),
+                ({"executors": {"a": {"kind": "magic", "argv": ["x"]}}}, 'must be "command" or "pool"'),
+                ({"executors": {"a": {"kind": "pool", "argv": "payload"}}}, "executors.a.argv must be a program"),
+                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "size": 0}}}, "executors.a.size must be"),
+                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "workingDir": "here"}}}, "absolute"),
+                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "silenceMs": 1}}}, "whole number from 1000"),
+                ({"executors": {"a": {"kind": "command", "argv": ["x"], "size": 2}}}, "executors.a.size is for pools alone"),
                 ({"executors": {"a": {"kind": "command"}}}, "needs kind and argv"),
                 ({"executors": {"a": {"kind": "command", "argv": "x"}}}, "executors.a.argv"),
                 ({"executors": {"a": {"kind": "command", "argv": []}}}, "executors.a.argv"),
@@ -666,4 +693,4 @@ class Configuration(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    proof.main()

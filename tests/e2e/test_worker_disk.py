@@ -81,7 +81,7 @@ class FullDisk(test_worker.Case):
         worker = self.running("head -c 100000000 /dev/zero > $TMPDIR/all; printf '\"'; head -c %d /dev/zero | tr '\\0' x; printf '\"'" % LONG)
         self.server.kill()
         self.end_work(worker)
-        self.assertEqual(len(self.outbox()), 1)
+        self.until(lambda: len(self.outbox()) == 1, "its report is on disk")
         self.kill(worker)
         self.return_of_the_server()
         self.start("echo again")

@@ -333,6 +333,74 @@ static int mode_respawn(char **args)
 	return 0;
 }
 
+/* ---- what costs --------------------------------------------------------------------------------------------------- */
+
+static int mode_eat(char **args)
+{
+	size_t bytes = strtoul(args[0], NULL, 10);
+	char *food = malloc(bytes);
+
+	for (size_t i = 0; food && i < bytes; i += 4096)
+		food[i] = 1;
+	say("ate");
+	return food ? 0 : 1;
+}
+
+/* Lets a child of its child eat, and does not mind what becomes of it. */
+static int mode_feed(char **args)
+{
+	if (fork() == 0) {
+		if (fork() == 0)
+			_exit(mode_eat(args));
+		wait(NULL);
+		_exit(0);
+	}
+	wait(NULL);
+	hang();
+	return 0;
+}
+
+static void spin_ms(int64_t ms)
+{
+	struct timespec now;
+	int64_t until_ms;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	until_ms = now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000 + ms;
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while (now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000 < until_ms);
+}
+
+/* So many at once, none of them for long by itself. */
+static int mode_spin(char **args)
+{
+	int count = atoi(args[0]);
+
+	for (int i = 0; i < count; i++)
+		if (fork() == 0) {
+			spin_ms(LONGEST_S * 1000);
+			_exit(0);
+		}
+	hang();
+	return 0;
+}
+
+/* One after the other, and nobody waits for them: what they used is in no sum of the kernel's but the cgroup's. */
+static int mode_unwaited(char **args)
+{
+	signal(SIGCHLD, SIG_IGN);
+	for (int i = 0; i < atoi(args[0]); i++) {
+		if (fork() == 0) {
+			spin_ms(300);
+			_exit(0);
+		}
+		wait(NULL);
+	}
+	hang();
+	return 0;
+}
+
 static const struct mode {
 	const char *name;
 	int (*run)(char **args);
@@ -361,6 +429,10 @@ static const struct mode {
 	{"scrubbed", mode_scrubbed, 0},
 	{"bomb", mode_bomb, 1},
 	{"respawn", mode_respawn, 1},
+	{"eat", mode_eat, 1},
+	{"feed", mode_feed, 1},
+	{"spin", mode_spin, 1},
+	{"unwaited", mode_unwaited, 1},
 };
 
 int main(int argc, char **argv)

@@ -176,11 +176,6 @@ static long try_fill(char **args)
 	return fd < 0 ? -1 : pwrite(fd, "x", 1, atol(args[0]) - 1);
 }
 
-static long try_eat(char **args)
-{
-	return malloc(strtoul(args[0], NULL, 10)) ? 0 : -1;
-}
-
 static const struct attempt {
 	const char *name;
 	long (*attempt)(char **args);
@@ -205,7 +200,6 @@ static const struct attempt {
 	{"namespace", try_namespace, 0},
 	{"call", try_call, 1},
 	{"fill", try_fill, 1},
-	{"eat", try_eat, 1},
 };
 
 int main(int argc, char **argv)

@@ -146,6 +146,25 @@ static void signals_session_umask_and_directory_are_fresh(void **state)
 	running_done(&running);
 }
 
+static void a_work_dir_that_may_not_be_entered_is_told(void **state)
+{
+	struct running running;
+
+	(void)state;
+	if (geteuid() == 0)
+		skip(); /* root may enter anything */
+	assert_int_equal(mkdirat(world.dir_fd, "barred", 0), 0);
+	cleanup(close_at) int fd = openat(world.dir_fd, "barred", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "exit", "0"));
+	spec.workdir_fd = fd;
+	world_start(&world, &running, &spec);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_UNSTARTED);
+	assert_int_equal(running.end.fault.stage, STAGE_WORKDIR);
+	assert_int_equal(running.end.fault.error, EACCES);
+	running_done(&running);
+}
+
 static void its_limits_are_set(void **state)
 {
 	struct running running;
@@ -399,6 +418,7 @@ int main(void)
 		cmocka_unit_test(it_has_three_descriptors),
 		cmocka_unit_test(its_environment_is_what_was_given_and_allowed),
 		cmocka_unit_test(signals_session_umask_and_directory_are_fresh),
+		cmocka_unit_test(a_work_dir_that_may_not_be_entered_is_told),
 		cmocka_unit_test(its_limits_are_set),
 		cmocka_unit_test(a_program_is_found_in_its_own_path),
 		cmocka_unit_test(what_cannot_be_executed_is_told_apart),

@@ -266,6 +266,28 @@ static void a_hostile_run_dir_is_removed_and_nothing_else(void **state)
 	assert_int_equal(fstatat(top_fd, "outside/secret", &stat_, 0), 0);
 }
 
+/* However much a child leaves: nobody waits for all of it at once. */
+static void a_run_dir_is_removed_in_pieces(void **state)
+{
+	char name[32];
+	int fd, pieces = 0, r;
+
+	(void)state;
+	assert_int_equal(rundir_make(top_fd, "large", &fd), 0);
+	for (int i = 0; i < 250; i++) {
+		snprintf(name, sizeof name, "tmp/dir-%d", i / 50);
+		mkdirat(fd, name, 0700);
+		snprintf(name, sizeof name, "tmp/dir-%d/file-%d", i / 50, i);
+		close(openat(fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	}
+	close(fd);
+	while ((r = rundir_remove_some(top_fd, "large", 100)) == -EAGAIN)
+		pieces++;
+	assert_int_equal(r, 0);
+	assert_in_range(pieces, 2, 4);
+	assert_int_equal(faccessat(top_fd, "large", F_OK, 0), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +299,7 @@ int main(void)
 		cmocka_unit_test(no_race_leads_out),
 		cmocka_unit_test(a_run_dir_is_private_and_made_once),
 		cmocka_unit_test(a_hostile_run_dir_is_removed_and_nothing_else),
+		cmocka_unit_test(a_run_dir_is_removed_in_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, build, tear_down);

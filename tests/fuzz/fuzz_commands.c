@@ -196,6 +196,9 @@ static void expect_own(const struct command *command)
 	case COMMAND_SLOT_CRASH:
 	case COMMAND_UNQUARANTINE:
 		return expect_name(command->slot, COMMAND_NAME_MAX);
+	case COMMAND_SLOT_ENTER:
+		expect_name(command->worker, COMMAND_ID_MAX);
+		return expect_name(command->slot, COMMAND_NAME_MAX);
 	case COMMAND_TOKEN_PUT:
 		return expect_token(&command->token);
 	case COMMAND_TOKEN_REVOKE:

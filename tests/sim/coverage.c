@@ -50,6 +50,8 @@ static const struct op_row {
 	[COMMAND_TERMINATE] = {"terminate", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_LEAVE] = {"leave", NOUN_WORKER, ALL_WORKERS, ""},
 	[COMMAND_SLOT_CRASH] = {"slot-crash", NOUN_SLOT, SLOT_STATES, ""},
+	[COMMAND_SLOT_ENTER] = {"slot-enter", NOUN_SLOT, 0,
+		"no pool runs here; registrations pass the same gate"},
 	[COMMAND_SLOT_ASSIGN] = {"slot-assign", NOUN_TASK, 0, "assignments touch no task"},
 	[COMMAND_TOKEN_PUT] = {"token-put", NOUN_TASK, 0, "credentials touch no task"},
 	[COMMAND_TOKEN_REVOKE] = {"token-revoke", NOUN_TASK, 0, "credentials touch no task"},

@@ -261,6 +261,7 @@ static uint32_t state_found(struct sim *sim, uint32_t i)
 	case COMMAND_QUEUE_SET:
 		return model->queues[word_find(word_queues, WORD_QUEUES, command->queue_set.queue)];
 	case COMMAND_SLOT_CRASH:
+	case COMMAND_SLOT_ENTER:
 	case COMMAND_UNQUARANTINE:
 		return model->quarantined[word_find(word_slots, WORD_SLOTS, command->slot)];
 	case COMMAND_CLAIM_NEXT:

@@ -232,9 +232,8 @@ static void print_workflows(void)
 	table_begin("workflows");
 	puts("| workflow | last stage | |\n| --- | --- | --- |");
 	for (int i = WORKFLOW_NONE + 1; i < WORKFLOW_COUNT; i++) {
-		enum workflow workflow = (enum workflow)i;
-		printf("| `%s` | `%s` | %s |\n", workflow_name(workflow), stage_name(workflow_last(workflow)),
-			workflow_text(workflow));
+		const struct workflow_plan *plan = &workflows_built_in.plans[i];
+		printf("| `%.*s` | `%s` | %s |\n", SPAN_ARGS(plan->name), stage_name(plan->last), plan->text);
 	}
 	table_end();
 }

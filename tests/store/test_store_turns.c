@@ -247,6 +247,50 @@ static void a_worker_whose_slot_is_quarantined_goes_on_beating_and_does_not_come
 	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
 }
 
+static void what_runs_in_a_slot_without_a_registration_passes_the_same_gate(void **state)
+{
+	struct world *world = *state;
+	struct command crash = {.kind = COMMAND_SLOT_CRASH, .slot = SPAN("host/p-1")};
+	struct command enter = {
+		.kind = COMMAND_SLOT_ENTER, .slot = SPAN("host/p-1"), .worker = SPAN("w1"), .principal = 1};
+
+	assert_int_equal(world_run(world, &enter)->refusal, REFUSED_NOTHING);
+	for (int i = 0; i < 3; i++)
+		world_run(world, &crash);
+	assert_int_equal(world_run(world, &enter)->refusal, REFUSED_SLOT_QUARANTINED);
+	world_crash(world);
+	assert_int_equal(world_run(world, &enter)->refusal, REFUSED_SLOT_QUARANTINED);
+	world_pass(world, 10 * 60 * 1000);
+	assert_int_equal(world_run(world, &enter)->refusal, REFUSED_NOTHING);
+	enter.worker = SPAN("w2"); /* the trial is w1's */
+	assert_int_equal(world_run(world, &enter)->refusal, REFUSED_SLOT_QUARANTINED);
+	world_run(world, &crash);
+	enter.worker = SPAN("w1");
+	assert_int_equal(world_run(world, &enter)->refusal, REFUSED_SLOT_QUARANTINED);
+}
+
+static void slots_behind_a_worker_are_for_its_principal(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("w1", 0);
+	struct command crash = {.kind = COMMAND_SLOT_CRASH, .slot = SPAN("slot-1/p-1"), .principal = 2};
+
+	beat.principal = 1;
+	beat.beat.describes = true;
+	beat.beat.slot = SPAN("slot-1");
+	world_run(world, &beat);
+	assert_int_equal(world_run(world, &crash)->refusal, REFUSED_FORBIDDEN);
+	crash.kind = COMMAND_SLOT_ENTER;
+	crash.worker = SPAN("w9");
+	assert_int_equal(world_run(world, &crash)->refusal, REFUSED_FORBIDDEN);
+	crash.principal = 1;
+	assert_int_equal(world_run(world, &crash)->refusal, REFUSED_NOTHING);
+	crash.worker = SPAN("w1");
+	crash.principal = 2;
+	crash.slot = SPAN("elsewhere/p-1");
+	assert_int_equal(world_run(world, &crash)->refusal, REFUSED_FORBIDDEN);
+}
+
 static struct command say_process(const char *worker, uint32_t pid)
 {
 	struct command beat = say_beat(worker, 0);
@@ -1170,6 +1214,8 @@ int main(void)
 		ON_BOTH(a_task_that_a_command_merely_looked_at_can_be_claimed_in_the_same_turn),
 		ON_BOTH(a_worker_gets_a_full_lease_to_be_heard_after_a_restart),
 		ON_BOTH(a_quarantined_slot_lets_nobody_in_but_one_trial),
+		ON_BOTH(what_runs_in_a_slot_without_a_registration_passes_the_same_gate),
+		ON_BOTH(slots_behind_a_worker_are_for_its_principal),
 		ON_BOTH(a_worker_of_a_quarantined_slot_claims_for_no_other_slot_either),
 		ON_BOTH(a_quarantined_slot_behind_a_worker_stops_what_is_claimed_for_it_alone),
 		ON_BOTH(a_live_worker_does_not_move_into_a_quarantined_slot),

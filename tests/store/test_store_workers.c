@@ -347,6 +347,62 @@ static void with_rescheduling_off_a_lost_worker_is_only_marked(void **state)
 	assert_int_equal(store_reschedule_errors(world->store, RESCHEDULE_SKIPPED), 1);
 }
 
+static void run_beats(struct world *world, const char *worker, uint64_t token, int minutes)
+{
+	for (int i = 0; i < 2 * minutes; i++) {
+		struct command beat = say_beat(worker, token);
+		world_pass(world, 30 * 1000);
+		assert_int_equal(world_run(world, &beat)->refusal, REFUSED_NOTHING);
+		token = world->result.worker.token;
+	}
+}
+
+static void what_a_process_held_is_not_its_successors_under_the_same_id(void **state)
+{
+	struct world *world = *state;
+	struct command old = say_process("w1", 10), fresh = say_process("w1", 20);
+	struct slot_document slot;
+
+	world_run(world, &old);
+	bind_one(world, "w1", "job", world->result.worker.token);
+	assert_int_equal(world_run(world, &fresh)->refusal,
+		REFUSED_NOTHING); /* it was started again, and knows nothing */
+	assert_int_equal(world_state(world, "job"), TASK_RUNNING); /* it may say that it runs it */
+	run_beats(world, "w1", world->result.worker.token, 3);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+	assert_int_equal(store_read_slot(world->store, SPAN("slot-1"), &slot), 0);
+	assert_int_equal(slot.slot.restarts, 1);
+}
+
+static void a_process_that_registers_again_keeps_what_it_holds(void **state)
+{
+	struct world *world = *state;
+	struct command worker = say_process("w1", 10);
+
+	world_run(world, &worker);
+	bind_one(world, "w1", "job", world->result.worker.token);
+	assert_int_equal(world_run(world, &worker)->refusal, REFUSED_NOTHING);
+	run_beats(world, "w1", world->result.worker.token, 3);
+	assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+}
+
+static void what_a_successor_binds_again_stays_its_own(void **state)
+{
+	struct world *world = *state;
+	struct command old = say_process("w1", 10), fresh = say_process("w1", 20);
+	struct span job = SPAN("job");
+
+	world_run(world, &old);
+	bind_one(world, "w1", "job", world->result.worker.token);
+	world_run(world, &fresh);
+	struct command beat = say_beat("w1", world->result.worker.token);
+	beat.beat.bound = (struct name_list){&job, 1};
+	world_run(world, &beat);
+	assert_int_equal(world->result.lost_count, 0);
+	run_beats(world, "w1", world->result.worker.token, 3);
+	assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +417,9 @@ int main(void)
 			on_sqlite, world_over, NULL},
 		ON_BOTH(what_changes_about_a_worker_is_told_once),
 		ON_BOTH(a_slot_is_told_with_who_fills_it),
+		ON_BOTH(what_a_process_held_is_not_its_successors_under_the_same_id),
+		ON_BOTH(a_process_that_registers_again_keeps_what_it_holds),
+		ON_BOTH(what_a_successor_binds_again_stays_its_own),
 		ON_BOTH(the_oldest_heartbeat_is_known),
 		ON_BOTH(the_tasks_of_lost_workers_are_counted),
 		ON_BOTH(a_task_that_loses_every_worker_is_not_rescheduled_for_ever),

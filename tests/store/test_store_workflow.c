@@ -451,6 +451,73 @@ static void a_queue_may_hand_out_only_what_may_run_on_its_own(void **state)
 	assert_memory_equal(world->result.claims[0].id.data, "bound", 5);
 }
 
+/* ---- configured -------------------------------------------------------------------------------------------- */
+
+static const struct stage_rule own_rules[] = {
+	{.events = "drafted", .from = STAGE_BIT(STAGE_IN_PROGRESS), .to = STAGE_BUILDING},
+	{.events = NULL},
+};
+
+/* The server starts again, with these. */
+static void configure(struct world *world, const struct workflow_plan *plans, uint32_t count)
+{
+	world->options.workflows = plans;
+	world->options.workflow_count = count;
+	world_crash(world);
+}
+
+static enum workflow number_of(struct world *world, const char *name)
+{
+	return workflow_from_name(store_workflows(world->store), span_of(name));
+}
+
+static void a_name_keeps_its_number_whatever_else_is_configured(void **state)
+{
+	const struct workflow_plan one[] = {{SPAN("docs"), "", STAGE_MERGED, own_rules}};
+	const struct workflow_plan two[] = {
+		{SPAN("art"), "", STAGE_MERGED, own_rules}, {SPAN("docs"), "", STAGE_MERGED, own_rules}};
+	struct world *world = *state;
+
+	configure(world, one, 1);
+	enum workflow docs = number_of(world, "docs");
+	create(world, "a", docs, NULL);
+	configure(world, two, 2);
+	assert_int_equal(number_of(world, "docs"), docs);
+	assert_int_not_equal(number_of(world, "art"), docs);
+	configure(world, two, 1);
+	assert_int_equal(number_of(world, "docs"), WORKFLOW_NONE);
+	assert_true(span_equal(workflow_plan_of(store_workflows(world->store), docs)->name, SPAN("docs")));
+	emit(world, "a", "drafted");
+	expect(world, "a", STAGE_IN_PROGRESS, TASK_READY); /* nothing moves it while it is away */
+	configure(world, one, 1);
+	emit(world, "a", "drafted");
+	expect(world, "a", STAGE_BUILDING, TASK_READY);
+}
+
+static void there_is_an_end_to_names(void **state)
+{
+	struct world *world = *state;
+	struct workflow_plan plan = {.text = "", .last = STAGE_MERGED, .rules = own_rules};
+	char name[16];
+
+	world->options.workflows = &plan;
+	world->options.workflow_count = 1;
+	for (int i = WORKFLOW_CONFIGURED; i < WORKFLOW_MAX; i++) {
+		snprintf(name, sizeof name, "w%d", i);
+		plan.name = span_of(name);
+		world_crash(world);
+		assert_int_equal(number_of(world, name), i);
+	}
+	struct backend *backend = store_abandon(world->store);
+	if (world->on_disk)
+		backend->ops->close(backend);
+	world->backend = world_backend(world);
+	plan.name = SPAN("one-more");
+	assert_int_equal(store_open(world->backend, &world->options, &world->store), -E2BIG);
+	plan.name = SPAN("w20");
+	assert_int_equal(store_open(world->backend, &world->options, &world->store), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +536,8 @@ int main(void)
 		ON_BOTH(the_last_word_through_a_door_ends_a_claim_without_a_workflow),
 		ON_BOTH(an_action_with_a_queue_is_a_task_in_it),
 		ON_BOTH(a_queue_may_hand_out_only_what_may_run_on_its_own),
+		ON_BOTH(a_name_keeps_its_number_whatever_else_is_configured),
+		ON_BOTH(there_is_an_end_to_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

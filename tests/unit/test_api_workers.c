@@ -176,6 +176,8 @@ static const struct {
 	{"/api/workers/heartbeat", "{\"workerId\":\"w\",\"cpu\":1}", "cpu"},
 	{"/api/workers/w1/quiet", "{\"now\":1}", "now"},
 	{"/api/slots/s/crash", "{\"now\":1}", "now"},
+	{"/api/slots/s/enter", "{\"now\":1}", "now"},
+	{"/api/slots/s/enter", "{}", "workerId"},
 };
 
 static void every_wrong_field_of_a_worker_is_named(void **state)
@@ -312,6 +314,21 @@ static void slots_crash_and_are_let_run_again(void **state)
 	refused_with(d, 403, "forbidden");
 }
 
+static void whoever_wants_to_run_in_a_slot_says_who_it_is(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/slots/host%2Fp-1/enter", "{\"workerId\":\"w\"}");
+	assert_true(is(becomes(d, COMMAND_SLOT_ENTER)->slot, "host/p-1"));
+	assert_true(is(becomes(d, COMMAND_SLOT_ENTER)->worker, "w"));
+	finish(d);
+	reply_is(d, 200);
+	post(d, "/api/slots/s/enter", "{\"workerId\":\"w\"}");
+	d->results[0] = (struct result){.refusal = REFUSED_SLOT_QUARANTINED};
+	finish(d);
+	refused_with(d, 409, "slot_quarantined");
+}
+
 static void slots_are_of_no_certain_queue(void **state)
 {
 	struct dialogue *d = *state;
@@ -344,6 +361,7 @@ int main(void)
 		DIALOGUE(what_a_worker_says_of_its_process_is_checked),
 		DIALOGUE(a_word_that_was_not_believed_is_told_why),
 		DIALOGUE(slots_crash_and_are_let_run_again),
+		DIALOGUE(whoever_wants_to_run_in_a_slot_says_who_it_is),
 		DIALOGUE(slots_are_of_no_certain_queue),
 	};
 

@@ -699,7 +699,12 @@ static void a_name_that_beats_as_another_process_was_restarted(void **state)
 	beat.process.pid = 8;
 	assert_true(worker_is_restarted(&w->named, &beat));
 	beat.named = false;
-	assert_false(worker_is_restarted(&w->named, &beat)); /* a key is one process */
+	assert_false(worker_is_restarted(&w->named, &beat)); /* a key is one process … */
+	beat.registers = true;                               /* … until another one registers under it */
+	assert_true(worker_is_restarted(&w->named, &beat));
+	beat.process = w->named.process;
+	assert_false(worker_is_restarted(&w->named, &beat));
+	beat.process.pid = 8;
 	beat.named = true;
 	struct worker gone = worker_leave(&w->named, WORKER_SHUTDOWN).worker;
 	assert_false(worker_is_restarted(&gone, &beat));

@@ -10,6 +10,12 @@ enum {
 	GATE = 1, /* the bit of the gate of the workflow */
 };
 
+static const struct workflow_plan *plan_of(const struct task *task)
+{
+	return task->workflow == WORKFLOW_NONE ? &workflow_plan_unknown
+					       : workflow_plan_of(&workflows_built_in, task->workflow);
+}
+
 /* ---- a task of a workflow ----------------------------------------------------------------------------- */
 
 static struct task with_workflow(struct task task, enum workflow workflow, enum stage stage)
@@ -58,7 +64,7 @@ static struct tiding told(const char *type)
 static enum stage leads_to(const struct task *task, struct tiding tiding)
 {
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(task, &tiding, &refusal);
+	const struct stage_rule *rule = workflow_find(plan_of(task), task, &tiding, &refusal);
 
 	if (refusal != REFUSED_NOTHING)
 		return STAGE_COUNT; /* a gate is in the way */
@@ -143,7 +149,7 @@ static void every_name_moves_the_stage_it_is_for(void **state)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct task task = at(w, names[i].from);
 		struct tiding tiding = told(names[i].type);
-		const struct stage_rule *rule = workflow_find(&task, &tiding, &refusal);
+		const struct stage_rule *rule = workflow_find(plan_of(&task), &task, &tiding, &refusal);
 		if (!rule || rule->to != names[i].to || rule->action != names[i].action)
 			fail_msg("%s from %s", names[i].type, stage_name(names[i].from));
 		assert_int_equal(refusal, REFUSED_NOTHING);
@@ -169,7 +175,7 @@ static void the_way_of_the_seed_is_gone_step_by_step(void **state)
 	struct task pr = with_workflow(running_task(w), WORKFLOW_AUTOPILOT, STAGE_PR_CREATED);
 	struct tiding completed = told("worker.execution.completed");
 	enum refusal refusal;
-	const struct stage_rule *rule = workflow_find(&pr, &completed, &refusal);
+	const struct stage_rule *rule = workflow_find(plan_of(&pr), &pr, &completed, &refusal);
 
 	assert_non_null(rule);
 	assert_int_equal(rule->to, STAGE_REVIEWING);
@@ -187,7 +193,7 @@ static void a_completed_word_with_a_pull_request_asks_for_none(void **state)
 	enum refusal refusal;
 
 	tiding.has_pr = true;
-	const struct stage_rule *rule = workflow_find(&task, &tiding, &refusal);
+	const struct stage_rule *rule = workflow_find(plan_of(&task), &task, &tiding, &refusal);
 	assert_int_equal(rule->to, STAGE_PR_CREATED);
 	assert_int_equal(rule->action, ACTION_NONE);
 }
@@ -404,7 +410,7 @@ static void a_rejection_and_a_retry_forget_the_verdicts(void **state)
 
 static enum stage follows(const struct task *before, const struct task *after, struct tiding tiding)
 {
-	return workflow_follow(before, after, &tiding).stage;
+	return workflow_follow(plan_of(before), before, after, &tiding).stage;
 }
 
 static void a_parked_task_is_allocated_and_begins_when_it_is_activated(void **state)
@@ -433,11 +439,11 @@ static void a_report_goes_to_review_however_it_was_said(void **state)
 	struct task pr = with_workflow(running_task(w), WORKFLOW_AUTOPILOT, STAGE_PR_CREATED);
 	struct task reported = moved(report(w, &building), EVENT_TASK_REVIEWED, TASK_REVIEW);
 
-	struct stage_move move = workflow_follow(&building, &reported, &nothing);
+	struct stage_move move = workflow_follow(plan_of(&building), &building, &reported, &nothing);
 	assert_int_equal(move.stage, STAGE_PR_CREATED);
 	assert_int_equal(move.action, ACTION_CREATE_PR);
 	reported = moved(report(w, &pr), EVENT_TASK_REVIEWED, TASK_REVIEW);
-	move = workflow_follow(&pr, &reported, &nothing);
+	move = workflow_follow(plan_of(&pr), &pr, &reported, &nothing);
 	assert_int_equal(move.stage, STAGE_REVIEWING);
 	assert_int_equal(move.action, ACTION_VALIDATE);
 }
@@ -505,11 +511,39 @@ static void names_are_found_again(void **state)
 {
 	(void)state;
 	for (int i = WORKFLOW_NONE + 1; i < WORKFLOW_COUNT; i++)
-		assert_int_equal(workflow_from_name(span_of(workflow_name((enum workflow)i))), i);
+		assert_int_equal(
+			workflow_from_name(&workflows_built_in, workflows_built_in.plans[i].name), i);
 	for (int i = STAGE_NONE + 1; i < STAGE_COUNT; i++)
 		assert_int_equal(stage_from_name(span_of(stage_name((enum stage)i))), i);
-	assert_int_equal(workflow_from_name(SPAN("")), WORKFLOW_NONE);
+	assert_int_equal(workflow_from_name(&workflows_built_in, SPAN("")), WORKFLOW_NONE);
 	assert_int_equal(stage_from_name(SPAN("shipping")), STAGE_NONE);
+}
+
+static void a_plan_has_rules_of_its_own(void **state)
+{
+	static const struct stage_rule rules[] = {
+		{.events = "written",
+			.from = STAGE_BIT(STAGE_IN_PROGRESS),
+			.to = STAGE_REVIEWING,
+			.guards = GUARD_HOLDER,
+			.action = ACTION_VALIDATE,
+			.reports = true},
+		{.events = NULL},
+	};
+	const struct workflow_plan plan = {SPAN("docs"), "", STAGE_MERGED, rules};
+	const struct tiding written = {.type = SPAN("worker.execution.written"), .by_holder = true};
+	const struct tiding building = {.type = SPAN("building"), .by_holder = true};
+	struct world *w = *state;
+	struct task task = with_workflow(running_task(w), WORKFLOW_CONFIGURED, STAGE_IN_PROGRESS);
+	struct task review = with_workflow(review_task(w), WORKFLOW_CONFIGURED, STAGE_IN_PROGRESS);
+	enum refusal refusal;
+
+	assert_ptr_equal(workflow_find(&plan, &task, &written, &refusal), &rules[0]);
+	assert_null(workflow_find(&plan, &task, &building, &refusal));
+	struct stage_move move = workflow_follow(&plan, &task, &review, &written);
+	assert_int_equal(move.stage, STAGE_REVIEWING);
+	assert_int_equal(move.action, ACTION_VALIDATE);
+	assert_null(workflow_find(&workflow_plan_unknown, &task, &written, &refusal));
 }
 
 int main(void)
@@ -539,6 +573,7 @@ int main(void)
 		TEST(a_failure_from_outside_is_the_end_and_costs_what_was_reported),
 		TEST(a_task_without_a_workflow_has_no_stage),
 		TEST(names_are_found_again),
+		TEST(a_plan_has_rules_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

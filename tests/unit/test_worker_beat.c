@@ -646,6 +646,22 @@ static void but_not_when_the_server_refuses_it(void **state)
 	assert_true(lapsed);
 }
 
+static void a_refusal_of_before_does_not_count_when_the_server_is_busy(void **state)
+{
+	struct world *w = *state;
+
+	begin(w, true);
+	registered(w);
+	holds(w, "a");
+	sends(w);
+	hears(w, (struct beat_answer){.outcome = BEAT_REFUSED});
+	for (int i = 0; i < 60; i++) { /* its disk is full, say: nobody expires */
+		sends(w);
+		hears(w, (struct beat_answer){.outcome = BEAT_BUSY, .retry_after_ms = 5000});
+		assert_false(beat_lapses(&w->beat, w->now_ms));
+	}
+}
+
 static void a_change_of_standing_is_told_once(void **state)
 {
 	struct world *w = *state;
@@ -702,6 +718,7 @@ int main(void)
 		T(a_worker_that_holds_nothing_has_nothing_to_stop),
 		T(on_the_servers_host_work_goes_on_while_the_server_is_away),
 		T(but_not_when_the_server_refuses_it),
+		T(a_refusal_of_before_does_not_count_when_the_server_is_busy),
 		T(a_change_of_standing_is_told_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

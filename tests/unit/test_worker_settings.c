@@ -84,7 +84,8 @@ static void an_executor_is_read_with_all_it_may_say(void **state)
 	reads(w,
 		"{\"executors\":{\"t\":{\"kind\":\"command\",\"argv\":[\"make\",\"\",\"test\"],\"env\":{\"A\":\"b c\"},"
 		"\"envAllow\":[\"TERM\"],\"read\":[\"/opt\"],\"write\":[\"/srv/x\"],\"timeoutMs\":7,\"startMs\":8,"
-		"\"stallMs\":9,\"graceMs\":0,\"limits\":{\"files\":64,\"memoryBytes\":2000000}}}}",
+		"\"stallMs\":9,\"graceMs\":0,\"limits\":{\"files\":64,\"cpus\":1.5},"
+		"\"budget\":{\"minutes\":0.5,\"cpuSeconds\":60,\"memoryBytes\":2000000,\"outputBytes\":1000}}}}",
 		NULL);
 	assert_int_equal(w->config.problem_count, 0);
 	const struct executor *t = settings_executor(&w->settings, "t");
@@ -101,7 +102,12 @@ static void an_executor_is_read_with_all_it_may_say(void **state)
 	assert_int_equal(t->stall_ms, 9);
 	assert_int_equal(t->grace_ms, 0);
 	assert_int_equal(t->limits.files, 64);
-	assert_int_equal(t->limits.address_bytes, 2000000);
+	assert_int_equal(t->limits.cpu_milli, 1500);
+	assert_int_equal(t->budget_ms, 30000);
+	assert_int_equal(t->limits.cpu_us, 60000000);
+	assert_int_equal(t->limits.memory_bytes, 2000000);
+	assert_int_equal(t->limits.output_bytes, 1000);
+	assert_int_equal(t->walls, 1u << WALL_MEMORY | 1u << WALL_CPU);
 	assert_null(settings_executor(&w->settings, "x"));
 }
 
@@ -167,6 +173,48 @@ static void unknown_keys_are_named_with_those_there_are(void **state)
 		"there is no key executors.a.cwd; here there may be kind, argv,");
 }
 
+static void a_budget_that_nobody_counts_is_a_mistake(void **state)
+{
+	complains(*state,
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"budget\":{\"usd\":5}}}}",
+		"executors.a.budget.usd cannot be enforced: of an executor that is no agent nobody counts usd; here");
+}
+
+static void a_work_tree_is_made_as_it_says(void **state)
+{
+	struct world *w = *state;
+
+	reads(w,
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"worktree\":{\"root\":\"/srv/trees\","
+		"\"branch\":\"bots/{fence}\",\"base\":\"origin/main\",\"setup\":[\"npm\",\"ci\"],\"setupMs\":9}},"
+		"\"b\":{\"kind\":\"command\",\"argv\":[\"x\"],\"worktree\":true},\"c\":{\"kind\":\"command\",\"argv\":[\"x\"]}}}",
+		NULL);
+	assert_int_equal(w->config.problem_count, 0);
+	const struct settings_worktree *a = &settings_executor(&w->settings, "a")->worktree;
+	assert_string_equal(a->root, "/srv/trees");
+	assert_string_equal(a->branch, "bots/{fence}");
+	assert_string_equal(a->base, "origin/main");
+	assert_string_equal(a->setup[1], "ci");
+	assert_int_equal(a->setup_ms, 9);
+	assert_true(settings_executor(&w->settings, "b")->worktree.on);
+	assert_string_equal(settings_executor(&w->settings, "b")->worktree.branch, "stint/{task}-{fence}");
+	assert_false(settings_executor(&w->settings, "c")->worktree.on);
+}
+
+static void a_branch_that_two_attempts_would_share_is_a_mistake(void **state)
+{
+	complains(*state,
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"worktree\":{\"branch\":\"bots/{task}\"}}}}",
+		"executors.a.worktree.branch must be a name of a branch with a / and with {fence} in it");
+}
+
+static void what_is_a_budget_is_no_limit(void **state)
+{
+	complains(*state,
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"limits\":{\"memoryBytes\":5000000}}}}",
+		"there is no key executors.a.limits.memoryBytes");
+}
+
 static void our_own_variables_are_ours(void **state)
 {
 	complains(*state,
@@ -230,6 +278,10 @@ int main(void)
 		T(homes_are_expanded_in_the_configuration),
 		T(kinds_of_later_versions_are_named),
 		T(unknown_keys_are_named_with_those_there_are),
+		T(a_budget_that_nobody_counts_is_a_mistake),
+		T(a_work_tree_is_made_as_it_says),
+		T(a_branch_that_two_attempts_would_share_is_a_mistake),
+		T(what_is_a_budget_is_no_limit),
 		T(our_own_variables_are_ours),
 		T(an_environment_has_what_is_ours_and_what_its_executor_says),
 	};

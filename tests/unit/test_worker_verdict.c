@@ -275,6 +275,47 @@ static void an_error_that_we_saw_beats_its_success_and_not_its_failure(void **st
 	assert_false(yields(w, "{\"outcome\":\"review\"}"));
 }
 
+static void a_budget_that_is_used_up_beats_all_but_a_cancel(void **state)
+{
+	struct world *w = *state;
+	struct limits limits = limits_default();
+	const char *memory =
+		"\"error\":{\"code\":\"BUDGET_EXCEEDED\",\"message\":\"budget.memoryBytes of its executor is used up: it needed "
+		"more than 1048576 bytes of memory, and the kernel killed what asked for more\","
+		"\"details\":{\"budget\":\"memoryBytes\",\"limit\":1048576}}";
+
+	limits.memory_bytes = 1 << 20;
+	w->attempt.limits = &limits;
+	w->end.spent = SPENT_MEMORY;
+	exits(w, 0, "all is well", "");
+	becomes(w, REPORT_FAIL, memory);
+	w->end.how = ENDED_SIGNAL;
+	w->end.code = SIGKILL;
+	becomes(w, REPORT_FAIL, memory);
+	w->attempt.stop = STOP_SHUTDOWN;
+	w->end.stop_asked = true;
+	becomes(w, REPORT_FAIL, memory);
+	w->attempt.stop = STOP_CANCELLED;
+	becomes(w, REPORT_RELEASE, "\"reason\":\"cancelled\"");
+}
+
+static void wall_time_is_a_budget_only_where_the_executor_says_so(void **state)
+{
+	struct world *w = *state;
+	struct limits limits = limits_default();
+
+	w->attempt.limits = &limits;
+	w->attempt.stop = STOP_TIMED_OUT;
+	w->attempt.limit_ms = 120000;
+	w->end.stop_asked = true;
+	becomes(w, REPORT_FAIL,
+		"\"error\":{\"code\":\"TASK_TIMEOUT\",\"message\":\"ran longer than 120000 ms\"}");
+	w->attempt.limit_is_budget = true;
+	becomes(w, REPORT_FAIL,
+		"\"error\":{\"code\":\"BUDGET_EXCEEDED\",\"message\":\"budget.minutes of its executor is used up: it ran longer "
+		"than 120000 ms\",\"details\":{\"budget\":\"minutes\",\"limit\":2}}");
+}
+
 static void a_question_stays_open_if_it_left_with_0(void **state)
 {
 	struct world *w = *state;
@@ -330,6 +371,8 @@ int main(void)
 		T(what_was_stopped_before_it_began_is_given_back),
 		T(its_word_beats_the_exit_status),
 		T(an_error_that_we_saw_beats_its_success_and_not_its_failure),
+		T(a_budget_that_is_used_up_beats_all_but_a_cancel),
+		T(wall_time_is_a_budget_only_where_the_executor_says_so),
 		T(a_question_stays_open_if_it_left_with_0),
 		T(a_word_of_another_claim_is_not_its_word),
 		T(what_did_not_run_said_nothing),

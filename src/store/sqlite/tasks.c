@@ -221,7 +221,7 @@ static bool rest_unpack(struct span bytes, struct task_row *row)
 	rest_scatter(values, row);
 	return reader_is_done(&reader) && values[REST_ENDED] <= ENDED_LOST &&
 		values[REST_CODE] < FAILURE_CODE_COUNT && values[REST_CLOCK] <= CLOCK_WORKER &&
-		values[REST_WORKFLOW] < WORKFLOW_COUNT && values[REST_STAGE] < STAGE_COUNT &&
+		values[REST_WORKFLOW] < WORKFLOW_MAX && values[REST_STAGE] < STAGE_COUNT &&
 		values[REST_GATE_COUNT] <= TASK_GATES_MAX;
 }
 

@@ -1,0 +1,385 @@
+#include "exec/cgroup_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+
+enum { CPU_PERIOD_US = 100000 };
+
+#define ASIDE "stint-worker" /* the leaf into which we step to open the controllers of ours */
+
+static const char *const controllers[WALL_COUNT] = {
+	[WALL_MEMORY] = "memory", [WALL_PIDS] = "pids", [WALL_CPU] = "cpu"};
+
+const char *wall_name(enum wall wall)
+{
+	return controllers[wall];
+}
+
+static void fclose_at(FILE **file)
+{
+	if (*file)
+		fclose(*file);
+}
+
+/* ---- where we are ------------------------------------------------------------------------------------------------- */
+
+/* One word of a list; "" is the only word of an empty one. cpu is not in cpuacct. */
+static bool has_word(const char *list, const char *separators, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (!len)
+		return !list[0];
+	for (const char *at = list; *at; at += strspn(at, separators)) {
+		size_t size = strcspn(at, separators);
+		if (size == len && strncmp(at, word, len) == 0)
+			return true;
+		at += size;
+	}
+	return false;
+}
+
+/* Our own path within the hierarchy that has this controller ("" is the second version's). */
+static bool own_path(const char *controller, char *ret_path, size_t room)
+{
+	cleanup(fclose_at) FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[PATH_MAX];
+
+	while (file && fgets(line, sizeof line, file)) {
+		char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
+		if (!path)
+			continue;
+		*names++ = 0;
+		*path++ = 0;
+		path[strcspn(path, "\n")] = 0;
+		if (has_word(names, ",", controller))
+			return (size_t)snprintf(ret_path, room, "%s", path) < room;
+	}
+	return false;
+}
+
+/* Where that hierarchy is mounted, and which part of it. The fields of mountinfo: 4 root, 5 mount point, after " - "
+ * type, source, options. */
+static bool mounted(const char *type, const char *option, char *ret_root, char *ret_point, size_t room)
+{
+	cleanup(fclose_at) FILE *file = fopen("/proc/self/mountinfo", "re");
+	char line[PATH_MAX], root[1024], point[1024], found[64], options[1024];
+
+	while (file && fgets(line, sizeof line, file)) {
+		const char *rest = strstr(line, " - ");
+		if (!rest || sscanf(line, "%*s %*s %*s %1023s %1023s", root, point) != 2 ||
+			sscanf(rest + 3, "%63s %*s %1023s", found, options) != 2)
+			continue;
+		if (strcmp(found, type) == 0 && (!option[0] || has_word(options, ",", option)))
+			return (size_t)snprintf(ret_root, room, "%s", root) < room &&
+				(size_t)snprintf(ret_point, room, "%s", point) < room;
+	}
+	return false;
+}
+
+static bool own_directory(const char *type, const char *controller, char path[CGROUP_PATH_BYTES])
+{
+	char own[CGROUP_PATH_BYTES], root[CGROUP_PATH_BYTES], point[CGROUP_PATH_BYTES];
+	size_t skip, end;
+
+	if (!own_path(controller, own, sizeof own) || !mounted(type, controller, root, point, sizeof own))
+		return false;
+	skip = strcmp(root, "/") == 0
+		? 0
+		: strlen(root); /* a part of the hierarchy: our path counts from there */
+	if (strncmp(own, root, skip) != 0)
+		return false;
+	end = strlen(own);
+	if (!controller[0] && end >= sizeof ASIDE && strcmp(own + end - sizeof ASIDE + 1, ASIDE) == 0)
+		own[end - sizeof ASIDE] = 0; /* we have stepped aside: ours is the one above */
+	int len = snprintf(path, CGROUP_PATH_BYTES, "%s%s", point, strcmp(own, "/") == 0 ? "" : own + skip);
+	return len > 0 && len < CGROUP_PATH_BYTES;
+}
+
+/* May we make a leaf there, and move our children from here into it? */
+static bool usable(const char *place)
+{
+	char path[CGROUP_PATH_BYTES], procs[CGROUP_PATH_BYTES + 16], run[32];
+	int fd;
+
+	snprintf(procs, sizeof procs, "%s/cgroup.procs", place);
+	snprintf(run, sizeof run, "probe-%d", (int)getpid());
+	if (access(procs, W_OK) < 0 || cgroup_make(place, run, path, &fd) < 0)
+		return false;
+	close(fd);
+	return cgroup_remove(path) == 0;
+}
+
+/* ---- walls -------------------------------------------------------------------------------------------------------- */
+
+static bool list_has(const char *place, const char *name, const char *word)
+{
+	char path[CGROUP_PATH_BYTES + 32], text[1024];
+
+	snprintf(path, sizeof path, "%s/%s", place, name);
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	text[got < 0 ? 0 : got] = 0;
+	return text[0] && has_word(text, " \n", word);
+}
+
+/* Is nobody but us in it? The root of all has no such rule, nor the file that the others have. */
+static bool may_be_opened(const char *place)
+{
+	char path[CGROUP_PATH_BYTES + 32], line[32];
+	bool alone = true;
+
+	snprintf(path, sizeof path, "%s/cgroup.type", place);
+	if (access(path, F_OK) < 0)
+		return true;
+	snprintf(path, sizeof path, "%s/cgroup.procs", place);
+	cleanup(fclose_at) FILE *file = fopen(path, "re");
+	while (file && fgets(line, sizeof line, file))
+		alone &= strtol(line, NULL, 10) == getpid();
+	snprintf(path, sizeof path, "%s/cgroup.subtree_control", place);
+	return file && alone && access(path, W_OK) == 0;
+}
+
+static void look_at_wall(struct cgroup_place *place, enum wall wall)
+{
+	const char *name = controllers[wall];
+	char *path = place->walls[wall], *why = place->why_not[wall];
+
+	if (place->kind == CGROUP_V2 && list_has(place->tree, "cgroup.controllers", name)) {
+		place->closed[wall] = !list_has(place->tree, "cgroup.subtree_control", name);
+		if (!place->closed[wall] || may_be_opened(place->tree))
+			memcpy(path, place->tree, CGROUP_PATH_BYTES);
+		else
+			snprintf(why, WALL_REASON_BYTES,
+				"other processes are in the cgroup %.150s, which keeps its %s controller "
+				"closed; run the worker as a service of its own, with Delegate=yes under systemd",
+				place->tree, name);
+		return;
+	}
+	if (own_directory("cgroup", name, path) && usable(path))
+		return;
+	path[0] = 0;
+	snprintf(why, WALL_REASON_BYTES,
+		"the %s controller of cgroups was not given to this worker%s%.150s; run it as a service, with "
+		"Delegate=yes under systemd, or as root",
+		name, place->tree[0] ? ": its cgroup is " : "", place->tree);
+}
+
+void cgroup_look(struct cgroup_place *ret_place)
+{
+	struct cgroup_place place = {.kind = CGROUP_NONE};
+
+	if (own_directory("cgroup2", "", place.tree) && usable(place.tree))
+		place.kind = CGROUP_V2;
+	else if (own_directory("cgroup", "freezer", place.tree) && usable(place.tree))
+		place.kind = CGROUP_V1;
+	else
+		place.tree[0] = 0;
+	for (int wall = 0; wall < WALL_COUNT; wall++)
+		look_at_wall(&place, (enum wall)wall);
+	*ret_place = place;
+}
+
+static int step_aside(int tree)
+{
+	if (mkdirat(tree, ASIDE, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	cleanup(close_at) int aside = openat(tree, ASIDE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return aside < 0 ? -errno : cgroup_enter(aside);
+}
+
+static int open_wall(struct cgroup_place *place, enum wall wall)
+{
+	char word[16];
+	int fault;
+
+	cleanup(close_at) int tree = open(place->tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (tree < 0)
+		return -errno;
+	snprintf(word, sizeof word, "+%s", controllers[wall]);
+	fault = cgroup_write(tree, "cgroup.subtree_control", word);
+	if (fault == -EBUSY) {
+		fault = step_aside(tree);
+		if (!fault)
+			fault = cgroup_write(tree, "cgroup.subtree_control", word);
+	}
+	if (!fault)
+		place->closed[wall] = false;
+	return fault;
+}
+
+int cgroup_open_walls(struct cgroup_place *place, unsigned walls, char *complaint, size_t room)
+{
+	for (int wall = 0; wall < WALL_COUNT; wall++) {
+		int fault = 0;
+		if (!(walls >> wall & 1))
+			continue;
+		if (place->walls[wall][0] && place->closed[wall])
+			fault = open_wall(place, (enum wall)wall);
+		if (fault || !place->walls[wall][0]) {
+			if (fault)
+				snprintf(complaint, room,
+					"the %s controller of cgroup %s cannot be opened: %s",
+					controllers[wall], place->tree, strerror(-fault));
+			else
+				snprintf(complaint, room, "%s", place->why_not[wall]);
+			return -EOPNOTSUPP;
+		}
+	}
+	/* Once we have stepped aside the rest costs nothing. */
+	if (walls && place->closed[WALL_PIDS] && place->walls[WALL_PIDS][0])
+		open_wall(place, WALL_PIDS);
+	return 0;
+}
+
+/* ---- the leaves of a process -------------------------------------------------------------------------------------- */
+
+static int put_number(int fd, const char *name, uint64_t number)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%" PRIu64, number);
+	return cgroup_write(fd, name, text);
+}
+
+/* Without swap: what is written out is memory, too. Where it is not counted it is at least not used. */
+static int wall_memory(int fd, bool second, uint64_t bytes)
+{
+	int fault = put_number(fd, second ? "memory.max" : "memory.limit_in_bytes", bytes);
+
+	if (fault)
+		return fault;
+	if (second) {
+		put_number(fd, "memory.swap.max", 0);
+		put_number(fd, "memory.oom.group", 1);
+	} else if (put_number(fd, "memory.memsw.limit_in_bytes", bytes) < 0) {
+		put_number(fd, "memory.swappiness", 0);
+	}
+	return 0;
+}
+
+static int wall_cpu(int fd, bool second, uint64_t milli)
+{
+	uint64_t quota_us = milli * CPU_PERIOD_US / 1000;
+	char text[64];
+
+	snprintf(text, sizeof text, "%" PRIu64 " %d", quota_us, CPU_PERIOD_US);
+	if (second)
+		return cgroup_write(fd, "cpu.max", text);
+	int fault = put_number(fd, "cpu.cfs_period_us", CPU_PERIOD_US);
+	return fault ? fault : put_number(fd, "cpu.cfs_quota_us", quota_us);
+}
+
+static int put_wall(int fd, bool second, enum wall wall, const struct limits *limits)
+{
+	switch (wall) {
+	case WALL_MEMORY:
+		return wall_memory(fd, second, limits->memory_bytes);
+	case WALL_PIDS:
+		return put_number(fd, "pids.max", limits->tasks);
+	case WALL_CPU:
+		return wall_cpu(fd, second, limits->cpu_milli);
+	case WALL_COUNT:
+		break;
+	}
+	return -EINVAL;
+}
+
+/* The leaf beneath that place; it is made if there is none yet. Two walls may share a hierarchy. */
+static int leaf_in(const char *place, const char *run, struct cgroup_leaves *leaves, int *ret_fd)
+{
+	size_t len = strlen(place);
+	uint32_t i = 0;
+
+	while (i < leaves->count &&
+		(strncmp(leaves->paths[i], place, len) != 0 || strchr(leaves->paths[i] + len + 1, '/')))
+		i++;
+	if (i == leaves->count) {
+		int fault = cgroup_make(place, run, leaves->paths[i], &leaves->fds[i]);
+		if (fault)
+			return fault;
+		leaves->count++;
+	}
+	*ret_fd = leaves->fds[i];
+	return 0;
+}
+
+static int add_wall(const struct cgroup_place *place, const char *run, enum wall wall,
+	const struct limits *limits, struct cgroup_leaves *leaves)
+{
+	bool second = place->kind == CGROUP_V2 && strcmp(place->walls[wall], place->tree) == 0;
+	int fd, fault;
+
+	if (!place->walls[wall][0] || place->closed[wall])
+		return -EOPNOTSUPP;
+	leaves->walled = true;
+	fault = leaf_in(place->walls[wall], run, leaves, &fd);
+	return fault ? fault : put_wall(fd, second, wall, limits);
+}
+
+int cgroup_make_leaves(const struct cgroup_place *place, const char *run, const struct limits *limits,
+	struct cgroup_leaves *ret_leaves)
+{
+	struct cgroup_leaves leaves = {0};
+	unsigned needed = limits_walls(limits);
+	int fault = 0, fd;
+
+	if (place->kind != CGROUP_NONE)
+		fault = leaf_in(place->tree, run, &leaves, &fd);
+	if (limits->tasks != LIMIT_UNCHANGED && place->walls[WALL_PIDS][0] && !place->closed[WALL_PIDS])
+		needed |= 1u << WALL_PIDS;
+	for (int wall = 0; wall < WALL_COUNT && !fault; wall++)
+		if (needed >> wall & 1)
+			fault = add_wall(place, run, (enum wall)wall, limits, &leaves);
+	if (fault) {
+		cgroup_leaves_remove(&leaves);
+		cgroup_leaves_close(&leaves);
+		return fault;
+	}
+	*ret_leaves = leaves;
+	return 0;
+}
+
+void cgroup_leaves_close(struct cgroup_leaves *leaves)
+{
+	for (uint32_t i = 0; i < leaves->count; i++) {
+		close_at(&leaves->fds[i]);
+		leaves->fds[i] = -1;
+	}
+}
+
+void cgroup_leaves_remove(const struct cgroup_leaves *leaves)
+{
+	for (uint32_t i = 0; i < leaves->count; i++)
+		cgroup_remove(leaves->paths[i]);
+}
+
+void cgroup_sweep_place(const struct cgroup_place *place)
+{
+	if (place->tree[0])
+		cgroup_sweep(place->tree);
+	for (int wall = 0; wall < WALL_COUNT; wall++)
+		if (place->walls[wall][0] && strcmp(place->walls[wall], place->tree) != 0)
+			cgroup_sweep(place->walls[wall]);
+}
+
+void cgroup_remove_of(const char *run)
+{
+	char place[CGROUP_PATH_BYTES], path[CGROUP_PATH_BYTES + 128];
+
+	for (int wall = 0; wall < WALL_COUNT; wall++) {
+		if (!own_directory("cgroup", controllers[wall], place))
+			continue;
+		snprintf(path, sizeof path, "%s/stint-%.100s", place, run);
+		cgroup_remove(path);
+	}
+}

@@ -1,0 +1,58 @@
+/*
+ * Where on this machine cgroups can be made, and which walls they give: memory, number of tasks, share of the
+ * processors. On the second version one leaf has them all, where its controllers were handed to us; on the first, and
+ * on hybrid machines, each controller has a hierarchy of its own and a leaf in it.
+ *
+ * Tried out, not assumed. Looking changes nothing.
+ */
+#pragma once
+
+#include "exec/cgroup.h"
+#include "exec/confine.h"
+
+enum { WALL_REASON_BYTES = 400 };
+
+struct cgroup_place {
+	enum cgroup_kind kind;        /* of the leaf that holds the tree; CGROUP_NONE: there is none */
+	char tree[CGROUP_PATH_BYTES]; /* where that one is made; "" */
+	/* By enum wall: where its leaf is made, the same as `tree` on the second version; "": why_not says in a
+	 * sentence what is missing and what to do. */
+	char walls[WALL_COUNT][CGROUP_PATH_BYTES];
+	char why_not[WALL_COUNT][WALL_REASON_BYTES];
+	bool closed[WALL_COUNT]; /* of the second version: cgroup_open_walls() must be called first */
+};
+
+void cgroup_look(struct cgroup_place *ret_place);
+
+/*
+ * Make sure of these walls (bits). On the second version a cgroup that has processes gives no controllers to those
+ * beneath it: if we are alone in ours, we step aside into one of our own and open them. -EOPNOTSUPP: `complaint` is the
+ * reason.
+ */
+int cgroup_open_walls(struct cgroup_place *place, unsigned walls, char *complaint, size_t room);
+
+/* "memory", as in a sentence. */
+const char *wall_name(enum wall wall);
+
+/* The leaves of one process. The first holds the tree; further ones are of the first version's controllers. */
+struct cgroup_leaves {
+	uint32_t count;
+	bool walled; /* there are limits in them: whoever does not get in does not start */
+	char paths[CGROUP_LEAVES_MAX][CGROUP_PATH_BYTES];
+	int fds[CGROUP_LEAVES_MAX];
+};
+
+/* All that these limits need, with the limits in them. -EOPNOTSUPP: a wall that cannot be made here. On a fault nothing is
+ * left. */
+int cgroup_make_leaves(const struct cgroup_place *place, const char *run, const struct limits *limits,
+	struct cgroup_leaves *ret_leaves);
+
+/* The descriptors only; their paths stay. */
+void cgroup_leaves_close(struct cgroup_leaves *leaves);
+void cgroup_leaves_remove(const struct cgroup_leaves *leaves);
+
+/* Empty leaves, wherever they can be, that nobody came back for (cgroup_sweep()). */
+void cgroup_sweep_place(const struct cgroup_place *place);
+
+/* What a dead worker left of this run in the hierarchies of the first version; only what is empty goes. */
+void cgroup_remove_of(const char *run);

@@ -1,0 +1,82 @@
+#include "wire/frame.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { KEPT_BYTES = 64 << 10 }; /* of memory, between two frames */
+
+void frame_reader_init(struct frame_reader *reader)
+{
+	*reader = (struct frame_reader){0};
+	buf_init(&reader->body, FRAME_BYTES_MAX);
+}
+
+void frame_reader_done(struct frame_reader *reader)
+{
+	buf_done(&reader->body);
+}
+
+static void begin_next(struct frame_reader *reader)
+{
+	reader->whole = false;
+	reader->head_len = 0;
+	if (reader->body.cap > KEPT_BYTES)
+		buf_done(&reader->body);
+	buf_clear(&reader->body);
+}
+
+static uint32_t length_of(const unsigned char head[FRAME_HEAD_BYTES])
+{
+	return (uint32_t)head[0] << 24 | (uint32_t)head[1] << 16 | (uint32_t)head[2] << 8 | head[3];
+}
+
+int frame_read(struct frame_reader *reader, struct span bytes, size_t *ret_used, struct span *ret_frame)
+{
+	size_t used = 0;
+
+	*ret_used = 0;
+	if (reader->broken)
+		return -EMSGSIZE;
+	if (reader->whole)
+		begin_next(reader);
+	while (reader->head_len < FRAME_HEAD_BYTES && used < bytes.len)
+		reader->head[reader->head_len++] = (unsigned char)bytes.data[used++];
+	*ret_used = used;
+	if (reader->head_len < FRAME_HEAD_BYTES)
+		return 0;
+	uint32_t length = length_of(reader->head);
+	if (length > FRAME_BYTES_MAX) {
+		reader->broken = true;
+		return -EMSGSIZE;
+	}
+	size_t part = length - reader->body.len;
+	if (part > bytes.len - used)
+		part = bytes.len - used;
+	int r = buf_put(&reader->body, bytes.data + used, part);
+	if (r < 0)
+		return r;
+	*ret_used = used + part;
+	reader->whole = reader->body.len == length;
+	if (reader->whole)
+		*ret_frame = buf_span(&reader->body);
+	return reader->whole;
+}
+
+bool frame_is_open(const struct frame_reader *reader)
+{
+	return reader->head_len > 0 && !reader->whole;
+}
+
+int frame_put(struct buf *out, struct span body)
+{
+	unsigned char head[FRAME_HEAD_BYTES] = {(unsigned char)(body.len >> 24),
+		(unsigned char)(body.len >> 16), (unsigned char)(body.len >> 8), (unsigned char)body.len};
+
+	if (body.len > FRAME_BYTES_MAX)
+		return -EMSGSIZE;
+	int r = buf_reserve(out, sizeof head + body.len);
+	if (r < 0)
+		return r;
+	buf_put(out, head, sizeof head);
+	return buf_put_span(out, body);
+}

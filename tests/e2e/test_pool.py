@@ -1,0 +1,445 @@
+"""Pools: programs that stay and speak frames over standard input and output, good ones and bad ones. spec/stdio.md."""
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+import unittest
+
+import stintd
+import test_worker
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = os.path.join(HERE, "..", "..", "examples", "pool-worker")
+STINT = test_worker.STINT
+NODE = shutil.which("node")
+
+
+class Case(test_worker.Case):
+    """A worker with one pool, `p`, in queue `q`."""
+
+    def executor(self, program, *arguments, argv=None, size=1, **more):
+        """A pool of workers that behave in a certain way: see pool_worker.py."""
+        argv = argv or [sys.executable, "-u", os.path.join(HERE, "pool_worker.py"), program, self.folder, *map(str, arguments)]
+        read = [HERE, os.path.realpath(EXAMPLES), os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))]
+        return {"kind": "pool", "argv": argv, "size": size, "read": read, "write": [self.folder], "graceMs": 1000, **more}
+
+    def pool(self, program, *arguments, flags=(), **more):
+        return self.worker({"p": self.executor(program, *arguments, **more)}, "--name", "host", *flags)
+
+    def ok(self, reply):
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json
+
+    def slot(self, name="host/p-1"):
+        return {slot["name"]: slot for slot in self.ok(self.client.get("/api/slots"))}.get(name)
+
+    def is_quarantined(self, name="host/p-1"):
+        return self.until(lambda: (slot := self.slot(name)) and slot["state"] == "quarantined" and slot, "quarantine")
+
+    def lines(self, name):
+        """What workers left in a file; there may be none yet."""
+        try:
+            with open(self.path(name)) as file:
+                return file.read().split()
+        except FileNotFoundError:
+            return []
+
+
+class Examples(Case):
+    def expect_work(self, argv, **more):
+        self.pool(None, argv=argv, size=2, **more)
+        test_worker.subprocess.run([STINT, "--home", self.server.home, "add", "x", "--id", "t", "--queue", "q", "--module", "echo",
+                                    "--payload", '{"n": [1, 2]}'], stdout=test_worker.subprocess.DEVNULL, check=True,
+                                   env=stintd.environment())
+        self.assertEqual(self.is_in("t", "done", "blocked", "failed")["result"], {"n": [1, 2]}, self.task("t"))
+        events = self.events("t")
+        self.assertEqual((events[0], events[-1]), ("task.created", "task.completed"))
+        self.assertIn("task.progressed", events)
+        for number in range(8):
+            self.create(id="more-%d" % number, module="echo", payload=number)
+        for number in range(8):
+            self.assertEqual(self.is_in("more-%d" % number, "done")["result"], number)
+        self.create(id="other", module="nothing")
+        error = self.is_in("other", "blocked")["error"]
+        self.assertEqual((error["code"], error["class"]), ("EXECUTOR_NOT_FOUND", "policy"))
+        self.assertIn("echo, sleep", error["message"])
+
+    def test_the_worker_in_python(self):
+        self.expect_work([sys.executable, os.path.join(EXAMPLES, "worker.py")])
+
+    @unittest.skipUnless(NODE, "there is no node here")
+    def test_the_worker_in_node(self):
+        self.expect_work([NODE, "worker.js"], workingDir=os.path.realpath(EXAMPLES))
+
+    def test_each_is_short_enough_to_be_read(self):
+        for name in ("worker.py", "worker.js"):
+            with open(os.path.join(EXAMPLES, name)) as file:
+                self.assertLess(len(file.readlines()), 100, name)
+
+
+class Words(Case):
+    """What a worker says, and what is made of it."""
+
+    def run_one(self, module, **task):
+        self.create(id=module, module=module, **task)
+        return self.is_in(module, "done", "failed", "blocked")
+
+    def test_a_task_comes_in_the_words_of_the_protocol(self):
+        self.pool("any")
+        told = self.run_one("whole", title="x", priority=50, payload={"n": 1}, metadata={"m": 2}, instructions="do")["result"]
+        self.assertEqual((told["id"], told["title"], told["priority"], told["moduleId"]), ("whole", "x", "high", "whole"))
+        self.assertEqual((told["payload"], told["metadata"], told["instructions"]), ({"n": 1}, {"m": 2}, "do"))
+        self.assertEqual((told["executionAttempt"], told["isolationLevel"], told["workerId"], told["attempt"]),
+                         (0, "process", "p-1", 1))
+        self.assertGreater(told["deadlineMs"], time.time() * 1000)
+
+    def test_its_environment_has_both_names_and_nothing_else(self):
+        self.pool("any", env={"MINE": "1"})
+        env = self.run_one("env")["result"]
+        self.assertEqual((env["AIRI_WORKER_ID"], env["AIRIER_WORKER_ID"], env["MINE"]), ("p-1", "p-1", "1"))
+        self.assertEqual(env["STINT_WORKSPACE"], env["PWD_IS"])
+        self.assertFalse([name for name in env if name.startswith("STINT_") and name not in
+                          ("STINT_WORKER_ID", "STINT_WORKSPACE", "STINT_RUN")])
+
+    def test_its_directory_is_that_of_its_executor(self):
+        self.pool("any", workingDir=self.folder)
+        self.assertEqual(self.run_one("env")["result"]["PWD_IS"], os.path.realpath(self.folder))
+
+    def test_failures(self):
+        self.pool("any")
+        error = self.run_one("fail", maxAttempts=1)["error"]
+        self.assertEqual((error["code"], error["class"], error["message"], error["details"]),
+                         ("NO_LUCK", "task", "as asked", {"n": 1}))
+        error = self.run_one("no_success", maxAttempts=1)["error"]
+        self.assertEqual((error["code"], error["message"]), ("EXECUTION_ERROR", "it is broken"))
+        self.assertEqual(self.lines("starts"), ["p-1"], "one worker did both")
+
+    def test_progress_comes_to_the_server_and_not_in_floods(self):
+        self.pool("any")
+        self.run_one("progress")
+        told = [event for event in self.client.get("/api/tasks/progress/events").json["events"] if event["type"] == "task.progressed"]
+        self.assertIn(told[-1]["data"].get("percent"), (0, 100))
+        self.assertLess(len(told), 10)
+
+    def test_what_it_writes_goes_into_the_log_of_its_task_and_of_no_other(self):
+        worker = self.pool("talks")
+        self.until(lambda: "nothing to do" in worker.said(), "without a task: the log of the supervisor")
+        worker.stop()
+        self.pool("any")
+        for task in ("one", "two"):
+            self.create(id=task, module="words")
+            self.is_in(task, "done")
+        self.assertEqual([self.log(task)["data"] for task in ("one", "two")], ["of one\n", "of two\n"])
+
+    def test_frames_may_come_byte_by_byte_and_may_be_large(self):
+        self.pool("any")
+        self.assertEqual(self.run_one("split")["result"], "in pieces")
+        self.assertEqual(len(self.run_one("largest")["result"]), (1 << 20) - 5000)
+        self.assertEqual(self.run_one("echo", payload="y" * 900000)["result"], "y" * 900000)
+
+    def test_frames_that_are_not_understood_are_dropped(self):
+        self.pool("any")
+        self.assertEqual(self.run_one("garbage")["result"], "heard")
+
+    def test_a_second_answer_changes_nothing(self):
+        self.pool("any")
+        self.assertEqual(self.run_one("twice")["result"], "first")
+        self.assertEqual(self.run_one("echo", payload=1)["result"], 1)
+        self.assertEqual(self.task("twice")["result"], "first")
+
+    def test_an_answer_for_a_task_that_it_does_not_have_changes_nothing(self):
+        self.create(id="not-mine", module="echo", queue="elsewhere")
+        self.pool("any")
+        self.assertEqual(self.run_one("another")["result"], "mine")
+        self.assertEqual(self.task("not-mine")["state"], "ready")
+
+    def test_a_task_is_for_those_who_have_its_module(self):
+        self.pool("each", "who", "echo", size=2)
+        for number in range(4):
+            self.create(id="w%d" % number, module="who")
+        self.assertEqual({self.is_in("w%d" % number, "done")["result"][0] for number in range(4)}, {"p-1"})
+
+    def test_a_task_without_a_module_is_for_who_has_one_alone(self):
+        self.pool("each", "who")
+        self.create(id="t")
+        self.assertEqual(self.is_in("t", "done")["result"][0], "p-1")
+
+    def test_without_a_module_of_many_it_is_blocked(self):
+        self.pool("any")
+        self.create(id="t")
+        self.assertEqual(self.is_in("t", "blocked")["error"]["code"], "EXECUTOR_NOT_FOUND")
+        self.create(id="u", module="../etc")
+        self.assertEqual(self.is_in("u", "blocked")["error"]["code"], "EXECUTOR_NOT_FOUND")
+
+    def test_a_work_dir_is_not_for_a_task_to_choose(self):
+        self.pool("any")
+        self.create(id="t", module="echo", workingDir=self.folder)
+        self.assertEqual(self.is_in("t", "blocked")["error"]["code"], "BAD_WORKDIR")
+
+    def test_a_pool_works_on_as_many_as_it_has_and_claims_no_more(self):
+        self.pool("any", size=2)
+        self.create(id="a", module="meet", payload="b")
+        self.create(id="b", module="meet", payload="a")
+        self.assertEqual({self.is_in(task, "done")["result"] for task in "ab"}, {"p-1", "p-2"})
+        for task in "cde":
+            self.create(id=task, module="hold")
+        self.until(lambda: sum(self.task(task)["state"] == "running" for task in "cde") == 2, "two run")
+        self.assertEqual(sorted(self.task(task)["state"] for task in "cde"), ["ready", "running", "running"])
+        open(self.path("let-go"), "w").close()
+        for task in "cde":
+            self.is_in(task, "done")
+
+    def test_commands_have_room_of_their_own(self):
+        self.worker({"p": self.executor("any"), "x": test_worker.sh("echo ran")})
+        self.create(id="held", module="hold", executor="p")
+        self.is_in("held", "running")
+        for number in range(3):
+            self.create(id="c%d" % number, executor="x")
+            self.assertEqual(self.is_in("c%d" % number, "done")["result"], "ran")
+        open(self.path("let-go"), "w").close()
+        self.is_in("held", "done")
+
+    def test_the_server_shows_how_the_pool_stands(self):
+        self.pool("any", size=2)
+        self.run_one("echo")
+        self.run_one("leave", maxAttempts=1)
+
+        def shown():
+            workers = [worker for worker in self.ok(self.client.get("/api/workers")) if worker["state"] == "active"]
+            ran = test_worker.subprocess.run([STINT, "--home", self.server.home, "worker", "show", workers[0]["workerId"], "--json"],
+                                             stdout=test_worker.subprocess.PIPE, text=True, env=stintd.environment())
+            return json.loads(ran.stdout)["worker"]["metadata"]["pools"]["p"]
+
+        pool = self.until(lambda: (pool := shown())["workerCrashes"] == 3 and pool["tasksCompleted"] == 1 and pool, "the snapshot")
+        for name in ("totalWorkers", "activeWorkers", "idleWorkers", "busyWorkers", "tasksFailed", "averageWorkerUptimeMs", "startedAt"):
+            self.assertIsInstance(pool[name], int, name)
+        self.assertEqual((pool["totalWorkers"], pool["tasksFailed"], len(pool["workers"])), (2, 3, 2))
+
+
+class Crashes(Case):
+    """Bad ends of an attempt."""
+    flags = Case.flags + ("--set", "task.crashBudget=1")
+
+    # module: code, class, what the message says, configuration of the pool, of the task
+    ends = {
+        "crash": ("WORKER_CRASHED", "crash", "SIGSEGV): the last of bad-crash", {}, {}),
+        "leave": ("WORKER_CRASHED", "crash", "exit status 7", {}, {}),
+        "say_goodbye": ("WORKER_CRASHED", "crash", "exit status 0", {}, {}),
+        "silent": ("WORKER_CRASHED", "crash", "silent", {"silenceMs": 1000}, {}),
+        "half": ("PROTOCOL_ERROR", "crash", "within a frame", {}, {}),
+        "half_then_hang": ("PROTOCOL_ERROR", "crash", "within a frame", {"silenceMs": 1000}, {}),
+        "giant": ("PROTOCOL_ERROR", "crash", "longer than 1 MiB", {}, {}),
+        "four_gib": ("PROTOCOL_ERROR", "crash", "longer than 1 MiB", {}, {}),
+        "noise": ("PROTOCOL_ERROR", "crash", "logs belong on standard error", {}, {}),
+        "only_garbage": ("PROTOCOL_ERROR", "crash", "100 frames in a row", {}, {}),
+        "hang": ("TASK_TIMEOUT", "timeout", "1000 ms", {}, {"timeoutMs": 1000}),
+        "stubborn": ("TASK_TIMEOUT", "timeout", "1000 ms", {}, {"timeoutMs": 1000}),
+        "late": ("TASK_TIMEOUT", "timeout", "1000 ms", {}, {"timeoutMs": 1000}),
+        "stall": ("STALLED", "timeout", "no sign of life", {"stallMs": 1000}, {}),
+    }
+
+    def test_every_bad_end_has_its_code_and_the_next_task_a_worker(self):
+        self.worker({module: self.executor("any", **row[3]) for module, row in self.ends.items()}, "--name", "host")
+        for module, row in self.ends.items():
+            self.create(id="bad-" + module, executor=module, module=module, maxAttempts=1, **row[4])
+        for module, (code, klass, text, _, _) in self.ends.items():
+            with self.subTest(module=module):
+                error = self.is_in("bad-" + module, "failed", "done", "blocked")["error"]
+                self.assertEqual((error["code"], error["class"]), (code, klass), error)
+                self.assertIn(text, error["message"])
+        for module in self.ends:
+            self.create(id="next-" + module, executor=module, module="echo", payload=module)
+        for module, row in self.ends.items():
+            with self.subTest(module=module):
+                self.assertEqual(self.is_in("next-" + module, "done")["result"], module)
+                self.assertEqual(self.lines("starts").count(module + "-1"), 2)
+                slot = self.slot("host/%s-1" % module)
+                self.assertEqual(slot["crashes"] if slot else 0, row[1] == "crash", "what we end ourselves is no crash")
+        self.assertEqual(self.task("bad-crash")["error"]["details"], {"exitCode": None, "signal": "SIGSEGV", "worker": "crash-1"})
+        self.assertEqual(self.task("bad-leave")["error"]["details"], {"exitCode": 7, "signal": None, "worker": "leave-1"})
+        self.assertEqual(self.log("bad-crash")["data"], "the last of bad-crash\n")
+        self.assertEqual(self.lines("late"), ["bad-late"], "it did answer")
+        self.assertTrue(self.is_gone(self.read("stubborn")))
+
+    def test_an_answer_and_an_end_without_a_word(self):
+        self.pool("any")
+        self.create(id="t", module="answer_and_leave")
+        self.assertEqual(self.is_in("t", "done")["result"], "last")
+        self.until(lambda: (slot := self.slot()) and slot["crashes"] == 1, "it is a crash of the slot, and none of the task")
+        self.create(id="next", module="echo", payload="fine")
+        self.assertEqual(self.is_in("next", "done")["result"], "fine")
+
+    def test_a_cancelled_task_ends_with_its_worker(self):
+        self.pool("any")
+        self.create(id="t", module="hang")
+        pid = self.read("hangs")
+        self.is_in("t", "running")
+        self.client.post("/api/tasks/t/cancel")
+        self.is_in("t", "cancelled")
+        self.assertTrue(self.is_gone(pid))
+        self.create(id="next", module="echo", payload="fine")
+        self.assertEqual(self.is_in("next", "done")["result"], "fine")
+        self.assertIsNone(self.slot())
+
+    def test_one_that_closed_its_input(self):
+        self.pool("deaf-at-first")
+        self.create(id="t", module="echo", payload="fine")
+        task = self.is_in("t", "done", "failed")
+        self.assertEqual((task["result"], task["attempt"], len(self.lines("starts"))), ("fine", 1, 2))
+
+    def test_one_that_never_reads_its_input_keeps_nobody_waiting(self):
+        self.worker({"p": self.executor("unread", stallMs=2000), "x": test_worker.sh("echo ran")})
+        self.create(id="unread", executor="p", module="echo", payload="z" * 900000, maxAttempts=1)
+        self.is_in("unread", "running")
+        self.create(id="c", executor="x")
+        self.is_in("c", "done")
+        self.assertEqual(self.is_in("unread", "failed")["error"]["code"], "STALLED")
+
+
+class Poison(Case):
+    flags = Case.flags + ("--set", "quarantine.trialAfterMs=1000")
+
+    def test_others_are_done_and_the_poison_ends_by_its_budget(self):
+        self.pool("any")
+        self.create(id="poison", module="crash", priority=100)
+        for number in range(5):
+            self.create(id="t%d" % number, module="echo", payload=number)
+        task = self.is_in("poison", "failed")
+        self.assertEqual((task["crashes"], task["spent"], task["error"]["code"]), (3, 0, "WORKER_CRASHED"))
+        for number in range(5):
+            self.assertEqual(self.is_in("t%d" % number, "done")["result"], number)
+
+
+class Quarantine(Case):
+    def stays_at(self, starts):
+        """Nothing is started while somebody else has time to do a lot."""
+        self.assertEqual(len(self.lines("starts")), starts)
+        for _ in range(12):
+            self.client.get("/api/slots")
+            time.sleep(0.1)
+        self.assertEqual(len(self.lines("starts")), starts)
+
+    def test_the_third_crash_within_a_minute_is_the_last_and_no_restart_forgets_it(self):
+        worker = self.pool("recovers")
+        self.is_quarantined()
+        self.stays_at(3)
+        self.assertIn("quarantine", worker.said())
+        worker.stop()
+        worker = self.pool("recovers")
+        self.until(lambda: worker.said().count("registered") >= 2, "another worker under the same name")
+        self.stays_at(3)
+        self.server.stop()
+        self.server.start()
+        self.client.close()
+        self.assertEqual(self.is_quarantined()["crashes"], 3)
+        self.stays_at(3)
+        open(self.path("well"), "w").close()
+        self.create(id="t", module="echo", payload="fine")
+        ran = test_worker.subprocess.run([STINT, "--home", self.server.home, "slot", "unquarantine", "host/p-1"],
+                                         stdout=test_worker.subprocess.DEVNULL, stderr=test_worker.subprocess.PIPE, text=True, env=stintd.environment())
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual(self.is_in("t", "done")["result"], "fine")
+        self.assertEqual(len(self.lines("starts")), 4)
+
+    def test_who_never_comes_to_life_is_quarantined_too(self):
+        worker = self.worker({"mute": self.executor("mute", startMs=300), "banner": self.executor("banner"),
+                              "exit": self.executor("exit"), "missing": self.executor(None, argv=["/nonexistent/program"])},
+                             "--slot", "slot-1")
+        for executor, said in (("mute", "no worker.hello came in time"), ("banner", "Welc"), ("exit", "no configuration"),
+                               ("missing", "/nonexistent/program")):
+            self.is_quarantined("slot-1/%s-1" % executor)
+            self.assertIn(said, worker.said())
+
+
+class Trial(Case):
+    flags = Case.flags + ("--set", "quarantine.trialAfterMs=1000")
+
+    def test_one_trial_is_let_through_and_a_crash_ends_it(self):
+        self.pool("recovers")
+        self.is_quarantined()
+        self.until(lambda: len(self.lines("starts")) == 4, "a trial")
+        self.is_quarantined()
+        open(self.path("well"), "w").close()
+        self.create(id="t", module="echo", payload="fine")
+        self.assertEqual(self.is_in("t", "done")["result"], "fine")
+
+
+class Stopping(Case):
+    def test_idle_ones_go_when_their_input_ends(self):
+        worker = self.pool("any", size=3)
+        self.until(lambda: len(self.lines("starts")) == 3, "all have started")
+        self.create(id="t", module="echo")
+        self.is_in("t", "done")
+        self.assertEqual(worker.stop(), 0)
+        self.assertEqual(sorted(self.lines("ends")), ["p-1", "p-2", "p-3"])
+        self.assertEqual(self.ok(self.client.get("/api/slots")), [], "nobody has crashed")
+
+    def test_work_that_ends_soon_ends(self):
+        worker = self.pool("any")
+        self.create(id="t", module="hold")
+        self.read("held-t")
+        worker.process.send_signal(signal.SIGTERM)
+        self.until(lambda: "stopping" in worker.said(), "it heard")
+        open(self.path("let-go"), "w").close()
+        self.assertEqual(worker.process.wait(60), 0)
+        self.assertEqual(self.is_in("t", "done")["result"], "held")
+
+    def test_work_that_does_not_is_given_back_and_costs_nothing(self):
+        worker = self.pool("any")
+        self.create(id="t", module="hang")
+        pid = self.read("hangs")
+        self.assertEqual(worker.stop(), 0)
+        task = self.is_in("t", "ready")
+        self.assertEqual((task["spent"], task["crashes"], task["attempt"]), (0, 0, 1))
+        self.assertTrue(self.is_gone(pid))
+
+    def test_a_second_signal_does_not_wait(self):
+        worker = self.pool("any")
+        self.create(id="t", module="hang")
+        self.read("hangs")
+        worker.process.send_signal(signal.SIGTERM)
+        self.until(lambda: "stopping" in worker.said(), "it heard")
+        self.assertEqual(worker.stop(), 0)
+        self.is_in("t", "ready")
+
+    def test_a_supervisor_that_is_killed_takes_its_workers_with_it(self):
+        worker = self.pool("any", size=2)
+        self.create(id="t", module="hang", maxAttempts=1)
+        pid = self.read("hangs")
+        worker.process.kill()
+        worker.process.wait(10)
+        os.unlink(self.path("hangs"))
+        worker = self.pool("any", size=2)
+        again = self.read("hangs")
+        self.assertTrue(self.is_gone(pid), "before it was run again")
+        self.assertNotEqual(pid, again)
+        task = self.task("t")
+        self.assertEqual((task["attempt"], task["crashes"] >= 1, task["spent"]), (2, True, 0))
+        self.assertIsNone(self.slot(), "its workers did not crash, it did")
+
+    def test_run_once_works_with_a_pool_too(self):
+        config = self.path("once.json")
+        with open(config, "w") as file:
+            json.dump({"executors": {"p": self.executor("any", size=2), "bad": self.executor("exit")}}, file)
+        self.create(id="t", executor="p", module="echo", payload={"summary": "as told"})
+
+        def once():
+            ran = test_worker.subprocess.run(
+                [test_worker.WORKER, "run-once", "--agent-id", "a", "--queues", "q", "--home", self.server.home, "--config", config],
+                stdout=test_worker.subprocess.PIPE, stderr=test_worker.subprocess.PIPE, text=True, env=stintd.environment(), timeout=60)
+            return json.loads(ran.stdout)
+
+        self.assertEqual((done := once())["action"], "completed", done)
+        self.assertEqual((done["itemId"], done["summary"]), ("t", "as told"))
+        self.assertEqual(self.lines("starts"), ["p-1"], "one task, one worker")
+        self.create(id="u", executor="bad", module="echo")
+        self.assertEqual((done := once())["ok"], False, done)
+        task = self.task("u")
+        self.assertEqual((task["error"]["code"], task["spent"], task["state"]), ("WORKER_INIT_FAILED", 0, "scheduled"))
+        self.assertIn("no configuration", task["error"]["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()

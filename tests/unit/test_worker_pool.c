@@ -1,0 +1,451 @@
+/* One worker of a pool: what it says, when it is silent, how it ends; and a clock that the test moves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "worker/pool_worker.h"
+
+struct world {
+	struct pool_worker worker;
+	int64_t now_ms;
+};
+
+enum { SECOND = 1000 };
+
+static int set_up(void **state)
+{
+	static struct world world;
+	struct pool_rules rules = pool_rules_default();
+
+	world.now_ms = 1000000;
+	pool_worker_init(&world.worker, &rules);
+	*state = &world;
+	return 0;
+}
+
+/* ---- dialogue ---- */
+
+static void pass(struct world *w, int64_t ms)
+{
+	w->now_ms += ms;
+}
+
+/* Time passes; nothing happens before it is due. */
+static uint32_t until_due(struct world *w)
+{
+	int64_t due_ms = pool_worker_due_ms(&w->worker);
+
+	assert_true(due_ms < INT64_MAX);
+	if (due_ms > w->now_ms) {
+		assert_int_equal(pool_worker_look(&w->worker, due_ms - 1), 0);
+		w->now_ms = due_ms;
+	}
+	return pool_worker_look(&w->worker, w->now_ms);
+}
+
+static uint32_t says(struct world *w, enum pool_message_kind kind)
+{
+	struct pool_message message = {.kind = kind, .success = true, .percent = 50};
+
+	return pool_worker_hear(&w->worker, &message, true, w->now_ms);
+}
+
+static uint32_t says_of_another(struct world *w, enum pool_message_kind kind)
+{
+	struct pool_message message = {.kind = kind, .success = true};
+
+	return pool_worker_hear(&w->worker, &message, false, w->now_ms);
+}
+
+static void spawns(struct world *w)
+{
+	assert_int_equal(w->worker.state, POOL_ENTERING);
+	assert_int_equal(pool_worker_entered(&w->worker, POOL_ENTRY_FREE, w->now_ms), POOL_DO_SPAWN);
+	assert_int_equal(w->worker.state, POOL_STARTING);
+}
+
+static void becomes_ready(struct world *w)
+{
+	if (w->worker.state == POOL_OFF)
+		assert_int_equal(pool_worker_begin(&w->worker, w->now_ms), POOL_DO_ENTER);
+	else
+		assert_int_equal(until_due(w), POOL_DO_ENTER);
+	spawns(w);
+	assert_int_equal(says(w, POOL_HELLO), POOL_DO_WORK);
+}
+
+static void becomes_busy(struct world *w)
+{
+	becomes_ready(w);
+	pool_worker_assign(&w->worker, w->now_ms);
+}
+
+static uint32_t is_gone(struct world *w)
+{
+	return pool_worker_gone(&w->worker, w->now_ms);
+}
+
+static void is_told(struct world *w, enum pool_entry entry)
+{
+	assert_int_equal(pool_worker_told(&w->worker, entry, w->now_ms), 0);
+}
+
+/* ---- tests ---- */
+
+static void a_worker_works_off_one_task_after_the_other(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	for (int i = 0; i < 3; i++) {
+		pool_worker_assign(&w->worker, w->now_ms);
+		assert_int_equal(says(w, POOL_PROGRESS), POOL_DO_NOTE);
+		assert_int_equal(says(w, POOL_RESULT), POOL_DO_END);
+		assert_int_equal(w->worker.state, POOL_ANSWERED);
+		assert_int_equal(says(w, POOL_READY), POOL_DO_WORK);
+	}
+	assert_int_equal(w->worker.completed, 3);
+	assert_int_equal(w->worker.failed, 0);
+}
+
+static void a_result_that_is_no_success_is_a_failure(void **state)
+{
+	struct world *w = *state;
+	struct pool_message message = {.kind = POOL_RESULT, .success = false};
+
+	becomes_busy(w);
+	assert_int_equal(pool_worker_hear(&w->worker, &message, true, w->now_ms), POOL_DO_END);
+	assert_int_equal(w->worker.completed, 0);
+	assert_int_equal(w->worker.failed, 1);
+}
+
+static void who_says_no_hello_in_time_is_killed_and_has_crashed(void **state)
+{
+	struct world *w = *state;
+
+	pool_worker_begin(&w->worker, w->now_ms);
+	spawns(w);
+	assert_int_equal(says(w, POOL_HEARTBEAT), 0); /* a sign of life is no hello */
+	assert_int_equal(until_due(w), POOL_DO_KILL);
+	assert_int_equal(w->now_ms, 1000000 + 10 * SECOND);
+	assert_int_equal(is_gone(w), POOL_DO_TELL);
+	assert_string_equal(pool_fault_code(&w->worker), "WORKER_INIT_FAILED");
+}
+
+static void silence_of_thirty_seconds_is_a_crash_whatever_it_does(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	pass(w, 29 * SECOND);
+	assert_int_equal(says(w, POOL_HEARTBEAT), 0);
+	pool_worker_assign(&w->worker, w->now_ms);
+	assert_int_equal(until_due(w), POOL_DO_KILL);
+	assert_int_equal(w->now_ms, 1000000 + 59 * SECOND);
+	assert_string_equal(pool_state_name(&w->worker), "unresponsive");
+	assert_int_equal(is_gone(w), POOL_DO_END | POOL_DO_TELL);
+	assert_string_equal(pool_fault_code(&w->worker), "WORKER_CRASHED");
+}
+
+static void beats_keep_it_for_a_day(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	for (int i = 0; i < 24 * 360; i++) {
+		pass(w, 10 * SECOND);
+		assert_int_equal(pool_worker_look(&w->worker, w->now_ms), 0);
+		assert_int_equal(says(w, POOL_HEARTBEAT), 0);
+	}
+	assert_int_equal(says(w, POOL_RESULT), POOL_DO_END);
+}
+
+static void frames_that_are_not_understood_are_no_sign_of_life(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	pass(w, 29 * SECOND);
+	assert_int_equal(pool_worker_hear_unknown(&w->worker, w->now_ms), 0);
+	pass(w, 1 * SECOND);
+	assert_int_equal(pool_worker_look(&w->worker, w->now_ms), POOL_DO_KILL);
+}
+
+static void a_hundred_in_a_row_that_are_not_understood_are_too_many(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	for (int i = 0; i < 99; i++)
+		assert_int_equal(pool_worker_hear_unknown(&w->worker, w->now_ms), 0);
+	assert_int_equal(says(w, POOL_HEARTBEAT), 0); /* and the row is over */
+	for (int i = 0; i < 99; i++)
+		assert_int_equal(pool_worker_hear_unknown(&w->worker, w->now_ms), 0);
+	assert_int_equal(pool_worker_hear_unknown(&w->worker, w->now_ms), POOL_DO_KILL);
+	assert_int_equal(is_gone(w), POOL_DO_END | POOL_DO_TELL);
+	assert_string_equal(pool_fault_code(&w->worker), "PROTOCOL_ERROR");
+	assert_int_equal(w->worker.unknown, 199);
+}
+
+static void a_second_answer_and_one_for_another_task_are_dropped(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	assert_int_equal(says_of_another(w, POOL_RESULT), 0);
+	assert_int_equal(says_of_another(w, POOL_PROGRESS), 0);
+	assert_int_equal(w->worker.state, POOL_BUSY);
+	assert_int_equal(says(w, POOL_FAILURE), POOL_DO_END);
+	assert_int_equal(says(w, POOL_RESULT), 0);
+	assert_int_equal(says(w, POOL_READY), POOL_DO_WORK);
+	assert_int_equal(says(w, POOL_RESULT), 0);
+	assert_int_equal(w->worker.strays, 4);
+	assert_int_equal(w->worker.completed, 0);
+}
+
+static void an_answer_after_its_time_does_not_count(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	assert_int_equal(pool_worker_stop_task(&w->worker, w->now_ms), POOL_DO_CLOSE | POOL_DO_TERM);
+	assert_int_equal(says(w, POOL_RESULT), 0);
+	assert_int_equal(w->worker.strays, 1);
+	assert_int_equal(is_gone(w), POOL_DO_END);
+	assert_true(w->worker.stop_task);
+	assert_int_equal(w->worker.crashes, 0);
+}
+
+static void a_ready_that_crossed_its_task_is_no_answer(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	assert_int_equal(says(w, POOL_READY), 0);
+	assert_int_equal(says(w, POOL_HELLO), 0);
+	assert_int_equal(w->worker.state, POOL_BUSY);
+	assert_int_equal(says(w, POOL_RESULT), POOL_DO_END);
+}
+
+static void who_is_not_ready_in_time_after_its_answer_is_killed(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	assert_int_equal(says(w, POOL_RESULT), POOL_DO_END);
+	assert_int_equal(until_due(w), POOL_DO_KILL);
+	assert_int_equal(w->now_ms, 1000000 + 10 * SECOND);
+	assert_int_equal(is_gone(w), POOL_DO_TELL); /* its attempt is over already */
+	assert_int_equal(w->worker.completed, 1);
+}
+
+static void nothing_is_started_before_the_server_knows_of_the_crash(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	assert_int_equal(is_gone(w), POOL_DO_TELL);
+	assert_int_equal(pool_worker_due_ms(&w->worker), INT64_MAX);
+	pass(w, 3600 * SECOND);
+	assert_int_equal(pool_worker_look(&w->worker, w->now_ms), 0);
+	is_told(w, POOL_ENTRY_FREE);
+	assert_int_equal(until_due(w), POOL_DO_ENTER);
+}
+
+static void starts_are_a_second_apart_and_crashes_in_a_row_more(void **state)
+{
+	static const int64_t seconds[] = {1, 2, 4, 8, 16, 32, 60, 60};
+	struct world *w = *state;
+
+	pool_worker_begin(&w->worker, w->now_ms);
+	for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) {
+		spawns(w);
+		assert_int_equal(is_gone(w), POOL_DO_TELL);
+		int64_t gone_ms = w->now_ms;
+		is_told(w, POOL_ENTRY_FREE);
+		assert_int_equal(until_due(w), POOL_DO_ENTER);
+		assert_int_equal(w->now_ms - gone_ms, seconds[i] * SECOND);
+	}
+	spawns(w);
+	says(w, POOL_HELLO);
+	for (int i = 0; i < 6; i++, pass(w, 10 * SECOND))
+		says(w, POOL_HEARTBEAT);
+	is_gone(w);
+	int64_t gone_ms = w->now_ms;
+	is_told(w, POOL_ENTRY_FREE);
+	until_due(w);
+	assert_int_equal(w->now_ms - gone_ms, SECOND); /* who lived for a minute begins a new row */
+}
+
+static void a_quarantined_slot_asks_again_and_starts_nothing(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	is_gone(w);
+	is_told(w, POOL_ENTRY_QUARANTINED);
+	for (int i = 0; i < 10; i++) {
+		assert_string_equal(pool_state_name(&w->worker), "quarantined");
+		assert_int_equal(until_due(w), POOL_DO_ENTER);
+		assert_int_equal(pool_worker_entered(&w->worker, POOL_ENTRY_QUARANTINED, w->now_ms), 0);
+	}
+	assert_int_equal(until_due(w), POOL_DO_ENTER);
+	spawns(w);
+}
+
+static void a_server_that_is_away_is_asked_again(void **state)
+{
+	struct world *w = *state;
+
+	pool_worker_begin(&w->worker, w->now_ms);
+	assert_int_equal(pool_worker_entered(&w->worker, POOL_ENTRY_UNKNOWN, w->now_ms), 0);
+	assert_int_equal(until_due(w), POOL_DO_ENTER);
+	spawns(w);
+}
+
+static void a_stop_ends_the_input_and_is_no_crash(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	assert_int_equal(pool_worker_retire(&w->worker, w->now_ms), POOL_DO_CLOSE);
+	assert_int_equal(says(w, POOL_SHUTDOWN), 0);
+	assert_int_equal(is_gone(w), 0);
+	assert_int_equal(w->worker.state, POOL_OFF);
+	assert_int_equal(w->worker.crashes, 0);
+}
+
+static void who_does_not_go_within_five_seconds_is_killed(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	pool_worker_retire(&w->worker, w->now_ms);
+	assert_int_equal(until_due(w), POOL_DO_KILL);
+	assert_int_equal(w->now_ms, 1000000 + 5 * SECOND);
+	assert_int_equal(is_gone(w), 0);
+	assert_int_equal(w->worker.crashes, 0);
+}
+
+static void a_busy_one_retires_when_its_task_has_ended(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	assert_int_equal(pool_worker_retire(&w->worker, w->now_ms), 0);
+	assert_int_equal(says(w, POOL_RESULT), POOL_DO_END | POOL_DO_CLOSE);
+	assert_int_equal(says(w, POOL_READY), 0);
+	assert_int_equal(is_gone(w), 0);
+	assert_int_equal(w->worker.state, POOL_OFF);
+}
+
+static void an_announced_end_with_nothing_to_do_is_no_crash(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	pass(w, 20 * SECOND);
+	assert_int_equal(says(w, POOL_SHUTDOWN), POOL_DO_CLOSE);
+	assert_int_equal(is_gone(w), 0);
+	assert_int_equal(w->worker.crashes, 0);
+	int64_t gone_ms = w->now_ms;
+	assert_int_equal(until_due(w), POOL_DO_ENTER);
+	assert_int_equal(w->now_ms - gone_ms, SECOND);
+}
+
+static void an_announced_end_with_a_task_is_a_crash_unless_it_answers(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	assert_int_equal(says(w, POOL_SHUTDOWN), POOL_DO_CLOSE);
+	assert_int_equal(is_gone(w), POOL_DO_END | POOL_DO_TELL);
+	assert_int_equal(w->worker.crashes, 1);
+	is_told(w, POOL_ENTRY_FREE);
+	becomes_busy(w);
+	says(w, POOL_SHUTDOWN);
+	assert_int_equal(says(w, POOL_RESULT), POOL_DO_END);
+	assert_int_equal(is_gone(w), 0);
+	assert_int_equal(w->worker.crashes, 1);
+}
+
+static void an_end_without_a_word_is_a_crash_even_with_nothing_to_do(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	assert_int_equal(is_gone(w), POOL_DO_TELL);
+	assert_string_equal(pool_fault_code(&w->worker), "WORKER_CRASHED");
+}
+
+static void what_the_machine_cannot_start_is_no_crash(void **state)
+{
+	struct world *w = *state;
+
+	pool_worker_begin(&w->worker, w->now_ms);
+	spawns(w);
+	assert_int_equal(pool_worker_unspawned(&w->worker, w->now_ms), 0);
+	assert_int_equal(w->worker.crashes, 0);
+	assert_int_equal(until_due(w), POOL_DO_ENTER);
+	assert_true(w->now_ms >= 1000000 + SECOND);
+}
+
+static void broken_frames_kill_once(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	assert_int_equal(pool_worker_break(&w->worker, POOL_FAULT_LENGTH, w->now_ms), POOL_DO_KILL);
+	assert_int_equal(pool_worker_break(&w->worker, POOL_FAULT_LENGTH, w->now_ms), 0);
+	assert_int_equal(pool_worker_due_ms(&w->worker), INT64_MAX);
+	assert_int_equal(says(w, POOL_RESULT), 0); /* what it says after that is not believed */
+	assert_int_equal(is_gone(w), POOL_DO_END | POOL_DO_TELL);
+	assert_string_equal(pool_fault_code(&w->worker), "PROTOCOL_ERROR");
+}
+
+static void an_answer_of_the_server_that_comes_too_late_starts_nothing(void **state)
+{
+	struct world *w = *state;
+
+	pool_worker_begin(&w->worker, w->now_ms);
+	pool_worker_retire(&w->worker, w->now_ms);
+	assert_int_equal(pool_worker_entered(&w->worker, POOL_ENTRY_FREE, w->now_ms), 0);
+	assert_int_equal(w->worker.state, POOL_OFF);
+}
+
+#define POOL(test) cmocka_unit_test_setup(test, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		POOL(a_worker_works_off_one_task_after_the_other),
+		POOL(a_result_that_is_no_success_is_a_failure),
+		POOL(who_says_no_hello_in_time_is_killed_and_has_crashed),
+		POOL(silence_of_thirty_seconds_is_a_crash_whatever_it_does),
+		POOL(beats_keep_it_for_a_day),
+		POOL(frames_that_are_not_understood_are_no_sign_of_life),
+		POOL(a_hundred_in_a_row_that_are_not_understood_are_too_many),
+		POOL(a_second_answer_and_one_for_another_task_are_dropped),
+		POOL(an_answer_after_its_time_does_not_count),
+		POOL(a_ready_that_crossed_its_task_is_no_answer),
+		POOL(who_is_not_ready_in_time_after_its_answer_is_killed),
+		POOL(nothing_is_started_before_the_server_knows_of_the_crash),
+		POOL(starts_are_a_second_apart_and_crashes_in_a_row_more),
+		POOL(a_quarantined_slot_asks_again_and_starts_nothing),
+		POOL(a_server_that_is_away_is_asked_again),
+		POOL(a_stop_ends_the_input_and_is_no_crash),
+		POOL(who_does_not_go_within_five_seconds_is_killed),
+		POOL(a_busy_one_retires_when_its_task_has_ended),
+		POOL(an_announced_end_with_nothing_to_do_is_no_crash),
+		POOL(an_announced_end_with_a_task_is_a_crash_unless_it_answers),
+		POOL(an_end_without_a_word_is_a_crash_even_with_nothing_to_do),
+		POOL(what_the_machine_cannot_start_is_no_crash),
+		POOL(broken_frames_kill_once),
+		POOL(an_answer_of_the_server_that_comes_too_late_starts_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
