@@ -138,6 +138,13 @@ static void send_after(struct outbox *outbox, int64_t delay_ms)
 		uv_timer_start(&outbox->timer, on_again, (uint64_t)delay_ms, 0);
 }
 
+/* There may be something to send. If the timer runs, the server is away or wants to be asked later. */
+static void wake(struct outbox *outbox)
+{
+	if (!uv_is_active((uv_handle_t *)&outbox->timer))
+		send_after(outbox, 0);
+}
+
 /* ---- answers ---- */
 
 static struct span code_of(yyjson_doc *doc)
@@ -330,6 +337,7 @@ static void on_word(void *context, int fault, enum http_reach reach, const struc
 		hear_word(outbox, outbox->sending, answer);
 	outbox->sending->asked = true;
 	outbox->sending = NULL;
+	outbox->failures = 0;
 	send_after(outbox, 0);
 }
 
@@ -421,8 +429,7 @@ int outbox_put(struct outbox *outbox, const char *name, enum yields_to to, struc
 	if (r == 0)
 		r = set_text(outbox, letter, &text);
 	letter->asked = to == YIELDS_TO_NOTHING;
-	if ((!held || !letter->asked) && outbox->failures == 0)
-		send_after(outbox, 0);
+	wake(outbox);
 	return r;
 }
 
@@ -432,8 +439,7 @@ void outbox_release(struct outbox *outbox, const char *name)
 		if (strcmp(letter->name, name) == 0)
 			letter->held = false;
 	}
-	if (outbox->failures == 0)
-		send_after(outbox, 0);
+	wake(outbox);
 }
 
 uint32_t outbox_waiting(const struct outbox *outbox)

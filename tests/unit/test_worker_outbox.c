@@ -31,7 +31,7 @@ static struct world {
 	void (*on_get)(void);
 	struct outbox *outbox;
 	int dir_fd;
-	int settled, status, turns;
+	int settled, status, turns, refusals;
 } world;
 
 /* ---- the server ---- */
@@ -44,12 +44,12 @@ static void allocate(uv_handle_t *handle, size_t wanted, uv_buf_t *buf)
 		world.input + world.input_len, (unsigned)(sizeof world.input - 1 - world.input_len));
 }
 
-static void answer(const char *body)
+static void answer(const char *status, const char *body)
 {
 	char text[4096];
 
 	int len = snprintf(text, sizeof text,
-		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+		"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", status,
 		strlen(body), body);
 	uv_buf_t buf = uv_buf_init(text, (unsigned)len);
 	assert_int_equal(uv_try_write((uv_stream_t *)&world.guest, &buf, 1), len);
@@ -74,7 +74,10 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
 	bool get = strncmp(world.input, "GET", 3) == 0;
 	if (get && world.on_get)
 		world.on_get();
-	answer(get ? world.task : "{}");
+	if (get && world.refusals-- > 0)
+		answer("503 Service Unavailable", "{}");
+	else
+		answer("200 OK", get ? world.task : "{}");
 }
 
 static void on_guest(uv_stream_t *door, int status)
@@ -243,6 +246,23 @@ static void one_that_is_held_is_asked_for_and_waits(void **state)
 		"GET /api/tasks/t \nPOST /api/tasks/u/fail {}\nPOST /api/tasks/t/complete " LETTER "\n");
 }
 
+/* That the word was hard to get holds up nothing afterwards. */
+static void one_that_is_released_after_trouble_is_sent(void **state)
+{
+	(void)state;
+	world.task = "{\"fence\":\"7\"}";
+	world.refusals = 1;
+	assert_int_equal(outbox_put(world.outbox, "run", YIELDS_TO_WORD, SPAN("/api/tasks/t/complete"),
+				 SPAN(LETTER), true),
+		0);
+	while (strcmp(world.heard, "GET /api/tasks/t \nGET /api/tasks/t \n") != 0)
+		assert_true(turn());
+	for (int i = 0; i < 100; i++) /* the answer is heard */
+		assert_true(turn());
+	outbox_release(world.outbox, "run");
+	until_settled(1);
+}
+
 /* Nothing can be made in a directory that is not there any more. */
 static void what_the_disk_refuses_is_sent_all_the_same(void **state)
 {
@@ -299,6 +319,7 @@ int main(void)
 		T(a_crash_gives_way_to_a_failure_alone),
 		T(what_gives_way_to_nothing_is_not_asked_for),
 		T(one_that_is_held_is_asked_for_and_waits),
+		T(one_that_is_released_after_trouble_is_sent),
 		T(what_is_no_letter_is_left_out_and_told),
 		T(what_the_disk_refuses_is_sent_all_the_same),
 		T(a_word_that_the_disk_refuses_takes_its_place_all_the_same),
