@@ -19,6 +19,7 @@
 #include "worker/environment.h"
 #include "worker/pool.h"
 #include "worker/scribe.h"
+#include "worker/walls.h"
 #include "worker/worktree.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
@@ -57,6 +58,7 @@ struct run {
 	const char *task, *fence, *queue, *working_dir, *module;
 	const char *const *argv;
 	const struct executor *executor;
+	struct wall wall;
 	struct span input, log_target;
 	uint32_t attempt;
 	int64_t timeout_ms;
@@ -478,6 +480,16 @@ static int note_run(struct run *run)
 	return r;
 }
 
+/* By which a child can reach the server from behind a wall: its own, or that of the home if the server is there. */
+static const char *server_socket(struct run *run)
+{
+	const struct supervisor *supervisor = run->supervisor;
+
+	if (supervisor->options->address.local)
+		return supervisor->options->address.path;
+	return supervisor->options->same_host ? text_of(run, "%s/stint.sock", supervisor->nest.home) : NULL;
+}
+
 static int fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 {
 	struct run *run = context;
@@ -504,6 +516,10 @@ static int fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		about.thinking = supervisor->options->once->thinking;
 		about.execution_mode = supervisor->options->once->execution_mode;
 	}
+	walls_settle(&run->wall, run_path, server_socket(run));
+	if (walls_rename(&run->arena, &run->wall, &about) < 0)
+		return -ENOMEM;
+	spec->wall = &run->wall;
 	spec->run = run->name;
 	spec->argv = run->argv;
 	spec->env = environment_make(&run->arena, &about, run->executor);
@@ -536,6 +552,11 @@ static void refuse_start(struct run *run, int fault)
 	else if (fault == -EXDEV)
 		refuse(run, run->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
 			"its work dir, or another path that it may use, contains the state directory or lies in it");
+	else if (run->wall.level != WALL_PROCESS &&
+		(fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR))
+		refuse(run, "ISOLATION_UNAVAILABLE",
+			text_of(run, "level \"%s\": a path that it may use cannot be opened: %s",
+				wall_level_name(run->wall.level), strerror(-fault)));
 	else
 		refuse(run, "WORKER_INIT_FAILED", text_of(run, "cannot be started: %s", strerror(-fault)));
 }
@@ -1079,6 +1100,7 @@ static bool find_executor(struct run *run, yyjson_val *task)
 	const struct settings *settings = run->supervisor->settings;
 	const char *name = yyjson_get_str(yyjson_obj_get(task, "executor"));
 	const char *level = yyjson_get_str(yyjson_obj_get(task, "isolationLevel"));
+	char complaint[WALLS_COMPLAINT_BYTES];
 
 	run->executor = name ? settings_executor(settings, name) : settings_fallback(settings, run->queue);
 	if (!run->executor) {
@@ -1089,9 +1111,13 @@ static bool find_executor(struct run *run, yyjson_val *task)
 				       run->queue));
 		return false;
 	}
-	if (level && strcmp(level, "process") != 0) {
-		refuse(run, "ISOLATION_UNAVAILABLE",
-			text_of(run, "this worker isolates by \"process\"; the task asks for \"%s\"", level));
+	if (walls_choose(run->executor, level, &run->wall, complaint) < 0) {
+		refuse(run, "ISOLATION_UNAVAILABLE", complaint);
+		return false;
+	}
+	if (run->wall.level == WALL_VM && run->working_dir) {
+		refuse(run, "BAD_WORKDIR",
+			"at level \"vm\" no directory is shared: the task must not name one");
 		return false;
 	}
 	run->argv = run->executor->argv ? run->executor->argv
