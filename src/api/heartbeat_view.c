@@ -4,10 +4,10 @@
 #include "api/heartbeat_view.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "api/task_form.h"
+#include "base/iso_time.h"
 #include "base/take.h"
 
 /* Members of the metadata that are told from elsewhere. */
@@ -48,19 +48,10 @@ static int take_first(void *context, struct span id)
 /* The title stands in the text of the task. */
 static int read_title(struct api_call *call, struct span body, struct span *ret_title)
 {
-	struct json_complaint complaint;
-	cleanup(buf_done) struct buf text = {0};
+	yyjson_doc *doc = task_body_read(body);
+	int r = arena_copy(
+		call->arena, said_text(yyjson_obj_get(yyjson_doc_get_root(doc), "title")), ret_title);
 
-	buf_init(&text, 4 * API_TEXT_MAX);
-	int r = buf_put_byte(&text, '{');
-	if (r == 0)
-		r = buf_put_span(&text, body);
-	if (r == 0)
-		r = buf_put_byte(&text, '}');
-	yyjson_doc *doc = r == 0 ? json_read(buf_span(&text), &complaint) : NULL;
-	if (doc)
-		r = arena_copy(
-			call->arena, said_text(yyjson_obj_get(yyjson_doc_get_root(doc), "title")), ret_title);
 	yyjson_doc_free(doc);
 	return r;
 }
@@ -268,24 +259,13 @@ int heartbeat_put(struct buf *out, const struct heartbeat *beat)
 	return r < 0 ? r : buf_put_byte(out, '}');
 }
 
-void heartbeat_time(int64_t wall_ms, char ret_text[HEARTBEAT_TIME_MAX])
-{
-	time_t seconds = wall_ms / 1000;
-	struct tm parts;
-	char text[24];
-
-	gmtime_r(&seconds, &parts);
-	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-	snprintf(ret_text, HEARTBEAT_TIME_MAX, "%s.%03dZ", text, (int)(wall_ms % 1000));
-}
-
 /* Who is offline has no mode of its own there: readers go by the age of the last beat. */
 int heartbeat_put_row(struct buf *out, const struct heartbeat *beat)
 {
 	struct json_object object;
-	char at[HEARTBEAT_TIME_MAX];
+	char at[ISO_TIME_BYTES + 1];
 
-	heartbeat_time(beat->last_update_ms, at);
+	iso_time_put(beat->last_update_ms, at);
 	json_begin(&object, out);
 	json_member_string(&object, "slot", beat->slot);
 	json_member_string(&object, "label", beat->slot);

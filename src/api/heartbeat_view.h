@@ -5,10 +5,6 @@
 
 #include "api/call.h"
 
-enum {
-	HEARTBEAT_TIME_MAX = 32, /* bytes of a time as text */
-};
-
 struct heartbeat {
 	struct span slot;
 	const char *status;      /* idle, working, offline */
@@ -35,4 +31,3 @@ int heartbeat_put_row(struct buf *out, const struct heartbeat *beat);
 void heartbeat_reply(struct api_call *call, struct span slot);
 
 void heartbeat_put_text(struct json_object *object, const char *key, struct span text); /* empty: null */
-void heartbeat_time(int64_t wall_ms, char ret_text[HEARTBEAT_TIME_MAX]);                /* ISO 8601, UTC */

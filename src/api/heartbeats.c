@@ -15,9 +15,8 @@
 #include "api/task_form.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <time.h>
 
+#include "base/iso_time.h"
 #include "base/take.h"
 
 enum {
@@ -353,7 +352,7 @@ static struct listing *listing_new(struct api_call *call)
 {
 	struct query_value shape = {.name = "shape"};
 	struct listing *listing;
-	char at[HEARTBEAT_TIME_MAX];
+	char at[ISO_TIME_BYTES + 1];
 
 	if (!query_read(call, &shape, 1))
 		return NULL;
@@ -363,7 +362,7 @@ static struct listing *listing_new(struct api_call *call)
 		return NULL;
 	}
 	listing = arena_alloc(call->arena, sizeof *listing);
-	heartbeat_time(call->now.wall_ms, at);
+	iso_time_put(call->now.wall_ms, at);
 	int r = array ? buf_printf(call->body, "{\"updatedAt\":\"%s\",\"workers\":[", at)
 		      : buf_printf(call->body, "{\"workers\":{");
 	if (listing && r == 0) {

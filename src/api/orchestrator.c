@@ -11,8 +11,8 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/iso_time.h"
 #include "base/take.h"
 
 enum {
@@ -210,16 +210,13 @@ static struct command *task_command(
 
 void orchestrator_time(struct json_object *object, const char *key, int64_t wall_ms)
 {
-	time_t seconds = (time_t)(wall_ms / 1000);
-	struct tm parts;
-	char text[64];
+	char text[ISO_TIME_BYTES + 1];
 
-	if (wall_ms <= 0 || !gmtime_r(&seconds, &parts)) {
+	if (wall_ms <= 0) {
 		json_member_null(object, key);
 		return;
 	}
-	size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-	snprintf(text + len, sizeof text - len, ".%03dZ", (int)(wall_ms % 1000));
+	iso_time_put(wall_ms, text);
 	json_member_cstr(object, key, text);
 }
 

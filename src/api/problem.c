@@ -144,6 +144,9 @@ const char *refusal_detail(const struct result *result)
 		return "That claim is over. Nothing was changed; a result that came with it is kept for the operator.";
 	if (result->refusal == REFUSED_FORBIDDEN && result->not_yours)
 		return "That workerId belongs to another credential: use an id of your own.";
+	if (result->refusal == REFUSED_FORBIDDEN &&
+		(result->worker.state == WORKER_QUIET || result->worker.state == WORKER_TERMINATING))
+		return "That worker was told to finish: it takes nothing new.";
 	if (result->refusal == REFUSED_TOO_LARGE && result->names_spent)
 		return "This credential has introduced as many new names (queues, slots, hosts, executors, capabilities) as it "
 		       "ever may; names that are known go on working. An admin can give out a new token.";

@@ -93,37 +93,22 @@ static bool has_failed(const struct task *task)
 	return task->state == TASK_FAILED || task->state == TASK_BLOCKED || task->state == TASK_CANCELLED;
 }
 
-/* The words of whoever reported the failure, if they are about this one. */
+/* In words, where there are any. */
 static void put_error(struct json_object *object, const struct task_document *document)
 {
 	const struct task *task = &document->task;
-	struct json_complaint complaint;
+	yyjson_doc *words = has_failed(task) ? task_error_read(task, document->error) : NULL;
+	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(words), "message");
 
-	if (!has_failed(task)) {
+	if (!has_failed(task))
 		json_member_null(object, "error");
-		return;
-	}
-	yyjson_doc *doc = document->error.len > 0 ? json_read(document->error, &complaint) : NULL;
-	yyjson_val *error = yyjson_doc_get_root(doc);
-	yyjson_val *message = yyjson_obj_get(error, "message");
-	yyjson_val *code = yyjson_obj_get(error, "code");
-	bool own = yyjson_is_str(message) && yyjson_is_str(code) &&
-		failure_code_from_name(yyjson_get_str(code), yyjson_get_len(code)) == task->code;
-	if (task->state == TASK_CANCELLED)
+	else if (task->state == TASK_CANCELLED)
 		json_member_cstr(object, "error", "the session was stopped");
-	else if (own)
+	else if (yyjson_is_str(message))
 		json_member_string(object, "error", node_text(message));
 	else
 		json_member_cstr(object, "error", failure_code_name(task->code));
-	yyjson_doc_free(doc);
-}
-
-static void put_raw_or_null(struct json_object *object, const char *key, struct span json)
-{
-	if (json.len > 0)
-		json_member_raw(object, key, json);
-	else
-		json_member_null(object, key);
+	yyjson_doc_free(words);
 }
 
 static void put_moment(struct json_object *object, const char *key, int64_t time_ms)
@@ -163,7 +148,7 @@ static int put_session(struct buf *out, const struct view *view, bool alone)
 	json_member_cstr(&object, "status", status_of(task));
 	json_member_bool(&object, "completed", is_completed(task));
 	put_error(&object, &view->task);
-	put_raw_or_null(&object, "agentSessionId", view->task.session);
+	json_member_raw_or_null(&object, "agentSessionId", view->task.session);
 	put_spec(&object, view->session.spec, alone);
 	if (held)
 		json_member_string(&object, "workerId", view->task.holder);
@@ -174,7 +159,7 @@ static int put_session(struct buf *out, const struct view *view, bool alone)
 	put_moment(&object, "startedAt", task->claim.claimed_wall_ms);
 	put_moment(&object, "endedAt", ended ? task->updated_ms : 0);
 	if (alone)
-		put_raw_or_null(&object, "result", view->task.result);
+		json_member_raw_or_null(&object, "result", view->task.result);
 	return json_end(&object);
 }
 

@@ -76,7 +76,8 @@ _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 /* What the server says about a task and nobody else. */
 static const char *const read_only[] = {"stage", "gatesPassed", "attempt", "spent", "crashes", "workerId",
 	"sessionId", "fence", "leaseMs", "result", "error", "question", "answer", "checkpoint", "evidence",
-	"report", "reason", "stopping", "createdAt", "updatedAt", "version", "warnings", "deduplicated"};
+	"report", "reason", "stopping", "parking", "runMs", "createdAt", "updatedAt", "version", "warnings",
+	"deduplicated"};
 
 static int row_of(struct span name)
 {
@@ -546,7 +547,7 @@ yyjson_doc *task_body_read(struct span members)
 	struct json_complaint complaint;
 	cleanup(buf_done) struct buf text = {0};
 
-	buf_init(&text, 3 * API_TEXT_MAX);
+	buf_init(&text, 4 * API_TEXT_MAX);
 	if (buf_put_byte(&text, '{') < 0 || buf_put_span(&text, members) < 0 || buf_put_byte(&text, '}') < 0)
 		return NULL;
 	return json_read(buf_span(&text), &complaint);

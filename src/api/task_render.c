@@ -22,22 +22,14 @@ JSON_MEMBER void put_name(
 		json_member_string(object, key, name_of(call, number));
 }
 
-JSON_MEMBER void put_raw_or_null(struct json_object *object, const char *key, struct span json)
-{
-	if (json.len == 0)
-		json_member_null(object, key);
-	else
-		json_member_raw(object, key, json);
-}
-
 static void put_time(struct json_object *object, const char *key, int64_t time_ms)
 {
 	if (time_ms != 0)
 		json_member_int(object, key, time_ms);
 }
 
-/* The words of whoever reported the failure, if they are about this one; NULL if not. To be freed. */
-static yyjson_doc *current_error(const struct task *task, struct span error)
+/* Words about an earlier failure are not about this one. */
+yyjson_doc *task_error_read(const struct task *task, struct span error)
 {
 	struct json_complaint complaint;
 	yyjson_doc *doc = error.len > 0 ? json_read(error, &complaint) : NULL;
@@ -59,7 +51,7 @@ static void put_error(struct json_object *object, const struct task *task, struc
 		json_member_null(object, "error");
 		return;
 	}
-	yyjson_doc *own = current_error(task, error);
+	yyjson_doc *own = task_error_read(task, error);
 	if (own) {
 		json_member_raw(object, "error", error);
 	} else {
@@ -76,7 +68,7 @@ static void put_error(struct json_object *object, const struct task *task, struc
 static void put_reason(
 	struct json_object *object, const char *key, const struct task *task, struct span error)
 {
-	yyjson_doc *own = current_error(task, error);
+	yyjson_doc *own = task_error_read(task, error);
 	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(own), "message");
 
 	if (yyjson_is_str(message))
@@ -199,7 +191,7 @@ static int put_traces(struct buf *text, const struct task_document *document)
 	json_begin(&metadata, text);
 	if (document->recovered_ms != 0) {
 		json_member_bool(&metadata, "crashRecovery", true);
-		put_raw_or_null(&metadata, "previousSession", document->previous_session);
+		json_member_raw_or_null(&metadata, "previousSession", document->previous_session);
 		json_member_int(&metadata, "recoveredAt", document->recovered_ms);
 	}
 	if (document->failed_ms != 0) {
@@ -242,7 +234,7 @@ void task_put_members(
 	json_member_int(object, "spent", task->spent);
 	json_member_int(object, "crashes", task->crashes);
 	put_claim(object, document);
-	put_raw_or_null(object, "result", document->result);
+	json_member_raw_or_null(object, "result", document->result);
 	put_error(object, task, document->error);
 	put_kept(object, document);
 	json_member_int(object, "createdAt", task->created_ms);
@@ -267,6 +259,8 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		.holder = worker,
 		.body = claimed->body,
 		.session = claimed->session,
+		.question = claimed->question,
+		.answer = claimed->answer,
 		.lease_ms = claimed->lease_ms,
 	};
 	struct json_object claim;
@@ -280,7 +274,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	json_member_decimal(&claim, "fence", claimed->task.fence);
 	json_member_int(&claim, "leaseMs", claimed->lease_ms);
 	json_member_int(&claim, "attempt", claimed->task.attempt);
-	put_raw_or_null(&claim, "checkpoint", claimed->checkpoint);
+	json_member_raw_or_null(&claim, "checkpoint", claimed->checkpoint);
 	return json_end(&claim);
 }
 

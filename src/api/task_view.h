@@ -12,6 +12,9 @@ void task_put_members(
 /* The task as an object. */
 int task_put(const struct api_call *call, struct buf *out, const struct task_document *document);
 
+/* The words of whoever reported why the task is where it is; NULL: the server found out itself. To be freed. */
+yyjson_doc *task_error_read(const struct task *task, struct span error);
+
 /* What a handed-out task looks like: {"task":…,"fence":…,"leaseMs":…,"attempt":…,"checkpoint":…} */
 int claim_put(
 	const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker);

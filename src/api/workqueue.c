@@ -134,6 +134,18 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 	return names;
 }
 
+int queues_put(struct buf *out, const struct name_list *queues)
+{
+	int r = buf_put_byte(out, '[');
+
+	for (uint32_t i = 0; r == 0 && i < queues->count; i++) {
+		r = i > 0 ? buf_put_byte(out, ',') : 0;
+		if (r == 0)
+			r = json_put_string(out, queues->items[i]);
+	}
+	return r < 0 ? r : buf_put_byte(out, ']');
+}
+
 int csv_names(struct arena *arena, struct span text, struct name_list *ret_names)
 {
 	struct span *items = arena_alloc(arena, COMMAND_LIST_MAX * sizeof *items);
@@ -396,14 +408,11 @@ void workqueue_claim_begin(struct api_call *call)
 /* ,"queues":[…],"queuesSource":"…" */
 static int put_sources(struct buf *out, const struct sources *sources)
 {
-	int r = buf_put_span(out, SPAN(",\"queues\":["));
+	int r = buf_put_span(out, SPAN(",\"queues\":"));
 
-	for (uint32_t i = 0; r == 0 && i < sources->queues.count; i++) {
-		r = i > 0 ? buf_put_byte(out, ',') : 0;
-		if (r == 0)
-			r = json_put_string(out, sources->queues.items[i]);
-	}
-	return r < 0 ? r : buf_printf(out, "],\"queuesSource\":\"%s\"", sources->name);
+	if (r == 0)
+		r = queues_put(out, &sources->queues);
+	return r < 0 ? r : buf_printf(out, ",\"queuesSource\":\"%s\"", sources->name);
 }
 
 void workqueue_claim_finish(struct api_call *call, const struct result *results)

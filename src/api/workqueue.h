@@ -40,12 +40,18 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 /* The same of "a,b". */
 int csv_names(struct arena *arena, struct span text, struct name_list *ret_names);
 
+/* ["a","b"] */
+int queues_put(struct buf *out, const struct name_list *queues);
+
 /* A member that must be there and is not: {"error":"itemId_required"}. */
 void workqueue_missing(struct api_call *call, const char *code, const char *message);
 
 /* A task with everything that an item shows. -ENOENT. */
 int item_read(
 	const struct api_call *call, int64_t seq, struct arena *arena, struct task_document *ret_document);
+
+/* The same of that id, if it is there for the caller. */
+int item_find(struct api_call *call, struct span id, struct task_document *ret_document);
 
 /* The document of an item, or the call was refused. */
 bool workqueue_find(struct api_call *call, struct span id, struct task_document *ret_document);

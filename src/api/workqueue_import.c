@@ -36,11 +36,36 @@ static void reply_imported(struct api_call *call, const struct importing *import
 
 /* ---- one item ---------------------------------------------------------------------------------------------- */
 
-/* Members that a task has a place for. */
-static bool has_place(struct span name)
+/* Any number is one there: the next whole one goes first as it did, but for those that lie between. */
+static int32_t nearest(double number)
+{
+	if (number >= INT32_MAX)
+		return INT32_MAX;
+	if (number <= INT32_MIN)
+		return INT32_MIN;
+	return (int32_t)(number < 0 ? number - 0.5 : number + 0.5);
+}
+
+static int32_t read_priority(struct form *form, yyjson_val *item)
+{
+	yyjson_val *value = yyjson_obj_get(item, "priority");
+
+	if (!value || yyjson_is_null(value))
+		return 0;
+	if (!yyjson_is_num(value))
+		form_error(form, "priority", "must be a number");
+	return nearest(yyjson_get_num(value));
+}
+
+/* Members that a task has a place for. A priority that it has not quite is kept as it was. */
+static bool has_place(struct span name, yyjson_val *value)
 {
 	static const char *const names[] = {
 		"id", "queue", "title", "instructions", "priority", "result", "meta", "dedupeKey"};
+	double number = yyjson_get_num(value);
+
+	if (span_equal(name, SPAN("priority")) && number != nearest(number))
+		return false;
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		if (span_equal(span_of(names[i]), name))
@@ -62,7 +87,7 @@ static int put_metadata(struct buf *out, yyjson_val *item)
 	yyjson_obj_foreach(item, i, limit, key, value)
 	{
 		bool odd_meta = value == meta && !yyjson_is_obj(meta);
-		if (!has_place(node_text(key)) || odd_meta)
+		if (!has_place(node_text(key), value) || odd_meta)
 			json_member_node(&rest, key, value);
 	}
 	int r = json_end(&rest);
@@ -178,7 +203,7 @@ static void read_item(struct form *form, yyjson_val *item, struct command *comma
 			form, "queue", "must be 1 to %d bytes without control characters", COMMAND_NAME_MAX);
 	field_trimmed(form, item, "title", TITLE_BYTES_MAX);
 	field_trimmed(form, item, "instructions", API_TEXT_MAX);
-	create->priority = (int32_t)field_whole(form, item, "priority", INT32_MIN, INT32_MAX, 0);
+	create->priority = read_priority(form, item);
 	create->unique_key = field_key(form, item, create->queue);
 	read_past(form, item, create);
 	create->past_result = read_result(form, item);

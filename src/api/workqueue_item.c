@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "api/task_form.h"
 #include "base/iso_time.h"
 #include "base/take.h"
 
@@ -143,18 +144,7 @@ static yyjson_val *imported_of(const struct item *item)
 
 static int item_open(struct item *item)
 {
-	struct json_complaint complaint;
-	cleanup(buf_done) struct buf text = {0};
-
-	buf_init(&text, 4 * API_TEXT_MAX);
-	int r = buf_put_byte(&text, '{');
-	if (r == 0)
-		r = buf_put_span(&text, item->document->body);
-	if (r == 0)
-		r = buf_put_byte(&text, '}');
-	if (r < 0)
-		return r;
-	item->doc = json_read(buf_span(&text), &complaint);
+	item->doc = task_body_read(item->document->body);
 	item->body = yyjson_doc_get_root(item->doc);
 	if (!item->doc)
 		return -ENOMEM;
@@ -419,17 +409,22 @@ void workqueue_missing(struct api_call *call, const char *code, const char *mess
 	call_problem(call, 400, code, message, message, (struct span){0});
 }
 
-bool workqueue_find(struct api_call *call, struct span id, struct task_document *ret_document)
+int item_find(struct api_call *call, struct span id, struct task_document *ret_document)
 {
 	const struct api_reads *reads = call->reads;
-	struct result none = {.refusal = REFUSED_NOT_FOUND};
 	int64_t seq;
 
 	int r = text_is_name(id, COMMAND_ID_MAX) ? reads->find_task(reads->context, id, &seq) : -ENOENT;
 	if (r == 0)
 		r = item_read(call, seq, call->arena, ret_document);
-	if (r == 0 && !principal_sees(call, &ret_document->task))
-		r = -ENOENT;
+	return r == 0 && !principal_sees(call, &ret_document->task) ? -ENOENT : r;
+}
+
+bool workqueue_find(struct api_call *call, struct span id, struct task_document *ret_document)
+{
+	struct result none = {.refusal = REFUSED_NOT_FOUND};
+
+	int r = item_find(call, id, ret_document);
 	if (r == -ENOENT)
 		item_refuse(call, &none, id);
 	else if (r < 0)

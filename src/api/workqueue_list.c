@@ -254,21 +254,16 @@ void workqueue_items_read(struct api_call *call)
 
 void workqueue_item_read(struct api_call *call)
 {
-	const struct api_reads *reads = call->reads;
 	struct task_document document;
-	struct span id = call->params[0];
-	int64_t seq;
 
 	call->query_taken = true;
-	int r = text_is_name(id, COMMAND_ID_MAX) ? reads->find_task(reads->context, id, &seq) : -ENOENT;
+	int r = item_find(call, call->params[0], &document);
 	if (r == 0)
-		r = item_read(call, seq, call->arena, &document);
-	if (r < 0 && r != -ENOENT)
-		call_refuse_fault(call, r);
-	else if (r == 0 && principal_sees(call, &document.task))
 		item_reply_document(call, &document);
-	else
+	else if (r == -ENOENT)
 		call_reply(call, 200, buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":null}")));
+	else
+		call_refuse_fault(call, r);
 }
 
 /* ---- the summary ---------------------------------------------------------------------------------------------------- */

@@ -284,18 +284,6 @@ void workqueue_delete_finish(struct api_call *call, const struct result *results
 
 /* ---- assignments ------------------------------------------------------------------------------------------------ */
 
-static int put_queues(struct buf *out, const struct name_list *queues)
-{
-	int r = buf_put_byte(out, '[');
-
-	for (uint32_t i = 0; r == 0 && i < queues->count; i++) {
-		r = i > 0 ? buf_put_byte(out, ',') : 0;
-		if (r == 0)
-			r = json_put_string(out, queues->items[i]);
-	}
-	return r < 0 ? r : buf_put_byte(out, ']');
-}
-
 static void fill_assign(struct api_call *call, struct span agent, struct name_list queues)
 {
 	cleanup(buf_done) struct buf note = {0};
@@ -308,7 +296,7 @@ static void fill_assign(struct api_call *call, struct span agent, struct name_li
 	buf_init(&note, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
 	int r = buf_put_span(&note, SPAN("\"queues\":"));
 	if (r == 0)
-		r = put_queues(&note, &queues);
+		r = queues_put(&note, &queues);
 	if (r < 0)
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
 	else
@@ -347,7 +335,7 @@ void workqueue_assign_finish(struct api_call *call, const struct result *results
 	if (r == 0)
 		r = buf_put_span(call->body, SPAN(",\"queues\":"));
 	if (r == 0)
-		r = put_queues(call->body, &command->assign.queues);
+		r = queues_put(call->body, &command->assign.queues);
 	if (r == 0)
 		r = buf_put_byte(call->body, '}');
 	call->reply.event_seq = results[0].event_seq;

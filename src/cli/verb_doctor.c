@@ -3,6 +3,8 @@
  * nothing. With --security it knocks on the server's doors, as somebody would who means harm.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -247,6 +250,74 @@ static void check_workers(struct examination *exam)
 		live == 0 ? "; scripts that only claim are not counted" : "");
 }
 
+/* ---- isolation ---------------------------------------------------------------------------------------------------------- */
+
+/* What the worker says: it knows, and it tries. Its status; -1: there is no such program. */
+static int ask_worker(struct examination *exam, struct buf *said)
+{
+	char *argv[] = {(char *)program_beside(exam->cli, "stint-worker"), "--check-isolation", "--home",
+		exam->home, NULL};
+	posix_spawn_file_actions_t actions;
+	int pair[2], status = -1;
+	char block[4096];
+	ssize_t got;
+	pid_t pid;
+
+	if (!argv[0] || pipe2(pair, O_CLOEXEC) < 0)
+		return -1;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, pair[1], STDOUT_FILENO);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	int error = posix_spawn(&pid, argv[0], &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pair[1]);
+	while (error == 0 && ((got = read(pair[0], block, sizeof block)) > 0 || (got < 0 && errno == EINTR)))
+		if (got > 0 && buf_put(said, block, (size_t)got) < 0)
+			break;
+	close(pair[0]);
+	while (error == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return error == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void note_level(struct examination *exam, yyjson_val *answer)
+{
+	struct cli *cli = exam->cli;
+	struct span level = field_text(answer, "level"), text = field_text(answer, "text");
+	struct span executor = field_text(answer, "executor"), fix = field_text(answer, "fix");
+	const char *name = text_of(cli, "%.*s", SPAN_ARGS(level));
+	const char *whose = executor.len > 0 ? text_of(cli, " for executor %.*s", SPAN_ARGS(executor)) : "";
+
+	if (yyjson_is_true(field(answer, "works")))
+		note(exam, PASS, "isolation", name, NULL, "can be had here%s%s%.*s", whose,
+			text.len ? ": " : "", SPAN_ARGS(text));
+	else
+		note(exam, executor.len > 0 ? FAIL : WARN, "isolation", name,
+			text_of(cli, "%.*s", SPAN_ARGS(fix)), "cannot be had here%s: %.*s", whose,
+			SPAN_ARGS(text));
+}
+
+static void check_isolation(struct examination *exam)
+{
+	cleanup(buf_done) struct buf said = {0};
+	struct json_complaint complaint;
+	size_t at, count;
+	yyjson_val *answer;
+
+	buf_init(&said, 256 << 10);
+	int status = ask_worker(exam, &said);
+	yyjson_doc *doc = status == 0 ? json_read(buf_span(&said), &complaint) : NULL;
+	if (!doc)
+		note(exam, WARN, "isolation", "worker", "stint worker run --check-config",
+			status < 0 ? "stint-worker cannot be asked"
+				   : "stint-worker does not like its configuration");
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, answer)
+	{
+		note_level(exam, answer);
+	}
+	yyjson_doc_free(doc);
+}
+
 /* ---- doors ------------------------------------------------------------------------------------------------------------ */
 
 static void check_door(struct examination *exam, const char *name, const char *what,
@@ -423,6 +494,7 @@ static int run(struct cli *cli)
 	if (nobody || looks_at_home(cli)) {
 		check_files(&exam);
 		check_space(&exam);
+		check_isolation(&exam);
 	}
 	if (nobody)
 		note(&exam, FAIL, "server", "reachable", "stint up", "no server runs in %s", exam.home);
@@ -439,8 +511,8 @@ const struct verb verb_doctor = {
 	.arguments = "",
 	.gives = GIVES_JSON,
 	.brief = "what is wrong here?",
-	.text = "Looks at the state directory, the disk, the clock and the server, and prints a line for each: pass, warn or "
-		"fail, and what to do. Exit status 1 when something is wrong. It changes nothing.",
+	.text = "Looks at the state directory, the disk, the clock, the levels of isolation and the server, and prints a line for "
+		"each: pass, warn or fail, and what to do. Exit status 1 when something is wrong. It changes nothing.",
 	.flags = flags,
 	.examples = "stint doctor\nstint doctor --security\n",
 	.run = run,

@@ -150,6 +150,26 @@ static int run_ls(struct cli *cli)
 	return r;
 }
 
+/* Its pools, as it told of them itself: any text may stand there. */
+static void put_pools(struct cli *cli, yyjson_val *worker)
+{
+	yyjson_val *pools = field(field(worker, "metadata"), "pools"), *name, *pool;
+	size_t at, count;
+
+	yyjson_obj_foreach(pools, at, count, name, pool)
+	{
+		put(cli, "%-14s", "POOL");
+		put_clean(cli, (struct span){yyjson_get_str(name), yyjson_get_len(name)});
+		put(cli, ": %lld of %lld run, %lld busy; %lld done, %lld failed, %lld crashes\n",
+			(long long)field_int(pool, "activeWorkers", 0),
+			(long long)field_int(pool, "totalWorkers", 0),
+			(long long)field_int(pool, "busyWorkers", 0),
+			(long long)field_int(pool, "tasksCompleted", 0),
+			(long long)field_int(pool, "tasksFailed", 0),
+			(long long)field_int(pool, "workerCrashes", 0));
+	}
+}
+
 static int run_show(struct cli *cli)
 {
 	struct table table;
@@ -166,6 +186,7 @@ static int run_show(struct cli *cli)
 	table_init(&table, columns, C_COUNT);
 	add_row(cli, &table, reply.root);
 	put_row_as_lines(cli, &table);
+	put_pools(cli, reply.root);
 	table_done(&table);
 	reply_done(&reply);
 	return 0;

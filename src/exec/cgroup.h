@@ -15,7 +15,7 @@
 
 enum {
 	CGROUP_PATH_BYTES = 512,
-	CGROUP_LEAVES_MAX = 4, /* of one process: the tree's, and on the first version one for each wall */
+	CGROUP_LEAVES_MAX = 4, /* of one process: the tree's, and on the first version one for each bound */
 };
 
 /* Leaves that nobody came back for: of a worker and a shim that died together while they started something. One that is

@@ -16,12 +16,12 @@ enum { CPU_PERIOD_US = 100000 };
 
 #define ASIDE "stint-worker" /* the leaf into which we step to open the controllers of ours */
 
-static const char *const controllers[WALL_COUNT] = {
-	[WALL_MEMORY] = "memory", [WALL_PIDS] = "pids", [WALL_CPU] = "cpu"};
+static const char *const controllers[BOUND_COUNT] = {
+	[BOUND_MEMORY] = "memory", [BOUND_PIDS] = "pids", [BOUND_CPU] = "cpu"};
 
-const char *wall_name(enum wall wall)
+const char *bound_name(enum bound bound)
 {
-	return controllers[wall];
+	return controllers[bound];
 }
 
 static void fclose_at(FILE **file)
@@ -119,7 +119,7 @@ static bool usable(const char *place)
 	return cgroup_remove(path) == 0;
 }
 
-/* ---- walls -------------------------------------------------------------------------------------------------------- */
+/* ---- bounds -------------------------------------------------------------------------------------------------------- */
 
 static bool list_has(const char *place, const char *name, const char *word)
 {
@@ -149,17 +149,17 @@ static bool may_be_opened(const char *place)
 	return file && alone && access(path, W_OK) == 0;
 }
 
-static void look_at_wall(struct cgroup_place *place, enum wall wall)
+static void look_at_bound(struct cgroup_place *place, enum bound bound)
 {
-	const char *name = controllers[wall];
-	char *path = place->walls[wall], *why = place->why_not[wall];
+	const char *name = controllers[bound];
+	char *path = place->bounds[bound], *why = place->why_not[bound];
 
 	if (place->kind == CGROUP_V2 && list_has(place->tree, "cgroup.controllers", name)) {
-		place->closed[wall] = !list_has(place->tree, "cgroup.subtree_control", name);
-		if (!place->closed[wall] || may_be_opened(place->tree))
+		place->closed[bound] = !list_has(place->tree, "cgroup.subtree_control", name);
+		if (!place->closed[bound] || may_be_opened(place->tree))
 			memcpy(path, place->tree, CGROUP_PATH_BYTES);
 		else
-			snprintf(why, WALL_REASON_BYTES,
+			snprintf(why, BOUND_REASON_BYTES,
 				"other processes are in the cgroup %.150s, which keeps its %s controller "
 				"closed; run the worker as a service of its own, with Delegate=yes under systemd",
 				place->tree, name);
@@ -168,7 +168,7 @@ static void look_at_wall(struct cgroup_place *place, enum wall wall)
 	if (own_directory("cgroup", name, path) && usable(path))
 		return;
 	path[0] = 0;
-	snprintf(why, WALL_REASON_BYTES,
+	snprintf(why, BOUND_REASON_BYTES,
 		"the %s controller of cgroups was not given to this worker%s%.150s; run it as a service, with "
 		"Delegate=yes under systemd, or as root",
 		name, place->tree[0] ? ": its cgroup is " : "", place->tree);
@@ -184,8 +184,8 @@ void cgroup_look(struct cgroup_place *ret_place)
 		place.kind = CGROUP_V1;
 	else
 		place.tree[0] = 0;
-	for (int wall = 0; wall < WALL_COUNT; wall++)
-		look_at_wall(&place, (enum wall)wall);
+	for (int bound = 0; bound < BOUND_COUNT; bound++)
+		look_at_bound(&place, (enum bound)bound);
 	*ret_place = place;
 }
 
@@ -197,7 +197,7 @@ static int step_aside(int tree)
 	return aside < 0 ? -errno : cgroup_enter(aside);
 }
 
-static int open_wall(struct cgroup_place *place, enum wall wall)
+static int open_bound(struct cgroup_place *place, enum bound bound)
 {
 	char word[16];
 	int fault;
@@ -205,7 +205,7 @@ static int open_wall(struct cgroup_place *place, enum wall wall)
 	cleanup(close_at) int tree = open(place->tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (tree < 0)
 		return -errno;
-	snprintf(word, sizeof word, "+%s", controllers[wall]);
+	snprintf(word, sizeof word, "+%s", controllers[bound]);
 	fault = cgroup_write(tree, "cgroup.subtree_control", word);
 	if (fault == -EBUSY) {
 		fault = step_aside(tree);
@@ -213,31 +213,31 @@ static int open_wall(struct cgroup_place *place, enum wall wall)
 			fault = cgroup_write(tree, "cgroup.subtree_control", word);
 	}
 	if (!fault)
-		place->closed[wall] = false;
+		place->closed[bound] = false;
 	return fault;
 }
 
-int cgroup_open_walls(struct cgroup_place *place, unsigned walls, char *complaint, size_t room)
+int cgroup_open_bounds(struct cgroup_place *place, unsigned bounds, char *complaint, size_t room)
 {
-	for (int wall = 0; wall < WALL_COUNT; wall++) {
+	for (int bound = 0; bound < BOUND_COUNT; bound++) {
 		int fault = 0;
-		if (!(walls >> wall & 1))
+		if (!(bounds >> bound & 1))
 			continue;
-		if (place->walls[wall][0] && place->closed[wall])
-			fault = open_wall(place, (enum wall)wall);
-		if (fault || !place->walls[wall][0]) {
+		if (place->bounds[bound][0] && place->closed[bound])
+			fault = open_bound(place, (enum bound)bound);
+		if (fault || !place->bounds[bound][0]) {
 			if (fault)
 				snprintf(complaint, room,
 					"the %s controller of cgroup %s cannot be opened: %s",
-					controllers[wall], place->tree, strerror(-fault));
+					controllers[bound], place->tree, strerror(-fault));
 			else
-				snprintf(complaint, room, "%s", place->why_not[wall]);
+				snprintf(complaint, room, "%s", place->why_not[bound]);
 			return -EOPNOTSUPP;
 		}
 	}
 	/* Once we have stepped aside the rest costs nothing. */
-	if (walls && place->closed[WALL_PIDS] && place->walls[WALL_PIDS][0])
-		open_wall(place, WALL_PIDS);
+	if (bounds && place->closed[BOUND_PIDS] && place->bounds[BOUND_PIDS][0])
+		open_bound(place, BOUND_PIDS);
 	return 0;
 }
 
@@ -279,22 +279,22 @@ static int wall_cpu(int fd, bool second, uint64_t milli)
 	return fault ? fault : put_number(fd, "cpu.cfs_quota_us", quota_us);
 }
 
-static int put_wall(int fd, bool second, enum wall wall, const struct limits *limits)
+static int put_bound(int fd, bool second, enum bound bound, const struct limits *limits)
 {
-	switch (wall) {
-	case WALL_MEMORY:
+	switch (bound) {
+	case BOUND_MEMORY:
 		return wall_memory(fd, second, limits->memory_bytes);
-	case WALL_PIDS:
+	case BOUND_PIDS:
 		return put_number(fd, "pids.max", limits->tasks);
-	case WALL_CPU:
+	case BOUND_CPU:
 		return wall_cpu(fd, second, limits->cpu_milli);
-	case WALL_COUNT:
+	case BOUND_COUNT:
 		break;
 	}
 	return -EINVAL;
 }
 
-/* The leaf beneath that place; it is made if there is none yet. Two walls may share a hierarchy. */
+/* The leaf beneath that place; it is made if there is none yet. Two bounds may share a hierarchy. */
 static int leaf_in(const char *place, const char *run, struct cgroup_leaves *leaves, int *ret_fd)
 {
 	size_t len = strlen(place);
@@ -313,33 +313,33 @@ static int leaf_in(const char *place, const char *run, struct cgroup_leaves *lea
 	return 0;
 }
 
-static int add_wall(const struct cgroup_place *place, const char *run, enum wall wall,
+static int add_bound(const struct cgroup_place *place, const char *run, enum bound bound,
 	const struct limits *limits, struct cgroup_leaves *leaves)
 {
-	bool second = place->kind == CGROUP_V2 && strcmp(place->walls[wall], place->tree) == 0;
+	bool second = place->kind == CGROUP_V2 && strcmp(place->bounds[bound], place->tree) == 0;
 	int fd, fault;
 
-	if (!place->walls[wall][0] || place->closed[wall])
+	if (!place->bounds[bound][0] || place->closed[bound])
 		return -EOPNOTSUPP;
-	leaves->walled = true;
-	fault = leaf_in(place->walls[wall], run, leaves, &fd);
-	return fault ? fault : put_wall(fd, second, wall, limits);
+	leaves->bounded = true;
+	fault = leaf_in(place->bounds[bound], run, leaves, &fd);
+	return fault ? fault : put_bound(fd, second, bound, limits);
 }
 
 int cgroup_make_leaves(const struct cgroup_place *place, const char *run, const struct limits *limits,
 	struct cgroup_leaves *ret_leaves)
 {
 	struct cgroup_leaves leaves = {0};
-	unsigned needed = limits_walls(limits);
+	unsigned needed = limits_bounds(limits);
 	int fault = 0, fd;
 
 	if (place->kind != CGROUP_NONE)
 		fault = leaf_in(place->tree, run, &leaves, &fd);
-	if (limits->tasks != LIMIT_UNCHANGED && place->walls[WALL_PIDS][0] && !place->closed[WALL_PIDS])
-		needed |= 1u << WALL_PIDS;
-	for (int wall = 0; wall < WALL_COUNT && !fault; wall++)
-		if (needed >> wall & 1)
-			fault = add_wall(place, run, (enum wall)wall, limits, &leaves);
+	if (limits->tasks != LIMIT_UNCHANGED && place->bounds[BOUND_PIDS][0] && !place->closed[BOUND_PIDS])
+		needed |= 1u << BOUND_PIDS;
+	for (int bound = 0; bound < BOUND_COUNT && !fault; bound++)
+		if (needed >> bound & 1)
+			fault = add_bound(place, run, (enum bound)bound, limits, &leaves);
 	if (fault) {
 		cgroup_leaves_remove(&leaves);
 		cgroup_leaves_close(&leaves);
@@ -367,17 +367,17 @@ void cgroup_sweep_place(const struct cgroup_place *place)
 {
 	if (place->tree[0])
 		cgroup_sweep(place->tree);
-	for (int wall = 0; wall < WALL_COUNT; wall++)
-		if (place->walls[wall][0] && strcmp(place->walls[wall], place->tree) != 0)
-			cgroup_sweep(place->walls[wall]);
+	for (int bound = 0; bound < BOUND_COUNT; bound++)
+		if (place->bounds[bound][0] && strcmp(place->bounds[bound], place->tree) != 0)
+			cgroup_sweep(place->bounds[bound]);
 }
 
 void cgroup_remove_of(const char *run)
 {
 	char place[CGROUP_PATH_BYTES], path[CGROUP_PATH_BYTES + 128];
 
-	for (int wall = 0; wall < WALL_COUNT; wall++) {
-		if (!own_directory("cgroup", controllers[wall], place))
+	for (int bound = 0; bound < BOUND_COUNT; bound++) {
+		if (!own_directory("cgroup", controllers[bound], place))
 			continue;
 		snprintf(path, sizeof path, "%s/stint-%.100s", place, run);
 		cgroup_remove(path);

@@ -1,5 +1,5 @@
 /*
- * Where on this machine cgroups can be made, and which walls they give: memory, number of tasks, share of the
+ * Where on this machine cgroups can be made, and which bounds they give: memory, number of tasks, share of the
  * processors. On the second version one leaf has them all, where its controllers were handed to us; on the first, and
  * on hybrid machines, each controller has a hierarchy of its own and a leaf in it.
  *
@@ -10,39 +10,39 @@
 #include "exec/cgroup.h"
 #include "exec/confine.h"
 
-enum { WALL_REASON_BYTES = 400 };
+enum { BOUND_REASON_BYTES = 400 };
 
 struct cgroup_place {
 	enum cgroup_kind kind;        /* of the leaf that holds the tree; CGROUP_NONE: there is none */
 	char tree[CGROUP_PATH_BYTES]; /* where that one is made; "" */
-	/* By enum wall: where its leaf is made, the same as `tree` on the second version; "": why_not says in a
+	/* By enum bound: where its leaf is made, the same as `tree` on the second version; "": why_not says in a
 	 * sentence what is missing and what to do. */
-	char walls[WALL_COUNT][CGROUP_PATH_BYTES];
-	char why_not[WALL_COUNT][WALL_REASON_BYTES];
-	bool closed[WALL_COUNT]; /* of the second version: cgroup_open_walls() must be called first */
+	char bounds[BOUND_COUNT][CGROUP_PATH_BYTES];
+	char why_not[BOUND_COUNT][BOUND_REASON_BYTES];
+	bool closed[BOUND_COUNT]; /* of the second version: cgroup_open_bounds() must be called first */
 };
 
 void cgroup_look(struct cgroup_place *ret_place);
 
 /*
- * Make sure of these walls (bits). On the second version a cgroup that has processes gives no controllers to those
+ * Make sure of these bounds (bits). On the second version a cgroup that has processes gives no controllers to those
  * beneath it: if we are alone in ours, we step aside into one of our own and open them. -EOPNOTSUPP: `complaint` is the
  * reason.
  */
-int cgroup_open_walls(struct cgroup_place *place, unsigned walls, char *complaint, size_t room);
+int cgroup_open_bounds(struct cgroup_place *place, unsigned bounds, char *complaint, size_t room);
 
 /* "memory", as in a sentence. */
-const char *wall_name(enum wall wall);
+const char *bound_name(enum bound bound);
 
 /* The leaves of one process. The first holds the tree; further ones are of the first version's controllers. */
 struct cgroup_leaves {
 	uint32_t count;
-	bool walled; /* there are limits in them: whoever does not get in does not start */
+	bool bounded; /* there are limits in them: whoever does not get in does not start */
 	char paths[CGROUP_LEAVES_MAX][CGROUP_PATH_BYTES];
 	int fds[CGROUP_LEAVES_MAX];
 };
 
-/* All that these limits need, with the limits in them. -EOPNOTSUPP: a wall that cannot be made here. On a fault nothing is
+/* All that these limits need, with the limits in them. -EOPNOTSUPP: a bound that cannot be made here. On a fault nothing is
  * left. */
 int cgroup_make_leaves(const struct cgroup_place *place, const char *run, const struct limits *limits,
 	struct cgroup_leaves *ret_leaves);

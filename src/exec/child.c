@@ -2,6 +2,8 @@
  * In order, because each step needs what a later one takes away: the session, the cgroup, limits, descriptors and the
  * directory as we are; then privileges and the user; then no_new_privs, Landlock and seccomp, which cannot be undone;
  * then the program. A step that fails ends it: the status pipe says which and why.
+ *
+ * With a wall it stops half way: what makes the wall needs what a child gives up. The other half comes inside.
  */
 #include "exec/child.h"
 
@@ -11,10 +13,12 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -26,17 +30,23 @@
 
 enum { OOM_SCORE = 200 }; /* rather a task than its supervisor, rather the supervisor than the machine */
 
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+#ifndef AT_RECURSIVE
+#define AT_RECURSIVE 0x8000
+#endif
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1u << 2)
 #endif
 
 static _Noreturn void fail(const struct child *child, enum start_stage stage, int error, const char *detail)
 {
-	struct start_fault fault = {.stage = stage, .error = error};
+	struct status_word word = {.kind = WORD_FAULT, .fault = {.stage = stage, .error = error}};
 
-	snprintf(fault.detail, sizeof fault.detail, "%s", detail);
+	snprintf(word.fault.detail, sizeof word.fault.detail, "%s", detail);
 	/* Small enough for a pipe to take in one piece; nobody is left to tell if it does not. */
-	if (write(child->status, &fault, sizeof fault) < 0)
+	if (write(child->status, &word, sizeof word) < 0)
 		_exit(126);
 	_exit(127);
 }
@@ -221,21 +231,121 @@ static struct start_fault search_program(const struct request *request)
 	return worst;
 }
 
-_Noreturn void child_become(const struct child *child)
+/* ---- a wall ------------------------------------------------------------------------------------------------------- */
+
+static void write_map(const struct child *child, const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		fail(child, STAGE_WALL, errno, path);
+	close(fd);
+}
+
+/* Root of a user namespace of its own, which has one user: who wants mounts needs to be somebody's root. */
+static void become_own_root(const struct child *child)
+{
+	unsigned uid = geteuid(), gid = getegid();
+	char text[40];
+
+	prctl(PR_SET_DUMPABLE, 1, 0, 0,
+		0); /* like the shim its files in /proc would be root's; so it is after exec, too */
+	if (unshare(CLONE_NEWUSER) < 0)
+		fail(child, STAGE_WALL, errno, "user namespace");
+	write_map(child, "/proc/self/setgroups", "deny");
+	snprintf(text, sizeof text, "0 %u 1", gid);
+	write_map(child, "/proc/self/gid_map", text);
+	snprintf(text, sizeof text, "0 %u 1", uid);
+	write_map(child, "/proc/self/uid_map", text);
+}
+
+/* Mounts that nobody else has. The tree stays in the cgroups that it is in, because nobody can write to them: a runtime
+ * would move it into its own, where our limits are not. crun does not run where it sees both versions of cgroups:
+ * something empty over the second one is enough. */
+static void arrange_mounts(const struct child *child, const struct request_wall *wall)
+{
+	struct {
+		uint64_t set, clear, propagation, userns_fd;
+	} read_only = {.set = 1}; /* struct mount_attr with MOUNT_ATTR_RDONLY */
+
+	if (unshare(CLONE_NEWNS) < 0)
+		fail(child, STAGE_WALL, errno, "mount namespace");
+	if (mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		fail(child, STAGE_WALL, errno, "/");
+	if (wall->cover[0] &&
+		mount("none", wall->cover, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) < 0)
+		fail(child, STAGE_WALL, errno, wall->cover);
+	if (syscall(SYS_mount_setattr, AT_FDCWD, wall->fixed, AT_RECURSIVE, &read_only, sizeof read_only) <
+			0 &&
+		errno != EINVAL) /* it is not a mount: there are no cgroups */
+		fail(child, STAGE_WALL, errno, wall->fixed);
+}
+
+/* The request, the status pipe and what binds name, where inside.c looks for them: the only ones that the next exec
+ * leaves open. First all of them out of the way, because a number may be somebody's and somebody else's goal. */
+static void pass_descriptors(const struct child *child)
+{
+	const struct request_wall *wall = &child->request->wall;
+	int high[2 + REQUEST_GRANT_FDS_MAX], count = 0;
+
+	high[count++] = child->fds[REQUEST_FD_REQUEST];
+	high[count++] = child->status;
+	for (size_t i = 0; i < wall->bind_count; i++)
+		high[count++] = child->fds[wall->binds[i].fd];
+	for (int i = 0; i < count; i++) {
+		high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, INSIDE_REQUEST_FD + count);
+		step(child, STAGE_STDIO, high[i] >= 0);
+	}
+	for (int i = 0; i < count; i++)
+		if (dup2(high[i], INSIDE_REQUEST_FD + i) < 0)
+			_exit(127);
+}
+
+/* Only who is inside can be asked to end: a wall that fell to TERM would take the program along, without its grace. */
+static void block_asking(void)
+{
+	static const int asking[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
+		sigaddset(&mask, asking[i]);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
+static _Noreturn void enter_wall(struct child own)
+{
+	struct child *child = &own;
+	const struct request *request = child->request;
+	const char *env[] = {
+		request->env[0], "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+
+	drop_user(child);
+	if (request->wall.own_user)
+		become_own_root(child);
+	if (request->wall.fixed[0])
+		arrange_mounts(child, &request->wall);
+	step(child, STAGE_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	die_with_shim(child);
+	block_asking();
+	pass_descriptors(child);
+	child->status = INSIDE_STATUS_FD;
+	execve(request->wall.argv[0], (char *const *)request->wall.argv, (char *const *)env);
+	fail(child, STAGE_WALL, errno, request->wall.argv[0]);
+}
+
+/* ---- in order ----------------------------------------------------------------------------------------------------- */
+
+_Noreturn void child_confine(const struct child *child)
 {
 	const struct request *request = child->request;
 	struct start_fault fault;
 	sigset_t none;
 
-	step(child, STAGE_SESSION, setsid() >= 0);
-	enter_cgroups(child);
-	set_oom_score();
 	set_limits(child);
-	step(child, STAGE_WORKDIR, fchdir(child->fds[REQUEST_FD_WORKDIR]) == 0);
-	set_descriptors(child);
-	umask(request->umask);
 	drop_privileges(child);
-	drop_user(child);
+	if (!request->wall.argv[0])
+		drop_user(child);
 	die_with_shim(child);
 	confine(child);
 	sigemptyset(&none);
@@ -243,4 +353,19 @@ _Noreturn void child_become(const struct child *child)
 	fault = strchr(request->argv[0], '/') ? try_program(request, request->argv[0])
 					      : search_program(request);
 	fail(child, fault.stage, fault.error, request->argv[0]);
+}
+
+_Noreturn void child_become(const struct child *child)
+{
+	const struct request *request = child->request;
+
+	step(child, STAGE_SESSION, setsid() >= 0);
+	enter_cgroups(child);
+	set_oom_score();
+	step(child, STAGE_WORKDIR, fchdir(child->fds[REQUEST_FD_WORKDIR]) == 0);
+	set_descriptors(child);
+	umask(request->umask);
+	if (request->wall.argv[0])
+		enter_wall(*child);
+	child_confine(child);
 }

@@ -47,8 +47,8 @@ struct limits limits_default(void)
 	};
 }
 
-unsigned limits_walls(const struct limits *limits)
+unsigned limits_bounds(const struct limits *limits)
 {
-	return (limits->memory_bytes != LIMIT_UNCHANGED ? 1u << WALL_MEMORY : 0) |
-		(limits->cpu_milli != LIMIT_UNCHANGED ? 1u << WALL_CPU : 0);
+	return (limits->memory_bytes != LIMIT_UNCHANGED ? 1u << BOUND_MEMORY : 0) |
+		(limits->cpu_milli != LIMIT_UNCHANGED ? 1u << BOUND_CPU : 0);
 }

@@ -35,7 +35,7 @@ extern const size_t grants_system_count;
 
 /*
  * The one list of what a tree may use, at every level of isolation. Files, core dumps and the size of a file are limits of
- * each process. Tasks and processors are walls of the whole tree that it runs into: no more processes, no faster. Memory,
+ * each process. Tasks and processors are bounds of the whole tree that it runs into: no more processes, no faster. Memory,
  * processor time and output are its budget: a tree that uses one up is ended, and process_end.spent says which.
  */
 struct limits {
@@ -54,10 +54,10 @@ struct limits {
 struct limits limits_default(void);
 
 /* What only a cgroup can count or hold back (cgroup_place.h). */
-enum wall { WALL_MEMORY, WALL_PIDS, WALL_CPU, WALL_COUNT };
+enum bound { BOUND_MEMORY, BOUND_PIDS, BOUND_CPU, BOUND_COUNT };
 
 /* Which of them these limits cannot do without, as bits. Tasks can: there is a limit of the user's besides. */
-unsigned limits_walls(const struct limits *limits);
+unsigned limits_bounds(const struct limits *limits);
 
 struct confine {
 	struct limits limits;

@@ -149,7 +149,7 @@ static int prepare(struct host *host, const struct host_options *options, char *
 	if (!options->cgroup_unwanted)
 		cgroup_look(&host->place);
 	cgroup_sweep_place(&host->place);
-	return cgroup_open_walls(&host->place, options->walls, complaint, HOST_COMPLAINT_BYTES);
+	return cgroup_open_bounds(&host->place, options->bounds, complaint, HOST_COMPLAINT_BYTES);
 }
 
 int host_open(uv_loop_t *loop, const struct host_options *options, struct host **ret_host,

@@ -78,6 +78,8 @@ struct process_spec {
 	uid_t uid;
 	gid_t gid;
 	struct confine confine;
+	const struct wall *wall; /* what is around it besides (wall.h); NULL: level process */
+	bool budget_later; /* processor time and output count only between process_budget(true) and (false) */
 	const struct process_events *events;
 	void *context;
 };
@@ -101,6 +103,7 @@ enum start_stage {
 	STAGE_SECCOMP,
 	STAGE_EXEC,        /* argv[0] itself */
 	STAGE_INTERPRETER, /* argv[0] is there, and what its first line or its header names is not */
+	STAGE_WALL,        /* what should make the wall ended before the program began: detail names it */
 };
 
 enum { START_DETAIL_BYTES = 256 };
@@ -139,7 +142,9 @@ struct process_end {
  * Start it. 0: gone() will follow. A fault leaves nothing behind and *ret_process untouched:
  *   -EINVAL  the spec itself: no argv, a bad run, a bad name in the environment, no working directory
  *   -EOPNOTSUPP  a limit that cannot be enforced on this machine (cgroup_place.h)
- *   -EXDEV   the working directory lies in confine.keep_out, and in nothing that is granted there
+ *   -EXDEV   the working directory lies in confine.keep_out, and in nothing that is granted there; or, with a wall, a
+ *            grant would open it
+ *   -ENOENT  with a wall also: something that it is made of, or a path that is granted, is not there
  *   -EBUSY   HOST_PROCESSES_MAX are running
  *   -E2BIG   too much in argv, environment or input
  *   -EMFILE, -ENFILE, -ENOMEM, -EAGAIN  the machine is short of descriptors, memory or processes
@@ -153,6 +158,10 @@ void process_stop(struct process *process, uint32_t grace_ms);
 
 /* KILL to the whole tree, now. */
 void process_kill(struct process *process);
+
+/* A program that stays and gets its work from time to time: from now on its budget of processor time and output is whole
+ * again and counts, or it does not count. What it needs of memory always does. */
+void process_budget(struct process *process, bool counts);
 
 /* Only after gone(), also from within it. The memory goes when the loop has closed the handles. NULL is fine. */
 void process_free(struct process *process);

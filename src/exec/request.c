@@ -34,13 +34,36 @@ static int put_grant(struct buf *buf, const struct grant *grant)
 	return fault ? fault : buf_put_byte(buf, grant->optional);
 }
 
+static int put_wall(struct buf *buf, const struct request_wall *wall)
+{
+	static const char *const none[] = {NULL};
+	int fault = put_list(buf, wall->argv ? wall->argv : none);
+
+	if (!fault)
+		fault = put_text(buf, wall->workdir ? wall->workdir : "");
+	if (!fault)
+		fault = put_text(buf, wall->fixed ? wall->fixed : "");
+	if (!fault)
+		fault = put_text(buf, wall->cover ? wall->cover : "");
+	if (!fault)
+		fault = buf_put_byte(buf, wall->own_user);
+	if (!fault)
+		fault = buf_put_uvarint(buf, wall->bind_count);
+	for (size_t i = 0; i < wall->bind_count && !fault; i++) {
+		fault = put_text(buf, wall->binds[i].path);
+		if (!fault)
+			fault = buf_put_uvarint(buf, (uint64_t)wall->binds[i].fd);
+	}
+	return fault;
+}
+
 int request_encode(const struct request *request, struct buf *buf)
 {
 	const struct limits *limits = &request->limits;
 	const uint64_t numbers[] = {request->umask, request->linger_ms, request->drop_user, request->uid,
 		request->gid, limits->files, limits->core_bytes, limits->file_bytes, limits->tasks,
 		limits->memory_bytes, limits->cpu_us, (uint64_t)request->landlock_abi,
-		request->cgroups_needed};
+		request->cgroups_needed, request->budget_later};
 	int fault = put_text(buf, REQUEST_VERSION);
 
 	if (!fault)
@@ -55,6 +78,8 @@ int request_encode(const struct request *request, struct buf *buf)
 		fault = put_grant(buf, &request->grants[i]);
 	if (!fault)
 		fault = put_text(buf, request->keep_out);
+	if (!fault)
+		fault = put_wall(buf, &request->wall);
 	return fault ? fault : buf_put_bytes(buf, request->filter);
 }
 
@@ -99,6 +124,33 @@ static const struct grant *read_grants(struct reader *reader, size_t *ret_count)
 	return grants;
 }
 
+static const struct bind *read_binds(struct reader *reader, size_t *ret_count)
+{
+	uint64_t count = reader_uvarint(reader);
+	struct bind *binds = count <= REQUEST_GRANT_FDS_MAX ? calloc(count + 1, sizeof *binds) : NULL;
+
+	if (!binds)
+		reader->broken = true;
+	for (uint64_t i = 0; binds && i < count; i++) {
+		binds[i].path = read_text(reader);
+		binds[i].fd = (int)reader_uvarint(reader);
+		if (binds[i].fd < 0 || binds[i].fd >= REQUEST_FDS_MAX)
+			reader->broken = true;
+	}
+	*ret_count = count;
+	return binds;
+}
+
+static void read_wall(struct reader *reader, struct request_wall *wall)
+{
+	wall->argv = read_list(reader, PROCESS_ARGS_MAX);
+	wall->workdir = read_text(reader);
+	wall->fixed = read_text(reader);
+	wall->cover = read_text(reader);
+	wall->own_user = reader_byte(reader);
+	wall->binds = read_binds(reader, &wall->bind_count);
+}
+
 int request_decode(struct span bytes, struct request *ret_request)
 {
 	struct request request = {0};
@@ -123,8 +175,10 @@ int request_decode(struct span bytes, struct request *ret_request)
 	limits->cpu_us = reader_uvarint(&reader);
 	request.landlock_abi = (int)reader_uvarint(&reader);
 	request.cgroups_needed = reader_uvarint(&reader);
+	request.budget_later = reader_uvarint(&reader);
 	request.grants = read_grants(&reader, &request.grant_count);
 	request.keep_out = read_text(&reader);
+	read_wall(&reader, &request.wall);
 	request.filter = reader_bytes(&reader);
 	if (!reader_is_done(&reader) || !request.argv[0])
 		return -EPROTO;

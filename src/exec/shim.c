@@ -33,6 +33,8 @@
 
 #include "exec/cgroup.h"
 #include "exec/child.h"
+#include "exec/guest.h"
+#include "exec/inside.h"
 #include "exec/landlock.h"
 #include "exec/proc.h"
 #include "exec/tree.h"
@@ -43,6 +45,7 @@ enum {
 	KILL_EVERY_MS = 10, /* between rounds: each round finds who was born or orphaned in the last */
 	LOOK_LEAST_MS = 10, /* between two looks at a budget */
 	LOOK_MOST_MS = 250,
+	WALL_LINGER_MS = 5000, /* a wall takes down what it built, also on a busy machine */
 	NEVER = -1,
 };
 
@@ -56,16 +59,25 @@ struct shim {
 	pid_t parent, main;
 	int signals; /* a signalfd */
 	int status;  /* of the child, until it has become the program; then -1 */
-	bool told_started, ended, kill_used;
+	bool told_started, ended, left, kill_used;
 	bool connected;     /* nothing is known of the supervisor's death */
 	int64_t kill_at_ms; /* NEVER: nobody wants it to end */
 	int64_t next_kill_ms;
 	struct shim_report report; /* of the end */
-	struct start_fault fault;  /* stage NONE unless the start failed */
-	size_t fault_bytes;        /* read so far */
+	bool unstarted;            /* the start failed, and that was told */
+	struct status_word word;   /* of the child */
+	size_t word_bytes;         /* read so far */
+	uint32_t strays;           /* behind the wall */
 	int64_t look_at_ms;        /* at what is left of its budget; NEVER: it has none, or it is spent */
 	uint64_t cpu_sum_us, cpu_vanished_us;
+	uint64_t cpu_before_us; /* used before its budget began to count */
+	bool cpu_counts;
 };
+
+static bool has_wall(const struct shim *shim)
+{
+	return shim->request.wall.argv[0] != NULL;
+}
 
 /* ---- talking ------------------------------------------------------------------------------------------------------ */
 
@@ -163,7 +175,7 @@ static int make_ruleset(struct shim *shim)
 	const struct grant *culprit;
 	int ruleset;
 
-	if (request->landlock_abi == 0)
+	if (request->landlock_abi == 0 || has_wall(shim))
 		return -1;
 	for (size_t i = 0; i < request->grant_count; i++) {
 		grants[i] = request->grants[i];
@@ -187,8 +199,14 @@ static void start_child(struct shim *shim)
 		.cgroup_count = shim->cgroup_count};
 	int status[2];
 
+	for (size_t i = 0; i < shim->request.wall.bind_count; i++)
+		if (shim->request.wall.binds[i].fd >= shim->fd_count)
+			refuse(shim, STAGE_REQUEST, EPROTO, "");
 	child.ruleset = make_ruleset(shim);
 	if (pipe2(status, O_CLOEXEC) < 0)
+		refuse(shim, STAGE_SHIM, errno, "");
+	/* Behind a wall somebody may have it open as long as he lives. */
+	if (has_wall(shim) && fcntl(status[0], F_SETFL, O_NONBLOCK) < 0)
 		refuse(shim, STAGE_SHIM, errno, "");
 	child.status = status[1];
 	shim->main = fork();
@@ -296,8 +314,8 @@ static void look_at_budget(struct shim *shim)
 
 	if (shim->look_at_ms == NEVER)
 		return;
-	if (limits->cpu_us != LIMIT_UNCHANGED) {
-		uint64_t used_us = cpu_used_us(shim);
+	if (limits->cpu_us != LIMIT_UNCHANGED && shim->cpu_counts) {
+		uint64_t used_us = cpu_used_us(shim) - shim->cpu_before_us;
 		left_us = used_us < limits->cpu_us ? limits->cpu_us - used_us : 0;
 	}
 	if (limits->memory_bytes != LIMIT_UNCHANGED && memory_is_spent(shim))
@@ -306,6 +324,14 @@ static void look_at_budget(struct shim *shim)
 		shim->report.spent = SPENT_CPU;
 	shim->look_at_ms =
 		shim->report.spent != SPENT_NOTHING ? NEVER : monotonic_ms() + next_look_ms(left_us);
+}
+
+static void begin_budget(struct shim *shim, bool counts)
+{
+	shim->cpu_counts = counts;
+	shim->cpu_before_us = cpu_used_us(shim);
+	if (shim->look_at_ms != NEVER)
+		shim->look_at_ms = 0;
 }
 
 /* The rest of a tree that has used up its budget. */
@@ -318,31 +344,101 @@ static void enforce_budget(struct shim *shim)
 		ask_to_end(shim, shim->report.spent == SPENT_MEMORY ? 0 : shim->request.linger_ms);
 }
 
-/* What comes out of the status pipe: its end, or a fault before it. */
-static void read_status(struct shim *shim)
+static void tell_started(struct shim *shim)
 {
-	struct shim_report report = {0};
+	struct shim_report report = {.main = shim->main};
 	struct proc_stat stat = {0};
-	char *into = (char *)&shim->fault + shim->fault_bytes;
-	ssize_t got = read(shim->status, into, sizeof shim->fault - shim->fault_bytes);
 
-	if (got > 0)
-		shim->fault_bytes += (size_t)got;
-	if (got > 0 && shim->fault_bytes < sizeof shim->fault)
-		return;
-	close(shim->status);
-	shim->status = -1;
-	if (shim->fault_bytes == sizeof shim->fault) {
-		report.fault = shim->fault;
-		tell(shim, &report, REPORT_UNSTARTED);
-		return;
-	}
-	shim->fault = (struct start_fault){0};
 	proc_stat_read(shim->main, &stat); /* also of one that has ended: it was not waited for yet */
-	report.main = shim->main;
 	report.main_start = stat.start;
 	shim->told_started = true;
 	tell(shim, &report, REPORT_STARTED);
+}
+
+static void tell_unstarted(struct shim *shim, const struct start_fault *fault)
+{
+	struct shim_report report = {.fault = *fault};
+
+	shim->unstarted = true;
+	tell(shim, &report, REPORT_UNSTARTED);
+}
+
+static void tell_ended(struct shim *shim)
+{
+	shim->ended = true;
+	shim->report.kill_used = shim->kill_used;
+	look_at_budget(shim);
+	add_usage(&shim->report);
+	if (shim->told_started)
+		tell(shim, &shim->report, REPORT_EXITED);
+}
+
+static void take_word(struct shim *shim, const struct status_word *word)
+{
+	switch ((enum word_kind)word->kind) {
+	case WORD_FAULT:
+		tell_unstarted(shim, &word->fault);
+		break;
+	case WORD_STARTED:
+		tell_started(shim);
+		break;
+	case WORD_ENDED:
+		shim->report.status = word->status;
+		shim->report.signal = word->signal;
+		shim->report.core_dumped = word->core_dumped;
+		shim->strays = word->strays;
+		tell_ended(shim);
+		break;
+	}
+}
+
+/* What comes out of the status pipe: words, and its end. Without a wall that means that exec closed it. False: for now
+ * there is no more. */
+static bool read_status(struct shim *shim)
+{
+	char *into = (char *)&shim->word + shim->word_bytes;
+	ssize_t got = read(shim->status, into, sizeof shim->word - shim->word_bytes);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (got > 0)
+		shim->word_bytes += (size_t)got;
+	if (got > 0 && shim->word_bytes < sizeof shim->word)
+		return true;
+	if (got > 0) {
+		shim->word_bytes = 0;
+		take_word(shim, &shim->word);
+		return true;
+	}
+	close(shim->status);
+	shim->status = -1;
+	if (!has_wall(shim) && !shim->unstarted)
+		tell_started(shim);
+	return false;
+}
+
+static void fell(struct shim *shim, const siginfo_t *info)
+{
+	struct start_fault fault = {.stage = STAGE_WALL};
+	const char *path = shim->request.wall.argv[0], *slash = strrchr(path, '/');
+
+	snprintf(fault.detail, sizeof fault.detail, "%s: %s %d", slash ? slash + 1 : path,
+		info->si_code == CLD_EXITED ? "exit status" : "signal", info->si_status);
+	tell_unstarted(shim, &fault);
+}
+
+/* The wall has gone, and who was inside did not say how the program ended: it was killed with it. */
+static void wall_ended(struct shim *shim, const siginfo_t *info)
+{
+	while (shim->status >= 0 && read_status(shim))
+		;
+	if (shim->ended)
+		return;
+	if (!shim->told_started && !shim->unstarted)
+		fell(shim, info);
+	shim->report.signal = info->si_code == CLD_EXITED ? SIGKILL : info->si_status;
+	shim->strays = 1; /* nobody has counted */
+	tell_ended(shim);
 }
 
 /* The program has ended; whatever of its tree is still there is a stray. What it used counts when it was waited for; until
@@ -351,18 +447,18 @@ static void main_ended(struct shim *shim, siginfo_t *info)
 {
 	struct shim_report *report = &shim->report;
 
+	if (has_wall(shim)) {
+		waitid(P_PID, (id_t)shim->main, info, WEXITED | WNOHANG);
+		wall_ended(shim, info);
+		return;
+	}
 	while (shim->status >= 0) /* it ended right after exec, or instead of it */
 		read_status(shim);
 	waitid(P_PID, (id_t)shim->main, info, WEXITED | WNOHANG);
-	shim->ended = true;
 	report->signal = info->si_code == CLD_EXITED ? 0 : info->si_status;
 	report->status = info->si_code == CLD_EXITED ? info->si_status : 0;
 	report->core_dumped = info->si_code == CLD_DUMPED;
-	report->kill_used = shim->kill_used;
-	look_at_budget(shim);
-	add_usage(report);
-	if (shim->told_started)
-		tell(shim, report, REPORT_EXITED);
+	tell_ended(shim);
 }
 
 /* Returns whether a child is left. */
@@ -374,7 +470,7 @@ static bool reap(struct shim *shim)
 			return errno != ECHILD;
 		if (info.si_pid == 0)
 			return true;
-		if (info.si_pid == shim->main && !shim->ended)
+		if (info.si_pid == shim->main && (!shim->ended || has_wall(shim)))
 			main_ended(shim, &info);
 		else
 			waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
@@ -426,6 +522,8 @@ static void take_order(struct shim *shim)
 		ask_to_end(shim, order.grace_ms);
 	else if (got == sizeof order && order.kind == ORDER_KILL)
 		want_end(shim, 0);
+	else if (got == sizeof order && order.kind == ORDER_BUDGET)
+		begin_budget(shim, order.grace_ms);
 }
 
 /* Several of a kind may have become one: a signal only says that it is worth to look. */
@@ -455,12 +553,18 @@ static int wait_ms(const struct shim *shim)
 /* The tree is empty: gone. The program alone has ended: what is left gets its TERM, once. */
 static void look_at_children(struct shim *shim)
 {
-	bool had_ended = shim->ended;
-
 	if (!reap(shim))
 		finish(shim);
-	if (shim->ended && !had_ended)
-		shim->report.strays = ask_to_end(shim, shim->request.linger_ms);
+	if (!shim->ended || shim->left)
+		return;
+	shim->left = true;
+	if (has_wall(shim) && shim->strays == 0) { /* it comes down by itself */
+		want_end(shim, WALL_LINGER_MS);
+		return;
+	}
+	shim->report.strays = ask_to_end(shim, shim->request.linger_ms);
+	if (has_wall(shim)) /* and not what the wall is made of */
+		shim->report.strays = shim->strays;
 }
 
 static _Noreturn void serve(struct shim *shim)
@@ -474,7 +578,7 @@ static _Noreturn void serve(struct shim *shim)
 		if (poll(polls, 3, wait_ms(shim)) < 0 && errno != EINTR)
 			usleep(KILL_EVERY_MS * 1000); /* no memory: it can only get better */
 		if (polls[2].revents && shim->status >= 0)
-			read_status(shim);
+			(void)read_status(shim);
 		if (polls[0].revents)
 			take_signals(shim);
 		if (polls[1].revents)
@@ -492,6 +596,12 @@ int main(int argc, char **argv)
 {
 	static struct shim shim = {.status = -1, .kill_at_ms = NEVER, .look_at_ms = NEVER, .connected = true};
 
+	if (argc == 2 && strcmp(argv[1], SHIM_INSIDE) == 0)
+		_exit(inside_main());
+	if (argc > 3 && strcmp(argv[1], SHIM_GUEST) == 0)
+		return guest_main(argv + 2);
+	if (argc == 2 && strcmp(argv[1], SHIM_TRIAL) == 0)
+		_exit(0);
 	shim.cgroups = argv + 2;
 	shim.cgroup_count = argc > 2 && argc - 2 <= CGROUP_LEAVES_MAX ? (uint32_t)argc - 2 : 0;
 	shim.parent = getppid();
@@ -501,6 +611,7 @@ int main(int argc, char **argv)
 	if (shim.request.limits.cpu_us != LIMIT_UNCHANGED ||
 		shim.request.limits.memory_bytes != LIMIT_UNCHANGED)
 		shim.look_at_ms = 0;
+	shim.cpu_counts = !shim.request.budget_later;
 	start_child(&shim);
 	serve(&shim);
 }

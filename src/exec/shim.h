@@ -28,10 +28,19 @@ enum {
 	SHIM_ORPHAN_TERM_MS = 2000, /* and had so long after TERM */
 	SHIM_CONTROL_FD = 0,
 	REQUEST_BYTES_MAX = 8 << 20,
-	REQUEST_GRANT_FDS_MAX = 32,
+	REQUEST_GRANT_FDS_MAX = 128,
+	INSIDE_REQUEST_FD = 3, /* what stint-shim finds when it is inside of a wall (inside.h) */
+	INSIDE_STATUS_FD,
+	INSIDE_BIND_FD, /* the first of those that binds name */
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 3"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 6"
+
+/* Instead of the name of a run, which does not begin so: the shim inside of a wall, at the line of a machine, and a
+ * program for trying a wall. */
+#define SHIM_INSIDE "--inside"
+#define SHIM_GUEST  "--guest"
+#define SHIM_TRIAL  "--trial"
 
 /* The descriptors of a request, in this order; those of grants follow. */
 enum request_fd {
@@ -46,6 +55,23 @@ enum request_fd {
 
 enum { REQUEST_FDS_MAX = REQUEST_FD_COUNT + REQUEST_GRANT_FDS_MAX };
 
+/* What a wall was told to put at a path inside, and what was meant. */
+struct bind {
+	const char *path;
+	int fd; /* an index of the message's */
+};
+
+/* What makes the wall around a program. The program that it starts inside is the shim once more (inside.h). */
+struct request_wall {
+	const char *const *argv;  /* NULL at the end; empty: there is no wall */
+	const char *workdir;      /* its name inside */
+	const char *fixed;        /* a directory in which it must change nothing; "" for none */
+	const char *cover;        /* one that it must not see; "" for none */
+	bool own_user;            /* not root: it gets a user namespace in which it is */
+	const struct bind *binds; /* each is compared before anything runs */
+	size_t bind_count;
+};
+
 /* What a shim is asked for. Everything it points to belongs to whoever made it. */
 struct request {
 	const char *const *argv, *const *env; /* NULL at the end */
@@ -55,12 +81,16 @@ struct request {
 	uid_t uid;
 	gid_t gid;
 	struct limits limits;
-	int landlock_abi;           /* 0: there is none, and the host said that this is fine */
-	const struct grant *grants; /* with the system's and the work dir; fd is an index of the message's */
+	int landlock_abi; /* 0: there is none, and the host said that this is fine */
+	const struct grant *
+		grants; /* with the system's and the work dir; fd is an index of the message's. With a wall: as
+				     * it looks inside, by path alone */
 	size_t grant_count;
 	const char *keep_out; /* "" if there is nothing */
 	bool cgroups_needed;  /* limits are in them: who does not get in does not start */
+	bool budget_later;    /* processor time counts when an order says so */
 	struct span filter;   /* the seccomp program */
+	struct request_wall wall;
 };
 
 /* Faults as buf_put(). */
@@ -70,11 +100,22 @@ int request_encode(const struct request *request, struct buf *buf);
  * -EPROTO: not of our build. */
 int request_decode(struct span bytes, struct request *ret_request);
 
-enum order_kind { ORDER_STOP, ORDER_KILL };
+/* On the status pipe of a child. Without a wall only a fault comes, and the pipe's end means that the program runs. */
+enum word_kind { WORD_FAULT, WORD_STARTED, WORD_ENDED };
+
+struct status_word {
+	uint32_t kind;
+	int32_t status, signal; /* WORD_ENDED */
+	bool core_dumped;
+	uint32_t strays; /* inside of the wall, when the program had ended */
+	struct start_fault fault;
+};
+
+enum order_kind { ORDER_STOP, ORDER_KILL, ORDER_BUDGET };
 
 struct shim_order {
 	uint32_t kind;
-	uint32_t grace_ms;
+	uint32_t grace_ms; /* of ORDER_BUDGET: whether it counts from now on */
 };
 
 enum report_kind { REPORT_READY, REPORT_STARTED, REPORT_UNSTARTED, REPORT_EXITED, REPORT_GONE };

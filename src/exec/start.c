@@ -20,6 +20,7 @@
 #include "exec/parts.h"
 #include "exec/proc.h"
 #include "exec/shim.h"
+#include "exec/wall_plan.h"
 
 enum {
 	LINGER_DEFAULT_MS = 1000,
@@ -31,7 +32,9 @@ struct start {
 	struct process *process;
 	const struct process_spec *spec;
 	int request, shim_control;
-	int child[3]; /* stdin, stdout, stderr */
+	int child[3];           /* stdin, stdout, stderr */
+	struct wall_plan *plan; /* NULL: there is no wall */
+	bool walled;            /* there is one for the shim to make */
 };
 
 static void start_done(struct start *start)
@@ -42,6 +45,25 @@ static void start_done(struct start *start)
 		cgroup_leaves_close(&start->process->leaves);
 	for (int i = 0; i < 3; i++)
 		close_at(&start->child[i]);
+	if (start->plan)
+		wall_plan_done(start->plan);
+	free(start->plan);
+}
+
+/* A machine is a program like any other, behind no wall but level process: it gets another spec. */
+static int plan_wall(struct start *start)
+{
+	struct wall_plan *plan = calloc(1, sizeof *plan);
+	int fault = plan ? wall_plan_make(plan, start->process->host, start->spec) : -ENOMEM;
+
+	if (fault)
+		free(plan);
+	else
+		start->plan = plan;
+	start->walled = !fault && start->spec->wall->level != WALL_VM;
+	if (!fault && !start->walled)
+		start->spec = &plan->spec;
+	return fault;
 }
 
 struct process_spec process_spec_default(void)
@@ -59,7 +81,7 @@ static bool run_is_good(const char *run)
 {
 	size_t len = run ? strlen(run) : 0;
 
-	return len > 0 && len <= PROCESS_RUN_BYTES_MAX && run[0] != '.' &&
+	return len > 0 && len <= PROCESS_RUN_BYTES_MAX && run[0] != '.' && run[0] != '-' &&
 		strspn(run, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == len;
 }
 
@@ -216,7 +238,8 @@ static int write_request(struct start *start)
 		.landlock_abi = process->host->landlock_abi,
 		.grants = grants,
 		.keep_out = spec->confine.keep_out ? spec->confine.keep_out : "",
-		.cgroups_needed = process->leaves.walled,
+		.cgroups_needed = process->leaves.bounded,
+		.budget_later = spec->budget_later,
 		.filter = buf_span(&process->host->filter),
 	};
 	cleanup(buf_done) struct buf buf;
@@ -226,6 +249,8 @@ static int write_request(struct start *start)
 	snprintf(marker, sizeof marker, PROCESS_MARKER "=%s", spec->run);
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
 	list_grants(start, grants, &request.grant_count);
+	if (start->walled)
+		wall_plan_ask(start->plan, spec, &request);
 	if (!fault)
 		fault = request_encode(&request, &buf);
 	if (fault)
@@ -286,13 +311,15 @@ static int send_request(const struct start *start)
 	for (uint32_t i = 0; i < CGROUP_LEAVES_MAX; i++)
 		fds[REQUEST_FD_CGROUP + i] =
 			i < process->leaves.count ? process->leaves.fds[i] : spec->workdir_fd;
-	for (size_t i = 0; i < spec->confine.grant_count; i++) {
+	for (size_t i = 0; i < spec->confine.grant_count && !start->walled; i++) {
 		if (spec->confine.grants[i].path)
 			continue;
 		if (count == REQUEST_FDS_MAX)
 			return -E2BIG;
 		fds[count++] = spec->confine.grants[i].fd;
 	}
+	for (size_t i = 0; start->walled && i < start->plan->bind_count; i++)
+		fds[count++] = start->plan->fds[i];
 	message.msg_controllen = CMSG_SPACE(count * sizeof *fds);
 	rights = CMSG_FIRSTHDR(&message);
 	*rights = (struct cmsghdr){
@@ -345,6 +372,7 @@ static struct process *process_new(struct host *host, const struct process_spec 
 	process->late_ms = INT64_MAX;
 	process->linger_ms = spec->linger_ms;
 	process->output_bytes_most = spec->confine.limits.output_bytes;
+	process->output_free = spec->budget_later;
 	process->pidfd = process->control = process->stdin_fd = -1;
 	snprintf(process->run, sizeof process->run, "%s", spec->run);
 	buf_init(&process->stdin_waiting, PROCESS_WRITE_BYTES_MAX);
@@ -372,7 +400,10 @@ int process_start(struct host *host, const struct process_spec *spec, struct pro
 	start.process = process_new(host, spec);
 	if (!start.process)
 		return -ENOMEM;
-	fault = open_pipes(&start);
+	if (spec->wall && spec->wall->level != WALL_PROCESS)
+		fault = plan_wall(&start);
+	if (!fault)
+		fault = open_pipes(&start);
 	if (!fault)
 		fault = cgroup_make_leaves(
 			&host->place, spec->run, &spec->confine.limits, &start.process->leaves);
@@ -420,6 +451,8 @@ static const char *stage_text(enum start_stage stage)
 		return "cannot execute";
 	case STAGE_INTERPRETER:
 		return "the interpreter is missing of";
+	case STAGE_WALL:
+		return "the isolation could not be set up";
 	}
 	return "failed";
 }
@@ -430,7 +463,12 @@ void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 		? "it would open the state directory"
 		: strerror(fault->error);
 
-	if (fault->detail[0])
+	if (fault->stage == STAGE_WALL && fault->error == 0)
+		snprintf(text, room, "%s: %s", stage_text(fault->stage), fault->detail);
+	else if (fault->stage == STAGE_WALL && fault->error == ESTALE)
+		snprintf(text, room, "%s: '%s' is not what it was a moment ago", stage_text(fault->stage),
+			fault->detail);
+	else if (fault->detail[0])
 		snprintf(text, room, "%s '%s': %s", stage_text(fault->stage), fault->detail, reason);
 	else
 		snprintf(text, room, "%s: %s", stage_text(fault->stage), reason);

@@ -60,7 +60,7 @@ enum timer_kind {
 struct hot {
 	struct pool tasks;
 	struct pool claims;
-	struct pool rares; /* what few tasks have: deadlines, stages, gates */
+	struct pool rares; /* what few tasks have: deadlines, stages, gates, questions */
 	struct pool parents;
 	struct map by_seq;
 	bool is_indexed; /* by_seq has them all: see hot_index() */
@@ -136,6 +136,9 @@ bool hot_lane_of(const struct task *task, struct lane_key *ret_key);
 /* The holder of that id, 0 if there is none; and by its number. */
 uint32_t hot_find_holder(const struct hot *hot, struct span id);
 struct holder *hot_holder(const struct hot *hot, uint32_t number);
+
+/* Does the worker take work of that queue, as far as is known? Names of old doors ask in ways that are not noted. */
+bool hot_may_serve(const struct holder *holder, uint32_t queue);
 struct span holder_id(const struct holder *holder);
 
 /* A new holder in state WORKER_UNKNOWN; 0 if there is no memory. hot_drop_holder() takes it back. */

@@ -1,5 +1,5 @@
 /*
- * Executors that ready tasks wait for and that no live worker has.
+ * Executors that ready tasks wait for and that no live worker of their queue has.
  *
  * A sweep looks which ones are missing and remembers since when, in memory: whoever starts a server anew starts these
  * clocks anew. Only what was missing all the time, for a task that was ready all the time, blocks that task; a fleet
@@ -17,11 +17,13 @@ enum {
 	TASKS_LOOKED_AT_MAX = 10000,
 };
 
-static bool has_executor(const struct store *store, const struct worker *worker, uint32_t executor)
+static bool has_executor(
+	const struct store *store, const struct holder *holder, uint32_t executor, uint32_t queue)
 {
+	const struct worker *worker = &holder->worker;
 	struct name_set has;
 
-	if (worker->state != WORKER_ACTIVE)
+	if (worker->state != WORKER_ACTIVE || !hot_may_serve(holder, queue))
 		return false;
 	if (worker->any_executor)
 		return true;
@@ -30,40 +32,41 @@ static bool has_executor(const struct store *store, const struct worker *worker,
 }
 
 /* Is it certain that nobody has it? */
-static bool nobody_has(const struct store *store, uint32_t executor, uint32_t *looks)
+static bool nobody_has(const struct store *store, uint32_t executor, uint32_t queue, uint32_t *looks)
 {
 	const struct hot *hot = &store->hot;
 
 	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
-		if (*looks == 0 || has_executor(store, &hot_holder(hot, number)->worker, executor))
+		if (*looks == 0 || has_executor(store, hot_holder(hot, number), executor, queue))
 			return false;
 		(*looks)--;
 	}
 	return true;
 }
 
-static struct missing_executor *find(struct missing *missing, uint32_t executor)
+static struct missing_executor *find(struct missing *missing, const struct lane_key *lane)
 {
 	for (uint32_t i = 0; i < missing->count; i++) {
-		if (missing->items[i].executor == executor)
+		if (missing->items[i].executor == lane->executor && missing->items[i].queue == lane->queue)
 			return &missing->items[i];
 	}
 	return NULL;
 }
 
 /* Looked at in this sweep: it is in the list if it is missing. */
-static void look_for(struct store *store, uint32_t executor, int64_t now_ms, uint32_t *looks)
+static void look_for(struct store *store, const struct lane_key *lane, int64_t now_ms, uint32_t *looks)
 {
 	struct missing *missing = &store->missing;
-	struct missing_executor *known = find(missing, executor);
+	struct missing_executor *known = find(missing, lane);
 
 	if (known && known->sweep == missing->sweep)
 		return;
-	if (!nobody_has(store, executor, looks))
+	if (!nobody_has(store, lane->executor, lane->queue, looks))
 		return; /* one that is in the list goes at the end of the sweep */
 	if (!known && missing->count < MISSING_MAX) {
 		known = &missing->items[missing->count++];
-		*known = (struct missing_executor){.executor = executor, .since_ms = now_ms};
+		*known = (struct missing_executor){
+			.executor = lane->executor, .queue = lane->queue, .since_ms = now_ms};
 	}
 	if (known)
 		known->sweep = missing->sweep;
@@ -95,7 +98,7 @@ static void look_around(struct store *store, int64_t now_ms)
 	while ((stand = lanes_next_stand(lanes, stand))) {
 		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
 			if (is_open(lane))
-				look_for(store, lane->key.executor, now_ms, &looks);
+				look_for(store, &lane->key, now_ms, &looks);
 		}
 	}
 	forget_found(&store->missing);
@@ -159,7 +162,7 @@ int missing_sweep(struct turn *turn, uint32_t limit)
 		for (struct lane *lane = lanes_first(lanes, stand); r == 0 && lane;
 			lane = lanes_next(lanes, lane)) {
 			const struct missing_executor *known =
-				is_open(lane) ? find(&store->missing, lane->key.executor) : NULL;
+				is_open(lane) ? find(&store->missing, &lane->key) : NULL;
 			if (known && known->since_ms + after_ms <= now_ms)
 				r = strand_lane(turn, lane, &room);
 		}

@@ -1,5 +1,5 @@
 /*
- * Executors that ready tasks wait for and that no live worker has.
+ * Executors that ready tasks wait for and that no live worker of their queue has.
  */
 #pragma once
 
@@ -8,11 +8,11 @@
 struct turn;
 
 enum {
-	MISSING_MAX = 256, /* executors; more are looked at when some of these were found */
+	MISSING_MAX = 256, /* executors of queues; more are looked at when some of these were found */
 };
 
 struct missing_executor {
-	uint32_t executor;
+	uint32_t executor, queue;
 	int64_t since_ms; /* lease clock */
 	uint64_t sweep;   /* the last one that did not find it */
 };

@@ -745,12 +745,6 @@ int store_query(struct store *store, struct question *question)
 
 /* ---- why ------------------------------------------------------------------------------------------- */
 
-/* Names of old doors ask in ways that are not noted. */
-static bool may_serve(const struct holder *holder, uint32_t queue)
-{
-	return holder->worker.named || holder->serves == 0 || holder->serves & served_bit(queue);
-}
-
 static void look_at_worker(const struct store *store, const struct task *task, const struct name_set *needed,
 	const struct holder *holder, struct surroundings *around)
 {
@@ -761,7 +755,7 @@ static void look_at_worker(const struct store *store, const struct task *task, c
 	if (worker->state != WORKER_ACTIVE)
 		return;
 	around->workers++;
-	if (!may_serve(holder, task->queue))
+	if (!hot_may_serve(holder, task->queue))
 		return;
 	around->serving++;
 	names_set_members(&store->names, worker->capabilities, &has);

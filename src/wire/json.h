@@ -162,6 +162,12 @@ JSON_MEMBER void json_member_null(struct json_object *object, const char *key)
 	json_member_raw(object, key, SPAN("null"));
 }
 
+/* Already JSON, or missing. */
+JSON_MEMBER void json_member_raw_or_null(struct json_object *object, const char *key, struct span json)
+{
+	json_member_raw(object, key, json.len > 0 ? json : SPAN("null"));
+}
+
 /* A word of ours, that needs no escape. */
 JSON_MEMBER void json_member_word(struct json_object *object, const char *key, const char *word)
 {

@@ -85,15 +85,18 @@ const char *const *environment_make(
 	for (size_t i = 0; i < own; i++)
 		list.items[list.count++] = executor->env[i];
 	add(&list, "PATH", "%s", path && path[0] ? path : "/usr/local/bin:/usr/bin:/bin");
-	add(&list, "HOME", "%s", about->home);
-	add(&list, "TMPDIR", "%s", about->tmp);
+	if (about->home)
+		add(&list, "HOME", "%s", about->home);
+	if (about->tmp)
+		add(&list, "TMPDIR", "%s", about->tmp);
 	if (about->url)
 		add(&list, "STINT_URL", "%s", about->url);
 	if (about->token_file)
 		add(&list, "STINT_TOKEN_FILE", "%s", about->token_file);
 	add_task(&list, about);
 	add(&list, "STINT_WORKER_ID", "%s", about->worker);
-	add(&list, "STINT_WORKSPACE", "%s", about->workspace);
+	if (about->workspace)
+		add(&list, "STINT_WORKSPACE", "%s", about->workspace);
 	if (about->pool_worker) { /* two names: the protocol's document and its first program disagree */
 		add(&list, "AIRI_WORKER_ID", "%s", about->pool_worker);
 		add(&list, "AIRIER_WORKER_ID", "%s", about->pool_worker);

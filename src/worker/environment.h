@@ -10,9 +10,9 @@
 #include "worker/settings.h"
 
 struct environment {
-	const char *url, *token_file;     /* NULL: there is none */
+	const char *url, *token_file, *workspace, *home, *tmp; /* NULL: there is none */
 	const char *task, *fence, *queue; /* task NULL: it is of a pool, and has no task yet */
-	const char *worker, *workspace, *home, *tmp;
+	const char *worker;
 	const char *pool_worker; /* how it is called in its pool; NULL: it is in none */
 	uint32_t attempt;
 	int64_t deadline_ms;                           /* wall */

@@ -17,6 +17,7 @@
 #include "base/take.h"
 #include "worker/supervisor.h"
 #include "worker/sweep.h"
+#include "worker/walls.h"
 #include "worker/worktrees.h"
 
 enum {
@@ -54,6 +55,7 @@ static const char usage[] =
 	"  --shell            an executor \"shell\" that runs what a task carries, for queue \"shell\"\n"
 	"  --root DIR         a directory beneath which tasks may work; may be repeated\n"
 	"  --check-config     print what it would run and end; status 78 if something is wrong\n"
+	"  --check-isolation  try which levels of isolation can be had here, print that as JSON and end\n"
 	"\n"
 	"The configuration (JSON, comments allowed): {\"roots\": [\"~/work\"], \"executors\": {\"tests\":\n"
 	"{\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}}, \"queues\": {\"ci\": {\"executor\": \"tests\"}}}\n"
@@ -125,7 +127,7 @@ struct flags {
 	char keys[SETS_MAX][CONFIG_NAME_MAX];
 	uint32_t set_count;
 	int64_t concurrency, drain_ms, lease_ms;
-	bool remote, shell, check_config, help, version;
+	bool remote, shell, check_config, check_isolation, help, version;
 	bool once;   /* run-once */
 	bool sweeps; /* sweep-prs */
 	bool trees;  /* worktrees */
@@ -245,6 +247,7 @@ static bool take_switch(struct flags *flags, const char *flag)
 		{"--remote", &flags->remote},
 		{"--shell", &flags->shell},
 		{"--check-config", &flags->check_config},
+		{"--check-isolation", &flags->check_isolation},
 		{flags->trees ? "--prune" : "", &flags->prune},
 		{flags->trees ? "--json" : "", &flags->json},
 		{"--help", &flags->help},
@@ -503,6 +506,17 @@ static int print_settings(const struct settings *settings)
 	return 0;
 }
 
+/* For `stint doctor`. */
+static int print_isolation(const struct settings *settings)
+{
+	cleanup(buf_done) struct buf text;
+
+	buf_init(&text, TEXT_BYTES_MAX);
+	if (walls_report(settings, &text) == 0)
+		fwrite(text.data, 1, text.len, stdout);
+	return 0;
+}
+
 /* As an absolute path: children get paths beneath it. */
 static int absolute(const char *path, char *out, size_t room)
 {
@@ -582,6 +596,8 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 		r = take_served(flags, settings, &options);
 	if (r == 0 && flags->check_config)
 		return print_settings(settings);
+	if (r == 0 && flags->check_isolation)
+		return print_isolation(settings);
 	if (r == 0)
 		r = find_server(flags, home, url, sizeof url, &options);
 	if (r == 0)

@@ -1,6 +1,5 @@
 #include "worker/outbox.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,7 +270,7 @@ static int post(struct outbox *outbox, const struct reading *reading)
 	return line_call(outbox->line, &call, on_answer, outbox);
 }
 
-/* ---- the word of the work, for a letter whose writer has died ---- */
+/* ---- the word of the work ---- */
 
 /* The letter with the end that the work told, in place of the verdict. */
 static int reword(const struct reading *reading, yyjson_val *task, struct buf *out)
@@ -345,13 +344,38 @@ static int ask(struct outbox *outbox, const struct reading *reading)
 
 /* ---- one after the other ---- */
 
+/* It is no letter, or it is gone: nothing will ever come of it. */
+static void leave_out(struct outbox *outbox, struct letter *letter, int fault)
+{
+	char name[NAME_BYTES];
+
+	strcpy(name, letter->name);
+	log_error("a report cannot be read and is left out", log_cstr("run", name),
+		log_cstr("reason", strerror(-fault)));
+	take_out(outbox, letter);
+	send_after(outbox, 0);
+	outbox->settled(outbox->context, name, 0, (struct span){0}, (struct span){0});
+}
+
+/* First what can be sent; then what may have to say something else. */
+static struct letter *next_letter(struct outbox *outbox)
+{
+	struct letter *unasked = NULL;
+
+	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
+		if (!letter->held && letter->asked)
+			return letter;
+		if (!letter->asked && !unasked)
+			unasked = letter;
+	}
+	return unasked;
+}
+
 static void send_next(struct outbox *outbox)
 {
-	struct letter *letter = outbox->first;
+	struct letter *letter = outbox->sending || outbox->stopped ? NULL : next_letter(outbox);
 
-	while (letter && letter->held)
-		letter = letter->next;
-	if (!letter || outbox->sending || outbox->stopped)
+	if (!letter)
 		return;
 	struct reading reading;
 	int r = load(outbox, letter);
@@ -365,14 +389,10 @@ static void send_next(struct outbox *outbox)
 	if (r == 0)
 		return;
 	outbox->sending = NULL;
-	if (r == -ENOMEM) {
-		send_after(outbox, AWAY_MS);
-		return;
-	}
-	log_error("a report cannot be read and is left out", log_cstr("run", letter->name),
-		log_cstr("reason", strerror(-r)));
-	take_out(outbox, letter);
-	send_after(outbox, 0);
+	if (r == -EINVAL || r == -ENOENT || r == -E2BIG)
+		leave_out(outbox, letter, r);
+	else /* short of memory or descriptors: that passes */
+		send_after(outbox, retry_delay_ms(++outbox->failures, AWAY_MS, &outbox->rng));
 }
 
 /* ---- for the owner ---- */
@@ -400,33 +420,17 @@ int outbox_put(struct outbox *outbox, const char *name, enum yields_to to, struc
 	int r = outbox_put_text(&text, to, target, body);
 	if (r == 0)
 		r = set_text(outbox, letter, &text);
-	if (!held && outbox->failures == 0)
+	letter->asked = to == YIELDS_TO_NOTHING;
+	if ((!held || !letter->asked) && outbox->failures == 0)
 		send_after(outbox, 0);
 	return r;
-}
-
-int outbox_replace(struct outbox *outbox, const char *name, struct span target, struct span body)
-{
-	cleanup(buf_done) struct buf text = {0};
-	struct letter *letter = outbox->first;
-
-	while (letter && strcmp(letter->name, name) != 0)
-		letter = letter->next;
-	if (!letter)
-		return -ENOENT;
-	assert(letter->held);
-	buf_init(&text, TEXT_BYTES_MAX);
-	int r = outbox_put_text(&text, YIELDS_TO_NOTHING, target, body);
-	return r < 0 ? r : set_text(outbox, letter, &text);
 }
 
 void outbox_release(struct outbox *outbox, const char *name)
 {
 	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
-		if (strcmp(letter->name, name) == 0) {
+		if (strcmp(letter->name, name) == 0)
 			letter->held = false;
-			letter->asked = true;
-		}
 	}
 	if (outbox->failures == 0)
 		send_after(outbox, 0);

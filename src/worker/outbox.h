@@ -4,7 +4,8 @@
  * another is such a refusal, and the server keeps the late result for the operator).
  *
  * They are sent one after the other. While the server is away it is asked again after 1, 2, 4 … 15 s. Before a report that
- * gives way to the word of the work is sent, the server is asked for that word: by the run, or here if its worker died.
+ * gives way to the word of the work is sent, the server is asked for that word: it may be another worker that sends it
+ * than the one that saw the end.
  */
 #pragma once
 
@@ -31,12 +32,10 @@ void outbox_free(struct outbox *outbox);
 int outbox_load(struct outbox *outbox);
 
 /* POST `body` to `target`. On disk when this returns, unless the disk refuses it (the fault is returned): then it is
- * kept in memory, sent, and written down as soon as the disk takes it. `held`: not sent before outbox_release(), whose caller has asked for the word of the work. */
+ * kept in memory, sent, and written down as soon as the disk takes it. `held`: not sent before outbox_release(). */
 int outbox_put(struct outbox *outbox, const char *name, enum yields_to to, struct span target,
 	struct span body, bool held);
 
-/* Another text for one that is held. With a fault it is in memory alone, and the file has the old one. */
-int outbox_replace(struct outbox *outbox, const char *name, struct span target, struct span body);
 void outbox_release(struct outbox *outbox, const char *name);
 
 /* Try again to write down what is in memory alone. The fault of one that still is. */

@@ -21,6 +21,7 @@
 #include "worker/environment.h"
 #include "worker/pool_worker.h"
 #include "worker/supervisor.h"
+#include "worker/walls.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -52,7 +53,8 @@ struct pool_seat {
 	int64_t grace_ms;    /* of the stop that was asked for */
 	bool asks;           /* to enter: its turn to ask comes */
 	bool quarantine_told;
-	uv_timer_t timer;
+	char leftover[PROCESS_RUN_BYTES_MAX + 1]; /* the run whose directory is being removed; empty: none */
+	uv_timer_t timer, clear_timer;
 };
 
 struct pools {
@@ -217,6 +219,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 		refuse_job(job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
 		return true;
 	}
+	process_budget(seat->process, true); /* a whole one for each task */
 	if (r == 0)
 		r = process_write(seat->process, buf_span(&frame));
 	if (r < 0) {
@@ -337,12 +340,22 @@ static void describe_end(const struct pool_seat *seat, char *out, size_t room)
 	}
 }
 
+/* Its task used up what an attempt may use. */
+static int put_spent(const struct pool_seat *seat, struct buf *members)
+{
+	struct attempt_end attempt = {.end = process_end(seat->process), .limits = &seat->executor->limits};
+
+	return verdict_put_budget(&attempt, members);
+}
+
 static int put_crash(const struct pool_seat *seat, struct buf *members)
 {
 	const struct process_end *end = process_end(seat->process);
 	struct json_object error, details;
 	char message[1024];
 
+	if (end->spent != SPENT_NOTHING)
+		return put_spent(seat, members);
 	describe_end(seat, message, sizeof message);
 	int r = buf_put_span(members, SPAN("\"error\":"));
 	if (r < 0)
@@ -399,8 +412,12 @@ static void end_attempt(struct pool_seat *seat, const struct pool_message *messa
 	}
 	seat->job = NULL;
 	job->seat = NULL;
-	int r = 0;
 	if (message)
+		process_budget(seat->process, false);
+	int r = 0;
+	if (message && process_end(seat->process)->spent != SPENT_NOTHING)
+		r = put_spent(seat, &members);
+	else if (message)
 		r = put_answer(message, &end.verb, &members);
 	else if (seat->worker.stop_task)
 		end.stopped = true;
@@ -419,10 +436,8 @@ static void ask_next(struct pools *pools);
 static int put_target(struct buf *target, const struct pool_seat *seat, const char *verb)
 {
 	buf_init(target, 4096);
-	int r = buf_printf(target, "/api/slots/");
-	if (r == 0)
-		r = http_encode(span_of(seat->slot), target);
-	return r < 0 ? r : buf_printf(target, "/%s", verb);
+	int r = http_put_path(target, "/api/slots/", span_of(seat->slot), "/");
+	return r < 0 ? r : buf_put_span(target, span_of(verb));
 }
 
 static void tell_standing(struct pool_seat *seat, enum pool_entry entry)
@@ -629,6 +644,32 @@ static int note_process(struct pool_seat *seat)
 	return r;
 }
 
+static void on_clear_again(uv_timer_t *timer)
+{
+	struct pool_seat *seat = timer->data;
+
+	if (nest_forget_run(&seat->pools->supervisor->nest, seat->leftover) == -EAGAIN) {
+		uv_timer_start(timer, on_clear_again, 1, 0);
+		return;
+	}
+	seat->leftover[0] = 0;
+	supervisor_pools_changed(seat->pools->supervisor);
+}
+
+/* Its directory goes, in steps if there is much in it. */
+static void clear_up(struct pool_seat *seat)
+{
+	struct nest *nest = &seat->pools->supervisor->nest;
+
+	while (seat->leftover[0] && nest_forget_run(nest, seat->leftover) == -EAGAIN)
+		; /* one that died sooner than what the one before it left could be removed */
+	snprintf(seat->leftover, sizeof seat->leftover, "%s", seat->run);
+	if (nest_forget_run(nest, seat->leftover) == -EAGAIN)
+		uv_timer_start(&seat->clear_timer, on_clear_again, 1, 0);
+	else
+		seat->leftover[0] = 0;
+}
+
 static void on_started(void *context, struct process *process)
 {
 	(void)process;
@@ -678,6 +719,8 @@ static void on_gone(void *context, struct process *process)
 	if (frame_is_open(&seat->frames) && !seat->worker.planned &&
 		(seat->worker.fault == POOL_FAULT_NONE || seat->worker.fault == POOL_FAULT_SILENT))
 		seat->worker.fault = POOL_FAULT_HALF;
+	if (process_end(process)->spent != SPENT_NOTHING && seat->job)
+		seat->worker.planned = true; /* it was ended for its task, and did not crash */
 	/* a machine that is short of something is no fault of the program */
 	bool short_of = seat->worker.state == POOL_STARTING && verdict_is_shortage(process_end(process));
 	uint32_t todo = short_of ? pool_worker_unspawned(&seat->worker, clock_ms())
@@ -690,7 +733,7 @@ static void on_gone(void *context, struct process *process)
 	if (!seat->worker.said_hello && todo & POOL_DO_TELL)
 		give_up_waiting(seat);
 	perform(seat, todo & POOL_DO_END, NULL);
-	nest_forget_run(&seat->pools->supervisor->nest, seat->run);
+	clear_up(seat);
 	process_free(process);
 	seat->process = NULL;
 	perform(seat, todo & ~(uint32_t)POOL_DO_END, NULL);
@@ -761,6 +804,11 @@ static int start_process(struct pool_seat *seat, int run_fd, struct arena *arena
 		.home = join(arena, run_path, "/home"),
 		.tmp = join(arena, run_path, "/tmp"),
 	};
+	struct wall wall = executor->wall;
+	walls_settle(&wall, run_path, NULL);
+	if (walls_rename(arena, &wall, &about) < 0)
+		return -ENOMEM;
+	spec.wall = &wall;
 	spec.run = seat->run;
 	spec.argv = executor->argv;
 	spec.env = environment_make(arena, &about, executor);
@@ -769,6 +817,7 @@ static int start_process(struct pool_seat *seat, int run_fd, struct arena *arena
 	spec.stdin_from = STDIN_PIPE;
 	spec.overflow[STREAM_OUT] = OVERFLOW_HOLDS;
 	spec.confine.limits = executor->limits;
+	spec.budget_later = true; /* what it needs to begin with is nobody's */
 	spec.confine.keep_out = supervisor->nest.home;
 	spec.confine.workdir_read_only = executor->working_dir != NULL;
 	spec.events = &events;
@@ -802,7 +851,7 @@ static void spawn(struct pool_seat *seat)
 	if (r < 0) {
 		log_error("a worker of a pool cannot be started", log_cstr("poolWorker", seat->name),
 			log_cstr("reason", strerror(-r)));
-		nest_forget_run(&supervisor->nest, seat->run);
+		clear_up(seat);
 		perform(seat, pool_worker_unspawned(&seat->worker, clock_ms()), NULL);
 		return;
 	}
@@ -884,7 +933,8 @@ static void init_seat(struct pools *pools, struct pool_seat *seat, const struct 
 	frame_reader_init(&seat->frames);
 	buf_init(&seat->modules, POOL_MODULES_MAX * (POOL_MODULE_BYTES_MAX + 1));
 	uv_timer_init(supervisor->loop, &seat->timer);
-	seat->timer.data = seat;
+	uv_timer_init(supervisor->loop, &seat->clear_timer);
+	seat->timer.data = seat->clear_timer.data = seat;
 }
 
 struct pools *pools_new(struct supervisor *supervisor)
@@ -920,8 +970,10 @@ struct pools *pools_new(struct supervisor *supervisor)
 void pools_close(struct pools *pools)
 {
 	line_free(take(pools->line));
-	for (uint32_t i = 0; i < pools->seat_count; i++)
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
 		uv_close((uv_handle_t *)&pools->seats[i].timer, NULL);
+		uv_close((uv_handle_t *)&pools->seats[i].clear_timer, NULL);
+	}
 }
 
 void pools_free(struct pools *pools)
@@ -1010,7 +1062,7 @@ void pools_retire(struct pools *pools)
 bool pools_are_gone(const struct pools *pools)
 {
 	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		if (pools->seats[i].worker.state != POOL_OFF)
+		if (pools->seats[i].worker.state != POOL_OFF || pools->seats[i].leftover[0])
 			return false;
 	}
 	return true;

@@ -62,12 +62,22 @@ uint32_t pool_worker_begin(struct pool_worker *worker, int64_t now_ms)
 	return worker->state == POOL_OFF ? enter(worker) : 0;
 }
 
+/* Asked again, soon at first: somebody may be about to lift it. */
+static void be_quarantined(struct pool_worker *worker, int64_t now_ms)
+{
+	int64_t wait_ms = worker->rules.respawn_ms << (worker->asked_in_row < 8 ? worker->asked_in_row : 8);
+
+	worker->asked_in_row++;
+	become(worker, POOL_QUARANTINED,
+		now_ms + (wait_ms < worker->rules.ask_ms ? wait_ms : worker->rules.ask_ms));
+}
+
 uint32_t pool_worker_entered(struct pool_worker *worker, enum pool_entry entry, int64_t now_ms)
 {
 	if (worker->state != POOL_ENTERING)
 		return 0;
 	if (entry == POOL_ENTRY_QUARANTINED) {
-		become(worker, POOL_QUARANTINED, now_ms + worker->rules.ask_ms);
+		be_quarantined(worker, now_ms);
 		return 0;
 	}
 	if (entry == POOL_ENTRY_UNKNOWN) {
@@ -75,6 +85,7 @@ uint32_t pool_worker_entered(struct pool_worker *worker, enum pool_entry entry, 
 		return 0;
 	}
 	become(worker, POOL_STARTING, now_ms + worker->rules.hello_ms);
+	worker->asked_in_row = 0;
 	worker->fault = POOL_FAULT_NONE;
 	worker->planned = worker->has_task = worker->stop_task = worker->killed = worker->said_hello = false;
 	worker->unknown_in_row = 0;
@@ -344,7 +355,7 @@ uint32_t pool_worker_told(struct pool_worker *worker, enum pool_entry entry, int
 	if (worker->state != POOL_TELLING)
 		return 0;
 	if (entry == POOL_ENTRY_QUARANTINED)
-		become(worker, POOL_QUARANTINED, now_ms + worker->rules.ask_ms);
+		be_quarantined(worker, now_ms);
 	else
 		wait_or_rest(worker, now_ms);
 	return 0;

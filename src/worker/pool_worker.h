@@ -32,7 +32,7 @@ struct pool_rules {
 	int64_t respawn_ms; /* at least between two starts; doubles with each crash in a row */
 	int64_t respawn_max_ms;
 	int64_t settled_ms; /* who lived that long did not crash in a row with the one before */
-	int64_t ask_ms;     /* a quarantined slot asks again */
+	int64_t ask_ms;     /* at the most between two questions of a quarantined slot */
 };
 
 /* Those of spec/stdio.md. */
@@ -79,6 +79,7 @@ struct pool_worker {
 	int64_t spawned_ms;
 	uint32_t crashes_in_row;
 	uint32_t unknown_in_row;
+	uint32_t asked_in_row; /* whether it may run, in quarantine */
 	/* ever */
 	uint64_t starts, crashes, completed, failed;
 	uint64_t unknown, strays; /* frames that were dropped */

@@ -19,6 +19,7 @@
 #include "worker/environment.h"
 #include "worker/pool.h"
 #include "worker/scribe.h"
+#include "worker/walls.h"
 #include "worker/worktree.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
@@ -37,6 +38,7 @@ enum {
 	NOTE_BYTES_MAX = 32 << 10,
 	WORDS_KEPT_BYTES_MAX = 1 << 20,
 	FINAL_MS = 10 * 1000,    /* after the final word */
+	LOOK_MS = 5 * 1000,      /* while it asks: is there an answer? */
 	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
 };
 
@@ -57,12 +59,15 @@ struct run {
 	const char *task, *fence, *queue, *working_dir, *module;
 	const char *const *argv;
 	const struct executor *executor;
+	struct wall wall;
 	struct span input, log_target;
 	uint32_t attempt;
-	int64_t timeout_ms;
-	bool timeout_is_budget;       /* of the executor, which is shorter than the others */
-	int64_t claimed_ms, heard_ms; /* on the clock of leases: the last sign of life */
+	int64_t timeout_ms, granted_ms; /* how long it may run; and by the server's word alone */
+	bool timeout_is_budget;         /* of the executor, which is shorter than the others */
+	int64_t waited_ms;              /* so long it has waited for answers: that is not its own time */
+	int64_t claimed_ms, heard_ms;   /* on the clock of leases: the last sign of life */
 	bool spoke, reported;
+	bool asks; /* when it was last looked at */
 	bool remembered; /* its record is there still: the disk did not take the report, or there is more to remove */
 	struct process_end end; /* once it is gone */
 	enum stop_reason stop;
@@ -70,6 +75,7 @@ struct run {
 	int64_t final_ms; /* when it must be gone, after its last word; 0: it has not said it */
 	uint32_t failures;
 	struct line *line;
+	struct line *looks; /* NULL: it was never looked at */
 	bool has_token, tree_unwanted;
 	struct worktree *tree;              /* of its own; NULL: none */
 	const char *refused_code, *refused; /* to be told when its work tree is gone */
@@ -164,7 +170,7 @@ static int read_claim(struct run *run, yyjson_val *claim)
 	run->working_dir = keep(run, task, "workingDir");
 	run->module = keep(run, task, "module");
 	run->attempt = (uint32_t)yyjson_get_uint(yyjson_obj_get(claim, "attempt"));
-	run->timeout_ms = yyjson_get_sint(yyjson_obj_get(task, "timeoutMs"));
+	run->timeout_ms = run->granted_ms = yyjson_get_sint(yyjson_obj_get(task, "timeoutMs"));
 	run->tree_unwanted = yyjson_is_false(yyjson_obj_get(yyjson_obj_get(task, "payload"), "worktree"));
 	if (!run->task || !run->fence || !run->queue || run->timeout_ms <= 0)
 		return -EPROTO;
@@ -174,14 +180,16 @@ static int read_claim(struct run *run, yyjson_val *claim)
 
 /* ---- reporting ---------------------------------------------------------------------------------------------- */
 
-enum put_how { PUT_TO_SEND, PUT_HELD, PUT_INSTEAD };
-
+/* What the work itself may have said: nothing if none of it ran, or if it says how it ended on the wire of its pool. */
 static enum yields_to run_yields_to(const struct run *run)
 {
+	if (run->phase != RUN_ENDED || run_is_pooled(run))
+		return YIELDS_TO_NOTHING;
 	return verdict_yields_to(&(struct attempt_end){.stop = run->stop, .end = &run->end});
 }
 
-static int put_report(struct run *run, enum report_verb verb, struct span members, enum put_how how)
+/* Of one that has ended it is held until its log is at its end, too. */
+static int put_report(struct run *run, enum report_verb verb, struct span members)
 {
 	cleanup(buf_done) struct buf body = {0}, target = {0};
 	struct json_object object;
@@ -198,12 +206,9 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 		r = http_put_path(&target, "/api/tasks/", span_of(run->task), "/");
 	if (r == 0)
 		r = buf_put_span(&target, span_of(report_verb_name(verb)));
-	if (r == 0 && how == PUT_INSTEAD)
-		r = outbox_replace(run->supervisor->outbox, run->name, buf_span(&target), buf_span(&body));
-	else if (r == 0)
-		r = outbox_put(run->supervisor->outbox, run->name,
-			how == PUT_HELD && !run_is_pooled(run) ? run_yields_to(run) : YIELDS_TO_NOTHING,
-			buf_span(&target), buf_span(&body), how == PUT_HELD);
+	if (r == 0)
+		r = outbox_put(run->supervisor->outbox, run->name, run_yields_to(run), buf_span(&target),
+			buf_span(&body), run->phase == RUN_ENDED);
 	if (r < 0)
 		log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
@@ -269,7 +274,7 @@ static void refuse(struct run *run, const char *code, const char *message)
 	if (host)
 		supervisor_spare(run->supervisor);
 	if (failure_put(&members, code, message, host ? wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) == 0)
-		put_report(run, REPORT_FAIL, buf_span(&members), PUT_TO_SEND);
+		put_report(run, REPORT_FAIL, buf_span(&members));
 }
 
 /* Stopped before it had a process. */
@@ -286,7 +291,7 @@ static void end_unstarted(struct run *run)
 	buf_init(&members, BODY_BYTES_MAX);
 	run->phase = RUN_TOLD;
 	if (verdict_put(&attempt, &verb, &members) == 0)
-		put_report(run, verb, buf_span(&members), PUT_TO_SEND);
+		put_report(run, verb, buf_span(&members));
 }
 
 void run_settled(struct run *run)
@@ -314,16 +319,93 @@ static int64_t silent_until_ms(const struct run *run)
 	return limit_ms > 0 ? run->heard_ms + limit_ms : INT64_MAX;
 }
 
+/* When it has run too long. */
+static int64_t over_ms(const struct run *run)
+{
+	return run->claimed_ms + run->timeout_ms + run->waited_ms;
+}
+
 static void arm_clock(struct run *run)
 {
 	int64_t now_ms = worker_clock_ms();
-	int64_t due_ms = earliest(run->claimed_ms + run->timeout_ms, silent_until_ms(run));
+	int64_t due_ms = run->asks ? now_ms + LOOK_MS : earliest(over_ms(run), silent_until_ms(run));
 
 	if (run->final_ms > 0)
 		due_ms = earliest(due_ms, run->final_ms);
 	int64_t wait_ms = due_ms > now_ms ? due_ms - now_ms : 0;
 
 	uv_timer_start(&run->clock, on_clock, (uint64_t)earliest(wait_ms, 3600 * 1000), 0);
+}
+
+/* Its time is up, unless it waits for an answer. */
+static void judge_time(struct run *run)
+{
+	int64_t now_ms = worker_clock_ms();
+
+	if (run->phase != RUN_STARTED || run->stop != STOP_NOT)
+		return;
+	if (!run->asks && now_ms >= over_ms(run)) {
+		run->limit_ms = run->timeout_ms;
+		run_stop(run, STOP_TIMED_OUT, INT64_MAX);
+	} else if (!run->asks && now_ms >= silent_until_ms(run)) {
+		run->limit_ms = now_ms - run->heard_ms;
+		run_stop(run, STOP_STALLED, INT64_MAX);
+	} else {
+		arm_clock(run);
+	}
+}
+
+void run_seen(struct run *run, yyjson_val *task)
+{
+	int64_t now_ms = worker_clock_ms();
+	yyjson_val *left = yyjson_obj_get(task, "runMs");
+
+	if (!yyjson_equals_str(yyjson_obj_get(task, "fence"), run->fence) || !yyjson_is_int(left))
+		return;
+	/* what the server leaves it beyond what our clock says is what it has waited */
+	int64_t waited_ms = yyjson_get_sint(left) - (run->granted_ms - (now_ms - run->claimed_ms));
+	run->asks = yyjson_equals_str(yyjson_obj_get(task, "state"), "asking");
+	if (waited_ms <= run->waited_ms)
+		return;
+	run->heard_ms = earliest(run->heard_ms + waited_ms - run->waited_ms, now_ms);
+	run->waited_ms = waited_ms;
+}
+
+static void on_looked(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct run *run = context;
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		fault == 0 ? json_read(http_answer_body(answer), &complaint) : NULL;
+
+	(void)reach; /* a server that is away has told before what it asks */
+	if (doc && http_answer_status(answer) == 200)
+		run_seen(run, yyjson_doc_get_root(doc));
+	judge_time(run);
+}
+
+/* Before anything is stopped for its age or its silence: does it wait for a person? Whatever it has asked it has asked
+ * the server, and not us. */
+static void look(struct run *run)
+{
+	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 4 << 20};
+	const struct supervisor *supervisor = run->supervisor;
+	struct span target = run->log_target, token = pulse_token(supervisor->pulse);
+
+	target.len -= sizeof "/log" - 1;
+	struct http_call call = {
+		.method = HTTP_METHOD_GET,
+		.target = target,
+		.token = token.len > 0 ? token : (struct span){0},
+		.may_repeat = true,
+		.timeout_ms = CALL_MS,
+	};
+	if (!run->looks)
+		run->looks = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	if (run->looks && line_is_busy(run->looks))
+		return;
+	if (!run->looks || line_call(run->looks, &call, on_looked, run) < 0)
+		judge_time(run);
 }
 
 static void on_clock(uv_timer_t *timer)
@@ -333,17 +415,12 @@ static void on_clock(uv_timer_t *timer)
 
 	if (run->phase != RUN_STARTED || run->stop != STOP_NOT)
 		return;
-	if (run->final_ms > 0 && now_ms >= run->final_ms) {
+	if (run->final_ms > 0 && now_ms >= run->final_ms)
 		run_stop(run, STOP_FINAL, INT64_MAX);
-	} else if (now_ms >= run->claimed_ms + run->timeout_ms) {
-		run->limit_ms = run->timeout_ms;
-		run_stop(run, STOP_TIMED_OUT, INT64_MAX);
-	} else if (now_ms >= silent_until_ms(run)) {
-		run->limit_ms = now_ms - run->heard_ms;
-		run_stop(run, STOP_STALLED, INT64_MAX);
-	} else {
+	else if (run->asks || now_ms >= over_ms(run) || now_ms >= silent_until_ms(run))
+		look(run);
+	else
 		arm_clock(run);
-	}
 }
 
 /* ---- starting ---------------------------------------------------------------------------------------------- */
@@ -479,6 +556,16 @@ static int note_run(struct run *run)
 	return r;
 }
 
+/* By which a child can reach the server from behind a wall: its own, or that of the home if the server is there. */
+static const char *server_socket(struct run *run)
+{
+	const struct supervisor *supervisor = run->supervisor;
+
+	if (supervisor->options->address.local)
+		return supervisor->options->address.path;
+	return supervisor->options->same_host ? text_of(run, "%s/stint.sock", supervisor->nest.home) : NULL;
+}
+
 static int fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 {
 	struct run *run = context;
@@ -505,6 +592,10 @@ static int fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		about.thinking = supervisor->options->once->thinking;
 		about.execution_mode = supervisor->options->once->execution_mode;
 	}
+	walls_settle(&run->wall, run_path, server_socket(run));
+	if (walls_rename(&run->arena, &run->wall, &about) < 0)
+		return -ENOMEM;
+	spec->wall = &run->wall;
 	spec->run = run->name;
 	spec->argv = run->argv;
 	spec->env = environment_make(&run->arena, &about, run->executor);
@@ -537,6 +628,11 @@ static void refuse_start(struct run *run, int fault)
 	else if (fault == -EXDEV)
 		refuse(run, run->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
 			"its work dir, or another path that it may use, contains the state directory or lies in it");
+	else if (run->wall.level != WALL_PROCESS &&
+		(fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR))
+		refuse(run, "ISOLATION_UNAVAILABLE",
+			text_of(run, "level \"%s\": a path that it may use cannot be opened: %s",
+				wall_level_name(run->wall.level), strerror(-fault)));
 	else
 		refuse(run, "WORKER_INIT_FAILED", text_of(run, "cannot be started: %s", strerror(-fault)));
 }
@@ -758,60 +854,6 @@ static void on_exited(void *context, struct process *process)
 	(void)process;
 }
 
-/* ---- the word of the work: its report, if it made one, beats the exit status ---- */
-
-static void ask_word(struct run *run);
-
-static void on_word_again(uv_timer_t *timer)
-{
-	ask_word(timer->data);
-}
-
-static void take_word(struct run *run, yyjson_val *task)
-{
-	cleanup(buf_done) struct buf members = {0};
-	enum report_verb verb;
-
-	buf_init(&members, BODY_BYTES_MAX);
-	if (verdict_yields(run_yields_to(run), span_of(run->fence), task, &verb, &members))
-		put_report(run, verb, buf_span(&members), PUT_INSTEAD);
-}
-
-static void on_word(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
-{
-	struct run *run = context;
-	struct json_complaint complaint;
-	int status = fault == 0 ? http_answer_status(answer) : 0;
-
-	(void)reach;
-	if (status == 0 || status >= 500 || status == 429) {
-		int64_t delay_ms = retry_delay_ms(++run->failures, AWAY_MS, &run->supervisor->rng);
-		uv_timer_start(&run->clock, on_word_again, (uint64_t)delay_ms, 0);
-		return;
-	}
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
-	if (status == 200 && doc)
-		take_word(run, yyjson_doc_get_root(doc));
-	run->phase = RUN_TOLD;
-	outbox_release(run->supervisor->outbox, run->name);
-}
-
-static void ask_word(struct run *run)
-{
-	struct span target = run->log_target;
-
-	target.len -= sizeof "/log" - 1;
-	struct http_call call = {
-		.method = HTTP_METHOD_GET,
-		.target = target,
-		.token = pulse_token(run->supervisor->pulse),
-		.may_repeat = true,
-		.timeout_ms = CALL_MS,
-	};
-	if (line_call(run->line, &call, on_word, run) < 0)
-		uv_timer_start(&run->clock, on_word_again, AWAY_MS, 0);
-}
-
 static void on_log_finished(void *context)
 {
 	struct run *run = context;
@@ -820,15 +862,12 @@ static void on_log_finished(void *context)
 	run->process = NULL;
 	run->scribe.process = NULL;
 	run->scribe.own = NULL;
-	run->failures = 0;
-	if (!run->reported)
+	if (!run->reported) {
 		finish(run);
-	else if (run->end.how == ENDED_UNSTARTED || run_is_pooled(run)) {
-		run->phase = RUN_TOLD;
-		outbox_release(run->supervisor->outbox, run->name);
-	} else {
-		ask_word(run);
+		return;
 	}
+	run->phase = RUN_TOLD;
+	outbox_release(run->supervisor->outbox, run->name);
 }
 
 static int judge(struct run *run, enum report_verb *ret_verb, struct buf *members)
@@ -878,7 +917,7 @@ static void on_gone(void *context, struct process *process)
 		int r = judge(run, &verb, &members);
 		if (r < 0)
 			buf_clear(&members);
-		saved = put_report(run, verb, buf_span(&members), PUT_HELD) == 0;
+		saved = put_report(run, verb, buf_span(&members)) == 0;
 		run->reported = true;
 	}
 	log_info("ended", log_cstr("task", run->task),
@@ -1002,7 +1041,11 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 {
 	struct run *run = context;
 	cleanup(buf_done) struct buf members = {0};
-	struct attempt_end attempt = {.stop = run->stop, .limit_ms = run->limit_ms};
+	struct process_end asked = {.stop_asked = true};
+	struct attempt_end attempt = {.stop = run->stop,
+		.end = &asked,
+		.limit_ms = run->limit_ms,
+		.limit_is_budget = run->timeout_is_budget};
 	enum report_verb verb = end->verb;
 	bool started = run->phase == RUN_STARTED, saved = true;
 
@@ -1012,8 +1055,7 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 	run->phase = started ? RUN_ENDED : RUN_TOLD;
 	if (run->stop != STOP_LOST) {
 		int r = end->stopped ? verdict_put(&attempt, &verb, &members) : 0;
-		r = put_report(run, verb, end->stopped && r == 0 ? buf_span(&members) : end->members,
-			started ? PUT_HELD : PUT_TO_SEND);
+		r = put_report(run, verb, end->stopped && r == 0 ? buf_span(&members) : end->members);
 		saved = r == 0;
 		run->reported = true;
 	}
@@ -1064,6 +1106,7 @@ static const char *const reasons[] = {
 	[STOP_STALLED] = "stalled",
 	[STOP_SHUTDOWN] = "shutdown",
 	[STOP_LAPSED] = "no answer",
+	[STOP_PARKED] = "it waits for an answer",
 	[STOP_FINAL] = "its last word was said",
 	[STOP_LOST] = "lost",
 };
@@ -1072,7 +1115,7 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 {
 	/* the server's clock of the same limit: it says "cancel" and means "too long" */
 	if (reason == STOP_CANCELLED && run->timeout_ms > 0 &&
-		worker_clock_ms() - run->claimed_ms >= run->timeout_ms - TIMEOUT_SLACK_MS) {
+		worker_clock_ms() >= over_ms(run) - TIMEOUT_SLACK_MS) {
 		reason = STOP_TIMED_OUT;
 		run->limit_ms = run->timeout_ms;
 	}
@@ -1134,6 +1177,7 @@ static bool find_executor(struct run *run, yyjson_val *task)
 	const struct settings *settings = run->supervisor->settings;
 	const char *name = yyjson_get_str(yyjson_obj_get(task, "executor"));
 	const char *level = yyjson_get_str(yyjson_obj_get(task, "isolationLevel"));
+	char complaint[WALLS_COMPLAINT_BYTES];
 
 	run->executor = name ? settings_executor(settings, name) : settings_fallback(settings, run->queue);
 	if (!run->executor) {
@@ -1144,9 +1188,13 @@ static bool find_executor(struct run *run, yyjson_val *task)
 				       run->queue));
 		return false;
 	}
-	if (level && strcmp(level, "process") != 0) {
-		refuse(run, "ISOLATION_UNAVAILABLE",
-			text_of(run, "this worker isolates by \"process\"; the task asks for \"%s\"", level));
+	if (walls_choose(run->executor, level, &run->wall, complaint) < 0) {
+		refuse(run, "ISOLATION_UNAVAILABLE", complaint);
+		return false;
+	}
+	if (run->wall.level == WALL_VM && run->working_dir) {
+		refuse(run, "BAD_WORKDIR",
+			"at level \"vm\" no directory is shared: the task must not name one");
 		return false;
 	}
 	run->argv = run->executor->argv ? run->executor->argv
@@ -1220,6 +1268,7 @@ void run_free(struct run *run)
 	assert(run->phase == RUN_OVER);
 	assert(!run->process);
 	line_free(run->line);
+	line_free(run->looks);
 	line_free(run->notes);
 	run->clock.data = run->scribe.timer.data = run;
 	uv_close((uv_handle_t *)&run->note_timer, on_handle_closed);

@@ -400,7 +400,106 @@ static void take_working_dir(const struct at *at, yyjson_val *value, struct exec
 }
 
 static const char executor_keys[] =
-	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs, limits, budget and worktree, and in a pool size, silenceMs and workingDir";
+	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs, limits, budget, worktree, "
+	"isolation, network, runtime, rootfs, kernel, initrd and image, and in a pool size, silenceMs and workingDir";
+
+static const char *take_path(const struct at *at, yyjson_val *value)
+{
+	const char *text = text_of(value);
+
+	if (!text || !is_path(text)) {
+		complain(at, value, "an absolute path, or one that begins with ~/");
+		return NULL;
+	}
+	return expanded(at, keep(at, text));
+}
+
+static void take_level(const struct at *at, yyjson_val *value, struct wall *wall)
+{
+	int level = text_of(value) ? wall_level_find(text_of(value)) : -1;
+
+	if (level < 0)
+		complain(at, value, "one of \"process\", \"sandbox\", \"container\" and \"vm\"");
+	else
+		wall->level = (enum wall_level)level;
+}
+
+static void take_runtime(const struct at *at, yyjson_val *value, struct wall *wall)
+{
+	const char *text = text_of(value), *slash = text ? strrchr(text, '/') : NULL,
+		   *name = slash ? slash + 1 : text;
+
+	/* they keep books of their own about what runs; what they call to run it is a runtime */
+	if (name && (strcmp(name, "podman") == 0 || strcmp(name, "docker") == 0))
+		complain(at, value,
+			"an OCI runtime; use the one that this program uses: \"crun\" or \"runc\"");
+	else if (!text || (slash && text[0] != '/'))
+		complain(at, value,
+			"the name of an OCI runtime such as \"crun\" or \"runc\", or its absolute path");
+	else
+		wall->runtime = keep(at, text);
+}
+
+/* What is around the executor's programs. False: the key is none of these. */
+static bool take_wall_member(const struct at *at, yyjson_val *value, struct wall *wall)
+{
+	const struct {
+		const char *name;
+		const char **path;
+	} paths[] = {{"rootfs", &wall->rootfs}, {"kernel", &wall->kernel}, {"initrd", &wall->initrd},
+		{"image", &wall->image}};
+
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		if (yyjson_equals_str(at->key, paths[i].name)) {
+			*paths[i].path = take_path(at, value);
+			return true;
+		}
+	}
+	if (yyjson_equals_str(at->key, "isolation"))
+		take_level(at, value, wall);
+	else if (yyjson_equals_str(at->key, "runtime"))
+		take_runtime(at, value, wall);
+	else if (!yyjson_equals_str(at->key, "network"))
+		return false;
+	else if (yyjson_is_bool(value))
+		wall->network = yyjson_get_bool(value);
+	else
+		complain(at, value, "true or false");
+	return true;
+}
+
+const char *settings_unfit(const struct executor *executor, enum wall_level level)
+{
+	if (executor->size > 0 && level == WALL_VM)
+		return "a pool cannot be behind level \"vm\": a serial line has no end that its workers could wait for";
+	if (executor->size > 0 && level > executor->wall.level)
+		return "the workers of a pool run before there is a task, at the level of their executor";
+	if (executor->worktree.on && level > WALL_SANDBOX)
+		return "a work tree is part of a repository, which only levels \"process\" and \"sandbox\" can reach";
+	return NULL;
+}
+
+/* A level that lacks what it is made of can never be had. */
+static void check_wall(const struct at *at, const struct executor *executor)
+{
+	const struct wall *wall = &executor->wall;
+	const char *lacks = NULL, *unfit = settings_unfit(executor, wall->level);
+
+	if (unfit)
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s has isolation \"%s\": %s", at->name, wall_level_name(wall->level), unfit);
+
+	if (wall->level == WALL_CONTAINER && !wall->rootfs)
+		lacks = "rootfs, the directory of its system";
+	else if (wall->level == WALL_VM && !wall->kernel)
+		lacks = "kernel, the file with its kernel";
+	else if (wall->level == WALL_VM && !wall->initrd && !wall->image)
+		lacks = "image, the file with its disk, or initrd";
+	if (lacks)
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s has isolation \"%s\" and needs %s", at->name, wall_level_name(wall->level),
+			lacks);
+}
 
 static void take_executor_member(const struct at *at, yyjson_val *value, struct executor *executor)
 {
@@ -439,7 +538,7 @@ static void take_executor_member(const struct at *at, yyjson_val *value, struct 
 		take_budget(at, value, executor);
 	else if (strcmp(name, "worktree") == 0)
 		take_worktree(at, value, &executor->worktree);
-	else
+	else if (!take_wall_member(at, value, &executor->wall))
 		complain_unknown(at, executor_keys);
 }
 
@@ -461,6 +560,9 @@ static void finish_pool(const struct at *at, yyjson_val *value, struct executor 
 	if (yyjson_equals_str(yyjson_obj_get(value, "argv"), "payload"))
 		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
 			"%s.argv must be a program: a pool runs it before there is a task", at->name);
+	if (executor->worktree.on)
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s.worktree is not for pools: their workers stay where they are", at->name);
 	if (executor->size == 0)
 		executor->size = POOL_SIZE;
 	if (executor->silence_ms == 0)
@@ -510,11 +612,12 @@ static void take_executor(const struct at *at, yyjson_val *value)
 		take_executor_member(&inner, member, executor);
 	}
 	finish_pool(at, value, executor);
+	check_wall(at, executor);
 	executor->where = config_file_origin(at->file, at->key);
-	executor->walls = limits_walls(&executor->limits);
+	executor->bounds = limits_bounds(&executor->limits);
 	/* root's processes are counted by nobody but a cgroup */
 	if (yyjson_obj_get(yyjson_obj_get(value, "limits"), "tasks") && geteuid() == 0)
-		executor->walls |= 1u << WALL_PIDS;
+		executor->bounds |= 1u << BOUND_PIDS;
 	if (!yyjson_obj_get(value, "kind") || !yyjson_obj_get(value, "argv"))
 		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
 			"%s needs kind and argv, as in {\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}",
@@ -709,32 +812,32 @@ void settings_check(struct settings *settings, struct config *config)
 	}
 }
 
-unsigned settings_walls(const struct settings *settings)
+unsigned settings_bounds(const struct settings *settings)
 {
-	unsigned walls = 0;
+	unsigned bounds = 0;
 
 	for (uint32_t i = 0; i < settings->executor_count; i++)
-		walls |= settings->executors[i].walls;
-	return walls;
+		bounds |= settings->executors[i].bounds;
+	return bounds;
 }
 
 void settings_check_budgets(const struct settings *settings, struct config *config)
 {
-	static const char *const keys[WALL_COUNT] = {[WALL_MEMORY] = "budget.memoryBytes",
-		[WALL_PIDS] = "limits.tasks",
-		[WALL_CPU] = "limits.cpus"};
+	static const char *const keys[BOUND_COUNT] = {[BOUND_MEMORY] = "budget.memoryBytes",
+		[BOUND_PIDS] = "limits.tasks",
+		[BOUND_CPU] = "limits.cpus"};
 	static struct cgroup_place place;
 
-	if (settings_walls(settings) == 0)
+	if (settings_bounds(settings) == 0)
 		return;
 	cgroup_look(&place);
 	for (uint32_t i = 0; i < settings->executor_count; i++) {
 		const struct executor *executor = &settings->executors[i];
-		for (int wall = 0; wall < WALL_COUNT; wall++)
-			if (executor->walls >> wall & 1 && !place.walls[wall][0])
+		for (int bound = 0; bound < BOUND_COUNT; bound++)
+			if (executor->bounds >> bound & 1 && !place.bounds[bound][0])
 				config_note_problem(config, executor->where,
 					"executors.%s.%s cannot be enforced on this machine: %s; or leave it out",
-					executor->name, keys[wall], place.why_not[wall]);
+					executor->name, keys[bound], place.why_not[bound]);
 	}
 }
 
@@ -774,8 +877,9 @@ int settings_put(struct buf *out, const struct settings *settings)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < settings->executor_count; i++) {
-		r = buf_printf(
-			out, "executor %-16s %s:", settings->executors[i].name, settings->executors[i].kind);
+		r = buf_printf(out, "executor %-16s %s, %s%s:", settings->executors[i].name,
+			settings->executors[i].kind, wall_level_name(settings->executors[i].wall.level),
+			settings->executors[i].wall.network ? " with network" : "");
 		if (r == 0)
 			r = put_argv(out, &settings->executors[i]);
 		if (r == 0)

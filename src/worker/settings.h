@@ -23,6 +23,7 @@
 
 #include "config/config.h"
 #include "exec/confine.h"
+#include "exec/wall.h"
 #include "wire/json.h"
 
 enum {
@@ -59,12 +60,13 @@ struct executor {
 	int64_t start_ms, stall_ms; /* until the first and between two signs of life; 0: no such clock */
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
-	int64_t size;            /* of a pool: its workers; 0: it is none */
-	int64_t silence_ms;      /* of a pool: whose worker says nothing for so long has crashed */
+	struct wall wall;   /* its level, and what that is made of; a task may ask for a stricter level */
+	int64_t size;       /* of a pool: its workers; 0: it is none */
+	int64_t silence_ms; /* of a pool: whose worker says nothing for so long has crashed */
 	const char *working_dir; /* of a pool: where its workers run; NULL: each in a directory of its own */
 	struct settings_worktree worktree;
 	int64_t budget_ms; /* of wall time; 0: as long as the timeout lets it */
-	unsigned walls;    /* bits of enum wall: what its limits cannot do without on this machine */
+	unsigned bounds;   /* bits of enum bound: what its limits cannot do without on this machine */
 	struct config_origin where;
 };
 
@@ -105,13 +107,16 @@ void settings_check(struct settings *settings, struct config *config);
 void settings_check_budgets(const struct settings *settings, struct config *config);
 
 /* Of all executors, as bits. */
-unsigned settings_walls(const struct settings *settings);
+unsigned settings_bounds(const struct settings *settings);
 
 /* An executor that runs what the task carries, unless there is one of that name already. */
 void settings_add_payload(struct settings *settings, const char *name);
 
 /* A queue to serve; one that is known keeps its executor. -ENOSPC. */
 int settings_add_queue(struct settings *settings, const char *name, int64_t weight);
+
+/* Why this executor can never run at that level; NULL: it can, where the machine can. */
+const char *settings_unfit(const struct executor *executor, enum wall_level level);
 
 /* NULL: there is none. */
 const struct executor *settings_executor(const struct settings *settings, const char *name);

@@ -756,6 +756,10 @@ static void on_news(void *context, const struct pulse_news *news)
 		if (run)
 			run_reported(run);
 		break;
+	case PULSE_PARK:
+		if (run)
+			run_stop(run, STOP_PARKED, INT64_MAX);
+		break;
 	case PULSE_STANDING:
 		hear_standing(supervisor, news->standing);
 		break;
@@ -924,7 +928,7 @@ static int open_parts(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
 	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional,
-		.walls = settings_walls(supervisor->settings)};
+		.bounds = settings_bounds(supervisor->settings)};
 	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 32 << 20};
 	char complaint[NEST_COMPLAINT_BYTES];
 

@@ -129,6 +129,30 @@ class Modules:
         result(task, "last")
         os._exit(0)
 
+    def chatter(self, task):
+        sys.stderr.write("x" * task["payload"])
+        sys.stderr.flush()
+        result(task)
+
+    def burn(self, task):
+        until = time.process_time() + task["payload"]
+        while time.process_time() < until:
+            pass
+        result(task)
+
+    def litter(self, task):
+        for number in range(3000):
+            open(os.path.join(os.environ["TMPDIR"], str(number)), "w").close()
+        os._exit(7)
+
+    def eat(self, task):
+        result(task, len(b"x" * task["payload"]))
+
+    def shout(self, task):
+        sys.stderr.write(task["payload"] * "x")
+        sys.stderr.flush()
+        result(task, "shouted")
+
     def hang(self, task):
         mark("hangs", os.getpid())
         forever()
@@ -258,3 +282,7 @@ elif PROGRAM == "recovers":  # crashes until it is let
     if not os.path.exists(os.path.join(FOLDER, "well")):
         sys.exit(3)
     serve(["echo"])
+elif PROGRAM == "one-bad":  # the first place is
+    if ID.endswith("-1"):
+        sys.exit(3)
+    serve(["who"])

@@ -23,6 +23,22 @@ def environment(**variables):
     """Ours, without what would configure the server behind the test's back."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("STINT_", "CLAWNSOLE_"))}
     return {**kept, "XDG_CONFIG_HOME": "/nonexistent", **variables}
+
+
+def tell_skips():
+    """What is skipped says why, on a line of its own: ./dev check collects them."""
+    usual = unittest.TextTestResult.addSkip
+
+    def add_skip(result, test, reason):
+        usual(result, test, reason)
+        print("\nskipped: %s: %s" % (test.id().partition(".")[2], " ".join(reason.split())), flush=True)
+
+    unittest.TextTestResult.addSkip = add_skip
+
+
+tell_skips()
+
+
 @functools.cache
 def contract():
     return openapi.Contract()

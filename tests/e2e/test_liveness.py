@@ -298,6 +298,15 @@ class BadInput(LivenessCase):
         self.assertEqual((self.last_event(), self.worker()["lastBeatAt"]), (before, standing))
         self.accepted(token=token)
 
+    def test_a_quiet_worker_that_claims_by_id_is_told_why_not(self):
+        token = self.accepted()["token"]
+        self.client.post("/api/tasks", {"id": "by-id", "title": "x"})
+        for order in ("quiet", "terminate"):
+            self.client.post(f"/api/workers/w/{order}")
+            told = self.refused(self.client.post("/api/tasks/by-id/claim", {"workerId": "w"}), 403, "forbidden")
+            self.assertIn("takes nothing new", told["detail"])
+        self.accepted(token=token)
+
     def test_an_id_with_control_characters_is_none(self):
         before = self.last_event()
         for name in ("w\u0000", "w\n", "\u001b[2J", "w\u007f", "\u009b2J", "w\u0085", "", "w" * 129):

@@ -23,7 +23,8 @@ class Case(test_worker.Case):
         """A pool of workers that behave in a certain way: see pool_worker.py."""
         argv = argv or [sys.executable, "-u", os.path.join(HERE, "pool_worker.py"), program, self.folder, *map(str, arguments)]
         read = [HERE, os.path.realpath(EXAMPLES), os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))]
-        return {"kind": "pool", "argv": argv, "size": size, "read": read, "write": [self.folder], "graceMs": 1000, **more}
+        return {"kind": "pool", "argv": argv, "size": size, "read": read, "write": [self.folder], "graceMs": 1000, "startMs": 60000,
+                **more}
 
     def pool(self, program, *arguments, flags=(), **more):
         return self.worker({"p": self.executor(program, *arguments, **more)}, "--name", "host", *flags)
@@ -93,6 +94,7 @@ class Words(Case):
         self.assertEqual((told["payload"], told["metadata"], told["instructions"]), ({"n": 1}, {"m": 2}, "do"))
         self.assertEqual((told["executionAttempt"], told["isolationLevel"], told["workerId"], told["attempt"]),
                          (0, "process", "p-1", 1))
+        self.assertEqual(told["fence"], self.task("whole")["fence"])
         self.assertGreater(told["deadlineMs"], time.time() * 1000)
 
     def test_its_environment_has_both_names_and_nothing_else(self):
@@ -213,162 +215,18 @@ class Words(Case):
             return json.loads(ran.stdout)["worker"]["metadata"]["pools"]["p"]
 
         pool = self.until(lambda: (pool := shown())["workerCrashes"] == 3 and pool["tasksCompleted"] == 1 and pool, "the snapshot")
+        said = test_worker.subprocess.run([STINT, "--home", self.server.home, "worker", "show",
+                                           self.ok(self.client.get("/api/workers"))[0]["workerId"]],
+                                          stdout=test_worker.subprocess.PIPE, text=True, env=stintd.environment()).stdout
+        self.assertRegex(said, "POOL +p: . of 2 run, 0 busy; 1 done, 3 failed, 3 crashes")
         for name in ("totalWorkers", "activeWorkers", "idleWorkers", "busyWorkers", "tasksFailed", "averageWorkerUptimeMs", "startedAt"):
             self.assertIsInstance(pool[name], int, name)
         self.assertEqual((pool["totalWorkers"], pool["tasksFailed"], len(pool["workers"])), (2, 3, 2))
 
 
-class Crashes(Case):
-    """Bad ends of an attempt."""
-    flags = Case.flags + ("--set", "task.crashBudget=1")
-
-    # module: code, class, what the message says, configuration of the pool, of the task
-    ends = {
-        "crash": ("WORKER_CRASHED", "crash", "SIGSEGV): the last of bad-crash", {}, {}),
-        "leave": ("WORKER_CRASHED", "crash", "exit status 7", {}, {}),
-        "say_goodbye": ("WORKER_CRASHED", "crash", "exit status 0", {}, {}),
-        "silent": ("WORKER_CRASHED", "crash", "silent", {"silenceMs": 1000}, {}),
-        "half": ("PROTOCOL_ERROR", "crash", "within a frame", {}, {}),
-        "half_then_hang": ("PROTOCOL_ERROR", "crash", "within a frame", {"silenceMs": 1000}, {}),
-        "giant": ("PROTOCOL_ERROR", "crash", "longer than 1 MiB", {}, {}),
-        "four_gib": ("PROTOCOL_ERROR", "crash", "longer than 1 MiB", {}, {}),
-        "noise": ("PROTOCOL_ERROR", "crash", "logs belong on standard error", {}, {}),
-        "only_garbage": ("PROTOCOL_ERROR", "crash", "100 frames in a row", {}, {}),
-        "hang": ("TASK_TIMEOUT", "timeout", "1000 ms", {}, {"timeoutMs": 1000}),
-        "stubborn": ("TASK_TIMEOUT", "timeout", "1000 ms", {}, {"timeoutMs": 1000}),
-        "late": ("TASK_TIMEOUT", "timeout", "1000 ms", {}, {"timeoutMs": 1000}),
-        "stall": ("STALLED", "timeout", "no sign of life", {"stallMs": 1000}, {}),
-    }
-
-    def test_every_bad_end_has_its_code_and_the_next_task_a_worker(self):
-        self.worker({module: self.executor("any", **row[3]) for module, row in self.ends.items()}, "--name", "host")
-        for module, row in self.ends.items():
-            self.create(id="bad-" + module, executor=module, module=module, maxAttempts=1, **row[4])
-        for module, (code, klass, text, _, _) in self.ends.items():
-            with self.subTest(module=module):
-                error = self.is_in("bad-" + module, "failed", "done", "blocked")["error"]
-                self.assertEqual((error["code"], error["class"]), (code, klass), error)
-                self.assertIn(text, error["message"])
-        for module in self.ends:
-            self.create(id="next-" + module, executor=module, module="echo", payload=module)
-        for module, row in self.ends.items():
-            with self.subTest(module=module):
-                self.assertEqual(self.is_in("next-" + module, "done")["result"], module)
-                self.assertEqual(self.lines("starts").count(module + "-1"), 2)
-                slot = self.slot("host/%s-1" % module)
-                self.assertEqual(slot["crashes"] if slot else 0, row[1] == "crash", "what we end ourselves is no crash")
-        self.assertEqual(self.task("bad-crash")["error"]["details"], {"exitCode": None, "signal": "SIGSEGV", "worker": "crash-1"})
-        self.assertEqual(self.task("bad-leave")["error"]["details"], {"exitCode": 7, "signal": None, "worker": "leave-1"})
-        self.assertEqual(self.log("bad-crash")["data"], "the last of bad-crash\n")
-        self.assertEqual(self.lines("late"), ["bad-late"], "it did answer")
-        self.assertTrue(self.is_gone(self.read("stubborn")))
-
-    def test_an_answer_and_an_end_without_a_word(self):
-        self.pool("any")
-        self.create(id="t", module="answer_and_leave")
-        self.assertEqual(self.is_in("t", "done")["result"], "last")
-        self.until(lambda: (slot := self.slot()) and slot["crashes"] == 1, "it is a crash of the slot, and none of the task")
-        self.create(id="next", module="echo", payload="fine")
-        self.assertEqual(self.is_in("next", "done")["result"], "fine")
-
-    def test_a_cancelled_task_ends_with_its_worker(self):
-        self.pool("any")
-        self.create(id="t", module="hang")
-        pid = self.read("hangs")
-        self.is_in("t", "running")
-        self.client.post("/api/tasks/t/cancel")
-        self.is_in("t", "cancelled")
-        self.assertTrue(self.is_gone(pid))
-        self.create(id="next", module="echo", payload="fine")
-        self.assertEqual(self.is_in("next", "done")["result"], "fine")
-        self.assertIsNone(self.slot())
-
-    def test_one_that_closed_its_input(self):
-        self.pool("deaf-at-first")
-        self.create(id="t", module="echo", payload="fine")
-        task = self.is_in("t", "done", "failed")
-        self.assertEqual((task["result"], task["attempt"], len(self.lines("starts"))), ("fine", 1, 2))
-
-    def test_one_that_never_reads_its_input_keeps_nobody_waiting(self):
-        self.worker({"p": self.executor("unread", stallMs=2000), "x": test_worker.sh("echo ran")})
-        self.create(id="unread", executor="p", module="echo", payload="z" * 900000, maxAttempts=1)
-        self.is_in("unread", "running")
-        self.create(id="c", executor="x")
-        self.is_in("c", "done")
-        self.assertEqual(self.is_in("unread", "failed")["error"]["code"], "STALLED")
-
-
-class Poison(Case):
-    flags = Case.flags + ("--set", "quarantine.trialAfterMs=1000")
-
-    def test_others_are_done_and_the_poison_ends_by_its_budget(self):
-        self.pool("any")
-        self.create(id="poison", module="crash", priority=100)
-        for number in range(5):
-            self.create(id="t%d" % number, module="echo", payload=number)
-        task = self.is_in("poison", "failed")
-        self.assertEqual((task["crashes"], task["spent"], task["error"]["code"]), (3, 0, "WORKER_CRASHED"))
-        for number in range(5):
-            self.assertEqual(self.is_in("t%d" % number, "done")["result"], number)
-
-
-class Quarantine(Case):
-    def stays_at(self, starts):
-        """Nothing is started while somebody else has time to do a lot."""
-        self.assertEqual(len(self.lines("starts")), starts)
-        for _ in range(12):
-            self.client.get("/api/slots")
-            time.sleep(0.1)
-        self.assertEqual(len(self.lines("starts")), starts)
-
-    def test_the_third_crash_within_a_minute_is_the_last_and_no_restart_forgets_it(self):
-        worker = self.pool("recovers")
-        self.is_quarantined()
-        self.stays_at(3)
-        self.assertIn("quarantine", worker.said())
-        worker.stop()
-        worker = self.pool("recovers")
-        self.until(lambda: worker.said().count("registered") >= 2, "another worker under the same name")
-        self.stays_at(3)
-        self.server.stop()
-        self.server.start()
-        self.client.close()
-        self.assertEqual(self.is_quarantined()["crashes"], 3)
-        self.stays_at(3)
-        open(self.path("well"), "w").close()
-        self.create(id="t", module="echo", payload="fine")
-        ran = test_worker.subprocess.run([STINT, "--home", self.server.home, "slot", "unquarantine", "host/p-1"],
-                                         stdout=test_worker.subprocess.DEVNULL, stderr=test_worker.subprocess.PIPE, text=True, env=stintd.environment())
-        self.assertEqual(ran.returncode, 0, ran.stderr)
-        self.assertEqual(self.is_in("t", "done")["result"], "fine")
-        self.assertEqual(len(self.lines("starts")), 4)
-
-    def test_who_never_comes_to_life_is_quarantined_too(self):
-        worker = self.worker({"mute": self.executor("mute", startMs=300), "banner": self.executor("banner"),
-                              "exit": self.executor("exit"), "missing": self.executor(None, argv=["/nonexistent/program"])},
-                             "--slot", "slot-1")
-        for executor, said in (("mute", "no worker.hello came in time"), ("banner", "Welc"), ("exit", "no configuration"),
-                               ("missing", "/nonexistent/program")):
-            self.is_quarantined("slot-1/%s-1" % executor)
-            self.assertIn(said, worker.said())
-
-
-class Trial(Case):
-    flags = Case.flags + ("--set", "quarantine.trialAfterMs=1000")
-
-    def test_one_trial_is_let_through_and_a_crash_ends_it(self):
-        self.pool("recovers")
-        self.is_quarantined()
-        self.until(lambda: len(self.lines("starts")) == 4, "a trial")
-        self.is_quarantined()
-        open(self.path("well"), "w").close()
-        self.create(id="t", module="echo", payload="fine")
-        self.assertEqual(self.is_in("t", "done")["result"], "fine")
-
-
 class Stopping(Case):
     def test_idle_ones_go_when_their_input_ends(self):
-        worker = self.pool("any", size=3)
+        worker = self.pool("any", size=3, graceMs=60000)
         self.until(lambda: len(self.lines("starts")) == 3, "all have started")
         self.create(id="t", module="echo")
         self.is_in("t", "done")
@@ -394,6 +252,20 @@ class Stopping(Case):
         task = self.is_in("t", "ready")
         self.assertEqual((task["spent"], task["crashes"], task["attempt"]), (0, 0, 1))
         self.assertTrue(self.is_gone(pid))
+
+    def test_work_goes_on_while_the_server_is_away(self):
+        self.pool("any")
+        self.create(id="t", module="hold")
+        self.read("held-t")
+        self.is_in("t", "running")
+        self.server.stop()
+        open(self.path("let-go"), "w").close()
+        self.server.start()
+        self.client.close()
+        self.assertEqual(self.is_in("t", "done")["result"], "held")
+        self.create(id="next", module="echo", payload="fine")
+        self.assertEqual(self.is_in("next", "done")["result"], "fine")
+        self.assertEqual(self.lines("starts"), ["p-1"])
 
     def test_a_second_signal_does_not_wait(self):
         worker = self.pool("any")

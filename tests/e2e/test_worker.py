@@ -215,6 +215,14 @@ class Words(Case):
         task = self.ends("stint task done 'all good'; exit 3", "done", "failed")
         self.assertEqual((task["state"], task["result"]), ("done", "all good"))
 
+    def test_a_token_of_its_own_is_enough_to_hear_it(self):
+        token = self.client.post("/api/tokens", {"kind": "worker", "name": "w", "queues": ["q"]}).json["token"]
+        with open(self.path("token"), "w") as file:
+            file.write(token)
+        self.worker({"x": sh(STINT + " task fail 'no disk'; exit 0")}, "--token-file", self.path("token"))
+        self.create(id="t", maxAttempts=1)
+        self.assertEqual(self.is_in("t", "done", "failed")["state"], "failed")
+
     def test_so_does_its_failure(self):
         task = self.ends("stint task fail 'no disk'; exit 0", "done", "failed")
         self.assertEqual((task["state"], task["error"]["message"]), ("failed", "no disk"))
@@ -404,10 +412,10 @@ class Absences(Case):
         task = self.is_in("t", "done")
         self.assertEqual((task["result"], task["attempt"]), ("kept", 1))
 
-    def ends_as_it_said(self, word, status, *states):
+    def ends_as_it_said(self, word, status, *states, flags=()):
         """It says how it ended and exits; then server and worker die before the one has heard it from the other."""
         worker = self.worker({"x": sh(STINT + " task %s && echo said > $DIR/said; until [ -e $DIR/go ]; do sleep 0.05; done; exit %d"
-                                      % (word, status), env={"DIR": self.folder}, write=[self.folder])})
+                                      % (word, status), env={"DIR": self.folder}, write=[self.folder])}, *flags)
         self.create(id="t", maxAttempts=1)
         self.read("said")
         self.server.kill()
@@ -417,7 +425,7 @@ class Absences(Case):
         worker.process.wait(10)
         self.server.start()
         self.client.close()
-        self.worker({"x": sh("echo again")})
+        self.worker({"x": sh("echo again")}, *flags)
         ends = {"task.completed", "task.failed", "task.reviewed", "task.blocked", "task.released"}
         task = self.until(lambda: ends & set(self.events("t")) and self.task("t"), "it ended")
         self.assertIn(task["state"], states, self.events("t"))
@@ -426,6 +434,15 @@ class Absences(Case):
 
     def test_a_failure_it_told_outlives_the_death_of_both(self):
         self.assertEqual(self.ends_as_it_said("fail 'no disk'", 0, "failed")["error"]["message"], "no disk")
+
+    def test_a_worker_with_a_token_of_its_own_hears_the_word_too(self):
+        token = self.client.post("/api/tokens", {"kind": "worker", "name": "w", "queues": ["q"]}).json["token"]
+        with open(self.path("token"), "w") as file:
+            file.write(token)
+        flags = ("--token-file", self.path("token"))
+        self.assertEqual(self.ends_as_it_said("fail 'no disk'", 0, "failed", flags=flags)["error"]["message"], "no disk")
+        self.create(id="u", maxAttempts=1)
+        self.is_in("u", "done")
 
     def test_so_does_a_success(self):
         self.assertEqual(self.ends_as_it_said("done 'all good'", 3, "done")["result"], "all good")
@@ -663,6 +680,17 @@ class Configuration(unittest.TestCase):
                 ({"executors": {"a": {"kind": "command", "argv": ["x"], "timeoutMs": -1}}}, "whole number"),
                 ({"executors": {"a": {"kind": "command", "argv": ["x"], "write": ["relative"]}}}, "absolute"),
                 ({"executors": {"-a": {"kind": "command", "argv": ["x"]}}}, "letters, digits"),
+                ({"executors": {"a": sh("x", isolation="jail")}}, 'one of "process", "sandbox"'),
+                ({"executors": {"a": sh("x", isolation="container")}}, "needs rootfs"),
+                ({"executors": {"a": sh("x", isolation="container", rootfs="here")}}, "executors.a.rootfs must be an absolute path"),
+                ({"executors": {"a": sh("x", isolation="vm", image="/x")}}, "needs kernel"),
+                ({"executors": {"a": sh("x", isolation="vm", kernel="/x")}}, "needs image"),
+                ({"executors": {"a": sh("x", network="yes")}}, "executors.a.network must be true or false"),
+                ({"executors": {"a": sh("x", runtime="./crun")}}, "executors.a.runtime must be"),
+                ({"executors": {"a": sh("x", runtime="podman")}}, 'use the one that this program uses'),
+                ({"executors": {"a": sh("x", isolation="container", rootfs="/x", worktree=True)}}, "a work tree is part of a repository"),
+                ({"executors": {"a": {"kind": "pool", "argv": ["x"], "isolation": "vm", "kernel": "/x", "image": "/y"}}},
+                 "a pool cannot be behind"),
                 ({"executors": []}, "executors must be"),
                 ({"queues": {"q": {"executor": "nobody"}}}, "no executor of that name"),
                 ({"roots": "x"}, "roots must be"),

@@ -554,6 +554,16 @@ class Import(Door):
     def take(self, *words, status=0):
         return self.stint("import", "clawnsole", *words, status=status, OPENCLAW_HOME=self.home.name)
 
+    def test_a_priority_that_is_no_whole_number_becomes_the_next_one_and_is_kept(self):
+        items = [old_item(70, queue="odd", priority=1.5), old_item(71, queue="odd", priority=-0.4),
+                 old_item(72, queue="odd", priority=1e12), old_item(73, queue="odd", priority=None)]
+        self.write(self.state(*items))
+        self.take()
+        shown = {item["id"]: item["priority"] for item in self.workqueue("list").json["items"]}
+        self.assertEqual([shown[item["id"]] for item in items], [2, 0, 2147483647, 0])
+        kept = [self.client.get("/api/tasks/" + item["id"]).json["metadata"]["clawnsoleItem"] for item in items]
+        self.assertEqual([each.get("priority") for each in kept], [1.5, -0.4, 1e12, None])
+
     def test_nothing_is_lost_and_twice_is_once(self):
         items = [old_item(1, dedupeKey="a", meta={"command": ["make", "x"], "repo": "o/r", 'odd "\t key': 1}),
                  old_item(2, status="pending", priority=-5),
@@ -640,7 +650,7 @@ class Import(Door):
                  "createdAt must be a time"),
                 (json.dumps({"items": [old_item(50), {"queue": "q"}]}), "", "id must be 1 to 128 letters"),
                 (json.dumps({"items": [old_item(50), old_item(52, status="lost")]}), "", "status must be one of"),
-                (json.dumps({"items": [old_item(50), old_item(53, priority=1.5)]}), "", "priority must be a whole number")):
+                (json.dumps({"items": [old_item(50), old_item(53, priority="7")]}), "", "priority must be a number")):
             with self.subTest(wanted=wanted, text=text[-30:]):
                 path = self.write(text)
                 ran = self.take(status=1)

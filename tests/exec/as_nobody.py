@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run a test of this directory as an ordinary user: as_nobody.py PROGRAM
+"""Run a test of this directory as an ordinary user: as_nobody.py PROGRAM [ARGUMENT...]
 
 For root only; everybody else is an ordinary user already. What the test needs is copied to where that user can reach it.
 """
@@ -28,7 +28,7 @@ def main():
         for name in ("STINT_SHIM", "STINT_EXEC_CHILD", "STINT_EXEC_HOSTILE", "STINT_EXEC_SUPERVISOR"):
             env[name] = shutil.copy(os.environ[name], place)
         program = shutil.copy(sys.argv[1], place)
-        return subprocess.run([program], env=env, cwd="/", preexec_fn=become_nobody, timeout=110).returncode
+        return subprocess.run([program, *sys.argv[2:]], env=env, cwd="/", preexec_fn=become_nobody, timeout=110).returncode
 
 
 sys.exit(main())

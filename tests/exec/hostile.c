@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -176,6 +177,75 @@ static long try_fill(char **args)
 	return fd < 0 ? -1 : pwrite(fd, "x", 1, atol(args[0]) - 1);
 }
 
+/* tcp PORT: of the machine itself. */
+static long try_tcp(char **args)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(args[0]))};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, sizeof address);
+}
+
+static long try_unix(char **args)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", args[0]);
+	return connect(fd, (struct sockaddr *)&address, sizeof address);
+}
+
+/* Is anybody there besides ourselves and the first process? */
+static long try_others(char **args)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	(void)args;
+	while (dir && (entry = readdir(dir)))
+		if (atoi(entry->d_name) > 1 && atoi(entry->d_name) != getpid())
+			return 0;
+	errno = dir ? ESRCH : errno;
+	return -1;
+}
+
+/* touch BYTES: memory that is used, not only asked for. */
+static long try_touch(char **args)
+{
+	size_t bytes = strtoul(args[0], NULL, 10);
+	char *memory = malloc(bytes);
+
+	if (!memory)
+		return -1;
+	for (size_t i = 0; i < bytes; i += 4096)
+		((volatile char *)memory)[i] = 1;
+	return 0;
+}
+
+/* forks COUNT: processes that stay. */
+static long try_forks(char **args)
+{
+	for (int i = 0; i < atoi(args[0]); i++) {
+		pid_t pid = fork();
+		if (pid < 0)
+			return -1;
+		if (pid == 0) {
+			pause();
+			_exit(0);
+		}
+	}
+	return 0;
+}
+
+/* Bytes of a device, not a byte of a file: a disk of the machine. */
+static long try_device(char **args)
+{
+	if (mknod("disk", S_IFBLK | 0600, (dev_t)strtoul(args[0], NULL, 10)) < 0)
+		return -1;
+	return try_read((char *[]){"disk"});
+}
+
 static const struct attempt {
 	const char *name;
 	long (*attempt)(char **args);
@@ -200,6 +270,12 @@ static const struct attempt {
 	{"namespace", try_namespace, 0},
 	{"call", try_call, 1},
 	{"fill", try_fill, 1},
+	{"touch", try_touch, 1},
+	{"forks", try_forks, 1},
+	{"tcp", try_tcp, 1},
+	{"unix", try_unix, 1},
+	{"others", try_others, 0},
+	{"device", try_device, 1},
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /*
  * A supervisor to be killed: exec-supervisor MODE... starts the helper once for each mode (MODE:ARGUMENT), prints what a
  * successor would have written down, one line for each, and waits. With --asleep it puts every shim to sleep before it
- * can have started anything. Ends by itself after a minute.
+ * can have started anything. STINT_EXEC_LEVEL puts each behind a wall. Ends by itself after a minute.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "exec/wall.h"
 #include "world.h"
 
 enum { MODES_MAX = 64 };
@@ -34,8 +37,29 @@ static bool never(void *context)
 	return false;
 }
 
+/* Each has a run dir of its own; a container's helper is in its rootfs. */
+static void run_walled(
+	struct world *world, struct running *running, int level, const char *mode, const char *argument)
+{
+	static char rootfs[200];
+	static int serial;
+	char run_path[200];
+	struct wall wall = {.level = (enum wall_level)level, .rootfs = rootfs, .run_path = run_path};
+	const char *argv[] = {level == WALL_CONTAINER ? "/bin/child" : world->child, mode, argument, NULL};
+	struct process_spec spec = world_spec(world, running, argv);
+
+	if (!rootfs[0])
+		world_make_rootfs(world, rootfs, sizeof rootfs);
+	snprintf(run_path, sizeof run_path, "%s/run-%d", world->dir, serial++);
+	assert_int_equal(mkdir(run_path, 0700), 0);
+	world->grants[0].optional = true;
+	spec.wall = &wall;
+	world_start(world, running, &spec);
+}
+
 static int run(int count, char **modes)
 {
+	const char *level = getenv("STINT_EXEC_LEVEL");
 	static struct running running[MODES_MAX];
 	static struct world world;
 
@@ -46,7 +70,10 @@ static int run(int count, char **modes)
 		char *argument = strchr(modes[i], ':');
 		if (argument)
 			*argument++ = 0;
-		world_run(&world, &running[i], CHILD(&world, modes[i], argument));
+		if (level)
+			run_walled(&world, &running[i], wall_level_find(level), modes[i], argument);
+		else
+			world_run(&world, &running[i], CHILD(&world, modes[i], argument));
 		if (asleep)
 			kill(running[i].identity.shim, SIGSTOP);
 		else

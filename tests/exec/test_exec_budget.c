@@ -1,4 +1,4 @@
-/* What a tree may use: a wall stops it, a budget that is used up ends it, and both count everything that it started. */
+/* What a tree may use: a bound stops it, a budget that is used up ends it, and both count everything that it started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,15 +39,15 @@ static int close_worlds(void **state)
 	return 0;
 }
 
-static void need(enum wall wall)
+static void need(enum bound bound)
 {
-	struct host_options options = {.walls = 1u << wall};
+	struct host_options options = {.bounds = 1u << bound};
 
-	if (!place.walls[wall][0]) {
-		print_message("skipped: %s\n", place.why_not[wall]);
+	if (!place.bounds[bound][0]) {
+		print_message("skipped: %s\n", place.why_not[bound]);
 		skip();
 	}
-	if (!place.closed[wall])
+	if (!place.closed[bound])
 		return;
 	world_close(&world); /* of the second version: it must be asked for */
 	world_open_with(&world, &options);
@@ -67,7 +67,7 @@ static void who_needs_more_memory_than_its_budget_is_ended_and_it_is_told(void *
 	struct running running;
 
 	(void)state;
-	need(WALL_MEMORY);
+	need(BOUND_MEMORY);
 	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "eat", "209715200"));
 	spec.confine.limits.memory_bytes = 32 * MIB;
 	run_to_the_end(&world, &running, &spec);
@@ -82,7 +82,7 @@ static void the_memory_of_a_grandchild_counts_and_ends_all(void **state)
 	struct running running;
 
 	(void)state;
-	need(WALL_MEMORY);
+	need(BOUND_MEMORY);
 	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "feed", "209715200"));
 	spec.confine.limits.memory_bytes = 32 * MIB;
 	run_to_the_end(&world, &running, &spec);
@@ -95,7 +95,7 @@ static void who_stays_below_its_budget_of_memory_notices_nothing(void **state)
 	struct running running;
 
 	(void)state;
-	need(WALL_MEMORY);
+	need(BOUND_MEMORY);
 	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "eat", "8388608"));
 	spec.confine.limits.memory_bytes = 64 * MIB;
 	run_to_the_end(&world, &running, &spec);
@@ -109,7 +109,7 @@ static void a_budget_of_memory_without_a_cgroup_is_refused_before_anything_start
 {
 	struct running running;
 	struct process *process = NULL;
-	struct host_options options = {.cgroup_unwanted = true, .walls = 1u << WALL_MEMORY};
+	struct host_options options = {.cgroup_unwanted = true, .bounds = 1u << BOUND_MEMORY};
 	struct host *host = NULL;
 	char complaint[HOST_COMPLAINT_BYTES] = "";
 
@@ -175,13 +175,13 @@ static void a_share_of_a_processor_is_set(void **state)
 	bool second;
 
 	(void)state;
-	need(WALL_CPU);
+	need(BOUND_CPU);
 	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "hang"));
 	spec.confine.limits.cpu_milli = 250;
 	world_start(&world, &running, &spec);
 	world_until_started(&running);
-	second = strcmp(place.walls[WALL_CPU], place.tree) == 0;
-	snprintf(path, sizeof path, "%s/stint-%s/%s", place.walls[WALL_CPU], running.identity.run,
+	second = strcmp(place.bounds[BOUND_CPU], place.tree) == 0;
+	snprintf(path, sizeof path, "%s/stint-%s/%s", place.bounds[BOUND_CPU], running.identity.run,
 		second ? "cpu.max" : "cpu.cfs_quota_us");
 	FILE *file = fopen(path, "re");
 	assert_non_null(file);
@@ -202,7 +202,7 @@ static void as_root_too_a_fork_bomb_stops_at_its_wall(void **state)
 	int forked = 0;
 
 	(void)state;
-	need(WALL_PIDS);
+	need(BOUND_PIDS);
 	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "bomb", "200"));
 	spec.confine.limits.tasks = 30;
 	world_start(&world, &running, &spec);
@@ -244,6 +244,27 @@ static void a_byte_too_much_is_noticed_however_fast_it_ends(void **state)
 	}
 }
 
+static void a_budget_begins_anew_when_it_is_told_so(void **state)
+{
+	struct running running;
+
+	(void)state;
+	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "copy"));
+	spec.stdin_from = STDIN_PIPE;
+	spec.confine.limits.output_bytes = 4;
+	world_start(&world, &running, &spec);
+	assert_int_equal(process_write(running.process, SPAN("one\n")), 0);
+	world_until_text(&running, STREAM_OUT, "one\n");
+	process_budget(running.process, true);
+	assert_int_equal(process_write(running.process, SPAN("two\n")), 0);
+	world_until_text(&running, STREAM_OUT, "one\ntwo\n");
+	assert_int_equal(process_end(running.process)->spent, SPENT_NOTHING);
+	assert_int_equal(process_write(running.process, SPAN("3")), 0);
+	world_until_gone(&running);
+	assert_int_equal(running.end.spent, SPENT_OUTPUT);
+	running_done(&running);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +280,7 @@ int main(void)
 		cmocka_unit_test(as_root_too_a_fork_bomb_stops_at_its_wall),
 		cmocka_unit_test(who_writes_more_than_its_budget_is_ended),
 		cmocka_unit_test(a_byte_too_much_is_noticed_however_fast_it_ends),
+		cmocka_unit_test(a_budget_begins_anew_when_it_is_told_so),
 	};
 
 	return cmocka_run_group_tests(tests, open_worlds, close_worlds);

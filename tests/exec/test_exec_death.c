@@ -25,6 +25,7 @@
 #include "exec/proc.h"
 #include "exec/shim.h"
 #include "exec/tree.h"
+#include "exec/wall.h"
 #include "world.h"
 
 enum { RECORDS_MAX = 16 };
@@ -279,6 +280,62 @@ static void a_record_of_another_touches_nobody(void **state)
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED), 0);
 }
 
+/* In a process of its own: a trial makes who tries it a reaper of orphans. */
+static bool can_be_had(enum wall_level level)
+{
+	char reason[WALL_REASON_BYTES], fix[WALL_FIX_BYTES];
+	struct wall wall = {.level = level};
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		bool works = wall_try(&wall, getenv("STINT_SHIM"), false, reason, fix) == 0;
+		if (!works)
+			printf("skipped: level %s cannot be had here: %s\n", wall_level_name(level), reason);
+		fflush(stdout);
+		_exit(works ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
+/* What makes a wall is part of the tree: whoever dies, it does not stay. */
+static void nothing_is_left_behind_a_wall_either(enum wall_level level)
+{
+	struct supervisor supervisor;
+	struct orphans_left left;
+
+	if (!can_be_had(level))
+		return;
+	setenv("STINT_EXEC_LEVEL", wall_level_name(level), 1);
+	supervisor_start(
+		&supervisor, (char *const[]){"exec-supervisor", "deaf", "family:5", "scrubbed", NULL});
+	assert_int_equal(supervisor.count, 3);
+	kill_and_wait(&supervisor);
+	supervisor_start(&supervisor, (char *const[]){"exec-supervisor", "deaf", "family:5", NULL});
+	supervisor_stop(&supervisor);
+	stop_known(supervisor.records[0].shim, supervisor.records[0].shim_start);
+	kill_known(supervisor.records[1].shim, supervisor.records[1].shim_start);
+	supervisor_kill(&supervisor);
+	unsetenv("STINT_EXEC_LEVEL");
+	assert_int_equal(orphans_end(supervisor.records, supervisor.count, 15000, &left), 0);
+	assert_int_equal(left.left, 0);
+	assert_int_equal(left_of(&supervisor), 0);
+	supervisor_done(&supervisor);
+}
+
+static void nothing_is_left_of_sandboxes(void **state)
+{
+	(void)state;
+	nothing_is_left_behind_a_wall_either(WALL_SANDBOX);
+}
+
+static void nothing_is_left_of_containers(void **state)
+{
+	(void)state;
+	nothing_is_left_behind_a_wall_either(WALL_CONTAINER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +345,8 @@ int main(void)
 		cmocka_unit_test(a_successor_ends_what_has_no_shim_any_more),
 		cmocka_unit_test(the_run_alone_is_enough_for_a_successor),
 		cmocka_unit_test(a_record_of_another_touches_nobody),
+		cmocka_unit_test(nothing_is_left_of_sandboxes),
+		cmocka_unit_test(nothing_is_left_of_containers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

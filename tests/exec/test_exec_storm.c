@@ -14,9 +14,11 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/take.h"
+#include "exec/wall.h"
 #include "world.h"
 
 static struct world world;
@@ -97,17 +99,21 @@ static void no_exit_of_a_storm_is_lost(void **state)
 	assert_nothing_left(&all[0]);
 }
 
-/* One after the other: what it costs to start at this level, and how long an exit takes to be known. */
-static void a_start_is_cheap_and_an_exit_is_known_soon(void **state)
+/* What it costs to start at a level, and how long an exit takes to be known. */
+static void measure(const struct wall *wall, int rounds)
 {
-	enum { ROUNDS = 100 };
-	static uint64_t call_ns[ROUNDS], start_ns[ROUNDS], exit_ns[ROUNDS], gone_ns[ROUNDS];
+	enum { ROUNDS_MAX = 100 };
+	static uint64_t call_ns[ROUNDS_MAX], start_ns[ROUNDS_MAX], exit_ns[ROUNDS_MAX], gone_ns[ROUNDS_MAX];
+	const char *child = wall->level == WALL_CONTAINER ? "/bin/child" : world.child;
 
-	(void)state;
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
+		const char *argv[] = {child, "clock", NULL};
 		struct running running;
+		struct process_spec spec = world_spec(&world, &running, argv);
 		uint64_t began = now_ns(), ended;
-		world_run(&world, &running, CHILD(&world, "clock"));
+		spec.wall = wall;
+		world.grants[0].optional = true; /* a container has its own */
+		world_start(&world, &running, &spec);
 		call_ns[i] = now_ns() - began;
 		world_until_gone(&running);
 		assert_int_equal(sscanf(running_text(&running, STREAM_OUT), "%lu", &ended), 1);
@@ -116,28 +122,73 @@ static void a_start_is_cheap_and_an_exit_is_known_soon(void **state)
 		gone_ns[i] = running.gone_ns - ended;
 		running_done(&running);
 	}
-	qsort(call_ns, ROUNDS, sizeof *call_ns, by_size);
-	qsort(start_ns, ROUNDS, sizeof *start_ns, by_size);
-	qsort(exit_ns, ROUNDS, sizeof *exit_ns, by_size);
-	qsort(gone_ns, ROUNDS, sizeof *gone_ns, by_size);
+	qsort(call_ns, (size_t)rounds, sizeof *call_ns, by_size);
+	qsort(start_ns, (size_t)rounds, sizeof *start_ns, by_size);
+	qsort(exit_ns, (size_t)rounds, sizeof *exit_ns, by_size);
+	qsort(gone_ns, (size_t)rounds, sizeof *gone_ns, by_size);
 	print_message(
-		"us p50/p99: process_start %.0f/%.0f, to started %.0f/%.0f, exit to told %.0f/%.0f, exit to gone "
+		"%s, us p50/p99: process_start %.0f/%.0f, to started %.0f/%.0f, exit to told %.0f/%.0f, exit to gone "
 		"%.0f/%.0f\n",
-		(double)call_ns[ROUNDS / 2] / 1e3, (double)call_ns[ROUNDS - 2] / 1e3,
-		(double)start_ns[ROUNDS / 2] / 1e3, (double)start_ns[ROUNDS - 2] / 1e3,
-		(double)exit_ns[ROUNDS / 2] / 1e3, (double)exit_ns[ROUNDS - 2] / 1e3,
-		(double)gone_ns[ROUNDS / 2] / 1e3, (double)gone_ns[ROUNDS - 2] / 1e3);
+		wall_level_name(wall->level), (double)call_ns[rounds / 2] / 1e3,
+		(double)call_ns[rounds - 2] / 1e3, (double)start_ns[rounds / 2] / 1e3,
+		(double)start_ns[rounds - 2] / 1e3, (double)exit_ns[rounds / 2] / 1e3,
+		(double)exit_ns[rounds - 2] / 1e3, (double)gone_ns[rounds / 2] / 1e3,
+		(double)gone_ns[rounds - 2] / 1e3);
+}
+
+/* One after the other. */
+static void a_start_is_cheap_and_an_exit_is_known_soon(void **state)
+{
+	const struct wall none = {0};
+
+	(void)state;
+	measure(&none, 100);
+}
+
+/* Which of them can be had was found out before the host was opened. */
+static bool had[WALL_LEVELS];
+
+static void walls_are_not_dear(void **state)
+{
+	char rootfs[200], run_path[200];
+	struct wall sandbox = {.level = WALL_SANDBOX},
+		    container = {.level = WALL_CONTAINER, .rootfs = rootfs, .run_path = run_path};
+
+	(void)state;
+	if (had[WALL_SANDBOX])
+		measure(&sandbox, 30);
+	if (!had[WALL_CONTAINER])
+		return;
+	world_make_rootfs(&world, rootfs, sizeof rootfs);
+	snprintf(run_path, sizeof run_path, "%s/run", world.dir);
+	assert_int_equal(mkdir(run_path, 0700), 0);
+	measure(&container, 30);
+}
+
+static void look_around(void)
+{
+	char reason[WALL_REASON_BYTES], fix[WALL_FIX_BYTES];
+
+	for (int level = WALL_SANDBOX; level <= WALL_CONTAINER; level++) {
+		struct wall wall = {.level = (enum wall_level)level};
+		had[level] = wall_try(&wall, getenv("STINT_SHIM"), false, reason, fix) == 0;
+		if (!had[level])
+			print_message("skipped: level %s cannot be had here: %s\n",
+				wall_level_name(wall.level), reason);
+	}
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_start_is_cheap_and_an_exit_is_known_soon),
+		cmocka_unit_test(walls_are_not_dear),
 		cmocka_unit_test(no_exit_of_a_storm_is_lost),
 	};
 	if (argc > 1)
 		count = atoi(argv[1]);
 	all = calloc((size_t)count, sizeof *all);
+	look_around();
 	world_open(&world);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	world_close(&world);

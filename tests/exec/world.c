@@ -79,6 +79,34 @@ void world_close(struct world *world)
 	assert_int_equal(rundir_remove(fd, name), 0);
 }
 
+static void copy_program(const char *from, const char *to)
+{
+	cleanup(close_at) int source = open(from, O_RDONLY | O_CLOEXEC);
+	cleanup(close_at) int target = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	char block[65536];
+	ssize_t got;
+
+	assert_true(source >= 0 && target >= 0);
+	while ((got = read(source, block, sizeof block)) > 0)
+		assert_int_equal(write(target, block, (size_t)got), got);
+}
+
+void world_make_rootfs(struct world *world, char *ret_path, size_t room)
+{
+	static const char *const dirs[] = {"", "/proc", "/dev", "/tmp", "/run", "/bin", "/etc"};
+	char path[256];
+
+	snprintf(ret_path, room, "%s/rootfs", world->dir);
+	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+		snprintf(path, sizeof path, "%.200s%s", ret_path, dirs[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	snprintf(path, sizeof path, "%.200s/bin/child", ret_path);
+	copy_program(getenv("STINT_EXEC_CHILD"), path);
+	snprintf(path, sizeof path, "%.200s/bin/hostile", ret_path);
+	copy_program(getenv("STINT_EXEC_HOSTILE"), path);
+}
+
 /* ---- one process -------------------------------------------------------------------------------------------------- */
 
 static void on_started(void *context, struct process *process)

@@ -45,6 +45,9 @@ void world_open(struct world *world);
 void world_open_with(struct world *world, const struct host_options *options);
 void world_close(struct world *world);
 
+/* A directory for containers with the smallest system there is: /bin/child and /bin/hostile, which need nothing. */
+void world_make_rootfs(struct world *world, char *ret_path, size_t room);
+
 /* The helper with these arguments, NULL at the end. */
 #define CHILD(world, ...) ((const char *const[]){(world)->child, __VA_ARGS__, NULL})
 

@@ -158,6 +158,27 @@ static void an_executor_that_was_there_meanwhile_is_missed_from_then_on(void **s
 	assert_int_equal(why_of(world, "job").why, WHY_BLOCKED);
 }
 
+static void an_executor_of_a_worker_that_serves_other_queues_is_missing(void **state)
+{
+	struct world *world = *state;
+	int64_t after_ms = world->options.rules.executor_missing_ms;
+	struct command beat = say_beat("w1", 0);
+
+	beat.beat.lease_ms = 24 * 60 * 60 * 1000;
+	world_create(world, "shell", "shell");
+	create_with(world, "job", "fortran");
+	world_run(world, &beat); /* it takes any executor … */
+	wait_and_sweep(world, 1);
+	wait_and_sweep(world, after_ms);
+	assert_int_equal(why_of(world, "job").why, WHY_READY_NOW);
+	claim_from(world, "w1", SPAN("shell")); /* … and work of another queue alone */
+	wait_and_sweep(world, 1);
+	wait_and_sweep(world, after_ms - 1);
+	assert_int_not_equal(why_of(world, "job").why, WHY_BLOCKED);
+	wait_and_sweep(world, 1);
+	assert_int_equal(why_of(world, "job").code, CODE_EXECUTOR_NOT_FOUND);
+}
+
 static void a_server_that_starts_waits_anew_for_an_executor(void **state)
 {
 	struct world *world = *state;
@@ -213,6 +234,7 @@ int main(void)
 		ON_BOTH(a_slot_that_is_away_or_quarantined_holds_its_tasks),
 		ON_BOTH(a_task_whose_executor_nobody_has_for_long_is_blocked),
 		ON_BOTH(an_executor_that_was_there_meanwhile_is_missed_from_then_on),
+		ON_BOTH(an_executor_of_a_worker_that_serves_other_queues_is_missing),
 		ON_BOTH(a_server_that_starts_waits_anew_for_an_executor),
 		{"while_the_disk_is_full_nothing_is_handed_out (memory)",
 			while_the_disk_is_full_nothing_is_handed_out, on_memory, world_over, NULL},

@@ -288,8 +288,10 @@ static void a_quarantined_slot_asks_again_and_starts_nothing(void **state)
 	is_gone(w);
 	is_told(w, POOL_ENTRY_QUARANTINED);
 	for (int i = 0; i < 10; i++) {
+		int64_t asked_ms = w->now_ms;
 		assert_string_equal(pool_state_name(&w->worker), "quarantined");
 		assert_int_equal(until_due(w), POOL_DO_ENTER);
+		assert_int_equal(w->now_ms - asked_ms, (i == 0 ? 1 : i == 1 ? 2 : i == 2 ? 4 : 5) * SECOND);
 		assert_int_equal(pool_worker_entered(&w->worker, POOL_ENTRY_QUARANTINED, w->now_ms), 0);
 	}
 	assert_int_equal(until_due(w), POOL_DO_ENTER);

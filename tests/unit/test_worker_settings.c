@@ -107,7 +107,7 @@ static void an_executor_is_read_with_all_it_may_say(void **state)
 	assert_int_equal(t->limits.cpu_us, 60000000);
 	assert_int_equal(t->limits.memory_bytes, 2000000);
 	assert_int_equal(t->limits.output_bytes, 1000);
-	assert_int_equal(t->walls, 1u << WALL_MEMORY | 1u << WALL_CPU);
+	assert_int_equal(t->bounds, 1u << BOUND_MEMORY | 1u << BOUND_CPU);
 	assert_null(settings_executor(&w->settings, "x"));
 }
 

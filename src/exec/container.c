@@ -1,0 +1,153 @@
+/*
+ * By an OCI runtime: a bundle is written into the run dir, and the runtime makes of it what the file says. The system
+ * inside is the executor's rootfs, read-only, so that no task leaves anything there for the next; what is ours lies
+ * in WALL_PLACE, on a file system of its own, because nothing can be made in a rootfs that is not ours.
+ *
+ * The runtime gets no say in limits: it cannot write to cgroups (child.c), its cgroup manager is off where it has a switch
+ * for that, and the tree stays in the cgroup that the shim made, as at every other level. Inside there is one user, who is ours outside, with no capability.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/wall_plan.h"
+#include "wire/json.h"
+
+enum { CONFIG_BYTES_MAX = 256 << 10 };
+
+static const char beginning[] =
+	"{\"ociVersion\":\"1.0.0\",\"hostname\":\"stint\",\"process\":{\"terminal\":false,"
+	"\"user\":{\"uid\":0,\"gid\":0},\"cwd\":\"/\",\"noNewPrivileges\":true,"
+	"\"args\":[\"" WALL_PLACE "/shim\",\"" SHIM_INSIDE "\"],"
+	"\"capabilities\":{\"bounding\":[],\"effective\":[],\"permitted\":[],\"inheritable\":[],"
+	"\"ambient\":[]},\"env\":[";
+
+static const char mounts[] =
+	"\"readonly\":true},\"mounts\":["
+	"{\"destination\":\"/proc\",\"type\":\"proc\",\"source\":\"proc\",\"options\":[\"nosuid\",\"noexec\",\"nodev\"]},"
+	"{\"destination\":\"/dev\",\"type\":\"tmpfs\",\"source\":\"tmpfs\",\"options\":[\"nosuid\",\"mode=755\",\"size=64k\"]},"
+	"{\"destination\":\"/dev/pts\",\"type\":\"devpts\",\"source\":\"devpts\",\"options\":[\"nosuid\",\"noexec\","
+	"\"newinstance\",\"ptmxmode=0666\",\"mode=0620\"]},"
+	"{\"destination\":\"/dev/shm\",\"type\":\"tmpfs\",\"source\":\"shm\",\"options\":[\"nosuid\",\"nodev\",\"noexec\","
+	"\"mode=1777\",\"size=64m\"]},"
+	"{\"destination\":\"/tmp\",\"type\":\"tmpfs\",\"source\":\"tmpfs\",\"options\":[\"nosuid\",\"nodev\",\"mode=1777\","
+	"\"size=256m\"]},"
+	"{\"destination\":\"/run\",\"type\":\"tmpfs\",\"source\":\"tmpfs\",\"options\":[\"nosuid\",\"nodev\",\"mode=755\","
+	"\"size=1m\"]}";
+
+static const char ending[] =
+	"],\"linux\":{\"uidMappings\":[{\"containerID\":0,\"hostID\":0,\"size\":1}],"
+	"\"gidMappings\":[{\"containerID\":0,\"hostID\":0,\"size\":1}],"
+	"\"maskedPaths\":[\"/proc/acpi\",\"/proc/asound\",\"/proc/kcore\",\"/proc/keys\",\"/proc/latency_stats\","
+	"\"/proc/timer_list\",\"/proc/sched_debug\",\"/proc/scsi\"],"
+	"\"readonlyPaths\":[\"/proc/bus\",\"/proc/fs\",\"/proc/irq\",\"/proc/sys\",\"/proc/sysrq-trigger\"],"
+	"\"namespaces\":[{\"type\":\"user\"},{\"type\":\"pid\"},{\"type\":\"mount\"},{\"type\":\"ipc\"},{\"type\":\"uts\"},"
+	"{\"type\":\"cgroup\"}";
+
+static int put_mount(struct buf *config, const char *source, const char *path, const char *options)
+{
+	int fault = buf_printf(config, ",{\"type\":\"bind\",\"source\":");
+
+	if (!fault)
+		fault = json_put_string(config, span_of(source));
+	if (!fault)
+		fault = buf_printf(config, ",\"destination\":");
+	if (!fault)
+		fault = json_put_string(config, span_of(path));
+	return fault ? fault : buf_printf(config, ",\"options\":[\"bind\",\"nosuid\",%s]}", options);
+}
+
+static int put_mounts(
+	struct buf *config, const struct wall_plan *plan, const struct host *host, const struct wall *wall)
+{
+	static const char *const options[] = {[GRANT_READ] = "\"nodev\",\"ro\"",
+		[GRANT_WRITE] = "\"nodev\",\"rw\"",
+		[GRANT_DEVICE] = "\"rw\""};
+	int fault = buf_printf(config, "%s", mounts);
+
+	for (size_t i = 0; i < plan->bind_count && !fault; i++)
+		fault = put_mount(config, plan->sources[i], plan->binds[i].path, options[plan->access[i]]);
+	if (!fault && wall->socket && access(wall->socket, F_OK) == 0)
+		fault = put_mount(config, wall->socket, WALL_PLACE "/stint.sock", options[GRANT_READ]);
+	return fault ? fault : put_mount(config, host->shim, WALL_PLACE "/shim", options[GRANT_READ]);
+}
+
+/* The marker is in the environment of the first process, too: how a tree is found whose shim is dead. */
+static int put_config(struct buf *config, const struct wall_plan *plan, const struct host *host,
+	const struct process_spec *spec)
+{
+	int fault =
+		buf_printf(config, "%s\"" PROCESS_MARKER "=%s\"]},\"root\":{\"path\":", beginning, spec->run);
+
+	if (!fault)
+		fault = json_put_string(config, span_of(spec->wall->rootfs));
+	if (!fault)
+		fault = buf_printf(config, ",");
+	if (!fault)
+		fault = put_mounts(config, plan, host, spec->wall);
+	return fault ? fault
+		     : buf_printf(config, "%s%s]}}\n", ending,
+			       spec->wall->network ? "" : ",{\"type\":\"network\"}");
+}
+
+static int write_config(const char *bundle, struct span text)
+{
+	if (mkdir(bundle, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	cleanup(close_at) int dir = open(bundle, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	cleanup(close_at) int fd =
+		openat(dir, "config.json", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	return write(fd, text.data, text.len) == (ssize_t)text.len ? 0 : -EIO;
+}
+
+/* A system of its own: all of it can be read, and what was made for this attempt can be written. */
+static void grant_inside(struct wall_plan *plan)
+{
+	plan_grant(plan, "/", GRANT_READ);
+	plan_grant(plan, "/tmp", GRANT_WRITE);
+	plan_grant(plan, "/dev/shm", GRANT_WRITE);
+	for (size_t i = 0; i < grants_system_count; i++)
+		if (grants_system[i].access == GRANT_DEVICE)
+			plan_grant(plan, grants_system[i].path, GRANT_DEVICE);
+}
+
+static void put_command(struct wall_plan *plan, const char *runtime, const char *bundle, const char *run)
+{
+	const char *name = strrchr(runtime, '/');
+
+	plan_words(plan, (const char *const[]){runtime, "--root", plan_text(plan, "%s/state", bundle), NULL});
+	if (name && strcmp(name, "/crun") == 0)
+		plan_words(plan, (const char *const[]){"--cgroup-manager", "disabled", NULL});
+	else if (name &&
+		strcmp(name, "/runc") == 0) /* it has no such switch; so it does not insist on cgroups */
+		plan_words(plan, (const char *const[]){"--rootless", "true", NULL});
+	plan_words(plan,
+		(const char *const[]){"run", "--bundle", bundle, "--preserve-fds",
+			plan_text(plan, "%zu", plan->bind_count + 2), run, NULL});
+}
+
+int container_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec)
+{
+	const struct wall *wall = spec->wall;
+	const char *runtime = wall_program(&plan->arena, wall->runtime ? wall->runtime : "crun");
+	cleanup(buf_done) struct buf config;
+	const char *bundle;
+	int fault;
+
+	buf_init(&config, CONFIG_BYTES_MAX);
+	if (!runtime || !wall->rootfs || !wall->run_path)
+		return -ENOENT;
+	bundle = plan_text(plan, "%s/wall", wall->run_path);
+	grant_inside(plan);
+	put_command(plan, runtime, bundle, plan_text(plan, "stint-%s", spec->run));
+	fault = put_config(&config, plan, host, spec);
+	return fault ? fault : write_config(bundle, buf_span(&config));
+}

@@ -1,0 +1,17 @@
+/*
+ * The shim once more, as the first process inside of a wall: what bubblewrap or a container runtime was told to start.
+ *
+ * Nothing that a task could have prepared has run in there yet, so this is the place for what must be sure before:
+ * that each path leads to what was meant when it was opened outside, and not to what somebody put there since. Then the
+ * program is started as at level process: limits, no_new_privs, Landlock and seccomp hold inside of a wall too.
+ *
+ *	request ──binds are as meant──▶ fork ──exec──▶ WORD_STARTED ──the program ended──▶ WORD_ENDED ──nobody left──▶ exit
+ *	                └──────────────────└──────▶ WORD_FAULT
+ *
+ * It stays as the first process of its namespace: it takes in orphans, TERM kills it as little as anything else that is
+ * sent from inside, and how the program ended is told exactly, which neither bubblewrap nor the runtimes do.
+ */
+#pragma once
+
+/* By the descriptors of enum INSIDE_*. Returns the status to exit with. */
+int inside_main(void);

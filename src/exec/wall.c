@@ -1,0 +1,360 @@
+#include "exec/wall.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/landlock.h"
+#include "exec/process.h"
+#include "exec/rundir.h"
+#include "exec/wall_plan.h"
+
+enum { TRY_MS = 10 * 1000 };
+
+static const char *const names[] = {
+	[WALL_PROCESS] = "process",
+	[WALL_SANDBOX] = "sandbox",
+	[WALL_CONTAINER] = "container",
+	[WALL_VM] = "vm",
+};
+
+const char *wall_level_name(enum wall_level level)
+{
+	return names[level];
+}
+
+int wall_level_find(const char *name)
+{
+	for (int i = 0; i < WALL_LEVELS; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+/* ---- names ---------------------------------------------------------------------------------------------------------- */
+
+/* What is left of a path after the run dir; NULL: it is not in it. */
+static const char *beneath_run(const struct wall *wall, const char *path)
+{
+	size_t len = wall->run_path ? strlen(wall->run_path) : 0;
+
+	return len && strncmp(path, wall->run_path, len) == 0 && (path[len] == '/' || path[len] == 0)
+		? path + len
+		: NULL;
+}
+
+static int put_name(char *name, size_t room, const char *first, const char *second)
+{
+	return (size_t)snprintf(name, room, "%s%s", first, second) < room ? 0 : -ENAMETOOLONG;
+}
+
+int wall_name(const struct wall *wall, const char *path, char *ret_name, size_t room)
+{
+	const char *rest = wall->level == WALL_CONTAINER ? beneath_run(wall, path) : NULL;
+
+	if (wall->level == WALL_CONTAINER && wall->socket && strcmp(path, wall->socket) == 0)
+		return put_name(ret_name, room, WALL_PLACE "/stint.sock", "");
+	return put_name(ret_name, room, rest ? WALL_PLACE "/run" : path, rest ? rest : "");
+}
+
+int wall_workdir_name(const struct wall *wall, const char *path, char *ret_name, size_t room)
+{
+	if (wall->level == WALL_CONTAINER && !beneath_run(wall, path))
+		return put_name(ret_name, room, WALL_PLACE "/work", "");
+	return wall_name(wall, path, ret_name, room);
+}
+
+/* ---- can it be had? ------------------------------------------------------------------------------------------------- */
+
+struct answer {
+	char *reason, *fix;
+};
+
+static int no(const struct answer *answer, int fault, const char *fix, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static int no(const struct answer *answer, int fault, const char *fix, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(answer->reason, WALL_REASON_BYTES, format, args);
+	va_end(args);
+	snprintf(answer->fix, WALL_FIX_BYTES, "%s", fix);
+	return fault;
+}
+
+/* A number of the kernel's settings; `otherwise` if there is no such setting. */
+static long setting(const char *path, long otherwise)
+{
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+	text[got > 0 ? got : 0] = 0;
+	return got > 0 ? strtol(text, NULL, 10) : otherwise;
+}
+
+static int check_program(const struct answer *answer, const char *name, const char *package)
+{
+	struct arena arena;
+	const char *found;
+	char fix[WALL_FIX_BYTES];
+
+	arena_init(&arena, 64 << 10);
+	found = wall_program(&arena, name);
+	bool there = found != NULL;
+	arena_done(&arena);
+	if (there)
+		return 0;
+	snprintf(fix, sizeof fix, "apt-get install %s   (or put it into the PATH of the worker)", package);
+	return no(answer, -ENOENT, fix, "there is no %s", name);
+}
+
+static int check_namespaces(const struct answer *answer)
+{
+	if (setting("/proc/sys/user/max_user_namespaces", 0) == 0)
+		return no(answer, -EOPNOTSUPP, "sysctl user.max_user_namespaces=10000",
+			"this kernel makes no user namespaces (user.max_user_namespaces is 0)");
+	if (geteuid() != 0 && setting("/proc/sys/kernel/unprivileged_userns_clone", 1) == 0)
+		return no(answer, -EOPNOTSUPP, "sysctl kernel.unprivileged_userns_clone=1",
+			"this kernel makes user namespaces for root alone (kernel.unprivileged_userns_clone is 0)");
+	return 0;
+}
+
+static int check_path(
+	const struct answer *answer, const char *key, const char *path, mode_t type, const char *what)
+{
+	struct stat stat_;
+	char fix[WALL_FIX_BYTES];
+
+	snprintf(fix, sizeof fix, "\"%s\": \"/path\" in the executor: %s", key, what);
+	if (!path)
+		return no(answer, -EINVAL, fix, "the executor has no %s", key);
+	if (stat(path, &stat_) < 0)
+		return no(answer, -errno, fix, "%s %.300s: %s", key, path, strerror(errno));
+	if ((stat_.st_mode & S_IFMT) != type || access(path, type == S_IFDIR ? X_OK : R_OK) < 0)
+		return no(answer, -EINVAL, fix, "%s %.300s is not %s that can be read", key, path,
+			type == S_IFDIR ? "a directory" : "a file");
+	return 0;
+}
+
+enum { ROOTFS_PLACES = 4 };
+
+static const char *const rootfs_places[ROOTFS_PLACES] = {"proc", "dev", "tmp", "run"};
+
+static int check_rootfs(const struct answer *answer, const struct wall *wall)
+{
+	int fault = check_path(answer, "rootfs", wall->rootfs, S_IFDIR,
+		"a directory with a system in it, as debootstrap makes one");
+	char path[4096 + 8];
+	struct stat stat_;
+
+	for (size_t i = 0; i < ROOTFS_PLACES && !fault; i++) {
+		snprintf(path, sizeof path, "%.4095s/%s", wall->rootfs, rootfs_places[i]);
+		if (lstat(path, &stat_) < 0 || !S_ISDIR(stat_.st_mode))
+			fault = no(answer, -ENOTDIR, "mkdir the directories proc, dev, tmp and run in it",
+				"rootfs %.300s has no directory %s", wall->rootfs, rootfs_places[i]);
+	}
+	return fault;
+}
+
+static int check_machine(const struct answer *answer, const struct wall *wall)
+{
+	int fault = check_program(answer, WALL_QEMU, "qemu-system-x86");
+
+	if (!fault)
+		fault = check_path(answer, "kernel", wall->kernel, S_IFREG, "a Linux kernel for qemu");
+	if (!fault && (wall->initrd || !wall->image))
+		fault = check_path(answer, wall->image ? "initrd" : "image", wall->initrd, S_IFREG,
+			"a disk for the guest, or \"initrd\"");
+	if (!fault && wall->image)
+		fault = check_path(answer, "image", wall->image, S_IFREG, "a disk for the guest");
+	return fault;
+}
+
+int wall_check(const struct wall *wall, char reason[WALL_REASON_BYTES], char fix[WALL_FIX_BYTES])
+{
+	struct answer answer = {reason, fix};
+	int fault = 0;
+
+	switch (wall->level) {
+	case WALL_PROCESS:
+		break;
+	case WALL_SANDBOX:
+		fault = check_program(&answer, "bwrap", "bubblewrap");
+		break;
+	case WALL_CONTAINER:
+		fault = check_program(&answer, wall->runtime ? wall->runtime : "crun",
+			wall->runtime ? wall->runtime : "crun");
+		if (!fault)
+			fault = check_rootfs(&answer, wall);
+		break;
+	case WALL_VM:
+		return check_machine(&answer, wall);
+	}
+	return fault || wall->level == WALL_PROCESS ? fault : check_namespaces(&answer);
+}
+
+/* ---- trying it ------------------------------------------------------------------------------------------------------ */
+
+struct trial {
+	uv_loop_t loop;
+	uv_timer_t late;
+	struct process *process;
+	struct process_end end;
+	char words[200]; /* the last that it wrote */
+	bool gone;
+};
+
+static void take_words(struct trial *trial, struct process *process)
+{
+	struct buf tail;
+
+	buf_init(&tail, sizeof trial->words);
+	if (output_tail(process_output(process, STREAM_ERR), sizeof trial->words - 1, &tail) == 0)
+		snprintf(trial->words, sizeof trial->words, "%.*s", SPAN_ARGS(buf_span(&tail)));
+	buf_done(&tail);
+	trial->words[strcspn(trial->words, "\n")] = 0;
+}
+
+static void trial_gone(void *context, struct process *process)
+{
+	struct trial *trial = context;
+
+	trial->end = *process_end(process);
+	take_words(trial, process);
+	trial->gone = true;
+	uv_close((uv_handle_t *)&trial->late, NULL);
+	process_free(process);
+}
+
+static void trial_late(uv_timer_t *timer)
+{
+	struct trial *trial = timer->data;
+
+	process_kill(trial->process);
+}
+
+static int run_trial(struct trial *trial, struct host *host, const struct wall *wall, int workdir_fd)
+{
+	static const struct process_events events = {.gone = trial_gone};
+	const char *argv[] = {WALL_PLACE "/shim", SHIM_TRIAL, NULL};
+	struct process_spec spec = process_spec_default();
+	char run[40];
+
+	snprintf(run, sizeof run, "trial-%d", (int)getpid());
+	spec.run = run;
+	spec.argv = argv;
+	spec.workdir_fd = workdir_fd;
+	spec.wall = wall;
+	spec.events = &events;
+	spec.context = trial;
+	int fault = process_start(host, &spec, &trial->process);
+	if (fault)
+		return fault;
+	uv_timer_init(&trial->loop, &trial->late);
+	trial->late.data = trial;
+	uv_timer_start(&trial->late, trial_late, TRY_MS, 0);
+	while (!trial->gone)
+		uv_run(&trial->loop, UV_RUN_ONCE);
+	return 0;
+}
+
+static int judge_trial(const struct answer *answer, const struct trial *trial, const struct wall *wall)
+{
+	static const char *const fixes[] = {[WALL_PROCESS] = "",
+		[WALL_SANDBOX] = "run bwrap --unshare-all --ro-bind / / true by hand: it says more",
+		[WALL_CONTAINER] = "look at what the runtime said, and at the rootfs",
+		[WALL_VM] = ""};
+	char text[300];
+
+	if (trial->end.how == ENDED_EXIT && trial->end.code == 0)
+		return 0;
+	if (trial->end.how == ENDED_UNSTARTED)
+		start_fault_text(&trial->end.fault, text, sizeof text);
+	else
+		snprintf(text, sizeof text, "it does not end, or dies");
+	return no(answer, -EOPNOTSUPP, fixes[wall->level], "%s%s%s", text, trial->words[0] ? ": " : "",
+		trial->words);
+}
+
+/* A system with nothing in it but the places that a container needs: enough for a trial, whose program is ours. */
+static int make_bare_rootfs(const char *place, char *path, size_t room)
+{
+	snprintf(path, room, "%s/rootfs", place);
+	if (mkdir(path, 0755) < 0)
+		return -errno;
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < ROOTFS_PLACES; i++)
+		if (fd < 0 || mkdirat(fd, rootfs_places[i], 0755) < 0)
+			return -errno;
+	return 0;
+}
+
+static void remove_place(const char *place)
+{
+	cleanup(close_at) int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	rundir_remove(tmp, strrchr(place, '/') + 1);
+}
+
+static int try_in(const struct answer *answer, const struct wall *given, const struct host_options *options,
+	const char *place)
+{
+	char complaint[HOST_COMPLAINT_BYTES], rootfs[64];
+	struct trial trial = {0};
+	struct wall wall = *given;
+	struct host *host = NULL;
+
+	cleanup(close_at) int workdir_fd = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	wall.run_path = place;
+	if (wall.level == WALL_CONTAINER && !wall.rootfs)
+		wall.rootfs = make_bare_rootfs(place, rootfs, sizeof rootfs) < 0 ? "" : rootfs;
+	int fault = wall_check(&wall, answer->reason, answer->fix);
+	if (fault)
+		return fault;
+	if (uv_loop_init(&trial.loop) < 0)
+		return no(answer, -ENOMEM, "", "no memory");
+	fault = host_open(&trial.loop, options, &host, complaint);
+	if (fault) {
+		no(answer, fault, "", "%s", complaint);
+	} else {
+		fault = run_trial(&trial, host, &wall, workdir_fd);
+		fault = fault ? no(answer, fault, "", "%s", strerror(-fault))
+			      : judge_trial(answer, &trial, &wall);
+		host_close(host);
+	}
+	while (uv_run(&trial.loop, UV_RUN_DEFAULT))
+		;
+	uv_loop_close(&trial.loop);
+	return fault;
+}
+
+int wall_try(const struct wall *wall, const char *shim, bool landlock_optional,
+	char reason[WALL_REASON_BYTES], char fix[WALL_FIX_BYTES])
+{
+	struct host_options options = {.shim = shim, .landlock_optional = landlock_optional};
+	char place[] = "/tmp/stint-trial-XXXXXX";
+	struct answer answer = {reason, fix};
+
+	if (landlock_abi() == 0 && !landlock_optional)
+		return no(&answer, -EOPNOTSUPP,
+			"boot with lsm=landlock,..., or allow \"landlock\":\"optional\"",
+			"this kernel has no Landlock, or it is switched off");
+	if (wall->level == WALL_VM && !wall->kernel)
+		return check_program(&answer, WALL_QEMU, "qemu-system-x86");
+	if (wall->level == WALL_VM || wall->level == WALL_PROCESS)
+		return wall_check(wall, reason, fix);
+	if (!mkdtemp(place))
+		return no(&answer, -errno, "make room in /tmp", "%s: %s", place, strerror(errno));
+	int fault = try_in(&answer, wall, &options, place);
+	remove_place(place);
+	return fault;
+}

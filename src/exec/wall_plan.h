@@ -1,0 +1,47 @@
+/* From a spec with a wall to what the shim is asked for; for start.c alone. */
+#pragma once
+
+#include "base/arena.h"
+#include "exec/parts.h"
+#include "exec/shim.h"
+#include "exec/wall.h"
+
+struct wall_plan {
+	struct arena arena;
+	const char **argv; /* of what makes the wall */
+	size_t argc;
+	struct grant grants[GRANTS_MAX]; /* as it looks inside; by path */
+	size_t grant_count;
+	struct bind binds[REQUEST_GRANT_FDS_MAX];
+	const char *sources[REQUEST_GRANT_FDS_MAX]; /* of the binds: their paths outside */
+	enum grant_access access[REQUEST_GRANT_FDS_MAX];
+	int fds[REQUEST_GRANT_FDS_MAX]; /* what was meant; ours */
+	size_t bind_count;
+	const char *workdir; /* inside */
+	bool short_of;       /* of memory or of room */
+	/* WALL_VM: instead of the one that was given */
+	struct process_spec spec;
+	struct buf input;
+	const char *env[4];
+};
+
+/* On a fault there is nothing in it to be done. Faults as process_start(). */
+int wall_plan_make(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);
+void wall_plan_done(struct wall_plan *plan);
+
+/* Fill in what the shim needs to know. Borrows the plan. */
+void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec, struct request *request);
+
+/* Of the three in the order that they are looked for; NULL: it is nowhere in PATH. */
+const char *wall_program(struct arena *arena, const char *name);
+
+/* sandbox.c, container.c; machine.c, which makes another spec, and no wall for the shim */
+int sandbox_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);
+int container_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);
+int machine_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *given);
+
+/* For those three. */
+const char *plan_text(struct wall_plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void plan_word(struct wall_plan *plan, const char *word);
+void plan_words(struct wall_plan *plan, const char *const *words);
+void plan_grant(struct wall_plan *plan, const char *path, enum grant_access access);

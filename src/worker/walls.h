@@ -1,0 +1,27 @@
+/*
+ * Which wall is around an attempt, how things are called inside of it, and what of that this machine can do. A level is
+ * what the executor says, or the stricter one that the task asks for: a task can tighten it and never loosen it.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "exec/wall.h"
+#include "worker/environment.h"
+#include "worker/settings.h"
+
+enum { WALLS_COMPLAINT_BYTES = WALL_REASON_BYTES + WALL_FIX_BYTES + 64 };
+
+/* `asked` may be NULL. A negative errno: it cannot be had here, and the complaint says why and what to do. */
+int walls_choose(const struct executor *executor, const char *asked, struct wall *ret_wall,
+	char complaint[WALLS_COMPLAINT_BYTES]);
+
+/* Where the attempt is, and the way to the server: its socket, at `socket` if there is one. Borrows all. */
+void walls_settle(struct wall *wall, const char *run_path, const char *socket);
+
+/* The paths of an environment as they are called inside, and the server's address as it can be reached from there.
+ * -ENOMEM. */
+int walls_rename(struct arena *arena, const struct wall *wall, struct environment *about);
+
+/* One line per level, and per executor that is behind a wall: works or not, why, what to do. Tries each. For `stint doctor`,
+ * as JSON: [{"level":"sandbox","executor":null,"works":true,"text":"…","fix":"…"}]. Faults as buf_put(). */
+int walls_report(const struct settings *settings, struct buf *out);

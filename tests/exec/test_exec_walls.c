@@ -1,0 +1,680 @@
+/*
+ * A hostile child behind a wall: test_exec_walls sandbox|container [RUNTIME]. docs/isolation.md has a line for each of these, and
+ * each test runs at both levels. Where the machine cannot make the wall the test is skipped, and says why.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/cgroup_place.h"
+#include "exec/landlock.h"
+#include "exec/proc.h"
+#include "exec/rundir.h"
+#include "exec/shim.h"
+#include "exec/wall.h"
+#include "world.h"
+
+enum { ANY = 4 };
+
+/* A state directory with a database, a token, the server's socket and the run dirs of two attempts; the second is
+ * running, behind a wall of its own. */
+static struct world world;
+static struct wall wall, sibling_wall;
+static char home[160], own[200], beside[200], rootfs[200],
+	socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+static int home_fd, own_fd, sibling_fd, listener, tcp, port;
+static struct running sibling;
+static const char *child, *hostile;
+static struct cgroup_place place;
+
+/* ---- the world ------------------------------------------------------------------------------------------------------ */
+
+static void put(int dir, const char *name)
+{
+	assert_int_equal(rundir_put_secret(dir, name, SPAN("secret")), 0);
+}
+
+static void listen_here(void)
+{
+	struct sockaddr_un unix_address = {.sun_family = AF_UNIX};
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof address;
+
+	assert_true(snprintf(socket_path, sizeof socket_path, "%.90s/stint.sock", home) > 0);
+	memcpy(unix_address.sun_path, socket_path, sizeof socket_path);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&unix_address, sizeof unix_address), 0);
+	assert_int_equal(listen(listener, 64), 0);
+	tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(tcp, (struct sockaddr *)&address, sizeof address), 0);
+	assert_int_equal(listen(tcp, 64), 0);
+	assert_int_equal(getsockname(tcp, (struct sockaddr *)&address, &len), 0);
+	port = ntohs(address.sin_port);
+}
+
+static struct process_spec walled_spec(struct running *running, const char *const *argv)
+{
+	struct process_spec spec = world_spec(&world, running, argv);
+
+	spec.workdir_fd = own_fd;
+	spec.wall = &wall;
+	spec.confine.keep_out = home;
+	world.grants[0] = (struct grant){getenv("STINT_EXEC_CHILD"), -1, GRANT_READ, true};
+	world.grants[1] = (struct grant){getenv("STINT_EXEC_HOSTILE"), -1, GRANT_READ, true};
+	world.grants[2] = (struct grant){own, -1, GRANT_READ, false};
+	spec.confine.grant_count = 3;
+	return spec;
+}
+
+static void start_sibling(void)
+{
+	struct process_spec spec = walled_spec(&sibling, (const char *const[]){child, "hang", NULL});
+
+	sibling_wall = wall;
+	sibling_wall.run_path = beside;
+	spec.wall = &sibling_wall;
+	spec.workdir_fd = sibling_fd;
+	world.grants[2] = (struct grant){beside, -1, GRANT_READ, false};
+	world_start(&world, &sibling, &spec);
+	world_until_text(&sibling, STREAM_OUT, "ready");
+}
+
+static int open_world(void **state)
+{
+	(void)state;
+	cgroup_look(&place);
+	world_open(&world);
+	snprintf(home, sizeof home, "%s/home", world.dir);
+	snprintf(own, sizeof own, "%s/own", home);
+	snprintf(beside, sizeof beside, "%s/sibling", home);
+	assert_int_equal(mkdir(home, 0700), 0);
+	home_fd = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	put(home_fd, "stint.db");
+	put(home_fd, "admin.token");
+	assert_int_equal(rundir_make(home_fd, "own", &own_fd), 0);
+	assert_int_equal(rundir_make(home_fd, "sibling", &sibling_fd), 0);
+	put(own_fd, "token");
+	put(sibling_fd, "token");
+	world_make_rootfs(&world, rootfs, sizeof rootfs);
+	listen_here();
+	wall.run_path = own;
+	wall.socket = socket_path;
+	wall.rootfs = rootfs;
+	child = wall.level == WALL_CONTAINER ? "/bin/child" : getenv("STINT_EXEC_CHILD");
+	hostile = wall.level == WALL_CONTAINER ? "/bin/hostile" : getenv("STINT_EXEC_HOSTILE");
+	start_sibling();
+	return 0;
+}
+
+static int close_world(void **state)
+{
+	(void)state;
+	process_kill(sibling.process);
+	world_until_gone(&sibling);
+	running_done(&sibling);
+	close(own_fd);
+	close(sibling_fd);
+	close(home_fd);
+	close(listener);
+	close(tcp);
+	world_close(&world);
+	return 0;
+}
+
+static void run(struct running *running, const char *const *argv)
+{
+	struct process_spec spec = walled_spec(running, argv);
+
+	world_start(&world, running, &spec);
+	world_until_gone(running);
+}
+
+static bool is_one_of(const char *text, const char *list)
+{
+	size_t len = strlen(text);
+
+	for (const char *at = list; (at = strstr(at, text)); at++)
+		if (len && (at == list || at[-1] == ' ') && (at[len] == ' ' || at[len] == 0))
+			return true;
+	return false;
+}
+
+/* The two walls stop it in different ways: any of the words will do. */
+static void attempt(const char *expected, const char *name, const char *first, const char *second)
+{
+	struct running running;
+
+	run(&running, (const char *const[]){hostile, name, first, second, NULL});
+	if (!is_one_of(running_text(&running, STREAM_OUT), expected))
+		fail_msg("%s %s %s: '%s', expected %s (%s)", name, first ? first : "", second ? second : "",
+			running_text(&running, STREAM_OUT), expected, running_text(&running, STREAM_ERR));
+	running_done(&running);
+}
+
+static const char *in_home(const char *name)
+{
+	static char paths[ANY][300];
+	static unsigned next;
+	char *path = paths[next++ % ANY];
+
+	snprintf(path, sizeof paths[0], "%s/%s", home, name);
+	return path;
+}
+
+static const char *number(int value)
+{
+	static char text[ANY][16];
+	static unsigned next;
+	char *into = text[next++ % ANY];
+
+	snprintf(into, sizeof text[0], "%d", value);
+	return into;
+}
+
+/* ---- it is a process like any other ------------------------------------------------------------------------------- */
+
+static void how_it_ended_is_told_exactly(void **state)
+{
+	struct running running;
+
+	(void)state;
+	run(&running, (const char *const[]){child, "exit", "7", NULL});
+	assert_int_equal(running.end.how, ENDED_EXIT);
+	assert_int_equal(running.end.code, 7);
+	assert_int_equal(running.end.strays, 0);
+	assert_false(running.end.kill_used);
+	assert_nothing_left_of(&running);
+	running_done(&running);
+	run(&running, (const char *const[]){child, "signal", "11", NULL});
+	assert_int_equal(running.end.how, ENDED_SIGNAL);
+	assert_int_equal(running.end.code, SIGSEGV);
+	running_done(&running);
+}
+
+static void what_cannot_be_executed_is_told_and_why(void **state)
+{
+	struct running running;
+
+	(void)state;
+	run(&running, (const char *const[]){"/no/such/program", NULL});
+	assert_int_equal(running.end.how, ENDED_UNSTARTED);
+	assert_int_equal(running.end.fault.stage, STAGE_EXEC);
+	assert_int_equal(running.end.fault.error, ENOENT);
+	assert_string_equal(running.end.fault.detail, "/no/such/program");
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
+static void it_gets_its_input_and_nothing_else_of_ours(void **state)
+{
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "copy", NULL});
+
+	(void)state;
+	spec.stdin_from = STDIN_BYTES;
+	spec.input = SPAN("the task");
+	world_start(&world, &running, &spec);
+	world_until_gone(&running);
+	assert_string_equal(running_text(&running, STREAM_OUT), "the task");
+	running_done(&running);
+	run(&running, (const char *const[]){child, "descriptors", NULL});
+	assert_string_equal(running_text(&running, STREAM_OUT), "0 1 2 \n");
+	running_done(&running);
+	run(&running, (const char *const[]){child, "env", NULL});
+	assert_non_null(strstr(running_text(&running, STREAM_OUT), "PATH=/usr/bin:/bin\n"));
+	assert_null(strstr(running_text(&running, STREAM_OUT), "STINT_SHIM"));
+	running_done(&running);
+}
+
+static void a_stop_is_term_with_its_grace(void **state)
+{
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "polite", NULL});
+
+	(void)state;
+	world_start(&world, &running, &spec);
+	world_until_text(&running, STREAM_OUT, "ready");
+	process_stop(running.process, WORLD_PATIENCE_MS);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_EXIT);
+	assert_int_equal(running.end.code, 41);
+	assert_false(running.end.kill_used);
+	running_done(&running);
+	spec = walled_spec(&running, (const char *const[]){child, "deaf", NULL});
+	world_start(&world, &running, &spec);
+	world_until_text(&running, STREAM_OUT, "ready");
+	process_stop(running.process, 50);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_SIGNAL);
+	assert_int_equal(running.end.code, SIGKILL);
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
+static void daemons_are_ended_with_it(void **state)
+{
+	struct running running;
+
+	(void)state;
+	run(&running, (const char *const[]){child, "daemon", "3", NULL});
+	assert_int_equal(running.end.how, ENDED_EXIT);
+	assert_int_equal(running.end.code, 3);
+	assert_int_equal(running.end.strays, 3);
+	assert_nothing_left_of(&running);
+	running_done(&running);
+	run(&running, (const char *const[]){child, "daemon", "2", "deaf", NULL});
+	assert_int_equal(running.end.code, 3);
+	assert_true(running.end.kill_used);
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
+static void a_killed_shim_leaves_nothing(void **state)
+{
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "deaf", NULL});
+
+	(void)state;
+	world_start(&world, &running, &spec);
+	world_until_text(&running, STREAM_OUT, "ready");
+	assert_int_equal(kill(running.identity.shim, SIGKILL), 0);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_LOST);
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
+/* ---- files ---------------------------------------------------------------------------------------------------------- */
+
+static void its_own_directory_is_its_own(void **state)
+{
+	(void)state;
+	attempt("done", "write", "file", NULL);
+	attempt("done", "read", "file", NULL);
+	attempt("done", "read", "token", NULL);
+	attempt("done", "rename", "file", NULL);
+	assert_int_equal(faccessat(own_fd, "renamed", F_OK, 0), 0);
+	attempt("done", "remove", "renamed", NULL);
+	attempt("done", "write", "/dev/null", NULL);
+}
+
+static void the_system_cannot_be_changed(void **state)
+{
+	(void)state;
+	attempt("EACCES EROFS", "write", "/etc/stint-test", NULL);
+	attempt("EACCES EROFS", "write", "/bin/stint-test", NULL);
+	attempt("EACCES EROFS", "write", "/stint-test", NULL);
+	attempt("EACCES EROFS", "write", "/run/stint/new", NULL);
+	attempt("EACCES EROFS", "write", "/proc/self/oom_score_adj", NULL);
+	attempt("EACCES EROFS", "write", "/proc/sys/kernel/hostname", NULL);
+	attempt("EACCES EPERM", "device", "64768", NULL);
+}
+
+static void its_tmp_is_private_and_ends_with_it(void **state)
+{
+	char path[] = "/tmp/stint-walls-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	attempt("ENOENT", "read", path, NULL);
+	assert_int_equal(unlink(path), 0);
+	attempt("done", "write", path, NULL);
+	assert_int_equal(access(path, F_OK), -1);
+	attempt("ENOENT", "read", path, NULL);
+	attempt("done", "write", "/dev/shm/stint-walls", NULL);
+	assert_int_equal(access("/dev/shm/stint-walls", F_OK), -1);
+}
+
+static void the_state_directory_does_not_exist(void **state)
+{
+	(void)state;
+	attempt("ENOENT", "read", in_home("stint.db"), NULL);
+	attempt("ENOENT", "read", in_home("admin.token"), NULL);
+	attempt("ENOENT", "read", "../admin.token", NULL);
+	attempt("ENOENT", "truncate", in_home("stint.db"), NULL);
+	attempt("ENOENT", "remove", in_home("admin.token"), NULL);
+	/* the tests' home lies in /tmp, and /tmp is the sandbox's own */
+	attempt("ENOENT EACCES EROFS done", "write", in_home("new"), NULL);
+	assert_int_equal(faccessat(home_fd, "new", F_OK, 0), -1);
+	attempt("ENOENT", "link", in_home("admin.token"), NULL);
+	attempt("ENOENT", "race", in_home("admin.token"), NULL);
+	attempt("ENOENT", "hard link", in_home("admin.token"), NULL);
+	attempt("ENOENT EACCES", "proc", "1", "root/../admin.token");
+	assert_int_equal(faccessat(home_fd, "admin.token", F_OK, 0), 0);
+}
+
+static void what_belongs_to_a_sibling_does_not_exist(void **state)
+{
+	(void)state;
+	attempt("ENOENT", "read", in_home("sibling/token"), NULL);
+	attempt("ENOENT", "read", "../sibling/token", NULL);
+	attempt("ENOENT", "list", in_home("sibling"), NULL);
+	attempt("ENOENT EACCES EROFS", "write", in_home("sibling/token"), NULL);
+}
+
+static void a_grant_that_opens_the_state_directory_is_refused(void **state)
+{
+	const char *const bad[] = {home, world.dir, "/tmp", "/"};
+	struct process *process = NULL;
+	struct running running;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct process_spec spec =
+			walled_spec(&running, (const char *const[]){child, "exit", "0", NULL});
+		world.grants[3] = (struct grant){bad[i], -1, GRANT_READ, false};
+		spec.confine.grant_count = 4;
+		assert_int_equal(process_start(world.host, &spec, &process), -EXDEV);
+		spec = walled_spec(&running, (const char *const[]){child, "exit", "0", NULL});
+		spec.workdir_fd = home_fd;
+		assert_int_equal(process_start(world.host, &spec, &process), -EXDEV);
+	}
+	assert_null(process);
+}
+
+/* ---- processes ------------------------------------------------------------------------------------------------------ */
+
+static void nobody_else_is_there(void **state)
+{
+	const pid_t targets[] = {sibling.identity.main, sibling.identity.shim, getpid()};
+
+	(void)state;
+	attempt("ESRCH", "others", NULL, NULL);
+	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+		attempt("ESRCH", "signal", number(targets[i]), "9");
+		attempt("ESRCH", "pidfd", number(targets[i]), NULL);
+		attempt("EPERM", "trace", number(targets[i]), NULL);
+		attempt("EPERM", "memory", number(targets[i]), NULL);
+		attempt("ENOENT", "proc", number(targets[i]), "cmdline");
+	}
+	assert_int_equal(marked(sibling.identity.run) > 0, 1);
+}
+
+/* The first process inside is ours: it holds what was passed in, and tells how the program ended. */
+static void the_first_process_is_out_of_reach(void **state)
+{
+	(void)state;
+	attempt("EPERM EACCES", "proc", "1", "mem");
+	attempt("EPERM EACCES", "proc", "1", "environ");
+	attempt("EPERM EACCES ENOENT", "proc", "1", "fd/3");
+	attempt("EPERM", "trace", "1", NULL);
+	attempt("EPERM done", "signal", "1", "9"); /* before Linux 6.12 it is sent, and the kernel drops it */
+}
+
+/* ---- the network ---------------------------------------------------------------------------------------------------- */
+
+static void there_is_no_network_unless_it_is_granted(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int len = snprintf(address.sun_path + 1, 64, "stint-walls-%d", (int)getpid());
+
+	(void)state;
+	cleanup(close_at) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address,
+				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)),
+		0);
+	assert_int_equal(listen(fd, 1), 0);
+	attempt("ECONNREFUSED ENETUNREACH", "tcp", number(port), NULL);
+	attempt("ECONNREFUSED EPERM", "abstract", address.sun_path + 1, NULL);
+	wall.network = true;
+	attempt("done", "tcp", number(port), NULL);
+	if (landlock_abi() >= 6)
+		attempt("EPERM", "abstract", address.sun_path + 1, NULL);
+	wall.network = false;
+}
+
+static void the_servers_socket_is_the_one_way_out(void **state)
+{
+	char inside[256];
+
+	(void)state;
+	assert_int_equal(wall_name(&wall, socket_path, inside, sizeof inside), 0);
+	attempt("done", "unix", inside, NULL);
+	wall.socket = NULL;
+	attempt("ENOENT", "unix", inside, NULL);
+	wall.socket = socket_path;
+}
+
+/* ---- the kernel ----------------------------------------------------------------------------------------------------- */
+
+static void system_calls_that_change_the_machine_do_not_exist(void **state)
+{
+	static const int calls[] = {SYS_ptrace, SYS_process_vm_readv, SYS_pidfd_getfd, SYS_mount, SYS_umount2,
+		SYS_pivot_root, SYS_chroot, SYS_setns, SYS_unshare, SYS_init_module, SYS_bpf,
+		SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_open_by_handle_at, SYS_keyctl,
+		SYS_reboot, SYS_sethostname, SYS_clock_settime, SYS_syslog};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+		attempt("EPERM", "call", number(calls[i]), NULL);
+	attempt("EPERM", "namespace", NULL, NULL);
+	attempt("EPERM", "type", NULL, NULL);
+}
+
+/* Can this machine bound it? The host must have been asked where that is needed. */
+static bool is_bounded(enum bound bound)
+{
+	if (place.bounds[bound][0] && !place.closed[bound])
+		return true;
+	print_message("skipped: %s\n",
+		place.bounds[bound][0] ? "the host was opened without it" : place.why_not[bound]);
+	return false;
+}
+
+static void limits_are_the_same(void **state)
+{
+	(void)state;
+	attempt("EFBIG", "fill", "2000000000", NULL);
+}
+
+static void memory_is_bounded(void **state)
+{
+	struct running running;
+	struct process_spec spec =
+		walled_spec(&running, (const char *const[]){hostile, "touch", "300000000", NULL});
+
+	(void)state;
+	if (!is_bounded(BOUND_MEMORY))
+		skip();
+	spec.confine.limits.memory_bytes = 64 << 20;
+	world_start(&world, &running, &spec);
+	world_until_gone(&running);
+	assert_string_equal(running_text(&running, STREAM_OUT), "");
+	assert_int_equal(running.end.how, ENDED_SIGNAL);
+	assert_int_equal(running.end.spent, SPENT_MEMORY);
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
+/* What the wall itself is made of counts, too: a handful. */
+static void processes_are_bounded(void **state)
+{
+	struct running running;
+	struct process_spec spec =
+		walled_spec(&running, (const char *const[]){hostile, "forks", "100", NULL});
+
+	(void)state;
+	if (!is_bounded(BOUND_PIDS))
+		skip();
+	spec.confine.limits.tasks = 40;
+	world_start(&world, &running, &spec);
+	world_until_gone(&running);
+	assert_string_equal(running_text(&running, STREAM_OUT), "EAGAIN");
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
+static void processor_time_is_bounded(void **state)
+{
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "spin", "1", NULL});
+
+	(void)state;
+	spec.confine.limits.cpu_us = 100000;
+	world_start(&world, &running, &spec);
+	world_until_gone(&running);
+	assert_int_equal(running.end.spent, SPENT_CPU);
+	running_done(&running);
+}
+
+/* ---- what is not as it should be ------------------------------------------------------------------------------------ */
+
+/* Somebody swapped what a path leads to after it was opened: who is inside sees it, and starts nothing. */
+static void a_path_that_leads_elsewhere_starts_nothing(void **state)
+{
+	const char *argv[] = {child, "exit", "0", NULL}, *env[] = {"STINT_RUN=swapped", NULL};
+	const char *const maker[] = {"bwrap", NULL};
+	struct bind swapped = {beside, 0};
+	struct request request = {.argv = argv,
+		.env = env,
+		.limits = limits_default(),
+		.keep_out = "",
+		.wall = {.argv = maker, .workdir = "/", .binds = &swapped, .bind_count = 1}};
+	struct status_word word = {0};
+	struct buf buf;
+	int status[2], exit_status;
+
+	(void)state;
+	buf_init(&buf, 1 << 20);
+	assert_int_equal(request_encode(&request, &buf), 0);
+	int bytes = memfd_create("request", 0);
+	assert_int_equal(write(bytes, buf.data, buf.len), (ssize_t)buf.len);
+	assert_int_equal(pipe(status), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		int meant = fcntl(own_fd, F_DUPFD, 100), request_fd = fcntl(bytes, F_DUPFD, 100),
+		    status_fd = fcntl(status[1], F_DUPFD, 100);
+		dup2(request_fd, INSIDE_REQUEST_FD);
+		dup2(status_fd, INSIDE_STATUS_FD);
+		dup2(meant, INSIDE_BIND_FD);
+		execl(getenv("STINT_SHIM"), "stint-shim", SHIM_INSIDE, (char *)NULL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &exit_status, 0), pid);
+	assert_int_equal(read(status[0], &word, sizeof word), sizeof word);
+	assert_int_equal(word.kind, WORD_FAULT);
+	assert_int_equal(word.fault.stage, STAGE_WALL);
+	assert_int_equal(word.fault.error, ESTALE);
+	assert_string_equal(word.fault.detail, beside);
+	close(bytes);
+	close(status[0]);
+	close(status[1]);
+	buf_done(&buf);
+}
+
+/* A program of that name that cannot do it: nothing runs without the wall, and its words are kept. */
+static void a_wall_that_cannot_be_made_starts_nothing(void **state)
+{
+	const char *name = wall.level == WALL_SANDBOX ? "bwrap" : wall.runtime ? wall.runtime : "crun";
+	char *usual = strdup(getenv("PATH")), path[256], reason[WALL_REASON_BYTES], fix[WALL_FIX_BYTES];
+	struct process *process = NULL;
+	struct running running;
+
+	(void)state;
+	setenv("PATH", world.dir, 1);
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "exit", "0", NULL});
+	assert_int_equal(process_start(world.host, &spec, &process), -ENOENT);
+	assert_int_equal(wall_check(&wall, reason, fix), -ENOENT);
+	assert_non_null(strstr(reason, name));
+	assert_non_null(strstr(fix, "apt-get install"));
+	snprintf(path, sizeof path, "%s/%s", world.dir, name);
+	cleanup(close_at) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+	assert_true(write(fd, "#!/bin/sh\necho not today >&2\nexit 9\n", 36) > 0);
+	close(take_fd(fd));
+	run(&running, (const char *const[]){child, "exit", "0", NULL});
+	setenv("PATH", usual, 1);
+	free(usual);
+	unlink(path);
+	assert_int_equal(running.end.how, ENDED_UNSTARTED);
+	assert_int_equal(running.end.fault.stage, STAGE_WALL);
+	assert_non_null(strstr(running.end.fault.detail, "exit status 9"));
+	assert_non_null(strstr(running_text(&running, STREAM_ERR), "not today"));
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
+static void a_rootfs_that_is_none_is_told(void **state)
+{
+	char reason[WALL_REASON_BYTES], fix[WALL_FIX_BYTES];
+	struct wall bad = {.level = WALL_CONTAINER, .rootfs = "/no/such/rootfs"};
+
+	(void)state;
+	if (wall.level != WALL_CONTAINER)
+		return;
+	assert_int_equal(wall_check(&bad, reason, fix), -ENOENT);
+	assert_non_null(strstr(reason, "/no/such/rootfs"));
+	bad.rootfs = home;
+	assert_int_equal(wall_check(&bad, reason, fix), -ENOTDIR);
+	assert_non_null(strstr(reason, "has no directory proc"));
+	bad.rootfs = NULL;
+	assert_int_equal(wall_check(&bad, reason, fix), -EINVAL);
+	assert_non_null(strstr(fix, "rootfs"));
+}
+
+/* What stint doctor says. */
+static bool can_be_had(void)
+{
+	char reason[WALL_REASON_BYTES] = "", fix[WALL_FIX_BYTES];
+	struct wall trial = {.level = wall.level, .runtime = wall.runtime};
+	int fault = wall_try(&trial, getenv("STINT_SHIM"), false, reason, fix);
+
+	if (fault)
+		printf("skipped: level %s cannot be had here: %s\n", wall_level_name(wall.level), reason);
+	return fault == 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(how_it_ended_is_told_exactly),
+		cmocka_unit_test(what_cannot_be_executed_is_told_and_why),
+		cmocka_unit_test(it_gets_its_input_and_nothing_else_of_ours),
+		cmocka_unit_test(a_stop_is_term_with_its_grace),
+		cmocka_unit_test(daemons_are_ended_with_it),
+		cmocka_unit_test(a_killed_shim_leaves_nothing),
+		cmocka_unit_test(its_own_directory_is_its_own),
+		cmocka_unit_test(the_system_cannot_be_changed),
+		cmocka_unit_test(its_tmp_is_private_and_ends_with_it),
+		cmocka_unit_test(the_state_directory_does_not_exist),
+		cmocka_unit_test(what_belongs_to_a_sibling_does_not_exist),
+		cmocka_unit_test(a_grant_that_opens_the_state_directory_is_refused),
+		cmocka_unit_test(nobody_else_is_there),
+		cmocka_unit_test(the_first_process_is_out_of_reach),
+		cmocka_unit_test(there_is_no_network_unless_it_is_granted),
+		cmocka_unit_test(the_servers_socket_is_the_one_way_out),
+		cmocka_unit_test(system_calls_that_change_the_machine_do_not_exist),
+		cmocka_unit_test(limits_are_the_same),
+		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(processes_are_bounded),
+		cmocka_unit_test(processor_time_is_bounded),
+		cmocka_unit_test(a_path_that_leads_elsewhere_starts_nothing),
+		cmocka_unit_test(a_wall_that_cannot_be_made_starts_nothing),
+		cmocka_unit_test(a_rootfs_that_is_none_is_told),
+	};
+
+	wall.level = (enum wall_level)wall_level_find(argc > 1 ? argv[1] : "sandbox");
+	wall.runtime = argc > 2 ? argv[2] : NULL;
+	if (!can_be_had())
+		return 77;
+	return cmocka_run_group_tests(tests, open_world, close_world);
+}
