@@ -52,6 +52,9 @@ const char *report_verb_name(enum report_verb verb);
 /* The verb, and the members of the body besides workerId and fence: "result":…  -ENOMEM, -E2BIG. */
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members);
 
+/* The error alone, of one whose end says that a budget is spent. */
+int verdict_put_budget(const struct attempt_end *attempt, struct buf *members);
+
 /* To what the work itself said a verdict gives way. It is kept with the verdict, because whoever sends it may be another
  * than the one that saw the end. */
 enum yields_to {

@@ -61,6 +61,7 @@ struct sqlite {
 	struct bound bound[SQL_STATEMENT_COUNT];
 	struct pending pending[PENDING_TABLE_COUNT];
 	struct kept_body *bodies; /* bodies.c */
+	int64_t next_body;        /* the one behind those that were read last; 0: none */
 	struct buf pack;          /* events that were put and are not written yet: see events.c */
 	int64_t pack_last;        /* the number of the last one */
 	char *path;
@@ -122,8 +123,8 @@ char *file_beside(const char *path, const char *suffix);
 /* Before SQLite is used in this process for the first time. */
 void sqlite_prepare_library(void);
 
-/* bodies.c: those that were put last. What is found is borrowed until the next one is kept. */
-void bodies_keep(struct sqlite *store, int64_t seq, struct span body);
+/* bodies.c: those that were put or read last. What is found is borrowed until the next one is kept. */
+bool bodies_keep(struct sqlite *store, int64_t seq, struct span body); /* false: it is too large */
 bool bodies_find(const struct sqlite *store, int64_t seq, struct span *ret_body);
 void bodies_drop(struct sqlite *store, int64_t seq);
 void bodies_clear(struct sqlite *store);
