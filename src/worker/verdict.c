@@ -329,6 +329,8 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 		return put_release(members, "cancelled", 0);
 	case STOP_SHUTDOWN:
 		return put_release(members, "the worker stops", 0);
+	case STOP_PARKED:
+		return put_release(members, "it waits for an answer", 0);
 	case STOP_LAPSED:
 	case STOP_FINAL:
 	case STOP_LOST:

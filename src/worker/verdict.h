@@ -9,8 +9,8 @@
  *	a signal              a crash
  *	used up its budget    BUDGET_EXCEEDED, whatever it said and however it ended
  *	could not be started  by whose fault it was: the task's, this host's, or what it asks for
- *	stopped by us         cancelled: given back, which confirms it; too long, no sign of life: a timeout; we stop or
- *	                      lost touch with the server: given back, nothing spent
+ *	stopped by us         cancelled: given back, which confirms it; too long, no sign of life: a timeout; it waits for
+ *	                      an answer, we stop, or lost touch with the server: given back, nothing spent
  */
 #pragma once
 
@@ -26,6 +26,7 @@ enum stop_reason {
 	STOP_STALLED,
 	STOP_SHUTDOWN,
 	STOP_LAPSED, /* no answer from the server for nine tenths of the lease */
+	STOP_PARKED, /* it has waited long enough for a person's answer: the question stays open */
 	STOP_FINAL,  /* it has said how it ended, and did not go */
 	STOP_LOST,   /* it is not ours any more: nothing is reported */
 };

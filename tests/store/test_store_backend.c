@@ -132,6 +132,8 @@ static struct task_row extreme_task(int64_t seq)
 			.interruptions = UINT32_MAX - 9,
 			.open_parents = UINT32_MAX - 10,
 			.dead_parents = UINT32_MAX - 11,
+			.resume_host = UINT32_MAX - 30,
+			.resume_until_ms = INT64_MAX - 30,
 			.fence = UINT64_MAX,
 			.ended = ENDED_LOST,
 			.code = CODE_DEADLINE,
@@ -196,6 +198,8 @@ static void assert_task(const struct task_row *row, const struct task_row *expec
 	SAME(interruptions);
 	SAME(open_parents);
 	SAME(dead_parents);
+	SAME(resume_host);
+	SAME(resume_until_ms);
 	SAME(fence);
 	SAME(ended);
 	SAME(code);

@@ -71,6 +71,9 @@ enum rest {
 	REST_GATES,
 	REST_GATE_COUNT,
 	REST_GATES_PASSED,
+	/* of a question */
+	REST_RESUME_HOST,
+	REST_RESUME_UNTIL_MS,
 	REST_COUNT,
 	REST_HEAD_BYTES = 5,
 	REST_BYTES_MAX = REST_HEAD_BYTES + REST_COUNT * UVARINT_BYTES_MAX,
@@ -139,6 +142,8 @@ static void rest_gather(const struct task_row *row, struct rest_writer *rest)
 	rest_put(rest, REST_GATES, task->gates);
 	rest_put(rest, REST_GATE_COUNT, task->gate_count);
 	rest_put(rest, REST_GATES_PASSED, task->gates_passed);
+	rest_put(rest, REST_RESUME_HOST, task->resume_host);
+	rest_put(rest, REST_RESUME_UNTIL_MS, (uint64_t)task->resume_until_ms);
 }
 
 static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row)
@@ -189,6 +194,8 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row
 	task->gates = (uint32_t)values[REST_GATES];
 	task->gate_count = (uint32_t)values[REST_GATE_COUNT];
 	task->gates_passed = (uint32_t)values[REST_GATES_PASSED];
+	task->resume_host = (uint32_t)values[REST_RESUME_HOST];
+	task->resume_until_ms = (int64_t)values[REST_RESUME_UNTIL_MS];
 }
 
 static struct span rest_pack(const struct task_row *row, char bytes[REST_BYTES_MAX])
