@@ -206,6 +206,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 		.id = id,
 		.worker = seat->name,
 		.module = module_for(seat, job->module),
+		.level = wall_level_name(seat->executor->wall.level),
 		.wall_ms = wall_ms(),
 		.deadline_ms = job->deadline_ms,
 	};

@@ -103,7 +103,7 @@ class OfPools(test_pool.Case):
         self.over("outputBytes", "shout", 200000)
 
     def test_wall_time(self):
-        self.pool("any", budget={"minutes": 0.02})
+        self.pool("any", budget={"minutes": 0.08})
         self.over("minutes", "hang", None)
 
 
