@@ -4,7 +4,7 @@
  * The finishes stand before the claim among the commands, so what they free is there to be claimed. They take
  * effect whether or not there is a next task; only the claim waits.
  */
-#include "api/failure_form.h"
+#include "api/report_form.h"
 #include "api/task_view.h"
 
 #include <assert.h>
@@ -95,76 +95,13 @@ static struct command_claim claim_of(struct form *form, const struct claim_body 
 
 /* ---- finish these ----------------------------------------------------------------------------------- */
 
-struct finish {
-	struct span id, outcome, result, reason;
-	uint64_t fence;
-	int64_t delay_ms;
-	yyjson_val *error;
-};
-
-static const struct field finish_fields[] = {
-	FIELD_MUST_BE(finish, id, "id", FIELD_NAME, .max = COMMAND_ID_MAX),
-	FIELD_MUST_BE(finish, fence, "fence", FIELD_DECIMAL, .max = 0),
-	FIELD_MUST_BE(finish, outcome, "outcome", FIELD_NAME, .max = 0),
-	FIELD(finish, result, "result", FIELD_VALUE, .max = 0),
-	FIELD(finish, error, "error", FIELD_NODE, .max = 0),
-	FIELD(finish, reason, "reason", FIELD_TEXT, .max = 4096),
-	FIELD(finish, delay_ms, "delayMs", FIELD_INT, .max = LEASE_ASKED_MAX),
-};
-
-static void keep_reason(struct form *form, struct span reason, struct command *command)
-{
-	cleanup(buf_done) struct buf note = {0};
-	struct json_object members = {.buf = &note};
-
-	if (reason.len == 0)
-		return;
-	buf_init(&note, 64 << 10);
-	json_member_string(&members, "reason", reason);
-	int r = members.fault < 0 ? members.fault
-				  : arena_copy(form->call->arena, buf_span(&note), &command->note);
-	if (r < 0)
-		form->fault = r;
-}
-
-static void read_outcome(struct form *form, const struct finish *finish, struct command *command)
-{
-	struct failure failure = {0};
-	struct span error = {0};
-
-	if (finish->error)
-		failure_read(form, finish->error, &failure, &error);
-	if (span_equal(finish->outcome, SPAN("complete"))) {
-		command->kind = COMMAND_COMPLETE;
-		command->data = finish->result;
-	} else if (span_equal(finish->outcome, SPAN("release"))) {
-		command->kind = COMMAND_RELEASE;
-		command->delay_ms = finish->delay_ms;
-		keep_reason(form, finish->reason, command);
-	} else if (span_equal(finish->outcome, SPAN("fail"))) {
-		command->kind = COMMAND_FAIL;
-		command->failure = failure;
-		command->data = error;
-		if (!finish->error)
-			form_error(form, "error", "is required when the outcome is \"fail\"");
-	} else if (finish->outcome.len > 0) {
-		form_error(form, "outcome", "must be \"complete\", \"fail\" or \"release\"");
-	}
-}
-
 static void read_finish(struct form *form, yyjson_val *item, size_t index, struct command *command)
 {
-	struct finish finish = {0};
-
 	snprintf(form->prefix, sizeof form->prefix, "finish[%zu].", index);
-	if (yyjson_is_obj(item)) {
-		form_read(form, item, FIELDS(finish_fields), &finish);
-		command->task = finish.id;
-		command->fence = finish.fence;
-		read_outcome(form, &finish, command);
-	} else {
+	if (yyjson_is_obj(item))
+		report_read_finish(form, item, command);
+	else
 		form_error(form, "", "must be an object");
-	}
 	form->prefix[0] = 0;
 }
 

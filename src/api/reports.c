@@ -2,6 +2,7 @@
  * What a holder says about its claim. Each carries the worker and the fence: the proof that it still holds it.
  */
 #include "api/failure_form.h"
+#include "api/report_form.h"
 #include "api/task_view.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@ enum {
 };
 
 struct report {
+	struct span id, outcome;                            /* of one in a list */
 	struct span worker, note, event, reason, question;  /* texts */
 	struct span result, evidence, data, usage, options; /* JSON */
 	struct span session_id;                             /* JSON */
@@ -30,6 +32,11 @@ enum proof_row { ROW_WORKER, ROW_FENCE };
 
 #define WORKER [ROW_WORKER] = FIELD(report, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX)
 #define FENCE  [ROW_FENCE] = FIELD(report, fence, "fence", FIELD_DECIMAL, .max = 0)
+
+#define RESULT FIELD(report, result, "result", FIELD_VALUE, .max = 0)
+#define ERROR  FIELD_MUST_BE(report, error, "error", FIELD_NODE, .max = 0)
+#define REASON FIELD(report, reason, "reason", FIELD_TEXT, .max = 4096)
+#define DELAY  FIELD(report, delay_ms, "delayMs", FIELD_INT, .max = DELAY_MAX)
 
 static const struct field progress_fields[] = {
 	WORKER,
@@ -46,27 +53,27 @@ static const struct field progress_fields[] = {
 static const struct field complete_fields[] = {
 	WORKER,
 	FENCE,
-	FIELD(report, result, "result", FIELD_VALUE, .max = 0),
+	RESULT,
 };
 
 static const struct field review_fields[] = {
 	WORKER,
 	FENCE,
-	FIELD(report, result, "result", FIELD_VALUE, .max = 0),
+	RESULT,
 	FIELD(report, evidence, "evidence", FIELD_VALUE, .max = 0),
 };
 
 static const struct field error_fields[] = {
 	WORKER,
 	FENCE,
-	FIELD_MUST_BE(report, error, "error", FIELD_NODE, .max = 0),
+	ERROR,
 };
 
 static const struct field release_fields[] = {
 	WORKER,
 	FENCE,
-	FIELD(report, reason, "reason", FIELD_TEXT, .max = 4096),
-	FIELD(report, delay_ms, "delayMs", FIELD_INT, .max = DELAY_MAX),
+	REASON,
+	DELAY,
 };
 
 static const struct field ask_fields[] = {
@@ -145,6 +152,20 @@ static int put_question(struct buf *question, const struct report *report)
 	if (report->deadline_ms != 0)
 		json_member_int(&object, "deadline", report->deadline_ms);
 	return json_end(&object);
+}
+
+/* By when it is needed makes no other question of it. */
+static void keep_asked(struct api_call *call, const struct report *report)
+{
+	cleanup(buf_done) struct buf asked = {0};
+	struct report timeless = *report;
+
+	timeless.deadline_ms = 0;
+	buf_init(&asked, 2 * API_TEXT_MAX);
+	if (put_question(&asked, &timeless) < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else
+		call_keep(call, &asked, &call->commands[0].asked);
 }
 
 static void complete_proof(struct form *form, struct report *report, uint64_t given)
@@ -240,40 +261,94 @@ static const char *outcome_of(enum command_kind kind)
 	}
 }
 
-/* The command of the report; false: refused. */
-static bool fill_report(struct form *form, struct report *report, enum command_kind kind)
+/* What a report and an element of "finish" have in common: everything but who says it, and of which task. */
+static void fill_command(
+	struct form *form, struct report *report, enum command_kind kind, struct command *command)
 {
-	struct api_call *call = form->call;
 	struct failure failure = {0};
 	struct span error = {0};
 	cleanup(buf_done) struct buf note = {0};
 
-	buf_init(&note, 4 * API_TEXT_MAX);
 	check_report(form, report);
 	if (report->error)
 		failure_read(form, report->error, &failure, &error);
-	if (!form_is_good(form) || !call_commands(call, 1))
-		return false;
-	struct command *command = &call->commands[0];
 	command->kind = kind;
-	command->task = call->params[0];
-	command->worker = report->worker;
 	command->fence = report->fence;
 	command->data = report->error ? error : kind == COMMAND_PROGRESS ? report->data : report->result;
 	command->beside = kind == COMMAND_REPORT ? report->evidence : report->session_id;
 	if (report->error)
 		command->failure = failure;
-	if (!report_keep_word(call, command, outcome_of(kind)))
-		return false;
-	if (put_note(&note, report) < 0) {
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-		return false;
-	}
-	struct tiding tiding = {.type = report->event};
-	if ((report->event.len > 0 || kind == COMMAND_REPORT) && !call_tells(call, command, &tiding))
-		return false;
-	return note.len == 0 || call_keep(call, &note, &command->note) == 0;
+	if (kind == COMMAND_PROGRESS)
+		command->lease_ms = report->lease_ms;
+	if (kind == COMMAND_RELEASE)
+		command->delay_ms = report->delay_ms;
+	buf_init(&note, 4 * API_TEXT_MAX);
+	int r = put_note(&note, report);
+	if (r == 0 && note.len > 0)
+		r = arena_copy(form->call->arena, buf_span(&note), &command->note);
+	if (r < 0)
+		form->fault = r;
 }
+
+/* The command of the report; false: refused. */
+static bool fill_report(struct form *form, struct report *report, enum command_kind kind)
+{
+	struct api_call *call = form->call;
+	struct command *command = call_commands(call, 1);
+
+	if (!command)
+		return false;
+	fill_command(form, report, kind, command);
+	command->task = call->params[0];
+	command->worker = report->worker;
+	if (!form_is_good(form) || !report_keep_word(call, command, outcome_of(kind)))
+		return false;
+	struct tiding tiding = {.type = report->event};
+	return (report->event.len == 0 && kind != COMMAND_REPORT) || call_tells(call, command, &tiding);
+}
+
+/* ---- in a list ---- */
+
+#define LISTED                                                                  \
+	FIELD_MUST_BE(report, id, "id", FIELD_NAME, .max = COMMAND_ID_MAX),     \
+		FIELD_MUST_BE(report, fence, "fence", FIELD_DECIMAL, .max = 0), \
+		FIELD_MUST_BE(report, outcome, "outcome", FIELD_NAME, .max = 0)
+
+static const struct field finish_complete_fields[] = {LISTED, RESULT};
+static const struct field finish_fail_fields[] = {LISTED, ERROR};
+static const struct field finish_release_fields[] = {LISTED, REASON, DELAY};
+static const struct field finish_any_fields[] = {
+	LISTED, RESULT, REASON, DELAY, FIELD(report, error, "error", FIELD_NODE, .max = 0)};
+
+static const struct ending {
+	const char *outcome;
+	enum command_kind kind;
+	const struct field *fields;
+	uint32_t count;
+} endings[] = {
+	{"complete", COMMAND_COMPLETE, FIELDS(finish_complete_fields)},
+	{"fail", COMMAND_FAIL, FIELDS(finish_fail_fields)},
+	{"release", COMMAND_RELEASE, FIELDS(finish_release_fields)},
+};
+
+void report_read_finish(struct form *form, yyjson_val *item, struct command *command)
+{
+	static const struct ending unknown = {NULL, COMMAND_COMPLETE, FIELDS(finish_any_fields)};
+	const struct ending *ending = &unknown;
+	struct report report = {0};
+
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+		if (yyjson_equals_str(yyjson_obj_get(item, "outcome"), endings[i].outcome))
+			ending = &endings[i];
+	}
+	form_read(form, item, ending->fields, ending->count, &report);
+	if (ending == &unknown && report.outcome.len > 0)
+		form_error(form, "outcome", "must be \"complete\", \"fail\" or \"release\"");
+	command->task = report.id;
+	fill_command(form, &report, ending->kind, command);
+}
+
+/* ---- one by one ---- */
 
 static bool report_begin(struct api_call *call, enum command_kind kind, const struct field *fields,
 	uint32_t count, struct report *report)
@@ -292,8 +367,7 @@ void report_progress_begin(struct api_call *call)
 {
 	struct report report;
 
-	if (report_begin(call, COMMAND_PROGRESS, FIELDS(progress_fields), &report))
-		call->commands[0].lease_ms = report.lease_ms;
+	report_begin(call, COMMAND_PROGRESS, FIELDS(progress_fields), &report);
 }
 
 void report_complete_begin(struct api_call *call)
@@ -328,8 +402,7 @@ void report_release_begin(struct api_call *call)
 {
 	struct report report;
 
-	if (report_begin(call, COMMAND_RELEASE, FIELDS(release_fields), &report))
-		call->commands[0].delay_ms = report.delay_ms;
+	report_begin(call, COMMAND_RELEASE, FIELDS(release_fields), &report);
 }
 
 void report_ask_begin(struct api_call *call)
@@ -342,8 +415,8 @@ void report_ask_begin(struct api_call *call)
 		return;
 	if (put_question(&question, &report) < 0)
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &question, &call->commands[0].data);
+	else if (call_keep(call, &question, &call->commands[0].data) == 0)
+		keep_asked(call, &report);
 }
 
 /* ---- replies ---------------------------------------------------------------------------------------- */
@@ -363,10 +436,11 @@ static int put_commands(struct api_call *call, const struct result *result)
 {
 	struct given given = {.rules = call->rules, .now = call->now};
 	bool any = false;
+	bool stops = task_must_stop(&result->task, &given);
 	int r = 0;
 
-	if (task_must_stop(&result->task, &given)) {
-		r = buf_printf(call->body, "{\"type\":\"cancel\",\"task\":");
+	if (stops || task_must_park(&result->task, &given)) {
+		r = buf_printf(call->body, "{\"type\":\"%s\",\"task\":", stops ? "cancel" : "park");
 		if (r == 0)
 			r = json_put_string(call->body, result->id);
 		if (r == 0)
@@ -406,7 +480,9 @@ static int report_document(struct api_call *call, const struct command *command,
 	const struct api_reads *reads = call->reads;
 	enum command_kind kind = command->kind;
 
-	if (result->repeated || result->heard) /* much may have happened since, or nothing yet */
+	bool again = kind == COMMAND_ASK && result->task.state != TASK_ASKING; /* it has its answer already */
+
+	if (result->repeated || result->heard || again) /* much may have happened since, or nothing yet */
 		return reads->read_task(reads->context, result->task.seq, call->arena, ret);
 	*ret = (struct task_document){.task = result->task, .id = result->id};
 	if (result->task.claim.holder != 0) {

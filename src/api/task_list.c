@@ -390,7 +390,7 @@ static enum why reason_of(struct listing *listing, const struct task *task)
 		hash_u64((uint64_t)kind.requires << 32 | kind.executor);
 	struct known_reason *known = &listing->reasons[hash % REASONS_KEPT];
 
-	if (task->state != TASK_READY)
+	if (task->state != TASK_READY || task->resume_until_ms != 0)
 		return reads->why(reads->context, task).why;
 	if (known->queue != kind.queue || known->owner != kind.owner || known->requires != kind.requires ||
 		known->executor != kind.executor) {

@@ -76,7 +76,8 @@ _Static_assert(FIELD_COUNT <= 64, "a bit for each");
 /* What the server says about a task and nobody else. */
 static const char *const read_only[] = {"stage", "gatesPassed", "attempt", "spent", "crashes", "workerId",
 	"sessionId", "fence", "leaseMs", "result", "error", "question", "answer", "checkpoint", "evidence",
-	"report", "reason", "stopping", "createdAt", "updatedAt", "version", "warnings", "deduplicated"};
+	"report", "reason", "stopping", "parking", "runMs", "createdAt", "updatedAt", "version", "warnings",
+	"deduplicated"};
 
 static int row_of(struct span name)
 {

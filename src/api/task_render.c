@@ -259,6 +259,8 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 		.holder = worker,
 		.body = claimed->body,
 		.session = claimed->session,
+		.question = claimed->question,
+		.answer = claimed->answer,
 		.lease_ms = claimed->lease_ms,
 	};
 	struct json_object claim;

@@ -362,6 +362,19 @@ static bool etag_is_listed(struct span list, struct span etag)
 	return false;
 }
 
+/* What its holder goes by: how much of its time limit is left, and whether it has waited long enough for an answer. */
+static void put_clocks(struct json_object *object, const struct api_call *call, const struct task *task)
+{
+	struct given given = {.rules = call->rules, .now = call->now};
+	int64_t run_ms = task_run_remaining_ms(task, &given);
+
+	if (!task_is_claimed(task))
+		return;
+	json_member_int(object, "runMs", run_ms > 0 ? run_ms : 0);
+	if (task_must_park(task, &given))
+		json_member_bool(object, "parking", true);
+}
+
 void task_read(struct api_call *call)
 {
 	const struct api_reads *reads = call->reads;
@@ -380,6 +393,7 @@ void task_read(struct api_call *call)
 	}
 	json_begin(&object, call->body);
 	task_put_members(call, &object, &document);
+	put_clocks(&object, call, &document.task);
 	json_member_cstr(&object, "reason", why_name(reads->why(reads->context, &document.task).why));
 	call_reply(call, 200, json_end(&object));
 }
@@ -403,6 +417,8 @@ void task_why_read(struct api_call *call)
 	json_member_cstr(&object, "text", why_text(reason.why));
 	if (reason.until_ms != 0)
 		json_member_int(&object, "until", reason.until_ms);
+	if (reason.why == WHY_KEPT_FOR_HOST)
+		json_member_string(&object, "host", reads->name(reads->context, document.task.resume_host));
 	if (reason.code != CODE_NONE)
 		json_member_cstr(&object, "code", failure_code_name(reason.code));
 	call_reply(call, 200, json_end(&object));

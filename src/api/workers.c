@@ -349,6 +349,8 @@ static int put_commands(struct buf *out, const struct result *result)
 	int r = put_orders(out, "cancel", result->stop, result->stop_count, &any);
 
 	if (r == 0)
+		r = put_orders(out, "park", result->park, result->park_count, &any);
+	if (r == 0)
 		r = put_orders(out, "reported", result->reported, result->reported_count, &any);
 	if (r == 0 && result->worker.state == WORKER_QUIET)
 		r = buf_printf(out, "%s{\"type\":\"quiet\"}", any ? "," : "");

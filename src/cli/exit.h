@@ -16,7 +16,7 @@
 	X(UNAUTHORISED, 6,   "no token, a token that is not known, or one that may not do this") \
 	X(UNREACHABLE,  7,   "no server answers, or it cannot take changes now") \
 	X(TIMED_OUT,    8,   "what was waited for has not ended in time") \
-	X(UNSUCCESSFUL, 9,   "a task that was waited for ended and did not succeed") \
+	X(UNSUCCESSFUL, 9,   "a task that was waited for ended and did not succeed, or the answer was no") \
 	X(INTERRUPTED,  130, "Ctrl-C")
 // clang-format on
 

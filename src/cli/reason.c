@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/task_view.h"
+#include "cli/when.h"
 
 enum {
 	PARENTS_LOOKED_AT_MAX = 50,
@@ -165,6 +166,18 @@ static void tell_owner_quarantined(struct telling *t)
 	t->told.fix = text_of(t->cli, "stint slot unquarantine %s", word(t->cli, slot));
 }
 
+static void tell_kept_for_host(struct telling *t)
+{
+	int64_t left_ms = field_int(t->why, "until", 0) - when_now_ms();
+	int64_t minutes = left_ms > 0 ? (left_ms + 59999) / 60000 : 1;
+
+	t->told.sentence = text_of(t->cli,
+		"%s is ready and has its answer: for %lld more minute%s only host %s, where it asked, may claim it.",
+		t->id, (long long)minutes, minutes == 1 ? "" : "s", field_cstr(t->cli, t->why, "host"));
+	t->told.fix = text_of(t->cli,
+		"stint park %s && stint unpark %s   (then anyone may, with a cold start)", t->id, t->id);
+}
+
 static void tell_store(struct telling *t)
 {
 	say_as_it_is(t);
@@ -245,6 +258,7 @@ static const struct {
 	{"no_executor", tell_no_executor},
 	{"owner_away", tell_owner_away},
 	{"owner_quarantined", tell_owner_quarantined},
+	{"kept_for_host", tell_kept_for_host},
 	{"workers_busy", tell_workers_busy},
 	{"store_read_only", tell_store},
 	{"unconfirmed", tell_held},

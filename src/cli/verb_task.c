@@ -3,15 +3,21 @@
  * (STINT_TASK_ID, STINT_FENCE, STINT_WORKER_ID, STINT_TOKEN_FILE), so that an agent needs to know nothing but the verb.
  * Every report may be sent again: the server knows one it has heard. So a server that is away is waited for.
  */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/take.h"
 #include "cli/task_view.h"
+#include "cli/text.h"
+#include "cli/when.h"
 
 enum {
 	BODY_BYTES_MAX = 32 << 20,
 	PATIENCE = 3, /* 1, 2, 4 s */
+	LOOK_MS = 1000,
+	WAITING_PATIENCE = 6, /* up to 32 s */
+	AWAY_MAX = 5,         /* so often in a row, about five minutes */
 };
 
 #define WHO                                                                                                \
@@ -174,8 +180,8 @@ const struct verb verb_task_progress = {
 	.most = 1,
 	.gives = GIVES_JSON,
 	.brief = "still at it",
-	.text = "Says how far it is, and renews the lease. Prints what the server wants of us, if anything: cancel, quiet or "
-		"terminate, one per line.",
+	.text = "Says how far it is, and renews the lease. Prints what the server wants of us, if anything: cancel, park (we "
+		"have waited long enough for an answer), quiet or terminate, one per line.",
 	.flags = progress_flags,
 	.examples = "stint task progress \"compiling\" --percent 40\n"
 		    "[ \"$(stint task progress)\" = cancel ] && exit 1\n",
@@ -354,11 +360,97 @@ const struct verb verb_task_block = {
 static const struct flag ask_flags[] = {
 	{"option", 0, FLAG_TEXT, .many = true, .value = "TEXT", .text = "an answer to choose from"},
 	{"deadline", 0, FLAG_MOMENT, .value = "TIME", .text = "the answer is needed by then"},
+	{"wait", 'w', FLAG_SWITCH, .text = "until it is there, and print it"},
+	{"timeout", 't', FLAG_DURATION, .value = "TIME",
+		.text = "with --wait: give up after that long, with exit status 8; the question stays open"},
 	WHO,
 };
 
+/* The answer, as text: what a person typed may be on several lines. Exit status 9: it is no. */
+static int put_answer(struct cli *cli, yyjson_val *task)
+{
+	yyjson_val *answer = field(task, "answer");
+	struct span text = field_text(answer, "text");
+	bool denied = field_bool(answer, "deny");
+
+	if (cli->form == FORM_JSON)
+		put_json(cli, "task", task);
+	else if (cli->term.tty)
+		text_clean(&cli->out, text, cli->term.utf8, true);
+	else
+		buf_put_span(&cli->out, text);
+	if (cli->form != FORM_JSON && text.len > 0)
+		put(cli, "\n");
+	if (denied)
+		say(cli, "the answer is no");
+	return denied ? EXIT_UNSUCCESSFUL : EXIT_GOOD;
+}
+
+/* Is the question still open, and ours? */
+static bool is_waiting(yyjson_val *task, struct span fence)
+{
+	return span_equal(field_text(task, "state"), SPAN("asking")) &&
+		span_equal(field_text(task, "fence"), fence) && field_text(task, "workerId").len > 0;
+}
+
+/* What the question came to: an answer, or the claim that it was asked with has ended. */
+static int tell_answer(struct cli *cli, yyjson_val *task, struct span fence)
+{
+	if (span_equal(field_text(task, "fence"), fence) && yyjson_is_obj(field(task, "answer")))
+		return put_answer(cli, task);
+	return fail(cli, EXIT_CONFLICT, "stale_claim",
+		text_of(cli, "stint why %s", field_cstr(cli, task, "id")),
+		"the claim has ended while its question was open; the next attempt gets the answer");
+}
+
+/* The server may be away for a while; whoever waits for a person has the time. */
+static int wait_for_answer(struct cli *cli, struct span fence)
+{
+	int64_t timeout_ms = args_number(&cli->args, "timeout", 0), begun_ms = when_now_ms();
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/tasks/*",
+		.names = {given_or(cli, "task", "STINT_TASK_ID")},
+		.patience = WAITING_PATIENCE};
+	struct reply reply;
+	uint32_t away = 0;
+
+	for (;;) {
+		int r = ask(cli, &question, &reply);
+		if (r == EXIT_UNREACHABLE && ++away < AWAY_MAX)
+			continue;
+		if (r != 0)
+			return r;
+		away = 0;
+		bool waits = is_waiting(reply.root, fence);
+		r = waits ? 0 : tell_answer(cli, reply.root, fence);
+		reply_done(&reply);
+		if (!waits)
+			return r;
+		if (args_has(&cli->args, "timeout") && when_now_ms() - begun_ms >= timeout_ms)
+			return fail(cli, EXIT_TIMED_OUT, "timed_out", NULL, "nobody has answered in time");
+		poll(NULL, 0, LOOK_MS);
+	}
+}
+
+/* What became of the question: it is answered already, it is waited for, or somebody will see to it. */
+static int hear_asked(struct cli *cli, yyjson_val *task)
+{
+	struct span fence = span_of(field_cstr(cli, task, "fence"));
+
+	if (!span_equal(field_text(task, "state"), SPAN("asking")))
+		return tell_answer(cli, task, fence);
+	if (args_has(&cli->args, "wait"))
+		return wait_for_answer(cli, fence);
+	if (cli->form == FORM_JSON)
+		put_json(cli, "task", task);
+	else
+		say(cli, "%.*s waits for an answer", SPAN_ARGS(field_text(task, "id")));
+	return 0;
+}
+
 static int run_ask(struct cli *cli)
 {
+	struct reply reply;
 	cleanup(buf_done) struct buf options = {0};
 	const char *option;
 	size_t at = 0;
@@ -382,7 +474,12 @@ static int run_ask(struct cli *cli)
 		json_member_raw(&body, "options", buf_span(&options));
 	if (args_has(&cli->args, "deadline"))
 		json_member_int(&body, "deadline", args_number(&cli->args, "deadline", 0));
-	return send_and_tell(cli, "/api/tasks/*/ask", &body, "waits for an answer");
+	r = report_send(cli, "/api/tasks/*/ask", &body, &reply);
+	if (r != 0)
+		return r;
+	r = hear_asked(cli, reply.root);
+	reply_done(&reply);
+	return r;
 }
 
 const struct verb verb_task_ask = {
@@ -393,10 +490,14 @@ const struct verb verb_task_ask = {
 	.most = 1,
 	.gives = GIVES_JSON,
 	.brief = "ask a person",
-	.text = "Asks a person (stint inbox, stint answer). The claim stays ours while we go on renewing it; the answer is in "
-		"the task, and in the next claim of it.",
+	.text = "Asks a person (stint inbox, stint answer). With --wait it prints the answer when it is there; without, it ends "
+		"at once and prints nothing. Exit status 9: the answer is no.\n\n"
+		"While we wait our time stands still. After two minutes (ask.parkMs) a worker ends what waits; the question stays "
+		"open, and the answer begins the next attempt. Asked there again, in the same words, it is answered at once: a "
+		"script may begin anew from its first line.",
 	.flags = ask_flags,
-	.examples = "stint task ask \"which branch?\" --option main --option release\n",
+	.examples = "stint task ask \"which branch?\" --option main --option release\n"
+		    "branch=$(stint task ask \"which branch?\" --wait)\n",
 	.run = run_ask,
 };
 

@@ -245,6 +245,7 @@ struct command {
 		struct command_verdict verdict;
 		struct failure failure; /* FAIL, BLOCK */
 		int64_t lease_ms;       /* PROGRESS */
+		struct span asked;      /* ASK: what two questions must have in common to be the same one */
 		struct {
 			int64_t offset, dropped;
 		} log;                 /* LOG */
@@ -271,7 +272,8 @@ struct claimed {
 	struct span id;
 	struct span body;
 	struct span checkpoint, session;
-	int64_t lease_ms; /* remaining */
+	struct span question, answer; /* the last one, and what was said to it */
+	int64_t lease_ms;             /* remaining */
 };
 
 /* What happened. Spans and lists live until the next turn begins. */
@@ -305,5 +307,7 @@ struct result {
 	uint32_t stop_count;
 	const struct span *reported; /* BEAT: held, and the work has said how it ended */
 	uint32_t reported_count;
+	const struct span *park; /* BEAT: held, and its process has waited long enough for an answer */
+	uint32_t park_count;
 	bool heard; /* COMPLETE, FAIL, REPORT, BLOCK: it was kept as the word of the work; the claim goes on */
 };

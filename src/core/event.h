@@ -16,14 +16,14 @@
 	X(TASK_CONFIRMED,      4, "task.confirmed",     "the worker's heartbeat named it as running") \
 	X(TASK_PROGRESSED,     5, "task.progressed",    "the worker reported progress") \
 	X(TASK_ASKED,          6, "task.asked",         "the worker asked a person") \
-	X(TASK_ANSWERED,       7, "task.answered",      "a person answered or denied") \
+	X(TASK_ANSWERED,       7, "task.answered",      "a person answered or denied, or what it asks was answered before") \
 	X(TASK_REVIEWED,       8, "task.reviewed",      "the work was reported and waits for a verdict") \
 	X(TASK_COMPLETED,      9, "task.completed",     "it is done") \
 	X(TASK_FAILED,        10, "task.failed",        "an attempt failed, or the task did for good") \
 	X(TASK_BLOCKED,       11, "task.blocked",       "a person must change something first") \
 	X(TASK_RELEASED,      12, "task.released",      "the worker gave it back") \
 	X(TASK_EXPIRED,       13, "task.expired",       "the lease ran out") \
-	X(TASK_REQUEUED,      14, "task.requeued",      "its time came, its last parent was done, or a claim was voided") \
+	X(TASK_REQUEUED,      14, "task.requeued",      "its time came, its last parent was done, a claim was voided, or it is no longer kept for a host") \
 	X(TASK_CANCELLED,     15, "task.cancelled",     "it was called off") \
 	X(TASK_RETRIED,       16, "task.retried",       "an operator opened it again with fresh budgets") \
 	X(TASK_PARKED,        17, "task.parked",        "an operator set it aside") \

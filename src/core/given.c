@@ -28,6 +28,8 @@ struct rules rules_default(void)
 		.principal_registrations = 20000,
 		.slot_registrations = 20,
 		.executor_missing_ms = MINUTES(5),
+		.ask_park_ms = MINUTES(2),
+		.ask_resume_ms = MINUTES(10),
 		.log_keep_bytes = 1 << 20,
 		.log_bytes_per_s = 1 << 20,
 	};

@@ -27,8 +27,10 @@ struct rules {
 	uint32_t max_attempts; /* a task that asks for none */
 	uint32_t quarantine_crashes;
 	uint32_t quarantine_window_ms;
-	uint32_t quarantine_trial_ms;     /* quarantine.trialAfterMs; 0 = never */
-	uint32_t executor_missing_ms;     /* executor.missingAfterMs; 0 = never */
+	uint32_t quarantine_trial_ms; /* quarantine.trialAfterMs; 0 = never */
+	uint32_t executor_missing_ms; /* executor.missingAfterMs; 0 = never */
+	uint32_t ask_park_ms;         /* ask.parkMs: so long a process may wait for an answer; 0 = for ever */
+	uint32_t ask_resume_ms;       /* so long after the answer it is for the host that asked */
 	uint32_t principal_registrations; /* limits.registrationsPerMinute: of one principal; 0 = no limit */
 	uint32_t slot_registrations; /* limits.slotRegistrationsPerMinute: of one slot or id; 0 = no limit */
 	uint32_t log_keep_bytes;     /* task.logKeepBytes: of one attempt */

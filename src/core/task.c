@@ -25,6 +25,12 @@ void task_move(struct task_decision *decision, enum event_kind kind, enum task_s
 {
 	assert(decision->event == EVENT_NONE); /* one event per decision */
 	assert(transition_is_legal(kind, decision->task.state, to));
+	/* a host waits for an answer and for what follows at once from it; whatever else happens is for anyone */
+	if (to != TASK_ASKING &&
+		(to != TASK_READY || (kind != EVENT_TASK_ANSWERED && decision->task.state != to))) {
+		decision->task.resume_host = 0;
+		decision->task.resume_until_ms = 0;
+	}
 	decision->event = kind;
 	decision->task.state = to;
 }
@@ -125,6 +131,27 @@ bool task_must_stop(const struct task *task, const struct given *given)
 	return claim->asked_at_ms == 0 && given->now.lease_ms >= claim->run_until_ms;
 }
 
+bool task_must_park(const struct task *task, const struct given *given)
+{
+	const struct claim *claim = &task->claim;
+	int64_t after_ms = given->rules->ask_park_ms;
+
+	return task_is_claimed(task) && claim->asked_at_ms != 0 && after_ms != 0 &&
+		given->now.lease_ms - claim->asked_at_ms >= after_ms;
+}
+
+bool task_is_for_host(const struct task *task, uint32_t host)
+{
+	return task->resume_until_ms == 0 || task->resume_host == host;
+}
+
+int64_t task_run_remaining_ms(const struct task *task, const struct given *given)
+{
+	const struct claim *claim = &task->claim;
+
+	return claim->run_until_ms - (claim->asked_at_ms != 0 ? claim->asked_at_ms : given->now.lease_ms);
+}
+
 int64_t task_lease_remaining_ms(
 	const struct task *task, const struct worker *worker, const struct given *given)
 {
@@ -149,6 +176,8 @@ int64_t task_next_wall_ms(const struct task *task)
 		return next;
 	if (task->state == TASK_SCHEDULED)
 		next = task->ready_at_ms;
+	if (task->resume_until_ms != 0)
+		next = task->resume_until_ms;
 	if (task->start_by_ms != 0 && task->attempt == 0)
 		next = sooner(next, task->start_by_ms);
 	if (task->finish_by_ms != 0)
@@ -228,6 +257,8 @@ void task_check(const struct task *task)
 	assert(task->gate_count <= TASK_GATES_MAX);
 	assert((task->gates == 0) == (task->gate_count == 0));
 	assert((task->gates_passed & ~task_gates_all(task)) == 0);
+	assert(task->resume_host == 0 || task->state == TASK_ASKING || task->state == TASK_READY);
+	assert((task->resume_until_ms != 0) == (task->resume_host != 0 && task->state == TASK_READY));
 	claim_check(task);
 }
 

@@ -105,8 +105,11 @@ struct task {
 	uint64_t fence;         /* of the last claim */
 	uint32_t claimant;      /* principal that made it */
 	enum claim_end ended;
-	enum stage stage;       /* of its workflow; STAGE_NONE: it has none */
-	uint32_t gates_passed;  /* by what its last attempt reported: bit per member of `gates` */
+	enum stage stage;      /* of its workflow; STAGE_NONE: it has none */
+	uint32_t gates_passed; /* by what its last attempt reported: bit per member of `gates` */
+	uint32_t
+		resume_host; /* name: where its open question was asked, or the one just answered; 0: anywhere */
+	int64_t resume_until_ms; /* wall: ready after an answer, until then only for that host; 0: for anyone */
 	enum failure_code code; /* why it is blocked or failed */
 	int64_t version;        /* seq of its last event */
 	int64_t updated_ms; /* wall: last written, for people; the memory does not keep it: 0 until read or written */
@@ -246,7 +249,11 @@ struct task_decision task_block(const struct task *task, const struct proof *pro
 	const struct given *given);
 struct task_decision task_release(
 	const struct task *task, const struct proof *proof, int64_t delay_ms, const struct given *given);
-struct task_decision task_ask(const struct task *task, const struct proof *proof, const struct given *given);
+struct task_decision task_ask(const struct task *task, const struct proof *proof, const struct worker *holder,
+	const struct given *given);
+/* It asks what an attempt before it has asked, and that was answered. */
+struct task_decision task_ask_again(
+	const struct task *task, const struct proof *proof, const struct given *given);
 struct task_decision task_answer(const struct task *task, const struct given *given);
 struct task_decision task_pass(const struct task *task, const struct given *given);
 struct task_decision task_reject(const struct task *task, const struct given *given);
@@ -297,6 +304,15 @@ bool task_is_claimable(const struct task *task, bool takes_pending, const struct
 
 /* Must its holder be told to stop: a cancel waits, or its time is up? */
 bool task_must_stop(const struct task *task, const struct given *given);
+
+/* Has its process waited long enough for an answer? Its holder is told to end it and to give the claim back. */
+bool task_must_park(const struct task *task, const struct given *given);
+
+/* May a claimant on that host (0: it did not say) have it, for all that hosts are concerned? */
+bool task_is_for_host(const struct task *task, uint32_t host);
+
+/* How much of its time limit is left to a live claim; it stands still while a person is asked. Negative: it is past it. */
+int64_t task_run_remaining_ms(const struct task *task, const struct given *given);
 
 /* What a change of a session's task means for the session: started, gone, ended, or nothing (EVENT_NONE). */
 enum event_kind task_session_event(

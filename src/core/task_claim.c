@@ -48,6 +48,8 @@ static enum refusal claim_refusal(
 		return REFUSED_NOT_AUTONOMOUS;
 	if (task->owner != 0 && task->owner != by->slot)
 		return REFUSED_FORBIDDEN;
+	if (!task_is_for_host(task, by->worker->process.host))
+		return REFUSED_FORBIDDEN;
 	if (own)
 		return by->worker->state == WORKER_INACTIVE ? REFUSED_WORKER_INACTIVE : REFUSED_NOTHING;
 	if (queue == QUEUE_PAUSED)
@@ -189,6 +191,12 @@ struct task_decision task_append_log(const struct task *task, const struct proof
 	return refusal == REFUSED_NOTHING ? task_unchanged(task) : task_refuse_proof(task, proof, refusal);
 }
 
+/* Past its time, or past the time that its process may wait for an answer, it is left to run out. */
+static bool may_be_renewed(const struct task *task, const struct given *given)
+{
+	return !task_must_stop(task, given) && !task_must_park(task, given);
+}
+
 struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given)
 {
@@ -200,7 +208,7 @@ struct task_decision task_progress(
 	struct claim *claim = &decision.task.claim;
 
 	claim->verify_at_ms = 0;
-	if (claim->clock == CLOCK_CLAIM && !task_must_stop(task, given))
+	if (claim->clock == CLOCK_CLAIM && may_be_renewed(task, given))
 		claim->lease =
 			lease_grant(lease_clamp(given->rules, lease_ms, claim->lease.granted_ms), given);
 	decision.task.interruptions = 0;
@@ -210,7 +218,7 @@ struct task_decision task_progress(
 
 struct task_decision task_renew(const struct task *task, const struct given *given)
 {
-	if (!task_is_claimed(task) || task->claim.clock != CLOCK_CLAIM || task_must_stop(task, given))
+	if (!task_is_claimed(task) || task->claim.clock != CLOCK_CLAIM || !may_be_renewed(task, given))
 		return task_unchanged(task);
 
 	struct task_decision decision = task_decide(task);

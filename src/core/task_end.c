@@ -219,6 +219,11 @@ struct task_decision task_fail(const struct task *task, const struct proof *proo
 
 	if (report_is_settled(task, proof, ENDED_FAIL, &decision))
 		return decision;
+	/* its process is gone, and the question waits without it, as after a lost lease */
+	if (task->state == TASK_ASKING && failure->klass == CLASS_CRASH && !failure->no_retry) {
+		task_give_back(&decision, EVENT_TASK_FAILED, ENDED_FAIL, 0, given);
+		return task_decided(task, decision);
+	}
 	task_drop_claim(&decision, ENDED_FAIL);
 	if (task->claim.stopping) {
 		task_undo_crash(&decision);
@@ -258,21 +263,47 @@ struct task_decision task_release(
 	return task_decided(task, decision);
 }
 
-struct task_decision task_ask(const struct task *task, const struct proof *proof, const struct given *given)
+/* Opens a question: true if the decision is already made, and that is a refusal. */
+static bool ask_is_settled(
+	const struct task *task, const struct proof *proof, struct task_decision *ret_decision)
 {
 	enum refusal refusal = task_proof_refusal(task, proof);
 
+	*ret_decision = task_decide(task);
 	if (refusal != REFUSED_NOTHING)
-		return task_refuse_proof(task, proof, refusal);
-	if (task->state == TASK_ASKING)
-		return task_refuse(task, REFUSED_BAD_TRANSITION);
+		*ret_decision = task_refuse_proof(task, proof, refusal);
+	else if (task->state == TASK_ASKING)
+		*ret_decision = task_refuse(task, REFUSED_BAD_TRANSITION);
+	else
+		ret_decision->task.claim.verify_at_ms = 0;
+	return ret_decision->refusal != REFUSED_NOTHING;
+}
 
-	struct task_decision decision = task_decide(task);
+struct task_decision task_ask(const struct task *task, const struct proof *proof, const struct worker *holder,
+	const struct given *given)
+{
+	struct task_decision decision;
 
-	decision.task.claim.verify_at_ms = 0;
+	if (ask_is_settled(task, proof, &decision))
+		return decision;
 	decision.task.claim.asked_at_ms = given->now.lease_ms;
 	decision.task.interruptions = 0;
 	task_move(&decision, EVENT_TASK_ASKED, TASK_ASKING);
+	decision.task.resume_host =
+		holder->process.host; /* what the work has there is there, too, when it goes on */
+	return task_decided(task, decision);
+}
+
+struct task_decision task_ask_again(
+	const struct task *task, const struct proof *proof, const struct given *given)
+{
+	struct task_decision decision;
+
+	(void)given;
+	if (ask_is_settled(task, proof, &decision))
+		return decision;
+	decision.task.interruptions = 0;
+	task_move(&decision, EVENT_TASK_ANSWERED, TASK_RUNNING);
 	return task_decided(task, decision);
 }
 
@@ -292,6 +323,8 @@ struct task_decision task_answer(const struct task *task, const struct given *gi
 	} else {
 		decision.task.ready_at_ms = given->now.wall_ms;
 		task_move(&decision, EVENT_TASK_ANSWERED, TASK_READY);
+		if (task->resume_host != 0)
+			decision.task.resume_until_ms = given->now.wall_ms + given->rules->ask_resume_ms;
 	}
 	return task_decided(task, decision);
 }

@@ -305,8 +305,21 @@ struct task_decision task_purge(const struct task *task, const struct given *giv
 	return decision;
 }
 
+/* The host that asked has had its time: now it is anyone's. */
+static struct task_decision open_to_all(const struct task *task)
+{
+	struct task_decision decision = task_decide(task);
+
+	task_move(&decision, EVENT_TASK_REQUEUED, TASK_READY);
+	decision.task.resume_host = 0;
+	decision.task.resume_until_ms = 0;
+	return task_decided(task, decision);
+}
+
 struct task_decision task_due(const struct task *task, const struct given *given)
 {
+	if (task->resume_until_ms != 0 && task->resume_until_ms <= given->now.wall_ms)
+		return open_to_all(task);
 	if (task->state != TASK_SCHEDULED || task->ready_at_ms > given->now.wall_ms)
 		return task_unchanged(task);
 

@@ -24,6 +24,8 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 		return WHY_READ_ONLY;
 	if (task->owner != 0 && around->owner_quarantined)
 		return WHY_OWNER_QUARANTINED;
+	if (task->resume_until_ms != 0)
+		return WHY_KEPT_FOR_HOST;
 	if (!around->known || (around->serving == 0 && around->asked_for))
 		return WHY_READY_NOW;
 	if (around->workers == 0)
@@ -63,8 +65,10 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 		return (struct reason){.why = WHY_DEPENDENCY};
 	case TASK_READY: {
 		enum why why = why_ready(task, around);
-		return (struct reason){
-			.why = why, .until_ms = why == WHY_OWNER_QUARANTINED ? around->trial_at_ms : 0};
+		return (struct reason){.why = why,
+			.until_ms = why == WHY_OWNER_QUARANTINED ? around->trial_at_ms
+				: why == WHY_KEPT_FOR_HOST       ? task->resume_until_ms
+								 : 0};
 	}
 	case TASK_CLAIMED:
 	case TASK_RUNNING:

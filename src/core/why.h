@@ -19,6 +19,7 @@
 	X(DISARMED,         "execution_disarmed", "execution is disarmed: nothing is handed out until it is armed again") \
 	X(NOT_AUTONOMOUS,   "not_autonomous",   "its queue hands out only tasks with metadata.autonomous_execution: true") \
 	X(READ_ONLY,        "store_read_only",  "the store cannot be written: nothing is handed out until it can") \
+	X(KEPT_FOR_HOST,    "kept_for_host",    "it has its answer: for some minutes only the host that asked may take it") \
 	X(NO_WORKER,        "no_worker",        "no registered worker is alive and takes work") \
 	X(QUEUE_UNSERVED,   "queue_unserved",   "no registered worker takes work of its queue") \
 	X(NO_CAPABILITY,    "no_capability",    "no live worker has the capabilities it requires") \

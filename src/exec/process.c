@@ -115,7 +115,8 @@ static ssize_t stream_read(struct stream *stream, size_t most)
 /* True once: the budget of what it may write is used up. */
 static bool output_is_spent(struct process *process)
 {
-	if (process->output_bytes <= process->output_bytes_most || process->end.spent != SPENT_NOTHING)
+	if (process->output_bytes <= process->output_bytes_most || process->output_free ||
+		process->end.spent != SPENT_NOTHING)
 		return false;
 	process->end.spent = SPENT_OUTPUT;
 	return true;
@@ -422,19 +423,22 @@ void process_stop(struct process *process, uint32_t grace_ms)
 	order(process, ORDER_STOP, grace_ms);
 }
 
-void process_kill(struct process *process)
+void process_budget(struct process *process, bool counts)
 {
-	order(process, ORDER_KILL, 0);
-}
-
-void process_renew(struct process *process)
-{
-	struct shim_order order = {ORDER_RENEW, 0};
+	struct shim_order order = {ORDER_BUDGET, counts};
 
 	if (process->gone || process->lost || process->gone_told)
 		return;
 	process->output_bytes = 0;
-	send(process->control, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+	process->output_free = !counts;
+	/* If the socket is full the shim is asleep, or it has ended: then this one is, too. */
+	if (send(process->control, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return;
+}
+
+void process_kill(struct process *process)
+{
+	order(process, ORDER_KILL, 0);
 }
 
 /* ---- for a start ------------------------------------------------------------------------------------------------- */

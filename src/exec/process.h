@@ -79,6 +79,7 @@ struct process_spec {
 	gid_t gid;
 	struct confine confine;
 	const struct wall *wall; /* what is around it besides (wall.h); NULL: level process */
+	bool budget_later; /* processor time and output count only between process_budget(true) and (false) */
 	const struct process_events *events;
 	void *context;
 };
@@ -158,8 +159,9 @@ void process_stop(struct process *process, uint32_t grace_ms);
 /* KILL to the whole tree, now. */
 void process_kill(struct process *process);
 
-/* Its budgets of processor time and output begin anew: it goes on with another task. */
-void process_renew(struct process *process);
+/* A program that stays and gets its work from time to time: from now on its budget of processor time and output is whole
+ * again and counts, or it does not count. What it needs of memory always does. */
+void process_budget(struct process *process, bool counts);
 
 /* Only after gone(), also from within it. The memory goes when the loop has closed the handles. NULL is fine. */
 void process_free(struct process *process);

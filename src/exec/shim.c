@@ -70,7 +70,8 @@ struct shim {
 	uint32_t strays;           /* behind the wall */
 	int64_t look_at_ms;        /* at what is left of its budget; NEVER: it has none, or it is spent */
 	uint64_t cpu_sum_us, cpu_vanished_us;
-	uint64_t cpu_before_us; /* what was used before the budget that counts now began */
+	uint64_t cpu_before_us; /* used before its budget began to count */
+	bool cpu_counts;
 };
 
 static bool has_wall(const struct shim *shim)
@@ -313,7 +314,7 @@ static void look_at_budget(struct shim *shim)
 
 	if (shim->look_at_ms == NEVER)
 		return;
-	if (limits->cpu_us != LIMIT_UNCHANGED) {
+	if (limits->cpu_us != LIMIT_UNCHANGED && shim->cpu_counts) {
 		uint64_t used_us = cpu_used_us(shim) - shim->cpu_before_us;
 		left_us = used_us < limits->cpu_us ? limits->cpu_us - used_us : 0;
 	}
@@ -325,13 +326,12 @@ static void look_at_budget(struct shim *shim)
 		shim->report.spent != SPENT_NOTHING ? NEVER : monotonic_ms() + next_look_ms(left_us);
 }
 
-/* It goes on with something else, which has a budget of its own. */
-static void renew_budget(struct shim *shim)
+static void begin_budget(struct shim *shim, bool counts)
 {
-	if (shim->look_at_ms == NEVER)
-		return;
+	shim->cpu_counts = counts;
 	shim->cpu_before_us = cpu_used_us(shim);
-	shim->look_at_ms = 0;
+	if (shim->look_at_ms != NEVER)
+		shim->look_at_ms = 0;
 }
 
 /* The rest of a tree that has used up its budget. */
@@ -522,8 +522,8 @@ static void take_order(struct shim *shim)
 		ask_to_end(shim, order.grace_ms);
 	else if (got == sizeof order && order.kind == ORDER_KILL)
 		want_end(shim, 0);
-	else if (got == sizeof order && order.kind == ORDER_RENEW)
-		renew_budget(shim);
+	else if (got == sizeof order && order.kind == ORDER_BUDGET)
+		begin_budget(shim, order.grace_ms);
 }
 
 /* Several of a kind may have become one: a signal only says that it is worth to look. */
@@ -611,6 +611,7 @@ int main(int argc, char **argv)
 	if (shim.request.limits.cpu_us != LIMIT_UNCHANGED ||
 		shim.request.limits.memory_bytes != LIMIT_UNCHANGED)
 		shim.look_at_ms = 0;
+	shim.cpu_counts = !shim.request.budget_later;
 	start_child(&shim);
 	serve(&shim);
 }

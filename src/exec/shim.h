@@ -34,7 +34,7 @@ enum {
 	INSIDE_BIND_FD, /* the first of those that binds name */
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 5"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 6"
 
 /* Instead of the name of a run, which does not begin so: the shim inside of a wall, at the line of a machine, and a
  * program for trying a wall. */
@@ -88,6 +88,7 @@ struct request {
 	size_t grant_count;
 	const char *keep_out; /* "" if there is nothing */
 	bool cgroups_needed;  /* limits are in them: who does not get in does not start */
+	bool budget_later;    /* processor time counts when an order says so */
 	struct span filter;   /* the seccomp program */
 	struct request_wall wall;
 };
@@ -110,11 +111,11 @@ struct status_word {
 	struct start_fault fault;
 };
 
-enum order_kind { ORDER_STOP, ORDER_KILL, ORDER_RENEW /* its budget begins anew */ };
+enum order_kind { ORDER_STOP, ORDER_KILL, ORDER_BUDGET };
 
 struct shim_order {
 	uint32_t kind;
-	uint32_t grace_ms;
+	uint32_t grace_ms; /* of ORDER_BUDGET: whether it counts from now on */
 };
 
 enum report_kind { REPORT_READY, REPORT_STARTED, REPORT_UNSTARTED, REPORT_EXITED, REPORT_GONE };

@@ -239,6 +239,7 @@ static int write_request(struct start *start)
 		.grants = grants,
 		.keep_out = spec->confine.keep_out ? spec->confine.keep_out : "",
 		.cgroups_needed = process->leaves.bounded,
+		.budget_later = spec->budget_later,
 		.filter = buf_span(&process->host->filter),
 	};
 	cleanup(buf_done) struct buf buf;
@@ -371,6 +372,7 @@ static struct process *process_new(struct host *host, const struct process_spec 
 	process->late_ms = INT64_MAX;
 	process->linger_ms = spec->linger_ms;
 	process->output_bytes_most = spec->confine.limits.output_bytes;
+	process->output_free = spec->budget_later;
 	process->pidfd = process->control = process->stdin_fd = -1;
 	snprintf(process->run, sizeof process->run, "%s", spec->run);
 	buf_init(&process->stdin_waiting, PROCESS_WRITE_BYTES_MAX);

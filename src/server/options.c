@@ -221,6 +221,7 @@ static void take_rules(struct options *options)
 	rules->retry_base_ms = number(options, CONFIG_RETRY_BASE_MS);
 	rules->retry_max_ms = number(options, CONFIG_RETRY_MAX_MS);
 	rules->executor_missing_ms = number(options, CONFIG_EXECUTOR_MISSING_AFTER_MS);
+	rules->ask_park_ms = number(options, CONFIG_ASK_PARK_MS);
 	rules->crash_budget = number(options, CONFIG_TASK_CRASH_BUDGET);
 	rules->timeout_ms = number(options, CONFIG_TASK_TIMEOUT_MS);
 	rules->timeout_max_ms = number(options, CONFIG_TASK_TIMEOUT_MAX_MS);

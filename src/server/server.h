@@ -36,6 +36,12 @@ struct connection;
 enum caller_kind { CALLER_UNKNOWN, CALLER_OPEN, CALLER_TOKEN, CALLER_INSTANCE, CALLER_CLAIM };
 
 /* One request on its way. It is kept until its reply has been written. */
+struct handed_claim {
+	struct span id; /* of the task */
+	uint64_t fence;
+	int64_t version;
+};
+
 struct exchange {
 	struct api_call call;
 	const struct http_request *request; /* a copy in the arena: the connection reads on meanwhile */
@@ -51,7 +57,7 @@ struct exchange {
 	uint64_t place;        /* in their order */
 	uint64_t tried;        /* the wake-up it was last asked in */
 	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
-	struct claimed *claims;
+	struct handed_claim *claims;
 	uint64_t began_ns;       /* the request was complete */
 	struct exchange *behind; /* the next request of its connection that is under way with it */
 	bool is_settled;         /* it waits, and its arena has just what it needs for that */

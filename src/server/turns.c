@@ -180,15 +180,15 @@ static void give_back(struct server *server, struct exchange *exchange)
 	if (!returns) /* their leases will end by themselves */
 		return exchange_free(server, exchange);
 	for (uint32_t i = 0; i < exchange->claim_count; i++) {
-		const struct claimed *claimed = &exchange->claims[i];
+		const struct handed_claim *handed = &exchange->claims[i];
 		returns[i] = (struct command){
 			.kind = COMMAND_RETURN,
 			.actor = claim->actor,
 			.principal = claim->principal,
 			.worker = claim->worker,
-			.task = claimed->id,
-			.fence = claimed->task.fence,
-			.version = claimed->task.version,
+			.task = handed->id,
+			.fence = handed->fence,
+			.version = handed->version,
 		};
 	}
 	exchange->call.commands = returns;
@@ -239,19 +239,21 @@ void exchange_turn_away(struct server *server, struct exchange *exchange)
 static void note_claims(struct exchange *exchange, const struct result *results)
 {
 	const struct result *last = &results[exchange->call.command_count - 1];
-	struct claimed *claims;
+	struct handed_claim *handed;
 
 	if (last->claim_count == 0)
 		return;
-	claims = arena_alloc(&exchange->arena, last->claim_count * sizeof *claims);
-	if (!claims)
+	handed = arena_alloc(&exchange->arena, last->claim_count * sizeof *handed);
+	if (!handed)
 		return;
 	for (uint32_t i = 0; i < last->claim_count; i++) {
-		claims[i] = (struct claimed){.task = last->claims[i].task};
-		if (arena_copy(&exchange->arena, last->claims[i].id, &claims[i].id) < 0)
+		const struct claimed *claimed = &last->claims[i];
+		handed[i] =
+			(struct handed_claim){.fence = claimed->task.fence, .version = claimed->task.version};
+		if (arena_copy(&exchange->arena, claimed->id, &handed[i].id) < 0)
 			return;
 	}
-	exchange->claims = claims;
+	exchange->claims = handed;
 	exchange->claim_count = last->claim_count;
 }
 

@@ -99,6 +99,8 @@ enum extra_kind {
 	EXTRA_REPORT = 20,      /* of the claim that is marked as reported */
 	EXTRA_FAILED = 21,      /* a slot owns it, and it failed or was blocked: as EXTRA_RECOVERED */
 	EXTRA_WORKFLOW = 22,    /* of task 0 by number: the name of a workflow that was configured */
+	EXTRA_ASKED =
+		24, /* the last question, as the fence of the attempt that asked it (decimal), a space, what it was */
 };
 
 /* Is this the first time that it is opened after a restore? */
@@ -239,6 +241,24 @@ struct backend_ops {
 	void (*backup_end)(struct backend *backend); /* also gives one up half way */
 	void (*close)(struct backend *backend);      /* accepts NULL */
 };
+
+/* Every one of them by its name. */
+// clang-format off
+#define BACKEND_OPS(X) \
+	X(begin) X(commit) X(rollback) \
+	X(put_task) X(put_body) X(put_extra) X(put_event) X(put_base) X(put_name) X(put_id) X(put_key) X(put_edge) \
+	X(put_worker) X(put_slot) X(put_queue) X(put_token) X(put_assignment) X(put_idem) X(put_meta) \
+	X(delete_task) X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token) X(delete_events) X(delete_idems) \
+	X(get_task) X(get_body) X(get_extra) X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) X(get_assignment) \
+	X(find_id) X(find_key) X(children) X(parents) \
+	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) X(scan_tokens) \
+	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) X(page_assignments) \
+	X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
+// clang-format on
+
+#define X(op) +1
+_Static_assert(sizeof(struct backend_ops) == (1 BACKEND_OPS(X)) * sizeof(void *), "none is missing");
+#undef X
 
 struct backend {
 	const struct backend_ops *ops;

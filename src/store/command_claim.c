@@ -142,6 +142,8 @@ static bool may_take_from(const struct turn *turn, const struct chooser *chooser
 		return false;
 	if (!lane->autonomous && turn_opts_in(turn, lane->queue))
 		return false;
+	if (lane->host != 0 && lane->host != chooser->worker->worker.process.host)
+		return false;
 	if (lane->executor != 0 && !chooser->any_executor &&
 		!name_set_contains(&chooser->executors, lane->executor))
 		return false;
@@ -340,9 +342,14 @@ static int hand_over(struct turn *turn, struct turn_task *view, struct result *r
 		r = get_left(turn, view, EXTRA_CHECKPOINT, &claimed->checkpoint);
 	if (r == 0 && view->task.attempt > 1)
 		r = get_left(turn, view, EXTRA_SESSION, &claimed->session);
+	if (r == 0 && view->task.attempt > 1)
+		r = get_left(turn, view, EXTRA_QUESTION, &claimed->question);
+	if (r == 0 && claimed->question.len > 0)
+		r = get_left(turn, view, EXTRA_ANSWER, &claimed->answer);
 	if (r < 0)
 		return r;
-	turn->handed_bytes += claimed->body.len + claimed->checkpoint.len + claimed->session.len;
+	turn->handed_bytes += claimed->body.len + claimed->checkpoint.len + claimed->session.len +
+		claimed->question.len + claimed->answer.len;
 	result->claim_count++;
 	return 0;
 }

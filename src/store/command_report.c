@@ -3,8 +3,11 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/take.h"
 #include "store/commands.h"
 
 /* A result whose claim was lost meanwhile changes nothing, but is kept for a person: one per fence. */
@@ -127,12 +130,100 @@ static struct task_decision decide_report(
 		return task_report(task, &proof, &turn->given);
 	case COMMAND_BLOCK:
 		return task_block(task, &proof, command->failure.code, &turn->given);
-	case COMMAND_ASK:
-		return task_ask(task, &proof, &turn->given);
 	default: /* the other kinds do not come here */
 		assert(command->kind == COMMAND_RELEASE);
 		return task_release(task, &proof, command->delay_ms, &turn->given);
 	}
+}
+
+/* ---- questions ---- */
+
+enum {
+	FENCE_DIGITS_MAX = 20,
+};
+
+/* What is known of a question that is asked now. */
+enum asked {
+	ASKED_NEVER,
+	ASKED_NOW,    /* by this attempt, and it is the last one it asked */
+	ASKED_BEFORE, /* by an earlier one, and there is an answer */
+};
+
+static struct span what_is_asked(const struct command *command)
+{
+	return command->asked.len > 0 ? command->asked : command->data;
+}
+
+static int look_back(
+	struct turn *turn, const struct task *task, const struct command *command, enum asked *ret_asked)
+{
+	struct backend *backend = turn->store->backend;
+	struct span kept, what = what_is_asked(command), answer;
+	char fence[FENCE_DIGITS_MAX + 2];
+
+	*ret_asked = ASKED_NEVER;
+	int r = backend->ops->get_extra(backend, task->seq, EXTRA_ASKED, 0, &turn->arena, &kept);
+	if (r < 0 || what.len == 0)
+		return r == -ENOENT ? 0 : r;
+	const char *space = memchr(kept.data, ' ', kept.len);
+	if (!space)
+		return -EPROTO;
+	size_t digits = (size_t)(space - kept.data);
+	if (!span_equal(what, (struct span){space + 1, kept.len - digits - 1}))
+		return 0;
+	int len = snprintf(fence, sizeof fence, "%" PRIu64, task->fence);
+	if (span_equal((struct span){kept.data, digits}, (struct span){fence, (size_t)len})) {
+		*ret_asked = ASKED_NOW;
+		return 0;
+	}
+	r = backend->ops->get_extra(backend, task->seq, EXTRA_ANSWER, 0, &turn->arena, &answer);
+	*ret_asked = r == 0 ? ASKED_BEFORE : ASKED_NEVER;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* A program that begins anew asks what it has asked before: nobody is asked twice for that. Asked once more by the same
+ * attempt it is another question; unless the first one is still open, and our reply to it was lost. */
+static int decide_ask(struct turn *turn, const struct task *task, const struct command *command,
+	struct task_decision *ret_decision)
+{
+	static const struct worker nobody;
+	const struct worker *holder = &nobody;
+	struct proof proof = command_proof(turn, command);
+	enum asked asked;
+
+	if (task->claim.holder != 0) {
+		const struct turn_worker *worker = turn_worker_by_number(turn, task->claim.holder);
+		if (!worker)
+			return -ENOMEM;
+		holder = &worker->worker;
+	}
+	*ret_decision = task_ask(task, &proof, holder, &turn->given);
+	if (ret_decision->refusal != REFUSED_NOTHING && ret_decision->refusal != REFUSED_BAD_TRANSITION)
+		return 0;
+	int r = look_back(turn, task, command, &asked);
+	if (r == 0 && asked == ASKED_NOW && task->state == TASK_ASKING)
+		*ret_decision = (struct task_decision){.repeated = true, .task = *task};
+	if (r == 0 && asked == ASKED_BEFORE)
+		*ret_decision = task_ask_again(task, &proof, &turn->given);
+	return r;
+}
+
+/* The last question is this one's; an answer is to it, or there is none. */
+static int keep_asked(struct turn *turn, const struct task *task, const struct command *command)
+{
+	struct backend *backend = turn->store->backend;
+	struct span what = what_is_asked(command);
+	cleanup(buf_done) struct buf asked = {0};
+
+	buf_init(&asked, what.len + FENCE_DIGITS_MAX + 2);
+	int r = buf_printf(&asked, "%" PRIu64 " ", task->fence);
+	if (r == 0)
+		r = buf_put_span(&asked, what);
+	if (r == 0)
+		r = backend->ops->put_extra(backend, task->seq, EXTRA_ASKED, 0, buf_span(&asked));
+	if (r == 0 && task->state == TASK_ASKING)
+		r = backend->ops->delete_extra(backend, task->seq, EXTRA_ANSWER, 0);
+	return r;
 }
 
 static enum extra_kind report_extra(enum command_kind kind, enum event_kind event)
@@ -258,7 +349,13 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	if (r < 0)
 		return r;
 	command_tell(turn, view);
-	struct task_decision decision = decide_report(turn, &view->task, command);
+	struct task_decision decision;
+	if (command->kind == COMMAND_ASK)
+		r = decide_ask(turn, &view->task, command, &decision);
+	else
+		decision = decide_report(turn, &view->task, command);
+	if (r < 0)
+		return r;
 	if (decision.refusal != REFUSED_NOTHING)
 		return command_refuse_report(turn, command, view, &decision, result);
 	/* what was said before is answered as then, however much has happened since; but what is no version at all was
@@ -275,6 +372,8 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 			turn->store->backend, view->task.seq, EXTRA_WORDS, 0, command->words);
 	if (r == 0 && !result->repeated)
 		r = keep_beside(turn, view, command, decision.event);
+	if (r == 0 && command->kind == COMMAND_ASK && !result->repeated)
+		r = keep_asked(turn, &view->task, command);
 	return r < 0 || view->task.claim.holder == 0 ? r : renew_holder(turn, view, command, result);
 }
 

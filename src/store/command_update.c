@@ -277,8 +277,9 @@ static int stage_move(
 
 	if (r < 0 || move->decision.event == EVENT_NONE)
 		return r;
-	/* decided upon the task as the fields made it: the version is what has moved since */
+	/* decided upon the task as the fields made it: version and stage are what has moved since */
 	move->decision.task.version = view->task.version;
+	move->decision.task.stage = view->task.stage;
 	if (move->decision.event == EVENT_TASK_BLOCKED)
 		return command_stage_keeping(turn, view, &move->decision, EXTRA_ERROR, result);
 	return command_stage(turn, view, &move->decision, result);

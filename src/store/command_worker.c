@@ -379,17 +379,18 @@ static bool has_orders(const struct turn *turn, int64_t seq)
 	struct task task;
 
 	turn_peek(turn, seq, &task);
-	return task_must_stop(&task, &turn->given) || task.claim.reported;
+	return task_must_stop(&task, &turn->given) || task_must_park(&task, &turn->given) ||
+		task.claim.reported;
 }
 
-/* What it holds and must stop, or has heard the last of. */
+/* What it holds and must stop or let wait without it, or has heard the last of. */
 static int list_orders(struct turn *turn, const struct turn_worker *view, struct result *result)
 {
 	struct held_tasks held;
 	struct turn_task *task;
 
 	int r = turn_held_by(turn, view, &held);
-	struct span *stop = NULL, *reported = NULL;
+	struct span *stop = NULL, *reported = NULL, *park = NULL;
 	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
 		if (!has_orders(turn, held.seqs[i])) /* mostly there are none, and the beat touches no task */
 			continue;
@@ -397,10 +398,13 @@ static int list_orders(struct turn *turn, const struct turn_worker *view, struct
 			result->stop = stop = arena_alloc(&turn->arena, held.count * sizeof *stop);
 			result->reported = reported =
 				arena_alloc(&turn->arena, held.count * sizeof *reported);
+			result->park = park = arena_alloc(&turn->arena, held.count * sizeof *park);
 		}
-		r = stop && reported ? turn_task(turn, held.seqs[i], &task) : -ENOMEM;
+		r = stop && reported && park ? turn_task(turn, held.seqs[i], &task) : -ENOMEM;
 		if (r == 0 && task_must_stop(&task->task, &turn->given))
 			r = turn_id_text(turn, task, &stop[result->stop_count++]);
+		else if (r == 0 && task_must_park(&task->task, &turn->given))
+			r = turn_id_text(turn, task, &park[result->park_count++]);
 		if (r == 0 && task->task.claim.reported)
 			r = turn_id_text(turn, task, &reported[result->reported_count++]);
 	}

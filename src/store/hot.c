@@ -51,10 +51,12 @@ struct hot_claim {
 	struct wheel_node timer;
 };
 
-/* What few tasks have. */
+/* What few tasks have: deadlines, a workflow, gates, a question. */
 struct hot_rare {
 	int64_t seq;
 	int64_t start_by_ms, finish_by_ms;
+	int64_t resume_until_ms;
+	uint32_t resume_host;
 	uint32_t gates, gates_passed;
 	uint8_t workflow, stage, gate_count;
 };
@@ -281,6 +283,8 @@ void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
 		ret_task->gates = rare->gates;
 		ret_task->gate_count = rare->gate_count;
 		ret_task->gates_passed = rare->gates_passed;
+		ret_task->resume_host = rare->resume_host;
+		ret_task->resume_until_ms = rare->resume_until_ms;
 	}
 }
 
@@ -375,13 +379,14 @@ bool hot_lane_of(const struct task *task, struct lane_key *ret_key)
 		.owner = task->owner,
 		.requires = task->requires,
 		.executor = task->executor,
+		.host = task->resume_host,
 		.pending = task->state == TASK_PENDING,
 		.autonomous = task->autonomous,
 	};
 	return true;
 }
 
-static bool row_lane(const struct hot_task *row, struct lane_key *ret_key)
+static bool row_lane(const struct hot *hot, const struct hot_task *row, struct lane_key *ret_key)
 {
 	struct task task = {
 		.state = (enum task_state)row->state,
@@ -392,6 +397,8 @@ static bool row_lane(const struct hot_task *row, struct lane_key *ret_key)
 		.autonomous = (row->flags & HOT_AUTONOMOUS) != 0,
 	};
 
+	if (row->flags & HOT_HAS_RARE)
+		task.resume_host = rare_at(hot, find_rare(hot, row->seq))->resume_host;
 	return hot_lane_of(&task, ret_key);
 }
 
@@ -400,7 +407,7 @@ static void set_rare(struct hot *hot, struct hot_task *row, const struct task *t
 	uint32_t slot = row->flags & HOT_HAS_RARE ? find_rare(hot, row->seq) : MAP_NONE;
 	bool wanted = task &&
 		(task->start_by_ms != 0 || task->finish_by_ms != 0 || task->workflow != WORKFLOW_NONE ||
-			task->gates != 0);
+			task->gates != 0 || task->resume_host != 0);
 
 	if (!wanted) {
 		if (slot != MAP_NONE) {
@@ -424,6 +431,8 @@ static void set_rare(struct hot *hot, struct hot_task *row, const struct task *t
 		.gates = task->gates,
 		.gate_count = (uint8_t)task->gate_count,
 		.gates_passed = task->gates_passed,
+		.resume_host = task->resume_host,
+		.resume_until_ms = task->resume_until_ms,
 	};
 	row->flags |= HOT_HAS_RARE;
 }
@@ -704,7 +713,7 @@ void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const stru
 	bool fresh = slot == MAP_NONE;
 	struct hot_task *row = fresh ? row_make(hot, task->seq, &slot) : task_at(hot, slot);
 	int64_t old_wall_ms = fresh ? INT64_MAX : row_wall_ms(hot, slot);
-	bool stood = !fresh && row_lane(row, &old_lane);
+	bool stood = !fresh && row_lane(hot, row, &old_lane);
 	bool stands = hot_lane_of(task, &new_lane);
 	bool stays = stood && stands && lane_key_equal(&old_lane, &new_lane) &&
 		row->priority == task->priority && row->created_ms == task->created_ms;
@@ -734,7 +743,7 @@ void hot_forget(struct hot *hot, uint32_t slot)
 	if (slot == MAP_NONE)
 		return;
 	struct hot_task *row = task_at(hot, slot);
-	if (row_lane(row, &lane))
+	if (row_lane(hot, row, &lane))
 		lanes_remove(&hot->lanes, &lane, slot);
 	count_out(hot, row);
 	unlink_claim(hot, row);

@@ -60,7 +60,7 @@ enum timer_kind {
 struct hot {
 	struct pool tasks;
 	struct pool claims;
-	struct pool rares; /* what few tasks have: deadlines, stages, gates */
+	struct pool rares; /* what few tasks have: deadlines, stages, gates, questions */
 	struct pool parents;
 	struct map by_seq;
 	bool is_indexed; /* by_seq has them all: see hot_index() */

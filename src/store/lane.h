@@ -1,8 +1,8 @@
 /*
  * Lanes: the ready tasks in claim order.
  *
- * Tasks that differ in nothing a claimant is chosen by (queue, owner, required capabilities, executor,
- * parked or not, may it run on its own) stand in one lane; a claim looks at the heads of the lanes it may take from and takes the
+ * Tasks that differ in nothing a claimant is chosen by (queue, owner, required capabilities, executor, the host that
+ * alone may have it for now, parked or not, may it run on its own) stand in one lane; a claim looks at the heads of the lanes it may take from and takes the
  * first of them. A lane is a sorted list cut into chunks: appending at its end and taking from its front
  * are cheap, any other place costs a binary search. An entry is four bytes.
  *
@@ -18,6 +18,7 @@
 
 struct lane_key {
 	uint32_t queue, owner, requires, executor;
+	uint32_t host; /* only for claimants there; 0: for all */
 	bool pending, autonomous;
 };
 

@@ -42,7 +42,9 @@
 	X(stage)         \
 	X(gates)         \
 	X(gate_count)    \
-	X(gates_passed)
+	X(gates_passed)  \
+	X(resume_host)   \
+	X(resume_until_ms)
 
 enum column {
 #define X(name) COLUMN_##name,

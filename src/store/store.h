@@ -8,10 +8,10 @@
  * A result may be told to the caller as soon as store_turn() has returned 0, and not before: then it is on
  * disk. Timers and lapsed leases enter a turn by themselves, before its commands.
  *
- *   store.c    opening, upkeep, reads           turn.c     the turn: views, staging, commit
+ *   store.c    opening, upkeep, reads           turn.c, turn_*.c   the turn: views, staging, commit
  *   hot.c      what is in memory                commands.c, command_*.c, timers.c: what happens in it
  *   lane.c     ready tasks in claim order       record.c   events and their folding
- *   names.c    texts as numbers                 memory.c, sqlite/  where rows live
+ *   names.c    texts as numbers                 memory/, sqlite/  where rows live
  *   log.c      the output of attempts           read.c     reading between turns
  */
 #pragma once

@@ -80,31 +80,40 @@ static int put_status_line(struct buf *out, int status)
 	return r;
 }
 
-/* `name` is "Name: "; an empty value is no header at all. */
-static inline int put_text(struct buf *out, struct span name, struct span value)
-{
-	int r;
+/* Headers are compiled where they are written: of a name that is a literal, a few stores are left. */
+#define HTTP_HEADER __attribute__((always_inline)) static inline
 
+HTTP_HEADER void put_line(struct buf *out, char *at, struct span name, struct span value)
+{
+	memcpy(at, name.data, name.len);
+	at += name.len;
+	memcpy(at, value.data, value.len);
+	at += value.len;
+	memcpy(at, "\r\n", 2);
+	out->len = (size_t)(at + 2 - out->data);
+}
+
+/* `name` is "Name: "; an empty value is no header at all. */
+HTTP_HEADER int put_text(struct buf *out, struct span name, struct span value)
+{
 	if (value.len == 0)
 		return 0;
 	if (scan_text(value.data, 0, value.len) < value.len)
 		return -EINVAL;
-	r = buf_put_span(out, name);
+	int r = buf_reserve(out, name.len + value.len + 2);
 	if (r == 0)
-		r = buf_put_span(out, value);
-	if (r == 0)
-		r = buf_put_span(out, SPAN("\r\n"));
+		put_line(out, out->data + out->len, name, value);
 	return r;
 }
 
-static int put_count(struct buf *out, struct span name, uint64_t value)
+HTTP_HEADER int put_count(struct buf *out, struct span name, uint64_t value)
 {
-	int r = buf_put_span(out, name);
+	char digits[DECIMAL_DIGITS_MAX];
+	struct span text = {digits, (size_t)(decimal_write(digits, value) - digits)};
+	int r = buf_reserve(out, name.len + text.len + 2);
 
 	if (r == 0)
-		r = buf_put_decimal(out, value);
-	if (r == 0)
-		r = buf_put_span(out, SPAN("\r\n"));
+		put_line(out, out->data + out->len, name, text);
 	return r;
 }
 

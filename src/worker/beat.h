@@ -144,6 +144,8 @@ struct beat_answer {
 	uint32_t cancel_count;
 	const struct span *reported; /* whose work has said how it ended */
 	uint32_t reported_count;
+	const struct span *park; /* whose process has waited long enough for a person's answer */
+	uint32_t park_count;
 	int64_t retry_after_ms; /* of busy */
 };
 

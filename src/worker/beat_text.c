@@ -111,6 +111,7 @@ static void read_commands(yyjson_val *list, struct arena *arena, struct beat_ans
 
 	answer->cancel_count = read_orders(list, "cancel", arena, &answer->cancel);
 	answer->reported_count = read_orders(list, "reported", arena, &answer->reported);
+	answer->park_count = read_orders(list, "park", arena, &answer->park);
 	yyjson_arr_foreach(list, at, size, command)
 	{
 		yyjson_val *type = yyjson_obj_get(command, "type");

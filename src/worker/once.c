@@ -264,6 +264,7 @@ static void hear_task(struct once *once, yyjson_val *task)
 
 	if (!run)
 		return;
+	run_seen(run, task);
 	if (is_ended(once, task))
 		run_reported(run); /* by its own word, which counts at once: nobody beats for it */
 	else if (!is_ours(once, task) || yyjson_is_null(yyjson_obj_get(task, "workerId")))
@@ -272,6 +273,8 @@ static void hear_task(struct once *once, yyjson_val *task)
 		run_stop(run, STOP_CANCELLED, INT64_MAX);
 	else if (yyjson_is_obj(yyjson_obj_get(task, "report")))
 		run_reported(run);
+	else if (yyjson_is_true(yyjson_obj_get(task, "parking")))
+		run_stop(run, STOP_PARKED, INT64_MAX);
 }
 
 static void on_task(void *context, int fault, enum http_reach reach, const struct http_answer *answer)

@@ -219,9 +219,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 		refuse_job(job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
 		return true;
 	}
-	if (seat->executor->limits.cpu_us != LIMIT_UNCHANGED ||
-		seat->executor->limits.output_bytes != LIMIT_UNCHANGED)
-		process_renew(seat->process); /* before it can have read the task */
+	process_budget(seat->process, true); /* a whole one for each task */
 	if (r == 0)
 		r = process_write(seat->process, buf_span(&frame));
 	if (r < 0) {
@@ -342,12 +340,22 @@ static void describe_end(const struct pool_seat *seat, char *out, size_t room)
 	}
 }
 
+/* Its task used up what an attempt may use. */
+static int put_spent(const struct pool_seat *seat, struct buf *members)
+{
+	struct attempt_end attempt = {.end = process_end(seat->process), .limits = &seat->executor->limits};
+
+	return verdict_put_budget(&attempt, members);
+}
+
 static int put_crash(const struct pool_seat *seat, struct buf *members)
 {
 	const struct process_end *end = process_end(seat->process);
 	struct json_object error, details;
 	char message[1024];
 
+	if (end->spent != SPENT_NOTHING)
+		return put_spent(seat, members);
 	describe_end(seat, message, sizeof message);
 	int r = buf_put_span(members, SPAN("\"error\":"));
 	if (r < 0)
@@ -387,14 +395,6 @@ static int put_answer(const struct pool_message *message, enum report_verb *ret_
 	return r;
 }
 
-/* Its task used up what an attempt may use. */
-static int put_spent(const struct pool_seat *seat, enum report_verb *ret_verb, struct buf *members)
-{
-	struct attempt_end attempt = {.end = process_end(seat->process), .limits = &seat->executor->limits};
-
-	return verdict_put(&attempt, ret_verb, members);
-}
-
 static void take_words(struct pool_seat *seat);
 
 /* The attempt is over: by its answer, by the end of its worker, or because it was told to stop. */
@@ -412,13 +412,15 @@ static void end_attempt(struct pool_seat *seat, const struct pool_message *messa
 	}
 	seat->job = NULL;
 	job->seat = NULL;
-	int r = 0;
 	if (message)
+		process_budget(seat->process, false);
+	int r = 0;
+	if (message && process_end(seat->process)->spent != SPENT_NOTHING)
+		r = put_spent(seat, &members);
+	else if (message)
 		r = put_answer(message, &end.verb, &members);
 	else if (seat->worker.stop_task)
 		end.stopped = true;
-	else if (process_end(seat->process)->spent != SPENT_NOTHING)
-		r = put_spent(seat, &end.verb, &members);
 	else
 		r = put_crash(seat, &members);
 	if (r < 0)
@@ -717,8 +719,8 @@ static void on_gone(void *context, struct process *process)
 	if (frame_is_open(&seat->frames) && !seat->worker.planned &&
 		(seat->worker.fault == POOL_FAULT_NONE || seat->worker.fault == POOL_FAULT_SILENT))
 		seat->worker.fault = POOL_FAULT_HALF;
-	if (process_end(process)->spent != SPENT_NOTHING && seat->worker.said_hello)
-		seat->worker.planned = true; /* the budget was its task's */
+	if (process_end(process)->spent != SPENT_NOTHING && seat->job)
+		seat->worker.planned = true; /* it was ended for its task, and did not crash */
 	/* a machine that is short of something is no fault of the program */
 	bool short_of = seat->worker.state == POOL_STARTING && verdict_is_shortage(process_end(process));
 	uint32_t todo = short_of ? pool_worker_unspawned(&seat->worker, clock_ms())
@@ -815,6 +817,7 @@ static int start_process(struct pool_seat *seat, int run_fd, struct arena *arena
 	spec.stdin_from = STDIN_PIPE;
 	spec.overflow[STREAM_OUT] = OVERFLOW_HOLDS;
 	spec.confine.limits = executor->limits;
+	spec.budget_later = true; /* what it needs to begin with is nobody's */
 	spec.confine.keep_out = supervisor->nest.home;
 	spec.confine.workdir_read_only = executor->working_dir != NULL;
 	spec.events = &events;

@@ -83,6 +83,8 @@ static void tell_lists(struct pulse *pulse, const struct beat_answer *answer)
 		tell(pulse, (struct pulse_news){.kind = PULSE_CANCEL, .id = answer->cancel[i]});
 	for (uint32_t i = 0; i < answer->reported_count; i++)
 		tell(pulse, (struct pulse_news){.kind = PULSE_REPORTED, .id = answer->reported[i]});
+	for (uint32_t i = 0; i < answer->park_count; i++)
+		tell(pulse, (struct pulse_news){.kind = PULSE_PARK, .id = answer->park[i]});
 }
 
 static void note_contact(struct pulse *pulse, enum beat_outcome outcome, int fault)

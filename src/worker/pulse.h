@@ -13,11 +13,12 @@ enum pulse_kind {
 	PULSE_LOST,       /* `id`: not ours (any more): stop it, report nothing */
 	PULSE_CANCEL,     /* `id`: stop it. Told with every beat until it is done */
 	PULSE_REPORTED,   /* `id`: the work itself has said how it ended. Told with every beat */
-	PULSE_STANDING,   /* `standing` is new */
-	PULSE_LAPSED,     /* no answer for nine tenths of the lease: stop everything before `until_ms` */
-	PULSE_OVER,       /* the server has given up on us: stop everything, then pulse_renew() */
-	PULSE_REFUSED,    /* `status`, `code`, `detail`, `holder` */
-	PULSE_AWAY,       /* no answer: told once; `fault` */
+	PULSE_PARK, /* `id`: it has waited long enough for an answer. Told with every beat until it is done */
+	PULSE_STANDING, /* `standing` is new */
+	PULSE_LAPSED,   /* no answer for nine tenths of the lease: stop everything before `until_ms` */
+	PULSE_OVER,     /* the server has given up on us: stop everything, then pulse_renew() */
+	PULSE_REFUSED,  /* `status`, `code`, `detail`, `holder` */
+	PULSE_AWAY,     /* no answer: told once; `fault` */
 	PULSE_BACK,
 };
 

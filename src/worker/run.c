@@ -38,6 +38,7 @@ enum {
 	NOTE_BYTES_MAX = 32 << 10,
 	WORDS_KEPT_BYTES_MAX = 1 << 20,
 	FINAL_MS = 10 * 1000,    /* after the final word */
+	LOOK_MS = 5 * 1000,      /* while it asks: is there an answer? */
 	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
 };
 
@@ -61,10 +62,12 @@ struct run {
 	struct wall wall;
 	struct span input, log_target;
 	uint32_t attempt;
-	int64_t timeout_ms;
-	bool timeout_is_budget;       /* of the executor, which is shorter than the others */
-	int64_t claimed_ms, heard_ms; /* on the clock of leases: the last sign of life */
+	int64_t timeout_ms, granted_ms; /* how long it may run; and by the server's word alone */
+	bool timeout_is_budget;         /* of the executor, which is shorter than the others */
+	int64_t waited_ms;              /* so long it has waited for answers: that is not its own time */
+	int64_t claimed_ms, heard_ms;   /* on the clock of leases: the last sign of life */
 	bool spoke, reported;
+	bool asks; /* when it was last looked at */
 	bool remembered; /* its record is there still: the disk did not take the report, or there is more to remove */
 	struct process_end end; /* once it is gone */
 	enum stop_reason stop;
@@ -72,6 +75,7 @@ struct run {
 	int64_t final_ms; /* when it must be gone, after its last word; 0: it has not said it */
 	uint32_t failures;
 	struct line *line;
+	struct line *looks; /* NULL: it was never looked at */
 	bool has_token, tree_unwanted;
 	struct worktree *tree;              /* of its own; NULL: none */
 	const char *refused_code, *refused; /* to be told when its work tree is gone */
@@ -166,7 +170,7 @@ static int read_claim(struct run *run, yyjson_val *claim)
 	run->working_dir = keep(run, task, "workingDir");
 	run->module = keep(run, task, "module");
 	run->attempt = (uint32_t)yyjson_get_uint(yyjson_obj_get(claim, "attempt"));
-	run->timeout_ms = yyjson_get_sint(yyjson_obj_get(task, "timeoutMs"));
+	run->timeout_ms = run->granted_ms = yyjson_get_sint(yyjson_obj_get(task, "timeoutMs"));
 	run->tree_unwanted = yyjson_is_false(yyjson_obj_get(yyjson_obj_get(task, "payload"), "worktree"));
 	if (!run->task || !run->fence || !run->queue || run->timeout_ms <= 0)
 		return -EPROTO;
@@ -315,16 +319,93 @@ static int64_t silent_until_ms(const struct run *run)
 	return limit_ms > 0 ? run->heard_ms + limit_ms : INT64_MAX;
 }
 
+/* When it has run too long. */
+static int64_t over_ms(const struct run *run)
+{
+	return run->claimed_ms + run->timeout_ms + run->waited_ms;
+}
+
 static void arm_clock(struct run *run)
 {
 	int64_t now_ms = worker_clock_ms();
-	int64_t due_ms = earliest(run->claimed_ms + run->timeout_ms, silent_until_ms(run));
+	int64_t due_ms = run->asks ? now_ms + LOOK_MS : earliest(over_ms(run), silent_until_ms(run));
 
 	if (run->final_ms > 0)
 		due_ms = earliest(due_ms, run->final_ms);
 	int64_t wait_ms = due_ms > now_ms ? due_ms - now_ms : 0;
 
 	uv_timer_start(&run->clock, on_clock, (uint64_t)earliest(wait_ms, 3600 * 1000), 0);
+}
+
+/* Its time is up, unless it waits for an answer. */
+static void judge_time(struct run *run)
+{
+	int64_t now_ms = worker_clock_ms();
+
+	if (run->phase != RUN_STARTED || run->stop != STOP_NOT)
+		return;
+	if (!run->asks && now_ms >= over_ms(run)) {
+		run->limit_ms = run->timeout_ms;
+		run_stop(run, STOP_TIMED_OUT, INT64_MAX);
+	} else if (!run->asks && now_ms >= silent_until_ms(run)) {
+		run->limit_ms = now_ms - run->heard_ms;
+		run_stop(run, STOP_STALLED, INT64_MAX);
+	} else {
+		arm_clock(run);
+	}
+}
+
+void run_seen(struct run *run, yyjson_val *task)
+{
+	int64_t now_ms = worker_clock_ms();
+	yyjson_val *left = yyjson_obj_get(task, "runMs");
+
+	if (!yyjson_equals_str(yyjson_obj_get(task, "fence"), run->fence) || !yyjson_is_int(left))
+		return;
+	/* what the server leaves it beyond what our clock says is what it has waited */
+	int64_t waited_ms = yyjson_get_sint(left) - (run->granted_ms - (now_ms - run->claimed_ms));
+	run->asks = yyjson_equals_str(yyjson_obj_get(task, "state"), "asking");
+	if (waited_ms <= run->waited_ms)
+		return;
+	run->heard_ms = earliest(run->heard_ms + waited_ms - run->waited_ms, now_ms);
+	run->waited_ms = waited_ms;
+}
+
+static void on_looked(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct run *run = context;
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		fault == 0 ? json_read(http_answer_body(answer), &complaint) : NULL;
+
+	(void)reach; /* a server that is away has told before what it asks */
+	if (doc && http_answer_status(answer) == 200)
+		run_seen(run, yyjson_doc_get_root(doc));
+	judge_time(run);
+}
+
+/* Before anything is stopped for its age or its silence: does it wait for a person? Whatever it has asked it has asked
+ * the server, and not us. */
+static void look(struct run *run)
+{
+	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 4 << 20};
+	const struct supervisor *supervisor = run->supervisor;
+	struct span target = run->log_target, token = pulse_token(supervisor->pulse);
+
+	target.len -= sizeof "/log" - 1;
+	struct http_call call = {
+		.method = HTTP_METHOD_GET,
+		.target = target,
+		.token = token.len > 0 ? token : (struct span){0},
+		.may_repeat = true,
+		.timeout_ms = CALL_MS,
+	};
+	if (!run->looks)
+		run->looks = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	if (run->looks && line_is_busy(run->looks))
+		return;
+	if (!run->looks || line_call(run->looks, &call, on_looked, run) < 0)
+		judge_time(run);
 }
 
 static void on_clock(uv_timer_t *timer)
@@ -334,17 +415,12 @@ static void on_clock(uv_timer_t *timer)
 
 	if (run->phase != RUN_STARTED || run->stop != STOP_NOT)
 		return;
-	if (run->final_ms > 0 && now_ms >= run->final_ms) {
+	if (run->final_ms > 0 && now_ms >= run->final_ms)
 		run_stop(run, STOP_FINAL, INT64_MAX);
-	} else if (now_ms >= run->claimed_ms + run->timeout_ms) {
-		run->limit_ms = run->timeout_ms;
-		run_stop(run, STOP_TIMED_OUT, INT64_MAX);
-	} else if (now_ms >= silent_until_ms(run)) {
-		run->limit_ms = now_ms - run->heard_ms;
-		run_stop(run, STOP_STALLED, INT64_MAX);
-	} else {
+	else if (run->asks || now_ms >= over_ms(run) || now_ms >= silent_until_ms(run))
+		look(run);
+	else
 		arm_clock(run);
-	}
 }
 
 /* ---- starting ---------------------------------------------------------------------------------------------- */
@@ -1036,6 +1112,7 @@ static const char *const reasons[] = {
 	[STOP_STALLED] = "stalled",
 	[STOP_SHUTDOWN] = "shutdown",
 	[STOP_LAPSED] = "no answer",
+	[STOP_PARKED] = "it waits for an answer",
 	[STOP_FINAL] = "its last word was said",
 	[STOP_LOST] = "lost",
 };
@@ -1044,7 +1121,7 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 {
 	/* the server's clock of the same limit: it says "cancel" and means "too long" */
 	if (reason == STOP_CANCELLED && run->timeout_ms > 0 &&
-		worker_clock_ms() - run->claimed_ms >= run->timeout_ms - TIMEOUT_SLACK_MS) {
+		worker_clock_ms() >= over_ms(run) - TIMEOUT_SLACK_MS) {
 		reason = STOP_TIMED_OUT;
 		run->limit_ms = run->timeout_ms;
 	}
@@ -1197,6 +1274,7 @@ void run_free(struct run *run)
 	assert(run->phase == RUN_OVER);
 	assert(!run->process);
 	line_free(run->line);
+	line_free(run->looks);
 	line_free(run->notes);
 	run->clock.data = run->scribe.timer.data = run;
 	uv_close((uv_handle_t *)&run->note_timer, on_handle_closed);

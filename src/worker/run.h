@@ -23,6 +23,10 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms);
 /* The work has said how it ended: its processes have ten seconds to go. */
 void run_reported(struct run *run);
 
+/* The task as the server has it, for whoever has looked at it anyway: it may wait for an answer, and then its clocks
+ * stand still. Of another claim than this it means nothing. */
+void run_seen(struct run *run, yyjson_val *task);
+
 struct span run_task(const struct run *run);
 const char *run_name(const struct run *run);
 uint64_t run_number(const struct run *run); /* in the order of their claims */

@@ -560,6 +560,9 @@ static void finish_pool(const struct at *at, yyjson_val *value, struct executor 
 	if (yyjson_equals_str(yyjson_obj_get(value, "argv"), "payload"))
 		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
 			"%s.argv must be a program: a pool runs it before there is a task", at->name);
+	if (executor->worktree.on)
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s.worktree is not for pools: their workers stay where they are", at->name);
 	if (executor->size == 0)
 		executor->size = POOL_SIZE;
 	if (executor->silence_ms == 0)

@@ -756,6 +756,10 @@ static void on_news(void *context, const struct pulse_news *news)
 		if (run)
 			run_reported(run);
 		break;
+	case PULSE_PARK:
+		if (run)
+			run_stop(run, STOP_PARKED, INT64_MAX);
+		break;
 	case PULSE_STANDING:
 		hear_standing(supervisor, news->standing);
 		break;

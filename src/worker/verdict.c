@@ -249,12 +249,12 @@ static int put_spent(struct buf *members, const char *key, uint64_t limit, const
 }
 
 /* With all that it started. */
-static int put_budget(const struct attempt_end *attempt, struct buf *members)
+int verdict_put_budget(const struct attempt_end *attempt, struct buf *members)
 {
 	const struct limits *limits = attempt->limits;
 	char text[200];
 
-	switch (attempt->end->spent) {
+	switch (attempt->end ? attempt->end->spent : SPENT_NOTHING) {
 	case SPENT_MEMORY:
 		snprintf(text, sizeof text,
 			"it needed more than %llu bytes of memory, and the kernel killed what asked for more",
@@ -276,11 +276,12 @@ static int put_budget(const struct attempt_end *attempt, struct buf *members)
 
 static bool is_over_budget(const struct attempt_end *attempt)
 {
+	const struct process_end *end = attempt->end;
+
 	if (attempt->stop == STOP_CANCELLED || attempt->stop == STOP_LOST)
 		return false;
-	return (attempt->end && attempt->limits && attempt->end->spent != SPENT_NOTHING) ||
-		(attempt->stop == STOP_TIMED_OUT && attempt->limit_is_budget && attempt->end &&
-			attempt->end->stop_asked);
+	return (end && attempt->limits && end->spent != SPENT_NOTHING) ||
+		(attempt->stop == STOP_TIMED_OUT && attempt->limit_is_budget && (!end || end->stop_asked));
 }
 
 static int put_timeout(const struct attempt_end *attempt, struct buf *members)
@@ -318,7 +319,7 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 
 	if (is_over_budget(attempt)) {
 		*ret_verb = REPORT_FAIL;
-		return put_budget(attempt, members);
+		return verdict_put_budget(attempt, members);
 	}
 	if (by_itself) /* it ended before our word reached it: what it says of itself counts */
 		return put_ended(attempt, ret_verb, members);
@@ -328,6 +329,8 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 		return put_release(members, "cancelled", 0);
 	case STOP_SHUTDOWN:
 		return put_release(members, "the worker stops", 0);
+	case STOP_PARKED:
+		return put_release(members, "it waits for an answer", 0);
 	case STOP_LAPSED:
 	case STOP_FINAL:
 	case STOP_LOST:

@@ -9,8 +9,8 @@
  *	a signal              a crash
  *	used up its budget    BUDGET_EXCEEDED, whatever it said and however it ended
  *	could not be started  by whose fault it was: the task's, this host's, or what it asks for
- *	stopped by us         cancelled: given back, which confirms it; too long, no sign of life: a timeout; we stop or
- *	                      lost touch with the server: given back, nothing spent
+ *	stopped by us         cancelled: given back, which confirms it; too long, no sign of life: a timeout; it waits for
+ *	                      an answer, we stop, or lost touch with the server: given back, nothing spent
  */
 #pragma once
 
@@ -26,6 +26,7 @@ enum stop_reason {
 	STOP_STALLED,
 	STOP_SHUTDOWN,
 	STOP_LAPSED, /* no answer from the server for nine tenths of the lease */
+	STOP_PARKED, /* it has waited long enough for a person's answer: the question stays open */
 	STOP_FINAL,  /* it has said how it ended, and did not go */
 	STOP_LOST,   /* it is not ours any more: nothing is reported */
 };
@@ -51,6 +52,9 @@ const char *report_verb_name(enum report_verb verb);
 
 /* The verb, and the members of the body besides workerId and fence: "result":…  -ENOMEM, -E2BIG. */
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members);
+
+/* The error alone, of one whose end says that a budget is spent. */
+int verdict_put_budget(const struct attempt_end *attempt, struct buf *members);
 
 /* To what the work itself said a verdict gives way. It is kept with the verdict, because whoever sends it may be another
  * than the one that saw the end. */

@@ -107,7 +107,8 @@ static int64_t crashes_after_failure(const struct step *step, int64_t before)
 
 	if (class == WORD_TASK || class == WORD_TIMEOUT)
 		return 0;
-	return class == WORD_CRASH ? before : before - 1;
+	/* a question waits without its process: nothing was lost with that */
+	return class == WORD_CRASH && step->to != WORD_ASKING ? before : before - 1;
 }
 
 /* The crash that a claim counts in advance stays only if its holder is lost. */
@@ -145,7 +146,7 @@ int ck_rule_crashes(struct step *step)
 	int64_t crashes = crashes_after(step);
 	bool may_stay = step->kind == WORD_TASK_CANCELLED && ck_step_is_held_from(step);
 	bool crashed = (step->kind == WORD_TASK_EXPIRED && step->from != WORD_ASKING) ||
-		(ck_step_is_held_from(step) && class_of(step) == WORD_CRASH);
+		(ck_step_is_held_from(step) && class_of(step) == WORD_CRASH && step->to != WORD_ASKING);
 
 	/* a cancel that waited for its worker may end with the worker's death */
 	if (may_stay && step->after[KEY_ENDED] == WORD_REVIEW)

@@ -145,6 +145,14 @@ class Modules:
             open(os.path.join(os.environ["TMPDIR"], str(number)), "w").close()
         os._exit(7)
 
+    def eat(self, task):
+        result(task, len(b"x" * task["payload"]))
+
+    def shout(self, task):
+        sys.stderr.write(task["payload"] * "x")
+        sys.stderr.flush()
+        result(task, "shouted")
+
     def hang(self, task):
         mark("hangs", os.getpid())
         forever()

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import stintd
+import test_pool
 from test_worker import WORKER, Case, sh
 
 NOBODY = 65534
@@ -66,6 +67,44 @@ class Spent(Case):
                   write=[self.folder])
         self.client.post("/api/tasks/t/retry", {})
         self.is_in("t", "done")
+
+
+class OfPools(test_pool.Case):
+    """Each task has a whole budget, however many the worker has had before."""
+
+    def ends(self, module, payload, name=None):
+        name = name or module
+        self.create(id=name, module=module, payload=payload)
+        return self.is_in(name, "done", "failed", "blocked")
+
+    def over(self, key, module, payload):
+        task = self.ends(module, payload)
+        self.assertEqual((task["state"], (task["error"] or {}).get("code")), ("blocked", "BUDGET_EXCEEDED"), task)
+        self.assertEqual(task["error"]["details"]["budget"], key)
+        self.assertEqual(self.ends("echo", 1)["state"], "done", "another worker takes its place")
+        self.assertNotEqual((self.slot() or {}).get("crashes", 0), 1, "that is no crash")
+
+    def test_processor_time(self):
+        self.pool("any", budget={"cpuSeconds": 2})
+        for number in range(3):
+            self.assertEqual(self.ends("burn", 0.8, "t-%d" % number)["state"], "done")
+        self.over("cpuSeconds", "burn", 60)
+
+    def test_memory(self):
+        if not has_memory_wall():
+            self.skipTest("no memory controller for us on this machine")
+        self.pool("any", budget={"memoryBytes": 100 << 20})
+        self.over("memoryBytes", "eat", 300 << 20)
+
+    def test_output(self):
+        self.pool("any", budget={"outputBytes": 100000})
+        for number in range(3):
+            self.assertEqual(self.ends("shout", 60000, "t-%d" % number)["state"], "done")
+        self.over("outputBytes", "shout", 200000)
+
+    def test_wall_time(self):
+        self.pool("any", budget={"minutes": 0.02})
+        self.over("minutes", "hang", None)
 
 
 class Unenforceable(unittest.TestCase):

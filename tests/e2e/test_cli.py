@@ -461,7 +461,7 @@ class Agreement(CliCase):
             return {"workerId": worker, "fence": post(f"/api/tasks/{task(name)}/claim", {"workerId": worker}).json["fence"]}
 
         token = post("/api/workers/register", {"workerId": "beats", "capabilities": ["a"], "executors": ["e"],
-                                               "maxConcurrent": 4, "leaseMs": 60000}).json["token"]
+                                               "maxConcurrent": 4, "leaseMs": 60000, "host": "here"}).json["token"]
         for _ in range(3):
             post("/api/slots/crashed/crash")
         post("/api/queues/paused/pause")
@@ -478,6 +478,9 @@ class Agreement(CliCase):
         post("/api/tasks/review/review", hold("review"))
         post("/api/tasks/blocked/block", {**hold("blocked"), "error": {"code": "STOPPED", "message": "no"}})
         post("/api/tasks/asking/ask", {**hold("asking"), "question": "?"})
+        post("/api/tasks/answered/ask", {**(holder := hold("answered", "beats")), "question": "?"})
+        post("/api/tasks/answered/release", holder)
+        post("/api/tasks/answered/answer", {"text": "!"})
         post("/api/tasks/done/complete", hold("done"))
         hold("claimed")
         post("/api/tasks/running/progress", hold("running"))

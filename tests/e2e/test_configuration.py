@@ -145,7 +145,7 @@ class Refused(ConfigurationCase):
         self.assertEqual((problem["origin"], problem["line"], problem["column"]), (path, 1, 2))
 
     def test_a_key_without_an_effect_is_unknown(self):
-        for key in "ask.parkMs", "no.such":
+        for key in "no.such", "ask.parks":
             run = self.run_stintd("--check-config", "--set", key + "=1")
             self.assertEqual((run.returncode, "there is no key " + key in run.stderr), (78, True), run.stderr)
 

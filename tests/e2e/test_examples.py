@@ -86,6 +86,12 @@ class World:
         if verb in ("answer", "approve", "deny", "inbox"):
             self.add("t-7k3")
             self.end("t-7k3", "ask", question="which database?")
+        elif verb == "task ask":
+            self.add("t-7k3")
+            self.end("t-7k3", "ask", question="which branch?")
+            self.post("/api/tasks/t-7k3/release", {"workerId": "me", "fence": self.env["STINT_FENCE"]})
+            self.post("/api/tasks/t-7k3/answer", {"text": "main"})  # to the attempt before this one
+            self.hold("t-7k3")
         elif verb == "wait":
             for task in ("t-7k3", "t-1", "t-2", "t-3"):
                 self.add(task)

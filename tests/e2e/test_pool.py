@@ -23,7 +23,8 @@ class Case(test_worker.Case):
         """A pool of workers that behave in a certain way: see pool_worker.py."""
         argv = argv or [sys.executable, "-u", os.path.join(HERE, "pool_worker.py"), program, self.folder, *map(str, arguments)]
         read = [HERE, os.path.realpath(EXAMPLES), os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))]
-        return {"kind": "pool", "argv": argv, "size": size, "read": read, "write": [self.folder], "graceMs": 1000, **more}
+        return {"kind": "pool", "argv": argv, "size": size, "read": read, "write": [self.folder], "graceMs": 1000, "startMs": 60000,
+                **more}
 
     def pool(self, program, *arguments, flags=(), **more):
         return self.worker({"p": self.executor(program, *arguments, **more)}, "--name", "host", *flags)
@@ -225,7 +226,7 @@ class Words(Case):
 
 class Stopping(Case):
     def test_idle_ones_go_when_their_input_ends(self):
-        worker = self.pool("any", size=3)
+        worker = self.pool("any", size=3, graceMs=60000)
         self.until(lambda: len(self.lines("starts")) == 3, "all have started")
         self.create(id="t", module="echo")
         self.is_in("t", "done")

@@ -19,17 +19,17 @@ class Crashes(test_pool.Case):
         "crash": ("WORKER_CRASHED", "crash", "SIGSEGV): the last of bad-crash", {}, {}),
         "leave": ("WORKER_CRASHED", "crash", "exit status 7", {}, {}),
         "say_goodbye": ("WORKER_CRASHED", "crash", "exit status 0", {}, {}),
-        "silent": ("WORKER_CRASHED", "crash", "silent", {"silenceMs": 1000}, {}),
+        "silent": ("WORKER_CRASHED", "crash", "silent", {"silenceMs": 4000}, {}),
         "half": ("PROTOCOL_ERROR", "crash", "within a frame", {}, {}),
-        "half_then_hang": ("PROTOCOL_ERROR", "crash", "within a frame", {"silenceMs": 1000}, {}),
+        "half_then_hang": ("PROTOCOL_ERROR", "crash", "within a frame", {"silenceMs": 4000}, {}),
         "giant": ("PROTOCOL_ERROR", "crash", "longer than 1 MiB", {}, {}),
         "four_gib": ("PROTOCOL_ERROR", "crash", "longer than 1 MiB", {}, {}),
         "noise": ("PROTOCOL_ERROR", "crash", "logs belong on standard error", {}, {}),
         "only_garbage": ("PROTOCOL_ERROR", "crash", "100 frames in a row", {}, {}),
-        "hang": ("TASK_TIMEOUT", "timeout", "1000 ms", {}, {"timeoutMs": 1000}),
-        "stubborn": ("TASK_TIMEOUT", "timeout", "1000 ms", {}, {"timeoutMs": 1000}),
-        "late": ("TASK_TIMEOUT", "timeout", "1000 ms", {}, {"timeoutMs": 1000}),
-        "stall": ("STALLED", "timeout", "no sign of life", {"stallMs": 1000}, {}),
+        "hang": ("TASK_TIMEOUT", "timeout", "3000 ms", {}, {"timeoutMs": 3000}),
+        "stubborn": ("TASK_TIMEOUT", "timeout", "3000 ms", {}, {"timeoutMs": 3000}),
+        "late": ("TASK_TIMEOUT", "timeout", "3000 ms", {}, {"timeoutMs": 3000}),
+        "stall": ("STALLED", "timeout", "no sign of life", {"stallMs": 3000}, {}),
     }
 
     def test_every_bad_end_has_its_code_and_the_next_task_a_worker(self):
@@ -57,7 +57,7 @@ class Crashes(test_pool.Case):
 
     def test_a_budget_is_for_a_task_and_not_for_the_life_of_a_worker(self):
         self.worker({"out": self.executor("any", budget={"outputBytes": 100000}), "cpu": self.executor("any", budget={"cpuSeconds": 1}),
-                     "wall": self.executor("any", budget={"minutes": 0.02})}, "--name", "host")
+                     "wall": self.executor("any", budget={"minutes": 0.08})}, "--name", "host")
         uses = {"out": ("chatter", 30000, 1000000, "outputBytes"), "cpu": ("burn", 0.3, 60, "cpuSeconds"), "wall": ("hang", None, None, "minutes")}
         for executor, (module, some, much, _) in uses.items():
             for number in range(5 if some else 0):
@@ -110,7 +110,7 @@ class Crashes(test_pool.Case):
         self.assertEqual((task["result"], task["attempt"], len(self.lines("starts"))), ("fine", 1, 2))
 
     def test_one_that_never_reads_its_input_keeps_nobody_waiting(self):
-        self.worker({"p": self.executor("unread", stallMs=2000), "x": test_worker.sh("echo ran")})
+        self.worker({"p": self.executor("unread", stallMs=6000), "x": test_worker.sh("echo ran")})
         self.create(id="unread", executor="p", module="echo", payload="z" * 900000, maxAttempts=1)
         self.is_in("unread", "running")
         self.create(id="c", executor="x")

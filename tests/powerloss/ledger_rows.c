@@ -90,6 +90,8 @@ static void add_lifecycle(struct numbers *numbers, const struct task *task)
 	add(numbers, (int64_t)task->fence);
 	add(numbers, task->ended);
 	add(numbers, task->code);
+	add(numbers, task->resume_host);
+	add(numbers, task->resume_until_ms);
 	add(numbers, task->version);
 }
 

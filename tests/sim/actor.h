@@ -37,6 +37,7 @@ struct hold {
 	bool busy;        /* a request about it is under way */
 	bool end_sent; /* it said that it ended; of a copy of that which arrived it may have heard nothing */
 	bool stop;     /* it was told to stop it */
+	bool park;     /* … to let its question wait without it */
 	bool gated;    /* it cannot call it done: others judge */
 };
 

@@ -56,6 +56,8 @@ static void audit_times(struct audit *audit, const struct task *task)
 		return;
 	if (task->state == TASK_SCHEDULED && task->ready_at_ms <= late_ms)
 		sim_violate(audit->sim, "B7", task->seq, "its time came and it is still scheduled");
+	if (task->resume_until_ms != 0 && task->resume_until_ms <= late_ms)
+		sim_violate(audit->sim, "B7", task->seq, "still kept for the host that asked");
 	if (task->claim.clock != 0)
 		return;
 	if (task->finish_by_ms != 0 && task->finish_by_ms <= late_ms)

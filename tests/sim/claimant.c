@@ -165,6 +165,8 @@ void hold_step(struct sim *sim, struct actor *actor, struct hold *hold)
 		return;
 	if (hold->stop)
 		report(sim, actor, hold, rng_chance(&sim->rng, 2) ? COMMAND_FAIL : COMMAND_RELEASE);
+	else if (hold->park && rng_chance(&sim->rng, 2))
+		report(sim, actor, hold, COMMAND_RELEASE);
 	else if (sim->calm || sim->clock.true_ms >= hold->until_ms)
 		report(sim, actor, hold, some_end(sim, hold));
 	else if (rng_chance(&sim->rng, 4))
@@ -205,6 +207,7 @@ void hold_heard(
 	if (!hold || !hold->busy)
 		return;
 	hold->busy = false;
+	hold->park = false; /* it is told again, as long as that is so */
 	hold->gated |= reply->refusal == REFUSED_GATE_REQUIRED;
 	if (reply->kind == COMMAND_ASK && reply->refusal == REFUSED_NOTHING)
 		hold->until_ms = sim->clock.true_ms + sim_paced_between(sim, 5000, 60000);

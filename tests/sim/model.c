@@ -548,6 +548,15 @@ static struct span slot_of(const struct model *model, const struct command *comm
 	return word_slots[worker->slot];
 }
 
+/* Plain claimants and names have not said where they are. */
+static bool is_on_host(struct sim *sim, struct span id, uint32_t host)
+{
+	const struct model_worker *worker = model_worker(&sim->model, id);
+
+	return worker && worker->state != WORKER_UNKNOWN && !worker->named &&
+		span_equal(store_name(sim->server.store, host), word_host_of(id));
+}
+
 bool model_is_claimable(
 	struct sim *sim, const struct model_task *task, const struct command *command, int64_t wall_ms)
 {
@@ -567,6 +576,8 @@ bool model_is_claimable(
 		return false;
 	if (stands->executor != 0 && !claim->any_executor &&
 		!lists(&claim->executors, store_name(store, stands->executor)))
+		return false;
+	if (stands->resume_until_ms != 0 && !is_on_host(sim, command->worker, stands->resume_host))
 		return false;
 	return covers(sim, claim, stands->requires);
 }

@@ -49,6 +49,9 @@ static void expand_rules(struct sim_options *options, struct rng *rng)
 	rules->timeout_ms = scaled((uint32_t)rng_between(rng, 60000, 900000), percent);
 	rules->timeout_max_ms = 2 * rules->timeout_ms;
 	rules->executor_missing_ms = scaled((uint32_t)rng_between(rng, 2000, 60000), percent);
+	rules->ask_park_ms =
+		rng_chance(rng, 6) ? 0 : scaled((uint32_t)rng_between(rng, 2000, 60000), percent);
+	rules->ask_resume_ms = scaled((uint32_t)rng_between(rng, 10000, 120000), percent);
 	rules->crash_budget = 2 + rng_below(rng, 3);
 	rules->interruption_budget = 3 + rng_below(rng, 8);
 	rules->max_attempts = 1 + rng_below(rng, 4);

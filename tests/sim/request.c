@@ -104,4 +104,5 @@ void reply_fill(struct reply *reply, const struct command *command, const struct
 	fill_claims(reply, result);
 	reply->lost_count = fill_ids(reply->lost, result->lost, result->lost_count);
 	reply->stop_count = fill_ids(reply->stop, result->stop, result->stop_count);
+	reply->park_count = fill_ids(reply->park, result->park, result->park_count);
 }

@@ -56,10 +56,11 @@ struct reply {
 	char token_text[TOKEN_TEXT_MAX]; /* a remote worker knows only this */
 	uint32_t granted_ms;
 	enum worker_state worker_state;
-	uint32_t claim_count, lost_count, stop_count;
+	uint32_t claim_count, lost_count, stop_count, park_count;
 	struct told_claim claims[REPLY_CLAIMS_MAX];
 	char lost[REPLY_LIST_MAX][ID_MAX];
 	char stop[REPLY_LIST_MAX][ID_MAX];
+	char park[REPLY_LIST_MAX][ID_MAX];
 };
 
 /* Copy a text into the request. */

@@ -361,6 +361,8 @@ static void hear_lists(yyjson_val *root, struct reply *reply)
 	{
 		if (reply->stop_count < REPLY_LIST_MAX && span_equal(text_of(item, "type"), SPAN("cancel")))
 			id_copy(reply->stop[reply->stop_count++], text_of(item, "task"));
+		if (reply->park_count < REPLY_LIST_MAX && span_equal(text_of(item, "type"), SPAN("park")))
+			id_copy(reply->park[reply->park_count++], text_of(item, "task"));
 	}
 }
 
@@ -447,6 +449,8 @@ static const char *difference(struct reply *reply, const struct result *result)
 		return NULL;
 	if (!ids_equal(reply->lost, reply->lost_count, result->lost, result->lost_count))
 		return "what is lost";
+	if (!ids_equal(reply->park, reply->park_count, result->park, result->park_count))
+		return "what to park";
 	return ids_equal(reply->stop, reply->stop_count, result->stop, result->stop_count) ? NULL
 											   : "what to stop";
 }

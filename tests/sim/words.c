@@ -4,6 +4,7 @@ const struct span word_queues[WORD_QUEUES] = {SPAN("default"), SPAN("high"), SPA
 const struct span word_slots[WORD_SLOTS] = {SPAN("slot-1"), SPAN("slot-2"), SPAN("slot-3"), SPAN("slot-4")};
 const struct span word_capabilities[WORD_CAPABILITIES] = {SPAN("gpu"), SPAN("net"), SPAN("big")};
 const struct span word_executors[WORD_EXECUTORS] = {SPAN("shell"), SPAN("agent")};
+const struct span word_hosts[WORD_HOSTS] = {SPAN("host-a"), SPAN("host-b")};
 
 const struct span word_gates[WORD_GATES] = {SPAN("validate"), SPAN("security")};
 const struct span word_events[WORD_EVENTS] = {
@@ -26,6 +27,17 @@ const struct span word_events[WORD_EVENTS] = {
 	SPAN("vtid.lifecycle.terminalized"),
 	SPAN("something.else"),
 };
+
+struct span word_host_of(struct span worker)
+{
+	uint32_t sum = 0;
+
+	while (worker.len > 0 && worker.data[worker.len - 1] != '-')
+		worker.len--;
+	for (size_t i = 0; i < worker.len; i++)
+		sum += (unsigned char)worker.data[i];
+	return word_hosts[sum % WORD_HOSTS];
+}
 
 int word_find(const struct span *words, int count, struct span text)
 {

@@ -13,6 +13,7 @@ enum {
 	WORD_SLOTS = 4,
 	WORD_CAPABILITIES = 3,
 	WORD_EXECUTORS = 2,
+	WORD_HOSTS = 2,
 	WORD_GATES = 2,
 	WORD_EVENTS = 18,
 };
@@ -21,8 +22,12 @@ extern const struct span word_queues[WORD_QUEUES];
 extern const struct span word_slots[WORD_SLOTS];
 extern const struct span word_capabilities[WORD_CAPABILITIES];
 extern const struct span word_executors[WORD_EXECUTORS];
+extern const struct span word_hosts[WORD_HOSTS];
 extern const struct span word_gates[WORD_GATES];
 extern const struct span word_events[WORD_EVENTS]; /* of workflows */
+
+/* Where the worker of that id lives: all instances of one on one host. */
+struct span word_host_of(struct span worker);
 
 /* The place of the text in the list, or -1. */
 int word_find(const struct span *words, int count, struct span text);

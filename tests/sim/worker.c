@@ -26,7 +26,8 @@ static void describe(struct request *request, const struct actor *actor)
 	beat->describes = true;
 	if (actor->slot >= 0)
 		beat->slot = word_slots[actor->slot];
-	beat->process = (struct command_process){SPAN("host"), 1, 2, actor->index + 1, actor->instance};
+	beat->process = (struct command_process){
+		word_host_of(span_of(actor->worker)), 1, 2, actor->index + 1, actor->instance};
 	if (actor->replaces && actor->instance > 1)
 		beat->replaces = (struct command_replaces){
 			request_printf(request, "%s-%u", actor->principal, actor->instance - 1),
@@ -228,6 +229,11 @@ static void forget_lost(struct actor *actor, const struct reply *reply)
 		struct hold *hold = actor_hold(actor, span_of(reply->stop[i]));
 		if (hold)
 			hold->stop = true;
+	}
+	for (uint32_t i = 0; i < reply->park_count; i++) {
+		struct hold *hold = actor_hold(actor, span_of(reply->park[i]));
+		if (hold)
+			hold->park = true;
 	}
 }
 

@@ -202,6 +202,9 @@ static void print_rules(void)
 	print_time("–", "… within this time", rules.quarantine_window_ms);
 	print_time("`quarantine.trialAfterMs`", "then one trial is let through; 0 = never",
 		rules.quarantine_trial_ms);
+	print_time(
+		"`ask.parkMs`", "a process waits that long for an answer; 0 = for ever", rules.ask_park_ms);
+	print_time("–", "after the answer it is kept for the host that asked", rules.ask_resume_ms);
 	table_end();
 }
 

@@ -156,6 +156,8 @@ static inline struct command say_report(
 		command.lease_ms = 0;
 	if (kind == COMMAND_RELEASE)
 		command.delay_ms = 0;
+	if (kind == COMMAND_ASK)
+		command.asked = (struct span){0};
 	return command;
 }
 

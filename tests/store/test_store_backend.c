@@ -132,6 +132,8 @@ static struct task_row extreme_task(int64_t seq)
 			.interruptions = UINT32_MAX - 9,
 			.open_parents = UINT32_MAX - 10,
 			.dead_parents = UINT32_MAX - 11,
+			.resume_host = UINT32_MAX - 30,
+			.resume_until_ms = INT64_MAX - 30,
 			.fence = UINT64_MAX,
 			.ended = ENDED_LOST,
 			.code = CODE_DEADLINE,
@@ -196,6 +198,8 @@ static void assert_task(const struct task_row *row, const struct task_row *expec
 	SAME(interruptions);
 	SAME(open_parents);
 	SAME(dead_parents);
+	SAME(resume_host);
+	SAME(resume_until_ms);
 	SAME(fence);
 	SAME(ended);
 	SAME(code);
@@ -392,6 +396,61 @@ static void large_bytes_come_back_whole(void **state)
 	commit(bench);
 	found(bench, get_body, 1, &bench->arena, &got);
 	assert_span(got, (struct span){data, bytes});
+}
+
+/* Every tenth is a large one, every seventh is not there. */
+static struct span nth_body(int64_t seq, char text[1000])
+{
+	memset(text, 'a' + (int)(seq % 26), 1000);
+	int len = snprintf(text, 1000, "body %d ", (int)seq);
+
+	return (struct span){text, seq % 10 == 0 ? 1000 : (size_t)len};
+}
+
+static void assert_nth_body(struct bench *bench, int64_t seq)
+{
+	char text[1000];
+	struct span got;
+
+	if (seq % 7 == 0) {
+		absent(bench, get_body, seq, &bench->arena, &got);
+		return;
+	}
+	found(bench, get_body, seq, &bench->arena, &got);
+	assert_span(got, nth_body(seq, text));
+}
+
+/* A backend may keep the latest in memory, and read ahead of whoever asks for one after the other. */
+static void bodies_are_the_right_ones_in_whatever_order(void **state)
+{
+	struct bench *bench = *state;
+	char text[1000];
+	struct span got;
+
+	begin(bench);
+	for (int64_t seq = 1; seq <= 2000; seq++) {
+		if (seq % 7 != 0)
+			put(bench, body, seq, nth_body(seq, text));
+	}
+	commit(bench);
+	for (int64_t seq = 1; seq <= 300; seq++)
+		assert_nth_body(bench, seq);
+	for (int64_t seq = 2000; seq > 300; seq -= 13)
+		assert_nth_body(bench, seq);
+	begin(bench);
+	put(bench, body, 411, SPAN("never"));
+	bench->ops->rollback(bench->backend);
+	for (int64_t seq = 411; seq <= 412; seq++) /* and maybe those behind it */
+		assert_nth_body(bench, seq);
+	begin(bench);
+	put(bench, body, 415, SPAN("another"));
+	drop(bench, task, 416);
+	commit(bench);
+	found(bench, get_body, 415, &bench->arena, &got);
+	assert_span(got, SPAN("another"));
+	absent(bench, get_body, 416, &bench->arena, &got);
+	for (int64_t seq = 417; seq <= 450; seq++)
+		assert_nth_body(bench, seq);
 }
 
 static void extras_differ_by_kind_and_number(void **state)
@@ -1458,6 +1517,7 @@ static const struct CMUnitTest cases[] = {
 	BENCH_CASE(bytes_come_back_whatever_they_are),
 	BENCH_CASE(empty_bytes_are_there_and_empty),
 	BENCH_CASE(large_bytes_come_back_whole),
+	BENCH_CASE(bodies_are_the_right_ones_in_whatever_order),
 	BENCH_CASE(extras_differ_by_kind_and_number),
 	BENCH_CASE(what_was_never_put_is_not_there),
 	BENCH_CASE(ids_and_keys_are_found_to_the_byte),

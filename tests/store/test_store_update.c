@@ -198,6 +198,28 @@ static void a_change_of_nothing_is_no_event(void **state)
 	assert_int_equal(store_last_event(world->store), last);
 }
 
+/* Its parents go and its slot takes it, in one command: the stage that follows from the first is there for the second. */
+static void a_lane_does_not_take_back_the_stage_that_its_fields_led_to(void **state)
+{
+	struct world *world = *state;
+	struct span parent = SPAN("parent");
+	struct command create = say_create("job", "q"), both = say_update("job");
+
+	world_create(world, "parent", "q");
+	create.create.workflow = WORKFLOW_AUTOPILOT;
+	create.create.owner = SPAN("slot-1");
+	create.create.parents = (struct name_list){&parent, 1};
+	int64_t before = world_run(world, &create)->task.version;
+	assert_int_equal(world->result.task.stage, STAGE_ALLOCATED);
+	both.by_name = true;
+	both.update.patch.set_parents = true;
+	both.update.status = STATUS_IN_PROGRESS;
+	assert_int_equal(world_run(world, &both)->refusal, REFUSED_NOTHING);
+	assert_int_equal(world->result.task.state, TASK_RUNNING);
+	assert_int_equal(world->result.task.stage, STAGE_IN_PROGRESS);
+	assert_int_equal(world->result.task.version, before + 3); /* updated, stage changed, claimed */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +231,7 @@ int main(void)
 		ON_BOTH(a_slot_works_by_status_alone),
 		ON_BOTH(a_move_that_is_refused_changes_no_field_either),
 		ON_BOTH(a_change_of_nothing_is_no_event),
+		ON_BOTH(a_lane_does_not_take_back_the_stage_that_its_fields_led_to),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

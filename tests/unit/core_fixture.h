@@ -29,6 +29,8 @@ enum {
 	RIVAL,       /* another like it */
 	PLAIN,       /* never registered */
 	NAMED,       /* known by a name only */
+	HOST = 31,   /* of BEATER, if it says where it is */
+	OTHER_HOST,
 	SLOT = 21,
 	OTHER_SLOT,
 };
@@ -126,6 +128,8 @@ static inline void assert_same_task(const struct task *a, const struct task *b)
 	assert_int_equal(a->fence, b->fence);
 	assert_int_equal(a->ended, b->ended);
 	assert_int_equal(a->code, b->code);
+	assert_int_equal(a->resume_host, b->resume_host);
+	assert_int_equal(a->resume_until_ms, b->resume_until_ms);
 	assert_same_claim(&a->claim, &b->claim);
 }
 
@@ -253,11 +257,26 @@ static inline struct task_decision block(struct world *w, const struct task *tas
 	return task_block(task, &proof, CODE_BAD_WORKDIR, &w->given);
 }
 
+/* The worker that holds it; a plain claimant if nobody does. */
+static inline const struct worker *holder_of(const struct world *w, const struct task *task)
+{
+	switch (task->claim.holder) {
+	case BEATER:
+		return &w->beater;
+	case RIVAL:
+		return &w->rival;
+	case NAMED:
+		return &w->named;
+	default:
+		return &w->plain;
+	}
+}
+
 static inline struct task_decision ask(struct world *w, const struct task *task)
 {
 	struct proof proof = proof_of(task);
 
-	return task_ask(task, &proof, &w->given);
+	return task_ask(task, &proof, holder_of(w, task), &w->given);
 }
 
 static inline struct task_decision release(struct world *w, const struct task *task)
@@ -277,21 +296,6 @@ static inline struct task_decision progress(struct world *w, const struct task *
 static inline struct task_decision cancel(struct world *w, const struct task *task)
 {
 	return task_cancel(task, &w->beater, &w->given);
-}
-
-/* The worker that holds it; a plain claimant if nobody does. */
-static inline const struct worker *holder_of(const struct world *w, const struct task *task)
-{
-	switch (task->claim.holder) {
-	case BEATER:
-		return &w->beater;
-	case RIVAL:
-		return &w->rival;
-	case NAMED:
-		return &w->named;
-	default:
-		return &w->plain;
-	}
 }
 
 static inline struct task_decision expire(struct world *w, const struct task *task)

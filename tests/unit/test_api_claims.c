@@ -82,8 +82,14 @@ static const struct {
 		"finish[0].error"},
 	{"{\"workerId\":\"w\",\"finish\":[{\"id\":\"t-1\",\"fence\":\"1\",\"outcome\":\"fail\",\"error\":{\"code\":1}}]}",
 		"finish[0].error.code"},
-	{"{\"workerId\":\"w\",\"finish\":[{\"id\":\"t-1\",\"fence\":\"1\",\"outcome\":\"release\",\"error\":{\"x\":1}}]}",
+	{"{\"workerId\":\"w\",\"finish\":[{\"id\":\"t-1\",\"fence\":\"1\",\"outcome\":\"fail\",\"error\":{\"x\":1}}]}",
 		"finish[0].error.x"},
+	{"{\"workerId\":\"w\",\"finish\":[{\"id\":\"t-1\",\"fence\":\"1\",\"outcome\":\"release\",\"error\":{}}]}",
+		"finish[0].error"},
+	{"{\"workerId\":\"w\",\"finish\":[{\"id\":\"t-1\",\"fence\":\"1\",\"outcome\":\"complete\",\"reason\":\"r\"}]}",
+		"finish[0].reason"},
+	{"{\"workerId\":\"w\",\"finish\":[{\"id\":\"t-1\",\"fence\":\"1\",\"outcome\":\"fail\",\"error\":{},\"result\":1}]}",
+		"finish[0].result"},
 };
 
 static void every_wrong_field_of_a_claim_is_named(void **state)
@@ -167,6 +173,41 @@ static void finish_and_next_are_commands_of_one_turn(void **state)
 	assert_int_equal(commands[2].delay_ms, 9);
 	assert_true(is(commands[2].note, "\"reason\":\"r\""));
 	assert_int_equal(commands[3].kind, COMMAND_CLAIM_NEXT);
+}
+
+static void an_end_in_a_list_is_what_a_report_of_its_own_would_be(void **state)
+{
+	static const struct {
+		const char *outcome, *members;
+	} cases[] = {
+		{"complete", "\"result\":[1,\"a\"]"},
+		{"fail",
+			"\"error\":{\"code\":\"E\",\"message\":\"no disk\",\"class\":\"host\",\"retryAt\":5}"},
+		{"release", "\"reason\":\"the machine goes down\",\"delayMs\":9"},
+	};
+	struct dialogue *d = *state;
+	char path[64], body[256], data[256], note[256];
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		snprintf(path, sizeof path, "/api/tasks/t-1/%s", cases[i].outcome);
+		snprintf(body, sizeof body, "{\"workerId\":\"w1\",\"fence\":\"7\",%s}", cases[i].members);
+		assert_int_equal(post(d, path, body), API_TURN);
+		struct command own = d->call.commands[0];
+		snprintf(data, sizeof data, "%.*s", SPAN_ARGS(own.data));
+		snprintf(note, sizeof note, "%.*s", SPAN_ARGS(own.note));
+		snprintf(body, sizeof body,
+			"{\"workerId\":\"w1\",\"finish\":[{\"id\":\"t-1\",\"fence\":\"7\",\"outcome\":\"%s\",%s}]}",
+			cases[i].outcome, cases[i].members);
+		assert_int_equal(post(d, "/api/claims", body), API_TURN);
+		const struct command *listed = &d->call.commands[0];
+		assert_int_equal(listed->kind, own.kind);
+		assert_true(is(listed->data, data) && is(listed->note, note) && is(listed->worker, "w1"));
+		assert_int_equal(listed->fence, own.fence);
+		assert_int_equal(listed->failure.code, own.failure.code);
+		assert_int_equal(listed->failure.klass, own.failure.klass);
+		assert_int_equal(listed->failure.retry_at_ms, own.failure.retry_at_ms);
+		assert_int_equal(listed->delay_ms, own.delay_ms);
+	}
 }
 
 static void what_was_finished_stands_beside_the_claims(void **state)
@@ -307,6 +348,7 @@ int main(void)
 		DIALOGUE(claims_are_shown_with_fence_lease_attempt_and_checkpoint),
 		DIALOGUE(nothing_to_claim_is_an_empty_list),
 		DIALOGUE(finish_and_next_are_commands_of_one_turn),
+		DIALOGUE(an_end_in_a_list_is_what_a_report_of_its_own_would_be),
 		DIALOGUE(what_was_finished_stands_beside_the_claims),
 		DIALOGUE(only_the_claim_waits),
 		DIALOGUE(whoever_waits_takes_no_more_memory_than_it_needs),

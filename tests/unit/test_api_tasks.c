@@ -315,7 +315,7 @@ static void a_task_is_shown_whole(void **state)
 		d, "\"title\":\"old\",\"metadata\":{\"a\":1,\"b\":2},\"queue\":\"q\",\"owner\":\"slot-1\"");
 	reply_says(d, "\"status\":\"in-progress\",\"state\":\"running\"");
 	reply_says(d, "\"workerId\":\"w1\",\"fence\":\"1000000000001\",\"leaseMs\":1234,\"stopping\":true");
-	reply_says(d, "\"updatedAt\":6,\"version\":3,\"reason\":\"no_worker\"");
+	reply_says(d, "\"updatedAt\":6,\"version\":3,\"runMs\":0,\"reason\":\"no_worker\"");
 	assert_true(is(d->call.reply.etag, "\"3\""));
 	get(d, "/api/tasks/t-2");
 	refused_with(d, 404, "not_found");

@@ -229,8 +229,8 @@ static void an_unknown_key_is_told_with_its_line_and_a_guess(void **state)
 	expect_file_problem("// one\n{\n\t/* \"retry\": { */\n\t\"retry\": { \"basMs\": 1 },\n}\n",
 		":4:13: there is no key retry.basMs; did you mean retry.baseMs?");
 	expect_file_problem("{\"Listen\":\"\"}", ":1:2: there is no key Listen; did you mean listen?");
-	expect_file_problem(
-		"{\"ask\":{\"parkMs\":1}}", ":1:2: there is no key ask; stintd --help lists those there are");
+	expect_file_problem("{\"umbrella\":{\"parkMs\":1}}",
+		":1:2: there is no key umbrella; stintd --help lists those there are");
 	expect_file_problem("{\"retry\":{\"\\u0062aseMs\\u0000\":1}}",
 		":1:11: there is no key retry.baseMs; did you mean retry.baseMs?");
 }

@@ -261,14 +261,14 @@ static struct task_decision ask_own(struct world *w, const struct task *task)
 {
 	struct proof proof = last_proof(task);
 
-	return task_ask(task, &proof, &w->given);
+	return task_ask(task, &proof, holder_of(w, task), &w->given);
 }
 
 static struct task_decision ask_named(struct world *w, const struct task *task)
 {
 	struct proof proof = by_name(BEATER);
 
-	return task_ask(task, &proof, &w->given);
+	return task_ask(task, &proof, holder_of(w, task), &w->given);
 }
 
 static struct task_decision answer(struct world *w, const struct task *task)

@@ -155,7 +155,7 @@ static void progress_while_asking_keeps_the_question_open_and_the_claim_alive(vo
 	struct task task = running_plain(w);
 
 	task = moved(ask(w, &task), EVENT_TASK_ASKED, TASK_ASKING);
-	pass_time(w, MINUTES(10));
+	pass_time(w, MINUTES(1));
 	task = noted(progress(w, &task), &task, EVENT_TASK_PROGRESSED);
 	assert_int_equal(task.claim.lease.deadline_ms, w->given.now.lease_ms + MINUTES(15));
 }

@@ -179,8 +179,11 @@ static struct task_decision any_report(struct walk *walk)
 	case 4:
 		return task_block(&walk->task, &proof, CODE_STOPPED, given);
 	case 5:
+		return task_ask(&walk->task, &proof, holder_of(&walk->w, &walk->task), given);
 	case 6:
-		return task_ask(&walk->task, &proof, given);
+		return chance(walk, 3)
+			? task_ask_again(&walk->task, &proof, given)
+			: task_ask(&walk->task, &proof, holder_of(&walk->w, &walk->task), given);
 	case 7:
 		return task_release(&walk->task, &proof, rng_between(&walk->rng, 0, 5000), given);
 	case 8:
@@ -276,6 +279,11 @@ static void check_counters(const struct walk *walk, const struct task *before, c
 	assert_true(after->interruptions <= before->interruptions + 1);
 }
 
+static uint32_t holder_host(const struct task *task)
+{
+	return task->claim.holder == BEATER ? HOST : task->claim.holder == RIVAL ? OTHER_HOST : 0;
+}
+
 static void check_claim(const struct task *before, const struct task_decision *d)
 {
 	const struct task *after = &d->task;
@@ -293,6 +301,8 @@ static void check_claim(const struct task *before, const struct task_decision *d
 		assert_int_equal(after->ended, ENDED_NOT);
 	if (!task_is_claimed(before) && task_is_claimed(after))
 		assert_int_equal(d->event, EVENT_TASK_CLAIMED);
+	if (!task_is_claimed(before) && task_is_claimed(after) && before->resume_until_ms != 0)
+		assert_int_equal(before->resume_host, holder_host(after));
 }
 
 static void check_follow(const struct task *before, const struct task_decision *d)
@@ -358,6 +368,8 @@ static void whatever_is_asked_the_invariants_hold(void **state)
 	print_message("seed %llu\n", (unsigned long long)seed);
 	rng_seed(&walk.rng, seed);
 	world_init(&walk.w);
+	walk.w.beater.process.host = HOST;
+	walk.w.rival.process.host = OTHER_HOST;
 	walk.task = create_any(&walk);
 	for (int i = 0; i < STEPS; i++)
 		step(&walk);

@@ -233,6 +233,9 @@ static void every_difference_in_the_key_is_a_lane_of_its_own(void **state)
 	assert_true(lane_key_equal(&a, &b));
 	b.executor++;
 	assert_false(lane_key_equal(&a, &b));
+	b = a;
+	b.host++;
+	assert_false(lane_key_equal(&a, &b));
 	assert_int_equal(pool_used(&m->lanes.stands), 4);
 }
 

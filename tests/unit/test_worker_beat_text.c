@@ -83,7 +83,7 @@ static void an_accepted_beat_is_read_with_what_is_lost_and_what_to_do(void **sta
 
 	hears(w, "200 OK",
 		"{\"workerId\":\"w\",\"state\":\"quiet\",\"token\":\"8\",\"leaseMs\":60000,\"lost\":[\"a\"],"
-		"\"commands\":[{\"type\":\"cancel\",\"task\":\"b\"},{\"type\":\"dance\"},{\"type\":\"quiet\"}]}");
+		"\"commands\":[{\"type\":\"cancel\",\"task\":\"b\"},{\"type\":\"park\",\"task\":\"c\"},{\"type\":\"dance\"},{\"type\":\"quiet\"}]}");
 	assert_int_equal(w->answer.outcome, BEAT_ACCEPTED);
 	assert_true(span_equal(w->answer.token, SPAN("8")));
 	assert_int_equal(w->answer.lease_ms, 60000);
@@ -91,6 +91,8 @@ static void an_accepted_beat_is_read_with_what_is_lost_and_what_to_do(void **sta
 	assert_true(span_equal(w->answer.lost[0], SPAN("a")));
 	assert_int_equal(w->answer.cancel_count, 1);
 	assert_true(span_equal(w->answer.cancel[0], SPAN("b")));
+	assert_int_equal(w->answer.park_count, 1);
+	assert_true(span_equal(w->answer.park[0], SPAN("c")));
 	assert_int_equal(w->answer.standing, BEAT_QUIET);
 }
 

@@ -195,6 +195,7 @@ static void what_we_stopped_ends_as_we_know(void **state)
 {
 	stopped(*state, STOP_CANCELLED, REPORT_RELEASE, "cancelled");
 	stopped(*state, STOP_SHUTDOWN, REPORT_RELEASE, "the worker stops");
+	stopped(*state, STOP_PARKED, REPORT_RELEASE, "it waits for an answer");
 	stopped(*state, STOP_LAPSED, REPORT_RELEASE, "no answer");
 	stopped(*state, STOP_TIMED_OUT, REPORT_FAIL, "TASK_TIMEOUT\",\"message\":\"ran longer than 5000 ms");
 	stopped(*state, STOP_STALLED, REPORT_FAIL, "STALLED");

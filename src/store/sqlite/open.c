@@ -23,13 +23,9 @@ enum {
 
 static const struct backend_ops sqlite_ops = {.name = "sqlite",
 #define X(op) .op = sqlite_##op,
-	SQLITE_OPS(X)
+	BACKEND_OPS(X)
 #undef X
 };
-
-#define X(op) +1
-_Static_assert(sizeof(struct backend_ops) == (1 SQLITE_OPS(X)) * sizeof(void *), "none is missing");
-#undef X
 
 static void library_configure(void)
 {

@@ -6,6 +6,10 @@
  * as a table (a virtual one, which only this connection has) and the cursor of the table that they go to stays open
  * from one to the next. They are written before the commit, and before anything is asked of the table they go to.
  *
+ * They are written in the order of their keys. From a row to the one right behind it SQLite takes a step; to any other
+ * one it goes down from the root, and that is the longer the more rows there are. Of several rows with one key the last
+ * one counts.
+ *
  * Rejected: statements with places for many rows, one for each number of rows.
  */
 #include "store/sqlite/pending.h"
@@ -83,6 +87,49 @@ int pending_end_row(struct sqlite *store, enum pending_table table)
 	return pending_write(store, table);
 }
 
+static int reserve_order(struct pending *pending)
+{
+	uint32_t rows = pending->count / pending->columns;
+	struct pending_place *order;
+
+	if (rows <= pending->order_cap)
+		return 0;
+	order = realloc(pending->order, pending->cap * sizeof *order);
+	if (!order)
+		return -ENOMEM;
+	pending->order = order;
+	pending->order_cap = pending->cap;
+	return 0;
+}
+
+/* A turn's rows mostly come in order, or in a few orders that are mixed, and there are a few hundred at most. */
+static int sort_rows(struct pending *pending)
+{
+	struct pending_place *order;
+	uint32_t count = 0;
+	int fault = reserve_order(pending);
+
+	if (fault)
+		return fault;
+	order = pending->order;
+	for (uint32_t at = 0; at < pending->count; at += pending->columns) {
+		struct pending_place place = {pending->values[at].number, at};
+		uint32_t i = count;
+
+		while (i > 0 && order[i - 1].key > place.key)
+			i--;
+		if (i > 0 && order[i - 1].key == place.key) {
+			order[i - 1] = place;
+			continue;
+		}
+		memmove(&order[i + 1], &order[i], (count - i) * sizeof *order);
+		order[i] = place;
+		count++;
+	}
+	pending->order_count = count;
+	return 0;
+}
+
 int pending_write(struct sqlite *store, enum pending_table table)
 {
 	static const enum sql_statement statements[PENDING_TABLE_COUNT] = {
@@ -93,7 +140,9 @@ int pending_write(struct sqlite *store, enum pending_table table)
 	struct pending *pending = &store->pending[table];
 	int fault = 0;
 
-	if (pending->count > 0) {
+	if (pending->count > 0)
+		fault = sort_rows(pending);
+	if (pending->count > 0 && !fault) {
 		struct binding binding = bind_start(store, statements[table]);
 		fault = bind_run(&binding);
 	}
@@ -111,7 +160,7 @@ struct pending_vtab {
 struct pending_cursor {
 	sqlite3_vtab_cursor base;
 	const struct pending *pending;
-	uint32_t at; /* the first value of the row that it stands on */
+	uint32_t at; /* in the order */
 };
 
 static int connect_pending(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -179,9 +228,7 @@ static int start_cursor(
 
 static int step_cursor(sqlite3_vtab_cursor *base)
 {
-	struct pending_cursor *cursor = (struct pending_cursor *)base;
-
-	cursor->at += cursor->pending->columns;
+	((struct pending_cursor *)base)->at++;
 	return SQLITE_OK;
 }
 
@@ -189,7 +236,7 @@ static int cursor_is_at_end(sqlite3_vtab_cursor *base)
 {
 	const struct pending_cursor *cursor = (struct pending_cursor *)base;
 
-	return cursor->at >= cursor->pending->count;
+	return cursor->at >= cursor->pending->order_count;
 }
 
 /* Never NULL: SQLite would take that for NULL, and empty is not that. */
@@ -202,7 +249,8 @@ static int tell_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
 {
 	const struct pending_cursor *cursor = (struct pending_cursor *)base;
 	const struct pending *pending = cursor->pending;
-	const struct pending_value *value = &pending->values[cursor->at + (uint32_t)column];
+	const struct pending_value *value =
+		&pending->values[pending->order[cursor->at].at + (uint32_t)column];
 
 	switch (value->kind) {
 	case PENDING_NULL:
@@ -267,6 +315,7 @@ void pending_done(struct sqlite *store)
 {
 	for (int i = 0; i < PENDING_TABLE_COUNT; i++) {
 		free(store->pending[i].values);
+		free(store->pending[i].order);
 		buf_done(&store->pending[i].bytes);
 		store->pending[i] = (struct pending){0};
 	}

@@ -39,10 +39,18 @@ struct pending_value {
 	};
 };
 
+/* The place of a row among the others: the first value is its key. */
+struct pending_place {
+	int64_t key;
+	uint32_t at; /* its first value */
+};
+
 struct pending {
 	uint32_t columns; /* of a row */
 	struct pending_value *values;
 	uint32_t count, cap;
+	struct pending_place *order; /* of the rows, while they are written */
+	uint32_t order_count, order_cap;
 	struct buf bytes;
 	int fault; /* of the row that is being put */
 };

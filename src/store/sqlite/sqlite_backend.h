@@ -61,6 +61,7 @@ struct sqlite {
 	struct bound bound[SQL_STATEMENT_COUNT];
 	struct pending pending[PENDING_TABLE_COUNT];
 	struct kept_body *bodies; /* bodies.c */
+	int64_t next_body;        /* the one behind those that were read last; 0: none */
 	struct buf pack;          /* events that were put and are not written yet: see events.c */
 	int64_t pack_last;        /* the number of the last one */
 	char *path;
@@ -122,8 +123,8 @@ char *file_beside(const char *path, const char *suffix);
 /* Before SQLite is used in this process for the first time. */
 void sqlite_prepare_library(void);
 
-/* bodies.c: those that were put last. What is found is borrowed until the next one is kept. */
-void bodies_keep(struct sqlite *store, int64_t seq, struct span body);
+/* bodies.c: those that were put or read last. What is found is borrowed until the next one is kept. */
+bool bodies_keep(struct sqlite *store, int64_t seq, struct span body); /* false: it is too large */
 bool bodies_find(const struct sqlite *store, int64_t seq, struct span *ret_body);
 void bodies_drop(struct sqlite *store, int64_t seq);
 void bodies_clear(struct sqlite *store);
@@ -159,21 +160,8 @@ int sqlite_authorize(void *context, int action, const char *first, const char *s
 
 /* Every function of the interface, declared with the type that backend.h gives it and named sqlite_ and its
  * name there. */
-// clang-format off
-#define SQLITE_OPS(X) \
-	X(begin) X(commit) X(rollback) \
-	X(put_task) X(put_body) X(put_extra) X(put_event) X(put_base) X(put_name) X(put_id) X(put_key) X(put_edge) \
-	X(put_worker) X(put_slot) X(put_queue) X(put_token) X(put_assignment) X(put_idem) X(put_meta) \
-	X(delete_task) X(delete_base) X(delete_extra) X(delete_key) X(delete_edge) X(delete_worker) X(delete_token) X(delete_events) X(delete_idems) \
-	X(get_task) X(get_body) X(get_extra) X(get_event) X(get_base) X(get_worker) X(get_idem) X(get_meta) X(get_assignment) \
-	X(find_id) X(find_key) X(children) X(parents) \
-	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) X(scan_tokens) \
-	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) X(page_assignments) \
-	X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
-// clang-format on
-
 #define X(op) __typeof__(*((struct backend_ops *)0)->op) sqlite_##op;
-SQLITE_OPS(X)
+BACKEND_OPS(X)
 #undef X
 
 /* Binding and reading: in order, so that the SQL and the C are read side by side. */

@@ -60,8 +60,8 @@ SELECT {task}, {claim} FROM task WHERE state < 10 OR state > 12 ORDER BY seq
 -- name: delete_task
 DELETE FROM task WHERE seq = ?
 
--- name: get_body
-SELECT body FROM task_body WHERE seq = ?
+-- name: page_bodies
+SELECT seq, body FROM task_body WHERE seq >= ? ORDER BY seq LIMIT ?
 
 -- name: delete_body
 DELETE FROM task_body WHERE seq = ?

@@ -16,6 +16,8 @@ enum {
 	CLAIM_FLAG_NAMED = 1,
 	CLAIM_FLAG_STOPPING = 2,
 	CLAIM_FLAG_REPORTED = 4,
+
+	BODIES_AHEAD = 16, /* read at once where one after the other is asked for */
 };
 
 /* The SQL knows a few of the stored numbers. */
@@ -69,6 +71,9 @@ enum rest {
 	REST_GATES,
 	REST_GATE_COUNT,
 	REST_GATES_PASSED,
+	/* of a question */
+	REST_RESUME_HOST,
+	REST_RESUME_UNTIL_MS,
 	REST_COUNT,
 	REST_HEAD_BYTES = 5,
 	REST_BYTES_MAX = REST_HEAD_BYTES + REST_COUNT * UVARINT_BYTES_MAX,
@@ -137,6 +142,8 @@ static void rest_gather(const struct task_row *row, struct rest_writer *rest)
 	rest_put(rest, REST_GATES, task->gates);
 	rest_put(rest, REST_GATE_COUNT, task->gate_count);
 	rest_put(rest, REST_GATES_PASSED, task->gates_passed);
+	rest_put(rest, REST_RESUME_HOST, task->resume_host);
+	rest_put(rest, REST_RESUME_UNTIL_MS, (uint64_t)task->resume_until_ms);
 }
 
 static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row)
@@ -187,6 +194,8 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row
 	task->gates = (uint32_t)values[REST_GATES];
 	task->gate_count = (uint32_t)values[REST_GATE_COUNT];
 	task->gates_passed = (uint32_t)values[REST_GATES_PASSED];
+	task->resume_host = (uint32_t)values[REST_RESUME_HOST];
+	task->resume_until_ms = (int64_t)values[REST_RESUME_UNTIL_MS];
 }
 
 static struct span rest_pack(const struct task_row *row, char bytes[REST_BYTES_MAX])
@@ -430,19 +439,48 @@ int sqlite_put_body(struct backend *backend, int64_t seq, struct span body)
 	return pending_end_row(store, PENDING_BODY);
 }
 
+/* The body that the statement stands on is wanted, those behind it may be soon. Large ones are not read for nothing:
+ * the first one that cannot be kept ends it. */
+static int read_bodies(struct binding *binding, int64_t seq, struct arena *arena, struct span *ret_body)
+{
+	struct sqlite *store = binding->store;
+	struct columns columns = {binding->statement, 0};
+	int fault = column_int(&columns) == seq ? 0 : -ENOENT;
+
+	if (fault)
+		return bind_stop(binding, fault);
+	struct span body = column_span(&columns);
+	bool kept = bodies_keep(store, seq, body);
+	fault = arena_copy(arena, body, ret_body);
+	store->next_body = kept ? seq + 1 : 0;
+	while (!fault && kept) {
+		fault = bind_next(binding);
+		if (fault)
+			return bind_end(fault);
+		columns = (struct columns){binding->statement, 0};
+		seq = column_int(&columns);
+		kept = bodies_keep(store, seq, column_span(&columns));
+		store->next_body = seq + 1;
+	}
+	return bind_stop(binding, fault);
+}
+
 int sqlite_get_body(struct backend *backend, int64_t seq, struct arena *arena, struct span *ret_body)
 {
+	struct sqlite *store = sqlite_of(backend);
 	struct span kept;
 
-	if (bodies_find(sqlite_of(backend), seq, &kept))
+	if (bodies_find(store, seq, &kept))
 		return arena_copy(arena, kept, ret_body);
-	int fault = pending_write(sqlite_of(backend), PENDING_BODY);
+	int fault = pending_write(store, PENDING_BODY);
 	if (fault)
 		return fault;
-	struct binding binding = bind_start(sqlite_of(backend), SQL_GET_BODY);
+	struct binding binding = bind_start(store, SQL_PAGE_BODIES);
 
 	bind_int(&binding, seq);
-	return bind_get_span(&binding, arena, ret_body);
+	bind_int(&binding, seq == store->next_body ? BODIES_AHEAD : 1);
+	fault = bind_next(&binding);
+	return fault ? fault : read_bodies(&binding, seq, arena, ret_body);
 }
 
 int sqlite_put_extra(struct backend *backend, int64_t seq, enum extra_kind kind, int64_t n, struct span data)

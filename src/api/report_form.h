@@ -1,0 +1,10 @@
+/*
+ * The end of a claim as an element of a list: what a report of its own would say, and how that is called.
+ */
+#pragma once
+
+#include "api/form.h"
+
+/* {"id","fence","outcome":"complete"} and the fields that a report of that outcome has. What is wrong goes into the form;
+ * who reports is left to the caller. */
+void report_read_finish(struct form *form, yyjson_val *item, struct command *command);

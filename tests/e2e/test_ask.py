@@ -1,0 +1,235 @@
+"""A person's word, with real processes: who waits for it, for how long, and who goes on with it."""
+import concurrent.futures
+import json
+import signal
+import subprocess
+import time
+import unittest
+
+import stintd
+import test_worker
+from test_worker import STINT
+
+
+def sh(script, **more):
+    return test_worker.sh(script.replace("stint task", STINT + " task"), graceMs=200, **more)
+
+
+def stint(server, *words, **variables):
+    return subprocess.run([STINT, *words, "--home", server.home], capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, env=stintd.environment(**variables))
+
+
+class Case(test_worker.Case):
+    def answer(self, task, **words):
+        reply = self.client.post("/api/tasks/%s/answer" % task, words)
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json
+
+    def asks(self, task):
+        return self.is_in(task, "asking")
+
+    def is_parked(self, task):
+        """It asks, and nobody holds it."""
+        return self.until(lambda: (found := self.task(task))["state"] == "asking" and found["workerId"] is None and found,
+                          "parked")
+
+
+class Waiting(Case):
+    """The process lives while it waits."""
+    flags = test_worker.Case.flags + ("--set", "ask.parkMs=0")
+
+    def test_a_live_process_gets_its_answer_on_standard_output(self):
+        self.worker({"x": sh("a=$(stint task ask 'which branch?' --option main --option next --wait) && echo \"<$a>\"")})
+        self.create(id="t")
+        self.assertEqual(self.asks("t")["question"], {"question": "which branch?", "options": ["main", "next"]})
+        self.assertEqual(self.answer("t", text="next, I think")["state"], "running")
+        task = self.is_in("t", "done")
+        self.assertEqual((task["result"], task["attempt"], task["spent"]), ("<next, I think>", 1, 0))
+
+    def test_a_denial_is_told_by_its_status(self):
+        self.worker({"x": sh("stint task ask 'may I?' --wait; echo \"status $?\"")})
+        self.create(id="t")
+        self.asks("t")
+        self.answer("t", deny=True, text="not on a Friday")
+        self.assertEqual(self.is_in("t", "done")["result"], "not on a Friday\nstatus 9")
+
+    def test_whoever_waits_may_give_up(self):
+        self.worker({"x": sh("stint task ask 'may I?' --wait --timeout 100ms; s=$?; stint task done $s")})
+        self.create(id="t")
+        self.assertEqual(self.is_in("t", "done")["result"], "8")
+
+    def test_two_questions_of_one_attempt_are_two_questions(self):
+        self.worker({"x": sh("for i in 1 2; do stint task ask 'again?' --wait; done")})
+        self.create(id="t")
+        self.asks("t")
+        self.answer("t", text="one")
+        self.until(lambda: self.events("t").count("task.asked") == 2, "asked again")
+        self.assertNotIn("answer", self.task("t"))
+        self.answer("t", text="two")
+        self.assertEqual(self.is_in("t", "done")["result"], "one\ntwo")
+
+    def test_it_waits_through_a_restart_of_the_server(self):
+        self.worker({"x": sh("stint task ask 'still there?' --wait")})
+        self.create(id="t")
+        self.asks("t")
+        self.server.kill()
+        self.server.start()
+        self.client.close()
+        self.answer("t", text="yes")
+        task = self.is_in("t", "done")
+        self.assertEqual((task["result"], task["attempt"]), ("yes", 1))
+
+    def test_its_clocks_stand_still_while_it_waits_and_go_on_after(self):
+        limits = {"stallMs": 4000}
+        self.worker({"asks": sh("stint task ask 'well?' --wait", **limits),
+                     "silent": sh("sleep 1000", **limits),
+                     "busy": sh("while :; do echo .; sleep 0.1; done", **limits),
+                     "asks-busy": sh("stint task ask 'well?' --wait; while :; do echo .; sleep 0.1; done", **limits)},
+                    "--concurrency", "4")
+        self.create(id="asks", executor="asks", timeoutMs=6000, maxAttempts=1)
+        self.create(id="asks-busy", executor="asks-busy", timeoutMs=6000, maxAttempts=1)
+        self.asks("asks")
+        self.asks("asks-busy")
+        # these begin later and ask nobody: when both clocks have struck for them they would have for the others, too
+        self.create(id="silent", executor="silent", timeoutMs=6000, maxAttempts=1)
+        self.create(id="busy", executor="busy", timeoutMs=6000, maxAttempts=1)
+        self.assertEqual(self.is_in("silent", "failed")["error"]["code"], "STALLED")
+        self.assertEqual(self.is_in("busy", "failed")["error"]["code"], "TASK_TIMEOUT")
+        for task in ("asks", "asks-busy"):
+            found = self.task(task)
+            self.assertEqual((found["state"], found["attempt"]), ("asking", 1))
+            self.assertGreater(found["runMs"], 0)
+            self.answer(task, text="go on")
+        self.assertEqual(self.is_in("asks", "done", "failed")["result"], "go on")
+        self.assertEqual(self.is_in("asks-busy", "failed")["error"]["code"], "TASK_TIMEOUT")
+
+    def test_cancel_reaches_who_waits(self):
+        self.worker({"x": sh("stint task ask 'well?' --wait")})
+        self.create(id="t")
+        self.asks("t")
+        self.client.post("/api/tasks/t/cancel", {})
+        self.assertEqual(self.is_in("t", "cancelled")["spent"], 0)
+
+
+class Parking(Case):
+    """The process has waited long enough, or is gone: the question waits without it."""
+    flags = test_worker.Case.flags + ("--set", "ask.parkMs=300")
+
+    def test_it_is_ended_and_the_next_attempt_goes_on_with_the_answer(self):
+        self.worker({"x": sh("task=$(cat); echo $$ > $DIR/pid-$STINT_ATTEMPT; "
+                             "a=$(stint task ask 'which?' --wait --deadline 1h) || exit 3; "
+                             "stint task progress \"$a\"; echo \"$task\"",
+                             env={"DIR": self.folder}, write=[self.folder])})
+        self.create(id="t")
+        task = self.is_parked("t")
+        self.assertTrue(self.is_gone(self.read("pid-1")), "it is given back when the tree is gone")
+        self.assertEqual((task["spent"], task["crashes"], task["attempt"]), (0, 0, 1))
+        self.assertEqual(self.answer("t", text="that one")["state"], "ready")
+        task = self.is_in("t", "done", "asking", "failed")
+        self.assertEqual((task["state"], task["attempt"], task["spent"]), ("done", 2, 0))
+        given = task["result"]  # the task as it came on standard input
+        self.assertEqual((given["question"]["question"], given["answer"]), ("which?", {"text": "that one"}))
+        events = self.events("t")
+        self.assertEqual([events.count("task." + kind) for kind in ("asked", "released", "answered")], [1, 1, 2])
+
+    def test_the_death_of_the_supervisor_leaves_the_question_open(self):
+        executors = {"x": sh("echo $$ > $DIR/pid-$STINT_ATTEMPT; stint task ask 'which?' --wait", env={"DIR": self.folder},
+                             write=[self.folder])}
+        worker = self.worker(executors)
+        self.create(id="t")
+        self.asks("t")
+        worker.stop(signal.SIGKILL)
+        self.worker(executors)
+        task = self.is_parked("t")
+        self.assertTrue(self.is_gone(self.read("pid-1")))
+        self.assertEqual((task["spent"], task["crashes"], task["question"]["question"]), (0, 0, "which?"))
+        self.answer("t", text="that one")
+        self.assertEqual((self.is_in("t", "done")["result"], self.task("t")["attempt"]), ("that one", 2))
+
+    def test_a_pass_of_run_once_is_parked_too_and_the_next_one_goes_on(self):
+        config = self.path("once.json")
+        with open(config, "w") as file:
+            json.dump({"executors": {"x": sh("stint task ask 'which?' --wait")}, "queues": {"q": {}}}, file)
+        words = ("worker", "run-once", "--config", config, "--agent-id")
+        self.create(id="t", title="t")
+        ran = stint(self.server, *words, "dev-3")
+        result = json.loads(ran.stdout)
+        self.assertEqual((ran.returncode, result["action"], result["error"]), (1, "blocked", "it asks: which?"), ran.stderr)
+        self.assertIsNone(self.task("t")["workerId"])
+        self.answer("t", text="that one")
+        ran = stint(self.server, *words, "dev-4")  # a pass has no host: what it asked is anyone's
+        self.assertEqual((ran.returncode, json.loads(ran.stdout)["summary"]), (0, "that one"), ran.stdout + ran.stderr)
+
+
+class Hosts(Case):
+    """What was answered is kept for the host that asked."""
+
+    def register(self, worker, host):
+        reply = self.client.post("/api/workers/register", {"workerId": worker, "host": host, "leaseMs": 3600000})
+        self.assertEqual(reply.status, 200, reply.body)
+
+    def claim(self, worker):
+        return self.client.post("/api/claims", {"workerId": worker, "queues": ["q"]}).json["claims"]
+
+    def test_for_a_while_only_that_host_may_claim_and_everybody_is_told_so(self):
+        self.register("here", "host-a")
+        self.register("there", "host-b")
+        self.create(id="t")
+        claim, = self.claim("here")
+        proof = {"workerId": "here", "fence": claim["fence"]}
+        self.assertEqual(self.client.post("/api/tasks/t/ask", {**proof, "question": "which?"}).status, 200)
+        self.assertEqual(self.client.post("/api/tasks/t/release", proof).json["state"], "asking")
+        self.answer("t", text="that one")
+        self.assertEqual(self.claim("there"), [])
+        self.assertEqual(self.client.post("/api/tasks/t/claim", {"workerId": "there"}).json["code"], "forbidden")
+        why = self.client.get("/api/tasks/t/why").json
+        self.assertEqual((why["reason"], why["host"]), ("kept_for_host", "host-a"))
+        self.assertGreater(why["until"], time.time() * 1000)
+        said = stint(self.server, "why", "t").stdout
+        self.assertRegex(said, r"for (10|9) more minutes only host host-a, where it asked, may claim it")
+        self.assertIn("stint park t && stint unpark t", said)
+        self.server.kill()
+        self.server.start()
+        self.client.close()
+        self.assertEqual(self.claim("there"), [])
+        self.assertEqual(self.client.get("/api/tasks").json[0]["reason"], "kept_for_host")
+        for verb in ("park", "unpark"):
+            self.assertEqual(stint(self.server, verb, "t").returncode, 0)
+        claim, = self.claim("there")
+        self.assertEqual((claim["task"]["question"], claim["task"]["answer"]), ({"question": "which?"}, {"text": "that one"}))
+
+    def wait_for_work(self, pool, worker, waiting):
+        client = self.server.client()
+        self.addCleanup(client.close)
+        future = pool.submit(client.post, "/api/claims", {"workerId": worker, "queues": ["q"], "waitMs": 60000})
+        self.until(lambda: b"\nstint_waiting_claims %d\n" % waiting in self.client.get("/metrics").body, "it waits")
+        return future
+
+    def test_whoever_waits_on_that_host_gets_it_at_once_and_whoever_waits_elsewhere_does_not(self):
+        self.register("here", "host-a")
+        self.register("there", "host-b")
+        self.create(id="t")
+        proof = {"workerId": "here", "fence": self.claim("here")[0]["fence"]}
+        self.client.post("/api/tasks/t/ask", {**proof, "question": "which?"})
+        self.client.post("/api/tasks/t/release", proof)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            there = self.wait_for_work(pool, "there", 1)
+            here = self.wait_for_work(pool, "here", 2)
+            self.answer("t", text="that one")
+            self.assertEqual([claim["task"]["id"] for claim in here.result(30).json["claims"]], ["t"])
+            self.create(id="u")
+            self.assertEqual([claim["task"]["id"] for claim in there.result(30).json["claims"]], ["u"])
+
+    def test_a_question_that_is_sent_twice_is_one(self):
+        self.create(id="t")
+        claim, = self.claim("script")
+        body = {"workerId": "script", "fence": claim["fence"], "question": "which?"}
+        first = self.client.post("/api/tasks/t/ask", body).json
+        again = self.client.post("/api/tasks/t/ask", body)
+        self.assertEqual((again.status, again.json["version"]), (200, first["version"]))
+        self.assertEqual(self.client.post("/api/tasks/t/ask", {**body, "question": "when?"}).json["code"], "bad_transition")
+
+
+if __name__ == "__main__":
+    unittest.main()

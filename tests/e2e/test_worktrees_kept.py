@@ -1,0 +1,97 @@
+"""What is in a work tree that could be work stays, and what a task can do to the repository is not much."""
+import os
+import unittest
+
+from test_worktrees import TreeCase
+
+
+class Hostile(TreeCase):
+    def test_hooks_and_monitors_of_a_repository_do_not_run(self):
+        for hook in ("post-checkout", "reference-transaction", "post-index-change"):
+            path = os.path.join(self.repo, ".git/hooks", hook)
+            with open(path, "w") as file:
+                file.write("#!/bin/sh\ntouch %s\n" % self.path("planted"))
+            os.chmod(path, 0o755)
+        self.git("config", "core.fsmonitor", "touch %s; false" % self.path("planted"))
+        os.remove(self.path("planted")) if os.path.exists(self.path("planted")) else None
+        self.run_in_tree("true", write=[self.folder])
+        self.assertFalse(os.path.exists(self.path("planted")))
+
+    def test_a_task_commits_and_can_change_nothing_else_of_the_repository(self):
+        script = """echo two > file && git commit -q -a -m second || exit 9
+        common=$(git rev-parse --git-common-dir)
+        for path in hooks/post-commit config HEAD refs/heads/main info/attributes packed-refs; do
+            (echo x >> $common/$path) 2>/dev/null && echo changed $path
+        done
+        git config user.name x 2>/dev/null && echo changed config
+        (echo x > %s/file) 2>/dev/null && echo changed source
+        git update-ref refs/heads/other HEAD 2>/dev/null && echo changed branches
+        true""" % self.repo
+        self.assertEqual(self.run_in_tree(script)["result"], "")
+        self.assertIn("1 commit on stint/t-", self.only()["reason"])
+
+
+class Ending(TreeCase):
+    def kept(self, script, reason):
+        self.run_in_tree(script)
+        tree = self.only()
+        self.assertEqual(tree["state"], "kept")
+        self.assertIn(reason, tree["reason"])
+        self.assertTrue(os.path.isdir(tree["path"]))
+        self.assertEqual(self.trees("--prune"), [tree], "pruning takes nothing that has work in it")
+        self.assertTrue(os.path.isdir(tree["path"]))
+        return tree
+
+    def test_changed_and_new_and_staged_files_stay(self):
+        tree = self.kept("echo two > file; echo new > fresh; echo s > staged; git add staged", "3 uncommitted files")
+        with open(os.path.join(tree["path"], "fresh")) as file:
+            self.assertEqual(file.read(), "new\n")
+
+    def test_deleted_files_are_a_change(self):
+        self.kept("rm file", "1 uncommitted file")
+
+    def test_commits_that_were_not_pushed_stay_until_they_are(self):
+        tree = self.kept("echo two > file; git commit -q -a -m second; git commit -q --allow-empty -m third", "2 commits")
+        self.git("init", "-q", "--bare", self.path("remote"), cwd=self.folder)
+        self.git("remote", "add", "origin", self.path("remote"))
+        self.git("push", "-q", "origin", tree["branch"])
+        self.assertEqual([(row["name"], row["state"]) for row in self.trees("--prune")], [(tree["name"], "removed")])
+        self.assert_nothing_left()
+
+    def test_a_commit_without_a_branch_stays(self):
+        self.kept("git checkout -q --detach; git commit -q --allow-empty -m lost", "1 commit")
+
+    def test_a_merge_half_done_stays(self):
+        self.kept("""git commit -q --allow-empty -m a; git checkout -q --detach HEAD~1; git commit -q --allow-empty -m b
+            git merge -q --no-commit --no-ff @{-1}; true""", "a merge is not finished")
+
+    def test_a_tree_that_somebody_locked_stays(self):
+        self.run_in_tree("echo x > fresh")
+        tree = self.only()
+        os.remove(os.path.join(tree["path"], "fresh"))
+        self.git("worktree", "lock", tree["path"])
+        self.assertEqual(self.trees("--prune")[0]["reason"], "somebody has locked it")
+        self.git("worktree", "unlock", tree["path"])
+        self.assertEqual(self.trees("--prune")[0]["state"], "removed")
+        self.assert_nothing_left()
+
+    def test_what_somebody_removed_is_forgotten_and_its_branch_stays(self):
+        tree = self.kept("git commit -q --allow-empty -m work", "1 commit")
+        self.git("worktree", "remove", "--force", tree["path"])
+        self.trees("--prune")
+        self.assertEqual(self.trees(), [])
+        self.assertIn(tree["branch"], self.branches())
+
+    def test_closed_directories_do_not_keep_a_clean_tree(self):
+        self.run_in_tree("mkdir -p cache/deep; touch cache/deep/file; chmod 0 cache/deep cache")
+        self.assert_nothing_left()
+
+    def test_a_failed_attempt_keeps_its_work_too_and_the_next_has_a_tree_of_its_own(self):
+        self.worker({"x": self.executor("test $STINT_ATTEMPT = 2 && exit 0; echo half > fresh; exit 1")}, roots=[self.folder])
+        self.create(id="t", workingDir=self.repo, maxAttempts=2)
+        self.is_in("t", "done")
+        self.assertEqual(self.until(lambda: len(self.trees()) == 1 and self.only()["reason"], "one is kept"), "1 uncommitted file")
+
+
+if __name__ == "__main__":
+    unittest.main()

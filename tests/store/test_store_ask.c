@@ -1,0 +1,236 @@
+/*
+ * Questions: who waits for the answer, who gets it, and for how long it is kept for the host that asked.
+ */
+#include "store_fixture.h"
+
+#define MINUTES(n) ((int64_t)(n) * 60 * 1000)
+
+static void register_on(struct world *world, const char *worker, const char *host)
+{
+	struct command beat = say_beat(worker, 0);
+
+	beat.beat.describes = true;
+	beat.beat.any_executor = true;
+	beat.beat.lease_ms = MINUTES(60);
+	beat.beat.process = (struct command_process){span_of(host), 1, 2, 10, 100};
+	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_NOTHING);
+}
+
+static struct result *ask(struct world *world, const char *worker, uint64_t fence, const char *question)
+{
+	struct command command = say_report(COMMAND_ASK, "job", worker, fence);
+
+	command.data = span_of(question);
+	return world_run(world, &command);
+}
+
+static void answer(struct world *world, const char *text)
+{
+	struct command command = say_about(COMMAND_ANSWER, "job");
+
+	command.data = span_of(text);
+	assert_int_equal(world_run(world, &command)->refusal, REFUSED_NOTHING);
+}
+
+/* It asked there, was released, and has its answer. */
+static void answered_on(struct world *world, const char *worker, const char *host)
+{
+	world_create(world, "job", "q");
+	register_on(world, worker, host);
+	uint64_t fence = world_claim(world, worker);
+	assert_int_equal(ask(world, worker, fence, "\"which?\"")->refusal, REFUSED_NOTHING);
+	assert_int_equal(world_report(world, COMMAND_RELEASE, "job", worker, fence), REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+	answer(world, "{\"text\":\"that\"}");
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+}
+
+static void an_answered_task_goes_to_the_host_that_asked(void **state)
+{
+	struct world *world = *state;
+
+	answered_on(world, "w1", "host-a");
+	register_on(world, "w2", "host-b");
+	register_on(world, "w3", "host-a");
+	assert_int_equal(world_claim(world, "w2"), 0);
+	assert_int_equal(world_claim(world, "script"), 0);
+	assert_int_not_equal(world_claim(world, "w3"), 0);
+	assert_int_equal(world_state(world, "job"), TASK_CLAIMED);
+}
+
+static void a_claim_by_its_name_from_another_host_is_refused(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w2");
+
+	answered_on(world, "w1", "host-a");
+	register_on(world, "w2", "host-b");
+	claim.kind = COMMAND_CLAIM;
+	claim.task = SPAN("job");
+	assert_int_equal(world_run(world, &claim)->refusal, REFUSED_FORBIDDEN);
+	claim.worker = SPAN("w1");
+	assert_int_equal(world_run(world, &claim)->refusal, REFUSED_NOTHING);
+}
+
+static void a_restart_does_not_forget_for_whom_it_is_kept(void **state)
+{
+	struct world *world = *state;
+
+	answered_on(world, "w1", "host-a");
+	register_on(world, "w2", "host-b");
+	world_crash(world);
+	assert_int_equal(world_claim(world, "w2"), 0);
+	assert_int_not_equal(world_claim(world, "w1"), 0);
+}
+
+static void after_ten_minutes_it_is_anyones_and_a_restart_does_not_begin_them_anew(void **state)
+{
+	struct world *world = *state;
+
+	answered_on(world, "w1", "host-a");
+	world_pass(world, MINUTES(10) - 1);
+	world_crash(world);
+	assert_int_equal(world_claim(world, "script"), 0);
+	world_pass(world, 1);
+	assert_int_not_equal(world_claim(world, "script"), 0);
+}
+
+static void what_is_kept_holds_up_nothing_behind_it(void **state)
+{
+	struct world *world = *state;
+
+	answered_on(world, "w1", "host-a");
+	world_create(world, "next", "q");
+	assert_int_not_equal(world_claim(world, "script"), 0);
+	assert_int_equal(world_state(world, "next"), TASK_CLAIMED);
+}
+
+static void a_claimant_without_a_host_leaves_its_question_to_anyone(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	uint64_t fence = world_claim(world, "script");
+	ask(world, "script", fence, "\"which?\"");
+	world_report(world, COMMAND_RELEASE, "job", "script", fence);
+	answer(world, "{\"text\":\"that\"}");
+	assert_int_not_equal(world_claim(world, "other"), 0);
+}
+
+static void the_next_attempt_gets_question_and_answer(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w1");
+
+	answered_on(world, "w1", "host-a");
+	struct result *result = world_run(world, &claim);
+	assert_int_equal(result->claim_count, 1);
+	assert_true(span_equal(result->claims[0].question, SPAN("\"which?\"")));
+	assert_true(span_equal(result->claims[0].answer, SPAN("{\"text\":\"that\"}")));
+}
+
+static void the_same_question_of_the_next_attempt_is_answered_at_once_and_only_once(void **state)
+{
+	struct world *world = *state;
+
+	answered_on(world, "w1", "host-a");
+	uint64_t fence = world_claim(world, "w1");
+	struct result *result = ask(world, "w1", fence, "\"which?\"");
+	assert_int_equal(result->refusal, REFUSED_NOTHING);
+	assert_int_not_equal(result->event_seq, 0);
+	assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+	ask(world, "w1", fence, "\"which?\"");
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+}
+
+static void every_attempt_after_the_answer_gets_it(void **state)
+{
+	struct world *world = *state;
+
+	answered_on(world, "w1", "host-a");
+	for (int i = 0; i < 2; i++) {
+		uint64_t fence = world_claim(world, "w1");
+		ask(world, "w1", fence, "\"which?\"");
+		assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+		assert_int_equal(world_report(world, COMMAND_RELEASE, "job", "w1", fence), REFUSED_NOTHING);
+	}
+}
+
+static void another_question_is_asked_and_takes_the_answer_away(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w1");
+
+	answered_on(world, "w1", "host-a");
+	uint64_t fence = world_claim(world, "w1");
+	ask(world, "w1", fence, "\"when?\"");
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+	world_report(world, COMMAND_FAIL, "job", "w1", fence); /* and never learns it */
+	world_pass(world, MINUTES(10));
+	struct result *result = world_run(world, &claim);
+	assert_int_equal(result->claim_count, 1);
+	assert_int_equal(result->claims[0].answer.len, 0);
+	fence = result->claims[0].task.fence;
+	ask(world, "w1", fence, "\"when?\"");
+	assert_int_equal(world_state(world, "job"), TASK_ASKING);
+}
+
+static void a_question_that_is_sent_again_while_it_is_open_is_the_same_one(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "job", "q");
+	uint64_t fence = world_claim(world, "script");
+	ask(world, "script", fence, "\"which?\"");
+	struct result *again = ask(world, "script", fence, "\"which?\"");
+	assert_int_equal(again->refusal, REFUSED_NOTHING);
+	assert_true(again->repeated);
+	assert_int_equal(again->event_seq, 0);
+	assert_int_equal(ask(world, "script", fence, "\"when?\"")->refusal, REFUSED_BAD_TRANSITION);
+	assert_int_equal(ask(world, "thief", fence, "\"which?\"")->refusal, REFUSED_STALE_CLAIM);
+}
+
+static void a_worker_is_told_to_park_what_has_waited_long_enough(void **state)
+{
+	struct world *world = *state;
+	struct span job = SPAN("job");
+	struct command bind = say_beat("w1", 0), beat;
+
+	world_create(world, "job", "q");
+	register_on(world, "w1", "host-a");
+	uint64_t fence = world_claim(world, "w1");
+	bind.beat.token = world->result.worker.token;
+	bind.beat.has_token = true;
+	bind.beat.bound = (struct name_list){&job, 1};
+	bind.beat.lease_ms = MINUTES(60);
+	assert_int_equal(world_run(world, &bind)->refusal, REFUSED_NOTHING);
+	beat = say_beat("w1", world->result.worker.token);
+	ask(world, "w1", fence, "\"which?\"");
+	world_pass(world, MINUTES(2) - 1);
+	assert_int_equal(world_run(world, &beat)->park_count, 0);
+	beat.beat.token = world->result.worker.token;
+	world_pass(world, 1);
+	assert_int_equal(world_run(world, &beat)->park_count, 1);
+	assert_true(span_equal(world->result.park[0], job));
+	assert_int_equal(world->result.stop_count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(an_answered_task_goes_to_the_host_that_asked),
+		ON_BOTH(a_claim_by_its_name_from_another_host_is_refused),
+		ON_BOTH(a_restart_does_not_forget_for_whom_it_is_kept),
+		ON_BOTH(after_ten_minutes_it_is_anyones_and_a_restart_does_not_begin_them_anew),
+		ON_BOTH(what_is_kept_holds_up_nothing_behind_it),
+		ON_BOTH(a_claimant_without_a_host_leaves_its_question_to_anyone),
+		ON_BOTH(the_next_attempt_gets_question_and_answer),
+		ON_BOTH(the_same_question_of_the_next_attempt_is_answered_at_once_and_only_once),
+		ON_BOTH(every_attempt_after_the_answer_gets_it),
+		ON_BOTH(another_question_is_asked_and_takes_the_answer_away),
+		ON_BOTH(a_question_that_is_sent_again_while_it_is_open_is_the_same_one),
+		ON_BOTH(a_worker_is_told_to_park_what_has_waited_long_enough),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
