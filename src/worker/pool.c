@@ -806,7 +806,7 @@ static int start_process(struct pool_seat *seat, int run_fd, struct arena *arena
 		.tmp = join(arena, run_path, "/tmp"),
 	};
 	struct wall wall = executor->wall;
-	walls_settle(&wall, run_path, NULL);
+	walls_settle(&wall, run_path, NULL, false);
 	if (walls_rename(arena, &wall, &about) < 0)
 		return -ENOMEM;
 	spec.wall = &wall;
