@@ -226,7 +226,8 @@ static void on_leave_again(uv_timer_t *timer)
 static void leave(struct run *run)
 {
 	if (run->remembered && nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN)
-		uv_timer_start(&run->clock, on_leave_again, 0, 0);
+		uv_timer_start(
+			&run->clock, on_leave_again, 1, 0); /* not 0: that is called again before anybody */
 	else
 		supervisor_forget(run->supervisor, run);
 }

@@ -94,8 +94,16 @@ class FullCase(proof.ProofCase):
         until = time.monotonic() + 20
         while self.make() or not self.is_degraded():
             self.assertLess(time.monotonic(), until)
+        self.fill_for_good()
+
+    def fill_for_good(self):
+        """A server that was quicker to take its ballast back than we are finds the disk full once more."""
+        until = time.monotonic() + 20
         self.disk.fill()
-        self.assertTrue(self.is_degraded())
+        while not self.is_degraded():
+            self.assertLess(time.monotonic(), until)
+            self.make()
+            self.disk.fill()
 
     def come_back(self):
         self.disk.make_room()
@@ -121,12 +129,12 @@ class FullDisk(FullCase):
         self.disk.fill()
         until = time.monotonic() + 20
         while renew() and self.beat("beats", token=token, leaseMs=LEASE_MS).status in (200, 409):
-            self.make()
+            self.make(300000)  # more than the log has in hand
             self.assertLess(time.monotonic(), until)
             token = self.client.get("/api/workers/beats").json.get("token", token)
             reply = self.beat("beats", token=token, leaseMs=LEASE_MS)
             token = reply.json["token"]
-        self.disk.fill()
+        self.fill_for_good()
         self.while_full(plain, third)
         held = self.state(task)  # whether the log had room for its first progress
         self.assertIn(held, ("claimed", "running"))

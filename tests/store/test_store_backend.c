@@ -307,6 +307,34 @@ static void each_field_of_a_task_is_kept_by_itself(void **state)
 		assert_stored_task(bench, &row[i]);
 }
 
+static void of_what_is_put_twice_in_a_turn_the_last_one_counts(void **state)
+{
+	struct bench *bench = *state;
+	struct task_row row, got;
+	struct span body;
+
+	begin(bench);
+	for (int64_t seq = 1; seq <= 40; seq++) {
+		row = plain_task(seq);
+		put(bench, task, &row, true);
+	}
+	commit(bench);
+	begin(bench);
+	for (int64_t i = 0; i < 80; i++) { /* every one twice, in no order */
+		row = plain_task(1 + i * 17 % 40);
+		row.task.attempt = i < 40 ? 1 : 2;
+		put(bench, task, &row, false);
+		put(bench, body, row.task.seq, i < 40 ? SPAN("first") : SPAN("last"));
+	}
+	commit(bench);
+	for (int64_t seq = 1; seq <= 40; seq++) {
+		found(bench, get_task, seq, &bench->arena, &got);
+		assert_int_equal(got.task.attempt, 2);
+		found(bench, get_body, seq, &bench->arena, &body);
+		assert_span(body, SPAN("last"));
+	}
+}
+
 static void a_task_that_is_put_again_is_replaced(void **state)
 {
 	struct bench *bench = *state;
@@ -1513,6 +1541,7 @@ static const struct CMUnitTest cases[] = {
 	BENCH_CASE(a_task_comes_back_as_it_was_put),
 	BENCH_CASE(each_field_of_a_task_is_kept_by_itself),
 	BENCH_CASE(a_task_that_is_put_again_is_replaced),
+	BENCH_CASE(of_what_is_put_twice_in_a_turn_the_last_one_counts),
 	BENCH_CASE(a_claim_that_ended_leaves_nothing),
 	BENCH_CASE(bytes_come_back_whatever_they_are),
 	BENCH_CASE(empty_bytes_are_there_and_empty),
