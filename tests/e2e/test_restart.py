@@ -1,6 +1,7 @@
 """Restarts: who held something holds it still, who is lost is lost in time and not before, nothing said is taken back."""
 import os
 import random
+import shutil
 import socket
 import subprocess
 import threading
@@ -284,14 +285,18 @@ class Starting(RestartCase):
         self.assertEqual(self.report("complete", claim).status, 200)
         self.assertEqual(self.state(task), "done")
 
+    def empty_home(self):
+        shutil.rmtree(os.path.join(self.server.home, "door"), True)
+        for name in os.listdir(self.server.home):
+            if name != "log":
+                os.unlink(os.path.join(self.server.home, name))
+
     def test_kill_9_while_the_first_start_makes_its_home(self):
         dice = random.Random(12)
         for _ in range(15):
             self.server.kill()
             self.client.close()
-            for name in os.listdir(self.server.home):
-                if name != "log":
-                    os.unlink(os.path.join(self.server.home, name))
+            self.empty_home()
             self.server.launch()
             time.sleep(dice.uniform(0, 0.012))
             self.server.kill()
@@ -373,9 +378,8 @@ class Starting(RestartCase):
         for number in range(20):
             self.server.kill()
             self.client.close()
-            for name in os.listdir(self.server.home) if number % 4 else []:
-                if name != "log":
-                    os.unlink(os.path.join(self.server.home, name))
+            if number % 4:
+                self.empty_home()
             self.server.launch()
             first = self.server.process
             second = subprocess.Popen(self.server.command(), stderr=subprocess.DEVNULL)
