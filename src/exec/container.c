@@ -62,23 +62,26 @@ static int put_mount(struct buf *config, const char *source, const char *path, c
 }
 
 static int put_mounts(
-	struct buf *config, const struct wall_plan *plan, const struct host *host, const struct wall *wall)
+	struct buf *config, struct wall_plan *plan, const struct host *host, const struct wall *wall)
 {
 	static const char *const options[] = {[GRANT_READ] = "\"nodev\",\"ro\"",
 		[GRANT_WRITE] = "\"nodev\",\"rw\"",
 		[GRANT_DEVICE] = "\"rw\""};
+	const char *door = plan_door(plan, wall);
 	int fault = buf_printf(config, "%s", mounts);
 
 	for (size_t i = 0; i < plan->bind_count && !fault; i++)
 		fault = put_mount(config, plan->sources[i], plan->binds[i].path, options[plan->access[i]]);
-	if (!fault && wall->socket && access(wall->socket, F_OK) == 0)
-		fault = put_mount(config, wall->socket, WALL_PLACE "/stint.sock", options[GRANT_READ]);
+	if (!fault && door && access(door, F_OK) == 0)
+		fault = put_mount(config, door,
+			wall->socket_alone ? WALL_PLACE "/door" : WALL_PLACE "/door/stint.sock",
+			options[GRANT_READ]);
 	return fault ? fault : put_mount(config, host->shim, WALL_PLACE "/shim", options[GRANT_READ]);
 }
 
 /* The marker is in the environment of the first process, too: how a tree is found whose shim is dead. */
-static int put_config(struct buf *config, const struct wall_plan *plan, const struct host *host,
-	const struct process_spec *spec)
+static int put_config(
+	struct buf *config, struct wall_plan *plan, const struct host *host, const struct process_spec *spec)
 {
 	int fault =
 		buf_printf(config, "%s\"" PROCESS_MARKER "=%s\"]},\"root\":{\"path\":", beginning, spec->run);

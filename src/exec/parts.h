@@ -57,6 +57,7 @@ struct process {
 	struct process_end end;
 	uint64_t output_bytes, output_bytes_most; /* read so far, and what its budget is */
 	bool output_free;                         /* it does not count now */
+	uint32_t budgets;                         /* that were begun or ended since its start */
 	uint32_t linger_ms;
 	bool shim_ready; /* it may have started the program */
 	bool gone_told;  /* the shim said so */

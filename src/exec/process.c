@@ -314,7 +314,9 @@ static void take_usage(struct process *process, const struct shim_report *report
 {
 	process->end.strays = report->strays;
 	process->end.kill_used = report->kill_used;
-	if (process->end.spent == SPENT_NOTHING)
+	if (report->spent != SPENT_NOTHING && report->budgets != process->budgets)
+		process->end.spent_before = true;
+	else if (process->end.spent == SPENT_NOTHING)
 		process->end.spent = (enum process_spent)report->spent;
 	process->end.cpu_user_us = report->cpu_user_us;
 	process->end.cpu_system_us = report->cpu_system_us;
@@ -431,6 +433,7 @@ void process_budget(struct process *process, bool counts)
 		return;
 	process->output_bytes = 0;
 	process->output_free = !counts;
+	process->budgets++;
 	/* If the socket is full the shim is asleep, or it has ended: then this one is, too. */
 	if (send(process->control, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return;

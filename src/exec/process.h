@@ -132,7 +132,8 @@ struct process_end {
 	bool stop_asked; /* by process_stop() or process_kill(), before it ended */
 	bool kill_used;  /* something of the tree had to be killed */
 	enum process_spent spent;
-	uint32_t strays; /* of the tree, alive when the program had ended; 0 before gone() */
+	bool spent_before; /* one was, but that was before the last process_budget() */
+	uint32_t strays;   /* of the tree, alive when the program had ended; 0 before gone() */
 	int64_t cpu_user_us, cpu_system_us; /* of all that was waited for */
 	int64_t memory_peak_bytes;          /* of the largest single process */
 	struct start_fault fault;

@@ -55,7 +55,7 @@ int sandbox_plan(struct wall_plan *plan, const struct host *host, const struct p
 		"--as-pid-1", "--cap-drop", "ALL", NULL};
 	static const char *const own[] = {"--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size",
 		TMP_BYTES, "--tmpfs", "/tmp", NULL};
-	const char *program = wall_program(&plan->arena, "bwrap"), *socket = spec->wall->socket;
+	const char *program = wall_program(&plan->arena, "bwrap"), *door = plan_door(plan, spec->wall);
 
 	if (!program)
 		return -ENOENT;
@@ -66,8 +66,8 @@ int sandbox_plan(struct wall_plan *plan, const struct host *host, const struct p
 	show_system(plan, spec->wall->network);
 	plan_words(plan, own);
 	show_granted(plan);
-	if (socket)
-		plan_words(plan, (const char *const[]){"--ro-bind-try", socket, socket, NULL});
+	if (door)
+		plan_words(plan, (const char *const[]){"--ro-bind-try", door, door, NULL});
 	plan_words(plan, (const char *const[]){"--ro-bind", host->shim, WALL_PLACE "/shim", NULL});
 	plan_words(plan,
 		(const char *const[]){

@@ -72,6 +72,7 @@ struct shim {
 	uint64_t cpu_sum_us, cpu_vanished_us;
 	uint64_t cpu_before_us; /* used before its budget began to count */
 	bool cpu_counts;
+	uint32_t budgets; /* that orders have begun or ended */
 };
 
 static bool has_wall(const struct shim *shim)
@@ -322,12 +323,14 @@ static void look_at_budget(struct shim *shim)
 		shim->report.spent = SPENT_MEMORY;
 	else if (left_us == 0)
 		shim->report.spent = SPENT_CPU;
+	shim->report.budgets = shim->budgets;
 	shim->look_at_ms =
 		shim->report.spent != SPENT_NOTHING ? NEVER : monotonic_ms() + next_look_ms(left_us);
 }
 
 static void begin_budget(struct shim *shim, bool counts)
 {
+	shim->budgets++;
 	shim->cpu_counts = counts;
 	shim->cpu_before_us = cpu_used_us(shim);
 	if (shim->look_at_ms != NEVER)

@@ -133,7 +133,8 @@ struct shim_report {
 	bool core_dumped;
 	/* exited and gone */
 	uint32_t strays;
-	uint32_t spent; /* enum process_spent */
+	uint32_t spent;   /* enum process_spent */
+	uint32_t budgets; /* that orders had begun or ended by then */
 	bool kill_used;
 	int64_t cpu_user_us, cpu_system_us, memory_peak_bytes;
 };

@@ -59,7 +59,7 @@ int wall_name(const struct wall *wall, const char *path, char *ret_name, size_t 
 	const char *rest = wall->level == WALL_CONTAINER ? beneath_run(wall, path) : NULL;
 
 	if (wall->level == WALL_CONTAINER && wall->socket && strcmp(path, wall->socket) == 0)
-		return put_name(ret_name, room, WALL_PLACE "/stint.sock", "");
+		return put_name(ret_name, room, WALL_PLACE "/door/stint.sock", "");
 	return put_name(ret_name, room, rest ? WALL_PLACE "/run" : path, rest ? rest : "");
 }
 

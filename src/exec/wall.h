@@ -29,7 +29,8 @@ enum {
 	WALL_FIX_BYTES = 256,
 };
 
-/* Where a container has what is ours: run/ (the run dir), work/ (the work dir, unless it is in the run dir), stint.sock. */
+/* Where a container has what is ours: run/ (the run dir), work/ (the work dir, unless it is in the run dir),
+ * door/stint.sock. */
 #define WALL_PLACE "/run/stint"
 
 /* The program that is a machine. */
@@ -46,6 +47,8 @@ struct wall {
 		run_path; /* the run dir of the attempt; a container's files are written into its wall/. NULL: there is
 			       * none, and no container */
 	const char *socket; /* of the server, reachable from inside; NULL: none */
+	bool socket_alone; /* its directory holds nothing else and is shown instead: a socket that is made anew
+			    * is found there */
 	const char *
 		runtime; /* WALL_CONTAINER: a program, looked up in our PATH if it has no slash; NULL: crun */
 	const char *rootfs;

@@ -40,6 +40,9 @@ int sandbox_plan(struct wall_plan *plan, const struct host *host, const struct p
 int container_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);
 int machine_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *given);
 
+/* What of the server is shown: its socket, or the directory in which that is alone; NULL: nothing. */
+const char *plan_door(struct wall_plan *plan, const struct wall *wall);
+
 /* For those three. */
 const char *plan_text(struct wall_plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void plan_word(struct wall_plan *plan, const char *word);

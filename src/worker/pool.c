@@ -206,6 +206,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 		.id = id,
 		.worker = seat->name,
 		.module = module_for(seat, job->module),
+		.level = wall_level_name(seat->executor->wall.level),
 		.wall_ms = wall_ms(),
 		.deadline_ms = job->deadline_ms,
 	};
@@ -415,9 +416,7 @@ static void end_attempt(struct pool_seat *seat, const struct pool_message *messa
 	if (message)
 		process_budget(seat->process, false);
 	int r = 0;
-	if (message && process_end(seat->process)->spent != SPENT_NOTHING)
-		r = put_spent(seat, &members);
-	else if (message)
+	if (message)
 		r = put_answer(message, &end.verb, &members);
 	else if (seat->worker.stop_task)
 		end.stopped = true;
@@ -615,8 +614,10 @@ static void take_frames(struct pool_seat *seat)
 	size_t used;
 
 	while ((bytes = output_unread(process_output(seat->process, STREAM_OUT), NULL)).len > 0) {
-		int r = seat->worker.killed ? 0 : frame_read(&seat->frames, bytes, &used, &frame);
-		if (seat->worker.killed || r < 0)
+		/* who has used up a budget is being ended: what it says now comes too late */
+		bool over = seat->worker.killed || process_end(seat->process)->spent != SPENT_NOTHING;
+		int r = over ? 0 : frame_read(&seat->frames, bytes, &used, &frame);
+		if (over || r < 0)
 			used = bytes.len; /* nothing of it will be read any more */
 		process_advance(seat->process, STREAM_OUT, used);
 		if (r < 0) {
@@ -719,7 +720,8 @@ static void on_gone(void *context, struct process *process)
 	if (frame_is_open(&seat->frames) && !seat->worker.planned &&
 		(seat->worker.fault == POOL_FAULT_NONE || seat->worker.fault == POOL_FAULT_SILENT))
 		seat->worker.fault = POOL_FAULT_HALF;
-	if (process_end(process)->spent != SPENT_NOTHING && seat->job)
+	const struct process_end *end = process_end(process);
+	if (end->spent_before || (end->spent != SPENT_NOTHING && (seat->job || end->spent != SPENT_MEMORY)))
 		seat->worker.planned = true; /* it was ended for its task, and did not crash */
 	/* a machine that is short of something is no fault of the program */
 	bool short_of = seat->worker.state == POOL_STARTING && verdict_is_shortage(process_end(process));
@@ -805,7 +807,7 @@ static int start_process(struct pool_seat *seat, int run_fd, struct arena *arena
 		.tmp = join(arena, run_path, "/tmp"),
 	};
 	struct wall wall = executor->wall;
-	walls_settle(&wall, run_path, NULL);
+	walls_settle(&wall, run_path, NULL, false);
 	if (walls_rename(arena, &wall, &about) < 0)
 		return -ENOMEM;
 	spec.wall = &wall;

@@ -188,7 +188,7 @@ static const char *priority_word(int64_t priority)
 static bool is_ours(const char *key)
 {
 	static const char *const ours[] = {"priority", "module", "moduleId", "workerId", "crashes",
-		"metadata", "executionAttempt", "deadlineMs"};
+		"metadata", "executionAttempt", "deadlineMs", "isolationLevel"};
 
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
 		if (strcmp(key, ours[i]) == 0)
@@ -218,8 +218,7 @@ static int put_task(struct buf *out, const struct pool_order *order, yyjson_val 
 	/* the one that is just beginning is counted until it ends otherwise */
 	json_member_int(&object, "executionAttempt", crashes > 0 ? crashes - 1 : 0);
 	json_member_int(&object, "deadlineMs", order->deadline_ms);
-	if (!yyjson_obj_get(task, "isolationLevel"))
-		json_member_string(&object, "isolationLevel", SPAN("process"));
+	json_member_string(&object, "isolationLevel", span_of(order->level));
 	if (json_put_key(&object, "metadata"))
 		json_note(&object,
 			yyjson_is_obj(metadata) ? json_put_value(out, metadata)

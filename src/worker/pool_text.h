@@ -56,6 +56,7 @@ struct pool_order {
 	const char *id;     /* of the message: a UUID */
 	const char *worker; /* as the worker is called */
 	const char *module;
+	const char *level;   /* of isolation */
 	int64_t wall_ms;     /* now */
 	int64_t deadline_ms; /* wall: when it will be stopped */
 };

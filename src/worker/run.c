@@ -226,7 +226,8 @@ static void on_leave_again(uv_timer_t *timer)
 static void leave(struct run *run)
 {
 	if (run->remembered && nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN)
-		uv_timer_start(&run->clock, on_leave_again, 0, 0);
+		uv_timer_start(
+			&run->clock, on_leave_again, 1, 0); /* not 0: that is called again before anybody */
 	else
 		supervisor_forget(run->supervisor, run);
 }
@@ -556,14 +557,20 @@ static int note_run(struct run *run)
 	return r;
 }
 
-/* By which a child can reach the server from behind a wall: its own, or that of the home if the server is there. */
-static const char *server_socket(struct run *run)
+/* The way to the server for a child behind a wall: the socket that the worker uses, or that of the home if the server is
+ * there; by its door where it has one, which stays right when the server is started again. */
+static void settle_wall(struct run *run, const char *run_path)
 {
 	const struct supervisor *supervisor = run->supervisor;
+	const struct http_address *address = &supervisor->options->address;
+	const char *socket = address->local      ? address->path
+		: supervisor->options->same_host ? text_of(run, "%s/stint.sock", supervisor->nest.home)
+						 : NULL;
+	const char *slash = socket ? strrchr(socket, '/') : NULL;
+	const char *door = slash ? text_of(run, "%.*s/door%s", (int)(slash - socket), socket, slash) : NULL;
+	bool has_door = door && strlen(door) < sizeof address->path && access(door, F_OK) == 0;
 
-	if (supervisor->options->address.local)
-		return supervisor->options->address.path;
-	return supervisor->options->same_host ? text_of(run, "%s/stint.sock", supervisor->nest.home) : NULL;
+	walls_settle(&run->wall, run_path, has_door ? door : socket, has_door);
 }
 
 static int fill_spec(void *context, int workdir_fd, struct process_spec *spec)
@@ -592,7 +599,7 @@ static int fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 		about.thinking = supervisor->options->once->thinking;
 		about.execution_mode = supervisor->options->once->execution_mode;
 	}
-	walls_settle(&run->wall, run_path, server_socket(run));
+	settle_wall(run, run_path);
 	if (walls_rename(&run->arena, &run->wall, &about) < 0)
 		return -ENOMEM;
 	spec->wall = &run->wall;

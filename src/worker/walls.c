@@ -39,10 +39,11 @@ int walls_choose(const struct executor *executor, const char *asked, struct wall
 	return 0;
 }
 
-void walls_settle(struct wall *wall, const char *run_path, const char *socket)
+void walls_settle(struct wall *wall, const char *run_path, const char *socket, bool socket_alone)
 {
 	wall->run_path = run_path;
 	wall->socket = socket && access(socket, F_OK) == 0 ? socket : NULL;
+	wall->socket_alone = socket_alone;
 }
 
 static int rename_one(struct arena *arena, const struct wall *wall, const char **path,

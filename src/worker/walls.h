@@ -15,8 +15,8 @@ enum { WALLS_COMPLAINT_BYTES = WALL_REASON_BYTES + WALL_FIX_BYTES + 64 };
 int walls_choose(const struct executor *executor, const char *asked, struct wall *ret_wall,
 	char complaint[WALLS_COMPLAINT_BYTES]);
 
-/* Where the attempt is, and the way to the server: its socket, at `socket` if there is one. Borrows all. */
-void walls_settle(struct wall *wall, const char *run_path, const char *socket);
+/* Where the attempt is, and the way to the server: its socket, if there is one. Borrows all. */
+void walls_settle(struct wall *wall, const char *run_path, const char *socket, bool socket_alone);
 
 /* The paths of an environment as they are called inside, and the server's address as it can be reached from there.
  * -ENOMEM. */

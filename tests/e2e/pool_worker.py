@@ -129,11 +129,6 @@ class Modules:
         result(task, "last")
         os._exit(0)
 
-    def chatter(self, task):
-        sys.stderr.write("x" * task["payload"])
-        sys.stderr.flush()
-        result(task)
-
     def burn(self, task):
         until = time.process_time() + task["payload"]
         while time.process_time() < until:

@@ -7,6 +7,7 @@ import unittest
 
 import stintd
 import test_pool
+import test_walls
 from test_worker import WORKER, Case, sh
 
 NOBODY = 65534
@@ -69,6 +70,33 @@ class Spent(Case):
         self.is_in("t", "done")
 
 
+class Behind(Case):
+    """The same at every level."""
+
+    def spent_at(self, level):
+        if reason := test_walls.WHY_NOT[level]:
+            self.skipTest(reason)
+        scripts = {"cpuSeconds": (0.5, "while :; do :; done"), "outputBytes": (1000, "while :; do echo more; done")}
+        if has_memory_wall():
+            scripts["memoryBytes"] = (60 << 20, "head -c 200000000 /dev/zero | tail; sleep 1000")
+        more = {"rootfs": test_walls.Walls.rootfs(self)} if level == "container" else {}
+        if level == "container":
+            os.symlink("busybox", os.path.join(more["rootfs"], "bin/tail"))
+        self.worker({key: sh(script, isolation=level, env={"PATH": "/usr/bin:/bin"}, budget={key: budget}, **more)
+                     for key, (budget, script) in scripts.items()}, "--concurrency", "3")
+        for key in scripts:
+            self.create(id=key, executor=key)
+        for key in scripts:
+            error = self.is_in(key, "blocked", "failed", "done")["error"]
+            self.assertEqual((error["code"], error["details"]["budget"]), ("BUDGET_EXCEEDED", key), error)
+
+    def test_in_a_sandbox(self):
+        self.spent_at("sandbox")
+
+    def test_in_a_container(self):
+        self.spent_at("container")
+
+
 class OfPools(test_pool.Case):
     """Each task has a whole budget, however many the worker has had before."""
 
@@ -103,7 +131,7 @@ class OfPools(test_pool.Case):
         self.over("outputBytes", "shout", 200000)
 
     def test_wall_time(self):
-        self.pool("any", budget={"minutes": 0.02})
+        self.pool("any", budget={"minutes": 0.08})
         self.over("minutes", "hang", None)
 
 

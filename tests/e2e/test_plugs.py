@@ -93,7 +93,10 @@ class PlugCase(proof.ProofCase):
         return [leaf for leaf in leaves if os.path.basename(leaf).split("-")[1] in instances]
 
     def end_all(self):
-        """The workers stop, and nothing is left of what they ran."""
+        """The workers stop, once the last of them has begun, and nothing is left of what they ran."""
+        pids = {worker.process.pid for worker in self.workers.values()}
+        self.wait_until(lambda: pids <= {worker.get("pid") for worker in self.client.get("/api/workers").json}, PATIENCE_S,
+                        "all have registered")
         for worker in self.workers.values():
             self.assertEqual(worker.stop(), 0, worker.said()[-2000:])
         self.assertEqual(self.runs_left(), [])

@@ -55,25 +55,6 @@ class Crashes(test_pool.Case):
         self.assertEqual(self.lines("late"), ["bad-late"], "it did answer")
         self.assertTrue(self.is_gone(self.read("stubborn")))
 
-    def test_a_budget_is_for_a_task_and_not_for_the_life_of_a_worker(self):
-        self.worker({"out": self.executor("any", budget={"outputBytes": 100000}), "cpu": self.executor("any", budget={"cpuSeconds": 1}),
-                     "wall": self.executor("any", budget={"minutes": 0.08})}, "--name", "host")
-        uses = {"out": ("chatter", 30000, 1000000, "outputBytes"), "cpu": ("burn", 0.3, 60, "cpuSeconds"), "wall": ("hang", None, None, "minutes")}
-        for executor, (module, some, much, _) in uses.items():
-            for number in range(5 if some else 0):
-                self.create(id="%s-%d" % (executor, number), executor=executor, module=module, payload=some)
-            self.create(id="over-" + executor, executor=executor, module=module, payload=much)
-        for executor, (module, some, much, key) in uses.items():
-            with self.subTest(executor=executor):
-                for number in range(5 if some else 0):
-                    self.assertEqual(self.is_in("%s-%d" % (executor, number), "done", "blocked")["state"], "done")
-                error = self.is_in("over-" + executor, "done", "blocked", "failed")["error"]
-                self.assertEqual((error["code"], error["class"], error["details"]["budget"]), ("BUDGET_EXCEEDED", "policy", key))
-                self.create(id="next-" + executor, executor=executor, module="echo", payload="fine")
-                self.assertEqual(self.is_in("next-" + executor, "done")["result"], "fine")
-                self.assertEqual(self.lines("starts").count(executor + "-1"), 2, "one worker until it was too much")
-                self.assertIsNone(self.slot("host/%s-1" % executor), "that is no crash")
-
     def test_an_answer_and_an_end_without_a_word(self):
         self.pool("any")
         self.create(id="t", module="answer_and_leave")

@@ -134,6 +134,20 @@ class Walls(Case):
         self.assertEqual(self.task("t")["result"], "said so")
 
     @needs("sandbox")
+    def test_a_server_that_is_started_again_is_found_by_who_is_behind_a_wall(self):
+        self.worker({"x": self.executor("sandbox", f"{STINT} task progress one && echo said > {self.folder}/one; "
+                                        f"while [ ! -e {self.folder}/go ]; do sleep 0.05; done; "
+                                        f"{STINT} task done again; exit 3", write=[self.folder])})
+        self.create(id="t")
+        self.read("one")
+        self.server.kill()
+        self.server.start()
+        self.client.close()
+        with open(self.path("go"), "w"):
+            pass
+        self.assertEqual(self.is_in("t", "done", "failed", "blocked")["result"], "again")
+
+    @needs("sandbox")
     def test_a_task_tightens_a_level_and_never_loosens_it(self):
         self.worker({"plain": sh("ls -d /proc/[0-9]* | wc -l"),
                      "boxed": self.executor("sandbox", "ls -d /proc/[0-9]* | wc -l")})

@@ -169,7 +169,7 @@ static void no_success_is_a_failure_and_its_output_says_why(void **state)
 }
 
 static const struct pool_order order = {
-	.id = "i", .worker = "p-1", .module = "chess", .wall_ms = 0, .deadline_ms = 9};
+	.id = "i", .worker = "p-1", .module = "chess", .level = "sandbox", .wall_ms = 0, .deadline_ms = 9};
 
 static yyjson_doc *execute(const char *task)
 {
@@ -198,6 +198,7 @@ static void a_task_is_told_in_the_words_of_the_protocol(void **state)
 	assert_int_equal(yyjson_get_int(yyjson_obj_get(task, "executionAttempt")), 1);
 	assert_true(yyjson_is_obj(yyjson_obj_get(task, "metadata")));
 	assert_int_equal(yyjson_arr_size(yyjson_obj_get(task, "payload")), 1);
+	assert_true(yyjson_equals_str(yyjson_obj_get(task, "isolationLevel"), "sandbox"));
 	assert_null(yyjson_obj_get(task, "sessionId"));
 	assert_null(yyjson_obj_get(task, "module"));
 }
