@@ -129,8 +129,10 @@ static char *encode_columns(const struct record *record, char *at)
 
 static char *encode_facts(const struct record *record, char *at)
 {
+	uint32_t known = (uint32_t)((UINT64_C(1) << FACT_COUNT) - 1);
+
 	at = uvarint_write(at, record->facts);
-	for (uint32_t left = record->facts; left != 0; left &= left - 1)
+	for (uint32_t left = record->facts & known; left != 0; left &= left - 1)
 		at = uvarint_write(at, zigzag(record->fact[__builtin_ctz(left)]));
 	return at;
 }
