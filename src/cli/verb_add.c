@@ -9,6 +9,7 @@
 
 #include "base/take.h"
 #include "cli/checklist.h"
+#include "cli/defaults.h"
 #include "cli/task_view.h"
 
 enum {
@@ -60,6 +61,16 @@ static void put_text(struct cli *cli, struct json_object *task, const char *flag
 		json_member_string(task, key, span_of(text));
 }
 
+/* What the flag says, else the repository. */
+static void put_text_or(
+	struct cli *cli, struct json_object *task, const char *flag, const char *key, const char *otherwise)
+{
+	const char *text = args_text(&cli->args, flag);
+
+	if (text || otherwise)
+		json_member_string(task, key, span_of(text ? text : otherwise));
+}
+
 static void put_number(struct cli *cli, struct json_object *task, const char *flag, const char *key)
 {
 	if (args_has(&cli->args, flag))
@@ -94,6 +105,7 @@ struct entry {
 	struct span title, text, payload;
 	const struct span *parents;
 	uint32_t parent_count;
+	const struct defaults *defaults;
 };
 
 static int put_task(struct cli *cli, struct buf *body, const struct entry *entry)
@@ -106,8 +118,8 @@ static int put_task(struct cli *cli, struct buf *body, const struct entry *entry
 	if (entry->text.len > 0)
 		json_member_string(&task, "instructions", entry->text);
 	put_text(cli, &task, "id", "id");
-	put_text(cli, &task, "queue", "queue");
-	put_text(cli, &task, "executor", "executor");
+	put_text_or(cli, &task, "queue", "queue", entry->defaults->queue);
+	put_text_or(cli, &task, "executor", "executor", entry->defaults->executor);
 	put_text(cli, &task, "module", "module");
 	put_text(cli, &task, "owner", "owner");
 	put_text(cli, &task, "unique", "uniqueKey");
@@ -120,6 +132,8 @@ static int put_task(struct cli *cli, struct buf *body, const struct entry *entry
 	put_number(cli, &task, "finish-by", "finishBy");
 	member_names(cli, &task, "needs", "requires");
 	member_names(cli, &task, "label", "labels");
+	if (!args_has(&cli->args, "label") && entry->defaults->labels.len > 0)
+		json_member_raw(&task, "labels", entry->defaults->labels);
 	put_parents(cli, &task, entry->parents, entry->parent_count);
 	if (entry->payload.len > 0)
 		json_member_raw(&task, "payload", entry->payload);
@@ -197,11 +211,11 @@ static struct span first_line(struct span text)
 	return text;
 }
 
-static int add_one(struct cli *cli)
+static int add_one(struct cli *cli, const struct defaults *defaults)
 {
 	const char *title = args_plain(&cli->args, 0), *file = args_text(&cli->args, "file");
 	const char *key = args_text(&cli->args, "key");
-	struct entry entry = {.title = span_of(title)};
+	struct entry entry = {.title = span_of(title), .defaults = defaults};
 	struct reply reply;
 
 	int r = file ? read_input(cli, file, &entry.text) : 0;
@@ -246,6 +260,7 @@ static uint32_t order(const struct checklist *list, uint32_t *ret_order)
 
 struct making {
 	struct cli *cli;
+	const struct defaults *defaults;
 	const struct checklist *list;
 	struct span *ids; /* of the tasks that were made */
 	const char *key;
@@ -297,7 +312,7 @@ static int make_item(struct making *making, uint32_t item)
 	struct reply reply;
 
 	count = inherited(making, item, parents, count);
-	struct entry entry = {what->title, what->text, {0}, parents, count};
+	struct entry entry = {what->title, what->text, {0}, parents, count, making->defaults};
 	int r = create(cli, &entry, making->key ? text_of(cli, "%s/%u", making->key, item) : NULL, &reply);
 	if (r != 0) {
 		say(cli, "stint: line %u was not added, nor what comes after it", what->line);
@@ -331,7 +346,7 @@ static int make_all(struct making *making, const uint32_t *sequence, uint32_t co
 	return r;
 }
 
-static int add_checklist(struct cli *cli)
+static int add_checklist(struct cli *cli, const struct defaults *defaults)
 {
 	const char *file = args_text(&cli->args, "file"), *key = args_text(&cli->args, "key");
 	struct checklist list = {0};
@@ -351,7 +366,8 @@ static int add_checklist(struct cli *cli)
 	if (r == -EINVAL)
 		return fail(
 			cli, EXIT_USAGE, "invalid", "stint help add", "the checklist: %s", complaint.reason);
-	struct making making = {.cli = cli, .list = &list, .key = key ? key : random_key(cli)};
+	struct making making = {
+		.cli = cli, .defaults = defaults, .list = &list, .key = key ? key : random_key(cli)};
 	uint32_t *sequence = arena_alloc(&cli->arena, (list.count + 1) * sizeof *sequence);
 	making.ids = arena_alloc(&cli->arena, (list.count + 1) * sizeof *making.ids);
 	if (r < 0 || !sequence || !making.ids)
@@ -365,8 +381,12 @@ static int add_checklist(struct cli *cli)
 static int run(struct cli *cli)
 {
 	const char *title = args_plain(&cli->args, 0);
+	struct defaults defaults;
 
-	return title && strcmp(title, "-") == 0 ? add_checklist(cli) : add_one(cli);
+	int r = defaults_read(cli, &defaults);
+	if (r != 0)
+		return r;
+	return title && strcmp(title, "-") == 0 ? add_checklist(cli, &defaults) : add_one(cli, &defaults);
 }
 
 const struct verb verb_add = {
@@ -381,7 +401,10 @@ const struct verb verb_add = {
 		"with numbers go one after the other, bullets side by side; [x] is done already. The flags count for each "
 		"of them.\n"
 		"\n"
-		"If a checklist fails half-way, the same command with the same --key goes on where it stopped.",
+		"If a checklist fails half-way, the same command with the same --key goes on where it stopped.\n"
+		"\n"
+		"Within a git repository its .stint/config.json may name what is not said here: queue, executor, labels. It is "
+		"not trusted with more; any other key in it is an error.",
 	.flags = flags,
 	.examples = "stint add \"say hello\" --queue demo --payload '{\"name\":\"world\"}'\n"
 		    "stint add \"port to C23\" --after t-7k3 --priority high --timeout 1h\n"

@@ -21,7 +21,7 @@ import urllib.parse
 
 import stintd
 
-STINT = os.environ.get("STINT", "build/stint")
+STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # What of the caller's environment would change what is tested.
 OWN = ("NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERM", "LANG", "LC_ALL", "LC_CTYPE")
@@ -60,9 +60,9 @@ class CliCase(unittest.TestCase):
         cls.client.close()
         cls.server.end()
 
-    def stint(self, *args, status=0, stdin="", **env):
+    def stint(self, *args, status=0, stdin="", cwd=None, **env):
         env.setdefault("STINT_HOME", self.server.home)
-        ran = subprocess.run([STINT, *args], input=stdin, capture_output=True, text=True, timeout=60,
+        ran = subprocess.run([STINT, *args], input=stdin, capture_output=True, text=True, timeout=60, cwd=cwd,
                              env=environment(**env))
         ran = Ran(ran.returncode, ran.stdout, ran.stderr)
         if status is not None:
@@ -149,6 +149,51 @@ class Adding(CliCase):
         self.assertEqual({key: task[key] for key in expected}, expected)
         for name, hours in (("notBefore", 1), ("startBy", 2), ("finishBy", 3)):
             self.assertLess(abs(task[name] - before - hours * 3600000), 60000)
+
+    def repository(self, text):
+        """A directory within one whose .stint/config.json has this text."""
+        top = tempfile.mkdtemp(prefix="stint-repository-")
+        self.addCleanup(shutil.rmtree, top)
+        for name in (".git", ".stint", "src"):
+            os.mkdir(os.path.join(top, name))
+        with open(os.path.join(top, ".stint", "config.json"), "w") as file:
+            file.write(text)
+        return os.path.join(top, "src")
+
+    def test_a_repository_says_what_the_flags_do_not(self):
+        here = self.repository('{"queue": "ours", "executor": "tests", "labels": ["a", "b"],} // as usual')
+        names = ("queue", "executor", "labels")
+
+        def added(*args, **more):
+            task = self.client.get("/api/tasks/" + self.add("t", *args, **more).split()[0]).json
+            return tuple(task.get(name) for name in names)
+        self.assertEqual(added(cwd=here), ("ours", "tests", ["a", "b"]))
+        self.assertEqual(added("--queue", "q", "--label", "c", cwd=here), ("q", "tests", ["c"]))
+        self.assertEqual(added()[:2], ("default", None), "elsewhere it says nothing")
+        task, = self.stint("add", "-", "--json", stdin="- [ ] one\n", cwd=here).json["tasks"]
+        self.assertEqual((task["queue"], task["labels"]), ("ours", ["a", "b"]))
+
+    def test_a_repository_may_say_nothing_else(self):
+        for text, told in (
+                ('{"queue": "q",\n "executors": {"x": {"argv": ["sh"]}}}', "config.json:2:2: a repository may say queue, "
+                 "executor and labels, not executors"),
+                ('{"url": "http://127.0.0.1:1"}', "not url"), ('{"queue": 7}', "queue takes a name"),
+                ('{"labels": [1]}', "labels takes a list of texts"), ("[]", "it must be an object"), ("{", "config.json:1:")):
+            ran = self.stint("add", "t", "--queue", "hostile", cwd=self.repository(text), status=2)
+            self.assertIn(told, ran.err)
+        self.assertEqual(self.client.get("/api/tasks?queue=hostile").json, [])
+        here = self.repository("{}")
+        os.mkfifo(os.path.join(here, "pipe"))
+        os.replace(os.path.join(here, "pipe"), os.path.join(here, "../.stint/config.json"))
+        self.assertIn("is no file", self.stint("add", "t", cwd=here, status=2).err)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can give a file away")
+    def test_what_belongs_to_somebody_else_is_not_followed(self):
+        here = self.repository('{"queue": "theirs"}')
+        os.chown(os.path.join(here, "../.stint/config.json"), 65534, 65534)
+        ran = self.stint("add", "t", "--json", cwd=here)
+        self.assertEqual(ran.json["task"]["queue"], "default")
+        self.assertIn("belongs to another user", ran.err)
 
     def test_instructions_come_from_a_file_or_standard_input(self):
         task = self.stint("add", "-f", "-", "--queue", "file", "--json", stdin="# Port it\n\nto C23\n").json["task"]
