@@ -256,8 +256,12 @@ struct command {
 			struct span queue;
 			enum queue_state state;
 		} queue_set;
-		bool armed;       /* EXECUTION_SET */
-		struct span slot; /* SLOT_CRASH, UNQUARANTINE, SLOT_ENTER */
+		bool armed; /* EXECUTION_SET */
+		struct {
+			struct span slot;      /* SLOT_CRASH, UNQUARANTINE, SLOT_ENTER */
+			struct span crash_key; /* SLOT_CRASH: one effect for each, as of creates */
+			unsigned char crash_fingerprint[16];
+		};
 		struct {
 			struct span slot;
 			struct name_list queues; /* in order, and as often as they are named */
