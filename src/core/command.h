@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/span.h"
@@ -269,6 +270,13 @@ struct command {
 		struct command_token token; /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 	};
 };
+
+/* How much of it means something: thousands of claims may wait, and each is kept no longer than this. */
+static inline size_t command_bytes(const struct command *command)
+{
+	return command->kind == COMMAND_CLAIM_NEXT ? offsetof(struct command, claim) + sizeof command->claim
+						   : sizeof *command;
+}
 
 /* A task handed to a claimant. */
 struct claimed {
