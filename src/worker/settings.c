@@ -429,13 +429,13 @@ static void take_runtime(const struct at *at, yyjson_val *value, struct wall *wa
 	const char *text = text_of(value), *slash = text ? strrchr(text, '/') : NULL,
 		   *name = slash ? slash + 1 : text;
 
-	/* they keep books of their own about what runs; what they call to run it is a runtime */
-	if (name && (strcmp(name, "podman") == 0 || strcmp(name, "docker") == 0))
+	/* a daemon starts what it runs, outside of our tree and limits; what that calls is a runtime */
+	if (name && strcmp(name, "docker") == 0)
 		complain(at, value,
-			"an OCI runtime; use the one that this program uses: \"crun\" or \"runc\"");
+			"an OCI runtime or \"podman\"; use the one that this program uses: \"crun\" or \"runc\"");
 	else if (!text || (slash && text[0] != '/'))
 		complain(at, value,
-			"the name of an OCI runtime such as \"crun\" or \"runc\", or its absolute path");
+			"\"podman\" or the name of an OCI runtime such as \"crun\" or \"runc\", or its absolute path");
 	else
 		wall->runtime = keep(at, text);
 }
