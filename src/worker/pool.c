@@ -601,6 +601,9 @@ static void hear_frame(struct pool_seat *seat, struct span frame)
 	}
 	if (message.kind == POOL_HELLO && seat->worker.state == POOL_STARTING)
 		keep_modules(seat, &message);
+	if (message.kind == POOL_SHUTDOWN && seat->worker.state != POOL_LEAVING)
+		log_info("a worker of a pool says goodbye", log_cstr("poolWorker", seat->name),
+			log_span("reason", message.reason.len > 0 ? message.reason : SPAN("none given")));
 	bool own = seat->job && message.kind >= POOL_PROGRESS && span_is(message.task, seat->job->task);
 	perform(seat, pool_worker_hear(&seat->worker, &message, own, clock_ms()), &message);
 }
