@@ -317,9 +317,10 @@ static _Noreturn void enter_wall(struct child own)
 {
 	struct child *child = &own;
 	const struct request *request = child->request;
-	const char *env[] = {
-		request->env[0], "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+	const char *env[2 + WALL_ENV_MAX + 1] = {request->env[0], WALL_PATH};
 
+	for (size_t i = 0; i < WALL_ENV_MAX && request->wall.env[i]; i++)
+		env[2 + i] = request->wall.env[i];
 	drop_user(child);
 	if (request->wall.own_user)
 		become_own_root(child);

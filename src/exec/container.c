@@ -97,7 +97,7 @@ static int put_config(
 			       spec->wall->network ? "" : ",{\"type\":\"network\"}");
 }
 
-static int write_config(const char *bundle, struct span text)
+static int write_file(const char *bundle, const char *name, struct span text)
 {
 	if (mkdir(bundle, 0700) < 0 && errno != EEXIST)
 		return -errno;
@@ -105,7 +105,7 @@ static int write_config(const char *bundle, struct span text)
 	if (dir < 0)
 		return -errno;
 	cleanup(close_at) int fd =
-		openat(dir, "config.json", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+		openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	return write(fd, text.data, text.len) == (ssize_t)text.len ? 0 : -EIO;
@@ -137,6 +137,114 @@ static void put_command(struct wall_plan *plan, const char *runtime, const char 
 			plan_text(plan, "%zu", plan->bind_count + 2), run, NULL});
 }
 
+/* ---- podman --------------------------------------------------------------------------------------------------------- */
+
+bool wall_is_podman(const char *runtime)
+{
+	const char *slash = runtime ? strrchr(runtime, '/') : NULL;
+
+	return runtime && strcmp(slash ? slash + 1 : runtime, "podman") == 0;
+}
+
+/*
+ * It would make a config of its own, and write into the rootfs. So it gets an empty directory as one, and when it is done a
+ * hook, which may change the config, answers with ours: crun is given the same file that it is given without podman.
+ */
+static int write_hook(struct wall_plan *plan, const char *bundle)
+{
+	const char *cat = wall_program(&plan->arena, "cat");
+	cleanup(buf_done) struct buf text;
+	int fault;
+
+	buf_init(&text, CONFIG_BYTES_MAX);
+	if (!cat)
+		return -ENOENT;
+	fault = buf_printf(&text,
+		"{\"version\":\"1.0.0\",\"when\":{\"always\":true},\"stages\":[\"precreate\"],"
+		"\"hook\":{\"path\":");
+	if (!fault)
+		fault = json_put_string(&text, span_of(cat));
+	if (!fault)
+		fault = buf_printf(&text, ",\"args\":[\"cat\",");
+	if (!fault)
+		fault = json_put_string(&text, span_of(plan_text(plan, "%s/config.json", bundle)));
+	if (!fault)
+		fault = buf_printf(&text, "]}}\n");
+	return fault ? fault : write_file(plan_text(plan, "%s/hooks", bundle), "ours.json", buf_span(&text));
+}
+
+/* Instead of the machine's: nothing is kept but in the bundle, locks are files there, and conmon has the marker. */
+static int write_settings(struct wall_plan *plan, const char *bundle, const char *run)
+{
+	cleanup(buf_done) struct buf text;
+	int fault;
+
+	buf_init(&text, CONFIG_BYTES_MAX);
+	plan->maker_env[0] = plan_text(plan, "CONTAINERS_CONF=%s/containers.conf", bundle);
+	plan->maker_env[1] = plan_text(plan, "CONTAINERS_STORAGE_CONF=%s/storage.conf", bundle);
+	plan->maker_env[2] = plan_text(plan, "HOME=%s", bundle);
+	fault = buf_printf(&text,
+		"[engine]\nlock_type = \"file\"\nconmon_env_vars = [\"" PROCESS_MARKER "=%s\", \"" WALL_PATH
+		"\"",
+		run);
+	for (size_t i = 0; plan->maker_env[i] && !fault; i++) {
+		fault = buf_printf(&text, ", ");
+		if (!fault)
+			fault = json_put_string(&text, span_of(plan->maker_env[i]));
+	}
+	if (!fault)
+		fault = buf_printf(&text, "]\n[network]\nnetwork_config_dir = ");
+	if (!fault)
+		fault = json_put_string(&text, span_of(plan_text(plan, "%s/network", bundle)));
+	return fault ? fault : write_file(bundle, "containers.conf", buf_span(&text));
+}
+
+static int write_storage(struct wall_plan *plan, const char *bundle)
+{
+	cleanup(buf_done) struct buf text;
+	int fault;
+
+	buf_init(&text, CONFIG_BYTES_MAX);
+	fault = buf_printf(&text, "[storage]\ndriver = \"vfs\"\ngraphroot = ");
+	if (!fault)
+		fault = json_put_string(&text, span_of(plan_text(plan, "%s/root", bundle)));
+	if (!fault)
+		fault = buf_printf(&text, "\nrunroot = ");
+	if (!fault)
+		fault = json_put_string(&text, span_of(plan_text(plan, "%s/run", bundle)));
+	return fault ? fault : write_file(bundle, "storage.conf", buf_span(&text));
+}
+
+static int podman_command(struct wall_plan *plan, const char *podman, const char *bundle, const char *run)
+{
+	const char *crun = wall_program(&plan->arena, "crun"), *empty = plan_text(plan, "%s/empty", bundle);
+	int fault = crun ? write_hook(plan, bundle) : -ENOENT;
+
+	if (!fault)
+		fault = write_settings(plan, bundle, run);
+	if (!fault)
+		fault = write_storage(plan, bundle);
+	if (!fault && mkdir(empty, 0700) < 0 && errno != EEXIST)
+		fault = -errno;
+	if (fault)
+		return fault;
+	plan->loose = true; /* it exits when it is asked to end, and conmon is what stays */
+	plan_words(plan,
+		(const char *const[]){podman, "--root", plan_text(plan, "%s/root", bundle), "--runroot",
+			plan_text(plan, "%s/run", bundle), "--tmpdir", plan_text(plan, "%s/tmp", bundle),
+			"--hooks-dir", plan_text(plan, "%s/hooks", bundle), "--runtime", crun,
+			"--runtime-flag", plan_text(plan, "root=%s/state", bundle), "--storage-driver", "vfs",
+			"--events-backend", "none", "--cgroup-manager", "cgroupfs", "--log-level", "fatal",
+			NULL});
+	plan_words(plan,
+		(const char *const[]){"run", "--rm", "--cgroups", "disabled", "--network", "none", "--ipc",
+			"none", "--log-driver", "passthrough", "--security-opt", "apparmor=unconfined",
+			"--security-opt", "seccomp=unconfined", "--security-opt", "label=disable",
+			"--preserve-fds", plan_text(plan, "%zu", plan->bind_count + 2), "--rootfs", empty,
+			WALL_PLACE "/shim", NULL});
+	return 0;
+}
+
 int container_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec)
 {
 	const struct wall *wall = spec->wall;
@@ -150,7 +258,11 @@ int container_plan(struct wall_plan *plan, const struct host *host, const struct
 		return -ENOENT;
 	bundle = plan_text(plan, "%s/wall", wall->run_path);
 	grant_inside(plan);
-	put_command(plan, runtime, bundle, plan_text(plan, "stint-%s", spec->run));
 	fault = put_config(&config, plan, host, spec);
-	return fault ? fault : write_config(bundle, buf_span(&config));
+	if (!fault)
+		fault = write_file(bundle, "config.json", buf_span(&config));
+	if (!fault && wall_is_podman(runtime))
+		return podman_command(plan, runtime, bundle, spec->run);
+	put_command(plan, runtime, bundle, plan_text(plan, "stint-%s", spec->run));
+	return fault;
 }

@@ -40,6 +40,8 @@ static int put_wall(struct buf *buf, const struct request_wall *wall)
 	int fault = put_list(buf, wall->argv ? wall->argv : none);
 
 	if (!fault)
+		fault = put_list(buf, wall->env ? wall->env : none);
+	if (!fault)
 		fault = put_text(buf, wall->workdir ? wall->workdir : "");
 	if (!fault)
 		fault = put_text(buf, wall->fixed ? wall->fixed : "");
@@ -47,6 +49,8 @@ static int put_wall(struct buf *buf, const struct request_wall *wall)
 		fault = put_text(buf, wall->cover ? wall->cover : "");
 	if (!fault)
 		fault = buf_put_byte(buf, wall->own_user);
+	if (!fault)
+		fault = buf_put_byte(buf, wall->loose);
 	if (!fault)
 		fault = buf_put_uvarint(buf, wall->bind_count);
 	for (size_t i = 0; i < wall->bind_count && !fault; i++) {
@@ -144,10 +148,12 @@ static const struct bind *read_binds(struct reader *reader, size_t *ret_count)
 static void read_wall(struct reader *reader, struct request_wall *wall)
 {
 	wall->argv = read_list(reader, PROCESS_ARGS_MAX);
+	wall->env = read_list(reader, WALL_ENV_MAX);
 	wall->workdir = read_text(reader);
 	wall->fixed = read_text(reader);
 	wall->cover = read_text(reader);
 	wall->own_user = reader_byte(reader);
+	wall->loose = reader_byte(reader);
 	wall->binds = read_binds(reader, &wall->bind_count);
 }
 

@@ -60,6 +60,8 @@ struct shim {
 	int signals; /* a signalfd */
 	int status;  /* of the child, until it has become the program; then -1 */
 	bool told_started, ended, left, kill_used;
+	bool asked;         /* to end */
+	bool tearing;       /* what is killed now is a wall around nobody */
 	bool connected;     /* nothing is known of the supervisor's death */
 	int64_t kill_at_ms; /* NEVER: nobody wants it to end */
 	int64_t next_kill_ms;
@@ -235,13 +237,17 @@ static void want_end(struct shim *shim, uint32_t grace_ms)
 		shim->kill_at_ms = at_ms;
 }
 
-/* TERM for all. One that is stopped would sleep through it. */
+/* TERM for all. One that is stopped would sleep through it. A loose wall would not be finished: it is for who is inside. */
 static uint32_t ask_to_end(struct shim *shim, uint32_t grace_ms)
 {
-	uint32_t reached = tree_signal(getpid(), SIGTERM);
+	uint32_t reached;
 
-	tree_signal(getpid(), SIGCONT);
 	want_end(shim, grace_ms);
+	shim->asked = true;
+	if (shim->request.wall.loose && !shim->told_started && !shim->ended)
+		return 0;
+	reached = tree_signal(getpid(), SIGTERM);
+	tree_signal(getpid(), SIGCONT);
 	return reached;
 }
 
@@ -252,7 +258,7 @@ static void kill_round(struct shim *shim)
 	if (shim->cgroup_count > 0)
 		reached = cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->cgroups[0], SIGKILL);
 	reached += tree_signal(getpid(), SIGKILL);
-	shim->kill_used |= reached > 0;
+	shim->kill_used |= reached > 0 && !shim->tearing;
 	shim->next_kill_ms = monotonic_ms() + KILL_EVERY_MS;
 }
 
@@ -356,6 +362,10 @@ static void tell_started(struct shim *shim)
 	report.main_start = stat.start;
 	shim->told_started = true;
 	tell(shim, &report, REPORT_STARTED);
+	if (shim->request.wall.loose && shim->asked) {
+		tree_signal(getpid(), SIGTERM);
+		tree_signal(getpid(), SIGCONT);
+	}
 }
 
 static void tell_unstarted(struct shim *shim, const struct start_fault *fault)
@@ -374,6 +384,14 @@ static void tell_ended(struct shim *shim)
 	add_usage(&shim->report);
 	if (shim->told_started)
 		tell(shim, &shim->report, REPORT_EXITED);
+}
+
+/* Who was inside did not say how the program ended, and cannot any more. */
+static void tell_ended_unsaid(struct shim *shim, int signal)
+{
+	shim->report.signal = signal;
+	shim->strays = 1; /* nobody has counted */
+	tell_ended(shim);
 }
 
 static void take_word(struct shim *shim, const struct status_word *word)
@@ -417,6 +435,8 @@ static bool read_status(struct shim *shim)
 	shim->status = -1;
 	if (!has_wall(shim) && !shim->unstarted)
 		tell_started(shim);
+	if (shim->request.wall.loose && !shim->ended && (shim->told_started || shim->unstarted))
+		tell_ended_unsaid(shim, SIGKILL);
 	return false;
 }
 
@@ -435,13 +455,11 @@ static void wall_ended(struct shim *shim, const siginfo_t *info)
 {
 	while (shim->status >= 0 && read_status(shim))
 		;
-	if (shim->ended)
+	if (shim->ended || (shim->request.wall.loose && shim->told_started))
 		return;
 	if (!shim->told_started && !shim->unstarted)
 		fell(shim, info);
-	shim->report.signal = info->si_code == CLD_EXITED ? SIGKILL : info->si_status;
-	shim->strays = 1; /* nobody has counted */
-	tell_ended(shim);
+	tell_ended_unsaid(shim, info->si_code == CLD_EXITED ? SIGKILL : info->si_status);
 }
 
 /* The program has ended; whatever of its tree is still there is a stray. What it used counts when it was waited for; until
@@ -556,13 +574,17 @@ static int wait_ms(const struct shim *shim)
 /* The tree is empty: gone. The program alone has ended: what is left gets its TERM, once. */
 static void look_at_children(struct shim *shim)
 {
-	if (!reap(shim))
+	if (!reap(shim)) {
+		while (shim->status >= 0 && read_status(shim))
+			;
 		finish(shim);
+	}
 	if (!shim->ended || shim->left)
 		return;
 	shim->left = true;
 	if (has_wall(shim) && shim->strays == 0) { /* it comes down by itself */
-		want_end(shim, WALL_LINGER_MS);
+		shim->tearing = shim->request.wall.loose;
+		want_end(shim, shim->tearing ? 0 : WALL_LINGER_MS);
 		return;
 	}
 	shim->report.strays = ask_to_end(shim, shim->request.linger_ms);

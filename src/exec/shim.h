@@ -34,7 +34,7 @@ enum {
 	INSIDE_BIND_FD, /* the first of those that binds name */
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 6"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 7"
 
 /* Instead of the name of a run, which does not begin so: the shim inside of a wall, at the line of a machine, and a
  * program for trying a wall. */
@@ -61,13 +61,19 @@ struct bind {
 	int fd; /* an index of the message's */
 };
 
+enum { WALL_ENV_MAX = 8 };
+
+#define WALL_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 /* What makes the wall around a program. The program that it starts inside is the shim once more (inside.h). */
 struct request_wall {
 	const char *const *argv;  /* NULL at the end; empty: there is no wall */
+	const char *const *env;   /* of it, beyond the marker and PATH; NULL at the end */
 	const char *workdir;      /* its name inside */
 	const char *fixed;        /* a directory in which it must change nothing; "" for none */
 	const char *cover;        /* one that it must not see; "" for none */
 	bool own_user;            /* not root: it gets a user namespace in which it is */
+	bool loose;               /* what made it may go while the program runs, and is not waited for after it */
 	const struct bind *binds; /* each is compared before anything runs */
 	size_t bind_count;
 };

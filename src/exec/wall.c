@@ -193,6 +193,8 @@ int wall_check(const struct wall *wall, char reason[WALL_REASON_BYTES], char fix
 	case WALL_CONTAINER:
 		fault = check_program(&answer, wall->runtime ? wall->runtime : "crun",
 			wall->runtime ? wall->runtime : "crun");
+		if (!fault && wall_is_podman(wall->runtime))
+			fault = check_program(&answer, "crun", "crun");
 		if (!fault)
 			fault = check_rootfs(&answer, wall);
 		break;

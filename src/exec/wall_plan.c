@@ -257,10 +257,12 @@ void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec
 	request->keep_out = "";
 	request->wall = (struct request_wall){
 		.argv = plan->argv,
+		.env = plan->maker_env,
 		.workdir = plan->workdir,
 		.fixed = container ? "/sys/fs/cgroup" : "",
 		.cover = container && machine_is_hybrid() ? "/sys/fs/cgroup/unified" : "",
 		.own_user = container && (geteuid() != 0 || spec->drop_user),
+		.loose = plan->loose,
 		.binds = plan->binds,
 		.bind_count = plan->bind_count,
 	};

@@ -10,6 +10,7 @@ struct wall_plan {
 	struct arena arena;
 	const char **argv; /* of what makes the wall */
 	size_t argc;
+	const char *maker_env[WALL_ENV_MAX + 1];
 	struct grant grants[GRANTS_MAX]; /* as it looks inside; by path */
 	size_t grant_count;
 	struct bind binds[REQUEST_GRANT_FDS_MAX];
@@ -18,6 +19,7 @@ struct wall_plan {
 	int fds[REQUEST_GRANT_FDS_MAX]; /* what was meant; ours */
 	size_t bind_count;
 	const char *workdir; /* inside */
+	bool loose;          /* request_wall's */
 	bool short_of;       /* of memory or of room */
 	/* WALL_VM: instead of the one that was given */
 	struct process_spec spec;
@@ -34,6 +36,9 @@ void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec
 
 /* Of the three in the order that they are looked for; NULL: it is nowhere in PATH. */
 const char *wall_program(struct arena *arena, const char *name);
+
+/* By its name; it needs crun, too. NULL is the default and is not. */
+bool wall_is_podman(const char *runtime);
 
 /* sandbox.c, container.c; machine.c, which makes another spec, and no wall for the shim */
 int sandbox_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);

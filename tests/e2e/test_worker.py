@@ -781,7 +781,7 @@ class Configuration(unittest.TestCase):
                 ({"executors": {"a": sh("x", isolation="vm", kernel="/x")}}, "needs image"),
                 ({"executors": {"a": sh("x", network="yes")}}, "executors.a.network must be true or false"),
                 ({"executors": {"a": sh("x", runtime="./crun")}}, "executors.a.runtime must be"),
-                ({"executors": {"a": sh("x", runtime="podman")}}, 'use the one that this program uses'),
+                ({"executors": {"a": sh("x", runtime="docker")}}, 'use the one that this program uses'),
                 ({"executors": {"a": sh("x", isolation="container", rootfs="/x", worktree=True)}}, "a work tree is part of a repository"),
                 ({"executors": {"a": {"kind": "pool", "argv": ["x"], "isolation": "vm", "kernel": "/x", "image": "/y"}}},
                  "a pool cannot be behind"),
