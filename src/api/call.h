@@ -44,6 +44,7 @@ extern const uint32_t route_count;
 
 enum {
 	API_TEXT_MAX = 1 << 20, /* bytes of any text or value that is kept */
+	IDEMPOTENCY_KEY_MAX = 255,
 };
 
 /* ---- commands ----------------------------------------------------------------------------------- */
@@ -134,6 +135,9 @@ bool request_accepts(const struct http_request *request, const char *type);
 
 /* "field" cannot be that. */
 void call_refuse_field(struct api_call *call, const char *field, const char *message);
+
+/* Has it no Idempotency-Key, or one that can be kept? If not, the call is refused. */
+bool call_key_is_good(struct api_call *call);
 
 /* Two digests of bytes that a client chose; see query.c. */
 void digest_request(const struct http_request *request, unsigned char ret_fingerprint[16]);

@@ -385,7 +385,8 @@ static void move_principal(struct mover *mover, struct principal *who)
 /* Its actor and its queues are those of the principal. */
 static void move_claim(struct mover *mover, struct api_call *call)
 {
-	struct command claim = call->commands[0];
+	struct command claim;
+	memcpy(&claim, call->commands, command_bytes(call->commands));
 	bool all_queues = claim.claim.queues.items == claim.within.items;
 
 	claim.actor = call->who.name;
@@ -398,7 +399,7 @@ static void move_claim(struct mover *mover, struct api_call *call)
 	move_span(mover, &claim.claim.slot);
 	move_names(mover, &claim.claim.capabilities);
 	move_names(mover, &claim.claim.executors);
-	call->commands = move_bytes(mover, &claim, sizeof claim);
+	call->commands = move_bytes(mover, &claim, command_bytes(&claim));
 }
 
 static void move_all(struct mover *mover, struct api_call *call)

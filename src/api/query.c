@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "api/form.h"
 #include "base/hash.h"
 #include "base/take.h"
 
@@ -104,6 +105,16 @@ static uint64_t digest_parts(const struct hash_key *key, const struct span *part
 		chained.k1 += hash_u64(hash ^ parts[i].len);
 	}
 	return chained.k0 ^ chained.k1;
+}
+
+bool call_key_is_good(struct api_call *call)
+{
+	struct span key = call->request->idempotency_key;
+
+	if (!key.data || text_is_name(key, IDEMPOTENCY_KEY_MAX))
+		return true;
+	call_refuse_field(call, "Idempotency-Key", "must be 1 to 255 bytes without control characters");
+	return false;
 }
 
 void digest_request(const struct http_request *request, unsigned char ret_fingerprint[16])

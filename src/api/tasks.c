@@ -12,7 +12,6 @@
 
 enum {
 	BATCH_MAX = 1000,
-	KEY_MAX = 255,
 	REASON_MAX = 4096,
 	PATCH_TRIES_MAX = 10,
 };
@@ -20,16 +19,6 @@ enum {
 #define OTHER_QUEUE "The credential is for other queues than this one."
 
 /* ---- create ----------------------------------------------------------------------------------------- */
-
-static bool key_is_good(struct api_call *call)
-{
-	struct span key = call->request->idempotency_key;
-
-	if (!key.data || text_is_name(key, KEY_MAX))
-		return true;
-	call_refuse_field(call, "Idempotency-Key", "must be 1 to 255 bytes without control characters");
-	return false;
-}
 
 static void fill_create(struct api_call *call, const struct task_form *task, struct command *command)
 {
@@ -46,7 +35,7 @@ void task_create_begin(struct api_call *call)
 	struct task_form *task = arena_alloc(call->arena, sizeof *task);
 	cleanup(form_done) struct form form = {0};
 
-	if (!form_open(&form, call, false) || !key_is_good(call))
+	if (!form_open(&form, call, false) || !call_key_is_good(call))
 		return;
 	if (!task) {
 		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
@@ -210,7 +199,7 @@ static bool key_item(struct api_call *call, struct command *command, uint32_t in
 
 	if (command->create.idempotency_key.len == 0)
 		return true;
-	buf_init(&key, KEY_MAX + 16);
+	buf_init(&key, IDEMPOTENCY_KEY_MAX + 16);
 	int r = buf_put_span(&key, command->create.idempotency_key);
 	if (r == 0)
 		r = buf_printf(&key, "/%u", index);
@@ -245,7 +234,7 @@ void task_batch_begin(struct api_call *call)
 	size_t i, limit;
 	yyjson_val *document;
 
-	if (!form_open(&form, call, true) || !key_is_good(call))
+	if (!form_open(&form, call, true) || !call_key_is_good(call))
 		return;
 	yyjson_val *list = batch_list(&form);
 	if (yyjson_arr_size(list) > BATCH_MAX)

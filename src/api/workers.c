@@ -837,7 +837,13 @@ void slot_enter_begin(struct api_call *call)
 
 void slot_crash_begin(struct api_call *call)
 {
+	if (!call_key_is_good(call))
+		return;
 	slot_begin(call, COMMAND_SLOT_CRASH);
+	if (call->command_count == 0 || !call->request->idempotency_key.data)
+		return;
+	call->commands[0].crash_key = call->request->idempotency_key;
+	digest_request(call->request, call->commands[0].crash_fingerprint);
 }
 
 void slot_unquarantine_begin(struct api_call *call)

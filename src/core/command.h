@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/span.h"
@@ -256,8 +257,12 @@ struct command {
 			struct span queue;
 			enum queue_state state;
 		} queue_set;
-		bool armed;       /* EXECUTION_SET */
-		struct span slot; /* SLOT_CRASH, UNQUARANTINE, SLOT_ENTER */
+		bool armed; /* EXECUTION_SET */
+		struct {
+			struct span slot;      /* SLOT_CRASH, UNQUARANTINE, SLOT_ENTER */
+			struct span crash_key; /* SLOT_CRASH: one effect for each, as of creates */
+			unsigned char crash_fingerprint[16];
+		};
 		struct {
 			struct span slot;
 			struct name_list queues; /* in order, and as often as they are named */
@@ -265,6 +270,13 @@ struct command {
 		struct command_token token; /* TOKEN_PUT; of TOKEN_REVOKE the id alone */
 	};
 };
+
+/* How much of it means something: thousands of claims may wait, and each is kept no longer than this. */
+static inline size_t command_bytes(const struct command *command)
+{
+	return command->kind == COMMAND_CLAIM_NEXT ? offsetof(struct command, claim) + sizeof command->claim
+						   : sizeof *command;
+}
 
 /* A task handed to a claimant. */
 struct claimed {

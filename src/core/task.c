@@ -21,16 +21,24 @@ struct task_decision task_decide(const struct task *task)
 	return (struct task_decision){.task = *task};
 }
 
+/* A host waits for an answer and for what follows at once from it; whatever else happens is for anyone. An answer that
+ * was too late for its process waits with the claim, until that is given back. */
+static bool host_is_kept(const struct task *task, enum event_kind kind, enum task_state to)
+{
+	if (to == TASK_READY)
+		return kind == EVENT_TASK_ANSWERED || kind == EVENT_TASK_RELEASED || task->state == to;
+	return to == TASK_ASKING || (to == TASK_RUNNING && task->state == to && kind != EVENT_TASK_CLAIMED);
+}
+
 void task_move(struct task_decision *decision, enum event_kind kind, enum task_state to)
 {
 	assert(decision->event == EVENT_NONE); /* one event per decision */
 	assert(transition_is_legal(kind, decision->task.state, to));
-	/* a host waits for an answer and for what follows at once from it; whatever else happens is for anyone */
-	if (to != TASK_ASKING &&
-		(to != TASK_READY || (kind != EVENT_TASK_ANSWERED && decision->task.state != to))) {
+	bool kept = host_is_kept(&decision->task, kind, to);
+	if (!kept)
 		decision->task.resume_host = 0;
+	if (!kept || to == TASK_ASKING)
 		decision->task.resume_until_ms = 0;
-	}
 	decision->event = kind;
 	decision->task.state = to;
 }
@@ -257,8 +265,9 @@ void task_check(const struct task *task)
 	assert(task->gate_count <= TASK_GATES_MAX);
 	assert((task->gates == 0) == (task->gate_count == 0));
 	assert((task->gates_passed & ~task_gates_all(task)) == 0);
-	assert(task->resume_host == 0 || task->state == TASK_ASKING || task->state == TASK_READY);
-	assert((task->resume_until_ms != 0) == (task->resume_host != 0 && task->state == TASK_READY));
+	assert(task->resume_host == 0 || task->state == TASK_ASKING || task->state == TASK_READY ||
+		task->state == TASK_RUNNING);
+	assert((task->resume_until_ms != 0) == (task->resume_host != 0 && task->state != TASK_ASKING));
 	claim_check(task);
 }
 

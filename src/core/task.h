@@ -109,7 +109,8 @@ struct task {
 	uint32_t gates_passed; /* by what its last attempt reported: bit per member of `gates` */
 	uint32_t
 		resume_host; /* name: where its open question was asked, or the one just answered; 0: anywhere */
-	int64_t resume_until_ms; /* wall: ready after an answer, until then only for that host; 0: for anyone */
+	int64_t resume_until_ms; /* wall: ready after an answer, or given back after a late one, until then only for
+				  * that host; 0: for anyone */
 	enum failure_code code; /* why it is blocked or failed */
 	int64_t version;        /* seq of its last event */
 	int64_t updated_ms; /* wall: last written, for people; the memory does not keep it: 0 until read or written */

@@ -48,7 +48,7 @@ static enum refusal claim_refusal(
 		return REFUSED_NOT_AUTONOMOUS;
 	if (task->owner != 0 && task->owner != by->slot)
 		return REFUSED_FORBIDDEN;
-	if (!task_is_for_host(task, by->worker->process.host))
+	if (!own && !task_is_for_host(task, by->worker->process.host))
 		return REFUSED_FORBIDDEN;
 	if (own)
 		return by->worker->state == WORKER_INACTIVE ? REFUSED_WORKER_INACTIVE : REFUSED_NOTHING;
@@ -260,6 +260,10 @@ void task_give_back(struct task_decision *decision, enum event_kind kind, enum c
 		task_move(decision, EVENT_TASK_BLOCKED, TASK_BLOCKED);
 		task->code = CODE_INTERRUPTED_TOO_OFTEN;
 	} else {
+		if (task->resume_until_ms <= given->now.wall_ms) { /* the time of its host is over */
+			task->resume_host = 0;
+			task->resume_until_ms = 0;
+		}
 		task_rest(decision, kind, not_before_ms, given);
 	}
 }

@@ -323,8 +323,11 @@ struct task_decision task_answer(const struct task *task, const struct given *gi
 	} else {
 		decision.task.ready_at_ms = given->now.wall_ms;
 		task_move(&decision, EVENT_TASK_ANSWERED, TASK_READY);
-		if (task->resume_host != 0)
-			decision.task.resume_until_ms = given->now.wall_ms + given->rules->ask_resume_ms;
+	}
+	/* past its time to wait the process may be on its way out already, and the claim come back without it */
+	if (task->resume_host != 0 && (!task_is_claimed(task) || task_must_park(task, given))) {
+		decision.task.resume_host = task->resume_host;
+		decision.task.resume_until_ms = given->now.wall_ms + given->rules->ask_resume_ms;
 	}
 	return task_decided(task, decision);
 }

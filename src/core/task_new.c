@@ -318,7 +318,8 @@ static struct task_decision open_to_all(const struct task *task)
 
 struct task_decision task_due(const struct task *task, const struct given *given)
 {
-	if (task->resume_until_ms != 0 && task->resume_until_ms <= given->now.wall_ms)
+	if (task->state == TASK_READY && task->resume_until_ms != 0 &&
+		task->resume_until_ms <= given->now.wall_ms)
 		return open_to_all(task);
 	if (task->state != TASK_SCHEDULED || task->ready_at_ms > given->now.wall_ms)
 		return task_unchanged(task);

@@ -324,8 +324,10 @@ static void join(
 {
 	exchange_list_add(taken, exchange);
 	exchange->first_result = *count;
-	memcpy(&commands[*count], exchange->call.commands, exchange->call.command_count * sizeof *commands);
-	*count += exchange->call.command_count;
+	for (uint32_t i = 0; i < exchange->call.command_count; i++) {
+		const struct command *command = &exchange->call.commands[i];
+		memcpy(&commands[(*count)++], command, command_bytes(command));
+	}
 }
 
 /* Whoever waits for work that this turn creates takes it in the same turn: one sync instead of two. If it was not to

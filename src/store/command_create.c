@@ -50,24 +50,50 @@ static struct span asker_of(const struct command *command, char text[ASKER_BYTES
 	return (struct span){text, (size_t)snprintf(text, ASKER_BYTES_MAX, "#%u", command->principal)};
 }
 
+int command_get_request(
+	struct turn *turn, const struct command *command, struct span key, struct idem_row *ret_row)
+{
+	struct backend *backend = turn->store->backend;
+	char asker[ASKER_BYTES_MAX];
+
+	if (key.len == 0)
+		return -ENOENT;
+	int r = backend->ops->get_idem(backend, asker_of(command, asker), key, ret_row);
+	if (r < 0)
+		return r;
+	/* past its time a key is a new request */
+	return ret_row->created_ms + turn->store->retention.idempotency_ms <= turn->given.now.wall_ms
+		? -ENOENT
+		: 0;
+}
+
+int command_keep_request(
+	struct turn *turn, const struct command *command, struct span key, struct idem_row row)
+{
+	struct backend *backend = turn->store->backend;
+	char asker[ASKER_BYTES_MAX];
+
+	if (key.len == 0)
+		return 0;
+	row.principal = asker_of(command, asker);
+	row.key = key;
+	row.created_ms = turn->given.now.wall_ms;
+	int r = turn_write(turn);
+	return r < 0 ? r : backend->ops->put_idem(backend, &row);
+}
+
 /* Was this request answered before? Sets *ret_settled if the result is complete. */
 static int create_again(
 	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
 {
-	struct backend *backend = turn->store->backend;
 	const struct command_create *create = &command->create;
-	char asker[ASKER_BYTES_MAX];
 	struct idem_row row;
 	struct turn_task *view;
 
 	*ret_settled = false;
-	if (create->idempotency_key.len == 0)
-		return 0;
-	int r = backend->ops->get_idem(backend, asker_of(command, asker), create->idempotency_key, &row);
+	int r = command_get_request(turn, command, create->idempotency_key, &row);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	if (row.created_ms + turn->store->retention.idempotency_ms <= turn->given.now.wall_ms)
-		return 0; /* past its time a key is a new request */
 	*ret_settled = true;
 	if (memcmp(row.fingerprint, create->fingerprint, sizeof row.fingerprint) != 0)
 		return command_refuse(result, REFUSED_IDEMPOTENCY_CONFLICT);
@@ -82,22 +108,11 @@ static int create_again(
 
 static int remember_request(struct turn *turn, const struct command *command, int64_t task, bool deduplicated)
 {
-	struct backend *backend = turn->store->backend;
 	const struct command_create *create = &command->create;
-	char asker[ASKER_BYTES_MAX];
+	struct idem_row row = {.task = task, .deduplicated = deduplicated};
 
-	if (create->idempotency_key.len == 0)
-		return 0;
-	struct idem_row row = {
-		.principal = asker_of(command, asker),
-		.key = create->idempotency_key,
-		.task = task,
-		.created_ms = turn->given.now.wall_ms,
-		.deduplicated = deduplicated,
-	};
 	memcpy(row.fingerprint, create->fingerprint, sizeof row.fingerprint);
-	int r = turn_write(turn);
-	return r < 0 ? r : backend->ops->put_idem(backend, &row);
+	return command_keep_request(turn, command, create->idempotency_key, row);
 }
 
 /* Which task it is that has the id is told to those who may see that one. */

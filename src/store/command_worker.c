@@ -625,6 +625,27 @@ int run_slot_enter(struct turn *turn, const struct command *command, struct resu
 	return slot_gate_pass(turn, &gate);
 }
 
+/* One crash counts once, however often it is told: a reply may be lost. Sets *ret_settled if the result is complete. */
+static int crash_again(
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+{
+	struct idem_row row = {0};
+
+	*ret_settled = false;
+	int r = command_get_request(turn, command, command->crash_key, &row);
+	if (r == 0) {
+		*ret_settled = result->repeated = true;
+		return memcmp(row.fingerprint, command->crash_fingerprint, sizeof row.fingerprint) == 0
+			? 0
+			: command_refuse(result, REFUSED_IDEMPOTENCY_CONFLICT);
+	}
+	if (r != -ENOENT)
+		return r;
+	row = (struct idem_row){0};
+	memcpy(row.fingerprint, command->crash_fingerprint, sizeof row.fingerprint);
+	return command_keep_request(turn, command, command->crash_key, row);
+}
+
 int run_slot(struct turn *turn, const struct command *command, struct result *result)
 {
 	uint32_t name;
@@ -638,6 +659,11 @@ int run_slot(struct turn *turn, const struct command *command, struct result *re
 	int r = turn_name(turn, command->slot, &name);
 	if (r < 0)
 		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
+	bool settled = false;
+	if (command->kind == COMMAND_SLOT_CRASH)
+		r = crash_again(turn, command, result, &settled);
+	if (r < 0 || settled)
+		return r;
 	turn_slot(turn, name, &view);
 	struct slot_decision decision = command->kind == COMMAND_SLOT_CRASH ? slot_crash(&view, &turn->given)
 									    : slot_unquarantine(&view);

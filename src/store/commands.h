@@ -12,6 +12,13 @@
 /* "No": the result says so, and the turn goes on. Always 0. */
 int command_refuse(struct result *result, enum refusal refusal);
 
+/* What was kept of the request that the caller made under this key: -ENOENT if there was none, or no key. And keep one:
+ * whoever does fills in the fingerprint, and what it became. */
+int command_get_request(
+	struct turn *turn, const struct command *command, struct span key, struct idem_row *ret_row);
+int command_keep_request(
+	struct turn *turn, const struct command *command, struct span key, struct idem_row row);
+
 /* Is the task in one of the queues that the command may see? */
 bool command_sees(const struct turn *turn, const struct task *task);
 

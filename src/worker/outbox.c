@@ -274,6 +274,7 @@ static int post(struct outbox *outbox, const struct reading *reading)
 	call.method = HTTP_METHOD_POST;
 	call.target = reading->target;
 	call.body = reading->body;
+	call.idempotency_key = span_of(outbox->sending->name); /* for what has no fence to be known by */
 	return line_call(outbox->line, &call, on_answer, outbox);
 }
 

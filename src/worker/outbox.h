@@ -3,6 +3,8 @@
  * before it is sent, and is removed when the server has answered: taken, or refused for good (a claim that has passed to
  * another is such a refusal, and the server keeps the late result for the operator).
  *
+ * Each is sent with its name as Idempotency-Key: if the answer is lost it is sent again, and counts once.
+ *
  * They are sent one after the other. While the server is away it is asked again after 1, 2, 4 … 15 s. Before a report that
  * gives way to the word of the work is sent, the server is asked for that word: it may be another worker that sends it
  * than the one that saw the end.

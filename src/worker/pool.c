@@ -53,6 +53,8 @@ struct pool_seat {
 	int64_t grace_ms;    /* of the stop that was asked for */
 	bool asks;           /* to enter: its turn to ask comes */
 	bool quarantine_told;
+	char barred
+		[WALLS_COMPLAINT_BYTES]; /* why its level of isolation cannot be had; "": as far as is known it can */
 	char leftover[PROCESS_RUN_BYTES_MAX + 1]; /* the run whose directory is being removed; empty: none */
 	uv_timer_t timer, clear_timer;
 };
@@ -89,6 +91,7 @@ static int64_t wall_ms(void)
 
 static void keep_modules(struct pool_seat *seat, const struct pool_message *message)
 {
+	seat->barred[0] = 0;
 	buf_clear(&seat->modules);
 	seat->module_count = 0;
 	for (uint32_t i = 0; i < message->module_count; i++) {
@@ -240,6 +243,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 /* True: it has found its seat, or its end. */
 static bool place(struct pools *pools, struct pool_job *job)
 {
+	const char *barred = NULL;
 	bool alive = false, hope = false;
 
 	for (uint32_t i = 0; i < pools->seat_count; i++) {
@@ -253,6 +257,11 @@ static bool place(struct pools *pools, struct pool_job *job)
 		}
 		alive |= is_alive(seat);
 		hope |= able || is_coming(seat);
+		barred = seat->barred[0] ? seat->barred : barred;
+	}
+	if (barred && !alive && !pools->retiring) {
+		refuse_job(job, "ISOLATION_UNAVAILABLE", barred);
+		return true;
 	}
 	if (hope || pools->retiring)
 		return false;
@@ -321,9 +330,10 @@ static void describe_end(const struct pool_seat *seat, char *out, size_t room)
 
 	if (end->how == ENDED_UNSTARTED) {
 		start_fault_text(&end->fault, out, room);
-		return;
-	}
-	if (seat->worker.fault != POOL_FAULT_ENDED && seat->worker.fault != POOL_FAULT_NONE)
+		if (end->fault.stage != STAGE_WALL)
+			return;
+		used = (int)strlen(out); /* what should have made the wall has words of its own */
+	} else if (seat->worker.fault != POOL_FAULT_ENDED && seat->worker.fault != POOL_FAULT_NONE)
 		used = snprintf(out, room, "%s", pool_fault_text(seat->worker.fault));
 	else if (end->how == ENDED_SIGNAL)
 		used = snprintf(out, room, "ended by signal %d (SIG%s)", end->code,
@@ -686,6 +696,14 @@ static void on_output(void *context, struct process *process, enum process_strea
 		take_words(context);
 }
 
+/* Its level cannot be had here: whoever asks for a worker of the pool is told so. */
+static void bar(struct pool_seat *seat, const char *why)
+{
+	snprintf(seat->barred, sizeof seat->barred, "%s", why);
+	log_error("a worker of a pool cannot be isolated as its executor says",
+		log_cstr("poolWorker", seat->name), log_cstr("reason", why));
+}
+
 /* One that never came to life: those who wait for it are told, unless others live. */
 static void give_up_waiting(struct pool_seat *seat)
 {
@@ -723,15 +741,19 @@ static void on_gone(void *context, struct process *process)
 	const struct process_end *end = process_end(process);
 	if (end->spent_before || (end->spent != SPENT_NOTHING && (seat->job || end->spent != SPENT_MEMORY)))
 		seat->worker.planned = true; /* it was ended for its task, and did not crash */
-	/* a machine that is short of something is no fault of the program */
-	bool short_of = seat->worker.state == POOL_STARTING && verdict_is_shortage(process_end(process));
-	uint32_t todo = short_of ? pool_worker_unspawned(&seat->worker, clock_ms())
-				 : pool_worker_gone(&seat->worker, clock_ms());
 	describe_end(seat, how, sizeof how);
+	/* a machine that is short of something, or cannot make the wall, is no fault of the program */
+	bool starting = seat->worker.state == POOL_STARTING;
+	bool barred = starting && verdict_is_barred(end);
+	if (barred)
+		bar(seat, how);
+	uint32_t todo = barred || (starting && verdict_is_shortage(end))
+		? pool_worker_unspawned(&seat->worker, clock_ms())
+		: pool_worker_gone(&seat->worker, clock_ms());
 	log_at(todo & POOL_DO_TELL ? LEVEL_WARN : LEVEL_INFO,
 		todo & POOL_DO_TELL ? "a worker of a pool crashed" : "a worker of a pool ended",
 		log_cstr("poolWorker", seat->name),
-		log_cstr("reason", todo & POOL_DO_TELL ? how : "as asked"));
+		log_cstr("reason", todo & POOL_DO_TELL || starting ? how : "as asked"));
 	if (!seat->worker.said_hello && todo & POOL_DO_TELL)
 		give_up_waiting(seat);
 	perform(seat, todo & POOL_DO_END, NULL);
@@ -833,9 +855,16 @@ static int start_process(struct pool_seat *seat, int run_fd, struct arena *arena
 static void spawn(struct pool_seat *seat)
 {
 	struct supervisor *supervisor = seat->pools->supervisor;
+	char complaint[WALLS_COMPLAINT_BYTES];
 	cleanup(close_at) int run_fd = -1;
 	struct arena arena;
+	struct wall wall;
 
+	if (walls_choose(seat->executor, NULL, &wall, complaint) < 0) {
+		bar(seat, complaint);
+		perform(seat, pool_worker_unspawned(&seat->worker, clock_ms()), NULL);
+		return;
+	}
 	snprintf(seat->run, sizeof seat->run, "%s-%llu", supervisor->instance,
 		(unsigned long long)++supervisor->run_number);
 	frame_reader_done(&seat->frames);
@@ -999,9 +1028,18 @@ void pools_begin(struct pools *pools)
 uint32_t pools_room(const struct pools *pools, const struct executor *executor)
 {
 	uint32_t idle = 0, waiting = 0;
+	bool alive = false, barred = false;
 
-	for (uint32_t i = 0; i < pools->seat_count; i++)
-		idle += pools->seats[i].executor == executor && pools->seats[i].worker.state == POOL_IDLE;
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
+		const struct pool_seat *seat = &pools->seats[i];
+		if (seat->executor != executor)
+			continue;
+		idle += seat->worker.state == POOL_IDLE;
+		alive |= is_alive(seat);
+		barred |= seat->barred[0] != 0;
+	}
+	if (barred && !alive)
+		idle = 1; /* a task that comes is told why */
 	for (const struct pool_job *job = pools->waiting; job; job = job->next)
 		waiting += job->executor == executor;
 	return idle > waiting && !pools->retiring ? idle - waiting : 0;

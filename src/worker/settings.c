@@ -299,9 +299,13 @@ static bool is_branch(const char *text)
 {
 	size_t len = strlen(text);
 
+	for (const char *at = text; (at = strpbrk(at, "{}")); at += at[1] == 't' ? 6 : 7)
+		if (strncmp(at, "{task}", 6) != 0 && strncmp(at, "{fence}", 7) != 0)
+			return false;
 	return len <= 120 && strstr(text, "{fence}") && strchr(text, '/') &&
-		isalnum((unsigned char)text[0]) && !strstr(text, "..") && !strstr(text, "//") &&
-		!strstr(text, "/.") &&
+		isalnum((unsigned char)text[0]) && text[len - 1] != '/' && text[len - 1] != '.' &&
+		!strstr(text, "..") && !strstr(text, "//") && !strstr(text, "/.") &&
+		!strstr(text, ".lock/") && (len < 5 || strcmp(text + len - 5, ".lock") != 0) &&
 		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/{}") == len;
 }
 
@@ -337,6 +341,8 @@ static void take_worktree_member(const struct at *at, yyjson_val *value, struct 
 	} else if (strcmp(name, "setup") == 0) {
 		worktree->setup = take_texts(at, value, 1, ARGV_MAX, is_any,
 			"a list of a program and its arguments, or \"repository\" for .stint/setup.sh in it");
+		if (worktree->setup && worktree->setup[0][0] == 0)
+			complain(at, value, "a list that begins with a program");
 	} else if (strcmp(name, "setupMs") == 0) {
 		worktree->setup_ms = take_number(at, value, 1, DAY_MS);
 	} else {

@@ -980,6 +980,16 @@ static void start_watchdog(struct supervisor *supervisor)
 		uv_timer_start(&supervisor->watchdog, on_watchdog, 0, (uint64_t)every_ms);
 }
 
+/* Before anything is taken over: a signal that comes meanwhile is heard when the loop runs, and the take-over is whole. */
+static void catch_signals(struct supervisor *supervisor)
+{
+	uv_signal_init(supervisor->loop, &supervisor->term);
+	uv_signal_init(supervisor->loop, &supervisor->interrupt);
+	supervisor->term.data = supervisor->interrupt.data = supervisor;
+	uv_signal_start(&supervisor->term, on_signal, SIGTERM);
+	uv_signal_start(&supervisor->interrupt, on_signal, SIGINT);
+}
+
 static void start_loop(struct supervisor *supervisor)
 {
 	start_watchdog(supervisor);
@@ -988,12 +998,7 @@ static void start_loop(struct supervisor *supervisor)
 	uv_timer_init(supervisor->loop, &supervisor->pools_timer);
 	uv_timer_init(supervisor->loop, &supervisor->drain_timer);
 	supervisor->pools_timer.data = supervisor->drain_timer.data = supervisor;
-	uv_signal_init(supervisor->loop, &supervisor->term);
-	uv_signal_init(supervisor->loop, &supervisor->interrupt);
 	supervisor->claim_timer.data = supervisor->stop_timer.data = supervisor;
-	supervisor->term.data = supervisor->interrupt.data = supervisor;
-	uv_signal_start(&supervisor->term, on_signal, SIGTERM);
-	uv_signal_start(&supervisor->interrupt, on_signal, SIGINT);
 	outbox_load(supervisor->outbox);
 	report_predecessor(supervisor);
 	if (outbox_waiting(supervisor->outbox) > 0) /* first what the dead had to say, then who we are */
@@ -1011,6 +1016,7 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 	buf_init(&supervisor->body, BODY_BYTES_MAX);
 	uv_loop_init(&loop);
 	make_ids(supervisor);
+	catch_signals(supervisor);
 	supervisor->once = options->once ? once_new(supervisor, options->once) : NULL;
 	int status = options->once && !supervisor->once ? EXIT_UNAVAILABLE : open_parts(supervisor);
 	if (status == 0) {

@@ -220,6 +220,13 @@ static const char *unstarted_code(const struct attempt_end *attempt)
 	return "WORKER_INIT_FAILED";
 }
 
+bool verdict_is_barred(const struct process_end *end)
+{
+	struct attempt_end attempt = {.end = end};
+
+	return end->how == ENDED_UNSTARTED && strcmp(unstarted_code(&attempt), "ISOLATION_UNAVAILABLE") == 0;
+}
+
 static int put_unstarted(const struct attempt_end *attempt, struct buf *members)
 {
 	struct complaint complaint = {.code = unstarted_code(attempt)};

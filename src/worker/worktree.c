@@ -655,8 +655,9 @@ static void after_tip(void *context)
 		keep_for_fault(tree, "git", fault);
 }
 
-/* XY path, and what the file is like: in a form that can be compared later. Of a rename the old name follows by itself. */
-static int put_entries(struct worktree *tree, struct buf *out)
+/* XY path, and what the file is like: in a form that can be compared later. A directory is a repository within the tree:
+ * git does not look into it, so that among what the set-up made it is left out, and counts as work for ever. */
+static int put_entries(struct worktree *tree, bool made, struct buf *out)
 {
 	struct span text = buf_span(&tree->job.out);
 	char entry[ENTRY_BYTES_MAX];
@@ -671,7 +672,9 @@ static int put_entries(struct worktree *tree, struct buf *out)
 		int put = snprintf(entry, sizeof entry, "%.*s %lld %lld.%09ld", (int)len, text.data,
 			there ? (long long)stat_.st_size : -1, there ? (long long)stat_.st_mtim.tv_sec : 0,
 			there ? stat_.st_mtim.tv_nsec : 0);
-		r = buf_put(out, entry, (size_t)(put < (int)sizeof entry ? put : (int)sizeof entry - 1) + 1);
+		if (!made || !there || !S_ISDIR(stat_.st_mode))
+			r = buf_put(out, entry,
+				(size_t)(put < (int)sizeof entry ? put : (int)sizeof entry - 1) + 1);
 		len += len < text.len;
 		text.data += len;
 		text.len -= len;
@@ -725,7 +728,7 @@ static void after_status(void *context)
 	}
 	file_read(tree->dir_fd, "made", &made);
 	uint32_t work =
-		put_entries(tree, &now) < 0 ? UINT32_MAX : count_work(buf_span(&now), buf_span(&made));
+		put_entries(tree, false, &now) < 0 ? UINT32_MAX : count_work(buf_span(&now), buf_span(&made));
 	if (work > 0) {
 		keep(tree, "%u uncommitted file%s", work, work == 1 ? "" : "s");
 		return;
@@ -860,7 +863,7 @@ static void after_made(void *context)
 	cleanup(buf_done) struct buf made = {0};
 
 	buf_init(&made, 2 * JOB_OUTPUT_BYTES_MAX);
-	int fault = job_went_well(&tree->job) ? put_entries(tree, &made) : -EIO;
+	int fault = job_went_well(&tree->job) ? put_entries(tree, true, &made) : -EIO;
 	if (!fault)
 		fault = file_write(tree->dir_fd, "made", buf_span(&made), true);
 	if (fault)
@@ -1113,23 +1116,30 @@ static int begin_record(struct worktree *tree)
 	if (tree->dir_fd < 0)
 		return -errno;
 	fault = take_lock(tree);
-	return fault ? fault : write_record(tree, TREE_MAKING);
+	if (!fault && mkdir(tree->record.path, 0700) < 0)
+		fault = -errno; /* what lies there is somebody else's, and is not to be cleared away */
+	if (fault)
+		return fault;
+	fault = write_record(tree, TREE_MAKING);
+	if (fault)
+		rmdir(tree->record.path);
+	return fault;
 }
 
-static void after_base(void *context)
+static void after_looked(void *context)
 {
 	struct worktree *tree = context;
 	struct worktree_record *record = &tree->record;
 	char why[400];
 
-	if (!job_went_well(&tree->job)) {
+	if (tree->job.end.how != ENDED_EXIT || tree->job.end.code != 1) {
 		job_explain(&tree->job, why, sizeof why);
-		explain(tree, "a work tree of '%.200s' cannot be made: it has no commit '%.60s': %s",
-			record->source, tree->wish.settings->base, why);
-		fail_early(tree, -ENOENT);
+		if (job_went_well(&tree->job))
+			snprintf(why, sizeof why, "there is a branch '%s' already", record->branch);
+		explain(tree, "a work tree of '%.200s' cannot be made: %s", record->source, why);
+		fail_early(tree, -EEXIST);
 		return;
 	}
-	take_line(&tree->job, record->base, sizeof record->base);
 	int fault = begin_record(tree);
 	if (fault) {
 		if (tree->dir_fd >= 0)
@@ -1149,6 +1159,40 @@ static void after_base(void *context)
 		.timeout_ms = CHECKOUT_MS,
 		.done = after_added};
 	go_on(tree, &call, "git");
+}
+
+/* A step before there is a record: nothing is to be cleared away. */
+static void begin_with(struct worktree *tree, const struct call *call)
+{
+	int fault = tree->cancelled    ? -ECANCELED
+		: tree->records_fd < 0 ? tree->records_fd
+				       : start(tree, call);
+
+	if (!fault)
+		return;
+	explain(tree, "a work tree of '%.200s' cannot be made: %s", tree->record.source, strerror(-fault));
+	fail_early(tree, fault);
+}
+
+/* A server that was begun anew gives a task the same name and fence again: its branch may be somebody else's. */
+static void after_base(void *context)
+{
+	struct worktree *tree = context;
+	struct worktree_record *record = &tree->record;
+	const char *argv[] = {"git", "show-ref", "--verify", "--quiet",
+		text_of(tree, "refs/heads/%s", record->branch), NULL};
+	struct call call = {.argv = argv, .dir = record->source, .timeout_ms = GIT_MS, .done = after_looked};
+	char why[400];
+
+	if (!job_went_well(&tree->job)) {
+		job_explain(&tree->job, why, sizeof why);
+		explain(tree, "a work tree of '%.200s' cannot be made: it has no commit '%.60s': %s",
+			record->source, tree->wish.settings->base, why);
+		fail_early(tree, -ENOENT);
+		return;
+	}
+	take_line(&tree->job, record->base, sizeof record->base);
+	begin_with(tree, &call);
 }
 
 static struct worktree *tree_new(const struct worktree_site *site)
@@ -1173,14 +1217,8 @@ static void on_make_due(uv_timer_t *timer)
 		text_of(tree, "%s^{commit}", tree->wish.settings->base), NULL};
 	struct call call = {
 		.argv = argv, .dir = tree->record.source, .timeout_ms = GIT_MS, .done = after_base};
-	int fault = tree->cancelled    ? -ECANCELED
-		: tree->records_fd < 0 ? tree->records_fd
-				       : start(tree, &call);
 
-	if (!fault)
-		return;
-	explain(tree, "a work tree of '%.200s' cannot be made: %s", tree->record.source, strerror(-fault));
-	fail_early(tree, fault);
+	begin_with(tree, &call);
 }
 
 struct worktree *worktree_make(const struct worktree_site *site, const struct worktree_wish *wish,

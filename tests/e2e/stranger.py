@@ -59,7 +59,8 @@ for name, path in (("database", home + "/stint.db"), ("config.json of the state 
                    ("a report", home + "/workers/forged"), ("file of the sibling", sibling["file"]),
                    ("configuration of the worker", known["config"]), ("configuration of the person", known["person"] + "/config.json"),
                    ("its own token", os.environ["STINT_TOKEN_FILE"]), ("cgroup", "/sys/fs/cgroup/cgroup.procs")):
-    attempt("write: " + name)(lambda: write(path))
+    if os.path.isdir(os.path.dirname(path)) or name != "cgroup":  # a root without /sys has none
+        attempt("write: " + name)(lambda: write(path))
 for name, path in (("state directory", home), ("runs", home + "/runs"), ("reports", home + "/workers")):
     attempt("list: " + name)(lambda: len(os.listdir(path)) and None)
 

@@ -181,6 +181,29 @@ class Walls(Case):
         self.assertNotIn("ran", self.log("t")["data"])
 
 
+class PoolsWithout(test_pool.Case):
+    """Pools whose workers cannot be behind the wall that they shall be behind: they have no worker, and their tasks learn why."""
+
+    def blocks(self, said, path):
+        self.worker({"p": self.executor("any", isolation="sandbox")}, "--name", "host", PATH=path)
+        for task in ("one", "two"):
+            self.create(id=task, module="echo")
+            error = self.is_in(task, "blocked")["error"]
+            self.assertEqual(error["code"], "ISOLATION_UNAVAILABLE")
+            self.assertIn(said, error["message"])
+        self.assertNotEqual((self.slot() or {"state": "empty"})["state"], "quarantined", "no program has crashed")
+        self.assertEqual(self.lines("starts"), [])
+
+    def test_a_level_that_cannot_be_had_blocks_and_says_why(self):
+        self.blocks("there is no bwrap", "/nonexistent")
+
+    def test_a_wall_that_falls_blocks_with_its_last_words(self):
+        with open(self.path("bwrap"), "w") as file:
+            file.write("#!/bin/sh\necho 'no namespaces today' >&2\nexit 1\n")
+        os.chmod(self.path("bwrap"), 0o755)
+        self.blocks("no namespaces today", self.folder + ":/usr/bin:/bin")
+
+
 @needs("sandbox")
 class Pools(test_pool.Case):
     def test_a_pool_works_in_a_sandbox_and_sees_nothing_of_ours(self):

@@ -1,4 +1,5 @@
 """The supervisor with real processes: what it runs, how that ends, what it leaves, and what it survives."""
+import fcntl
 import json
 import os
 import re
@@ -535,6 +536,38 @@ class Slots(Case):
         self.assertTrue(self.is_gone(pid))
         slot, = self.client.get("/api/slots").json
         self.assertEqual(slot["crashes"], 1)
+
+    def hold_next_letter(self, slot):
+        """The successor stops where it writes down how the attempt of its predecessor ended, until the lease is let go."""
+        place = os.path.join(self.server.home, "workers", "slot-" + slot)
+        run, = os.listdir(os.path.join(place, "runs"))
+        usual = signal.signal(signal.SIGIO, signal.SIG_IGN)  # so the kernel says that somebody wants the file
+        self.addCleanup(signal.signal, signal.SIGIO, usual)
+        lease = os.open(os.path.join(place, "outbox", "." + run + ".new"), os.O_RDWR | os.O_CREAT, 0o600)
+        self.addCleanup(os.close, lease)
+        try:
+            fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except OSError as fault:
+            self.skipTest("no leases of files here: %s" % fault)
+        return lease
+
+    def test_a_signal_while_it_takes_over_ends_it_after_that_and_nothing_is_lost(self):
+        first = self.worker({"x": sh("echo $$ > $DIR/pid; sleep 1000", env={"DIR": self.folder}, write=[self.folder])}, "--slot", "s")
+        self.create(id="t", owner="s")
+        self.read("pid")
+        self.is_in("t", "running")
+        first.stop(signal.SIGKILL)
+        lease = self.hold_next_letter("s")
+        second = self.worker({"x": sh("true")}, "--slot", "s")
+        self.until(lambda: fcntl.fcntl(lease, fcntl.F_GETLEASE) != fcntl.F_WRLCK, "it takes over")
+        second.process.send_signal(signal.SIGTERM)
+        fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        self.assertEqual(second.process.wait(60), 0)
+        failed = [event for event in self.client.get("/api/tasks/t/events").json["events"] if event["type"] == "task.failed"]
+        self.assertEqual([event["data"]["code"] for event in failed], ["WORKER_CRASHED"])
+        slot, = self.client.get("/api/slots").json
+        self.assertEqual(slot["crashes"], 1)
+        self.assertEqual(self.task("t")["state"], "ready", "it claimed nothing")
 
     def test_three_unclean_ends_within_a_minute_quarantine_the_slot(self):
         for _ in range(4):

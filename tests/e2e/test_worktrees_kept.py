@@ -2,6 +2,7 @@
 import os
 import unittest
 
+import stintd
 from test_worktrees import TreeCase
 
 
@@ -32,8 +33,8 @@ class Hostile(TreeCase):
 
 
 class Ending(TreeCase):
-    def kept(self, script, reason):
-        self.run_in_tree(script)
+    def kept(self, script, reason, worktree=True):
+        self.run_in_tree(script, worktree)
         tree = self.only()
         self.assertEqual(tree["state"], "kept")
         self.assertIn(reason, tree["reason"])
@@ -92,6 +93,43 @@ class Ending(TreeCase):
         self.is_in("t", "done")
         worker.stop()
         self.assertEqual(self.only()["reason"], "1 uncommitted file")
+
+    def test_a_repository_that_the_set_up_made_is_never_known_to_be_without_work(self):
+        set_up = "git init -q other; echo x > other/file"
+        self.kept("echo work > other/file", "1 uncommitted file", {"setup": ["sh", "-c", set_up]})
+
+
+class Others(TreeCase):
+    """A server that was begun anew gives the same task the same fence: what lies there is somebody else's."""
+
+    def begin_anew(self):
+        self.client.close()
+        self.server.end()
+        self.server = stintd.Server(*self.flags)
+        self.client = self.server.client()
+
+    def test_a_tree_of_that_name_is_not_touched(self):
+        fence = self.run_in_tree("echo x > fresh", {"root": self.path("trees")})["fence"]
+        tree = self.only()
+        path = tree["path"]
+        self.git("checkout", "-q", "--detach", cwd=path)
+        self.git("branch", "-q", "-D", tree["branch"])
+        self.begin_anew()
+        task = self.run_in_tree("true", {"root": self.path("trees")}, "blocked")
+        self.assertEqual((task["fence"], task["error"]["code"]), (fence, "BAD_WORKDIR"))
+        self.assertIn("File exists", task["error"]["message"])
+        self.assertTrue(os.path.exists(os.path.join(path, "fresh")))
+        self.assertEqual(self.trees(), [], "nothing of it is ours")
+
+    def test_a_branch_of_that_name_is_not_touched(self):
+        self.run_in_tree("echo x > fresh", {"root": self.path("one")})
+        tree = self.only()
+        self.begin_anew()
+        task = self.run_in_tree("true", {"root": self.path("two")}, "blocked")
+        self.assertEqual(task["error"]["code"], "BAD_WORKDIR")
+        self.assertIn("there is a branch '%s' already" % tree["branch"], task["error"]["message"])
+        self.assertIn(tree["branch"], self.branches())
+        self.assertEqual(self.trees(), [], "nothing of it is ours")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -210,6 +211,22 @@ static void one_without_marker_session_and_parent_is_found(void **state)
 	running_done(&running);
 }
 
+/* May those who are nobody in particular go there? Not, for one, where a home of root is above it. */
+static bool others_reach(const char *path)
+{
+	char above[4096];
+	struct stat stat_;
+
+	snprintf(above, sizeof above, "%s", path);
+	while (stat(above, &stat_) == 0 && stat_.st_mode & S_IXOTH) {
+		char *slash = strrchr(above, '/');
+		if (!slash || slash == above)
+			return true;
+		*slash = 0;
+	}
+	return false;
+}
+
 /* Never more than `most`, and as an ordinary user also never more than the limit. */
 static void a_fork_bomb_is_bounded_and_ends(void **state)
 {
@@ -220,6 +237,8 @@ static void a_fork_bomb_is_bounded_and_ends(void **state)
 	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "bomb", "1500"));
 	spec.confine.limits.tasks = 30;
 	if (geteuid() == 0) {
+		if (!others_reach(world.child))
+			skip();
 		spec.drop_user = true;
 		spec.uid = spec.gid = 65534;
 	}

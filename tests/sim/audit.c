@@ -56,7 +56,7 @@ static void audit_times(struct audit *audit, const struct task *task)
 		return;
 	if (task->state == TASK_SCHEDULED && task->ready_at_ms <= late_ms)
 		sim_violate(audit->sim, "B7", task->seq, "its time came and it is still scheduled");
-	if (task->resume_until_ms != 0 && task->resume_until_ms <= late_ms)
+	if (task->state == TASK_READY && task->resume_until_ms != 0 && task->resume_until_ms <= late_ms)
 		sim_violate(audit->sim, "B7", task->seq, "still kept for the host that asked");
 	if (task->claim.clock != 0)
 		return;

@@ -72,6 +72,31 @@ static void a_claim_by_its_name_from_another_host_is_refused(void **state)
 	assert_int_equal(world_run(world, &claim)->refusal, REFUSED_NOTHING);
 }
 
+static void an_answer_that_meets_a_process_on_its_way_out_is_kept_for_its_host(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w1");
+
+	world_create(world, "job", "q");
+	register_on(world, "w1", "host-a");
+	register_on(world, "w2", "host-b");
+	claim.claim.lease_ms = MINUTES(60);
+	struct result *result = world_run(world, &claim);
+	assert_int_equal(result->claim_count, 1);
+	uint64_t fence = result->claims[0].task.fence;
+	ask(world, "w1", fence, "\"which?\"");
+	world_pass(world, MINUTES(2)); /* ask.parkMs */
+	answer(world, "{\"text\":\"that\"}");
+	assert_int_equal(world_state(world, "job"), TASK_RUNNING);
+	world_crash(world);
+	assert_int_equal(world_report(world, COMMAND_RELEASE, "job", "w1", fence), REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "job"), TASK_READY);
+	assert_int_equal(world_claim(world, "w2"), 0);
+	world_crash(world);
+	assert_int_equal(world_claim(world, "script"), 0);
+	assert_int_not_equal(world_claim(world, "w1"), 0);
+}
+
 static void a_restart_does_not_forget_for_whom_it_is_kept(void **state)
 {
 	struct world *world = *state;
@@ -220,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(an_answered_task_goes_to_the_host_that_asked),
 		ON_BOTH(a_claim_by_its_name_from_another_host_is_refused),
+		ON_BOTH(an_answer_that_meets_a_process_on_its_way_out_is_kept_for_its_host),
 		ON_BOTH(a_restart_does_not_forget_for_whom_it_is_kept),
 		ON_BOTH(after_ten_minutes_it_is_anyones_and_a_restart_does_not_begin_them_anew),
 		ON_BOTH(what_is_kept_holds_up_nothing_behind_it),

@@ -160,6 +160,45 @@ static void a_quarantined_slot_lets_nobody_in_but_one_trial(void **state)
 	assert_int_equal(world_run(world, &beat)->refusal, REFUSED_SLOT_QUARANTINED);
 }
 
+static uint32_t restarts_of(struct world *world, struct span slot)
+{
+	struct slot_document document = {0};
+
+	assert_int_equal(store_read_slot(world->store, slot, &document), 0);
+	return document.slot.restarts;
+}
+
+static void a_crash_that_is_told_again_counts_once(void **state)
+{
+	struct world *world = *state;
+	struct command crash = {
+		.kind = COMMAND_SLOT_CRASH, .slot = SPAN("slot-1"), .crash_key = SPAN("w1-crash")};
+
+	assert_false(world_run(world, &crash)->repeated);
+	for (int i = 0; i < 3; i++) {
+		const struct result *result = world_run(world, &crash);
+		assert_int_equal(result->refusal, REFUSED_NOTHING);
+		assert_true(result->repeated);
+		world_crash(world);
+	}
+	assert_int_equal(restarts_of(world, SPAN("slot-1")), 1);
+	crash.principal = 2; /* whose key is another one, though it reads the same */
+	assert_false(world_run(world, &crash)->repeated);
+	crash.principal = 0;
+	crash.crash_key = SPAN("w2-crash");
+	assert_false(world_run(world, &crash)->repeated);
+	assert_int_equal(restarts_of(world, SPAN("slot-1")), 3);
+	crash.slot = SPAN("slot-2");
+	crash.crash_fingerprint[0] = 1;
+	assert_int_equal(world_run(world, &crash)->refusal, REFUSED_IDEMPOTENCY_CONFLICT);
+	struct slot_document none;
+	assert_int_equal(store_read_slot(world->store, SPAN("slot-2"), &none), -ENOENT);
+	crash.crash_key = (struct span){0};
+	world_run(world, &crash);
+	world_run(world, &crash);
+	assert_int_equal(restarts_of(world, SPAN("slot-2")), 2);
+}
+
 /* A live worker in the slot, which has crashed three times since. */
 static uint64_t world_quarantine(struct world *world, const char *worker, struct span slot)
 {
@@ -1214,6 +1253,7 @@ int main(void)
 		ON_BOTH(a_task_that_a_command_merely_looked_at_can_be_claimed_in_the_same_turn),
 		ON_BOTH(a_worker_gets_a_full_lease_to_be_heard_after_a_restart),
 		ON_BOTH(a_quarantined_slot_lets_nobody_in_but_one_trial),
+		ON_BOTH(a_crash_that_is_told_again_counts_once),
 		ON_BOTH(what_runs_in_a_slot_without_a_registration_passes_the_same_gate),
 		ON_BOTH(slots_behind_a_worker_are_for_its_principal),
 		ON_BOTH(a_worker_of_a_quarantined_slot_claims_for_no_other_slot_either),

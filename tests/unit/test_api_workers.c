@@ -314,6 +314,30 @@ static void slots_crash_and_are_let_run_again(void **state)
 	refused_with(d, 403, "forbidden");
 }
 
+static void a_crash_may_have_a_key(void **state)
+{
+	struct dialogue *d = *state;
+	unsigned char first[16];
+
+	post(d, "/api/slots/slot-1/crash", "{}");
+	assert_int_equal(becomes(d, COMMAND_SLOT_CRASH)->crash_key.len, 0);
+	d->request.idempotency_key = SPAN("w1-crash");
+	post(d, "/api/slots/slot-1/crash", "{}");
+	assert_true(is(becomes(d, COMMAND_SLOT_CRASH)->crash_key, "w1-crash"));
+	memcpy(first, d->call.commands[0].crash_fingerprint, 16);
+	d->results[0] = (struct result){.repeated = true};
+	finish(d);
+	reply_is(d, 200);
+	post(d, "/api/slots/slot-2/crash", "{}");
+	assert_memory_not_equal(first, d->call.commands[0].crash_fingerprint, 16);
+	d->results[0] = (struct result){.refusal = REFUSED_IDEMPOTENCY_CONFLICT};
+	finish(d);
+	refused_with(d, 422, "idempotency_conflict");
+	d->request.idempotency_key = SPAN("a\tb");
+	post(d, "/api/slots/slot-1/crash", "{}");
+	refuses_field(d, "Idempotency-Key");
+}
+
 static void whoever_wants_to_run_in_a_slot_says_who_it_is(void **state)
 {
 	struct dialogue *d = *state;
@@ -361,6 +385,7 @@ int main(void)
 		DIALOGUE(what_a_worker_says_of_its_process_is_checked),
 		DIALOGUE(a_word_that_was_not_believed_is_told_why),
 		DIALOGUE(slots_crash_and_are_let_run_again),
+		DIALOGUE(a_crash_may_have_a_key),
 		DIALOGUE(whoever_wants_to_run_in_a_slot_says_who_it_is),
 		DIALOGUE(slots_are_of_no_certain_queue),
 	};

@@ -303,6 +303,54 @@ static void a_lost_lease_and_a_restore_do_not_forget_the_host(void **state)
 	assert_int_equal(voided.resume_host, HOST);
 }
 
+/* Its process has waited so long that it is being ended, and now there is the answer. */
+static struct task answered_late(struct world *w)
+{
+	w->beater.process.host = HOST;
+	struct task task = asking_task(w);
+
+	pass_time(w, MINUTES(2));
+	return moved(task_answer(&task, &w->given), EVENT_TASK_ANSWERED, TASK_RUNNING);
+}
+
+static void an_answer_that_comes_while_its_process_is_ended_is_kept_for_the_host_too(void **state)
+{
+	struct world *w = *state;
+	struct task task = answered_late(w);
+	int64_t until_ms = w->given.now.wall_ms + MINUTES(10);
+
+	task = noted(progress(w, &task), &task, EVENT_TASK_PROGRESSED);
+	assert_int_equal(task_next_wall_ms(&task), INT64_MAX);
+	pass_time(w, SECONDS(10));
+	task = moved(release(w, &task), EVENT_TASK_RELEASED, TASK_READY);
+	assert_int_equal(task.resume_until_ms, until_ms);
+	w->rival.process.host = OTHER_HOST;
+	refused(claim_by(w, &task, &w->rival), &task, REFUSED_FORBIDDEN);
+	w->rival.process.host = HOST;
+	moved(claim_by(w, &task, &w->rival), EVENT_TASK_CLAIMED, TASK_CLAIMED);
+}
+
+static void a_process_that_goes_on_with_its_late_answer_is_held_to_nothing(void **state)
+{
+	struct world *w = *state;
+	struct task task = answered_late(w), lost, again;
+
+	lost = moved(task_lose(&task, &w->given), EVENT_TASK_EXPIRED, TASK_READY);
+	assert_int_equal(lost.resume_host, 0);
+	again = moved(ask(w, &task), EVENT_TASK_ASKED, TASK_ASKING);
+	assert_int_equal(again.resume_host, HOST);
+	assert_int_equal(again.resume_until_ms, 0);
+	w->beater.process.host = OTHER_HOST; /* it takes its own claim up again, wherever it is now */
+	struct claimant by = claimant_of(&w->beater);
+	by.resumes = true;
+	again = moved(task_claim(&task, &by, QUEUE_OPEN, &w->given), EVENT_TASK_CLAIMED, TASK_CLAIMED);
+	assert_int_equal(again.resume_host, 0);
+	pass_time(w, MINUTES(10));
+	unchanged(task_due(&task, &w->given), &task);
+	task = moved(release(w, &task), EVENT_TASK_RELEASED, TASK_READY);
+	assert_int_equal(task.resume_host, 0);
+}
+
 static void whatever_else_happens_to_it_makes_it_anyones(void **state)
 {
 	struct world *w = *state;
@@ -387,6 +435,8 @@ int main(void)
 		TEST(then_it_is_for_anyone),
 		TEST(of_a_claimant_that_has_no_host_nobody_is_kept_out),
 		TEST(a_lost_lease_and_a_restore_do_not_forget_the_host),
+		TEST(an_answer_that_comes_while_its_process_is_ended_is_kept_for_the_host_too),
+		TEST(a_process_that_goes_on_with_its_late_answer_is_held_to_nothing),
 		TEST(whatever_else_happens_to_it_makes_it_anyones),
 		TEST(a_change_of_its_fields_keeps_it_for_the_host),
 		TEST(why_says_until_when_it_is_kept_for_the_host),

@@ -28,6 +28,8 @@ static struct world {
 	char input[8192], heard[8192]; /* of one request; of all, by their first lines and bodies */
 	size_t input_len;
 	const char *task; /* what GET answers */
+	char keys[256];   /* that came with what was posted */
+	int away;         /* so many posts are taken, and the answer is lost */
 	void (*on_get)(void);
 	struct outbox *outbox;
 	int dir_fd;
@@ -72,6 +74,15 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
 		(int)strcspn(world.input, "\r") - 9, world.input, body + 4); /* without HTTP/1.1 */
 	world.input_len = 0;
 	bool get = strncmp(world.input, "GET", 3) == 0;
+	const char *key = strcasestr(world.input, "idempotency-key: ");
+	used = strlen(world.keys);
+	if (!get && key)
+		snprintf(world.keys + used, sizeof world.keys - used, "%.*s ", (int)strcspn(key + 17, "\r"),
+			key + 17);
+	if (!get && world.away-- > 0) {
+		uv_close((uv_handle_t *)stream, NULL);
+		return;
+	}
 	if (get && world.on_get)
 		world.on_get();
 	if (get && world.refusals-- > 0)
@@ -217,6 +228,16 @@ static void a_crash_gives_way_to_a_failure_alone(void **state)
 	assert_string_equal(world.heard, "GET /api/tasks/t \nPOST /api/tasks/t/complete " LETTER "\n");
 }
 
+static void what_is_sent_again_has_the_same_key(void **state)
+{
+	(void)state;
+	world.away = 1;
+	outbox_put(
+		world.outbox, "w1-crash", YIELDS_TO_NOTHING, SPAN("/api/slots/s/crash"), SPAN("{}"), false);
+	until_settled(1);
+	assert_string_equal(world.keys, "w1-crash w1-crash ");
+}
+
 static void what_gives_way_to_nothing_is_not_asked_for(void **state)
 {
 	(void)state;
@@ -317,6 +338,7 @@ int main(void)
 		T(what_a_dead_worker_left_asks_for_the_word_of_the_work),
 		T(without_a_word_it_is_sent_as_it_is),
 		T(a_crash_gives_way_to_a_failure_alone),
+		T(what_is_sent_again_has_the_same_key),
 		T(what_gives_way_to_nothing_is_not_asked_for),
 		T(one_that_is_held_is_asked_for_and_waits),
 		T(one_that_is_released_after_trouble_is_sent),

@@ -208,6 +208,30 @@ static void a_branch_that_two_attempts_would_share_is_a_mistake(void **state)
 		"executors.a.worktree.branch must be a name of a branch with a / and with {fence} in it");
 }
 
+static void a_branch_that_git_would_not_take_is_a_mistake(void **state)
+{
+	static const char *const branches[] = {"a/{fence}/", "a/{fence}.", "a/{fence}.lock", "a.lock/{fence}",
+		"a/{fence}{attempt}", "a/{fence}}", "a/.{fence}", "a//{fence}"};
+	struct world *w = *state;
+	char text[300];
+
+	for (size_t i = 0; i < sizeof branches / sizeof *branches; i++) {
+		snprintf(text, sizeof text,
+			"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"worktree\":{\"branch\":\"%s\"}}}}",
+			branches[i]);
+		complains(w, text, "executors.a.worktree.branch must be a name of a branch");
+		config_done(&w->config);
+		w->config = (struct config){0};
+	}
+}
+
+static void a_set_up_begins_with_a_program(void **state)
+{
+	complains(*state,
+		"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"worktree\":{\"setup\":[\"\"]}}}}",
+		"executors.a.worktree.setup must be a list that begins with a program");
+}
+
 static void what_is_a_budget_is_no_limit(void **state)
 {
 	complains(*state,
@@ -281,6 +305,8 @@ int main(void)
 		T(a_budget_that_nobody_counts_is_a_mistake),
 		T(a_work_tree_is_made_as_it_says),
 		T(a_branch_that_two_attempts_would_share_is_a_mistake),
+		T(a_branch_that_git_would_not_take_is_a_mistake),
+		T(a_set_up_begins_with_a_program),
 		T(what_is_a_budget_is_no_limit),
 		T(our_own_variables_are_ours),
 		T(an_environment_has_what_is_ours_and_what_its_executor_says),
