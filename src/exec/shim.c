@@ -237,14 +237,14 @@ static void want_end(struct shim *shim, uint32_t grace_ms)
 		shim->kill_at_ms = at_ms;
 }
 
-/* TERM for all. One that is stopped would sleep through it. A loose wall would not be finished: it is for who is inside. */
+/* TERM for all. One that is stopped would sleep through it. Behind a wall it is for who is inside: it waits for him. */
 static uint32_t ask_to_end(struct shim *shim, uint32_t grace_ms)
 {
 	uint32_t reached;
 
 	want_end(shim, grace_ms);
 	shim->asked = true;
-	if (shim->request.wall.loose && !shim->told_started && !shim->ended)
+	if (has_wall(shim) && !shim->told_started && !shim->ended)
 		return 0;
 	reached = tree_signal(getpid(), SIGTERM);
 	tree_signal(getpid(), SIGCONT);
@@ -362,7 +362,7 @@ static void tell_started(struct shim *shim)
 	report.main_start = stat.start;
 	shim->told_started = true;
 	tell(shim, &report, REPORT_STARTED);
-	if (shim->request.wall.loose && shim->asked) {
+	if (has_wall(shim) && shim->asked) {
 		tree_signal(getpid(), SIGTERM);
 		tree_signal(getpid(), SIGCONT);
 	}

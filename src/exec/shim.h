@@ -67,13 +67,13 @@ enum { WALL_ENV_MAX = 8 };
 
 /* What makes the wall around a program. The program that it starts inside is the shim once more (inside.h). */
 struct request_wall {
-	const char *const *argv;  /* NULL at the end; empty: there is no wall */
-	const char *const *env;   /* of it, beyond the marker and PATH; NULL at the end */
-	const char *workdir;      /* its name inside */
-	const char *fixed;        /* a directory in which it must change nothing; "" for none */
-	const char *cover;        /* one that it must not see; "" for none */
-	bool own_user;            /* not root: it gets a user namespace in which it is */
-	bool loose;               /* what made it may go while the program runs, and is not waited for after it */
+	const char *const *argv; /* NULL at the end; empty: there is no wall */
+	const char *const *env;  /* of it, beyond the marker and PATH; NULL at the end */
+	const char *workdir;     /* its name inside */
+	const char *fixed;       /* a directory in which it must change nothing; "" for none */
+	const char *cover;       /* one that it must not see; "" for none */
+	bool own_user;           /* not root: it gets a user namespace in which it is */
+	bool loose; /* what made it may go while the program runs, and is not waited for after it */
 	const struct bind *binds; /* each is compared before anything runs */
 	size_t bind_count;
 };

@@ -2,7 +2,7 @@
  * Walls: what is around a program beyond level process.
  *
  *	WALL_SANDBOX    bubblewrap      sees the system read-only, and of the rest what it was granted, at the same paths
- *	WALL_CONTAINER  crun, runc      sees the executor's rootfs; what it was granted lies in WALL_PLACE
+ *	WALL_CONTAINER  crun, runc, podman  sees the executor's rootfs; what it was granted lies in WALL_PLACE
  *	WALL_VM         qemu            a machine of its own, with the executor's kernel; one serial line leads out (guest.h)
  *
  * A wall is a member of process_spec and everything else stays as it is: the shim owns the tree, what makes the wall is

@@ -220,7 +220,8 @@ static int compare_ids(const void *a, const void *b)
 void names_set_members(const struct names *names, uint32_t set, struct name_set *ret_set)
 {
 	struct span text = names_text(names, set);
-	const char *at = text.data, *end = text.data + text.len;
+	const char *at = text.data,
+		   *end = text.len > 0 ? text.data + text.len : at; /* the empty set has no text */
 
 	ret_set->count = 0;
 	while (at < end) {

@@ -100,6 +100,15 @@ class Walls(Case):
     def test_a_container_sees_nothing_of_ours(self):
         self.sees_nothing_of_ours("container")
 
+    @needs("container")
+    @unittest.skipUnless(shutil.which("podman"), "there is no podman (Debian: podman)")
+    def test_podman_makes_a_container_too(self):
+        rootfs = self.rootfs()
+        self.rootfs = lambda: rootfs
+        before = sorted(os.listdir(rootfs))
+        self.assertEqual(self.of("container", "echo $PPID; cat /proc/1/comm; id -u", runtime="podman").split(), ["1", "shim", "0"])
+        self.assertEqual(sorted(os.listdir(rootfs)), before)
+
     @needs("sandbox")
     def test_a_sandbox_has_its_input_token_and_directories(self):
         self.has_its_input_token_and_directories("sandbox")

@@ -1,4 +1,5 @@
 """The supervisor with real processes: what it runs, how that ends, what it leaves, and what it survives."""
+import contextlib
 import fcntl
 import json
 import os
@@ -8,6 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -534,6 +536,65 @@ class Slots(Case):
         self.worker({"x": sh("echo second")}, "--slot", "s")
         self.assertEqual(self.is_in("t", "done")["result"], "second")
         self.assertTrue(self.is_gone(pid))
+        slot, = self.client.get("/api/slots").json
+        self.assertEqual(slot["crashes"], 1)
+
+    def lossy(self, path):
+        """A proxy that loses the first reply to a request for this path: the server has done it, and nobody is told."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        near_port, far_port = b":%d" % listener.getsockname()[1], b":%d" % self.server.port
+        lost = []
+        open_ones = [listener]
+
+        def pass_on(source, sink, edit):
+            with contextlib.suppress(OSError):
+                while data := source.recv(65536):
+                    sink.sendall(edit(data))
+            for one in (source, sink):
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+
+        def serve(near):
+            far = socket.create_connection(("127.0.0.1", self.server.port))
+            open_ones.extend((near, far))
+
+            def there(data):
+                if path in data and not lost:
+                    lost.append(far)
+                return data.replace(near_port, far_port)
+
+            def back(data):
+                if lost == [far]:
+                    lost.append("the reply")
+                    raise ConnectionResetError
+                return data
+
+            threading.Thread(target=pass_on, args=(near, far, there), daemon=True).start()
+            threading.Thread(target=pass_on, args=(far, near, back), daemon=True).start()
+
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    serve(listener.accept()[0])
+
+        def close():
+            listener.shutdown(socket.SHUT_RDWR)
+            for one in open_ones:
+                one.close()
+
+        threading.Thread(target=accept, daemon=True).start()
+        self.addCleanup(close)
+        return "http://127.0.0.1" + near_port.decode(), lost
+
+    def test_a_crash_whose_reply_was_lost_counts_once(self):
+        first = self.worker({"x": sh("true")}, "--slot", "s")
+        self.until(lambda: self.client.get("/api/workers").json, "registered")
+        first.stop(signal.SIGKILL)
+        os.truncate(first.log, 0)
+        url, lost = self.lossy(b"/api/slots/s/crash")
+        second = self.worker({"x": sh("true")}, "--slot", "s", "--url", url)
+        self.until(lambda: '"registered"' in second.said(), "it comes after its reports are taken")
+        self.assertIn("the reply", lost)
         slot, = self.client.get("/api/slots").json
         self.assertEqual(slot["crashes"], 1)
 

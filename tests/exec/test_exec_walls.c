@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -269,6 +270,49 @@ static void a_stop_is_term_with_its_grace(void **state)
 	running_done(&running);
 }
 
+/* Often enough that one of them comes while the wall is made. */
+static void a_stop_that_comes_before_it_waits_for_it(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		struct running running;
+		struct process_spec spec =
+			walled_spec(&running, (const char *const[]){child, "polite", NULL});
+		world_start(&world, &running, &spec);
+		process_stop(running.process, WORLD_PATIENCE_MS);
+		world_until_gone(&running);
+		/* it may not have come as far as to handle it */
+		assert_true((running.end.how == ENDED_EXIT && running.end.code == 41) ||
+			(running.end.how == ENDED_SIGNAL && running.end.code == SIGTERM));
+		assert_false(running.end.kill_used);
+		assert_nothing_left_of(&running);
+		running_done(&running);
+	}
+}
+
+/* It exits on TERM, or is the one whom the kernel takes when memory is short. */
+static void podman_may_go_before_the_program(void **state)
+{
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "polite", NULL});
+
+	(void)state;
+	if (!wall.runtime || strcmp(wall.runtime, "podman") != 0)
+		return;
+	world_start(&world, &running, &spec);
+	world_until_text(&running, STREAM_OUT, "ready");
+	world_until_started(&running);
+	assert_true(running.identity.main > 1);
+	assert_int_equal(kill(running.identity.main, SIGKILL), 0);
+	process_stop(running.process, WORLD_PATIENCE_MS);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_EXIT);
+	assert_int_equal(running.end.code, 41);
+	assert_false(running.end.kill_used);
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
 static void daemons_are_ended_with_it(void **state)
 {
 	struct running running;
@@ -326,6 +370,34 @@ static void the_system_cannot_be_changed(void **state)
 	attempt("EACCES EROFS", "write", "/proc/self/oom_score_adj", NULL);
 	attempt("EACCES EROFS", "write", "/proc/sys/kernel/hostname", NULL);
 	attempt("EACCES EPERM", "device", "64768", NULL);
+}
+
+static int count_entries(const char *directory)
+{
+	char path[256];
+	int count = 0;
+
+	snprintf(path, sizeof path, "%s/%s", rootfs, directory);
+	DIR *dir = opendir(path);
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+/* Who makes the wall leaves nothing there, either; and podman no locks outside of the run dir. */
+static void the_rootfs_stays_as_it_was(void **state)
+{
+	int root = count_entries("."), dev = count_entries("dev"), run_ = count_entries("run"),
+	    locks = access("/dev/shm/libpod_lock", F_OK);
+
+	(void)state;
+	attempt("done", "write", "/dev/null", NULL);
+	assert_int_equal(count_entries("."), root);
+	assert_int_equal(count_entries("dev"), dev);
+	assert_int_equal(count_entries("run"), run_);
+	assert_int_equal(access("/dev/shm/libpod_lock", F_OK), locks);
 }
 
 static void its_tmp_is_private_and_ends_with_it(void **state)
@@ -656,10 +728,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_cannot_be_executed_is_told_and_why),
 		cmocka_unit_test(it_gets_its_input_and_nothing_else_of_ours),
 		cmocka_unit_test(a_stop_is_term_with_its_grace),
+		cmocka_unit_test(a_stop_that_comes_before_it_waits_for_it),
+		cmocka_unit_test(podman_may_go_before_the_program),
 		cmocka_unit_test(daemons_are_ended_with_it),
 		cmocka_unit_test(a_killed_shim_leaves_nothing),
 		cmocka_unit_test(its_own_directory_is_its_own),
 		cmocka_unit_test(the_system_cannot_be_changed),
+		cmocka_unit_test(the_rootfs_stays_as_it_was),
 		cmocka_unit_test(its_tmp_is_private_and_ends_with_it),
 		cmocka_unit_test(the_state_directory_does_not_exist),
 		cmocka_unit_test(what_belongs_to_a_sibling_does_not_exist),
