@@ -798,6 +798,7 @@ static int fill_grants(
 	struct grant *grants = arena_alloc(arena, GRANTS_MAX * sizeof *grants);
 	size_t count = 0;
 
+	_Static_assert(3 + 2 * PATHS_MAX <= GRANTS_MAX, "those of an executor fit beside its own");
 	if (!grants)
 		return -ENOMEM;
 	grants[count++] = (struct grant){run_path, -1, GRANT_READ, false};
