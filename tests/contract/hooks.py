@@ -40,5 +40,6 @@ def before_call(context, case, **_):
     if case.meta and getattr(case.meta.phase.data, "parameter", None) == "Authorization":
         return  # that header is left out, and stays so only if the others are not touched
     key = (case.headers or {}).get("Idempotency-Key")
-    if isinstance(key, str) and key.strip() and key.isprintable() and len(key) < 200:
-        case.headers["Idempotency-Key"] = f"{key} {next(keys)}"
+    if isinstance(key, str) and key.strip() and key.isprintable():
+        number = str(next(keys))  # a key as long as it may be stays so
+        case.headers["Idempotency-Key"] = f"{key} {number}" if len(key) < 200 else key[:-len(number)] + number

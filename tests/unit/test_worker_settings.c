@@ -220,8 +220,9 @@ static void a_branch_that_git_would_not_take_is_a_mistake(void **state)
 			"{\"executors\":{\"a\":{\"kind\":\"command\",\"argv\":[\"x\"],\"worktree\":{\"branch\":\"%s\"}}}}",
 			branches[i]);
 		complains(w, text, "executors.a.worktree.branch must be a name of a branch");
-		config_done(&w->config);
+		config_done(&w->config); /* whose memory the settings are */
 		w->config = (struct config){0};
+		w->settings = (struct settings){0};
 	}
 }
 
