@@ -144,7 +144,7 @@ static int put_approval(struct api_call *call, struct approvals *approvals,
 	else if (document->question.len > 0)
 		json_member_raw(&object, "question", document->question);
 	if (yyjson_is_str(title))
-		json_member_string(&object, "title", node_text(title));
+		json_member_string(&object, "title", json_text(title));
 	json_member_string(&object, "queue", name_of(call, task->queue));
 	if (task->workflow != WORKFLOW_NONE)
 		json_member_cstr(&object, "stage", stage_name(task->stage));

@@ -151,7 +151,7 @@ static bool read_param(struct form *form, yyjson_val *value, struct cell *ret_ce
 		*ret_cell = (struct cell){.kind = CELL_REAL, .real = yyjson_get_num(value)};
 	} else if (yyjson_is_str(value)) {
 		*ret_cell = (struct cell){.kind = CELL_TEXT};
-		int r = arena_copy(form->call->arena, node_text(value), &ret_cell->text);
+		int r = arena_copy(form->call->arena, json_text(value), &ret_cell->text);
 		form->fault = r < 0 ? r : form->fault;
 	} else {
 		return false;

@@ -228,7 +228,7 @@ static void put_timestamp(const struct api_call *call, struct json_object *objec
 static void put_text(struct json_object *object, const char *key, yyjson_val *value)
 {
 	if (yyjson_is_str(value))
-		json_member_string(object, key, node_text(value));
+		json_member_string(object, key, json_text(value));
 	else
 		json_member_null(object, key);
 }
@@ -240,7 +240,7 @@ static struct span spec_of(yyjson_doc *doc)
 
 	if (!yyjson_is_str(text))
 		text = yyjson_obj_get(body, "description");
-	return yyjson_is_str(text) ? node_text(text) : SPAN("");
+	return yyjson_is_str(text) ? json_text(text) : SPAN("");
 }
 
 /* The one that the metadata name, or what stands for the text: the same for the same text. */
@@ -253,7 +253,7 @@ static void put_snapshot(struct json_object *object, yyjson_doc *doc)
 	char text[40];
 
 	if (yyjson_is_str(given)) {
-		json_member_string(object, "spec_snapshot_id", node_text(given));
+		json_member_string(object, "spec_snapshot_id", json_text(given));
 		return;
 	}
 	snprintf(text, sizeof text, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(hi >> 32),

@@ -116,7 +116,7 @@ static void put_node(struct json_object *object, const char *key, yyjson_val *va
 static void put_message(struct json_object *members, yyjson_val *error)
 {
 	yyjson_val *message = yyjson_obj_get(error, "message");
-	struct span text = {yyjson_get_str(message), yyjson_get_len(message)};
+	struct span text = json_text(message);
 
 	if (!yyjson_is_str(message))
 		return;
@@ -191,13 +191,13 @@ static void read_session(struct form *form, struct report *report)
 		yyjson_is_obj(report->session) ? yyjson_obj_get(report->session, "id") : report->session;
 	cleanup(buf_done) struct buf text = {0};
 
-	if (!yyjson_is_str(id) || !text_is_name(node_text(id), SESSION_ID_MAX)) {
+	if (!yyjson_is_str(id) || !text_is_name(json_text(id), SESSION_ID_MAX)) {
 		form_error(form, "session",
 			"must be an id of 1 to %d bytes, or an object with such an \"id\"", SESSION_ID_MAX);
 		return;
 	}
 	buf_init(&text, 8 * SESSION_ID_MAX);
-	int r = json_put_string(&text, node_text(id));
+	int r = json_put_string(&text, json_text(id));
 	if (r == 0)
 		r = arena_copy(form->call->arena, buf_span(&text), &report->session_id);
 	if (r < 0)

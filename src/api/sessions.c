@@ -105,7 +105,7 @@ static void put_error(struct json_object *object, const struct task_document *do
 	else if (task->state == TASK_CANCELLED)
 		json_member_cstr(object, "error", "the session was stopped");
 	else if (yyjson_is_str(message))
-		json_member_string(object, "error", node_text(message));
+		json_member_string(object, "error", json_text(message));
 	else
 		json_member_cstr(object, "error", failure_code_name(task->code));
 	yyjson_doc_free(words);
@@ -129,7 +129,7 @@ static void put_spec(struct json_object *object, struct span spec, bool alone)
 	for (size_t i = 0; i < sizeof keys / sizeof *keys - !alone; i++) {
 		yyjson_val *value = yyjson_obj_get(yyjson_doc_get_root(doc), keys[i]);
 		if (yyjson_is_str(value))
-			json_member_string(object, keys[i], node_text(value));
+			json_member_string(object, keys[i], json_text(value));
 		else
 			json_member_null(object, keys[i]);
 	}

@@ -108,7 +108,7 @@ static bool has_label(yyjson_val *body, struct span label)
 
 	yyjson_arr_foreach(yyjson_obj_get(body, "labels"), i, limit, item)
 	{
-		if (yyjson_is_str(item) && span_equal(node_text(item), label))
+		if (yyjson_is_str(item) && span_equal(json_text(item), label))
 			return true;
 	}
 	return false;
@@ -131,7 +131,7 @@ static bool says(const struct task_document *document, yyjson_val *body, struct 
 		return true;
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
 		yyjson_val *text = yyjson_obj_get(body, members[i]);
-		if (yyjson_is_str(text) && contains(node_text(text), part))
+		if (yyjson_is_str(text) && contains(json_text(text), part))
 			return true;
 	}
 	return false;

@@ -104,7 +104,7 @@ static void read_lease_duration(struct form *form, struct beat_body *body)
 	if (!value)
 		return;
 	if (yyjson_is_str(value))
-		asked_ms = seconds_read(node_text(value));
+		asked_ms = seconds_read(json_text(value));
 	else if (node_int(value, &asked_ms) < 0)
 		asked_ms = -1;
 	if (asked_ms < 0 || asked_ms > LEASE_ASKED_MAX)

@@ -38,7 +38,7 @@ struct span field_trimmed(struct form *form, yyjson_val *object, const char *nam
 		form_error(form, name, "must be a string");
 		return kept;
 	}
-	text = text_trim(node_text(value));
+	text = text_trim(json_text(value));
 	if (text.len > max) {
 		form_error(form, name, "has %zu bytes; at most %zu are allowed", text.len, max);
 		return kept;
@@ -73,7 +73,7 @@ int64_t field_whole(
 
 	if (!value || yyjson_is_null(value))
 		return otherwise;
-	int r = yyjson_is_str(value) ? digits_read(text_trim(node_text(value)), &number)
+	int r = yyjson_is_str(value) ? digits_read(text_trim(json_text(value)), &number)
 				     : node_int(value, &number);
 	if (r < 0 || number < min || number > max)
 		form_error(form, name, "must be a whole number from %lld to %lld", (long long)min,
@@ -125,7 +125,7 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 	{
 		uint32_t errors = form->error_count;
 		if (yyjson_is_str(item))
-			add_name(form, name, node_text(item), &names);
+			add_name(form, name, json_text(item), &names);
 		else
 			form_error(form, name, "has at [%zu] what is no string", i);
 		if (form->error_count > errors)
@@ -325,7 +325,7 @@ static void read_statuses(struct form *form, struct command_claim *claim)
 		return;
 	if (!yyjson_is_str(value))
 		names = field_queues(form, form->root, "includeStatuses");
-	else if (csv_names(form->call->arena, node_text(value), &names) < 0)
+	else if (csv_names(form->call->arena, json_text(value), &names) < 0)
 		form->fault = -ENOMEM;
 	for (uint32_t i = 0; i < names.count; i++) {
 		bool ready = span_equal(names.items[i], SPAN("ready"));

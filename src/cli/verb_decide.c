@@ -115,7 +115,7 @@ static bool lists(yyjson_val *names, struct span name)
 
 	yyjson_arr_foreach(names, at, count, each)
 	{
-		if (span_equal(name, (struct span){yyjson_get_str(each), yyjson_get_len(each)}))
+		if (span_equal(name, json_text(each)))
 			return true;
 	}
 	return false;
@@ -133,7 +133,7 @@ static const char *gate_meant(struct cli *cli, yyjson_val *task, int *ret_ending
 		return named;
 	yyjson_arr_foreach(field(task, "gates"), at, count, gate)
 	{
-		struct span name = {yyjson_get_str(gate), yyjson_get_len(gate)};
+		struct span name = json_text(gate);
 		if (lists(passed, name))
 			continue;
 		open = text_of(cli, "%.*s", SPAN_ARGS(name));

@@ -159,7 +159,7 @@ static void put_pools(struct cli *cli, yyjson_val *worker)
 	yyjson_obj_foreach(pools, at, count, name, pool)
 	{
 		put(cli, "%-14s", "POOL");
-		put_clean(cli, (struct span){yyjson_get_str(name), yyjson_get_len(name)});
+		put_clean(cli, json_text(name));
 		put(cli, ": %lld of %lld run, %lld busy; %lld done, %lld failed, %lld crashes\n",
 			(long long)field_int(pool, "activeWorkers", 0),
 			(long long)field_int(pool, "totalWorkers", 0),

@@ -42,6 +42,13 @@ struct json_place {
 
 struct json_place json_place(struct span text, size_t at);
 
+/* The text of a string, where it stands in its document; empty: it is no string, or not there. */
+static inline struct span json_text(yyjson_val *value)
+{
+	return yyjson_is_str(value) ? (struct span){yyjson_get_str(value), yyjson_get_len(value)}
+				    : (struct span){0};
+}
+
 /* Writing. All append to the buffer; -ENOMEM, -E2BIG. */
 int json_put_string(
 	struct buf *buf, struct span text); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */

@@ -150,7 +150,7 @@ int json_put_value(struct buf *buf, yyjson_val *value)
 	yyjson_write_err error;
 
 	if (yyjson_is_str(value)) /* the most common one needs no text of its own */
-		return json_put_string(buf, (struct span){yyjson_get_str(value), yyjson_get_len(value)});
+		return json_put_string(buf, json_text(value));
 	cleanup(free_at) char *text = yyjson_val_write_opts(value, YYJSON_WRITE_NOFLAG, NULL, &len, &error);
 	if (!text) {
 		assert(error.code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION); /* what was read can be written */
