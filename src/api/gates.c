@@ -133,9 +133,8 @@ static int put_approval(struct api_call *call, struct approvals *approvals,
 	yyjson_val *title = yyjson_obj_get(yyjson_doc_get_root(doc), "title");
 	const struct task *task = &document->task;
 	struct json_object object;
-	int r = approvals->any ? buf_put_byte(call->body, ',') : 0;
+	int r = json_put_comma(call->body, &approvals->any);
 
-	approvals->any = true;
 	json_begin(&object, call->body);
 	json_member_string(&object, "task", document->id);
 	json_member_cstr(&object, "kind", gate.len > 0 ? "gate" : "question");

@@ -176,14 +176,6 @@ void heartbeat_done(struct heartbeat *beat)
 
 /* ---- as JSON -------------------------------------------------------------------------------------------- */
 
-void heartbeat_put_text(struct json_object *object, const char *key, struct span text)
-{
-	if (text.len > 0)
-		json_member_string(object, key, text);
-	else
-		json_member_null(object, key);
-}
-
 static bool is_own(struct span key)
 {
 	for (size_t i = 0; i < sizeof own_members / sizeof *own_members; i++) {
@@ -211,11 +203,8 @@ static int put_metadata(struct buf *out, const struct heartbeat *beat)
 	yyjson_val *key, *value;
 
 	json_begin(&object, out);
-	if (beat->pid != 0)
-		json_member_int(&object, "workerPid", beat->pid);
-	else
-		json_member_null(&object, "workerPid");
-	heartbeat_put_text(&object, "workerVersion", json_text(said_member(beat, "workerVersion")));
+	json_member_int_or_null(&object, "workerPid", beat->pid);
+	json_member_string_or_null(&object, "workerVersion", json_text(said_member(beat, "workerVersion")));
 	json_member_int(&object, "restartCount", beat->restarts);
 	if (beat->task.len > 0 && beat->task_started_ms != 0)
 		json_member_int(&object, "taskStartedAt", beat->task_started_ms);
@@ -239,12 +228,9 @@ int heartbeat_put(struct buf *out, const struct heartbeat *beat)
 	json_begin(&object, out);
 	json_member_string(&object, "slot", beat->slot);
 	json_member_cstr(&object, "status", beat->status);
-	heartbeat_put_text(&object, "task", beat->task);
-	heartbeat_put_text(&object, "taskTitle", beat->title);
-	if (beat->session.len > 0)
-		json_member_raw(&object, "sessionId", beat->session);
-	else
-		json_member_null(&object, "sessionId");
+	json_member_string_or_null(&object, "task", beat->task);
+	json_member_string_or_null(&object, "taskTitle", beat->title);
+	json_member_raw_or_null(&object, "sessionId", beat->session);
 	json_member_int(&object, "lastUpdate", beat->last_update_ms);
 	json_member_int(&object, "startedAt", beat->started_ms);
 	int r = object.fault < 0 ? object.fault : buf_printf(out, ",\"metadata\":");
@@ -264,7 +250,7 @@ int heartbeat_put_row(struct buf *out, const struct heartbeat *beat)
 	json_member_string(&object, "slot", beat->slot);
 	json_member_string(&object, "label", beat->slot);
 	json_member_cstr(&object, "role", "worker");
-	heartbeat_put_text(&object, "task", beat->title.len > 0 ? beat->title : beat->task);
+	json_member_string_or_null(&object, "task", beat->title.len > 0 ? beat->title : beat->task);
 	json_member_cstr(&object, "mode", strcmp(beat->status, "working") == 0 ? "active" : "waiting");
 	json_member_cstr(&object, "lastBeatAt", at);
 	int r = object.fault < 0 ? object.fault : buf_printf(out, ",\"beats\":[{\"at\":\"%s\"}]}", at);

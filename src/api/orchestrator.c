@@ -497,10 +497,7 @@ void orchestrator_beat_finish(struct api_call *call, const struct result *result
 	json_member_bool(&object, "ok", true);
 	json_member_string(&object, "worker_id", command->worker);
 	orchestrator_time(&object, "heartbeat_at", results[0].worker.last_beat_ms);
-	if (holding.found.len > 0)
-		json_member_string(&object, "current_vtid", holding.found);
-	else
-		json_member_null(&object, "current_vtid");
+	json_member_string_or_null(&object, "current_vtid", holding.found);
 	put_timestamp(call, &object);
 	call->reply.event_seq = results[0].event_seq;
 	call_reply(call, 200, json_end(&object));

@@ -407,8 +407,7 @@ static int render_task(
 	struct json_object object;
 
 	(void)key;
-	int r = listing->any ? buf_put_byte(call->body, ',') : 0;
-	listing->any = true;
+	int r = json_put_comma(call->body, &listing->any);
 	if (r < 0)
 		return r;
 	json_begin(&object, call->body);

@@ -136,8 +136,7 @@ static void put_stage(const struct api_call *call, struct json_object *object, c
 		r = buf_put_byte(&all, ']');
 	if (r == 0)
 		r = buf_put_byte(&passed, ']');
-	if (r < 0 && object->fault == 0)
-		object->fault = r;
+	json_note(object, r);
 	json_member_raw(object, "gates", buf_span(&all));
 	json_member_raw(object, "gatesPassed", buf_span(&passed));
 }

@@ -297,8 +297,8 @@ static void put_credential(struct json_object *object, struct api_call *call, co
 		worker->credential, call->arena, &text);
 	if (r == 0)
 		json_member_string(object, "credential", text);
-	else if (object->fault == 0)
-		object->fault = r;
+	else
+		json_note(object, r);
 }
 
 void worker_register_finish(struct api_call *call, const struct result *results)
@@ -314,18 +314,6 @@ void worker_register_finish(struct api_call *call, const struct result *results)
 	put_credential(&object, call, &results[0].worker);
 	call->reply.event_seq = results[0].event_seq;
 	call_reply(call, 200, json_end(&object));
-}
-
-static int put_ids(struct buf *out, const struct span *ids, uint32_t count)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		r = i > 0 ? buf_put_byte(out, ',') : 0;
-		if (r == 0)
-			r = json_put_string(out, ids[i]);
-	}
-	return r;
 }
 
 static int put_orders(struct buf *out, const char *type, const struct span *tasks, uint32_t count, bool *any)
@@ -365,11 +353,11 @@ static int put_beat(struct api_call *call, const struct result *result)
 
 	json_begin(&object, call->body);
 	put_standing(&object, call, result);
-	int r = object.fault < 0 ? object.fault : buf_put_span(call->body, SPAN(",\"lost\":["));
+	int r = object.fault < 0 ? object.fault : buf_put_span(call->body, SPAN(",\"lost\":"));
 	if (r == 0)
-		r = put_ids(call->body, result->lost, result->lost_count);
+		r = json_put_strings(call->body, result->lost, result->lost_count);
 	if (r == 0)
-		r = buf_put_span(call->body, SPAN("],\"commands\":["));
+		r = buf_put_span(call->body, SPAN(",\"commands\":["));
 	if (r == 0)
 		r = put_commands(call->body, result);
 	return r < 0 ? r : buf_put_span(call->body, SPAN("]}"));
@@ -387,53 +375,11 @@ void worker_beat_finish(struct api_call *call, const struct result *results)
 
 /* ---- looking ---------------------------------------------------------------------------------------- */
 
-struct member_listing {
-	struct buf *out;
-	bool any;
-};
-
-static int put_member(void *context, struct span name)
-{
-	struct member_listing *listing = context;
-	int r = listing->any ? buf_put_byte(listing->out, ',') : 0;
-
-	listing->any = true;
-	return r < 0 ? r : json_put_string(listing->out, name);
-}
-
-static void put_set(const struct api_call *call, struct json_object *object, const char *key, uint32_t set)
-{
-	const struct api_reads *reads = call->reads;
-	cleanup(buf_done) struct buf list = {0};
-	struct member_listing listing = {&list, false};
-
-	if (!reads->each_member)
-		return;
-	buf_init(&list, 64 << 10);
-	int r = buf_put_byte(&list, '[');
-	if (r == 0 && set != 0)
-		r = reads->each_member(reads->context, set, put_member, &listing);
-	if (r == 0)
-		r = buf_put_byte(&list, ']');
-	if (r == 0)
-		json_member_raw(object, key, buf_span(&list));
-	else if (object->fault == 0)
-		object->fault = r;
-}
-
 static int64_t lease_left_ms(const struct api_call *call, const struct worker *worker)
 {
 	struct given given = {.rules = call->rules, .now = call->now};
 
 	return worker_is_alive(worker) ? lease_remaining_ms(&worker->lease, &given) : 0;
-}
-
-static void put_time(struct json_object *object, const char *key, int64_t wall_ms)
-{
-	if (wall_ms != 0)
-		json_member_int(object, key, wall_ms);
-	else
-		json_member_null(object, key);
 }
 
 static void put_boot(struct json_object *object, const struct process *process)
@@ -475,28 +421,18 @@ static void put_age(struct json_object *object, const struct api_call *call, con
 		json_member_null(object, "heartbeatAgeMs");
 }
 
-static int put_held(void *context, struct span id)
-{
-	return put_member(context, id);
-}
-
 /* The ids of what it holds: for one worker alone, since there may be thousands. */
 static void put_tasks(const struct api_call *call, struct json_object *object, struct span id)
 {
 	const struct api_reads *reads = call->reads;
-	cleanup(buf_done) struct buf list = {0};
-	struct member_listing listing = {&list, false};
+	struct name_listing listing = {object->buf, false};
 
-	buf_init(&list, 4 << 20);
-	int r = buf_put_byte(&list, '[');
+	if (!json_put_key(object, "tasks"))
+		return;
+	int r = buf_put_byte(object->buf, '[');
 	if (r == 0)
-		r = reads->each_held(reads->context, id, put_held, &listing);
-	if (r == 0)
-		r = buf_put_byte(&list, ']');
-	if (r == 0)
-		json_member_raw(object, "tasks", buf_span(&list));
-	else if (object->fault == 0)
-		object->fault = r;
+		r = reads->each_held(reads->context, id, name_listing_put, &listing);
+	json_note(object, r < 0 ? r : buf_put_byte(object->buf, ']'));
 }
 
 /* Everything that is known of it. `alone`: with the ids of what it holds. */
@@ -516,19 +452,16 @@ static int put_worker(
 		json_member_cstr(&object, "ended", worker_end_name(worker->ended));
 	if (more.ended_ms != 0)
 		json_member_int(&object, "endedAt", more.ended_ms);
-	if (worker->slot != 0)
-		json_member_string(&object, "slot", name_of(call, worker->slot));
-	else
-		json_member_null(&object, "slot");
-	put_set(call, &object, "capabilities", worker->capabilities);
+	json_member_string_or_null(&object, "slot", name_of(call, worker->slot));
+	json_member_set(call, &object, "capabilities", worker->capabilities);
 	if (!worker->any_executor)
-		put_set(call, &object, "executors", worker->executors);
+		json_member_set(call, &object, "executors", worker->executors);
 	json_member_int(&object, "maxConcurrent", worker->max_concurrent);
 	json_member_int(&object, "held", worker->held);
 	json_member_int(&object, "leaseMs", lease_left_ms(call, worker));
 	json_member_int(&object, "leaseGrantedMs", worker->lease.granted_ms);
 	json_member_int(&object, "registeredAt", worker->registered_ms);
-	put_time(&object, "lastBeatAt", worker->last_beat_ms);
+	json_member_int_or_null(&object, "lastBeatAt", worker->last_beat_ms);
 	put_age(&object, call, worker);
 	json_member_int(&object, "instance", more.instance);
 	json_member_int(&object, "restarts", more.restarts);
@@ -753,9 +686,9 @@ static void put_slot_times(
 
 	if (state == SLOT_FREE_TO_RUN && slot->filler)
 		since_ms = slot->filler->registered_ms;
-	put_time(object, "since", since_ms);
+	json_member_int_or_null(object, "since", since_ms);
 	if (state == SLOT_QUARANTINED)
-		put_time(object, "trialAt",
+		json_member_int_or_null(object, "trialAt",
 			given->rules->quarantine_trial_ms > 0 ? since_ms + given->rules->quarantine_trial_ms
 							      : 0);
 }
@@ -768,10 +701,7 @@ static int put_slot(struct api_call *call, const struct slot_document *slot)
 	json_begin(&object, call->body);
 	json_member_string(&object, "name", slot->name);
 	json_member_cstr(&object, "state", slot_standing(slot, &given));
-	if (slot->filler)
-		json_member_string(&object, "workerId", slot->worker);
-	else
-		json_member_null(&object, "workerId");
+	json_member_string_or_null(&object, "workerId", slot->worker);
 	put_slot_times(&object, slot, &given);
 	json_member_int(&object, "crashes", crashes_in_window(&slot->slot, &given));
 	json_member_int(&object, "restarts", slot->slot.restarts);
@@ -782,8 +712,7 @@ static int list_slot(void *context, const struct slot_document *slot)
 {
 	struct slot_listing *listing = context;
 
-	int r = listing->any ? buf_put_byte(listing->call->body, ',') : 0;
-	listing->any = true;
+	int r = json_put_comma(listing->call->body, &listing->any);
 	return r < 0 ? r : put_slot(listing->call, slot);
 }
 

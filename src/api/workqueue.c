@@ -136,14 +136,7 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 
 int queues_put(struct buf *out, const struct name_list *queues)
 {
-	int r = buf_put_byte(out, '[');
-
-	for (uint32_t i = 0; r == 0 && i < queues->count; i++) {
-		r = i > 0 ? buf_put_byte(out, ',') : 0;
-		if (r == 0)
-			r = json_put_string(out, queues->items[i]);
-	}
-	return r < 0 ? r : buf_put_byte(out, ']');
+	return json_put_strings(out, queues->items, queues->count);
 }
 
 int csv_names(struct arena *arena, struct span text, struct name_list *ret_names)

@@ -353,9 +353,8 @@ static int put_assigned(void *context, struct span slot, struct span queues)
 {
 	struct assigned *assigned = context;
 	struct buf *body = assigned->call->body;
-	int r = assigned->any ? buf_put_byte(body, ',') : 0;
+	int r = json_put_comma(body, &assigned->any);
 
-	assigned->any = true;
 	if (r == 0)
 		r = json_put_string(body, slot);
 	if (r == 0)

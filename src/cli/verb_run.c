@@ -84,8 +84,8 @@ static void put_payload(struct cli *cli, struct json_object *task)
 		r = buf_put_span(&argv, SPAN("]}"));
 	if (r == 0)
 		json_member_raw(task, "payload", buf_span(&argv));
-	else if (task->fault == 0)
-		task->fault = r;
+	else
+		json_note(task, r);
 }
 
 /* Is the state directory this directory, or beneath it? A command must not reach it, so it cannot work there. */

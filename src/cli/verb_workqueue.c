@@ -153,8 +153,7 @@ static void member_csv(struct json_object *body, const char *key, const char *te
 	}
 	if (r == 0)
 		r = buf_put_byte(&list, ']');
-	if (r < 0 && body->fault == 0)
-		body->fault = r;
+	json_note(body, r);
 	json_member_raw(body, key, buf_span(&list));
 }
 

@@ -159,6 +159,19 @@ int json_put_value(struct buf *buf, yyjson_val *value)
 	return buf_put(buf, text, len);
 }
 
+int json_put_strings(struct buf *buf, const struct span *items, size_t count)
+{
+	bool any = false;
+	int r = buf_put_byte(buf, '[');
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		r = json_put_comma(buf, &any);
+		if (r == 0)
+			r = json_put_string(buf, items[i]);
+	}
+	return r < 0 ? r : buf_put_byte(buf, ']');
+}
+
 /* ---- objects ---- */
 
 void json_begin(struct json_object *object, struct buf *buf)
@@ -172,6 +185,28 @@ int json_end(struct json_object *object)
 	if (object->fault == 0)
 		json_note(object, buf_put_byte(object->buf, '}'));
 	return object->fault;
+}
+
+void json_member_int_or_null(struct json_object *object, const char *key, int64_t value)
+{
+	if (value != 0)
+		json_member_int(object, key, value);
+	else
+		json_member_null(object, key);
+}
+
+void json_member_string_or_null(struct json_object *object, const char *key, struct span value)
+{
+	if (value.len > 0)
+		json_member_string(object, key, value);
+	else
+		json_member_null(object, key);
+}
+
+void json_member_string_if_any(struct json_object *object, const char *key, struct span value)
+{
+	if (value.len > 0)
+		json_member_string(object, key, value);
 }
 
 void json_member_node(struct json_object *object, yyjson_val *key, yyjson_val *value)
