@@ -112,12 +112,10 @@ static const char *own_name(struct cli *cli)
 /* What another terminal needs to be told first; nothing, if it would look there anyway. */
 static const char *before_try(const struct running *running)
 {
-	const char *state = getenv("XDG_STATE_HOME"), *user = getenv("HOME");
 	struct cli *cli = running->cli;
-	const char *usual = state && state[0] ? text_of(cli, "%s/stint", state)
-					      : text_of(cli, "%s/.local/state/stint", user ? user : "");
+	char usual[sizeof cli->place.home];
 
-	return strcmp(usual, running->home) == 0
+	return config_usual_home(usual, sizeof usual) && strcmp(usual, running->home) == 0
 		? ""
 		: text_of(cli, "export STINT_HOME=%s; ", word(cli, running->home));
 }
