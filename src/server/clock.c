@@ -1,23 +1,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/take.h"
 #include "server/server.h"
 
-static int64_t milliseconds(clockid_t clock)
-{
-	struct timespec at;
-
-	clock_gettime(clock, &at);
-	return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
-}
-
 struct moment clock_now(void)
 {
-	return (struct moment){milliseconds(CLOCK_REALTIME), milliseconds(CLOCK_BOOTTIME)};
+	return (struct moment){clock_ms(CLOCK_REALTIME), clock_ms(CLOCK_BOOTTIME)};
 }
 
 void clock_tick(struct server *server)
@@ -31,7 +23,7 @@ void clock_tick(struct server *server)
 
 int64_t clock_asleep_ms(void)
 {
-	return milliseconds(CLOCK_BOOTTIME) - milliseconds(CLOCK_MONOTONIC);
+	return clock_ms(CLOCK_BOOTTIME) - clock_ms(CLOCK_MONOTONIC);
 }
 
 int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo)
