@@ -8,7 +8,7 @@
  * A result may be told to the caller as soon as store_turn() has returned 0, and not before: then it is on
  * disk. Timers and lapsed leases enter a turn by themselves, before its commands.
  *
- *   store.c    opening, upkeep, reads           turn.c, turn_*.c   the turn: views, staging, commit
+ *   open.c, store.c, upkeep.c  its life          turn.c, turn_*.c   the turn: views, staging, commit
  *   hot.c      what is in memory                commands.c, command_*.c, timers.c: what happens in it
  *   lane.c     ready tasks in claim order       record.c   events and their folding
  *   names.c    texts as numbers                 memory/, sqlite/  where rows live
