@@ -13,7 +13,7 @@
  *   turn.c, turn_*.c         a turn from the inside: views, staging, commit
  *   commands.c, command_*.c, timers.c   what happens in it
  *   read.c, read_worker.c, why.c, figures.c   reading between turns
- *   hot.c, lane.c, names.c   what is in memory: tasks and workers; ready tasks in claim order; texts as numbers
+ *   hot*.c, lane.c, names.c  what is in memory: tasks and workers; ready tasks in claim order; texts as numbers
  *   record.c, log.c          events and their folding; the output of attempts
  *   memory/, sqlite/         where rows live
  */
