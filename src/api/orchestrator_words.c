@@ -7,6 +7,7 @@
 
 #include "base/iso_time.h"
 #include "base/take.h"
+#include "base/uuid.h"
 
 enum {
 	EXPIRES_MINUTES = 60,
@@ -229,16 +230,13 @@ void orchestrator_put_snapshot(struct json_object *object, yyjson_doc *doc)
 	yyjson_val *metadata = yyjson_obj_get(yyjson_doc_get_root(doc), "metadata");
 	yyjson_val *given = yyjson_obj_get(metadata, "spec_snapshot_id");
 	struct span spec = orchestrator_spec(doc);
-	uint64_t hi = digest_text(spec, SPAN("1")), lo = digest_text(spec, SPAN("2"));
-	char text[40];
+	char text[UUID_CHARS + 1];
 
 	if (yyjson_is_str(given)) {
 		json_member_string(object, "spec_snapshot_id", json_text(given));
 		return;
 	}
-	snprintf(text, sizeof text, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(hi >> 32),
-		(unsigned)(hi >> 16) & 0xffff, (unsigned)hi & 0xffff, (unsigned)(lo >> 48),
-		(unsigned long long)(lo & 0xffffffffffff));
+	uuid_write(digest_text(spec, SPAN("1")), digest_text(spec, SPAN("2")), text);
 	json_member_cstr(object, "spec_snapshot_id", text);
 }
 
@@ -265,9 +263,12 @@ static const char *status_word(enum task_state state)
 		return state == TASK_FAILED ? "failed" : "blocked";
 	case STATUS_DONE:
 		return "completed";
-	default:
-		return "cancelled";
+	case STATUS_CANCELLED:
+	case STATUS_NONE:
+	case TASK_STATUS_COUNT:
+		break;
 	}
+	return "cancelled";
 }
 
 int64_t orchestrator_claim_expires_ms(const struct api_call *call, const struct task *task)

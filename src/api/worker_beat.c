@@ -8,6 +8,7 @@
 
 #include "api/beat_token.h"
 #include "base/take.h"
+#include "base/uuid.h"
 
 #define LEASE_ASKED_MAX (INT64_C(365) * 24 * 3600 * 1000) /* the rules clamp it further */
 
@@ -131,31 +132,11 @@ static void join_names(struct form *form, struct beat_body *body)
 
 /* ---- which process it is, and which one it says is dead ---- */
 
-/* A boot id: 32 hexadecimal digits, with or without dashes. */
 static void read_boot(struct form *form, struct span text, struct command_process *process)
 {
-	uint64_t halves[2] = {0, 0};
-	uint32_t digits = 0;
-	bool good = true;
-
-	if (text.len == 0)
-		return;
-	for (size_t i = 0; good && i < text.len; i++) {
-		char byte = text.data[i];
-		if (byte == '-')
-			continue;
-		good = isxdigit((unsigned char)byte) && digits < 32;
-		if (!good)
-			break;
-		int digit = byte <= '9' ? byte - '0' : (byte | ' ') - 'a' + 10;
-		halves[digits / 16] = halves[digits / 16] << 4 | (uint64_t)digit;
-		digits++;
-	}
-	if (!good || digits != 32)
+	if (text.len > 0 && !uuid_read(text, &process->boot_hi, &process->boot_lo))
 		form_error(form, "bootId",
 			"must be 32 hexadecimal digits, as in /proc/sys/kernel/random/boot_id");
-	process->boot_hi = halves[0];
-	process->boot_lo = halves[1];
 }
 
 struct replaces_body {

@@ -4,7 +4,8 @@
 #include "api/form.h"
 
 #include <errno.h>
-#include <stdio.h>
+
+#include "base/uuid.h"
 
 enum {
 	SLICE_WORKERS = 100,
@@ -20,14 +21,11 @@ static int64_t lease_left_ms(const struct api_call *call, const struct worker *w
 
 static void put_boot(struct json_object *object, const struct process *process)
 {
-	uint64_t hi = process->boot_hi, lo = process->boot_lo;
-	char text[37];
+	char text[UUID_CHARS + 1];
 
-	if ((hi | lo) == 0)
+	if ((process->boot_hi | process->boot_lo) == 0)
 		return;
-	snprintf(text, sizeof text, "%08x-%04x-%04x-%04x-%012llx", (uint32_t)(hi >> 32),
-		(uint32_t)(hi >> 16) & 0xffff, (uint32_t)hi & 0xffff, (uint32_t)(lo >> 48),
-		(unsigned long long)(lo & 0xffffffffffff));
+	uuid_write(process->boot_hi, process->boot_lo, text);
 	json_member_cstr(object, "bootId", text);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/take.h"
+#include "base/uuid.h"
 #include "server/server.h"
 
 struct moment clock_now(void)
@@ -28,28 +29,13 @@ int64_t clock_asleep_ms(void)
 
 int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo)
 {
-	uint64_t halves[2] = {0, 0};
-	char text[64];
-	int digits = 0;
+	char text[UUID_CHARS];
 
 	cleanup(close_at) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	ssize_t len = read(fd, text, sizeof text);
-	for (ssize_t i = 0; i < len && digits < 32; i++) {
-		int digit = -1;
-		if (text[i] >= '0' && text[i] <= '9')
-			digit = text[i] - '0';
-		else if (text[i] >= 'a' && text[i] <= 'f')
-			digit = text[i] - 'a' + 10;
-		if (digit < 0)
-			continue;
-		halves[digits / 16] = halves[digits / 16] << 4 | (uint64_t)digit;
-		digits++;
-	}
-	if (digits != 32)
-		return -EINVAL;
-	*ret_hi = halves[0];
-	*ret_lo = halves[1];
-	return 0;
+	if (len < 0)
+		return -errno;
+	return uuid_read((struct span){text, (size_t)len}, ret_hi, ret_lo) ? 0 : -EINVAL;
 }
