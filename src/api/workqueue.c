@@ -263,21 +263,28 @@ struct sources {
 	struct name_list queues;
 };
 
-/* "\x1fa\x1fb" → a, b */
+bool assigned_next(struct span *rest, struct span *ret_queue)
+{
+	size_t len = 1;
+
+	if (rest->len == 0)
+		return false;
+	while (len < rest->len && rest->data[len] != ASSIGNMENT_SEPARATOR)
+		len++;
+	*ret_queue = (struct span){rest->data + 1, len - 1};
+	*rest = (struct span){rest->data + len, rest->len - len};
+	return true;
+}
+
 static int assigned_names(struct arena *arena, struct span text, struct name_list *ret_names)
 {
 	struct span *items = arena_alloc(arena, COMMAND_LIST_MAX * sizeof *items);
-	size_t at = 0;
 
 	*ret_names = (struct name_list){items, 0};
 	if (!items)
 		return -ENOMEM;
-	while (at < text.len && ret_names->count < COMMAND_LIST_MAX) {
-		size_t from = ++at;
-		while (at < text.len && text.data[at] != 31)
-			at++;
-		items[ret_names->count++] = (struct span){text.data + from, at - from};
-	}
+	while (ret_names->count < COMMAND_LIST_MAX && assigned_next(&text, &items[ret_names->count]))
+		ret_names->count++;
 	return 0;
 }
 

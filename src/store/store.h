@@ -127,9 +127,6 @@ int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_
 	int (*each)(void *context, const struct task_outline *outline), void *context);
 /* The queues of that slot, each after ASSIGNMENT_SEPARATOR; -ENOENT: it has none. And of all slots behind `*after`, in
  * the order of their numbers; it moves along and is 0 at the end. */
-enum {
-	ASSIGNMENT_SEPARATOR = 31,
-};
 int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues);
 int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 	int (*each)(void *context, struct span slot, struct span queues), void *context);
