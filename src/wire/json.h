@@ -52,8 +52,6 @@ static inline struct span json_text(yyjson_val *value)
 /* Writing. All append to the buffer; -ENOMEM, -E2BIG. */
 int json_put_string(
 	struct buf *buf, struct span text); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */
-int json_put_word(
-	struct buf *buf, struct span word); /* quoted; it is known that nothing in it needs an escape */
 int json_put_base64(struct buf *buf, struct span bytes); /* quoted, with padding */
 
 /* ["a","b"] */

@@ -93,7 +93,8 @@ static int put_characters(struct buf *buf, struct span text)
 	return 0;
 }
 
-int json_put_word(struct buf *buf, struct span word)
+/* It is known that nothing in it needs an escape. */
+static int put_word(struct buf *buf, struct span word)
 {
 	int r = buf_reserve(buf, word.len + 2); /* nothing below can fail */
 
@@ -109,7 +110,7 @@ int json_put_string(struct buf *buf, struct span text)
 	size_t before = buf->len;
 
 	if (plain_end(text, 0) == text.len)
-		return json_put_word(buf, text);
+		return put_word(buf, text);
 	int r = buf_put_byte(buf, '"');
 
 	if (r == 0)
