@@ -58,11 +58,6 @@ static struct span joined(struct cli *cli, yyjson_val *list, const char *otherwi
 	return text[0] ? span_of(text) : SPAN("-");
 }
 
-static struct span or_dash(struct span text)
-{
-	return text.len > 0 ? text : SPAN("-");
-}
-
 /* Which process it is, as far as it said so. */
 static void add_process(struct cli *cli, struct table *table, yyjson_val *worker)
 {
@@ -70,10 +65,9 @@ static void add_process(struct cli *cli, struct table *table, yyjson_val *worker
 	bool utf8 = cli->term.utf8;
 
 	table_cell(table, C_HOST, or_dash(field_text(worker, "host")), PAINT_NONE, utf8);
-	table_cell(table, C_PID, pid > 0 ? span_of(text_of(cli, "%lld", (long long)pid)) : SPAN("-"),
-		PAINT_NONE, utf8);
+	table_cell(table, C_PID, pid > 0 ? number(cli, pid) : SPAN("-"), PAINT_NONE, utf8);
 	table_cell(table, C_VERSION, or_dash(field_text(worker, "version")), PAINT_NONE, utf8);
-	table_cell(table, C_RESTARTS, span_of(text_of(cli, "%lld", (long long)restarts)), PAINT_NONE, utf8);
+	table_cell(table, C_RESTARTS, number(cli, restarts), PAINT_NONE, utf8);
 }
 
 /* How long ago it was heard. */
@@ -209,6 +203,25 @@ enum {
 	WORDS_MAX = 256,
 };
 
+/* Flags that more than one of its modes has. */
+#define CAPABILITIES \
+	{"capabilities", 0, FLAG_TEXT, .value = "a,b", .text = "what it can do, for tasks that require it"}
+#define REMOTE                     \
+	{"remote", 0, FLAG_SWITCH, \
+		.text = "the server is on another machine, whatever its address looks like"}
+#define DRAIN                                                                                     \
+	{"drain-ms", 0, FLAG_NUMBER, .value = "N",                                                \
+		.text = "how long running work may go on after the first signal (default 5 min)", \
+		.least = 0, .most = 24 * 3600 * 1000}
+#define CONFIGURATION                                          \
+	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", \
+		.text = "instead of the configuration files"}, \
+		{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"}
+#define WHAT_IT_RUNS                                                              \
+	{"shell", 0, FLAG_SWITCH, .text = "also run what stint run asks for"},    \
+		{"root", 0, FLAG_TEXT, OFFER_FILES, .many = true, .value = "DIR", \
+			.text = "a directory beneath which tasks may work"}
+
 static const struct flag run_flags[] = {
 	{"slot", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT",
 		.text = "fill this slot (default $SLOT_ID): one worker at a time, a lease of 90 s"},
@@ -216,21 +229,15 @@ static const struct flag run_flags[] = {
 		.text = "which queues to serve; high=4,low=1 asks the first one more often first"},
 	{"concurrency", 0, FLAG_NUMBER, .value = "N", .text = "tasks at a time (default 1)", .least = 1,
 		.most = 1000},
-	{"capabilities", 0, FLAG_TEXT, .value = "a,b", .text = "what it can do, for tasks that require it"},
+	CAPABILITIES,
 	{"name", 0, FLAG_TEXT, .value = "NAME", .text = "the first part of its id"},
-	{"remote", 0, FLAG_SWITCH,
-		.text = "the server is on another machine, whatever its address looks like"},
+	REMOTE,
 	{"lease-ms", 0, FLAG_NUMBER, .value = "N",
 		.text = "how long the server waits for a sign of life (default 60000; 90000 in a slot)",
 		.least = 1000, .most = 24 * 3600 * 1000},
-	{"drain-ms", 0, FLAG_NUMBER, .value = "N",
-		.text = "how long running work may go on after the first signal (default 5 min)", .least = 0,
-		.most = 24 * 3600 * 1000},
-	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instead of the configuration files"},
-	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"},
-	{"shell", 0, FLAG_SWITCH, .text = "also run what stint run asks for"},
-	{"root", 0, FLAG_TEXT, OFFER_FILES, .many = true, .value = "DIR",
-		.text = "a directory beneath which tasks may work"},
+	DRAIN,
+	CONFIGURATION,
+	WHAT_IT_RUNS,
 	{"check-config", 0, FLAG_SWITCH, .text = "print what it would run, and end"},
 	{0},
 };
@@ -263,24 +270,17 @@ static const struct flag once_flags[] = {
 		.least = 1, .most = 30 * 24 * 3600},
 	{"empty-exit", 0, FLAG_NUMBER, .value = "N", .text = "status if there was nothing to do (default 0)",
 		.least = 0, .most = 125},
-	{"capabilities", 0, FLAG_TEXT, .value = "a,b", .text = "what it can do, for tasks that require it"},
-	{"remote", 0, FLAG_SWITCH,
-		.text = "the server is on another machine, whatever its address looks like"},
-	{"drain-ms", 0, FLAG_NUMBER, .value = "N",
-		.text = "how long running work may go on after the first signal (default 5 min)", .least = 0,
-		.most = 24 * 3600 * 1000},
-	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instead of the configuration files"},
-	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"},
-	{"shell", 0, FLAG_SWITCH, .text = "also run what stint run asks for"},
-	{"root", 0, FLAG_TEXT, OFFER_FILES, .many = true, .value = "DIR",
-		.text = "a directory beneath which tasks may work"},
+	CAPABILITIES,
+	REMOTE,
+	DRAIN,
+	CONFIGURATION,
+	WHAT_IT_RUNS,
 	{0},
 };
 
 static const struct flag trees_flags[] = {
 	{"prune", 0, FLAG_SWITCH, .text = "remove those without work in them"},
-	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instead of the configuration files"},
-	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"},
+	CONFIGURATION,
 	{0},
 };
 
@@ -290,8 +290,7 @@ static const struct flag sweep_flags[] = {
 	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME",
 		.text = "of the tasks (default: as configured, else the first that is served)"},
 	{"executor", 'x', FLAG_TEXT, .value = "NAME", .text = "that is to run them"},
-	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE", .text = "instead of the configuration files"},
-	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting, as log.level"},
+	CONFIGURATION,
 	{0},
 };
 
@@ -460,35 +459,32 @@ static const struct column slot_columns[S_COUNT] = {
 	[S_UNTIL] = {.name = "TRIAL", .right = true, .rank = 3},
 };
 
+static void add_slot(struct cli *cli, struct table *table, yyjson_val *slot)
+{
+	struct span state = field_text(slot, "state");
+	bool utf8 = cli->term.utf8;
+
+	table_row(table);
+	table_cell(table, S_NAME, field_text(slot, "name"), PAINT_BOLD, utf8);
+	table_cell(table, S_STATE, state, state_paint(state), utf8);
+	table_cell(table, S_WORKER, or_dash(field_text(slot, "workerId")), PAINT_NONE, utf8);
+	table_cell(table, S_RESTARTS, number(cli, field_int(slot, "crashes", 0)), PAINT_NONE, utf8);
+	table_cell(table, S_UNTIL, relative(cli, field_int(slot, "trialAt", 0)), PAINT_NONE, utf8);
+}
+
 static int run_slots(struct cli *cli)
 {
-	struct table table;
-	struct reply reply;
-	size_t at, count;
-	yyjson_val *slot;
+	static const struct list_view view = {
+		.path = "/api/slots",
+		.key = "slots",
+		.id = "name",
+		.columns = slot_columns,
+		.column_count = S_COUNT,
+		.add = add_slot,
+		.none = "no slots",
+	};
 
-	int r = get(cli, "/api/slots", NULL, &reply);
-	if (r != 0)
-		return r;
-	table_init(&table, slot_columns, S_COUNT);
-	yyjson_arr_foreach(reply.root, at, count, slot)
-	{
-		struct span state = field_text(slot, "state");
-		struct span worker = field_text(slot, "workerId");
-		bool utf8 = cli->term.utf8;
-		table_row(&table);
-		table_cell(&table, S_NAME, field_text(slot, "name"), PAINT_BOLD, utf8);
-		table_cell(&table, S_STATE, state, state_paint(state), utf8);
-		table_cell(&table, S_WORKER, worker.len > 0 ? worker : SPAN("-"), PAINT_NONE, utf8);
-		table_cell(&table, S_RESTARTS, number(cli, field_int(slot, "crashes", 0)), PAINT_NONE, utf8);
-		table_cell(&table, S_UNTIL, relative(cli, field_int(slot, "trialAt", 0)), PAINT_NONE, utf8);
-	}
-	r = put_rows(cli, &table, "slots", reply.root, "name");
-	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
-		say(cli, "no slots");
-	table_done(&table);
-	reply_done(&reply);
-	return r;
+	return put_list(cli, &view);
 }
 
 static int run_unquarantine(struct cli *cli)
