@@ -35,20 +35,6 @@ int place_home(struct cli *cli, char *ret_home, size_t room)
 	return 0;
 }
 
-/* The first line of a small file. */
-static int read_line(const char *path, char *ret_line, size_t room)
-{
-	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ssize_t got = read(fd, ret_line, room - 1);
-	if (got < 0)
-		return -errno;
-	ret_line[got] = 0;
-	ret_line[strcspn(ret_line, "\r\n")] = 0;
-	return ret_line[0] ? 0 : -ENODATA;
-}
-
 static int set_address(struct cli *cli, const char *url, const char *from)
 {
 	struct place *place = &cli->place;
@@ -74,7 +60,7 @@ static int find_in_home(struct cli *cli)
 		return set_address(cli, url, "the state directory");
 	}
 	snprintf(path, sizeof path, "%s/url", place->home);
-	int r = read_line(path, url, sizeof url);
+	int r = config_read_line(path, url, sizeof url);
 	if (r == 0)
 		return set_address(cli, url, path);
 	if (r == -EACCES)
@@ -102,7 +88,7 @@ static int set_token(struct cli *cli, const char *token, const char *from)
 static int token_of_file(struct cli *cli, const char *path, const char *from)
 {
 	char line[600];
-	int r = read_line(path, line, sizeof line);
+	int r = config_read_line(path, line, sizeof line);
 
 	if (r < 0)
 		return fail(cli, EXIT_UNAUTHORISED, "unauthorized", "stint token create --kind …",
@@ -127,7 +113,7 @@ static int find_token(struct cli *cli)
 	if (!place->home[0] || !http_address_is_loopback(&place->address))
 		return 0;
 	snprintf(path, sizeof path, "%s/admin.token", place->home);
-	return read_line(path, line, sizeof line) == 0 ? set_token(cli, line, path) : 0;
+	return config_read_line(path, line, sizeof line) == 0 ? set_token(cli, line, path) : 0;
 }
 
 int place_find(struct cli *cli)

@@ -5,11 +5,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/take.h"
 #include "config/reading.h"
 
 enum {
@@ -149,6 +151,19 @@ const char *config_variable(const char *name)
 	const char *value = getenv(name);
 
 	return value && value[0] ? value : NULL;
+}
+
+int config_read_line(const char *path, char *ret_line, size_t room)
+{
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ssize_t got = read(fd, ret_line, room - 1);
+	if (got < 0)
+		return -errno;
+	ret_line[got] = 0;
+	ret_line[strcspn(ret_line, "\r\n")] = 0;
+	return ret_line[0] ? 0 : -ENODATA;
 }
 
 /* A directory of the XDG conventions: relative ones are to be ignored. */
