@@ -17,7 +17,7 @@
 #include "wire/http.h"
 #include "wire/json.h"
 #include "worker/files.h"
-#include "worker/outbox.h"
+#include "worker/letter.h"
 #include "worker/verdict.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
@@ -201,7 +201,7 @@ static int report_crash(struct estate *estate, const char *run, yyjson_val *reco
 	if (r == 0)
 		r = json_end(&object);
 	if (r == 0)
-		r = outbox_put_text(&text, YIELDS_TO_FAILURE, buf_span(&target), buf_span(&body));
+		r = letter_put(&text, YIELDS_TO_FAILURE, buf_span(&target), buf_span(&body));
 	return r < 0 ? r : file_write(estate->nest->outbox_fd, run, buf_span(&text), true);
 }
 

@@ -37,6 +37,7 @@ enum {
 	NOTE_MS = 1000, /* between two notes of progress */
 	NOTE_BYTES_MAX = 32 << 10,
 	WORDS_KEPT_BYTES_MAX = 1 << 20,
+	UNSETTLED_MS = 1000,     /* so long what it left may wait for the server to have its report */
 	FINAL_MS = 10 * 1000,    /* after the final word */
 	LOOK_MS = 5 * 1000,      /* while it asks: is there an answer? */
 	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
@@ -67,8 +68,10 @@ struct run {
 	int64_t waited_ms;              /* so long it has waited for answers: that is not its own time */
 	int64_t claimed_ms, heard_ms;   /* on the clock of leases: the last sign of life */
 	bool spoke, reported;
-	bool asks; /* when it was last looked at */
-	bool remembered; /* its record is there still: the disk did not take the report, or there is more to remove */
+	bool asks;              /* when it was last looked at */
+	bool remembered;        /* its record is there, and what it left on disk */
+	bool unneeded;          /* both may go */
+	bool cleared;           /* what it left was removed to make room for its report */
 	struct process_end end; /* once it is gone */
 	enum stop_reason stop;
 	int64_t limit_ms;
@@ -189,7 +192,7 @@ static enum yields_to run_yields_to(const struct run *run)
 }
 
 /* Of one that has ended it is held until its log is at its end, too. */
-static int put_report(struct run *run, enum report_verb verb, struct span members)
+static void put_report(struct run *run, enum report_verb verb, struct span members)
 {
 	cleanup(buf_done) struct buf body = {0}, target = {0};
 	struct json_object object;
@@ -210,26 +213,47 @@ static int put_report(struct run *run, enum report_verb verb, struct span member
 		r = outbox_put(run->supervisor->outbox, run->name, run_yields_to(run), buf_span(&target),
 			buf_span(&body), run->phase == RUN_ENDED);
 	if (r < 0)
-		log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
+		log_error("the report of an attempt is lost", log_cstr("task", run->task),
 			log_cstr("reason", strerror(-r)));
-	return r;
 }
 
-static void leave(struct run *run);
-
-static void on_leave_again(uv_timer_t *timer)
+/* What it left on disk goes when nothing more urgent is to be done. */
+static void let_go(struct run *run)
 {
-	leave(timer->data);
+	run->unneeded = true;
+	if (run->remembered)
+		supervisor_sweep(run->supervisor);
 }
 
-/* What the work left on disk goes first, in pieces between which others are served. */
-static void leave(struct run *run)
+static void on_unsettled(uv_timer_t *timer)
 {
-	if (run->remembered && nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN)
-		uv_timer_start(
-			&run->clock, on_leave_again, 1, 0); /* not 0: that is called again before anybody */
-	else
+	let_go(timer->data);
+}
+
+void run_saved(struct run *run, int fault)
+{
+	if (fault == 0) { /* in a moment the server has it; else it does not wait for that */
+		if (run->phase != RUN_OVER)
+			uv_timer_start(&run->clock, on_unsettled, UNSETTLED_MS, 0);
+		return;
+	}
+	if (run->cleared)
+		return;
+	log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
+		log_cstr("reason", strerror(-fault)));
+	run->cleared = true; /* perhaps it was the work that filled the disk */
+	nest_clear_run(&run->supervisor->nest, run->name);
+	outbox_save(run->supervisor->outbox);
+}
+
+bool run_sweep(struct run *run)
+{
+	if (!run->remembered || !run->unneeded)
+		return false;
+	run->remembered = nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
+	if (!run->remembered && run->phase == RUN_OVER)
 		supervisor_forget(run->supervisor, run);
+	return true;
 }
 
 /* The end of a run that has no report, or whose report is settled. */
@@ -239,9 +263,12 @@ static void finish(struct run *run)
 	uv_timer_stop(&run->clock);
 	if (!supervisor_has_other(run->supervisor, run))
 		pulse_forget(run->supervisor->pulse, span_of(run->task));
-	if (run->remembered)
+	if (run->remembered) {
 		nest_note_settled(&run->supervisor->nest, run->name);
-	leave(run);
+		let_go(run);
+	} else {
+		supervisor_forget(run->supervisor, run);
+	}
 }
 
 static int64_t wall_ms(void)
@@ -270,7 +297,6 @@ static void refuse(struct run *run, const char *code, const char *message)
 	log_warn("a task cannot be run here", log_cstr("task", run->task), log_cstr("code", code),
 		log_cstr("reason", message));
 	run->phase = RUN_TOLD;
-	nest_forget_run(&run->supervisor->nest, run->name);
 	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
 	if (host)
 		supervisor_spare(run->supervisor);
@@ -550,6 +576,7 @@ static int note_run(struct run *run)
 		process_identify(run->process, &identity);
 	else
 		process_foretell(run->supervisor->host, run->name, &identity);
+	run->remembered = true;
 	int r = nest_note_run(&run->supervisor->nest, &identity, &attempt);
 	if (r < 0)
 		log_warn("a process cannot be written down", log_cstr("task", run->task),
@@ -914,7 +941,6 @@ static void on_gone(void *context, struct process *process)
 	const struct process_end *end = process_end(process);
 	cleanup(buf_done) struct buf members = {0};
 	enum report_verb verb = REPORT_RELEASE;
-	bool saved = true;
 
 	uv_timer_stop(&run->clock);
 	run->phase = RUN_ENDED;
@@ -924,8 +950,10 @@ static void on_gone(void *context, struct process *process)
 		int r = judge(run, &verb, &members);
 		if (r < 0)
 			buf_clear(&members);
-		saved = put_report(run, verb, buf_span(&members)) == 0;
+		put_report(run, verb, buf_span(&members));
 		run->reported = true;
+	} else {
+		let_go(run);
 	}
 	log_info("ended", log_cstr("task", run->task),
 		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)),
@@ -933,11 +961,6 @@ static void on_gone(void *context, struct process *process)
 		log_int("strays", end->strays));
 	if (verdict_is_shortage(end))
 		supervisor_spare(run->supervisor);
-	if (!saved) { /* perhaps it was the work that filled the disk */
-		nest_clear_run(&run->supervisor->nest, run->name);
-		saved = outbox_save(run->supervisor->outbox) == 0;
-	}
-	run->remembered = !saved || nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
 	if (run->tree)
 		worktree_end(run->tree, on_tree_ended, run);
 	else
@@ -1054,7 +1077,7 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 		.limit_ms = run->limit_ms,
 		.limit_is_budget = run->timeout_is_budget};
 	enum report_verb verb = end->verb;
-	bool started = run->phase == RUN_STARTED, saved = true;
+	bool started = run->phase == RUN_STARTED;
 
 	buf_init(&members, BODY_BYTES_MAX);
 	uv_timer_stop(&run->clock);
@@ -1062,13 +1085,13 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 	run->phase = started ? RUN_ENDED : RUN_TOLD;
 	if (run->stop != STOP_LOST) {
 		int r = end->stopped ? verdict_put(&attempt, &verb, &members) : 0;
-		r = put_report(run, verb, end->stopped && r == 0 ? buf_span(&members) : end->members);
-		saved = r == 0;
+		put_report(run, verb, end->stopped && r == 0 ? buf_span(&members) : end->members);
 		run->reported = true;
+	} else {
+		let_go(run);
 	}
 	log_info("ended", log_cstr("task", run->task),
 		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)));
-	run->remembered = !saved || nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
 	if (started)
 		scribe_finish(&run->scribe, on_log_finished, run);
 }
@@ -1142,10 +1165,8 @@ void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
 		worktree_cancel(run->tree); /* and on_tree_made() ends it */
 	} else if (run->phase == RUN_CLAIMED && !line_is_busy(run->line)) {
 		uv_timer_stop(&run->clock);
-		if (run_is_pooled(run)) {
+		if (run_is_pooled(run))
 			pools_withdraw(run->supervisor->pools, &run->job, 0);
-			nest_forget_run(&run->supervisor->nest, run->name);
-		}
 		end_unstarted(run);
 	}
 }

@@ -111,6 +111,40 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run)
 	claim_more(supervisor);
 }
 
+/* One in each turn, between which the loop hears what there is: to remove a thousand files takes as long as a sync. */
+static void on_broom(uv_idle_t *broom)
+{
+	struct supervisor *supervisor = broom->data;
+
+	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		if (run_sweep(supervisor->runs[i]))
+			return;
+	}
+	uv_idle_stop(broom);
+}
+
+void supervisor_sweep(struct supervisor *supervisor)
+{
+	uv_idle_start(&supervisor->broom, on_broom);
+}
+
+static struct run *find_named(const struct supervisor *supervisor, const char *name)
+{
+	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		if (strcmp(run_name(supervisor->runs[i]), name) == 0)
+			return supervisor->runs[i];
+	}
+	return NULL;
+}
+
+static void on_saved(void *context, const char *name, int fault)
+{
+	struct run *run = find_named(context, name);
+
+	if (run)
+		run_saved(run, fault);
+}
+
 static void on_settled(void *context, const char *name, int status, struct span code, struct span body)
 {
 	struct supervisor *supervisor = context;
@@ -122,18 +156,19 @@ static void on_settled(void *context, const char *name, int status, struct span 
 	if (status >= 300 && !supervisor->once) /* a pass says in its result what became of it */
 		log_warn("a report was refused; the server keeps what is late", log_cstr("run", name),
 			log_int("status", status), log_span("code", code));
-	for (uint32_t i = 0; i < supervisor->run_count; i++) {
-		if (strcmp(run_name(supervisor->runs[i]), name) == 0) {
-			if (supervisor->once)
-				once_settled(supervisor->once, status, body);
-			run_settled(supervisor->runs[i]);
-			return;
-		}
+	struct run *run = find_named(supervisor, name);
+	if (run) {
+		if (supervisor->once)
+			once_settled(supervisor->once, status, body);
+		run_settled(run);
+		return;
 	}
 	if (!supervisor->pulse && outbox_waiting(supervisor->outbox) == 0)
 		begin_pulse(supervisor);
 	look_for_end(supervisor);
 }
+
+static const struct outbox_events outbox_events = {.saved = on_saved, .settled = on_settled};
 
 /* ---- claiming ------------------------------------------------------------------------------------------------ */
 
@@ -506,6 +541,7 @@ static void close_all(struct supervisor *supervisor)
 	uv_close((uv_handle_t *)&supervisor->claim_timer, NULL);
 	uv_close((uv_handle_t *)&supervisor->stop_timer, NULL);
 	uv_close((uv_handle_t *)&supervisor->watchdog, NULL);
+	uv_close((uv_handle_t *)&supervisor->broom, NULL);
 	uv_close((uv_handle_t *)&supervisor->term, NULL);
 	uv_close((uv_handle_t *)&supervisor->interrupt, NULL);
 }
@@ -593,6 +629,7 @@ static void on_stop_failed(uv_timer_t *timer)
 			: "the server does not take the last reports; the next worker here sends them",
 		log_int("processes", facts.processes),
 		log_int("reports", outbox_waiting(supervisor->outbox)));
+	outbox_free(supervisor->outbox);
 	nest_close(&supervisor->nest, facts.processes == 0);
 	_exit(facts.processes > 0 ? 1 : supervisor->status);
 }
@@ -955,7 +992,7 @@ static int open_parts(struct supervisor *supervisor)
 	supervisor->claims = line_new(supervisor->loop, &options->address, &limits);
 	supervisor->outbox = outbox_new(supervisor->loop, &options->address,
 		options->token ? span_of(options->token) : (struct span){0}, supervisor->nest.outbox_fd,
-		on_settled, supervisor);
+		&outbox_events, supervisor);
 	if (!supervisor->claims || !supervisor->outbox || !supervisor->pools) {
 		log_error("not started: no memory");
 		return EXIT_UNAVAILABLE;
@@ -999,6 +1036,8 @@ static void start_loop(struct supervisor *supervisor)
 	uv_timer_init(supervisor->loop, &supervisor->drain_timer);
 	supervisor->pools_timer.data = supervisor->drain_timer.data = supervisor;
 	supervisor->claim_timer.data = supervisor->stop_timer.data = supervisor;
+	uv_idle_init(supervisor->loop, &supervisor->broom);
+	supervisor->broom.data = supervisor;
 	outbox_load(supervisor->outbox);
 	report_predecessor(supervisor);
 	if (outbox_waiting(supervisor->outbox) > 0) /* first what the dead had to say, then who we are */
