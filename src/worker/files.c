@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,6 +85,25 @@ int file_write_as(int dir_fd, const char *const *names, size_t count, struct spa
 int file_write(int dir_fd, const char *name, struct span text, bool durable)
 {
 	return file_write_as(dir_fd, &name, 1, text, durable);
+}
+
+void file_tidy(int dir_fd)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		const char *end = strrchr(entry->d_name, '.');
+		if (entry->d_name[0] == '.' && strcmp(end, ".new") == 0)
+			unlinkat(dir_fd, entry->d_name, 0);
+	}
+	closedir(dir);
 }
 
 int file_each(int dir_fd, unsigned most, int (*each)(void *context, const char *name), void *context)

@@ -17,3 +17,6 @@ int file_write_as(int dir_fd, const char *const *names, size_t count, struct spa
 
 /* Each name in the directory that does not begin with a dot; at most `most`. The callback may remove it. */
 int file_each(int dir_fd, unsigned most, int (*each)(void *context, const char *name), void *context);
+
+/* Remove what somebody who died was about to write. */
+void file_tidy(int dir_fd);
