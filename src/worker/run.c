@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +17,6 @@ enum {
 	UNSETTLED_MS = 1000,     /* so long what it left may wait for the server to have its report */
 	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
 };
-
-const char *run_text(struct run *run, const char *format, ...)
-{
-	char text[4096 + 512];
-	struct span kept;
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	return arena_copy(&run->arena, span_of(text), &kept) < 0 ? "" : kept.data;
-}
 
 /* ---- reporting ---- */
 
@@ -174,18 +161,19 @@ void run_refuse_start(struct run *run, int fault)
 		run_refuse(run, "ISOLATION_UNAVAILABLE",
 			"a limit of its executor cannot be enforced here any more");
 	else if (fault == -E2BIG || fault == -EINVAL)
-		run_refuse(run, "EXECUTION_ERROR", run_text(run, "cannot be started: %s", strerror(-fault)));
+		run_refuse(run, "EXECUTION_ERROR",
+			arena_text(&run->arena, "cannot be started: %s", strerror(-fault)));
 	else if (fault == -EXDEV)
 		run_refuse(run, run->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
 			"its work dir, or another path that it may use, contains the state directory or lies in it");
 	else if (run->wall.level != WALL_PROCESS &&
 		(fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR))
 		run_refuse(run, "ISOLATION_UNAVAILABLE",
-			run_text(run, "level \"%s\": a path that it may use cannot be opened: %s",
+			arena_text(&run->arena, "level \"%s\": a path that it may use cannot be opened: %s",
 				wall_level_name(run->wall.level), strerror(-fault)));
 	else
-		run_refuse(
-			run, "WORKER_INIT_FAILED", run_text(run, "cannot be started: %s", strerror(-fault)));
+		run_refuse(run, "WORKER_INIT_FAILED",
+			arena_text(&run->arena, "cannot be started: %s", strerror(-fault)));
 }
 
 /* ---- for the supervisor ---- */

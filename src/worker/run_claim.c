@@ -100,8 +100,8 @@ bool run_find_executor(struct run *run, yyjson_val *task)
 	run->executor = name ? settings_executor(settings, name) : settings_fallback(settings, run->queue);
 	if (!run->executor) {
 		run_refuse(run, "EXECUTOR_NOT_FOUND",
-			name ? run_text(run, "this worker has no executor \"%s\"", name)
-			     : run_text(run,
+			name ? arena_text(&run->arena, "this worker has no executor \"%s\"", name)
+			     : arena_text(&run->arena,
 				       "the task names no executor, and the worker has none for tasks of queue \"%s\" that do not",
 				       run->queue));
 		return false;

@@ -76,9 +76,6 @@ static inline int64_t earliest(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* A text that lives as long as the run; "" without memory. */
-const char *run_text(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* run_claim.c: -EPROTO: that was no claim. And which executor, with which argv? False: none that we have, and that was
  * reported. */
 int run_read_claim(struct run *run, yyjson_val *claim);

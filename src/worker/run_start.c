@@ -75,7 +75,7 @@ static void grant_path(struct run *run, struct grant_list *list)
 
 	while (at && *at) {
 		size_t len = strcspn(at, ":");
-		const char *dir = run_text(run, "%.*s", (int)len, at);
+		const char *dir = arena_text(&run->arena, "%.*s", (int)len, at);
 		if (dir[0] == '/' && dir[1] && !is_above(dir, run->supervisor->nest.home))
 			grant(list, dir, GRANT_READ, true);
 		at += len + (at[len] == ':');
@@ -93,7 +93,7 @@ static const char *own_program(struct run *run)
 		return NULL;
 	path[len] = 0;
 	slash = strrchr(path, '/');
-	return slash ? run_text(run, "%.*s/stint", (int)(slash - path), path) : NULL;
+	return slash ? arena_text(&run->arena, "%.*s/stint", (int)(slash - path), path) : NULL;
 }
 
 static int make_grants(struct run *run, const char *run_path, struct grant_list *list)
@@ -105,8 +105,8 @@ static int make_grants(struct run *run, const char *run_path, struct grant_list 
 	if (!list->items)
 		return -ENOMEM;
 	grant(list, run_path, GRANT_READ, false);
-	grant(list, run_text(run, "%s/home", run_path), GRANT_WRITE, false);
-	grant(list, run_text(run, "%s/tmp", run_path), GRANT_WRITE, false);
+	grant(list, arena_text(&run->arena, "%s/home", run_path), GRANT_WRITE, false);
+	grant(list, arena_text(&run->arena, "%s/tmp", run_path), GRANT_WRITE, false);
 	grant(list, own_program(run), GRANT_READ, true);
 	for (size_t i = 0; executor->read && executor->read[i]; i++)
 		grant(list, executor->read[i], GRANT_READ, false);
@@ -122,10 +122,10 @@ static int make_grants(struct run *run, const char *run_path, struct grant_list 
 const char *run_path_of(struct run *run, int fd)
 {
 	char path[4096];
-	ssize_t len = readlink(run_text(run, "/proc/self/fd/%d", fd), path, sizeof path - 1);
+	ssize_t len = readlink(arena_text(&run->arena, "/proc/self/fd/%d", fd), path, sizeof path - 1);
 
 	path[len > 0 ? len : 0] = 0;
-	return run_text(run, "%s", path);
+	return arena_text(&run->arena, "%s", path);
 }
 
 /* Before anything of it exists, and again when more is known: whoever comes after us finds it. */
@@ -152,11 +152,13 @@ static void settle_wall(struct run *run, const char *run_path)
 {
 	const struct supervisor *supervisor = run->supervisor;
 	const struct http_address *address = &supervisor->options->address;
-	const char *socket = address->local      ? address->path
-		: supervisor->options->same_host ? run_text(run, "%s/stint.sock", supervisor->nest.home)
-						 : NULL;
+	const char *socket = address->local ? address->path
+		: supervisor->options->same_host
+		? arena_text(&run->arena, "%s/stint.sock", supervisor->nest.home)
+		: NULL;
 	const char *slash = socket ? strrchr(socket, '/') : NULL;
-	const char *door = slash ? run_text(run, "%.*s/door%s", (int)(slash - socket), socket, slash) : NULL;
+	const char *door =
+		slash ? arena_text(&run->arena, "%.*s/door%s", (int)(slash - socket), socket, slash) : NULL;
 	bool has_door = door && strlen(door) < sizeof address->path && access(door, F_OK) == 0;
 
 	walls_settle(&run->wall, run_path, has_door ? door : socket, has_door);
@@ -166,18 +168,18 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 {
 	struct run *run = context;
 	const struct supervisor *supervisor = run->supervisor;
-	const char *run_path = run_text(run, "%s/runs/%s", supervisor->nest.home, run->name);
+	const char *run_path = arena_text(&run->arena, "%s/runs/%s", supervisor->nest.home, run->name);
 	int64_t left_ms = run->claimed_ms + run->timeout_ms - worker_clock_ms();
 	struct environment about = {
 		.url = supervisor->options->url,
-		.token_file = run->has_token ? run_text(run, "%s/token", run_path) : NULL,
+		.token_file = run->has_token ? arena_text(&run->arena, "%s/token", run_path) : NULL,
 		.task = run->task,
 		.fence = run->fence,
 		.queue = run->queue,
 		.worker = pulse_worker_id(supervisor->pulse).data,
 		.workspace = run_path_of(run, workdir_fd),
-		.home = run_text(run, "%s/home", run_path),
-		.tmp = run_text(run, "%s/tmp", run_path),
+		.home = arena_text(&run->arena, "%s/home", run_path),
+		.tmp = arena_text(&run->arena, "%s/tmp", run_path),
 		.attempt = run->attempt,
 		.deadline_ms = clock_wall_ms() + (left_ms > 0 ? left_ms : 0),
 	};

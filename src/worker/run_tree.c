@@ -54,12 +54,12 @@ static void on_tree_made(void *context, int fault)
 
 	if (fault) {
 		run->refused_code = "BAD_WORKDIR";
-		run->refused = run_text(run, "%s", worktree_reason(run->tree));
+		run->refused = arena_text(&run->arena, "%s", worktree_reason(run->tree));
 		on_unused_tree_ended(run);
 	} else if (run->stop != STOP_NOT) {
 		run_drop_tree(run);
 	} else if (workdir_open(&path, 1, run->tree_rest[0] ? run->tree_rest : ".", &workdir_fd, why) < 0) {
-		run_refuse(run, "BAD_WORKDIR", run_text(run, "in its work tree: %s", why));
+		run_refuse(run, "BAD_WORKDIR", arena_text(&run->arena, "in its work tree: %s", why));
 	} else {
 		run_start_in(run, workdir_fd);
 	}
@@ -84,8 +84,8 @@ bool run_make_tree(struct run *run, int workdir_fd)
 		run_refuse(run, "BAD_WORKDIR", reason);
 		return true;
 	}
-	wish.top = run_text(run, "%s", top);
-	wish.common = run_text(run, "%s", common);
+	wish.top = arena_text(&run->arena, "%s", top);
+	wish.common = arena_text(&run->arena, "%s", common);
 	run->tree = worktree_make(&site, &wish, on_tree_made, run);
 	if (!run->tree)
 		run_refuse_start(run, -ENOMEM);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,22 +21,10 @@ void worktree_explain(struct worktree *tree, const char *format, ...)
 	va_end(args);
 }
 
-const char *worktree_text(struct worktree *tree, const char *format, ...)
-{
-	char text[2 * PATH_MAX];
-	struct span kept;
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	return arena_copy(&tree->arena, span_of(text), &kept) < 0 ? "" : kept.data;
-}
-
 const char *worktree_place(struct worktree *tree)
 {
-	return worktree_text(
-		tree, "%.*s", (int)(strrchr(tree->record.path, '/') - tree->record.path), tree->record.path);
+	return arena_text(&tree->arena, "%.*s", (int)(strrchr(tree->record.path, '/') - tree->record.path),
+		tree->record.path);
 }
 
 struct worktree *worktree_new(const struct worktree_site *site)
@@ -116,19 +103,21 @@ size_t worktree_grants(const struct worktree *tree, struct grant grants[WORKTREE
 	worktree_add_grant(grants, &count, record->path, GRANT_WRITE);
 	worktree_add_grant(grants, &count, record->common, GRANT_READ);
 	worktree_add_grant(grants, &count, record->git, GRANT_WRITE);
-	worktree_add_grant(grants, &count, worktree_text(owner, "%s/objects", record->common), GRANT_WRITE);
+	worktree_add_grant(
+		grants, &count, arena_text(&owner->arena, "%s/objects", record->common), GRANT_WRITE);
 	if (len > 0) { /* a branch without a directory of its own could not be told from the others */
 		worktree_add_grant(grants, &count,
-			worktree_text(owner, "%s/refs/heads/%.*s", record->common, len, record->branch),
+			arena_text(&owner->arena, "%s/refs/heads/%.*s", record->common, len, record->branch),
 			GRANT_WRITE);
 		worktree_add_grant(grants, &count,
-			worktree_text(owner, "%s/logs/refs/heads/%.*s", record->common, len, record->branch),
+			arena_text(&owner->arena, "%s/logs/refs/heads/%.*s", record->common, len,
+				record->branch),
 			GRANT_WRITE);
 	}
 	worktree_add_grant(
-		grants, &count, worktree_text(owner, "%s/refs/remotes", record->common), GRANT_WRITE);
-	worktree_add_grant(
-		grants, &count, worktree_text(owner, "%s/logs/refs/remotes", record->common), GRANT_WRITE);
+		grants, &count, arena_text(&owner->arena, "%s/refs/remotes", record->common), GRANT_WRITE);
+	worktree_add_grant(grants, &count, arena_text(&owner->arena, "%s/logs/refs/remotes", record->common),
+		GRANT_WRITE);
 	for (size_t i = 3; i < count; i++)
 		grants[i].optional = true;
 	return count;

@@ -55,7 +55,7 @@ static void after_branch(void *context)
 static void remove_branch(struct worktree *tree)
 {
 	const char *argv[] = {"git", "update-ref", "-d",
-		worktree_text(tree, "refs/heads/%s", tree->record.branch), tree->tip, NULL};
+		arena_text(&tree->arena, "refs/heads/%s", tree->record.branch), tree->tip, NULL};
 	struct worktree_call call = {.argv = argv,
 		.dir = tree->record.common,
 		.changes_common = true,
@@ -192,7 +192,7 @@ static void after_status(void *context)
 {
 	struct worktree *tree = context;
 	const char *argv[] = {"git", "rev-parse", "--verify", "--quiet",
-		worktree_text(tree, "refs/heads/%s", tree->record.branch), NULL};
+		arena_text(&tree->arena, "refs/heads/%s", tree->record.branch), NULL};
 	struct worktree_call call = {.argv = argv,
 		.dir = tree->record.path,
 		.in_tree = true,
@@ -238,7 +238,7 @@ static const char *half_done(struct worktree *tree)
 	};
 
 	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-		if (access(worktree_text(tree, "%s/%s", tree->record.git, signs[i].name), F_OK) == 0)
+		if (access(arena_text(&tree->arena, "%s/%s", tree->record.git, signs[i].name), F_OK) == 0)
 			return signs[i].text;
 	return NULL;
 }

@@ -62,9 +62,9 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 
 	memcpy(env, git_env, sizeof git_env);
 	if (call->in_tree) {
-		env[count++] = worktree_text(tree, "GIT_DIR=%s", record->git);
-		env[count++] = worktree_text(tree, "GIT_COMMON_DIR=%s", record->common);
-		env[count++] = worktree_text(tree, "GIT_WORK_TREE=%s", record->path);
+		env[count++] = arena_text(&tree->arena, "GIT_DIR=%s", record->git);
+		env[count++] = arena_text(&tree->arena, "GIT_COMMON_DIR=%s", record->common);
+		env[count++] = arena_text(&tree->arena, "GIT_WORK_TREE=%s", record->path);
 	}
 	env[count] = NULL;
 	cleanup(close_at) int dir_fd = open(call->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -108,7 +108,7 @@ void worktree_take_line(const struct job *job, char *line, size_t room)
 void worktree_find_admin(struct worktree *tree)
 {
 	struct worktree_record *record = &tree->record;
-	const char *above = worktree_text(tree, "%s/worktrees", record->common);
+	const char *above = arena_text(&tree->arena, "%s/worktrees", record->common);
 	size_t len = strlen(above);
 	char gitdir[WORKTREE_PATH_BYTES + 8], word[PATH_MAX];
 
@@ -119,11 +119,11 @@ void worktree_find_admin(struct worktree *tree)
 	record->git[0] = 0;
 	/* git calls it like the tree, with a number after it if that was taken */
 	for (int i = 0; i < ADMIN_MAX && !record->git[0]; i++) {
-		const char *name = i == 0 ? worktree_text(tree, "%s/%s", above, record->name)
-					  : worktree_text(tree, "%s/%s%d", above, record->name, i);
+		const char *name = i == 0 ? arena_text(&tree->arena, "%s/%s", above, record->name)
+					  : arena_text(&tree->arena, "%s/%s%d", above, record->name, i);
 		if (access(name, F_OK) < 0)
 			return;
-		if (worktree_read_word(worktree_text(tree, "%s/gitdir", name), "", word, sizeof word) &&
+		if (worktree_read_word(arena_text(&tree->arena, "%s/gitdir", name), "", word, sizeof word) &&
 			strcmp(word, gitdir) == 0)
 			snprintf(record->git, sizeof record->git, "%s", name);
 	}

@@ -56,7 +56,7 @@ static const char *const *set_up_argv(struct worktree *tree, const char *argv[3]
 		return tree->wish.settings->setup;
 	for (size_t i = 0; tree->wish.settings->setup_of_repository && i < sizeof usual / sizeof *usual;
 		i++) {
-		const char *path = worktree_text(tree, "%s/%s", tree->record.path, usual[i]);
+		const char *path = arena_text(&tree->arena, "%s/%s", tree->record.path, usual[i]);
 		int at = 0;
 		if (access(path, R_OK) < 0)
 			continue;
@@ -80,9 +80,9 @@ static const char **set_up_env(struct worktree *tree, const char *const *env)
 	if (!all)
 		return NULL;
 	memcpy(all, env, count * sizeof *all);
-	all[count++] = worktree_text(tree, "STINT_SOURCE_TREE=%s", record->source);
-	all[count++] = worktree_text(tree, "OPENCLAW_SOURCE_TREE_PATH=%s", record->source);
-	all[count++] = worktree_text(tree, "OPENCLAW_WORKTREE_PATH=%s", record->path);
+	all[count++] = arena_text(&tree->arena, "STINT_SOURCE_TREE=%s", record->source);
+	all[count++] = arena_text(&tree->arena, "OPENCLAW_SOURCE_TREE_PATH=%s", record->source);
+	all[count++] = arena_text(&tree->arena, "OPENCLAW_WORKTREE_PATH=%s", record->path);
 	all[count] = NULL;
 	return all;
 }
@@ -210,12 +210,12 @@ void worktree_include(struct worktree *tree)
 
 	for (size_t i = 0; i < sizeof usual / sizeof *usual && !path; i++) {
 		const char *name = chosen ? chosen : usual[i];
-		path = worktree_text(tree, "%s/%s", tree->record.source, name);
+		path = arena_text(&tree->arena, "%s/%s", tree->record.source, name);
 		if (access(path, R_OK) < 0)
 			path = NULL;
 	}
 	const char *argv[] = {"git", "ls-files", "-z", "--others", "--ignored",
-		worktree_text(tree, "--exclude-from=%s", path ? path : ""), NULL};
+		arena_text(&tree->arena, "--exclude-from=%s", path ? path : ""), NULL};
 	struct worktree_call call = {
 		.argv = argv, .dir = tree->record.source, .timeout_ms = GIT_MS, .done = after_listed};
 	if (path)

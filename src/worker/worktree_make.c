@@ -136,7 +136,7 @@ static const char *room_left(struct worktree *tree)
 
 	if (statvfs(place, &disk) < 0)
 		return "git";
-	return worktree_text(tree, "git, with %llu KiB left on the disk of %.300s",
+	return arena_text(&tree->arena, "git, with %llu KiB left on the disk of %.300s",
 		(unsigned long long)disk.f_bavail * disk.f_frsize / 1024, place);
 }
 
@@ -245,7 +245,7 @@ static void after_base(void *context)
 	struct worktree *tree = context;
 	struct worktree_record *record = &tree->record;
 	const char *argv[] = {"git", "show-ref", "--verify", "--quiet",
-		worktree_text(tree, "refs/heads/%s", record->branch), NULL};
+		arena_text(&tree->arena, "refs/heads/%s", record->branch), NULL};
 	struct worktree_call call = {
 		.argv = argv, .dir = record->source, .timeout_ms = GIT_MS, .done = after_looked};
 	char why[400];
@@ -266,7 +266,7 @@ static void on_make_due(uv_timer_t *timer)
 	struct job *job = timer->data;
 	struct worktree *tree = job->context;
 	const char *argv[] = {"git", "rev-parse", "--verify", "--quiet",
-		worktree_text(tree, "%s^{commit}", tree->wish.settings->base), NULL};
+		arena_text(&tree->arena, "%s^{commit}", tree->wish.settings->base), NULL};
 	struct worktree_call call = {
 		.argv = argv, .dir = tree->record.source, .timeout_ms = GIT_MS, .done = after_base};
 

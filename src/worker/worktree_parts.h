@@ -38,10 +38,6 @@ struct worktree {
 /* Why it could not be made. */
 void worktree_explain(struct worktree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A text that the tree owns; "" without memory, which every use of it refuses. */
-const char *worktree_text(struct worktree *tree, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
 struct worktree *worktree_new(const struct worktree_site *site);
 
 /* The directory that holds the tree. */
