@@ -28,6 +28,7 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 enum {
 	NAME_BYTES = 160,
 	SLOT_BYTES = 300,
+	TASK_BYTES = 128 + 1,
 	LETTER_BYTES = PROCESS_RUN_BYTES_MAX + 16,
 	MEMBERS_BYTES_MAX = (1 << 20) - 4096, /* a report is a request, and has a head of its own */
 	WORDS_BYTES_MAX = 4 << 10,
@@ -47,7 +48,10 @@ struct pool_seat {
 	char run[PROCESS_RUN_BYTES_MAX + 1];
 	char letter[LETTER_BYTES]; /* the word of its crash, on its way; empty: none */
 	struct pool_job *job;
-	struct buf modules; /* each with a NUL */
+	char last_task[TASK_BYTES]; /* the one that it had before */
+	char dropped
+		[POOL_REASON_BYTES]; /* why the last of its frames was, since its start or its task; "": none was */
+	struct buf modules;          /* each with a NUL */
 	uint32_t module_count;
 	uint64_t words_from; /* where what it wrote for its task begins */
 	int64_t grace_ms;    /* of the stop that was asked for */
@@ -232,6 +236,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 	}
 	seat->job = job;
 	job->seat = seat;
+	seat->dropped[0] = 0;
 	seat->words_from = process_output(seat->process, STREAM_ERR)->end;
 	pool_worker_assign(&seat->worker, clock_ms());
 	log_info("started", log_cstr("task", job->task), log_cstr("executor", job->executor->name),
@@ -334,7 +339,8 @@ static void describe_end(const struct pool_seat *seat, char *out, size_t room)
 			return;
 		used = (int)strlen(out); /* what should have made the wall has words of its own */
 	} else if (seat->worker.fault != POOL_FAULT_ENDED && seat->worker.fault != POOL_FAULT_NONE)
-		used = snprintf(out, room, "%s", pool_fault_text(seat->worker.fault));
+		used = snprintf(out, room, "%s%s%s", pool_fault_text(seat->worker.fault),
+			seat->dropped[0] ? "; of its frames this one was dropped last: " : "", seat->dropped);
 	else if (end->how == ENDED_SIGNAL)
 		used = snprintf(out, room, "ended by signal %d (SIG%s)", end->code,
 			sigabbrev_np(end->code) ? sigabbrev_np(end->code) : "?");
@@ -343,7 +349,7 @@ static void describe_end(const struct pool_seat *seat, char *out, size_t room)
 	else
 		used = snprintf(out, room, "its shim died, and how it ended nobody knows");
 	buf_init(&text, WORDS_BYTES_MAX);
-	if (said > 0 &&
+	if ((size_t)used < room && said > 0 &&
 		output_tail(words, said < WORDS_BYTES_MAX ? (size_t)said : WORDS_BYTES_MAX, &text) == 0) {
 		struct span line = last_line(&text);
 		if (line.len > 0)
@@ -392,11 +398,14 @@ static int put_crash(const struct pool_seat *seat, struct buf *members)
 	return json_end(&error);
 }
 
-static int put_answer(const struct pool_message *message, enum report_verb *ret_verb, struct buf *members)
+static int put_answer(const struct pool_seat *seat, const struct pool_message *message,
+	enum report_verb *ret_verb, struct buf *members)
 {
 	bool good = message->kind == POOL_RESULT && message->success;
 
 	*ret_verb = good ? REPORT_COMPLETE : REPORT_FAIL;
+	if (message->kind == POOL_READY)
+		return pool_put_unanswered(members, seat->dropped);
 	int r = good ? pool_put_result(members, message) : pool_put_failure(members, message);
 	if (r == -E2BIG) {
 		buf_clear(members);
@@ -421,13 +430,14 @@ static void end_attempt(struct pool_seat *seat, const struct pool_message *messa
 		process_pull(seat->process, STREAM_ERR); /* what it wrote before it answered belongs to it */
 		take_words(seat);
 	}
+	snprintf(seat->last_task, sizeof seat->last_task, "%s", job->task);
 	seat->job = NULL;
 	job->seat = NULL;
 	if (message)
 		process_budget(seat->process, false);
 	int r = 0;
 	if (message)
-		r = put_answer(message, &end.verb, &members);
+		r = put_answer(seat, message, &end.verb, &members);
 	else if (seat->worker.stop_task)
 		end.stopped = true;
 	else
@@ -586,17 +596,33 @@ static void take_words(struct pool_seat *seat)
 	}
 }
 
-static void hear_frame(struct pool_seat *seat, struct span frame)
+static void note_dropped(struct pool_seat *seat, const struct pool_complaint *complaint)
 {
 	static struct log_limit dropped = {
-		.level = LEVEL_WARN, .msg = "a frame of a worker of a pool is not understood", .most = 5};
+		.level = LEVEL_WARN, .msg = "a frame of a worker of a pool is dropped", .most = 5};
+
+	log_limited(&dropped, log_cstr("poolWorker", seat->name), log_cstr("reason", complaint->reason));
+	memcpy(seat->dropped, complaint->reason, sizeof seat->dropped);
+}
+
+static enum pool_subject subject_of(const struct pool_seat *seat, const struct pool_message *message)
+{
+	if (message->kind < POOL_PROGRESS)
+		return POOL_OF_NONE;
+	if (seat->job && span_is(message->task, seat->job->task))
+		return POOL_OF_ITS_TASK;
+	return span_is(message->task, seat->last_task) ? POOL_OF_THE_LAST : POOL_OF_ANOTHER;
+}
+
+static void hear_frame(struct pool_seat *seat, struct span frame)
+{
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 	struct pool_message message;
-	const char *reason = NULL;
+	struct pool_complaint complaint;
 
-	if (pool_text_read(frame, &doc, &message, &reason) < 0) {
-		log_limited(&dropped, log_cstr("poolWorker", seat->name), log_cstr("reason", reason));
-		perform(seat, pool_worker_hear_unknown(&seat->worker, clock_ms()), NULL);
+	if (pool_text_read(frame, &doc, &message, &complaint) < 0) {
+		note_dropped(seat, &complaint);
+		perform(seat, pool_worker_hear_unknown(&seat->worker, complaint.of_itself, clock_ms()), NULL);
 		return;
 	}
 	if (message.kind == POOL_HELLO && seat->worker.state == POOL_STARTING)
@@ -604,8 +630,12 @@ static void hear_frame(struct pool_seat *seat, struct span frame)
 	if (message.kind == POOL_SHUTDOWN && seat->worker.state != POOL_LEAVING)
 		log_info("a worker of a pool says goodbye", log_cstr("poolWorker", seat->name),
 			log_span("reason", message.reason.len > 0 ? message.reason : SPAN("none given")));
-	bool own = seat->job && message.kind >= POOL_PROGRESS && span_is(message.task, seat->job->task);
-	perform(seat, pool_worker_hear(&seat->worker, &message, own, clock_ms()), &message);
+	enum pool_subject subject = subject_of(seat, &message);
+	if (subject == POOL_OF_ANOTHER) {
+		pool_complain_of_task(&complaint, &message);
+		note_dropped(seat, &complaint);
+	}
+	perform(seat, pool_worker_hear(&seat->worker, &message, subject, clock_ms()), &message);
 }
 
 /* What came instead of a length, if people can read it: most often it is a line that was meant for a log. */
@@ -711,7 +741,7 @@ static void bar(struct pool_seat *seat, const char *why)
 static void give_up_waiting(struct pool_seat *seat)
 {
 	struct pools *pools = seat->pools;
-	char message[600], how[400];
+	char message[1200], how[1024];
 
 	for (uint32_t i = 0; i < pools->seat_count; i++) {
 		if (pools->seats[i].executor == seat->executor && is_alive(&pools->seats[i]))
@@ -875,6 +905,7 @@ static void spawn(struct pool_seat *seat)
 	frame_reader_init(&seat->frames);
 	buf_clear(&seat->modules);
 	seat->module_count = 0;
+	seat->last_task[0] = seat->dropped[0] = 0;
 	seat->words_from = 0;
 	arena_init(&arena, SPAWN_ARENA_BYTES);
 	int r = note_process(seat);
