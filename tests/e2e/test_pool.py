@@ -193,6 +193,18 @@ class Words(Case):
         self.assertEqual(self.run_one("another")["result"], "mine")
         self.assertEqual(self.task("not-mine")["state"], "ready")
 
+    def test_the_deepest_payload_is_a_task_like_any_other(self):
+        """Around it there are the task, the claim and the reply with all claims: nobody may stumble over those."""
+        self.worker({"p": self.executor("any"), "x": test_worker.sh("echo ran"), "deep": test_worker.sh("echo '%s'" % ("[" * 32 + "]" * 32))})
+        for task, more in (("pooled", {"executor": "p", "module": "who"}), ("run", {"executor": "x"}), ("deep", {"executor": "deep"})):
+            self.create(id=task, payload=json.loads("[" * 31 + "]" * 31), **more)
+            self.is_in(task, "done")
+        self.assertEqual(self.task("deep")["result"], "[" * 32 + "]" * 32, "too deep for a result: a text")
+        for verb in (["show", "run"], ["ls"], ["events", "run"]):
+            ran = test_worker.subprocess.run([STINT, "--home", self.server.home, *verb, "--json"], stdout=test_worker.subprocess.PIPE,
+                                             stderr=test_worker.subprocess.PIPE, text=True, env=stintd.environment())
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+
     def test_a_task_is_for_those_who_have_its_module(self):
         self.pool("each", "who", "echo", size=2)
         for number in range(4):
