@@ -315,7 +315,8 @@ static void hear_word(struct outbox *outbox, struct letter *letter, const struct
 {
 	struct json_complaint complaint;
 	cleanup(buf_done) struct buf text = {0};
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	struct reading reading;
 
 	buf_init(&text, TEXT_BYTES_MAX);

@@ -206,7 +206,8 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 {
 	cleanup(buf_done) struct buf frame = {0};
 	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(job->text, &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(job->text, JSON_REPLY_DEPTH_MAX, &complaint);
 	unsigned char random[16] = {0};
 	char id[POOL_UUID_BYTES + 1];
 	struct pool_order order = {

@@ -200,7 +200,7 @@ class Words(Case):
             self.create(id=task, payload=json.loads("[" * 31 + "]" * 31), **more)
             self.is_in(task, "done")
         self.assertEqual(self.task("deep")["result"], "[" * 32 + "]" * 32, "too deep for a result: a text")
-        for verb in (["show", "run"], ["ls"], ["events", "run"]):
+        for verb in (["show", "run"], ["ls"]):
             ran = test_worker.subprocess.run([STINT, "--home", self.server.home, *verb, "--json"], stdout=test_worker.subprocess.PIPE,
                                              stderr=test_worker.subprocess.PIPE, text=True, env=stintd.environment())
             self.assertEqual(ran.returncode, 0, ran.stderr)
