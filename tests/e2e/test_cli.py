@@ -559,6 +559,11 @@ class Agreement(CliCase):
         post("/api/workers/register", {"workerId": "elsewhere"})
         self.assertEqual(post("/api/claims", {"workerId": "elsewhere", "queues": ["done"]}).json, {"claims": []})
         seen |= look()
+        post("/api/workers/register", {"workerId": "host-1"})
+        for _ in range(3):
+            post("/api/slots/host%2Fe-1/crash")
+        task("pooled", executor="e")
+        seen |= look()
         post("/api/execution", {"armed": False})
         seen |= look()
         # tests/store/test_store_why.c and test_store_workflow.c
