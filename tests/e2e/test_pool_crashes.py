@@ -154,6 +154,20 @@ class Quarantine(test_pool.Case):
             self.assertIn(said, worker.said())
 
 
+    def test_who_asks_for_a_pool_whose_directory_is_missing_is_told_which(self):
+        missing = self.path("missing")
+        worker = self.pool("any", workingDir=missing)
+        self.until(lambda: missing in worker.said(), "the log names it")
+        self.create(id="t", module="echo", payload="fine")
+        error = self.is_in("t", "blocked", "failed")["error"]
+        self.assertEqual(error["code"], "BAD_WORKDIR")
+        self.assertIn(missing, error["message"])
+        self.assertIsNone(self.slot(), "nothing has crashed")
+        os.mkdir(missing)
+        self.until(lambda: self.lines("starts"), "it is tried again")
+        self.client.post("/api/tasks/t/retry")
+        self.assertEqual(self.is_in("t", "done")["result"], "fine")
+
     def why(self, task):
         ran = test_worker.subprocess.run([STINT, "--home", self.server.home, "why", task], stdout=test_worker.subprocess.PIPE, text=True,
                                          env=stintd.environment())
