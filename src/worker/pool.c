@@ -58,7 +58,8 @@ struct pool_seat {
 	bool asks;           /* to enter: its turn to ask comes */
 	bool quarantine_told;
 	char barred
-		[WALLS_COMPLAINT_BYTES]; /* why its level of isolation cannot be had; "": as far as is known it can */
+		[WALLS_COMPLAINT_BYTES]; /* why it cannot be started as its executor is; "": as far as is known it can */
+	const char *barred_code;
 	char leftover[PROCESS_RUN_BYTES_MAX + 1]; /* the run whose directory is being removed; empty: none */
 	uv_timer_t timer, clear_timer;
 };
@@ -168,6 +169,21 @@ static void refuse_job(struct pool_job *job, const char *code, const char *messa
 	end_job(job, REPORT_FAIL, &members);
 }
 
+static void refuse_quarantined(struct pools *pools, struct pool_job *job)
+{
+	const char *slot = NULL;
+	char message[700];
+
+	for (uint32_t i = 0; i < pools->seat_count && !slot; i++) {
+		const struct pool_seat *seat = &pools->seats[i];
+		if (seat->executor == job->executor && seat->worker.state == POOL_QUARANTINED)
+			slot = seat->slot;
+	}
+	snprintf(message, sizeof message, "no worker of the pool \"%.100s\" can be started%s%s",
+		job->executor->name, slot ? "; mended: stint slot unquarantine " : "", slot ? slot : "");
+	refuse_job(job, "WORKER_INIT_FAILED", message);
+}
+
 /* Nobody here can do it, now or soon: why. */
 static void refuse_homeless(struct pools *pools, struct pool_job *job, bool alive)
 {
@@ -175,10 +191,7 @@ static void refuse_homeless(struct pools *pools, struct pool_job *job, bool aliv
 	size_t used;
 
 	if (!alive) {
-		snprintf(message, sizeof message,
-			"no worker of the pool \"%s\" can be started; see stint slot ls",
-			job->executor->name);
-		refuse_job(job, "WORKER_INIT_FAILED", message);
+		refuse_quarantined(pools, job);
 		return;
 	}
 	used = (size_t)snprintf(message, sizeof message,
@@ -249,7 +262,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 /* True: it has found its seat, or its end. */
 static bool place(struct pools *pools, struct pool_job *job)
 {
-	const char *barred = NULL;
+	const struct pool_seat *barred = NULL;
 	bool alive = false, hope = false;
 
 	for (uint32_t i = 0; i < pools->seat_count; i++) {
@@ -263,10 +276,10 @@ static bool place(struct pools *pools, struct pool_job *job)
 		}
 		alive |= is_alive(seat);
 		hope |= able || is_coming(seat);
-		barred = seat->barred[0] ? seat->barred : barred;
+		barred = seat->barred[0] ? seat : barred;
 	}
 	if (barred && !alive && !pools->retiring) {
-		refuse_job(job, "ISOLATION_UNAVAILABLE", barred);
+		refuse_job(job, barred->barred_code, barred->barred);
 		return true;
 	}
 	if (hope || pools->retiring)
@@ -730,12 +743,40 @@ static void on_output(void *context, struct process *process, enum process_strea
 		take_words(context);
 }
 
-/* Its level cannot be had here: whoever asks for a worker of the pool is told so. */
-static void bar(struct pool_seat *seat, const char *why)
+/* It cannot be had here as its executor is: whoever asks for a worker of the pool is told so. */
+static void bar(struct pool_seat *seat, const char *code, const char *why)
 {
 	snprintf(seat->barred, sizeof seat->barred, "%s", why);
-	log_error("a worker of a pool cannot be isolated as its executor says",
-		log_cstr("poolWorker", seat->name), log_cstr("reason", why));
+	seat->barred_code = code;
+	log_error("a worker of a pool cannot be started as its executor says",
+		log_cstr("poolWorker", seat->name), log_cstr("code", code), log_cstr("reason", why));
+}
+
+/* Its process could not be started. What its executor asks for will not change by itself; what this machine is short of will. */
+static void hear_fault(struct pool_seat *seat, int fault, bool of_workdir)
+{
+	const struct executor *executor = seat->executor;
+	bool path = fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR || fault == -ELOOP;
+	char why[WALLS_COMPLAINT_BYTES];
+
+	if (path && of_workdir && executor->working_dir) {
+		snprintf(why, sizeof why, "the workingDir of its executor, \"%.300s\", cannot be opened: %s",
+			executor->working_dir, strerror(-fault));
+		bar(seat, "BAD_WORKDIR", why);
+	} else if (fault == -EXDEV) {
+		bar(seat, executor->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
+			"its work dir, or another path that it may use, contains the state directory or lies in it");
+	} else if (fault == -EOPNOTSUPP) {
+		bar(seat, "ISOLATION_UNAVAILABLE",
+			"a limit of its executor cannot be enforced here any more");
+	} else if (path && executor->wall.level != WALL_PROCESS) {
+		snprintf(why, sizeof why, "level \"%s\": a path that it may use cannot be opened: %s",
+			wall_level_name(executor->wall.level), strerror(-fault));
+		bar(seat, "ISOLATION_UNAVAILABLE", why);
+	} else {
+		log_error("a worker of a pool cannot be started", log_cstr("poolWorker", seat->name),
+			log_cstr("reason", strerror(-fault)));
+	}
 }
 
 /* One that never came to life: those who wait for it are told, unless others live. */
@@ -780,7 +821,7 @@ static void on_gone(void *context, struct process *process)
 	bool starting = seat->worker.state == POOL_STARTING;
 	bool barred = starting && verdict_is_barred(end);
 	if (barred)
-		bar(seat, how);
+		bar(seat, "ISOLATION_UNAVAILABLE", how);
 	uint32_t todo = barred || (starting && verdict_is_shortage(end))
 		? pool_worker_unspawned(&seat->worker, clock_ms())
 		: pool_worker_gone(&seat->worker, clock_ms());
@@ -844,18 +885,16 @@ static int fill_grants(
 	return grants[1].path && grants[2].path ? 0 : -ENOMEM;
 }
 
-static int start_process(struct pool_seat *seat, int run_fd, struct arena *arena)
+static int start_process(struct pool_seat *seat, int workdir_fd, struct arena *arena)
 {
 	struct supervisor *supervisor = seat->pools->supervisor;
 	const struct executor *executor = seat->executor;
 	struct process_spec spec = process_spec_default();
-	cleanup(close_at) int workdir_fd = -1;
 	const char *run_path = join(arena, supervisor->nest.home, "/runs/");
 
 	run_path = run_path ? join(arena, run_path, seat->run) : NULL;
-	int r = open_workdir(seat, run_fd, &workdir_fd);
-	if (r < 0 || !run_path)
-		return r < 0 ? r : -ENOMEM;
+	if (!run_path)
+		return -ENOMEM;
 	struct environment about = {
 		.worker = pulse_worker_id(supervisor->pulse).data,
 		.pool_worker = seat->name,
@@ -881,7 +920,7 @@ static int start_process(struct pool_seat *seat, int run_fd, struct arena *arena
 	spec.confine.workdir_read_only = executor->working_dir != NULL;
 	spec.events = &events;
 	spec.context = seat;
-	r = fill_grants(executor, run_path, arena, &spec.confine);
+	int r = fill_grants(executor, run_path, arena, &spec.confine);
 	if (r < 0 || !spec.env || !spec.env_allow)
 		return -ENOMEM;
 	return process_start(supervisor->host, &spec, &seat->process);
@@ -891,12 +930,12 @@ static void spawn(struct pool_seat *seat)
 {
 	struct supervisor *supervisor = seat->pools->supervisor;
 	char complaint[WALLS_COMPLAINT_BYTES];
-	cleanup(close_at) int run_fd = -1;
+	cleanup(close_at) int run_fd = -1, workdir_fd = -1;
 	struct arena arena;
 	struct wall wall;
 
 	if (walls_choose(seat->executor, NULL, &wall, complaint) < 0) {
-		bar(seat, complaint);
+		bar(seat, "ISOLATION_UNAVAILABLE", complaint);
 		perform(seat, pool_worker_unspawned(&seat->worker, clock_ms()), NULL);
 		return;
 	}
@@ -913,11 +952,12 @@ static void spawn(struct pool_seat *seat)
 	if (r == 0)
 		r = rundir_make(supervisor->nest.runs_fd, seat->run, &run_fd);
 	if (r == 0)
-		r = start_process(seat, run_fd, &arena);
+		r = open_workdir(seat, run_fd, &workdir_fd);
+	if (r == 0)
+		r = start_process(seat, workdir_fd, &arena);
 	arena_done(&arena);
 	if (r < 0) {
-		log_error("a worker of a pool cannot be started", log_cstr("poolWorker", seat->name),
-			log_cstr("reason", strerror(-r)));
+		hear_fault(seat, r, run_fd >= 0 && workdir_fd < 0);
 		clear_up(seat);
 		perform(seat, pool_worker_unspawned(&seat->worker, clock_ms()), NULL);
 		return;

@@ -359,6 +359,11 @@ class Stopping(Case):
         task = self.task("u")
         self.assertEqual((task["error"]["code"], task["spent"], task["state"]), ("WORKER_INIT_FAILED", 0, "scheduled"))
         self.assertIn("no configuration", task["error"]["message"])
+        for _ in range(3):
+            self.client.post("/api/slots/a%2Fbad-1/crash")
+        self.create(id="v", executor="bad", module="echo")
+        self.assertEqual((done := once())["ok"], False, done)
+        self.assertIn("stint slot unquarantine a/bad-1", self.task("v")["error"]["message"])
 
 
 if __name__ == "__main__":
