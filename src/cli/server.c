@@ -90,6 +90,7 @@ static const char *list_of(enum offer offer)
 	case OFFER_NOTHING:
 	case OFFER_TASKS:
 	case OFFER_STATES:
+	case OFFER_LEVELS:
 	case OFFER_FILES:
 	case OFFER_VERBS:
 		break;
