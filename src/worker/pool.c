@@ -93,8 +93,8 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 	job->next = NULL;
 	job->waits = false;
 	if (job->module && !pool_is_module(span_of(job->module))) {
-		pool_job_refuse(
-			job, "EXECUTOR_NOT_FOUND", "the module must be a name: letters, digits, - and _");
+		pool_job_refuse(pools, job, "EXECUTOR_NOT_FOUND",
+			"the module must be a name: letters, digits, - and _");
 		return;
 	}
 	for (uint32_t i = 0; pools->supervisor->once && i < pools->seat_count; i++) {
@@ -118,8 +118,7 @@ bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms)
 	struct pool_seat *seat = job->seat;
 
 	if (!seat) {
-		if (job->waits)
-			pool_job_unlink(pools, job);
+		pool_job_unlink(pools, job);
 		return false;
 	}
 	seat->grace_ms = grace_ms < seat->executor->grace_ms ? grace_ms : seat->executor->grace_ms;

@@ -14,23 +14,28 @@
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
-static void end_job(struct pool_job *job, enum report_verb verb, const struct buf *members)
+void pool_job_unlink(struct pools *pools, struct pool_job *job)
 {
-	struct pool_job_end end = {.verb = verb, .members = buf_span(members)};
+	struct pool_job **at = &pools->waiting;
 
-	job->seat = NULL;
-	job->events->ended(job->context, &end);
+	while (job->waits && *at != job)
+		at = &(*at)->next;
+	if (job->waits)
+		*at = job->next;
+	job->waits = false;
 }
 
-void pool_job_refuse(struct pool_job *job, const char *code, const char *message)
+void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code, const char *message)
 {
 	cleanup(buf_done) struct buf members = {0};
 	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
 
+	pool_job_unlink(pools, job);
 	buf_init(&members, MEMBERS_BYTES_MAX);
 	if (failure_put(&members, code, message, host ? pool_wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) < 0)
 		buf_clear(&members);
-	end_job(job, REPORT_FAIL, &members);
+	struct pool_job_end end = {.verb = REPORT_FAIL, .members = buf_span(&members)};
+	job->events->ended(job->context, &end);
 }
 
 static void refuse_quarantined(struct pools *pools, struct pool_job *job)
@@ -45,7 +50,7 @@ static void refuse_quarantined(struct pools *pools, struct pool_job *job)
 	}
 	snprintf(message, sizeof message, "no worker of the pool \"%.100s\" can be started%s%s",
 		job->executor->name, slot ? "; mended: stint slot unquarantine " : "", slot ? slot : "");
-	pool_job_refuse(job, "WORKER_INIT_FAILED", message);
+	pool_job_refuse(pools, job, "WORKER_INIT_FAILED", message);
 }
 
 /* Nobody here can do it, now or soon: why. */
@@ -75,7 +80,7 @@ static void refuse_homeless(struct pools *pools, struct pool_job *job, bool aliv
 		}
 		break;
 	}
-	pool_job_refuse(job, "EXECUTOR_NOT_FOUND", message);
+	pool_job_refuse(pools, job, "EXECUTOR_NOT_FOUND", message);
 }
 
 /* Hand it to the worker. False: it was not taken, and waits for another one. */
@@ -102,7 +107,8 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 	buf_init(&frame, FRAME_HEAD_BYTES + FRAME_BYTES_MAX);
 	int r = pool_text_execute(&frame, &order, yyjson_doc_get_root(doc));
 	if (r == -EMSGSIZE) {
-		pool_job_refuse(job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
+		pool_job_refuse(
+			seat->pools, job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
 		return true;
 	}
 	process_budget(seat->process, true); /* a whole one for each task */
@@ -113,6 +119,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 			seat, pool_worker_break(&seat->worker, POOL_FAULT_DEAF, pool_clock_ms()), NULL);
 		return false;
 	}
+	pool_job_unlink(seat->pools, job);
 	seat->job = job;
 	job->seat = seat;
 	seat->dropped[0] = 0;
@@ -143,7 +150,7 @@ bool pool_job_place(struct pools *pools, struct pool_job *job)
 		barred = seat->barred[0] ? seat : barred;
 	}
 	if (barred && !alive && !pools->retiring) {
-		pool_job_refuse(job, barred->barred_code, barred->barred);
+		pool_job_refuse(pools, job, barred->barred_code, barred->barred);
 		return true;
 	}
 	if (hope || pools->retiring)
@@ -152,38 +159,13 @@ bool pool_job_place(struct pools *pools, struct pool_job *job)
 	return true;
 }
 
-void pool_job_unlink(struct pools *pools, struct pool_job *job)
-{
-	struct pool_job **at = &pools->waiting;
-
-	while (*at != job)
-		at = &(*at)->next;
-	*at = job->next;
-	job->waits = false;
-}
-
 /* In the order in which they came. Whoever is told may come back here: the list is looked at from its beginning again. */
 void pool_jobs_place(struct pools *pools, const struct executor *executor)
 {
 	struct pool_job *job = pools->waiting;
 
-	while (job) {
-		struct pool_job *next = job->next;
-		if (job->executor == executor) {
-			pool_job_unlink(pools, job);
-			if (pool_job_place(pools, job)) {
-				job = pools->waiting;
-				continue;
-			}
-			struct pool_job **at = &pools->waiting;
-			while (*at != next)
-				at = &(*at)->next;
-			job->next = next;
-			job->waits = true;
-			*at = job;
-		}
-		job = next;
-	}
+	while (job)
+		job = job->executor == executor && pool_job_place(pools, job) ? pools->waiting : job->next;
 }
 
 void pool_jobs_give_up(struct pool_seat *seat)
@@ -199,12 +181,9 @@ void pool_jobs_give_up(struct pool_seat *seat)
 	snprintf(message, sizeof message, "a worker of the pool \"%.100s\" did not start: %s",
 		seat->executor->name, how);
 	for (struct pool_job *job = pools->waiting; job;) {
-		struct pool_job *next = job->next;
-		if (job->executor == seat->executor) {
-			pool_job_unlink(pools, job);
-			pool_job_refuse(job, "WORKER_INIT_FAILED", message);
-			next = pools->waiting;
-		}
-		job = next;
+		bool told = job->executor == seat->executor;
+		if (told)
+			pool_job_refuse(pools, job, "WORKER_INIT_FAILED", message);
+		job = told ? pools->waiting : job->next; /* as above */
 	}
 }

@@ -105,9 +105,12 @@ void pool_seat_clear_up(struct pool_seat *seat);
 
 /* ---- pool_job.c ---- */
 
-void pool_job_refuse(struct pool_job *job, const char *code, const char *message);
-bool pool_job_place(struct pools *pools, struct pool_job *job); /* true: it has found its seat, or its end */
+/* It waits no more, if it did. All who place or refuse it do this first. */
 void pool_job_unlink(struct pools *pools, struct pool_job *job);
+void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code, const char *message);
+
+/* True: it has found its seat, or its end. False: nobody was told of anything; it waits, or is to wait. */
+bool pool_job_place(struct pools *pools, struct pool_job *job);
 void pool_jobs_place(struct pools *pools, const struct executor *executor);
 
 /* One that never came to life: those who wait for it are told, unless others live. */
