@@ -219,6 +219,17 @@ static void nobody_outside_can_be_signalled(void **state)
 	assert_int_equal(marked(sibling.identity.run), 1);
 }
 
+/* Who may lower the limits of another may end him, on every kernel. */
+static void nobody_elses_limits_can_be_changed(void **state)
+{
+	const pid_t targets[] = {sibling.identity.main, sibling.identity.shim, getpid()};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+		attempt("EPERM", "limit", number(targets[i]), NULL);
+	attempt("done", "limit", "0", NULL);
+}
+
 static void sockets_without_a_path_stay_within(void **state)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -415,6 +426,7 @@ int main(void)
 		cmocka_unit_test(a_siblings_files_are_out_of_reach),
 		cmocka_unit_test(a_sibling_cannot_be_traced_or_read),
 		cmocka_unit_test(nobody_outside_can_be_signalled),
+		cmocka_unit_test(nobody_elses_limits_can_be_changed),
 		cmocka_unit_test(sockets_without_a_path_stay_within),
 		cmocka_unit_test(system_calls_that_change_the_machine_do_not_exist),
 		cmocka_unit_test(limits_hold),

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -31,6 +32,7 @@
 #include "exec/rundir.h"
 #include "exec/shim.h"
 #include "exec/wall.h"
+#include "exec/wall_plan.h"
 #include "world.h"
 
 enum { ANY = 4 };
@@ -346,6 +348,26 @@ static void a_killed_shim_leaves_nothing(void **state)
 	running_done(&running);
 }
 
+/* What the wall is made of is killed: nobody is left who was behind it. */
+static void a_killed_wall_leaves_nothing(void **state)
+{
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "deaf", NULL});
+
+	(void)state;
+	if (wall_is_podman(wall.runtime))
+		return; /* podman_may_go_before_the_program */
+	world_start(&world, &running, &spec);
+	world_until_text(&running, STREAM_OUT, "ready");
+	world_until_started(&running);
+	assert_int_equal(kill(running.identity.main, SIGKILL), 0);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_SIGNAL);
+	assert_int_equal(running.end.code, SIGKILL);
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
 /* ---- files ---------------------------------------------------------------------------------------------------------- */
 
 static void its_own_directory_is_its_own(void **state)
@@ -417,6 +439,25 @@ static void its_tmp_is_private_and_ends_with_it(void **state)
 	assert_int_equal(access("/dev/shm/stint-walls", F_OK), -1);
 }
 
+/* What lies there is memory: no more of it than the manual says. */
+static void its_tmp_has_a_size(void **state)
+{
+	(void)state;
+	attempt("ENOSPC", "spread", "/tmp/large", "280000000");
+	attempt("ENOSPC", "spread", "/dev/shm/large", "70000000");
+}
+
+/* Shared memory has no path, and is found by its number. */
+static void its_shared_memory_is_private(void **state)
+{
+	int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+
+	(void)state;
+	assert_true(id >= 0);
+	attempt("EINVAL EIDRM", "shared", number(id), NULL);
+	assert_int_equal(shmctl(id, IPC_RMID, NULL), 0);
+}
+
 static void the_state_directory_does_not_exist(void **state)
 {
 	(void)state;
@@ -464,6 +505,27 @@ static void a_grant_that_opens_the_state_directory_is_refused(void **state)
 	assert_null(process);
 }
 
+/* What is shown besides the grants counts as much: the system of a sandbox, the rootfs of a container. */
+static void a_system_that_holds_the_state_directory_is_refused(void **state)
+{
+	const char *const bad[] = {home, world.dir, "/"};
+	struct process *process = NULL;
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "exit", "0", NULL});
+
+	(void)state;
+	if (wall.level == WALL_SANDBOX) {
+		spec.confine.keep_out = "/usr/lib";
+		assert_int_equal(process_start(world.host, &spec, &process), -EXDEV);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof *bad && wall.level == WALL_CONTAINER; i++) {
+		wall.rootfs = bad[i];
+		assert_int_equal(process_start(world.host, &spec, &process), -EXDEV);
+	}
+	wall.rootfs = rootfs;
+	assert_null(process);
+}
+
 /* ---- processes ------------------------------------------------------------------------------------------------------ */
 
 static void nobody_else_is_there(void **state)
@@ -477,6 +539,7 @@ static void nobody_else_is_there(void **state)
 		attempt("ESRCH", "pidfd", number(targets[i]), NULL);
 		attempt("EPERM", "trace", number(targets[i]), NULL);
 		attempt("EPERM", "memory", number(targets[i]), NULL);
+		attempt("EPERM", "limit", number(targets[i]), NULL);
 		attempt("ENOENT", "proc", number(targets[i]), "cmdline");
 	}
 	assert_int_equal(marked(sibling.identity.run) > 0, 1);
@@ -732,13 +795,17 @@ int main(int argc, char **argv)
 		cmocka_unit_test(podman_may_go_before_the_program),
 		cmocka_unit_test(daemons_are_ended_with_it),
 		cmocka_unit_test(a_killed_shim_leaves_nothing),
+		cmocka_unit_test(a_killed_wall_leaves_nothing),
 		cmocka_unit_test(its_own_directory_is_its_own),
 		cmocka_unit_test(the_system_cannot_be_changed),
 		cmocka_unit_test(the_rootfs_stays_as_it_was),
 		cmocka_unit_test(its_tmp_is_private_and_ends_with_it),
+		cmocka_unit_test(its_tmp_has_a_size),
+		cmocka_unit_test(its_shared_memory_is_private),
 		cmocka_unit_test(the_state_directory_does_not_exist),
 		cmocka_unit_test(what_belongs_to_a_sibling_does_not_exist),
 		cmocka_unit_test(a_grant_that_opens_the_state_directory_is_refused),
+		cmocka_unit_test(a_system_that_holds_the_state_directory_is_refused),
 		cmocka_unit_test(nobody_else_is_there),
 		cmocka_unit_test(the_first_process_is_out_of_reach),
 		cmocka_unit_test(there_is_no_network_unless_it_is_granted),
