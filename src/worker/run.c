@@ -632,6 +632,9 @@ static void refuse_start(struct run *run, int fault)
 			"a limit of its executor cannot be enforced here any more");
 	else if (fault == -E2BIG || fault == -EINVAL)
 		refuse(run, "EXECUTION_ERROR", text_of(run, "cannot be started: %s", strerror(-fault)));
+	else if (fault == -EILSEQ)
+		refuse(run, "EXECUTION_ERROR",
+			"at level \"vm\" an argument or a value of the environment cannot have a line break: it goes in as one line");
 	else if (fault == -EXDEV)
 		refuse(run, run->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
 			"its work dir, or another path that it may use, contains the state directory or lies in it");

@@ -283,6 +283,11 @@ class Line(unittest.TestCase):
     def test_a_signal_is_a_signal(self):
         self.assertEqual(self.converse("echo stint ready; echo W signal 9")[0], -9)
 
+    def test_a_signal_that_ends_nothing_is_no_end(self):
+        for number in (19, 20, 0, 65):
+            code, out, _ = self.converse("echo stint ready; echo W signal %d" % number)
+            self.assertEqual((code, out), (-6, b"W signal %d\n" % number))
+
     def test_nothing_is_handed_in_before_it_is_ready_and_then_all_of_it(self):
         self.assertEqual(self.converse("echo stint ready; head -c 32; echo; echo W exit 0"),
                          (0, b"stint 1\nend W\narg true\ninput 2\n{}"[:32], b""))
@@ -321,6 +326,17 @@ class Doctor(unittest.TestCase):
         for level, package in (("sandbox", "bubblewrap"), ("container", "crun"), ("vm", "qemu")):
             self.assertEqual(lines[level]["verdict"], "warn")
             self.assertIn(package, lines[level]["fix"])
+
+    @needs("vm")
+    def test_it_says_whether_machines_are_emulated(self):
+        qemu = shutil.which("qemu-system-x86_64")
+        if not qemu:
+            self.skipTest("there is no qemu-system-x86_64")
+        works = os.access("/dev/kvm", os.R_OK | os.W_OK) and subprocess.run(
+            [qemu, "-nodefaults", "-display", "none", "-machine", "accel=kvm", "-cpu", "max", "-S", "-monitor", "stdio"],
+            input=b"quit\n", capture_output=True, timeout=60).returncode == 0
+        line, = [line for line in self.lines() if line["name"] == "vm"]
+        self.assertEqual("software emulation" in line["text"], not works, line)
 
     def test_an_executor_whose_level_cannot_be_had_is_wrong(self):
         config = {"executors": {"x": sh("true", isolation="container", rootfs="/no/such/rootfs")}}
