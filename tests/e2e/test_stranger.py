@@ -11,7 +11,7 @@ from unittest import mock
 import proof
 import stintd
 import test_worker
-from test_walls import needs
+from test_walls import needs, rootfs_with_usr
 from test_worker import STINT, WORKER, sh
 
 STRANGER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stranger.py")
@@ -114,14 +114,7 @@ class Stranger(StrangerCase):
 
     @needs("container")
     def test_every_attempt_fails_in_a_container(self):
-        if not sys.executable.startswith("/usr/") or not os.path.islink("/lib"):
-            self.skipTest("this Python is not in /usr alone")
-        rootfs = self.path("rootfs")
-        for name in ("usr", "proc", "dev", "tmp", "run"):
-            os.makedirs(os.path.join(rootfs, name))
-        for name in filter(os.path.islink, ("/bin", "/lib", "/lib64")):
-            os.symlink(os.readlink(name), rootfs + name)
-        self.behind_a_wall_every_attempt_fails("/run/stint/door/stint.sock", isolation="container", rootfs=rootfs, read=["/usr"])
+        self.behind_a_wall_every_attempt_fails("/run/stint/door/stint.sock", isolation="container", rootfs=rootfs_with_usr(self), read=["/usr"])
 
     def leaves_nothing_behind(self):
         """It has put configurations into its work dir. Whoever works there, person or worker, reads none of them."""

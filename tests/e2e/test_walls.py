@@ -28,6 +28,18 @@ def needs(level):
     return unittest.skipIf(WHY_NOT[level], "level %s cannot be had here: %s" % (level, WHY_NOT[level]))
 
 
+def rootfs_with_usr(test, *granted):
+    """A container's system that has nothing but this machine's /usr, once that is granted, and a place for each other grant."""
+    if not sys.executable.startswith("/usr/") or not os.path.islink("/lib"):
+        test.skipTest("this Python is not in /usr alone")
+    place = test.path("rootfs")
+    for name in ("/usr", "/proc", "/dev", "/tmp", "/run", *granted):
+        os.makedirs(place + os.path.realpath(name), exist_ok=True)
+    for name in filter(os.path.islink, ("/bin", "/lib", "/lib64")):
+        os.symlink(os.readlink(name), place + name)
+    return place
+
+
 class Walls(Case):
     """Each test runs a shell, which a container has from busybox."""
 
@@ -211,6 +223,26 @@ class PoolsWithout(test_pool.Case):
             file.write("#!/bin/sh\necho 'no namespaces today' >&2\nexit 1\n")
         os.chmod(self.path("bwrap"), 0o755)
         self.blocks("no namespaces today", self.folder + ":/usr/bin:/bin")
+
+
+class Frames(test_pool.Case):
+    """What a pool's worker writes is read by ours: a wall does not make that safe, the limits of a frame do."""
+
+    def is_cut_off(self, **more):
+        self.pool("any", **more)
+        self.create(id="t", module="four_gib", maxAttempts=1)
+        error = self.is_in("t", "failed", "done", "blocked")["error"]
+        self.assertEqual(error["code"], "PROTOCOL_ERROR")
+        self.assertIn("longer than 1 MiB", error["message"])
+
+    @needs("sandbox")
+    def test_four_gibibytes_from_a_sandbox_are_cut_off(self):
+        self.is_cut_off(isolation="sandbox")
+
+    @needs("container")
+    def test_four_gibibytes_from_a_container_are_cut_off(self):
+        read = self.executor("any")["read"]
+        self.is_cut_off(isolation="container", rootfs=rootfs_with_usr(self, self.folder, *read))
 
 
 @needs("sandbox")
