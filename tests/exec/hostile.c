@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -271,6 +272,19 @@ static long try_device(char **args)
 	return try_read((char *[]){"disk"});
 }
 
+/* capability NUMBER */
+static long try_capability(char **args)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[2];
+	int number = atoi(args[0]);
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -1;
+	errno = EPERM;
+	return data[number / 32].effective >> number % 32 & 1 ? 0 : -1;
+}
+
 static const struct attempt {
 	const char *name;
 	long (*attempt)(char **args);
@@ -304,6 +318,7 @@ static const struct attempt {
 	{"unix", try_unix, 1},
 	{"others", try_others, 0},
 	{"device", try_device, 1},
+	{"capability", try_capability, 1},
 };
 
 int main(int argc, char **argv)

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -247,6 +248,19 @@ static void it_gets_its_input_and_nothing_else_of_ours(void **state)
 	running_done(&running);
 }
 
+static void signals_session_umask_and_directory_are_fresh(void **state)
+{
+	char inside[256], expected[400];
+	struct running running;
+
+	(void)state;
+	run(&running, (const char *const[]){child, "state", NULL});
+	assert_int_equal(wall_workdir_name(&wall, own, inside, sizeof inside), 0);
+	snprintf(expected, sizeof expected, "blocked=0 ignored=0 umask=077 leader=1 nnp=1 cwd=%s\n", inside);
+	assert_string_equal(running_text(&running, STREAM_OUT), expected);
+	running_done(&running);
+}
+
 static void a_stop_is_term_with_its_grace(void **state)
 {
 	struct running running;
@@ -422,6 +436,23 @@ static void the_rootfs_stays_as_it_was(void **state)
 	assert_int_equal(access("/dev/shm/libpod_lock", F_OK), locks);
 }
 
+/* A place that the rootfs does not have is not made there for the grant. */
+static void a_grant_that_has_no_place_in_the_rootfs_is_refused(void **state)
+{
+	struct process *process = NULL;
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "exit", "0", NULL});
+	int before = count_entries(".");
+
+	(void)state;
+	if (wall.level != WALL_CONTAINER)
+		return;
+	world.grants[3] = (struct grant){"/usr/share", -1, GRANT_READ, false};
+	spec.confine.grant_count = 4;
+	assert_int_equal(process_start(world.host, &spec, &process), -ENOENT);
+	assert_int_equal(count_entries("."), before);
+}
+
 static void its_tmp_is_private_and_ends_with_it(void **state)
 {
 	char path[] = "/tmp/stint-walls-XXXXXX";
@@ -474,6 +505,17 @@ static void the_state_directory_does_not_exist(void **state)
 	attempt("ENOENT", "hard link", in_home("admin.token"), NULL);
 	attempt("ENOENT EACCES", "proc", "1", "root/../admin.token");
 	assert_int_equal(faccessat(home_fd, "admin.token", F_OK, 0), 0);
+}
+
+/* Of this machine: what every program needs, in a sandbox, and nothing more. */
+static void nothing_else_of_the_machine_is_there(void **state)
+{
+	const char *const missing[] = {"/home", "/root", "/var", "/srv", "/sys/class", "/sys/fs", "/boot"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+		attempt("ENOENT", "list", missing[i], NULL);
+	attempt(wall.level == WALL_SANDBOX ? "done" : "ENOENT", "read", "/etc/passwd", NULL);
 }
 
 static void what_belongs_to_a_sibling_does_not_exist(void **state)
@@ -618,8 +660,20 @@ static bool is_bounded(enum bound bound)
 
 static void limits_are_the_same(void **state)
 {
+	struct running running;
+
 	(void)state;
 	attempt("EFBIG", "fill", "2000000000", NULL);
+	run(&running, (const char *const[]){child, "limits", NULL});
+	assert_string_equal(running_text(&running, STREAM_OUT), "files=1024 core=0 file=1073741824\n");
+	running_done(&running);
+}
+
+static void it_has_no_privileges(void **state)
+{
+	(void)state;
+	for (int capability = 0; capability <= CAP_LAST_CAP; capability++)
+		attempt("EPERM", "capability", number(capability), NULL);
 }
 
 static void memory_is_bounded(void **state)
@@ -790,6 +844,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(how_it_ended_is_told_exactly),
 		cmocka_unit_test(what_cannot_be_executed_is_told_and_why),
 		cmocka_unit_test(it_gets_its_input_and_nothing_else_of_ours),
+		cmocka_unit_test(signals_session_umask_and_directory_are_fresh),
 		cmocka_unit_test(a_stop_is_term_with_its_grace),
 		cmocka_unit_test(a_stop_that_comes_before_it_waits_for_it),
 		cmocka_unit_test(podman_may_go_before_the_program),
@@ -799,10 +854,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(its_own_directory_is_its_own),
 		cmocka_unit_test(the_system_cannot_be_changed),
 		cmocka_unit_test(the_rootfs_stays_as_it_was),
+		cmocka_unit_test(a_grant_that_has_no_place_in_the_rootfs_is_refused),
 		cmocka_unit_test(its_tmp_is_private_and_ends_with_it),
 		cmocka_unit_test(its_tmp_has_a_size),
 		cmocka_unit_test(its_shared_memory_is_private),
 		cmocka_unit_test(the_state_directory_does_not_exist),
+		cmocka_unit_test(nothing_else_of_the_machine_is_there),
 		cmocka_unit_test(what_belongs_to_a_sibling_does_not_exist),
 		cmocka_unit_test(a_grant_that_opens_the_state_directory_is_refused),
 		cmocka_unit_test(a_system_that_holds_the_state_directory_is_refused),
@@ -811,6 +868,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(there_is_no_network_unless_it_is_granted),
 		cmocka_unit_test(the_servers_socket_is_the_one_way_out),
 		cmocka_unit_test(system_calls_that_change_the_machine_do_not_exist),
+		cmocka_unit_test(it_has_no_privileges),
 		cmocka_unit_test(limits_are_the_same),
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(processes_are_bounded),
