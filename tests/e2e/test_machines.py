@@ -1,14 +1,17 @@
 """Level vm: a real kernel in a real machine. The words on its line are in test_walls.py."""
 import glob
 import gzip
-import os
 import hashlib
+import os
+import re
 import shutil
 import subprocess
 import unittest
 
 from test_walls import needs
 from test_worker import Case, sh
+
+NETWORK_CARD = "0x020000"  # the class of one on the bus, whether there is a driver or not
 
 # What docs/isolation.md asks of an image: it says that it is ready, hears what to run, and says how that ended.
 INIT = b"""#!/bin/busybox sh
@@ -114,7 +117,8 @@ class Machines(Case):
 
     def test_a_machine_runs_a_task_and_says_how_it_ended(self):
         self.worker({"x": self.machine(
-            "cat; echo; echo err >&2; ls %s /sys/class/net; env; echo '{\"answer\":42}'" % self.server.home)})
+            "cat; echo; echo err >&2; ls %s /sys/class/net; cat /sys/bus/pci/devices/*/class; grep MemTotal /proc/meminfo; env; "
+            "echo '{\"answer\":42}'" % self.server.home)})
         self.create(id="t", payload={"text": "a\tb \u00e4 %s"})
         self.assertEqual(self.is_in("t", "done")["result"], {"answer": 42})
         said = self.log("t")["data"]
@@ -122,6 +126,8 @@ class Machines(Case):
         self.assertIn("No such file", said)
         self.assertIn("STINT_TASK_ID=t\n", said)
         self.assertNotIn("eth0", said)
+        self.assertNotIn(NETWORK_CARD, said)
+        self.assertLess(int(re.search(r"MemTotal: *(\d+) kB", said)[1]), 512 << 10)
         self.assertNotIn("STINT_TOKEN", said)
         self.assertNotIn("stint ready", said)
 
@@ -142,11 +148,21 @@ class Machines(Case):
         self.assertEqual(digest(), before)
 
     def test_a_machine_that_hangs_is_stopped(self):
-        self.worker({"x": self.machine("echo at work; sleep 1000", graceMs=500)})
+        self.worker({"x": self.machine("cat /sys/bus/pci/devices/*/class; echo at work; sleep 1000", graceMs=500, network=True)})
         self.create(id="t")
         self.until(lambda: "at work" in self.log("t")["data"], "it runs")
+        self.assertIn(NETWORK_CARD, self.log("t")["data"], "it was granted one")
         self.assertEqual(self.client.post("/api/tasks/t/cancel").status, 202)
         self.is_in("t", "cancelled")
+
+    def test_budgets_hold_for_a_machine(self):
+        self.worker({"cpuSeconds": self.machine("while :; do :; done", budget={"cpuSeconds": 1}),
+                     "outputBytes": self.machine("while :; do echo more; done", budget={"outputBytes": 20000})}, "--concurrency", "2")
+        for key in ("cpuSeconds", "outputBytes"):
+            self.create(id=key, executor=key)
+        for key in ("cpuSeconds", "outputBytes"):
+            error = self.is_in(key, "blocked", "failed", "done")["error"]
+            self.assertEqual((error["code"], error["details"]["budget"]), ("BUDGET_EXCEEDED", key), error)
 
     def test_what_cannot_go_over_its_line_is_told(self):
         self.worker({"x": self.machine("true\ntrue")})

@@ -169,6 +169,17 @@ class Walls(Case):
         self.assertEqual(self.is_in("t", "done", "failed", "blocked")["result"], "again")
 
     @needs("sandbox")
+    def test_without_a_socket_or_a_network_there_is_no_address(self):
+        home = tempfile.mkdtemp(prefix="stint-remote-")
+        self.addCleanup(shutil.rmtree, home, True)
+        said = "echo \"at <$STINT_URL>\""
+        self.worker({"x": self.executor("sandbox", said), "y": self.executor("sandbox", said, network=True)}, "--remote", home=home)
+        self.create(id="alone", executor="x")
+        self.create(id="online", executor="y")
+        self.assertEqual(self.is_in("alone", "done")["result"], "at <>")
+        self.assertIn(str(self.server.port), self.is_in("online", "done")["result"])
+
+    @needs("sandbox")
     def test_a_task_tightens_a_level_and_never_loosens_it(self):
         self.worker({"plain": sh("ls -d /proc/[0-9]* | wc -l"),
                      "boxed": self.executor("sandbox", "ls -d /proc/[0-9]* | wc -l")})
@@ -369,6 +380,23 @@ class Doctor(unittest.TestCase):
             input=b"quit\n", capture_output=True, timeout=60).returncode == 0
         line, = [line for line in self.lines() if line["name"] == "vm"]
         self.assertEqual("software emulation" in line["text"], not works, line)
+
+    def test_levels_that_an_executor_cannot_have_are_mistakes(self):
+        for executor, said in (({"kind": "pool", "argv": ["x"], "size": 1, "isolation": "vm", "kernel": "/k", "initrd": "/i"}, "a serial line"),
+                               ({"kind": "command", "argv": ["x"], "isolation": "vm", "kernel": "/k", "initrd": "/i", "worktree": True},
+                                "a work tree"),
+                               ({"kind": "command", "argv": ["x"], "isolation": "vm", "kernel": "/k"}, "needs image"),
+                               ({"kind": "command", "argv": ["x"], "isolation": "container"}, "needs rootfs"),
+                               ({"kind": "command", "argv": ["x"], "isolation": "container", "rootfs": "/r", "runtime": "docker"}, "podman")):
+            with self.subTest(said=said), tempfile.TemporaryDirectory(prefix="stint-walls-") as home:
+                path = os.path.join(home, "config.json")
+                with open(path, "w") as file:
+                    json.dump({"executors": {"x": executor}}, file)
+                os.chmod(path, 0o600)
+                ran = subprocess.run([WORKER, "--check-config", "--home", home, "--config", path], capture_output=True, text=True,
+                                     timeout=60, env=stintd.environment())
+                self.assertEqual(ran.returncode, 78, ran.stderr)
+                self.assertIn(said, ran.stderr)
 
     def test_an_executor_whose_level_cannot_be_had_is_wrong(self):
         config = {"executors": {"x": sh("true", isolation="container", rootfs="/no/such/rootfs")}}
