@@ -1492,6 +1492,20 @@ class Up(unittest.TestCase):
         while self.stint("ls").returncode != 7:
             self.assertLess(time.monotonic(), until)
 
+    def test_a_worker_that_is_killed_is_followed_by_another_that_tells_what_it_ran(self):
+        process, _ = self.up_and_ready("--no-demo")
+        task = self.stint("add", "half way", "--queue", "shell", "--executor", "shell", "--payload",
+                          '{"argv":["sh","-c","test $STINT_ATTEMPT = 2 || sleep 600"]}').stdout.strip()
+        until = time.monotonic() + 25
+        while json.loads(self.stint("show", task, "--json").stdout)["task"]["state"] != "running":
+            self.assertLess(time.monotonic(), until)
+        worker, = json.loads(self.stint("worker", "ls", "--json").stdout)["workers"]
+        os.kill(worker["pid"], signal.SIGKILL)
+        self.assertEqual(self.stint("wait", "--timeout", "25s", task).returncode, 0)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20), 0)
+        self.assertIn("the worker was ended by signal 9; another one is started in 1 s", process.stderr.read())
+
     def test_a_server_that_cannot_start_is_told(self):
         process = self.up("--set", "nonsense=1")
         _, err = process.communicate(timeout=30)
