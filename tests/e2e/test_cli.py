@@ -1294,6 +1294,8 @@ class Inside(CliCase):
         own = {"STINT_TASK_ID": task, "STINT_TOKEN": token}
         self.stint("task", "progress", **own)
         self.stint("ls", status=6, STINT_TOKEN=token)
+        said = self.stint("show", "t-zzz", status=3, STINT_TOKEN=token).err
+        self.assertEqual(said.count("stint: "), 1, said)
         self.stint("task", "done", "so", **own)
         self.assertEqual(self.state(task), "done")
 
@@ -1318,6 +1320,15 @@ class Inside(CliCase):
         self.assertEqual(follower.communicate(timeout=30)[0], "three\n")
         self.assertEqual(follower.returncode, 0)
         self.stint("logs", "nothing", status=3)
+
+    def test_logs_of_what_nobody_has_begun_yet_are_waited_for(self):
+        task = self.add("x", "--queue", "logs")
+        follower = self.begin("logs", task, "--follow", stdout=subprocess.PIPE)
+        claim = self.claim("logs")
+        self.client.post(f"/api/tasks/{task}/log", {"workerId": "w", "fence": claim["fence"], "offset": 0, "data": "begun\n"})
+        self.assertEqual(follower.stdout.readline(), "begun\n")
+        self.stint("task", "done", **self.holding(claim))
+        self.assertEqual((follower.wait(30), follower.stdout.read()), (0, ""))
 
 
 class Keeping(CliCase):
