@@ -221,7 +221,10 @@ static int put_metadata(struct buf *out, const struct heartbeat *beat)
 		json_member_int(&object, "workerPid", beat->pid);
 	else
 		json_member_null(&object, "workerPid");
-	heartbeat_put_text(&object, "workerVersion", said_text(said_member(beat, "workerVersion")));
+	struct span version = said_text(said_member(beat, "workerVersion"));
+	if (version.len == 0) /* what a worker calls it that is not of that system */
+		version = said_text(said_member(beat, "version"));
+	heartbeat_put_text(&object, "workerVersion", version);
 	json_member_int(&object, "restartCount", beat->restarts);
 	if (beat->task.len > 0 && beat->task_started_ms != 0)
 		json_member_int(&object, "taskStartedAt", beat->task_started_ms);

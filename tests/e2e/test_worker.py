@@ -539,7 +539,9 @@ class Slots(Case):
         self.assertEqual(self.is_in("t", "done")["result"], "second")
         self.assertTrue(self.is_gone(pid))
         slot, = self.client.get("/api/slots").json
-        self.assertEqual(slot["crashes"], 1)
+        self.assertEqual((slot["crashes"], slot["restarts"]), (1, 1), "one end, told by its successor and seen by the server")
+        beat = self.client.get("/api/heartbeats").json["workers"]["s"]["metadata"]
+        self.assertEqual((beat["restartCount"], beat["workerVersion"]), (1, beat["version"]))
 
     def lossy(self, path):
         """A proxy that loses the first reply to a request for this path: the server has done it, and nobody is told."""
