@@ -4,7 +4,6 @@
 #include "api/task_form.h"
 #include "api/task_view.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 

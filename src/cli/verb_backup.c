@@ -1,7 +1,6 @@
 /*
  * stint backup, stint db query: a copy of the store while the server runs, and a look into it.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/take.h"

@@ -5,8 +5,6 @@
  *
  * is all a shell worker needs before `stint task done`.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

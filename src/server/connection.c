@@ -9,7 +9,6 @@
 #include <assert.h>
 #include <malloc.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/take.h"
 #include "server/server.h"

@@ -1,7 +1,6 @@
 /*
  * Workers and slots: registration, heartbeats with their deltas, goodbye, crashes.
  */
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-#include <stdlib.h>
 
 #include "store/sqlite/sqlite_backend.h"
 
