@@ -49,6 +49,7 @@ struct parents {
 
 int command_parents(
 	struct turn *turn, struct name_list ids, struct parents *ret_parents, struct result *result);
+bool parents_have(const struct parents *parents, int64_t parent);
 int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge);
 
 /* Was the store restored since the stale fence of the command was given out? */
