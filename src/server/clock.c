@@ -1,3 +1,6 @@
+/*
+ * What the time is, once for a turn of the loop, and which boot of the machine this is.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>

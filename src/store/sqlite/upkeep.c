@@ -1,4 +1,6 @@
-
+/*
+ * Transactions, and when the log of SQLite is written back.
+ */
 #include "store/sqlite/sqlite_backend.h"
 
 /*
