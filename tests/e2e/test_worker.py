@@ -69,13 +69,6 @@ class Case(stintd.Case):
         self.addCleanup(worker.end)
         return worker
 
-    def until(self, question, what):
-        deadline = time.monotonic() + PATIENCE_S
-        while not (found := question()):
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.02)
-        return found
-
     def task(self, task):
         return self.client.get("/api/tasks/" + task).json
 
