@@ -124,10 +124,9 @@ void run_refuse(struct run *run, const char *code, const char *message)
 	log_warn("a task cannot be run here", log_cstr("task", run->task), log_cstr("code", code),
 		log_cstr("reason", message));
 	run->phase = RUN_TOLD;
-	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
-	if (host)
+	if (failure_is_of_host(code))
 		supervisor_spare(run->supervisor);
-	if (failure_put(&members, code, message, host ? clock_wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) == 0)
+	if (failure_put_refused(&members, code, message, clock_wall_ms()) == 0)
 		run_report(run, REPORT_FAIL, buf_span(&members));
 }
 
@@ -154,26 +153,12 @@ void run_settled(struct run *run)
 		run_finish(run);
 }
 
-/* What kept it from being started, and whether it may be tried again. */
 void run_refuse_start(struct run *run, int fault)
 {
-	if (fault == -EOPNOTSUPP)
-		run_refuse(run, "ISOLATION_UNAVAILABLE",
-			"a limit of its executor cannot be enforced here any more");
-	else if (fault == -E2BIG || fault == -EINVAL)
-		run_refuse(run, "EXECUTION_ERROR",
-			arena_text(&run->arena, "cannot be started: %s", strerror(-fault)));
-	else if (fault == -EXDEV)
-		run_refuse(run, run->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
-			"its work dir, or another path that it may use, contains the state directory or lies in it");
-	else if (run->wall.level != WALL_PROCESS &&
-		(fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR))
-		run_refuse(run, "ISOLATION_UNAVAILABLE",
-			arena_text(&run->arena, "level \"%s\": a path that it may use cannot be opened: %s",
-				wall_level_name(run->wall.level), strerror(-fault)));
-	else
-		run_refuse(run, "WORKER_INIT_FAILED",
-			arena_text(&run->arena, "cannot be started: %s", strerror(-fault)));
+	char reason[START_REASON_BYTES];
+	const char *code = start_refused(fault, run->working_dir != NULL, run->wall.level, reason);
+
+	run_refuse(run, code, reason);
 }
 
 /* ---- for the supervisor ---- */
