@@ -3,7 +3,6 @@
  * then supervisor.c. `stint-worker run-once` is the same for one pass.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,32 +28,11 @@ enum {
 
 /* ---- the server --------------------------------------------------------------------------------------------- */
 
-static const char *setting(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
-
-/* The first line of a small file. */
-static int read_line(const char *path, char *line, size_t room)
-{
-	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ssize_t got = read(fd, line, room - 1);
-	if (got < 0)
-		return -errno;
-	line[got] = 0;
-	line[strcspn(line, "\r\n")] = 0;
-	return line[0] ? 0 : -ENODATA;
-}
-
 /* The socket of the home, which need not be there yet: a worker waits for its server. */
 static int find_server(const struct flags *flags, const char *home, char *url, size_t room,
 	struct supervisor_options *options)
 {
-	const char *given = flags->url ? flags->url : flags->home ? NULL : setting("STINT_URL");
+	const char *given = flags->url ? flags->url : flags->home ? NULL : config_variable("STINT_URL");
 	const char *complaint = "";
 
 	if (given)
@@ -71,21 +49,23 @@ static int find_server(const struct flags *flags, const char *home, char *url, s
 static int find_token(const struct flags *flags, const char *home, char *token, size_t room,
 	struct supervisor_options *options)
 {
-	const char *file = flags->token_file ? flags->token_file
-		: flags->token               ? NULL
-		: setting("STINT_TOKEN")     ? NULL
-					     : setting("STINT_TOKEN_FILE");
-	const char *text = flags->token ? flags->token : flags->token_file ? NULL : setting("STINT_TOKEN");
+	const char *file = flags->token_file     ? flags->token_file
+		: flags->token                   ? NULL
+		: config_variable("STINT_TOKEN") ? NULL
+						 : config_variable("STINT_TOKEN_FILE");
+	const char *text = flags->token ? flags->token
+		: flags->token_file     ? NULL
+					: config_variable("STINT_TOKEN");
 	char own[4200];
 
 	snprintf(own, sizeof own, "%s/admin.token", home);
 	if (text) {
 		snprintf(token, room, "%s", text);
 	} else if (file) {
-		int r = read_line(file, token, room);
+		int r = config_read_line(file, token, room);
 		if (r < 0)
 			return worker_complain("cannot read a token from %s: %s", file, strerror(-r));
-	} else if (!http_address_is_loopback(&options->address) || read_line(own, token, room) < 0) {
+	} else if (!http_address_is_loopback(&options->address) || config_read_line(own, token, room) < 0) {
 		return 0; /* a server that asks for none, or one that will refuse us and say so */
 	}
 	for (const char *at = token; *at; at++) {
@@ -188,7 +168,7 @@ static int take_name(const struct flags *flags, struct supervisor_options *optio
 			? worker_complain(
 				  "--slot, --name and --concurrency are not for run-once: it does one task at a time, as its agent")
 			: 0;
-	options->slot = flags->slot ? flags->slot : setting("SLOT_ID");
+	options->slot = flags->slot ? flags->slot : config_variable("SLOT_ID");
 	if (options->slot && (!settings_is_name(options->slot) || strlen(options->slot) > 100))
 		return worker_complain(
 			"\"%s\" is no name of a slot: letters, digits and -._:, at most 100", options->slot);

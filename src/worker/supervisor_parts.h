@@ -14,9 +14,6 @@
 
 enum { SUPERVISOR_BODY_BYTES_MAX = 64 << 10 };
 
-/* Tell a service manager, if one is waiting to hear. */
-void supervisor_notify(const char *text);
-
 /* supervisor_claims.c: may it be asked for with the claim that waits? */
 bool supervisor_offers(const struct supervisor *supervisor, const struct executor *executor);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/service.h"
 #include "base/take.h"
 #include "worker/run.h"
 
@@ -177,7 +178,7 @@ void supervisor_stop(struct supervisor *supervisor, int status)
 		return;
 	supervisor->stopping = true;
 	supervisor->status = status;
-	supervisor_notify("STOPPING=1");
+	service_tell("STOPPING=1");
 	log_info("stopping", log_int("runs", supervisor->run_count));
 	line_drop(supervisor->claims);
 	uv_timer_stop(&supervisor->claim_timer);
