@@ -34,6 +34,7 @@ void run_report(struct run *run, enum report_verb verb, struct span members)
 	cleanup(buf_done) struct buf body = {0}, target = {0};
 	struct json_object object;
 
+	run->verb = verb;
 	buf_init(&body, RUN_BODY_BYTES_MAX);
 	buf_init(&target, 1024);
 	json_begin(&object, &body);
@@ -54,6 +55,21 @@ void run_report(struct run *run, enum report_verb verb, struct span members)
 			log_cstr("reason", strerror(-r)));
 }
 
+void run_log_end(struct run *run, const char *as)
+{
+	bool signal = run->end.how == ENDED_SIGNAL;
+
+	if (run->logged || run->phase < RUN_ENDED)
+		return;
+	run->logged = true;
+	if (run_is_pooled(run))
+		log_info("ended", log_cstr("task", run->task), log_cstr("as", as));
+	else
+		log_info("ended", log_cstr("task", run->task), log_cstr("as", as),
+			log_int(signal ? "signal" : "exit", run->end.code),
+			log_int("strays", run->end.strays));
+}
+
 /* What it left on disk goes when nothing more urgent is to be done. */
 void run_let_go(struct run *run)
 {
@@ -69,6 +85,8 @@ static void on_unsettled(uv_timer_t *timer)
 
 void run_saved(struct run *run, int fault)
 {
+	if (run->reported)
+		run_log_end(run, report_verb_name(run->verb));
 	if (fault == 0) { /* in a moment the server has it; else it does not wait for that */
 		if (run->phase != RUN_OVER)
 			uv_timer_start(&run->clock, on_unsettled, UNSETTLED_MS, 0);
