@@ -83,7 +83,7 @@ static void on_looked(void *context, int fault, enum http_reach reach, const str
 	struct run *run = context;
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		fault == 0 ? json_read(http_answer_body(answer), &complaint) : NULL;
+		fault == 0 ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
 
 	(void)reach; /* a server that is away has told before what it asks */
 	if (doc && http_answer_status(answer) == 200)

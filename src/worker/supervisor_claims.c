@@ -128,7 +128,8 @@ static void fail_once(struct supervisor *supervisor, yyjson_val *root, const cha
 static void hear_claims(struct supervisor *supervisor, int status, const struct http_answer *answer)
 {
 	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	const char *code = yyjson_get_str(yyjson_obj_get(root, "code"));
 

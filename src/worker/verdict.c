@@ -69,7 +69,9 @@ static int put_result(struct buf *members, struct span out)
 {
 	struct json_complaint complaint;
 	struct span line = last_line(out);
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = line.len > 0 ? json_read(line, &complaint) : NULL;
+	/* the report is a level around it */
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		line.len > 0 ? json_read_to(line, JSON_DEPTH_MAX - 1, &complaint) : NULL;
 
 	int r = buf_put_span(members, SPAN("\"result\":"));
 	if (r < 0)
@@ -136,6 +138,8 @@ static const struct start_row {
 		"a limit of its executor cannot be enforced here any more"},
 	{E2BIG, false, "EXECUTION_ERROR", NULL},
 	{EINVAL, false, "EXECUTION_ERROR", NULL},
+	{EILSEQ, false, "EXECUTION_ERROR",
+		"at level \"vm\" an argument or a value of the environment cannot have a line break: it goes in as one line"},
 	{EXDEV, false, "ISOLATION_UNAVAILABLE",
 		"its work dir, or another path that it may use, contains the state directory or lies in it"},
 	{ENOENT, true, "ISOLATION_UNAVAILABLE", NULL},

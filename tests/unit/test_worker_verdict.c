@@ -369,6 +369,8 @@ static void what_cannot_even_be_made_is_somebodys_fault_too(void **state)
 	refused_as(-ENOENT, false, WALL_SANDBOX, "ISOLATION_UNAVAILABLE",
 		"level \"sandbox\": a path that it may use cannot be opened: No such file or directory");
 	refused_as(-E2BIG, true, WALL_VM, "EXECUTION_ERROR", "cannot be started: Argument list too long");
+	refused_as(-EILSEQ, false, WALL_VM, "EXECUTION_ERROR",
+		"at level \"vm\" an argument or a value of the environment cannot have a line break: it goes in as one line");
 	refused_as(-EXDEV, true, WALL_PROCESS, "BAD_WORKDIR",
 		"its work dir, or another path that it may use, contains the state directory or lies in it");
 	refused_as(-EXDEV, false, WALL_PROCESS, "ISOLATION_UNAVAILABLE",
