@@ -14,6 +14,8 @@
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
+enum { LEFTOVER_MS = 10 }; /* until it is looked again whether what the one before it left is gone */
+
 int64_t pool_clock_ms(void)
 {
 	return (int64_t)(uv_hrtime() / 1000000);
@@ -288,6 +290,10 @@ static void on_timer(uv_timer_t *timer)
 {
 	struct pool_seat *seat = timer->data;
 
+	if (!seat->process && seat->leftover[0]) { /* one that litters and dies would be faster than we are */
+		uv_timer_start(timer, on_timer, LEFTOVER_MS, 0);
+		return;
+	}
 	if (seat->process) { /* if we were late ourselves, its words may have been waiting for us */
 		process_pull(seat->process, STREAM_OUT);
 		take_frames(seat);

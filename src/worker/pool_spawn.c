@@ -52,7 +52,7 @@ void pool_seat_clear_up(struct pool_seat *seat)
 	struct nest *nest = &seat->pools->supervisor->nest;
 
 	while (seat->leftover[0] && nest_forget_run(nest, seat->leftover) == -EAGAIN)
-		; /* one that died sooner than what the one before it left could be removed */
+		; /* only in a pass, which begins its next task at once: others wait until it is gone */
 	snprintf(seat->leftover, sizeof seat->leftover, "%s", seat->run);
 	if (nest_forget_run(nest, seat->leftover) == -EAGAIN)
 		uv_timer_start(&seat->clear_timer, on_clear_again, 1, 0);
