@@ -548,6 +548,8 @@ static const char *move_detail(const struct command_update *update, const struct
 		return "Only a task that is ready can be taken.";
 	if (update->status == STATUS_TODO)
 		return "Only work in progress can be given back: POST /api/tasks/ID/retry opens a task that has ended, POST /api/tasks/ID/answer goes on with one that asks.";
+	if (result->task.state == TASK_REVIEW)
+		return "The work was reported, and waits for a verdict: POST /api/tasks/ID/gates/GATE, or stint approve.";
 	return "Only work in progress can end so: claim the task first.";
 }
 

@@ -13,7 +13,8 @@
 
 enum {
 	TIMEOUT_MS = 30000,
-	PATIENCE_MS = 1000, /* then doubled */
+	PATIENCE_MS = 1000, /* then doubled … */
+	DOUBLED_MAX = 3,    /* … so often */
 	STREAM_IDLE_MS = 1000,
 	STREAM_DEAD_MS = 45000,  /* the server says something every 15 s */
 	RECONNECT_MS_MAX = 5000, /* between two tries: 0.2, 1, 2, 3, … s */
@@ -270,7 +271,9 @@ static int call(struct cli *cli, const struct ask *ask, const struct http_call *
 			return r;
 		if (tried == 0)
 			say(cli, "stint: the server at %s is away; trying again", cli->place.url);
-		wait_ms(PATIENCE_MS << tried);
+		wait_ms(PATIENCE_MS << (tried < DOUBLED_MAX ? tried : DOUBLED_MAX));
+		if (ask->stop && *ask->stop)
+			return r;
 	}
 }
 

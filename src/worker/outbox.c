@@ -247,8 +247,9 @@ static void settle(struct courier *courier, int status, const struct http_answer
 	struct letter *letter = take_letter(courier);
 	struct json_complaint complaint;
 	char name[LETTER_NAME_BYTES];
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		status >= 300 ? json_read(http_answer_body(answer), &complaint) : NULL;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = status >= 300
+		? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint)
+		: NULL;
 
 	strcpy(name, letter->name);
 	outbox->failures = 0;

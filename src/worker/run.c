@@ -163,6 +163,9 @@ void run_refuse_start(struct run *run, int fault)
 	else if (fault == -E2BIG || fault == -EINVAL)
 		run_refuse(run, "EXECUTION_ERROR",
 			arena_text(&run->arena, "cannot be started: %s", strerror(-fault)));
+	else if (fault == -EILSEQ)
+		run_refuse(run, "EXECUTION_ERROR",
+			"at level \"vm\" an argument or a value of the environment cannot have a line break: it goes in as one line");
 	else if (fault == -EXDEV)
 		run_refuse(run, run->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
 			"its work dir, or another path that it may use, contains the state directory or lies in it");

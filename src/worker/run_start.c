@@ -274,7 +274,7 @@ static void on_token(void *context, int fault, enum http_reach reach, const stru
 		return;
 	}
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		fault == 0 ? json_read(http_answer_body(answer), &complaint) : NULL;
+		fault == 0 ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
 	yyjson_val *token = yyjson_obj_get(yyjson_doc_get_root(doc), "token");
 	if (status >= 200 && status < 300 && yyjson_is_str(token)) {
 		start(run, (struct span){yyjson_get_str(token), yyjson_get_len(token)});

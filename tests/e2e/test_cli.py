@@ -1306,6 +1306,8 @@ class Inside(CliCase):
         own = {"STINT_TASK_ID": task, "STINT_TOKEN": token}
         self.stint("task", "progress", **own)
         self.stint("ls", status=6, STINT_TOKEN=token)
+        said = self.stint("show", "t-zzz", status=3, STINT_TOKEN=token).err
+        self.assertEqual(said.count("stint: "), 1, said)
         self.stint("task", "done", "so", **own)
         self.assertEqual(self.state(task), "done")
 
@@ -1330,6 +1332,15 @@ class Inside(CliCase):
         self.assertEqual(follower.communicate(timeout=30)[0], "three\n")
         self.assertEqual(follower.returncode, 0)
         self.stint("logs", "nothing", status=3)
+
+    def test_logs_of_what_nobody_has_begun_yet_are_waited_for(self):
+        task = self.add("x", "--queue", "logs")
+        follower = self.begin("logs", task, "--follow", stdout=subprocess.PIPE)
+        claim = self.claim("logs")
+        self.client.post(f"/api/tasks/{task}/log", {"workerId": "w", "fence": claim["fence"], "offset": 0, "data": "begun\n"})
+        self.assertEqual(follower.stdout.readline(), "begun\n")
+        self.stint("task", "done", **self.holding(claim))
+        self.assertEqual((follower.wait(30), follower.stdout.read()), (0, ""))
 
 
 class Keeping(CliCase):
@@ -1503,6 +1514,20 @@ class Up(unittest.TestCase):
         until = time.monotonic() + 20
         while self.stint("ls").returncode != 7:
             self.assertLess(time.monotonic(), until)
+
+    def test_a_worker_that_is_killed_is_followed_by_another_that_tells_what_it_ran(self):
+        process, _ = self.up_and_ready("--no-demo")
+        task = self.stint("add", "half way", "--queue", "shell", "--executor", "shell", "--payload",
+                          '{"argv":["sh","-c","test $STINT_ATTEMPT = 2 || sleep 600"]}').stdout.strip()
+        until = time.monotonic() + 25
+        while json.loads(self.stint("show", task, "--json").stdout)["task"]["state"] != "running":
+            self.assertLess(time.monotonic(), until)
+        worker, = json.loads(self.stint("worker", "ls", "--json").stdout)["workers"]
+        os.kill(worker["pid"], signal.SIGKILL)
+        self.assertEqual(self.stint("wait", "--timeout", "25s", task).returncode, 0)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20), 0)
+        self.assertIn("the worker was ended by signal 9; another one is started in 1 s", process.stderr.read())
 
     def test_a_server_that_cannot_start_is_told(self):
         process = self.up("--set", "nonsense=1")
