@@ -74,25 +74,19 @@ static void hear_fault(struct pool_seat *seat, int fault, bool of_workdir)
 	const struct executor *executor = seat->executor;
 	bool path = fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR || fault == -ELOOP;
 	char why[WALLS_COMPLAINT_BYTES];
+	const char *code =
+		verdict_refusal(fault, executor->wall.level, executor->working_dir != NULL, why, sizeof why);
 
 	if (path && of_workdir && executor->working_dir) {
+		code = "BAD_WORKDIR";
 		snprintf(why, sizeof why, "the workingDir of its executor, \"%.300s\", cannot be opened: %s",
 			executor->working_dir, strerror(-fault));
-		pool_seat_bar(seat, "BAD_WORKDIR", why);
-	} else if (fault == -EXDEV) {
-		pool_seat_bar(seat, executor->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
-			"its work dir, or another path that it may use, contains the state directory or lies in it");
-	} else if (fault == -EOPNOTSUPP) {
-		pool_seat_bar(seat, "ISOLATION_UNAVAILABLE",
-			"a limit of its executor cannot be enforced here any more");
-	} else if (path && executor->wall.level != WALL_PROCESS) {
-		snprintf(why, sizeof why, "level \"%s\": a path that it may use cannot be opened: %s",
-			wall_level_name(executor->wall.level), strerror(-fault));
-		pool_seat_bar(seat, "ISOLATION_UNAVAILABLE", why);
-	} else {
+	}
+	if (strcmp(code, "WORKER_INIT_FAILED") != 0)
+		pool_seat_bar(seat, code, why);
+	else
 		log_error("a worker of a pool cannot be started", log_cstr("poolWorker", seat->name),
 			log_cstr("reason", strerror(-fault)));
-	}
 }
 
 static int open_workdir(const struct pool_seat *seat, int run_fd, int *ret_fd)

@@ -157,26 +157,11 @@ void run_settled(struct run *run)
 /* What kept it from being started, and whether it may be tried again. */
 void run_refuse_start(struct run *run, int fault)
 {
-	if (fault == -EOPNOTSUPP)
-		run_refuse(run, "ISOLATION_UNAVAILABLE",
-			"a limit of its executor cannot be enforced here any more");
-	else if (fault == -E2BIG || fault == -EINVAL)
-		run_refuse(run, "EXECUTION_ERROR",
-			arena_text(&run->arena, "cannot be started: %s", strerror(-fault)));
-	else if (fault == -EILSEQ)
-		run_refuse(run, "EXECUTION_ERROR",
-			"at level \"vm\" an argument or a value of the environment cannot have a line break: it goes in as one line");
-	else if (fault == -EXDEV)
-		run_refuse(run, run->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
-			"its work dir, or another path that it may use, contains the state directory or lies in it");
-	else if (run->wall.level != WALL_PROCESS &&
-		(fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR))
-		run_refuse(run, "ISOLATION_UNAVAILABLE",
-			arena_text(&run->arena, "level \"%s\": a path that it may use cannot be opened: %s",
-				wall_level_name(run->wall.level), strerror(-fault)));
-	else
-		run_refuse(run, "WORKER_INIT_FAILED",
-			arena_text(&run->arena, "cannot be started: %s", strerror(-fault)));
+	char text[REFUSAL_BYTES];
+	const char *code =
+		verdict_refusal(fault, run->wall.level, run->working_dir != NULL, text, sizeof text);
+
+	run_refuse(run, code, text);
 }
 
 /* ---- for the supervisor ---- */

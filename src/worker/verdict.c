@@ -222,11 +222,39 @@ static const char *unstarted_code(const struct attempt_end *attempt)
 	return "WORKER_INIT_FAILED";
 }
 
-bool verdict_is_barred(const struct process_end *end)
+const char *verdict_barred(const struct process_end *end)
 {
 	struct attempt_end attempt = {.end = end};
+	const char *code = end->how == ENDED_UNSTARTED ? unstarted_code(&attempt) : "";
 
-	return end->how == ENDED_UNSTARTED && strcmp(unstarted_code(&attempt), "ISOLATION_UNAVAILABLE") == 0;
+	return strcmp(code, "ISOLATION_UNAVAILABLE") == 0 || strcmp(code, "BAD_WORKDIR") == 0 ? code : NULL;
+}
+
+const char *verdict_refusal(int fault, enum wall_level level, bool has_workdir, char *text, size_t room)
+{
+	bool path = fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR;
+
+	if (fault == -EOPNOTSUPP) {
+		snprintf(text, room, "a limit of its executor cannot be enforced here any more");
+		return "ISOLATION_UNAVAILABLE";
+	}
+	if (fault == -EXDEV) {
+		snprintf(text, room,
+			"its work dir, or another path that it may use, contains the state directory or lies in it");
+		return has_workdir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE";
+	}
+	if (path && level != WALL_PROCESS) {
+		snprintf(text, room, "level \"%s\": a path that it may use cannot be opened: %s",
+			wall_level_name(level), strerror(-fault));
+		return "ISOLATION_UNAVAILABLE";
+	}
+	if (fault == -EILSEQ)
+		snprintf(text, room, "%s",
+			"at level \"vm\" an argument or a value of the environment cannot have a line break: it goes in as one line");
+	else
+		snprintf(text, room, "cannot be started: %s", strerror(-fault));
+	return fault == -EILSEQ || fault == -E2BIG || fault == -EINVAL ? "EXECUTION_ERROR"
+								       : "WORKER_INIT_FAILED";
 }
 
 static int put_unstarted(const struct attempt_end *attempt, struct buf *members)
