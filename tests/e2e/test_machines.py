@@ -155,6 +155,28 @@ class Machines(Case):
         self.assertEqual(self.client.post("/api/tasks/t/cancel").status, 202)
         self.is_in("t", "cancelled")
 
+    def test_a_worker_that_is_killed_leaves_no_machine(self):
+        worker = self.worker({"x": self.machine("echo at work; sleep 1000")})
+        self.create(id="t")
+        self.until(lambda: "at work" in self.log("t")["data"], "it runs")
+        self.assertEqual(len(self.machines()), 1)
+        worker.process.kill()
+        worker.process.wait(30)
+        self.until(lambda: not self.machines(), "it ends with its worker")
+
+    def machines(self):
+        """Those of this test, by the file that they boot."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/cmdline" % pid, "rb") as file:
+                    line = file.read().split(b"\0")
+            except OSError:
+                continue  # it has gone
+            if line[0].endswith(b"/qemu-system-x86_64") and self.path("initrd.gz").encode() in line:
+                found.append(pid)
+        return found
+
     def test_budgets_hold_for_a_machine(self):
         self.worker({"cpuSeconds": self.machine("while :; do :; done", budget={"cpuSeconds": 1}),
                      "outputBytes": self.machine("while :; do echo more; done", budget={"outputBytes": 20000})}, "--concurrency", "2")
