@@ -213,6 +213,12 @@ static long try_tcp(char **args)
 	return fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, sizeof address);
 }
 
+/* socket FAMILY: of a network that no namespace holds. */
+static long try_socket(char **args)
+{
+	return socket(atoi(args[0]), SOCK_STREAM, 0);
+}
+
 static long try_unix(char **args)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -317,6 +323,7 @@ static const struct attempt {
 	{"spread", try_spread, 2},
 	{"shared", try_shared, 1},
 	{"tcp", try_tcp, 1},
+	{"socket", try_socket, 1},
 	{"unix", try_unix, 1},
 	{"others", try_others, 0},
 	{"device", try_device, 1},

@@ -573,8 +573,10 @@ static void there_is_no_network_unless_it_is_granted(void **state)
 	assert_int_equal(listen(fd, 1), 0);
 	attempt("ECONNREFUSED ENETUNREACH", "tcp", number(port), NULL);
 	attempt("ECONNREFUSED EPERM", "abstract", address.sun_path + 1, NULL);
+	attempt("EPERM", "socket", number(AF_VSOCK), NULL);
 	wall.network = true;
 	attempt("done", "tcp", number(port), NULL);
+	attempt("done EAFNOSUPPORT", "socket", number(AF_VSOCK), NULL);
 	if (landlock_abi() >= 6)
 		attempt("EPERM", "abstract", address.sun_path + 1, NULL);
 	wall.network = false;
