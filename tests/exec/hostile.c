@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/if_ether.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -219,6 +220,13 @@ static long try_socket(char **args)
 	return socket(atoi(args[0]), SOCK_STREAM, 0);
 }
 
+/* What others tell the server over the loopback, tokens too. */
+static long try_sniff(char **args)
+{
+	(void)args;
+	return socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
+}
+
 static long try_unix(char **args)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -324,6 +332,7 @@ static const struct attempt {
 	{"shared", try_shared, 1},
 	{"tcp", try_tcp, 1},
 	{"socket", try_socket, 1},
+	{"sniff", try_sniff, 0},
 	{"unix", try_unix, 1},
 	{"others", try_others, 0},
 	{"device", try_device, 1},

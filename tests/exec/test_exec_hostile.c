@@ -221,13 +221,14 @@ static void privileges_of_root_are_those_of_a_container(void **state)
 {
 	static const int missing[] = {CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_MODULE, CAP_SYS_RAWIO,
 		CAP_SYS_BOOT, CAP_SYS_TIME, CAP_SYS_RESOURCE, CAP_SYS_NICE, CAP_NET_ADMIN, CAP_MKNOD,
-		CAP_DAC_READ_SEARCH, CAP_LINUX_IMMUTABLE, CAP_SYSLOG};
+		CAP_DAC_READ_SEARCH, CAP_LINUX_IMMUTABLE, CAP_SYSLOG, CAP_NET_RAW};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
 		attempt("EPERM", "capability", number(missing[i]), NULL);
 	if (geteuid() == 0)
 		attempt("done", "capability", number(CAP_CHOWN), NULL);
+	attempt("EPERM", "sniff", NULL, NULL);
 }
 
 static void limits_hold(void **state)
