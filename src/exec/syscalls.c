@@ -124,7 +124,7 @@ static int deny_terminal(scmp_filter_ctx filter)
 static int deny_limits(scmp_filter_ctx filter)
 {
 	return seccomp_rule_add(
-		filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0));
+		filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0, 0));
 }
 
 /* Of machines and their host: the one network that a network namespace does not hold. Programs for the small sibling ask
@@ -132,7 +132,7 @@ static int deny_limits(scmp_filter_ctx filter)
 static int deny_machines(scmp_filter_ctx filter)
 {
 	return seccomp_rule_add(
-		filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_VSOCK));
+		filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_VSOCK, 0));
 }
 
 /* A new user namespace is a set of privileges. clone3 hides its flags from us: without it the C library takes clone. */
