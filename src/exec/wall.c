@@ -310,8 +310,11 @@ static int judge_trial(const struct answer *answer, const struct trial *trial, c
 		start_fault_text(&trial->end.fault, text, sizeof text);
 	else
 		snprintf(text, sizeof text, "it does not end, or dies");
-	return no(answer, -EOPNOTSUPP, fixes[wall->level], "%s%s%s", text, trial->words[0] ? ": " : "",
-		trial->words);
+	const char *fix = wall->level != WALL_VM && geteuid() != 0 &&
+			setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 0) != 0
+		? "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile of AppArmor that lets it make user namespaces"
+		: fixes[wall->level];
+	return no(answer, -EOPNOTSUPP, fix, "%s%s%s", text, trial->words[0] ? ": " : "", trial->words);
 }
 
 /* A system with nothing in it but the places that a container needs: enough for a trial, whose program is ours. */

@@ -25,6 +25,7 @@ enum wall_level {
 
 enum {
 	WALL_LEVELS = WALL_VM + 1,
+	WALL_MACHINE_MIB_LEAST = 64, /* of memory: a kernel does not boot with less */
 	WALL_REASON_BYTES = 512,
 	WALL_FIX_BYTES = 256,
 };

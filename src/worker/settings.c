@@ -486,6 +486,8 @@ const char *settings_unfit(const struct executor *executor, enum wall_level leve
 	if (level == WALL_VM &&
 		((executor->read && executor->read[0]) || (executor->write && executor->write[0])))
 		return "it has \"read\" or \"write\", and no directory is shared with a machine";
+	if (level == WALL_VM && executor->limits.memory_bytes >> 20 < WALL_MACHINE_MIB_LEAST)
+		return "its budget.memoryBytes is less than the 64 MiB that a machine needs";
 	if (level == WALL_PROCESS && executor->offline)
 		return "it has \"network\": false, which needs \"sandbox\" or stricter";
 	if (executor->worktree.on && level > WALL_SANDBOX)

@@ -404,6 +404,8 @@ class Doctor(unittest.TestCase):
                                ({"kind": "command", "argv": ["x"], "isolation": "vm", "kernel": "/k", "initrd": "/i", "read": ["/srv"]},
                                 "no directory is shared with a machine"),
                                ({"kind": "command", "argv": ["x"], "network": False}, '"network": false'),
+                               ({"kind": "command", "argv": ["x"], "isolation": "vm", "kernel": "/k", "initrd": "/i",
+                                 "budget": {"memoryBytes": 60 << 20}}, "64 MiB"),
                                ({"kind": "command", "argv": ["x"], "isolation": "container"}, "needs rootfs"),
                                ({"kind": "command", "argv": ["x"], "isolation": "container", "rootfs": "/r", "runtime": "docker"}, "podman")):
             with self.subTest(said=said), tempfile.TemporaryDirectory(prefix="stint-walls-") as home:
