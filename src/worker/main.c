@@ -207,12 +207,12 @@ static int print_settings(const struct settings *settings)
 }
 
 /* For `stint doctor`. */
-static int print_isolation(const struct settings *settings)
+static int print_isolation(const struct settings *settings, const char *home)
 {
 	cleanup(buf_done) struct buf text;
 
 	buf_init(&text, TEXT_BYTES_MAX);
-	if (walls_report(settings, &text) == 0)
+	if (walls_report(settings, home, &text) == 0)
 		fwrite(text.data, 1, text.len, stdout);
 	return 0;
 }
@@ -312,7 +312,7 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 	if (r == 0 && flags->check_config)
 		return print_settings(settings);
 	if (r == 0 && flags->check_isolation)
-		return print_isolation(settings);
+		return print_isolation(settings, home);
 	if (r == 0)
 		r = find_server(flags, home, url, sizeof url, &options);
 	if (r == 0)
