@@ -455,6 +455,11 @@ static void on_end(void *context, int fault, enum http_reach reach, const struct
 	(void)reach;
 	if (doc && is_ours(once, yyjson_doc_get_root(doc)))
 		say_task(once, yyjson_doc_get_root(doc));
+	if (!told)
+		say(once,
+			&(struct outcome){.action = "failed",
+				.error = SPAN("the server does not say how it ended"),
+				.next_steps = printed(once, "stint why %s", once->task)});
 	say(once,
 		&(struct outcome){.action = "failed",
 			.error = SPAN("the claim was lost: somebody else has the task by now"),
