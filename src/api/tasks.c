@@ -408,6 +408,8 @@ void task_why_read(struct api_call *call)
 		json_member_int(&object, "until", reason.until_ms);
 	if (reason.why == WHY_KEPT_FOR_HOST)
 		json_member_string(&object, "host", reads->name(reads->context, document.task.resume_host));
+	if (reason.slot != 0)
+		json_member_string(&object, "slot", reads->name(reads->context, reason.slot));
 	if (reason.code != CODE_NONE)
 		json_member_cstr(&object, "code", failure_code_name(reason.code));
 	call_reply(call, 200, json_end(&object));

@@ -141,14 +141,21 @@ class Adding(CliCase):
             "add", "all of it", "--queue", "flags", "--priority", "high", "--after", parent, "--timeout", "5m",
             "--max-attempts", "7", "--needs", "gpu,linux", "--label", "a", "--label", "b", "--executor", "tests",
             "--payload", '{"n":[1,2]}', "--owner", "slot-1", "--not-before", "1h", "--start-by", "2h", "--finish-by",
-            "3h", "--hold", "--id", "my-task", "--unique", "only-one", "--cwd", "sub", "--json").json["task"]
+            "3h", "--hold", "--id", "my-task", "--unique", "only-one", "--cwd", "sub", "--module", "chess",
+            "--isolation", "sandbox", "--json").json["task"]
         expected = {"id": "my-task", "queue": "flags", "priority": 50, "blockedBy": [parent], "timeoutMs": 300000,
                     "maxAttempts": 7, "requires": ["gpu", "linux"], "labels": ["a", "b"], "executor": "tests",
                     "payload": {"n": [1, 2]}, "owner": "slot-1", "state": "pending", "uniqueKey": "only-one",
-                    "workingDir": "sub"}
+                    "workingDir": "sub", "module": "chess", "isolationLevel": "sandbox"}
         self.assertEqual({key: task[key] for key in expected}, expected)
         for name, hours in (("notBefore", 1), ("startBy", 2), ("finishBy", 3)):
             self.assertLess(abs(task[name] - before - hours * 3600000), 60000)
+        self.assertRegex(self.stint("show", "my-task").out, "(?s)executor +tests\n.*module +chess\n.*isolation +sandbox\n")
+
+    def test_a_level_of_isolation_that_there_is_not_is_refused(self):
+        ran = self.stint("add", "x", "--id", "no-level", "--isolation", "jail", status=None)
+        self.assertIn("process, sandbox, container, vm", ran.err)
+        self.assertEqual(self.client.get("/api/tasks/no-level").status, 404)
 
     def repository(self, text):
         """A directory within one whose .stint/config.json has this text."""
@@ -558,6 +565,11 @@ class Agreement(CliCase):
         seen |= look()
         post("/api/workers/register", {"workerId": "elsewhere"})
         self.assertEqual(post("/api/claims", {"workerId": "elsewhere", "queues": ["done"]}).json, {"claims": []})
+        seen |= look()
+        post("/api/workers/register", {"workerId": "host-1"})
+        for _ in range(3):
+            post("/api/slots/host%2Fe-1/crash")
+        task("pooled", executor="e")
         seen |= look()
         post("/api/execution", {"armed": False})
         seen |= look()

@@ -634,6 +634,18 @@ class Slots(Case):
         self.assertEqual(slot["crashes"], 1)
         self.assertEqual(self.task("t")["state"], "ready", "it claimed nothing")
 
+    def test_nothing_is_left_of_a_worker_that_died_while_it_wrote(self):
+        first = self.worker({"x": sh("true")})
+        self.until(lambda: '"registered"' in first.said(), "registered")
+        first.stop(signal.SIGKILL)
+        place = os.path.join(self.server.home, "workers")
+        dead, = os.listdir(place)
+        for name in ("outbox/.r-1.new", "runs/.r-1.new", ".worker.new"):
+            open(os.path.join(place, dead, name), "w").close()
+        second = self.worker({"x": sh("true")})
+        self.until(lambda: second.said().count('"registered"') == 2, "registered")
+        self.assertNotIn(dead, os.listdir(place))
+
     def test_three_unclean_ends_within_a_minute_quarantine_the_slot(self):
         for _ in range(4):
             worker = self.worker({"x": sh("true")}, "--slot", "s")
