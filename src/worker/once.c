@@ -525,7 +525,9 @@ int once_close(struct once *once)
 	if (!once->said && once->phase != ONCE_OVER && once->phase != ONCE_RESTING)
 		say(once,
 			&(struct outcome){.action = "failed",
-				.error = SPAN("it was stopped before it had done anything")});
+				.error = once->task[0]
+					? SPAN("it was stopped before the server had taken its report; the next pass sends it")
+					: SPAN("it was stopped before it had done anything")});
 	uv_close((uv_handle_t *)&once->timer, NULL);
 	line_free(once->line);
 	once->line = NULL;
