@@ -168,14 +168,18 @@ void supervisor_hurry(struct supervisor *supervisor)
 		uv_timer_start(&supervisor->stop_timer, on_reports_due, REPORTS_MS, 0);
 }
 
-/* What runs may take its time; what has ended and cannot be told waits on disk for the next worker. */
+/* What runs may take its time, and so may a server that answers and is told; what has ended and cannot be told waits on disk
+ * for the next worker. A pass of run-once does not beat, and cannot know which of the two it is. */
 static void on_draining(uv_timer_t *timer)
 {
 	struct supervisor *supervisor = timer->data;
 	int64_t now_ms = worker_clock_ms();
+	int64_t heard_ms = supervisor->pulse ? pulse_heard_ms(supervisor->pulse) : INT64_MIN;
 
-	if (anything_runs(supervisor))
+	if (anything_runs(supervisor) || supervisor->once)
 		supervisor->last_ran_ms = now_ms;
+	else if (heard_ms > supervisor->last_ran_ms)
+		supervisor->last_ran_ms = heard_ms;
 	if (now_ms - supervisor->last_ran_ms >= REPORTS_MS)
 		on_stop_failed(timer);
 	else if (now_ms >= supervisor->drain_until_ms)

@@ -159,7 +159,7 @@ class Results(Case):
 
     def test_a_pass_that_cannot_report_says_so_and_the_next_one_reports(self):
         self.create(id="t", executor="brief")
-        process = self.start()
+        process = self.start("--drain-ms", "100")
         runs = os.path.join(self.server.home, "workers", "agent-dev-3", "runs")
         self.until(lambda: self.task("t")["workerId"] == "dev-3" and os.listdir(runs), "it runs")
         self.client.close()
