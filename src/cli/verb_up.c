@@ -38,6 +38,7 @@ enum {
 	STEADY_MS = 60000, /* … unless it had run for so long */
 	SETS_MAX = 64,
 	STATUS_CONFIG = 78, /* of stintd: something it was told is wrong */
+	STATUS_STORE = 74,  /* its store cannot be used */
 	STATUS_NOT_NOW = 75,
 };
 
@@ -357,6 +358,8 @@ static int end_status(struct running *running, int status)
 		return fail(running->cli, EXIT_FAILED, "ended",
 			WEXITSTATUS(status) == STATUS_CONFIG
 				? "stint config show --origin   (or stint doctor)"
+				: WEXITSTATUS(status) == STATUS_STORE
+				? "stint doctor"
 				: "stint up --listen 127.0.0.1:0   (if the port is taken), or stint doctor",
 			"the server ended by itself, with status %d", WEXITSTATUS(status));
 	return fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",

@@ -45,6 +45,11 @@ class Units(unittest.TestCase):
             ran = analyze("verify", "--man=no", *copies)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
+    def test_a_worker_outlasts_the_lease_of_the_one_that_vanished(self):
+        for unit in WORKERS:
+            with open(unit) as file:
+                self.assertIn("\nStartLimitIntervalSec=0\n", file.read())
+
     def test_both_workers_have_their_own_place(self):
         plain, slot = (open(unit).read() for unit in WORKERS)
         self.assertNotIn("--slot", plain)
@@ -64,6 +69,7 @@ class Pm2(unittest.TestCase):
         for app in apps:
             self.assertEqual((app["script"], app["autorestart"]), ("stint-worker", True))
             self.assertEqual(app["args"], "--slot " + app["env"]["SLOT_ID"])
+            self.assertGreater(app["max_restarts"] * app["restart_delay"], 90000, "the lease of a slot")
 
 
 if __name__ == "__main__":
