@@ -3,7 +3,6 @@
  * then supervisor.c. `stint-worker run-once` is the same for one pass.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/take.h"
+#include "config/server_place.h"
 #include "worker/supervisor.h"
 #include "worker/sweep.h"
 #include "worker/walls.h"
@@ -318,63 +318,19 @@ static const char *setting(const char *name)
 	return value && value[0] ? value : NULL;
 }
 
-/* The first line of a small file. */
-static int read_line(const char *path, char *line, size_t room)
+/* The socket of the home need not be there yet: a worker waits for its server. */
+static int find_server(const struct flags *flags, const char *home, struct supervisor_options *options)
 {
-	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ssize_t got = read(fd, line, room - 1);
-	if (got < 0)
-		return -errno;
-	line[got] = 0;
-	line[strcspn(line, "\r\n")] = 0;
-	return line[0] ? 0 : -ENODATA;
-}
+	static struct server_place place;
+	const struct server_place_flags given = {flags->url, flags->home, flags->token, flags->token_file};
+	char complaint[SERVER_PLACE_COMPLAINT_BYTES];
 
-/* The socket of the home, which need not be there yet: a worker waits for its server. */
-static int find_server(const struct flags *flags, const char *home, char *url, size_t room,
-	struct supervisor_options *options)
-{
-	const char *given = flags->url ? flags->url : flags->home ? NULL : setting("STINT_URL");
-	const char *complaint = "";
-
-	if (given)
-		snprintf(url, room, "%s", given);
-	else
-		snprintf(url, room, "unix:%s/stint.sock", home);
-	if (http_address_parse(url, &options->address, &complaint) < 0)
-		return complain("%s is no address of a server: %s", url, complaint);
-	options->url = url;
+	if (server_place_find(&given, home, &place, complaint) < 0)
+		return complain("%s", complaint);
+	options->address = place.address;
+	options->url = place.url;
+	options->token = place.token[0] ? place.token : NULL;
 	options->same_host = !flags->remote && http_address_is_loopback(&options->address);
-	return 0;
-}
-
-static int find_token(const struct flags *flags, const char *home, char *token, size_t room,
-	struct supervisor_options *options)
-{
-	const char *file = flags->token_file ? flags->token_file
-		: flags->token               ? NULL
-		: setting("STINT_TOKEN")     ? NULL
-					     : setting("STINT_TOKEN_FILE");
-	const char *text = flags->token ? flags->token : flags->token_file ? NULL : setting("STINT_TOKEN");
-	char own[4200];
-
-	snprintf(own, sizeof own, "%s/admin.token", home);
-	if (text) {
-		snprintf(token, room, "%s", text);
-	} else if (file) {
-		int r = read_line(file, token, room);
-		if (r < 0)
-			return complain("cannot read a token from %s: %s", file, strerror(-r));
-	} else if (!http_address_is_loopback(&options->address) || read_line(own, token, room) < 0) {
-		return 0; /* a server that asks for none, or one that will refuse us and say so */
-	}
-	for (const char *at = token; *at; at++) {
-		if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 127)
-			return complain("that is not a token");
-	}
-	options->token = token;
 	return 0;
 }
 
@@ -574,7 +530,7 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 {
 	static struct supervisor supervisor;
 	static struct supervisor_options options;
-	static char home[3000], url[4200], token[600];
+	static char home[3000];
 
 	options = (struct supervisor_options){
 		.settings = settings,
@@ -599,9 +555,7 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 	if (r == 0 && flags->check_isolation)
 		return print_isolation(settings);
 	if (r == 0)
-		r = find_server(flags, home, url, sizeof url, &options);
-	if (r == 0)
-		r = find_token(flags, home, token, sizeof token, &options);
+		r = find_server(flags, home, &options);
 	if (r != 0)
 		return r;
 	if (flags->sweeps)

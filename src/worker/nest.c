@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
 #include "exec/orphan.h"
 #include "exec/proc.h"
 #include "exec/rundir.h"
 #include "wire/http.h"
 #include "wire/json.h"
-#include "worker/files.h"
 #include "worker/outbox.h"
 #include "worker/verdict.h"
 

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/files.h"
 #include "base/take.h"
 #include "exec/workdir.h"
 #include "wire/json.h"
-#include "worker/files.h"
 #include "worker/job.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "worker/files.h"
+#include "base/files.h"
 #include "worker/outbox.h"
 
 #define LETTER "{\"workerId\":\"w\",\"fence\":\"7\",\"result\":1}"
