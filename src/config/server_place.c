@@ -60,8 +60,8 @@ static int find_token(const struct server_place_flags *flags, const char *home, 
 	} else if (file) {
 		int r = read_line(file, place->token, sizeof place->token);
 		if (r < 0) {
-			snprintf(complaint, SERVER_PLACE_COMPLAINT_BYTES,
-				"cannot read a token from %s: %s", file, strerror(-r));
+			snprintf(complaint, SERVER_PLACE_COMPLAINT_BYTES, "cannot read a token from %s: %s",
+				file, strerror(-r));
 			return -EINVAL;
 		}
 	} else if (!http_address_is_loopback(&place->address) ||
@@ -77,8 +77,8 @@ static int find_token(const struct server_place_flags *flags, const char *home, 
 	return 0;
 }
 
-int server_place_find(const struct server_place_flags *flags, const char *home, struct server_place *ret_place,
-	char complaint[SERVER_PLACE_COMPLAINT_BYTES])
+int server_place_find(const struct server_place_flags *flags, const char *home,
+	struct server_place *ret_place, char complaint[SERVER_PLACE_COMPLAINT_BYTES])
 {
 	int r = find_address(flags, home, ret_place, complaint);
 

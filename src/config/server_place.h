@@ -28,5 +28,5 @@ enum {
 };
 
 /* `home` is the state directory. -EINVAL: the complaint says what is wrong. */
-int server_place_find(const struct server_place_flags *flags, const char *home, struct server_place *ret_place,
-	char complaint[SERVER_PLACE_COMPLAINT_BYTES]);
+int server_place_find(const struct server_place_flags *flags, const char *home,
+	struct server_place *ret_place, char complaint[SERVER_PLACE_COMPLAINT_BYTES]);

@@ -1,0 +1,251 @@
+#include "notify/courier.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+enum {
+	KEEP_MS = 10 * 1000,   /* a cursor that moved past what is not for its target may wait that long */
+	LOOK_BACK = 10 * 1000, /* events, after a restore */
+};
+
+static struct letter *letter_at(struct courier *courier, uint32_t n)
+{
+	return &courier->queue[(courier->first + n) % COURIER_QUEUE_MAX];
+}
+
+int courier_open(struct courier *courier, const struct target *target, const struct targets *targets,
+	CURLM *multi, struct rng *rng, int dir_fd)
+{
+	*courier = (struct courier){
+		.target = target, .targets = targets, .multi = multi, .rng = rng, .dir_fd = dir_fd};
+	for (uint32_t i = 0; i < COURIER_QUEUE_MAX; i++)
+		buf_init(&courier->queue[i].body, MESSAGE_BYTES_MAX);
+	int r = cursor_read(dir_fd, target->name, &courier->cursor);
+	courier->seen = courier->cursor.seq;
+	courier->seen_ms = courier->cursor.time_ms;
+	return r < 0 ? r : delivery_init(&courier->delivery, target, courier);
+}
+
+void courier_close(struct courier *courier)
+{
+	if (courier->under_way)
+		curl_multi_remove_handle(courier->multi, courier->delivery.easy);
+	delivery_done(&courier->delivery);
+	for (uint32_t i = 0; i < COURIER_QUEUE_MAX; i++)
+		buf_done(&courier->queue[i].body);
+}
+
+/* ---- the place ------------------------------------------------------------------------------------------------ */
+
+int courier_keep(struct courier *courier)
+{
+	const struct letter *waits = courier->count > 0 ? letter_at(courier, 0) : NULL;
+	struct cursor *cursor = &courier->cursor;
+
+	if (!cursor->known)
+		return 0;
+	/* the smaller: after a restore, what waits may still be counted as before it */
+	cursor->seq = waits && waits->seq <= courier->seen ? waits->seq - 1 : courier->seen;
+	cursor->time_ms = waits ? waits->time_ms - 1 : courier->seen_ms;
+	courier->moved = false;
+	return cursor_write(courier->dir_fd, courier->target->name, cursor);
+}
+
+/* A restored store counts on from its backup: numbers that were told of mean other events now. What is younger than the
+ * last event that was looked at is news; that is looked for among the latest. */
+static void look_back(struct courier *courier, int64_t generation, int64_t last_seq)
+{
+	log_warn("the store was restored, going on with what is new in it",
+		log_cstr("target", courier->target->name), log_int("generation", generation));
+	courier->repeats_seq = last_seq;
+	courier->repeats_ms = courier->seen_ms;
+	if (courier->seen > last_seq)
+		courier->seen = last_seq;
+	courier->seen = courier->seen > LOOK_BACK ? courier->seen - LOOK_BACK : 0;
+}
+
+int courier_meet(struct courier *courier, int64_t generation, int64_t last_seq, int64_t now_ms)
+{
+	struct cursor *cursor = &courier->cursor;
+
+	courier->kept_ms = now_ms;
+	if (cursor->known && cursor->generation == generation && courier->seen <= last_seq)
+		return 0;
+	if (!cursor->known)
+		courier->seen = last_seq;
+	else if (cursor->generation != generation)
+		look_back(courier, generation, last_seq);
+	else {
+		log_warn("the store is another one, going on from now",
+			log_cstr("target", courier->target->name));
+		courier->seen = last_seq;
+	}
+	cursor->known = true;
+	cursor->generation = generation;
+	return courier_keep(courier);
+}
+
+void courier_skip(struct courier *courier, int64_t oldest)
+{
+	if (courier->seen >= oldest)
+		return;
+	if (courier->seen >= courier->repeats_seq) { /* else it only looks back, for what it may not know */
+		log_warn("events are gone from the server before they were looked at",
+			log_cstr("target", courier->target->name), log_int("missed", oldest - courier->seen));
+		courier->cursor.missed += oldest - courier->seen;
+	}
+	courier->seen = oldest;
+	courier->moved = true;
+}
+
+/* ---- what comes ------------------------------------------------------------------------------------------------ */
+
+static int enqueue(struct courier *courier, int64_t generation, yyjson_val *event, int64_t time_ms)
+{
+	struct letter *letter = letter_at(courier, courier->count);
+	char id[MESSAGE_ID_BYTES];
+
+	letter->seq = yyjson_get_sint(yyjson_obj_get(event, "seq"));
+	letter->time_ms = time_ms;
+	letter->generation = generation;
+	message_id(id, courier->targets->source, generation, letter->seq);
+	int r = message_put(&letter->body, courier->targets->source, id, event);
+	if (r < 0)
+		return r;
+	courier->bytes += letter->body.len;
+	if (courier->count++ == 0) {
+		courier->tries = 0;
+		courier->due_ms = 0;
+	}
+	return 0;
+}
+
+int courier_offer(struct courier *courier, int64_t generation, yyjson_val *event)
+{
+	int64_t seq = yyjson_get_sint(yyjson_obj_get(event, "seq"));
+	int64_t time_ms = yyjson_get_sint(yyjson_obj_get(event, "time"));
+	bool known = seq <= courier->repeats_seq && time_ms <= courier->repeats_ms;
+
+	if (courier->behind || seq <= courier->seen)
+		return 0;
+	if (!known && message_is_wanted(courier->target, event)) {
+		courier->behind =
+			courier->count == COURIER_QUEUE_MAX || courier->bytes >= COURIER_QUEUE_BYTES_MAX;
+		if (courier->behind)
+			return 0;
+		int r = enqueue(courier, generation, event, time_ms);
+		if (r < 0)
+			return r;
+	}
+	courier->seen = seq;
+	courier->seen_ms = time_ms > courier->seen_ms ? time_ms : courier->seen_ms;
+	courier->moved = true;
+	return 0;
+}
+
+/* ---- what goes --------------------------------------------------------------------------------------------------- */
+
+static int begin(struct courier *courier, int64_t wall_ms)
+{
+	struct letter *letter = letter_at(courier, 0);
+	char *id = courier->cursor.last_id;
+
+	message_id(id, courier->targets->source, letter->generation, letter->seq);
+	int r = delivery_prepare(&courier->delivery, id, wall_ms / 1000, buf_span(&letter->body));
+	if (r < 0)
+		return r;
+	if (curl_multi_add_handle(courier->multi, courier->delivery.easy) != CURLM_OK)
+		return -ENOMEM;
+	courier->under_way = true;
+	courier->tries++;
+	return 0;
+}
+
+int courier_step(struct courier *courier, int64_t now_ms, int64_t wall_ms, int64_t *ret_next_ms)
+{
+	int r = 0;
+
+	if (courier->count > 0 && !courier->under_way && courier->due_ms <= now_ms)
+		r = begin(courier, wall_ms);
+	if (r == 0 && courier->moved && now_ms - courier->kept_ms >= KEEP_MS) {
+		courier->kept_ms = now_ms;
+		r = courier_keep(courier);
+	}
+	if (courier->count > 0 && !courier->under_way && courier->due_ms < *ret_next_ms)
+		*ret_next_ms = courier->due_ms;
+	if (courier->moved && courier->kept_ms + KEEP_MS < *ret_next_ms)
+		*ret_next_ms = courier->kept_ms + KEEP_MS;
+	return r;
+}
+
+/* Four times as long each time, and a quarter more or less: those who failed together do not come back together. */
+static int64_t pause_ms(const struct courier *courier)
+{
+	int64_t pause = courier->targets->retry_base_ms;
+
+	for (uint32_t i = 1; i < courier->tries && pause < courier->targets->retry_max_ms; i++)
+		pause *= 4;
+	if (pause > courier->targets->retry_max_ms)
+		pause = courier->targets->retry_max_ms;
+	return pause * 3 / 4 + rng_between(courier->rng, 0, pause / 2);
+}
+
+static void drop_first(struct courier *courier)
+{
+	struct letter *letter = letter_at(courier, 0);
+
+	courier->bytes -= letter->body.len;
+	buf_done(&letter->body);
+	courier->first = (courier->first + 1) % COURIER_QUEUE_MAX;
+	courier->count--;
+	courier->tries = 0;
+	courier->due_ms = 0;
+}
+
+/* True: it is dealt with, in one way or the other. */
+static bool settle(struct courier *courier, const struct delivery_outcome *outcome, int64_t now_ms)
+{
+	struct cursor *cursor = &courier->cursor;
+	const char *name = courier->target->name;
+
+	if (outcome->delivered) {
+		cursor->delivered++;
+		log_info("delivered", log_cstr("target", name), log_cstr("id", cursor->last_id),
+			log_int("status", outcome->status), log_int("attempt", courier->tries));
+		return true;
+	}
+	if (courier->tries > COURIER_RETRIES_MAX) {
+		cursor->given_up++;
+		log_error("given up", log_cstr("target", name), log_cstr("id", cursor->last_id),
+			log_int("attempts", courier->tries), log_cstr("error", outcome->error));
+		return true;
+	}
+	int64_t pause = pause_ms(courier);
+	courier->due_ms = now_ms + pause;
+	log_warn("not delivered, trying again", log_cstr("target", name), log_cstr("id", cursor->last_id),
+		log_int("attempt", courier->tries), log_int("againMs", pause),
+		log_cstr("error", outcome->error));
+	return false;
+}
+
+int courier_finish(struct courier *courier, CURLcode code, int64_t now_ms, int64_t wall_ms)
+{
+	struct delivery_outcome outcome;
+
+	assert(courier->under_way);
+	assert(courier->count > 0);
+	curl_multi_remove_handle(courier->multi, courier->delivery.easy);
+	courier->under_way = false;
+	delivery_judge(&courier->delivery, code, &outcome);
+	courier->cursor.last_ms = wall_ms;
+	courier->cursor.last_status = outcome.status;
+	snprintf(courier->cursor.last_error, sizeof courier->cursor.last_error, "%s", outcome.error);
+	if (settle(courier, &outcome, now_ms))
+		drop_first(courier);
+	/* before the next one leaves: whoever starts in our place must not send this one again if it need not */
+	return courier_keep(courier);
+}
