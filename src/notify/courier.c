@@ -191,7 +191,7 @@ static int64_t pause_ms(const struct courier *courier)
 		pause *= 4;
 	if (pause > courier->targets->retry_max_ms)
 		pause = courier->targets->retry_max_ms;
-	return pause * 3 / 4 + rng_between(courier->rng, 0, pause / 2);
+	return pause - pause / 4 + rng_between(courier->rng, 0, pause / 2);
 }
 
 static void drop_first(struct courier *courier)
@@ -206,46 +206,47 @@ static void drop_first(struct courier *courier)
 	courier->due_ms = 0;
 }
 
-/* True: it is dealt with, in one way or the other. */
-static bool settle(struct courier *courier, const struct delivery_outcome *outcome, int64_t now_ms)
+/* When it is on disk: whoever reads that it is delivered may rely on it. */
+static void tell(const struct courier *courier, const struct delivery_outcome *outcome, uint32_t tries,
+	int64_t again_ms)
 {
-	struct cursor *cursor = &courier->cursor;
-	const char *name = courier->target->name;
+	struct log_field target = log_cstr("target", courier->target->name);
+	struct log_field id = log_cstr("id", courier->cursor.last_id), attempt = log_int("attempt", tries);
 
-	if (outcome->delivered) {
-		cursor->delivered++;
-		log_info("delivered", log_cstr("target", name), log_cstr("id", cursor->last_id),
-			log_int("status", outcome->status), log_int("attempt", courier->tries));
-		return true;
-	}
-	if (courier->tries > COURIER_RETRIES_MAX) {
-		cursor->given_up++;
-		log_error("given up", log_cstr("target", name), log_cstr("id", cursor->last_id),
-			log_int("attempts", courier->tries), log_cstr("error", outcome->error));
-		return true;
-	}
-	int64_t pause = pause_ms(courier);
-	courier->due_ms = now_ms + pause;
-	log_warn("not delivered, trying again", log_cstr("target", name), log_cstr("id", cursor->last_id),
-		log_int("attempt", courier->tries), log_int("againMs", pause),
-		log_cstr("error", outcome->error));
-	return false;
+	if (outcome->delivered)
+		log_info("delivered", target, id, attempt, log_int("status", outcome->status));
+	else if (again_ms > 0)
+		log_warn("not delivered, trying again", target, id, attempt, log_int("againMs", again_ms),
+			log_cstr("error", outcome->error));
+	else
+		log_error("given up", target, id, attempt, log_cstr("error", outcome->error));
 }
 
 int courier_finish(struct courier *courier, CURLcode code, int64_t now_ms, int64_t wall_ms)
 {
+	struct cursor *cursor = &courier->cursor;
 	struct delivery_outcome outcome;
+	uint32_t tries = courier->tries;
+	int64_t again_ms = 0;
 
 	assert(courier->under_way);
 	assert(courier->count > 0);
 	curl_multi_remove_handle(courier->multi, courier->delivery.easy);
 	courier->under_way = false;
 	delivery_judge(&courier->delivery, code, &outcome);
-	courier->cursor.last_ms = wall_ms;
-	courier->cursor.last_status = outcome.status;
-	snprintf(courier->cursor.last_error, sizeof courier->cursor.last_error, "%s", outcome.error);
-	if (settle(courier, &outcome, now_ms))
+	cursor->last_ms = wall_ms;
+	cursor->last_status = outcome.status;
+	snprintf(cursor->last_error, sizeof cursor->last_error, "%s", outcome.error);
+	if (!outcome.delivered && tries <= COURIER_RETRIES_MAX) {
+		again_ms = pause_ms(courier);
+		courier->due_ms = now_ms + again_ms;
+	} else {
+		cursor->delivered += outcome.delivered;
+		cursor->given_up += !outcome.delivered;
 		drop_first(courier);
+	}
 	/* before the next one leaves: whoever starts in our place must not send this one again if it need not */
-	return courier_keep(courier);
+	int r = courier_keep(courier);
+	tell(courier, &outcome, tries, again_ms);
+	return r;
 }

@@ -243,7 +243,8 @@ class Trouble(NotifyCase):
         ops.open.clear()
         self.configure({"ops": self.target(events=["task.created"])})
         self.start()
-        tasks = [self.create() for _ in range(200)]
+        tasks = ["task-%d" % number for number in range(200)]
+        self.client.post("/api/tasks/batch", {"tasks": [{"id": task, "title": "x", "queue": "q"} for task in tasks]})
         self.wait_for(ops, 1)
         ops.open.set()
         self.wait_for(ops, 200)
@@ -255,14 +256,14 @@ class Trouble(NotifyCase):
         self.start()
         for number in range(4):
             ops.open.clear()
-            self.finish_session("s-%d" % number)
             had = len(ops.messages)
+            self.finish_session("s-%d" % number)
             self.wait_until(lambda: len(ops.messages) > had)
             self.kill()  # it has arrived, and nobody knows
             ops.open.set()
             self.finish_session("t-%d" % number)
             self.start()
-            self.wait_until(lambda: [m.json["subject"] for m in ops.messages][-1] == "t-%d" % number)
+            self.wait_until(lambda: self.said().count("delivered") == 2 * number + 2)
         names = {message.id: message.json["subject"] for message in ops.messages}
         self.assertEqual(list(names.values()), ["%s-%d" % (kind, number) for number in range(4) for kind in "st"])
         self.assertEqual([message.json["subject"] for message in ops.messages].count("s-0"), 2, "the same id again")
@@ -352,6 +353,26 @@ class Gone(NotifyCase):
         self.wait_for(ops, 3)
         self.assertEqual([message.json["subject"] for message in ops.messages], ["first", "second", "third"])
         self.assertRegex(ops.messages[2].id, r"^stint-2-")
+
+
+class Manual(NotifyCase):
+    def test_the_receiver_of_the_manual_takes_what_is_signed_and_nothing_else(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/notify.md")) as file:
+            code = file.read().partition("```python\n")[2].partition("```")[0]
+        made = 'http.server.HTTPServer(("127.0.0.1", 9000), Receiver)'
+        self.assertIn(made, code)
+        code = code.replace(made + ".serve_forever()", "server = %s; print(server.server_port, flush=True); "
+                            "server.serve_forever()" % made.replace("9000", "0"))
+        self.write("ops.secret", secret(KEY) + "\n")
+        receiver = subprocess.Popen(["python3", "-c", code], cwd=self.home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(receiver.stdout.close)
+        self.addCleanup(self.end, receiver)
+        target = {"url": "http://127.0.0.1:%d/" % int(receiver.stdout.readline()), "allow": ["127.0.0.1"]}
+        self.configure({"ops": {**target, "secretFile": os.path.join(self.home, "ops.secret")}})
+        self.assertEqual(self.ask("test", "ops").stdout, "ops was told; the answer was 204\n")
+        self.assertIn(b"dev.stint.test", receiver.stdout.readline())
+        self.configure({"ops": {**target, "secretFile": self.write("other.secret", secret(OLD_KEY))}})
+        self.assertEqual(self.ask("test", "ops").stderr, "stint-notify: ops was not told: the answer was 401\n")
 
 
 class Up(NotifyCase):
