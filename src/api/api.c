@@ -348,3 +348,24 @@ struct span name_of(const struct api_call *call, uint32_t number)
 {
 	return number == 0 ? (struct span){0} : call->reads->name(call->reads->context, number);
 }
+
+int name_listing_put(void *context, struct span name)
+{
+	struct name_listing *listing = context;
+	int r = json_put_comma(listing->out, &listing->any);
+
+	return r < 0 ? r : json_put_string(listing->out, name);
+}
+
+void json_member_set(const struct api_call *call, struct json_object *object, const char *key, uint32_t set)
+{
+	const struct api_reads *reads = call->reads;
+	struct name_listing listing = {object->buf, false};
+
+	if (!reads->each_member || !json_put_key(object, key))
+		return;
+	int r = buf_put_byte(object->buf, '[');
+	if (r == 0 && set != 0)
+		r = reads->each_member(reads->context, set, name_listing_put, &listing);
+	json_note(object, r < 0 ? r : buf_put_byte(object->buf, ']'));
+}

@@ -247,9 +247,6 @@ void api_refuse_early(
 /* Is it there for whoever asks? Those of a token with queues are the events of tasks that are in them now. */
 bool api_sees_event(const struct api_call *call, const struct record *record);
 
-/* One event as JSON, for lists and streams. -ENOMEM, -E2BIG. */
-int api_put_event(struct buf *out, const struct record *record);
-
 /* The parts of a stream (text/event-stream): its beginning, an event, and a sign of life. All or nothing; -ENOMEM,
  * -E2BIG. */
 int api_put_stream_start(struct buf *out);

@@ -118,6 +118,17 @@ struct span name_of(const struct api_call *call, uint32_t number);
 
 void json_member_cstr(struct json_object *object, const char *key, const char *value);
 
+/* "a","b": for those who are told names one by one, with a listing as the context. */
+struct name_listing {
+	struct buf *out;
+	bool any;
+};
+
+int name_listing_put(void *context, struct span name);
+
+/* The names of a set, as a list; no member if the caller cannot ask for them. */
+void json_member_set(const struct api_call *call, struct json_object *object, const char *key, uint32_t set);
+
 /* The decoded value of a parameter of the query; false: it was not given. A bad escape counts as empty. */
 struct query_value {
 	const char *name;

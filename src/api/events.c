@@ -137,7 +137,8 @@ static int put_data(struct buf *out, const struct record *record)
 	return json_end(&data);
 }
 
-int api_put_event(struct buf *out, const struct record *record)
+/* One event as JSON, for lists and streams. */
+static int put_event(struct buf *out, const struct record *record)
 {
 	struct json_object event;
 
@@ -189,7 +190,7 @@ static int list_event(void *context, const struct record *record)
 		size_t before = listing->out->len;
 		int r = listing->put > 0 ? buf_put_byte(listing->out, ',') : 0;
 		if (r == 0)
-			r = api_put_event(listing->out, record);
+			r = put_event(listing->out, record);
 		if (r < 0) {
 			listing->out->len = before;
 			return r;
@@ -343,7 +344,7 @@ int api_put_stream_event(struct buf *out, const struct record *record)
 	size_t data = out->len;
 
 	if (r == 0)
-		r = api_put_event(out, record);
+		r = put_event(out, record);
 	if (r == 0) {
 		make_one_line(out->data + data, out->len - data);
 		r = buf_put_span(out, SPAN("\n\n"));

@@ -62,10 +62,7 @@ static void put_execution(struct api_call *call)
 
 	json_begin(&object, call->body);
 	json_member_bool(&object, "armed", armed);
-	if (since_ms != 0)
-		json_member_int(&object, "since", since_ms);
-	else
-		json_member_null(&object, "since");
+	json_member_int_or_null(&object, "since", since_ms);
 	call_reply(call, 200, json_end(&object));
 }
 

@@ -127,7 +127,7 @@ bool form_is_good(struct form *form)
 static bool take_text(struct form *form, const struct field *field, yyjson_val *value, struct span *into)
 {
 	size_t max = field->max > 0 ? (size_t)field->max : COMMAND_NAME_MAX;
-	struct span text = node_text(value);
+	struct span text = json_text(value);
 
 	if (!yyjson_is_str(value)) {
 		form_error(form, field->name, "must be a string");
@@ -192,7 +192,7 @@ static bool take_int(struct form *form, const struct field *field, yyjson_val *v
 
 static bool take_decimal(struct form *form, const struct field *field, yyjson_val *value, uint64_t *into)
 {
-	struct span text = node_text(value);
+	struct span text = json_text(value);
 	uint64_t number = 0;
 	bool good = yyjson_is_str(value) && text.len > 0 && text.len <= 20;
 
@@ -216,7 +216,7 @@ static bool take_token(struct form *form, const struct field *field, yyjson_val 
 		form_error(form, field->name, "must be the string that was given out");
 		return false;
 	}
-	*into = beat_token_read(node_text(value));
+	*into = beat_token_read(json_text(value));
 	return yyjson_get_len(value) > 0;
 }
 
@@ -238,13 +238,13 @@ static bool take_names(
 	}
 	yyjson_arr_foreach(value, i, limit, item)
 	{
-		if (!yyjson_is_str(item) || !text_is_name(node_text(item), max)) {
+		if (!yyjson_is_str(item) || !text_is_name(json_text(item), max)) {
 			form_error(form, field->name,
 				"has at [%zu] what is no string of 1 to %zu bytes without control characters",
 				i, max);
 			return false;
 		}
-		items[i] = node_text(item);
+		items[i] = json_text(item);
 	}
 	*into = (struct name_list){items, (uint32_t)count};
 	return true;
@@ -335,10 +335,10 @@ uint64_t form_read(
 
 	yyjson_obj_foreach(object, i, limit, key, value)
 	{
-		int index = field_index(fields, count, node_text(key));
+		int index = field_index(fields, count, json_text(key));
 		if (index < 0) {
 			if (!form->tolerant)
-				tell_unknown(form, node_text(key));
+				tell_unknown(form, json_text(key));
 			continue;
 		}
 		if (yyjson_is_null(value) && fields[index].kind != FIELD_VALUE)

@@ -79,8 +79,3 @@ int node_int(yyjson_val *value, int64_t *ret_number);
 
 bool text_is_id(struct span text);
 bool text_is_name(struct span text, size_t max);
-
-static inline struct span node_text(yyjson_val *value)
-{
-	return (struct span){yyjson_get_str(value), yyjson_get_len(value)};
-}

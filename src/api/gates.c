@@ -133,9 +133,8 @@ static int put_approval(struct api_call *call, struct approvals *approvals,
 	yyjson_val *title = yyjson_obj_get(yyjson_doc_get_root(doc), "title");
 	const struct task *task = &document->task;
 	struct json_object object;
-	int r = approvals->any ? buf_put_byte(call->body, ',') : 0;
+	int r = json_put_comma(call->body, &approvals->any);
 
-	approvals->any = true;
 	json_begin(&object, call->body);
 	json_member_string(&object, "task", document->id);
 	json_member_cstr(&object, "kind", gate.len > 0 ? "gate" : "question");
@@ -144,7 +143,7 @@ static int put_approval(struct api_call *call, struct approvals *approvals,
 	else if (document->question.len > 0)
 		json_member_raw(&object, "question", document->question);
 	if (yyjson_is_str(title))
-		json_member_string(&object, "title", node_text(title));
+		json_member_string(&object, "title", json_text(title));
 	json_member_string(&object, "queue", name_of(call, task->queue));
 	if (task->workflow != WORKFLOW_NONE)
 		json_member_cstr(&object, "stage", stage_name(task->stage));

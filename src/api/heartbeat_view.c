@@ -19,12 +19,6 @@ static yyjson_val *said_member(const struct heartbeat *beat, const char *key)
 	return yyjson_obj_get(yyjson_doc_get_root(beat->said), key);
 }
 
-static struct span said_text(yyjson_val *value)
-{
-	return yyjson_is_str(value) ? (struct span){yyjson_get_str(value), yyjson_get_len(value)}
-				    : (struct span){0};
-}
-
 static int64_t said_time(yyjson_val *value)
 {
 	return yyjson_is_int(value) ? yyjson_get_sint(value) : 0;
@@ -50,7 +44,7 @@ static int read_title(struct api_call *call, struct span body, struct span *ret_
 {
 	yyjson_doc *doc = task_body_read(body);
 	int r = arena_copy(
-		call->arena, said_text(yyjson_obj_get(yyjson_doc_get_root(doc), "title")), ret_title);
+		call->arena, json_text(yyjson_obj_get(yyjson_doc_get_root(doc), "title")), ret_title);
 
 	yyjson_doc_free(doc);
 	return r;
@@ -96,17 +90,17 @@ static int take_session(struct api_call *call, struct span text, struct heartbea
 static int add_said_work(struct api_call *call, struct heartbeat *beat)
 {
 	yyjson_val *said = said_member(beat, "heartbeat");
-	struct span task = said_text(yyjson_obj_get(said, "task"));
+	struct span task = json_text(yyjson_obj_get(said, "task"));
 	int64_t started_ms = said_time(said_member(beat, "taskStartedAt"));
 
 	if (task.len == 0 || (beat->task.len > 0 && !span_equal(beat->task, task)))
 		return 0;
 	if (beat->task.len == 0)
-		beat->title = said_text(yyjson_obj_get(said, "taskTitle"));
+		beat->title = json_text(yyjson_obj_get(said, "taskTitle"));
 	beat->task = task;
 	if (started_ms != 0)
 		beat->task_started_ms = started_ms;
-	return take_session(call, said_text(yyjson_obj_get(said, "sessionId")), beat);
+	return take_session(call, json_text(yyjson_obj_get(said, "sessionId")), beat);
 }
 
 static struct span reason_of(enum worker_end ended)
@@ -127,7 +121,7 @@ static struct span reason_of(enum worker_end ended)
 
 static void take_end(const struct worker_document *worker, struct heartbeat *beat)
 {
-	struct span said = said_text(said_member(beat, "offlineReason"));
+	struct span said = json_text(said_member(beat, "offlineReason"));
 	bool silent = worker->worker.ended == WORKER_EXPIRED;
 
 	beat->status = "offline";
@@ -182,14 +176,6 @@ void heartbeat_done(struct heartbeat *beat)
 
 /* ---- as JSON -------------------------------------------------------------------------------------------- */
 
-void heartbeat_put_text(struct json_object *object, const char *key, struct span text)
-{
-	if (text.len > 0)
-		json_member_string(object, key, text);
-	else
-		json_member_null(object, key);
-}
-
 static bool is_own(struct span key)
 {
 	for (size_t i = 0; i < sizeof own_members / sizeof *own_members; i++) {
@@ -204,7 +190,7 @@ static int put_value(struct buf *out, yyjson_val *key, yyjson_val *value)
 	int r = buf_put_byte(out, ',');
 
 	if (r == 0)
-		r = json_put_string(out, said_text(key));
+		r = json_put_string(out, json_text(key));
 	if (r == 0)
 		r = buf_put_byte(out, ':');
 	return r < 0 ? r : json_put_value(out, value);
@@ -217,11 +203,8 @@ static int put_metadata(struct buf *out, const struct heartbeat *beat)
 	yyjson_val *key, *value;
 
 	json_begin(&object, out);
-	if (beat->pid != 0)
-		json_member_int(&object, "workerPid", beat->pid);
-	else
-		json_member_null(&object, "workerPid");
-	heartbeat_put_text(&object, "workerVersion", said_text(said_member(beat, "workerVersion")));
+	json_member_int_or_null(&object, "workerPid", beat->pid);
+	json_member_string_or_null(&object, "workerVersion", json_text(said_member(beat, "workerVersion")));
 	json_member_int(&object, "restartCount", beat->restarts);
 	if (beat->task.len > 0 && beat->task_started_ms != 0)
 		json_member_int(&object, "taskStartedAt", beat->task_started_ms);
@@ -232,7 +215,7 @@ static int put_metadata(struct buf *out, const struct heartbeat *beat)
 	int r = object.fault;
 	yyjson_obj_foreach(yyjson_doc_get_root(beat->said), i, limit, key, value)
 	{
-		if (r == 0 && !is_own(said_text(key)))
+		if (r == 0 && !is_own(json_text(key)))
 			r = put_value(out, key, value);
 	}
 	return r < 0 ? r : json_end(&object);
@@ -245,12 +228,9 @@ int heartbeat_put(struct buf *out, const struct heartbeat *beat)
 	json_begin(&object, out);
 	json_member_string(&object, "slot", beat->slot);
 	json_member_cstr(&object, "status", beat->status);
-	heartbeat_put_text(&object, "task", beat->task);
-	heartbeat_put_text(&object, "taskTitle", beat->title);
-	if (beat->session.len > 0)
-		json_member_raw(&object, "sessionId", beat->session);
-	else
-		json_member_null(&object, "sessionId");
+	json_member_string_or_null(&object, "task", beat->task);
+	json_member_string_or_null(&object, "taskTitle", beat->title);
+	json_member_raw_or_null(&object, "sessionId", beat->session);
 	json_member_int(&object, "lastUpdate", beat->last_update_ms);
 	json_member_int(&object, "startedAt", beat->started_ms);
 	int r = object.fault < 0 ? object.fault : buf_printf(out, ",\"metadata\":");
@@ -270,7 +250,7 @@ int heartbeat_put_row(struct buf *out, const struct heartbeat *beat)
 	json_member_string(&object, "slot", beat->slot);
 	json_member_string(&object, "label", beat->slot);
 	json_member_cstr(&object, "role", "worker");
-	heartbeat_put_text(&object, "task", beat->title.len > 0 ? beat->title : beat->task);
+	json_member_string_or_null(&object, "task", beat->title.len > 0 ? beat->title : beat->task);
 	json_member_cstr(&object, "mode", strcmp(beat->status, "working") == 0 ? "active" : "waiting");
 	json_member_cstr(&object, "lastBeatAt", at);
 	int r = object.fault < 0 ? object.fault : buf_printf(out, ",\"beats\":[{\"at\":\"%s\"}]}", at);

@@ -29,5 +29,3 @@ int heartbeat_put_row(struct buf *out, const struct heartbeat *beat);
 
 /* Reply with the slot of the worker that is called like it. */
 void heartbeat_reply(struct api_call *call, struct span slot);
-
-void heartbeat_put_text(struct json_object *object, const char *key, struct span text); /* empty: null */

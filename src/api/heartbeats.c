@@ -119,9 +119,9 @@ static int put_said(struct buf *out, const struct slot_beat *beat, bool is_new)
 	int r = object.fault < 0 ? object.fault : buf_printf(out, "\"heartbeat\":");
 	json_begin(&said, out);
 	json_member_string(&said, "status", beat->status);
-	heartbeat_put_text(&said, "task", beat->task);
-	heartbeat_put_text(&said, "taskTitle", beat->title);
-	heartbeat_put_text(&said, "sessionId", beat->session);
+	json_member_string_or_null(&said, "task", beat->task);
+	json_member_string_or_null(&said, "taskTitle", beat->title);
+	json_member_string_or_null(&said, "sessionId", beat->session);
 	if (beat->started_ms != 0)
 		json_member_int(&said, "startedAt", beat->started_ms);
 	else if (is_new)

@@ -151,7 +151,7 @@ static bool read_param(struct form *form, yyjson_val *value, struct cell *ret_ce
 		*ret_cell = (struct cell){.kind = CELL_REAL, .real = yyjson_get_num(value)};
 	} else if (yyjson_is_str(value)) {
 		*ret_cell = (struct cell){.kind = CELL_TEXT};
-		int r = arena_copy(form->call->arena, node_text(value), &ret_cell->text);
+		int r = arena_copy(form->call->arena, json_text(value), &ret_cell->text);
 		form->fault = r < 0 ? r : form->fault;
 	} else {
 		return false;
@@ -234,14 +234,11 @@ struct answer {
 static int put_columns(void *context, const struct span *names, uint32_t count)
 {
 	struct buf *out = ((struct answer *)context)->out;
-	int r = buf_printf(out, "{\"columns\":[");
+	int r = buf_printf(out, "{\"columns\":");
 
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		r = i > 0 ? buf_put_byte(out, ',') : 0;
-		if (r == 0)
-			r = json_put_string(out, names[i]);
-	}
-	return r < 0 ? r : buf_printf(out, "],\"rows\":[");
+	if (r == 0)
+		r = json_put_strings(out, names, count);
+	return r < 0 ? r : buf_printf(out, ",\"rows\":[");
 }
 
 static int put_int(struct buf *out, int64_t value)

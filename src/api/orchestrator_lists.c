@@ -256,44 +256,12 @@ static int newest_first(const void *a, const void *b)
 	return 0;
 }
 
-struct names {
-	struct buf *out;
-	bool any;
-};
-
-static int put_name(void *context, struct span name)
-{
-	struct names *names = context;
-	int r = names->any ? buf_put_byte(names->out, ',') : 0;
-
-	names->any = true;
-	return r < 0 ? r : json_put_string(names->out, name);
-}
-
 static int put_first(void *context, struct span id)
 {
 	struct json_object *object = context;
 
 	json_member_string(object, "current_vtid", id);
 	return 1;
-}
-
-static void put_capabilities(const struct api_call *call, struct json_object *object, uint32_t set)
-{
-	const struct api_reads *reads = call->reads;
-	cleanup(buf_done) struct buf list = {0};
-	struct names names = {&list, false};
-
-	buf_init(&list, 64 << 10);
-	int r = buf_put_byte(&list, '[');
-	if (r == 0 && set != 0 && reads->each_member)
-		r = reads->each_member(reads->context, set, put_name, &names);
-	if (r == 0)
-		r = buf_put_byte(&list, ']');
-	if (r == 0)
-		json_member_raw(object, "capabilities", buf_span(&list));
-	else if (object->fault == 0)
-		object->fault = r;
 }
 
 static int put_worker(struct api_call *call, struct span id, bool *any)
@@ -304,11 +272,10 @@ static int put_worker(struct api_call *call, struct span id, bool *any)
 
 	if (reads->read_worker(reads->context, id, &found) < 0 || !worker_is_alive(&found.worker))
 		return 0;
-	int r = *any ? buf_put_byte(call->body, ',') : 0;
-	*any = true;
+	int r = json_put_comma(call->body, any);
 	json_begin(&object, call->body);
 	json_member_string(&object, "worker_id", id);
-	put_capabilities(call, &object, found.worker.capabilities);
+	json_member_set(call, &object, "capabilities", found.worker.capabilities);
 	json_member_int(&object, "max_concurrent", found.worker.max_concurrent);
 	json_member_cstr(&object, "status", "active");
 	orchestrator_time(&object, "registered_at", found.worker.registered_ms);

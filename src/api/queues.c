@@ -16,10 +16,9 @@ static int put_queue(void *context, struct span name, enum queue_state state, ui
 
 	if (!principal_serves(&listing->call->who, name))
 		return 0;
-	int r = listing->any ? buf_put_byte(body, ',') : 0;
+	int r = json_put_comma(body, &listing->any);
 	if (r < 0)
 		return r;
-	listing->any = true;
 	json_begin(&queue, body);
 	json_member_string(&queue, "name", name);
 	json_member_cstr(&queue, "state", queue_state_name(state));

@@ -86,12 +86,6 @@ static const struct field ask_fields[] = {
 
 /* ---- requests --------------------------------------------------------------------------------------- */
 
-static void put_text(struct json_object *object, const char *key, struct span text)
-{
-	if (text.len > 0)
-		json_member_string(object, key, text);
-}
-
 static void put_json(struct json_object *object, const char *key, struct span json)
 {
 	if (json.len > 0)
@@ -106,8 +100,8 @@ static void put_node(struct json_object *object, const char *key, yyjson_val *va
 		return;
 	buf_init(&text, API_TEXT_MAX);
 	int r = json_put_value(&text, value);
-	if (r < 0 && object->fault == 0)
-		object->fault = r;
+	if (r < 0)
+		json_note(object, r);
 	else
 		json_member_raw(object, key, buf_span(&text));
 }
@@ -116,14 +110,14 @@ static void put_node(struct json_object *object, const char *key, yyjson_val *va
 static void put_message(struct json_object *members, yyjson_val *error)
 {
 	yyjson_val *message = yyjson_obj_get(error, "message");
-	struct span text = {yyjson_get_str(message), yyjson_get_len(message)};
+	struct span text = json_text(message);
 
 	if (!yyjson_is_str(message))
 		return;
 	while (text.len > MESSAGE_NOTED_BYTES ||
 		(text.len < yyjson_get_len(message) && ((unsigned char)text.data[text.len] & 0xc0) == 0x80))
 		text.len--; /* to the end of a character */
-	put_text(members, "message", text);
+	json_member_string_if_any(members, "message", text);
 }
 
 /* What goes into the event. */
@@ -131,13 +125,13 @@ static int put_note(struct buf *note, const struct report *report)
 {
 	struct json_object members = {.buf = note};
 
-	put_text(&members, "note", report->note);
+	json_member_string_if_any(&members, "note", report->note);
 	put_node(&members, "percent", report->percent);
-	put_text(&members, "event", report->event);
+	json_member_string_if_any(&members, "event", report->event);
 	put_node(&members, "session", report->session);
 	put_json(&members, "usage", report->usage);
 	put_json(&members, "evidence", report->evidence);
-	put_text(&members, "reason", report->reason);
+	json_member_string_if_any(&members, "reason", report->reason);
 	put_message(&members, report->error);
 	return members.fault;
 }
@@ -191,13 +185,13 @@ static void read_session(struct form *form, struct report *report)
 		yyjson_is_obj(report->session) ? yyjson_obj_get(report->session, "id") : report->session;
 	cleanup(buf_done) struct buf text = {0};
 
-	if (!yyjson_is_str(id) || !text_is_name(node_text(id), SESSION_ID_MAX)) {
+	if (!yyjson_is_str(id) || !text_is_name(json_text(id), SESSION_ID_MAX)) {
 		form_error(form, "session",
 			"must be an id of 1 to %d bytes, or an object with such an \"id\"", SESSION_ID_MAX);
 		return;
 	}
 	buf_init(&text, 8 * SESSION_ID_MAX);
-	int r = json_put_string(&text, node_text(id));
+	int r = json_put_string(&text, json_text(id));
 	if (r == 0)
 		r = arena_copy(form->call->arena, buf_span(&text), &report->session_id);
 	if (r < 0)

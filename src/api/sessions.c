@@ -105,18 +105,10 @@ static void put_error(struct json_object *object, const struct task_document *do
 	else if (task->state == TASK_CANCELLED)
 		json_member_cstr(object, "error", "the session was stopped");
 	else if (yyjson_is_str(message))
-		json_member_string(object, "error", node_text(message));
+		json_member_string(object, "error", json_text(message));
 	else
 		json_member_cstr(object, "error", failure_code_name(task->code));
 	yyjson_doc_free(words);
-}
-
-static void put_moment(struct json_object *object, const char *key, int64_t time_ms)
-{
-	if (time_ms != 0)
-		json_member_int(object, key, time_ms);
-	else
-		json_member_null(object, key);
 }
 
 /* What was asked for, member by member as it was said; the prompt only where one session is looked at alone. */
@@ -129,7 +121,7 @@ static void put_spec(struct json_object *object, struct span spec, bool alone)
 	for (size_t i = 0; i < sizeof keys / sizeof *keys - !alone; i++) {
 		yyjson_val *value = yyjson_obj_get(yyjson_doc_get_root(doc), keys[i]);
 		if (yyjson_is_str(value))
-			json_member_string(object, keys[i], node_text(value));
+			json_member_string(object, keys[i], json_text(value));
 		else
 			json_member_null(object, keys[i]);
 	}
@@ -156,8 +148,8 @@ static int put_session(struct buf *out, const struct view *view, bool alone)
 		json_member_null(&object, "workerId");
 	json_member_int(&object, "attempt", task->attempt);
 	json_member_int(&object, "createdAt", task->created_ms);
-	put_moment(&object, "startedAt", task->claim.claimed_wall_ms);
-	put_moment(&object, "endedAt", ended ? task->updated_ms : 0);
+	json_member_int_or_null(&object, "startedAt", task->claim.claimed_wall_ms);
+	json_member_int_or_null(&object, "endedAt", ended ? task->updated_ms : 0);
 	if (alone)
 		json_member_raw_or_null(&object, "result", view->task.result);
 	return json_end(&object);
@@ -198,12 +190,6 @@ static const struct field spawn_fields[] = {
 	FIELD(spawn_body, task, "taskId", FIELD_NAME, .max = COMMAND_ID_MAX),
 };
 
-static void put_if(struct json_object *object, const char *key, struct span text)
-{
-	if (text.len > 0)
-		json_member_string(object, key, text);
-}
-
 /* What is kept with the task, in the caller's words. */
 static int put_asked(struct buf *out, const struct spawn_body *body)
 {
@@ -211,9 +197,9 @@ static int put_asked(struct buf *out, const struct spawn_body *body)
 
 	json_begin(&object, out);
 	json_member_string(&object, "channel", body->channel.len > 0 ? body->channel : SPAN("internal"));
-	put_if(&object, "model", body->model);
-	put_if(&object, "thinking", body->thinking);
-	put_if(&object, "prompt", body->prompt);
+	json_member_string_if_any(&object, "model", body->model);
+	json_member_string_if_any(&object, "thinking", body->thinking);
+	json_member_string_if_any(&object, "prompt", body->prompt);
 	return json_end(&object);
 }
 
@@ -234,8 +220,8 @@ static int put_members(struct buf *out, const struct spawn_body *body)
 
 	json_member_string(&members, "title", body->label.len > 0 ? body->label : SPAN("session"));
 	json_member_string(&members, "instructions", body->prompt);
-	put_if(&members, "model", body->model);
-	put_if(&members, "thinking", body->thinking);
+	json_member_string_if_any(&members, "model", body->model);
+	json_member_string_if_any(&members, "thinking", body->thinking);
 	return members.fault;
 }
 

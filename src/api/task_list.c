@@ -108,7 +108,7 @@ static bool has_label(yyjson_val *body, struct span label)
 
 	yyjson_arr_foreach(yyjson_obj_get(body, "labels"), i, limit, item)
 	{
-		if (yyjson_is_str(item) && span_equal(node_text(item), label))
+		if (yyjson_is_str(item) && span_equal(json_text(item), label))
 			return true;
 	}
 	return false;
@@ -131,7 +131,7 @@ static bool says(const struct task_document *document, yyjson_val *body, struct 
 		return true;
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
 		yyjson_val *text = yyjson_obj_get(body, members[i]);
-		if (yyjson_is_str(text) && contains(node_text(text), part))
+		if (yyjson_is_str(text) && contains(json_text(text), part))
 			return true;
 	}
 	return false;
@@ -407,8 +407,7 @@ static int render_task(
 	struct json_object object;
 
 	(void)key;
-	int r = listing->any ? buf_put_byte(call->body, ',') : 0;
-	listing->any = true;
+	int r = json_put_comma(call->body, &listing->any);
 	if (r < 0)
 		return r;
 	json_begin(&object, call->body);

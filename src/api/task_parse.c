@@ -116,7 +116,7 @@ static const struct {
 static void take_priority(struct form *form, yyjson_val *value, struct task_columns *columns)
 {
 	for (size_t i = 0; yyjson_is_str(value) && i < sizeof priority_words / sizeof *priority_words; i++) {
-		if (span_equal(span_of(priority_words[i].word), node_text(value))) {
+		if (span_equal(span_of(priority_words[i].word), json_text(value))) {
 			columns->priority = priority_words[i].priority;
 			return;
 		}
@@ -134,7 +134,7 @@ static void take_isolation(struct form *form, yyjson_val *value)
 	static const char *const levels[] = {"process", "sandbox", "container", "vm"};
 
 	for (size_t i = 0; yyjson_is_str(value) && i < sizeof levels / sizeof *levels; i++) {
-		if (span_equal(span_of(levels[i]), node_text(value)))
+		if (span_equal(span_of(levels[i]), json_text(value)))
 			return;
 	}
 	form_error(form, "isolationLevel", "must be one of process, sandbox, container, vm");
@@ -144,7 +144,7 @@ static void take_workflow(struct form *form, yyjson_val *value, struct task_colu
 {
 	const struct workflows *all = call_workflows(form->call);
 
-	columns->workflow = yyjson_is_str(value) ? workflow_from_name(all, node_text(value)) : WORKFLOW_NONE;
+	columns->workflow = yyjson_is_str(value) ? workflow_from_name(all, json_text(value)) : WORKFLOW_NONE;
 	if (columns->workflow == WORKFLOW_NONE)
 		form_error(form, "workflow",
 			"must be autopilot, autopilot-deploy or one that the server's configuration has: GET /api/workflows lists them");
@@ -259,10 +259,10 @@ static void take_unknown(struct parsing *parsing, yyjson_val *document, yyjson_v
 	yyjson_val *metadata = yyjson_obj_get(document, "metadata");
 	bool kept = !yyjson_is_obj(metadata) ||
 		!yyjson_obj_getn(metadata, yyjson_get_str(key), yyjson_get_len(key));
-	int r = put_warning(&parsing->warnings, node_text(key), kept);
+	int r = put_warning(&parsing->warnings, json_text(key), kept);
 
 	if (r == 0 && kept)
-		r = put_member(&parsing->metadata_text, node_text(key), value);
+		r = put_member(&parsing->metadata_text, json_text(key), value);
 	if (r < 0)
 		parsing->form->fault = r;
 }
@@ -272,13 +272,13 @@ static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_
 	if (!parsing->patch)
 		return; /* as if it had not been said */
 	parsing->task->cleared |= UINT64_C(1) << row;
-	if (span_equal(node_text(key), SPAN("queue")))
+	if (span_equal(json_text(key), SPAN("queue")))
 		form_error(parsing->form, "queue", "must be a name; a task is always in a queue");
 	if (table[row].place & LATER)
 		take_status(parsing->form, value, &parsing->task->columns);
 	if (!(table[row].place & IN_BODY))
 		return;
-	int r = put_member(&parsing->body, node_text(key), value);
+	int r = put_member(&parsing->body, json_text(key), value);
 	if (r < 0)
 		parsing->form->fault = r;
 }
@@ -291,7 +291,7 @@ static bool is_of_claim(struct span name)
 
 static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_val *key, yyjson_val *value)
 {
-	struct span name = node_text(key);
+	struct span name = json_text(key);
 	int row = row_of(name);
 
 	if (row < 0) {
@@ -338,7 +338,7 @@ static int put_metadata(struct parsing *parsing, yyjson_val *metadata)
 		yyjson_obj_foreach(metadata, i, limit, key, value)
 		{
 			if (r == 0)
-				r = put_member(&parsing->metadata_text, node_text(key), value);
+				r = put_member(&parsing->metadata_text, json_text(key), value);
 		}
 	}
 	if (r < 0)
@@ -435,7 +435,7 @@ static void put_slot_error(struct form *form, yyjson_val *document, struct span 
 	json_begin(&error, &text);
 	json_member_cstr(&error, "code", failure_code_name(CODE_EXECUTION_ERROR));
 	json_member_string(&error, "message",
-		yyjson_is_str(reason) ? node_text(reason) : SPAN("its status was set to blocked"));
+		yyjson_is_str(reason) ? json_text(reason) : SPAN("its status was set to blocked"));
 	json_member_cstr(&error, "class", failure_class_name(CLASS_TASK));
 	int r = json_end(&error);
 	if (r == 0)

@@ -72,7 +72,7 @@ static void put_reason(
 	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(own), "message");
 
 	if (yyjson_is_str(message))
-		json_member_string(object, key, node_text(message));
+		json_member_string(object, key, json_text(message));
 	else
 		json_member_cstr(object, key, failure_class_text(failure_code_class(task->code)));
 	yyjson_doc_free(own);
@@ -136,8 +136,7 @@ static void put_stage(const struct api_call *call, struct json_object *object, c
 		r = buf_put_byte(&all, ']');
 	if (r == 0)
 		r = buf_put_byte(&passed, ']');
-	if (r < 0 && object->fault == 0)
-		object->fault = r;
+	json_note(object, r);
 	json_member_raw(object, "gates", buf_span(&all));
 	json_member_raw(object, "gatesPassed", buf_span(&passed));
 }

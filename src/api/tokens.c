@@ -94,23 +94,8 @@ bool principal_passes(const struct principal *who, struct span gate)
 static int put_queues(struct buf *out, const struct token *token)
 {
 	struct span queues[TOKEN_QUEUES_MAX];
-	uint32_t count = token_queues(token, queues);
-	int r = buf_put_byte(out, '[');
 
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		r = i > 0 ? buf_put_byte(out, ',') : 0;
-		if (r == 0)
-			r = json_put_string(out, queues[i]);
-	}
-	return r < 0 ? r : buf_put_byte(out, ']');
-}
-
-static void put_time(struct json_object *object, const char *key, int64_t time_ms)
-{
-	if (time_ms != 0)
-		json_member_int(object, key, time_ms);
-	else
-		json_member_null(object, key);
+	return json_put_strings(out, queues, token_queues(token, queues));
 }
 
 /* "gate:NAME" for an approver of one gate. */
@@ -136,13 +121,12 @@ static void put_members(struct json_object *object, const struct token *token)
 	if (token->queues.len > 0) {
 		buf_init(&queues, 1 << 20);
 		int r = put_queues(&queues, token);
-		if (r < 0 && object->fault == 0)
-			object->fault = r;
+		json_note(object, r);
 		json_member_raw(object, "queues", buf_span(&queues));
 	}
 	json_member_int(object, "createdAt", token->created_ms);
 	json_member_string(object, "createdBy", token->created_by);
-	put_time(object, "expiresAt", token->expires_ms);
+	json_member_int_or_null(object, "expiresAt", token->expires_ms);
 	if (token->revoked_ms != 0) {
 		json_member_int(object, "revokedAt", token->revoked_ms);
 		json_member_string(object, "revokedBy", token->revoked_by);
@@ -403,10 +387,9 @@ static int put_token(void *context, const struct token *token)
 	struct buf *body = listing->call->body;
 	struct json_object object;
 
-	int r = listing->any ? buf_put_byte(body, ',') : 0;
+	int r = json_put_comma(body, &listing->any);
 	if (r < 0)
 		return r;
-	listing->any = true;
 	json_begin(&object, body);
 	put_members(&object, token);
 	return json_end(&object);

@@ -64,12 +64,6 @@ static struct at member_of(const struct at *outer, yyjson_val *key)
 	return inner;
 }
 
-static struct span text_of(yyjson_val *value)
-{
-	return yyjson_is_str(value) ? (struct span){yyjson_get_str(value), yyjson_get_len(value)}
-				    : (struct span){0};
-}
-
 static char *keep(const struct at *at, struct span text)
 {
 	char *kept = arena_alloc(at->form->arena, text.len + 1);
@@ -110,7 +104,7 @@ static bool read_events(const struct at *at, yyjson_val *value, struct stage_rul
 		return complain(at, "must be a list of 1 to %d names of events", EVENTS_MAX);
 	yyjson_arr_foreach(value, i, count, item)
 	{
-		struct span name = tiding_bare_name(text_of(item));
+		struct span name = tiding_bare_name(json_text(item));
 		if (!is_event_name(name))
 			return complain(at,
 				"[%zu] must be the name of an event, of letters, digits and . _ - : /, or *. and the end of one",
@@ -126,7 +120,7 @@ static bool read_events(const struct at *at, yyjson_val *value, struct stage_rul
 
 static bool read_stage(const struct at *at, yyjson_val *value, enum stage *ret_stage)
 {
-	*ret_stage = stage_from_name(text_of(value));
+	*ret_stage = stage_from_name(json_text(value));
 	return *ret_stage != STAGE_NONE || complain(at, "must be a stage: " STAGES_TOLD);
 }
 
@@ -169,7 +163,7 @@ static bool read_guards(const struct at *at, yyjson_val *value, struct stage_rul
 
 static bool read_action(const struct at *at, yyjson_val *value, struct stage_rule *rule)
 {
-	rule->action = action_from_name(text_of(value));
+	rule->action = action_from_name(json_text(value));
 	return rule->action != ACTION_NONE || complain(at, "must be create_pr, validate, merge or verify");
 }
 
@@ -348,14 +342,14 @@ static bool read_rules(const struct at *at, yyjson_val *value, struct workflow_p
 
 static bool read_last(const struct at *at, yyjson_val *value, struct workflow_plan *plan)
 {
-	plan->last = stage_from_name(text_of(value));
+	plan->last = stage_from_name(json_text(value));
 	return (plan->last != STAGE_NONE && (STAGE_BIT(plan->last) & LASTS) != 0) ||
 		complain(at, "must be the stage that is done: merged, deploying, verifying or completed");
 }
 
 static bool read_text(const struct at *at, yyjson_val *value, struct workflow_plan *plan)
 {
-	struct span text = text_of(value);
+	struct span text = json_text(value);
 
 	if (!text.data || text.len > TEXT_BYTES_MAX || memchr(text.data, 0, text.len))
 		return complain(at, "must be a text of up to %d bytes", TEXT_BYTES_MAX);
@@ -413,7 +407,7 @@ static struct workflow_plan *place_of(struct workflow_form *form, struct span na
 
 static void take_plan(const struct at *at, yyjson_val *value)
 {
-	struct span name = text_of(at->key);
+	struct span name = json_text(at->key);
 	struct workflow_plan plan = {.text = ""};
 
 	if (!is_workflow_name(name)) {

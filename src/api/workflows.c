@@ -129,8 +129,7 @@ void workflow_list_read(struct api_call *call)
 		const struct workflow_plan *plan = &all->plans[i];
 		if (!plan->rules || !plan->rules->events)
 			continue;
-		r = any ? buf_put_byte(call->body, ',') : 0;
-		any = true;
+		r = json_put_comma(call->body, &any);
 		if (r == 0)
 			r = put_workflow(call->body, i, plan);
 	}

@@ -38,7 +38,7 @@ struct span field_trimmed(struct form *form, yyjson_val *object, const char *nam
 		form_error(form, name, "must be a string");
 		return kept;
 	}
-	text = text_trim(node_text(value));
+	text = text_trim(json_text(value));
 	if (text.len > max) {
 		form_error(form, name, "has %zu bytes; at most %zu are allowed", text.len, max);
 		return kept;
@@ -73,7 +73,7 @@ int64_t field_whole(
 
 	if (!value || yyjson_is_null(value))
 		return otherwise;
-	int r = yyjson_is_str(value) ? digits_read(text_trim(node_text(value)), &number)
+	int r = yyjson_is_str(value) ? digits_read(text_trim(json_text(value)), &number)
 				     : node_int(value, &number);
 	if (r < 0 || number < min || number > max)
 		form_error(form, name, "must be a whole number from %lld to %lld", (long long)min,
@@ -125,7 +125,7 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 	{
 		uint32_t errors = form->error_count;
 		if (yyjson_is_str(item))
-			add_name(form, name, node_text(item), &names);
+			add_name(form, name, json_text(item), &names);
 		else
 			form_error(form, name, "has at [%zu] what is no string", i);
 		if (form->error_count > errors)
@@ -136,14 +136,7 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 
 int queues_put(struct buf *out, const struct name_list *queues)
 {
-	int r = buf_put_byte(out, '[');
-
-	for (uint32_t i = 0; r == 0 && i < queues->count; i++) {
-		r = i > 0 ? buf_put_byte(out, ',') : 0;
-		if (r == 0)
-			r = json_put_string(out, queues->items[i]);
-	}
-	return r < 0 ? r : buf_put_byte(out, ']');
+	return json_put_strings(out, queues->items, queues->count);
 }
 
 int csv_names(struct arena *arena, struct span text, struct name_list *ret_names)
@@ -270,21 +263,28 @@ struct sources {
 	struct name_list queues;
 };
 
-/* "\x1fa\x1fb" → a, b */
+bool assigned_next(struct span *rest, struct span *ret_queue)
+{
+	size_t len = 1;
+
+	if (rest->len == 0)
+		return false;
+	while (len < rest->len && rest->data[len] != ASSIGNMENT_SEPARATOR)
+		len++;
+	*ret_queue = (struct span){rest->data + 1, len - 1};
+	*rest = (struct span){rest->data + len, rest->len - len};
+	return true;
+}
+
 static int assigned_names(struct arena *arena, struct span text, struct name_list *ret_names)
 {
 	struct span *items = arena_alloc(arena, COMMAND_LIST_MAX * sizeof *items);
-	size_t at = 0;
 
 	*ret_names = (struct name_list){items, 0};
 	if (!items)
 		return -ENOMEM;
-	while (at < text.len && ret_names->count < COMMAND_LIST_MAX) {
-		size_t from = ++at;
-		while (at < text.len && text.data[at] != 31)
-			at++;
-		items[ret_names->count++] = (struct span){text.data + from, at - from};
-	}
+	while (ret_names->count < COMMAND_LIST_MAX && assigned_next(&text, &items[ret_names->count]))
+		ret_names->count++;
 	return 0;
 }
 
@@ -325,7 +325,7 @@ static void read_statuses(struct form *form, struct command_claim *claim)
 		return;
 	if (!yyjson_is_str(value))
 		names = field_queues(form, form->root, "includeStatuses");
-	else if (csv_names(form->call->arena, node_text(value), &names) < 0)
+	else if (csv_names(form->call->arena, json_text(value), &names) < 0)
 		form->fault = -ENOMEM;
 	for (uint32_t i = 0; i < names.count; i++) {
 		bool ready = span_equal(names.items[i], SPAN("ready"));

@@ -43,6 +43,9 @@ int csv_names(struct arena *arena, struct span text, struct name_list *ret_names
 /* ["a","b"] */
 int queues_put(struct buf *out, const struct name_list *queues);
 
+/* The queues that an agent is assigned, one after the other; false: there is no more. */
+bool assigned_next(struct span *rest, struct span *ret_queue);
+
 /* A member that must be there and is not: {"error":"itemId_required"}. */
 void workqueue_missing(struct api_call *call, const char *code, const char *message);
 

@@ -87,7 +87,7 @@ static int put_metadata(struct buf *out, yyjson_val *item)
 	yyjson_obj_foreach(item, i, limit, key, value)
 	{
 		bool odd_meta = value == meta && !yyjson_is_obj(meta);
-		if (!has_place(node_text(key), value) || odd_meta)
+		if (!has_place(json_text(key), value) || odd_meta)
 			json_member_node(&rest, key, value);
 	}
 	int r = json_end(&rest);
@@ -107,12 +107,12 @@ static int put_body(struct buf *out, yyjson_val *item, struct span key)
 {
 	cleanup(buf_done) struct buf metadata = {0};
 	struct json_object members = {.buf = out};
-	struct span title = node_text(yyjson_obj_get(item, "title"));
+	struct span title = json_text(yyjson_obj_get(item, "title"));
 
 	buf_init(&metadata, 3 * API_TEXT_MAX);
 	int r = put_metadata(&metadata, item);
 	json_member_string(&members, "title", title.len > 0 ? title : SPAN("(untitled)"));
-	json_member_string(&members, "instructions", node_text(yyjson_obj_get(item, "instructions")));
+	json_member_string(&members, "instructions", json_text(yyjson_obj_get(item, "instructions")));
 	if (key.len > 0)
 		json_member_string(&members, "uniqueKey", key);
 	json_member_raw(&members, "metadata", buf_span(&metadata));

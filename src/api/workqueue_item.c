@@ -126,7 +126,7 @@ static struct span member_text(yyjson_val *object, const char *key)
 {
 	yyjson_val *value = yyjson_obj_get(object, key);
 
-	return yyjson_is_str(value) ? node_text(value) : (struct span){0};
+	return json_text(value);
 }
 
 static yyjson_val *imported_of(const struct item *item)

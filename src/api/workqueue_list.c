@@ -356,8 +356,7 @@ static int put_active(struct pass *pass)
 	for (uint32_t i = 0; r == 0 && i < pass->count; i++) {
 		if (pass->active[i].json.len == 0)
 			continue;
-		r = any ? buf_put_byte(body, ',') : 0;
-		any = true;
+		r = json_put_comma(body, &any);
 		if (r == 0)
 			r = buf_put_span(body, pass->active[i].json);
 	}

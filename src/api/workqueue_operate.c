@@ -348,24 +348,23 @@ struct assigned {
 	bool any;
 };
 
-/* "agent":["a","b"]; the queues stand one after the other, each behind the character 31 */
+/* "agent":["a","b"] */
 static int put_assigned(void *context, struct span slot, struct span queues)
 {
 	struct assigned *assigned = context;
 	struct buf *body = assigned->call->body;
-	int r = assigned->any ? buf_put_byte(body, ',') : 0;
+	struct span queue;
+	bool any = false;
+	int r = json_put_comma(body, &assigned->any);
 
-	assigned->any = true;
 	if (r == 0)
 		r = json_put_string(body, slot);
 	if (r == 0)
 		r = buf_put_span(body, SPAN(":["));
-	for (size_t at = 0, from; r == 0 && at < queues.len;) {
-		for (from = ++at; at < queues.len && queues.data[at] != 31;)
-			at++;
-		r = from > 1 ? buf_put_byte(body, ',') : 0;
+	while (r == 0 && assigned_next(&queues, &queue)) {
+		r = json_put_comma(body, &any);
 		if (r == 0)
-			r = json_put_string(body, (struct span){queues.data + from, at - from});
+			r = json_put_string(body, queue);
 	}
 	return r < 0 ? r : buf_put_byte(body, ']');
 }

@@ -1,6 +1,6 @@
 #include "cli/exit.h"
 
-/* The same as in the server's table of refusals: tests/unit/test_cli_exit.c compares them. */
+/* The same as in the server's table of refusals: tests/unit/test_cli_words.c compares them. */
 enum exit_status exit_of_refusal(int http_status, struct span code)
 {
 	if (span_equal(code, SPAN("idempotency_conflict")))

@@ -21,10 +21,7 @@ yyjson_val *field(yyjson_val *object, const char *key)
 
 struct span field_text(yyjson_val *object, const char *key)
 {
-	yyjson_val *value = yyjson_obj_get(object, key);
-
-	return yyjson_is_str(value) ? (struct span){yyjson_get_str(value), yyjson_get_len(value)}
-				    : (struct span){0};
+	return json_text(yyjson_obj_get(object, key));
 }
 
 const char *field_cstr(struct cli *cli, yyjson_val *object, const char *key)

@@ -18,46 +18,21 @@
 
 #include "base/take.h"
 #include "cli/cli.h"
-
-static const char *setting(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
+#include "config/config.h"
 
 int place_home(struct cli *cli, char *ret_home, size_t room)
 {
-	const char *flag = args_text(&cli->args, "home"), *home = setting("STINT_HOME");
-	const char *state = setting("XDG_STATE_HOME"), *user = setting("HOME");
-	int len = 0;
+	const char *flag = args_text(&cli->args, "home"), *home = config_variable("STINT_HOME");
 
-	if (flag || home)
-		len = snprintf(ret_home, room, "%s", flag ? flag : home);
-	else if (state)
-		len = snprintf(ret_home, room, "%s/stint", state);
-	else if (user)
-		len = snprintf(ret_home, room, "%s/.local/state/stint", user);
-	if (len <= 0)
+	if (!flag && !home) {
+		if (config_usual_home(ret_home, room))
+			return 0;
 		return fail(cli, EXIT_USAGE, "no_home", "export STINT_HOME=/path/of/the/state",
 			"there is no state directory to look into");
-	if ((size_t)len >= room)
+	}
+	if ((size_t)snprintf(ret_home, room, "%s", flag ? flag : home) >= room)
 		return fail(cli, EXIT_USAGE, "invalid", NULL, "the path of the state directory is too long");
 	return 0;
-}
-
-/* The first line of a small file. */
-static int read_line(const char *path, char *ret_line, size_t room)
-{
-	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ssize_t got = read(fd, ret_line, room - 1);
-	if (got < 0)
-		return -errno;
-	ret_line[got] = 0;
-	ret_line[strcspn(ret_line, "\r\n")] = 0;
-	return ret_line[0] ? 0 : -ENODATA;
 }
 
 static int set_address(struct cli *cli, const char *url, const char *from)
@@ -85,7 +60,7 @@ static int find_in_home(struct cli *cli)
 		return set_address(cli, url, "the state directory");
 	}
 	snprintf(path, sizeof path, "%s/url", place->home);
-	int r = read_line(path, url, sizeof url);
+	int r = config_read_line(path, url, sizeof url);
 	if (r == 0)
 		return set_address(cli, url, path);
 	if (r == -EACCES)
@@ -113,7 +88,7 @@ static int set_token(struct cli *cli, const char *token, const char *from)
 static int token_of_file(struct cli *cli, const char *path, const char *from)
 {
 	char line[600];
-	int r = read_line(path, line, sizeof line);
+	int r = config_read_line(path, line, sizeof line);
 
 	if (r < 0)
 		return fail(cli, EXIT_UNAUTHORISED, "unauthorized", "stint token create --kind …",
@@ -131,26 +106,28 @@ static int find_token(struct cli *cli)
 		return set_token(cli, flag, "--token");
 	if (flag_file)
 		return token_of_file(cli, flag_file, "--token-file");
-	if (setting("STINT_TOKEN"))
-		return set_token(cli, setting("STINT_TOKEN"), "STINT_TOKEN");
-	if (setting("STINT_TOKEN_FILE"))
-		return token_of_file(cli, setting("STINT_TOKEN_FILE"), "STINT_TOKEN_FILE");
+	if (config_variable("STINT_TOKEN"))
+		return set_token(cli, config_variable("STINT_TOKEN"), "STINT_TOKEN");
+	if (config_variable("STINT_TOKEN_FILE"))
+		return token_of_file(cli, config_variable("STINT_TOKEN_FILE"), "STINT_TOKEN_FILE");
 	if (!place->home[0] || !http_address_is_loopback(&place->address))
 		return 0;
 	snprintf(path, sizeof path, "%s/admin.token", place->home);
-	return read_line(path, line, sizeof line) == 0 ? set_token(cli, line, path) : 0;
+	return config_read_line(path, line, sizeof line) == 0 ? set_token(cli, line, path) : 0;
 }
 
 int place_find(struct cli *cli)
 {
 	struct place *place = &cli->place;
 	const char *flag_url = args_text(&cli->args, "url");
-	const char *url = flag_url ? flag_url : args_text(&cli->args, "home") ? NULL : setting("STINT_URL");
+	const char *url = flag_url              ? flag_url
+		: args_text(&cli->args, "home") ? NULL
+						: config_variable("STINT_URL");
 
 	if (place->known)
 		return 0;
 	int r = 0;
-	if (!url || setting("STINT_HOME") || setting("HOME") || args_text(&cli->args, "home"))
+	if (!url || config_variable("STINT_HOME") || config_variable("HOME") || args_text(&cli->args, "home"))
 		r = place_home(cli, place->home, sizeof place->home);
 	if (r == 0)
 		r = url ? set_address(cli, url, flag_url ? "--url" : "STINT_URL") : find_in_home(cli);

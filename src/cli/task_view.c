@@ -133,6 +133,11 @@ struct span number(struct cli *cli, int64_t value)
 	return span_of(text_of(cli, "%lld", (long long)value));
 }
 
+struct span or_dash(struct span text)
+{
+	return text.len > 0 ? text : SPAN("-");
+}
+
 /* ---- lists -------------------------------------------------------------------------------------------------- */
 
 void put_id(struct cli *cli, struct span id)
@@ -176,6 +181,26 @@ int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *
 		break;
 	}
 	return r < 0 ? fail_fault(cli, r) : 0;
+}
+
+int put_list(struct cli *cli, const struct list_view *view)
+{
+	struct table table;
+	struct reply reply;
+	size_t at, count;
+	yyjson_val *item;
+
+	int r = get(cli, view->path, NULL, &reply);
+	if (r != 0)
+		return r;
+	table_init(&table, view->columns, view->column_count);
+	yyjson_arr_foreach(reply.root, at, count, item) view->add(cli, &table, item);
+	r = put_rows(cli, &table, view->key, reply.root, view->id);
+	if (r == 0 && view->none && table.row_count == 0 && cli->form == FORM_AUTO)
+		say(cli, "%s", view->none);
+	table_done(&table);
+	reply_done(&reply);
+	return r;
 }
 
 void put_row_as_lines(struct cli *cli, const struct table *table)

@@ -31,6 +31,19 @@ void put_id(struct cli *cli, struct span id);
 /* Rows in the form that was asked for; `id` names the member that -o id prints. */
 int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *list, const char *id);
 
+/* A list that the server has, from the question to the last row. */
+struct list_view {
+	const char *path;
+	const char *key; /* of the list in JSON */
+	const char *id;  /* the member that -o id prints */
+	const struct column *columns;
+	size_t column_count;
+	void (*add)(struct cli *cli, struct table *table, yyjson_val *item); /* a row */
+	const char *none; /* what is said when there is none; NULL: nothing */
+};
+
+int put_list(struct cli *cli, const struct list_view *view);
+
 /* The first row alone, a line for each column: what `show` says of one. */
 void put_row_as_lines(struct cli *cli, const struct table *table);
 
@@ -41,8 +54,9 @@ int put_task_done(struct cli *cli, yyjson_val *task, const char *what);
 extern const struct flag log_flags[];
 int put_log(struct cli *cli, const char *id);
 
-/* "5m", "in 2h", … for a cell. */
+/* "5m", "in 2h", … for a cell; and "-" for what is empty. */
 struct span relative(struct cli *cli, int64_t moment_ms);
 struct span since(struct cli *cli, int64_t moment_ms);
 struct span duration(struct cli *cli, int64_t ms);
 struct span number(struct cli *cli, int64_t value);
+struct span or_dash(struct span text);

@@ -8,32 +8,27 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "config/config.h"
+
 enum {
 	WIDTH_DEFAULT = 80,
 	WIDTH_MAX = 10000,
 };
 
-static const char *setting(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
-
 static bool is_dumb(void)
 {
-	const char *term = setting("TERM");
+	const char *term = config_variable("TERM");
 
 	return !term || strcmp(term, "dumb") == 0;
 }
 
 static bool has_color(bool tty, enum color_wish wish)
 {
-	const char *force = setting("CLICOLOR_FORCE");
+	const char *force = config_variable("CLICOLOR_FORCE");
 
 	if (wish != COLOR_AUTO)
 		return wish == COLOR_ALWAYS;
-	if (setting("NO_COLOR"))
+	if (config_variable("NO_COLOR"))
 		return false;
 	if (force && strcmp(force, "0") != 0)
 		return true;
@@ -43,7 +38,8 @@ static bool has_color(bool tty, enum color_wish wish)
 /* By the names of the locale alone: to load it costs more than all we do. */
 static bool is_utf8(void)
 {
-	const char *names[] = {setting("LC_ALL"), setting("LC_CTYPE"), setting("LANG")};
+	const char *names[] = {
+		config_variable("LC_ALL"), config_variable("LC_CTYPE"), config_variable("LANG")};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		if (names[i])
@@ -54,7 +50,7 @@ static bool is_utf8(void)
 
 static size_t width_of(int fd, bool tty)
 {
-	const char *columns = setting("COLUMNS");
+	const char *columns = config_variable("COLUMNS");
 	struct winsize size;
 
 	if (columns && isdigit((unsigned char)columns[0])) {

@@ -65,8 +65,7 @@ static void add_value(struct cli *cli, struct table *table, size_t column, yyjso
 	if (yyjson_is_null(value))
 		return;
 	if (yyjson_is_str(value)) {
-		table_cell(table, column, (struct span){yyjson_get_str(value), yyjson_get_len(value)},
-			PAINT_NONE, cli->term.utf8);
+		table_cell(table, column, json_text(value), PAINT_NONE, cli->term.utf8);
 		return;
 	}
 	buf_init(&text, 1 << 20);

@@ -137,15 +137,6 @@ const struct verb verb_config_show = {
 
 /* ---- paths --------------------------------------------------------------------------------------------- */
 
-static const char *user_file(struct cli *cli)
-{
-	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-
-	if (config && config[0])
-		return text_of(cli, "%s/stint/config.json", config);
-	return home && home[0] ? text_of(cli, "%s/.config/stint/config.json", home) : NULL;
-}
-
 static void put_path(struct cli *cli, struct buf *json, const char *path)
 {
 	bool there = access(path, F_OK) == 0;
@@ -164,16 +155,16 @@ static void put_path(struct cli *cli, struct buf *json, const char *path)
 
 static int run_path(struct cli *cli)
 {
-	const char *file = args_text(&cli->args, "config"), *user = user_file(cli);
+	const char *file = args_text(&cli->args, "config");
 	cleanup(buf_done) struct buf json = {0};
-	char home[1024];
+	char home[1024], user[4096];
 
 	int r = file ? 0 : place_home(cli, home, sizeof home);
 	if (r != 0)
 		return r;
 	buf_init(&json, 64 << 10);
 	put_path(cli, &json, file ? file : text_of(cli, "%s/config.json", home));
-	if (!file && user)
+	if (!file && config_user_file(user, sizeof user))
 		put_path(cli, &json, user);
 	if (!file)
 		put_path(cli, &json, "/etc/stint/config.json");

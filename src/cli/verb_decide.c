@@ -30,32 +30,30 @@ static struct span waits_for(struct cli *cli, yyjson_val *approval)
 		cli, "gate %.*s%s%.*s", SPAN_ARGS(gate), stage.len > 0 ? ", stage " : "", SPAN_ARGS(stage)));
 }
 
+static void add_row(struct cli *cli, struct table *table, yyjson_val *approval)
+{
+	bool utf8 = cli->term.utf8;
+
+	table_row(table);
+	table_cell(table, C_ID, field_text(approval, "task"), PAINT_BOLD, utf8);
+	table_cell(table, C_AGE, since(cli, field_int(approval, "since", 0)), PAINT_NONE, utf8);
+	table_cell(table, C_WAITS_FOR, waits_for(cli, approval), PAINT_YELLOW, utf8);
+	table_cell(table, C_TITLE, field_text(approval, "title"), PAINT_NONE, utf8);
+}
+
 static int run_inbox(struct cli *cli)
 {
-	struct table table;
-	struct reply reply;
-	size_t at, count;
-	yyjson_val *approval;
+	static const struct list_view view = {
+		.path = "/api/approvals",
+		.key = "approvals",
+		.id = "task",
+		.columns = columns,
+		.column_count = C_COUNT,
+		.add = add_row,
+		.none = "nobody waits for you",
+	};
 
-	int r = get(cli, "/api/approvals", NULL, &reply);
-	if (r != 0)
-		return r;
-	table_init(&table, columns, C_COUNT);
-	yyjson_arr_foreach(reply.root, at, count, approval)
-	{
-		table_row(&table);
-		table_cell(&table, C_ID, field_text(approval, "task"), PAINT_BOLD, cli->term.utf8);
-		table_cell(&table, C_AGE, since(cli, field_int(approval, "since", 0)), PAINT_NONE,
-			cli->term.utf8);
-		table_cell(&table, C_WAITS_FOR, waits_for(cli, approval), PAINT_YELLOW, cli->term.utf8);
-		table_cell(&table, C_TITLE, field_text(approval, "title"), PAINT_NONE, cli->term.utf8);
-	}
-	r = put_rows(cli, &table, "approvals", reply.root, "task");
-	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
-		say(cli, "nobody waits for you");
-	table_done(&table);
-	reply_done(&reply);
-	return r;
+	return put_list(cli, &view);
 }
 
 const struct verb verb_inbox = {
@@ -115,7 +113,7 @@ static bool lists(yyjson_val *names, struct span name)
 
 	yyjson_arr_foreach(names, at, count, each)
 	{
-		if (span_equal(name, (struct span){yyjson_get_str(each), yyjson_get_len(each)}))
+		if (span_equal(name, json_text(each)))
 			return true;
 	}
 	return false;
@@ -133,7 +131,7 @@ static const char *gate_meant(struct cli *cli, yyjson_val *task, int *ret_ending
 		return named;
 	yyjson_arr_foreach(field(task, "gates"), at, count, gate)
 	{
-		struct span name = {yyjson_get_str(gate), yyjson_get_len(gate)};
+		struct span name = json_text(gate);
 		if (lists(passed, name))
 			continue;
 		open = text_of(cli, "%.*s", SPAN_ARGS(name));

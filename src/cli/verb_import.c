@@ -417,7 +417,7 @@ static int assign_each(struct import *import, yyjson_val *agents, const char *me
 
 	yyjson_obj_foreach(agents, i, limit, key, value)
 	{
-		struct span agent = {yyjson_get_str(key), yyjson_get_len(key)};
+		struct span agent = json_text(key);
 		yyjson_val *queues = member ? field(value, member) : value;
 		bool wanted = yyjson_is_arr(queues) && yyjson_arr_size(queues) > 0 && agent.len > 0 &&
 			!yyjson_obj_getn(known, agent.data, agent.len);

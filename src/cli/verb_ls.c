@@ -107,7 +107,7 @@ static void add_cells(struct listing *listing, yyjson_val *task)
 	table_cell(table, C_PRIORITY, number(cli, field_int(task, "priority", 0)), PAINT_NONE, utf8);
 	table_cell(table, C_AGE, since(cli, field_int(task, "createdAt", 0)), PAINT_NONE, utf8);
 	table_cell(table, C_TRIES, number(cli, field_int(task, "attempt", 0)), PAINT_NONE, utf8);
-	table_cell(table, C_WORKER, worker.len > 0 ? worker : SPAN("-"), PAINT_NONE, utf8);
+	table_cell(table, C_WORKER, or_dash(worker), PAINT_NONE, utf8);
 	table_cell(table, C_WHY, reason_beside(task, state), PAINT_NONE, utf8);
 	table_cell(table, C_TITLE, field_text(task, "title"), PAINT_NONE, utf8);
 	if (table->column_count <= C_OWNER)

@@ -12,32 +12,30 @@ static const struct column columns[C_COUNT] = {
 	[C_READY] = {.name = "READY", .right = true},
 };
 
+static void add_row(struct cli *cli, struct table *table, yyjson_val *queue)
+{
+	struct span state = field_text(queue, "state");
+	bool utf8 = cli->term.utf8;
+
+	table_row(table);
+	table_cell(table, C_NAME, field_text(queue, "name"), PAINT_BOLD, utf8);
+	table_cell(table, C_STATE, state, state_paint(state), utf8);
+	table_cell(table, C_READY, number(cli, field_int(queue, "ready", 0)), PAINT_NONE, utf8);
+}
+
 static int run_ls(struct cli *cli)
 {
-	struct table table;
-	struct reply reply;
-	size_t at, count;
-	yyjson_val *queue;
+	static const struct list_view view = {
+		.path = "/api/queues",
+		.key = "queues",
+		.id = "name",
+		.columns = columns,
+		.column_count = C_COUNT,
+		.add = add_row,
+		.none = "no queues: nothing waits, and none is paused",
+	};
 
-	int r = get(cli, "/api/queues", NULL, &reply);
-	if (r != 0)
-		return r;
-	table_init(&table, columns, C_COUNT);
-	yyjson_arr_foreach(reply.root, at, count, queue)
-	{
-		struct span state = field_text(queue, "state");
-		table_row(&table);
-		table_cell(&table, C_NAME, field_text(queue, "name"), PAINT_BOLD, cli->term.utf8);
-		table_cell(&table, C_STATE, state, state_paint(state), cli->term.utf8);
-		table_cell(&table, C_READY, number(cli, field_int(queue, "ready", 0)), PAINT_NONE,
-			cli->term.utf8);
-	}
-	r = put_rows(cli, &table, "queues", reply.root, "name");
-	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
-		say(cli, "no queues: nothing waits, and none is paused");
-	table_done(&table);
-	reply_done(&reply);
-	return r;
+	return put_list(cli, &view);
 }
 
 static int run_pause(struct cli *cli)

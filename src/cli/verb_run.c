@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/take.h"
 #include "cli/task_view.h"
 
@@ -41,14 +41,6 @@ static void on_interrupt(int number)
 {
 	(void)number;
 	interrupted++;
-}
-
-static int64_t monotonic_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* ---- the task ------------------------------------------------------------------------------------------------ */
@@ -84,8 +76,8 @@ static void put_payload(struct cli *cli, struct json_object *task)
 		r = buf_put_span(&argv, SPAN("]}"));
 	if (r == 0)
 		json_member_raw(task, "payload", buf_span(&argv));
-	else if (task->fault == 0)
-		task->fault = r;
+	else
+		json_note(task, r);
 }
 
 /* Is the state directory this directory, or beneath it? A command must not reach it, so it cannot work there. */
@@ -166,7 +158,8 @@ static void tell_lonely(struct following *following)
 {
 	struct cli *cli = following->cli;
 
-	if (following->taken || following->told || monotonic_ms() - following->began_ms < LONELY_MS)
+	if (following->taken || following->told ||
+		clock_ms(CLOCK_MONOTONIC) - following->began_ms < LONELY_MS)
 		return;
 	following->told = true;
 	say(cli, "stint: %s waits for a worker; stint up starts one, stint why %s says more",
@@ -268,7 +261,7 @@ static int follow(struct following *following)
 static int run(struct cli *cli)
 {
 	struct sigaction action = {.sa_handler = on_interrupt};
-	struct following following = {.cli = cli, .log = {.cli = cli}, .began_ms = monotonic_ms()};
+	struct following following = {.cli = cli, .log = {.cli = cli}, .began_ms = clock_ms(CLOCK_MONOTONIC)};
 	struct reply task;
 
 	sigaction(SIGINT, &action, NULL);

@@ -38,11 +38,6 @@ static int64_t since_ms(yyjson_val *session)
 	return ended_ms != 0 ? ended_ms : field_int(session, "startedAt", field_int(session, "createdAt", 0));
 }
 
-static struct span or_dash(struct span text)
-{
-	return text.len > 0 ? text : SPAN("-");
-}
-
 static void add_row(struct cli *cli, struct table *table, yyjson_val *session)
 {
 	struct span status = field_text(session, "status");
@@ -60,22 +55,17 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *session)
 
 static int run_ls(struct cli *cli)
 {
-	struct table table;
-	struct reply reply;
-	size_t at, count;
-	yyjson_val *session;
+	static const struct list_view view = {
+		.path = "/api/sessions",
+		.key = "sessions",
+		.id = "id",
+		.columns = columns,
+		.column_count = C_COUNT,
+		.add = add_row,
+		.none = "no sessions: none runs, and none ended in the last 24 hours",
+	};
 
-	int r = get(cli, "/api/sessions", NULL, &reply);
-	if (r != 0)
-		return r;
-	table_init(&table, columns, C_COUNT);
-	yyjson_arr_foreach(reply.root, at, count, session) add_row(cli, &table, session);
-	r = put_rows(cli, &table, "sessions", reply.root, "id");
-	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
-		say(cli, "no sessions: none runs, and none ended in the last 24 hours");
-	table_done(&table);
-	reply_done(&reply);
-	return r;
+	return put_list(cli, &view);
 }
 
 static int run_show(struct cli *cli)

@@ -57,7 +57,7 @@ static void put_any(struct cli *cli, const char *label, yyjson_val *value)
 	if (!value || yyjson_is_null(value) || (yyjson_is_arr(value) && yyjson_arr_size(value) == 0))
 		return;
 	if (yyjson_is_str(value)) {
-		struct span text = {yyjson_get_str(value), yyjson_get_len(value)};
+		struct span text = json_text(value);
 		if (!memchr(text.data, '\n', text.len)) {
 			put_text(cli, label, text);
 			return;

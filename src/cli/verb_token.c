@@ -157,39 +157,35 @@ static struct span state_of(struct cli *cli, yyjson_val *token)
 	return expires_ms != 0 && expires_ms <= cli->now_ms ? SPAN("expired") : SPAN("live");
 }
 
+static void add_row(struct cli *cli, struct table *table, yyjson_val *token)
+{
+	struct span state = state_of(cli, token);
+	enum paint paint = span_equal(state, SPAN("live")) ? PAINT_GREEN : PAINT_DIM;
+	bool utf8 = cli->term.utf8;
+
+	table_row(table);
+	table_cell(table, C_ID, field_text(token, "id"), PAINT_BOLD, utf8);
+	table_cell(table, C_KIND, field_text(token, "kind"), PAINT_NONE, utf8);
+	table_cell(table, C_NAME, field_text(token, "name"), PAINT_NONE, utf8);
+	table_cell(table, C_STATE, state, paint, utf8);
+	table_cell(table, C_CREATED, relative(cli, field_int(token, "createdAt", 0)), PAINT_NONE, utf8);
+	table_cell(table, C_EXPIRES, relative(cli, field_int(token, "expiresAt", 0)), PAINT_NONE, utf8);
+	table_cell(table, C_BY, field_text(token, "createdBy"), PAINT_NONE, utf8);
+}
+
 static int run_ls(struct cli *cli)
 {
-	struct table table;
-	struct reply reply;
-	size_t at, count;
-	yyjson_val *token;
+	static const struct list_view view = {
+		.path = "/api/tokens",
+		.key = "tokens",
+		.id = "id",
+		.columns = columns,
+		.column_count = C_COUNT,
+		.add = add_row,
+		.none = "no tokens but the one in admin.token",
+	};
 
-	int r = get(cli, "/api/tokens", NULL, &reply);
-	if (r != 0)
-		return r;
-	table_init(&table, columns, C_COUNT);
-	yyjson_arr_foreach(reply.root, at, count, token)
-	{
-		struct span state = state_of(cli, token);
-		bool utf8 = cli->term.utf8;
-		table_row(&table);
-		table_cell(&table, C_ID, field_text(token, "id"), PAINT_BOLD, utf8);
-		table_cell(&table, C_KIND, field_text(token, "kind"), PAINT_NONE, utf8);
-		table_cell(&table, C_NAME, field_text(token, "name"), PAINT_NONE, utf8);
-		table_cell(&table, C_STATE, state, span_equal(state, SPAN("live")) ? PAINT_GREEN : PAINT_DIM,
-			utf8);
-		table_cell(
-			&table, C_CREATED, relative(cli, field_int(token, "createdAt", 0)), PAINT_NONE, utf8);
-		table_cell(
-			&table, C_EXPIRES, relative(cli, field_int(token, "expiresAt", 0)), PAINT_NONE, utf8);
-		table_cell(&table, C_BY, field_text(token, "createdBy"), PAINT_NONE, utf8);
-	}
-	r = put_rows(cli, &table, "tokens", reply.root, "id");
-	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
-		say(cli, "no tokens but the one in admin.token");
-	table_done(&table);
-	reply_done(&reply);
-	return r;
+	return put_list(cli, &view);
 }
 
 const struct verb verb_token_ls = {

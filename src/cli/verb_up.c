@@ -19,9 +19,9 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/take.h"
 #include "cli/cli.h"
 #include "cli/demo.h"
@@ -58,14 +58,6 @@ struct running {
 	bool notifies; /* the configuration has "notify" */
 	bool hush;     /* nobody has said what the server is to log: we say ourselves what there is to say */
 };
-
-static int64_t monotonic_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- who is here already -------------------------------------------------------------------------------------------- */
 
@@ -113,12 +105,10 @@ static const char *own_name(struct cli *cli)
 /* What another terminal needs to be told first; nothing, if it would look there anyway. */
 static const char *before_try(const struct running *running)
 {
-	const char *state = getenv("XDG_STATE_HOME"), *user = getenv("HOME");
 	struct cli *cli = running->cli;
-	const char *usual = state && state[0] ? text_of(cli, "%s/stint", state)
-					      : text_of(cli, "%s/.local/state/stint", user ? user : "");
+	char usual[sizeof cli->place.home];
 
-	return strcmp(usual, running->home) == 0
+	return config_usual_home(usual, sizeof usual) && strcmp(usual, running->home) == 0
 		? ""
 		: text_of(cli, "export STINT_HOME=%s; ", word(cli, running->home));
 }
@@ -340,7 +330,7 @@ static void look_after_notify(struct running *running)
 
 static void end_child(pid_t *child)
 {
-	int64_t until_ms = monotonic_ms() + STOP_MS;
+	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + STOP_MS;
 	int status;
 
 	if (*child == 0)
@@ -348,7 +338,7 @@ static void end_child(pid_t *child)
 	kill(*child, SIGTERM);
 	kill(*child, SIGTERM); /* there is nobody left to report to */
 	while (waitpid(*child, &status, WNOHANG) == 0) {
-		if (monotonic_ms() > until_ms)
+		if (clock_ms(CLOCK_MONOTONIC) > until_ms)
 			kill(*child, SIGKILL);
 		poll(NULL, 0, LOOK_MS);
 	}
@@ -464,13 +454,13 @@ static void put_up(struct running *running, bool created, bool demo)
 
 static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
 {
-	int64_t until_ms = monotonic_ms() + START_MS;
+	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + START_MS;
 
 	while (!(*ret_ended = pump(running, LOOK_MS, ret_status))) {
 		char url[256];
 		if (running->stopping || (read_url(running->home, url, sizeof url) && answers(running->home)))
 			return 0;
-		if (monotonic_ms() > until_ms) {
+		if (clock_ms(CLOCK_MONOTONIC) > until_ms) {
 			kill(running->pid, SIGTERM);
 			waitpid(running->pid, ret_status, 0);
 			*ret_ended = true;
@@ -488,8 +478,9 @@ static int wait_end(struct running *running)
 
 	while (!pump(running, running->stopping ? 100 : -1, &status)) {
 		if (running->stopping && killed_ms == 0)
-			killed_ms = monotonic_ms() + (running->worker > 0 ? WORKER_STOP_MS : STOP_MS);
-		if (running->stopping && monotonic_ms() > killed_ms) {
+			killed_ms =
+				clock_ms(CLOCK_MONOTONIC) + (running->worker > 0 ? WORKER_STOP_MS : STOP_MS);
+		if (running->stopping && clock_ms(CLOCK_MONOTONIC) > killed_ms) {
 			if (running->worker > 0)
 				kill(running->worker, SIGKILL);
 			kill(running->pid, SIGKILL);

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/take.h"
 #include "cli/task_view.h"
 #include "cli/text.h"
@@ -42,14 +42,6 @@ struct waiting {
 	int percent; /* of the task that moved last; -1: not known */
 	char note[200];
 };
-
-static int64_t monotonic_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- the bar -------------------------------------------------------------------------------------------------- */
 
@@ -143,7 +135,7 @@ static int on_idle(void *context)
 {
 	const struct waiting *waiting = context;
 
-	return waiting->until_ms != 0 && monotonic_ms() >= waiting->until_ms ? EXIT_TIMED_OUT : 0;
+	return waiting->until_ms != 0 && clock_ms(CLOCK_MONOTONIC) >= waiting->until_ms ? EXIT_TIMED_OUT : 0;
 }
 
 /* ---- the end --------------------------------------------------------------------------------------------------- */
@@ -246,7 +238,7 @@ static int run(struct cli *cli)
 
 	if (args_has(&cli->args, "timeout")) {
 		int64_t timeout_ms = args_number(&cli->args, "timeout", 0);
-		waiting.until_ms = monotonic_ms() + timeout_ms;
+		waiting.until_ms = clock_ms(CLOCK_MONOTONIC) + timeout_ms;
 		follow.idle_ms = timeout_ms / 10 + 1 < IDLE_MS_MAX ? timeout_ms / 10 + 1 : IDLE_MS_MAX;
 	}
 	waiting.tasks = arena_alloc(&cli->arena, cli->args.plain_count * sizeof *waiting.tasks);

@@ -29,20 +29,16 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *workflow)
 
 static int run_ls(struct cli *cli)
 {
-	struct table table;
-	struct reply reply;
-	size_t at, count;
-	yyjson_val *workflow;
+	static const struct list_view view = {
+		.path = "/api/workflows",
+		.key = "workflows",
+		.id = "name",
+		.columns = columns,
+		.column_count = C_COUNT,
+		.add = add_row,
+	};
 
-	int r = get(cli, "/api/workflows", NULL, &reply);
-	if (r != 0)
-		return r;
-	table_init(&table, columns, C_COUNT);
-	yyjson_arr_foreach(reply.root, at, count, workflow) add_row(cli, &table, workflow);
-	r = put_rows(cli, &table, "workflows", reply.root, "name");
-	table_done(&table);
-	reply_done(&reply);
-	return r;
+	return put_list(cli, &view);
 }
 
 enum { R_EVENTS, R_FROM, R_TO, R_GUARDS, R_ACTION, R_COUNT };
@@ -95,7 +91,7 @@ static void put_rules(struct cli *cli, yyjson_val *rules)
 		table_cell(&table, R_FROM, words_of(cli, field(rule, "from")), PAINT_NONE, utf8);
 		table_cell(&table, R_TO, end_of(cli, rule), PAINT_NONE, utf8);
 		table_cell(&table, R_GUARDS, words_of(cli, field(rule, "guards")), PAINT_NONE, utf8);
-		table_cell(&table, R_ACTION, action.len > 0 ? action : SPAN("-"), PAINT_NONE, utf8);
+		table_cell(&table, R_ACTION, or_dash(action), PAINT_NONE, utf8);
 	}
 	put_rows(cli, &table, "rules", rules, "to");
 	table_done(&table);

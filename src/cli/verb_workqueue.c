@@ -153,8 +153,7 @@ static void member_csv(struct json_object *body, const char *key, const char *te
 	}
 	if (r == 0)
 		r = buf_put_byte(&list, ']');
-	if (r < 0 && body->fault == 0)
-		body->fault = r;
+	json_note(body, r);
 	json_member_raw(body, key, buf_span(&list));
 }
 
@@ -454,14 +453,13 @@ const struct verb verb_workqueue_claim = {
 	.run = run_claim,
 };
 
+#define OF_AN_ITEM                                                                               \
+	.group = GROUP_PROTOCOL, .arguments = "ID", .least = 1, .most = 1, .offer = OFFER_TASKS, \
+	.stands_in = "clawnsole"
+
 const struct verb verb_workqueue_progress = {
 	.name = "workqueue progress",
-	.group = GROUP_PROTOCOL,
-	.arguments = "ID",
-	.least = 1,
-	.most = 1,
-	.offer = OFFER_TASKS,
-	.stands_in = "clawnsole",
+	OF_AN_ITEM,
 	.brief = "extend the lease, with a note",
 	.text = "As clawnsole workqueue progress: says how an item goes and extends its lease.",
 	.flags = progress_flags,
@@ -471,12 +469,7 @@ const struct verb verb_workqueue_progress = {
 
 const struct verb verb_workqueue_done = {
 	.name = "workqueue done",
-	.group = GROUP_PROTOCOL,
-	.arguments = "ID",
-	.least = 1,
-	.most = 1,
-	.offer = OFFER_TASKS,
-	.stands_in = "clawnsole",
+	OF_AN_ITEM,
 	.brief = "an item is done",
 	.text = "As clawnsole workqueue done. A result that is no JSON is a text; @FILE is read and must be JSON. What is over stays as "
 		"it is: an item that was done, or failed, is refused.",
@@ -488,12 +481,7 @@ const struct verb verb_workqueue_done = {
 
 const struct verb verb_workqueue_fail = {
 	.name = "workqueue fail",
-	.group = GROUP_PROTOCOL,
-	.arguments = "ID",
-	.least = 1,
-	.most = 1,
-	.offer = OFFER_TASKS,
-	.stands_in = "clawnsole",
+	OF_AN_ITEM,
 	.brief = "an item has failed, for good",
 	.flags = fail_flags,
 	.examples = "stint workqueue fail t-7k3 --agent dev-3 --error \"the build is broken\"\n",
@@ -502,12 +490,7 @@ const struct verb verb_workqueue_fail = {
 
 const struct verb verb_workqueue_inspect = {
 	.name = "workqueue inspect",
-	.group = GROUP_PROTOCOL,
-	.arguments = "ID",
-	.least = 1,
-	.most = 1,
-	.offer = OFFER_TASKS,
-	.stands_in = "clawnsole",
+	OF_AN_ITEM,
 	.brief = "show an item",
 	.text = "As clawnsole workqueue inspect. Prints {ok,item}; \"item\": null when there is none of that id, and the exit status is 0.",
 	.flags = inspect_flags,

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
 #define HOUR   (60 * MINUTE)
@@ -189,8 +191,5 @@ int when_put_clock(struct buf *out, int64_t moment_ms)
 
 int64_t when_now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * SECOND + now.tv_nsec / 1000000;
+	return clock_ms(CLOCK_REALTIME);
 }

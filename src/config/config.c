@@ -5,11 +5,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/take.h"
 #include "config/reading.h"
 
 enum {
@@ -144,38 +146,60 @@ static void read_defaults(struct config *config)
 	}
 }
 
-/* Set and not empty. */
-static const char *variable(const char *name)
+const char *config_variable(const char *name)
 {
 	const char *value = getenv(name);
 
 	return value && value[0] ? value : NULL;
 }
 
+int config_read_line(const char *path, char *ret_line, size_t room)
+{
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ssize_t got = read(fd, ret_line, room - 1);
+	if (got < 0)
+		return -errno;
+	ret_line[got] = 0;
+	ret_line[strcspn(ret_line, "\r\n")] = 0;
+	return ret_line[0] ? 0 : -ENODATA;
+}
+
 /* A directory of the XDG conventions: relative ones are to be ignored. */
 static const char *xdg(const char *name)
 {
-	const char *value = variable(name);
+	const char *value = config_variable(name);
 
 	return value && value[0] == '/' ? value : NULL;
 }
 
 /* $NAME/LEAF or, without it, $HOME/BESIDE/LEAF; false: neither is known. */
-static bool xdg_path(char path[PATH_BYTES], const char *name, const char *beside, const char *leaf)
+static bool xdg_path(char *path, size_t room, const char *name, const char *beside, const char *leaf)
 {
-	const char *base = xdg(name), *home = variable("HOME");
+	const char *base = xdg(name), *home = config_variable("HOME");
 
 	if (!base && !home)
 		return false;
-	int len = base ? snprintf(path, PATH_BYTES, "%s/%s", base, leaf)
-		       : snprintf(path, PATH_BYTES, "%s/%s/%s", home, beside, leaf);
-	return len < PATH_BYTES;
+	int len = base ? snprintf(path, room, "%s/%s", base, leaf)
+		       : snprintf(path, room, "%s/%s/%s", home, beside, leaf);
+	return (size_t)len < room;
+}
+
+bool config_usual_home(char *ret_path, size_t room)
+{
+	return xdg_path(ret_path, room, "XDG_STATE_HOME", ".local/state", "stint");
+}
+
+bool config_user_file(char *ret_path, size_t room)
+{
+	return xdg_path(ret_path, room, "XDG_CONFIG_HOME", ".config", "stint/config.json");
 }
 
 static void find_home(struct config *config, const struct config_request *request)
 {
 	char path[PATH_BYTES];
-	const char *given = request->home ? request->home : variable("STINT_HOME");
+	const char *given = request->home ? request->home : config_variable("STINT_HOME");
 	struct config_origin origin = by_default;
 
 	if (request->home)
@@ -188,7 +212,7 @@ static void find_home(struct config *config, const struct config_request *reques
 	else if (given)
 		config_note_problem(config, origin, "the state directory must be a path of 1 to %d bytes",
 			CONFIG_TEXT_MAX);
-	else if (xdg_path(path, "XDG_STATE_HOME", ".local/state", "stint") && strlen(path) <= CONFIG_TEXT_MAX)
+	else if (config_usual_home(path, sizeof path) && strlen(path) <= CONFIG_TEXT_MAX)
 		config->home.text = config_keep(config, path);
 	else
 		config_note_problem(config, origin,
@@ -205,7 +229,7 @@ static void read_files(struct config *config, const struct config_request *reque
 	}
 	config_read_file(
 		config, request->system_file ? request->system_file : "/etc/stint/config.json", false);
-	if (xdg_path(path, "XDG_CONFIG_HOME", ".config", "stint/config.json"))
+	if (config_user_file(path, sizeof path))
 		config_read_file(config, path, false);
 	if (config->home.text[0]) {
 		snprintf(path, sizeof path, "%s/config.json", config->home.text);
@@ -219,7 +243,8 @@ static void read_variables(struct config *config)
 		enum config_key key = (enum config_key)i;
 		const struct config_key_row *row = &config_keys[key];
 		bool may_be_empty = row->type == CONFIG_TEXT && row->least == 0;
-		const char *name = row->variable, *value = may_be_empty ? getenv(name) : variable(name);
+		const char *name = row->variable,
+			   *value = may_be_empty ? getenv(name) : config_variable(name);
 		if (value)
 			config_set(config, key, value,
 				(struct config_origin){.source = CONFIG_VARIABLE, .name = name});

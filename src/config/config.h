@@ -84,6 +84,16 @@ struct config_request {
 	void *foreign_context;
 };
 
+/* A variable of the environment; NULL: it is not set, or empty. */
+const char *config_variable(const char *name);
+
+/* The first line of a small file: an address, a token. -ENODATA: there is none in it. */
+int config_read_line(const char *path, char *ret_line, size_t room);
+
+/* Where the state is, and the user's file, if nobody says otherwise; false: nothing tells, or there is no room. */
+bool config_usual_home(char *ret_path, size_t room);
+bool config_user_file(char *ret_path, size_t room);
+
 /* Reads everything; what cannot be read is a problem and leaves its key as it was. Texts of the request must live as
  * long as the configuration. To be ended with config_done() in any case. */
 void config_read(struct config *config, const struct config_request *request);

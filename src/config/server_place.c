@@ -1,39 +1,15 @@
 #include "config/server_place.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/take.h"
-
-static const char *setting(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
-
-/* The first line of a small file. */
-static int read_line(const char *path, char *line, size_t room)
-{
-	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ssize_t got = read(fd, line, room - 1);
-	if (got < 0)
-		return -errno;
-	line[got] = 0;
-	line[strcspn(line, "\r\n")] = 0;
-	return line[0] ? 0 : -ENODATA;
-}
+#include "config/config.h"
 
 static int find_address(const struct server_place_flags *flags, const char *home, struct server_place *place,
 	char complaint[SERVER_PLACE_COMPLAINT_BYTES])
 {
-	const char *given = flags->url ? flags->url : flags->home ? NULL : setting("STINT_URL");
+	const char *given = flags->url ? flags->url : flags->home ? NULL : config_variable("STINT_URL");
 	const char *reason = "";
 
 	if (given)
@@ -50,22 +26,26 @@ static int find_address(const struct server_place_flags *flags, const char *home
 static int find_token(const struct server_place_flags *flags, const char *home, struct server_place *place,
 	char complaint[SERVER_PLACE_COMPLAINT_BYTES])
 {
-	const char *text = flags->token ? flags->token : flags->token_file ? NULL : setting("STINT_TOKEN");
-	const char *file = flags->token_file ? flags->token_file : text ? NULL : setting("STINT_TOKEN_FILE");
+	const char *text = flags->token ? flags->token
+		: flags->token_file     ? NULL
+					: config_variable("STINT_TOKEN");
+	const char *file = flags->token_file ? flags->token_file
+		: text                       ? NULL
+					     : config_variable("STINT_TOKEN_FILE");
 	char own[4200];
 
 	snprintf(own, sizeof own, "%s/admin.token", home);
 	if (text) {
 		snprintf(place->token, sizeof place->token, "%s", text);
 	} else if (file) {
-		int r = read_line(file, place->token, sizeof place->token);
+		int r = config_read_line(file, place->token, sizeof place->token);
 		if (r < 0) {
 			snprintf(complaint, SERVER_PLACE_COMPLAINT_BYTES, "cannot read a token from %s: %s",
 				file, strerror(-r));
 			return -EINVAL;
 		}
 	} else if (!http_address_is_loopback(&place->address) ||
-		read_line(own, place->token, sizeof place->token) < 0) {
+		config_read_line(own, place->token, sizeof place->token) < 0) {
 		place->token[0] = 0;
 	}
 	for (const char *at = place->token; *at; at++) {

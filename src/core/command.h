@@ -70,6 +70,7 @@ enum command_kind {
 
 enum {
 	COMMAND_LIST_MAX = 100,       /* queues, capabilities, executors, deltas of one command */
+	ASSIGNMENT_SEPARATOR = 31,    /* stands before each of the queues that are kept for a slot */
 	COMMAND_PARENTS_MAX = 100,    /* blockedBy of one task */
 	COMMAND_CHILDREN_MAX = 10000, /* tasks blocked by one task */
 	COMMAND_CLAIMS_MAX = 100,     /* tasks handed out by one claim */

@@ -12,9 +12,22 @@ static struct worker_decision decide(const struct worker *worker)
 	return (struct worker_decision){.worker = *worker};
 }
 
+/* What is true of every worker. */
+static void check(const struct worker *worker)
+{
+	assert(worker->handle != 0);
+	assert((worker->ended != WORKER_ENDED_NOT) == (worker->state == WORKER_INACTIVE));
+	if (worker->state == WORKER_UNKNOWN) {
+		assert(worker->token == 0);
+		return;
+	}
+	assert(worker->token != 0);
+	assert(worker->lease.granted_ms > 0);
+}
+
 static struct worker_decision decided(struct worker_decision decision)
 {
-	worker_check(&decision.worker);
+	check(&decision.worker);
 	return decision;
 }
 
@@ -352,16 +365,4 @@ const char *worker_end_name(enum worker_end ended)
 	}
 	assert(0 && "a worker ends in one of these ways");
 	return "";
-}
-
-void worker_check(const struct worker *worker)
-{
-	assert(worker->handle != 0);
-	assert((worker->ended != WORKER_ENDED_NOT) == (worker->state == WORKER_INACTIVE));
-	if (worker->state == WORKER_UNKNOWN) {
-		assert(worker->token == 0);
-		return;
-	}
-	assert(worker->token != 0);
-	assert(worker->lease.granted_ms > 0);
 }

@@ -163,6 +163,3 @@ enum refusal worker_may_claim(const struct worker *worker);
 
 const char *worker_state_name(enum worker_state state);
 const char *worker_end_name(enum worker_end ended);
-
-/* Asserts what is true of every worker. */
-void worker_check(const struct worker *worker);

@@ -99,7 +99,8 @@ static bool fits(struct span type, struct span name)
 	return type.len > end.len && memcmp(type.data + type.len - end.len, end.data, end.len) == 0;
 }
 
-bool stage_rule_names(const struct stage_rule *rule, struct span type)
+/* Does the rule know that name? With and without its prefixes. */
+static bool stage_rule_names(const struct stage_rule *rule, struct span type)
 {
 	struct span bare = tiding_bare_name(type);
 

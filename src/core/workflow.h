@@ -153,9 +153,6 @@ const struct stage_rule *workflow_find(const struct workflow_plan *plan, const s
 /* The name of what is told without its prefixes. */
 struct span tiding_bare_name(struct span type);
 
-/* Does the rule know that name? With and without its prefixes. */
-bool stage_rule_names(const struct stage_rule *rule, struct span type);
-
 /* Is it the word of a worker that its work is done, or has failed? For tasks without a workflow. */
 bool tiding_says_done(const struct tiding *tiding);
 bool tiding_says_failed(const struct tiding *tiding);

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
 #include "notify/feed.h"
@@ -30,14 +30,6 @@ struct notifier {
 	int dir_fd, signals;
 	bool stopping;
 };
-
-static int64_t clock_ms(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 int64_t notifier_wall_ms(void)
 {

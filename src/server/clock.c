@@ -1,23 +1,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/take.h"
+#include "base/uuid.h"
 #include "server/server.h"
-
-static int64_t milliseconds(clockid_t clock)
-{
-	struct timespec at;
-
-	clock_gettime(clock, &at);
-	return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
-}
 
 struct moment clock_now(void)
 {
-	return (struct moment){milliseconds(CLOCK_REALTIME), milliseconds(CLOCK_BOOTTIME)};
+	return (struct moment){clock_ms(CLOCK_REALTIME), clock_ms(CLOCK_BOOTTIME)};
 }
 
 void clock_tick(struct server *server)
@@ -31,33 +24,18 @@ void clock_tick(struct server *server)
 
 int64_t clock_asleep_ms(void)
 {
-	return milliseconds(CLOCK_BOOTTIME) - milliseconds(CLOCK_MONOTONIC);
+	return clock_ms(CLOCK_BOOTTIME) - clock_ms(CLOCK_MONOTONIC);
 }
 
 int clock_boot_id(uint64_t *ret_hi, uint64_t *ret_lo)
 {
-	uint64_t halves[2] = {0, 0};
-	char text[64];
-	int digits = 0;
+	char text[UUID_CHARS];
 
 	cleanup(close_at) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	ssize_t len = read(fd, text, sizeof text);
-	for (ssize_t i = 0; i < len && digits < 32; i++) {
-		int digit = -1;
-		if (text[i] >= '0' && text[i] <= '9')
-			digit = text[i] - '0';
-		else if (text[i] >= 'a' && text[i] <= 'f')
-			digit = text[i] - 'a' + 10;
-		if (digit < 0)
-			continue;
-		halves[digits / 16] = halves[digits / 16] << 4 | (uint64_t)digit;
-		digits++;
-	}
-	if (digits != 32)
-		return -EINVAL;
-	*ret_hi = halves[0];
-	*ret_lo = halves[1];
-	return 0;
+	if (len < 0)
+		return -errno;
+	return uuid_read((struct span){text, (size_t)len}, ret_hi, ret_lo) ? 0 : -EINVAL;
 }

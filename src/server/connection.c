@@ -751,8 +751,8 @@ static bool is_overdue(struct connection *connection, int64_t now_ms)
 		return age_ms > WRITE_TIMEOUT_MS;
 	if (connection->deaf)
 		return age_ms > LINGER_MS;
-	if (connection->current)
-		return false; /* it waits for us */
+	if (connection->current || connection->out.len > 0)
+		return false; /* it waits for us, or is about to hear from us */
 	if (is_amid(connection))
 		return is_slow(connection, now_ms);
 	return age_ms > IDLE_TIMEOUT_MS;

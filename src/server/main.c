@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/service.h"
 #include "base/take.h"
 #include "server/home.h"
 #include "server/server.h"
@@ -214,25 +215,6 @@ static int announce(struct server *server, uint16_t port)
 	return write_url(server);
 }
 
-/* Tell a service manager, if one is waiting to hear. */
-static void notify(const char *text)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-	if (!path || strlen(path) >= sizeof address.sun_path || (path[0] != '/' && path[0] != '@'))
-		return;
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	strcpy(address.sun_path, path);
-	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-	if (path[0] == '@')
-		address.sun_path[0] = 0;
-	sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, len);
-	close(fd);
-}
-
 /* ---- the loop ------------------------------------------------------------------------------------------------ */
 
 static void on_more(uv_idle_t *idle)
@@ -285,7 +267,7 @@ static void on_sweep(uv_timer_t *timer)
 	journal_store(server);
 	journal_sweep();
 	stay_awake(server);
-	notify("WATCHDOG=1");
+	service_tell("WATCHDOG=1");
 	uv_timer_start(
 		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);
 }
@@ -318,7 +300,7 @@ static void on_stop(uv_signal_t *signal, int number)
 	server->stopping = true;
 	log_info("stopping", log_int("connections", server->connection_count),
 		log_int("waiting", server->waiting.count));
-	notify("STOPPING=1");
+	service_tell("STOPPING=1");
 	server->now = clock_now();
 	uv_close((uv_handle_t *)&server->tcp, NULL);
 	uv_close((uv_handle_t *)&server->local, NULL);
@@ -450,7 +432,7 @@ static int serve(struct server *server, struct options *options)
 	int r = start(server);
 	if (r != 0)
 		return r;
-	notify("READY=1");
+	service_tell("READY=1");
 	uv_run(&server->loop, UV_RUN_DEFAULT);
 	return stop(server);
 }

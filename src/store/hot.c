@@ -1,11 +1,13 @@
-#include "store/hot.h"
+/*
+ * Tasks in memory, with their claims and timers, and how many there are of each kind.
+ */
+#include "store/hot_parts.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "store/served.h"
 
 /* A task as it lies in memory. */
 struct hot_task {
@@ -61,26 +63,15 @@ struct hot_rare {
 	uint8_t workflow, stage, gate_count;
 };
 
-struct seat {
-	uint32_t slot;
-	uint32_t first; /* holder, 0: nobody */
-};
-
 struct hot_parent {
 	int64_t seq;
 	uint32_t children;
 };
 
-static void die_without_memory(void)
+void hot_die(void)
 {
 	log_error("out of memory after a commit; ending, so that a restart can rebuild the state");
 	abort();
-}
-
-static void must(int fault)
-{
-	if (fault < 0)
-		die_without_memory();
 }
 
 static struct hot_task *task_at(const struct hot *hot, uint32_t slot)
@@ -118,14 +109,6 @@ static uint64_t rare_hash(void *context, uint32_t slot)
 	return hash_u64((uint64_t)rare_at(context, slot)->seq);
 }
 
-static uint64_t holder_hash(void *context, uint32_t slot)
-{
-	const struct hot *hot = context;
-	const struct holder *holder = pool_at(&hot->holders, slot);
-
-	return hash_bytes(&hot->key, holder->id, holder->id_len);
-}
-
 static struct queue_tally *tally_at(const struct hot *hot, uint32_t slot)
 {
 	return pool_at(&hot->tallies, slot);
@@ -136,22 +119,10 @@ static uint64_t tally_hash(void *context, uint32_t slot)
 	return hash_u64(tally_at(context, slot)->queue);
 }
 
-static struct seat *seat_at(const struct hot *hot, uint32_t slot)
-{
-	return pool_at(&hot->seats, slot);
-}
-
-static uint64_t seat_hash(void *context, uint32_t slot)
-{
-	return hash_u64(seat_at(context, slot)->slot);
-}
-
-static const struct map_ops seat_ops = {.hash_of = seat_hash};
 static const struct map_ops tally_ops = {.hash_of = tally_hash};
 static const struct map_ops task_ops = {.hash_of = task_hash};
 static const struct map_ops rare_ops = {.hash_of = rare_hash};
 static const struct map_ops parent_ops = {.hash_of = parent_hash};
-static const struct map_ops holder_ops = {.hash_of = holder_hash};
 
 static int lane_order(const void *context, uint32_t a, uint32_t b)
 {
@@ -175,16 +146,13 @@ void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms)
 	pool_init(&hot->claims, sizeof(struct hot_claim));
 	pool_init(&hot->rares, sizeof(struct hot_rare));
 	pool_init(&hot->parents, sizeof(struct hot_parent));
-	pool_init(&hot->holders, sizeof(struct holder));
 	pool_init(&hot->tallies, sizeof(struct queue_tally));
 	map_init(&hot->tally_by_queue, &tally_ops, hot);
-	pool_init(&hot->seats, sizeof(struct seat));
-	map_init(&hot->seat_by_slot, &seat_ops, hot);
 	hot->last_tally = POOL_NONE;
 	map_init(&hot->by_seq, &task_ops, hot);
 	map_init(&hot->rare_by_seq, &rare_ops, hot);
 	map_init(&hot->parent_by_seq, &parent_ops, hot);
-	map_init(&hot->holder_by_id, &holder_ops, hot);
+	holders_init(hot);
 	lanes_init(&hot->lanes, lane_order, hot);
 	heap_init(&hot->wall_timers);
 	wheel_init(&hot->lease_timers, timer_node, hot, now_lease_ms);
@@ -192,26 +160,17 @@ void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms)
 
 void hot_done(struct hot *hot)
 {
-	uint32_t number = 0;
-
-	while ((number = hot_next_holder(hot, number))) {
-		free(hot_holder(hot, number)->id);
-		free(hot_holder(hot, number)->metadata);
-	}
+	holders_done(hot);
 	lanes_done(&hot->lanes);
 	map_done(&hot->by_seq);
 	map_done(&hot->rare_by_seq);
 	map_done(&hot->parent_by_seq);
-	map_done(&hot->holder_by_id);
 	map_done(&hot->tally_by_queue);
-	map_done(&hot->seat_by_slot);
-	pool_done(&hot->seats);
 	pool_done(&hot->tallies);
 	pool_done(&hot->tasks);
 	pool_done(&hot->claims);
 	pool_done(&hot->rares);
 	pool_done(&hot->parents);
-	pool_done(&hot->holders);
 	heap_done(&hot->wall_timers);
 }
 
@@ -334,9 +293,9 @@ void hot_set_children(struct hot *hot, int64_t seq, uint32_t count)
 	struct hot_task *row = task_at(hot, slot);
 	uint32_t parent = row->flags & HOT_IS_PARENT ? find_parent(hot, seq) : MAP_NONE;
 	if (parent == MAP_NONE) {
-		must(pool_alloc(&hot->parents, &parent));
+		hot_must(pool_alloc(&hot->parents, &parent));
 		parent_at(hot, parent)->seq = seq;
-		must(map_insert(&hot->parent_by_seq, hash_u64((uint64_t)seq), parent));
+		hot_must(map_insert(&hot->parent_by_seq, hash_u64((uint64_t)seq), parent));
 		row->flags |= HOT_IS_PARENT;
 	}
 	parent_at(hot, parent)->children = count;
@@ -418,9 +377,9 @@ static void set_rare(struct hot *hot, struct hot_task *row, const struct task *t
 		return;
 	}
 	if (slot == MAP_NONE) {
-		must(pool_alloc(&hot->rares, &slot));
+		hot_must(pool_alloc(&hot->rares, &slot));
 		rare_at(hot, slot)->seq = row->seq;
-		must(map_insert(&hot->rare_by_seq, hash_u64((uint64_t)row->seq), slot));
+		hot_must(map_insert(&hot->rare_by_seq, hash_u64((uint64_t)row->seq), slot));
 	}
 	*rare_at(hot, slot) = (struct hot_rare){
 		.seq = row->seq,
@@ -459,7 +418,7 @@ static void link_claim(struct hot *hot, struct hot_task *row, const struct claim
 {
 	struct holder *holder = hot_holder(hot, wanted->holder);
 
-	must(pool_alloc(&hot->claims, &row->claim));
+	hot_must(pool_alloc(&hot->claims, &row->claim));
 	row->flags |= HOT_CLAIMED;
 	struct hot_claim *claim = claim_at(hot, row->claim);
 	claim->seq = row->seq;
@@ -524,36 +483,27 @@ static void pack(struct hot_task *row, const struct task *task)
 
 static struct hot_task *row_make(struct hot *hot, int64_t seq, uint32_t *ret_slot)
 {
-	must(pool_alloc(&hot->tasks, ret_slot));
+	hot_must(pool_alloc(&hot->tasks, ret_slot));
 	struct hot_task *row = task_at(hot, *ret_slot);
 	row->seq = seq;
 	if (hot->is_indexed)
-		must(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
+		hot_must(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
 	return row;
 }
 
 void hot_index(struct hot *hot)
 {
 	assert(!hot->is_indexed);
-	must(map_reserve(&hot->by_seq, pool_high(&hot->tasks)));
+	hot_must(map_reserve(&hot->by_seq, pool_high(&hot->tasks)));
 	for (uint32_t slot = 0; slot < pool_high(&hot->tasks); slot++)
-		must(map_insert(&hot->by_seq, task_hash(hot, slot), slot));
+		hot_must(map_insert(&hot->by_seq, task_hash(hot, slot), slot));
 	hot->is_indexed = true;
-}
-
-/* Grace moves timers later, never earlier, and a full disk must not lose one: set them for the bare times. */
-static struct given without_grace(const struct given *given)
-{
-	struct given bare = *given;
-
-	bare.grace.frozen = false;
-	return bare;
 }
 
 /* A timer that is set earlier than needed looks, and is set again: renewals move nothing. */
 static void arm_claim(struct hot *hot, uint32_t slot, const struct task *task, const struct given *given)
 {
-	struct given bare = without_grace(given);
+	struct given bare = given_bare(given);
 	int64_t lease_ms = task_next_lease_ms(task, &bare);
 	const struct hot_claim *claim = claim_at(hot, slot);
 
@@ -591,7 +541,7 @@ static void sift_wall_timers(struct hot *hot)
 		uint32_t slot = hot_find(hot, (int64_t)entry.what);
 		bool again = entry.at == last.at && entry.what == last.what;
 		if (!again && slot != MAP_NONE && row_wall_ms(hot, slot) == entry.at)
-			must(heap_push(&kept, entry));
+			hot_must(heap_push(&kept, entry));
 		last = entry;
 	}
 	heap_done(&hot->wall_timers);
@@ -617,9 +567,9 @@ static struct queue_tally *tally_of(struct hot *hot, uint32_t queue)
 	uint32_t slot = hot_find_tally(hot, queue);
 
 	if (slot == MAP_NONE) {
-		must(pool_alloc(&hot->tallies, &slot));
+		hot_must(pool_alloc(&hot->tallies, &slot));
 		tally_at(hot, slot)->queue = queue;
-		must(map_insert(&hot->tally_by_queue, hash_u64(queue), slot));
+		hot_must(map_insert(&hot->tally_by_queue, hash_u64(queue), slot));
 	}
 	hot->last_tally = slot;
 	return tally_at(hot, slot);
@@ -655,11 +605,9 @@ static void count_in(struct hot *hot, const struct task *task, bool moved)
 	hot->asking_to_stop += is_asking_to_stop(task->state, &task->claim);
 }
 
-static void list_heard(struct hot *hot);
-
 void hot_loaded(struct hot *hot)
 {
-	list_heard(hot);
+	holders_loaded(hot);
 	for (uint32_t i = 0; i < pool_high(&hot->tallies); i++)
 		memset(tally_at(hot, i)->came, 0, sizeof tally_at(hot, i)->came);
 }
@@ -727,12 +675,12 @@ void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const stru
 	set_claim(hot, row, task);
 	set_rare(hot, row, task);
 	if (stands && !stays)
-		must(lanes_insert(&hot->lanes, &new_lane, slot));
+		hot_must(lanes_insert(&hot->lanes, &new_lane, slot));
 	if (row->flags & HOT_CLAIMED)
 		arm_claim(hot, row->claim, task, given);
 	int64_t wall_ms = task_next_wall_ms(task);
 	if (wall_ms != INT64_MAX && wall_ms != old_wall_ms)
-		must(heap_push(&hot->wall_timers, (struct heap_entry){wall_ms, (uint64_t)task->seq}));
+		hot_must(heap_push(&hot->wall_timers, (struct heap_entry){wall_ms, (uint64_t)task->seq}));
 	sift_wall_timers(hot);
 }
 
@@ -752,283 +700,6 @@ void hot_forget(struct hot *hot, uint32_t slot)
 	map_remove(&hot->by_seq, hash_u64((uint64_t)row->seq), slot);
 	row->state = TASK_NOWHERE; /* for those who walk the slots */
 	pool_free(&hot->tasks, slot);
-}
-
-/* ---- holders ---------------------------------------------------------------------------------- */
-
-struct holder *hot_holder(const struct hot *hot, uint32_t number)
-{
-	assert(number != 0);
-	return pool_at(&hot->holders, number - 1);
-}
-
-bool hot_may_serve(const struct holder *holder, uint32_t queue)
-{
-	return holder->worker.named || holder->serves == 0 || holder->serves & served_bit(queue);
-}
-
-struct span holder_id(const struct holder *holder)
-{
-	return (struct span){holder->id, holder->id_len};
-}
-
-uint32_t hot_find_holder(const struct hot *hot, struct span id)
-{
-	struct map_probe probe;
-	uint32_t slot = map_first(&hot->holder_by_id, hash_bytes(&hot->key, id.data, id.len), &probe);
-
-	for (; slot != MAP_NONE; slot = map_next(&hot->holder_by_id, &probe)) {
-		if (span_equal(holder_id(hot_holder(hot, slot + 1)), id))
-			return slot + 1;
-	}
-	return 0;
-}
-
-uint32_t hot_add_holder(struct hot *hot, struct span id)
-{
-	uint32_t slot;
-	char *copy = malloc(id.len + 1);
-
-	if (!copy)
-		return 0;
-	if (pool_alloc(&hot->holders, &slot) < 0) {
-		free(copy);
-		return 0;
-	}
-	memcpy(copy, id.data, id.len);
-	copy[id.len] = 0;
-	*hot_holder(hot, slot + 1) = (struct holder){
-		.worker = {.handle = slot + 1},
-		.first_claim = POOL_NONE,
-		.id = copy,
-		.id_len = (uint32_t)id.len,
-	};
-	if (map_insert(&hot->holder_by_id, hash_bytes(&hot->key, copy, id.len), slot) < 0) {
-		free(copy);
-		pool_free(&hot->holders, slot);
-		return 0;
-	}
-	hot->workers[WORKER_UNKNOWN]++;
-	return slot + 1;
-}
-
-void hot_drop_holder(struct hot *hot, uint32_t number)
-{
-	struct holder *holder = hot_holder(hot, number);
-
-	assert(holder->first_claim == POOL_NONE);
-	assert(!worker_is_alive(&holder->worker));
-	hot->workers[holder->worker.state]--;
-	wheel_drop(&hot->lease_timers, (number - 1) << 1 | TIMER_WORKER);
-	map_remove(&hot->holder_by_id, hash_bytes(&hot->key, holder->id, holder->id_len), number - 1);
-	free(holder->id);
-	free(holder->metadata);
-	*holder = (struct holder){0};
-	pool_free(&hot->holders, number - 1);
-}
-
-/* ---- workers by slot ---- */
-
-static struct seat *find_seat(const struct hot *hot, uint32_t slot)
-{
-	struct map_probe probe;
-	uint32_t at = map_first(&hot->seat_by_slot, hash_u64(slot), &probe);
-
-	while (at != MAP_NONE && seat_at(hot, at)->slot != slot)
-		at = map_next(&hot->seat_by_slot, &probe);
-	return at != MAP_NONE ? seat_at(hot, at) : NULL;
-}
-
-static struct seat *make_seat(struct hot *hot, uint32_t slot)
-{
-	struct seat *seat = find_seat(hot, slot);
-	uint32_t at;
-
-	if (seat)
-		return seat;
-	must(pool_alloc(&hot->seats, &at));
-	seat_at(hot, at)->slot = slot;
-	must(map_insert(&hot->seat_by_slot, hash_u64(slot), at));
-	return seat_at(hot, at);
-}
-
-static uint32_t seated_in(const struct worker *worker)
-{
-	return worker_is_alive(worker) ? worker->slot : 0;
-}
-
-static void leave_seat(struct hot *hot, struct holder *holder, uint32_t slot)
-{
-	if (holder->slot_previous != 0)
-		hot_holder(hot, holder->slot_previous)->slot_next = holder->slot_next;
-	else
-		find_seat(hot, slot)->first = holder->slot_next;
-	if (holder->slot_next != 0)
-		hot_holder(hot, holder->slot_next)->slot_previous = holder->slot_previous;
-	holder->slot_next = holder->slot_previous = 0;
-}
-
-static void take_seat(struct hot *hot, struct holder *holder, uint32_t number, uint32_t slot)
-{
-	struct seat *seat = make_seat(hot, slot);
-
-	holder->slot_next = seat->first;
-	if (seat->first != 0)
-		hot_holder(hot, seat->first)->slot_previous = number;
-	seat->first = number;
-}
-
-static void set_seat(struct hot *hot, struct holder *holder, const struct worker *after)
-{
-	uint32_t from = seated_in(&holder->worker), to = seated_in(after);
-
-	if (from == to)
-		return;
-	if (from != 0)
-		leave_seat(hot, holder, from);
-	if (to != 0)
-		take_seat(hot, holder, after->handle, to);
-}
-
-uint32_t hot_first_in_slot(const struct hot *hot, uint32_t slot)
-{
-	const struct seat *seat = find_seat(hot, slot);
-
-	return seat ? seat->first : 0;
-}
-
-uint32_t hot_next_in_slot(const struct hot *hot, uint32_t number)
-{
-	return hot_holder(hot, number)->slot_next;
-}
-
-/* ---- workers by when they were heard ---- */
-
-static void leave_heard(struct hot *hot, struct holder *holder)
-{
-	if (holder->heard_previous != 0)
-		hot_holder(hot, holder->heard_previous)->heard_next = holder->heard_next;
-	else
-		hot->heard_first = holder->heard_next;
-	if (holder->heard_next != 0)
-		hot_holder(hot, holder->heard_next)->heard_previous = holder->heard_previous;
-	else
-		hot->heard_last = holder->heard_previous;
-	holder->beats = false;
-}
-
-static void come_last(struct hot *hot, struct holder *holder, uint32_t number)
-{
-	holder->heard_next = 0;
-	holder->heard_previous = hot->heard_last;
-	if (hot->heard_last != 0)
-		hot_holder(hot, hot->heard_last)->heard_next = number;
-	else
-		hot->heard_first = number;
-	hot->heard_last = number;
-	holder->beats = true;
-}
-
-/* Whoever is heard is the last of them. */
-static void set_heard(struct hot *hot, struct holder *holder, const struct worker *after)
-{
-	bool beats = worker_beats(after);
-
-	if (holder->beats && beats && after->heard_ms == holder->worker.heard_ms)
-		return;
-	if (holder->beats)
-		leave_heard(hot, holder);
-	if (beats)
-		come_last(hot, holder, after->handle);
-}
-
-static int by_last_beat(const void *a, const void *b, void *context)
-{
-	int64_t at = hot_holder(context, *(const uint32_t *)a)->worker.last_beat_ms;
-	int64_t other = hot_holder(context, *(const uint32_t *)b)->worker.last_beat_ms;
-
-	return at < other ? -1 : at > other;
-}
-
-/* Rows come in any order. */
-static void list_heard(struct hot *hot)
-{
-	uint32_t count = 0, *numbers = calloc(hot->workers_alive + 1, sizeof *numbers);
-
-	if (!numbers)
-		die_without_memory();
-	for (uint32_t number = hot->heard_first; number != 0; number = hot_holder(hot, number)->heard_next)
-		numbers[count++] = number;
-	qsort_r(numbers, count, sizeof *numbers, by_last_beat, hot);
-	hot->heard_first = hot->heard_last = 0;
-	for (uint32_t i = 0; i < count; i++)
-		come_last(hot, hot_holder(hot, numbers[i]), numbers[i]);
-	free(numbers);
-}
-
-uint32_t hot_longest_unheard(const struct hot *hot)
-{
-	return hot->heard_first;
-}
-
-static void set_metadata(struct holder *holder, struct span metadata)
-{
-	char *copy = metadata.len > 0 ? malloc(metadata.len) : NULL;
-
-	if (metadata.len > 0 && !copy)
-		die_without_memory();
-	if (copy)
-		memcpy(copy, metadata.data, metadata.len);
-	free(holder->metadata);
-	holder->metadata = copy;
-	holder->metadata_len = (uint32_t)metadata.len;
-}
-
-static void arm_worker(struct hot *hot, struct holder *holder, const struct given *given)
-{
-	struct given bare = without_grace(given);
-	uint32_t timer = (holder->worker.handle - 1) << 1 | TIMER_WORKER;
-
-	if (!worker_is_alive(&holder->worker)) {
-		wheel_drop(&hot->lease_timers, timer);
-		return;
-	}
-	int64_t end_ms = lease_end(&holder->worker.lease, &bare);
-	if (!holder->timer.hangs || end_ms < holder->timer.at_ms)
-		wheel_set(&hot->lease_timers, timer, end_ms);
-}
-
-void hot_set_worker(
-	struct hot *hot, const struct worker *worker, struct span metadata, const struct given *given)
-{
-	struct holder *holder = hot_holder(hot, worker->handle);
-
-	if (worker->state == WORKER_UNKNOWN && worker->held == 0) {
-		hot_drop_holder(hot, worker->handle);
-		return;
-	}
-	if (worker_is_alive(worker) != worker_is_alive(&holder->worker))
-		hot->workers_alive += worker_is_alive(worker) ? 1u : -1u;
-	hot->workers[holder->worker.state]--;
-	hot->workers[worker->state]++;
-	set_seat(hot, holder, worker);
-	set_heard(hot, holder, worker);
-	if (worker->state == WORKER_INACTIVE && holder->worker.state != WORKER_INACTIVE)
-		holder->ended_ms = given->now.wall_ms;
-	holder->worker = *worker;
-	if (metadata.data)
-		set_metadata(holder, metadata);
-	arm_worker(hot, holder, given);
-}
-
-uint32_t hot_next_holder(const struct hot *hot, uint32_t number)
-{
-	for (uint32_t slot = number; slot < pool_high(&hot->holders); slot++) {
-		const struct holder *holder = pool_at(&hot->holders, slot);
-		if (holder->worker.handle == slot + 1)
-			return slot + 1;
-	}
-	return 0;
 }
 
 uint32_t hot_next_claim(const struct hot *hot, const struct holder *holder, uint32_t at, int64_t *ret_seq)
@@ -1052,7 +723,7 @@ void hot_rearm(struct hot *hot, uint32_t timer, const struct given *given)
 	if ((timer & 1) == TIMER_WORKER) {
 		struct holder *holder = pool_at(&hot->holders, timer >> 1);
 		if (holder->worker.handle == (timer >> 1) + 1) /* not freed meanwhile */
-			arm_worker(hot, holder, given);
+			holder_arm(hot, holder, given);
 		return;
 	}
 	const struct hot_claim *claim = claim_at(hot, timer >> 1);

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <assert.h>
+
 #include "base/hash.h"
 #include "base/heap.h"
 #include "base/map.h"
@@ -135,7 +137,11 @@ bool hot_lane_of(const struct task *task, struct lane_key *ret_key);
 
 /* The holder of that id, 0 if there is none; and by its number. */
 uint32_t hot_find_holder(const struct hot *hot, struct span id);
-struct holder *hot_holder(const struct hot *hot, uint32_t number);
+static inline struct holder *hot_holder(const struct hot *hot, uint32_t number)
+{
+	assert(number != 0);
+	return pool_at(&hot->holders, number - 1);
+}
 
 /* Does the worker take work of that queue, as far as is known? Names of old doors ask in ways that are not noted. */
 bool hot_may_serve(const struct holder *holder, uint32_t queue);

@@ -8,11 +8,14 @@
  * A result may be told to the caller as soon as store_turn() has returned 0, and not before: then it is on
  * disk. Timers and lapsed leases enter a turn by themselves, before its commands.
  *
- *   store.c    opening, upkeep, reads           turn.c, turn_*.c   the turn: views, staging, commit
- *   hot.c      what is in memory                commands.c, command_*.c, timers.c: what happens in it
- *   lane.c     ready tasks in claim order       record.c   events and their folding
- *   names.c    texts as numbers                 memory/, sqlite/  where rows live
- *   log.c      the output of attempts           read.c     reading between turns
+ *   store.c                  its turns, as the caller sees them
+ *   open.c, upkeep.c         what comes before the first of them, and what goes on between them
+ *   turn.c, turn_*.c         a turn from the inside: views, staging, commit
+ *   commands.c, command_*.c, timers.c   what happens in it
+ *   read.c, read_worker.c, why.c, figures.c   reading between turns
+ *   hot*.c, lane.c, names.c  what is in memory: tasks and workers; ready tasks in claim order; texts as numbers
+ *   record.c, log.c          events and their folding; the output of attempts
+ *   memory/, sqlite/         where rows live
  */
 #pragma once
 
@@ -124,9 +127,6 @@ int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_
 	int (*each)(void *context, const struct task_outline *outline), void *context);
 /* The queues of that slot, each after ASSIGNMENT_SEPARATOR; -ENOENT: it has none. And of all slots behind `*after`, in
  * the order of their numbers; it moves along and is 0 at the end. */
-enum {
-	ASSIGNMENT_SEPARATOR = 31,
-};
 int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues);
 int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
 	int (*each)(void *context, struct span slot, struct span queues), void *context);

@@ -13,10 +13,10 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/take.h"
 
 enum {
@@ -154,27 +154,19 @@ bool http_address_is_loopback(const struct http_address *address)
 
 /* ---- sockets -------------------------------------------------------------------------------------------- */
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Until the socket is ready for `events`, or the time is up: -ETIMEDOUT. */
 static int await(int fd, short events, int64_t until_ms)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = events};
 
 	for (;;) {
-		int64_t left_ms = until_ms - now_ms();
+		int64_t left_ms = until_ms - clock_ms(CLOCK_MONOTONIC);
 		int r = poll(&poll_fd, 1, left_ms < 0 ? 0 : left_ms > INT32_MAX ? INT32_MAX : (int)left_ms);
 		if (r > 0)
 			return 0;
 		if (r < 0 && errno != EINTR)
 			return -errno;
-		if (r == 0 && now_ms() >= until_ms)
+		if (r == 0 && clock_ms(CLOCK_MONOTONIC) >= until_ms)
 			return -ETIMEDOUT;
 	}
 }
@@ -427,7 +419,7 @@ static int attempt(struct http_client *client, int64_t until_ms, enum http_reach
 int http_client_call(struct http_client *client, const struct http_call *call,
 	struct http_answer **ret_answer, enum http_reach *ret_reach)
 {
-	int64_t until_ms = now_ms() + call->timeout_ms;
+	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + call->timeout_ms;
 
 	*ret_reach = HTTP_REACH_NOTHING;
 	int r = http_put_request(&client->out, &client->address, call);
@@ -457,7 +449,7 @@ int http_client_more(struct http_client *client, int64_t timeout_ms)
 {
 	if (client->fd < 0 || http_answer_phase(client->answer) == HTTP_ANSWER_DONE)
 		return 0;
-	int r = receive(client, now_ms() + timeout_ms);
+	int r = receive(client, clock_ms(CLOCK_MONOTONIC) + timeout_ms);
 	if (r == 0)
 		http_answer_end(client->answer);
 	if (r < 0 && r != -ETIMEDOUT)

@@ -42,12 +42,29 @@ struct json_place {
 
 struct json_place json_place(struct span text, size_t at);
 
+/* The text of a string, where it stands in its document; empty: it is no string, or not there. */
+static inline struct span json_text(yyjson_val *value)
+{
+	return yyjson_is_str(value) ? (struct span){yyjson_get_str(value), yyjson_get_len(value)}
+				    : (struct span){0};
+}
+
 /* Writing. All append to the buffer; -ENOMEM, -E2BIG. */
 int json_put_string(
 	struct buf *buf, struct span text); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */
-int json_put_word(
-	struct buf *buf, struct span word); /* quoted; it is known that nothing in it needs an escape */
 int json_put_base64(struct buf *buf, struct span bytes); /* quoted, with padding */
+
+/* ["a","b"] */
+int json_put_strings(struct buf *buf, const struct span *items, size_t count);
+
+/* The comma before every value of a list but its first. */
+static inline int json_put_comma(struct buf *buf, bool *any)
+{
+	int r = *any ? buf_put_byte(buf, ',') : 0;
+
+	*any = true;
+	return r;
+}
 
 /* A value as it was read, minified. */
 int json_put_value(struct buf *buf, yyjson_val *value);
@@ -182,6 +199,13 @@ JSON_MEMBER void json_member_word(struct json_object *object, const char *key, c
 	*at++ = '"';
 	json_wrote(object, at);
 }
+
+/* What there may be none of: 0 and the empty text are null. */
+void json_member_int_or_null(struct json_object *object, const char *key, int64_t value);
+void json_member_string_or_null(struct json_object *object, const char *key, struct span value);
+
+/* … or are left out. */
+void json_member_string_if_any(struct json_object *object, const char *key, struct span value);
 
 /* A member of a text that somebody else wrote: any key, any value. */
 void json_member_node(struct json_object *object, yyjson_val *key, yyjson_val *value);

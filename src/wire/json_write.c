@@ -93,7 +93,8 @@ static int put_characters(struct buf *buf, struct span text)
 	return 0;
 }
 
-int json_put_word(struct buf *buf, struct span word)
+/* It is known that nothing in it needs an escape. */
+static int put_word(struct buf *buf, struct span word)
 {
 	int r = buf_reserve(buf, word.len + 2); /* nothing below can fail */
 
@@ -109,7 +110,7 @@ int json_put_string(struct buf *buf, struct span text)
 	size_t before = buf->len;
 
 	if (plain_end(text, 0) == text.len)
-		return json_put_word(buf, text);
+		return put_word(buf, text);
 	int r = buf_put_byte(buf, '"');
 
 	if (r == 0)
@@ -150,13 +151,26 @@ int json_put_value(struct buf *buf, yyjson_val *value)
 	yyjson_write_err error;
 
 	if (yyjson_is_str(value)) /* the most common one needs no text of its own */
-		return json_put_string(buf, (struct span){yyjson_get_str(value), yyjson_get_len(value)});
+		return json_put_string(buf, json_text(value));
 	cleanup(free_at) char *text = yyjson_val_write_opts(value, YYJSON_WRITE_NOFLAG, NULL, &len, &error);
 	if (!text) {
 		assert(error.code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION); /* what was read can be written */
 		return -ENOMEM;
 	}
 	return buf_put(buf, text, len);
+}
+
+int json_put_strings(struct buf *buf, const struct span *items, size_t count)
+{
+	bool any = false;
+	int r = buf_put_byte(buf, '[');
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		r = json_put_comma(buf, &any);
+		if (r == 0)
+			r = json_put_string(buf, items[i]);
+	}
+	return r < 0 ? r : buf_put_byte(buf, ']');
 }
 
 /* ---- objects ---- */
@@ -172,6 +186,28 @@ int json_end(struct json_object *object)
 	if (object->fault == 0)
 		json_note(object, buf_put_byte(object->buf, '}'));
 	return object->fault;
+}
+
+void json_member_int_or_null(struct json_object *object, const char *key, int64_t value)
+{
+	if (value != 0)
+		json_member_int(object, key, value);
+	else
+		json_member_null(object, key);
+}
+
+void json_member_string_or_null(struct json_object *object, const char *key, struct span value)
+{
+	if (value.len > 0)
+		json_member_string(object, key, value);
+	else
+		json_member_null(object, key);
+}
+
+void json_member_string_if_any(struct json_object *object, const char *key, struct span value)
+{
+	if (value.len > 0)
+		json_member_string(object, key, value);
 }
 
 void json_member_node(struct json_object *object, yyjson_val *key, yyjson_val *value)

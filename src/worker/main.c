@@ -311,13 +311,6 @@ static int read_flags(int argc, char **argv, struct flags *flags)
 
 /* ---- the server --------------------------------------------------------------------------------------------- */
 
-static const char *setting(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
-
 /* The socket of the home need not be there yet: a worker waits for its server. */
 static int find_server(const struct flags *flags, const char *home, struct supervisor_options *options)
 {
@@ -424,7 +417,7 @@ static int take_name(const struct flags *flags, struct supervisor_options *optio
 			? complain(
 				  "--slot, --name and --concurrency are not for run-once: it does one task at a time, as its agent")
 			: 0;
-	options->slot = flags->slot ? flags->slot : setting("SLOT_ID");
+	options->slot = flags->slot ? flags->slot : config_variable("SLOT_ID");
 	if (options->slot && (!settings_is_name(options->slot) || strlen(options->slot) > 100))
 		return complain(
 			"\"%s\" is no name of a slot: letters, digits and -._:, at most 100", options->slot);

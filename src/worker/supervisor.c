@@ -2,16 +2,14 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/service.h"
 #include "base/take.h"
 #include "exec/proc.h"
 #include "wire/json.h"
@@ -47,24 +45,6 @@ static void claim_more(struct supervisor *supervisor);
 static void look_for_end(struct supervisor *supervisor);
 static void begin_pulse(struct supervisor *supervisor);
 static int put_about(struct supervisor *supervisor, struct buf *about);
-
-/* Tell a service manager, if one is waiting to hear. */
-static void notify(const char *text)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-	if (!path || strlen(path) >= sizeof address.sun_path || (path[0] != '/' && path[0] != '@'))
-		return;
-	cleanup(close_at) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	strcpy(address.sun_path, path);
-	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-	if (path[0] == '@')
-		address.sun_path[0] = 0;
-	sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, len);
-}
 
 /* ---- runs --------------------------------------------------------------------------------------------------- */
 
@@ -638,7 +618,7 @@ static void begin_stop(struct supervisor *supervisor, int status)
 		return;
 	supervisor->stopping = true;
 	supervisor->status = status;
-	notify("STOPPING=1");
+	service_tell("STOPPING=1");
 	log_info("stopping", log_int("runs", supervisor->run_count));
 	line_drop(supervisor->claims);
 	uv_timer_stop(&supervisor->claim_timer);
@@ -742,7 +722,7 @@ static void on_news(void *context, const struct pulse_news *news)
 		}
 		log_info("registered", log_cstr("worker", supervisor->worker_id));
 		pools_begin(supervisor->pools);
-		notify("READY=1");
+		service_tell("READY=1");
 		break;
 	case PULSE_LOST:
 		if (run)
@@ -967,7 +947,7 @@ static int open_parts(struct supervisor *supervisor)
 static void on_watchdog(uv_timer_t *timer)
 {
 	(void)timer;
-	notify("WATCHDOG=1");
+	service_tell("WATCHDOG=1");
 }
 
 static void start_watchdog(struct supervisor *supervisor)

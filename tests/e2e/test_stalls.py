@@ -104,6 +104,15 @@ class ClockCase(StallCase):
         self.assertEqual(self.client.get("/livez").status, 200)
 
 
+class LongWaits(ClockCase):
+    def test_a_claim_that_waits_a_minute_for_nothing_is_told_so(self):
+        body = b'{"workerId":"w","queues":["q"],"waitMs":60000}'
+        wire = self.wire(self.request_bytes("POST", "/api/claims", body))
+        self.wait_until(lambda: self.metric("stint_waiting_claims") == 1)
+        self.clocks.set(boot_ms=59000)  # the sweep that finds its wait over must not call its connection idle
+        self.assertIn(b'{"claims":[]}', wire.recv(4096))
+
+
 class WallClock(ClockCase):
     def test_setting_it_moves_no_lease(self):
         self.outlive_the_start()

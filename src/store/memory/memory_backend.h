@@ -98,7 +98,6 @@ void memory_forget_undo(struct memory *memory);
 
 /* rows.c: keys of several parts, and rows as they were put. Texts are borrowed from the row. */
 struct key memory_key_extra(int64_t seq, enum extra_kind kind, int64_t n);
-struct key memory_key_edge(enum table table, int64_t first, int64_t second);
 struct key memory_key_idem(struct span principal, struct span text);
 void memory_task_from(const struct row *row, struct task_row *ret_row);
 void memory_worker_from(const struct row *row, struct worker_row *ret_row);

@@ -102,7 +102,7 @@ int memory_put_key(struct backend *backend, struct span text, int64_t seq)
 	return memory_put(backend, &key, &seq, sizeof seq);
 }
 
-struct key memory_key_edge(enum table table, int64_t first, int64_t second)
+static struct key key_edge(enum table table, int64_t first, int64_t second)
 {
 	struct key key = memory_key_numbered(table, first);
 
@@ -112,8 +112,8 @@ struct key memory_key_edge(enum table table, int64_t first, int64_t second)
 
 int memory_put_edge(struct backend *backend, const struct edge_row *row)
 {
-	struct key down = memory_key_edge(TABLE_CHILD, row->parent, row->child);
-	struct key up = memory_key_edge(TABLE_PARENT, row->child, row->parent);
+	struct key down = key_edge(TABLE_CHILD, row->parent, row->child);
+	struct key up = key_edge(TABLE_PARENT, row->child, row->parent);
 	int r = memory_put(backend, &down, row, sizeof *row);
 
 	return r < 0 ? r : memory_put(backend, &up, row, sizeof *row);
@@ -244,8 +244,8 @@ static struct row *first_with(struct backend *backend, const struct key *prefix)
 
 int memory_delete_edge(struct backend *backend, int64_t parent, int64_t child)
 {
-	struct key down = memory_key_edge(TABLE_CHILD, parent, child);
-	struct key up = memory_key_edge(TABLE_PARENT, child, parent);
+	struct key down = key_edge(TABLE_CHILD, parent, child);
+	struct key up = key_edge(TABLE_PARENT, child, parent);
 	int r = memory_discard(backend, down.bytes, down.len);
 
 	return r < 0 ? r : memory_discard(backend, up.bytes, up.len);

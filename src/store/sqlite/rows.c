@@ -1,5 +1,5 @@
 /*
- * Rows that hang on nothing: names, assignments, answered requests, facts, baselines. And how any row is bound and read.
+ * Rows that hang on nothing: names, assignments, answered requests, facts; pages of baselines. And how any row is bound and read.
  */
 #include <string.h>
 

@@ -4,12 +4,15 @@
  *   open.c      a store is opened: lock, settings, migrations, statements; and closed
  *   file.c      paths, files and directories, as far as SQLite does not handle them
  *   fault.c     SQLite's result codes as faults, with a sentence
- *   tasks.c     tasks and what hangs on them
+ *   tasks.c     the rows of tasks; task_rest.c: a column of them that packs many numbers
+ *   extras.c    what hangs on tasks: bodies, extras, baselines, ids, keys, edges
+ *   bodies.c    the latest bodies, in memory
  *   pending.c   rows that wait to be written together
+ *   gather.c    a VFS that writes the log in fewer pieces
  *   workers.c   workers, slots, queues
  *   tokens.c    credentials
  *   events.c    events
- *   rows.c      names, requests, facts, baselines; and how rows are bound and read
+ *   rows.c      names, requests, facts; and how rows are bound and read
  *   upkeep.c    transactions, checkpoints
  *   query.c     questions in SQL, for people
  *   ballast.c   room to breathe on a full disk
@@ -128,6 +131,13 @@ bool bodies_keep(struct sqlite *store, int64_t seq, struct span body); /* false:
 bool bodies_find(const struct sqlite *store, int64_t seq, struct span *ret_body);
 void bodies_drop(struct sqlite *store, int64_t seq);
 void bodies_clear(struct sqlite *store);
+
+/* task_rest.c. Packs into the bytes, which are borrowed. False: it is none, or of numbers that cannot be. */
+enum {
+	TASK_REST_BYTES_MAX = 512,
+};
+struct span task_rest_pack(const struct task_row *row, char bytes[TASK_REST_BYTES_MAX]);
+bool task_rest_unpack(struct span bytes, struct task_row *row);
 
 /* tasks.c: write all that was put and is not written yet, before a commit. */
 int sqlite_write_pending(struct sqlite *store);

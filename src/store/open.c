@@ -1,0 +1,442 @@
+/*
+ * Opening a store: everything that lives in memory is made from the rows, and a turn of its own notes the start. After a
+ * reboot that turn rebases the leases, after a restore it sets all claims free.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "store/commands.h"
+#include "store/store_parts.h"
+
+#define DAY_MS (24 * 60 * 60 * INT64_C(1000))
+
+struct store_options store_options_default(void)
+{
+	return (struct store_options){
+		.rules = rules_default(),
+		.retention =
+			{
+				.final_ms = 7 * DAY_MS,
+				.finals_max = 1000000,
+				.event_ms = 30 * DAY_MS,
+				.events_max = 10000000,
+				.idempotency_ms = DAY_MS,
+				.dead_worker_ms = 7 * DAY_MS,
+				.dead_workers_max = 100000,
+				.ended_token_ms = 30 * DAY_MS,
+				.step = 500,
+			},
+	};
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+struct opening {
+	struct store *store;
+	struct given given;
+};
+
+static int load_name(void *context, const struct name_row *row)
+{
+	struct opening *opening = context;
+
+	return names_load(&opening->store->names, row->id, row->text, row->principal);
+}
+
+static int load_worker(void *context, const struct worker_row *row)
+{
+	struct opening *opening = context;
+	struct hot *hot = &opening->store->hot;
+	struct worker worker = row->worker;
+	uint32_t number = hot_add_holder(hot, row->id);
+
+	if (number == 0)
+		return -ENOMEM;
+	worker.handle = number;
+	worker.held = 0;
+	worker.heard_ms = INT64_MIN;
+	worker.stored_deadline_ms = worker.lease.deadline_ms;
+	/* renewals may have been heard and not written: it gets what it may have had, and a full lease to be heard in */
+	worker.lease.deadline_ms = larger(worker.lease.deadline_ms + opening->given.rules->restart_grace_ms,
+		opening->given.now.lease_ms + worker.lease.granted_ms);
+	hot_holder(hot, number)->instance = row->instance;
+	hot_set_worker(hot, &worker, row->metadata, &opening->given);
+	hot_holder(hot, number)->ended_ms = row->ended_ms;
+	return 0;
+}
+
+static int load_task(void *context, const struct task_row *row)
+{
+	struct opening *opening = context;
+	struct hot *hot = &opening->store->hot;
+	struct task task = row->task;
+
+	task.claim.holder = 0;
+	if (row->holder.len > 0) {
+		task.claim.holder = hot_find_holder(hot, row->holder);
+		if (task.claim.holder == 0) { /* it never registered: it belongs to whose claims it holds */
+			task.claim.holder = hot_add_holder(hot, row->holder);
+			if (task.claim.holder == 0)
+				return -ENOMEM;
+			hot_holder(hot, task.claim.holder)->worker.principal = task.claimant;
+		}
+		hot_holder(hot, task.claim.holder)->worker.held++;
+	}
+	task_check(&task);
+	hot_set(hot, MAP_NONE, &task, &opening->given);
+	return 0;
+}
+
+static int load_edge(void *context, const struct edge_row *row)
+{
+	struct hot *hot = &((struct opening *)context)->store->hot;
+	uint32_t slot = hot_find(hot, row->parent);
+
+	if (slot != MAP_NONE)
+		hot_set_children(hot, row->parent, hot_children(hot, slot) + 1);
+	return 0;
+}
+
+static int load_queue(void *context, const struct queue_row *row)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct turn_queue *queues = realloc(store->queues, (store->queue_count + 1) * sizeof *queues);
+
+	if (!queues)
+		return -ENOMEM;
+	store->queues = queues;
+	store->queues[store->queue_count++] = (struct turn_queue){row->name, row->state};
+	store->queue_cap = store->queue_count;
+	return 0;
+}
+
+static int load_slot(void *context, const struct slot_row *row)
+{
+	struct turn_slot slot = {row->name, row->slot};
+
+	return store_set_slot(((struct opening *)context)->store, &slot);
+}
+
+static int load_token(void *context, const struct token *token)
+{
+	struct store *store = ((struct opening *)context)->store;
+	struct token *copy = token_copy(token);
+	int r = copy ? tokens_set(&store->credentials, copy) : -ENOMEM;
+
+	if (r < 0)
+		free(copy);
+	return r;
+}
+
+/* The value, or what it is before it was ever written. */
+static int meta(struct store *store, enum meta_key key, int64_t otherwise, int64_t *ret_value)
+{
+	int r = store->backend->ops->get_meta(store->backend, key, ret_value);
+
+	if (r == -ENOENT) {
+		*ret_value = otherwise;
+		return 0;
+	}
+	return r;
+}
+
+static int load_facts(struct store *store, const struct backend_facts *facts)
+{
+	int64_t base = 0, floor = 0, generation = 1, starts = 0, restored = 0, boot_hi = 0, boot_lo = 0;
+	int64_t principals = 0, execution = 0, execution_ms = 0;
+	int r = meta(store, META_EVENT_BASE, 0, &base);
+
+	if (r == 0)
+		r = meta(store, META_TASK_FLOOR, 0, &floor);
+	if (r == 0)
+		r = meta(store, META_GENERATION, 1, &generation);
+	if (r == 0)
+		r = meta(store, META_STARTS, 0, &starts);
+	if (r == 0)
+		r = meta(store, META_RESTORED, 0, &restored);
+	if (r == 0)
+		r = meta(store, META_BOOT_HI, 0, &boot_hi);
+	if (r == 0)
+		r = meta(store, META_BOOT_LO, 0, &boot_lo);
+	if (r == 0)
+		r = meta(store, META_PRINCIPALS, PRINCIPAL_FIRST, &principals);
+	if (r == 0)
+		r = meta(store, META_EXECUTION, EXECUTION_UNTOUCHED, &execution);
+	if (r == 0)
+		r = meta(store, META_EXECUTION_MS, 0, &execution_ms);
+	if (r < 0)
+		return r;
+	store->event_base = base;
+	store->last_event = larger(facts->last_event, base);
+	store->last_task = larger(facts->last_task, floor);
+	store->last_principal = (uint32_t)principals;
+	store->disarmed = !execution_is_armed(execution);
+	store->execution_ms = execution_ms;
+	store->shadow_ids = facts->shadow_ids;
+	store->finals = (int64_t)facts->finals;
+	store->generation = (uint32_t)generation;
+	store->starts = (uint64_t)starts;
+	store->restored = restored == RESTORED_NOT || restored == RESTORED ? (enum restored)restored
+									   : RESTORED_OVER_DISARMED;
+	store->rebooted =
+		starts > 0 && ((uint64_t)boot_hi != store->boot_hi || (uint64_t)boot_lo != store->boot_lo);
+	return 0;
+}
+
+/* Everything that lives in memory, from the rows. */
+static int load_all(struct store *store, const struct store_options *options)
+{
+	const struct backend_ops *ops = store->backend->ops;
+	struct backend_facts facts = {0};
+	struct opening opening = {
+		.store = store,
+		.given = {.rules = &store->rules, .now = options->now, .grace = store->grace},
+	};
+
+	int r = ops->scan_names(store->backend, load_name, &opening);
+	if (r == 0)
+		r = ops->scan_workers(store->backend, load_worker, &opening);
+	if (r == 0)
+		r = ops->scan_live_tasks(store->backend, load_task, &opening, &facts);
+	hot_index(&store->hot);
+	if (r == 0)
+		r = ops->scan_edges(store->backend, load_edge, &opening);
+	if (r == 0)
+		r = ops->scan_queues(store->backend, load_queue, &opening);
+	if (r == 0)
+		r = ops->scan_slots(store->backend, load_slot, &opening);
+	if (r == 0)
+		r = ops->scan_tokens(store->backend, load_token, &opening);
+	if (r == 0)
+		r = sessions_load(store);
+	if (r == 0)
+		r = workflows_load(store, options);
+	if (r < 0)
+		return r;
+	hot_loaded(&store->hot);
+	return load_facts(store, &facts);
+}
+
+/* Decide something about every claim that is alive. */
+static int each_claim(
+	struct turn *turn, struct task_decision (*decide)(const struct task *, const struct given *))
+{
+	const struct hot *hot = &turn->store->hot;
+	struct held_tasks held;
+	struct turn_task *view;
+	struct record record;
+	int r = 0;
+
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
+		struct turn_worker *worker = turn_worker_by_number(turn, number);
+		r = worker ? turn_held_by(turn, worker, &held) : -ENOMEM;
+		for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+			r = turn_task(turn, held.seqs[i], &view);
+			if (r < 0)
+				return r;
+			struct task_decision decision = decide(&view->task, &turn->given);
+			turn_record(turn, &record, decision.event);
+			r = turn_stage_task(turn, view, &decision, &record);
+		}
+	}
+	return r;
+}
+
+/* The lease clock began again: every lease is granted anew, once. */
+static int rebase_all(struct turn *turn)
+{
+	const struct hot *hot = &turn->store->hot;
+	struct record record;
+	int r = each_claim(turn, task_rebase);
+
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
+		struct turn_worker *view = turn_worker_by_number(turn, number);
+		if (!view)
+			return -ENOMEM;
+		struct worker_decision decision = worker_rebase(&view->worker, &turn->given);
+		turn_record(turn, &record, decision.event);
+		r = turn_stage_worker(turn, view, &decision, &record);
+	}
+	for (uint32_t i = 0; r == 0 && i < turn->store->slot_count; i++) {
+		const struct turn_slot *slot = &turn->store->slots[i];
+		struct slot rebased = slot_rebase(&slot->slot, &turn->given);
+		turn_record(turn, &record, EVENT_NONE);
+		r = turn_stage_slot(turn, slot->name, &rebased, EVENT_NONE, &record);
+	}
+	return r;
+}
+
+/* All claims, then those that held them: each of these has to stop what it runs and come back under another key. */
+static int void_all(struct turn *turn)
+{
+	const struct hot *hot = &turn->store->hot;
+	int r = each_claim(turn, task_void);
+
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
+		struct turn_worker *view = turn_worker_by_number(turn, number);
+		if (!view)
+			return -ENOMEM;
+		struct worker_decision decision = worker_void(&view->worker);
+		if (decision.event != EVENT_NONE)
+			r = command_end_worker(turn, view, &decision);
+	}
+	return r;
+}
+
+/* An old backup knows nothing of why somebody pulled the brake since. */
+static int stay_disarmed(struct turn *turn)
+{
+	struct execution_decision decision = execution_set(!turn->store->disarmed, false);
+	struct record record;
+
+	if (decision.event == EVENT_NONE)
+		return 0;
+	turn_record(turn, &record, decision.event);
+	return turn_stage_execution(turn, decision.execution, &record);
+}
+
+static int stage_restored(struct turn *turn)
+{
+	struct record record;
+
+	turn_record(turn, &record, EVENT_SERVER_RESTORED);
+	record_fact(&record, FACT_GENERATION, turn->store->generation);
+	int r = turn_stage_event(turn, &record);
+	if (r == 0 && turn->store->restored == RESTORED_OVER_DISARMED)
+		r = stay_disarmed(turn);
+	return r < 0 ? r : void_all(turn);
+}
+
+static int stage_start(struct turn *turn)
+{
+	struct store *store = turn->store;
+	struct backend *backend = store->backend;
+	struct record record;
+
+	int r = turn_write(turn);
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_STARTS, (int64_t)store->starts);
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_GENERATION, store->generation);
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_BOOT_HI, (int64_t)store->boot_hi);
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_BOOT_LO, (int64_t)store->boot_lo);
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_RESTORED, 0);
+	if (r == 0)
+		r = workflows_keep(turn);
+	if (r == 0 && store->restored != RESTORED_NOT)
+		r = stage_restored(turn);
+	if (r == 0 && store->rebooted)
+		r = rebase_all(turn);
+	if (r < 0)
+		return r;
+	turn_record(turn, &record, EVENT_SERVER_STARTED);
+	record_fact(&record, FACT_GENERATION, store->generation);
+	record_fact(&record, FACT_START, (int64_t)store->starts);
+	return turn_stage_event(turn, &record);
+}
+
+int store_start(struct store *store, struct moment now)
+{
+	turn_begin(&store->turn, now);
+	int r = stage_start(&store->turn);
+	if (r < 0) {
+		turn_abort(&store->turn);
+		return r;
+	}
+	r = turn_commit(&store->turn);
+	store->started = r == 0;
+	return r;
+}
+
+static uint64_t slot_hash(void *context, uint32_t index)
+{
+	return hash_u64(((const struct store *)context)->slots[index].name);
+}
+
+static const struct map_ops slot_ops = {.hash_of = slot_hash};
+
+static struct store *store_new(struct backend *backend, const struct store_options *options)
+{
+	struct store *store = calloc(1, sizeof *store);
+	if (!store)
+		return NULL;
+	store->backend = backend;
+	store->rules = options->rules;
+	store->retention = options->retention;
+	store->opt_in_queues = options->opt_in_queues;
+	store->boot_hi = options->boot_hi;
+	store->boot_lo = options->boot_lo;
+	store->grace = (struct grace){.started_ms = options->now.lease_ms, .woke_ms = INT64_MIN};
+	rng_seed(&store->rng, options->seed);
+	struct hash_key key = {rng_u64(&store->rng), rng_u64(&store->rng)};
+	names_init(&store->names, key);
+	hot_init(&store->hot, key, options->now.lease_ms);
+	sessions_init(&store->sessions);
+	map_init(&store->slot_by_name, &slot_ops, store);
+	registrations_init(&store->registrations);
+	turn_init(&store->turn, store);
+	return store;
+}
+
+static void store_free(struct store *store)
+{
+	turn_done(&store->turn);
+	hot_done(&store->hot);
+	names_done(&store->names);
+	free(store->queues);
+	free(store->slots);
+	map_done(&store->slot_by_name);
+	registrations_done(&store->registrations);
+	tokens_done(&store->credentials);
+	sessions_done(&store->sessions);
+	free(store);
+}
+
+int store_open(struct backend *backend, const struct store_options *options, struct store **ret_store)
+{
+	struct store *store = store_new(backend, options);
+	if (!store)
+		return -ENOMEM;
+	int r = load_all(store, options);
+	if (r == 0) {
+		store->starts++;
+		r = store_start(store, options->now);
+		if (fault_will_pass(
+			    r)) { /* a full disk: start with what the ballast gives, or wait for room and only read */
+			store_degrade(store);
+			r = store_start(store, options->now);
+			r = fault_will_pass(r) ? 0 : r;
+		}
+	}
+	if (r < 0) {
+		store_free(store);
+		return r;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+struct backend *store_abandon(struct store *store)
+{
+	struct backend *backend = store->backend;
+
+	store_free(store);
+	return backend;
+}
+
+void store_close(struct store *store)
+{
+	if (!store)
+		return;
+	struct backend *backend = store_abandon(store);
+	backend->ops->close(backend);
+}

@@ -1,0 +1,289 @@
+/*
+ * Upkeep: a small step about once a second, between turns. Renewals that are worth writing, what is kept no longer,
+ * old events folded into the baselines of their tasks, and coming back from a full disk.
+ */
+#include <errno.h>
+
+#include "store/store_parts.h"
+
+enum {
+	DEGRADED_STEP = 100,
+	WORKERS_FORGOTTEN_MAX = 64, /* by one sweep */
+};
+
+/* How many rows one sweep looks at. On a full disk fewer: what a sweep writes must fit into the ballast. */
+static uint32_t step_of(const struct store *store)
+{
+	return store->degraded && store->retention.step > DEGRADED_STEP ? DEGRADED_STEP
+									: store->retention.step;
+}
+
+/* Renewals that moved the deadline far enough to be worth writing. */
+static int write_renewals(struct turn *turn)
+{
+	const struct hot *hot = &turn->store->hot;
+	int r = 0;
+
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
+		if (!hot_holder(hot, number)->stale_on_disk)
+			continue;
+		struct turn_worker *view = turn_worker_by_number(turn, number);
+		r = view ? turn_store_worker(turn, view) : -ENOMEM;
+	}
+	return r;
+}
+
+struct purge {
+	struct turn *turn;
+	int64_t *seqs;
+	uint32_t count, seen;
+	int64_t last;
+	int64_t surplus; /* final tasks beyond the maximum */
+};
+
+static int purge_look(void *context, const struct task_row *row)
+{
+	struct purge *purge = context;
+	const struct retention *retention = &purge->turn->store->retention;
+
+	purge->seen++;
+	purge->last = row->task.seq;
+	if (!task_state_is_final(row->task.state))
+		return 0;
+	bool old = row->updated_ms + retention->final_ms <= purge->turn->given.now.wall_ms;
+	if (old || (int64_t)purge->count < purge->surplus)
+		purge->seqs[purge->count++] = row->task.seq;
+	return 0;
+}
+
+/* Final tasks that are old, or too many: a few rows at a time, round and round. */
+static int purge_tasks(struct turn *turn)
+{
+	struct store *store = turn->store;
+	struct backend *backend = store->backend;
+	uint32_t step = step_of(store);
+	struct purge purge = {.turn = turn, .surplus = store->finals - (int64_t)store->retention.finals_max};
+	struct turn_task *view;
+	struct record record;
+
+	purge.seqs = arena_alloc(&turn->arena, step * sizeof *purge.seqs);
+	if (!purge.seqs)
+		return -ENOMEM;
+	int r = backend->ops->page_tasks(backend, store->purge_cursor, step, purge_look, &purge);
+	if (r < 0)
+		return r;
+	store->purge_cursor = purge.seen < step ? 0 : purge.last;
+	for (uint32_t i = 0; r == 0 && i < purge.count; i++) {
+		r = turn_task(turn, purge.seqs[i], &view);
+		if (r < 0)
+			return r;
+		struct task_decision decision = task_purge(&view->task, &turn->given);
+		turn_record(turn, &record, decision.event);
+		r = turn_stage_task(turn, view, &decision, &record);
+	}
+	if (r == 0 && purge.count > 0) /* no number is given out twice */
+		r = backend->ops->put_meta(backend, META_TASK_FLOOR, turn->last_task);
+	return r;
+}
+
+struct compaction {
+	struct turn *turn;
+	int64_t upto;
+	uint32_t surplus;
+};
+
+/* Fold one old event into the baseline of its task. */
+static int compact_event(void *context, int64_t seq, struct span data)
+{
+	struct compaction *compaction = context;
+	struct turn *turn = compaction->turn;
+	struct backend *backend = turn->store->backend;
+	struct record record;
+	struct fold fold = {0};
+	struct span base;
+
+	int r = record_decode(seq, data, &record);
+	if (r < 0)
+		return r;
+	bool old = record.wall_ms + turn->store->retention.event_ms <= turn->given.now.wall_ms;
+	if (!old && compaction->surplus == 0)
+		return 1;
+	compaction->surplus -= compaction->surplus > 0;
+	compaction->upto = seq;
+	if (record.task == 0)
+		return 0;
+	r = turn_write(turn);
+	if (r < 0)
+		return r;
+	if (record.kind == EVENT_TASK_PURGED) /* its baseline goes with it */
+		return backend->ops->delete_base(backend, record.task);
+	r = backend->ops->get_base(backend, record.task, &turn->arena, &base);
+	if (r == 0)
+		r = fold_decode(record.task, base, &fold);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	fold_apply(&fold, &record);
+	buf_clear(&turn->record);
+	r = fold_encode(&fold, &turn->record);
+	return r < 0 ? r : backend->ops->put_base(backend, record.task, buf_span(&turn->record));
+}
+
+static int compact_events(struct turn *turn)
+{
+	struct store *store = turn->store;
+	struct backend *backend = store->backend;
+	int64_t kept = store->last_event - store->event_base;
+	int64_t surplus = kept - (int64_t)store->retention.events_max;
+	struct compaction compaction = {.turn = turn, .surplus = surplus > 0 ? (uint32_t)surplus : 0};
+
+	int r = backend->ops->page_events(
+		backend, store->event_base, step_of(store), compact_event, &compaction);
+	if (r < 0 || compaction.upto == 0)
+		return r < 0 ? r : 0;
+	r = turn_write(turn);
+	if (r == 0)
+		r = backend->ops->delete_events(backend, compaction.upto);
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_EVENT_BASE, compaction.upto);
+	return r < 0 ? r : (int)(compaction.upto - store->event_base);
+}
+
+/* Dead keys are remembered for a while, so that whoever comes back under one is told. */
+static int forget_workers(struct turn *turn, uint32_t *ret_dropped, uint32_t limit, uint32_t *ret_count)
+{
+	struct store *store = turn->store;
+	const struct hot *hot = &store->hot;
+	bool crowded = pool_used(&hot->holders) - hot->workers_alive > store->retention.dead_workers_max;
+	int r = 0;
+
+	*ret_count = 0;
+	for (uint32_t number = hot_next_holder(hot, 0); r == 0 && number != 0;
+		number = hot_next_holder(hot, number)) {
+		const struct holder *holder = hot_holder(hot, number);
+		bool gone = holder->worker.state == WORKER_INACTIVE && holder->worker.held == 0;
+		bool old = holder->ended_ms + store->retention.dead_worker_ms <= turn->given.now.wall_ms;
+		if (!gone || !(old || crowded) || *ret_count == limit)
+			continue;
+		r = turn_write(turn);
+		if (r == 0)
+			r = store->backend->ops->delete_worker(store->backend, holder_id(holder));
+		ret_dropped[(*ret_count)++] = number;
+	}
+	return r;
+}
+
+/* One token that ended long ago, per sweep. */
+static int forget_token(struct turn *turn, const struct token **ret_token)
+{
+	const struct store *store = turn->store;
+	int64_t now_ms = turn->given.now.wall_ms;
+
+	*ret_token = NULL;
+	for (uint32_t i = 0; i < store->credentials.count && !*ret_token; i++) {
+		const struct token *token = store->credentials.items[i];
+		if (token_ended_ms(token, now_ms) <= now_ms - store->retention.ended_token_ms)
+			*ret_token = token;
+	}
+	if (!*ret_token)
+		return 0;
+	int r = turn_write(turn);
+	return r < 0 ? r : store->backend->ops->delete_token(store->backend, (*ret_token)->id);
+}
+
+static int forget_requests(struct turn *turn)
+{
+	struct store *store = turn->store;
+	int64_t before_ms = turn->given.now.wall_ms - store->retention.idempotency_ms;
+	int r = turn->begun ? 0 : turn_write(turn);
+
+	return r < 0 ? r
+		     : store->backend->ops->delete_idems(store->backend, before_ms, store->retention.step);
+}
+
+/* One transaction of housekeeping. Each part is small and starts where the last sweep ended. */
+static int keep_house(struct store *store, struct moment now)
+{
+	struct turn *turn = &store->turn;
+	uint32_t dropped[WORKERS_FORGOTTEN_MAX], dropped_count = 0;
+	int64_t cursor = store->purge_cursor;
+	const struct token *token = NULL;
+
+	turn_begin(turn, now);
+	int r = write_renewals(turn);
+	if (r == 0)
+		r = purge_tasks(turn);
+	if (r == 0)
+		r = missing_sweep(turn, step_of(store));
+	int compacted = r == 0 ? compact_events(turn) : r;
+	if (compacted >= 0)
+		r = forget_workers(turn, dropped, WORKERS_FORGOTTEN_MAX, &dropped_count);
+	else
+		r = compacted;
+	if (r == 0)
+		r = forget_token(turn, &token);
+	if (r == 0 && turn->begun)
+		r = forget_requests(turn);
+	if (r < 0) {
+		turn_abort(turn);
+		store->purge_cursor = cursor;
+		return r;
+	}
+	r = turn_commit(turn);
+	if (r < 0)
+		return r;
+	store->event_base += compacted;
+	for (uint32_t i = 0; i < dropped_count; i++)
+		hot_drop_holder(&store->hot, dropped[i]);
+	if (token)
+		tokens_drop(&store->credentials, token->id);
+	return 0;
+}
+
+/* There is room again: say so, and give everyone time to be heard. */
+static int come_back(struct store *store, struct moment now)
+{
+	struct turn *turn = &store->turn;
+	struct record record;
+
+	int r = store->started ? 0 : store_start(store, now);
+	if (r < 0)
+		return r;
+	turn_begin(turn, now);
+	turn_record(turn, &record, EVENT_SERVER_DEGRADED);
+	r = turn_stage_event(turn, &record);
+	if (r < 0)
+		turn_abort(turn);
+	else
+		r = turn_commit(turn);
+	if (r < 0)
+		return r;
+	store->degraded = false;
+	store->grace.frozen = false;
+	store->grace.woke_ms = now.lease_ms;
+	return 0;
+}
+
+bool store_has_chores(const struct store *store)
+{
+	int64_t kept = store->last_event - store->event_base;
+
+	return !store->degraded &&
+		(store->finals > (int64_t)store->retention.finals_max ||
+			kept > (int64_t)store->retention.events_max);
+}
+
+int store_sweep(struct store *store, struct moment now)
+{
+	if (store->dead)
+		return -EIO;
+	int r = keep_house(store, now);
+	if (r == 0)
+		r = store->backend->ops->checkpoint(store->backend, true);
+	if (r == 0 && store->degraded) {
+		r = store->backend->ops->reserve(store->backend);
+		if (r == 0)
+			r = come_back(store, now);
+	}
+	return r < 0 ? store_fail(store, r) : 0;
+}
