@@ -138,8 +138,13 @@ int courier_offer(struct courier *courier, int64_t generation, yyjson_val *event
 		if (courier->behind)
 			return 0;
 		int r = enqueue(courier, generation, event, time_ms);
-		if (r < 0)
+		if (r == -ENOMEM)
 			return r;
+		if (r < 0) { /* not even without its data does it fit */
+			log_error("given up: an event is too long", log_cstr("target", courier->target->name),
+				log_int("seq", seq));
+			courier->cursor.given_up++;
+		}
 	}
 	courier->seen = seq;
 	courier->seen_ms = time_ms > courier->seen_ms ? time_ms : courier->seen_ms;

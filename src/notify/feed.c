@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
 
@@ -16,7 +17,7 @@ enum {
 	BODY_BYTES_MAX = 64 << 10,
 	CONNECT_MS = 5000,
 	CALL_MS = 10000,
-	SILENT_S = 60, /* it says something every 15 s */
+	SILENT_MS = 60 * 1000, /* it says something every 15 s */
 	AGAIN_MS = 200,
 	AGAIN_MS_MAX = 10000,
 };
@@ -39,7 +40,6 @@ static int take_event(void *context, const struct sse_event *event)
 
 	if (!doc)
 		return -EPROTO;
-	feed->failures = 0;
 	feed->fault = feed->events->event(feed->events->context, feed->generation, yyjson_doc_get_root(doc));
 	return feed->fault;
 }
@@ -48,10 +48,12 @@ static size_t take_bytes(char *data, size_t size, size_t count, void *context)
 {
 	struct feed *feed = context;
 	struct span bytes = {data, size * count};
-	int r = feed->step == FEED_STREAM && status_of(feed) == 200
-		? sse_feed(&feed->sse, bytes, take_event, feed)
-		: buf_put_span(&feed->body, bytes);
+	bool streams = feed->step == FEED_STREAM && status_of(feed) == 200;
 
+	feed->heard_ms = clock_ms(CLOCK_MONOTONIC);
+	if (streams)
+		feed->failures = 0;
+	int r = streams ? sse_feed(&feed->sse, bytes, take_event, feed) : buf_put_span(&feed->body, bytes);
 	return r < 0 ? 0 : bytes.len;
 }
 
@@ -129,10 +131,9 @@ static int call(struct feed *feed, enum feed_step step, const char *path)
 		return -ENOMEM;
 	curl_easy_setopt(feed->easy, CURLOPT_HTTPHEADER, stream ? feed->stream_headers : feed->headers);
 	curl_easy_setopt(feed->easy, CURLOPT_TIMEOUT_MS, stream ? 0L : (long)CALL_MS);
-	curl_easy_setopt(feed->easy, CURLOPT_LOW_SPEED_LIMIT, stream ? 1L : 0L);
-	curl_easy_setopt(feed->easy, CURLOPT_LOW_SPEED_TIME, stream ? (long)SILENT_S : 0L);
 	if (curl_multi_add_handle(feed->multi, feed->easy) != CURLM_OK)
 		return -ENOMEM;
+	feed->heard_ms = clock_ms(CLOCK_MONOTONIC);
 	feed->step = step;
 	return 0;
 }
@@ -144,17 +145,6 @@ static int call_stream(struct feed *feed)
 	snprintf(path, sizeof path, "/api/events?after=%" PRId64,
 		feed->events->begins_after(feed->events->context));
 	return call(feed, FEED_STREAM, path);
-}
-
-int feed_step(struct feed *feed, int64_t now_ms, int64_t *ret_next_ms)
-{
-	if (feed->step != FEED_WAITING)
-		return 0;
-	if (feed->due_ms <= now_ms)
-		return call(feed, FEED_VERSION, "/api/version");
-	if (feed->due_ms < *ret_next_ms)
-		*ret_next_ms = feed->due_ms;
-	return 0;
 }
 
 void feed_rewind(struct feed *feed, int64_t now_ms)
@@ -180,6 +170,24 @@ static void wait_again(struct feed *feed, const char *why, int64_t now_ms)
 		log_warn("the server is away, trying again", log_cstr("url", feed->place->url),
 			log_cstr("error", why));
 	}
+}
+
+/* Nothing is due while something is under way, but that a stream must not be silent for ever. */
+static int64_t due_ms(const struct feed *feed)
+{
+	return feed->step == FEED_WAITING   ? feed->due_ms
+		: feed->step == FEED_STREAM ? feed->heard_ms + SILENT_MS
+					    : INT64_MAX;
+}
+
+int feed_step(struct feed *feed, int64_t now_ms, int64_t *ret_next_ms)
+{
+	if (feed->step == FEED_STREAM && due_ms(feed) <= now_ms)
+		wait_again(feed, "it has fallen silent", now_ms);
+	int r = due_ms(feed) <= now_ms ? call(feed, FEED_VERSION, "/api/version") : 0;
+	if (due_ms(feed) < *ret_next_ms)
+		*ret_next_ms = due_ms(feed);
+	return r;
 }
 
 /* A number, or one in a text; -1: there is none. */

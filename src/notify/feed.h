@@ -39,7 +39,7 @@ struct feed {
 	enum feed_step step;
 	struct buf body; /* of what is no stream */
 	struct sse sse;
-	int64_t generation, due_ms;
+	int64_t generation, due_ms, heard_ms;
 	uint32_t failures;
 	bool met, away; /* and that was said */
 	int fault;      /* of an owner's function */

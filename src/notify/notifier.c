@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/service.h"
 #include "base/take.h"
 #include "notify/feed.h"
 
@@ -191,8 +192,10 @@ static int serve(struct notifier *notifier)
 	int r = 0;
 
 	log_info("watching", log_int("targets", notifier->count));
+	service_tell("READY=1");
 	while (r == 0 && !notifier->stopping)
 		r = turn(notifier);
+	service_tell("STOPPING=1");
 	for (uint32_t i = 0; i < notifier->count; i++) {
 		int kept = courier_keep(&notifier->couriers[i]);
 		r = r < 0 ? r : kept;

@@ -47,6 +47,8 @@ class Receiver:
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 status, gone = receiver.answers.pop(0) if receiver.answers else 200, receiver.gone
@@ -296,6 +298,19 @@ class Trouble(NotifyCase):
         self.configure({"ops": self.target(url=secure, allow=[])})
         self.assertIn("may not be reached: it is no public address", self.ask("test", "ops").stderr)
         self.assertEqual(ops.messages, [])
+
+    def test_what_one_may_reach_another_may_not(self):
+        ops = self.receiver()
+        self.receivers["strict"] = ops
+        self.configure({"ops": self.target(events=["task.created"]),
+                        "strict": self.target("strict", allow=["127.0.0.2"], events=["task.created"])})
+        self.start()
+        self.create()
+        self.wait_until(lambda: "given up" in self.said())
+        self.create()
+        self.wait_for(ops, 2)
+        self.wait_until(lambda: self.said().count("given up") == 2)
+        self.assertEqual((len(ops.messages), self.cursor("strict")["delivered"]), (2, 0))
 
     def test_a_proxy_of_the_environment_is_not_asked(self):
         ops, proxy = self.receiver(), self.receiver("proxy")
