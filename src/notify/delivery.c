@@ -58,6 +58,8 @@ int delivery_init(struct delivery *delivery, const struct target *target, void *
 	if (code == CURLE_OK)
 		code = curl_easy_setopt(
 			easy, CURLOPT_PROXY, ""); /* it would connect for us, wherever it likes */
+	if (code == CURLE_OK && target->ca_file)
+		code = curl_easy_setopt(easy, CURLOPT_CAINFO, target->ca_file);
 	if (code == CURLE_OK)
 		code = curl_easy_setopt(easy, CURLOPT_USERAGENT, "stint-notify/" STINT_VERSION);
 	if (code != CURLE_OK)

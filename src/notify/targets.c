@@ -132,7 +132,8 @@ static void take_url(const struct at *at, yyjson_val *value, struct target *targ
 			at->name);
 }
 
-static void take_secret_file(const struct at *at, yyjson_val *value, struct target *target)
+/* NULL: it was complained about. */
+static const char *take_path(const struct at *at, yyjson_val *value)
 {
 	const char *text = text_of(value), *home = getenv("HOME");
 	char full[4096];
@@ -141,9 +142,19 @@ static void take_secret_file(const struct at *at, yyjson_val *value, struct targ
 		(size_t)snprintf(full, sizeof full, "%s%s", home, text + 1) < sizeof full)
 		text = full;
 	if (text && text[0] == '/')
-		target->secret_file = config_keep(at->targets->config, text);
-	else
-		complain(at, value, "an absolute path, or one that begins with ~/");
+		return config_keep(at->targets->config, text);
+	complain(at, value, "an absolute path, or one that begins with ~/");
+	return NULL;
+}
+
+static void take_secret_file(const struct at *at, yyjson_val *value, struct target *target)
+{
+	target->secret_file = take_path(at, value);
+}
+
+static void take_ca_file(const struct at *at, yyjson_val *value, struct target *target)
+{
+	target->ca_file = take_path(at, value);
 }
 
 static void take_events(const struct at *at, yyjson_val *value, struct target *target)
@@ -205,6 +216,7 @@ static void take_target_member(const struct at *at, yyjson_val *value, struct ta
 		{"secretFile", take_secret_file},
 		{"events", take_events},
 		{"allow", take_allow},
+		{"caFile", take_ca_file},
 	};
 
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
@@ -214,7 +226,7 @@ static void take_target_member(const struct at *at, yyjson_val *value, struct ta
 		}
 	}
 	config_note_problem(at->targets->config, config_file_origin(at->file, at->key),
-		"there is no key %s; here there may be url, secretFile, events and allow", at->name);
+		"there is no key %s; here there may be url, secretFile, events, allow and caFile", at->name);
 }
 
 static void take_target(const struct at *at, yyjson_val *value, struct target *unused)
@@ -339,6 +351,9 @@ static void check_target(struct target *target, struct config *config)
 			"notify.targets.%s.url must be https: http is for addresses that \"allow\" has, as "
 			"[\"127.0.0.1\"]",
 			target->name);
+	if (target->ca_file && access(target->ca_file, R_OK) < 0)
+		config_note_problem(config, target->where, "notify.targets.%s.caFile: %s cannot be read: %s",
+			target->name, target->ca_file, strerror(errno));
 	read_secrets(target, config);
 }
 

@@ -7,9 +7,12 @@ import hmac
 import http.server
 import json
 import os
+import shutil
 import signal
+import ssl
 import subprocess
 import threading
+import unittest
 
 import proof
 import stintd
@@ -70,6 +73,7 @@ class Receiver:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *args: None  # who does not trust us hangs up
         self.url = "http://127.0.0.1:%d/hook" % self.server.server_port
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
@@ -312,6 +316,27 @@ class Trouble(NotifyCase):
         self.wait_until(lambda: self.said().count("given up") == 2)
         self.assertEqual((len(ops.messages), self.cursor("strict")["delivered"]), (2, 0))
 
+    @unittest.skipUnless(shutil.which("openssl"), "there is no openssl here to make a certificate (package openssl)")
+    def test_a_certificate_must_be_one_that_is_trusted(self):
+        ops = self.receiver()
+        pem = os.path.join(self.home, "receiver.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-keyout", pem + ".key", "-out", pem, "-subj", "/CN=receiver", "-addext",
+                        "subjectAltName=DNS:localhost"], check=True, capture_output=True, timeout=60)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pem, pem + ".key")
+        ops.server.socket = context.wrap_socket(ops.server.socket, server_side=True)
+        secure = {"url": ops.url.replace("http://127.0.0.1", "https://localhost"), "allow": ["127.0.0.1", "::1"]}
+        self.configure({"ops": self.target(**secure)})
+        said = self.ask("test", "ops")
+        self.assertEqual((said.returncode, ops.messages), (1, []))
+        self.assertIn("certificate", said.stderr)
+        self.configure({"ops": self.target(caFile=pem, **secure)})
+        self.assertEqual(self.ask("test", "ops").stdout, "ops was told; the answer was 200\n")
+        self.assertEqual(ops.messages[0].headers["webhook-signature"], ops.messages[0].signatures(KEY))
+        self.configure({"ops": self.target(caFile=pem, **{**secure, "url": secure["url"].replace("localhost", "127.0.0.1")})})
+        self.assertIn("not told", self.ask("test", "ops").stderr, "that is not its name")
+
     def test_a_proxy_of_the_environment_is_not_asked(self):
         ops, proxy = self.receiver(), self.receiver("proxy")
         self.configure({"ops": self.target()})
@@ -441,7 +466,8 @@ class Words(NotifyCase):
         self.wrong({"notify": {"target": {}}}, "there is no key notify.target; here there may be targets, source, retryBaseMs")
         self.wrong({"notify": {"targets": {"a b": {}}}}, "a target has a name of letters, digits and -._:")
         self.wrong({"notify": {"targets": {"ops": {}}}}, place + ":4:4: notify.targets.ops needs url and secretFile")
-        self.wrong(one(colour=1), "there is no key notify.targets.ops.colour; here there may be url, secretFile, events and allow")
+        self.wrong(one(colour=1), "there is no key notify.targets.ops.colour; here there may be url, secretFile, events, allow and caFile")
+        self.wrong(one(caFile="/nonexistent"), "notify.targets.ops.caFile: /nonexistent cannot be read: No such file")
         self.wrong(one(url="ftp://x"), ":5:5: notify.targets.ops.url must be an address: https://HOST/PATH")
         self.wrong(one(url="https://u:secretword@x/"), "notify.targets.ops.url must be an address")
         self.wrong(one(allow=[]), "notify.targets.ops.url must be https: http is for addresses that \"allow\" has")
