@@ -113,7 +113,7 @@ static int enqueue(struct courier *courier, int64_t generation, yyjson_val *even
 	letter->time_ms = time_ms;
 	letter->generation = generation;
 	message_id(id, courier->targets->source, generation, letter->seq);
-	int r = message_put(&letter->body, courier->targets->source, id, event);
+	int r = message_put(&letter->body, courier->target, courier->targets->source, id, event);
 	if (r < 0)
 		return r;
 	courier->bytes += letter->body.len;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "notify/message.h"
+
 enum {
 	CONNECT_MS = 5000,
 	TOTAL_MS = 10000,
@@ -116,12 +118,12 @@ int delivery_prepare(struct delivery *delivery, const char *id, int64_t now_s, s
 	if (r == 0)
 		r = buf_put_byte(&delivery->signature, 0);
 	if (r == 0)
-		r = add_header(delivery, "Content-Type", "application/cloudevents+json");
+		r = add_header(delivery, "Content-Type", message_type(target));
 	if (r == 0)
 		r = add_header(delivery, "webhook-id", id);
 	if (r == 0)
 		r = add_header(delivery, "webhook-timestamp", when);
-	if (r == 0)
+	if (r == 0 && target->secret_count > 0)
 		r = add_header(delivery, "webhook-signature", delivery->signature.data);
 	if (r == 0)
 		r = add_header(delivery, "Expect", "");

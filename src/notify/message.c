@@ -6,6 +6,12 @@
 #include <string.h>
 
 #include "base/iso_time.h"
+#include "base/take.h"
+#include "base/utf8.h"
+
+enum {
+	LINE_SAID_MAX = 1000, /* bytes of what somebody said, in a line for people */
+};
 
 static struct span text_of(yyjson_val *object, const char *key)
 {
@@ -137,24 +143,107 @@ static int put_message(struct buf *out, const char *source, const char *id, yyjs
 	return json_end(&object);
 }
 
-int message_put(struct buf *out, const char *source, const char *id, yyjson_val *event)
+/* ---- for people -------------------------------------------------------------------------------------------------- */
+
+/* At Slack <, > and & begin what would be more than text: a mention of everybody, a link that says another address. */
+static int put_escaped(struct buf *out, struct span text)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < text.len; i++) {
+		char byte = text.data[i];
+		r = byte == '&'       ? buf_put_span(out, SPAN("&amp;"))
+			: byte == '<' ? buf_put_span(out, SPAN("&lt;"))
+			: byte == '>' ? buf_put_span(out, SPAN("&gt;"))
+				      : buf_put_byte(out, (unsigned char)byte);
+	}
+	return r;
+}
+
+/* Not in the middle of a character. */
+static struct span shortened(struct span text)
+{
+	struct span start = {text.data, 0};
+	bool good;
+
+	while (start.len < text.len) {
+		size_t next = utf8_next((struct span){text.data + start.len, text.len - start.len}, &good);
+		if (start.len + next > LINE_SAID_MAX)
+			break;
+		start.len += next;
+	}
+	return start;
+}
+
+/* "task failed: t-1 [scheduled CHECK_FAILED] two tests fail" */
+static int put_line(struct buf *out, yyjson_val *event)
+{
+	yyjson_val *data = yyjson_obj_get(event, "data");
+	struct span session = text_of(event, "session"), said = shortened(text_of(data, "message"));
+	struct span about = session.len > 0 ? session : subject_of(event), code = text_of(data, "code");
+	/* an event that leaves the state as it was has it in `from` */
+	struct span state = text_of(data, yyjson_obj_get(data, "state") ? "state" : "from");
+
+	int r = buf_put_span(out, text_of(event, "type"));
+	for (size_t i = 0; i < out->len; i++)
+		out->data[i] = out->data[i] == '.' || out->data[i] == '_' ? ' ' : out->data[i];
+	if (r == 0)
+		r = buf_printf(out, "%s%.*s", about.len > 0 ? ": " : ":", SPAN_ARGS(about));
+	if (r == 0 && state.len + code.len > 0)
+		r = buf_printf(out, " [%.*s%s%.*s]", SPAN_ARGS(state),
+			state.len > 0 && code.len > 0 ? " " : "", SPAN_ARGS(code));
+	if (r == 0 && said.len > 0)
+		r = buf_printf(out, " %.*s", SPAN_ARGS(said));
+	return r;
+}
+
+static int put_for_people(struct buf *out, enum target_format format, yyjson_val *event)
+{
+	cleanup(buf_done) struct buf line = {0}, escaped = {0};
+	struct json_object object;
+
+	buf_init(&line, MESSAGE_BYTES_MAX);
+	buf_init(&escaped, MESSAGE_BYTES_MAX);
+	int r = put_line(&line, event);
+	if (r < 0 || format == FORMAT_NTFY)
+		return r < 0 ? r : buf_put_span(out, buf_span(&line));
+	r = format == FORMAT_SLACK ? put_escaped(&escaped, buf_span(&line)) : 0;
+	if (r < 0)
+		return r;
+	json_begin(&object, out);
+	if (format == FORMAT_SLACK) {
+		json_member_string(&object, "text", buf_span(&escaped));
+	} else {
+		json_member_string(&object, "content", buf_span(&line));
+		json_member_raw(&object, "allowed_mentions", SPAN("{\"parse\":[]}"));
+	}
+	return json_end(&object);
+}
+
+const char *message_type(const struct target *target)
+{
+	switch (target->format) {
+	case FORMAT_CLOUDEVENTS:
+		return "application/cloudevents+json";
+	case FORMAT_SLACK:
+	case FORMAT_DISCORD:
+		return "application/json";
+	case FORMAT_NTFY:
+		break;
+	}
+	return "text/plain; charset=utf-8";
+}
+
+int message_put(
+	struct buf *out, const struct target *target, const char *source, const char *id, yyjson_val *event)
 {
 	buf_clear(out);
 	buf_set_max(out, MESSAGE_BYTES_MAX);
+	if (target->format != FORMAT_CLOUDEVENTS)
+		return put_for_people(out, target->format, event);
 	int r = put_message(out, source, id, event, false);
 	if (r != -E2BIG)
 		return r;
 	buf_clear(out);
 	return put_message(out, source, id, event, true);
-}
-
-int message_put_test(struct buf *out, const char *source, const char *id, int64_t now_ms)
-{
-	struct json_object object;
-
-	json_begin(&object, out);
-	put_head(&object, source, id, now_ms);
-	put_type(&object, SPAN("test"));
-	json_member_raw(&object, "data", SPAN("{\"text\":\"This is a test of stint-notify.\"}"));
-	return json_end(&object);
 }

@@ -20,8 +20,10 @@ bool message_is_wanted(const struct target *target, yyjson_val *event);
 /* SOURCE-GENERATION-SEQ: the same however often it is sent, and never that of another event. */
 void message_id(char id[MESSAGE_ID_BYTES], const char *source, int64_t generation, int64_t seq);
 
-/* An event that would make it too long goes without its own data, and says so. -ENOMEM, -E2BIG. */
-int message_put(struct buf *out, const char *source, const char *id, yyjson_val *event);
+/* As the target's format has it. An event that would make it too long goes without its own data, and says so. -ENOMEM,
+ * -E2BIG. */
+int message_put(
+	struct buf *out, const struct target *target, const char *source, const char *id, yyjson_val *event);
 
-/* One that tells nothing but that it arrived. */
-int message_put_test(struct buf *out, const char *source, const char *id, int64_t now_ms);
+/* The Content-Type of it. */
+const char *message_type(const struct target *target);

@@ -256,6 +256,22 @@ int notifier_run(const struct targets *targets, const struct server_place *place
 	return status_for(run_in(&notifier, place));
 }
 
+/* An event as the server would tell it, in the form that the target has. */
+static int put_test(
+	struct buf *body, const struct targets *targets, const struct target *target, const char *id)
+{
+	struct json_complaint complaint;
+	char event[200];
+
+	snprintf(event, sizeof event,
+		"{\"seq\":0,\"time\":%lld,\"type\":\"test\",\"data\":{\"message\":\"This is a test of stint-notify.\"}}",
+		(long long)notifier_wall_ms());
+	yyjson_doc *doc = json_read(span_of(event), &complaint);
+	int r = doc ? message_put(body, target, targets->source, id, yyjson_doc_get_root(doc)) : -ENOMEM;
+	yyjson_doc_free(doc);
+	return r;
+}
+
 void notifier_test(
 	const struct targets *targets, const struct target *target, struct delivery_outcome *ret_outcome)
 {
@@ -264,9 +280,8 @@ void notifier_test(
 	struct delivery delivery = {0};
 	int64_t wall_ms = notifier_wall_ms();
 
-	buf_init(&body, MESSAGE_BYTES_MAX);
 	snprintf(id, sizeof id, "%s-test-%lld", targets->source, (long long)wall_ms);
-	int r = message_put_test(&body, targets->source, id, wall_ms);
+	int r = put_test(&body, targets, target, id);
 	if (r == 0)
 		r = delivery_init(&delivery, target, NULL);
 	if (r == 0)

@@ -206,6 +206,19 @@ static void take_allow(const struct at *at, yyjson_val *value, struct target *ta
 	}
 }
 
+static void take_format(const struct at *at, yyjson_val *value, struct target *target)
+{
+	static const char *const words[] = {"cloudevents", "slack", "discord", "ntfy"};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (yyjson_equals_str(value, words[i])) {
+			target->format = (enum target_format)i;
+			return;
+		}
+	}
+	complain(at, value, "\"cloudevents\", \"slack\", \"discord\" or \"ntfy\"");
+}
+
 static void take_target_member(const struct at *at, yyjson_val *value, struct target *target)
 {
 	static const struct {
@@ -217,6 +230,7 @@ static void take_target_member(const struct at *at, yyjson_val *value, struct ta
 		{"events", take_events},
 		{"allow", take_allow},
 		{"caFile", take_ca_file},
+		{"format", take_format},
 	};
 
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
@@ -226,7 +240,8 @@ static void take_target_member(const struct at *at, yyjson_val *value, struct ta
 		}
 	}
 	config_note_problem(at->targets->config, config_file_origin(at->file, at->key),
-		"there is no key %s; here there may be url, secretFile, events, allow and caFile", at->name);
+		"there is no key %s; here there may be url, secretFile, events, format, allow and caFile",
+		at->name);
 }
 
 static void take_target(const struct at *at, yyjson_val *value, struct target *unused)
@@ -341,9 +356,11 @@ static void read_secrets(struct target *target, struct config *config)
 
 static void check_target(struct target *target, struct config *config)
 {
-	if (!target->url || !target->secret_file) {
-		config_note_problem(
-			config, target->where, "notify.targets.%s needs url and secretFile", target->name);
+	bool signs = target->format == FORMAT_CLOUDEVENTS; /* elsewhere nobody would look */
+
+	if (!target->url || (signs && !target->secret_file)) {
+		config_note_problem(config, target->where, "notify.targets.%s needs url%s", target->name,
+			signs ? " and secretFile" : "");
 		return;
 	}
 	if (target->plain && target->allow_count == 0)
@@ -354,7 +371,8 @@ static void check_target(struct target *target, struct config *config)
 	if (target->ca_file && access(target->ca_file, R_OK) < 0)
 		config_note_problem(config, target->where, "notify.targets.%s.caFile: %s cannot be read: %s",
 			target->name, target->ca_file, strerror(errno));
-	read_secrets(target, config);
+	if (target->secret_file)
+		read_secrets(target, config);
 }
 
 void targets_check(struct targets *targets, struct config *config)

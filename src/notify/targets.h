@@ -22,6 +22,9 @@ enum {
 	SECRET_FILE_BYTES_MAX = 1024,
 };
 
+/* What a message looks like: an event for programs, or a line for people at a service that knows no signatures. */
+enum target_format { FORMAT_CLOUDEVENTS, FORMAT_SLACK, FORMAT_DISCORD, FORMAT_NTFY };
+
 /* Texts are the configuration's. */
 struct target {
 	const char *name; /* also the channel whose sessions it hears of */
@@ -33,6 +36,7 @@ struct target {
 	uint32_t allow_count;
 	struct secret secrets[SECRETS_MAX];
 	uint32_t secret_count;
+	enum target_format format;
 	bool plain; /* http: only to what is allowed by name */
 	struct config_origin where;
 };

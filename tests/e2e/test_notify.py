@@ -202,6 +202,17 @@ class Sessions(NotifyCase):
         self.assertEqual([(message.json["type"], message.json["subject"]) for message in ops.messages], [
             ("dev.stint.task.failed", "lost"), ("dev.stint.task.blocked", "stuck"), ("dev.stint.queue.paused", "q")])
 
+    def test_people_get_a_line(self):
+        ops = self.receiver()
+        self.configure({"ops": {"url": ops.url, "allow": ["127.0.0.1"], "format": "slack"}})
+        self.start()
+        self.finish_session("s")
+        self.wait_for(ops, 1)
+        message, = ops.messages
+        self.assertEqual((message.json, message.headers["Content-Type"]),
+                         ({"text": "session ended: s [done]"}, "application/json"))
+        self.assertIsNone(message.headers["webhook-signature"], "there is no secret")
+
     def test_of_two_secrets_both_sign(self):
         ops = self.receiver()
         self.write("secret", secret(KEY) + "\n" + secret(OLD_KEY) + "\n")
@@ -466,7 +477,8 @@ class Words(NotifyCase):
         self.wrong({"notify": {"target": {}}}, "there is no key notify.target; here there may be targets, source, retryBaseMs")
         self.wrong({"notify": {"targets": {"a b": {}}}}, "a target has a name of letters, digits and -._:")
         self.wrong({"notify": {"targets": {"ops": {}}}}, place + ":4:4: notify.targets.ops needs url and secretFile")
-        self.wrong(one(colour=1), "there is no key notify.targets.ops.colour; here there may be url, secretFile, events, allow and caFile")
+        self.wrong(one(colour=1), "there is no key notify.targets.ops.colour; here there may be url, secretFile, events, format, allow and caFile")
+        self.wrong(one(format="html"), 'notify.targets.ops.format must be "cloudevents", "slack", "discord" or "ntfy"')
         self.wrong(one(caFile="/nonexistent"), "notify.targets.ops.caFile: /nonexistent cannot be read: No such file")
         self.wrong(one(url="ftp://x"), ":5:5: notify.targets.ops.url must be an address: https://HOST/PATH")
         self.wrong(one(url="https://u:secretword@x/"), "notify.targets.ops.url must be an address")

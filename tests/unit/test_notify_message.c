@@ -14,6 +14,8 @@
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
+static const struct target machine = {.name = "machine"};
+
 static yyjson_doc *event_of(const char *text)
 {
 	struct json_complaint complaint;
@@ -84,7 +86,7 @@ static void an_event_is_told_as_a_cloud_event(void **state)
 	(void)state;
 	message_id(id, "stint", 3, 7);
 	assert_string_equal(id, "stint-3-7");
-	assert_int_equal(message_put(&out, "stint", id, yyjson_doc_get_root(doc)), 0);
+	assert_int_equal(message_put(&out, &machine, "stint", id, yyjson_doc_get_root(doc)), 0);
 	assert_true(span_equal(buf_span(&out),
 		SPAN("{\"specversion\":\"1.0\",\"id\":\"stint-3-7\",\"source\":\"stint\",\"time\":\"1970-01-01T00:00:00.000Z\","
 		     "\"datacontenttype\":\"application/json\",\"type\":\"dev.stint.task.failed\",\"subject\":\"t-1\","
@@ -102,10 +104,38 @@ static void what_is_too_long_goes_without_its_data_and_says_so(void **state)
 	snprintf(text, sizeof text,
 		"{\"seq\":7,\"time\":0,\"type\":\"task.noted\",\"data\":{\"note\":\"%s\"}}", filler);
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = event_of(text);
-	assert_int_equal(message_put(&out, "stint", "stint-1-7", yyjson_doc_get_root(doc)), 0);
+	assert_int_equal(message_put(&out, &machine, "stint", "stint-1-7", yyjson_doc_get_root(doc)), 0);
 	struct span end = SPAN("\"data\":{\"seq\":7,\"time\":0,\"type\":\"task.noted\",\"shortened\":true}}");
 	assert_true(out.len > end.len);
 	assert_true(span_equal((struct span){out.data + out.len - end.len, end.len}, end));
+}
+
+static void people_get_a_line_and_nobody_is_mentioned_in_it(void **state)
+{
+	static const struct {
+		enum target_format format;
+		const char *says;
+	} rows[] = {
+		{FORMAT_NTFY, "task failed: t-1 [failed CHECK_FAILED] <!channel> & \"more\""},
+		{FORMAT_SLACK,
+			"{\"text\":\"task failed: t-1 [failed CHECK_FAILED] &lt;!channel&gt; &amp; \\\"more\\\"\"}"},
+		{FORMAT_DISCORD,
+			"{\"content\":\"task failed: t-1 [failed CHECK_FAILED] <!channel> & \\\"more\\\"\",\"allowed_mentions\":{"
+			"\"parse\":[]}}"},
+	};
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = event_of(
+		"{\"seq\":7,\"time\":0,\"type\":\"task.failed\",\"task\":\"t-1\",\"data\":{\"state\":\"failed\","
+		"\"code\":\"CHECK_FAILED\",\"message\":\"<!channel> & \\\"more\\\"\"}}");
+	cleanup(buf_done) struct buf out = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct target target = {.name = "people", .format = rows[i].format};
+		assert_int_equal(
+			message_put(&out, &target, "stint", "stint-1-7", yyjson_doc_get_root(doc)), 0);
+		assert_int_equal(buf_put_byte(&out, 0), 0);
+		assert_string_equal(out.data, rows[i].says);
+	}
 }
 
 int main(void)
@@ -117,6 +147,7 @@ int main(void)
 		cmocka_unit_test(alerts_are_what_needs_a_person),
 		cmocka_unit_test(an_event_is_told_as_a_cloud_event),
 		cmocka_unit_test(what_is_too_long_goes_without_its_data_and_says_so),
+		cmocka_unit_test(people_get_a_line_and_nobody_is_mentioned_in_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
