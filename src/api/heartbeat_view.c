@@ -203,8 +203,11 @@ static int put_metadata(struct buf *out, const struct heartbeat *beat)
 	yyjson_val *key, *value;
 
 	json_begin(&object, out);
+	struct span version = json_text(said_member(beat, "workerVersion"));
+	if (version.len == 0) /* what a worker calls it that is not of that system */
+		version = json_text(said_member(beat, "version"));
 	json_member_int_or_null(&object, "workerPid", beat->pid);
-	json_member_string_or_null(&object, "workerVersion", json_text(said_member(beat, "workerVersion")));
+	json_member_string_or_null(&object, "workerVersion", version);
 	json_member_int(&object, "restartCount", beat->restarts);
 	if (beat->task.len > 0 && beat->task_started_ms != 0)
 		json_member_int(&object, "taskStartedAt", beat->task_started_ms);

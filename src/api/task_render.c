@@ -307,8 +307,11 @@ void task_reply(struct api_call *call, int status, const struct result *result, 
 	struct task_document document;
 
 	int r = reads->read_task(reads->context, result->task.seq, call->arena, &document);
+	int64_t updated_ms = r == 0 ? document.task.updated_ms : 0;
 	document.task =
 		result->task; /* as this command left it: others of the same turn may have come after it */
+	if (document.task.updated_ms == 0) /* it changed nothing, and the memory does not know */
+		document.task.updated_ms = updated_ms;
 	if (r == 0)
 		r = task_put(call, call->body, &document);
 	if (r == 0)

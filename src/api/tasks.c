@@ -408,6 +408,8 @@ void task_why_read(struct api_call *call)
 		json_member_int(&object, "until", reason.until_ms);
 	if (reason.why == WHY_KEPT_FOR_HOST)
 		json_member_string(&object, "host", reads->name(reads->context, document.task.resume_host));
+	if (reason.slot != 0)
+		json_member_string(&object, "slot", reads->name(reads->context, reason.slot));
 	if (reason.code != CODE_NONE)
 		json_member_cstr(&object, "code", failure_code_name(reason.code));
 	call_reply(call, 200, json_end(&object));
@@ -546,6 +548,8 @@ static const char *move_detail(const struct command_update *update, const struct
 		return "Only a task that is ready can be taken.";
 	if (update->status == STATUS_TODO)
 		return "Only work in progress can be given back: POST /api/tasks/ID/retry opens a task that has ended, POST /api/tasks/ID/answer goes on with one that asks.";
+	if (result->task.state == TASK_REVIEW)
+		return "The work was reported, and waits for a verdict: POST /api/tasks/ID/gates/GATE, or stint approve.";
 	return "Only work in progress can end so: claim the task first.";
 }
 

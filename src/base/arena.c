@@ -11,7 +11,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdalign.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define ARENA_CHUNK_BYTES_MIN 4096
@@ -154,4 +156,19 @@ int arena_copy(struct arena *arena, struct span span, struct span *ret)
 	data[span.len] = 0;
 	*ret = (struct span){data, span.len};
 	return 0;
+}
+
+const char *arena_text(struct arena *arena, const char *format, ...)
+{
+	va_list args, again;
+
+	va_start(args, format);
+	va_copy(again, args);
+	int len = vsnprintf(NULL, 0, format, args);
+	char *text = len > 0 ? arena_take(arena, (size_t)len + 1) : NULL;
+	if (text)
+		vsnprintf(text, (size_t)len + 1, format, again);
+	va_end(again);
+	va_end(args);
+	return text ? text : "";
 }

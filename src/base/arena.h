@@ -68,3 +68,6 @@ int arena_reserve(struct arena *arena, size_t bytes);
  * so that text may be passed on as a C string. -ENOMEM as arena_alloc.
  */
 int arena_copy(struct arena *arena, struct span span, struct span *ret);
+
+/* A text made by a format. "" without memory: for paths and messages, where that is refused or says nothing. */
+const char *arena_text(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -13,3 +13,9 @@ static inline int64_t clock_ms(clockid_t clock)
 	clock_gettime(clock, &at);
 	return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
 }
+
+/* People's time, since 1970. It may be set, forth and back. */
+static inline int64_t clock_wall_ms(void)
+{
+	return clock_ms(CLOCK_REALTIME);
+}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,12 +38,9 @@ static int write_all(int fd, struct span text)
 	return 0;
 }
 
-int file_write(int dir_fd, const char *name, struct span text, bool durable)
+/* A new file under a name of its own, as ".NAME.new". */
+static int write_fresh(int dir_fd, const char *fresh, struct span text, bool durable)
 {
-	char fresh[300];
-
-	if ((size_t)snprintf(fresh, sizeof fresh, ".%s.new", name) >= sizeof fresh)
-		return -ENAMETOOLONG;
 	cleanup(close_at) int fd =
 		openat(dir_fd, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -50,13 +48,62 @@ int file_write(int dir_fd, const char *name, struct span text, bool durable)
 	int r = write_all(fd, text);
 	if (r == 0 && durable && fsync(fd) < 0)
 		r = -errno;
-	if (r == 0 && renameat(dir_fd, fresh, dir_fd, name) < 0)
-		r = -errno;
-	if (r == 0 && durable && fsync(dir_fd) < 0)
-		r = -errno;
-	if (r < 0)
-		unlinkat(dir_fd, fresh, 0);
 	return r;
+}
+
+/* Under every name, or under none. */
+static int name_fresh(int dir_fd, const char *fresh, const char *const *names, size_t count)
+{
+	size_t linked = 0;
+
+	while (linked < count - 1 && linkat(dir_fd, fresh, dir_fd, names[linked], 0) == 0)
+		linked++;
+	if (linked == count - 1 && renameat(dir_fd, fresh, dir_fd, names[linked]) == 0)
+		return 0;
+	int r = -errno;
+	while (linked > 0)
+		unlinkat(dir_fd, names[--linked], 0);
+	return r;
+}
+
+int file_write_as(int dir_fd, const char *const *names, size_t count, struct span text, bool durable)
+{
+	char fresh[300];
+
+	if ((size_t)snprintf(fresh, sizeof fresh, ".%s.new", names[0]) >= sizeof fresh)
+		return -ENAMETOOLONG;
+	int r = write_fresh(dir_fd, fresh, text, durable);
+	if (r == 0)
+		r = name_fresh(dir_fd, fresh, names, count);
+	if (r < 0) {
+		unlinkat(dir_fd, fresh, 0);
+		return r;
+	}
+	return durable && fsync(dir_fd) < 0 ? -errno : 0;
+}
+
+int file_write(int dir_fd, const char *name, struct span text, bool durable)
+{
+	return file_write_as(dir_fd, &name, 1, text, durable);
+}
+
+void file_tidy(int dir_fd)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		const char *end = strrchr(entry->d_name, '.');
+		if (entry->d_name[0] == '.' && strcmp(end, ".new") == 0)
+			unlinkat(dir_fd, entry->d_name, 0);
+	}
+	closedir(dir);
 }
 
 int file_each(int dir_fd, unsigned most, int (*each)(void *context, const char *name), void *context)

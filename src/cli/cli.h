@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -114,12 +115,13 @@ struct ask {
 	const char *names[2];
 	struct span query; /* encoded */
 	struct span body;
-	struct span key;    /* Idempotency-Key */
-	bool may_repeat;    /* GET always may */
-	uint32_t patience;  /* how often a server that is away is tried again: after 1, 2, 4 s */
-	int64_t timeout_ms; /* 0: 30 s */
-	bool quiet_missing; /* a 404 is not told: the caller has something better to say */
-	int keeps_refusal;  /* a reply of this status is the caller's to tell */
+	struct span key;   /* Idempotency-Key */
+	bool may_repeat;   /* GET always may */
+	uint32_t patience; /* how often a server that is away is tried again: after 1, 2, 4, 8, 8 s */
+	const volatile sig_atomic_t *stop; /* not 0: no longer */
+	int64_t timeout_ms;                /* 0: 30 s */
+	bool quiet_missing;                /* a 404 is not told: the caller has something better to say */
+	int keeps_refusal;                 /* a reply of this status is the caller's to tell */
 };
 
 /* 0 and the reply; or the ending, told. */

@@ -232,6 +232,9 @@ static void offer_for(const struct typing *typing, enum offer what)
 			"pending scheduled waiting ready claimed running asking review blocked failed done cancelled",
 			' ');
 		return;
+	case OFFER_LEVELS:
+		offer_words(typing, "process sandbox container vm", ' ');
+		return;
 	case OFFER_FILES:
 		put(typing->cli, "__files__\n");
 		return;

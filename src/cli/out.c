@@ -264,7 +264,7 @@ int put_json(struct cli *cli, const char *key, yyjson_val *value)
 int put_json_text(struct cli *cli, bool ok, const char *key, struct span json)
 {
 	struct json_complaint complaint;
-	yyjson_doc *doc = json_read(json, &complaint);
+	yyjson_doc *doc = json_read_to(json, JSON_REPLY_DEPTH_MAX, &complaint);
 
 	if (!doc)
 		return fail_fault(cli, -ENOMEM);

@@ -166,6 +166,17 @@ static void tell_owner_quarantined(struct telling *t)
 	t->told.fix = text_of(t->cli, "stint slot unquarantine %s", word(t->cli, slot));
 }
 
+static void tell_pool_quarantined(struct telling *t)
+{
+	const char *slot = field_cstr(t->cli, t->why, "slot");
+
+	t->told.sentence = text_of(t->cli,
+		"%s is ready, but of the pool that could take it %s crashed too often and is quarantined%s.",
+		t->id, slot, until(t));
+	t->told.fix = text_of(
+		t->cli, "stint slot unquarantine %s   (its worker's log says why)", word(t->cli, slot));
+}
+
 static void tell_kept_for_host(struct telling *t)
 {
 	int64_t left_ms = field_int(t->why, "until", 0) - when_now_ms();
@@ -260,6 +271,7 @@ static const struct {
 	{"owner_quarantined", tell_owner_quarantined},
 	{"kept_for_host", tell_kept_for_host},
 	{"workers_busy", tell_workers_busy},
+	{"pool_quarantined", tell_pool_quarantined},
 	{"store_read_only", tell_store},
 	{"unconfirmed", tell_held},
 	{"running", tell_held},

@@ -13,7 +13,8 @@
 
 enum {
 	TIMEOUT_MS = 30000,
-	PATIENCE_MS = 1000, /* then doubled */
+	PATIENCE_MS = 1000, /* then doubled … */
+	DOUBLED_MAX = 3,    /* … so often */
 	STREAM_IDLE_MS = 1000,
 	STREAM_DEAD_MS = 45000,  /* the server says something every 15 s */
 	RECONNECT_MS_MAX = 5000, /* between two tries: 0.2, 1, 2, 3, … s */
@@ -90,6 +91,7 @@ static const char *list_of(enum offer offer)
 	case OFFER_NOTHING:
 	case OFFER_TASKS:
 	case OFFER_STATES:
+	case OFFER_LEVELS:
 	case OFFER_FILES:
 	case OFFER_VERBS:
 		break;
@@ -269,7 +271,9 @@ static int call(struct cli *cli, const struct ask *ask, const struct http_call *
 			return r;
 		if (tried == 0)
 			say(cli, "stint: the server at %s is away; trying again", cli->place.url);
-		wait_ms(PATIENCE_MS << tried);
+		wait_ms(PATIENCE_MS << (tried < DOUBLED_MAX ? tried : DOUBLED_MAX));
+		if (ask->stop && *ask->stop)
+			return r;
 	}
 }
 
@@ -280,7 +284,7 @@ static int read_reply(struct cli *cli, const struct http_answer *answer, struct 
 
 	*ret_reply = (struct reply){.status = http_answer_status(answer)};
 	ret_reply->next = next_of(cli, http_answer_field(answer, HTTP_ANSWER_LINK));
-	ret_reply->doc = body.len > 0 ? json_read(body, &complaint) : NULL;
+	ret_reply->doc = body.len > 0 ? json_read_to(body, JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
 	ret_reply->root = yyjson_doc_get_root(ret_reply->doc);
 	return ret_reply->root || ret_reply->status >= 300 ? 0 : -EPROTO;
 }
@@ -374,7 +378,7 @@ static int on_event(void *context, const struct sse_event *event)
 {
 	struct stream *stream = context;
 	struct json_complaint complaint;
-	yyjson_doc *doc = json_read(event->data, &complaint);
+	yyjson_doc *doc = json_read_to(event->data, JSON_REPLY_DEPTH_MAX, &complaint);
 
 	if (!doc)
 		return -EPROTO;

@@ -54,7 +54,9 @@ void put_task_line(struct cli *cli, yyjson_val *task)
 /* The ids that begin so; how many, and the first of them. */
 static size_t find_beginning(struct cli *cli, const char *typed, const char **ret_id, const char **ret_ids)
 {
-	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks"};
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/tasks",
+		.keeps_refusal = 403 /* whoever may see one task alone has no list to look in */};
 	struct reply reply;
 	size_t at, count, found = 0;
 	yyjson_val *task;

@@ -15,9 +15,17 @@ struct log_reading {
 	struct cli *cli;
 	const char *id;
 	int64_t attempt, after; /* 0: the last one; where we are */
+	uint32_t patience;      /* with a server that is away */
+	const volatile sig_atomic_t *stop;
 };
 
-int log_read_on(struct log_reading *reading); /* verb_logs.c. 0, or the ending */
+enum {
+	LOG_PATIENCE = 40, /* about five minutes */
+};
+
+/* verb_logs.c. 0, or the ending */
+int log_read_on(struct log_reading *reading);
+int log_look(struct log_reading *reading, struct reply *ret_task); /* at its task */
 
 enum paint state_paint(struct span state);
 bool state_is_final(struct span state);

@@ -34,6 +34,7 @@ enum offer {
 	OFFER_WORKFLOWS,
 	OFFER_TOKENS,
 	OFFER_STATES,
+	OFFER_LEVELS, /* of isolation */
 	OFFER_FILES,
 	OFFER_VERBS,
 };

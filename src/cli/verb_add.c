@@ -39,6 +39,8 @@ static const struct flag flags[] = {
 	{"executor", 'x', FLAG_TEXT, .value = "NAME", .text = "the executor that runs it"},
 	{"module", 0, FLAG_TEXT, .value = "NAME",
 		.text = "the part of that executor that runs it: see docs/pool.md"},
+	{"isolation", 0, FLAG_TEXT, OFFER_LEVELS, .value = "LEVEL",
+		.text = "at least that: process, sandbox, container or vm; see docs/isolation.md"},
 	{"owner", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "only for the worker in this slot"},
 	{"label", 'l', FLAG_NAMES, .many = true, .value = "LABEL,…", .text = "labels to find it by"},
 	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR", .text = "where it is to be done"},
@@ -121,6 +123,7 @@ static int put_task(struct cli *cli, struct buf *body, const struct entry *entry
 	put_text_or(cli, &task, "queue", "queue", entry->defaults->queue);
 	put_text_or(cli, &task, "executor", "executor", entry->defaults->executor);
 	put_text(cli, &task, "module", "module");
+	put_text(cli, &task, "isolation", "isolationLevel");
 	put_text(cli, &task, "owner", "owner");
 	put_text(cli, &task, "unique", "uniqueKey");
 	put_text(cli, &task, "cwd", "workingDir");
@@ -409,6 +412,7 @@ const struct verb verb_add = {
 	.examples = "stint add \"say hello\" --queue demo --payload '{\"name\":\"world\"}'\n"
 		    "stint add \"port to C23\" --after t-7k3 --priority high --timeout 1h\n"
 		    "stint add -f instructions.md --needs gpu --label nightly\n"
+		    "stint add \"look at what came in\" --executor claude --isolation sandbox --cwd ~/inbox\n"
 		    "printf -- '- [ ] release\\n  - [ ] build\\n  - [ ] test\\n' | stint add -\n",
 	.run = run,
 };

@@ -224,7 +224,7 @@ static int claim_task(struct cli *cli)
 	buf_put_byte(&list, '[');
 	json_put_value(&list, reply.root);
 	buf_put_byte(&list, ']');
-	yyjson_doc *claims = json_read(buf_span(&list), &complaint);
+	yyjson_doc *claims = json_read_to(buf_span(&list), JSON_REPLY_DEPTH_MAX, &complaint);
 	r = put_claims(cli, yyjson_doc_get_root(claims));
 	yyjson_doc_free(claims);
 	reply_done(&reply);

@@ -15,7 +15,7 @@ enum {
 
 const struct flag log_flags[] = {
 	{"follow", 'f', FLAG_SWITCH,
-		.text = "go on with what it writes, until the task is no longer worked on"},
+		.text = "go on with what it writes, until the task is no longer worked on; wait for its first attempt"},
 	{"attempt", 0, FLAG_NUMBER, .value = "N", .text = "of this attempt (default: the last one)",
 		.least = 1, .most = UINT32_MAX},
 	{"raw", 0, FLAG_SWITCH, .text = "as it was written, colours and all, on a terminal too"},
@@ -46,7 +46,11 @@ static int put_piece(struct log_reading *reading, yyjson_val *piece)
 int log_read_on(struct log_reading *reading)
 {
 	struct cli *cli = reading->cli;
-	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks/*/log", .names = {reading->id}};
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/tasks/*/log",
+		.names = {reading->id},
+		.patience = reading->patience,
+		.stop = reading->stop};
 	int64_t next = 0, length = 0;
 
 	do {
@@ -73,17 +77,30 @@ int log_read_on(struct log_reading *reading)
 	return flush(cli);
 }
 
-/* Does somebody still write it? 0 and the answer, or the ending. */
+int log_look(struct log_reading *reading, struct reply *ret_task)
+{
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/tasks/*",
+		.names = {reading->id},
+		.patience = reading->patience,
+		.stop = reading->stop};
+
+	return ask(reading->cli, &question, ret_task);
+}
+
+/* Does somebody still write it, or has nobody begun yet? 0 and the answer, or the ending. */
 static int look(struct log_reading *reading, bool *ret_goes_on)
 {
-	struct reply reply;
-	int r = get(reading->cli, "/api/tasks/*", reading->id, &reply);
+	struct reply task;
+	int r = log_look(reading, &task);
 
 	if (r != 0)
 		return r;
-	*ret_goes_on = field_text(reply.root, "workerId").len > 0 &&
-		field_int(reply.root, "attempt", 0) <= (reading->attempt > 0 ? reading->attempt : INT64_MAX);
-	reply_done(&reply);
+	int64_t attempt = field_int(task.root, "attempt", 0);
+	bool held = field_text(task.root, "workerId").len > 0;
+	bool to_come = attempt == 0 && span_equal(field_text(task.root, "status"), SPAN("todo"));
+	*ret_goes_on = to_come || (held && attempt <= (reading->attempt > 0 ? reading->attempt : INT64_MAX));
+	reply_done(&task);
 	return 0;
 }
 
@@ -92,6 +109,7 @@ int put_log(struct cli *cli, const char *id)
 	struct log_reading reading = {.cli = cli, .id = id, .attempt = args_number(&cli->args, "attempt", 0)};
 	bool goes_on = args_has(&cli->args, "follow");
 
+	reading.patience = goes_on ? LOG_PATIENCE : 0;
 	for (;;) {
 		bool last = !goes_on;
 		int r = goes_on ? look(&reading, &goes_on)
@@ -126,8 +144,8 @@ const struct verb verb_logs = {
 	.offer = OFFER_TASKS,
 	.gives = GIVES_JSON,
 	.brief = "what it wrote",
-	.text = "Prints what the last attempt of a task wrote, or another one; with --follow until nobody works on it. With "
-		"--json, one object per piece.",
+	.text = "Prints what the last attempt of a task wrote, or another one; with --follow from its first attempt on, until nobody "
+		"works on it; a server that goes away meanwhile is waited for. With --json, one object per piece.",
 	.flags = log_flags,
 	.examples = "stint logs t-7k3 --follow\nstint logs t-7k3 --attempt 1 | less\n",
 	.run = run,

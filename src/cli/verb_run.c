@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/take.h"
+#include "base/utf8.h"
 #include "cli/task_view.h"
 
 enum {
@@ -53,9 +54,10 @@ static struct span title_of(struct cli *cli)
 	for (size_t i = 0; i < cli->args.plain_count && strlen(title) < TITLE_BYTES_MAX; i++)
 		title = text_of(cli, "%s%s%s", title, i > 0 ? " " : "", args_plain(&cli->args, i));
 	cut = span_of(title);
-	if (cut.len > TITLE_BYTES_MAX)
-		cut.len = TITLE_BYTES_MAX;
-	while (cut.len > 0 && ((unsigned char)cut.data[cut.len - 1] & 0xc0) == 0x80)
+	if (cut.len <= TITLE_BYTES_MAX)
+		return cut;
+	cut.len = TITLE_BYTES_MAX;
+	while (cut.len > 0 && ((unsigned char)cut.data[cut.len] & 0xc0) == 0x80)
 		cut.len--; /* not amid a character */
 	return cut;
 }
@@ -118,6 +120,18 @@ static int put_task(struct cli *cli, struct buf *body)
 	if (args_has(&cli->args, "priority"))
 		json_member_int(&task, "priority", args_number(&cli->args, "priority", 0));
 	return json_end(&task);
+}
+
+/* It would not be the command that was meant: JSON has texts alone. */
+static int check_words(struct cli *cli)
+{
+	for (size_t i = 0; i < cli->args.plain_count; i++) {
+		if (!utf8_is_text(span_of(args_plain(&cli->args, i))))
+			return fail(cli, EXIT_USAGE, "invalid", NULL,
+				"word %zu of the command is not UTF-8, and cannot be sent as it is; write it in a script",
+				i + 1);
+	}
+	return 0;
 }
 
 static int create(struct cli *cli, struct reply *ret_task)
@@ -216,7 +230,7 @@ static int look(struct following *following, struct reply *task, bool *ret_moved
 	struct log_reading *log = &following->log;
 	int64_t before = log->after;
 
-	int r = get(following->cli, "/api/tasks/*", log->id, task);
+	int r = log_look(log, task);
 	if (r != 0)
 		return r;
 	int64_t attempt = field_int(task->root, "attempt", 0);
@@ -243,7 +257,7 @@ static int follow(struct following *following)
 		bool moved;
 		int r = look(following, &task, &moved);
 		if (r != 0)
-			return r;
+			return interrupted > 0 ? EXIT_INTERRUPTED : r;
 		if (is_settled(field_text(task.root, "state"))) {
 			r = ending(following, task.root);
 			reply_done(&task);
@@ -261,12 +275,18 @@ static int follow(struct following *following)
 static int run(struct cli *cli)
 {
 	struct sigaction action = {.sa_handler = on_interrupt};
-	struct following following = {.cli = cli, .log = {.cli = cli}, .began_ms = clock_ms(CLOCK_MONOTONIC)};
+	struct following following = {
+		.cli = cli,
+		.log = {.cli = cli, .patience = LOG_PATIENCE, .stop = &interrupted},
+		.began_ms = clock_ms(CLOCK_MONOTONIC),
+	};
 	struct reply task;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	int r = create(cli, &task);
+	int r = check_words(cli);
+	if (r == 0)
+		r = create(cli, &task);
 	if (r != 0)
 		return r;
 	following.log.id = field_cstr(cli, task.root, "id");
@@ -292,7 +312,7 @@ const struct verb verb_run = {
 	.brief = "run a command as a task",
 	.text = "Queues a command for a worker that has an executor for such (as that of stint up has: \"shell\"), prints what "
 		"it writes and ends with its status, 128 and more for a signal. No shell is in between: write sh -c '…' for one. "
-		"Ctrl-C cancels it; a second one does not wait. With --json the task follows at the end.",
+		"Ctrl-C cancels it; a second one does not wait. A server that goes away meanwhile is waited for. With --json the task follows at the end.",
 	.flags = flags,
 	.examples = "stint run -- make test\n"
 		    "stint run --detach -- sh -c 'make && make install'\n",

@@ -113,6 +113,8 @@ static void put_body(struct cli *cli, yyjson_val *task)
 	put_any(cli, "priority", field(task, "priority"));
 	put_any(cli, "owner", field(task, "owner"));
 	put_any(cli, "executor", field(task, "executor"));
+	put_any(cli, "module", field(task, "module"));
+	put_any(cli, "isolation", field(task, "isolationLevel"));
 	put_any(cli, "requires", field(task, "requires"));
 	put_any(cli, "labels", field(task, "labels"));
 	put_any(cli, "after", field(task, "blockedBy"));

@@ -16,8 +16,8 @@ enum {
 	BODY_BYTES_MAX = 32 << 20,
 	PATIENCE = 3, /* 1, 2, 4 s */
 	LOOK_MS = 1000,
-	WAITING_PATIENCE = 6, /* up to 32 s */
-	AWAY_MAX = 5,         /* so often in a row, about five minutes */
+	WAITING_PATIENCE = 10, /* about a minute */
+	AWAY_MAX = 5,          /* so often in a row, about five minutes */
 };
 
 #define WHO                                                                                                \
@@ -91,6 +91,9 @@ static int send_and_tell(struct cli *cli, const char *path, struct json_object *
 		return r;
 	if (cli->form == FORM_JSON)
 		put_json(cli, "task", reply.root);
+	else if (field(reply.root, "report")) /* a supervisor ends the attempt, and may know better */
+		say(cli, "%.*s: noted; it counts when the process has ended",
+			SPAN_ARGS(field_text(reply.root, "id")));
 	else
 		say(cli, "%.*s %s", SPAN_ARGS(field_text(reply.root, "id")), done);
 	reply_done(&reply);

@@ -6,6 +6,7 @@
  *	  └──▶ start stintd ──it is ready──▶ start stint-worker, stint-notify ──▶ say where and what to try ──▶ wait
  *	          └──it ends first──▶ its own words are on the terminal already; say what helps
  *	wait ──Ctrl-C, TERM──▶ TERM to the worker, then to the server ──they end, or KILL after a while──▶ end
+ *	  ├──the worker is killed, or cannot start now──▶ say so; start it again, after a while
  *	  ├──the worker ends──▶ say so; the server goes on
  *	  └──the server ends──▶ stop the worker, end with its status
  */
@@ -32,8 +33,12 @@ enum {
 	STOP_MS = 10000,
 	WORKER_STOP_MS = 30000, /* it gives its children ten seconds */
 	LOOK_MS = 5,
+	AGAIN_MS = 1000, /* a worker that was killed comes back after that; twice as long each time … */
+	AGAIN_MS_MAX = 32000,
+	STEADY_MS = 60000, /* … unless it had run for so long */
 	SETS_MAX = 64,
 	STATUS_CONFIG = 78, /* of stintd: something it was told is wrong */
+	STATUS_NOT_NOW = 75,
 };
 
 static const struct flag flags[] = {
@@ -52,8 +57,10 @@ static const struct flag flags[] = {
 struct running {
 	struct cli *cli;
 	char home[1024];
-	pid_t pid, worker, notify; /* 0: there is none */
-	int signals;               /* a signalfd for INT, TERM and CHLD */
+	pid_t pid, worker, notify;                /* 0: there is none */
+	int64_t worker_since_ms, worker_again_ms; /* the second: when it is started again; 0: it is not */
+	int again_ms;
+	int signals; /* a signalfd for INT, TERM and CHLD */
 	bool stopping;
 	bool notifies; /* the configuration has "notify" */
 	bool hush;     /* nobody has said what the server is to log: we say ourselves what there is to say */
@@ -237,8 +244,10 @@ static void start_worker(struct running *running)
 {
 	pid_t self = getpid();
 
+	running->worker_again_ms = 0;
 	if (args_has(&running->cli->args, "no-worker"))
 		return;
+	running->worker_since_ms = clock_ms(CLOCK_MONOTONIC);
 	running->worker = fork();
 	if (running->worker == 0)
 		become_worker(running, self);
@@ -301,19 +310,42 @@ static void pass_on(struct running *running)
 	running->stopping = true;
 }
 
+/* What it ran was ended by its shims, and is told by the one that comes after it. */
+static void start_again_later(struct running *running, int status)
+{
+	int64_t now_ms = clock_ms(CLOCK_MONOTONIC);
+	int before_ms = running->again_ms;
+
+	running->again_ms = before_ms == 0 || now_ms - running->worker_since_ms > STEADY_MS ? AGAIN_MS
+		: before_ms < AGAIN_MS_MAX                                                  ? 2 * before_ms
+											    : AGAIN_MS_MAX;
+	running->worker_again_ms = now_ms + running->again_ms;
+	if (WIFSIGNALED(status))
+		say(running->cli, "stint: the worker was ended by signal %d; another one is started in %d s",
+			WTERMSIG(status), running->again_ms / 1000);
+	else
+		say(running->cli, "stint: the worker cannot start now; another one is started in %d s",
+			running->again_ms / 1000);
+}
+
 /* The worker reports to the server to the last: that one is stopped after it. */
 static void look_after_worker(struct running *running)
 {
 	int status;
 
+	if (running->worker == 0 && running->worker_again_ms > 0 && !running->stopping &&
+		clock_ms(CLOCK_MONOTONIC) >= running->worker_again_ms)
+		start_worker(running);
 	if (running->worker == 0 || waitpid(running->worker, &status, WNOHANG) != running->worker)
 		return;
 	running->worker = 0;
 	if (running->stopping)
 		kill(running->pid, SIGTERM);
+	else if (WIFSIGNALED(status) || WEXITSTATUS(status) == STATUS_NOT_NOW)
+		start_again_later(running, status);
 	else
 		say(running->cli, "stint: the worker ended, with status %d; the server goes on without one",
-			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+			WEXITSTATUS(status));
 }
 
 static void look_after_notify(struct running *running)
@@ -420,7 +452,9 @@ static const char *worker_roots(struct cli *cli)
 {
 	cleanup(free_at) char *here = getcwd(NULL, 0);
 	const char *home = getenv("HOME");
-	bool inside = home && here && strncmp(here, home, strlen(home)) == 0;
+	size_t len = home ? strlen(home) : 0;
+	bool inside = home && here && strncmp(here, home, len) == 0 &&
+		(here[len] == 0 || here[len] == '/' || (len > 0 && home[len - 1] == '/'));
 
 	if (!home || home[0] != '/')
 		return text_of(cli, "%s", here ? here : "/");
@@ -471,12 +505,24 @@ static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
 	return 0;
 }
 
+/* Until somebody may have something to say, or a worker is to be started. */
+static int patience_ms(const struct running *running)
+{
+	int64_t again_in_ms = running->worker_again_ms - clock_ms(CLOCK_MONOTONIC);
+
+	if (running->stopping)
+		return 100;
+	if (running->worker_again_ms == 0)
+		return -1;
+	return again_in_ms > 0 ? (int)again_in_ms : 0;
+}
+
 static int wait_end(struct running *running)
 {
 	int64_t killed_ms = 0;
 	int status;
 
-	while (!pump(running, running->stopping ? 100 : -1, &status)) {
+	while (!pump(running, patience_ms(running), &status)) {
 		if (running->stopping && killed_ms == 0)
 			killed_ms =
 				clock_ms(CLOCK_MONOTONIC) + (running->worker > 0 ? WORKER_STOP_MS : STOP_MS);
@@ -554,8 +600,8 @@ const struct verb verb_up = {
 	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "
 		"whatever else the configuration has executors for, and stint-notify if the configuration has \"notify\"; prints where they are and a line to try. A new store gets three "
 		"tasks that show how it works: one that works, one whose process is killed in its first attempt, one that asks. Ctrl-C stops them: "
-		"running work gets five seconds to end and is given back then; a second Ctrl-C does not wait. Where a server runs "
-		"already it says so and ends well.",
+		"running work gets five seconds to end and is given back then; a second Ctrl-C does not wait. A worker that is killed is "
+		"started again. Where a server runs already it says so and ends well.",
 	.flags = flags,
 	.examples = "stint up\n"
 		    "stint up --no-demo\n"

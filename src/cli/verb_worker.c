@@ -128,7 +128,7 @@ static int run_ls(struct cli *cli)
 	}
 	buf_put_byte(&json, ']');
 	struct json_complaint complaint;
-	yyjson_doc *shown = json_read(buf_span(&json), &complaint);
+	yyjson_doc *shown = json_read_to(buf_span(&json), JSON_REPLY_DEPTH_MAX, &complaint);
 	r = put_rows(cli, &table, "workers", yyjson_doc_get_root(shown), "workerId");
 	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
 		say(cli, "no workers");

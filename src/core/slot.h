@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/span.h"
 #include "core/event.h"
 #include "core/given.h"
 #include "core/refusal.h"
@@ -54,5 +55,9 @@ struct slot slot_rebase(const struct slot *slot, const struct given *given);
 
 /* How it stands now: a trial that was survived is over. */
 enum slot_state slot_state_now(const struct slot *slot, const struct given *given);
+
+/* One place in a pool is `<worker>/<executor>-<n>`: which worker, by its slot or its name, and which executor. False: it is
+ * none of a pool. */
+bool slot_split_pool(struct span name, struct span *ret_worker, struct span *ret_executor);
 
 const char *slot_state_name(enum slot_state state);

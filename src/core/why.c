@@ -40,6 +40,8 @@ static enum why why_ready(const struct task *task, const struct surroundings *ar
 		return WHY_OWNER_AWAY;
 	if (around->idle == 0)
 		return WHY_WORKERS_BUSY;
+	if (around->pool_slot != 0) /* nobody knows how many places there are besides: those may be busy */
+		return WHY_POOL_QUARANTINED;
 	return WHY_READY_NOW;
 }
 
@@ -65,10 +67,12 @@ struct reason task_why(const struct task *task, const struct surroundings *aroun
 		return (struct reason){.why = WHY_DEPENDENCY};
 	case TASK_READY: {
 		enum why why = why_ready(task, around);
+		bool shut = why == WHY_OWNER_QUARANTINED || why == WHY_POOL_QUARANTINED;
 		return (struct reason){.why = why,
-			.until_ms = why == WHY_OWNER_QUARANTINED ? around->trial_at_ms
-				: why == WHY_KEPT_FOR_HOST       ? task->resume_until_ms
-								 : 0};
+			.slot = why == WHY_POOL_QUARANTINED ? around->pool_slot : 0,
+			.until_ms = shut                   ? around->trial_at_ms
+				: why == WHY_KEPT_FOR_HOST ? task->resume_until_ms
+							   : 0};
 	}
 	case TASK_CLAIMED:
 	case TASK_RUNNING:

@@ -27,6 +27,7 @@
 	X(OWNER_AWAY,       "owner_away",       "the slot that owns it has no live worker") \
 	X(OWNER_QUARANTINED, "owner_quarantined", "the slot that owns it crashed too often and is quarantined") \
 	X(WORKERS_BUSY,     "workers_busy",     "every matching worker is busy") \
+	X(POOL_QUARANTINED, "pool_quarantined", "workers of a pool that could take it crashed too often and are quarantined") \
 	X(UNCONFIRMED,      "unconfirmed",      "its worker has not confirmed it yet") \
 	X(RUNNING,          "running",          "a worker holds it") \
 	X(STOPPING,         "stopping",         "cancelled; waiting until its worker has stopped") \
@@ -51,6 +52,7 @@ struct surroundings {
 	bool opted_in;          /* the queue hands out only what may run on its own */
 	bool read_only;         /* the store */
 	bool owner_quarantined; /* the slot that owns it, and until when: */
+	uint32_t pool_slot;     /* one of a pool that could run it, quarantined; 0: none is. Until when: */
 	int64_t trial_at_ms;    /* wall; 0 = for good */
 	bool asked_for;         /* a claimant that never registered asked for work of the queue lately */
 	uint32_t workers;       /* alive and taking work */
@@ -65,6 +67,7 @@ struct surroundings {
 struct reason {
 	enum why why;
 	int64_t until_ms;       /* wall; 0 = no time is known */
+	uint32_t slot;          /* of POOL_QUARANTINED: the first such */
 	enum failure_code code; /* for BLOCKED, BACKING_OFF and ENDED; else CODE_NONE */
 };
 

@@ -32,6 +32,17 @@ int above_find(int fd, struct place ret_above[ABOVE_MAX])
 	}
 }
 
+int above_find_path(const char *path, struct place ret_above[ABOVE_MAX])
+{
+	cleanup(close_at) int fd = path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (!path)
+		return 0;
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return above_find(fd, ret_above);
+}
+
 int above_index(const struct place *above, int count, int fd)
 {
 	struct stat stat;

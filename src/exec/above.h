@@ -17,5 +17,8 @@ struct place {
 /* How many, the directory itself first. -ENAMETOOLONG: deeper than ABOVE_MAX; -ENOENT: it was removed. */
 int above_find(int fd, struct place ret_above[ABOVE_MAX]);
 
+/* The same of a path; NULL, or one that does not exist, is nowhere: 0. */
+int above_find_path(const char *path, struct place ret_above[ABOVE_MAX]);
+
 /* Which of them this is, or -1. */
 int above_index(const struct place *above, int count, int fd);

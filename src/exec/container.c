@@ -8,9 +8,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/take.h"
@@ -95,6 +97,35 @@ static int put_config(
 	return fault ? fault
 		     : buf_printf(config, "%s%s]}}\n", ending,
 			       spec->wall->network ? "" : ",{\"type\":\"network\"}");
+}
+
+/* On a file system that is made for the attempt any place can be made. */
+static bool is_own_place(const char *path)
+{
+	static const char *const own[] = {"/run/", "/tmp/", "/dev/shm/"};
+
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (strncmp(path, own[i], strlen(own[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Is there a place for everything that is put over the rootfs? Runtimes make what is missing: in a system that is not ours
+ * to change. */
+static int check_places(const struct wall_plan *plan, const char *rootfs)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+	cleanup(close_at) int root = open(rootfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; root >= 0 && i < plan->bind_count; i++) {
+		if (is_own_place(plan->binds[i].path))
+			continue;
+		cleanup(close_at) int fd =
+			(int)syscall(SYS_openat2, root, plan->binds[i].path, &how, sizeof how);
+		if (fd < 0)
+			return -errno;
+	}
+	return root < 0 ? -errno : 0;
 }
 
 static int write_file(const char *bundle, const char *name, struct span text)
@@ -258,7 +289,9 @@ int container_plan(struct wall_plan *plan, const struct host *host, const struct
 		return -ENOENT;
 	bundle = plan_text(plan, "%s/wall", wall->run_path);
 	grant_inside(plan);
-	fault = put_config(&config, plan, host, spec);
+	fault = check_places(plan, wall->rootfs);
+	if (!fault)
+		fault = put_config(&config, plan, host, spec);
 	if (!fault)
 		fault = write_file(bundle, "config.json", buf_span(&config));
 	if (!fault && wall_is_podman(runtime))

@@ -98,6 +98,13 @@ static bool is_promising(const struct guest *guest)
 	return memcmp(guest->held + 1, guest->word, len < word ? len : word) == 0;
 }
 
+/* Nothing ends by a signal that only stops it; and we would stop, too. */
+static bool is_deadly(int number)
+{
+	return number > 0 && number < 65 && number != SIGSTOP && number != SIGTSTP && number != SIGTTIN &&
+		number != SIGTTOU;
+}
+
 static bool is_last_word(struct guest *guest)
 {
 	char text[HELD_BYTES], kind[8];
@@ -108,7 +115,7 @@ static bool is_last_word(struct guest *guest)
 		return false;
 	if (strcmp(kind, "exit") == 0)
 		guest->status = number;
-	else if (strcmp(kind, "signal") == 0 && number > 0 && number < 65)
+	else if (strcmp(kind, "signal") == 0 && is_deadly(number))
 		guest->signal = number;
 	else
 		return false;
@@ -169,7 +176,7 @@ static void feed_guest(struct guest *guest)
 		ssize_t got = read(STDIN_FILENO, guest->in, sizeof guest->in);
 		guest->in_done = 0;
 		guest->in_len = got > 0 ? (size_t)got : 0;
-		if (got <= 0 && errno != EINTR) {
+		if (got == 0 || (got < 0 && errno != EINTR)) {
 			guest->in_len = guest->in_done = SIZE_MAX; /* no more */
 			return;
 		}
@@ -259,7 +266,7 @@ static int run_machine(struct guest *guest, char **argv)
 
 	while (*accel && strcmp(*accel, GUEST_KVM) != 0)
 		accel++;
-	if (*accel && access("/dev/kvm", R_OK | W_OK) == 0) {
+	if (*accel && access(KVM_PATH, R_OK | W_OK) == 0) {
 		fault = start_qemu(guest, argv);
 		if (fault)
 			return fault;

@@ -83,16 +83,6 @@ static uint64_t access_bits(enum grant_access access)
 	return 0;
 }
 
-/* keep_out and every directory above it. Returns how many. */
-static int find_above(const char *keep_out, struct place above[ABOVE_MAX])
-{
-	cleanup(close_at) int fd = open(keep_out, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno; /* there is nothing to keep out of */
-	return above_find(fd, above);
-}
-
 static int add_grant(
 	int ruleset, int abi, const struct grant *grant, const struct place *above, int above_count)
 {
@@ -121,7 +111,7 @@ int landlock_ruleset(int abi, const struct grant *grants, size_t count, const ch
 		: abi >= 4           ? offsetof(struct ruleset_attr, scoped)
 				     : offsetof(struct ruleset_attr, net);
 	struct place above[ABOVE_MAX];
-	int above_count = keep_out && keep_out[0] ? find_above(keep_out, above) : 0, fault;
+	int above_count = above_find_path(keep_out && keep_out[0] ? keep_out : NULL, above), fault;
 
 	*ret_culprit = NULL;
 	if (above_count < 0)

@@ -29,7 +29,7 @@ enum {
 /* A line of its own: what has a line break in it cannot be said. */
 static int put_line(struct buf *buf, const char *kind, const char *text)
 {
-	return strchr(text, '\n') ? -EINVAL : buf_printf(buf, "%s %s\n", kind, text);
+	return strchr(text, '\n') ? -EILSEQ : buf_printf(buf, "%s %s\n", kind, text);
 }
 
 static int put_header(struct buf *buf, const struct process_spec *spec, const char *word)
@@ -131,7 +131,7 @@ static void grant_machine(struct wall_plan *plan, const struct host *host, const
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 		if (paths[i])
 			plan_grant(plan, paths[i], GRANT_READ);
-	plan_grant(plan, "/dev/kvm", GRANT_DEVICE);
+	plan_grant(plan, KVM_PATH, GRANT_DEVICE);
 	if (spec->wall->run_path) /* what the guest writes to its disk, until it ends */
 		plan_grant(plan, plan_text(plan, "%s/tmp", spec->wall->run_path), GRANT_WRITE);
 }

@@ -146,6 +146,7 @@ struct process_end {
  *   -EXDEV   the working directory lies in confine.keep_out, and in nothing that is granted there; or, with a wall, a
  *            grant would open it
  *   -ENOENT  with a wall also: something that it is made of, or a path that is granted, is not there
+ *   -EILSEQ  WALL_VM: a line break in an argument or a value of the environment
  *   -EBUSY   HOST_PROCESSES_MAX are running
  *   -E2BIG   too much in argv, environment or input
  *   -EMFILE, -ENFILE, -ENOMEM, -EAGAIN  the machine is short of descriptors, memory or processes

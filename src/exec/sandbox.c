@@ -9,6 +9,7 @@
 #include "exec/wall_plan.h"
 
 #define TMP_BYTES "268435456" /* of /tmp, which is memory; TMPDIR is on the disk */
+#define SHM_BYTES "67108864"  /* of /dev/shm; as a container has it */
 
 static bool begins_with(const char *text, const char *with)
 {
@@ -54,7 +55,8 @@ int sandbox_plan(struct wall_plan *plan, const struct host *host, const struct p
 		"--unshare-uts", "--unshare-cgroup-try", "--hostname", "stint", "--die-with-parent",
 		"--as-pid-1", "--cap-drop", "ALL", NULL};
 	static const char *const own[] = {"--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size",
-		TMP_BYTES, "--tmpfs", "/tmp", NULL};
+		TMP_BYTES, "--tmpfs", "/tmp", "--perms", "1777", "--size", SHM_BYTES, "--tmpfs", "/dev/shm",
+		NULL};
 	const char *program = wall_program(&plan->arena, "bwrap"), *door = plan_door(plan, spec->wall);
 
 	if (!program)

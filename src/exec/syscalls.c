@@ -119,6 +119,13 @@ static int deny_terminal(scmp_filter_ctx filter)
 	return fault;
 }
 
+/* Of another process: a limit of processor time ends it as surely as a signal, and Landlock lets it pass. 0 is who asks. */
+static int deny_limits(scmp_filter_ctx filter)
+{
+	return seccomp_rule_add(
+		filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0));
+}
+
 /* A new user namespace is a set of privileges. clone3 hides its flags from us: without it the C library takes clone. */
 static int deny_namespaces(scmp_filter_ctx filter)
 {
@@ -178,6 +185,8 @@ int syscalls_filter(struct buf *buf)
 		fault = deny_all(filter);
 	if (!fault)
 		fault = deny_terminal(filter);
+	if (!fault)
+		fault = deny_limits(filter);
 	if (!fault)
 		fault = deny_namespaces(filter);
 	if (!fault)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "exec/guest.h"
 #include "exec/landlock.h"
 #include "exec/process.h"
 #include "exec/rundir.h"
@@ -215,15 +216,21 @@ struct trial {
 	bool gone;
 };
 
+/* Its last line: what comes before is how it got there. */
 static void take_words(struct trial *trial, struct process *process)
 {
+	char *line = trial->words;
 	struct buf tail;
 
 	buf_init(&tail, sizeof trial->words);
 	if (output_tail(process_output(process, STREAM_ERR), sizeof trial->words - 1, &tail) == 0)
 		snprintf(trial->words, sizeof trial->words, "%.*s", SPAN_ARGS(buf_span(&tail)));
 	buf_done(&tail);
-	trial->words[strcspn(trial->words, "\n")] = 0;
+	for (char *end = strchr(line, 0); end > line && end[-1] == '\n';)
+		*--end = 0;
+	line = strrchr(line, '\n');
+	if (line)
+		memmove(trial->words, line + 1, strlen(line));
 }
 
 static void trial_gone(void *context, struct process *process)
@@ -244,18 +251,33 @@ static void trial_late(uv_timer_t *timer)
 	process_kill(trial->process);
 }
 
+/* A machine that never starts: KVM that is there and does not work shows when its processor is made. */
+static const char *const bare_machine[] = {WALL_QEMU, "-nodefaults", "-no-user-config", "-display", "none",
+	"-machine", GUEST_KVM, "-cpu", "max", "-S", "-monitor", "stdio", NULL};
+static const struct grant kvm_grant = {KVM_PATH, -1, GRANT_DEVICE, false};
+
 static int run_trial(struct trial *trial, struct host *host, const struct wall *wall, int workdir_fd)
 {
 	static const struct process_events events = {.gone = trial_gone};
-	const char *argv[] = {WALL_PLACE "/shim", SHIM_TRIAL, NULL};
+	static const char *const shim[] = {WALL_PLACE "/shim", SHIM_TRIAL, NULL};
+	const char *const path[] = {"PATH", NULL};
 	struct process_spec spec = process_spec_default();
+	bool machine = wall->level == WALL_VM;
 	char run[40];
 
 	snprintf(run, sizeof run, "trial-%d", (int)getpid());
 	spec.run = run;
-	spec.argv = argv;
+	spec.argv = machine ? bare_machine : shim;
+	spec.env_allow = path;
 	spec.workdir_fd = workdir_fd;
-	spec.wall = wall;
+	if (machine) {
+		spec.stdin_from = STDIN_BYTES;
+		spec.input = SPAN("quit\n");
+		spec.confine.grants = &kvm_grant;
+		spec.confine.grant_count = 1;
+	} else {
+		spec.wall = wall;
+	}
 	spec.events = &events;
 	spec.context = trial;
 	int fault = process_start(host, &spec, &trial->process);
@@ -275,10 +297,13 @@ static int judge_trial(const struct answer *answer, const struct trial *trial, c
 		[WALL_SANDBOX] = "run bwrap --unshare-all --ro-bind / / true by hand: it says more",
 		[WALL_CONTAINER] = "look at what the runtime said, and at the rootfs",
 		[WALL_VM] = ""};
-	char text[300];
+	char text[200];
 
 	if (trial->end.how == ENDED_EXIT && trial->end.code == 0)
 		return 0;
+	if (wall->level == WALL_VM && trial->end.how != ENDED_UNSTARTED) /* it runs all the same */
+		return no(answer, 0, "", "by software emulation, slowly: KVM is there and does not work%s%s",
+			trial->words[0] ? ": " : "", trial->words);
 	if (trial->end.how == ENDED_UNSTARTED)
 		start_fault_text(&trial->end.fault, text, sizeof text);
 	else
@@ -319,9 +344,13 @@ static int try_in(const struct answer *answer, const struct wall *given, const s
 	wall.run_path = place;
 	if (wall.level == WALL_CONTAINER && !wall.rootfs)
 		wall.rootfs = make_bare_rootfs(place, rootfs, sizeof rootfs) < 0 ? "" : rootfs;
-	int fault = wall_check(&wall, answer->reason, answer->fix);
-	if (fault)
+	int fault = wall.level == WALL_VM && !wall.kernel
+		? check_program(answer, WALL_QEMU, "qemu-system-x86")
+		: wall_check(&wall, answer->reason, answer->fix);
+	if (fault || wall.level == WALL_PROCESS)
 		return fault;
+	if (wall.level == WALL_VM && access(KVM_PATH, R_OK | W_OK) < 0)
+		return no(answer, 0, "", "by software emulation, slowly: %s: %s", KVM_PATH, strerror(errno));
 	if (uv_loop_init(&trial.loop) < 0)
 		return no(answer, -ENOMEM, "", "no memory");
 	fault = host_open(&trial.loop, options, &host, complaint);
@@ -350,10 +379,6 @@ int wall_try(const struct wall *wall, const char *shim, bool landlock_optional,
 		return no(&answer, -EOPNOTSUPP,
 			"boot with lsm=landlock,..., or allow \"landlock\":\"optional\"",
 			"this kernel has no Landlock, or it is switched off");
-	if (wall->level == WALL_VM && !wall->kernel)
-		return check_program(&answer, WALL_QEMU, "qemu-system-x86");
-	if (wall->level == WALL_VM || wall->level == WALL_PROCESS)
-		return wall_check(wall, reason, fix);
 	if (!mkdtemp(place))
 		return no(&answer, -errno, "make room in /tmp", "%s: %s", place, strerror(errno));
 	int fault = try_in(&answer, wall, &options, place);

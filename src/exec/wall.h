@@ -68,7 +68,7 @@ int wall_check(const struct wall *wall, char reason[WALL_REASON_BYTES], char fix
 
 /* The same, and then starts something that does nothing, and waits for it, at most ten seconds. In a program that has no
  * host open. A container without a rootfs is tried with an empty one. WALL_VM is not booted: what its image does with a
- * task nobody knows. */
+ * task nobody knows; but whether KVM works is tried, and if it does not `reason` says so while the answer is 0. */
 int wall_try(const struct wall *wall, const char *shim, bool landlock_optional,
 	char reason[WALL_REASON_BYTES], char fix[WALL_FIX_BYTES]);
 

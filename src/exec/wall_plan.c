@@ -137,15 +137,22 @@ static int add_granted(struct wall_plan *plan, const struct process_spec *spec, 
 	return fault ? fault : add_bind(plan, take_fd(fd), plan_text(plan, "%s", inside), grant->access);
 }
 
-static int find_above(const char *keep_out, struct place above[ABOVE_MAX])
+static bool is_above(const char *path, const struct place *above, int count)
 {
-	cleanup(close_at) int fd = keep_out ? open(keep_out, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	cleanup(close_at) int fd = open(path, O_PATH | O_CLOEXEC);
 
-	if (!keep_out)
-		return 0;
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno; /* there is nothing to keep out of */
-	return above_find(fd, above);
+	return fd >= 0 && above_index(above, count, fd) >= 0;
+}
+
+/* What is shown without having been granted: it must not hold the state directory, either. */
+static int check_system(const struct wall *wall, const struct place *above, int count)
+{
+	if (wall->level == WALL_CONTAINER)
+		return wall->rootfs && is_above(wall->rootfs, above, count) ? -EXDEV : 0;
+	for (size_t i = 0; i < grants_system_count; i++)
+		if (is_above(grants_system[i].path, above, count))
+			return -EXDEV;
+	return 0;
 }
 
 static int add_workdir(
@@ -198,7 +205,8 @@ static int collect(struct wall_plan *plan, const struct process_spec *spec)
 {
 	const struct confine *confine = &spec->confine;
 	struct place above[ABOVE_MAX];
-	int count = find_above(confine->keep_out, above), fault = count < 0 ? count : 0;
+	int count = above_find_path(confine->keep_out, above),
+	    fault = count < 0 ? count : check_system(spec->wall, above, count);
 
 	for (size_t i = 0; i < confine->grant_count && !fault; i++)
 		fault = add_granted(plan, spec, &confine->grants[i], above, count);

@@ -26,6 +26,7 @@
 enum {
 	EXIT_STORE = 74,
 	CHORES_MS = 20,      /* retention is behind: the next sweep comes soon */
+	DUE_MS = 250,        /* what runs out is looked at no more often than that */
 	STOP_GRACE_MS = 200, /* for requests that are on their way: they hear that it stops */
 	STOP_LOOK_MS = 20,
 	STOP_MS = 4000,
@@ -231,6 +232,27 @@ static void stay_awake(struct server *server)
 		uv_idle_stop(&server->more);
 }
 
+static void on_due(uv_timer_t *timer);
+
+/* A lease or a time that runs out before the next sweep does not wait for it. */
+static void look_when_due(struct server *server)
+{
+	int64_t idle_ms = store_idle_ms(server->store, server->now);
+
+	if (!server->stopping && idle_ms < (int64_t)server->options->sweep_ms)
+		uv_timer_start(&server->due, on_due, idle_ms > DUE_MS ? (uint64_t)idle_ms : DUE_MS, 0);
+}
+
+static void on_due(uv_timer_t *timer)
+{
+	struct server *server = timer->data;
+
+	turns_run(server);
+	streams_feed(server);
+	stay_awake(server);
+	look_when_due(server);
+}
+
 static void on_check(uv_check_t *check)
 {
 	struct server *server = check->data;
@@ -242,6 +264,8 @@ static void on_check(uv_check_t *check)
 	streams_feed(server);
 	readers_run(server);
 	stay_awake(server);
+	if (!uv_is_active((uv_handle_t *)&server->due))
+		look_when_due(server);
 	server->now_is_old = true;
 }
 
@@ -267,6 +291,7 @@ static void on_sweep(uv_timer_t *timer)
 	journal_store(server);
 	journal_sweep();
 	stay_awake(server);
+	look_when_due(server);
 	service_tell("WATCHDOG=1");
 	uv_timer_start(
 		timer, on_sweep, store_has_chores(server->store) ? CHORES_MS : server->options->sweep_ms, 0);

@@ -93,15 +93,19 @@ static int free_claims(struct turn *turn, const struct turn_worker *worker, bool
 	return r;
 }
 
-/* Its worker is gone, or another process than it was, and nobody had said goodbye. */
-static int count_unclean_end(struct turn *turn, uint32_t name)
+/* Its worker is gone, or another process than it was, and nobody had said goodbye. If its crash was told since it was last
+ * heard that is this end, and it was counted. */
+static int count_unclean_end(struct turn *turn, uint32_t name, const struct worker *worker)
 {
+	int64_t heard_ms = worker->lease.deadline_ms - worker->lease.granted_ms;
 	struct slot view;
 	struct record none;
 
 	if (name == 0)
 		return 0;
 	turn_slot(turn, name, &view);
+	if (view.crashed_ms[0] != INT64_MIN && view.crashed_ms[0] >= heard_ms)
+		return 0;
 	struct slot lost = slot_lost(&view);
 	turn_record(turn, &none, EVENT_NONE);
 	return turn_stage_slot(turn, name, &lost, EVENT_NONE, &none);
@@ -119,7 +123,7 @@ int command_end_worker(struct turn *turn, struct turn_worker *view, const struct
 	}
 	int r = turn_stage_worker(turn, view, decision, &record);
 	if (r == 0 && (decision->worker.ended == WORKER_EXPIRED || decision->worker.ended == WORKER_REPLACED))
-		r = count_unclean_end(turn, decision->worker.slot);
+		r = count_unclean_end(turn, decision->worker.slot, &decision->worker);
 	if (decision->worker.ended == WORKER_EXPIRED && !decision->frees_lost)
 		turn->unscheduled[RESCHEDULE_SKIPPED] += view->worker.held;
 	if (r == 0 && (decision->frees_lost || decision->frees_returned))
@@ -430,7 +434,7 @@ static int accept_beat(struct turn *turn, const struct command *command, struct 
 	struct turn_worker *rival, struct worker_decision *decision, bool restarted, struct result *result)
 {
 	struct record record;
-	int r = restarted ? count_unclean_end(turn, view->worker.slot) : 0;
+	int r = restarted ? count_unclean_end(turn, view->worker.slot, &view->worker) : 0;
 
 	if (r == 0 && rival) {
 		struct worker_decision gone = worker_leave(&rival->worker, WORKER_REPLACED);

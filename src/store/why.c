@@ -30,20 +30,69 @@ static void look_at_worker(const struct store *store, const struct task *task, c
 	around->idle += worker_may_claim(worker) == REFUSED_NOTHING;
 }
 
+/* Quarantined, and not just before its trial: then the next one is let in. */
+static bool is_shut(const struct slot *slot, const struct given *given, int64_t *ret_trial_at_ms)
+{
+	uint32_t trial_ms = given->rules->quarantine_trial_ms;
+	int64_t left_ms = slot->since_ms + trial_ms - given->now.lease_ms;
+
+	if (slot_state_now(slot, given) != SLOT_QUARANTINED || (trial_ms > 0 && left_ms <= 0))
+		return false;
+	*ret_trial_at_ms = trial_ms > 0 ? given->now.wall_ms + left_ms : 0;
+	return true;
+}
+
 static void look_at_owner(const struct store *store, const struct task *task, const struct given *given,
 	struct surroundings *around)
 {
-	uint32_t trial_ms = given->rules->quarantine_trial_ms;
-	struct slot slot;
+	const struct slot *slot = task->owner != 0 ? store_find_slot(store, task->owner) : NULL;
 
-	if (task->owner == 0 || !store_slot(store, names_text(&store->names, task->owner), &slot) ||
-		slot_state_now(&slot, given) != SLOT_QUARANTINED)
-		return;
-	int64_t left_ms = slot.since_ms + trial_ms - given->now.lease_ms;
-	if (trial_ms > 0 && left_ms <= 0)
-		return; /* the next one is let in */
-	around->owner_quarantined = true;
-	around->trial_at_ms = trial_ms > 0 ? given->now.wall_ms + left_ms : 0;
+	around->owner_quarantined = slot && is_shut(slot, given, &around->trial_at_ms);
+}
+
+/* Is it the supervisor whose places are called so: by its slot, or by the name in front of its id? */
+static bool is_called(const struct store *store, const struct holder *holder, struct span name)
+{
+	struct span id = holder_id(holder);
+
+	if (holder->worker.slot != 0)
+		return span_equal(names_text(&store->names, holder->worker.slot), name);
+	return id.len > name.len + 1 && memcmp(id.data, name.data, name.len) == 0 &&
+		id.data[name.len] == '-' && !memchr(id.data + name.len + 1, '-', id.len - name.len - 1);
+}
+
+/* A live worker that takes work of its queue, and has places of that name. */
+static bool stands_behind(const struct store *store, const struct task *task, struct span name)
+{
+	const struct hot *hot = &store->hot;
+
+	for (uint32_t number = hot_next_holder(hot, 0); number != 0; number = hot_next_holder(hot, number)) {
+		const struct holder *holder = hot_holder(hot, number);
+		if (holder->worker.state == WORKER_ACTIVE && hot_may_serve(holder, task->queue) &&
+			is_called(store, holder, name))
+			return true;
+	}
+	return false;
+}
+
+/* A worker does not claim what its pool cannot begin. The server knows of such a pool the places that are quarantined, if the task
+ * names no executor of every pool that may be meant. */
+static void look_at_pools(const struct store *store, const struct task *task, const struct given *given,
+	struct surroundings *around)
+{
+	struct span wanted =
+		task->executor != 0 ? names_text(&store->names, task->executor) : (struct span){0};
+	struct span worker, executor;
+
+	for (uint32_t i = 0; store->quarantined > 0 && i < store->slot_count && around->pool_slot == 0; i++) {
+		const struct turn_slot *slot = &store->slots[i];
+		if (slot->slot.state == SLOT_QUARANTINED &&
+			slot_split_pool(names_text(&store->names, slot->name), &worker, &executor) &&
+			(wanted.len == 0 || span_equal(executor, wanted)) &&
+			is_shut(&slot->slot, given, &around->trial_at_ms) &&
+			stands_behind(store, task, worker))
+			around->pool_slot = slot->name;
+	}
 }
 
 struct reason store_why(struct store *store, const struct task *task, struct moment now)
@@ -64,6 +113,8 @@ struct reason store_why(struct store *store, const struct task *task, struct mom
 		for (uint32_t number = hot_next_holder(hot, 0); number != 0;
 			number = hot_next_holder(hot, number))
 			look_at_worker(store, task, &needed, hot_holder(hot, number), &around);
+		if (around.idle > 0)
+			look_at_pools(store, task, &given, &around);
 	}
 	return task_why(task, &around, &given);
 }

@@ -15,6 +15,8 @@
 
 enum {
 	JSON_DEPTH_MAX = 32,
+	JSON_REPLY_DEPTH_MAX =
+		48, /* of what the server says: around what somebody sent there are levels of its own */
 };
 
 struct json_complaint {
@@ -25,6 +27,9 @@ struct json_complaint {
 /* Strict JSON of at most JSON_DEPTH_MAX levels, valid UTF-8, no repeated keys in an object. NULL: the complaint
  * says what and where. The text is not kept. Free with yyjson_doc_free(). */
 yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint);
+
+/* The same, of at most so many levels. */
+yyjson_doc *json_read_to(struct span text, int depth_max, struct json_complaint *ret_complaint);
 
 /* The same, in the arena: the document lives as long as that does, and is not freed. */
 yyjson_doc *json_read_in(struct arena *arena, struct span text, struct json_complaint *ret_complaint);

@@ -23,6 +23,7 @@ struct reading {
 	struct span text;
 	const yyjson_doc *doc;
 	struct json_complaint *complaint;
+	int depth_max;
 };
 
 __attribute__((format(printf, 3, 4))) static void complain(
@@ -131,7 +132,7 @@ static size_t skip_opaque(struct span text, size_t at)
 }
 
 /* Where a text that is too deep becomes so. */
-static size_t locate_depth(struct span text)
+static size_t locate_depth(struct span text, int depth_max)
 {
 	int depth = 0;
 
@@ -141,7 +142,7 @@ static size_t locate_depth(struct span text)
 			at = next - 1;
 			continue;
 		}
-		if ((text.data[at] == '[' || text.data[at] == '{') && ++depth > JSON_DEPTH_MAX)
+		if ((text.data[at] == '[' || text.data[at] == '{') && ++depth > depth_max)
 			return at;
 		if (text.data[at] == ']' || text.data[at] == '}')
 			depth--;
@@ -184,9 +185,9 @@ static bool check_value(struct reading *reading, yyjson_val *value, int depth)
 {
 	if (!yyjson_is_ctn(value))
 		return true;
-	if (depth >= JSON_DEPTH_MAX) {
-		complain(reading->complaint, locate_depth(reading->text),
-			"Arrays and objects may be nested %d deep at most.", JSON_DEPTH_MAX);
+	if (depth >= reading->depth_max) {
+		complain(reading->complaint, locate_depth(reading->text, reading->depth_max),
+			"Arrays and objects may be nested %d deep at most.", reading->depth_max);
 		return false;
 	}
 	if (yyjson_is_obj(value))
@@ -196,12 +197,12 @@ static bool check_value(struct reading *reading, yyjson_val *value, int depth)
 
 /* ---- reading ---- */
 
-static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, const yyjson_alc *memory,
-	struct json_complaint *ret_complaint)
+static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, int depth_max,
+	const yyjson_alc *memory, struct json_complaint *ret_complaint)
 {
 	yyjson_read_err error;
 	yyjson_doc *doc;
-	struct reading reading = {.text = text, .complaint = ret_complaint};
+	struct reading reading = {.text = text, .complaint = ret_complaint, .depth_max = depth_max};
 
 	if (text.len == 0) {
 		complain(ret_complaint, 0, "The text is empty.");
@@ -222,7 +223,12 @@ static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, const yyj
 
 yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint)
 {
-	return read_with(text, YYJSON_READ_NOFLAG, NULL, ret_complaint);
+	return json_read_to(text, JSON_DEPTH_MAX, ret_complaint);
+}
+
+yyjson_doc *json_read_to(struct span text, int depth_max, struct json_complaint *ret_complaint)
+{
+	return read_with(text, YYJSON_READ_NOFLAG, depth_max, NULL, ret_complaint);
 }
 
 static void *take_memory(void *arena, size_t bytes)
@@ -247,13 +253,13 @@ yyjson_doc *json_read_in(struct arena *arena, struct span text, struct json_comp
 {
 	const yyjson_alc memory = {take_memory, take_more_memory, leave_memory, arena};
 
-	return read_with(text, YYJSON_READ_NOFLAG, &memory, ret_complaint);
+	return read_with(text, YYJSON_READ_NOFLAG, JSON_DEPTH_MAX, &memory, ret_complaint);
 }
 
 yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint)
 {
-	return read_with(
-		text, YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, NULL, ret_complaint);
+	return read_with(text, YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, JSON_DEPTH_MAX,
+		NULL, ret_complaint);
 }
 
 /* ---- places ---- */

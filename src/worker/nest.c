@@ -17,7 +17,7 @@
 #include "exec/rundir.h"
 #include "wire/http.h"
 #include "wire/json.h"
-#include "worker/outbox.h"
+#include "worker/letter.h"
 #include "worker/verdict.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
@@ -201,7 +201,7 @@ static int report_crash(struct estate *estate, const char *run, yyjson_val *reco
 	if (r == 0)
 		r = json_end(&object);
 	if (r == 0)
-		r = outbox_put_text(&text, YIELDS_TO_FAILURE, buf_span(&target), buf_span(&body));
+		r = letter_put(&text, YIELDS_TO_FAILURE, buf_span(&target), buf_span(&body));
 	return r < 0 ? r : file_write(estate->nest->outbox_fd, run, buf_span(&text), true);
 }
 
@@ -252,7 +252,11 @@ static int take_over(struct nest *nest, int dir_fd, char complaint[NEST_COMPLAIN
 	nest->orphans += left.found;
 	if (r == 0 && outbox_fd >= 0 && dir_fd != nest->dir_fd)
 		r = file_each(outbox_fd, UINT32_MAX, inherit_letter, &estate);
-	return r < 0 || records_fd < 0 ? r : file_each(records_fd, RECORDS_MAX, settle_record, &estate);
+	if (r == 0 && records_fd >= 0)
+		r = file_each(records_fd, RECORDS_MAX, settle_record, &estate);
+	file_tidy(outbox_fd);
+	file_tidy(records_fd);
+	return r;
 }
 
 /* 0 and the lock, or -EBUSY: somebody lives there. */
@@ -273,6 +277,7 @@ static int lock_dir(int dir_fd, int *ret_fd)
 
 static void remove_dir(int workers_fd, int dir_fd, const char *name)
 {
+	file_tidy(dir_fd);
 	unlinkat(dir_fd, "worker", 0);
 	unlinkat(dir_fd, "runs", AT_REMOVEDIR);
 	if (unlinkat(dir_fd, "outbox", AT_REMOVEDIR) < 0 && errno != ENOENT)

@@ -285,7 +285,8 @@ static void on_task(void *context, int fault, enum http_reach reach, const struc
 	(void)reach;
 	if (fault < 0 || http_answer_status(answer) != 200 || once->phase != ONCE_RUNNING)
 		return; /* again in a second */
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	if (doc)
 		hear_task(once, yyjson_doc_get_root(doc));
 }
@@ -436,7 +437,7 @@ void once_settled(struct once *once, int status, struct span answer)
 
 	if (once->phase != ONCE_RUNNING || status >= 300)
 		return; /* what another one had left to say; or it had ended before, by its own word */
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(answer, &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read_to(answer, JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_val *task = yyjson_doc_get_root(doc);
 	if (doc &&
 		!yyjson_equals_str(
@@ -450,7 +451,7 @@ static void on_end(void *context, int fault, enum http_reach reach, const struct
 	struct json_complaint complaint;
 	bool told = fault == 0 && http_answer_status(answer) == 200;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		told ? json_read(http_answer_body(answer), &complaint) : NULL;
+		told ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
 
 	(void)reach;
 	if (doc && is_ours(once, yyjson_doc_get_root(doc)))

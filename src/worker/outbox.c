@@ -12,57 +12,73 @@
 #include "wire/json.h"
 #include "worker/beat.h"
 #include "worker/beat_text.h"
+#include "worker/letter.h"
 #include "worker/line.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
 	LETTERS_MAX = 20000,
-	NAME_BYTES = 100,
-	TEXT_BYTES_MAX = 2 << 20,
+	COURIERS_MAX = 32,
 	TIMEOUT_MS = 30 * 1000,
 	AWAY_MS = 15 * 1000,
 	SAVE_AGAIN_MS = 1000,
 	TOKEN_BYTES_MAX = 512,
 };
 
-static const char *const yields_names[] = {
-	[YIELDS_TO_NOTHING] = "",
-	[YIELDS_TO_FAILURE] = "?failure",
-	[YIELDS_TO_WORD] = "?word",
-	[YIELDS_TO_QUESTION] = "?question",
+enum letter_state {
+	LETTER_NEW,     /* in memory: the disk was not asked yet */
+	LETTER_REFUSED, /* in memory: the disk did not take it */
+	LETTER_SAVED,
 };
 
 struct letter {
 	struct letter *next;
-	char name[NAME_BYTES];
-	bool held, asked;
-	struct buf text; /* empty: in the file */
+	char name[LETTER_NAME_BYTES];
+	enum letter_state state;
+	int fault;   /* of the disk */
+	bool untold; /* its owner has not heard yet what the disk said */
+	bool held;
+	bool asked;              /* what it gives way to is known */
+	struct courier *courier; /* NULL: it is not on its way */
+	struct buf text;         /* empty: what is in its file */
+};
+
+/* A connection, and the letter that is on its way by it, or whose word is asked for. */
+struct courier {
+	struct outbox *outbox;
+	struct line *line; /* NULL: none was needed yet */
+	struct letter *letter;
+	struct buf file; /* where its text was found */
+	struct span text;
 };
 
 struct outbox {
 	struct letter *first, **end;
 	uint32_t count;
-	struct letter *sending;
-	struct buf text; /* of the one that is being sent */
-	struct line *line;
-	uv_timer_t timer;
+	struct courier couriers[COURIERS_MAX];
+	uv_loop_t *loop;
+	struct http_address address;
+	uv_idle_t turn;   /* runs while there is something to write down, or to tell of that */
+	uv_timer_t timer; /* there may be something to send */
 	uv_timer_t saver; /* runs while the disk refuses something */
 	int open_handles;
+	bool save_again;
+	bool away; /* nothing is sent before the timer is due */
 	uint32_t failures;
 	struct rng rng;
 	int dir_fd;
 	char token[TOKEN_BYTES_MAX + 1];
-	outbox_settled settled;
+	const struct outbox_events *events;
 	void *context;
 	bool stopped;
 };
 
-static void send_next(struct outbox *outbox);
+static void send_more(struct outbox *outbox);
 
 /* ---- letters ---- */
 
-static struct letter *add(struct outbox *outbox, const char *name, bool held)
+static struct letter *add(struct outbox *outbox, const char *name, enum letter_state state)
 {
 	struct letter *letter = outbox->count < LETTERS_MAX ? calloc(1, sizeof *letter) : NULL;
 
@@ -71,8 +87,8 @@ static struct letter *add(struct outbox *outbox, const char *name, bool held)
 		return NULL;
 	}
 	strcpy(letter->name, name);
-	letter->held = held;
-	buf_init(&letter->text, TEXT_BYTES_MAX);
+	letter->state = state;
+	buf_init(&letter->text, LETTER_BYTES_MAX);
 	*outbox->end = letter;
 	outbox->end = &letter->next;
 	outbox->count++;
@@ -93,43 +109,12 @@ static void take_out(struct outbox *outbox, struct letter *letter)
 	free(letter);
 }
 
-static void on_save_again(uv_timer_t *timer)
-{
-	outbox_save(timer->data);
-}
-
-/* Into its file; in memory if the disk does not take it. Takes the text. */
-static int set_text(struct outbox *outbox, struct letter *letter, struct buf *text)
-{
-	int r = file_write(outbox->dir_fd, letter->name, buf_span(text), true);
-
-	buf_done(&letter->text);
-	if (r < 0) {
-		letter->text = *text;
-		*text = (struct buf){0};
-		uv_timer_start(&outbox->saver, on_save_again, SAVE_AGAIN_MS, SAVE_AGAIN_MS);
-	}
-	return r;
-}
-
-int outbox_save(struct outbox *outbox)
-{
-	int fault = 0;
-
-	for (struct letter *letter = outbox->first; letter && fault == 0; letter = letter->next) {
-		if (letter->text.len > 0)
-			fault = file_write(outbox->dir_fd, letter->name, buf_span(&letter->text), true);
-		if (fault == 0)
-			buf_done(&letter->text);
-	}
-	if (fault == 0)
-		uv_timer_stop(&outbox->saver);
-	return fault;
-}
-
 static void on_again(uv_timer_t *timer)
 {
-	send_next(timer->data);
+	struct outbox *outbox = timer->data;
+
+	outbox->away = false;
+	send_more(outbox);
 }
 
 static void send_after(struct outbox *outbox, int64_t delay_ms)
@@ -138,11 +123,94 @@ static void send_after(struct outbox *outbox, int64_t delay_ms)
 		uv_timer_start(&outbox->timer, on_again, (uint64_t)delay_ms, 0);
 }
 
-/* There may be something to send. If the timer runs, the server is away or wants to be asked later. */
+/* There may be something to send. */
 static void wake(struct outbox *outbox)
 {
-	if (!uv_is_active((uv_handle_t *)&outbox->timer))
+	if (!outbox->away)
 		send_after(outbox, 0);
+}
+
+/* ---- to disk ---- */
+
+static void on_save_again(uv_timer_t *timer)
+{
+	outbox_save(timer->data);
+}
+
+/* Some letters that are not on disk. True: now they are. */
+static bool save_some(struct outbox *outbox, struct letter *const *letters, size_t count)
+{
+	struct letter_file files[LETTERS_TOGETHER_MAX];
+	bool all = true;
+
+	for (size_t i = 0; i < count; i++)
+		files[i] = (struct letter_file){letters[i]->name, buf_span(&letters[i]->text), 0};
+	letters_write(outbox->dir_fd, files, count);
+	for (size_t i = 0; i < count; i++) {
+		letters[i]->fault = files[i].fault;
+		letters[i]->state = files[i].fault < 0 ? LETTER_REFUSED : LETTER_SAVED;
+		letters[i]->untold = true;
+		if (files[i].fault == 0)
+			buf_done(&letters[i]->text);
+		all &= files[i].fault == 0;
+	}
+	return all;
+}
+
+static bool save_all(struct outbox *outbox)
+{
+	struct letter *some[LETTERS_TOGETHER_MAX];
+	size_t count = 0;
+	bool all = true;
+
+	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
+		if (letter->state == LETTER_SAVED)
+			continue;
+		some[count++] = letter;
+		if (count == LETTERS_TOGETHER_MAX) {
+			all &= save_some(outbox, some, count);
+			count = 0;
+		}
+	}
+	return (count == 0 || save_some(outbox, some, count)) && all;
+}
+
+static void tell_saved(struct outbox *outbox)
+{
+	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
+		if (!letter->untold)
+			continue;
+		letter->untold = false;
+		outbox->events->saved(outbox->context, letter->name, letter->fault);
+	}
+}
+
+/* After everything that was ready has been heard, and what follows of it sent: the sync goes on beside it. What is saved is
+ * told of a turn later, because whoever hears it has things to remove, and the letters shall be on their way first. */
+static void on_turn(uv_idle_t *turn)
+{
+	struct outbox *outbox = turn->data;
+
+	tell_saved(outbox);
+	bool save = outbox->save_again;
+	for (struct letter *letter = outbox->first; letter && !save; letter = letter->next)
+		save = letter->state == LETTER_NEW;
+	if (!save) {
+		uv_idle_stop(turn);
+		return;
+	}
+	outbox->save_again = false;
+	if (save_all(outbox))
+		uv_timer_stop(&outbox->saver);
+	else
+		uv_timer_start(&outbox->saver, on_save_again, SAVE_AGAIN_MS, 0);
+	send_more(outbox);
+}
+
+void outbox_save(struct outbox *outbox)
+{
+	outbox->save_again = true;
+	uv_idle_start(&outbox->turn, on_turn);
 }
 
 /* ---- answers ---- */
@@ -163,100 +231,64 @@ static bool is_final(int status)
 			status != 429);
 }
 
-static void settle(struct outbox *outbox, int status, const struct http_answer *answer)
+/* It has come back. */
+static struct letter *take_letter(struct courier *courier)
 {
-	struct letter *letter = outbox->sending;
+	struct letter *letter = courier->letter;
+
+	letter->courier = NULL;
+	courier->letter = NULL;
+	return letter;
+}
+
+static void settle(struct courier *courier, int status, const struct http_answer *answer)
+{
+	struct outbox *outbox = courier->outbox;
+	struct letter *letter = take_letter(courier);
 	struct json_complaint complaint;
-	char name[NAME_BYTES];
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		status >= 300 ? json_read(http_answer_body(answer), &complaint) : NULL;
+	char name[LETTER_NAME_BYTES];
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = status >= 300
+		? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint)
+		: NULL;
 
 	strcpy(name, letter->name);
-	outbox->sending = NULL;
 	outbox->failures = 0;
 	unlinkat(outbox->dir_fd, name, 0);
 	take_out(outbox, letter);
-	outbox->settled(outbox->context, name, status, code_of(doc), http_answer_body(answer));
+	outbox->events->settled(outbox->context, name, status, code_of(doc), http_answer_body(answer));
+	wake(outbox);
 }
 
-/* The server is away, or wants to be asked later. */
-static void put_off(struct outbox *outbox, int fault, const struct http_answer *answer)
+/* The server is away, or wants to be asked later. Of several that come back the first counts. */
+static void put_off(struct courier *courier, int fault, const struct http_answer *answer)
 {
-	int status = fault == 0 ? http_answer_status(answer) : 0;
+	struct outbox *outbox = courier->outbox;
+	struct letter *letter = take_letter(courier);
+
+	if (outbox->away)
+		return;
 	int64_t asked_ms = fault == 0 ? retry_after_ms(answer) : 0;
 	int64_t delay_ms = retry_delay_ms(++outbox->failures, AWAY_MS, &outbox->rng);
 	if (outbox->failures == 1)
-		log_info("a report is not taken; trying again", log_cstr("run", outbox->sending->name),
-			log_int("status", status), log_cstr("reason", fault < 0 ? strerror(-fault) : ""));
-	outbox->sending = NULL;
+		log_info("a report is not taken; trying again", log_cstr("run", letter->name),
+			log_int("status", fault == 0 ? http_answer_status(answer) : 0),
+			log_cstr("reason", fault < 0 ? strerror(-fault) : ""));
+	outbox->away = true;
 	send_after(outbox, asked_ms > 0 && asked_ms < 60 * 1000 ? asked_ms : delay_ms);
 }
 
 static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
 {
-	struct outbox *outbox = context;
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
 	(void)reach;
-	if (fault == 0 && is_final(status)) {
-		settle(outbox, status, answer);
-		send_after(outbox, 0);
-	} else {
-		put_off(outbox, fault, answer);
-	}
+	if (fault == 0 && is_final(status))
+		settle(context, status, answer);
+	else
+		put_off(context, fault, answer);
 }
 
 /* ---- sending ---- */
-
-static int load(struct outbox *outbox, const struct letter *letter)
-{
-	buf_clear(&outbox->text);
-	return letter->text.len > 0 ? buf_put_span(&outbox->text, buf_span(&letter->text))
-				    : file_read(outbox->dir_fd, letter->name, &outbox->text);
-}
-
-/* A letter as it is read. */
-struct reading {
-	enum yields_to to;
-	struct span target, body;
-};
-
-static struct span take_line(struct span *text)
-{
-	const char *newline = text->len > 0 ? memchr(text->data, '\n', text->len) : NULL;
-	struct span line = {text->data, newline ? (size_t)(newline - text->data) : text->len};
-	size_t used = line.len + (newline != NULL);
-
-	*text = (struct span){text->data + used, text->len - used};
-	return line;
-}
-
-static int read_text(struct span text, struct reading *ret_reading)
-{
-	struct reading reading = {.to = YIELDS_TO_NOTHING};
-	struct span line = take_line(&text);
-
-	if (line.len > 0 && line.data[0] == '?') {
-		for (reading.to = YIELDS_TO_QUESTION; reading.to > YIELDS_TO_NOTHING; reading.to--)
-			if (span_equal(line, span_of(yields_names[reading.to])))
-				break;
-		line = take_line(&text);
-	}
-	if (line.len == 0 || line.data[0] != '/')
-		return -EINVAL;
-	reading.target = line;
-	reading.body = text;
-	*ret_reading = reading;
-	return 0;
-}
-
-/* "/api/tasks/ID" of "/api/tasks/ID/complete". */
-static struct span task_target(struct span target)
-{
-	const char *slash = memrchr(target.data, '/', target.len);
-
-	return (struct span){target.data, (size_t)(slash - target.data)};
-}
 
 static struct http_call call_of(const struct outbox *outbox)
 {
@@ -267,36 +299,44 @@ static struct http_call call_of(const struct outbox *outbox)
 	};
 }
 
-static int post(struct outbox *outbox, const struct reading *reading)
+static int post(struct courier *courier, const struct letter_text *text)
 {
-	struct http_call call = call_of(outbox);
+	struct http_call call = call_of(courier->outbox);
 
 	call.method = HTTP_METHOD_POST;
-	call.target = reading->target;
-	call.body = reading->body;
-	call.idempotency_key = span_of(outbox->sending->name); /* for what has no fence to be known by */
-	return line_call(outbox->line, &call, on_answer, outbox);
+	call.target = text->target;
+	call.body = text->body;
+	call.idempotency_key = span_of(courier->letter->name); /* for what has no fence to be known by */
+	return line_call(courier->line, &call, on_answer, courier);
 }
 
 /* ---- the word of the work ---- */
 
+/* "/api/tasks/ID" of "/api/tasks/ID/complete". */
+static struct span task_target(struct span target)
+{
+	const char *slash = memrchr(target.data, '/', target.len);
+
+	return (struct span){target.data, (size_t)(slash - target.data)};
+}
+
 /* The letter with the end that the work told, in place of the verdict. */
-static int reword(const struct reading *reading, yyjson_val *task, struct buf *out)
+static int reword(const struct letter_text *letter, yyjson_val *task, struct buf *out)
 {
 	struct json_complaint complaint;
 	cleanup(buf_done) struct buf members = {0}, body = {0}, target = {0};
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(reading->body, &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(letter->body, &complaint);
 	yyjson_val *root = yyjson_doc_get_root(doc), *fence = yyjson_obj_get(root, "fence");
 	struct json_object object;
 	enum report_verb verb;
 
-	buf_init(&members, TEXT_BYTES_MAX);
-	buf_init(&body, TEXT_BYTES_MAX);
-	buf_init(&target, TEXT_BYTES_MAX);
+	buf_init(&members, LETTER_BYTES_MAX);
+	buf_init(&body, LETTER_BYTES_MAX);
+	buf_init(&target, LETTER_BYTES_MAX);
 	if (!yyjson_is_str(fence) || !yyjson_is_str(yyjson_obj_get(root, "workerId")))
 		return -EINVAL;
 	struct span its_fence = {yyjson_get_str(fence), yyjson_get_len(fence)};
-	if (!verdict_yields(reading->to, its_fence, task, &verb, &members))
+	if (!verdict_yields(letter->to, its_fence, task, &verb, &members))
 		return -ENOENT;
 	json_begin(&object, &body);
 	json_member_string(&object, "workerId", span_of(yyjson_get_str(yyjson_obj_get(root, "workerId"))));
@@ -305,65 +345,126 @@ static int reword(const struct reading *reading, yyjson_val *task, struct buf *o
 		json_members_raw(&object, buf_span(&members));
 	int r = json_end(&object);
 	if (r == 0)
-		r = buf_put_span(&target, task_target(reading->target));
+		r = buf_put_span(&target, task_target(letter->target));
 	if (r == 0)
 		r = buf_printf(&target, "/%s", report_verb_name(verb));
-	return r < 0 ? r : outbox_put_text(out, YIELDS_TO_NOTHING, buf_span(&target), buf_span(&body));
+	return r < 0 ? r : letter_put(out, YIELDS_TO_NOTHING, buf_span(&target), buf_span(&body));
 }
 
-static void hear_word(struct outbox *outbox, struct letter *letter, const struct http_answer *answer)
+/* It takes the place of the verdict in memory alone: in its file the verdict gives way to it as before. */
+static void hear_word(struct courier *courier, const struct http_answer *answer)
 {
 	struct json_complaint complaint;
 	cleanup(buf_done) struct buf text = {0};
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
-	struct reading reading;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
+	struct letter_text letter;
 
-	buf_init(&text, TEXT_BYTES_MAX);
-	if (doc && read_text(buf_span(&outbox->text), &reading) == 0 &&
-		reword(&reading, yyjson_doc_get_root(doc), &text) == 0)
-		set_text(outbox, letter, &text);
+	buf_init(&text, LETTER_BYTES_MAX);
+	if (doc && letter_read(courier->text, &letter) == 0 &&
+		reword(&letter, yyjson_doc_get_root(doc), &text) == 0) {
+		buf_done(&courier->letter->text);
+		courier->letter->text = text;
+		text = (struct buf){0};
+	}
 }
 
 static void on_word(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
 {
-	struct outbox *outbox = context;
+	struct courier *courier = context;
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
 	(void)reach;
 	if (fault < 0 || !is_final(status)) {
-		put_off(outbox, fault, answer);
+		put_off(courier, fault, answer);
 		return;
 	}
 	if (status == 200)
-		hear_word(outbox, outbox->sending, answer);
-	outbox->sending->asked = true;
-	outbox->sending = NULL;
-	outbox->failures = 0;
-	send_after(outbox, 0);
+		hear_word(courier, answer);
+	take_letter(courier)->asked = true;
+	courier->outbox->failures = 0;
+	wake(courier->outbox);
 }
 
-static int ask(struct outbox *outbox, const struct reading *reading)
+static int ask(struct courier *courier, const struct letter_text *text)
 {
-	struct http_call call = call_of(outbox);
+	struct http_call call = call_of(courier->outbox);
 
 	call.method = HTTP_METHOD_GET;
-	call.target = task_target(reading->target);
-	return line_call(outbox->line, &call, on_word, outbox);
+	call.target = task_target(text->target);
+	return line_call(courier->line, &call, on_word, courier);
 }
 
-/* ---- one after the other ---- */
+/* ---- couriers ---- */
+
+static int load(struct courier *courier, const struct letter *letter)
+{
+	if (letter->text.len == 0)
+		return letter_load(courier->outbox->dir_fd, letter->name, &courier->file, &courier->text);
+	buf_clear(&courier->file);
+	int r = buf_put_span(&courier->file, buf_span(&letter->text));
+	courier->text = buf_span(&courier->file);
+	return r;
+}
+
+/* A server that was away is asked with one letter whether it is back. */
+static struct courier *find_courier(struct outbox *outbox)
+{
+	for (uint32_t i = 0; i < (outbox->failures > 0 ? 1 : COURIERS_MAX); i++) {
+		if (!outbox->couriers[i].letter)
+			return &outbox->couriers[i];
+	}
+	return NULL;
+}
+
+static int begin(struct courier *courier, struct letter *letter)
+{
+	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 4 << 20};
+	struct letter_text text;
+
+	if (!courier->line)
+		courier->line = line_new(courier->outbox->loop, &courier->outbox->address, &limits);
+	int r = courier->line ? load(courier, letter) : -ENOMEM;
+	if (r == 0)
+		r = letter_read(courier->text, &text);
+	if (r < 0)
+		return r;
+	courier->letter = letter;
+	letter->courier = courier;
+	r = text.to != YIELDS_TO_NOTHING && !letter->asked ? ask(courier, &text) : post(courier, &text);
+	if (r < 0)
+		take_letter(courier);
+	return r;
+}
+
+static void dismiss(struct courier *courier)
+{
+	line_free(courier->line);
+	courier->line = NULL;
+	buf_done(&courier->file);
+	buf_init(&courier->file, LETTER_BYTES_MAX);
+}
+
+/* One is always ready; of the others there are no more than letters. */
+static void dismiss_idle(struct outbox *outbox)
+{
+	for (uint32_t i = outbox->count > 0 ? outbox->count : 1; i < COURIERS_MAX; i++) {
+		if (!outbox->couriers[i].letter && outbox->couriers[i].line)
+			dismiss(&outbox->couriers[i]);
+	}
+}
 
 /* It is no letter, or it is gone: nothing will ever come of it. */
 static void leave_out(struct outbox *outbox, struct letter *letter, int fault)
 {
-	char name[NAME_BYTES];
+	char name[LETTER_NAME_BYTES];
 
 	strcpy(name, letter->name);
 	log_error("a report cannot be read and is left out", log_cstr("run", name),
 		log_cstr("reason", strerror(-fault)));
 	take_out(outbox, letter);
-	send_after(outbox, 0);
-	outbox->settled(outbox->context, name, 0, (struct span){0}, (struct span){0});
+	wake(outbox);
+	outbox->events->settled(outbox->context, name, 0, (struct span){0}, (struct span){0});
 }
 
 /* First what can be sent; then what may have to say something else. */
@@ -372,7 +473,9 @@ static struct letter *next_letter(struct outbox *outbox)
 	struct letter *unasked = NULL;
 
 	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
-		if (!letter->held && letter->asked)
+		if (letter->courier)
+			continue;
+		if (letter->asked && !letter->held && letter->state != LETTER_NEW)
 			return letter;
 		if (!letter->asked && !unasked)
 			unasked = letter;
@@ -380,60 +483,56 @@ static struct letter *next_letter(struct outbox *outbox)
 	return unasked;
 }
 
-static void send_next(struct outbox *outbox)
+/* False: no more can be sent now. */
+static bool send_one(struct outbox *outbox)
 {
-	struct letter *letter = outbox->sending || outbox->stopped ? NULL : next_letter(outbox);
+	struct courier *courier = outbox->stopped || outbox->away ? NULL : find_courier(outbox);
+	struct letter *letter = courier ? next_letter(outbox) : NULL;
 
 	if (!letter)
-		return;
-	struct reading reading;
-	int r = load(outbox, letter);
-	if (r == 0)
-		r = read_text(buf_span(&outbox->text), &reading);
-	if (r == 0) {
-		outbox->sending = letter;
-		r = reading.to != YIELDS_TO_NOTHING && !letter->asked ? ask(outbox, &reading)
-								      : post(outbox, &reading);
-	}
-	if (r == 0)
-		return;
-	outbox->sending = NULL;
-	if (r == -EINVAL || r == -ENOENT || r == -E2BIG)
+		return false;
+	int r = begin(courier, letter);
+	if (r == -EINVAL || r == -ENOENT || r == -E2BIG) {
 		leave_out(outbox, letter, r);
-	else /* short of memory or descriptors: that passes */
+		return false; /* whoever was told may have done anything; the timer runs */
+	}
+	if (r < 0) { /* short of memory or descriptors: that passes */
+		outbox->away = true;
 		send_after(outbox, retry_delay_ms(++outbox->failures, AWAY_MS, &outbox->rng));
+	}
+	return r == 0;
+}
+
+static void send_more(struct outbox *outbox)
+{
+	while (send_one(outbox))
+		;
+	if (!outbox->stopped)
+		dismiss_idle(outbox);
 }
 
 /* ---- for the owner ---- */
 
-int outbox_put_text(struct buf *out, enum yields_to to, struct span target, struct span body)
-{
-	int r = to == YIELDS_TO_NOTHING ? 0 : buf_printf(out, "%s\n", yields_names[to]);
-
-	if (r == 0)
-		r = buf_put_span(out, target);
-	if (r == 0)
-		r = buf_put_byte(out, '\n');
-	return r < 0 ? r : buf_put_span(out, body);
-}
-
 int outbox_put(struct outbox *outbox, const char *name, enum yields_to to, struct span target,
 	struct span body, bool held)
 {
-	struct letter *letter = add(outbox, name, held);
+	struct letter *letter = add(outbox, name, LETTER_NEW);
 
 	if (!letter)
 		return -ENOMEM;
-	cleanup(buf_done) struct buf text = {0};
-	buf_init(&text, TEXT_BYTES_MAX);
-	int r = outbox_put_text(&text, to, target, body);
-	if (r == 0)
-		r = set_text(outbox, letter, &text);
+	if (letter_put(&letter->text, to, target, body) < 0) {
+		take_out(outbox, letter);
+		return -ENOMEM;
+	}
+	letter->held = held;
 	letter->asked = to == YIELDS_TO_NOTHING;
-	wake(outbox);
-	return r;
+	uv_idle_start(&outbox->turn, on_turn);
+	/* the server looks for the word while the disk is at work */
+	struct courier *courier = letter->asked || outbox->away ? NULL : find_courier(outbox);
+	if (courier)
+		begin(courier, letter); /* if not now, then later */
+	return 0;
 }
-
 void outbox_release(struct outbox *outbox, const char *name)
 {
 	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
@@ -450,7 +549,7 @@ uint32_t outbox_waiting(const struct outbox *outbox)
 
 static int load_name(void *context, const char *name)
 {
-	return add(context, name, false) ? 0 : -ENOMEM;
+	return add(context, name, LETTER_SAVED) ? 0 : -ENOMEM;
 }
 
 int outbox_load(struct outbox *outbox)
@@ -462,30 +561,30 @@ int outbox_load(struct outbox *outbox)
 }
 
 struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, struct span token, int dir_fd,
-	outbox_settled settled, void *context)
+	const struct outbox_events *events, void *context)
 {
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 4 << 20};
 	struct outbox *outbox = token.len <= TOKEN_BYTES_MAX ? calloc(1, sizeof *outbox) : NULL;
 
 	if (!outbox)
 		return NULL;
-	outbox->line = line_new(loop, address, &limits);
-	if (!outbox->line) {
-		free(outbox);
-		return NULL;
-	}
 	outbox->end = &outbox->first;
+	outbox->loop = loop;
+	outbox->address = *address;
 	outbox->dir_fd = dir_fd;
-	outbox->settled = settled;
+	outbox->events = events;
 	outbox->context = context;
 	if (token.len > 0)
 		memcpy(outbox->token, token.data, token.len);
-	buf_init(&outbox->text, TEXT_BYTES_MAX);
+	for (uint32_t i = 0; i < COURIERS_MAX; i++) {
+		outbox->couriers[i].outbox = outbox;
+		buf_init(&outbox->couriers[i].file, LETTER_BYTES_MAX);
+	}
 	rng_seed(&outbox->rng, (uint64_t)uv_hrtime());
+	uv_idle_init(loop, &outbox->turn);
 	uv_timer_init(loop, &outbox->timer);
 	uv_timer_init(loop, &outbox->saver);
-	outbox->timer.data = outbox->saver.data = outbox;
-	outbox->open_handles = 2;
+	outbox->turn.data = outbox->timer.data = outbox->saver.data = outbox;
+	outbox->open_handles = 3;
 	return outbox;
 }
 
@@ -497,7 +596,6 @@ static void on_closed(uv_handle_t *handle)
 		return;
 	while (outbox->first)
 		take_out(outbox, outbox->first);
-	buf_done(&outbox->text);
 	free(outbox);
 }
 
@@ -505,8 +603,11 @@ void outbox_free(struct outbox *outbox)
 {
 	if (!outbox)
 		return;
+	save_all(outbox);
 	outbox->stopped = true;
-	line_free(outbox->line);
+	for (uint32_t i = 0; i < COURIERS_MAX; i++)
+		dismiss(&outbox->couriers[i]);
+	uv_close((uv_handle_t *)&outbox->turn, on_closed);
 	uv_close((uv_handle_t *)&outbox->timer, on_closed);
 	uv_close((uv_handle_t *)&outbox->saver, on_closed);
 }

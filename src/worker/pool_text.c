@@ -12,7 +12,10 @@
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
-enum { CODE_BYTES_MAX = 64 };
+enum {
+	CODE_BYTES_MAX = 64,
+	POOL_WORD_BYTES_MAX = 128, /* of what a frame says, in a sentence about it */
+};
 
 /* ---- in ---- */
 
@@ -151,18 +154,38 @@ static const char *read_message(yyjson_val *root, struct pool_message *message)
 	return rows[row].read(root, message);
 }
 
-int pool_text_read(
-	struct span frame, yyjson_doc **ret_doc, struct pool_message *ret_message, const char **ret_reason)
+/* The sentence, and what it is about, as far as there is room. */
+static void complain(struct pool_complaint *complaint, const char *sentence, struct span of)
+{
+	struct span word = cut(of, POOL_WORD_BYTES_MAX);
+
+	snprintf(complaint->reason, sizeof complaint->reason, "%s%s%.*s%s", sentence, of.len > 0 ? " (" : "",
+		SPAN_ARGS(word), of.len > 0 ? ")" : "");
+}
+
+void pool_complain_of_task(struct pool_complaint *complaint, const struct pool_message *message)
+{
+	*complaint = (struct pool_complaint){0};
+	complain(complaint, "its taskId is none of a task that the worker has", message->task);
+}
+
+int pool_text_read(struct span frame, yyjson_doc **ret_doc, struct pool_message *ret_message,
+	struct pool_complaint *ret_complaint)
 {
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(frame, &complaint);
+	struct span type = text_of(yyjson_doc_get_root(doc), "type");
 
 	*ret_message = (struct pool_message){0};
-	*ret_reason = doc ? read_message(yyjson_doc_get_root(doc), ret_message) : "it is no JSON";
-	if (*ret_reason)
-		return -EPROTO;
-	*ret_doc = take(doc);
-	return 0;
+	const char *reason = doc ? read_message(yyjson_doc_get_root(doc), ret_message) : "it is no JSON";
+	if (!reason) {
+		*ret_doc = take(doc);
+		return 0;
+	}
+	*ret_complaint =
+		(struct pool_complaint){.of_itself = type.len > 7 && memcmp(type.data, "worker.", 7) == 0};
+	complain(ret_complaint, reason, doc ? type : span_of(complaint.reason));
+	return -EPROTO;
 }
 
 /* ---- out ---- */
@@ -303,4 +326,14 @@ int pool_put_failure(struct buf *members, const struct pool_message *message)
 				  : SPAN("the worker says that it failed, and not why"));
 	put_details(&error, said_no ? message->output : message->details);
 	return json_end(&error);
+}
+
+int pool_put_unanswered(struct buf *members, const char *dropped)
+{
+	char message[POOL_REASON_BYTES + 128];
+
+	snprintf(message, sizeof message,
+		"worker.ready came without an answer that could be understood; of its frames %s%s",
+		dropped[0] ? "this one was dropped last: " : "none was dropped", dropped);
+	return failure_put(members, "EXECUTION_ERROR", message, RETRY_USUAL);
 }

@@ -17,6 +17,7 @@ enum {
 	POOL_ERROR_BYTES_MAX = 4 << 10,
 	POOL_DETAILS_BYTES_MAX = 64 << 10,
 	POOL_UUID_BYTES = 36,
+	POOL_REASON_BYTES = 256,
 };
 
 enum pool_message_kind {
@@ -44,9 +45,18 @@ struct pool_message {
 	yyjson_val *details; /* of failure; NULL: none */
 };
 
-/* -EPROTO: not understood, and *ret_reason says why. The document is the caller's, to be freed with yyjson_doc_free(). */
-int pool_text_read(
-	struct span frame, yyjson_doc **ret_doc, struct pool_message *ret_message, const char **ret_reason);
+/* Why a frame was dropped. */
+struct pool_complaint {
+	char reason[POOL_REASON_BYTES];
+	bool of_itself; /* it was to be about the worker, not about its task */
+};
+
+/* -EPROTO: not understood. The document is the caller's, to be freed with yyjson_doc_free(). */
+int pool_text_read(struct span frame, yyjson_doc **ret_doc, struct pool_message *ret_message,
+	struct pool_complaint *ret_complaint);
+
+/* It was understood, but speaks of a task that the worker does not have, or has answered. */
+void pool_complain_of_task(struct pool_complaint *complaint, const struct pool_message *message);
 
 /* Letters, digits, - and _. */
 bool pool_is_module(struct span name);
@@ -74,3 +84,6 @@ int pool_put_result(struct buf *members, const struct pool_message *message);
 
 /* "error":{…} of a failure, or of a result that was none. */
 int pool_put_failure(struct buf *members, const struct pool_message *message);
+
+/* "error":{…} of a worker that is ready and has not answered. `dropped`: why its last frame was; "": none was. */
+int pool_put_unanswered(struct buf *members, const char *dropped);

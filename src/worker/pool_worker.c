@@ -196,9 +196,9 @@ uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault, in
 void pool_worker_assign(struct pool_worker *worker, int64_t now_ms)
 {
 	assert(worker->state == POOL_IDLE);
-	(void)now_ms;
 	worker->has_task = true;
-	worker->stop_task = false;
+	worker->stop_task = worker->spoke = false;
+	worker->assigned_ms = now_ms;
 	become(worker, POOL_BUSY, INT64_MAX);
 }
 
@@ -220,6 +220,22 @@ static uint32_t hear_answer(struct pool_worker *worker, const struct pool_messag
 	return POOL_DO_END | (worker->retiring ? pool_worker_retire(worker, now_ms) : 0);
 }
 
+/* With a task it believes that it has answered. But one that says so twice, or after its hello too, may have said it before it
+ * read its task: that is no end. What it says of the task shows that it has, and so does time: the ready of what was
+ * before would have come too late. */
+static uint32_t hear_ready(struct pool_worker *worker, int64_t now_ms)
+{
+	if (worker->state == POOL_ANSWERED)
+		return be_free(worker, now_ms);
+	if (worker->state != POOL_BUSY)
+		return 0;
+	if (!worker->spoke && now_ms - worker->assigned_ms < worker->rules.ready_ms)
+		return 0;
+	worker->has_task = false;
+	worker->failed++;
+	return POOL_DO_END | be_free(worker, now_ms);
+}
+
 static uint32_t hear_shutdown(struct pool_worker *worker, int64_t now_ms)
 {
 	if (worker->state == POOL_LEAVING)
@@ -231,8 +247,8 @@ static uint32_t hear_shutdown(struct pool_worker *worker, int64_t now_ms)
 	return leave(worker, now_ms);
 }
 
-uint32_t pool_worker_hear(
-	struct pool_worker *worker, const struct pool_message *message, bool own, int64_t now_ms)
+uint32_t pool_worker_hear(struct pool_worker *worker, const struct pool_message *message,
+	enum pool_subject subject, int64_t now_ms)
 {
 	if (!pool_worker_has_process(worker))
 		return 0;
@@ -242,8 +258,8 @@ uint32_t pool_worker_hear(
 	case POOL_HELLO:
 		worker->said_hello = true;
 		return worker->state == POOL_STARTING ? be_free(worker, now_ms) : 0;
-	case POOL_READY: /* while it is busy: it said so before it got its task */
-		return worker->state == POOL_ANSWERED ? be_free(worker, now_ms) : 0;
+	case POOL_READY:
+		return hear_ready(worker, now_ms);
 	case POOL_HEARTBEAT:
 		return 0;
 	case POOL_SHUTDOWN:
@@ -253,8 +269,9 @@ uint32_t pool_worker_hear(
 	case POOL_FAILURE:
 		break;
 	}
+	worker->spoke |= subject != POOL_OF_THE_LAST;
 	/* twice, of another task, or after its time; on its way out it may still answer */
-	if (!own || !worker->has_task || worker->stop_task || worker->killed) {
+	if (subject != POOL_OF_ITS_TASK || !worker->has_task || worker->stop_task || worker->killed) {
 		worker->strays++;
 		return 0;
 	}
@@ -271,10 +288,11 @@ uint32_t pool_worker_hear(
 	return todo;
 }
 
-uint32_t pool_worker_hear_unknown(struct pool_worker *worker, int64_t now_ms)
+uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself, int64_t now_ms)
 {
 	if (!pool_worker_has_process(worker))
 		return 0;
+	worker->spoke |= !of_itself;
 	worker->unknown++;
 	if (++worker->unknown_in_row < POOL_UNKNOWN_MAX)
 		return 0;

@@ -70,6 +70,7 @@ struct pool_worker {
 	enum pool_fault fault;
 	bool planned;   /* its end is our wish, or was announced while it had nothing to do */
 	bool has_task;  /* its attempt is not over */
+	bool spoke;     /* of that task: it has read it, and what it says next comes after that */
 	bool stop_task; /* and shall end without an answer */
 	bool retiring;  /* not started again */
 	bool killed;    /* the order was given */
@@ -77,6 +78,7 @@ struct pool_worker {
 	int64_t due_ms;   /* in most states: when to look again */
 	int64_t heard_ms; /* the last frame that was understood */
 	int64_t spawned_ms;
+	int64_t assigned_ms;
 	uint32_t crashes_in_row;
 	uint32_t unknown_in_row;
 	uint32_t asked_in_row; /* whether it may run, in quarantine */
@@ -95,7 +97,9 @@ enum pool_do {
 	POOL_DO_TERM = 1 << 3,  /* its tree, KILL after the grace */
 	POOL_DO_KILL = 1 << 4,  /* its tree */
 	POOL_DO_TELL = 1 << 5,  /* of its crash: pool_worker_told() */
-	POOL_DO_END = 1 << 6,  /* its task has ended: by the message, or by its fault, or as it was told to */
+	POOL_DO_END = 1
+		<< 6, /* its task has ended: by the message (an answer, or that it is ready without one), or by
+				 its fault, or as it was told to */
 	POOL_DO_WORK = 1 << 7, /* it is free now */
 	POOL_DO_NOTE = 1 << 8, /* the message is a progress of its task */
 };
@@ -122,12 +126,15 @@ void pool_worker_assign(struct pool_worker *worker, int64_t now_ms);
 /* The task must end without an answer (cancelled, too late): the worker goes. */
 uint32_t pool_worker_stop_task(struct pool_worker *worker, int64_t now_ms);
 
-/* A frame that was understood. `own`: it speaks of the task that the worker has. */
-uint32_t pool_worker_hear(
-	struct pool_worker *worker, const struct pool_message *message, bool own, int64_t now_ms);
+/* Of which task a message speaks: the one that the worker has, the one that it had before, or neither. */
+enum pool_subject { POOL_OF_NONE, POOL_OF_ITS_TASK, POOL_OF_THE_LAST, POOL_OF_ANOTHER };
 
-/* A frame that was not. */
-uint32_t pool_worker_hear_unknown(struct pool_worker *worker, int64_t now_ms);
+/* A frame that was understood. */
+uint32_t pool_worker_hear(struct pool_worker *worker, const struct pool_message *message,
+	enum pool_subject subject, int64_t now_ms);
+
+/* A frame that was not. `of_itself`: it was to be about the worker, not about its task. */
+uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself, int64_t now_ms);
 
 /* It cannot go on with it: POOL_FAULT_LENGTH, POOL_FAULT_HALF, POOL_FAULT_DEAF. */
 uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault, int64_t now_ms);

@@ -34,6 +34,12 @@ uint64_t run_number(const struct run *run); /* in the order of their claims */
 bool run_is_pooled(const struct run *run);                  /* a worker of a pool has it, or will */
 const struct executor *run_executor(const struct run *run); /* NULL: there is none for it */
 
+/* Its report is on disk; or the disk has refused it. */
+void run_saved(struct run *run, int fault);
+
+/* Some of what it left on disk, if that may go. False: there is nothing to do. It may be over with that. */
+bool run_sweep(struct run *run);
+
 /* The outbox has settled its report. */
 void run_settled(struct run *run);
 

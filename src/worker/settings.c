@@ -166,6 +166,20 @@ static const char *const *take_paths(const struct at *at, yyjson_val *value, siz
 	return list;
 }
 
+/* Each member of an object, by its own name. */
+static void take_members(const struct at *at, yyjson_val *value,
+	void (*take)(const struct at *at, yyjson_val *value, void *into), void *into)
+{
+	size_t index, count;
+	yyjson_val *key, *member;
+
+	yyjson_obj_foreach(value, index, count, key, member)
+	{
+		struct at inner = member_of(at, key);
+		take(&inner, member, into);
+	}
+}
+
 /* {"NAME":"value"} as NAME=value */
 static const char *const *take_env(const struct at *at, yyjson_val *value)
 {
@@ -210,8 +224,10 @@ static uint64_t take_milli(const struct at *at, yyjson_val *value, double least,
 }
 
 /* What the whole attempt may use. Who uses it up is ended. */
-static void take_budget_member(const struct at *at, yyjson_val *value, struct executor *executor)
+static void take_budget_member(const struct at *at, yyjson_val *value, void *into)
 {
+	struct executor *executor = into;
+
 	static const char *const uncounted[] = {"usd", "tokens", "turns", "toolCalls"};
 	const char *name = yyjson_get_str(at->key);
 
@@ -238,18 +254,11 @@ static void take_budget_member(const struct at *at, yyjson_val *value, struct ex
 
 static void take_budget(const struct at *at, yyjson_val *value, struct executor *executor)
 {
-	size_t index, count;
-	yyjson_val *key, *member;
-
 	if (!yyjson_is_obj(value)) {
 		complain(at, value, "an object");
 		return;
 	}
-	yyjson_obj_foreach(value, index, count, key, member)
-	{
-		struct at inner = member_of(at, key);
-		take_budget_member(&inner, member, executor);
-	}
+	take_members(at, value, take_budget_member, executor);
 }
 
 /* Walls that a program runs into. */
@@ -314,8 +323,9 @@ static bool is_inner(const char *text)
 	return text[0] && text[0] != '/' && text[0] != '-' && !strstr(text, "..");
 }
 
-static void take_worktree_member(const struct at *at, yyjson_val *value, struct settings_worktree *worktree)
+static void take_worktree_member(const struct at *at, yyjson_val *value, void *into)
 {
+	struct settings_worktree *worktree = into;
 	const char *name = yyjson_get_str(at->key), *text = text_of(value);
 
 	if (strcmp(name, "root") == 0) {
@@ -352,9 +362,6 @@ static void take_worktree_member(const struct at *at, yyjson_val *value, struct 
 
 static void take_worktree(const struct at *at, yyjson_val *value, struct settings_worktree *worktree)
 {
-	size_t index, count;
-	yyjson_val *key, *member;
-
 	*worktree = (struct settings_worktree){.on = yyjson_is_obj(value) || yyjson_is_true(value),
 		.branch = "stint/{task}-{fence}",
 		.base = "HEAD",
@@ -364,11 +371,7 @@ static void take_worktree(const struct at *at, yyjson_val *value, struct setting
 			complain(at, value, "true, false or an object");
 		return;
 	}
-	yyjson_obj_foreach(value, index, count, key, member)
-	{
-		struct at inner = member_of(at, key);
-		take_worktree_member(&inner, member, worktree);
-	}
+	take_members(at, value, take_worktree_member, worktree);
 }
 
 static void take_argv(const struct at *at, yyjson_val *value, struct executor *executor)
@@ -507,8 +510,9 @@ static void check_wall(const struct at *at, const struct executor *executor)
 			lacks);
 }
 
-static void take_executor_member(const struct at *at, yyjson_val *value, struct executor *executor)
+static void take_executor_member(const struct at *at, yyjson_val *value, void *into)
 {
+	struct executor *executor = into;
 	const char *name = yyjson_get_str(at->key);
 
 	if (strcmp(name, "kind") == 0)
@@ -599,9 +603,6 @@ static struct executor *place_executor(struct settings *settings, const char *na
 static void take_executor(const struct at *at, yyjson_val *value)
 {
 	const char *name = yyjson_get_str(at->key);
-	size_t index, count;
-	yyjson_val *key, *member;
-
 	if (!settings_is_name(name) || !yyjson_is_obj(value)) {
 		complain(at, value, "an object under a name of letters, digits and -._:");
 		return;
@@ -612,11 +613,7 @@ static void take_executor(const struct at *at, yyjson_val *value)
 			"%s: there are more than %d executors", at->name, EXECUTORS_MAX);
 		return;
 	}
-	yyjson_obj_foreach(value, index, count, key, member)
-	{
-		struct at inner = member_of(at, key);
-		take_executor_member(&inner, member, executor);
-	}
+	take_members(at, value, take_executor_member, executor);
 	finish_pool(at, value, executor);
 	check_wall(at, executor);
 	executor->where = config_file_origin(at->file, at->key);
@@ -646,8 +643,10 @@ int settings_add_queue(struct settings *settings, const char *name, int64_t weig
 	return 0;
 }
 
-static void take_queue_member(const struct at *at, yyjson_val *value, struct settings_queue *queue)
+static void take_queue_member(const struct at *at, yyjson_val *value, void *into)
 {
+	struct settings_queue *queue = into;
+
 	if (yyjson_equals_str(at->key, "executor")) {
 		if (text_of(value) && settings_is_name(text_of(value)))
 			queue->executor = keep(at, text_of(value));
@@ -663,9 +662,6 @@ static void take_queue_member(const struct at *at, yyjson_val *value, struct set
 static void take_queue(const struct at *at, yyjson_val *value)
 {
 	const char *name = yyjson_get_str(at->key);
-	size_t index, count;
-	yyjson_val *key, *member;
-
 	if (!settings_is_name(name) || !yyjson_is_obj(value)) {
 		complain(at, value, "an object under a name of letters, digits and -._:");
 		return;
@@ -681,11 +677,7 @@ static void take_queue(const struct at *at, yyjson_val *value)
 		queue++;
 	*queue = (struct settings_queue){
 		.name = name, .weight = 1, .where = config_file_origin(at->file, at->key)};
-	yyjson_obj_foreach(value, index, count, key, member)
-	{
-		struct at inner = member_of(at, key);
-		take_queue_member(&inner, member, queue);
-	}
+	take_members(at, value, take_queue_member, queue);
 }
 
 static void take_roots(const struct at *at, yyjson_val *value)

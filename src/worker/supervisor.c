@@ -1,4 +1,4 @@
-#include "worker/supervisor.h"
+#include "worker/supervisor_parts.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,42 +11,21 @@
 #include "base/log.h"
 #include "base/service.h"
 #include "base/take.h"
-#include "exec/proc.h"
-#include "wire/json.h"
-#include "worker/beat_text.h"
 #include "worker/run.h"
 #include "worker/worktrees.h"
 
-CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
 enum {
-	BODY_BYTES_MAX = 64 << 10,
-	POLL_MS = 30 * 1000,
-	POLL_SLACK_MS = 15 * 1000,
-	CLAIMS_MAX = 100, /* in one request */
-	AWAY_MS = 15 * 1000,
-	REFUSED_MS = 5 * 1000,
-	QUARANTINED_MS = 30 * 1000,
 	INHERITANCE_MS = 30 * 1000, /* how long what a predecessor left may keep us from registering */
-	LEAVE_MS = 3 * 1000,
-	REPORTS_MS = 10 * 1000, /* for the last reports, after everything has ended */
-	KILL_SLACK_MS = 15 * 1000,
-	ONCE_RETRIES = 3,     /* after 1, 2 and 4 s */
-	GRACE_OVER_MS = 2000, /* for work that is somebody else's by now */
-	POOL_DRAIN_MS = 5 * 1000,
-	DESCRIBE_MS = 5 * 1000, /* between two words of how the pools stand: each is an event */
+	GRACE_OVER_MS = 2000,       /* for work that is somebody else's by now */
 	EXIT_UNAVAILABLE = 69,
 	EXIT_TEMPORARY = 75,
 	EXIT_NO_PERMISSION = 77,
 	EXIT_CONFIG = 78,
 };
 
-static void claim_more(struct supervisor *supervisor);
-static void look_for_end(struct supervisor *supervisor);
 static void begin_pulse(struct supervisor *supervisor);
-static int put_about(struct supervisor *supervisor, struct buf *about);
 
-/* ---- runs --------------------------------------------------------------------------------------------------- */
+/* ---- runs ---- */
 
 bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run)
 {
@@ -70,13 +49,6 @@ static struct run *find_newest(const struct supervisor *supervisor, struct span 
 	return found;
 }
 
-static void stop_all(struct supervisor *supervisor, enum stop_reason reason, int64_t grace_ms)
-{
-	/* from the end: a run that has no process yet may be over at once */
-	for (uint32_t i = supervisor->run_count; i > 0; i--)
-		run_stop(supervisor->runs[i - 1], reason, grace_ms);
-}
-
 void supervisor_forget(struct supervisor *supervisor, struct run *run)
 {
 	uint32_t i = 0;
@@ -87,8 +59,42 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run)
 	run_free(run);
 	if (supervisor->once)
 		once_run_over(supervisor->once);
-	look_for_end(supervisor);
-	claim_more(supervisor);
+	supervisor_look_for_end(supervisor);
+	supervisor_claim(supervisor);
+}
+
+/* One in each turn, between which the loop hears what there is: to remove a thousand files takes as long as a sync. */
+static void on_broom(uv_idle_t *broom)
+{
+	struct supervisor *supervisor = broom->data;
+
+	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		if (run_sweep(supervisor->runs[i]))
+			return;
+	}
+	uv_idle_stop(broom);
+}
+
+void supervisor_sweep(struct supervisor *supervisor)
+{
+	uv_idle_start(&supervisor->broom, on_broom);
+}
+
+static struct run *find_named(const struct supervisor *supervisor, const char *name)
+{
+	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		if (strcmp(run_name(supervisor->runs[i]), name) == 0)
+			return supervisor->runs[i];
+	}
+	return NULL;
+}
+
+static void on_saved(void *context, const char *name, int fault)
+{
+	struct run *run = find_named(context, name);
+
+	if (run)
+		run_saved(run, fault);
 }
 
 static void on_settled(void *context, const char *name, int status, struct span code, struct span body)
@@ -96,557 +102,27 @@ static void on_settled(void *context, const char *name, int status, struct span 
 	struct supervisor *supervisor = context;
 
 	if (pools_settled(supervisor->pools, name, status, body)) {
-		look_for_end(supervisor);
+		supervisor_look_for_end(supervisor);
 		return;
 	}
 	if (status >= 300 && !supervisor->once) /* a pass says in its result what became of it */
 		log_warn("a report was refused; the server keeps what is late", log_cstr("run", name),
 			log_int("status", status), log_span("code", code));
-	for (uint32_t i = 0; i < supervisor->run_count; i++) {
-		if (strcmp(run_name(supervisor->runs[i]), name) == 0) {
-			if (supervisor->once)
-				once_settled(supervisor->once, status, body);
-			run_settled(supervisor->runs[i]);
-			return;
-		}
+	struct run *run = find_named(supervisor, name);
+	if (run) {
+		if (supervisor->once)
+			once_settled(supervisor->once, status, body);
+		run_settled(run);
+		return;
 	}
 	if (!supervisor->pulse && outbox_waiting(supervisor->outbox) == 0)
 		begin_pulse(supervisor);
-	look_for_end(supervisor);
+	supervisor_look_for_end(supervisor);
 }
 
-/* ---- claiming ------------------------------------------------------------------------------------------------ */
+static const struct outbox_events outbox_events = {.saved = on_saved, .settled = on_settled};
 
-/* How many more of its tasks could be begun at once. What the server has not heard the end of counts: for it we still hold
- * that. */
-static uint32_t room_of(const struct supervisor *supervisor, const struct executor *executor)
-{
-	bool pool = executor->size > 0;
-	uint32_t most = pool ? (uint32_t)executor->size : supervisor->options->concurrency;
-	uint32_t held = 0;
-
-	if (supervisor->once)
-		return supervisor->run_count == 0;
-	for (uint32_t i = 0; i < supervisor->run_count; i++) {
-		const struct executor *its = run_executor(supervisor->runs[i]);
-		held += pool ? its == executor : !its || its->size == 0;
-	}
-	uint32_t idle = pool ? pools_room(supervisor->pools, executor) : most,
-		 left = most > held ? most - held : 0;
-	return left < idle ? left : idle;
-}
-
-/* What may be claimed now: executors with room, by their place; and as many tasks as each of them has room for, because
- * nobody knows whose they will be. */
-static uint64_t find_offer(const struct supervisor *supervisor, uint32_t *ret_max)
-{
-	const struct settings *settings = supervisor->settings;
-	uint64_t offer = 0;
-
-	*ret_max = CLAIMS_MAX;
-	for (uint32_t i = 0; i < settings->executor_count; i++) {
-		uint32_t room = room_of(supervisor, &settings->executors[i]);
-		if (room == 0)
-			continue;
-		offer |= UINT64_C(1) << i;
-		*ret_max = room < *ret_max ? room : *ret_max;
-	}
-	return offer;
-}
-
-static bool is_offered(const struct supervisor *supervisor, const struct executor *executor)
-{
-	return supervisor->offered >> (executor - supervisor->settings->executors) & 1;
-}
-
-/* Whoever runs its tasks that name nobody has no room: it is left out for now. */
-static bool queue_is_full(const struct supervisor *supervisor, const struct settings_queue *queue)
-{
-	const struct executor *executor = settings_fallback(supervisor->settings, queue->name);
-
-	return executor && !is_offered(supervisor, executor);
-}
-
-static bool may_claim(const struct supervisor *supervisor)
-{
-	uint32_t most;
-
-	return supervisor->pulse && pulse_is_alive(supervisor->pulse) && !pulse_is_away(supervisor->pulse) &&
-		supervisor->standing == BEAT_ACTIVE && !supervisor->stopping && !supervisor->over &&
-		supervisor->run_count < CONCURRENCY_MAX && find_offer(supervisor, &most) != 0 &&
-		(!supervisor->once || once_claims(supervisor->once)) && !line_is_busy(supervisor->claims) &&
-		!uv_is_active((uv_handle_t *)&supervisor->claim_timer);
-}
-
-static void on_claim_timer(uv_timer_t *timer)
-{
-	claim_more(timer->data);
-}
-
-static void claim_after(struct supervisor *supervisor, int64_t delay_ms)
-{
-	uv_timer_start(&supervisor->claim_timer, on_claim_timer, (uint64_t)delay_ms, 0);
-}
-
-void supervisor_spare(struct supervisor *supervisor)
-{
-	if (!uv_is_active(
-		    (uv_handle_t *)&supervisor->claim_timer)) /* of all that came together the first counts */
-		claim_after(supervisor, retry_delay_ms(++supervisor->troubles, AWAY_MS, &supervisor->rng));
-}
-
-static void take_claims(struct supervisor *supervisor, yyjson_val *claims)
-{
-	size_t index, count;
-	yyjson_val *claim;
-
-	yyjson_arr_foreach(claims, index, count, claim)
-	{
-		struct run *run = supervisor->run_count < CONCURRENCY_MAX ? run_new(supervisor, claim) : NULL;
-		if (run)
-			supervisor->runs[supervisor->run_count++] = run;
-		else
-			log_error("a claim could not be taken up; it is given back when its lease is over");
-	}
-}
-
-/* A pass that cannot be made ends: whoever called it shall know. */
-static void fail_once(struct supervisor *supervisor, yyjson_val *root, const char *otherwise)
-{
-	const char *detail = yyjson_get_str(yyjson_obj_get(root, "detail"));
-	char error[400];
-
-	snprintf(error, sizeof error, "%s%s%.300s", otherwise, detail ? ": " : "", detail ? detail : "");
-	once_failed(supervisor->once, "failed", error);
-}
-
-static void hear_claims(struct supervisor *supervisor, int status, const struct http_answer *answer)
-{
-	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
-	yyjson_val *root = yyjson_doc_get_root(doc);
-	const char *code = yyjson_get_str(yyjson_obj_get(root, "code"));
-
-	if (status == 200) {
-		supervisor->claim_failures = 0;
-		supervisor->request_number++;
-		supervisor->asked_one =
-			!supervisor->asked_one && yyjson_arr_size(yyjson_obj_get(root, "claims")) == 0;
-		if (supervisor->once)
-			once_claimed(supervisor->once, yyjson_arr_get_first(yyjson_obj_get(root, "claims")));
-		take_claims(supervisor, yyjson_obj_get(root, "claims"));
-		return;
-	}
-	if (supervisor->once && status != 429) {
-		fail_once(supervisor, root, "claims are refused");
-		return;
-	}
-	if (supervisor->claim_failures++ == 0)
-		log_warn("claims are refused", log_int("status", status), log_cstr("code", code ? code : ""));
-	supervisor->request_number++;
-	if (status == 401 || status == 410)
-		pulse_hurry(supervisor->pulse);
-	int64_t asked_ms = retry_after_ms(answer);
-	if (code && strcmp(code, "slot_quarantined") == 0)
-		asked_ms = QUARANTINED_MS;
-	claim_after(supervisor, asked_ms > 0 ? asked_ms : REFUSED_MS);
-}
-
-static void on_claims(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
-{
-	struct supervisor *supervisor = context;
-	int status = fault == 0 ? http_answer_status(answer) : 0;
-
-	(void)reach;
-	if (status > 0 && status < 500)
-		hear_claims(supervisor, status, answer);
-	else if (supervisor->once && supervisor->claim_failures >= ONCE_RETRIES)
-		fail_once(supervisor, NULL, "the server does not answer");
-	else /* the request keeps its number: if it was answered after all, the same claims come again */
-		claim_after(
-			supervisor, retry_delay_ms(++supervisor->claim_failures, AWAY_MS, &supervisor->rng));
-	claim_more(supervisor);
-}
-
-static bool has_queue(const struct supervisor *supervisor)
-{
-	for (uint32_t i = 0; i < supervisor->settings->queue_count; i++) {
-		if (!queue_is_full(supervisor, &supervisor->settings->queues[i]))
-			return true;
-	}
-	return false;
-}
-
-/* One queue by its weight, if they have any; else all of them. */
-static const struct settings_queue *queue_of_turn(struct supervisor *supervisor)
-{
-	const struct settings *settings = supervisor->settings;
-	int64_t total = 0;
-	bool differ = false;
-
-	for (uint32_t i = 0; i < settings->queue_count; i++) {
-		total += settings->queues[i].weight;
-		differ |= settings->queues[i].weight != settings->queues[0].weight;
-	}
-	if (!differ || supervisor->asked_one || supervisor->once)
-		return NULL;
-	int64_t at = rng_between(&supervisor->rng, 1, total);
-	const struct settings_queue *queue = settings->queues;
-	while ((at -= queue->weight) > 0)
-		queue++;
-	return queue_is_full(supervisor, queue) ? NULL : queue;
-}
-
-/* "key":["a","b"] */
-static void put_name(struct json_object *object, struct buf *list, const char *name)
-{
-	int r = buf_put_byte(list, list->len > 0 ? ',' : '[');
-
-	if (r == 0)
-		r = json_put_string(list, span_of(name));
-	if (r < 0 && object->fault == 0)
-		object->fault = r;
-}
-
-static void put_list(struct json_object *object, const char *key, struct buf *list)
-{
-	int r = list->len > 0 ? buf_put_byte(list, ']') : buf_put_span(list, SPAN("[]"));
-
-	if (r == 0)
-		json_member_raw(object, key, buf_span(list));
-	else if (object->fault == 0)
-		object->fault = r;
-}
-
-/* All that it has, or those with room. */
-static void put_executors(struct supervisor *supervisor, struct json_object *object, bool offered)
-{
-	cleanup(buf_done) struct buf list = {0};
-
-	buf_init(&list, BODY_BYTES_MAX);
-	for (uint32_t i = 0; i < supervisor->settings->executor_count; i++) {
-		if (!offered || is_offered(supervisor, &supervisor->settings->executors[i]))
-			put_name(object, &list, supervisor->settings->executors[i].name);
-	}
-	put_list(object, "executors", &list);
-}
-
-static void put_capabilities(struct supervisor *supervisor, struct json_object *object)
-{
-	cleanup(buf_done) struct buf list = {0};
-
-	if (supervisor->options->capability_count == 0)
-		return;
-	buf_init(&list, BODY_BYTES_MAX);
-	for (uint32_t i = 0; i < supervisor->options->capability_count; i++)
-		put_name(object, &list, supervisor->options->capabilities[i]);
-	put_list(object, "capabilities", &list);
-}
-
-static void put_queues(
-	struct supervisor *supervisor, struct json_object *object, const struct settings_queue *only)
-{
-	cleanup(buf_done) struct buf list = {0};
-
-	buf_init(&list, BODY_BYTES_MAX);
-	for (uint32_t i = 0; !only && i < supervisor->settings->queue_count; i++) {
-		if (!queue_is_full(supervisor, &supervisor->settings->queues[i]))
-			put_name(object, &list, supervisor->settings->queues[i].name);
-	}
-	if (only)
-		put_name(object, &list, only->name);
-	put_list(object, "queues", &list);
-}
-
-static int put_claim(struct supervisor *supervisor, const struct settings_queue *only)
-{
-	/* after trouble one is enough to see whether it is over */
-	uint32_t room = supervisor->troubles > 0 ? 1 : supervisor->offered_max;
-	struct json_object object;
-	char request[40];
-
-	snprintf(request, sizeof request, "%s-%llu", supervisor->instance,
-		(unsigned long long)supervisor->request_number);
-	buf_clear(&supervisor->body);
-	json_begin(&object, &supervisor->body);
-	json_member_string(&object, "workerId", pulse_worker_id(supervisor->pulse));
-	put_queues(supervisor, &object, only);
-	if (supervisor->options->slot)
-		json_member_string(&object, "slot", span_of(supervisor->options->slot));
-	put_capabilities(supervisor, &object);
-	put_executors(supervisor, &object, true);
-	json_member_int(&object, "max", room);
-	json_member_int(&object, "waitMs", only || supervisor->once ? 0 : POLL_MS);
-	if (supervisor->once)
-		once_put_claim(supervisor->once, &object);
-	json_member_string(&object, "requestId", span_of(request));
-	return json_end(&object);
-}
-
-static void claim_more(struct supervisor *supervisor)
-{
-	if (!may_claim(supervisor))
-		return;
-	supervisor->offered = find_offer(supervisor, &supervisor->offered_max);
-	if (!has_queue(supervisor))
-		return;
-	int r = put_claim(supervisor, queue_of_turn(supervisor));
-	struct http_call call = {
-		.method = HTTP_METHOD_POST,
-		.target = SPAN("/api/claims"),
-		.body = buf_span(&supervisor->body),
-		.token = pulse_token(supervisor->pulse),
-		.may_repeat = true, /* by its number */
-		.timeout_ms = POLL_MS + POLL_SLACK_MS,
-	};
-	if (r == 0)
-		r = line_call(supervisor->claims, &call, on_claims, supervisor);
-	if (r < 0)
-		claim_after(supervisor, AWAY_MS);
-}
-
-/* ---- pools -------------------------------------------------------------------------------------------------------- */
-
-/* What waits was asked for when they stood otherwise: ask again. The same number makes the server repeat what it may have
- * given meanwhile. */
-static void renew_claim(struct supervisor *supervisor)
-{
-	uint32_t most;
-	uint64_t offer = find_offer(supervisor, &most);
-
-	if (supervisor->once || !line_is_busy(supervisor->claims) || supervisor->leaving)
-		return;
-	if (offer != supervisor->offered || most < supervisor->offered_max)
-		line_drop(supervisor->claims);
-}
-
-static void on_pools_changed(uv_timer_t *timer);
-
-/* The server shows how they stand; told in time, but not for every task. */
-static void describe_pools(struct supervisor *supervisor)
-{
-	cleanup(buf_done) struct buf about = {0};
-	int64_t now_ms = worker_clock_ms();
-
-	if (supervisor->once || !supervisor->pulse || !pulse_is_alive(supervisor->pulse) ||
-		supervisor->stopping)
-		return;
-	if (now_ms - supervisor->described_ms < DESCRIBE_MS) {
-		uv_timer_start(&supervisor->pools_timer, on_pools_changed,
-			(uint64_t)(supervisor->described_ms + DESCRIBE_MS - now_ms), 0);
-		return;
-	}
-	buf_init(&about, BODY_BYTES_MAX);
-	if (put_about(supervisor, &about) == 0 && pulse_describe(supervisor->pulse, buf_span(&about)) == 0)
-		supervisor->described_ms = now_ms;
-}
-
-static void on_pools_changed(uv_timer_t *timer)
-{
-	struct supervisor *supervisor = timer->data;
-
-	renew_claim(supervisor);
-	claim_more(supervisor);
-	describe_pools(supervisor);
-	look_for_end(supervisor);
-}
-
-void supervisor_pools_changed(struct supervisor *supervisor)
-{
-	if (!uv_is_closing((uv_handle_t *)&supervisor->pools_timer))
-		uv_timer_start(
-			&supervisor->pools_timer, on_pools_changed, 1, 0); /* not 0: input comes first */
-}
-
-/* ---- stopping ------------------------------------------------------------------------------------------------- */
-
-static void close_walked(uv_handle_t *handle, void *context)
-{
-	(void)context;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
-
-/* Nothing runs and nothing is to be said: the handles close and the loop ends. */
-static void close_all(struct supervisor *supervisor)
-{
-	pulse_free(supervisor->pulse);
-	supervisor->pulse = NULL;
-	outbox_free(supervisor->outbox);
-	supervisor->outbox = NULL;
-	line_free(supervisor->claims);
-	supervisor->claims = NULL;
-	if (supervisor->once)
-		supervisor->status = once_close(supervisor->once);
-	pools_close(supervisor->pools);
-	host_close(supervisor->host);
-	supervisor->host = NULL;
-	uv_close((uv_handle_t *)&supervisor->pools_timer, NULL);
-	uv_close((uv_handle_t *)&supervisor->drain_timer, NULL);
-	uv_close((uv_handle_t *)&supervisor->claim_timer, NULL);
-	uv_close((uv_handle_t *)&supervisor->stop_timer, NULL);
-	uv_close((uv_handle_t *)&supervisor->watchdog, NULL);
-	uv_close((uv_handle_t *)&supervisor->term, NULL);
-	uv_close((uv_handle_t *)&supervisor->interrupt, NULL);
-}
-
-static void on_goodbye(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
-{
-	(void)fault;
-	(void)reach;
-	(void)answer;
-	close_all(context);
-}
-
-static void on_left(uv_timer_t *timer)
-{
-	close_all(timer->data);
-}
-
-static void leave(struct supervisor *supervisor)
-{
-	cleanup(buf_done) struct buf target = {0};
-	bool known = supervisor->pulse && pulse_is_alive(supervisor->pulse);
-
-	supervisor->leaving = true;
-	uv_timer_stop(&supervisor->stop_timer);
-	line_drop(supervisor->claims);
-	if (supervisor->once) { /* it was never registered; and the outbox may have called us */
-		uv_timer_start(&supervisor->stop_timer, on_left, 0, 0);
-		return;
-	}
-	buf_init(&target, 1024);
-	int r = http_put_path(&target, "/api/workers/", span_of(supervisor->worker_id), "");
-	struct http_call call = {
-		.method = HTTP_METHOD_DELETE,
-		.target = buf_span(&target),
-		.token = supervisor->options->token ? span_of(supervisor->options->token) : (struct span){0},
-		.timeout_ms = LEAVE_MS,
-	};
-	if (r < 0 || !known || line_call(supervisor->claims, &call, on_goodbye, supervisor) < 0)
-		close_all(supervisor);
-}
-
-static void on_reports_due(uv_timer_t *timer)
-{
-	struct supervisor *supervisor = timer->data;
-
-	log_warn("the server does not take the last reports; they are sent by the next worker in this home",
-		log_int("reports", outbox_waiting(supervisor->outbox)));
-	leave(supervisor);
-}
-
-/* Whatever was waiting for the last run. */
-static void look_for_end(struct supervisor *supervisor)
-{
-	if (supervisor->run_count > 0 || supervisor->leaving ||
-		(supervisor->once && once_is_looking(supervisor->once)))
-		return;
-	if (supervisor->stopping && !pools_are_gone(supervisor->pools)) {
-		pools_retire(supervisor->pools);
-		return; /* supervisor_pools_changed() comes */
-	}
-	if (supervisor->stopping && outbox_waiting(supervisor->outbox) == 0) {
-		leave(supervisor);
-	} else if (supervisor->over && !supervisor->stopping) {
-		supervisor->over = false;
-		snprintf(supervisor->worker_id, sizeof supervisor->worker_id, "%.100s-%.8s-%llu",
-			supervisor->options->name, supervisor->instance,
-			(unsigned long long)++supervisor->run_number);
-		log_info("coming back under another id", log_cstr("worker", supervisor->worker_id));
-		nest_note_worker(&supervisor->nest, supervisor->worker_id);
-		pulse_renew(supervisor->pulse, span_of(supervisor->worker_id));
-	}
-}
-
-/* Everything is gone and the server is away: what there is to say is on disk. Or something could not be killed: a disk
- * that does not answer, a bug of ours; shims and the next worker do the rest. */
-static void on_stop_failed(uv_timer_t *timer)
-{
-	struct supervisor *supervisor = timer->data;
-	struct host_facts facts;
-
-	host_describe(supervisor->host, &facts);
-	log_at(facts.processes > 0 ? LEVEL_ERROR : LEVEL_WARN,
-		facts.processes > 0
-			? "not everything could be stopped in time"
-			: "the server does not take the last reports; the next worker here sends them",
-		log_int("processes", facts.processes),
-		log_int("reports", outbox_waiting(supervisor->outbox)));
-	nest_close(&supervisor->nest, facts.processes == 0);
-	_exit(facts.processes > 0 ? 1 : supervisor->status);
-}
-
-static void hurry(struct supervisor *supervisor)
-{
-	supervisor->hurrying = true;
-	stop_all(supervisor, STOP_SHUTDOWN, INT64_MAX);
-	if (supervisor->leaving)
-		return;
-	int64_t grace_ms = 0;
-	for (uint32_t i = 0; i < supervisor->settings->executor_count; i++) {
-		int64_t its_ms = supervisor->settings->executors[i].grace_ms;
-		grace_ms = its_ms > grace_ms ? its_ms : grace_ms;
-	}
-	if (supervisor->run_count > 0 || !pools_are_gone(supervisor->pools))
-		uv_timer_start(
-			&supervisor->stop_timer, on_stop_failed, (uint64_t)(grace_ms + KILL_SLACK_MS), 0);
-	else
-		uv_timer_start(&supervisor->stop_timer, on_reports_due, REPORTS_MS, 0);
-}
-
-static void on_drained(uv_timer_t *timer)
-{
-	hurry(timer->data);
-}
-
-/* Workers of pools keep nobody waiting for as long as a command may. */
-static void on_pools_drained(uv_timer_t *timer)
-{
-	struct supervisor *supervisor = timer->data;
-
-	for (uint32_t i = supervisor->run_count; i > 0; i--) {
-		if (run_is_pooled(supervisor->runs[i - 1]))
-			run_stop(supervisor->runs[i - 1], STOP_SHUTDOWN, INT64_MAX);
-	}
-}
-
-/* No new claims; what runs may end within its time. */
-static void begin_stop(struct supervisor *supervisor, int status)
-{
-	if (supervisor->stopping)
-		return;
-	supervisor->stopping = true;
-	supervisor->status = status;
-	service_tell("STOPPING=1");
-	log_info("stopping", log_int("runs", supervisor->run_count));
-	line_drop(supervisor->claims);
-	uv_timer_stop(&supervisor->claim_timer);
-	pools_retire(supervisor->pools);
-	uv_timer_start(&supervisor->drain_timer, on_pools_drained,
-		(uint64_t)(supervisor->options->drain_ms < POOL_DRAIN_MS ? supervisor->options->drain_ms
-									 : POOL_DRAIN_MS),
-		0);
-	if (supervisor->run_count == 0)
-		hurry(supervisor);
-	else
-		uv_timer_start(
-			&supervisor->stop_timer, on_drained, (uint64_t)supervisor->options->drain_ms, 0);
-	look_for_end(supervisor);
-}
-
-void supervisor_claim(struct supervisor *supervisor)
-{
-	claim_more(supervisor);
-}
-
-void supervisor_end(struct supervisor *supervisor)
-{
-	if (!supervisor->host) /* it has not begun */
-		return;
-	begin_stop(supervisor, supervisor->status);
-	look_for_end(supervisor);
-}
+/* ---- news ---- */
 
 static void on_signal(uv_signal_t *signal, int number)
 {
@@ -654,12 +130,10 @@ static void on_signal(uv_signal_t *signal, int number)
 
 	(void)number;
 	if (!supervisor->stopping)
-		begin_stop(supervisor, 0);
+		supervisor_stop(supervisor, 0);
 	else if (!supervisor->hurrying)
-		hurry(supervisor);
+		supervisor_hurry(supervisor);
 }
-
-/* ---- news ------------------------------------------------------------------------------------------------------ */
 
 static void hear_refused(struct supervisor *supervisor, const struct pulse_news *news)
 {
@@ -671,7 +145,7 @@ static void hear_refused(struct supervisor *supervisor, const struct pulse_news 
 		log_span("holder", news->holder), log_span("reason", news->detail));
 	if (alive || span_equal(news->code, SPAN("slot_quarantined")))
 		return; /* it is asked again */
-	begin_stop(supervisor,
+	supervisor_stop(supervisor,
 		news->status == 401 || news->status == 403 ? EXIT_NO_PERMISSION
 			: news->status == 409              ? EXIT_TEMPORARY
 							   : EXIT_CONFIG);
@@ -682,7 +156,7 @@ static void hear_standing(struct supervisor *supervisor, enum beat_standing stan
 	supervisor->standing = standing;
 	if (standing == BEAT_TERMINATING) {
 		log_info("told to stop");
-		begin_stop(supervisor, 0);
+		supervisor_stop(supervisor, 0);
 	} else if (standing == BEAT_QUIET) {
 		log_info("told to take nothing new");
 		line_drop(supervisor->claims);
@@ -695,8 +169,8 @@ static void hear_over(struct supervisor *supervisor)
 		log_int("runs", supervisor->run_count));
 	supervisor->over = true;
 	line_drop(supervisor->claims);
-	stop_all(supervisor, STOP_LOST, GRACE_OVER_MS);
-	look_for_end(supervisor);
+	supervisor_stop_all(supervisor, STOP_LOST, GRACE_OVER_MS);
+	supervisor_look_for_end(supervisor);
 }
 
 static void hear_lapsed(struct supervisor *supervisor, int64_t until_ms)
@@ -705,7 +179,7 @@ static void hear_lapsed(struct supervisor *supervisor, int64_t until_ms)
 
 	log_warn("no answer from the server for nine tenths of the lease; everything is stopped",
 		log_int("runs", supervisor->run_count));
-	stop_all(supervisor, STOP_LAPSED, left_ms / 2);
+	supervisor_stop_all(supervisor, STOP_LAPSED, left_ms / 2);
 }
 
 static void on_news(void *context, const struct pulse_news *news)
@@ -762,10 +236,10 @@ static void on_news(void *context, const struct pulse_news *news)
 		uv_timer_stop(&supervisor->claim_timer);
 		break;
 	}
-	claim_more(supervisor);
+	supervisor_claim(supervisor);
 }
 
-/* ---- starting --------------------------------------------------------------------------------------------------- */
+/* ---- starting ---- */
 
 static void make_ids(struct supervisor *supervisor)
 {
@@ -787,68 +261,6 @@ static void make_ids(struct supervisor *supervisor)
 			supervisor->options->name, supervisor->instance);
 }
 
-static uint32_t pool_workers(const struct settings *settings)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < settings->executor_count; i++)
-		count += (uint32_t)settings->executors[i].size;
-	return count;
-}
-
-static void put_metadata(struct supervisor *supervisor, struct json_object *about)
-{
-	cleanup(buf_done) struct buf text = {0};
-	struct json_object object;
-
-	buf_init(&text, BODY_BYTES_MAX);
-	json_begin(&object, &text);
-	json_member_string(&object, "version", SPAN(STINT_VERSION));
-	if (pool_workers(supervisor->settings) > 0 && json_put_key(&object, "pools"))
-		json_note(&object, pools_put(&text, supervisor->pools));
-	if (json_end(&object) == 0)
-		json_member_raw(about, "metadata", buf_span(&text));
-}
-
-/* Who we are; and, in a slot, whom we replace. */
-static int put_about(struct supervisor *supervisor, struct buf *about)
-{
-	const struct supervisor_options *options = supervisor->options;
-	const struct predecessor *before = &supervisor->nest.before;
-	struct json_object object = {.buf = about};
-	char boot[IDENTITY_BOOT_BYTES] = "", host[65] = "";
-	struct proc_stat self = {0};
-
-	boot_id_read(boot, sizeof boot);
-	proc_stat_read(getpid(), &self);
-	gethostname(host, sizeof host - 1);
-	if (options->slot)
-		json_member_string(&object, "slot", span_of(options->slot));
-	put_capabilities(supervisor, &object);
-	put_executors(supervisor, &object, false);
-	json_member_int(&object, "maxConcurrent", options->concurrency + pool_workers(supervisor->settings));
-	if (settings_is_name(host))
-		json_member_string(&object, "host", span_of(host));
-	if (boot[0])
-		json_member_string(&object, "bootId", span_of(boot));
-	json_member_int(&object, "pid", getpid());
-	json_member_int(&object, "startTime", (int64_t)self.start);
-	put_metadata(supervisor, &object);
-	if (options->slot && before->worker_id[0] && strcmp(before->boot, boot) == 0 && before->pid > 0 &&
-		before->start > 0 && settings_is_name(host)) {
-		cleanup(buf_done) struct buf dead = {0};
-		struct json_object replaces;
-		buf_init(&dead, 1024);
-		json_begin(&replaces, &dead);
-		json_member_string(&replaces, "workerId", span_of(before->worker_id));
-		json_member_int(&replaces, "pid", before->pid);
-		json_member_int(&replaces, "startTime", before->start);
-		if (json_end(&replaces) == 0)
-			json_member_raw(&object, "replaces", buf_span(&dead));
-	}
-	return object.fault;
-}
-
 static void begin_pulse(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
@@ -856,8 +268,8 @@ static void begin_pulse(struct supervisor *supervisor)
 
 	if (supervisor->pulse || supervisor->stopping)
 		return;
-	buf_init(&about, BODY_BYTES_MAX);
-	int r = put_about(supervisor, &about);
+	buf_init(&about, SUPERVISOR_BODY_BYTES_MAX);
+	int r = supervisor_put_about(supervisor, &about);
 	struct pulse_options pulse = {
 		.address = options->address,
 		.worker_id = span_of(supervisor->worker_id),
@@ -877,7 +289,7 @@ static void begin_pulse(struct supervisor *supervisor)
 	supervisor->pulse = r < 0 ? NULL : pulse_new(supervisor->loop, &pulse, on_news, supervisor);
 	if (!supervisor->pulse) {
 		log_error("not started: no memory");
-		begin_stop(supervisor, EXIT_UNAVAILABLE);
+		supervisor_stop(supervisor, EXIT_UNAVAILABLE);
 	}
 }
 
@@ -935,7 +347,7 @@ static int open_parts(struct supervisor *supervisor)
 	supervisor->claims = line_new(supervisor->loop, &options->address, &limits);
 	supervisor->outbox = outbox_new(supervisor->loop, &options->address,
 		options->token ? span_of(options->token) : (struct span){0}, supervisor->nest.outbox_fd,
-		on_settled, supervisor);
+		&outbox_events, supervisor);
 	if (!supervisor->claims || !supervisor->outbox || !supervisor->pools) {
 		log_error("not started: no memory");
 		return EXIT_UNAVAILABLE;
@@ -979,6 +391,8 @@ static void start_loop(struct supervisor *supervisor)
 	uv_timer_init(supervisor->loop, &supervisor->drain_timer);
 	supervisor->pools_timer.data = supervisor->drain_timer.data = supervisor;
 	supervisor->claim_timer.data = supervisor->stop_timer.data = supervisor;
+	uv_idle_init(supervisor->loop, &supervisor->broom);
+	supervisor->broom.data = supervisor;
 	outbox_load(supervisor->outbox);
 	report_predecessor(supervisor);
 	if (outbox_waiting(supervisor->outbox) > 0) /* first what the dead had to say, then who we are */
@@ -987,13 +401,20 @@ static void start_loop(struct supervisor *supervisor)
 		begin_pulse(supervisor);
 }
 
+static void close_walked(uv_handle_t *handle, void *context)
+{
+	(void)context;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
 int supervisor_run(struct supervisor *supervisor, const struct supervisor_options *options)
 {
 	uv_loop_t loop;
 
 	*supervisor = (struct supervisor){
 		.options = options, .settings = options->settings, .loop = &loop, .request_number = 1};
-	buf_init(&supervisor->body, BODY_BYTES_MAX);
+	buf_init(&supervisor->body, SUPERVISOR_BODY_BYTES_MAX);
 	uv_loop_init(&loop);
 	make_ids(supervisor);
 	catch_signals(supervisor);

@@ -64,6 +64,7 @@ struct supervisor {
 	int64_t described_ms;                /* when the server was told of the pools */
 	struct buf body;
 	uv_timer_t claim_timer, stop_timer, watchdog;
+	uv_idle_t broom;
 	uv_signal_t term, interrupt;
 	struct rng rng;
 	char worker_id[BEAT_ID_BYTES_MAX + 1];
@@ -91,6 +92,9 @@ void supervisor_end(struct supervisor *supervisor);
 
 /* For pools: something has changed; what follows comes from the loop. */
 void supervisor_pools_changed(struct supervisor *supervisor);
+
+/* For runs: there is something to remove. From the loop, some at a time: others come first. */
+void supervisor_sweep(struct supervisor *supervisor);
 
 /* For runs: this one is over in every respect. */
 void supervisor_forget(struct supervisor *supervisor, struct run *run);

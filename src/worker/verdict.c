@@ -69,7 +69,9 @@ static int put_result(struct buf *members, struct span out)
 {
 	struct json_complaint complaint;
 	struct span line = last_line(out);
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = line.len > 0 ? json_read(line, &complaint) : NULL;
+	/* the report is a level around it */
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		line.len > 0 ? json_read_to(line, JSON_DEPTH_MAX - 1, &complaint) : NULL;
 
 	int r = buf_put_span(members, SPAN("\"result\":"));
 	if (r < 0)

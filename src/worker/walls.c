@@ -107,8 +107,6 @@ static int put_answer(struct buf *out, const struct wall *wall, const char *exec
 	int fault = wall_try(wall, NULL, landlock_optional, reason, fix);
 	struct json_object object;
 
-	if (fault == 0 && wall->level == WALL_VM && access("/dev/kvm", R_OK | W_OK) < 0)
-		snprintf(reason, sizeof reason, "without KVM, so slowly");
 	if (out->len > 1)
 		buf_put_byte(out, ',');
 	json_begin(&object, out);

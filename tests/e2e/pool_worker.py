@@ -12,6 +12,7 @@ import time
 
 PROGRAM, FOLDER, ARGUMENTS = sys.argv[1], sys.argv[2], sys.argv[3:]
 ID = os.environ["AIRI_WORKER_ID"]
+READY_TIMES = 3 if PROGRAM == "eager" else 1  # it says more often than needed that it is there
 lock = threading.Lock()
 beating = threading.Event()
 beating.set()
@@ -213,6 +214,34 @@ class Modules:
         send("task.progress", taskId="not-mine", progress=99, message="stolen")
         result(task, "mine")
 
+    def answer_badly(self, task):
+        """The payload says how: a result that is not understood, and then worker.ready as if it had been."""
+        answer = {"id": "1", "type": "task.result", "timestamp": "now", "taskId": task["id"], "result": {"success": True, "output": 1}}
+        how = task["payload"]
+        if how == "shape":
+            answer["result"]["success"] = "yes"
+        elif how == "type":
+            answer["type"] = "task.complete"
+        elif how == "id":
+            answer["taskId"] = "another"
+        elif how == "deep":
+            answer["result"]["output"] = json.loads("[" * 40 + "]" * 40)
+        elif how == "nan":
+            answer["result"]["output"] = float("nan")
+        elif how == "none":
+            send("task.progress", taskId=task["id"], progress=0, message="starting")
+            return
+        body = json.dumps(answer).encode()
+        body = {"half": body[:-2], "utf8": body.replace(b"now", b"\xff"), "nul": body.replace(b"now", b"\0"),
+                "envelope": body.replace(b'"id"', b'"ID"')}.get(how, body)
+        with lock:
+            write(frame(body))
+
+    def odd_text(self, task):
+        with lock:
+            write(frame(json.dumps({"id": "1", "type": "task.result", "timestamp": "now", "taskId": task["id"],
+                                    "result": {"success": True, "output": "?"}}).encode().replace(b"?", task["payload"].encode())))
+
     def late(self, task):
         signal.signal(signal.SIGTERM, lambda *_: None)
         while os.read(0, 1):
@@ -237,17 +266,21 @@ class Modules:
 
 
 def serve(modules):
-    send("worker.hello", capabilities={"moduleIds": modules, "maxConcurrent": 1})
+    for _ in range(READY_TIMES):
+        send("worker.hello", capabilities={"moduleIds": modules, "maxConcurrent": 1})
+    for _ in range(READY_TIMES - 1):
+        send("worker.ready")
     threading.Thread(target=beat, daemon=True).start()
     while True:
         length, = struct.unpack(">I", read(4))
         order = json.loads(read(length))
         getattr(Modules(), order["moduleId"])(order["task"])
-        send("worker.ready")
+        for _ in range(READY_TIMES):
+            send("worker.ready")
 
 
 mark("starts", ID)
-if PROGRAM == "any":
+if PROGRAM in ("any", "eager"):
     serve([name for name in dir(Modules) if not name.startswith("_")])
 elif PROGRAM == "each":  # one module for each of its names
     serve([ARGUMENTS[int(ID.rsplit("-", 1)[1]) - 1]])

@@ -1,4 +1,4 @@
-"""A hostile child, run by a real worker at level `process`: python3 stranger.py, with what it knows as JSON on standard input
+"""A hostile child, run by a real worker: python3 stranger.py, with what it knows as JSON on standard input
 (`payload` of its task). Prints {"attempt": what came of it}: "done" where it got what it wanted, else the error or status.
 None of the attempts does harm where it succeeds."""
 import ctypes
@@ -123,7 +123,7 @@ class Local(http.client.HTTPConnection):
         self.sock.connect(known["socket"])
 
 
-def ask(method, path, token=None, body=None, local=False):
+def ask(method, path, token=None, body=None, local=known["walled"]):
     line = Local("localhost") if local else http.client.HTTPConnection("127.0.0.1", known["port"], timeout=20)
     headers = {"Authorization": "Bearer " + token} if token else {}
     if body is not None:

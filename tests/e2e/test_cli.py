@@ -141,14 +141,21 @@ class Adding(CliCase):
             "add", "all of it", "--queue", "flags", "--priority", "high", "--after", parent, "--timeout", "5m",
             "--max-attempts", "7", "--needs", "gpu,linux", "--label", "a", "--label", "b", "--executor", "tests",
             "--payload", '{"n":[1,2]}', "--owner", "slot-1", "--not-before", "1h", "--start-by", "2h", "--finish-by",
-            "3h", "--hold", "--id", "my-task", "--unique", "only-one", "--cwd", "sub", "--json").json["task"]
+            "3h", "--hold", "--id", "my-task", "--unique", "only-one", "--cwd", "sub", "--module", "chess",
+            "--isolation", "sandbox", "--json").json["task"]
         expected = {"id": "my-task", "queue": "flags", "priority": 50, "blockedBy": [parent], "timeoutMs": 300000,
                     "maxAttempts": 7, "requires": ["gpu", "linux"], "labels": ["a", "b"], "executor": "tests",
                     "payload": {"n": [1, 2]}, "owner": "slot-1", "state": "pending", "uniqueKey": "only-one",
-                    "workingDir": "sub"}
+                    "workingDir": "sub", "module": "chess", "isolationLevel": "sandbox"}
         self.assertEqual({key: task[key] for key in expected}, expected)
         for name, hours in (("notBefore", 1), ("startBy", 2), ("finishBy", 3)):
             self.assertLess(abs(task[name] - before - hours * 3600000), 60000)
+        self.assertRegex(self.stint("show", "my-task").out, "(?s)executor +tests\n.*module +chess\n.*isolation +sandbox\n")
+
+    def test_a_level_of_isolation_that_there_is_not_is_refused(self):
+        ran = self.stint("add", "x", "--id", "no-level", "--isolation", "jail", status=None)
+        self.assertIn("process, sandbox, container, vm", ran.err)
+        self.assertEqual(self.client.get("/api/tasks/no-level").status, 404)
 
     def repository(self, text):
         """A directory within one whose .stint/config.json has this text."""
@@ -558,6 +565,11 @@ class Agreement(CliCase):
         seen |= look()
         post("/api/workers/register", {"workerId": "elsewhere"})
         self.assertEqual(post("/api/claims", {"workerId": "elsewhere", "queues": ["done"]}).json, {"claims": []})
+        seen |= look()
+        post("/api/workers/register", {"workerId": "host-1"})
+        for _ in range(3):
+            post("/api/slots/host%2Fe-1/crash")
+        task("pooled", executor="e")
         seen |= look()
         post("/api/execution", {"armed": False})
         seen |= look()
@@ -1294,6 +1306,8 @@ class Inside(CliCase):
         own = {"STINT_TASK_ID": task, "STINT_TOKEN": token}
         self.stint("task", "progress", **own)
         self.stint("ls", status=6, STINT_TOKEN=token)
+        said = self.stint("show", "t-zzz", status=3, STINT_TOKEN=token).err
+        self.assertEqual(said.count("stint: "), 1, said)
         self.stint("task", "done", "so", **own)
         self.assertEqual(self.state(task), "done")
 
@@ -1318,6 +1332,15 @@ class Inside(CliCase):
         self.assertEqual(follower.communicate(timeout=30)[0], "three\n")
         self.assertEqual(follower.returncode, 0)
         self.stint("logs", "nothing", status=3)
+
+    def test_logs_of_what_nobody_has_begun_yet_are_waited_for(self):
+        task = self.add("x", "--queue", "logs")
+        follower = self.begin("logs", task, "--follow", stdout=subprocess.PIPE)
+        claim = self.claim("logs")
+        self.client.post(f"/api/tasks/{task}/log", {"workerId": "w", "fence": claim["fence"], "offset": 0, "data": "begun\n"})
+        self.assertEqual(follower.stdout.readline(), "begun\n")
+        self.stint("task", "done", **self.holding(claim))
+        self.assertEqual((follower.wait(30), follower.stdout.read()), (0, ""))
 
 
 class Keeping(CliCase):
@@ -1491,6 +1514,20 @@ class Up(unittest.TestCase):
         until = time.monotonic() + 20
         while self.stint("ls").returncode != 7:
             self.assertLess(time.monotonic(), until)
+
+    def test_a_worker_that_is_killed_is_followed_by_another_that_tells_what_it_ran(self):
+        process, _ = self.up_and_ready("--no-demo")
+        task = self.stint("add", "half way", "--queue", "shell", "--executor", "shell", "--payload",
+                          '{"argv":["sh","-c","test $STINT_ATTEMPT = 2 || sleep 600"]}').stdout.strip()
+        until = time.monotonic() + 25
+        while json.loads(self.stint("show", task, "--json").stdout)["task"]["state"] != "running":
+            self.assertLess(time.monotonic(), until)
+        worker, = json.loads(self.stint("worker", "ls", "--json").stdout)["workers"]
+        os.kill(worker["pid"], signal.SIGKILL)
+        self.assertEqual(self.stint("wait", "--timeout", "25s", task).returncode, 0)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20), 0)
+        self.assertIn("the worker was ended by signal 9; another one is started in 1 s", process.stderr.read())
 
     def test_a_server_that_cannot_start_is_told(self):
         process = self.up("--set", "nonsense=1")

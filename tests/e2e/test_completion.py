@@ -114,6 +114,8 @@ class Completing(unittest.TestCase):
         ("stint ls --queue=bui", "stint ls --queue=builds"),
         ("stint ls --state=ready,runn", "stint ls --state=ready,running"),
         ("stint add x --after twin-1,uni", "stint add x --after twin-1,unique-task"),
+        ("stint add x --isol", "stint add x --isolation"),
+        ("stint add x --isolation sa", "stint add x --isolation sandbox"),
         ("stint worker show ho", "stint worker show host-7"),
         ("stint slot unquarantine sl", "stint slot unquarantine slot-7"),
         ("stint session stop age", "stint session stop agent:main:worker-slot-7:1"),

@@ -1,6 +1,7 @@
 """Who is alive: the liveness protocol as dialogues with the real server. Its tables (errors, verification, what a client
 does), its own names, and what nobody should say."""
 import base64
+import time
 
 import proof
 
@@ -239,6 +240,21 @@ class Expiry(LivenessCase):
         metrics = self.metrics()
         self.assertEqual((metrics["stint_worker_tasks_rescheduled_total"],
                           metrics['stint_worker_reschedule_errors_total{type="skipped"}']), (1, 1))
+
+
+class BetweenSweeps(LivenessCase):
+    """The upkeep comes once in a minute: what runs out meanwhile is seen all the same."""
+    flags = proof.settings(worker_leaseMinMs=100, restart_graceMs=0, sweep_intervalMs=60000)
+
+    def test_a_lease_that_runs_out_does_not_wait_for_the_next_sweep(self):
+        token = self.accepted(leaseMs=HOUR_MS)["token"]
+        task = self.task_of()
+        self.accepted(token=token, boundTasks=[task], leaseMs=700)
+        self.wait_for_state(task, "ready")
+
+    def test_nor_does_a_time_that_comes(self):
+        task = self.create(notBefore=int(time.time() * 1000) + 500)
+        self.wait_for_state(task, "ready")
 
 
 class OnlyMarked(LivenessCase):

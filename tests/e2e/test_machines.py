@@ -1,13 +1,17 @@
 """Level vm: a real kernel in a real machine. The words on its line are in test_walls.py."""
 import glob
 import gzip
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import unittest
 
 from test_walls import needs
 from test_worker import Case, sh
+
+NETWORK_CARD = "0x020000"  # the class of one on the bus, whether there is a driver or not
 
 # What docs/isolation.md asks of an image: it says that it is ready, hears what to run, and says how that ended.
 INIT = b"""#!/bin/busybox sh
@@ -53,23 +57,68 @@ def kernel():
     return os.path.abspath(found) if found else None
 
 
+# Loads what sees a disk, and goes on with the system that is on it.
+LOADER = b"""#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t devtmpfs dev /dev
+for module in virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk; do insmod /$module.ko; done
+mount -t ext4 /dev/vda /root
+umount /dev
+exec switch_root /root /init
+"""
+DISK = ("virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_blk")
+
+
+def modules():
+    """Of that kernel, in the order in which they are loaded; without one of them nobody sees a disk."""
+    found = [glob.glob(os.path.join(os.path.dirname(kernel()), "../lib/modules/*/kernel/**/%s.ko" % name), recursive=True)
+             for name in DISK]
+    return [paths[0] for paths in found if paths] if all(found) else None
+
+
 @needs("vm")
 @unittest.skipUnless(kernel(), "there is no kernel for guests in build/guest: ./dev guest fetches one")
 class Machines(Case):
-    def machine(self, script, **more):
-        initrd = self.path("initrd.gz")
-        busybox = shutil.which("busybox")
-        if not busybox or subprocess.run(["ldd", busybox], capture_output=True).returncode == 0:
+    FOLDERS = ("bin", "proc", "sys", "dev", "tmp", "root")
+
+    def busybox(self):
+        found = shutil.which("busybox")
+        if not found or subprocess.run(["ldd", found], capture_output=True).returncode == 0:
             self.skipTest("there is no static busybox (Debian: busybox-static)")
-        with open(busybox, "rb") as program, open(initrd, "wb") as file:
-            file.write(gzip.compress(cpio([
-                *((name, 0o40755, b"") for name in ("bin", "proc", "sys", "dev", "tmp", "root")),
-                ("bin/busybox", 0o100755, program.read()), ("init", 0o100755, INIT)]), 1))
-        return sh(script, isolation="vm", kernel=kernel(), initrd=initrd, **more)
+        return found
+
+    def initrd(self, name, init, *files):
+        with open(self.busybox(), "rb") as program, open(self.path(name), "wb") as file:
+            file.write(gzip.compress(cpio([*((folder, 0o40755, b"") for folder in self.FOLDERS),
+                                           ("bin/busybox", 0o100755, program.read()), ("init", 0o100755, init), *files]), 1))
+        return self.path(name)
+
+    def machine(self, script, **more):
+        return sh(script, isolation="vm", kernel=kernel(), initrd=self.initrd("initrd.gz", INIT), **more)
+
+    def disk(self):
+        """A system on a disk, and what loads the drivers for it."""
+        mke2fs = shutil.which("mke2fs", path="/usr/sbin:/sbin")
+        if not mke2fs or not modules():
+            self.skipTest("there is no mke2fs, or no driver of a disk in build/guest: ./dev guest fetches one")
+        for folder in self.FOLDERS:
+            os.makedirs(self.path("disk/" + folder))
+        shutil.copy(self.busybox(), self.path("disk/bin/busybox"))
+        with open(self.path("disk/init"), "wb") as file:
+            file.write(INIT)
+        os.chmod(self.path("disk/init"), 0o755)
+        subprocess.run([mke2fs, "-q", "-t", "ext4", "-d", self.path("disk"), self.path("disk,raw.img"), "24m"], check=True, timeout=60,
+                       stdout=subprocess.DEVNULL)
+        files = []
+        for path in modules():
+            with open(path, "rb") as file:
+                files.append((os.path.basename(path), 0o100644, file.read()))
+        return {"image": self.path("disk,raw.img"), "initrd": self.initrd("loader.gz", LOADER, *files)}
 
     def test_a_machine_runs_a_task_and_says_how_it_ended(self):
         self.worker({"x": self.machine(
-            "cat; echo; echo err >&2; ls %s /sys/class/net; env; echo '{\"answer\":42}'" % self.server.home)})
+            "cat; echo; echo err >&2; ls %s /sys/class/net; cat /sys/bus/pci/devices/*/class; grep MemTotal /proc/meminfo; env; "
+            "echo '{\"answer\":42}'" % self.server.home)})
         self.create(id="t", payload={"text": "a\tb \u00e4 %s"})
         self.assertEqual(self.is_in("t", "done")["result"], {"answer": 42})
         said = self.log("t")["data"]
@@ -77,15 +126,50 @@ class Machines(Case):
         self.assertIn("No such file", said)
         self.assertIn("STINT_TASK_ID=t\n", said)
         self.assertNotIn("eth0", said)
+        self.assertNotIn(NETWORK_CARD, said)
+        self.assertLess(int(re.search(r"MemTotal: *(\d+) kB", said)[1]), 512 << 10)
         self.assertNotIn("STINT_TOKEN", said)
         self.assertNotIn("stint ready", said)
 
+    def test_what_a_machine_writes_to_its_disk_ends_with_it(self):
+        disk = self.disk()
+        self.worker({"x": sh("grep ' / ' /proc/mounts; cat /kept; echo left > /kept; sync; cat /kept", isolation="vm",
+                             kernel=kernel(), **disk)})
+
+        def digest():
+            with open(disk["image"], "rb") as file:
+                return hashlib.sha256(file.read()).hexdigest()
+
+        before = digest()
+        for task in ("one", "two"):
+            self.create(id=task)
+            self.assertEqual(self.is_in(task, "done")["result"].split("\n")[1:], ["left"], self.log(task))
+            self.assertIn("/dev/vda / ext4 rw", self.log(task)["data"])
+        self.assertEqual(digest(), before)
+
     def test_a_machine_that_hangs_is_stopped(self):
-        self.worker({"x": self.machine("echo at work; sleep 1000", graceMs=500)})
+        self.worker({"x": self.machine("cat /sys/bus/pci/devices/*/class; echo at work; sleep 1000", graceMs=500, network=True)})
         self.create(id="t")
         self.until(lambda: "at work" in self.log("t")["data"], "it runs")
+        self.assertIn(NETWORK_CARD, self.log("t")["data"], "it was granted one")
         self.assertEqual(self.client.post("/api/tasks/t/cancel").status, 202)
         self.is_in("t", "cancelled")
+
+    def test_budgets_hold_for_a_machine(self):
+        self.worker({"cpuSeconds": self.machine("while :; do :; done", budget={"cpuSeconds": 1}),
+                     "outputBytes": self.machine("while :; do echo more; done", budget={"outputBytes": 20000})}, "--concurrency", "2")
+        for key in ("cpuSeconds", "outputBytes"):
+            self.create(id=key, executor=key)
+        for key in ("cpuSeconds", "outputBytes"):
+            error = self.is_in(key, "blocked", "failed", "done")["error"]
+            self.assertEqual((error["code"], error["details"]["budget"]), ("BUDGET_EXCEEDED", key), error)
+
+    def test_what_cannot_go_over_its_line_is_told(self):
+        self.worker({"x": self.machine("true\ntrue")})
+        self.create(id="t", maxAttempts=1)
+        error = self.is_in("t", "failed", "done", "blocked")["error"]
+        self.assertEqual(error["code"], "EXECUTION_ERROR")
+        self.assertIn("line break", error["message"])
 
     def test_no_directory_is_shared_with_a_machine(self):
         self.worker({"x": self.machine("true")}, roots=[self.folder])

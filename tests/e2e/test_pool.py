@@ -145,6 +145,42 @@ class Words(Case):
         self.pool("any")
         self.assertEqual(self.run_one("garbage")["result"], "heard")
 
+    # how it answers, and what is said of that
+    bad_answers = {
+        "half": "no JSON", "utf8": "no JSON", "nul": "no JSON", "nan": "no JSON", "deep": "no JSON", "envelope": "id, type and timestamp",
+        "shape": "result.success must be true or false", "type": "task.complete", "id": "another", "none": "none was dropped",
+    }
+
+    def test_a_worker_that_is_ready_without_an_answer_has_failed_its_task(self):
+        self.pool("any", size=2)
+        for how in self.bad_answers:
+            self.create(id=how, module="answer_badly", payload=how, maxAttempts=1)
+        for how, reason in self.bad_answers.items():
+            with self.subTest(how=how):
+                error = self.is_in(how, "failed", "done", "blocked")["error"]
+                self.assertEqual((error["code"], error["class"]), ("EXECUTION_ERROR", "task"), error)
+                self.assertIn("worker.ready came without an answer", error["message"])
+                self.assertIn(reason, error["message"])
+        self.create(id="next", module="echo", payload="fine")
+        self.assertEqual(self.is_in("next", "done")["result"], "fine")
+        self.assertEqual(sorted(self.lines("starts")), ["p-1", "p-2"], "they were kept")
+
+    def test_one_that_says_too_often_that_it_is_there_does_all_its_tasks(self):
+        for number in range(10):
+            self.create(id="t%d" % number, module="echo", payload=number)
+        self.pool("eager")
+        for number in range(10):
+            self.assertEqual(self.is_in("t%d" % number, "done", "failed")["result"], number)
+        self.assertEqual(self.lines("starts"), ["p-1"])
+
+    def test_texts_that_few_can_read_are_results_like_any_other(self):
+        self.pool("any")
+        for name, text, result in (("nul", "a\\u0000b", "a\0b"), ("smile", "\\ud83d\\ude00", "\U0001f600")):
+            self.create(id=name, module="odd_text", payload=text)
+            self.assertEqual(self.is_in(name, "done", "failed", "blocked")["result"], result)
+        self.create(id="lone", module="odd_text", payload="\\ud83d", maxAttempts=1)
+        self.assertIn("no JSON", self.is_in("lone", "done", "failed")["error"]["message"])
+
     def test_a_second_answer_changes_nothing(self):
         self.pool("any")
         self.assertEqual(self.run_one("twice")["result"], "first")
@@ -156,6 +192,18 @@ class Words(Case):
         self.pool("any")
         self.assertEqual(self.run_one("another")["result"], "mine")
         self.assertEqual(self.task("not-mine")["state"], "ready")
+
+    def test_the_deepest_payload_is_a_task_like_any_other(self):
+        """Around it there are the task, the claim and the reply with all claims: nobody may stumble over those."""
+        self.worker({"p": self.executor("any"), "x": test_worker.sh("echo ran"), "deep": test_worker.sh("echo '%s'" % ("[" * 32 + "]" * 32))})
+        for task, more in (("pooled", {"executor": "p", "module": "who"}), ("run", {"executor": "x"}), ("deep", {"executor": "deep"})):
+            self.create(id=task, payload=json.loads("[" * 31 + "]" * 31), **more)
+            self.is_in(task, "done")
+        self.assertEqual(self.task("deep")["result"], "[" * 32 + "]" * 32, "too deep for a result: a text")
+        for verb in (["show", "run"], ["ls"]):
+            ran = test_worker.subprocess.run([STINT, "--home", self.server.home, *verb, "--json"], stdout=test_worker.subprocess.PIPE,
+                                             stderr=test_worker.subprocess.PIPE, text=True, env=stintd.environment())
+            self.assertEqual(ran.returncode, 0, ran.stderr)
 
     def test_a_task_is_for_those_who_have_its_module(self):
         self.pool("each", "who", "echo", size=2)
@@ -311,6 +359,11 @@ class Stopping(Case):
         task = self.task("u")
         self.assertEqual((task["error"]["code"], task["spent"], task["state"]), ("WORKER_INIT_FAILED", 0, "scheduled"))
         self.assertIn("no configuration", task["error"]["message"])
+        for _ in range(3):
+            self.client.post("/api/slots/a%2Fbad-1/crash")
+        self.create(id="v", executor="bad", module="echo")
+        self.assertEqual((done := once())["ok"], False, done)
+        self.assertIn("stint slot unquarantine a/bad-1", self.task("v")["error"]["message"])
 
 
 if __name__ == "__main__":

@@ -154,6 +154,41 @@ class Quarantine(test_pool.Case):
             self.assertIn(said, worker.said())
 
 
+    def test_who_asks_for_a_pool_whose_directory_is_missing_is_told_which(self):
+        missing = self.path("missing")
+        worker = self.pool("any", workingDir=missing)
+        self.until(lambda: missing in worker.said(), "the log names it")
+        self.create(id="t", module="echo", payload="fine")
+        error = self.is_in("t", "blocked", "failed")["error"]
+        self.assertEqual(error["code"], "BAD_WORKDIR")
+        self.assertIn(missing, error["message"])
+        self.assertIsNone(self.slot(), "nothing has crashed")
+        os.mkdir(missing)
+        self.until(lambda: self.lines("starts"), "it is tried again")
+        self.client.post("/api/tasks/t/retry")
+        self.assertEqual(self.is_in("t", "done")["result"], "fine")
+
+    def why(self, task):
+        ran = test_worker.subprocess.run([STINT, "--home", self.server.home, "why", task], stdout=test_worker.subprocess.PIPE, text=True,
+                                         env=stintd.environment())
+        return ran.stdout
+
+    def test_who_waits_for_a_quarantined_pool_is_told_so_and_what_to_do(self):
+        self.pool("recovers")
+        self.create(id="named", executor="p", module="echo", payload=1)
+        self.create(id="by-its-queue", module="echo", payload=2)
+        self.is_quarantined()
+        for task in ("named", "by-its-queue"):
+            said = self.why(task)
+            self.assertIn("host/p-1 crashed too often and is quarantined (in ", said)
+            self.assertIn("try: stint slot unquarantine host/p-1", said)
+            self.assertEqual(self.task(task)["reason"], "pool_quarantined")
+        open(self.path("well"), "w").close()
+        self.client.post("/api/slots/host%2Fp-1/unquarantine")
+        for task in ("named", "by-its-queue"):
+            self.is_in(task, "done")
+
+
 class Trial(test_pool.Case):
     flags = test_pool.Case.flags + ("--set", "quarantine.trialAfterMs=1000")
 

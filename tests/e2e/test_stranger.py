@@ -1,14 +1,17 @@
-"""A hostile child at level `process`, run by a real worker beside another one: every attempt fails. docs/isolation.md has a line
-for each kind of them; tests/exec/test_exec_hostile.c does the same beneath, without a worker and a server."""
+"""A hostile child, run by a real worker beside another one: every attempt fails, at level `process` and behind walls. docs/isolation.md
+has a line for each kind of them; test_exec_hostile.c and test_exec_walls.c in tests/exec do the same beneath, without a worker and a
+server."""
 import ctypes
 import os
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
 import proof
 import stintd
 import test_worker
+from test_walls import needs, rootfs_with_usr
 from test_worker import STINT, WORKER, sh
 
 STRANGER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stranger.py")
@@ -38,12 +41,18 @@ class StrangerCase(test_worker.Case):
 
 
 class Stranger(StrangerCase):
-    """One child that tries everything."""
+    """One child that tries everything. Not in /tmp, which a wall replaces by one of its own."""
 
-    def begin(self):
+    def setUp(self):
+        patch = mock.patch("tempfile.tempdir", "/var/tmp")
+        patch.start()
+        self.addCleanup(patch.stop)
+        super().setUp()
+
+    def begin(self, more):
         with open(STRANGER) as file:
             script = file.read()
-        worker = self.worker({"stranger": {"kind": "command", "argv": [sys.executable, "-c", script]},
+        worker = self.worker({"stranger": {"kind": "command", "argv": [sys.executable, "-c", script], **more},
                               "victim": sh("echo secret > secret; echo mine; echo $$ > pid; sleep 1000", graceMs=200)},
                              "--concurrency", "2", "--name", "host", roots=[self.path("work"), self.path("sibling")])
         self.create(id="sibling", executor="victim", workingDir=self.path("sibling"))
@@ -56,14 +65,14 @@ class Stranger(StrangerCase):
         pid = int(self.read("sibling/pid"))
         return worker, pid, self.is_in("sibling", "running")
 
-    def attack(self):
-        worker, pid, sibling = self.begin()
+    def attack(self, socket=None, **more):
+        worker, pid, sibling = self.begin(more)
         home = self.server.home
         with open("/proc/%d/environ" % pid, "rb") as file:
             run = dict(entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)[b"STINT_RUN"].decode()
         self.create(id="stranger", executor="stranger", workingDir=self.path("work"), payload={
             "home": home, "worker": worker.process.pid, "server": self.server.process.pid, "config": worker.config,
-            "workerId": sibling["workerId"], "socket": os.path.join(home, "stint.sock"), "port": self.server.port, "person": self.path("person"),
+            "workerId": sibling["workerId"], "socket": socket or os.path.join(home, "stint.sock"), "walled": socket is not None, "port": self.server.port, "person": self.path("person"),
             "sibling": {"task": "sibling", "run": os.path.join(home, "runs", run), "file": self.path("sibling/secret"), "pid": pid,
                         "fence": sibling["fence"]}})
         found = self.is_in("stranger", "done", "failed", "scheduled", "blocked")
@@ -72,19 +81,40 @@ class Stranger(StrangerCase):
         self.assertEqual((worker.process.poll(), self.server.process.poll()), (None, None))
         return found["result"]
 
-    def test_every_attempt_fails(self):
-        said = self.attack()
+    FAILS = {"read": {"EACCES", "EPERM"}, "write": {"EACCES", "EPERM"}, "list": {"EACCES", "EPERM"}, "link": {"EACCES", "EXDEV", "EPERM"},
+             "signal": {"EPERM"}, "trace": {"EPERM"}, "without a token": {"401"}, "without a token, a change": {"401"},
+             "guessed": {"401"}, "with its own token": {"403", "404"}, "mine the fence": {"refused"},
+             "mine the fence of itself": {"refused"}}
+
+    def every_attempt_fails(self, said, **besides):
         for name, came in said.items():
-            if name.startswith("signal") and landlock_abi() < 6:
-                continue  # docs/isolation.md says so
-            good = {"read": {"EACCES", "EPERM"}, "write": {"EACCES", "EPERM"}, "list": {"EACCES", "EPERM"}, "link": {"EACCES", "EXDEV", "EPERM"},
-                    "signal": {"EPERM"}, "trace": {"EPERM"}, "without a token": {"401"}, "without a token, a change": {"401"},
-                    "guessed": {"401"}, "with its own token": {"403", "404"}, "mine the fence": {"refused"},
-                    "mine the fence of itself": {"refused"}}
+            kind = name.split(":")[0]
             with self.subTest(attempt=name):
-                self.assertIn(came, good[name.split(":")[0]])
+                self.assertIn(came, self.FAILS[kind] | besides.get(kind, set()))
         self.assertGreaterEqual(len(said), 60)
         self.leaves_nothing_behind()
+
+    def test_every_attempt_fails(self):
+        said = self.attack()
+        for name in list(said):
+            if name.startswith("signal") and landlock_abi() < 6:
+                del said[name]  # docs/isolation.md says so
+        self.every_attempt_fails(said)
+
+    def behind_a_wall_every_attempt_fails(self, socket, **more):
+        nowhere = {"ENOENT", "EROFS"}
+        said = self.attack(socket, **more)
+        for name in ("without a token: TCP", "without a token, a change: TCP"):
+            self.assertIn(said.pop(name), ("ECONNREFUSED", "ENETUNREACH"))
+        self.every_attempt_fails(said, read=nowhere, write=nowhere, list=nowhere, link=nowhere, signal={"ESRCH"})
+
+    @needs("sandbox")
+    def test_every_attempt_fails_in_a_sandbox(self):
+        self.behind_a_wall_every_attempt_fails(os.path.join(self.server.home, "door/stint.sock"), isolation="sandbox")
+
+    @needs("container")
+    def test_every_attempt_fails_in_a_container(self):
+        self.behind_a_wall_every_attempt_fails("/run/stint/door/stint.sock", isolation="container", rootfs=rootfs_with_usr(self), read=["/usr"])
 
     def leaves_nothing_behind(self):
         """It has put configurations into its work dir. Whoever works there, person or worker, reads none of them."""

@@ -49,6 +49,14 @@ class Times(TaskCase):
         self.assertEqual(self.report("complete", claim).json["updatedAt"], last)
         self.assertEqual([task["updatedAt"] for task in self.client.get("/api/tasks").json], [last])
 
+    def test_what_changed_nothing_does_not_say_that_it_never_changed(self):
+        made = self.create(owner="slot-1")
+        for body in ({}, {"status": "todo"}):
+            self.assertEqual(self.patch(body).json["updatedAt"], made["createdAt"])
+        begun = self.patch({"status": "in-progress"}).json
+        again = self.patch({"status": "in-progress"}).json
+        self.assertEqual(again["updatedAt"], begun["updatedAt"])
+
 
 class Versions(TaskCase):
     def test_a_command_about_a_version_that_has_passed_is_refused(self):
@@ -154,6 +162,14 @@ class Slots(TaskCase):
         self.assertEqual((self.kinds(), self.read()["priority"]), (before, 0))
         self.claim()
         self.refused(self.patch({"status": "todo", "owner": "slot-1"}), 409, "claimed_by_other")
+
+    def test_what_was_reported_is_decided_at_its_gate(self):
+        self.create(owner="slot-1")
+        self.patch({"status": "in-progress"})
+        self.patch({"status": "review"})
+        problem = self.refused(self.patch({"status": "done"}), 409, "bad_transition")
+        self.assertEqual(problem["state"], "review")
+        self.assertIn("/gates/", problem["detail"])
 
     def test_a_slot_of_the_name_of_a_registered_worker_is_that_worker(self):
         worker = self.server.client(token=self.client.post(

@@ -28,6 +28,18 @@ def needs(level):
     return unittest.skipIf(WHY_NOT[level], "level %s cannot be had here: %s" % (level, WHY_NOT[level]))
 
 
+def rootfs_with_usr(test, *granted):
+    """A container's system that has nothing but this machine's /usr, once that is granted, and a place for each other grant."""
+    if not sys.executable.startswith("/usr/") or not os.path.islink("/lib"):
+        test.skipTest("this Python is not in /usr alone")
+    place = test.path("rootfs")
+    for name in ("/usr", "/proc", "/dev", "/tmp", "/run", *granted):
+        os.makedirs(place + os.path.realpath(name), exist_ok=True)
+    for name in filter(os.path.islink, ("/bin", "/lib", "/lib64")):
+        os.symlink(os.readlink(name), place + name)
+    return place
+
+
 class Walls(Case):
     """Each test runs a shell, which a container has from busybox."""
 
@@ -157,6 +169,17 @@ class Walls(Case):
         self.assertEqual(self.is_in("t", "done", "failed", "blocked")["result"], "again")
 
     @needs("sandbox")
+    def test_without_a_socket_or_a_network_there_is_no_address(self):
+        home = tempfile.mkdtemp(prefix="stint-remote-")
+        self.addCleanup(shutil.rmtree, home, True)
+        said = "echo \"at <$STINT_URL>\""
+        self.worker({"x": self.executor("sandbox", said), "y": self.executor("sandbox", said, network=True)}, "--remote", home=home)
+        self.create(id="alone", executor="x")
+        self.create(id="online", executor="y")
+        self.assertEqual(self.is_in("alone", "done")["result"], "at <>")
+        self.assertIn(str(self.server.port), self.is_in("online", "done")["result"])
+
+    @needs("sandbox")
     def test_a_task_tightens_a_level_and_never_loosens_it(self):
         self.worker({"plain": sh("ls -d /proc/[0-9]* | wc -l"),
                      "boxed": self.executor("sandbox", "ls -d /proc/[0-9]* | wc -l")})
@@ -211,6 +234,26 @@ class PoolsWithout(test_pool.Case):
             file.write("#!/bin/sh\necho 'no namespaces today' >&2\nexit 1\n")
         os.chmod(self.path("bwrap"), 0o755)
         self.blocks("no namespaces today", self.folder + ":/usr/bin:/bin")
+
+
+class Frames(test_pool.Case):
+    """What a pool's worker writes is read by ours: a wall does not make that safe, the limits of a frame do."""
+
+    def is_cut_off(self, **more):
+        self.pool("any", **more)
+        self.create(id="t", module="four_gib", maxAttempts=1)
+        error = self.is_in("t", "failed", "done", "blocked")["error"]
+        self.assertEqual(error["code"], "PROTOCOL_ERROR")
+        self.assertIn("longer than 1 MiB", error["message"])
+
+    @needs("sandbox")
+    def test_four_gibibytes_from_a_sandbox_are_cut_off(self):
+        self.is_cut_off(isolation="sandbox")
+
+    @needs("container")
+    def test_four_gibibytes_from_a_container_are_cut_off(self):
+        read = self.executor("any")["read"]
+        self.is_cut_off(isolation="container", rootfs=rootfs_with_usr(self, self.folder, *read))
 
 
 @needs("sandbox")
@@ -283,6 +326,11 @@ class Line(unittest.TestCase):
     def test_a_signal_is_a_signal(self):
         self.assertEqual(self.converse("echo stint ready; echo W signal 9")[0], -9)
 
+    def test_a_signal_that_ends_nothing_is_no_end(self):
+        for number in (19, 20, 0, 65):
+            code, out, _ = self.converse("echo stint ready; echo W signal %d" % number)
+            self.assertEqual((code, out), (-6, b"W signal %d\n" % number))
+
     def test_nothing_is_handed_in_before_it_is_ready_and_then_all_of_it(self):
         self.assertEqual(self.converse("echo stint ready; head -c 32; echo; echo W exit 0"),
                          (0, b"stint 1\nend W\narg true\ninput 2\n{}"[:32], b""))
@@ -321,6 +369,34 @@ class Doctor(unittest.TestCase):
         for level, package in (("sandbox", "bubblewrap"), ("container", "crun"), ("vm", "qemu")):
             self.assertEqual(lines[level]["verdict"], "warn")
             self.assertIn(package, lines[level]["fix"])
+
+    @needs("vm")
+    def test_it_says_whether_machines_are_emulated(self):
+        qemu = shutil.which("qemu-system-x86_64")
+        if not qemu:
+            self.skipTest("there is no qemu-system-x86_64")
+        works = os.access("/dev/kvm", os.R_OK | os.W_OK) and subprocess.run(
+            [qemu, "-nodefaults", "-display", "none", "-machine", "accel=kvm", "-cpu", "max", "-S", "-monitor", "stdio"],
+            input=b"quit\n", capture_output=True, timeout=60).returncode == 0
+        line, = [line for line in self.lines() if line["name"] == "vm"]
+        self.assertEqual("software emulation" in line["text"], not works, line)
+
+    def test_levels_that_an_executor_cannot_have_are_mistakes(self):
+        for executor, said in (({"kind": "pool", "argv": ["x"], "size": 1, "isolation": "vm", "kernel": "/k", "initrd": "/i"}, "a serial line"),
+                               ({"kind": "command", "argv": ["x"], "isolation": "vm", "kernel": "/k", "initrd": "/i", "worktree": True},
+                                "a work tree"),
+                               ({"kind": "command", "argv": ["x"], "isolation": "vm", "kernel": "/k"}, "needs image"),
+                               ({"kind": "command", "argv": ["x"], "isolation": "container"}, "needs rootfs"),
+                               ({"kind": "command", "argv": ["x"], "isolation": "container", "rootfs": "/r", "runtime": "docker"}, "podman")):
+            with self.subTest(said=said), tempfile.TemporaryDirectory(prefix="stint-walls-") as home:
+                path = os.path.join(home, "config.json")
+                with open(path, "w") as file:
+                    json.dump({"executors": {"x": executor}}, file)
+                os.chmod(path, 0o600)
+                ran = subprocess.run([WORKER, "--check-config", "--home", home, "--config", path], capture_output=True, text=True,
+                                     timeout=60, env=stintd.environment())
+                self.assertEqual(ran.returncode, 78, ran.stderr)
+                self.assertIn(said, ran.stderr)
 
     def test_an_executor_whose_level_cannot_be_had_is_wrong(self):
         config = {"executors": {"x": sh("true", isolation="container", rootfs="/no/such/rootfs")}}

@@ -235,6 +235,8 @@ class Words(Case):
 
     def test_a_crash_beats_a_success_it_reported(self):
         self.assertEqual(self.ends("stint task done 'all good'; kill -9 $$", "done", "failed")["state"], "failed")
+        said = self.client.get("/api/tasks/t/log").json["data"]
+        self.assertEqual(said, "t: noted; it counts when the process has ended\n", "it was not done, and nobody said so")
 
     def test_who_asks_and_goes_leaves_the_question_open(self):
         self.worker({"x": sh("[ $STINT_ATTEMPT = 2 ] || STINT task ask 'which?'".replace("STINT task", STINT + " task"))})
@@ -537,7 +539,9 @@ class Slots(Case):
         self.assertEqual(self.is_in("t", "done")["result"], "second")
         self.assertTrue(self.is_gone(pid))
         slot, = self.client.get("/api/slots").json
-        self.assertEqual(slot["crashes"], 1)
+        self.assertEqual((slot["crashes"], slot["restarts"]), (1, 1), "one end, told by its successor and seen by the server")
+        beat = self.client.get("/api/heartbeats").json["workers"]["s"]["metadata"]
+        self.assertEqual((beat["restartCount"], beat["workerVersion"]), (1, beat["version"]))
 
     def lossy(self, path):
         """A proxy that loses the first reply to a request for this path: the server has done it, and nobody is told."""
@@ -630,6 +634,18 @@ class Slots(Case):
         self.assertEqual(slot["crashes"], 1)
         self.assertEqual(self.task("t")["state"], "ready", "it claimed nothing")
 
+    def test_nothing_is_left_of_a_worker_that_died_while_it_wrote(self):
+        first = self.worker({"x": sh("true")})
+        self.until(lambda: '"registered"' in first.said(), "registered")
+        first.stop(signal.SIGKILL)
+        place = os.path.join(self.server.home, "workers")
+        dead, = os.listdir(place)
+        for name in ("outbox/.r-1.new", "runs/.r-1.new", ".worker.new"):
+            open(os.path.join(place, dead, name), "w").close()
+        second = self.worker({"x": sh("true")})
+        self.until(lambda: second.said().count('"registered"') == 2, "registered")
+        self.assertNotIn(dead, os.listdir(place))
+
     def test_three_unclean_ends_within_a_minute_quarantine_the_slot(self):
         for _ in range(4):
             worker = self.worker({"x": sh("true")}, "--slot", "s")
@@ -708,6 +724,32 @@ class Commands(Case):
         self.worker({}, "--shell", "--root", self.folder)
         words = ["printf", "%s|", "a b", "$HOME", "; ls", "*", "--json"]
         self.assertEqual(self.stint("run", "--", *words).stdout, "a b|$HOME|; ls|*|--json|")
+
+    def test_a_word_that_cannot_be_sent_to_the_letter_is_not_sent(self):
+        ran = self.stint("run", "--detach", "--", "rm", os.fsdecode(b"caf\xe9"))
+        self.assertEqual((ran.returncode, self.client.get("/api/tasks").json), (2, []), ran.stderr)
+        self.assertIn("word 2", ran.stderr)
+
+    def test_its_title_is_its_words_whole_or_cut_between_two_letters(self):
+        for words in (["echo", "caf\u00e9"], ["echo", "x" * 194 + "\u65e5\u672c"]):
+            self.stint("run", "--detach", "--", *words)
+        self.assertEqual([task["title"] for task in self.client.get("/api/tasks").json],
+                         ["echo caf\u00e9", "echo " + "x" * 194])
+
+    def test_a_server_that_goes_away_is_waited_for(self):
+        self.worker({}, "--shell", "--root", self.folder)
+        process = subprocess.Popen([STINT, "run", "--", "sh", "-c", "echo begin; while [ ! -e go ]; do sleep 0.1; done; exit 5"],
+                                   cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=stintd.environment(STINT_HOME=self.server.home))
+        self.assertEqual(process.stdout.readline(), "begin\n")
+        self.client.close()
+        self.server.kill()
+        self.assertIn("trying again", process.stderr.readline())
+        self.server.start()
+        with open(os.path.join(self.folder, "go"), "w"):
+            pass
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 5)
 
     def test_ctrl_c_cancels_it(self):
         self.worker({}, "--shell", "--root", self.folder)

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,8 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -110,6 +114,14 @@ static long try_pidfd(char **args)
 	return fd < 0 ? -1 : syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
 }
 
+/* limit PID: one of processor time would kill it as surely as a signal. */
+static long try_limit(char **args)
+{
+	struct rlimit core = {0, 0};
+
+	return prlimit(atoi(args[0]), RLIMIT_CORE, &core, NULL);
+}
+
 static long try_trace(char **args)
 {
 	return ptrace(PTRACE_ATTACH, atoi(args[0]), NULL, NULL);
@@ -175,6 +187,20 @@ static long try_fill(char **args)
 
 	signal(SIGXFSZ, SIG_IGN);
 	return fd < 0 ? -1 : pwrite(fd, "x", 1, atol(args[0]) - 1);
+}
+
+/* spread PATH BYTES: room that is taken, not only a large number. */
+static long try_spread(char **args)
+{
+	int fd = open(args[0], O_WRONLY | O_CREAT, 0600);
+
+	return fd < 0 ? -1 : fallocate(fd, 0, 0, atol(args[1]));
+}
+
+/* shared ID: memory of System V that somebody has made. */
+static long try_shared(char **args)
+{
+	return shmat(atoi(args[0]), NULL, 0) == (void *)-1 ? -1 : 0;
 }
 
 /* tcp PORT: of the machine itself. */
@@ -246,6 +272,19 @@ static long try_device(char **args)
 	return try_read((char *[]){"disk"});
 }
 
+/* capability NUMBER */
+static long try_capability(char **args)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[2];
+	int number = atoi(args[0]);
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -1;
+	errno = EPERM;
+	return data[number / 32].effective >> number % 32 & 1 ? 0 : -1;
+}
+
 static const struct attempt {
 	const char *name;
 	long (*attempt)(char **args);
@@ -262,6 +301,7 @@ static const struct attempt {
 	{"race", try_race, 1},
 	{"signal", try_signal, 2},
 	{"pidfd", try_pidfd, 1},
+	{"limit", try_limit, 1},
 	{"trace", try_trace, 1},
 	{"memory", try_memory, 1},
 	{"proc", try_proc, 2},
@@ -272,10 +312,13 @@ static const struct attempt {
 	{"fill", try_fill, 1},
 	{"touch", try_touch, 1},
 	{"forks", try_forks, 1},
+	{"spread", try_spread, 2},
+	{"shared", try_shared, 1},
 	{"tcp", try_tcp, 1},
 	{"unix", try_unix, 1},
 	{"others", try_others, 0},
 	{"device", try_device, 1},
+	{"capability", try_capability, 1},
 };
 
 int main(int argc, char **argv)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Run a test of this directory in a virtual machine that has cgroups of the second version alone: in_guest.py PROGRAM
+"""Run tests of this directory in a virtual machine that has cgroups of the second version alone: in_guest.py BUDGET WALLS
 
-There the controllers of memory, tasks and processors are where most machines of today have them, and this one may not. The
-program runs three times: in the root of all cgroups, in one that is its own as a service has it, and as an ordinary user in
-one that was given to it. Skipped without qemu, busybox or a kernel (./dev guest, or STINT_GUEST_KERNEL).
+There the controllers of memory, tasks and processors are where most machines of today have them, and this one may not.
+BUDGET (test_exec_budget) runs three times: in the root of all cgroups, in one that is its own as a service has it, and as an
+ordinary user in one that was given to it. In these two so do the limits of WALLS (test_exec_walls), where bubblewrap and crun
+are there to be taken along. Skipped without qemu, busybox or a kernel (./dev guest, or STINT_GUEST_KERNEL).
 """
 import glob
 import gzip
@@ -15,11 +16,19 @@ import sys
 import tempfile
 
 LIMIT_S = 280
+WALLS = {"sandbox": "bwrap", "container": "crun"}  # what each is made of
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 INIT = r"""#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin
+# Walls are made with pivot_root, which needs a root that can be left: the first one cannot.
+if [ ! -e /second ]; then
+	mkdir /new && mount -t tmpfs new /new
+	for part in /*; do [ $part = /new ] || cp -a $part /new; done
+	touch /new/second
+	exec switch_root /new /init
+fi
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
@@ -27,13 +36,26 @@ mkdir -p /dev/pts /tmp && chmod 1777 /tmp
 mount -t cgroup2 cgroup /sys/fs/cgroup
 ip link set lo up
 export STINT_SHIM=/t/shim STINT_EXEC_CHILD=/t/child STINT_EXEC_HOSTILE=/t/hostile STINT_EXEC_SUPERVISOR=/t/supervisor
+export STINT_EXEC_TESTS='*_bounded' G=/sys/fs/cgroup
 told() { echo "GUEST $1 $2"; }
-/t/program; told root $?
-echo "+memory +pids +cpu" > /sys/fs/cgroup/cgroup.subtree_control
-mkdir /sys/fs/cgroup/service /sys/fs/cgroup/users
-sh -c 'echo $$ > /sys/fs/cgroup/service/cgroup.procs; exec /t/program'; told service $?
-chown 65534:65534 /sys/fs/cgroup/users /sys/fs/cgroup/users/cgroup.procs /sys/fs/cgroup/users/cgroup.subtree_control
-sh -c 'echo $$ > /sys/fs/cgroup/users/cgroup.procs; exec su -s /bin/sh nobody -c "exec /t/program"'; told user $?
+# Each in a cgroup of its own, which its worker leaves for one beneath it.
+serve() {
+	mkdir $G/$1
+	sh -c 'echo $$ > $0/cgroup.procs; exec /t/$*' $G/$1 $2 $3; told $1 $?
+}
+give() {
+	mkdir $G/$1
+	chown 65534:65534 $G/$1 $G/$1/cgroup.procs $G/$1/cgroup.subtree_control
+	sh -c 'echo $$ > $0/cgroup.procs; exec su -s /bin/sh nobody -c "exec /t/$*"' $G/$1 $2 $3; told $1 $?
+}
+/t/budget; told root $?
+echo "+memory +pids +cpu" > $G/cgroup.subtree_control
+serve service budget
+give user budget
+for level in $LEVELS; do
+	serve service-$level walls $level
+	give user-$level walls $level
+done
 poweroff -f
 """
 
@@ -81,22 +103,29 @@ def archive(root):
     return gzip.compress(bytes(out), 1)
 
 
+def levels():
+    """Those that can be taken along."""
+    return [level for level, program in WALLS.items() if shutil.which(program)]
+
+
 def build(place, busybox):
     root = os.path.join(place, "root")
     for name in ("bin", "dev", "proc", "sys", "tmp", "etc", "t"):
         os.makedirs(os.path.join(root, name))
     shutil.copy(busybox, os.path.join(root, "bin/busybox"))
-    programs = {"program": sys.argv[1]}
+    programs = {"t/budget": sys.argv[1], "t/walls": sys.argv[2]}
+    for level in levels():
+        programs["bin/" + WALLS[level]] = shutil.which(WALLS[level])
     for name in ("shim", "child", "hostile", "supervisor"):
         variable = "STINT_SHIM" if name == "shim" else "STINT_EXEC_" + name.upper()
-        programs[name] = os.environ[variable]
+        programs["t/" + name] = os.environ[variable]
     for name, path in programs.items():
-        shutil.copy(path, os.path.join(root, "t", name))
+        shutil.copy(path, os.path.join(root, name))
         for library in libraries(path):
             os.makedirs(os.path.dirname(root + library), exist_ok=True)
             shutil.copy(library, root + library)
     with open(os.path.join(root, "init"), "w") as file:
-        file.write(INIT)
+        file.write(INIT.replace("$LEVELS", " ".join(levels())))
     with open(os.path.join(root, "etc/passwd"), "w") as file:
         file.write("root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")
     with open(os.path.join(root, "etc/group"), "w") as file:
@@ -120,8 +149,9 @@ def main():
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=LIMIT_S)
     print(ran.stdout.replace("\r", ""))
     print(ran.stderr)
-    ends = dict(re.findall(r"^GUEST (\w+) (\d+)", ran.stdout.replace("\r", ""), re.M))
-    return 0 if ends == {"root": "0", "service": "0", "user": "0"} else 1
+    ends = dict(re.findall(r"^GUEST (\S+) (\d+)", ran.stdout.replace("\r", ""), re.M))
+    wanted = ["root", "service", "user", *("%s-%s" % (who, level) for who in ("service", "user") for level in levels())]
+    return 0 if ends == {name: "0" for name in wanted} and "SKIPPED" not in ran.stdout else 1  # it has all that they ask for
 
 
 sys.exit(main())

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -142,6 +143,9 @@ static void what_every_program_needs_is_there_and_not_writable(void **state)
 	attempt("EACCES", "write", "/tmp/stint-test", NULL);
 	attempt("EACCES", "write", "/dev/shm/stint-test", NULL);
 	attempt("EACCES", "write", "/proc/self/oom_score_adj", NULL);
+	attempt("EACCES", "write", "/proc/sys/kernel/hostname", NULL);
+	if (access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0)
+		attempt("EACCES", "write", "/sys/fs/cgroup/cgroup.procs", NULL);
 }
 
 static void the_state_directory_is_out_of_reach(void **state)
@@ -219,6 +223,17 @@ static void nobody_outside_can_be_signalled(void **state)
 	assert_int_equal(marked(sibling.identity.run), 1);
 }
 
+/* Who may lower the limits of another may end him, on every kernel. */
+static void nobody_elses_limits_can_be_changed(void **state)
+{
+	const pid_t targets[] = {sibling.identity.main, sibling.identity.shim, getpid()};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+		attempt("EPERM", "limit", number(targets[i]), NULL);
+	attempt("done", "limit", "0", NULL);
+}
+
 static void sockets_without_a_path_stay_within(void **state)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -252,6 +267,20 @@ static void system_calls_that_change_the_machine_do_not_exist(void **state)
 	attempt("EPERM", "namespace", NULL, NULL);
 	attempt("EPERM", "type", NULL, NULL);
 	attempt("ENOSYS", "call", number(SYS_clone3), NULL);
+}
+
+/* Also as root: none of those that change the machine or look into other processes. */
+static void privileges_of_root_are_those_of_a_container(void **state)
+{
+	static const int missing[] = {CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_MODULE, CAP_SYS_RAWIO,
+		CAP_SYS_BOOT, CAP_SYS_TIME, CAP_SYS_RESOURCE, CAP_SYS_NICE, CAP_NET_ADMIN, CAP_MKNOD,
+		CAP_DAC_READ_SEARCH, CAP_LINUX_IMMUTABLE, CAP_SYSLOG};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+		attempt("EPERM", "capability", number(missing[i]), NULL);
+	if (geteuid() == 0)
+		attempt("done", "capability", number(CAP_CHOWN), NULL);
 }
 
 static void limits_hold(void **state)
@@ -415,8 +444,10 @@ int main(void)
 		cmocka_unit_test(a_siblings_files_are_out_of_reach),
 		cmocka_unit_test(a_sibling_cannot_be_traced_or_read),
 		cmocka_unit_test(nobody_outside_can_be_signalled),
+		cmocka_unit_test(nobody_elses_limits_can_be_changed),
 		cmocka_unit_test(sockets_without_a_path_stay_within),
 		cmocka_unit_test(system_calls_that_change_the_machine_do_not_exist),
+		cmocka_unit_test(privileges_of_root_are_those_of_a_container),
 		cmocka_unit_test(limits_hold),
 		cmocka_unit_test(a_grant_that_opens_the_state_directory_is_refused),
 		cmocka_unit_test(a_work_dir_within_the_state_directory_is_refused),

@@ -1,6 +1,6 @@
 /*
  * A hostile child behind a wall: test_exec_walls sandbox|container [RUNTIME]. docs/isolation.md has a line for each of these, and
- * each test runs at both levels. Where the machine cannot make the wall the test is skipped, and says why.
+ * each test runs at both levels; STINT_EXEC_TESTS says which, by a pattern. Where the machine cannot make the wall the test is skipped, and says why.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,11 +12,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -31,6 +33,7 @@
 #include "exec/rundir.h"
 #include "exec/shim.h"
 #include "exec/wall.h"
+#include "exec/wall_plan.h"
 #include "world.h"
 
 enum { ANY = 4 };
@@ -98,11 +101,22 @@ static void start_sibling(void)
 	world_until_text(&sibling, STREAM_OUT, "ready");
 }
 
+/* With all that this machine can bound; on the second version of cgroups that must be said when the host is opened. */
+static void open_bounded(void)
+{
+	struct host_options options = {.cgroup_unwanted = getenv("STINT_EXEC_NO_CGROUP") != NULL};
+
+	cgroup_look(&place);
+	for (int bound = 0; bound < BOUND_COUNT && !options.cgroup_unwanted; bound++)
+		options.bounds |= place.bounds[bound][0] ? 1u << bound : 0;
+	world_open_with(&world, &options);
+	cgroup_look(&place);
+}
+
 static int open_world(void **state)
 {
 	(void)state;
-	cgroup_look(&place);
-	world_open(&world);
+	open_bounded();
 	snprintf(home, sizeof home, "%s/home", world.dir);
 	snprintf(own, sizeof own, "%s/own", home);
 	snprintf(beside, sizeof beside, "%s/sibling", home);
@@ -245,6 +259,19 @@ static void it_gets_its_input_and_nothing_else_of_ours(void **state)
 	running_done(&running);
 }
 
+static void signals_session_umask_and_directory_are_fresh(void **state)
+{
+	char inside[256], expected[400];
+	struct running running;
+
+	(void)state;
+	run(&running, (const char *const[]){child, "state", NULL});
+	assert_int_equal(wall_workdir_name(&wall, own, inside, sizeof inside), 0);
+	snprintf(expected, sizeof expected, "blocked=0 ignored=0 umask=077 leader=1 nnp=1 cwd=%s\n", inside);
+	assert_string_equal(running_text(&running, STREAM_OUT), expected);
+	running_done(&running);
+}
+
 static void a_stop_is_term_with_its_grace(void **state)
 {
 	struct running running;
@@ -346,6 +373,26 @@ static void a_killed_shim_leaves_nothing(void **state)
 	running_done(&running);
 }
 
+/* What the wall is made of is killed: nobody is left who was behind it. */
+static void a_killed_wall_leaves_nothing(void **state)
+{
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "deaf", NULL});
+
+	(void)state;
+	if (wall_is_podman(wall.runtime))
+		return; /* podman_may_go_before_the_program */
+	world_start(&world, &running, &spec);
+	world_until_text(&running, STREAM_OUT, "ready");
+	world_until_started(&running);
+	assert_int_equal(kill(running.identity.main, SIGKILL), 0);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_SIGNAL);
+	assert_int_equal(running.end.code, SIGKILL);
+	assert_nothing_left_of(&running);
+	running_done(&running);
+}
+
 /* ---- files ---------------------------------------------------------------------------------------------------------- */
 
 static void its_own_directory_is_its_own(void **state)
@@ -400,6 +447,23 @@ static void the_rootfs_stays_as_it_was(void **state)
 	assert_int_equal(access("/dev/shm/libpod_lock", F_OK), locks);
 }
 
+/* A place that the rootfs does not have is not made there for the grant. */
+static void a_grant_that_has_no_place_in_the_rootfs_is_refused(void **state)
+{
+	struct process *process = NULL;
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "exit", "0", NULL});
+	int before = count_entries(".");
+
+	(void)state;
+	if (wall.level != WALL_CONTAINER)
+		return;
+	world.grants[3] = (struct grant){"/usr/share", -1, GRANT_READ, false};
+	spec.confine.grant_count = 4;
+	assert_int_equal(process_start(world.host, &spec, &process), -ENOENT);
+	assert_int_equal(count_entries("."), before);
+}
+
 static void its_tmp_is_private_and_ends_with_it(void **state)
 {
 	char path[] = "/tmp/stint-walls-XXXXXX";
@@ -415,6 +479,25 @@ static void its_tmp_is_private_and_ends_with_it(void **state)
 	attempt("ENOENT", "read", path, NULL);
 	attempt("done", "write", "/dev/shm/stint-walls", NULL);
 	assert_int_equal(access("/dev/shm/stint-walls", F_OK), -1);
+}
+
+/* What lies there is memory: no more of it than the manual says. */
+static void its_tmp_has_a_size(void **state)
+{
+	(void)state;
+	attempt("ENOSPC", "spread", "/tmp/large", "280000000");
+	attempt("ENOSPC", "spread", "/dev/shm/large", "70000000");
+}
+
+/* Shared memory has no path, and is found by its number. */
+static void its_shared_memory_is_private(void **state)
+{
+	int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+
+	(void)state;
+	assert_true(id >= 0);
+	attempt("EINVAL EIDRM", "shared", number(id), NULL);
+	assert_int_equal(shmctl(id, IPC_RMID, NULL), 0);
 }
 
 static void the_state_directory_does_not_exist(void **state)
@@ -433,6 +516,17 @@ static void the_state_directory_does_not_exist(void **state)
 	attempt("ENOENT", "hard link", in_home("admin.token"), NULL);
 	attempt("ENOENT EACCES", "proc", "1", "root/../admin.token");
 	assert_int_equal(faccessat(home_fd, "admin.token", F_OK, 0), 0);
+}
+
+/* Of this machine: what every program needs, in a sandbox, and nothing more. */
+static void nothing_else_of_the_machine_is_there(void **state)
+{
+	const char *const missing[] = {"/home", "/root", "/var", "/srv", "/sys/class", "/sys/fs", "/boot"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+		attempt("ENOENT", "list", missing[i], NULL);
+	attempt(wall.level == WALL_SANDBOX ? "done" : "ENOENT", "read", "/etc/passwd", NULL);
 }
 
 static void what_belongs_to_a_sibling_does_not_exist(void **state)
@@ -464,6 +558,27 @@ static void a_grant_that_opens_the_state_directory_is_refused(void **state)
 	assert_null(process);
 }
 
+/* What is shown besides the grants counts as much: the system of a sandbox, the rootfs of a container. */
+static void a_system_that_holds_the_state_directory_is_refused(void **state)
+{
+	const char *const bad[] = {home, world.dir, "/"};
+	struct process *process = NULL;
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "exit", "0", NULL});
+
+	(void)state;
+	if (wall.level == WALL_SANDBOX) {
+		spec.confine.keep_out = "/usr/lib";
+		assert_int_equal(process_start(world.host, &spec, &process), -EXDEV);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof *bad && wall.level == WALL_CONTAINER; i++) {
+		wall.rootfs = bad[i];
+		assert_int_equal(process_start(world.host, &spec, &process), -EXDEV);
+	}
+	wall.rootfs = rootfs;
+	assert_null(process);
+}
+
 /* ---- processes ------------------------------------------------------------------------------------------------------ */
 
 static void nobody_else_is_there(void **state)
@@ -477,6 +592,7 @@ static void nobody_else_is_there(void **state)
 		attempt("ESRCH", "pidfd", number(targets[i]), NULL);
 		attempt("EPERM", "trace", number(targets[i]), NULL);
 		attempt("EPERM", "memory", number(targets[i]), NULL);
+		attempt("EPERM", "limit", number(targets[i]), NULL);
 		attempt("ENOENT", "proc", number(targets[i]), "cmdline");
 	}
 	assert_int_equal(marked(sibling.identity.run) > 0, 1);
@@ -543,20 +659,31 @@ static void system_calls_that_change_the_machine_do_not_exist(void **state)
 	attempt("EPERM", "type", NULL, NULL);
 }
 
-/* Can this machine bound it? The host must have been asked where that is needed. */
+/* Can this machine bound it? */
 static bool is_bounded(enum bound bound)
 {
 	if (place.bounds[bound][0] && !place.closed[bound])
 		return true;
-	print_message("skipped: %s\n",
-		place.bounds[bound][0] ? "the host was opened without it" : place.why_not[bound]);
+	print_message("skipped: %s\n", place.why_not[bound]);
 	return false;
 }
 
 static void limits_are_the_same(void **state)
 {
+	struct running running;
+
 	(void)state;
 	attempt("EFBIG", "fill", "2000000000", NULL);
+	run(&running, (const char *const[]){child, "limits", NULL});
+	assert_string_equal(running_text(&running, STREAM_OUT), "files=1024 core=0 file=1073741824\n");
+	running_done(&running);
+}
+
+static void it_has_no_privileges(void **state)
+{
+	(void)state;
+	for (int capability = 0; capability <= CAP_LAST_CAP; capability++)
+		attempt("EPERM", "capability", number(capability), NULL);
 }
 
 static void memory_is_bounded(void **state)
@@ -727,23 +854,31 @@ int main(int argc, char **argv)
 		cmocka_unit_test(how_it_ended_is_told_exactly),
 		cmocka_unit_test(what_cannot_be_executed_is_told_and_why),
 		cmocka_unit_test(it_gets_its_input_and_nothing_else_of_ours),
+		cmocka_unit_test(signals_session_umask_and_directory_are_fresh),
 		cmocka_unit_test(a_stop_is_term_with_its_grace),
 		cmocka_unit_test(a_stop_that_comes_before_it_waits_for_it),
 		cmocka_unit_test(podman_may_go_before_the_program),
 		cmocka_unit_test(daemons_are_ended_with_it),
 		cmocka_unit_test(a_killed_shim_leaves_nothing),
+		cmocka_unit_test(a_killed_wall_leaves_nothing),
 		cmocka_unit_test(its_own_directory_is_its_own),
 		cmocka_unit_test(the_system_cannot_be_changed),
 		cmocka_unit_test(the_rootfs_stays_as_it_was),
+		cmocka_unit_test(a_grant_that_has_no_place_in_the_rootfs_is_refused),
 		cmocka_unit_test(its_tmp_is_private_and_ends_with_it),
+		cmocka_unit_test(its_tmp_has_a_size),
+		cmocka_unit_test(its_shared_memory_is_private),
 		cmocka_unit_test(the_state_directory_does_not_exist),
+		cmocka_unit_test(nothing_else_of_the_machine_is_there),
 		cmocka_unit_test(what_belongs_to_a_sibling_does_not_exist),
 		cmocka_unit_test(a_grant_that_opens_the_state_directory_is_refused),
+		cmocka_unit_test(a_system_that_holds_the_state_directory_is_refused),
 		cmocka_unit_test(nobody_else_is_there),
 		cmocka_unit_test(the_first_process_is_out_of_reach),
 		cmocka_unit_test(there_is_no_network_unless_it_is_granted),
 		cmocka_unit_test(the_servers_socket_is_the_one_way_out),
 		cmocka_unit_test(system_calls_that_change_the_machine_do_not_exist),
+		cmocka_unit_test(it_has_no_privileges),
 		cmocka_unit_test(limits_are_the_same),
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(processes_are_bounded),
@@ -757,5 +892,7 @@ int main(int argc, char **argv)
 	wall.runtime = argc > 2 ? argv[2] : NULL;
 	if (!can_be_had())
 		return 77;
+	if (getenv("STINT_EXEC_TESTS"))
+		cmocka_set_test_filter(getenv("STINT_EXEC_TESTS"));
 	return cmocka_run_group_tests(tests, open_world, close_world);
 }

@@ -18,10 +18,10 @@ static void look_into(struct span frame)
 {
 	struct pool_message message;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
-	const char *reason = NULL;
+	struct pool_complaint complaint = {0};
 
-	int r = pool_text_read(frame, &doc, &message, &reason);
-	assert(r == 0 ? doc && !reason : r == -EPROTO && reason);
+	int r = pool_text_read(frame, &doc, &message, &complaint);
+	assert(r == 0 ? doc && !complaint.reason[0] : r == -EPROTO && complaint.reason[0]);
 	if (r == 0 && message.kind == POOL_HELLO)
 		assert(message.module_count <= POOL_MODULES_MAX);
 	if (r == 0 && message.kind >= POOL_PROGRESS)

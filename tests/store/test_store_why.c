@@ -210,6 +210,55 @@ static void a_slot_that_is_away_or_quarantined_holds_its_tasks(void **state)
 	assert_int_not_equal(why_of(world, "job").why, WHY_OWNER_QUARANTINED); /* a trial is let in */
 }
 
+static void crash_thrice(struct world *world, const char *slot)
+{
+	struct command crash = {.kind = COMMAND_SLOT_CRASH, .slot = span_of(slot)};
+
+	for (int i = 0; i < 3; i++)
+		world_run(world, &crash);
+}
+
+static void a_pool_whose_places_are_quarantined_is_the_reason(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("host-1a2b3c4d", 0);
+	struct command lift = {.kind = COMMAND_UNQUARANTINE, .slot = SPAN("host/airi-2")};
+
+	create_with(world, "named", "airi");
+	create_with(world, "other", "shell");
+	world_create(world, "any", "q");
+	world_run(world, &beat);
+	crash_thrice(world, "host/airi-2");
+	struct reason reason = why_of(world, "named");
+	assert_int_equal(reason.why, WHY_POOL_QUARANTINED);
+	assert_true(span_equal(store_name(world->store, reason.slot), SPAN("host/airi-2")));
+	assert_int_equal(reason.until_ms, world->now.wall_ms + 10 * 60 * 1000);
+	assert_int_equal(
+		why_of(world, "any").why, WHY_POOL_QUARANTINED); /* the worker's queue may mean that pool */
+	assert_int_equal(why_of(world, "other").why, WHY_READY_NOW);
+	world_crash(world);
+	assert_int_equal(why_of(world, "named").why, WHY_POOL_QUARANTINED);
+	world_run(world, &lift);
+	assert_int_equal(why_of(world, "named").why, WHY_READY_NOW);
+}
+
+static void a_pool_of_a_worker_that_is_not_there_is_no_reason(void **state)
+{
+	struct world *world = *state;
+	struct command beat = say_beat("host-b-1a2b3c4d", 0); /* its name is host-b */
+
+	create_with(world, "job", "airi");
+	world_run(world, &beat);
+	crash_thrice(world, "host/airi-1");
+	crash_thrice(world, "host-b-1a2b3c4d/airi-1");
+	assert_int_equal(why_of(world, "job").why, WHY_READY_NOW);
+	crash_thrice(world, "host-b/airi-1");
+	assert_int_equal(why_of(world, "job").why, WHY_POOL_QUARANTINED);
+	world_pass(world, 10 * 60 * 1000);
+	world_run(world, &beat);
+	assert_int_not_equal(why_of(world, "job").why, WHY_POOL_QUARANTINED); /* a trial is let in */
+}
+
 static void while_the_disk_is_full_nothing_is_handed_out(void **state)
 {
 	struct world *world = *state;
@@ -232,6 +281,8 @@ int main(void)
 		ON_BOTH(a_worker_that_takes_anything_serves_every_queue),
 		ON_BOTH(a_script_that_asks_for_a_queue_serves_it_for_a_while),
 		ON_BOTH(a_slot_that_is_away_or_quarantined_holds_its_tasks),
+		ON_BOTH(a_pool_whose_places_are_quarantined_is_the_reason),
+		ON_BOTH(a_pool_of_a_worker_that_is_not_there_is_no_reason),
 		ON_BOTH(a_task_whose_executor_nobody_has_for_long_is_blocked),
 		ON_BOTH(an_executor_that_was_there_meanwhile_is_missed_from_then_on),
 		ON_BOTH(an_executor_of_a_worker_that_serves_other_queues_is_missing),

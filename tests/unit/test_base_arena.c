@@ -180,6 +180,20 @@ static void a_failed_copy_leaves_the_result_untouched(void **state)
 	assert_true(span_equal(copy, SPAN("before")));
 }
 
+static void a_text_by_a_format_is_whole_or_empty(void **state)
+{
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 4096);
+	const char *text = arena_text(&arena, "%s/%d", "runs", 7);
+	assert_string_equal(text, "runs/7");
+	assert_string_equal(arena_text(&arena, "%s", ""), "");
+	assert_string_equal(arena_text(&arena, "%05000d", 1), "");
+	assert_string_equal(text, "runs/7");
+	arena_done(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +208,7 @@ int main(void)
 		cmocka_unit_test(a_fresh_arena_may_be_reset_and_done),
 		cmocka_unit_test(a_copy_is_separate_and_ends_in_nul),
 		cmocka_unit_test(a_failed_copy_leaves_the_result_untouched),
+		cmocka_unit_test(a_text_by_a_format_is_whole_or_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,6 +204,21 @@ static void slot_states_have_names(void **state)
 	assert_string_equal(slot_state_name(SLOT_ON_TRIAL), "trial");
 }
 
+static void a_place_in_a_pool_names_its_worker_and_executor(void **state)
+{
+	static const char *const none[] = {"", "/", "-", "7", "host", "host/airi", "host/airi-", "airi-1",
+		"/airi-1", "host/-1", "host/-", "host-1", "host/airi-1x", "host/airi1"};
+	struct span worker, executor;
+
+	(void)state;
+	assert_true(slot_split_pool(SPAN("host/airi-1"), &worker, &executor));
+	assert_true(span_equal(worker, SPAN("host")) && span_equal(executor, SPAN("airi")));
+	assert_true(slot_split_pool(SPAN("a/b-2/my-pool-100"), &worker, &executor));
+	assert_true(span_equal(worker, SPAN("a/b-2")) && span_equal(executor, SPAN("my-pool")));
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+		assert_false(slot_split_pool(span_of(none[i]), &worker, &executor));
+}
+
 static void the_trial_belongs_to_one_worker_until_it_is_survived(void **state)
 {
 	struct world *w = *state;
@@ -239,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_trial_belongs_to_one_worker_until_it_is_survived),
+		TEST(a_place_in_a_pool_names_its_worker_and_executor),
 		TEST(two_crashes_do_not_quarantine),
 		TEST(the_third_crash_within_a_minute_quarantines),
 		TEST(the_window_is_a_minute_to_the_millisecond),

@@ -95,6 +95,25 @@ static void a_quarantined_owner_says_until_when(void **state)
 	assert_int_equal(reason.until_ms, 7);
 }
 
+static void a_quarantined_pool_is_the_last_reason_and_says_which_place(void **state)
+{
+	struct world *w = *state;
+	struct task task = ready_task(w);
+	struct surroundings around = nothing_missing;
+
+	around.pool_slot = 9;
+	around.trial_at_ms = 7;
+	struct reason reason = task_why(&task, &around, &w->given);
+	assert_int_equal(reason.why, WHY_POOL_QUARANTINED);
+	assert_int_equal(reason.slot, 9);
+	assert_int_equal(reason.until_ms, 7);
+	around.idle = 0;
+	reason = task_why(&task, &around, &w->given);
+	assert_int_equal(reason.why, WHY_WORKERS_BUSY);
+	assert_int_equal(reason.slot, 0);
+	assert_int_equal(reason.until_ms, 0);
+}
+
 static void a_scheduled_task_says_until_when(void **state)
 {
 	struct world *w = *state;
@@ -166,6 +185,7 @@ int main(void)
 		TEST(a_ready_task_names_the_first_thing_that_is_missing),
 		TEST(where_no_worker_announces_itself_nothing_is_missing),
 		TEST(a_quarantined_owner_says_until_when),
+		TEST(a_quarantined_pool_is_the_last_reason_and_says_which_place),
 		TEST(a_scheduled_task_says_until_when),
 		TEST(a_task_that_backs_off_says_why_and_until_when),
 		TEST(a_cancel_that_waits_is_told_whatever_the_state),

@@ -9,44 +9,90 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/files.h"
+#include "worker/letter.h"
 #include "worker/outbox.h"
 
 #define LETTER "{\"workerId\":\"w\",\"fence\":\"7\",\"result\":1}"
 
+struct guest;
 static char place[64];
 static struct world {
 	uv_loop_t loop;
-	uv_pipe_t door, guest;
-	char input[8192], heard[8192]; /* of one request; of all, by their first lines and bodies */
-	size_t input_len;
-	const char *task; /* what GET answers */
-	char keys[256];   /* that came with what was posted */
-	int away;         /* so many posts are taken, and the answer is lost */
+	uv_pipe_t door;
+	char heard[8192];             /* of all requests, first lines and bodies */
+	const char *task;             /* what GET answers */
+	char keys[256];               /* that came with what was posted */
+	int guests;                   /* that are here now; and so many at a time there were */
+	int guests_most, guests_back; /* when an answer was not lost for the first time */
+	int posts, waits;             /* the answers to so many posts wait for each other */
+	int away;                     /* so many posts are taken, and the answer is lost */
 	void (*on_get)(void);
 	struct outbox *outbox;
 	int dir_fd;
+	struct guest *last; /* that came */
+	int unread;         /* when it was last synced */
+	int saved, fault;
 	int settled, status, turns, refusals;
 } world;
+
+/* A connection. */
+struct guest {
+	uv_pipe_t pipe;
+	struct guest *next; /* of those that wait for their answer */
+	char input[8192];
+	size_t len;
+};
+
+static struct guest *waiting;
+static int syncs;
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+
+/* What was written to the server and not read by it yet. */
+static int unread(void)
+{
+	uv_os_fd_t fd;
+	int bytes = 0;
+
+	if (world.last && uv_fileno((uv_handle_t *)&world.last->pipe, &fd) == 0)
+		ioctl(fd, FIONREAD, &bytes);
+	return bytes;
+}
+
+int __wrap_fsync(int fd)
+{
+	syncs++;
+	world.unread = unread();
+	return __real_fsync(fd);
+}
+
+static bool is_on_disk(const char *name)
+{
+	return faccessat(world.dir_fd, name, F_OK, 0) == 0;
+}
 
 /* ---- the server ---- */
 
 static void allocate(uv_handle_t *handle, size_t wanted, uv_buf_t *buf)
 {
-	(void)handle;
+	struct guest *guest = handle->data;
+
 	(void)wanted;
-	*buf = uv_buf_init(
-		world.input + world.input_len, (unsigned)(sizeof world.input - 1 - world.input_len));
+	*buf = uv_buf_init(guest->input + guest->len, (unsigned)(sizeof guest->input - 1 - guest->len));
 }
 
-static void answer(const char *status, const char *body)
+static void answer(struct guest *guest, const char *status, const char *body)
 {
 	char text[4096];
 
@@ -54,52 +100,113 @@ static void answer(const char *status, const char *body)
 		"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", status,
 		strlen(body), body);
 	uv_buf_t buf = uv_buf_init(text, (unsigned)len);
-	assert_int_equal(uv_try_write((uv_stream_t *)&world.guest, &buf, 1), len);
+	assert_int_equal(uv_try_write((uv_stream_t *)&guest->pipe, &buf, 1), len);
+}
+
+static void on_guest_closed(uv_handle_t *handle)
+{
+	if (world.last == handle->data)
+		world.last = NULL;
+	free(handle->data);
+	world.guests--;
+}
+
+static void answer_all(void)
+{
+	while (waiting) {
+		struct guest *guest = waiting;
+		waiting = guest->next;
+		answer(guest, "200 OK", "{}");
+	}
+}
+
+static void note(const char *text, char *list, size_t room)
+{
+	size_t used = strlen(list);
+
+	snprintf(list + used, room - used, "%s", text);
+}
+
+static void hear_post(struct guest *guest)
+{
+	const char *key = strcasestr(guest->input, "idempotency-key: ");
+	char name[64] = "";
+
+	if (key)
+		snprintf(name, sizeof name, "%.*s ", (int)strcspn(key + 17, "\r"), key + 17);
+	note(name, world.keys, sizeof world.keys);
+	if (world.away-- > 0) {
+		uv_close((uv_handle_t *)&guest->pipe, on_guest_closed);
+		return;
+	}
+	if (world.guests_back == 0)
+		world.guests_back = world.guests;
+	guest->next = waiting;
+	waiting = guest;
+	if (++world.posts >= world.waits)
+		answer_all();
+}
+
+static void hear_get(struct guest *guest)
+{
+	if (world.on_get)
+		world.on_get();
+	if (world.refusals-- > 0)
+		answer(guest, "503 Service Unavailable", "{}");
+	else
+		answer(guest, "200 OK", world.task);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
 {
+	struct guest *guest = stream->data;
+	char line[4096];
+
 	(void)buf;
 	if (got < 0) {
-		uv_close((uv_handle_t *)stream, NULL);
+		uv_close((uv_handle_t *)stream, on_guest_closed);
 		return;
 	}
-	world.input_len += (size_t)got;
-	world.input[world.input_len] = 0;
-	char *body = strstr(world.input, "\r\n\r\n"), *length = strcasestr(world.input, "content-length: ");
+	guest->len += (size_t)got;
+	guest->input[guest->len] = 0;
+	char *body = strstr(guest->input, "\r\n\r\n"), *length = strcasestr(guest->input, "content-length: ");
 	if (!body || strlen(body + 4) < (length ? strtoul(length + 16, NULL, 10) : 0))
 		return;
-	size_t used = strlen(world.heard);
-	snprintf(world.heard + used, sizeof world.heard - used, "%.*s %s\n",
-		(int)strcspn(world.input, "\r") - 9, world.input, body + 4); /* without HTTP/1.1 */
-	world.input_len = 0;
-	bool get = strncmp(world.input, "GET", 3) == 0;
-	const char *key = strcasestr(world.input, "idempotency-key: ");
-	used = strlen(world.keys);
-	if (!get && key)
-		snprintf(world.keys + used, sizeof world.keys - used, "%.*s ", (int)strcspn(key + 17, "\r"),
-			key + 17);
-	if (!get && world.away-- > 0) {
-		uv_close((uv_handle_t *)stream, NULL);
-		return;
-	}
-	if (get && world.on_get)
-		world.on_get();
-	if (get && world.refusals-- > 0)
-		answer("503 Service Unavailable", "{}");
+	snprintf(line, sizeof line, "%.*s %s\n", (int)strcspn(guest->input, "\r") - 9, guest->input,
+		body + 4); /* without HTTP/1.1 */
+	note(line, world.heard, sizeof world.heard);
+	guest->len = 0;
+	if (strncmp(guest->input, "GET", 3) == 0)
+		hear_get(guest);
 	else
-		answer("200 OK", get ? world.task : "{}");
+		hear_post(guest);
 }
 
 static void on_guest(uv_stream_t *door, int status)
 {
+	struct guest *guest = calloc(1, sizeof *guest);
+
 	assert_int_equal(status, 0);
-	uv_pipe_init(&world.loop, &world.guest, 0);
-	assert_int_equal(uv_accept(door, (uv_stream_t *)&world.guest), 0);
-	uv_read_start((uv_stream_t *)&world.guest, allocate, on_read);
+	assert_non_null(guest);
+	uv_pipe_init(&world.loop, &guest->pipe, 0);
+	guest->pipe.data = guest;
+	assert_int_equal(uv_accept(door, (uv_stream_t *)&guest->pipe), 0);
+	uv_read_start((uv_stream_t *)&guest->pipe, allocate, on_read);
+	world.guests++;
+	world.last = guest;
+	if (world.guests > world.guests_most)
+		world.guests_most = world.guests;
 }
 
 /* ---- the world ---- */
+
+static void on_saved(void *context, const char *name, int fault)
+{
+	(void)context;
+	assert_int_equal(is_on_disk(name), fault == 0);
+	world.saved += fault == 0;
+	world.fault = fault;
+}
 
 static void on_settled(void *context, const char *name, int status, struct span code, struct span body)
 {
@@ -111,12 +218,15 @@ static void on_settled(void *context, const char *name, int status, struct span 
 	world.settled++;
 }
 
+static const struct outbox_events events = {.saved = on_saved, .settled = on_settled};
+
 static int set_up(void **state)
 {
 	struct http_address address = {.local = true};
 
 	(void)state;
 	memset(&world, 0, sizeof world);
+	waiting = NULL;
 	strcpy(place, "/tmp/stint-outbox-XXXXXX");
 	assert_non_null(mkdtemp(place));
 	world.dir_fd = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -124,8 +234,8 @@ static int set_up(void **state)
 	uv_pipe_init(&world.loop, &world.door, 0);
 	snprintf(address.path, sizeof address.path, "%s.sock", place);
 	assert_int_equal(uv_pipe_bind(&world.door, address.path), 0);
-	assert_int_equal(uv_listen((uv_stream_t *)&world.door, 1, on_guest), 0);
-	world.outbox = outbox_new(&world.loop, &address, (struct span){0}, world.dir_fd, on_settled, &world);
+	assert_int_equal(uv_listen((uv_stream_t *)&world.door, 128, on_guest), 0);
+	world.outbox = outbox_new(&world.loop, &address, (struct span){0}, world.dir_fd, &events, &world);
 	assert_non_null(world.outbox);
 	return 0;
 }
@@ -134,7 +244,7 @@ static void close_walked(uv_handle_t *handle, void *context)
 {
 	(void)context;
 	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
+		uv_close(handle, handle->type == UV_NAMED_PIPE && handle->data ? on_guest_closed : NULL);
 }
 
 static int tear_down(void **state)
@@ -169,9 +279,10 @@ static void until_settled(int count)
 		assert_true(turn());
 }
 
-static bool is_on_disk(const char *name)
+static void until_saved(int count)
 {
-	return faccessat(world.dir_fd, name, F_OK, 0) == 0;
+	while (world.saved < count)
+		assert_true(turn());
 }
 
 /* As a worker that died left it. */
@@ -180,7 +291,7 @@ static void inherit(enum yields_to to)
 	struct buf text;
 
 	buf_init(&text, 4096);
-	assert_int_equal(outbox_put_text(&text, to, SPAN("/api/tasks/t/complete"), SPAN(LETTER)), 0);
+	assert_int_equal(letter_put(&text, to, SPAN("/api/tasks/t/complete"), SPAN(LETTER)), 0);
 	assert_int_equal(file_write(world.dir_fd, "run", buf_span(&text), false), 0);
 	buf_done(&text);
 	assert_int_equal(outbox_load(world.outbox), 1);
@@ -190,16 +301,122 @@ static void inherit(enum yields_to to)
 
 /* ---- tests ---- */
 
-static void a_letter_is_a_file_until_the_server_has_it(void **state)
+static void put(const char *name, enum yields_to to, bool held)
+{
+	assert_int_equal(
+		outbox_put(world.outbox, name, to, SPAN("/api/tasks/t/complete"), SPAN(LETTER), held), 0);
+}
+
+static void a_letter_is_a_file_before_it_is_sent_and_until_the_server_has_it(void **state)
 {
 	(void)state;
-	assert_int_equal(outbox_put(world.outbox, "run", YIELDS_TO_NOTHING, SPAN("/api/tasks/t/complete"),
-				 SPAN(LETTER), false),
-		0);
+	world.waits = 2; /* no answer yet */
+	put("run", YIELDS_TO_NOTHING, false);
+	while (!world.heard[0])
+		assert_true(turn());
+	assert_int_equal(world.saved, 1);
 	assert_true(is_on_disk("run"));
+	answer_all();
 	until_settled(1);
 	assert_false(is_on_disk("run"));
 	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
+}
+
+/* Not even when there is a connection, and something else to send. */
+static void nothing_is_sent_before_it_is_on_disk(void **state)
+{
+	(void)state;
+	put("first", YIELDS_TO_NOTHING, false);
+	until_settled(1);
+	put("run", YIELDS_TO_NOTHING, false);
+	outbox_release(world.outbox, "first"); /* whoever wakes it: it looks for what can be sent */
+	until_settled(2);
+	assert_non_null(world.last);
+	assert_int_equal(world.unread, 0);
+}
+
+static void put_many(int count, bool held)
+{
+	char name[16];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(name, sizeof name, "run-%d", i);
+		put(name, YIELDS_TO_NOTHING, held);
+	}
+}
+
+static void many_at_once_are_synced_once_and_sent_together(void **state)
+{
+	int before = syncs;
+
+	(void)state;
+	world.waits = 20; /* nobody is answered before all are there */
+	put_many(20, false);
+	until_settled(20);
+	assert_int_equal(syncs - before, 2); /* of the file, and of the directory */
+	assert_int_equal(world.guests_most, 20);
+	assert_int_equal(outbox_waiting(world.outbox), 0);
+	while (world.guests > 1)
+		assert_true(turn());
+}
+
+static void of_many_at_once_each_is_there_until_the_server_has_it(void **state)
+{
+	(void)state;
+	put_many(3, true);
+	until_saved(3);
+	outbox_release(world.outbox, "run-1");
+	until_settled(1);
+	assert_string_equal(world.keys, "run-1 ");
+	assert_true(is_on_disk("run-0"));
+	assert_false(is_on_disk("run-1"));
+	assert_true(is_on_disk("run-2"));
+	outbox_release(world.outbox, "run-0");
+	outbox_release(world.outbox, "run-2");
+	until_settled(3);
+}
+
+static void what_a_dead_worker_wrote_together_is_sent_one_by_one(void **state)
+{
+	struct letter_file letters[] = {
+		{"a", SPAN("/api/tasks/a/complete\n{\"fence\":\"1\"}"), 0},
+		{"b", SPAN("/api/tasks/b/fail\n{\"fence\":\"2\",\"error\":\"\n*c 9\n\"}"), 0},
+		{"c", SPAN("/api/tasks/c/release\n{}"), 0},
+	};
+
+	(void)state;
+	letters_write(world.dir_fd, letters, 3);
+	assert_int_equal(letters[0].fault | letters[1].fault | letters[2].fault, 0);
+	assert_int_equal(outbox_load(world.outbox), 3);
+	until_settled(3);
+	assert_non_null(strstr(world.heard, "POST /api/tasks/a/complete {\"fence\":\"1\"}\n"));
+	assert_non_null(
+		strstr(world.heard, "POST /api/tasks/b/fail {\"fence\":\"2\",\"error\":\"\n*c 9\n\"}\n"));
+	assert_non_null(strstr(world.heard, "POST /api/tasks/c/release {}\n"));
+}
+
+/* A name that is taken cannot become a link; neither can any on a file system without them. */
+static void what_cannot_be_linked_is_written_one_by_one(void **state)
+{
+	int before = syncs;
+
+	(void)state;
+	assert_int_equal(file_write(world.dir_fd, "run-1", SPAN("old"), false), 0);
+	put_many(3, false);
+	until_settled(3);
+	assert_int_equal(syncs - before, 1 + 3 * 2);
+	assert_false(is_on_disk("run-1"));
+}
+
+/* The others do not ask while one is refused: the server would hear them all again and again. */
+static void a_server_that_is_away_is_asked_with_one(void **state)
+{
+	(void)state;
+	world.away = 3;
+	put_many(3, false);
+	until_settled(3);
+	assert_int_equal(strlen(world.keys), 6 * strlen("run-0 "));
+	assert_int_equal(world.guests_back, 1);
 }
 
 static void what_a_dead_worker_left_asks_for_the_word_of_the_work(void **state)
@@ -250,9 +467,7 @@ static void one_that_is_held_is_asked_for_and_waits(void **state)
 {
 	(void)state;
 	world.task = "{\"fence\":\"7\"}";
-	assert_int_equal(outbox_put(world.outbox, "run", YIELDS_TO_QUESTION, SPAN("/api/tasks/t/complete"),
-				 SPAN(LETTER), true),
-		0);
+	put("run", YIELDS_TO_QUESTION, true);
 	while (!world.heard[0])
 		assert_true(turn());
 	assert_int_equal(outbox_put(world.outbox, "other", YIELDS_TO_NOTHING, SPAN("/api/tasks/u/fail"),
@@ -273,9 +488,7 @@ static void one_that_is_released_after_trouble_is_sent(void **state)
 	(void)state;
 	world.task = "{\"fence\":\"7\"}";
 	world.refusals = 1;
-	assert_int_equal(outbox_put(world.outbox, "run", YIELDS_TO_WORD, SPAN("/api/tasks/t/complete"),
-				 SPAN(LETTER), true),
-		0);
+	put("run", YIELDS_TO_WORD, true);
 	while (strcmp(world.heard, "GET /api/tasks/t \nGET /api/tasks/t \n") != 0)
 		assert_true(turn());
 	for (int i = 0; i < 100; i++) /* the answer is heard */
@@ -289,30 +502,45 @@ static void what_the_disk_refuses_is_sent_all_the_same(void **state)
 {
 	(void)state;
 	assert_int_equal(rmdir(place), 0);
-	assert_int_not_equal(outbox_put(world.outbox, "run", YIELDS_TO_NOTHING, SPAN("/api/tasks/t/complete"),
-				     SPAN(LETTER), false),
-		0);
+	put("run", YIELDS_TO_NOTHING, false);
 	until_settled(1);
+	assert_int_equal(world.fault, -ENOENT);
 	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
 }
 
-static void remove_place(void)
+/* Whoever comes after us asks for it again. */
+static void a_word_takes_the_place_of_the_verdict_in_memory_alone(void **state)
 {
-	assert_int_equal(unlinkat(world.dir_fd, "run", 0), 0);
-	assert_int_equal(rmdir(place), 0);
+	int before = syncs;
+	struct span text;
+	struct buf file;
+
+	(void)state;
+	world.task = "{\"fence\":\"7\",\"report\":{\"outcome\":\"review\",\"result\":2}}";
+	world.waits = 2;
+	put("run", YIELDS_TO_WORD, false);
+	while (!strstr(world.heard, "POST"))
+		assert_true(turn());
+	buf_init(&file, LETTER_BYTES_MAX);
+	assert_int_equal(letter_load(world.dir_fd, "run", &file, &text), 0);
+	assert_true(span_equal(text, SPAN("?word\n/api/tasks/t/complete\n" LETTER)));
+	buf_done(&file);
+	assert_int_equal(syncs - before, 2);
+	answer_all();
+	until_settled(1);
+	assert_string_equal(world.heard,
+		"GET /api/tasks/t \n"
+		"POST /api/tasks/t/review {\"workerId\":\"w\",\"fence\":\"7\",\"result\":2}\n");
 }
 
-static void a_word_that_the_disk_refuses_takes_its_place_all_the_same(void **state)
+static void what_the_disk_refuses_gives_way_to_a_word_too(void **state)
 {
 	(void)state;
 	world.task = "{\"fence\":\"7\",\"report\":{\"outcome\":\"review\",\"result\":2}}";
-	assert_int_equal(outbox_put(world.outbox, "run", YIELDS_TO_WORD, SPAN("/api/tasks/t/complete"),
-				 SPAN(LETTER), true),
-		0);
-	outbox_release(world.outbox, "run");
-	world.on_get = remove_place;
+	assert_int_equal(rmdir(place), 0);
+	put("run", YIELDS_TO_WORD, false);
 	until_settled(1);
-	assert_int_equal(access(place, F_OK), -1);
+	assert_int_equal(world.fault, -ENOENT);
 	assert_string_equal(world.heard,
 		"GET /api/tasks/t \n"
 		"POST /api/tasks/t/review {\"workerId\":\"w\",\"fence\":\"7\",\"result\":2}\n");
@@ -334,7 +562,13 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(a_letter_is_a_file_until_the_server_has_it),
+		T(a_letter_is_a_file_before_it_is_sent_and_until_the_server_has_it),
+		T(nothing_is_sent_before_it_is_on_disk),
+		T(many_at_once_are_synced_once_and_sent_together),
+		T(of_many_at_once_each_is_there_until_the_server_has_it),
+		T(what_a_dead_worker_wrote_together_is_sent_one_by_one),
+		T(what_cannot_be_linked_is_written_one_by_one),
+		T(a_server_that_is_away_is_asked_with_one),
 		T(what_a_dead_worker_left_asks_for_the_word_of_the_work),
 		T(without_a_word_it_is_sent_as_it_is),
 		T(a_crash_gives_way_to_a_failure_alone),
@@ -344,7 +578,8 @@ int main(void)
 		T(one_that_is_released_after_trouble_is_sent),
 		T(what_is_no_letter_is_left_out_and_told),
 		T(what_the_disk_refuses_is_sent_all_the_same),
-		T(a_word_that_the_disk_refuses_takes_its_place_all_the_same),
+		T(a_word_takes_the_place_of_the_verdict_in_memory_alone),
+		T(what_the_disk_refuses_gives_way_to_a_word_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,14 +50,14 @@ static uint32_t says(struct world *w, enum pool_message_kind kind)
 {
 	struct pool_message message = {.kind = kind, .success = true, .percent = 50};
 
-	return pool_worker_hear(&w->worker, &message, true, w->now_ms);
+	return pool_worker_hear(&w->worker, &message, POOL_OF_ITS_TASK, w->now_ms);
 }
 
 static uint32_t says_of_another(struct world *w, enum pool_message_kind kind)
 {
 	struct pool_message message = {.kind = kind, .success = true};
 
-	return pool_worker_hear(&w->worker, &message, false, w->now_ms);
+	return pool_worker_hear(&w->worker, &message, POOL_OF_ANOTHER, w->now_ms);
 }
 
 static void spawns(struct world *w)
@@ -117,7 +117,7 @@ static void a_result_that_is_no_success_is_a_failure(void **state)
 	struct pool_message message = {.kind = POOL_RESULT, .success = false};
 
 	becomes_busy(w);
-	assert_int_equal(pool_worker_hear(&w->worker, &message, true, w->now_ms), POOL_DO_END);
+	assert_int_equal(pool_worker_hear(&w->worker, &message, POOL_OF_ITS_TASK, w->now_ms), POOL_DO_END);
 	assert_int_equal(w->worker.completed, 0);
 	assert_int_equal(w->worker.failed, 1);
 }
@@ -169,7 +169,7 @@ static void frames_that_are_not_understood_are_no_sign_of_life(void **state)
 
 	becomes_ready(w);
 	pass(w, 29 * SECOND);
-	assert_int_equal(pool_worker_hear_unknown(&w->worker, w->now_ms), 0);
+	assert_int_equal(pool_worker_hear_unknown(&w->worker, false, w->now_ms), 0);
 	pass(w, 1 * SECOND);
 	assert_int_equal(pool_worker_look(&w->worker, w->now_ms), POOL_DO_KILL);
 }
@@ -180,11 +180,11 @@ static void a_hundred_in_a_row_that_are_not_understood_are_too_many(void **state
 
 	becomes_busy(w);
 	for (int i = 0; i < 99; i++)
-		assert_int_equal(pool_worker_hear_unknown(&w->worker, w->now_ms), 0);
+		assert_int_equal(pool_worker_hear_unknown(&w->worker, false, w->now_ms), 0);
 	assert_int_equal(says(w, POOL_HEARTBEAT), 0); /* and the row is over */
 	for (int i = 0; i < 99; i++)
-		assert_int_equal(pool_worker_hear_unknown(&w->worker, w->now_ms), 0);
-	assert_int_equal(pool_worker_hear_unknown(&w->worker, w->now_ms), POOL_DO_KILL);
+		assert_int_equal(pool_worker_hear_unknown(&w->worker, false, w->now_ms), 0);
+	assert_int_equal(pool_worker_hear_unknown(&w->worker, false, w->now_ms), POOL_DO_KILL);
 	assert_int_equal(is_gone(w), POOL_DO_END | POOL_DO_TELL);
 	assert_string_equal(pool_fault_code(&w->worker), "PROTOCOL_ERROR");
 	assert_int_equal(w->worker.unknown, 199);
@@ -228,6 +228,85 @@ static void a_ready_that_crossed_its_task_is_no_answer(void **state)
 	assert_int_equal(says(w, POOL_HELLO), 0);
 	assert_int_equal(w->worker.state, POOL_BUSY);
 	assert_int_equal(says(w, POOL_RESULT), POOL_DO_END);
+}
+
+/* ---- ready without an answer ---- */
+
+static void a_ready_after_a_word_of_its_task_ends_the_task_and_keeps_the_worker(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	says(w, POOL_PROGRESS);
+	assert_int_equal(says(w, POOL_READY), POOL_DO_END | POOL_DO_WORK);
+	assert_int_equal(w->worker.state, POOL_IDLE);
+	assert_int_equal(w->worker.failed, 1);
+	assert_int_equal(w->worker.crashes, 0);
+	assert_int_equal(says(w, POOL_RESULT), 0); /* too late */
+}
+
+static void a_ready_after_an_answer_that_was_dropped_ends_the_task(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	pool_worker_assign(&w->worker, w->now_ms);
+	assert_int_equal(pool_worker_hear_unknown(&w->worker, false, w->now_ms), 0);
+	assert_int_equal(says(w, POOL_READY), POOL_DO_END | POOL_DO_WORK);
+	pool_worker_assign(&w->worker, w->now_ms);
+	assert_int_equal(says_of_another(w, POOL_RESULT), 0);
+	assert_int_equal(says(w, POOL_READY), POOL_DO_END | POOL_DO_WORK);
+	pool_worker_assign(&w->worker, w->now_ms);
+	assert_int_equal(says(w, POOL_READY), 0); /* each task for itself */
+}
+
+static void what_belongs_to_before_is_no_word_of_its_task(void **state)
+{
+	struct world *w = *state;
+	struct pool_message again = {.kind = POOL_RESULT, .success = true};
+
+	becomes_busy(w);
+	assert_int_equal(pool_worker_hear(&w->worker, &again, POOL_OF_THE_LAST, w->now_ms), 0);
+	assert_int_equal(pool_worker_hear_unknown(&w->worker, true, w->now_ms), 0); /* worker.something */
+	says(w, POOL_HELLO);
+	says(w, POOL_HEARTBEAT);
+	assert_int_equal(says(w, POOL_READY), 0);
+	assert_int_equal(says(w, POOL_READY), 0);
+	assert_int_equal(says(w, POOL_RESULT), POOL_DO_END);
+}
+
+static void a_ready_that_comes_late_did_not_cross_its_task(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	pass(w, 10 * SECOND - 1);
+	assert_int_equal(says(w, POOL_READY), 0);
+	pass(w, 1);
+	assert_int_equal(says(w, POOL_READY), POOL_DO_END | POOL_DO_WORK);
+}
+
+static void one_that_retires_goes_when_it_is_ready_without_an_answer(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	says(w, POOL_PROGRESS);
+	pool_worker_retire(&w->worker, w->now_ms);
+	assert_int_equal(says(w, POOL_READY), POOL_DO_END | POOL_DO_CLOSE);
+	assert_int_equal(is_gone(w), 0);
+	assert_int_equal(w->worker.state, POOL_OFF);
+}
+
+static void who_is_being_ended_says_in_vain_that_it_is_ready(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	says(w, POOL_PROGRESS);
+	pool_worker_stop_task(&w->worker, w->now_ms);
+	assert_int_equal(says(w, POOL_READY), 0);
+	assert_int_equal(is_gone(w), POOL_DO_END);
 }
 
 static void who_is_not_ready_in_time_after_its_answer_is_killed(void **state)
@@ -433,6 +512,12 @@ int main(void)
 		POOL(a_second_answer_and_one_for_another_task_are_dropped),
 		POOL(an_answer_after_its_time_does_not_count),
 		POOL(a_ready_that_crossed_its_task_is_no_answer),
+		POOL(a_ready_after_a_word_of_its_task_ends_the_task_and_keeps_the_worker),
+		POOL(a_ready_after_an_answer_that_was_dropped_ends_the_task),
+		POOL(what_belongs_to_before_is_no_word_of_its_task),
+		POOL(a_ready_that_comes_late_did_not_cross_its_task),
+		POOL(one_that_retires_goes_when_it_is_ready_without_an_answer),
+		POOL(who_is_being_ended_says_in_vain_that_it_is_ready),
 		POOL(who_is_not_ready_in_time_after_its_answer_is_killed),
 		POOL(nothing_is_started_before_the_server_knows_of_the_crash),
 		POOL(starts_are_a_second_apart_and_crashes_in_a_row_more),

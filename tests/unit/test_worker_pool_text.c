@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/take.h"
+#include "base/utf8.h"
 #include "wire/frame.h"
 #include "worker/pool_text.h"
 
@@ -19,7 +20,7 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 static struct world {
 	yyjson_doc *doc;
 	struct pool_message message;
-	const char *reason;
+	struct pool_complaint complaint;
 	struct buf out;
 } world;
 
@@ -42,7 +43,7 @@ static int tear_down(void **state)
 static int hears(const char *text)
 {
 	yyjson_doc_free(take(world.doc));
-	return pool_text_read(span_of(text), &world.doc, &world.message, &world.reason);
+	return pool_text_read(span_of(text), &world.doc, &world.message, &world.complaint);
 }
 
 static void a_hello_says_what_it_can_do(void **state)
@@ -88,7 +89,7 @@ static void what_is_not_understood_has_a_reason(void **state)
 		{"[]", "id, type and timestamp"},
 		{"{\"id\":1,\"type\":\"worker.ready\",\"timestamp\":\"x\"}", "id, type and timestamp"},
 		{"{\"type\":\"worker.ready\",\"timestamp\":\"x\"}", "id, type and timestamp"},
-		{HEAD "\"worker.dance\"}", "none that a worker sends"},
+		{HEAD "\"worker.dance\"}", "none that a worker sends (worker.dance)"},
 		{HEAD "\"execute.task\"}", "none that a worker sends"},
 		{HEAD "\"worker.hello\"}", "moduleIds must be"},
 		{HEAD "\"worker.hello\",\"capabilities\":{\"moduleIds\":[\"a b\"]}}", "no name of a module"},
@@ -105,8 +106,45 @@ static void what_is_not_understood_has_a_reason(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_int_equal(hears(rows[i].text), -EPROTO);
-		assert_non_null(strstr(world.reason, rows[i].reason));
+		assert_non_null(strstr(world.complaint.reason, rows[i].reason));
 	}
+}
+
+static void a_complaint_says_whether_it_is_about_the_worker_or_its_task(void **state)
+{
+	static const struct {
+		const char *text;
+		bool of_itself;
+	} rows[] = {
+		{HEAD "\"worker.dance\"}", true},
+		{HEAD "\"worker.hello\"}", true},
+		{"{\"type\":\"worker.ready\"}", true},
+		{HEAD "\"worker\"}", false},
+		{HEAD "\"task.complete\"}", false},
+		{HEAD "\"task.result\",\"taskId\":\"t\"}", false},
+		{"NaN", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_int_equal(hears(rows[i].text), -EPROTO);
+		assert_int_equal(world.complaint.of_itself, rows[i].of_itself);
+	}
+}
+
+static void a_complaint_about_a_long_word_is_cut_off_between_characters(void **state)
+{
+	char text[1000] = HEAD "\"";
+
+	(void)state;
+	for (size_t at = strlen(text); at < 900; at += 2)
+		memcpy(text + at, "\xc3\xa4", 3);
+	strcat(text, "\"}");
+	assert_int_equal(hears(text), -EPROTO);
+	assert_true(utf8_is_text(span_of(world.complaint.reason)));
+	world.message.task = SPAN("t-7");
+	pool_complain_of_task(&world.complaint, &world.message);
+	assert_non_null(strstr(world.complaint.reason, "(t-7)"));
 }
 
 static void a_progress_lies_between_none_and_all(void **state)
@@ -239,6 +277,8 @@ int main(void)
 		TEXT(a_hello_says_what_it_can_do),
 		TEXT(the_others_are_understood_with_no_more_than_they_need),
 		TEXT(what_is_not_understood_has_a_reason),
+		TEXT(a_complaint_says_whether_it_is_about_the_worker_or_its_task),
+		TEXT(a_complaint_about_a_long_word_is_cut_off_between_characters),
 		TEXT(a_progress_lies_between_none_and_all),
 		TEXT(an_output_is_the_result),
 		TEXT(a_failure_keeps_its_code_if_that_is_one),

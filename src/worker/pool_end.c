@@ -1,0 +1,117 @@
+/*
+ * How a worker ended, or answered, as members of a report: spec/stdio.md, "What is ignored, and what kills".
+ */
+#include "worker/pool_seat.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/take.h"
+
+enum { WORDS_BYTES_MAX = 4 << 10 };
+
+static struct span last_line(const struct buf *text)
+{
+	struct span line = buf_span(text);
+
+	while (line.len > 0 && strchr(" \t\r\n", line.data[line.len - 1]))
+		line.len--;
+	const char *newline = line.len > 0 ? memrchr(line.data, '\n', line.len) : NULL;
+	if (newline)
+		line = (struct span){newline + 1, line.len - (size_t)(newline + 1 - line.data)};
+	if (line.len > SEAT_LINE_BYTES_MAX)
+		line.len = SEAT_LINE_BYTES_MAX;
+	return line;
+}
+
+void pool_end_describe(const struct pool_seat *seat, char *out, size_t room)
+{
+	const struct process_end *end = process_end(seat->process);
+	const struct output *words = process_output(seat->process, STREAM_ERR);
+	uint64_t said = words->end - seat->words_from;
+	cleanup(buf_done) struct buf text = {0};
+	int used = 0;
+
+	if (end->how == ENDED_UNSTARTED) {
+		start_fault_text(&end->fault, out, room);
+		if (end->fault.stage != STAGE_WALL)
+			return;
+		used = (int)strlen(out); /* what should have made the wall has words of its own */
+	} else if (seat->worker.fault != POOL_FAULT_ENDED && seat->worker.fault != POOL_FAULT_NONE)
+		used = snprintf(out, room, "%s%s%s", pool_fault_text(seat->worker.fault),
+			seat->dropped[0] ? "; of its frames this one was dropped last: " : "", seat->dropped);
+	else if (end->how == ENDED_SIGNAL)
+		used = snprintf(out, room, "ended by signal %d (SIG%s)", end->code,
+			sigabbrev_np(end->code) ? sigabbrev_np(end->code) : "?");
+	else if (end->how == ENDED_EXIT)
+		used = snprintf(out, room, "exit status %d without an answer", end->code);
+	else
+		used = snprintf(out, room, "its shim died, and how it ended nobody knows");
+	buf_init(&text, WORDS_BYTES_MAX);
+	if ((size_t)used < room && said > 0 &&
+		output_tail(words, said < WORDS_BYTES_MAX ? (size_t)said : WORDS_BYTES_MAX, &text) == 0) {
+		struct span line = last_line(&text);
+		if (line.len > 0)
+			snprintf(out + used, room - (size_t)used, ": %.*s", SPAN_ARGS(line));
+	}
+}
+
+/* Its task used up what an attempt may use. */
+static int put_spent(const struct pool_seat *seat, struct buf *members)
+{
+	struct attempt_end attempt = {.end = process_end(seat->process), .limits = &seat->executor->limits};
+
+	return verdict_put_budget(&attempt, members);
+}
+
+int pool_end_put_crash(const struct pool_seat *seat, struct buf *members)
+{
+	const struct process_end *end = process_end(seat->process);
+	struct json_object error, details;
+	char message[SEAT_END_BYTES];
+
+	if (end->spent != SPENT_NOTHING)
+		return put_spent(seat, members);
+	pool_end_describe(seat, message, sizeof message);
+	int r = buf_put_span(members, SPAN("\"error\":"));
+	if (r < 0)
+		return r;
+	json_begin(&error, members);
+	json_member_string(&error, "code", span_of(pool_fault_code(&seat->worker)));
+	json_member_string(&error, "message", span_of(message));
+	if (json_put_key(&error, "details")) {
+		json_begin(&details, members);
+		if (end->how == ENDED_EXIT)
+			json_member_int(&details, "exitCode", end->code);
+		else
+			json_member_null(&details, "exitCode");
+		if (end->how == ENDED_SIGNAL && sigabbrev_np(end->code)) {
+			snprintf(message, sizeof message, "SIG%s", sigabbrev_np(end->code));
+			json_member_string(&details, "signal", span_of(message));
+		} else {
+			json_member_null(&details, "signal");
+		}
+		json_member_string(&details, "worker", span_of(seat->name));
+		json_note(&error, json_end(&details));
+	}
+	return json_end(&error);
+}
+
+int pool_end_put_answer(const struct pool_seat *seat, const struct pool_message *message,
+	enum report_verb *ret_verb, struct buf *members)
+{
+	bool good = message->kind == POOL_RESULT && message->success;
+
+	*ret_verb = good ? REPORT_COMPLETE : REPORT_FAIL;
+	if (message->kind == POOL_READY)
+		return pool_put_unanswered(members, seat->dropped);
+	int r = good ? pool_put_result(members, message) : pool_put_failure(members, message);
+	if (r == -E2BIG) {
+		buf_clear(members);
+		*ret_verb = REPORT_FAIL;
+		r = failure_put(members, "EXECUTION_ERROR", "its result is too long to be kept", RETRY_NEVER);
+	}
+	return r;
+}

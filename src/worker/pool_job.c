@@ -1,0 +1,189 @@
+/*
+ * Tasks that want a worker of a pool: each waits for a seat whose worker has its module, or is told why there will be none.
+ */
+#include "worker/pool_seat.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/log.h"
+#include "base/take.h"
+#include "worker/supervisor.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+void pool_job_unlink(struct pools *pools, struct pool_job *job)
+{
+	struct pool_job **at = &pools->waiting;
+
+	while (job->waits && *at != job)
+		at = &(*at)->next;
+	if (job->waits)
+		*at = job->next;
+	job->waits = false;
+}
+
+void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code, const char *message)
+{
+	cleanup(buf_done) struct buf members = {0};
+	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
+
+	pool_job_unlink(pools, job);
+	buf_init(&members, MEMBERS_BYTES_MAX);
+	if (failure_put(&members, code, message, host ? pool_wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) < 0)
+		buf_clear(&members);
+	struct pool_job_end end = {.verb = REPORT_FAIL, .members = buf_span(&members)};
+	job->events->ended(job->context, &end);
+}
+
+static void refuse_quarantined(struct pools *pools, struct pool_job *job)
+{
+	const char *slot = NULL;
+	char message[700];
+
+	for (uint32_t i = 0; i < pools->seat_count && !slot; i++) {
+		const struct pool_seat *seat = &pools->seats[i];
+		if (seat->executor == job->executor && seat->worker.state == POOL_QUARANTINED)
+			slot = seat->slot;
+	}
+	snprintf(message, sizeof message, "no worker of the pool \"%.100s\" can be started%s%s",
+		job->executor->name, slot ? "; mended: stint slot unquarantine " : "", slot ? slot : "");
+	pool_job_refuse(pools, job, "WORKER_INIT_FAILED", message);
+}
+
+/* Nobody here can do it, now or soon: why. */
+static void refuse_homeless(struct pools *pools, struct pool_job *job, bool alive)
+{
+	char message[700];
+	size_t used;
+
+	if (!alive) {
+		refuse_quarantined(pools, job);
+		return;
+	}
+	used = (size_t)snprintf(message, sizeof message,
+		job->module
+			? "no worker of the pool \"%.100s\" has the module \"%.100s\"; they have"
+			: "the task names no module, and the pool \"%.100s\" has more than one, or none:%.0s",
+		job->executor->name, job->module ? job->module : "");
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
+		const struct pool_seat *seat = &pools->seats[i];
+		const char *at = seat->modules.data;
+		if (seat->executor != job->executor || !pool_seat_is_alive(seat))
+			continue;
+		for (uint32_t k = 0; k < seat->module_count && used < sizeof message - 140; k++) {
+			used += (size_t)snprintf(
+				message + used, sizeof message - used, "%s %s", k > 0 ? "," : "", at);
+			at += strlen(at) + 1;
+		}
+		break;
+	}
+	pool_job_refuse(pools, job, "EXECUTOR_NOT_FOUND", message);
+}
+
+/* Hand it to the worker. False: it was not taken, and waits for another one. */
+static bool assign(struct pool_seat *seat, struct pool_job *job)
+{
+	cleanup(buf_done) struct buf frame = {0};
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(job->text, JSON_REPLY_DEPTH_MAX, &complaint);
+	unsigned char random[16] = {0};
+	char id[POOL_UUID_BYTES + 1];
+	struct pool_order order = {
+		.id = id,
+		.worker = seat->name,
+		.module = pool_seat_module(seat, job->module),
+		.level = wall_level_name(seat->executor->wall.level),
+		.wall_ms = pool_wall_ms(),
+		.deadline_ms = job->deadline_ms,
+	};
+
+	if (getrandom(random, sizeof random, 0) < 0)
+		memcpy(random, &order.wall_ms, sizeof order.wall_ms); /* it tells messages apart, no more */
+	pool_text_uuid(random, id);
+	buf_init(&frame, FRAME_HEAD_BYTES + FRAME_BYTES_MAX);
+	int r = pool_text_execute(&frame, &order, yyjson_doc_get_root(doc));
+	if (r == -EMSGSIZE) {
+		pool_job_refuse(
+			seat->pools, job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
+		return true;
+	}
+	process_budget(seat->process, true); /* a whole one for each task */
+	if (r == 0)
+		r = process_write(seat->process, buf_span(&frame));
+	if (r < 0) {
+		pool_seat_perform(
+			seat, pool_worker_break(&seat->worker, POOL_FAULT_DEAF, pool_clock_ms()), NULL);
+		return false;
+	}
+	pool_job_unlink(seat->pools, job);
+	seat->job = job;
+	job->seat = seat;
+	seat->dropped[0] = 0;
+	seat->words_from = process_output(seat->process, STREAM_ERR)->end;
+	pool_worker_assign(&seat->worker, pool_clock_ms());
+	log_info("started", log_cstr("task", job->task), log_cstr("executor", job->executor->name),
+		log_cstr("poolWorker", seat->name), log_cstr("module", order.module));
+	job->events->started(job->context);
+	return true;
+}
+
+bool pool_job_place(struct pools *pools, struct pool_job *job)
+{
+	const struct pool_seat *barred = NULL;
+	bool alive = false, hope = false;
+
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
+		struct pool_seat *seat = &pools->seats[i];
+		if (seat->executor != job->executor)
+			continue;
+		bool able = pool_seat_is_alive(seat) && pool_seat_module(seat, job->module);
+		if (able && seat->worker.state == POOL_IDLE && !pools->retiring && assign(seat, job)) {
+			pool_seat_perform(seat, 0, NULL);
+			return true;
+		}
+		alive |= pool_seat_is_alive(seat);
+		hope |= able || pool_seat_is_coming(seat);
+		barred = seat->barred[0] ? seat : barred;
+	}
+	if (barred && !alive && !pools->retiring) {
+		pool_job_refuse(pools, job, barred->barred_code, barred->barred);
+		return true;
+	}
+	if (hope || pools->retiring)
+		return false;
+	refuse_homeless(pools, job, alive);
+	return true;
+}
+
+/* In the order in which they came. Whoever is told may come back here: the list is looked at from its beginning again. */
+void pool_jobs_place(struct pools *pools, const struct executor *executor)
+{
+	struct pool_job *job = pools->waiting;
+
+	while (job)
+		job = job->executor == executor && pool_job_place(pools, job) ? pools->waiting : job->next;
+}
+
+void pool_jobs_give_up(struct pool_seat *seat)
+{
+	struct pools *pools = seat->pools;
+	char message[SEAT_END_BYTES + 200], how[SEAT_END_BYTES];
+
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
+		if (pools->seats[i].executor == seat->executor && pool_seat_is_alive(&pools->seats[i]))
+			return;
+	}
+	pool_end_describe(seat, how, sizeof how);
+	snprintf(message, sizeof message, "a worker of the pool \"%.100s\" did not start: %s",
+		seat->executor->name, how);
+	for (struct pool_job *job = pools->waiting; job;) {
+		bool told = job->executor == seat->executor;
+		if (told)
+			pool_job_refuse(pools, job, "WORKER_INIT_FAILED", message);
+		job = told ? pools->waiting : job->next; /* as above */
+	}
+}

@@ -1,0 +1,216 @@
+/*
+ * The process in a seat: how it is started, what it may use, and what is removed after it.
+ */
+#include "worker/pool_seat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/take.h"
+#include "exec/proc.h"
+#include "exec/rundir.h"
+#include "worker/environment.h"
+#include "worker/supervisor.h"
+
+enum { SPAWN_ARENA_BYTES = 1 << 20 };
+
+int pool_seat_note(struct pool_seat *seat)
+{
+	struct process_identity identity = {0};
+	struct nest_attempt nobody = {pulse_worker_id(seat->pools->supervisor->pulse).data, "", ""};
+
+	if (seat->process)
+		process_identify(seat->process, &identity);
+	else
+		process_foretell(seat->pools->supervisor->host, seat->run, &identity);
+	int r = nest_note_run(&seat->pools->supervisor->nest, &identity, &nobody);
+	if (r < 0)
+		log_warn("a process cannot be written down", log_cstr("poolWorker", seat->name),
+			log_cstr("reason", strerror(-r)));
+	return r;
+}
+
+static void on_clear_again(uv_timer_t *timer)
+{
+	struct pool_seat *seat = timer->data;
+
+	if (nest_forget_run(&seat->pools->supervisor->nest, seat->leftover) == -EAGAIN) {
+		uv_timer_start(timer, on_clear_again, 1, 0);
+		return;
+	}
+	seat->leftover[0] = 0;
+	supervisor_pools_changed(seat->pools->supervisor);
+}
+
+void pool_seat_clear_up(struct pool_seat *seat)
+{
+	struct nest *nest = &seat->pools->supervisor->nest;
+
+	while (seat->leftover[0] && nest_forget_run(nest, seat->leftover) == -EAGAIN)
+		; /* one that died sooner than what the one before it left could be removed */
+	snprintf(seat->leftover, sizeof seat->leftover, "%s", seat->run);
+	if (nest_forget_run(nest, seat->leftover) == -EAGAIN)
+		uv_timer_start(&seat->clear_timer, on_clear_again, 1, 0);
+	else
+		seat->leftover[0] = 0;
+}
+
+void pool_seat_bar(struct pool_seat *seat, const char *code, const char *why)
+{
+	snprintf(seat->barred, sizeof seat->barred, "%s", why);
+	seat->barred_code = code;
+	log_error("a worker of a pool cannot be started as its executor says",
+		log_cstr("poolWorker", seat->name), log_cstr("code", code), log_cstr("reason", why));
+}
+
+/* Its process could not be started. What its executor asks for will not change by itself; what this machine is short of will. */
+static void hear_fault(struct pool_seat *seat, int fault, bool of_workdir)
+{
+	const struct executor *executor = seat->executor;
+	bool path = fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR || fault == -ELOOP;
+	char why[WALLS_COMPLAINT_BYTES];
+
+	if (path && of_workdir && executor->working_dir) {
+		snprintf(why, sizeof why, "the workingDir of its executor, \"%.300s\", cannot be opened: %s",
+			executor->working_dir, strerror(-fault));
+		pool_seat_bar(seat, "BAD_WORKDIR", why);
+	} else if (fault == -EXDEV) {
+		pool_seat_bar(seat, executor->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
+			"its work dir, or another path that it may use, contains the state directory or lies in it");
+	} else if (fault == -EOPNOTSUPP) {
+		pool_seat_bar(seat, "ISOLATION_UNAVAILABLE",
+			"a limit of its executor cannot be enforced here any more");
+	} else if (path && executor->wall.level != WALL_PROCESS) {
+		snprintf(why, sizeof why, "level \"%s\": a path that it may use cannot be opened: %s",
+			wall_level_name(executor->wall.level), strerror(-fault));
+		pool_seat_bar(seat, "ISOLATION_UNAVAILABLE", why);
+	} else {
+		log_error("a worker of a pool cannot be started", log_cstr("poolWorker", seat->name),
+			log_cstr("reason", strerror(-fault)));
+	}
+}
+
+static int open_workdir(const struct pool_seat *seat, int run_fd, int *ret_fd)
+{
+	const char *dir = seat->executor->working_dir;
+
+	if (!dir && mkdirat(run_fd, "work", 0700) < 0)
+		return -errno;
+	*ret_fd = openat(run_fd, dir ? dir : "work", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+static const char *join(struct arena *arena, const char *a, const char *b)
+{
+	char text[4096 + 256];
+	struct span kept;
+
+	snprintf(text, sizeof text, "%s%s", a, b);
+	return arena_copy(arena, span_of(text), &kept) < 0 ? NULL : kept.data;
+}
+
+static int fill_grants(
+	const struct executor *executor, const char *run_path, struct arena *arena, struct confine *confine)
+{
+	struct grant *grants = arena_alloc(arena, GRANTS_MAX * sizeof *grants);
+	size_t count = 0;
+
+	_Static_assert(3 + 2 * PATHS_MAX <= GRANTS_MAX, "those of an executor fit beside its own");
+	if (!grants)
+		return -ENOMEM;
+	grants[count++] = (struct grant){run_path, -1, GRANT_READ, false};
+	grants[count++] = (struct grant){join(arena, run_path, "/home"), -1, GRANT_WRITE, false};
+	grants[count++] = (struct grant){join(arena, run_path, "/tmp"), -1, GRANT_WRITE, false};
+	for (size_t i = 0; executor->read && executor->read[i]; i++)
+		grants[count++] = (struct grant){executor->read[i], -1, GRANT_READ, false};
+	for (size_t i = 0; executor->write && executor->write[i]; i++)
+		grants[count++] = (struct grant){executor->write[i], -1, GRANT_WRITE, false};
+	confine->grants = grants;
+	confine->grant_count = count;
+	return grants[1].path && grants[2].path ? 0 : -ENOMEM;
+}
+
+static int start_process(struct pool_seat *seat, int workdir_fd, struct arena *arena)
+{
+	struct supervisor *supervisor = seat->pools->supervisor;
+	const struct executor *executor = seat->executor;
+	struct process_spec spec = process_spec_default();
+	const char *run_path = join(arena, supervisor->nest.home, "/runs/");
+
+	run_path = run_path ? join(arena, run_path, seat->run) : NULL;
+	if (!run_path)
+		return -ENOMEM;
+	struct environment about = {
+		.worker = pulse_worker_id(supervisor->pulse).data,
+		.pool_worker = seat->name,
+		.workspace = executor->working_dir ? executor->working_dir : join(arena, run_path, "/work"),
+		.home = join(arena, run_path, "/home"),
+		.tmp = join(arena, run_path, "/tmp"),
+	};
+	struct wall wall = executor->wall;
+	walls_settle(&wall, run_path, NULL, false);
+	if (walls_rename(arena, &wall, &about) < 0)
+		return -ENOMEM;
+	spec.wall = &wall;
+	spec.run = seat->run;
+	spec.argv = executor->argv;
+	spec.env = environment_make(arena, &about, executor);
+	spec.env_allow = environment_allowed(arena, executor);
+	spec.workdir_fd = workdir_fd;
+	spec.stdin_from = STDIN_PIPE;
+	spec.overflow[STREAM_OUT] = OVERFLOW_HOLDS;
+	spec.confine.limits = executor->limits;
+	spec.budget_later = true; /* what it needs to begin with is nobody's */
+	spec.confine.keep_out = supervisor->nest.home;
+	spec.confine.workdir_read_only = executor->working_dir != NULL;
+	spec.events = &pool_seat_events;
+	spec.context = seat;
+	int r = fill_grants(executor, run_path, arena, &spec.confine);
+	if (r < 0 || !spec.env || !spec.env_allow)
+		return -ENOMEM;
+	return process_start(supervisor->host, &spec, &seat->process);
+}
+
+void pool_seat_spawn(struct pool_seat *seat)
+{
+	struct supervisor *supervisor = seat->pools->supervisor;
+	char complaint[WALLS_COMPLAINT_BYTES];
+	cleanup(close_at) int run_fd = -1, workdir_fd = -1;
+	struct arena arena;
+	struct wall wall;
+
+	if (walls_choose(seat->executor, NULL, &wall, complaint) < 0) {
+		pool_seat_bar(seat, "ISOLATION_UNAVAILABLE", complaint);
+		pool_seat_perform(seat, pool_worker_unspawned(&seat->worker, pool_clock_ms()), NULL);
+		return;
+	}
+	snprintf(seat->run, sizeof seat->run, "%s-%llu", supervisor->instance,
+		(unsigned long long)++supervisor->run_number);
+	frame_reader_done(&seat->frames);
+	frame_reader_init(&seat->frames);
+	buf_clear(&seat->modules);
+	seat->module_count = 0;
+	seat->last_task[0] = seat->dropped[0] = 0;
+	seat->words_from = 0;
+	arena_init(&arena, SPAWN_ARENA_BYTES);
+	int r = pool_seat_note(seat);
+	if (r == 0)
+		r = rundir_make(supervisor->nest.runs_fd, seat->run, &run_fd);
+	if (r == 0)
+		r = open_workdir(seat, run_fd, &workdir_fd);
+	if (r == 0)
+		r = start_process(seat, workdir_fd, &arena);
+	arena_done(&arena);
+	if (r < 0) {
+		hear_fault(seat, r, run_fd >= 0 && workdir_fd < 0);
+		pool_seat_clear_up(seat);
+		pool_seat_perform(seat, pool_worker_unspawned(&seat->worker, pool_clock_ms()), NULL);
+		return;
+	}
+	pool_seat_note(seat);
+}

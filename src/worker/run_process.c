@@ -1,0 +1,122 @@
+/* What the process of a run does, and what follows when it is gone. */
+#include "worker/run_parts.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/take.h"
+
+enum {
+	RESULT_BYTES_MAX = 256 << 10, /* of a last line */
+	WORDS_BYTES_MAX = 4 << 10,    /* of what it said last */
+};
+
+static void on_started(void *context, struct process *process)
+{
+	struct run *run = context;
+
+	(void)process;
+	run->supervisor->troubles = 0;
+	run_note(run);
+}
+
+static void on_output(void *context, struct process *process, enum process_stream stream)
+{
+	struct run *run = context;
+
+	(void)process;
+	(void)stream;
+	run->heard_ms = worker_clock_ms();
+	run->spoke = true;
+	scribe_look(&run->scribe);
+}
+
+static void on_exited(void *context, struct process *process)
+{
+	(void)context;
+	(void)process;
+}
+
+static void on_log_finished(void *context)
+{
+	struct run *run = context;
+
+	process_free(run->process);
+	run->process = NULL;
+	run->scribe.process = NULL;
+	run->scribe.own = NULL;
+	if (!run->reported) {
+		run_finish(run);
+		return;
+	}
+	run->phase = RUN_TOLD;
+	outbox_release(run->supervisor->outbox, run->name);
+}
+
+static int judge(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	cleanup(buf_done) struct buf out = {0}, err = {0};
+
+	buf_init(&out, RESULT_BYTES_MAX);
+	buf_init(&err, WORDS_BYTES_MAX);
+	int r = output_tail(process_output(run->process, STREAM_OUT), RESULT_BYTES_MAX, &out);
+	if (r == 0)
+		r = output_tail(process_output(run->process, STREAM_ERR), WORDS_BYTES_MAX, &err);
+	struct attempt_end attempt = {
+		.stop = run->stop,
+		.end = process_end(run->process),
+		.out = buf_span(&out),
+		.err = buf_span(&err),
+		.limit_ms = run->limit_ms,
+		.limit_is_budget = run->timeout_is_budget,
+		.limits = &run->executor->limits,
+		.wall_ms = clock_wall_ms(),
+		.own_argv = !run->executor->argv,
+	};
+	return r < 0 ? r : verdict_put(&attempt, ret_verb, members);
+}
+
+void run_finish_log(struct run *run)
+{
+	scribe_finish(&run->scribe, on_log_finished, run);
+}
+
+static void on_gone(void *context, struct process *process)
+{
+	struct run *run = context;
+	const struct process_end *end = process_end(process);
+	cleanup(buf_done) struct buf members = {0};
+	enum report_verb verb = REPORT_RELEASE;
+
+	uv_timer_stop(&run->clock);
+	run->phase = RUN_ENDED;
+	run->end = *end;
+	buf_init(&members, RUN_BODY_BYTES_MAX);
+	if (run->stop != STOP_LOST) {
+		int r = judge(run, &verb, &members);
+		if (r < 0)
+			buf_clear(&members);
+		run_report(run, verb, buf_span(&members));
+		run->reported = true;
+	} else {
+		run_let_go(run);
+	}
+	log_info("ended", log_cstr("task", run->task),
+		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)),
+		log_int(end->how == ENDED_SIGNAL ? "signal" : "exit", end->code),
+		log_int("strays", end->strays));
+	if (verdict_is_shortage(end))
+		supervisor_spare(run->supervisor);
+	if (run->tree)
+		run_end_tree(run);
+	else
+		run_finish_log(run);
+}
+
+const struct process_events run_process_events = {
+	.started = on_started,
+	.output = on_output,
+	.exited = on_exited,
+	.gone = on_gone,
+};

@@ -1,0 +1,204 @@
+/*
+ * How a supervisor ends: no new claims; what runs has its time; then it is stopped; then the last reports; then goodbye. Each
+ * step has a clock, and what it cannot wait for is on disk.
+ */
+#include "worker/supervisor_parts.h"
+
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/service.h"
+#include "base/take.h"
+#include "worker/run.h"
+
+enum {
+	LEAVE_MS = 3 * 1000,
+	REPORTS_MS = 10 * 1000, /* for the last reports, after everything has ended */
+	KILL_SLACK_MS = 15 * 1000,
+	POOL_DRAIN_MS = 5 * 1000,
+};
+
+void supervisor_stop_all(struct supervisor *supervisor, enum stop_reason reason, int64_t grace_ms)
+{
+	/* from the end: a run that has no process yet may be over at once */
+	for (uint32_t i = supervisor->run_count; i > 0; i--)
+		run_stop(supervisor->runs[i - 1], reason, grace_ms);
+}
+
+/* Nothing runs and nothing is to be said: the handles close and the loop ends. */
+static void close_all(struct supervisor *supervisor)
+{
+	pulse_free(supervisor->pulse);
+	supervisor->pulse = NULL;
+	outbox_free(supervisor->outbox);
+	supervisor->outbox = NULL;
+	line_free(supervisor->claims);
+	supervisor->claims = NULL;
+	if (supervisor->once)
+		supervisor->status = once_close(supervisor->once);
+	pools_close(supervisor->pools);
+	host_close(supervisor->host);
+	supervisor->host = NULL;
+	uv_close((uv_handle_t *)&supervisor->pools_timer, NULL);
+	uv_close((uv_handle_t *)&supervisor->drain_timer, NULL);
+	uv_close((uv_handle_t *)&supervisor->claim_timer, NULL);
+	uv_close((uv_handle_t *)&supervisor->stop_timer, NULL);
+	uv_close((uv_handle_t *)&supervisor->watchdog, NULL);
+	uv_close((uv_handle_t *)&supervisor->broom, NULL);
+	uv_close((uv_handle_t *)&supervisor->term, NULL);
+	uv_close((uv_handle_t *)&supervisor->interrupt, NULL);
+}
+
+static void on_goodbye(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	(void)fault;
+	(void)reach;
+	(void)answer;
+	close_all(context);
+}
+
+static void on_left(uv_timer_t *timer)
+{
+	close_all(timer->data);
+}
+
+static void leave(struct supervisor *supervisor)
+{
+	cleanup(buf_done) struct buf target = {0};
+	bool known = supervisor->pulse && pulse_is_alive(supervisor->pulse);
+
+	supervisor->leaving = true;
+	uv_timer_stop(&supervisor->stop_timer);
+	line_drop(supervisor->claims);
+	if (supervisor->once) { /* it was never registered; and the outbox may have called us */
+		uv_timer_start(&supervisor->stop_timer, on_left, 0, 0);
+		return;
+	}
+	buf_init(&target, 1024);
+	int r = http_put_path(&target, "/api/workers/", span_of(supervisor->worker_id), "");
+	struct http_call call = {
+		.method = HTTP_METHOD_DELETE,
+		.target = buf_span(&target),
+		.token = supervisor->options->token ? span_of(supervisor->options->token) : (struct span){0},
+		.timeout_ms = LEAVE_MS,
+	};
+	if (r < 0 || !known || line_call(supervisor->claims, &call, on_goodbye, supervisor) < 0)
+		close_all(supervisor);
+}
+
+static void on_reports_due(uv_timer_t *timer)
+{
+	struct supervisor *supervisor = timer->data;
+
+	log_warn("the server does not take the last reports; they are sent by the next worker in this home",
+		log_int("reports", outbox_waiting(supervisor->outbox)));
+	leave(supervisor);
+}
+
+/* Whatever was waiting for the last run. */
+void supervisor_look_for_end(struct supervisor *supervisor)
+{
+	if (supervisor->run_count > 0 || supervisor->leaving ||
+		(supervisor->once && once_is_looking(supervisor->once)))
+		return;
+	if (supervisor->stopping && !pools_are_gone(supervisor->pools)) {
+		pools_retire(supervisor->pools);
+		return; /* supervisor_pools_changed() comes */
+	}
+	if (supervisor->stopping && outbox_waiting(supervisor->outbox) == 0) {
+		leave(supervisor);
+	} else if (supervisor->over && !supervisor->stopping) {
+		supervisor->over = false;
+		snprintf(supervisor->worker_id, sizeof supervisor->worker_id, "%.100s-%.8s-%llu",
+			supervisor->options->name, supervisor->instance,
+			(unsigned long long)++supervisor->run_number);
+		log_info("coming back under another id", log_cstr("worker", supervisor->worker_id));
+		nest_note_worker(&supervisor->nest, supervisor->worker_id);
+		pulse_renew(supervisor->pulse, span_of(supervisor->worker_id));
+	}
+}
+
+/* Everything is gone and the server is away: what there is to say is on disk. Or something could not be killed: a disk
+ * that does not answer, a bug of ours; shims and the next worker do the rest. */
+static void on_stop_failed(uv_timer_t *timer)
+{
+	struct supervisor *supervisor = timer->data;
+	struct host_facts facts;
+
+	host_describe(supervisor->host, &facts);
+	log_at(facts.processes > 0 ? LEVEL_ERROR : LEVEL_WARN,
+		facts.processes > 0
+			? "not everything could be stopped in time"
+			: "the server does not take the last reports; the next worker here sends them",
+		log_int("processes", facts.processes),
+		log_int("reports", outbox_waiting(supervisor->outbox)));
+	outbox_free(supervisor->outbox);
+	nest_close(&supervisor->nest, facts.processes == 0);
+	_exit(facts.processes > 0 ? 1 : supervisor->status);
+}
+
+void supervisor_hurry(struct supervisor *supervisor)
+{
+	supervisor->hurrying = true;
+	supervisor_stop_all(supervisor, STOP_SHUTDOWN, INT64_MAX);
+	if (supervisor->leaving)
+		return;
+	int64_t grace_ms = 0;
+	for (uint32_t i = 0; i < supervisor->settings->executor_count; i++) {
+		int64_t its_ms = supervisor->settings->executors[i].grace_ms;
+		grace_ms = its_ms > grace_ms ? its_ms : grace_ms;
+	}
+	if (supervisor->run_count > 0 || !pools_are_gone(supervisor->pools))
+		uv_timer_start(
+			&supervisor->stop_timer, on_stop_failed, (uint64_t)(grace_ms + KILL_SLACK_MS), 0);
+	else
+		uv_timer_start(&supervisor->stop_timer, on_reports_due, REPORTS_MS, 0);
+}
+
+static void on_drained(uv_timer_t *timer)
+{
+	supervisor_hurry(timer->data);
+}
+
+/* Workers of pools keep nobody waiting for as long as a command may. */
+static void on_pools_drained(uv_timer_t *timer)
+{
+	struct supervisor *supervisor = timer->data;
+
+	for (uint32_t i = supervisor->run_count; i > 0; i--) {
+		if (run_is_pooled(supervisor->runs[i - 1]))
+			run_stop(supervisor->runs[i - 1], STOP_SHUTDOWN, INT64_MAX);
+	}
+}
+
+/* No new claims; what runs may end within its time. */
+void supervisor_stop(struct supervisor *supervisor, int status)
+{
+	if (supervisor->stopping)
+		return;
+	supervisor->stopping = true;
+	supervisor->status = status;
+	service_tell("STOPPING=1");
+	log_info("stopping", log_int("runs", supervisor->run_count));
+	line_drop(supervisor->claims);
+	uv_timer_stop(&supervisor->claim_timer);
+	pools_retire(supervisor->pools);
+	uv_timer_start(&supervisor->drain_timer, on_pools_drained,
+		(uint64_t)(supervisor->options->drain_ms < POOL_DRAIN_MS ? supervisor->options->drain_ms
+									 : POOL_DRAIN_MS),
+		0);
+	if (supervisor->run_count == 0)
+		supervisor_hurry(supervisor);
+	else
+		uv_timer_start(
+			&supervisor->stop_timer, on_drained, (uint64_t)supervisor->options->drain_ms, 0);
+	supervisor_look_for_end(supervisor);
+}
+
+void supervisor_end(struct supervisor *supervisor)
+{
+	if (!supervisor->host) /* it has not begun */
+		return;
+	supervisor_stop(supervisor, supervisor->status);
+	supervisor_look_for_end(supervisor);
+}

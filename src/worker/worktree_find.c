@@ -1,0 +1,105 @@
+/* Which repository a directory is in. */
+#include "worker/worktree_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/workdir.h"
+
+/* The text of a file of one line, after `before`; false: it is none such. */
+bool worktree_read_word(const char *path, const char *before, char *out, size_t room)
+{
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char text[PATH_MAX + 32];
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	size_t skip = strlen(before);
+
+	if (got <= (ssize_t)skip || strncmp(text, before, skip) != 0)
+		return false;
+	text[got] = 0;
+	text[strcspn(text, "\n")] = 0;
+	return (size_t)snprintf(out, room, "%s", text + skip) < room && out[0];
+}
+
+/* `name` as seen from `dir`, without . and .. in it. */
+static bool resolved(const char *dir, const char *name, char out[WORKTREE_PATH_BYTES])
+{
+	char path[2 * PATH_MAX], real[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s%s%s", name[0] == '/' ? "" : dir, name[0] == '/' ? "" : "/", name);
+	return realpath(path, real) &&
+		(size_t)snprintf(out, WORKTREE_PATH_BYTES, "%s", real) < WORKTREE_PATH_BYTES;
+}
+
+/* What is git's of the tree at `top`: .git, or where that points, and what several trees share. */
+static bool find_common(const char *top, char common[WORKTREE_PATH_BYTES])
+{
+	char at[PATH_MAX + 32], word[PATH_MAX], git[WORKTREE_PATH_BYTES];
+	struct stat stat_;
+
+	snprintf(at, sizeof at, "%s/.git", top);
+	if (lstat(at, &stat_) < 0)
+		return false;
+	if (S_ISDIR(stat_.st_mode))
+		return resolved(top, ".git", common);
+	if (!S_ISREG(stat_.st_mode) || !worktree_read_word(at, "gitdir: ", word, sizeof word) ||
+		!resolved(top, word, git))
+		return false;
+	snprintf(at, sizeof at, "%s/commondir", git);
+	return worktree_read_word(at, "", word, sizeof word)
+		? resolved(git, word, common)
+		: (memcpy(common, git, WORKTREE_PATH_BYTES), true);
+}
+
+static bool is_in_roots(const char *const *roots, size_t root_count, const char *path)
+{
+	char reason[WORKDIR_REASON_BYTES], real[PATH_MAX];
+	const char *resolved_roots[WORKDIR_ROOTS_MAX];
+	static char names[WORKDIR_ROOTS_MAX][PATH_MAX];
+	int fd = -1;
+
+	for (size_t i = 0; i < root_count && i < WORKDIR_ROOTS_MAX; i++)
+		resolved_roots[i] = realpath(roots[i], real) ? strcpy(names[i], real) : roots[i];
+	if (workdir_open(resolved_roots, root_count, path, &fd, reason) < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+int worktree_find(const char *const *roots, size_t root_count, const char *path,
+	char ret_top[WORKTREE_PATH_BYTES], char ret_common[WORKTREE_PATH_BYTES], const char **ret_rest,
+	char reason[WORKTREE_REASON_BYTES])
+{
+	char top[WORKTREE_PATH_BYTES];
+	size_t len = (size_t)snprintf(top, sizeof top, "%s", path);
+
+	if (len >= sizeof top)
+		return -ENAMETOOLONG;
+	while (len > 1 && !find_common(top, ret_common)) {
+		while (len > 1 && top[len - 1] != '/')
+			len--;
+		top[len > 1 ? --len : len] = 0;
+	}
+	if (len <= 1 || !is_in_roots(roots, root_count, top)) {
+		snprintf(reason, WORKTREE_REASON_BYTES,
+			"work dir '%.300s' is in no git repository beneath a root, and its executor makes a work tree for each "
+			"task; payload {\"worktree\": false} works in it as it is",
+			path);
+		return -ENOENT;
+	}
+	if (!is_in_roots(roots, root_count, ret_common)) {
+		snprintf(reason, WORKTREE_REASON_BYTES,
+			"the repository of work dir '%.300s' lies outside of the roots", path);
+		return -EXDEV;
+	}
+	memcpy(ret_top, top, sizeof top);
+	*ret_rest = path + len + (path[len] == '/');
+	return 0;
+}

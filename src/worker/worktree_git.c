@@ -1,0 +1,157 @@
+/* git, and the few other programs of ours, at work on a tree: confined, and without anything that a repository brings along. */
+#include "worker/worktree_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/take.h"
+
+enum {
+	ENV_OWN_MAX = 40,
+	ADMIN_MAX = 10000, /* trees of one repository that are looked through */
+	ENTRY_BYTES_MAX = PATH_MAX + 64,
+};
+
+/* What a repository brings along does not count: no hooks, no monitor, no network, no configuration but its own. */
+static const char *const git_env[] = {
+	"HOME=/nonexistent",
+	"LC_ALL=C",
+	"GIT_CONFIG_NOSYSTEM=1",
+	"GIT_CONFIG_GLOBAL=/dev/null",
+	"GIT_TERMINAL_PROMPT=0",
+	"GIT_OPTIONAL_LOCKS=0",
+	"GIT_CONFIG_COUNT=9",
+	"GIT_CONFIG_KEY_0=core.hooksPath",
+	"GIT_CONFIG_VALUE_0=/dev/null",
+	"GIT_CONFIG_KEY_1=core.fsmonitor",
+	"GIT_CONFIG_VALUE_1=false",
+	"GIT_CONFIG_KEY_2=safe.directory",
+	"GIT_CONFIG_VALUE_2=*",
+	"GIT_CONFIG_KEY_3=protocol.allow",
+	"GIT_CONFIG_VALUE_3=never",
+	"GIT_CONFIG_KEY_4=gc.auto",
+	"GIT_CONFIG_VALUE_4=0",
+	"GIT_CONFIG_KEY_5=maintenance.auto",
+	"GIT_CONFIG_VALUE_5=false",
+	"GIT_CONFIG_KEY_6=submodule.recurse",
+	"GIT_CONFIG_VALUE_6=false",
+	"GIT_CONFIG_KEY_7=core.attributesFile",
+	"GIT_CONFIG_VALUE_7=/dev/null",
+	"GIT_CONFIG_KEY_8=core.sshCommand",
+	"GIT_CONFIG_VALUE_8=false",
+};
+
+void worktree_add_grant(struct grant *grants, size_t *count, const char *path, enum grant_access access)
+{
+	if (path && path[0])
+		grants[(*count)++] = (struct grant){.path = path, .fd = -1, .access = access};
+}
+
+int worktree_run(struct worktree *tree, const struct worktree_call *call)
+{
+	static const char *const allow[] = {"PATH", NULL};
+	const struct worktree_record *record = &tree->record;
+	struct process_spec spec = process_spec_default();
+	const char *env[ENV_OWN_MAX];
+	struct grant grants[4];
+	size_t count = sizeof git_env / sizeof *git_env;
+
+	memcpy(env, git_env, sizeof git_env);
+	if (call->in_tree) {
+		env[count++] = arena_text(&tree->arena, "GIT_DIR=%s", record->git);
+		env[count++] = arena_text(&tree->arena, "GIT_COMMON_DIR=%s", record->common);
+		env[count++] = arena_text(&tree->arena, "GIT_WORK_TREE=%s", record->path);
+	}
+	env[count] = NULL;
+	cleanup(close_at) int dir_fd = open(call->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return -errno;
+	size_t granted = 0;
+	worktree_add_grant(grants, &granted, record->common, call->changes_common ? GRANT_WRITE : GRANT_READ);
+	worktree_add_grant(grants, &granted, call->dir, GRANT_READ);
+	worktree_add_grant(grants, &granted, call->changes, GRANT_WRITE);
+	worktree_add_grant(grants, &granted, call->reads, GRANT_READ);
+	spec.run = tree->site.run;
+	spec.argv = call->argv;
+	spec.env = env;
+	spec.env_allow = allow;
+	spec.workdir_fd = dir_fd;
+	spec.output_bytes_max[STREAM_OUT] = PROCESS_OUTPUT_BYTES_MAX;
+	spec.umask = 022;
+	if (call->input.len > 0) {
+		spec.stdin_from = STDIN_BYTES;
+		spec.input = call->input;
+	}
+	spec.confine.grants = grants;
+	spec.confine.grant_count = granted;
+	spec.confine.keep_out = tree->site.home;
+	spec.confine.workdir_read_only = true;
+	spec.confine.limits.file_bytes = LIMIT_UNCHANGED; /* a repository may have larger ones */
+	return job_start(&tree->job, &spec, call->timeout_ms, call->done);
+}
+
+/* The first line of what it wrote. */
+void worktree_take_line(const struct job *job, char *line, size_t room)
+{
+	struct span out = buf_span(&job->out);
+	const char *end = out.len > 0 ? memchr(out.data, '\n', out.len) : NULL;
+
+	snprintf(line, room, "%.*s", (int)(end ? (size_t)(end - out.data) : out.len),
+		out.len > 0 ? out.data : "");
+}
+
+/* git's own directory of the tree, also of one that git did not come to an end with. */
+void worktree_find_admin(struct worktree *tree)
+{
+	struct worktree_record *record = &tree->record;
+	const char *above = arena_text(&tree->arena, "%s/worktrees", record->common);
+	size_t len = strlen(above);
+	char gitdir[WORKTREE_PATH_BYTES + 8], word[PATH_MAX];
+
+	snprintf(gitdir, sizeof gitdir, "%s/.git", record->path);
+	if (strncmp(record->git, above, len) == 0 && record->git[len] == '/' &&
+		!strchr(record->git + len + 1, '/') && record->git[len + 1] != '.')
+		return;
+	record->git[0] = 0;
+	/* git calls it like the tree, with a number after it if that was taken */
+	for (int i = 0; i < ADMIN_MAX && !record->git[0]; i++) {
+		const char *name = i == 0 ? arena_text(&tree->arena, "%s/%s", above, record->name)
+					  : arena_text(&tree->arena, "%s/%s%d", above, record->name, i);
+		if (access(name, F_OK) < 0)
+			return;
+		if (worktree_read_word(arena_text(&tree->arena, "%s/gitdir", name), "", word, sizeof word) &&
+			strcmp(word, gitdir) == 0)
+			snprintf(record->git, sizeof record->git, "%s", name);
+	}
+}
+
+/* XY path, and what the file is like: in a form that can be compared later. A directory is a repository within the tree:
+ * git does not look into it, so that among what the set-up made it is left out, and counts as work for ever. */
+int worktree_put_entries(struct worktree *tree, bool made, struct buf *out)
+{
+	struct span text = buf_span(&tree->job.out);
+	char entry[ENTRY_BYTES_MAX];
+	struct stat stat_;
+	int r = 0;
+
+	cleanup(close_at) int top = open(tree->record.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	while (r == 0 && text.len > 0) {
+		size_t len = strnlen(text.data, text.len);
+		const char *path = len > 3 ? text.data + 3 : text.data;
+		bool there = top >= 0 && fstatat(top, path, &stat_, AT_SYMLINK_NOFOLLOW) == 0;
+		int put = snprintf(entry, sizeof entry, "%.*s %lld %lld.%09ld", (int)len, text.data,
+			there ? (long long)stat_.st_size : -1, there ? (long long)stat_.st_mtim.tv_sec : 0,
+			there ? stat_.st_mtim.tv_nsec : 0);
+		if (!made || !there || !S_ISDIR(stat_.st_mode))
+			r = buf_put(out, entry,
+				(size_t)(put < (int)sizeof entry ? put : (int)sizeof entry - 1) + 1);
+		len += len < text.len;
+		text.data += len;
+		text.len -= len;
+	}
+	return r;
+}

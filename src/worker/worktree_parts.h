@@ -1,0 +1,93 @@
+/*
+ * What the files of worktree_*.c share. Only they include this.
+ *
+ *	worktree.c           the life of one, and what a task in it may reach
+ *	worktree_find.c      which repository a directory is in
+ *	worktree_record.c    what is written down
+ *	worktree_git.c       running git, and reading what it left
+ *	worktree_make.c      making: worktree_include.c goes on where git has added it
+ *	worktree_end.c       ending: kept, or removed
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "worker/job.h"
+#include "worker/worktree.h"
+
+enum {
+	GIT_MS = 2 * 60 * 1000,
+	CHECKOUT_MS = 15 * 60 * 1000,
+};
+
+struct worktree {
+	struct worktree_site site;
+	struct worktree_wish wish;
+	struct worktree_record record;
+	char tip[80]; /* where its branch is; "": there is none */
+	struct arena arena;
+	struct job job;
+	int records_fd, dir_fd, lock_fd; /* of all, of its own record, held */
+	bool cancelled, gone, cleared;
+	int fault; /* of making */
+	char reason[WORKTREE_REASON_BYTES];
+	void (*made)(void *context, int fault);
+	void (*ended)(void *context);
+	void *context;
+};
+
+/* Why it could not be made. */
+void worktree_explain(struct worktree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct worktree *worktree_new(const struct worktree_site *site);
+
+/* The directory that holds the tree. */
+const char *worktree_place(struct worktree *tree);
+
+/* worktree_record.c: before the deed, whoever comes after us must find it. */
+int worktree_write_record(struct worktree *tree, enum worktree_state state);
+int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record, char tip[80]);
+int worktree_take_lock(struct worktree *tree);
+
+/* Whoever waits for the lock finds no record then. */
+void worktree_forget_record(struct worktree *tree);
+
+/* worktree_git.c */
+/* One program of ours: where, and what it may change. */
+struct worktree_call {
+	const char *const *argv;
+	const char *dir;
+	bool in_tree;        /* git looks at the tree, and nowhere else for what is git's */
+	bool changes_common; /* the repository */
+	const char *changes; /* a path besides; NULL */
+	const char *reads;   /* NULL */
+	struct span input;
+	int64_t timeout_ms;
+	void (*done)(void *tree);
+};
+
+int worktree_run(struct worktree *tree, const struct worktree_call *call);
+void worktree_add_grant(struct grant *grants, size_t *count, const char *path, enum grant_access access);
+
+/* The first line of what it wrote. */
+void worktree_take_line(const struct job *job, char *line, size_t room);
+
+/* git's own directory of the tree, also of one that git did not come to an end with. */
+void worktree_find_admin(struct worktree *tree);
+
+/* What `git status` has found, in a form that can be compared later; `made`: of what the set-up made. */
+int worktree_put_entries(struct worktree *tree, bool made, struct buf *out);
+
+/* worktree_find.c: the text of a file of one line, after `before`; false: it is none such. */
+bool worktree_read_word(const char *path, const char *before, char *out, size_t room);
+
+/* worktree_make.c: the next step, or the end of it with what went wrong. */
+void worktree_go_on(struct worktree *tree, const struct worktree_call *call, const char *what);
+void worktree_give_up(struct worktree *tree, int fault);
+void worktree_give_up_after(struct worktree *tree, const char *what); /* the last job failed */
+void worktree_become_live(struct worktree *tree);
+
+/* worktree_include.c: the rest of making. */
+void worktree_include(struct worktree *tree);
+
+/* worktree_end.c */
+void worktree_begin_end(struct worktree *tree);

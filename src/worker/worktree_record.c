@@ -1,0 +1,138 @@
+/* What is written down of a work tree, and the lock of whoever works with it. */
+#include "worker/worktree_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/take.h"
+#include "wire/json.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+enum { RECORD_BYTES_MAX = 64 << 10 };
+
+const char *worktree_state_name(enum worktree_state state)
+{
+	static const char *const names[] = {[TREE_MAKING] = "making",
+		[TREE_LIVE] = "live",
+		[TREE_KEPT] = "kept",
+		[TREE_REMOVING] = "removing"};
+
+	return names[state];
+}
+
+static int open_dir(int above, const char *name)
+{
+	if (mkdirat(above, name, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int worktree_records_open(const char *home)
+{
+	cleanup(close_at) int home_fd = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (home_fd < 0)
+		return -errno;
+	cleanup(close_at) int trees_fd = open_dir(home_fd, "worktrees");
+	return trees_fd < 0 ? trees_fd : open_dir(trees_fd, "records");
+}
+
+/* Before the deed: whoever comes after us must find it. */
+int worktree_write_record(struct worktree *tree, enum worktree_state state)
+{
+	struct worktree_record *record = &tree->record;
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object object;
+
+	record->state = state;
+	buf_init(&text, RECORD_BYTES_MAX);
+	json_begin(&object, &text);
+	json_member_string(&object, "state", span_of(worktree_state_name(state)));
+	json_member_string(&object, "task", span_of(record->task));
+	json_member_string(&object, "fence", span_of(record->fence));
+	json_member_string(&object, "source", span_of(record->source));
+	json_member_string(&object, "common", span_of(record->common));
+	json_member_string(&object, "path", span_of(record->path));
+	json_member_string(&object, "git", span_of(record->git));
+	json_member_string(&object, "branch", span_of(record->branch));
+	json_member_string(&object, "base", span_of(record->base));
+	json_member_string(&object, "tip", span_of(tree->tip));
+	json_member_string(&object, "kept", span_of(record->kept));
+	json_member_int(&object, "since", record->since_ms);
+	int r = json_end(&object);
+	return r < 0 ? r : file_write(tree->dir_fd, "record", buf_span(&text), true);
+}
+
+static void copy_text(yyjson_val *object, const char *key, char *out, size_t room)
+{
+	const char *text = yyjson_get_str(yyjson_obj_get(object, key));
+
+	snprintf(out, room, "%s", text ? text : "");
+}
+
+int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record, char tip[80])
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json_complaint complaint;
+	char state[16];
+
+	buf_init(&text, RECORD_BYTES_MAX);
+	int r = file_read(dir_fd, "record", &text);
+	if (r < 0)
+		return r;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(buf_span(&text), &complaint);
+	yyjson_val *root = yyjson_doc_get_root(doc);
+	*record = (struct worktree_record){.since_ms = yyjson_get_sint(yyjson_obj_get(root, "since"))};
+	snprintf(record->name, sizeof record->name, "%s", name);
+	copy_text(root, "state", state, sizeof state);
+	copy_text(root, "task", record->task, sizeof record->task);
+	copy_text(root, "fence", record->fence, sizeof record->fence);
+	copy_text(root, "source", record->source, sizeof record->source);
+	copy_text(root, "common", record->common, sizeof record->common);
+	copy_text(root, "path", record->path, sizeof record->path);
+	copy_text(root, "git", record->git, sizeof record->git);
+	copy_text(root, "branch", record->branch, sizeof record->branch);
+	copy_text(root, "base", record->base, sizeof record->base);
+	copy_text(root, "kept", record->kept, sizeof record->kept);
+	copy_text(root, "tip", tip, 80);
+	while (record->state < TREE_REMOVING && strcmp(worktree_state_name(record->state), state) != 0)
+		record->state++;
+	return strcmp(worktree_state_name(record->state), state) == 0 && record->path[0] == '/' &&
+			record->common[0] == '/'
+		? 0
+		: -EPROTO;
+}
+
+int worktree_record_read(int records_fd, const char *name, struct worktree_record *ret_record)
+{
+	char tip[80];
+
+	cleanup(close_at) int dir_fd =
+		openat(records_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return dir_fd < 0 ? -errno : worktree_read_record(dir_fd, name, ret_record, tip);
+}
+
+int worktree_take_lock(struct worktree *tree)
+{
+	tree->lock_fd = openat(tree->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (tree->lock_fd < 0)
+		return -errno;
+	return flock(tree->lock_fd, LOCK_EX | LOCK_NB) < 0 ? -EBUSY : 0;
+}
+
+/* Whoever waits for the lock finds no record then. */
+void worktree_forget_record(struct worktree *tree)
+{
+	tree->gone = true;
+	unlinkat(tree->dir_fd, "record", 0);
+	unlinkat(tree->dir_fd, "made", 0);
+	unlinkat(tree->dir_fd, "lock", 0);
+	unlinkat(tree->records_fd, tree->record.name, AT_REMOVEDIR);
+}
