@@ -61,8 +61,8 @@ static void look_back(struct courier *courier, int64_t generation, int64_t last_
 {
 	log_warn("the store was restored, going on with what is new in it",
 		log_cstr("target", courier->target->name), log_int("generation", generation));
-	courier->repeats_seq = last_seq;
-	courier->repeats_ms = courier->seen_ms;
+	courier->cursor.repeats_seq = last_seq;
+	courier->cursor.repeats_ms = courier->seen_ms;
 	if (courier->seen > last_seq)
 		courier->seen = last_seq;
 	courier->seen = courier->seen > LOOK_BACK ? courier->seen - LOOK_BACK : 0;
@@ -82,6 +82,7 @@ int courier_meet(struct courier *courier, int64_t generation, int64_t last_seq, 
 	else {
 		log_warn("the store is another one, going on from now",
 			log_cstr("target", courier->target->name));
+		cursor->repeats_seq = 0;
 		courier->seen = last_seq;
 	}
 	cursor->known = true;
@@ -93,7 +94,8 @@ void courier_skip(struct courier *courier, int64_t oldest)
 {
 	if (courier->seen >= oldest)
 		return;
-	if (courier->seen >= courier->repeats_seq) { /* else it only looks back, for what it may not know */
+	/* else it only looks back, for what it may not know */
+	if (courier->seen >= courier->cursor.repeats_seq) {
 		log_warn("events are gone from the server before they were looked at",
 			log_cstr("target", courier->target->name), log_int("missed", oldest - courier->seen));
 		courier->cursor.missed += oldest - courier->seen;
@@ -128,7 +130,7 @@ int courier_offer(struct courier *courier, int64_t generation, yyjson_val *event
 {
 	int64_t seq = yyjson_get_sint(yyjson_obj_get(event, "seq"));
 	int64_t time_ms = yyjson_get_sint(yyjson_obj_get(event, "time"));
-	bool known = seq <= courier->repeats_seq && time_ms <= courier->repeats_ms;
+	bool known = seq <= courier->cursor.repeats_seq && time_ms <= courier->cursor.repeats_ms;
 
 	if (courier->behind || seq <= courier->seen)
 		return 0;

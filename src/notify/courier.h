@@ -36,7 +36,6 @@ struct courier {
 	struct cursor cursor; /* as it is on disk, or will be at the next chance */
 	int64_t seen;         /* the last event that it was offered and dealt with */
 	int64_t seen_ms;
-	int64_t repeats_seq, repeats_ms; /* after a restore: up to that event, only what is younger is news */
 	bool behind;
 	struct letter queue[COURIER_QUEUE_MAX];
 	uint32_t first, count;

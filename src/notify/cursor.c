@@ -52,6 +52,8 @@ static int parse(struct span text, struct cursor *cursor)
 		.generation = number_of(root, "generation"),
 		.seq = number_of(root, "seq"),
 		.time_ms = number_of(root, "time"),
+		.repeats_seq = number_of(root, "repeatsSeq"),
+		.repeats_ms = number_of(root, "repeatsTime"),
 		.delivered = number_of(root, "delivered"),
 		.given_up = number_of(root, "givenUp"),
 		.missed = number_of(root, "missed"),
@@ -88,6 +90,8 @@ int cursor_write(int dir_fd, const char *target, const struct cursor *cursor)
 	json_member_int(&object, "generation", cursor->generation);
 	json_member_int(&object, "seq", cursor->seq);
 	json_member_int(&object, "time", cursor->time_ms);
+	json_member_int(&object, "repeatsSeq", cursor->repeats_seq);
+	json_member_int(&object, "repeatsTime", cursor->repeats_ms);
 	json_member_int(&object, "delivered", cursor->delivered);
 	json_member_int(&object, "givenUp", cursor->given_up);
 	json_member_int(&object, "missed", cursor->missed);

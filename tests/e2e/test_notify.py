@@ -389,6 +389,23 @@ class Gone(NotifyCase):
         self.wait_until(lambda: self.cursor()["delivered"] == 1)
         self.assertGreater(self.cursor()["missed"], 0)
 
+    def test_in_another_store_it_goes_on_from_now(self):
+        ops = self.receiver()
+        self.configure({"ops": self.target()})
+        self.start()
+        for number in range(10):
+            self.finish_session("s-%d" % number)
+        self.wait_for(ops, 10)
+        self.server.stop()
+        self.client.close()
+        for name in os.listdir(self.home):
+            if name.startswith("stint.db"):
+                os.unlink(os.path.join(self.home, name))
+        self.server.start()
+        self.wait_until(lambda: "the store is another one, going on from now" in self.said())
+        self.finish_session("new")
+        self.wait_until(lambda: ops.messages[-1].json["subject"] == "new")
+
     def test_after_a_restore_what_is_new_is_told_and_nothing_twice(self):
         ops = self.receiver()
         self.configure({"ops": self.target()})
