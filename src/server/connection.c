@@ -677,6 +677,7 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 	hear(connection, (size_t)got);
 	http_input_filled(connection->input, (size_t)got);
 	serve(connection);
+	turns_hurry(connection->server);
 }
 
 void connection_accept(uv_stream_t *listener, int status)

@@ -255,6 +255,7 @@ void exchange_turn_away(
 	struct server *server, struct exchange *exchange); /* its credential is no longer good */
 void exchange_abandon(struct server *server, struct exchange *exchange); /* the client went away */
 void turns_run(struct server *server);
+void turns_hurry(struct server *server); /* take one now if much has been read: each request holds memory until its turn */
 void turns_stop(struct server *server);
 void turns_done(struct server *server);
 
