@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/suggest.h"
 #include "cli/verbs.h"
-#include "cli/when.h"
 
 enum {
 	ARENA_BYTES_MAX = 512 << 20,
@@ -153,7 +153,7 @@ static int run_watching(struct cli *cli)
 		r = flush(cli);
 		poll(NULL, 0, WATCH_MS);
 		arena_reset(&cli->arena);
-		cli->now_ms = when_now_ms();
+		cli->now_ms = clock_wall_ms();
 	} while (r == 0);
 	return r;
 }
@@ -274,7 +274,7 @@ static int run_words(struct cli *cli, int count, char **words)
 
 int cli_run(int argc, char **argv)
 {
-	struct cli cli = {.now_ms = when_now_ms(), .program = argc > 0 ? argv[0] : "stint"};
+	struct cli cli = {.now_ms = clock_wall_ms(), .program = argc > 0 ? argv[0] : "stint"};
 	char **words = argc < WORDS_MAX ? calloc((size_t)argc + 1, sizeof *words) : NULL;
 
 	arena_init(&cli.arena, ARENA_BYTES_MAX);
