@@ -11,7 +11,10 @@
 #include "base/files.h"
 #include "base/take.h"
 
-enum { REMOVE_MS = 15 * 60 * 1000 };
+enum {
+	REMOVE_MS = 15 * 60 * 1000,
+	COUNTED_MAX = 100, /* files with work in them */
+};
 
 static void finish_end(struct worktree *tree)
 {
@@ -164,26 +167,39 @@ static void after_tip(void *context)
 		keep_for_fault(tree, "git", fault);
 }
 
-/* How many of these are not among those that the set-up made. */
+/* The entry at the start, with its NUL; the rest stays. */
+static struct span take_entry(struct span *list)
+{
+	size_t len = strnlen(list->data, list->len);
+	struct span entry = {list->data, len + (len < list->len)};
+
+	list->data += entry.len;
+	list->len -= entry.len;
+	return entry;
+}
+
+static bool is_among(struct span entry, struct span list, struct span *ret_rest)
+{
+	while (list.len > 0) {
+		struct span one = take_entry(&list);
+		if (one.len == entry.len && memcmp(one.data, entry.data, one.len) == 0) {
+			*ret_rest = list;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* How many of these are not among those that the set-up made; no more than COUNTED_MAX. Both lists are git's and have its order,
+ * so that the next one mostly stands behind the one before. */
 static uint32_t count_work(struct span now, struct span made)
 {
+	struct span rest = made;
 	uint32_t count = 0;
 
-	while (now.len > 0) {
-		size_t len = strnlen(now.data, now.len) + 1;
-		struct span left = made;
-		bool known = false;
-		while (!known && left.len > 0) {
-			size_t size = strnlen(left.data, left.len) + 1;
-			known = size == len && memcmp(left.data, now.data, len) == 0;
-			size = size < left.len ? size : left.len;
-			left.data += size;
-			left.len -= size;
-		}
-		count += !known;
-		len = len < now.len ? len : now.len;
-		now.data += len;
-		now.len -= len;
+	while (now.len > 0 && count < COUNTED_MAX) {
+		struct span entry = take_entry(&now);
+		count += !is_among(entry, rest, &rest) && !is_among(entry, made, &rest);
 	}
 	return count;
 }
@@ -210,10 +226,11 @@ static void after_status(void *context)
 	}
 	file_read(tree->dir_fd, "made", &made);
 	uint32_t work = worktree_put_entries(tree, false, &now) < 0
-		? UINT32_MAX
+		? COUNTED_MAX
 		: count_work(buf_span(&now), buf_span(&made));
 	if (work > 0) {
-		keep(tree, "%u uncommitted file%s", work, work == 1 ? "" : "s");
+		keep(tree, "%u%s uncommitted file%s", work, work < COUNTED_MAX ? "" : " or more",
+			work == 1 ? "" : "s");
 		return;
 	}
 	int fault = worktree_run(tree, &call);
@@ -246,9 +263,7 @@ static const char *half_done(struct worktree *tree)
 /* Is there work in it? */
 static void look_for_work(struct worktree *tree)
 {
-	static const char *const argv[] = {
-		"git", "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", NULL};
-	struct worktree_call call = {.argv = argv,
+	struct worktree_call call = {.argv = worktree_look,
 		.dir = tree->record.path,
 		.in_tree = true,
 		.timeout_ms = GIT_MS,

@@ -129,6 +129,24 @@ void worktree_find_admin(struct worktree *tree)
 	}
 }
 
+/*
+ * What git says is changed or new; and what it would not say: files that it was told to look away from (h: assume-unchanged, S:
+ * skip-worktree), and repositories in the places of submodules (G), whose own branches and stashes it does not look at.
+ * It does not go into those: what they have configured would be run.
+ */
+const char *const worktree_look[] = {"sh", "-c",
+	"git status --porcelain -z --untracked-files=all --no-renames --ignore-submodules=dirty && "
+	"{ git ls-files -s -v -z || echo 'h 0 0 0\tindex'; } | "
+	"sed -nz 's/^\\([a-zS]\\) [0-7]* [0-9a-f]* [0-3]\\t/\\1- /p; "
+	"s/^H 160000 [0-9a-f]* [0-3]\\t\\(.*\\)$/G- \\1\\/.git/p'",
+	NULL};
+
+/* S: it need not be there, as in a sparse checkout. G: it is none if nobody has filled it. */
+static bool is_nothing(const char *entry, bool there)
+{
+	return !there && (entry[0] == 'S' || entry[0] == 'G') && entry[1] == '-';
+}
+
 /* XY path, and what the file is like: in a form that can be compared later. A directory is a repository within the tree:
  * git does not look into it, so that among what the set-up made it is left out, and counts as work for ever. */
 int worktree_put_entries(struct worktree *tree, bool made, struct buf *out)
@@ -146,7 +164,7 @@ int worktree_put_entries(struct worktree *tree, bool made, struct buf *out)
 		int put = snprintf(entry, sizeof entry, "%.*s %lld %lld.%09ld", (int)len, text.data,
 			there ? (long long)stat_.st_size : -1, there ? (long long)stat_.st_mtim.tv_sec : 0,
 			there ? stat_.st_mtim.tv_nsec : 0);
-		if (!made || !there || !S_ISDIR(stat_.st_mode))
+		if (!is_nothing(text.data, there) && (!made || !there || !S_ISDIR(stat_.st_mode)))
 			r = buf_put(out, entry,
 				(size_t)(put < (int)sizeof entry ? put : (int)sizeof entry - 1) + 1);
 		len += len < text.len;

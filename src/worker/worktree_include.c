@@ -31,10 +31,8 @@ static void after_made(void *context)
 
 static void after_set_up(void *context)
 {
-	static const char *const argv[] = {
-		"git", "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", NULL};
 	struct worktree *tree = context;
-	struct worktree_call call = {.argv = argv,
+	struct worktree_call call = {.argv = worktree_look,
 		.dir = tree->record.path,
 		.in_tree = true,
 		.timeout_ms = GIT_MS,
@@ -139,12 +137,12 @@ static void after_included(void *context)
 		worktree_give_up_after(tree, "files of its include file");
 }
 
-/* Those that are ignored, and that the tree does not have yet. */
+/* Those that are ignored, and that the tree does not have yet. A repository among them is one entry: it comes whole. */
 static void after_ignored(void *context)
 {
 	struct worktree *tree = context;
-	const char *argv[] = {"xargs", "-0", "cp", "--parents", "-P", "--preserve=mode,timestamps", "-t",
-		tree->record.path, "--", NULL};
+	const char *argv[] = {"xargs", "-0", "cp", "--parents", "-r", "-P", "--preserve=mode,timestamps",
+		"-t", tree->record.path, "--", NULL};
 	struct worktree_call call = {.argv = argv,
 		.dir = tree->record.source,
 		.changes = tree->record.path,

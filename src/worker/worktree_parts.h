@@ -74,7 +74,10 @@ void worktree_take_line(const struct job *job, char *line, size_t room);
 /* git's own directory of the tree, also of one that git did not come to an end with. */
 void worktree_find_admin(struct worktree *tree);
 
-/* What `git status` has found, in a form that can be compared later; `made`: of what the set-up made. */
+/* Says what could be work: see worktree_git.c. */
+extern const char *const worktree_look[];
+
+/* What that has found, in a form that can be compared later; `made`: of what the set-up made. */
 int worktree_put_entries(struct worktree *tree, bool made, struct buf *out);
 
 /* worktree_find.c: the text of a file of one line, after `before`; false: it is none such. */

@@ -43,10 +43,10 @@ class TreeCase(Case):
     def executor(self, script, worktree=True, **more):
         return sh(script, worktree=worktree, env=AS_SOMEBODY, **more)
 
-    def run_in_tree(self, script, worktree=True, state="done", **more):
+    def run_in_tree(self, script, worktree=True, state="done", name="t", **more):
         worker = self.worker({"x": self.executor(script, worktree, **more)}, roots=[self.folder])
-        self.create(id="t", workingDir=self.repo)
-        task = self.is_in("t", "done", "failed", "blocked")
+        self.create(id=name, workingDir=self.repo)
+        task = self.is_in(name, "done", "failed", "blocked")
         self.assertEqual(task["state"], state, (task, worker.said()))
         self.assertEqual(worker.stop(), 0)
         return task
@@ -106,6 +106,14 @@ class Making(TreeCase):
         for name in ("./no.env", "./cache/other", "./untracked"):
             self.assertNotIn(name, names)
         self.assertEqual(self.trees(), [], "what git ignores is no work")
+
+    def test_a_repository_that_the_include_file_names_comes_whole(self):
+        self.write(".worktreeinclude", "cache/\n")
+        self.git("init", "-q", "cache/nested")
+        self.write("cache/nested/deep/a", "nested")
+        self.write("cache/b", "flat")
+        self.assertEqual(self.run_in_tree("cat cache/b cache/nested/deep/a cache/nested/.git/HEAD")["result"].split("\n")[0],
+                         "flatnestedref: refs/heads/master")
 
     def test_the_set_up_runs_in_it_and_what_it_makes_is_no_work(self):
         task = self.run_in_tree("cat made; ls", {"setup": ["sh", "-c", "echo $STINT_TASK_ID > made; ls $STINT_SOURCE_TREE > listed"],

@@ -33,8 +33,8 @@ class Hostile(TreeCase):
 
 
 class Ending(TreeCase):
-    def kept(self, script, reason, worktree=True):
-        self.run_in_tree(script, worktree)
+    def kept(self, script, reason, worktree=True, **more):
+        self.run_in_tree(script, worktree, **more)
         tree = self.only()
         self.assertEqual(tree["state"], "kept")
         self.assertIn(reason, tree["reason"])
@@ -42,6 +42,10 @@ class Ending(TreeCase):
         self.assertEqual(self.trees("--prune"), [tree], "pruning takes nothing that has work in it")
         self.assertTrue(os.path.isdir(tree["path"]))
         return tree
+
+    def throw_away(self, tree):
+        self.git("worktree", "remove", "--force", "--force", tree["path"])
+        self.trees("--prune")
 
     def test_changed_and_new_and_staged_files_stay(self):
         tree = self.kept("echo two > file; echo new > fresh; echo s > staged; git add staged", "3 uncommitted files")
@@ -93,6 +97,40 @@ class Ending(TreeCase):
         self.is_in("t", "done")
         worker.stop()
         self.assertEqual(self.only()["reason"], "1 uncommitted file")
+
+    def test_files_that_git_was_told_to_look_away_from_stay_if_they_are_there(self):
+        for flag in ("--assume-unchanged", "--skip-worktree"):
+            with self.subTest(flag):
+                tree = self.kept("git update-index %s file; echo two > file" % flag, "1 uncommitted file", name="t" + flag)
+                self.throw_away(tree)
+        self.run_in_tree("git update-index --skip-worktree file; rm file", name="sparse")
+        self.assertEqual(self.trees(), [], "as in a sparse checkout")
+
+    def test_what_the_set_up_hid_from_git_is_no_work_until_somebody_changes_it(self):
+        hides = {"setup": ["sh", "-c", "git update-index --skip-worktree file; echo mine > file"]}
+        self.run_in_tree("true", hides)
+        self.assert_nothing_left()
+        self.kept("echo more >> file", "1 uncommitted file", hides, name="t2")
+
+    def add_submodule(self):
+        self.git("init", "-q", "-b", "main", self.path("lib"), cwd=self.folder)
+        self.git("commit", "-q", "--allow-empty", "-m", "lib", cwd=self.path("lib"))
+        self.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", self.path("lib"), "lib")
+        self.git("config", "-f", ".gitmodules", "submodule.lib.ignore", "all")
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "with lib")
+
+    def test_a_submodule_that_somebody_filled_stays_whatever_its_repository_says(self):
+        self.add_submodule()
+        self.run_in_tree("true")
+        self.assertEqual(self.trees(), [], "nobody filled it")
+        for name, script in enumerate((
+                "git commit -q --allow-empty -m work",
+                "git checkout -q -b x; git commit -q --allow-empty -m work; git checkout -q main")):
+            with self.subTest(script):
+                tree = self.kept("git init -q -b main lib && cd lib && git pull -q %s main && %s" % (self.path("lib"), script),
+                                 "uncommitted file", name="t%d" % name, read=[self.path("lib")])
+                self.throw_away(tree)
 
     def test_a_repository_that_the_set_up_made_is_never_known_to_be_without_work(self):
         set_up = "git init -q other; echo x > other/file"
