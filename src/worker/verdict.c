@@ -299,13 +299,13 @@ static int put_unstarted(const struct attempt_end *attempt, struct buf *members)
 	return put_failure(members, &complaint);
 }
 
-static int put_spent(struct buf *members, const char *key, uint64_t limit, const char *text)
+/* `limit` as the configuration has it: a tenth of a minute is no 0. */
+static int put_spent(struct buf *members, const char *key, double limit, const char *text)
 {
 	char details[100];
 	struct complaint complaint = {.code = "BUDGET_EXCEEDED", .details = details};
 
-	snprintf(details, sizeof details, "{\"budget\":\"%s\",\"limit\":%llu}", key,
-		(unsigned long long)limit);
+	snprintf(details, sizeof details, "{\"budget\":\"%s\",\"limit\":%.16g}", key, limit);
 	snprintf(complaint.message, sizeof complaint.message, "budget.%s of its executor is used up: %s", key,
 		text);
 	return put_failure(members, &complaint);
@@ -322,19 +322,19 @@ int verdict_put_budget(const struct attempt_end *attempt, struct buf *members)
 		snprintf(text, sizeof text,
 			"it needed more than %llu bytes of memory, and the kernel killed what asked for more",
 			(unsigned long long)limits->memory_bytes);
-		return put_spent(members, "memoryBytes", limits->memory_bytes, text);
+		return put_spent(members, "memoryBytes", (double)limits->memory_bytes, text);
 	case SPENT_CPU:
 		snprintf(text, sizeof text, "it used %g s of processor time", (double)limits->cpu_us / 1e6);
-		return put_spent(members, "cpuSeconds", limits->cpu_us / 1000000, text);
+		return put_spent(members, "cpuSeconds", (double)limits->cpu_us / 1e6, text);
 	case SPENT_OUTPUT:
 		snprintf(text, sizeof text, "it wrote more than %llu bytes",
 			(unsigned long long)limits->output_bytes);
-		return put_spent(members, "outputBytes", limits->output_bytes, text);
+		return put_spent(members, "outputBytes", (double)limits->output_bytes, text);
 	case SPENT_NOTHING:
 		break;
 	}
 	snprintf(text, sizeof text, "it ran longer than %lld ms", (long long)attempt->limit_ms);
-	return put_spent(members, "minutes", (uint64_t)attempt->limit_ms / 60000, text);
+	return put_spent(members, "minutes", (double)attempt->limit_ms / 60000, text);
 }
 
 static bool is_over_budget(const struct attempt_end *attempt)

@@ -39,7 +39,7 @@ class Spent(Case):
         self.create(id="t", maxAttempts=3)
         task = self.is_in("t", "blocked", "failed", "done")
         self.assertEqual((task["state"], task["error"]["code"]), ("blocked", "BUDGET_EXCEEDED"), task)
-        self.assertEqual(task["error"]["details"]["budget"], key)
+        self.assertEqual(task["error"]["details"], {"budget": key, "limit": budget[key]})
         self.assertIn("budget." + key, task["error"]["message"])
         self.assertEqual(self.events("t").count("task.claimed"), 1, "nothing is tried again before a person acts")
         return task

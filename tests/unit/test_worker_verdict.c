@@ -360,6 +360,10 @@ static void wall_time_is_a_budget_only_where_the_executor_says_so(void **state)
 	becomes(w, REPORT_FAIL,
 		"\"error\":{\"code\":\"BUDGET_EXCEEDED\",\"message\":\"budget.minutes of its executor is used up: it ran longer "
 		"than 120000 ms\",\"details\":{\"budget\":\"minutes\",\"limit\":2}}");
+	w->attempt.limit_ms = 6000;
+	becomes(w, REPORT_FAIL,
+		"\"error\":{\"code\":\"BUDGET_EXCEEDED\",\"message\":\"budget.minutes of its executor is used up: it ran longer "
+		"than 6000 ms\",\"details\":{\"budget\":\"minutes\",\"limit\":0.1}}");
 }
 
 static void a_question_stays_open_if_it_left_with_0(void **state)
