@@ -57,7 +57,7 @@ static void put_error(struct json_object *object, const struct task *task, struc
 		char text[256];
 		enum failure_class klass = failure_code_class(code);
 		int len = snprintf(text, sizeof text, "{\"code\":\"%s\",\"message\":\"%s\",\"class\":\"%s\"}",
-			failure_code_name(code), failure_class_text(klass), failure_class_name(klass));
+			failure_code_name(code), failure_code_text(code), failure_class_name(klass));
 		json_member_raw(object, "error", (struct span){text, (size_t)len});
 	}
 	yyjson_doc_free(own);
@@ -73,7 +73,7 @@ static void put_reason(
 	if (yyjson_is_str(message))
 		json_member_string(object, key, json_text(message));
 	else
-		json_member_cstr(object, key, failure_class_text(failure_code_class(task->code)));
+		json_member_cstr(object, key, failure_code_text(task->code));
 	yyjson_doc_free(own);
 }
 

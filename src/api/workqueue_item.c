@@ -185,8 +185,7 @@ static void put_last_error(struct json_object *object, const struct task_documen
 	char text[256] = "";
 
 	if (message.len == 0 && code != CODE_NONE)
-		snprintf(text, sizeof text, "%s: %s", failure_code_name(code),
-			failure_class_text(failure_code_class(code)));
+		snprintf(text, sizeof text, "%s: %s", failure_code_name(code), failure_code_text(code));
 	json_member_string(object, "lastError", message.len > 0 ? message : span_of(text));
 	yyjson_doc_free(doc);
 }

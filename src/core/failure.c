@@ -48,6 +48,13 @@ const char *failure_class_text(enum failure_class klass)
 	return classes[klass].text;
 }
 
+const char *failure_code_text(enum failure_code code)
+{
+	if (code == CODE_EXECUTOR_NOT_FOUND)
+		return "no active worker of its queue has its executor";
+	return failure_class_text(failure_code_class(code));
+}
+
 enum failure_code failure_code_from_name(const char *name, unsigned long len)
 {
 	for (int code = CODE_OTHER; code < FAILURE_CODE_COUNT; code++) {

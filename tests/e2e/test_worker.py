@@ -874,5 +874,15 @@ class Configuration(unittest.TestCase):
             self.assertRegex(ran.stderr, r"^stint-worker: ")
 
 
+class Stranded(Case):
+    flags = (*Case.flags, "--set", "executor.missingAfterMs=100")
+
+    def test_a_task_that_nobody_can_run_says_so(self):
+        self.create(id="t", executor="nobody-has-this")
+        error = self.is_in("t", "blocked")["error"]
+        self.assertEqual((error["code"], error["message"]),
+                         ("EXECUTOR_NOT_FOUND", "no active worker of its queue has its executor"))
+
+
 if __name__ == "__main__":
     proof.main()
