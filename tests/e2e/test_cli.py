@@ -808,6 +808,15 @@ class Waiting(CliCase):
         self.stint("task", "done", **self.holding(self.claim("wait-1")))
         self.assertEqual(self.ended(process)[:2], (0, f"{task}  done\n"))
 
+    def test_wait_says_that_a_person_is_waited_for(self):
+        task = self.add("x", "--queue", "stuck")
+        claim = self.claim("stuck")
+        waiter = self.begin("wait", task, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.stint("task", "block", "no key", **self.holding(claim))
+        self.assertIn(f"{task} is blocked, and waits for a person", waiter.stderr.readline())
+        self.stint("cancel", task)
+        self.assertEqual(waiter.wait(30), 9)
+
     def test_wait_for_several_ends_with_the_last(self):
         first, second = self.add("x", "--queue", "wait-2"), self.add("x", "--queue", "wait-2")
         process = self.waiter(first, second, first)
