@@ -2,7 +2,6 @@
  * stint run: a command as a task, and what it writes as if it ran here. It ends with the command's own status: a worker
  * says in the error of a failed attempt how the process ended.
  */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>

@@ -15,7 +15,7 @@ enum {
 	REPLY_BYTES_MAX = 64 << 20,
 	SPARE_MAX = 256,
 	GATHERED_MAX = 512, /* requests that are read before a turn is taken */
-	JOIN_MAX = 256, /* creates of one turn that are looked at for claims that wait for them */
+	JOIN_MAX = 256,     /* creates of one turn that are looked at for claims that wait for them */
 	STALL_MS = 2000,
 };
 

@@ -94,7 +94,7 @@ static void put_links(struct json_object *object, yyjson_val *links)
 	buf_init(&list, BODY_BYTES_MAX);
 	yyjson_arr_foreach(links, index, count, link)
 	{
-		struct span text = {yyjson_get_str(link), yyjson_get_len(link)};
+		struct span text = json_text(link);
 		if (!yyjson_is_str(link) || put == LINKS_MAX ||
 			buf_put_byte(&list, put > 0 ? ',' : '[') < 0 || json_put_string(&list, text) < 0)
 			continue;
@@ -228,8 +228,7 @@ void once_claimed(struct once *once, yyjson_val *claim)
 	snprintf(once->task, sizeof once->task, "%s", id ? id : "");
 	snprintf(once->fence, sizeof once->fence, "%s", fence ? fence : "");
 	if (yyjson_is_str(title))
-		once->title = one_line(&once->arena,
-			(struct span){yyjson_get_str(title), yyjson_get_len(title)}, ERROR_BYTES_MAX);
+		once->title = one_line(&once->arena, json_text(title), ERROR_BYTES_MAX);
 	once->renewed_ms = worker_clock_ms();
 	uv_timer_start(&once->timer, on_look, LOOK_MS, LOOK_MS);
 }
@@ -358,10 +357,7 @@ static void on_look(uv_timer_t *timer)
 
 static struct span text_at(yyjson_val *object, const char *key)
 {
-	yyjson_val *value = yyjson_obj_get(object, key);
-
-	return yyjson_is_str(value) ? (struct span){yyjson_get_str(value), yyjson_get_len(value)}
-				    : (struct span){0};
+	return json_text(yyjson_obj_get(object, key));
 }
 
 static struct span printed(struct once *once, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -380,9 +376,7 @@ static struct span printed(struct once *once, const char *format, ...)
 /* What it has to show: a text, or "summary" and "links" of an object. */
 static void read_result(struct once *once, yyjson_val *result, struct outcome *outcome)
 {
-	struct span text = yyjson_is_str(result)
-		? (struct span){yyjson_get_str(result), yyjson_get_len(result)}
-		: text_at(result, "summary");
+	struct span text = yyjson_is_str(result) ? json_text(result) : text_at(result, "summary");
 
 	outcome->summary = one_line(&once->arena, text, SUMMARY_BYTES_MAX);
 	outcome->links =

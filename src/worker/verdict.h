@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "exec/process.h"
+#include "exec/wall.h"
 
 enum stop_reason {
 	STOP_NOT,
@@ -45,8 +46,9 @@ struct attempt_end {
 /* It was not started because this host is short of something, which is not the fault of what was to be started. */
 bool verdict_is_shortage(const struct process_end *end);
 
-/* Nothing ran, because the walls that belong around it cannot be had. */
-bool verdict_is_barred(const struct process_end *end);
+/* Nothing ran, because the walls that belong around it cannot be had, or it cannot be in its work dir: the code of that. NULL:
+ * it is not so. */
+const char *verdict_barred(const struct process_end *end);
 
 enum report_verb { REPORT_COMPLETE, REPORT_FAIL, REPORT_RELEASE, REPORT_REVIEW, REPORT_BLOCK };
 
@@ -83,3 +85,15 @@ bool verdict_yields(enum yields_to to, struct span fence, struct yyjson_val *tas
 int failure_put(struct buf *members, const char *code, const char *message, int64_t retry_at_ms);
 
 enum { HOST_TROUBLE_MS = 10 * 1000 }; /* that long a host in trouble asks to be spared */
+
+/* Trouble of this host, which passes and is nobody else's fault. */
+bool failure_is_of_host(const char *code);
+
+/* Nothing was started: of a host in trouble it is tried again later, else never. */
+int failure_put_refused(struct buf *members, const char *code, const char *message, int64_t wall_ms);
+
+/* What kept a process from being made at all: the fault of process_start(), or of what comes before it, as a code and a
+ * sentence. `names_dir`: the task asked for a directory; `level` is that of the walls that belong around it. */
+enum { START_REASON_BYTES = 300 };
+const char *start_refused(
+	int fault, bool names_dir, enum wall_level level, char ret_reason[START_REASON_BYTES]);

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
 import stintd
@@ -61,13 +60,6 @@ class Case(stintd.Case):
 
     def task(self, task):
         return self.client.get("/api/tasks/" + task).json
-
-    def until(self, question, what):
-        deadline = time.monotonic() + PATIENCE_S
-        while not (found := question()):
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.02)
-        return found
 
     def result(self, *flags, **more):
         status, (result,), said = self.once(*flags, **more)

@@ -12,6 +12,7 @@ BUILD = os.path.dirname(STINTD)
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SERVER = os.path.join(TOP, "packaging/systemd/stintd.service")
 WORKERS = [os.path.join(BUILD, "packaging", name) for name in ("stint-worker.service", "stint-worker@.service")]
+NOTIFY = os.path.join(TOP, "packaging/systemd/stint-notify.service")
 ANALYZE = shutil.which("systemd-analyze")
 
 
@@ -30,6 +31,9 @@ class Units(unittest.TestCase):
     def test_the_server_is_hardened(self):
         self.assertLessEqual(self.exposure(SERVER), 1.5)
 
+    def test_what_speaks_to_the_world_is_hardened_but_for_that(self):
+        self.assertLessEqual(self.exposure(NOTIFY), 1.5)
+
     def test_workers_are_as_hardened_as_what_they_run_allows(self):
         for unit in WORKERS:
             self.assertLessEqual(self.exposure(unit), 3.0)
@@ -37,7 +41,7 @@ class Units(unittest.TestCase):
     def test_systemd_finds_nothing_wrong_with_them(self):
         with tempfile.TemporaryDirectory() as folder:
             copies = []
-            for unit in (SERVER, *WORKERS):
+            for unit in (SERVER, NOTIFY, *WORKERS):
                 copies.append(os.path.join(folder, os.path.basename(unit).replace("@.", "@slot-1.")))
                 with open(unit) as text, open(copies[-1], "w") as copy:
                     # the programs are not installed where the unit looks for them
