@@ -1505,6 +1505,21 @@ class Up(unittest.TestCase):
         self.assertIsNone(first.poll())
         self.assertEqual(self.stint("ls").returncode, 0)
 
+    def test_of_two_that_are_started_at_once_one_is_up_and_the_other_says_so(self):
+        first, second = self.up("--no-demo"), self.up("--no-demo")
+        until = time.monotonic() + 40
+        while first.poll() is None and second.poll() is None:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        over, runs = (first, second) if first.poll() is not None else (second, first)
+        out, err = over.communicate(timeout=30)
+        self.assertEqual(over.returncode, 0, err)
+        self.assertTrue(out.startswith("already up: "), out)
+        while not (line := runs.stdout.readline()).startswith("url "):
+            self.assertTrue(line)
+        with open(os.path.join(self.home, "url")) as file:
+            self.assertIn(file.read().strip(), line)
+
     def test_what_is_to_be_logged_is_logged(self):
         process, _ = self.up_and_ready("--set", "log.level=info")
         process.send_signal(signal.SIGTERM)
