@@ -261,14 +261,28 @@ static int sweep(const struct flags *flags, const struct supervisor_options *opt
 	return 0;
 }
 
+/* A supervisor that is told to stop before it listens hears it as soon as it does. Whatever else this program is asked for
+ * ends of a signal as usual. */
+static void hold_signals(bool hold)
+{
+	sigset_t held;
+
+	sigemptyset(&held);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGINT);
+	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &held, NULL);
+}
+
 /* Before the first pass. What it cannot do keeps nobody from working. */
 static void sweep_before(const struct flags *flags, const struct supervisor_options *options)
 {
 	struct settings_sweep what = sweep_of(flags, options->settings);
 	struct sweep_result result;
 
+	hold_signals(false);
 	if (flags->pass.enable_pr_sweep && what.on && sweep_prs(options, &what, &result) < 0)
 		worker_complain("the sweep was left out: %s", result.complaint);
+	hold_signals(true);
 }
 
 static int supervise(struct flags *flags, struct config *config, struct settings *settings)
@@ -333,6 +347,7 @@ int main(int argc, char **argv)
 	static struct settings settings;
 	static struct config config;
 
+	hold_signals(true);
 	flags.once = argc > 1 && strcmp(argv[1], "run-once") == 0;
 	flags.sweeps = argc > 1 && strcmp(argv[1], "sweep-prs") == 0;
 	flags.trees = argc > 1 && strcmp(argv[1], "worktrees") == 0;
@@ -352,6 +367,8 @@ int main(int argc, char **argv)
 			stdout);
 		return 0;
 	}
+	if (flags.sweeps || flags.trees || flags.check_config || flags.check_isolation)
+		hold_signals(false);
 	signal(SIGPIPE, SIG_IGN);
 	umask(077);
 	prctl(PR_SET_DUMPABLE, 0);

@@ -287,6 +287,11 @@ bool pulse_is_alive(const struct pulse *pulse)
 	return pulse->plain || pulse->beat.phase == BEAT_ALIVE;
 }
 
+bool pulse_is_registering(const struct pulse *pulse)
+{
+	return pulse->beat.phase == BEAT_NEW && line_is_busy(pulse->line);
+}
+
 bool pulse_is_away(const struct pulse *pulse)
 {
 	return pulse->away;

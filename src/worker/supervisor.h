@@ -78,7 +78,8 @@ struct supervisor {
 	enum beat_standing standing;
 	bool stopping; /* no new claims */
 	bool hurrying; /* what runs is being stopped */
-	bool leaving;  /* goodbye is said */
+	bool leaving;  /* goodbye is said, or will be */
+	bool late;     /* that waits for the answer to our registration */
 	bool over;     /* the server has given up on us: all must be gone, then we come back */
 	int status;    /* to end with */
 };

@@ -62,18 +62,11 @@ static void on_left(uv_timer_t *timer)
 	close_all(timer->data);
 }
 
-static void leave(struct supervisor *supervisor)
+static void say_goodbye(struct supervisor *supervisor)
 {
 	cleanup(buf_done) struct buf target = {0};
 	bool known = supervisor->pulse && pulse_is_alive(supervisor->pulse);
 
-	supervisor->leaving = true;
-	uv_timer_stop(&supervisor->stop_timer);
-	line_drop(supervisor->claims);
-	if (supervisor->once) { /* it was never registered; and the outbox may have called us */
-		uv_timer_start(&supervisor->stop_timer, on_left, 0, 0);
-		return;
-	}
 	buf_init(&target, 1024);
 	int r = http_put_path(&target, "/api/workers/", span_of(supervisor->worker_id), "");
 	struct http_call call = {
@@ -84,6 +77,35 @@ static void leave(struct supervisor *supervisor)
 	};
 	if (r < 0 || !known || line_call(supervisor->claims, &call, on_goodbye, supervisor) < 0)
 		close_all(supervisor);
+}
+
+static void leave(struct supervisor *supervisor)
+{
+	bool registering = supervisor->pulse && pulse_is_registering(supervisor->pulse);
+
+	supervisor->leaving = true;
+	uv_timer_stop(&supervisor->stop_timer);
+	line_drop(supervisor->claims);
+	if (supervisor->once) { /* it was never registered; and the outbox may have called us */
+		uv_timer_start(&supervisor->stop_timer, on_left, 0, 0);
+	} else if (
+		registering) { /* a goodbye that overtook it would be forgotten, and the slot be taken for a lease */
+		supervisor->late = true;
+		uv_timer_start(&supervisor->stop_timer, on_left, LEAVE_MS, 0);
+	} else {
+		say_goodbye(supervisor);
+	}
+}
+
+static void on_late(uv_timer_t *timer)
+{
+	say_goodbye(timer->data);
+}
+
+void supervisor_heard_late(struct supervisor *supervisor)
+{
+	supervisor->late = false;
+	uv_timer_start(&supervisor->stop_timer, on_late, 0, 0);
 }
 
 static void on_reports_due(uv_timer_t *timer)

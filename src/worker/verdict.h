@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "exec/process.h"
+#include "exec/wall.h"
 
 enum stop_reason {
 	STOP_NOT,
@@ -83,3 +84,15 @@ bool verdict_yields(enum yields_to to, struct span fence, struct yyjson_val *tas
 int failure_put(struct buf *members, const char *code, const char *message, int64_t retry_at_ms);
 
 enum { HOST_TROUBLE_MS = 10 * 1000 }; /* that long a host in trouble asks to be spared */
+
+/* Trouble of this host, which passes and is nobody else's fault. */
+bool failure_is_of_host(const char *code);
+
+/* Nothing was started: of a host in trouble it is tried again later, else never. */
+int failure_put_refused(struct buf *members, const char *code, const char *message, int64_t wall_ms);
+
+/* What kept a process from being made at all: the fault of process_start(), or of what comes before it, as a code and a
+ * sentence. `names_dir`: the task asked for a directory; `level` is that of the walls that belong around it. */
+enum { START_REASON_BYTES = 300 };
+const char *start_refused(
+	int fault, bool names_dir, enum wall_level level, char ret_reason[START_REASON_BYTES]);

@@ -655,6 +655,25 @@ class Slots(Case):
 
 
 class Beginnings(Case):
+    def test_a_signal_before_it_listens_ends_it_cleanly(self):
+        token = self.path("token")  # nobody has written it yet: whoever reads it waits
+        os.mkfifo(token)
+        worker = self.worker({"x": sh("true")}, "--token-file", token)
+        writer = self.until(lambda: self.open_for(token), "it reads its token")
+        with open(writer, "w") as file:
+            worker.process.send_signal(signal.SIGTERM)
+            with open(os.path.join(self.server.home, "admin.token")) as own:
+                file.write(own.read())
+        self.assertEqual(worker.process.wait(60), 0, worker.said())
+        self.assertIn('"stopped"', worker.said())
+        self.assertNotIn("active", [found["state"] for found in self.client.get("/api/workers").json])
+
+    def open_for(self, fifo):
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads
+            return None
+
     def test_a_worker_that_the_server_does_not_know_says_so_and_ends(self):
         with open(self.path("token"), "w") as file:
             file.write("stint_worker_0123456789abcdef_" + 43 * "x")
