@@ -36,6 +36,7 @@ const modules = {
 function send(type, fields = {}) {
   const message = { id: randomUUID(), type, timestamp: new Date().toISOString(), workerId: WORKER_ID, ...fields };
   const body = Buffer.from(JSON.stringify(message));
+  if (body.length > FRAME_BYTES_MAX) throw new RangeError(`a message has at most ${FRAME_BYTES_MAX} bytes`);
   const head = Buffer.alloc(4);
   head.writeUInt32BE(body.length);
   let rest = Buffer.concat([head, body]);
@@ -60,7 +61,8 @@ async function execute({ task, moduleId }) {
     const output = await modules[moduleId](task, progress);
     send("task.result", { taskId, result: { success: true, output } });
   } catch (error) {
-    send("task.failure", { taskId, error: { code: "EXECUTION_ERROR", message: String(error?.message ?? error) } });
+    const message = String(error?.message ?? error).slice(0, 4096);
+    send("task.failure", { taskId, error: { code: "EXECUTION_ERROR", message } });
   }
 }
 

@@ -43,7 +43,9 @@ MODULES = {"echo": echo, "sleep": sleep}
 def send(kind, **fields):
     message = {"id": str(uuid.uuid4()), "type": kind, "workerId": WORKER_ID, **fields,
                "timestamp": datetime.datetime.now(datetime.timezone.utc).isoformat()}
-    body = json.dumps(message).encode()
+    body = json.dumps(message, allow_nan=False).encode()
+    if len(body) > FRAME_BYTES_MAX:
+        raise ValueError("a message has at most %d bytes" % FRAME_BYTES_MAX)
     with lock:  # a heartbeat must not come between the head and the body
         output.write(struct.pack(">I", len(body)) + body)
         output.flush()
@@ -75,7 +77,7 @@ def execute(task, module):
     try:
         send("task.result", taskId=task["id"], result={"success": True, "output": MODULES[module](task, progress)})
     except Exception as error:
-        send("task.failure", taskId=task["id"], error={"code": "EXECUTION_ERROR", "message": repr(error)})
+        send("task.failure", taskId=task["id"], error={"code": "EXECUTION_ERROR", "message": repr(error)[:4096]})
 
 
 send("worker.hello", capabilities={"moduleIds": list(MODULES), "maxConcurrent": 1})

@@ -251,10 +251,11 @@ static int run_words(struct cli *cli, int count, char **words)
 	}
 	if (verb_noun_stands_in(words[0]))
 		return run_noun_standing_in(cli, count, words);
-	/* with flags alone, or with nothing, a worker is meant to be one */
+	/* with flags alone, or with nothing, a worker is meant to be one; and so is a notifier */
 	bool asks_help = count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
-	if (strcmp(words[0], "worker") == 0 && (count == 1 || words[1][0] == '-') && !asks_help) {
-		cli->verb = &verb_worker_run;
+	bool alone = (count == 1 || words[1][0] == '-') && !asks_help;
+	if (alone && (strcmp(words[0], "worker") == 0 || strcmp(words[0], "notify") == 0)) {
+		cli->verb = words[0][0] == 'w' ? &verb_worker_run : &verb_notify_run;
 		return run_verb(cli, count - 1, words + 1);
 	}
 	if (verb_is_noun(words[0])) {

@@ -153,7 +153,7 @@ struct heartbeat_file {
 struct server {
 	struct options *options;
 	uv_loop_t loop;
-	uv_tcp_t tcp;
+	uv_tcp_t tcp, beside; /* the second: [::1] to 127.0.0.1 */
 	uv_pipe_t local;
 	uv_check_t check;
 	uv_timer_t sweep;

@@ -67,7 +67,7 @@ static int count_unclean_end(struct turn *turn, uint32_t name, const struct work
 	if (name == 0)
 		return 0;
 	turn_slot(turn, name, &view);
-	if (view.crashed_ms[0] != INT64_MIN && view.crashed_ms[0] >= heard_ms)
+	if (view.crashed_ms[0] != INT64_MIN && view.crashed_ms[0] > heard_ms)
 		return 0;
 	struct slot lost = slot_lost(&view);
 	turn_record(turn, &none, EVENT_NONE);

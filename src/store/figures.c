@@ -115,7 +115,8 @@ static uint32_t count_ready_reasons(struct store *store, struct moment now, uint
 		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
 			if (lane->key.pending || lane->total == 0)
 				continue;
-			asked += 1 + store->hot.workers_alive;
+			asked += 1 + store->hot.workers_alive +
+				(store->quarantined > 0 ? store->slot_count : 0);
 			if (asked > LOOKS_MAX) {
 				unasked += lane->total;
 				continue;

@@ -1,6 +1,8 @@
 /*
  * Why a task rests: what the rules want to know of its surroundings, from memory.
  */
+#include <string.h>
+
 #include "store/turn.h"
 
 static void look_at_worker(const struct store *store, const struct task *task, const struct name_set *needed,

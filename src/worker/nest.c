@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/files.h"
 #include "base/take.h"
 #include "exec/orphan.h"
 #include "exec/proc.h"
 #include "exec/rundir.h"
 #include "wire/http.h"
 #include "wire/json.h"
-#include "worker/files.h"
 #include "worker/letter.h"
 #include "worker/verdict.h"
 

@@ -450,6 +450,11 @@ static void on_end(void *context, int fault, enum http_reach reach, const struct
 	(void)reach;
 	if (doc && is_ours(once, yyjson_doc_get_root(doc)))
 		say_task(once, yyjson_doc_get_root(doc));
+	if (!told)
+		say(once,
+			&(struct outcome){.action = "failed",
+				.error = SPAN("the server does not say how it ended"),
+				.next_steps = printed(once, "stint why %s", once->task)});
 	say(once,
 		&(struct outcome){.action = "failed",
 			.error = SPAN("the claim was lost: somebody else has the task by now"),
@@ -514,7 +519,9 @@ int once_close(struct once *once)
 	if (!once->said && once->phase != ONCE_OVER && once->phase != ONCE_RESTING)
 		say(once,
 			&(struct outcome){.action = "failed",
-				.error = SPAN("it was stopped before it had done anything")});
+				.error = once->task[0]
+					? SPAN("it was stopped before the server had taken its report; the next pass sends it")
+					: SPAN("it was stopped before it had done anything")});
 	uv_close((uv_handle_t *)&once->timer, NULL);
 	line_free(once->line);
 	once->line = NULL;

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/take.h"
 #include "wire/json.h"
 #include "worker/beat.h"
 #include "worker/beat_text.h"
-#include "worker/files.h"
 #include "worker/letter.h"
 #include "worker/line.h"
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/take.h"
 #include "worker/pool_seat.h"
 #include "worker/supervisor.h"
@@ -18,7 +19,7 @@ struct pools *pools_new(struct supervisor *supervisor)
 		count += (uint32_t)settings->executors[i].size;
 	if (pools) {
 		pools->supervisor = supervisor;
-		pools->started_ms = pool_wall_ms();
+		pools->started_ms = clock_wall_ms();
 		pools->seats = calloc(count + 1, sizeof *pools->seats);
 		pools->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
 	}

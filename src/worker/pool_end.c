@@ -26,36 +26,43 @@ static struct span last_line(const struct buf *text)
 	return line;
 }
 
+static void say_how(const struct pool_seat *seat, char *out, size_t room)
+{
+	const struct process_end *end = process_end(seat->process);
+	enum pool_fault fault = seat->worker.fault;
+
+	if (end->how == ENDED_UNSTARTED)
+		start_fault_text(&end->fault, out, room);
+	else if (fault != POOL_FAULT_ENDED && fault != POOL_FAULT_NONE)
+		snprintf(out, room, "%s%s%s", pool_fault_text(fault),
+			seat->dropped[0] ? "; of its frames this one was dropped last: " : "", seat->dropped);
+	else if (end->how == ENDED_SIGNAL)
+		snprintf(out, room, "ended by signal %d (SIG%s)", end->code,
+			sigabbrev_np(end->code) ? sigabbrev_np(end->code) : "?");
+	else if (end->how == ENDED_EXIT)
+		snprintf(out, room, "exit status %d without an answer", end->code);
+	else
+		snprintf(out, room, "its shim died, and how it ended nobody knows");
+}
+
 void pool_end_describe(const struct pool_seat *seat, char *out, size_t room)
 {
 	const struct process_end *end = process_end(seat->process);
 	const struct output *words = process_output(seat->process, STREAM_ERR);
 	uint64_t said = words->end - seat->words_from;
 	cleanup(buf_done) struct buf text = {0};
-	int used = 0;
 
-	if (end->how == ENDED_UNSTARTED) {
-		start_fault_text(&end->fault, out, room);
-		if (end->fault.stage != STAGE_WALL)
-			return;
-		used = (int)strlen(out); /* what should have made the wall has words of its own */
-	} else if (seat->worker.fault != POOL_FAULT_ENDED && seat->worker.fault != POOL_FAULT_NONE)
-		used = snprintf(out, room, "%s%s%s", pool_fault_text(seat->worker.fault),
-			seat->dropped[0] ? "; of its frames this one was dropped last: " : "", seat->dropped);
-	else if (end->how == ENDED_SIGNAL)
-		used = snprintf(out, room, "ended by signal %d (SIG%s)", end->code,
-			sigabbrev_np(end->code) ? sigabbrev_np(end->code) : "?");
-	else if (end->how == ENDED_EXIT)
-		used = snprintf(out, room, "exit status %d without an answer", end->code);
-	else
-		used = snprintf(out, room, "its shim died, and how it ended nobody knows");
+	say_how(seat, out, room);
+	if (end->how == ENDED_UNSTARTED && end->fault.stage != STAGE_WALL)
+		return; /* nothing of it ran; what should have made a wall has words of its own */
 	buf_init(&text, WORDS_BYTES_MAX);
-	if ((size_t)used < room && said > 0 &&
-		output_tail(words, said < WORDS_BYTES_MAX ? (size_t)said : WORDS_BYTES_MAX, &text) == 0) {
-		struct span line = last_line(&text);
-		if (line.len > 0)
-			snprintf(out + used, room - (size_t)used, ": %.*s", SPAN_ARGS(line));
-	}
+	if (said == 0 ||
+		output_tail(words, said < WORDS_BYTES_MAX ? (size_t)said : WORDS_BYTES_MAX, &text) < 0)
+		return;
+	struct span line = last_line(&text);
+	size_t used = strlen(out);
+	if (line.len > 0)
+		snprintf(out + used, room - used, ": %.*s", SPAN_ARGS(line));
 }
 
 /* Its task used up what an attempt may use. */
@@ -66,13 +73,33 @@ static int put_spent(const struct pool_seat *seat, struct buf *members)
 	return verdict_put_budget(&attempt, members);
 }
 
-int pool_end_put_crash(const struct pool_seat *seat, struct buf *members)
+static int put_details(const struct pool_seat *seat, struct buf *members)
 {
 	const struct process_end *end = process_end(seat->process);
-	struct json_object error, details;
+	struct json_object details;
+	char signal[32];
+
+	json_begin(&details, members);
+	if (end->how == ENDED_EXIT)
+		json_member_int(&details, "exitCode", end->code);
+	else
+		json_member_null(&details, "exitCode");
+	if (end->how == ENDED_SIGNAL && sigabbrev_np(end->code)) {
+		snprintf(signal, sizeof signal, "SIG%s", sigabbrev_np(end->code));
+		json_member_string(&details, "signal", span_of(signal));
+	} else {
+		json_member_null(&details, "signal");
+	}
+	json_member_string(&details, "worker", span_of(seat->name));
+	return json_end(&details);
+}
+
+int pool_end_put_crash(const struct pool_seat *seat, struct buf *members)
+{
+	struct json_object error;
 	char message[SEAT_END_BYTES];
 
-	if (end->spent != SPENT_NOTHING)
+	if (process_end(seat->process)->spent != SPENT_NOTHING)
 		return put_spent(seat, members);
 	pool_end_describe(seat, message, sizeof message);
 	int r = buf_put_span(members, SPAN("\"error\":"));
@@ -81,21 +108,8 @@ int pool_end_put_crash(const struct pool_seat *seat, struct buf *members)
 	json_begin(&error, members);
 	json_member_string(&error, "code", span_of(pool_fault_code(&seat->worker)));
 	json_member_string(&error, "message", span_of(message));
-	if (json_put_key(&error, "details")) {
-		json_begin(&details, members);
-		if (end->how == ENDED_EXIT)
-			json_member_int(&details, "exitCode", end->code);
-		else
-			json_member_null(&details, "exitCode");
-		if (end->how == ENDED_SIGNAL && sigabbrev_np(end->code)) {
-			snprintf(message, sizeof message, "SIG%s", sigabbrev_np(end->code));
-			json_member_string(&details, "signal", span_of(message));
-		} else {
-			json_member_null(&details, "signal");
-		}
-		json_member_string(&details, "worker", span_of(seat->name));
-		json_note(&error, json_end(&details));
-	}
+	if (json_put_key(&error, "details"))
+		json_note(&error, put_details(seat, members));
 	return json_end(&error);
 }
 
@@ -111,7 +125,8 @@ int pool_end_put_answer(const struct pool_seat *seat, const struct pool_message 
 	if (r == -E2BIG) {
 		buf_clear(members);
 		*ret_verb = REPORT_FAIL;
-		r = failure_put(members, "EXECUTION_ERROR", "its result is too long to be kept", RETRY_NEVER);
+		r = failure_put(members, "EXECUTION_ERROR",
+			"its result is too long to be kept: a report has 1 MiB", RETRY_NEVER);
 	}
 	return r;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
 #include "worker/supervisor.h"
@@ -32,7 +33,7 @@ void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code
 
 	pool_job_unlink(pools, job);
 	buf_init(&members, MEMBERS_BYTES_MAX);
-	if (failure_put(&members, code, message, host ? pool_wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) < 0)
+	if (failure_put(&members, code, message, host ? clock_wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) < 0)
 		buf_clear(&members);
 	struct pool_job_end end = {.verb = REPORT_FAIL, .members = buf_span(&members)};
 	job->events->ended(job->context, &end);
@@ -97,7 +98,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 		.worker = seat->name,
 		.module = pool_seat_module(seat, job->module),
 		.level = wall_level_name(seat->executor->wall.level),
-		.wall_ms = pool_wall_ms(),
+		.wall_ms = clock_wall_ms(),
 		.deadline_ms = job->deadline_ms,
 	};
 

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "base/take.h"
@@ -14,17 +13,11 @@
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
+enum { LEFTOVER_MS = 10 }; /* until it is looked again whether what the one before it left is gone */
+
 int64_t pool_clock_ms(void)
 {
 	return (int64_t)(uv_hrtime() / 1000000);
-}
-
-int64_t pool_wall_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* ---- what it can do, and when ---- */
@@ -256,9 +249,9 @@ static void on_gone(void *context, struct process *process)
 	pool_end_describe(seat, how, sizeof how);
 	/* a machine that is short of something, or cannot make the wall, is no fault of the program */
 	bool starting = seat->worker.state == POOL_STARTING;
-	bool barred = starting && verdict_is_barred(end);
+	const char *barred = starting ? verdict_barred(end) : NULL;
 	if (barred)
-		pool_seat_bar(seat, "ISOLATION_UNAVAILABLE", how);
+		pool_seat_bar(seat, barred, how);
 	uint32_t todo = barred || (starting && verdict_is_shortage(end))
 		? pool_worker_unspawned(&seat->worker, pool_clock_ms())
 		: pool_worker_gone(&seat->worker, pool_clock_ms());
@@ -288,6 +281,10 @@ static void on_timer(uv_timer_t *timer)
 {
 	struct pool_seat *seat = timer->data;
 
+	if (!seat->process && seat->leftover[0]) { /* one that litters and dies would be faster than we are */
+		uv_timer_start(timer, on_timer, LEFTOVER_MS, 0);
+		return;
+	}
 	if (seat->process) { /* if we were late ourselves, its words may have been waiting for us */
 		process_pull(seat->process, STREAM_OUT);
 		take_frames(seat);

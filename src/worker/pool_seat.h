@@ -75,7 +75,6 @@ struct pools {
 
 /* A machine that was asleep was so with all its workers: their silence is counted by the clock that stands still then. */
 int64_t pool_clock_ms(void);
-int64_t pool_wall_ms(void);
 
 /* ---- pool_seat.c ---- */
 

@@ -52,7 +52,7 @@ void pool_seat_clear_up(struct pool_seat *seat)
 	struct nest *nest = &seat->pools->supervisor->nest;
 
 	while (seat->leftover[0] && nest_forget_run(nest, seat->leftover) == -EAGAIN)
-		; /* one that died sooner than what the one before it left could be removed */
+		; /* only in a pass, which begins its next task at once: others wait until it is gone */
 	snprintf(seat->leftover, sizeof seat->leftover, "%s", seat->run);
 	if (nest_forget_run(nest, seat->leftover) == -EAGAIN)
 		uv_timer_start(&seat->clear_timer, on_clear_again, 1, 0);
@@ -74,25 +74,18 @@ static void hear_fault(struct pool_seat *seat, int fault, bool of_workdir)
 	const struct executor *executor = seat->executor;
 	bool path = fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR || fault == -ELOOP;
 	char why[WALLS_COMPLAINT_BYTES];
+	const char *code = start_refused(fault, executor->working_dir != NULL, executor->wall.level, why);
 
 	if (path && of_workdir && executor->working_dir) {
+		code = "BAD_WORKDIR";
 		snprintf(why, sizeof why, "the workingDir of its executor, \"%.300s\", cannot be opened: %s",
 			executor->working_dir, strerror(-fault));
-		pool_seat_bar(seat, "BAD_WORKDIR", why);
-	} else if (fault == -EXDEV) {
-		pool_seat_bar(seat, executor->working_dir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE",
-			"its work dir, or another path that it may use, contains the state directory or lies in it");
-	} else if (fault == -EOPNOTSUPP) {
-		pool_seat_bar(seat, "ISOLATION_UNAVAILABLE",
-			"a limit of its executor cannot be enforced here any more");
-	} else if (path && executor->wall.level != WALL_PROCESS) {
-		snprintf(why, sizeof why, "level \"%s\": a path that it may use cannot be opened: %s",
-			wall_level_name(executor->wall.level), strerror(-fault));
-		pool_seat_bar(seat, "ISOLATION_UNAVAILABLE", why);
-	} else {
+	}
+	if (strcmp(code, "WORKER_INIT_FAILED") != 0)
+		pool_seat_bar(seat, code, why);
+	else
 		log_error("a worker of a pool cannot be started", log_cstr("poolWorker", seat->name),
 			log_cstr("reason", strerror(-fault)));
-	}
 }
 
 static int open_workdir(const struct pool_seat *seat, int run_fd, int *ret_fd)

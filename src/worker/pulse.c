@@ -297,6 +297,11 @@ bool pulse_is_away(const struct pulse *pulse)
 	return pulse->away;
 }
 
+int64_t pulse_heard_ms(const struct pulse *pulse)
+{
+	return pulse->plain || pulse->beat.lease_ms == 0 ? INT64_MIN : pulse->beat.leased_ms;
+}
+
 /* ---- life ---- */
 
 static int fill(struct pulse *pulse, uv_loop_t *loop, const struct pulse_options *options)

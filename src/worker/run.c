@@ -83,6 +83,11 @@ static void on_unsettled(uv_timer_t *timer)
 	run_let_go(timer->data);
 }
 
+bool run_has_ended(const struct run *run)
+{
+	return run->phase == RUN_ENDED || run->phase == RUN_TOLD || run->phase == RUN_OVER;
+}
+
 void run_saved(struct run *run, int fault)
 {
 	if (run->reported)

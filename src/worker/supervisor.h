@@ -64,6 +64,7 @@ struct supervisor {
 	int64_t described_ms;                /* when the server was told of the pools */
 	struct buf body;
 	uv_timer_t claim_timer, stop_timer, watchdog;
+	int64_t drain_until_ms, last_ran_ms; /* while it stops */
 	uv_idle_t broom;
 	uv_signal_t term, interrupt;
 	struct rng rng;

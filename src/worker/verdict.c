@@ -275,11 +275,12 @@ static const char *unstarted_code(const struct attempt_end *attempt)
 	return "WORKER_INIT_FAILED";
 }
 
-bool verdict_is_barred(const struct process_end *end)
+const char *verdict_barred(const struct process_end *end)
 {
 	struct attempt_end attempt = {.end = end};
+	const char *code = end->how == ENDED_UNSTARTED ? unstarted_code(&attempt) : "";
 
-	return end->how == ENDED_UNSTARTED && strcmp(unstarted_code(&attempt), "ISOLATION_UNAVAILABLE") == 0;
+	return strcmp(code, "ISOLATION_UNAVAILABLE") == 0 || strcmp(code, "BAD_WORKDIR") == 0 ? code : NULL;
 }
 
 static int put_unstarted(const struct attempt_end *attempt, struct buf *members)

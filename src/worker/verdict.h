@@ -46,8 +46,9 @@ struct attempt_end {
 /* It was not started because this host is short of something, which is not the fault of what was to be started. */
 bool verdict_is_shortage(const struct process_end *end);
 
-/* Nothing ran, because the walls that belong around it cannot be had. */
-bool verdict_is_barred(const struct process_end *end);
+/* Nothing ran, because the walls that belong around it cannot be had, or it cannot be in its work dir: the code of that. NULL:
+ * it is not so. */
+const char *verdict_barred(const struct process_end *end);
 
 enum report_verb { REPORT_COMPLETE, REPORT_FAIL, REPORT_RELEASE, REPORT_REVIEW, REPORT_BLOCK };
 

@@ -74,6 +74,33 @@ class Examples(Case):
     def test_the_worker_in_node(self):
         self.expect_work([NODE, "worker.js"], workingDir=os.path.realpath(EXAMPLES))
 
+    def expect_failures(self, name, begin, modules, program):
+        """What a module gives back may be what no frame can carry: that is a failure of its task, and of nothing else."""
+        with open(os.path.join(EXAMPLES, name)) as file:
+            text = file.read()
+        self.assertIn(begin, text)
+        with open(self.path(name), "w") as file:
+            file.write(text.replace(begin, begin + modules))
+        executor = self.executor(None, argv=[program, self.path(name)])
+        self.worker({"p": {**executor, "read": executor["read"] + [self.folder]}}, "--name", "host")
+        for module, said in (("huge", "1048576 bytes"), ("loud", "no no no"), ("odd", "")):
+            self.create(id=module, module=module, maxAttempts=1)
+            error = self.is_in(module, "failed", "done")["error"]
+            self.assertEqual(error["code"], "EXECUTION_ERROR", error)
+            self.assertIn(said, error["message"])
+        self.create(id="next", module="echo", payload="fine")
+        self.assertEqual(self.is_in("next", "done")["result"], "fine")
+        self.assertIsNone(self.slot(), "nobody has crashed")
+
+    def test_what_fits_into_no_frame_in_python(self):
+        self.expect_failures("worker.py", "MODULES = {", '"huge": lambda task, progress: "x" * (1 << 20), "odd": lambda task, progress: '
+                             'float("nan"), "loud": lambda task, progress: int("no " * (1 << 20)), ', sys.executable)
+
+    @unittest.skipUnless(NODE, "there is no node here")
+    def test_what_fits_into_no_frame_in_node(self):
+        self.expect_failures("worker.js", "const modules = {", 'huge: async () => "x".repeat(1 << 20), odd: async () => 1n, '
+                             'loud: async () => { throw new Error("no ".repeat(1 << 20)); },', NODE)
+
     def test_each_is_short_enough_to_be_read(self):
         for name in ("worker.py", "worker.js"):
             with open(os.path.join(EXAMPLES, name)) as file:

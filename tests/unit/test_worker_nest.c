@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "worker/files.h"
+#include "base/files.h"
 #include "worker/letter.h"
 #include "worker/nest.h"
 

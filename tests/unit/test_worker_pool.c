@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/rng.h"
 #include "worker/pool_worker.h"
 
 struct world {
@@ -497,6 +498,132 @@ static void an_answer_of_the_server_that_comes_too_late_starts_nothing(void **st
 	assert_int_equal(w->worker.state, POOL_OFF);
 }
 
+/* ---- lives at random ---- */
+
+struct life {
+	struct pool_worker worker;
+	struct rng rng;
+	int64_t now_ms;
+	bool asks, runs, has_task, tells; /* what whoever performs would know */
+	uint32_t assigned, ended;
+};
+
+/* Nothing is done to a process that is not there, and each task ends once. */
+static void performs(struct life *l, uint32_t todo)
+{
+	if (todo & (POOL_DO_CLOSE | POOL_DO_TERM | POOL_DO_KILL))
+		assert_true(l->runs);
+	if (todo & POOL_DO_NOTE)
+		assert_true(l->runs && l->has_task);
+	if (todo & POOL_DO_END) {
+		assert_true(l->has_task);
+		l->has_task = false;
+		l->ended++;
+	}
+	if (todo & POOL_DO_TELL)
+		assert_false(l->runs || l->tells);
+	if (todo & POOL_DO_SPAWN)
+		assert_false(l->runs || l->asks || l->tells);
+	if (todo & POOL_DO_ENTER)
+		assert_false(l->runs || l->asks);
+	if (todo & POOL_DO_WORK)
+		assert_true(l->runs && !l->has_task && l->worker.state == POOL_IDLE);
+	l->runs |= (todo & POOL_DO_SPAWN) != 0;
+	l->asks |= (todo & POOL_DO_ENTER) != 0;
+	l->tells |= (todo & POOL_DO_TELL) && l->worker.state == POOL_TELLING;
+	assert_int_equal(l->worker.has_task, l->has_task);
+	assert_int_equal(pool_worker_has_process(&l->worker), l->runs);
+}
+
+static void speaks(struct life *l)
+{
+	static const enum pool_subject subjects[] = {
+		POOL_OF_ITS_TASK, POOL_OF_ITS_TASK, POOL_OF_THE_LAST, POOL_OF_ANOTHER};
+	struct pool_message message = {.kind = (enum pool_message_kind)rng_below(&l->rng, POOL_FAILURE + 1),
+		.success = rng_chance(&l->rng, 2)};
+
+	if (message.kind == POOL_SHUTDOWN && !rng_chance(&l->rng, 4))
+		message.kind = POOL_HELLO;
+	enum pool_subject subject = message.kind < POOL_PROGRESS
+		? POOL_OF_NONE
+		: subjects[rng_below(&l->rng, l->has_task ? 4 : 2) + !l->has_task * 2];
+
+	performs(l, pool_worker_hear(&l->worker, &message, subject, l->now_ms));
+}
+
+static void is_answered(struct life *l)
+{
+	enum pool_entry entry =
+		rng_chance(&l->rng, 3) ? (enum pool_entry)rng_below(&l->rng, 3) : POOL_ENTRY_FREE;
+
+	if (l->tells) {
+		l->tells = false;
+		performs(l, pool_worker_told(&l->worker, entry, l->now_ms));
+	} else if (l->asks) {
+		l->asks = false;
+		performs(l, pool_worker_entered(&l->worker, entry, l->now_ms));
+	}
+}
+
+static void ends(struct life *l)
+{
+	bool unspawned = l->worker.state == POOL_STARTING && rng_chance(&l->rng, 4);
+
+	l->runs = false;
+	performs(l,
+		unspawned ? pool_worker_unspawned(&l->worker, l->now_ms)
+			  : pool_worker_gone(&l->worker, l->now_ms));
+}
+
+static void lives_on(struct life *l)
+{
+	l->now_ms += rng_between(&l->rng, 0, rng_chance(&l->rng, 10) ? 40 * SECOND : SECOND);
+	if (!l->runs && pool_worker_due_ms(&l->worker) < INT64_MAX)
+		l->now_ms = pool_worker_due_ms(&l->worker);
+	if (pool_worker_due_ms(&l->worker) <= l->now_ms)
+		performs(l, pool_worker_look(&l->worker, l->now_ms));
+	if (l->worker.state == POOL_IDLE && rng_chance(&l->rng, 2)) {
+		pool_worker_assign(&l->worker, l->now_ms);
+		l->has_task = true;
+		l->assigned++;
+	}
+	if (l->asks || l->tells)
+		is_answered(l);
+	else if (l->runs && rng_chance(&l->rng, l->worker.state == POOL_LEAVING ? 3 : 20))
+		ends(l);
+	else if (l->runs && rng_chance(&l->rng, 12))
+		performs(l, pool_worker_hear_unknown(&l->worker, rng_chance(&l->rng, 2), l->now_ms));
+	else if (l->runs && rng_chance(&l->rng, 20))
+		performs(l, pool_worker_break(&l->worker, POOL_FAULT_HALF, l->now_ms));
+	else if (l->runs && rng_chance(&l->rng, 12))
+		performs(l, pool_worker_stop_task(&l->worker, l->now_ms));
+	else if (l->runs)
+		speaks(l);
+}
+
+static void in_every_life_each_task_ends_once(void **state)
+{
+	struct pool_rules rules = pool_rules_default();
+	uint64_t ended = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 500; seed++) {
+		struct life life = {.now_ms = 1000000}, *l = &life;
+		rng_seed(&l->rng, seed);
+		pool_worker_init(&l->worker, &rules);
+		performs(l, pool_worker_begin(&l->worker, l->now_ms));
+		for (int i = 0; i < 300; i++)
+			lives_on(l);
+		performs(l, pool_worker_retire(&l->worker, l->now_ms));
+		if (l->runs)
+			ends(l);
+		assert_int_equal(l->worker.state, POOL_OFF);
+		assert_int_equal(l->assigned, l->ended);
+		ended += l->ended;
+	}
+	assert_true(ended > 3000); /* they did live */
+}
+
 #define POOL(test) cmocka_unit_test_setup(test, set_up)
 
 int main(void)
@@ -532,6 +659,7 @@ int main(void)
 		POOL(what_the_machine_cannot_start_is_no_crash),
 		POOL(broken_frames_kill_once),
 		POOL(an_answer_of_the_server_that_comes_too_late_starts_nothing),
+		POOL(in_every_life_each_task_ends_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,6 +154,52 @@ static void a_host_that_is_short_of_something_is_nobody_elses_fault(void **state
 	assert_non_null(memmem(w->members.data, w->members.len, "\"retryAt\":1010000", 17));
 }
 
+static void what_was_not_even_begun_has_a_code_and_words(void **state)
+{
+	static const struct {
+		int fault;
+		enum wall_level level;
+		bool has_workdir;
+		const char *code;
+	} rows[] = {
+		{-ENOMEM, WALL_PROCESS, true, "WORKER_INIT_FAILED"},
+		{-EMFILE, WALL_SANDBOX, false, "WORKER_INIT_FAILED"},
+		{-ENOENT, WALL_PROCESS, false, "WORKER_INIT_FAILED"},
+		{-ENOENT, WALL_SANDBOX, true, "ISOLATION_UNAVAILABLE"},
+		{-EOPNOTSUPP, WALL_PROCESS, true, "ISOLATION_UNAVAILABLE"},
+		{-EXDEV, WALL_PROCESS, true, "BAD_WORKDIR"},
+		{-EXDEV, WALL_SANDBOX, false, "ISOLATION_UNAVAILABLE"},
+		{-E2BIG, WALL_PROCESS, false, "EXECUTION_ERROR"},
+		{-EILSEQ, WALL_VM, false, "EXECUTION_ERROR"},
+	};
+	char text[START_REASON_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		text[0] = 0;
+		assert_string_equal(
+			start_refused(rows[i].fault, rows[i].has_workdir, rows[i].level, text), rows[i].code);
+		assert_true(strlen(text) > 10 && strlen(text) < sizeof text - 1);
+	}
+}
+
+static void who_can_not_be_where_it_belongs_is_barred(void **state)
+{
+	struct world *w = *state;
+
+	w->end.how = ENDED_UNSTARTED;
+	w->end.fault = (struct start_fault){.stage = STAGE_WORKDIR, .error = EACCES};
+	assert_string_equal(verdict_barred(&w->end), "BAD_WORKDIR");
+	w->end.fault = (struct start_fault){.stage = STAGE_WALL, .error = EPERM};
+	assert_string_equal(verdict_barred(&w->end), "ISOLATION_UNAVAILABLE");
+	w->end.fault = (struct start_fault){.stage = STAGE_WALL, .error = ENOMEM};
+	assert_null(verdict_barred(&w->end)); /* that passes */
+	w->end.fault = (struct start_fault){.stage = STAGE_EXEC, .error = ENOENT};
+	assert_null(verdict_barred(&w->end)); /* its own fault */
+	w->end.how = ENDED_EXIT;
+	assert_null(verdict_barred(&w->end));
+}
+
 static void a_work_dir_that_has_the_state_directory_in_it_is_a_bad_one(void **state)
 {
 	struct world *w = *state;
@@ -404,6 +450,8 @@ int main(void)
 		T(a_lost_shim_is_a_crash_too),
 		T(what_could_not_be_started_is_somebodys_fault),
 		T(a_host_that_is_short_of_something_is_nobody_elses_fault),
+		T(what_was_not_even_begun_has_a_code_and_words),
+		T(who_can_not_be_where_it_belongs_is_barred),
 		T(a_work_dir_that_has_the_state_directory_in_it_is_a_bad_one),
 		T(what_we_stopped_ends_as_we_know),
 		T(what_ended_before_our_word_reached_it_counts_itself),
