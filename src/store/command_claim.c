@@ -276,8 +276,8 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 
 	for (uint32_t i = 0; i < turn->ready_count; i++) {
 		struct turn_task *view = turn->tasks[turn->ready[i]];
-		if (!hot_lane_of(
-			    &view->task, &lane)) { /* taken meanwhile; listed again should it come back */
+		if (!hot_lane_of(&view->task, &lane)) {
+			/* taken meanwhile; listed again should it come back */
 			view->listed = false;
 			turn->ready[i--] = turn->ready[--turn->ready_count];
 			continue;
