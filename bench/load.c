@@ -47,6 +47,7 @@ enum {
 	SAMPLES_MAX = 4000000,
 	BEAT_EVERY_S = 15,
 	IDLE_MS = 60000,
+	TOGETHER = 32,
 	DRAIN_S = 20, /* for what is in flight when the time is up */
 };
 
@@ -536,31 +537,56 @@ static void run_idle(uint64_t end_ns)
 	}
 }
 
-/* A worker with a task of its own, which it has told the server that it runs. */
-static void hold_task(struct client *client)
+/* All say the same and then hear the answers: that costs one commit, not one for each. */
+static void say_together(struct client *some, int count, void (*say)(struct client *client))
+{
+	for (int i = 0; i < count; i++) {
+		say(&some[i]);
+		flush(&some[i]);
+	}
+	for (int i = 0; i < count; i++)
+		await_reply(&some[i]);
+}
+
+static void say_hello(struct client *client)
+{
+	ask_beat(client, "");
+}
+
+static void say_claim(struct client *client)
+{
+	ask_claim(client, "bench", 0, false);
+}
+
+static void say_bound(struct client *client)
 {
 	char bound[200];
 
-	ask_beat(client, "");
-	await_reply(client);
-	ask_create(client);
-	await_reply(client);
-	ask_claim(client, "bench", 0, false);
-	await_reply(client);
 	if (!client->holds)
 		die("there was nothing to hold");
 	snprintf(bound, sizeof bound, ",\"boundTasks\":[\"%s\"]", client->id);
 	ask_beat(client, bound);
-	await_reply(client);
 }
 
-/* Whoever connects says who it is before the next one comes: strangers are not kept by the thousand. */
+/* Workers with a task of their own, which they have told the server that they run. */
+static void hold_tasks(struct client *some, int count)
+{
+	say_together(some, count, say_hello);
+	say_together(some, count, ask_create);
+	say_together(some, count, say_claim);
+	say_together(some, count, say_bound);
+}
+
+/* Whoever connects says who it is before many others come: strangers are not kept by the thousand. */
 static void open_clients(void)
 {
+	bool holds = asked.mode == RENEW || asked.mode == BEAT;
+
 	for (int i = 0; i < asked.connections; i++) {
 		open_client(&clients[i], i);
-		if (asked.mode == RENEW || asked.mode == BEAT)
-			hold_task(&clients[i]);
+		int fresh = i % TOGETHER + 1;
+		if (holds && (fresh == TOGETHER || i + 1 == asked.connections))
+			hold_tasks(&clients[i + 1 - fresh], fresh);
 		else if (asked.mode == IDLE)
 			wait_for_nothing(&clients[i]);
 	}

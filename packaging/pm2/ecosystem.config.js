@@ -13,7 +13,8 @@ module.exports = {
     autorestart: true,
     max_restarts: 10,
     min_uptime: '10s',
-    restart_delay: 5000,
+    // Ten of these are longer than the 90 s for which the slot of a worker is taken that vanished with its machine.
+    restart_delay: 10000,
     // Running work is let finish for up to five minutes after the first signal.
     kill_timeout: 330000,
     env: {

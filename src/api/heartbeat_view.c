@@ -3,7 +3,6 @@
  */
 #include "api/heartbeat_view.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "api/task_form.h"

@@ -20,7 +20,6 @@
 #include "api/task_view.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <strings.h>
 
 #include "api/task_form.h"

@@ -8,7 +8,6 @@
 #include "api/task_form.h"
 #include "api/task_view.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/take.h"

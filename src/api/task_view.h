@@ -27,3 +27,7 @@ int warnings_put(struct buf *out, struct span warnings);
 
 /* The ETag of that version, in the arena; empty if there is no room. */
 struct span task_etag(struct api_call *call, int64_t version);
+
+/* task_create.c: a parent that is not there, or waits for the task itself, is the caller's mistake in one field. */
+bool parent_is_missing(const struct result *result);
+void parent_tell_missing(const struct result *result, char ret_message[256]);

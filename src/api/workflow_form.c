@@ -9,7 +9,6 @@
 #include "api/workflow_form.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

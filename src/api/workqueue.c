@@ -8,7 +8,6 @@
 #include "api/workqueue.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/take.h"
 

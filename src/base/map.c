@@ -14,7 +14,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

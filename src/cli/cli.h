@@ -169,6 +169,10 @@ int place_find(struct cli *cli); /* fills cli->place */
 /* The path of another program of ours: beside this one, or else its bare name, for PATH. */
 const char *program_beside(struct cli *cli, const char *name);
 
+/* Another program does it, which links what this one does not: what was said is passed on, behind a word of that program's own
+ * if there is one (NULL: none). Comes back with a status only if it cannot be run. */
+int become(struct cli *cli, const char *program, const char *mode);
+
 /* ---- help.c, man.c, completion.c ---------------------------------------------------------------------------- */
 
 /* How a value is called, or the choices: of the forms of output those that the verb has. */

@@ -1,7 +1,6 @@
 /*
  * stint help: the one screen of all verbs, and everything about one of them. All of it from the rows of the verbs.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"

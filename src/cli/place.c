@@ -9,7 +9,6 @@
  * wrong address does not send it into the world.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

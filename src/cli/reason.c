@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/task_view.h"
-#include "cli/when.h"
 
 enum {
 	PARENTS_LOOKED_AT_MAX = 50,
@@ -179,7 +179,7 @@ static void tell_pool_quarantined(struct telling *t)
 
 static void tell_kept_for_host(struct telling *t)
 {
-	int64_t left_ms = field_int(t->why, "until", 0) - when_now_ms();
+	int64_t left_ms = field_int(t->why, "until", 0) - clock_wall_ms();
 	int64_t minutes = left_ms > 0 ? (left_ms + 59999) / 60000 : 1;
 
 	t->told.sentence = text_of(t->cli,

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/suggest.h"
 #include "cli/verbs.h"
-#include "cli/when.h"
 
 enum {
 	ARENA_BYTES_MAX = 512 << 20,
@@ -153,7 +153,7 @@ static int run_watching(struct cli *cli)
 		r = flush(cli);
 		poll(NULL, 0, WATCH_MS);
 		arena_reset(&cli->arena);
-		cli->now_ms = when_now_ms();
+		cli->now_ms = clock_wall_ms();
 	} while (r == 0);
 	return r;
 }
@@ -251,10 +251,11 @@ static int run_words(struct cli *cli, int count, char **words)
 	}
 	if (verb_noun_stands_in(words[0]))
 		return run_noun_standing_in(cli, count, words);
-	/* with flags alone, or with nothing, a worker is meant to be one */
+	/* with flags alone, or with nothing, a worker is meant to be one; and so is a notifier */
 	bool asks_help = count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
-	if (strcmp(words[0], "worker") == 0 && (count == 1 || words[1][0] == '-') && !asks_help) {
-		cli->verb = &verb_worker_run;
+	bool alone = (count == 1 || words[1][0] == '-') && !asks_help;
+	if (alone && (strcmp(words[0], "worker") == 0 || strcmp(words[0], "notify") == 0)) {
+		cli->verb = words[0][0] == 'w' ? &verb_worker_run : &verb_notify_run;
 		return run_verb(cli, count - 1, words + 1);
 	}
 	if (verb_is_noun(words[0])) {
@@ -273,7 +274,7 @@ static int run_words(struct cli *cli, int count, char **words)
 
 int cli_run(int argc, char **argv)
 {
-	struct cli cli = {.now_ms = when_now_ms(), .program = argc > 0 ? argv[0] : "stint"};
+	struct cli cli = {.now_ms = clock_wall_ms(), .program = argc > 0 ? argv[0] : "stint"};
 	char **words = argc < WORDS_MAX ? calloc((size_t)argc + 1, sizeof *words) : NULL;
 
 	arena_init(&cli.arena, ARENA_BYTES_MAX);

@@ -15,10 +15,10 @@ enum {
 	TEXT_BYTES_MAX = 256 << 20,
 };
 
-void table_init(struct table *table, const struct column *columns, size_t count)
+void table_init(struct table *table, const struct column *columns, size_t count, bool utf8)
 {
 	assert(count <= TABLE_COLUMNS_MAX);
-	*table = (struct table){.columns = columns, .column_count = count};
+	*table = (struct table){.columns = columns, .column_count = count, .utf8 = utf8};
 	arena_init(&table->arena, TEXT_BYTES_MAX);
 }
 
@@ -56,7 +56,7 @@ static struct cell *cell_at(const struct table *table, size_t row, size_t column
 	return &table->cells[row * table->column_count + column];
 }
 
-void table_cell(struct table *table, size_t column, struct span text, enum paint paint, bool utf8)
+void table_cell(struct table *table, size_t column, struct span text, enum paint paint)
 {
 	cleanup(buf_done) struct buf clean = {0};
 
@@ -68,7 +68,7 @@ void table_cell(struct table *table, size_t column, struct span text, enum paint
 	buf_init(&clean, CELL_BYTES_MAX);
 	if (text.len > CELL_BYTES_MAX / 4)
 		text.len = CELL_BYTES_MAX / 4;
-	int r = text_clean(&clean, text, utf8, false);
+	int r = text_clean(&clean, text, table->utf8, false);
 	if (r == 0)
 		r = arena_copy(&table->arena, buf_span(&clean), &cell->text);
 	cell->paint = paint;

@@ -36,18 +36,19 @@ struct table {
 	size_t column_count;
 	struct cell *cells;
 	size_t row_count, row_room;
+	bool utf8;          /* letters beyond ASCII may be shown */
 	struct arena arena; /* of the texts */
 	int fault;          /* the first one; later calls do nothing */
 };
 
-void table_init(struct table *table, const struct column *columns, size_t count);
+void table_init(struct table *table, const struct column *columns, size_t count, bool utf8);
 void table_done(struct table *table);
 
 /* A new row, its cells empty. */
 void table_row(struct table *table);
 
 /* A cell of the last row. The text is cleaned and copied. */
-void table_cell(struct table *table, size_t column, struct span text, enum paint paint, bool utf8);
+void table_cell(struct table *table, size_t column, struct span text, enum paint paint);
 
 /* -ENOMEM, -E2BIG: rows beyond the limit. */
 int table_put(struct buf *out, const struct table *table, const struct term *term);

@@ -195,7 +195,7 @@ int put_list(struct cli *cli, const struct list_view *view)
 	int r = get(cli, view->path, NULL, &reply);
 	if (r != 0)
 		return r;
-	table_init(&table, view->columns, view->column_count);
+	table_init(&table, view->columns, view->column_count, cli->term.utf8);
 	yyjson_arr_foreach(reply.root, at, count, item) view->add(cli, &table, item);
 	r = put_rows(cli, &table, view->key, reply.root, view->id);
 	if (r == 0 && view->none && table.row_count == 0 && cli->form == FORM_AUTO)

@@ -1,7 +1,6 @@
 /*
  * stint backup, stint db query: a copy of the store while the server runs, and a look into it.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/take.h"
@@ -58,19 +57,19 @@ const struct verb verb_backup = {
 
 /* ---- queries ---------------------------------------------------------------------------------------------------- */
 
-static void add_value(struct cli *cli, struct table *table, size_t column, yyjson_val *value)
+static void add_value(struct table *table, size_t column, yyjson_val *value)
 {
 	cleanup(buf_done) struct buf text = {0};
 
 	if (yyjson_is_null(value))
 		return;
 	if (yyjson_is_str(value)) {
-		table_cell(table, column, json_text(value), PAINT_NONE, cli->term.utf8);
+		table_cell(table, column, json_text(value), PAINT_NONE);
 		return;
 	}
 	buf_init(&text, 1 << 20);
 	json_put_value(&text, value);
-	table_cell(table, column, buf_span(&text), PAINT_NONE, cli->term.utf8);
+	table_cell(table, column, buf_span(&text), PAINT_NONE);
 }
 
 static size_t read_columns(struct cli *cli, yyjson_val *names, struct column *ret_columns)
@@ -96,14 +95,14 @@ static int put_result(struct cli *cli, yyjson_val *result)
 
 	if (cli->form == FORM_JSON)
 		return put_json(cli, "result", result);
-	table_init(&table, columns, width);
+	table_init(&table, columns, width, cli->term.utf8);
 	yyjson_arr_foreach(field(result, "rows"), at, count, row)
 	{
 		table_row(&table);
 		yyjson_arr_foreach(row, cell, cells, value)
 		{
 			if (cell < width)
-				add_value(cli, &table, cell, value);
+				add_value(&table, cell, value);
 		}
 	}
 	int r = put_rows(cli, &table, "rows", field(result, "rows"), "id");

@@ -5,8 +5,6 @@
  *
  * is all a shell worker needs before `stint task done`.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -126,17 +124,16 @@ static int put_table(struct cli *cli, yyjson_val *claims)
 	size_t at, count;
 	yyjson_val *claim;
 
-	table_init(&table, columns, C_COUNT);
+	table_init(&table, columns, C_COUNT, cli->term.utf8);
 	yyjson_arr_foreach(claims, at, count, claim)
 	{
 		yyjson_val *task = field(claim, "task");
-		bool utf8 = cli->term.utf8;
 		table_row(&table);
-		table_cell(&table, C_ID, field_text(task, "id"), PAINT_BOLD, utf8);
-		table_cell(&table, C_FENCE, field_text(claim, "fence"), PAINT_NONE, utf8);
-		table_cell(&table, C_LEASE, duration(cli, field_int(claim, "leaseMs", 0)), PAINT_NONE, utf8);
-		table_cell(&table, C_TRY, number(cli, field_int(claim, "attempt", 0)), PAINT_NONE, utf8);
-		table_cell(&table, C_TITLE, field_text(task, "title"), PAINT_NONE, utf8);
+		table_cell(&table, C_ID, field_text(task, "id"), PAINT_BOLD);
+		table_cell(&table, C_FENCE, field_text(claim, "fence"), PAINT_NONE);
+		table_cell(&table, C_LEASE, duration(cli, field_int(claim, "leaseMs", 0)), PAINT_NONE);
+		table_cell(&table, C_TRY, number(cli, field_int(claim, "attempt", 0)), PAINT_NONE);
+		table_cell(&table, C_TITLE, field_text(task, "title"), PAINT_NONE);
 	}
 	int r = put_rows(cli, &table, "claims", claims, "id");
 	table_done(&table);

@@ -60,28 +60,28 @@ static const struct column columns[C_COUNT] = {
 	[C_ORIGIN] = {.name = "ORIGIN", .shrinks = true},
 };
 
-static void add_row(struct cli *cli, struct table *table, const char *name, const struct config_value *value)
+static void add_row(struct table *table, const char *name, const struct config_value *value)
 {
 	cleanup(buf_done) struct buf origin = {0};
 
 	buf_init(&origin, 8192);
 	config_put_origin(&origin, &value->origin);
 	table_row(table);
-	table_cell(table, C_KEY, span_of(name), PAINT_BOLD, cli->term.utf8);
-	table_cell(table, C_VALUE, span_of(value->text), PAINT_NONE, cli->term.utf8);
+	table_cell(table, C_KEY, span_of(name), PAINT_BOLD);
+	table_cell(table, C_VALUE, span_of(value->text), PAINT_NONE);
 	if (table->column_count > C_ORIGIN)
 		table_cell(table, C_ORIGIN, buf_span(&origin),
-			value->origin.source == CONFIG_DEFAULT ? PAINT_DIM : PAINT_CYAN, cli->term.utf8);
+			value->origin.source == CONFIG_DEFAULT ? PAINT_DIM : PAINT_CYAN);
 }
 
 static int put_config(struct cli *cli, const struct config *config)
 {
 	struct table table;
 
-	table_init(&table, columns, args_has(&cli->args, "origin") ? C_COUNT : C_ORIGIN);
-	add_row(cli, &table, "home", &config->home);
+	table_init(&table, columns, args_has(&cli->args, "origin") ? C_COUNT : C_ORIGIN, cli->term.utf8);
+	add_row(&table, "home", &config->home);
 	for (int key = 0; key < CONFIG_KEY_COUNT; key++)
-		add_row(cli, &table, config_keys[key].name, &config->values[key]);
+		add_row(&table, config_keys[key].name, &config->values[key]);
 	int r = put_rows(cli, &table, "keys", NULL, "key");
 	table_done(&table);
 	return r;

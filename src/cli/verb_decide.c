@@ -32,13 +32,11 @@ static struct span waits_for(struct cli *cli, yyjson_val *approval)
 
 static void add_row(struct cli *cli, struct table *table, yyjson_val *approval)
 {
-	bool utf8 = cli->term.utf8;
-
 	table_row(table);
-	table_cell(table, C_ID, field_text(approval, "task"), PAINT_BOLD, utf8);
-	table_cell(table, C_AGE, since(cli, field_int(approval, "since", 0)), PAINT_NONE, utf8);
-	table_cell(table, C_WAITS_FOR, waits_for(cli, approval), PAINT_YELLOW, utf8);
-	table_cell(table, C_TITLE, field_text(approval, "title"), PAINT_NONE, utf8);
+	table_cell(table, C_ID, field_text(approval, "task"), PAINT_BOLD);
+	table_cell(table, C_AGE, since(cli, field_int(approval, "since", 0)), PAINT_NONE);
+	table_cell(table, C_WAITS_FOR, waits_for(cli, approval), PAINT_YELLOW);
+	table_cell(table, C_TITLE, field_text(approval, "title"), PAINT_NONE);
 }
 
 static int run_inbox(struct cli *cli)

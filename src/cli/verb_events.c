@@ -2,7 +2,6 @@
  * stint events: what happened, and with --follow what happens, without a gap. On a terminal a line for people, elsewhere
  * the events themselves, one JSON object per line.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/take.h"

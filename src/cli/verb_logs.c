@@ -3,7 +3,6 @@
  * write what they like: on a terminal it is made harmless, unless --raw says otherwise.
  */
 #include <poll.h>
-#include <string.h>
 
 #include "cli/task_view.h"
 #include "cli/text.h"

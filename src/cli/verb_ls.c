@@ -97,24 +97,23 @@ static void add_cells(struct listing *listing, yyjson_val *task)
 	struct cli *cli = listing->cli;
 	struct table *table = &listing->table;
 	struct span state = field_text(task, "state"), worker = field_text(task, "workerId");
-	bool utf8 = cli->term.utf8;
 
 	table_row(table);
-	table_cell(table, C_ID, field_text(task, "id"), PAINT_BOLD, utf8);
-	table_cell(table, C_STATE, field_bool(task, "stopping") ? SPAN("stopping") : state,
-		state_paint(state), utf8);
-	table_cell(table, C_QUEUE, field_text(task, "queue"), PAINT_NONE, utf8);
-	table_cell(table, C_PRIORITY, number(cli, field_int(task, "priority", 0)), PAINT_NONE, utf8);
-	table_cell(table, C_AGE, since(cli, field_int(task, "createdAt", 0)), PAINT_NONE, utf8);
-	table_cell(table, C_TRIES, number(cli, field_int(task, "attempt", 0)), PAINT_NONE, utf8);
-	table_cell(table, C_WORKER, or_dash(worker), PAINT_NONE, utf8);
-	table_cell(table, C_WHY, reason_beside(task, state), PAINT_NONE, utf8);
-	table_cell(table, C_TITLE, field_text(task, "title"), PAINT_NONE, utf8);
+	table_cell(table, C_ID, field_text(task, "id"), PAINT_BOLD);
+	table_cell(
+		table, C_STATE, field_bool(task, "stopping") ? SPAN("stopping") : state, state_paint(state));
+	table_cell(table, C_QUEUE, field_text(task, "queue"), PAINT_NONE);
+	table_cell(table, C_PRIORITY, number(cli, field_int(task, "priority", 0)), PAINT_NONE);
+	table_cell(table, C_AGE, since(cli, field_int(task, "createdAt", 0)), PAINT_NONE);
+	table_cell(table, C_TRIES, number(cli, field_int(task, "attempt", 0)), PAINT_NONE);
+	table_cell(table, C_WORKER, or_dash(worker), PAINT_NONE);
+	table_cell(table, C_WHY, reason_beside(task, state), PAINT_NONE);
+	table_cell(table, C_TITLE, field_text(task, "title"), PAINT_NONE);
 	if (table->column_count <= C_OWNER)
 		return;
-	table_cell(table, C_OWNER, field_text(task, "owner"), PAINT_NONE, utf8);
-	table_cell(table, C_EXECUTOR, field_text(task, "executor"), PAINT_NONE, utf8);
-	table_cell(table, C_ERROR, field_text(field(task, "error"), "code"), PAINT_RED, utf8);
+	table_cell(table, C_OWNER, field_text(task, "owner"), PAINT_NONE);
+	table_cell(table, C_EXECUTOR, field_text(task, "executor"), PAINT_NONE);
+	table_cell(table, C_ERROR, field_text(field(task, "error"), "code"), PAINT_RED);
 }
 
 /* One task of a page, in whatever form it will be shown. */
@@ -263,7 +262,7 @@ static int run(struct cli *cli)
 {
 	struct listing listing = {.cli = cli, .limit = args_number(&cli->args, "limit", LIMIT_DEFAULT)};
 
-	table_init(&listing.table, columns, cli->form == FORM_WIDE ? C_COUNT : C_OWNER);
+	table_init(&listing.table, columns, cli->form == FORM_WIDE ? C_COUNT : C_OWNER, cli->term.utf8);
 	buf_init(&listing.json, JSON_BYTES_MAX);
 	int r = fetch(&listing);
 	if (r == 0)

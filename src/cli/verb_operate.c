@@ -2,7 +2,6 @@
  * stint cancel, retry, park, unpark: what a person does to tasks. Each takes any number of them; one that is refused
  * does not keep the others from it.
  */
-#include <string.h>
 
 #include "base/take.h"
 #include "cli/task_view.h"

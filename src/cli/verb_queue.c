@@ -15,12 +15,11 @@ static const struct column columns[C_COUNT] = {
 static void add_row(struct cli *cli, struct table *table, yyjson_val *queue)
 {
 	struct span state = field_text(queue, "state");
-	bool utf8 = cli->term.utf8;
 
 	table_row(table);
-	table_cell(table, C_NAME, field_text(queue, "name"), PAINT_BOLD, utf8);
-	table_cell(table, C_STATE, state, state_paint(state), utf8);
-	table_cell(table, C_READY, number(cli, field_int(queue, "ready", 0)), PAINT_NONE, utf8);
+	table_cell(table, C_NAME, field_text(queue, "name"), PAINT_BOLD);
+	table_cell(table, C_STATE, state, state_paint(state));
+	table_cell(table, C_READY, number(cli, field_int(queue, "ready", 0)), PAINT_NONE);
 }
 
 static int run_ls(struct cli *cli)

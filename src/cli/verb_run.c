@@ -2,7 +2,6 @@
  * stint run: a command as a task, and what it writes as if it ran here. It ends with the command's own status: a worker
  * says in the error of a failed attempt how the process ended.
  */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -165,6 +164,7 @@ struct following {
 	bool taken;     /* some worker has had it */
 	bool told;      /* that nobody takes it */
 	bool cancelled; /* by us */
+	bool asking;    /* that was told */
 };
 
 /* Nobody takes it, for a while: the reason the server knows is better than silence. */
@@ -178,6 +178,18 @@ static void tell_lonely(struct following *following)
 	following->told = true;
 	say(cli, "stint: %s waits for a worker; stint up starts one, stint why %s says more",
 		following->log.id, word(cli, following->log.id));
+}
+
+/* It waits for a person, and whoever looks at its output may be the one. */
+static void tell_question(struct following *following, yyjson_val *task)
+{
+	struct cli *cli = following->cli;
+	bool asking = span_equal(field_text(task, "state"), SPAN("asking"));
+
+	if (asking && !following->asking)
+		say(cli, "stint: %s asks: %s   (stint answer %s TEXT)", following->log.id,
+			field_cstr(cli, field(task, "question"), "question"), word(cli, following->log.id));
+	following->asking = asking;
 }
 
 /* How it ended, as a status of ours. */
@@ -263,6 +275,7 @@ static int follow(struct following *following)
 			reply_done(&task);
 			return r;
 		}
+		tell_question(following, task.root);
 		reply_done(&task);
 		tell_lonely(following);
 		if (interrupted > 1 || (interrupted == 1 && cancel(following) != 0))

@@ -41,16 +41,15 @@ static int64_t since_ms(yyjson_val *session)
 static void add_row(struct cli *cli, struct table *table, yyjson_val *session)
 {
 	struct span status = field_text(session, "status");
-	bool utf8 = cli->term.utf8;
 
 	table_row(table);
-	table_cell(table, C_ID, field_text(session, "id"), PAINT_BOLD, utf8);
-	table_cell(table, C_STATUS, status, status_paint(status), utf8);
-	table_cell(table, C_TASK, field_text(session, "taskId"), PAINT_NONE, utf8);
-	table_cell(table, C_WORKER, or_dash(field_text(session, "workerId")), PAINT_NONE, utf8);
-	table_cell(table, C_SINCE, relative(cli, since_ms(session)), PAINT_NONE, utf8);
-	table_cell(table, C_MODEL, or_dash(field_text(session, "model")), PAINT_NONE, utf8);
-	table_cell(table, C_ERROR, or_dash(field_text(session, "error")), PAINT_NONE, utf8);
+	table_cell(table, C_ID, field_text(session, "id"), PAINT_BOLD);
+	table_cell(table, C_STATUS, status, status_paint(status));
+	table_cell(table, C_TASK, field_text(session, "taskId"), PAINT_NONE);
+	table_cell(table, C_WORKER, or_dash(field_text(session, "workerId")), PAINT_NONE);
+	table_cell(table, C_SINCE, relative(cli, since_ms(session)), PAINT_NONE);
+	table_cell(table, C_MODEL, or_dash(field_text(session, "model")), PAINT_NONE);
+	table_cell(table, C_ERROR, or_dash(field_text(session, "error")), PAINT_NONE);
 }
 
 static int run_ls(struct cli *cli)
@@ -81,7 +80,7 @@ static int run_show(struct cli *cli)
 		reply_done(&reply);
 		return 0;
 	}
-	table_init(&table, columns, C_COUNT);
+	table_init(&table, columns, C_COUNT, cli->term.utf8);
 	add_row(cli, &table, reply.root);
 	put_row_as_lines(cli, &table);
 	struct span prompt = field_text(reply.root, "prompt");

@@ -16,14 +16,13 @@ static const struct column slot_columns[S_COUNT] = {
 static void add_slot(struct cli *cli, struct table *table, yyjson_val *slot)
 {
 	struct span state = field_text(slot, "state");
-	bool utf8 = cli->term.utf8;
 
 	table_row(table);
-	table_cell(table, S_NAME, field_text(slot, "name"), PAINT_BOLD, utf8);
-	table_cell(table, S_STATE, state, state_paint(state), utf8);
-	table_cell(table, S_WORKER, or_dash(field_text(slot, "workerId")), PAINT_NONE, utf8);
-	table_cell(table, S_RESTARTS, number(cli, field_int(slot, "crashes", 0)), PAINT_NONE, utf8);
-	table_cell(table, S_UNTIL, relative(cli, field_int(slot, "trialAt", 0)), PAINT_NONE, utf8);
+	table_cell(table, S_NAME, field_text(slot, "name"), PAINT_BOLD);
+	table_cell(table, S_STATE, state, state_paint(state));
+	table_cell(table, S_WORKER, or_dash(field_text(slot, "workerId")), PAINT_NONE);
+	table_cell(table, S_RESTARTS, number(cli, field_int(slot, "crashes", 0)), PAINT_NONE);
+	table_cell(table, S_UNTIL, relative(cli, field_int(slot, "trialAt", 0)), PAINT_NONE);
 }
 
 static int run_slots(struct cli *cli)

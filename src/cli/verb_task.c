@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/take.h"
 #include "cli/task_view.h"
 #include "cli/text.h"
-#include "cli/when.h"
 
 enum {
 	BODY_BYTES_MAX = 32 << 20,
@@ -409,7 +409,7 @@ static int tell_answer(struct cli *cli, yyjson_val *task, struct span fence)
 /* The server may be away for a while; whoever waits for a person has the time. */
 static int wait_for_answer(struct cli *cli, struct span fence)
 {
-	int64_t timeout_ms = args_number(&cli->args, "timeout", 0), begun_ms = when_now_ms();
+	int64_t timeout_ms = args_number(&cli->args, "timeout", 0), begun_ms = clock_ms(CLOCK_MONOTONIC);
 	struct ask question = {.method = HTTP_METHOD_GET,
 		.path = "/api/tasks/*",
 		.names = {given_or(cli, "task", "STINT_TASK_ID")},
@@ -429,7 +429,7 @@ static int wait_for_answer(struct cli *cli, struct span fence)
 		reply_done(&reply);
 		if (!waits)
 			return r;
-		if (args_has(&cli->args, "timeout") && when_now_ms() - begun_ms >= timeout_ms)
+		if (args_has(&cli->args, "timeout") && clock_ms(CLOCK_MONOTONIC) - begun_ms >= timeout_ms)
 			return fail(cli, EXIT_TIMED_OUT, "timed_out", NULL, "nobody has answered in time");
 		poll(NULL, 0, LOOK_MS);
 	}

@@ -161,16 +161,15 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *token)
 {
 	struct span state = state_of(cli, token);
 	enum paint paint = span_equal(state, SPAN("live")) ? PAINT_GREEN : PAINT_DIM;
-	bool utf8 = cli->term.utf8;
 
 	table_row(table);
-	table_cell(table, C_ID, field_text(token, "id"), PAINT_BOLD, utf8);
-	table_cell(table, C_KIND, field_text(token, "kind"), PAINT_NONE, utf8);
-	table_cell(table, C_NAME, field_text(token, "name"), PAINT_NONE, utf8);
-	table_cell(table, C_STATE, state, paint, utf8);
-	table_cell(table, C_CREATED, relative(cli, field_int(token, "createdAt", 0)), PAINT_NONE, utf8);
-	table_cell(table, C_EXPIRES, relative(cli, field_int(token, "expiresAt", 0)), PAINT_NONE, utf8);
-	table_cell(table, C_BY, field_text(token, "createdBy"), PAINT_NONE, utf8);
+	table_cell(table, C_ID, field_text(token, "id"), PAINT_BOLD);
+	table_cell(table, C_KIND, field_text(token, "kind"), PAINT_NONE);
+	table_cell(table, C_NAME, field_text(token, "name"), PAINT_NONE);
+	table_cell(table, C_STATE, state, paint);
+	table_cell(table, C_CREATED, relative(cli, field_int(token, "createdAt", 0)), PAINT_NONE);
+	table_cell(table, C_EXPIRES, relative(cli, field_int(token, "expiresAt", 0)), PAINT_NONE);
+	table_cell(table, C_BY, field_text(token, "createdBy"), PAINT_NONE);
 }
 
 static int run_ls(struct cli *cli)

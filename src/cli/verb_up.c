@@ -1,9 +1,9 @@
 /*
- * stint up: a server and a worker here, in the foreground, for a laptop; Ctrl-C stops everything. The one place in this program
- * that forks.
+ * stint up: a server and a worker here, in the foreground, for a laptop, and whoever tells others, if there are others; Ctrl-C
+ * stops everything. The one place in this program that forks.
  *
  *	look ──somebody is here──▶ say who, end
- *	  └──▶ start stintd ──it is ready──▶ start stint-worker ──▶ say where and what to try ──▶ wait
+ *	  └──▶ start stintd ──it is ready──▶ start stint-worker, stint-notify ──▶ say where and what to try ──▶ wait
  *	          └──it ends first──▶ its own words are on the terminal already; say what helps
  *	wait ──Ctrl-C, TERM──▶ TERM to the worker, then to the server ──they end, or KILL after a while──▶ end
  *	  ├──the worker is killed, or cannot start now──▶ say so; start it again, after a while
@@ -38,6 +38,7 @@ enum {
 	STEADY_MS = 60000, /* … unless it had run for so long */
 	SETS_MAX = 64,
 	STATUS_CONFIG = 78, /* of stintd: something it was told is wrong */
+	STATUS_STORE = 74,  /* its store cannot be used */
 	STATUS_NOT_NOW = 75,
 };
 
@@ -57,12 +58,13 @@ static const struct flag flags[] = {
 struct running {
 	struct cli *cli;
 	char home[1024];
-	pid_t pid, worker;                        /* 0: there is none */
+	pid_t pid, worker, notify;                /* 0: there is none */
 	int64_t worker_since_ms, worker_again_ms; /* the second: when it is started again; 0: it is not */
 	int again_ms;
 	int signals; /* a signalfd for INT, TERM and CHLD */
 	bool stopping;
-	bool hush; /* nobody has said what the server is to log: we say ourselves what there is to say */
+	bool notifies; /* the configuration has "notify" */
+	bool hush;     /* nobody has said what the server is to log: we say ourselves what there is to say */
 };
 
 /* ---- who is here already -------------------------------------------------------------------------------------------- */
@@ -209,6 +211,36 @@ static _Noreturn void become_worker(const struct running *running, pid_t parent)
 	_exit(127);
 }
 
+static _Noreturn void become_notify(const struct running *running, pid_t parent)
+{
+	struct cli *cli = running->cli;
+	const char *path = program_beside(cli, "stint-notify"), *config = args_text(&cli->args, "config");
+	const char *argv[] = {path, "--home", running->home, "--set",
+		running->hush ? "log.level=warn" : "log.format=auto", config ? "--config" : NULL, config,
+		NULL};
+
+	be_child(parent);
+	unsetenv("STINT_URL"); /* its server is ours */
+	execvp(path, (char *const *)argv);
+	fprintf(stderr, "stint: cannot run %s: %s\n", path, strerror(errno));
+	_exit(127);
+}
+
+static void start_notify(struct running *running)
+{
+	pid_t self = getpid();
+
+	if (!running->notifies)
+		return;
+	running->notify = fork();
+	if (running->notify == 0)
+		become_notify(running, self);
+	if (running->notify < 0) {
+		say(running->cli, "stint: nobody can be told: %s", strerror(errno));
+		running->notify = 0;
+	}
+}
+
 static void start_worker(struct running *running)
 {
 	pid_t self = getpid();
@@ -226,20 +258,21 @@ static void start_worker(struct running *running)
 	}
 }
 
-static bool says_what_to_log(struct cli *cli)
+/* What it says of logs, and whether there is somebody to tell. */
+static void look_into_config(struct running *running)
 {
 	cleanup(config_done) struct config config = {0};
-	struct config_request request = {
-		.home = args_text(&cli->args, "home"), .file = args_text(&cli->args, "config")};
+	const struct args *args = &running->cli->args;
+	struct config_request request = {.home = args_text(args, "home"), .file = args_text(args, "config")};
 	const char *set;
 	size_t at = 0;
 
-	while ((set = args_each(&cli->args, "set", &at))) {
-		if (strncmp(set, "log.level=", 10) == 0)
-			return true;
-	}
 	config_read(&config, &request);
-	return config.values[CONFIG_LOG_LEVEL].origin.source != CONFIG_DEFAULT;
+	running->hush = config.values[CONFIG_LOG_LEVEL].origin.source == CONFIG_DEFAULT;
+	while ((set = args_each(args, "set", &at)))
+		running->hush &= strncmp(set, "log.level=", 10) != 0;
+	for (uint32_t i = 0; i < config.foreign_count; i++)
+		running->notifies |= strcmp(config.foreign[i].name, "notify") == 0;
 }
 
 static int start(struct running *running)
@@ -269,6 +302,8 @@ static void pass_on(struct running *running)
 {
 	int number = running->stopping ? SIGKILL : SIGTERM;
 
+	if (running->notify > 0) /* what it has not told by now it tells the next time */
+		kill(running->notify, number);
 	if (running->worker > 0)
 		kill(running->worker, number);
 	if (running->worker == 0 || running->stopping)
@@ -314,21 +349,33 @@ static void look_after_worker(struct running *running)
 			WEXITSTATUS(status));
 }
 
-static void end_worker(struct running *running)
+static void look_after_notify(struct running *running)
+{
+	int status;
+
+	if (running->notify == 0 || waitpid(running->notify, &status, WNOHANG) != running->notify)
+		return;
+	running->notify = 0;
+	if (!running->stopping)
+		say(running->cli, "stint: stint-notify ended, with status %d; nobody is told any more",
+			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+static void end_child(pid_t *child)
 {
 	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + STOP_MS;
 	int status;
 
-	if (running->worker == 0)
+	if (*child == 0)
 		return;
-	kill(running->worker, SIGTERM);
-	kill(running->worker, SIGTERM); /* there is nobody left to report to */
-	while (waitpid(running->worker, &status, WNOHANG) == 0) {
+	kill(*child, SIGTERM);
+	kill(*child, SIGTERM); /* there is nobody left to report to */
+	while (waitpid(*child, &status, WNOHANG) == 0) {
 		if (clock_ms(CLOCK_MONOTONIC) > until_ms)
-			kill(running->worker, SIGKILL);
+			kill(*child, SIGKILL);
 		poll(NULL, 0, LOOK_MS);
 	}
-	running->worker = 0;
+	*child = 0;
 }
 
 /* Signals that came within the time. Returns true when the server has ended; its status is in *ret_status. */
@@ -344,6 +391,7 @@ static bool pump(struct running *running, int timeout_ms, int *ret_status)
 		pass_on(running);
 	}
 	look_after_worker(running);
+	look_after_notify(running);
 	return waitpid(running->pid, ret_status, WNOHANG) == running->pid;
 }
 
@@ -357,6 +405,8 @@ static int end_status(struct running *running, int status)
 		return fail(running->cli, EXIT_FAILED, "ended",
 			WEXITSTATUS(status) == STATUS_CONFIG
 				? "stint config show --origin   (or stint doctor)"
+				: WEXITSTATUS(status) == STATUS_STORE
+				? "stint doctor"
 				: "stint up --listen 127.0.0.1:0   (if the port is taken), or stint doctor",
 			"the server ended by itself, with status %d", WEXITSTATUS(status));
 	return fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
@@ -427,6 +477,8 @@ static void put_up(struct running *running, bool created, bool demo)
 	put_agents(cli);
 	if (running->worker > 0)
 		put(cli, "worker   runs what `stint run` asks for, beneath %s\n", worker_roots(cli));
+	if (running->notify > 0)
+		put(cli, "notify   tells the targets of the configuration; %s notify ls\n", own_name(cli));
 	if (demo)
 		put(cli,
 			"demo     three tasks: demo-hello works, demo-crash is killed and recovers (stint show demo-crash), "
@@ -483,7 +535,8 @@ static int wait_end(struct running *running)
 			kill(running->pid, SIGKILL);
 		}
 	}
-	end_worker(running);
+	end_child(&running->worker);
+	end_child(&running->notify);
 	return end_status(running, status);
 }
 
@@ -520,7 +573,7 @@ static int run(struct cli *cli)
 	snprintf(url, sizeof url, "%s/url", running.home);
 	bool created = access(store, F_OK) != 0;
 	unlink(url); /* of a server that was killed */
-	running.hush = !says_what_to_log(cli);
+	look_into_config(&running);
 	r = start(&running);
 	if (r == 0)
 		r = wait_ready(&running, &ended, &status);
@@ -529,6 +582,7 @@ static int run(struct cli *cli)
 	else if (r == 0) {
 		if (!running.stopping) {
 			start_worker(&running);
+			start_notify(&running);
 			bool demo = created && running.worker > 0 && !args_has(&cli->args, "no-demo") &&
 				demo_add(running.home, program_beside(cli, "stint"));
 			put_up(&running, created, demo);
@@ -547,8 +601,8 @@ const struct verb verb_up = {
 	.gives = TALKS_TO_NOBODY,
 	.brief = "server and worker, here",
 	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "
-		"whatever else the configuration has executors for; prints where they are and a line to try. A new store gets three "
-		"tasks that show how it works: one that works, one whose process is killed in its first attempt, one that asks. Ctrl-C stops both: "
+		"whatever else the configuration has executors for, and stint-notify if the configuration has \"notify\"; prints where they are and a line to try. A new store gets three "
+		"tasks that show how it works: one that works, one whose process is killed in its first attempt, one that asks. Ctrl-C stops them: "
 		"running work gets five seconds to end and is given back then; a second Ctrl-C does not wait. A worker that is killed is "
 		"started again. Where a server runs already it says so and ends well.",
 	.flags = flags,

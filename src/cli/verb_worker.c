@@ -56,12 +56,11 @@ static struct span joined(struct cli *cli, yyjson_val *list, const char *otherwi
 static void add_process(struct cli *cli, struct table *table, yyjson_val *worker)
 {
 	int64_t pid = field_int(worker, "pid", 0), restarts = field_int(worker, "restarts", 0);
-	bool utf8 = cli->term.utf8;
 
-	table_cell(table, C_HOST, or_dash(field_text(worker, "host")), PAINT_NONE, utf8);
-	table_cell(table, C_PID, pid > 0 ? number(cli, pid) : SPAN("-"), PAINT_NONE, utf8);
-	table_cell(table, C_VERSION, or_dash(field_text(worker, "version")), PAINT_NONE, utf8);
-	table_cell(table, C_RESTARTS, number(cli, restarts), PAINT_NONE, utf8);
+	table_cell(table, C_HOST, or_dash(field_text(worker, "host")), PAINT_NONE);
+	table_cell(table, C_PID, pid > 0 ? number(cli, pid) : SPAN("-"), PAINT_NONE);
+	table_cell(table, C_VERSION, or_dash(field_text(worker, "version")), PAINT_NONE);
+	table_cell(table, C_RESTARTS, number(cli, restarts), PAINT_NONE);
 }
 
 /* How long ago it was heard. */
@@ -76,25 +75,23 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *worker)
 {
 	struct span state = field_text(worker, "state"), slot = field_text(worker, "slot");
 	int64_t room = field_int(worker, "maxConcurrent", 0);
-	bool utf8 = cli->term.utf8;
 	const char *held = room > 0
 		? text_of(cli, "%lld/%lld", (long long)field_int(worker, "held", 0), (long long)room)
 		: text_of(cli, "%lld", (long long)field_int(worker, "held", 0));
 
 	table_row(table);
-	table_cell(table, C_ID, field_text(worker, "workerId"), PAINT_BOLD, utf8);
-	table_cell(table, C_STATE, state, state_paint(state), utf8);
-	table_cell(table, C_SLOT, or_dash(slot), PAINT_NONE, utf8);
-	table_cell(table, C_HELD, span_of(held), PAINT_NONE, utf8);
-	table_cell(table, C_LEASE, duration(cli, field_int(worker, "leaseMs", 0)), PAINT_NONE, utf8);
-	table_cell(table, C_BEAT, heard(cli, worker), PAINT_NONE, utf8);
-	table_cell(table, C_CAPABILITIES, joined(cli, field(worker, "capabilities"), "-"), PAINT_NONE, utf8);
+	table_cell(table, C_ID, field_text(worker, "workerId"), PAINT_BOLD);
+	table_cell(table, C_STATE, state, state_paint(state));
+	table_cell(table, C_SLOT, or_dash(slot), PAINT_NONE);
+	table_cell(table, C_HELD, span_of(held), PAINT_NONE);
+	table_cell(table, C_LEASE, duration(cli, field_int(worker, "leaseMs", 0)), PAINT_NONE);
+	table_cell(table, C_BEAT, heard(cli, worker), PAINT_NONE);
+	table_cell(table, C_CAPABILITIES, joined(cli, field(worker, "capabilities"), "-"), PAINT_NONE);
 	if (table->column_count <= C_EXECUTORS)
 		return;
-	table_cell(table, C_EXECUTORS, joined(cli, field(worker, "executors"), "any"), PAINT_NONE, utf8);
+	table_cell(table, C_EXECUTORS, joined(cli, field(worker, "executors"), "any"), PAINT_NONE);
 	add_process(cli, table, worker);
-	table_cell(
-		table, C_REGISTERED, relative(cli, field_int(worker, "registeredAt", 0)), PAINT_NONE, utf8);
+	table_cell(table, C_REGISTERED, relative(cli, field_int(worker, "registeredAt", 0)), PAINT_NONE);
 }
 
 static const struct flag ls_flags[] = {
@@ -116,7 +113,7 @@ static int run_ls(struct cli *cli)
 		return r;
 	buf_init(&json, 64 << 20);
 	buf_put_byte(&json, '[');
-	table_init(&table, columns, cli->form == FORM_WIDE ? C_COUNT : C_EXECUTORS);
+	table_init(&table, columns, cli->form == FORM_WIDE ? C_COUNT : C_EXECUTORS, cli->term.utf8);
 	yyjson_arr_foreach(reply.root, at, count, worker)
 	{
 		if (!all && span_equal(field_text(worker, "state"), SPAN("inactive")))
@@ -171,7 +168,7 @@ static int run_show(struct cli *cli)
 		reply_done(&reply);
 		return 0;
 	}
-	table_init(&table, columns, C_COUNT);
+	table_init(&table, columns, C_COUNT, cli->term.utf8);
 	add_row(cli, &table, reply.root);
 	put_row_as_lines(cli, &table);
 	put_pools(cli, reply.root);

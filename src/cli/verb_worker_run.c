@@ -104,17 +104,17 @@ static const struct flag sweep_flags[] = {
 	{0},
 };
 
-/* Another program does it, which links what this one does not: what was said is passed on. */
-static int become(struct cli *cli, const char *mode)
+int become(struct cli *cli, const char *program, const char *mode)
 {
-	const char *argv[WORDS_MAX + 3] = {program_beside(cli, "stint-worker"), mode};
+	const char *argv[WORDS_MAX + 3] = {program_beside(cli, program), mode};
 	size_t count = mode ? 2 : 1;
 
 	for (size_t i = 0; i < cli->args.count && count < WORDS_MAX; i++) {
 		const struct arg *arg = &cli->args.items[i];
-		if (!arg->flag || verb_flag(&verb_version, arg->flag->name, strlen(arg->flag->name)))
+		if (arg->flag && verb_flag(&verb_version, arg->flag->name, strlen(arg->flag->name)))
 			continue; /* --quiet and --color are ours */
-		argv[count++] = text_of(cli, "--%s", arg->flag->name);
+		if (arg->flag)
+			argv[count++] = text_of(cli, "--%s", arg->flag->name);
 		if (arg->text)
 			argv[count++] = arg->text;
 	}
@@ -128,22 +128,22 @@ static int become(struct cli *cli, const char *mode)
 
 static int run_trees(struct cli *cli)
 {
-	return become(cli, "worktrees");
+	return become(cli, "stint-worker", "worktrees");
 }
 
 static int run_run(struct cli *cli)
 {
-	return become(cli, NULL);
+	return become(cli, "stint-worker", NULL);
 }
 
 static int run_once(struct cli *cli)
 {
-	return become(cli, "run-once");
+	return become(cli, "stint-worker", "run-once");
 }
 
 static int run_sweep(struct cli *cli)
 {
-	return become(cli, "sweep-prs");
+	return become(cli, "stint-worker", "sweep-prs");
 }
 
 const struct verb verb_worker_trees = {

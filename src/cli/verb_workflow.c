@@ -16,15 +16,15 @@ static const struct column columns[C_COUNT] = {
 
 static void add_row(struct cli *cli, struct table *table, yyjson_val *workflow)
 {
-	bool utf8 = cli->term.utf8, built_in = yyjson_is_true(field(workflow, "builtIn"));
+	bool built_in = yyjson_is_true(field(workflow, "builtIn"));
 
 	table_row(table);
-	table_cell(table, C_NAME, field_text(workflow, "name"), PAINT_BOLD, utf8);
-	table_cell(table, C_LAST, field_text(workflow, "last"), PAINT_NONE, utf8);
-	table_cell(table, C_RULES, number(cli, (int64_t)yyjson_arr_size(field(workflow, "rules"))),
-		PAINT_NONE, utf8);
-	table_cell(table, C_FROM, built_in ? SPAN("built in") : SPAN("configuration"), PAINT_NONE, utf8);
-	table_cell(table, C_TEXT, field_text(workflow, "text"), PAINT_NONE, utf8);
+	table_cell(table, C_NAME, field_text(workflow, "name"), PAINT_BOLD);
+	table_cell(table, C_LAST, field_text(workflow, "last"), PAINT_NONE);
+	table_cell(
+		table, C_RULES, number(cli, (int64_t)yyjson_arr_size(field(workflow, "rules"))), PAINT_NONE);
+	table_cell(table, C_FROM, built_in ? SPAN("built in") : SPAN("configuration"), PAINT_NONE);
+	table_cell(table, C_TEXT, field_text(workflow, "text"), PAINT_NONE);
 }
 
 static int run_ls(struct cli *cli)
@@ -77,21 +77,20 @@ static struct span end_of(struct cli *cli, yyjson_val *rule)
 
 static void put_rules(struct cli *cli, yyjson_val *rules)
 {
-	bool utf8 = cli->term.utf8;
 	struct table table;
 	size_t at, count;
 	yyjson_val *rule;
 
-	table_init(&table, rule_columns, R_COUNT);
+	table_init(&table, rule_columns, R_COUNT, cli->term.utf8);
 	yyjson_arr_foreach(rules, at, count, rule)
 	{
 		struct span action = field_text(rule, "action");
 		table_row(&table);
-		table_cell(&table, R_EVENTS, words_of(cli, field(rule, "events")), PAINT_BOLD, utf8);
-		table_cell(&table, R_FROM, words_of(cli, field(rule, "from")), PAINT_NONE, utf8);
-		table_cell(&table, R_TO, end_of(cli, rule), PAINT_NONE, utf8);
-		table_cell(&table, R_GUARDS, words_of(cli, field(rule, "guards")), PAINT_NONE, utf8);
-		table_cell(&table, R_ACTION, or_dash(action), PAINT_NONE, utf8);
+		table_cell(&table, R_EVENTS, words_of(cli, field(rule, "events")), PAINT_BOLD);
+		table_cell(&table, R_FROM, words_of(cli, field(rule, "from")), PAINT_NONE);
+		table_cell(&table, R_TO, end_of(cli, rule), PAINT_NONE);
+		table_cell(&table, R_GUARDS, words_of(cli, field(rule, "guards")), PAINT_NONE);
+		table_cell(&table, R_ACTION, or_dash(action), PAINT_NONE);
 	}
 	put_rows(cli, &table, "rules", rules, "to");
 	table_done(&table);
@@ -110,7 +109,7 @@ static int run_show(struct cli *cli)
 		reply_done(&reply);
 		return r;
 	}
-	table_init(&table, columns, C_COUNT);
+	table_init(&table, columns, C_COUNT, cli->term.utf8);
 	add_row(cli, &table, reply.root);
 	put_row_as_lines(cli, &table);
 	put(cli, "\n");

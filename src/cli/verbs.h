@@ -17,4 +17,4 @@ extern const struct verb verb_up, verb_doctor, verb_add, verb_run, verb_ls, verb
 	verb_config_schema, verb_backup, verb_db_query, verb_completion, verb_version, verb_help,
 	verb_complete, verb_man, verb_workqueue_enqueue, verb_workqueue_claim, verb_workqueue_progress,
 	verb_workqueue_done, verb_workqueue_fail, verb_workqueue_inspect, verb_workqueue_list,
-	verb_workqueue_assignments, verb_import_clawnsole;
+	verb_workqueue_assignments, verb_import_clawnsole, verb_notify_run, verb_notify_test, verb_notify_ls;

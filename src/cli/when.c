@@ -8,8 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
-
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
 #define HOUR   (60 * MINUTE)
@@ -187,9 +185,4 @@ int when_put_clock(struct buf *out, int64_t moment_ms)
 	if (!localtime_r(&seconds, &broken) || strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &broken) == 0)
 		return buf_printf(out, "%lld", (long long)moment_ms);
 	return buf_printf(out, "%s", text);
-}
-
-int64_t when_now_ms(void)
-{
-	return clock_ms(CLOCK_REALTIME);
 }

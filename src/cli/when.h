@@ -25,5 +25,3 @@ int when_put_relative(struct buf *out, int64_t moment_ms, int64_t now_ms);
 
 /* "2026-03-01 12:30:00", local time. */
 int when_put_clock(struct buf *out, int64_t moment_ms);
-
-int64_t when_now_ms(void);

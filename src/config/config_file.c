@@ -2,7 +2,6 @@
  * One file of the configuration. yyjson reads it; its keys tell their places in the text, so that every complaint
  * has a line.
  */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

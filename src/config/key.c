@@ -26,6 +26,7 @@ static const struct {
 } owners[] = {
 	{"executors", "stint-worker"},
 	{"landlock", "stint-worker"},
+	{"notify", "stint-notify"},
 	{"prSweep", "stint-worker"},
 	{"queues", "stint-worker"},
 	{"roots", "stint-worker"},

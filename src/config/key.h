@@ -22,7 +22,7 @@ enum config_type { CONFIG_TEXT, CONFIG_NUMBER, CONFIG_BOOL, CONFIG_CHOICE };
 // clang-format off
 #define CONFIG_KEYS(X) \
 	/* symbol                     name                         type    unit, words or form  least  most                   default           environment variable             help */ \
-	X(LISTEN,                     "listen",                    TEXT,   "ADDRESS:PORT",      1,     300,                   "127.0.0.1:8787", "STINT_LISTEN",                  "TCP address; port 0 picks a free one") \
+	X(LISTEN,                     "listen",                    TEXT,   "ADDRESS:PORT",      1,     300,                   "127.0.0.1:8787", "STINT_LISTEN",                  "TCP address; port 0 picks a free one; 127.0.0.1 is [::1], too") \
 	X(AUTH,                       "auth",                      CHOICE, "token open",        0,     0,                     "token",          "STINT_AUTH",                    "open: whoever shows no token is let in, but for what an admin does; on loopback only") \
 	X(BEHIND_PROXY,               "behindProxy",               BOOL,   "",                  0,     1,                     "false",          "STINT_BEHIND_PROXY",            "a proxy in front speaks TLS: listen may be any address") \
 	X(STORE,                      "store",                     TEXT,   "sqlite:PATH",       1,     CONFIG_TEXT_MAX,       "",               "STINT_STORE",                   "where tasks are kept; default stint.db in the state directory") \

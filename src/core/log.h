@@ -19,9 +19,8 @@ enum {
 	LOG_APPEND_MAX = 64 << 10, /* bytes of one append */
 	LOG_CHUNK_MAX = 16 << 10,  /* a chunk grows no further than this by appends that are smaller */
 	LOG_CHUNKS_MAX = 512,
-	LOG_ATTEMPTS_MAX = 10, /* of one task that have a log; the oldest one gives way */
-	LOG_KEEP_MIN = 256 << 10,
-	LOG_KEEP_MAX = 4 << 20,
+	LOG_ATTEMPTS_MAX = 10,  /* of one task that have a log; the oldest one gives way */
+	LOG_KEEP_MAX = 4 << 20, /* bytes of one attempt */
 	/* what of it is told in events, where it is: */
 	LOG_TOLD_MAX = 4 << 10,   /* the last bytes of one append … */
 	LOG_TOLD_LEAST = 512,     /* … which count as that many at least … */

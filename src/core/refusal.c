@@ -1,7 +1,6 @@
 #include "core/refusal.h"
 
 #include <assert.h>
-#include <stddef.h>
 
 static const struct refusal_row {
 	const char *code;

@@ -6,8 +6,6 @@
  * holder reports any end, so that a task which kills its worker at once is counted even if nobody lives to
  * tell. Age alone never frees a task: only a lost lease, a report, or an operator does.
  */
-#include <assert.h>
-#include <string.h>
 
 #include "core/task.h"
 #include "core/task_move.h"

@@ -2,7 +2,6 @@
  * Creation, what a producer or an operator may do to a task, and what time and other tasks do to it.
  */
 #include <assert.h>
-#include <string.h>
 
 #include "core/task.h"
 #include "core/task_move.h"

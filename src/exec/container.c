@@ -139,7 +139,8 @@ static int write_file(const char *bundle, const char *name, struct span text)
 		openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	return write(fd, text.data, text.len) == (ssize_t)text.len ? 0 : -EIO;
+	ssize_t put = write(fd, text.data, text.len);
+	return put < 0 ? -errno : (size_t)put < text.len ? -ENOSPC : 0;
 }
 
 /* A system of its own: all of it can be read, and what was made for this attempt can be written. */

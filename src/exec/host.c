@@ -139,7 +139,9 @@ static int prepare(struct host *host, const struct host_options *options, char *
 		fault = check_kernel(host, options, complaint);
 	if (fault)
 		return fault;
-	fault = syscalls_filter(&host->filter);
+	fault = syscalls_filter(false, &host->filter);
+	if (!fault)
+		fault = syscalls_filter(true, &host->filter_offline);
 	if (fault)
 		return complain(complaint, fault, "seccomp: %s", strerror(-fault));
 	if (boot_id_read(host->boot, sizeof host->boot) < 0)
@@ -152,6 +154,13 @@ static int prepare(struct host *host, const struct host_options *options, char *
 	return cgroup_open_bounds(&host->place, options->bounds, complaint, HOST_COMPLAINT_BYTES);
 }
 
+static void host_free(struct host *host)
+{
+	buf_done(&host->filter);
+	buf_done(&host->filter_offline);
+	free(host);
+}
+
 int host_open(uv_loop_t *loop, const struct host_options *options, struct host **ret_host,
 	char complaint[HOST_COMPLAINT_BYTES])
 {
@@ -161,10 +170,10 @@ int host_open(uv_loop_t *loop, const struct host_options *options, struct host *
 	if (!host)
 		return complain(complaint, -ENOMEM, "%s", strerror(ENOMEM));
 	buf_init(&host->filter, FILTER_BYTES_MAX);
+	buf_init(&host->filter_offline, FILTER_BYTES_MAX);
 	fault = prepare(host, options, complaint);
 	if (fault) {
-		buf_done(&host->filter);
-		free(host);
+		host_free(host);
 		return fault;
 	}
 	host->loop = loop;
@@ -176,10 +185,7 @@ int host_open(uv_loop_t *loop, const struct host_options *options, struct host *
 
 static void free_closed(uv_handle_t *handle)
 {
-	struct host *host = handle->data;
-
-	buf_done(&host->filter);
-	free(host);
+	host_free(handle->data);
 }
 
 void host_close(struct host *host)

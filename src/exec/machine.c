@@ -19,7 +19,6 @@
 
 enum {
 	MEMORY_DEFAULT_MIB = 512,
-	MEMORY_LEAST_MIB = 64,
 	MACHINE_MIB = 192, /* of qemu itself, at the most */
 	HEADER_BYTES_MAX = 2 << 20,
 };
@@ -76,10 +75,7 @@ static const char *format_of(const char *image)
 
 static uint64_t memory_mib(const struct limits *limits)
 {
-	uint64_t mib =
-		limits->memory_bytes == LIMIT_UNCHANGED ? MEMORY_DEFAULT_MIB : limits->memory_bytes >> 20;
-
-	return mib < MEMORY_LEAST_MIB ? MEMORY_LEAST_MIB : mib;
+	return limits->memory_bytes == LIMIT_UNCHANGED ? MEMORY_DEFAULT_MIB : limits->memory_bytes >> 20;
 }
 
 static void put_command(struct wall_plan *plan, const struct process_spec *spec, const char *qemu)
@@ -144,6 +140,8 @@ int machine_plan(struct wall_plan *plan, const struct host *host, const struct p
 
 	if (!qemu || !given->wall->kernel)
 		return -ENOENT;
+	if (memory_mib(&given->confine.limits) < WALL_MACHINE_MIB_LEAST)
+		return -EOPNOTSUPP;
 	if (given->stdin_from == STDIN_PIPE) /* a line has no end, and who reads there would wait for it */
 		return -EOPNOTSUPP;
 	buf_init(&plan->input, HEADER_BYTES_MAX + PROCESS_INPUT_BYTES_MAX);

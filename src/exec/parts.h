@@ -13,7 +13,7 @@ struct host {
 	uv_timer_t sweep; /* runs while there are lost processes */
 	char shim[1024];
 	char boot[IDENTITY_BOOT_BYTES];
-	struct buf filter; /* for seccomp */
+	struct buf filter, filter_offline; /* for seccomp; the latter for who shall have no network */
 	int landlock_abi;
 	struct cgroup_place place;
 	struct process *first; /* started and not yet gone */

@@ -240,7 +240,8 @@ static int write_request(struct start *start)
 		.keep_out = spec->confine.keep_out ? spec->confine.keep_out : "",
 		.cgroups_needed = process->leaves.bounded,
 		.budget_later = spec->budget_later,
-		.filter = buf_span(&process->host->filter),
+		.filter = buf_span(start->walled && !spec->wall->network ? &process->host->filter_offline
+									 : &process->host->filter),
 	};
 	cleanup(buf_done) struct buf buf;
 	int fault;

@@ -3,5 +3,6 @@
 
 #include "base/buf.h"
 
-/* Append the program: an array of struct sock_filter. -EOPNOTSUPP if this machine has no seccomp filters. */
-int syscalls_filter(struct buf *buf);
+/* Append the program: an array of struct sock_filter. Offline: for who shall have no network, of what a namespace does not
+ * hold. -EOPNOTSUPP if this machine has no seccomp filters. */
+int syscalls_filter(bool offline, struct buf *buf);

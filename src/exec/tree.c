@@ -36,8 +36,9 @@ static uint32_t read_pids(int fd, pid_t *ret_pids, uint32_t most)
 		for (ssize_t i = 0; i < got; i++) {
 			if (text[i] >= '0' && text[i] <= '9')
 				pid = pid * 10 + text[i] - '0';
-			else if (pid && count < most) {
-				ret_pids[count++] = pid;
+			else if (pid) {
+				if (count < most)
+					ret_pids[count++] = pid;
 				pid = 0;
 			}
 		}

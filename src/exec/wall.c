@@ -256,7 +256,8 @@ static const char *const bare_machine[] = {WALL_QEMU, "-nodefaults", "-no-user-c
 	"-machine", GUEST_KVM, "-cpu", "max", "-S", "-monitor", "stdio", NULL};
 static const struct grant kvm_grant = {KVM_PATH, -1, GRANT_DEVICE, false};
 
-static int run_trial(struct trial *trial, struct host *host, const struct wall *wall, int workdir_fd)
+static int run_trial(struct trial *trial, struct host *host, const struct wall *wall,
+	const struct wall_trial *given, int workdir_fd)
 {
 	static const struct process_events events = {.gone = trial_gone};
 	static const char *const shim[] = {WALL_PLACE "/shim", SHIM_TRIAL, NULL};
@@ -277,6 +278,7 @@ static int run_trial(struct trial *trial, struct host *host, const struct wall *
 		spec.confine.grant_count = 1;
 	} else {
 		spec.wall = wall;
+		spec.confine.keep_out = given->keep_out;
 	}
 	spec.events = &events;
 	spec.context = trial;
@@ -308,8 +310,11 @@ static int judge_trial(const struct answer *answer, const struct trial *trial, c
 		start_fault_text(&trial->end.fault, text, sizeof text);
 	else
 		snprintf(text, sizeof text, "it does not end, or dies");
-	return no(answer, -EOPNOTSUPP, fixes[wall->level], "%s%s%s", text, trial->words[0] ? ": " : "",
-		trial->words);
+	const char *fix = wall->level != WALL_VM && geteuid() != 0 &&
+			setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 0) != 0
+		? "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile of AppArmor that lets it make user namespaces"
+		: fixes[wall->level];
+	return no(answer, -EOPNOTSUPP, fix, "%s%s%s", text, trial->words[0] ? ": " : "", trial->words);
 }
 
 /* A system with nothing in it but the places that a container needs: enough for a trial, whose program is ours. */
@@ -332,9 +337,21 @@ static void remove_place(const char *place)
 	rundir_remove(tmp, strrchr(place, '/') + 1);
 }
 
-static int try_in(const struct answer *answer, const struct wall *given, const struct host_options *options,
-	const char *place)
+/* Why it was not even begun. */
+static int judge_fault(const struct answer *answer, int fault, const struct wall *wall)
 {
+	if (fault == -EXDEV)
+		return no(answer, fault, "keep the state directory elsewhere",
+			"%s would show the state directory",
+			wall->level == WALL_CONTAINER ? "its rootfs"
+						      : "what every program may read of this machine");
+	return no(answer, fault, "", "%s", strerror(-fault));
+}
+
+static int try_in(
+	const struct answer *answer, const struct wall *given, const struct wall_trial *by, const char *place)
+{
+	struct host_options options = {.shim = by->shim, .landlock_optional = by->landlock_optional};
 	char complaint[HOST_COMPLAINT_BYTES], rootfs[64];
 	struct trial trial = {0};
 	struct wall wall = *given;
@@ -347,19 +364,20 @@ static int try_in(const struct answer *answer, const struct wall *given, const s
 	int fault = wall.level == WALL_VM && !wall.kernel
 		? check_program(answer, WALL_QEMU, "qemu-system-x86")
 		: wall_check(&wall, answer->reason, answer->fix);
+	if (!fault && wall.level != WALL_VM && wall_system_check(&wall, by->keep_out) < 0)
+		return judge_fault(answer, wall_system_check(&wall, by->keep_out), &wall);
 	if (fault || wall.level == WALL_PROCESS)
 		return fault;
 	if (wall.level == WALL_VM && access(KVM_PATH, R_OK | W_OK) < 0)
 		return no(answer, 0, "", "by software emulation, slowly: %s: %s", KVM_PATH, strerror(errno));
 	if (uv_loop_init(&trial.loop) < 0)
 		return no(answer, -ENOMEM, "", "no memory");
-	fault = host_open(&trial.loop, options, &host, complaint);
+	fault = host_open(&trial.loop, &options, &host, complaint);
 	if (fault) {
 		no(answer, fault, "", "%s", complaint);
 	} else {
-		fault = run_trial(&trial, host, &wall, workdir_fd);
-		fault = fault ? no(answer, fault, "", "%s", strerror(-fault))
-			      : judge_trial(answer, &trial, &wall);
+		fault = run_trial(&trial, host, &wall, by, workdir_fd);
+		fault = fault ? judge_fault(answer, fault, &wall) : judge_trial(answer, &trial, &wall);
 		host_close(host);
 	}
 	while (uv_run(&trial.loop, UV_RUN_DEFAULT))
@@ -368,20 +386,19 @@ static int try_in(const struct answer *answer, const struct wall *given, const s
 	return fault;
 }
 
-int wall_try(const struct wall *wall, const char *shim, bool landlock_optional,
-	char reason[WALL_REASON_BYTES], char fix[WALL_FIX_BYTES])
+int wall_try(const struct wall *wall, const struct wall_trial *trial, char reason[WALL_REASON_BYTES],
+	char fix[WALL_FIX_BYTES])
 {
-	struct host_options options = {.shim = shim, .landlock_optional = landlock_optional};
 	char place[] = "/tmp/stint-trial-XXXXXX";
 	struct answer answer = {reason, fix};
 
-	if (landlock_abi() == 0 && !landlock_optional)
+	if (landlock_abi() == 0 && !trial->landlock_optional)
 		return no(&answer, -EOPNOTSUPP,
 			"boot with lsm=landlock,..., or allow \"landlock\":\"optional\"",
 			"this kernel has no Landlock, or it is switched off");
 	if (!mkdtemp(place))
 		return no(&answer, -errno, "make room in /tmp", "%s: %s", place, strerror(errno));
-	int fault = try_in(&answer, wall, &options, place);
+	int fault = try_in(&answer, wall, trial, place);
 	remove_place(place);
 	return fault;
 }

@@ -25,6 +25,7 @@ enum wall_level {
 
 enum {
 	WALL_LEVELS = WALL_VM + 1,
+	WALL_MACHINE_MIB_LEAST = 64, /* of memory: a kernel does not boot with less */
 	WALL_REASON_BYTES = 512,
 	WALL_FIX_BYTES = 256,
 };
@@ -69,8 +70,14 @@ int wall_check(const struct wall *wall, char reason[WALL_REASON_BYTES], char fix
 /* The same, and then starts something that does nothing, and waits for it, at most ten seconds. In a program that has no
  * host open. A container without a rootfs is tried with an empty one. WALL_VM is not booted: what its image does with a
  * task nobody knows; but whether KVM works is tried, and if it does not `reason` says so while the answer is 0. */
-int wall_try(const struct wall *wall, const char *shim, bool landlock_optional,
-	char reason[WALL_REASON_BYTES], char fix[WALL_FIX_BYTES]);
+struct wall_trial {
+	const char *shim; /* as struct host_options */
+	bool landlock_optional;
+	const char *keep_out; /* as struct confine */
+};
+
+int wall_try(const struct wall *wall, const struct wall_trial *trial, char reason[WALL_REASON_BYTES],
+	char fix[WALL_FIX_BYTES]);
 
 /* How a path of ours is called inside; a work dir has a name of its own there. -ENAMETOOLONG. */
 int wall_name(const struct wall *wall, const char *path, char *ret_name, size_t room);

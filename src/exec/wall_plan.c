@@ -144,7 +144,6 @@ static bool is_above(const char *path, const struct place *above, int count)
 	return fd >= 0 && above_index(above, count, fd) >= 0;
 }
 
-/* What is shown without having been granted: it must not hold the state directory, either. */
 static int check_system(const struct wall *wall, const struct place *above, int count)
 {
 	if (wall->level == WALL_CONTAINER)
@@ -153,6 +152,14 @@ static int check_system(const struct wall *wall, const struct place *above, int 
 		if (is_above(grants_system[i].path, above, count))
 			return -EXDEV;
 	return 0;
+}
+
+int wall_system_check(const struct wall *wall, const char *keep_out)
+{
+	struct place above[ABOVE_MAX];
+	int count = above_find_path(keep_out, above);
+
+	return count < 0 ? count : check_system(wall, above, count);
 }
 
 static int add_workdir(

@@ -40,6 +40,9 @@ const char *wall_program(struct arena *arena, const char *name);
 /* By its name; it needs crun, too. NULL is the default and is not. */
 bool wall_is_podman(const char *runtime);
 
+/* What is shown, at this level, without having been granted: -EXDEV if the state directory lies in it. */
+int wall_system_check(const struct wall *wall, const char *keep_out);
+
 /* sandbox.c, container.c; machine.c, which makes another spec, and no wall for the shim */
 int sandbox_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);
 int container_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);

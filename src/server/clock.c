@@ -1,6 +1,8 @@
+/*
+ * What the time is, once for a turn of the loop, and which boot of the machine this is.
+ */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -7,68 +7,18 @@
  * A client that reads slowly, sends slowly or not at all costs its own connection and nothing else.
  */
 #include <assert.h>
-#include <malloc.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/take.h"
-#include "server/server.h"
+#include "server/connection.h"
 
 enum {
-	HEAD_TIMEOUT_MS = 5000,  /* from its first byte to its last */
-	BODY_TIMEOUT_MS = 10000, /* from one byte to the next … */
-	RATE_AFTER_MS = 5000,    /* … and after this time, on the average at least … */
-	RATE_BYTES_PER_S = 256,
-	IDLE_TIMEOUT_MS = 60000,
-	WRITE_TIMEOUT_MS = 30000,     /* in which the client takes nothing at all */
-	LINGER_MS = 2000,             /* what a refused client still sends is thrown away that long … */
-	LINGER_BYTES_MAX = 4 << 20,   /* … and up to that much */
+	LINGER_BYTES_MAX = 4 << 20,   /* what a refused client still sends is thrown away, up to that much */
 	UNSENT_BYTES_MAX = 256 << 10, /* with more on the way to the client, its next request waits */
 	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
 	CONNECTIONS_MAX = 20000,
 	AHEAD_MAX = 64, /* requests of one connection that are under way before the last one */
-	CROWD = 500,    /* connections whose memory is worth asking back */
-	STRANGER_MS = 1000,
-};
-
-/* What the kernel did not take at once. */
-struct outgoing {
-	uv_write_t write;
-	struct buf bytes;
-	struct exchange_list unsaid; /* answered in it */
-	size_t left_bytes;           /* when timeouts were last looked at */
-};
-
-/* There may be ten thousand of them that do nothing: what is rarely needed stands elsewhere. */
-struct connection {
-	union {
-		uv_stream_t stream;
-		uv_tcp_t tcp;
-		uv_pipe_t pipe;
-	};
-	struct server *server;
-	struct connection *next, *previous;
-	struct visitor visitor;
-	int64_t opened_ms;
-	struct http_input *input;                  /* NULL while nothing of a request is there */
-	struct exchange *current;                  /* waits for its turn, or for work */
-	struct exchange *ahead_first, *ahead_last; /* those before it, which wait for the same turn */
-	uint32_t ahead_count;
-	bool owes_continue;          /* "100 Continue", once those before it have their replies */
-	struct exchange_list unsaid; /* answered into `out`, not yet written */
-	struct buf out;              /* replies that nobody has begun to write */
-	struct outgoing *outgoing;   /* NULL: no write is under way */
-	int64_t since_ms;            /* of the state it is in, for timeouts */
-	int64_t heard_ms;            /* the last byte came */
-	size_t heard_bytes;          /* of the request under way */
-	bool closing, close_after;
-	bool in_body; /* the head of the request under way is complete */
-	bool paused;  /* the input is full: nothing is read */
-	bool deaf;    /* it was refused: what it still sends is thrown away */
-	bool shut;    /* … and it was told that nothing more will come */
-	struct connection *dirty_next, *dirty_previous; /* of those that have something to flush */
-	bool dirty;
 };
 
 static void serve(struct connection *connection);
@@ -175,7 +125,7 @@ static void on_closed(uv_handle_t *handle)
 	free(connection);
 }
 
-static void connection_close(struct connection *connection)
+void connection_close(struct connection *connection)
 {
 	struct server *server = connection->server;
 
@@ -454,9 +404,11 @@ void connection_end_pieces(struct connection *connection)
 		mark_dirty(connection);
 }
 
-void connection_cut(struct connection *connection)
+/* A connection that is idle, or waits for us, costs little. */
+void connection_rest(struct connection *connection)
 {
-	connection_close(connection);
+	if (connection_unsent(connection) == 0)
+		buf_rest(&connection->out, 0);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -502,7 +454,7 @@ static bool take_request(struct connection *connection)
 
 /* ---- inputs: whoever has nothing to read has none, so that a few serve all ---- */
 
-static bool is_amid(const struct connection *connection)
+bool connection_is_amid(const struct connection *connection)
 {
 	return connection->input && http_input_is_amid(connection->input);
 }
@@ -642,7 +594,7 @@ static void hear(struct connection *connection, size_t got)
 	struct server *server = connection->server;
 
 	clock_tick(server);
-	if (!is_amid(connection) && !connection->current) {
+	if (!connection_is_amid(connection) && !connection->current) {
 		connection->since_ms = server->now.lease_ms;
 		connection->heard_bytes = 0;
 	}
@@ -677,6 +629,7 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 	hear(connection, (size_t)got);
 	http_input_filled(connection->input, (size_t)got);
 	serve(connection);
+	turns_hurry(connection->server);
 }
 
 void connection_accept(uv_stream_t *listener, int status)
@@ -716,123 +669,4 @@ void connection_accept(uv_stream_t *listener, int status)
 	if (listener->type == UV_TCP)
 		uv_tcp_nodelay(&connection->tcp, 1);
 	uv_read_start(&connection->stream, on_room, on_read);
-}
-
-/* ---- time ----------------------------------------------------------------------------------------------- */
-
-/* It sends a request, and too slowly. */
-static bool is_slow(const struct connection *connection, int64_t now_ms)
-{
-	int64_t age_ms = now_ms - connection->since_ms;
-
-	if (!connection->in_body)
-		return age_ms > HEAD_TIMEOUT_MS;
-	if (now_ms - connection->heard_ms > BODY_TIMEOUT_MS)
-		return true;
-	return age_ms > RATE_AFTER_MS && (int64_t)connection->heard_bytes < age_ms * RATE_BYTES_PER_S / 1000;
-}
-
-/* Bytes that the kernel took since the last look start the time anew. */
-static void note_progress(struct connection *connection, int64_t now_ms)
-{
-	size_t left = uv_stream_get_write_queue_size(&connection->stream);
-
-	if (left < connection->outgoing->left_bytes)
-		connection->since_ms = now_ms;
-	connection->outgoing->left_bytes = left;
-}
-
-static bool is_overdue(struct connection *connection, int64_t now_ms)
-{
-	if (connection->outgoing)
-		note_progress(connection, now_ms);
-	int64_t age_ms = now_ms - connection->since_ms;
-	if (connection->outgoing)
-		return age_ms > WRITE_TIMEOUT_MS;
-	if (connection->deaf)
-		return age_ms > LINGER_MS;
-	if (connection->current || connection->out.len > 0)
-		return false; /* it waits for us, or is about to hear from us */
-	if (is_amid(connection))
-		return is_slow(connection, now_ms);
-	return age_ms > IDLE_TIMEOUT_MS;
-}
-
-/* A connection that is idle, or waits for us, costs little. */
-void connection_rest(struct connection *connection)
-{
-	if (connection_unsent(connection) == 0)
-		buf_rest(&connection->out, 0);
-}
-
-static void rest_inputs(struct server *server)
-{
-	for (uint32_t i = 0; i < server->spare_input_count; i++)
-		http_input_rest(server->spare_inputs[i]);
-}
-
-/* A crowd has gone: what it took lies in pieces between what is still used, and only goes back if it is asked for. */
-static void release_memory(struct server *server)
-{
-	if (server->connection_count > server->crowd)
-		server->crowd = server->connection_count;
-	if (server->crowd < CROWD || server->connection_count > server->crowd / 2)
-		return;
-	malloc_trim(0);
-	server->crowd = server->connection_count;
-}
-
-/* Whoever connects has a moment to say who it is; of those who do not, a source keeps the youngest. */
-static bool is_one_too_many(const struct connection *connection)
-{
-	struct server *server = connection->server;
-	int64_t now_ms = server->now.lease_ms;
-
-	if (connection->visitor.known || now_ms - connection->opened_ms <= STRANGER_MS)
-		return false;
-	return source_count(&server->sources, &connection->visitor.source, now_ms) >
-		server->options->strangers_max;
-}
-
-/* The youngest stand first. One pass: with ten thousand that do nothing, reaching them is what it costs. */
-void connections_timeout(struct server *server)
-{
-	struct connection *next;
-
-	sources_begin_sweep(&server->sources);
-	for (struct connection *connection = server->connections; connection; connection = next) {
-		next = connection->next;
-		if (is_one_too_many(connection)) {
-			server->metrics.strangers_closed++;
-			connection_close(connection);
-		} else if (is_overdue(connection, server->now.lease_ms)) {
-			connection_close(connection);
-		} else if (!is_amid(connection)) {
-			connection_rest(connection);
-		}
-	}
-	rest_inputs(server);
-	release_memory(server);
-}
-
-bool connections_have_unsent(const struct server *server)
-{
-	for (const struct connection *connection = server->connections; connection;
-		connection = connection->next) {
-		if (connection_unsent(connection) > 0)
-			return true;
-	}
-	return false;
-}
-
-void connections_close_all(struct server *server)
-{
-	struct connection *next;
-
-	while (server->spare_input_count > 0)
-		http_input_free(server->spare_inputs[--server->spare_input_count]);
-	for (struct connection *connection = server->connections; connection; connection = next) {
-		next = connection->next;
-		connection_close(connection);
-	}
 }

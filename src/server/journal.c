@@ -2,7 +2,6 @@
  * What the server says while it runs, and how often. Requests are told at debug only, without their query, body and
  * credential; what strangers can provoke is told a few times a second and counted from there on.
  */
-#include <string.h>
 
 #include "server/server.h"
 

@@ -149,6 +149,27 @@ static int listen_tcp(struct server *server, uint16_t *ret_port)
 	return 0;
 }
 
+/* "localhost" is [::1] to some clients, and they try nothing else: whoever listens on 127.0.0.1 listens there too, where there
+ * is such an address. */
+static void listen_beside(struct server *server, uint16_t port)
+{
+	const char *host = server->options->host;
+	struct sockaddr_in6 address;
+
+	uv_tcp_init(&server->loop, &server->beside);
+	server->beside.data = server;
+	if (strcmp(host, "127.0.0.1") != 0 && strcmp(host, "localhost") != 0)
+		return;
+	uv_ip6_addr("::1", port, &address);
+	int r = uv_tcp_bind(&server->beside, (struct sockaddr *)&address, UV_TCP_IPV6ONLY);
+	if (r == 0)
+		r = uv_listen((uv_stream_t *)&server->beside, 1024, connection_accept);
+	if (r == UV_EADDRINUSE)
+		log_warn(
+			"another program has this port of [::1]: clients that say localhost may meet that one",
+			log_int("port", port));
+}
+
 /* The same socket under a second name, in a directory that holds nothing else: what stands behind a wall (a sandbox, a
  * container) is shown that directory, and finds there the socket of a server that was started again. Where it cannot be
  * made nobody else misses it. */
@@ -328,6 +349,7 @@ static void on_stop(uv_signal_t *signal, int number)
 	service_tell("STOPPING=1");
 	server->now = clock_now();
 	uv_close((uv_handle_t *)&server->tcp, NULL);
+	uv_close((uv_handle_t *)&server->beside, NULL);
 	uv_close((uv_handle_t *)&server->local, NULL);
 	turns_run(server);
 	turns_stop(server);
@@ -382,6 +404,7 @@ static int start(struct server *server)
 		r = listen_tcp(server, &port);
 	if (r != 0)
 		return r;
+	listen_beside(server, port);
 	gate_init(&server->gate, server->options, port, token);
 	sodium_memzero(token, sizeof token);
 	if (server->options->auth_open)

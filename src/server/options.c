@@ -1,7 +1,6 @@
 #include "server/options.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -54,7 +54,7 @@ static void finish_pieces(struct exchange *exchange)
 	struct connection *connection = exchange->connection;
 
 	if (exchange->call.reply.status >= 400)
-		connection_cut(connection);
+		connection_close(connection);
 	else if (exchange->body.len == 0 || connection_put_piece(connection, buf_span(&exchange->body)))
 		connection_end_pieces(connection);
 }
@@ -188,7 +188,7 @@ static bool slice_of_reading(struct server *server)
 		return false;
 	if (!gate_still_knows(server, reader)) {
 		if (reader->is_begun)
-			connection_cut(reader->connection);
+			connection_close(reader->connection);
 		else
 			exchange_turn_away(server, reader);
 		return true;
@@ -243,7 +243,7 @@ void readers_sweep(struct server *server)
 		next = reader->next;
 		if (has_room(reader) || server->now.lease_ms - reader->said_ms <= PATIENCE_MS)
 			continue;
-		connection_cut(reader->connection);
+		connection_close(reader->connection);
 		server->readers_hungry = true;
 		wanted--;
 	}

@@ -2,7 +2,7 @@
  * stintd from the inside.
  *
  *   main.c        start and stop                    turns.c       requests → one turn → replies
- *   options.c     flags and configuration           connection.c  sockets: bytes in, bytes out, timeouts
+ *   options.c     flags and configuration           connection.c  sockets: bytes in, bytes out; connections.c: their time
  *   home.c        the state directory               gate.c        host, origin, credential; mint.c: new ones
  *   clock.c       the two clocks                    reads.c       what the store lends to the API
  *   metrics.c     counters, for Prometheus          streams.c     who listens to events, and how far they got
@@ -153,7 +153,7 @@ struct heartbeat_file {
 struct server {
 	struct options *options;
 	uv_loop_t loop;
-	uv_tcp_t tcp;
+	uv_tcp_t tcp, beside; /* the second: [::1] to 127.0.0.1 */
 	uv_pipe_t local;
 	uv_check_t check;
 	uv_timer_t sweep;
@@ -255,6 +255,8 @@ void exchange_turn_away(
 	struct server *server, struct exchange *exchange); /* its credential is no longer good */
 void exchange_abandon(struct server *server, struct exchange *exchange); /* the client went away */
 void turns_run(struct server *server);
+/* Take one now if much has been read: each request holds memory until its turn. */
+void turns_hurry(struct server *server);
 void turns_stop(struct server *server);
 void turns_done(struct server *server);
 
@@ -290,8 +292,8 @@ size_t connection_unsent(const struct connection *connection); /* bytes that the
 bool connection_begin_pieces(struct connection *connection);
 bool connection_put_piece(struct connection *connection, struct span bytes);
 void connection_end_pieces(struct connection *connection);
-void connection_rest(struct connection *connection); /* it has nothing to do for a while */
-void connection_cut(struct connection *connection);  /* amid whatever it is doing */
+void connection_rest(struct connection *connection);  /* it has nothing to do for a while */
+void connection_close(struct connection *connection); /* amid whatever it is doing */
 void connections_flush(struct server *server);
 void connections_timeout(struct server *server);
 bool connections_have_unsent(const struct server *server);

@@ -14,7 +14,8 @@ enum {
 	EXCHANGE_ARENA_MAX = 64 << 20,
 	REPLY_BYTES_MAX = 64 << 20,
 	SPARE_MAX = 256,
-	JOIN_MAX = 256, /* creates of one turn that are looked at for claims that wait for them */
+	GATHERED_MAX = 512, /* requests that are read before a turn is taken */
+	JOIN_MAX = 256,     /* creates of one turn that are looked at for claims that wait for them */
 	STALL_MS = 2000,
 };
 
@@ -427,6 +428,12 @@ void turns_run(struct server *server)
 	int r = store_checkpoint(server->store);
 	if (r < 0)
 		server_die(server, r);
+}
+
+void turns_hurry(struct server *server)
+{
+	if (server->pending.count + server->later.count >= GATHERED_MAX)
+		turns_run(server);
 }
 
 void turns_stop(struct server *server)

@@ -16,6 +16,7 @@
 enum {
 	WAKE_MAX = 256, /* waiting claims asked again by one turn */
 	LINES_MAX = WAITING_LINES + 1,
+	ENDED_AT_ONCE = 64,
 };
 
 static const struct name_list *queues_of(const struct exchange *exchange)
@@ -301,6 +302,8 @@ static void end_all(struct server *server, struct exchange_list *ended)
 		server->metrics.claims[CLAIM_EMPTY]++;
 		api_finish_empty(&exchange->call);
 		exchange_answer(server, exchange);
+		if (ended->count % ENDED_AT_ONCE == 0) /* ten thousand replies are not held all together */
+			connections_flush(server);
 	}
 }
 

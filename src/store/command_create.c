@@ -196,7 +196,7 @@ static int refuse_parent(struct result *result, struct span id, enum refusal ref
 	return command_refuse(result, refusal);
 }
 
-static bool has_edge(const struct parents *parents, int64_t parent)
+bool parents_have(const struct parents *parents, int64_t parent)
 {
 	for (uint32_t i = 0; i < parents->count; i++) {
 		if (parents->edges[i].parent == parent)
@@ -223,7 +223,7 @@ int command_parents(
 			return refuse_parent(result, ids.items[i], REFUSED_INVALID);
 		if (r < 0)
 			return r;
-		if (parent->task.state == TASK_DONE || has_edge(ret_parents, parent->task.seq))
+		if (parent->task.state == TASK_DONE || parents_have(ret_parents, parent->task.seq))
 			continue;
 		/* what ends with one task is decided in one turn, so there is a limit to it */
 		if (parent->children >= COMMAND_CHILDREN_MAX)

@@ -1,11 +1,8 @@
 /*
  * What people do to tasks, queues, slots and the whole: cancel, retry, answer, pause, assign, disarm.
  */
-#include <assert.h>
 #include <errno.h>
-#include <string.h>
 
-#include "base/take.h"
 #include "store/commands.h"
 
 /* Cancel and stop: whoever holds it decides whether they wait. */
@@ -125,43 +122,6 @@ int run_answer(struct turn *turn, const struct command *command, struct result *
 		return r;
 	struct task_decision decision = task_answer(&view->task, &turn->given);
 	return command_stage_keeping(turn, view, &decision, EXTRA_ANSWER, result);
-}
-
-/* Order and repetitions are the caller's own. */
-static int put_queues(struct buf *text, const struct name_list *queues)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < queues->count; i++) {
-		r = buf_put_byte(text, ASSIGNMENT_SEPARATOR);
-		if (r == 0)
-			r = buf_put_span(text, queues->items[i]);
-	}
-	return r;
-}
-
-int run_slot_assign(struct turn *turn, const struct command *command, struct result *result)
-{
-	struct backend *backend = turn->store->backend;
-	cleanup(buf_done) struct buf queues = {0};
-	struct record record;
-	uint32_t slot;
-
-	assert(command->assign.queues.count <= COMMAND_LIST_MAX);
-	int r = turn_name(turn, command->assign.slot, &slot);
-	if (r < 0)
-		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
-	buf_init(&queues, COMMAND_LIST_MAX * (COMMAND_NAME_MAX + 1));
-	r = put_queues(&queues, &command->assign.queues);
-	if (r == 0)
-		r = turn_write(turn);
-	if (r == 0)
-		r = backend->ops->put_assignment(backend, slot, buf_span(&queues));
-	if (r < 0)
-		return r;
-	turn_record(turn, &record, EVENT_SLOT_ASSIGNED);
-	record.subject = names_text(&turn->store->names, slot);
-	return turn_stage_event(turn, &record);
 }
 
 int run_queue_set(struct turn *turn, const struct command *command, struct result *result)

@@ -2,7 +2,6 @@
  * Tokens are given and taken back, and what else admins do leaves its trace. The row of a token says who gave it and
  * took it back, and is kept for a while after it has ended; the event says it for as long as events are kept.
  */
-#include <errno.h>
 
 #include "base/take.h"
 #include "store/commands.h"

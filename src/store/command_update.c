@@ -6,7 +6,6 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "store/commands.h"
 
@@ -178,15 +177,6 @@ static int plan_parents(struct turn *turn, const struct turn_task *view, const s
 	return refuse_cycle(turn, view, &plan->parents, result);
 }
 
-static bool names_parent(const struct parents *parents, int64_t parent)
-{
-	for (uint32_t i = 0; i < parents->count; i++) {
-		if (parents->edges[i].parent == parent)
-			return true;
-	}
-	return false;
-}
-
 static int drop_edge(struct turn *turn, const struct edge_row *edge)
 {
 	struct backend *backend = turn->store->backend;
@@ -207,11 +197,11 @@ static int write_parents(struct turn *turn, const struct turn_task *view, const 
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < plan->old_parents.count; i++) {
-		if (!names_parent(&plan->parents, plan->old_parents.edges[i].parent))
+		if (!parents_have(&plan->parents, plan->old_parents.edges[i].parent))
 			r = drop_edge(turn, &plan->old_parents.edges[i]);
 	}
 	for (uint32_t i = 0; r == 0 && i < plan->parents.count; i++) {
-		if (!names_parent(&plan->old_parents, plan->parents.edges[i].parent))
+		if (!parents_have(&plan->old_parents, plan->parents.edges[i].parent))
 			r = command_put_edge(turn, view->task.seq, plan->parents.edges[i]);
 	}
 	return r;

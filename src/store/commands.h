@@ -49,6 +49,7 @@ struct parents {
 
 int command_parents(
 	struct turn *turn, struct name_list ids, struct parents *ret_parents, struct result *result);
+bool parents_have(const struct parents *parents, int64_t parent);
 int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge);
 
 /* Was the store restored since the stale fence of the command was given out? */
@@ -91,6 +92,11 @@ struct slot_gate {
 
 struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span worker);
 int slot_gate_pass(struct turn *turn, struct slot_gate *gate);
+
+/* The live worker that fills it, other than `except`; NULL: none. */
+struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t except);
+
+/* Is it the slot of somebody else's worker, or one of those behind it? */
 bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot);
 
 /* A label of somebody's choice: is it taken? Then the result is that session, if it has not ended. */

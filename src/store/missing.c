@@ -7,7 +7,6 @@
  */
 #include "store/missing.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "store/turn.h"

@@ -1,9 +1,7 @@
 /*
  * What the clocks bring: lapsed leases, claims that were never confirmed, times that have come.
  */
-#include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "store/commands.h"
 

@@ -1,7 +1,6 @@
 #include "wire/frame.h"
 
 #include <errno.h>
-#include <string.h>
 
 enum { KEPT_BYTES = 64 << 10 }; /* of memory, between two frames */
 

@@ -1,9 +1,7 @@
 #include "wire/http_client.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>

@@ -5,8 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/scan.h"
 #include "base/take.h"

@@ -60,7 +60,7 @@ static struct span text_of(yyjson_val *object, const char *key, struct arena *ar
 	struct span text = {0};
 
 	if (yyjson_is_str(value))
-		arena_copy(arena, (struct span){yyjson_get_str(value), yyjson_get_len(value)}, &text);
+		arena_copy(arena, json_text(value), &text);
 	return text;
 }
 
@@ -75,7 +75,7 @@ static uint32_t read_lost(yyjson_val *list, struct arena *arena, struct span **r
 		return 0;
 	yyjson_arr_foreach(list, at, size, id)
 	{
-		struct span text = {yyjson_get_str(id), yyjson_get_len(id)};
+		struct span text = json_text(id);
 		if (yyjson_is_str(id) && count < BEAT_DELTAS_MAX && arena_copy(arena, text, &ids[count]) == 0)
 			count++;
 	}

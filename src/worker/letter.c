@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/take.h"
-#include "worker/files.h"
 
 static const char *const yields_names[] = {
 	[YIELDS_TO_NOTHING] = "",

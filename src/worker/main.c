@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/take.h"
+#include "config/server_place.h"
 #include "worker/flags.h"
 #include "worker/supervisor.h"
 #include "worker/sweep.h"
@@ -28,51 +29,19 @@ enum {
 
 /* ---- the server --------------------------------------------------------------------------------------------- */
 
-/* The socket of the home, which need not be there yet: a worker waits for its server. */
-static int find_server(const struct flags *flags, const char *home, char *url, size_t room,
-	struct supervisor_options *options)
+/* The socket of the home need not be there yet: a worker waits for its server. */
+static int find_server(const struct flags *flags, const char *home, struct supervisor_options *options)
 {
-	const char *given = flags->url ? flags->url : flags->home ? NULL : config_variable("STINT_URL");
-	const char *complaint = "";
+	static struct server_place place;
+	const struct server_place_flags given = {flags->url, flags->home, flags->token, flags->token_file};
+	char complaint[SERVER_PLACE_COMPLAINT_BYTES];
 
-	if (given)
-		snprintf(url, room, "%s", given);
-	else
-		snprintf(url, room, "unix:%s/stint.sock", home);
-	if (http_address_parse(url, &options->address, &complaint) < 0)
-		return worker_complain("%s is no address of a server: %s", url, complaint);
-	options->url = url;
+	if (server_place_find(&given, home, &place, complaint) < 0)
+		return worker_complain("%s", complaint);
+	options->address = place.address;
+	options->url = place.url;
+	options->token = place.token[0] ? place.token : NULL;
 	options->same_host = !flags->remote && http_address_is_loopback(&options->address);
-	return 0;
-}
-
-static int find_token(const struct flags *flags, const char *home, char *token, size_t room,
-	struct supervisor_options *options)
-{
-	const char *file = flags->token_file     ? flags->token_file
-		: flags->token                   ? NULL
-		: config_variable("STINT_TOKEN") ? NULL
-						 : config_variable("STINT_TOKEN_FILE");
-	const char *text = flags->token ? flags->token
-		: flags->token_file     ? NULL
-					: config_variable("STINT_TOKEN");
-	char own[4200];
-
-	snprintf(own, sizeof own, "%s/admin.token", home);
-	if (text) {
-		snprintf(token, room, "%s", text);
-	} else if (file) {
-		int r = config_read_line(file, token, room);
-		if (r < 0)
-			return worker_complain("cannot read a token from %s: %s", file, strerror(-r));
-	} else if (!http_address_is_loopback(&options->address) || config_read_line(own, token, room) < 0) {
-		return 0; /* a server that asks for none, or one that will refuse us and say so */
-	}
-	for (const char *at = token; *at; at++) {
-		if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 127)
-			return worker_complain("that is not a token");
-	}
-	options->token = token;
 	return 0;
 }
 
@@ -207,12 +176,12 @@ static int print_settings(const struct settings *settings)
 }
 
 /* For `stint doctor`. */
-static int print_isolation(const struct settings *settings)
+static int print_isolation(const struct settings *settings, const char *home)
 {
 	cleanup(buf_done) struct buf text;
 
 	buf_init(&text, TEXT_BYTES_MAX);
-	if (walls_report(settings, &text) == 0)
+	if (walls_report(settings, home, &text) == 0)
 		fwrite(text.data, 1, text.len, stdout);
 	return 0;
 }
@@ -261,21 +230,35 @@ static int sweep(const struct flags *flags, const struct supervisor_options *opt
 	return 0;
 }
 
+/* A supervisor that is told to stop before it listens hears it as soon as it does. Whatever else this program is asked for
+ * ends of a signal as usual. */
+static void hold_signals(bool hold)
+{
+	sigset_t held;
+
+	sigemptyset(&held);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGINT);
+	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &held, NULL);
+}
+
 /* Before the first pass. What it cannot do keeps nobody from working. */
 static void sweep_before(const struct flags *flags, const struct supervisor_options *options)
 {
 	struct settings_sweep what = sweep_of(flags, options->settings);
 	struct sweep_result result;
 
+	hold_signals(false);
 	if (flags->pass.enable_pr_sweep && what.on && sweep_prs(options, &what, &result) < 0)
 		worker_complain("the sweep was left out: %s", result.complaint);
+	hold_signals(true);
 }
 
 static int supervise(struct flags *flags, struct config *config, struct settings *settings)
 {
 	static struct supervisor supervisor;
 	static struct supervisor_options options;
-	static char home[3000], url[4200], token[600];
+	static char home[3000];
 
 	options = (struct supervisor_options){
 		.settings = settings,
@@ -298,11 +281,9 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 	if (r == 0 && flags->check_config)
 		return print_settings(settings);
 	if (r == 0 && flags->check_isolation)
-		return print_isolation(settings);
+		return print_isolation(settings, home);
 	if (r == 0)
-		r = find_server(flags, home, url, sizeof url, &options);
-	if (r == 0)
-		r = find_token(flags, home, token, sizeof token, &options);
+		r = find_server(flags, home, &options);
 	if (r != 0)
 		return r;
 	if (flags->sweeps)
@@ -333,6 +314,7 @@ int main(int argc, char **argv)
 	static struct settings settings;
 	static struct config config;
 
+	hold_signals(true);
 	flags.once = argc > 1 && strcmp(argv[1], "run-once") == 0;
 	flags.sweeps = argc > 1 && strcmp(argv[1], "sweep-prs") == 0;
 	flags.trees = argc > 1 && strcmp(argv[1], "worktrees") == 0;
@@ -352,6 +334,8 @@ int main(int argc, char **argv)
 			stdout);
 		return 0;
 	}
+	if (flags.sweeps || flags.trees || flags.check_config || flags.check_isolation)
+		hold_signals(false);
 	signal(SIGPIPE, SIG_IGN);
 	umask(077);
 	prctl(PR_SET_DUMPABLE, 0);

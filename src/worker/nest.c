@@ -10,13 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
+#include "base/files.h"
 #include "base/take.h"
 #include "exec/orphan.h"
 #include "exec/proc.h"
 #include "exec/rundir.h"
 #include "wire/http.h"
 #include "wire/json.h"
-#include "worker/files.h"
 #include "worker/letter.h"
 #include "worker/verdict.h"
 
@@ -153,6 +154,9 @@ struct estate {
 	int dir_fd, outbox_fd, records_fd; /* of the dead one */
 	struct process_identity *identities;
 	uint32_t count;
+	struct arena arena; /* of the reports that nobody has made */
+	struct letter_file *crashes;
+	uint32_t crash_count;
 };
 
 static int collect_record(void *context, const char *name)
@@ -176,9 +180,10 @@ static int inherit_letter(void *context, const char *name)
 }
 
 /* Nobody said how this attempt ended: it died with its supervisor. */
-static int report_crash(struct estate *estate, const char *run, yyjson_val *record)
+static int put_crash(struct estate *estate, const char *run, yyjson_val *record)
 {
 	cleanup(buf_done) struct buf body = {0}, target = {0}, text = {0};
+	struct letter_file *crash = &estate->crashes[estate->crash_count];
 	struct json_object object;
 	char task[200], fence[40], worker[160];
 
@@ -202,26 +207,69 @@ static int report_crash(struct estate *estate, const char *run, yyjson_val *reco
 		r = json_end(&object);
 	if (r == 0)
 		r = letter_put(&text, YIELDS_TO_FAILURE, buf_span(&target), buf_span(&body));
-	return r < 0 ? r : file_write(estate->nest->outbox_fd, run, buf_span(&text), true);
+	if (r == 0)
+		r = arena_copy(&estate->arena, buf_span(&text), &crash->text);
+	crash->name = arena_text(&estate->arena, "%s", run);
+	estate->crash_count += r == 0;
+	return r;
+}
+
+/* What a record that has no letter is of: nobody (its end was reported, or it is a worker of a pool), an agent that takes it
+ * up itself, or an attempt that crashed. */
+enum left { LEFT_NOTHING, LEFT_OWN, LEFT_CRASH };
+
+static enum left read_left(struct estate *estate, const char *name, yyjson_doc **ret_doc)
+{
+	if (read_document(estate->records_fd, name, ret_doc) < 0)
+		return LEFT_OWN;
+	yyjson_val *record = yyjson_doc_get_root(*ret_doc);
+	if (yyjson_get_len(yyjson_obj_get(record, "task")) == 0)
+		return LEFT_NOTHING;
+	return estate->nest->resumes &&
+			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->nest->resumes)
+		? LEFT_OWN
+		: LEFT_CRASH;
+}
+
+static bool has_letter(const struct estate *estate, const char *name)
+{
+	return faccessat(estate->nest->outbox_fd, name, F_OK, 0) == 0;
+}
+
+static int find_crash(void *context, const char *name)
+{
+	struct estate *estate = context;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
+
+	if (has_letter(estate, name) || read_left(estate, name, &doc) != LEFT_CRASH)
+		return 0;
+	return put_crash(estate, name, yyjson_doc_get_root(doc));
+}
+
+/* All of them at once: whoever had a thousand attempts under way is not started again for a minute. */
+static int report_crashes(struct estate *estate)
+{
+	cleanup(free_at) struct letter_file *crashes = calloc(RECORDS_MAX, sizeof *crashes);
+
+	if (!crashes)
+		return -ENOMEM;
+	estate->crashes = crashes;
+	arena_init(&estate->arena, (size_t)RECORDS_MAX * RECORD_BYTES_MAX);
+	int r = file_each(estate->records_fd, RECORDS_MAX, find_crash, estate);
+	if (r == 0)
+		letters_write(estate->nest->outbox_fd, crashes, estate->crash_count);
+	for (uint32_t i = 0; r == 0 && i < estate->crash_count; i++)
+		r = crashes[i].fault;
+	arena_done(&estate->arena);
+	return r;
 }
 
 static int settle_record(void *context, const char *name)
 {
 	struct estate *estate = context;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
-	bool idle = false; /* it names no task: its end was reported, or it is a worker of a pool */
 
-	if (faccessat(estate->nest->outbox_fd, name, F_OK, 0) < 0 &&
-		read_document(estate->records_fd, name, &doc) == 0) {
-		yyjson_val *record = yyjson_doc_get_root(doc);
-		bool own = estate->nest->resumes &&
-			yyjson_equals_str(yyjson_obj_get(record, "workerId"), estate->nest->resumes);
-		idle = yyjson_get_len(yyjson_obj_get(record, "task")) == 0;
-		int r = own || idle ? 0 : report_crash(estate, name, record);
-		if (r < 0)
-			return r;
-	}
-	estate->nest->adopted += !idle;
+	estate->nest->adopted += has_letter(estate, name) || read_left(estate, name, &doc) != LEFT_NOTHING;
 	rundir_remove(estate->nest->runs_fd, name);
 	unlinkat(estate->records_fd, name, 0);
 	return 0;
@@ -252,6 +300,8 @@ static int take_over(struct nest *nest, int dir_fd, char complaint[NEST_COMPLAIN
 	nest->orphans += left.found;
 	if (r == 0 && outbox_fd >= 0 && dir_fd != nest->dir_fd)
 		r = file_each(outbox_fd, UINT32_MAX, inherit_letter, &estate);
+	if (r == 0 && records_fd >= 0)
+		r = report_crashes(&estate);
 	if (r == 0 && records_fd >= 0)
 		r = file_each(records_fd, RECORDS_MAX, settle_record, &estate);
 	file_tidy(outbox_fd);

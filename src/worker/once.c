@@ -94,7 +94,7 @@ static void put_links(struct json_object *object, yyjson_val *links)
 	buf_init(&list, BODY_BYTES_MAX);
 	yyjson_arr_foreach(links, index, count, link)
 	{
-		struct span text = {yyjson_get_str(link), yyjson_get_len(link)};
+		struct span text = json_text(link);
 		if (!yyjson_is_str(link) || put == LINKS_MAX ||
 			buf_put_byte(&list, put > 0 ? ',' : '[') < 0 || json_put_string(&list, text) < 0)
 			continue;
@@ -228,8 +228,7 @@ void once_claimed(struct once *once, yyjson_val *claim)
 	snprintf(once->task, sizeof once->task, "%s", id ? id : "");
 	snprintf(once->fence, sizeof once->fence, "%s", fence ? fence : "");
 	if (yyjson_is_str(title))
-		once->title = one_line(&once->arena,
-			(struct span){yyjson_get_str(title), yyjson_get_len(title)}, ERROR_BYTES_MAX);
+		once->title = one_line(&once->arena, json_text(title), ERROR_BYTES_MAX);
 	once->renewed_ms = worker_clock_ms();
 	uv_timer_start(&once->timer, on_look, LOOK_MS, LOOK_MS);
 }
@@ -358,10 +357,7 @@ static void on_look(uv_timer_t *timer)
 
 static struct span text_at(yyjson_val *object, const char *key)
 {
-	yyjson_val *value = yyjson_obj_get(object, key);
-
-	return yyjson_is_str(value) ? (struct span){yyjson_get_str(value), yyjson_get_len(value)}
-				    : (struct span){0};
+	return json_text(yyjson_obj_get(object, key));
 }
 
 static struct span printed(struct once *once, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -380,9 +376,7 @@ static struct span printed(struct once *once, const char *format, ...)
 /* What it has to show: a text, or "summary" and "links" of an object. */
 static void read_result(struct once *once, yyjson_val *result, struct outcome *outcome)
 {
-	struct span text = yyjson_is_str(result)
-		? (struct span){yyjson_get_str(result), yyjson_get_len(result)}
-		: text_at(result, "summary");
+	struct span text = yyjson_is_str(result) ? json_text(result) : text_at(result, "summary");
 
 	outcome->summary = one_line(&once->arena, text, SUMMARY_BYTES_MAX);
 	outcome->links =
@@ -456,6 +450,11 @@ static void on_end(void *context, int fault, enum http_reach reach, const struct
 	(void)reach;
 	if (doc && is_ours(once, yyjson_doc_get_root(doc)))
 		say_task(once, yyjson_doc_get_root(doc));
+	if (!told)
+		say(once,
+			&(struct outcome){.action = "failed",
+				.error = SPAN("the server does not say how it ended"),
+				.next_steps = printed(once, "stint why %s", once->task)});
 	say(once,
 		&(struct outcome){.action = "failed",
 			.error = SPAN("the claim was lost: somebody else has the task by now"),
@@ -520,7 +519,9 @@ int once_close(struct once *once)
 	if (!once->said && once->phase != ONCE_OVER && once->phase != ONCE_RESTING)
 		say(once,
 			&(struct outcome){.action = "failed",
-				.error = SPAN("it was stopped before it had done anything")});
+				.error = once->task[0]
+					? SPAN("it was stopped before the server had taken its report; the next pass sends it")
+					: SPAN("it was stopped before it had done anything")});
 	uv_close((uv_handle_t *)&once->timer, NULL);
 	line_free(once->line);
 	once->line = NULL;

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/take.h"
 #include "wire/json.h"
 #include "worker/beat.h"
 #include "worker/beat_text.h"
-#include "worker/files.h"
 #include "worker/letter.h"
 #include "worker/line.h"
 
@@ -219,8 +219,7 @@ static struct span code_of(yyjson_doc *doc)
 {
 	yyjson_val *code = yyjson_obj_get(yyjson_doc_get_root(doc), "code");
 
-	return yyjson_is_str(code) ? (struct span){yyjson_get_str(code), yyjson_get_len(code)}
-				   : (struct span){0};
+	return json_text(code);
 }
 
 /* Is that the last word? A credential that is not known today may be put right. */
@@ -335,7 +334,7 @@ static int reword(const struct letter_text *letter, yyjson_val *task, struct buf
 	buf_init(&target, LETTER_BYTES_MAX);
 	if (!yyjson_is_str(fence) || !yyjson_is_str(yyjson_obj_get(root, "workerId")))
 		return -EINVAL;
-	struct span its_fence = {yyjson_get_str(fence), yyjson_get_len(fence)};
+	struct span its_fence = json_text(fence);
 	if (!verdict_yields(letter->to, its_fence, task, &verb, &members))
 		return -ENOENT;
 	json_begin(&object, &body);

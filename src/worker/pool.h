@@ -68,7 +68,7 @@ void pools_submit(struct pools *pools, struct pool_job *job);
 /* False: it had not been started, and is the owner's again. True: ended() comes when the worker is gone. */
 bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms);
 
-/* No more tasks. Each worker goes when it has none; supervisor_pools_gone() when all have. */
+/* No more tasks. Each worker goes when it has none; supervisor_pools_changed() comes when one has. */
 void pools_retire(struct pools *pools);
 bool pools_are_gone(const struct pools *pools);
 

@@ -74,8 +74,7 @@ static void hear_fault(struct pool_seat *seat, int fault, bool of_workdir)
 	const struct executor *executor = seat->executor;
 	bool path = fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR || fault == -ELOOP;
 	char why[WALLS_COMPLAINT_BYTES];
-	const char *code =
-		verdict_refusal(fault, executor->wall.level, executor->working_dir != NULL, why, sizeof why);
+	const char *code = start_refused(fault, executor->working_dir != NULL, executor->wall.level, why);
 
 	if (path && of_workdir && executor->working_dir) {
 		code = "BAD_WORKDIR";

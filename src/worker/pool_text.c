@@ -21,10 +21,7 @@ enum {
 
 static struct span text_of(yyjson_val *object, const char *key)
 {
-	yyjson_val *value = yyjson_obj_get(object, key);
-
-	return yyjson_is_str(value) ? (struct span){yyjson_get_str(value), yyjson_get_len(value)}
-				    : (struct span){0};
+	return json_text(yyjson_obj_get(object, key));
 }
 
 bool pool_is_module(struct span name)
@@ -62,7 +59,7 @@ static const char *read_hello(yyjson_val *root, struct pool_message *message)
 		return "capabilities.moduleIds has more than 256 names";
 	yyjson_arr_foreach(modules, index, count, item)
 	{
-		struct span name = {yyjson_get_str(item), yyjson_get_len(item)};
+		struct span name = json_text(item);
 		if (!yyjson_is_str(item) || !pool_is_module(name))
 			return "capabilities.moduleIds has what is no name of a module: letters, digits, - and _";
 		message->modules[message->module_count++] = name;
@@ -309,7 +306,7 @@ static void put_details(struct json_object *error, yyjson_val *details)
 int pool_put_failure(struct buf *members, const struct pool_message *message)
 {
 	bool said_no = message->kind == POOL_RESULT;
-	struct span output = {yyjson_get_str(message->output), yyjson_get_len(message->output)};
+	struct span output = json_text(message->output);
 	struct span text = message->text;
 	struct json_object error;
 

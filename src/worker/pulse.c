@@ -287,9 +287,19 @@ bool pulse_is_alive(const struct pulse *pulse)
 	return pulse->plain || pulse->beat.phase == BEAT_ALIVE;
 }
 
+bool pulse_is_registering(const struct pulse *pulse)
+{
+	return pulse->beat.phase == BEAT_NEW && line_is_busy(pulse->line);
+}
+
 bool pulse_is_away(const struct pulse *pulse)
 {
 	return pulse->away;
+}
+
+int64_t pulse_heard_ms(const struct pulse *pulse)
+{
+	return pulse->plain || pulse->beat.lease_ms == 0 ? INT64_MIN : pulse->beat.leased_ms;
 }
 
 /* ---- life ---- */

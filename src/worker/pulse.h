@@ -72,8 +72,12 @@ struct span pulse_worker_id(const struct pulse *pulse);
 /* What to show with every request as this worker: the credential of its registration, else the token it came with. */
 struct span pulse_token(const struct pulse *pulse);
 
-bool pulse_is_alive(const struct pulse *pulse); /* registered, and not over */
-bool pulse_is_away(const struct pulse *pulse);  /* the last beat was not answered */
+bool pulse_is_alive(const struct pulse *pulse);       /* registered, and not over */
+bool pulse_is_away(const struct pulse *pulse);        /* the last beat was not answered */
+bool pulse_is_registering(const struct pulse *pulse); /* the server may know us already, or soon */
+
+/* When the last beat was sent that was accepted; INT64_MIN: none was, or it does not beat. */
+int64_t pulse_heard_ms(const struct pulse *pulse);
 
 /* The clock of leases: it counts from boot, suspend included, and cannot be set. */
 int64_t worker_clock_ms(void);

@@ -34,6 +34,7 @@ void run_report(struct run *run, enum report_verb verb, struct span members)
 	cleanup(buf_done) struct buf body = {0}, target = {0};
 	struct json_object object;
 
+	run->verb = verb;
 	buf_init(&body, RUN_BODY_BYTES_MAX);
 	buf_init(&target, 1024);
 	json_begin(&object, &body);
@@ -54,6 +55,21 @@ void run_report(struct run *run, enum report_verb verb, struct span members)
 			log_cstr("reason", strerror(-r)));
 }
 
+void run_log_end(struct run *run, const char *as)
+{
+	bool signal = run->end.how == ENDED_SIGNAL;
+
+	if (run->logged || run->phase < RUN_ENDED)
+		return;
+	run->logged = true;
+	if (run_is_pooled(run))
+		log_info("ended", log_cstr("task", run->task), log_cstr("as", as));
+	else
+		log_info("ended", log_cstr("task", run->task), log_cstr("as", as),
+			log_int(signal ? "signal" : "exit", run->end.code),
+			log_int("strays", run->end.strays));
+}
+
 /* What it left on disk goes when nothing more urgent is to be done. */
 void run_let_go(struct run *run)
 {
@@ -67,8 +83,15 @@ static void on_unsettled(uv_timer_t *timer)
 	run_let_go(timer->data);
 }
 
+bool run_has_ended(const struct run *run)
+{
+	return run->phase == RUN_ENDED || run->phase == RUN_TOLD || run->phase == RUN_OVER;
+}
+
 void run_saved(struct run *run, int fault)
 {
+	if (run->reported)
+		run_log_end(run, report_verb_name(run->verb));
 	if (fault == 0) { /* in a moment the server has it; else it does not wait for that */
 		if (run->phase != RUN_OVER)
 			uv_timer_start(&run->clock, on_unsettled, UNSETTLED_MS, 0);
@@ -124,10 +147,9 @@ void run_refuse(struct run *run, const char *code, const char *message)
 	log_warn("a task cannot be run here", log_cstr("task", run->task), log_cstr("code", code),
 		log_cstr("reason", message));
 	run->phase = RUN_TOLD;
-	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
-	if (host)
+	if (failure_is_of_host(code))
 		supervisor_spare(run->supervisor);
-	if (failure_put(&members, code, message, host ? clock_wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) == 0)
+	if (failure_put_refused(&members, code, message, clock_wall_ms()) == 0)
 		run_report(run, REPORT_FAIL, buf_span(&members));
 }
 
@@ -154,14 +176,12 @@ void run_settled(struct run *run)
 		run_finish(run);
 }
 
-/* What kept it from being started, and whether it may be tried again. */
 void run_refuse_start(struct run *run, int fault)
 {
-	char text[REFUSAL_BYTES];
-	const char *code =
-		verdict_refusal(fault, run->wall.level, run->working_dir != NULL, text, sizeof text);
+	char reason[START_REASON_BYTES];
+	const char *code = start_refused(fault, run->working_dir != NULL, run->wall.level, reason);
 
-	run_refuse(run, code, text);
+	run_refuse(run, code, reason);
 }
 
 /* ---- for the supervisor ---- */

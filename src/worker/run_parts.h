@@ -48,7 +48,9 @@ struct run {
 	bool unneeded;          /* both may go */
 	bool cleared;           /* what it left was removed to make room for its report */
 	struct process_end end; /* once it is gone */
+	bool logged;            /* that it ended */
 	enum stop_reason stop;
+	enum report_verb verb; /* of its report */
 	int64_t limit_ms;
 	int64_t final_ms; /* when it must be gone, after its last word; 0: it has not said it */
 	uint32_t failures;
@@ -83,6 +85,9 @@ bool run_find_executor(struct run *run, yyjson_val *task);
 
 /* Of one that has ended it is held until its log is at its end, too. */
 void run_report(struct run *run, enum report_verb verb, struct span members);
+
+/* In our own log: how it ended, once that can be relied upon. */
+void run_log_end(struct run *run, const char *as);
 
 /* It ends before anything was started: by trouble of this host, or by what the task asks for, which will not change. */
 void run_refuse(struct run *run, const char *code, const char *message);

@@ -2,7 +2,6 @@
 #include "worker/run_parts.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/take.h"
 
 enum {
@@ -123,9 +122,8 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 		run->reported = true;
 	} else {
 		run_let_go(run);
+		run_log_end(run, "lost");
 	}
-	log_info("ended", log_cstr("task", run->task),
-		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)));
 	if (started)
 		run_finish_log(run);
 }

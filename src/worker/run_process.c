@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/take.h"
 
 enum {
@@ -101,11 +100,8 @@ static void on_gone(void *context, struct process *process)
 		run->reported = true;
 	} else {
 		run_let_go(run);
+		run_log_end(run, "lost");
 	}
-	log_info("ended", log_cstr("task", run->task),
-		log_cstr("as", run->stop == STOP_LOST ? "lost" : report_verb_name(verb)),
-		log_int(end->how == ENDED_SIGNAL ? "signal" : "exit", end->code),
-		log_int("strays", end->strays));
 	if (verdict_is_shortage(end))
 		supervisor_spare(run->supervisor);
 	if (run->tree)

@@ -277,7 +277,7 @@ static void on_token(void *context, int fault, enum http_reach reach, const stru
 		fault == 0 ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
 	yyjson_val *token = yyjson_obj_get(yyjson_doc_get_root(doc), "token");
 	if (status >= 200 && status < 300 && yyjson_is_str(token)) {
-		start(run, (struct span){yyjson_get_str(token), yyjson_get_len(token)});
+		start(run, json_text(token));
 	} else if (status >= 400 && status < 500 && status != 429 && status != 401) {
 		log_warn("the claim is not ours any more", log_cstr("task", run->task),
 			log_int("status", status));

@@ -483,6 +483,13 @@ const char *settings_unfit(const struct executor *executor, enum wall_level leve
 		return "a pool cannot be behind level \"vm\": a serial line has no end that its workers could wait for";
 	if (executor->size > 0 && level > executor->wall.level)
 		return "the workers of a pool run before there is a task, at the level of their executor";
+	if (level == WALL_VM &&
+		((executor->read && executor->read[0]) || (executor->write && executor->write[0])))
+		return "it has \"read\" or \"write\", and no directory is shared with a machine";
+	if (level == WALL_VM && executor->limits.memory_bytes >> 20 < WALL_MACHINE_MIB_LEAST)
+		return "its budget.memoryBytes is less than the 64 MiB that a machine needs";
+	if (level == WALL_PROCESS && executor->offline)
+		return "it has \"network\": false, which needs \"sandbox\" or stricter";
 	if (executor->worktree.on && level > WALL_SANDBOX)
 		return "a work tree is part of a repository, which only levels \"process\" and \"sandbox\" can reach";
 	return NULL;
@@ -550,6 +557,8 @@ static void take_executor_member(const struct at *at, yyjson_val *value, void *i
 		take_worktree(at, value, &executor->worktree);
 	else if (!take_wall_member(at, value, &executor->wall))
 		complain_unknown(at, executor_keys);
+	else if (strcmp(name, "network") == 0)
+		executor->offline = !executor->wall.network;
 }
 
 /* What a pool is where nothing is said; and what only a pool has. */

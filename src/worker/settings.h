@@ -61,6 +61,7 @@ struct executor {
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
 	struct wall wall;   /* its level, and what that is made of; a task may ask for a stricter level */
+	bool offline;       /* "network": false, in so many words */
 	int64_t size;       /* of a pool: its workers; 0: it is none */
 	int64_t silence_ms; /* of a pool: whose worker says nothing for so long has crashed */
 	const char *working_dir; /* of a pool: where its workers run; NULL: each in a directory of its own */

@@ -187,6 +187,11 @@ static void on_news(void *context, const struct pulse_news *news)
 	struct supervisor *supervisor = context;
 	struct run *run = news->id.len > 0 ? find_newest(supervisor, news->id) : NULL;
 
+	if (supervisor->late &&
+		(news->kind == PULSE_REGISTERED || news->kind == PULSE_REFUSED || news->kind == PULSE_AWAY)) {
+		supervisor_heard_late(supervisor);
+		return;
+	}
 	switch (news->kind) {
 	case PULSE_REGISTERED:
 		supervisor->standing = BEAT_ACTIVE;
@@ -195,6 +200,8 @@ static void on_news(void *context, const struct pulse_news *news)
 			break;
 		}
 		log_info("registered", log_cstr("worker", supervisor->worker_id));
+		if (supervisor->stopping)
+			break;
 		pools_begin(supervisor->pools);
 		service_tell("READY=1");
 		break;
@@ -375,11 +382,17 @@ static void start_watchdog(struct supervisor *supervisor)
 /* Before anything is taken over: a signal that comes meanwhile is heard when the loop runs, and the take-over is whole. */
 static void catch_signals(struct supervisor *supervisor)
 {
+	sigset_t caught;
+
 	uv_signal_init(supervisor->loop, &supervisor->term);
 	uv_signal_init(supervisor->loop, &supervisor->interrupt);
 	supervisor->term.data = supervisor->interrupt.data = supervisor;
 	uv_signal_start(&supervisor->term, on_signal, SIGTERM);
 	uv_signal_start(&supervisor->interrupt, on_signal, SIGINT);
+	sigemptyset(&caught);
+	sigaddset(&caught, SIGTERM);
+	sigaddset(&caught, SIGINT);
+	sigprocmask(SIG_UNBLOCK, &caught, NULL); /* held since the program began, or by whoever began it */
 }
 
 static void start_loop(struct supervisor *supervisor)

@@ -64,6 +64,7 @@ struct supervisor {
 	int64_t described_ms;                /* when the server was told of the pools */
 	struct buf body;
 	uv_timer_t claim_timer, stop_timer, watchdog;
+	int64_t drain_until_ms, last_ran_ms; /* while it stops */
 	uv_idle_t broom;
 	uv_signal_t term, interrupt;
 	struct rng rng;
@@ -78,7 +79,8 @@ struct supervisor {
 	enum beat_standing standing;
 	bool stopping; /* no new claims */
 	bool hurrying; /* what runs is being stopped */
-	bool leaving;  /* goodbye is said */
+	bool leaving;  /* goodbye is said, or will be */
+	bool late;     /* that waits for the answer to our registration */
 	bool over;     /* the server has given up on us: all must be gone, then we come back */
 	int status;    /* to end with */
 };

@@ -33,5 +33,8 @@ void supervisor_stop(struct supervisor *supervisor, int status);
 void supervisor_hurry(struct supervisor *supervisor);
 void supervisor_stop_all(struct supervisor *supervisor, enum stop_reason reason, int64_t grace_ms);
 
+/* Our registration was answered while we leave. */
+void supervisor_heard_late(struct supervisor *supervisor);
+
 /* Whatever was waiting for the last run. */
 void supervisor_look_for_end(struct supervisor *supervisor);

@@ -14,6 +14,7 @@
 enum {
 	LEAVE_MS = 3 * 1000,
 	REPORTS_MS = 10 * 1000, /* for the last reports, after everything has ended */
+	DRAIN_LOOK_MS = 500,
 	KILL_SLACK_MS = 15 * 1000,
 	POOL_DRAIN_MS = 5 * 1000,
 };
@@ -62,18 +63,11 @@ static void on_left(uv_timer_t *timer)
 	close_all(timer->data);
 }
 
-static void leave(struct supervisor *supervisor)
+static void say_goodbye(struct supervisor *supervisor)
 {
 	cleanup(buf_done) struct buf target = {0};
 	bool known = supervisor->pulse && pulse_is_alive(supervisor->pulse);
 
-	supervisor->leaving = true;
-	uv_timer_stop(&supervisor->stop_timer);
-	line_drop(supervisor->claims);
-	if (supervisor->once) { /* it was never registered; and the outbox may have called us */
-		uv_timer_start(&supervisor->stop_timer, on_left, 0, 0);
-		return;
-	}
 	buf_init(&target, 1024);
 	int r = http_put_path(&target, "/api/workers/", span_of(supervisor->worker_id), "");
 	struct http_call call = {
@@ -84,6 +78,35 @@ static void leave(struct supervisor *supervisor)
 	};
 	if (r < 0 || !known || line_call(supervisor->claims, &call, on_goodbye, supervisor) < 0)
 		close_all(supervisor);
+}
+
+static void leave(struct supervisor *supervisor)
+{
+	bool registering = supervisor->pulse && pulse_is_registering(supervisor->pulse);
+
+	supervisor->leaving = true;
+	uv_timer_stop(&supervisor->stop_timer);
+	line_drop(supervisor->claims);
+	if (supervisor->once) { /* it was never registered; and the outbox may have called us */
+		uv_timer_start(&supervisor->stop_timer, on_left, 0, 0);
+	} else if (
+		registering) { /* a goodbye that overtook it would be forgotten, and the slot be taken for a lease */
+		supervisor->late = true;
+		uv_timer_start(&supervisor->stop_timer, on_left, LEAVE_MS, 0);
+	} else {
+		say_goodbye(supervisor);
+	}
+}
+
+static void on_late(uv_timer_t *timer)
+{
+	say_goodbye(timer->data);
+}
+
+void supervisor_heard_late(struct supervisor *supervisor)
+{
+	supervisor->late = false;
+	uv_timer_start(&supervisor->stop_timer, on_late, 0, 0);
 }
 
 static void on_reports_due(uv_timer_t *timer)
@@ -132,9 +155,19 @@ static void on_stop_failed(uv_timer_t *timer)
 			: "the server does not take the last reports; the next worker here sends them",
 		log_int("processes", facts.processes),
 		log_int("reports", outbox_waiting(supervisor->outbox)));
+	int status = supervisor->once ? once_close(supervisor->once) : supervisor->status;
 	outbox_free(supervisor->outbox);
 	nest_close(&supervisor->nest, facts.processes == 0);
-	_exit(facts.processes > 0 ? 1 : supervisor->status);
+	_exit(facts.processes > 0 ? 1 : status);
+}
+
+static bool anything_runs(const struct supervisor *supervisor)
+{
+	bool runs = !pools_are_gone(supervisor->pools);
+
+	for (uint32_t i = 0; i < supervisor->run_count && !runs; i++)
+		runs = !run_has_ended(supervisor->runs[i]);
+	return runs;
 }
 
 void supervisor_hurry(struct supervisor *supervisor)
@@ -148,16 +181,31 @@ void supervisor_hurry(struct supervisor *supervisor)
 		int64_t its_ms = supervisor->settings->executors[i].grace_ms;
 		grace_ms = its_ms > grace_ms ? its_ms : grace_ms;
 	}
-	if (supervisor->run_count > 0 || !pools_are_gone(supervisor->pools))
+	if (anything_runs(supervisor))
 		uv_timer_start(
 			&supervisor->stop_timer, on_stop_failed, (uint64_t)(grace_ms + KILL_SLACK_MS), 0);
+	else if (supervisor->run_count > 0)
+		uv_timer_start(&supervisor->stop_timer, on_stop_failed, REPORTS_MS, 0);
 	else
 		uv_timer_start(&supervisor->stop_timer, on_reports_due, REPORTS_MS, 0);
 }
 
-static void on_drained(uv_timer_t *timer)
+/* What runs may take its time, and so may a server that answers and is told; what has ended and cannot be told waits on disk
+ * for the next worker. A pass of run-once does not beat, and cannot know which of the two it is. */
+static void on_draining(uv_timer_t *timer)
 {
-	supervisor_hurry(timer->data);
+	struct supervisor *supervisor = timer->data;
+	int64_t now_ms = worker_clock_ms();
+	int64_t heard_ms = supervisor->pulse ? pulse_heard_ms(supervisor->pulse) : INT64_MIN;
+
+	if (anything_runs(supervisor) || supervisor->once)
+		supervisor->last_ran_ms = now_ms;
+	else if (heard_ms > supervisor->last_ran_ms)
+		supervisor->last_ran_ms = heard_ms;
+	if (now_ms - supervisor->last_ran_ms >= REPORTS_MS)
+		on_stop_failed(timer);
+	else if (now_ms >= supervisor->drain_until_ms)
+		supervisor_hurry(supervisor);
 }
 
 /* Workers of pools keep nobody waiting for as long as a command may. */
@@ -169,6 +217,17 @@ static void on_pools_drained(uv_timer_t *timer)
 		if (run_is_pooled(supervisor->runs[i - 1]))
 			run_stop(supervisor->runs[i - 1], STOP_SHUTDOWN, INT64_MAX);
 	}
+}
+
+static void begin_drain(struct supervisor *supervisor)
+{
+	uint64_t look_ms = supervisor->options->drain_ms < DRAIN_LOOK_MS
+		? (uint64_t)supervisor->options->drain_ms
+		: DRAIN_LOOK_MS;
+
+	supervisor->last_ran_ms = worker_clock_ms();
+	supervisor->drain_until_ms = supervisor->last_ran_ms + supervisor->options->drain_ms;
+	uv_timer_start(&supervisor->stop_timer, on_draining, look_ms, DRAIN_LOOK_MS);
 }
 
 /* No new claims; what runs may end within its time. */
@@ -190,8 +249,7 @@ void supervisor_stop(struct supervisor *supervisor, int status)
 	if (supervisor->run_count == 0)
 		supervisor_hurry(supervisor);
 	else
-		uv_timer_start(
-			&supervisor->stop_timer, on_drained, (uint64_t)supervisor->options->drain_ms, 0);
+		begin_drain(supervisor);
 	supervisor_look_for_end(supervisor);
 }
 

@@ -116,6 +116,59 @@ int failure_put(struct buf *members, const char *code, const char *message, int6
 	return put_failure(members, &complaint);
 }
 
+bool failure_is_of_host(const char *code)
+{
+	return strcmp(code, "WORKER_INIT_FAILED") == 0;
+}
+
+int failure_put_refused(struct buf *members, const char *code, const char *message, int64_t wall_ms)
+{
+	return failure_put(
+		members, code, message, failure_is_of_host(code) ? wall_ms + HOST_TROUBLE_MS : RETRY_NEVER);
+}
+
+/* ---- what was not even made ---- */
+
+static const struct start_row {
+	int error;
+	bool walled; /* only with walls around it: without them it is trouble of the host */
+	const char *code, *reason;
+} start_rows[] = {
+	{EOPNOTSUPP, false, "ISOLATION_UNAVAILABLE",
+		"a limit of its executor cannot be enforced here any more"},
+	{E2BIG, false, "EXECUTION_ERROR", NULL},
+	{EINVAL, false, "EXECUTION_ERROR", NULL},
+	{EILSEQ, false, "EXECUTION_ERROR",
+		"at level \"vm\" an argument or a value of the environment cannot have a line break: it goes in as one line"},
+	{EXDEV, false, "ISOLATION_UNAVAILABLE",
+		"its work dir, or another path that it may use, contains the state directory or lies in it"},
+	{ENOENT, true, "ISOLATION_UNAVAILABLE", NULL},
+	{EACCES, true, "ISOLATION_UNAVAILABLE", NULL},
+	{ENOTDIR, true, "ISOLATION_UNAVAILABLE", NULL},
+};
+
+const char *start_refused(
+	int fault, bool names_dir, enum wall_level level, char ret_reason[START_REASON_BYTES])
+{
+	const struct start_row *row = NULL;
+
+	for (size_t i = 0; i < sizeof start_rows / sizeof *start_rows && !row; i++) {
+		if (start_rows[i].error == -fault && (!start_rows[i].walled || level != WALL_PROCESS))
+			row = &start_rows[i];
+	}
+	if (row && row->reason)
+		snprintf(ret_reason, START_REASON_BYTES, "%s", row->reason);
+	else if (row && row->walled)
+		snprintf(ret_reason, START_REASON_BYTES,
+			"level \"%s\": a path that it may use cannot be opened: %s", wall_level_name(level),
+			strerror(-fault));
+	else
+		snprintf(ret_reason, START_REASON_BYTES, "cannot be started: %s", strerror(-fault));
+	if (fault == -EXDEV && names_dir)
+		return "BAD_WORKDIR";
+	return row ? row->code : "WORKER_INIT_FAILED";
+}
+
 static int put_release(struct buf *members, const char *reason, int64_t delay_ms)
 {
 	struct json_object object = {.buf = members};
@@ -230,33 +283,6 @@ const char *verdict_barred(const struct process_end *end)
 	return strcmp(code, "ISOLATION_UNAVAILABLE") == 0 || strcmp(code, "BAD_WORKDIR") == 0 ? code : NULL;
 }
 
-const char *verdict_refusal(int fault, enum wall_level level, bool has_workdir, char *text, size_t room)
-{
-	bool path = fault == -ENOENT || fault == -EACCES || fault == -ENOTDIR;
-
-	if (fault == -EOPNOTSUPP) {
-		snprintf(text, room, "a limit of its executor cannot be enforced here any more");
-		return "ISOLATION_UNAVAILABLE";
-	}
-	if (fault == -EXDEV) {
-		snprintf(text, room,
-			"its work dir, or another path that it may use, contains the state directory or lies in it");
-		return has_workdir ? "BAD_WORKDIR" : "ISOLATION_UNAVAILABLE";
-	}
-	if (path && level != WALL_PROCESS) {
-		snprintf(text, room, "level \"%s\": a path that it may use cannot be opened: %s",
-			wall_level_name(level), strerror(-fault));
-		return "ISOLATION_UNAVAILABLE";
-	}
-	if (fault == -EILSEQ)
-		snprintf(text, room, "%s",
-			"at level \"vm\" an argument or a value of the environment cannot have a line break: it goes in as one line");
-	else
-		snprintf(text, room, "cannot be started: %s", strerror(-fault));
-	return fault == -EILSEQ || fault == -E2BIG || fault == -EINVAL ? "EXECUTION_ERROR"
-								       : "WORKER_INIT_FAILED";
-}
-
 static int put_unstarted(const struct attempt_end *attempt, struct buf *members)
 {
 	struct complaint complaint = {.code = unstarted_code(attempt)};
@@ -264,7 +290,7 @@ static int put_unstarted(const struct attempt_end *attempt, struct buf *members)
 	if (strcmp(complaint.code, "EXECUTION_ERROR") == 0) { /* it will not be there in ten seconds either */
 		complaint.retry_at_ms = RETRY_NEVER;
 		complaint.details = "{\"exit\":127}";
-	} else if (strcmp(complaint.code, "WORKER_INIT_FAILED") == 0) {
+	} else if (failure_is_of_host(complaint.code)) {
 		complaint.retry_at_ms = attempt->wall_ms + HOST_TROUBLE_MS;
 	}
 	start_fault_text(&attempt->end->fault, complaint.message, sizeof complaint.message);

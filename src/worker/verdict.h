@@ -50,11 +50,6 @@ bool verdict_is_shortage(const struct process_end *end);
  * it is not so. */
 const char *verdict_barred(const struct process_end *end);
 
-enum { REFUSAL_BYTES = 256 };
-
-/* process_start() said no: the code, and in words. WORKER_INIT_FAILED: it may be tried again. */
-const char *verdict_refusal(int fault, enum wall_level level, bool has_workdir, char *text, size_t room);
-
 enum report_verb { REPORT_COMPLETE, REPORT_FAIL, REPORT_RELEASE, REPORT_REVIEW, REPORT_BLOCK };
 
 /* "complete", as in the path of the request. */
@@ -90,3 +85,15 @@ bool verdict_yields(enum yields_to to, struct span fence, struct yyjson_val *tas
 int failure_put(struct buf *members, const char *code, const char *message, int64_t retry_at_ms);
 
 enum { HOST_TROUBLE_MS = 10 * 1000 }; /* that long a host in trouble asks to be spared */
+
+/* Trouble of this host, which passes and is nobody else's fault. */
+bool failure_is_of_host(const char *code);
+
+/* Nothing was started: of a host in trouble it is tried again later, else never. */
+int failure_put_refused(struct buf *members, const char *code, const char *message, int64_t wall_ms);
+
+/* What kept a process from being made at all: the fault of process_start(), or of what comes before it, as a code and a
+ * sentence. `names_dir`: the task asked for a directory; `level` is that of the walls that belong around it. */
+enum { START_REASON_BYTES = 300 };
+const char *start_refused(
+	int fault, bool names_dir, enum wall_level level, char ret_reason[START_REASON_BYTES]);

@@ -101,10 +101,11 @@ int walls_rename(struct arena *arena, const struct wall *wall, struct environmen
 
 /* ---- for doctors ------------------------------------------------------------------------------------------------ */
 
-static int put_answer(struct buf *out, const struct wall *wall, const char *executor, bool landlock_optional)
+static int put_answer(
+	struct buf *out, const struct wall *wall, const char *executor, const struct wall_trial *trial)
 {
 	char reason[WALL_REASON_BYTES] = "", fix[WALL_FIX_BYTES] = "";
-	int fault = wall_try(wall, NULL, landlock_optional, reason, fix);
+	int fault = wall_try(wall, trial, reason, fix);
 	struct json_object object;
 
 	if (out->len > 1)
@@ -135,18 +136,19 @@ static bool is_of_some_executor(const struct settings *settings, enum wall_level
 	return false;
 }
 
-int walls_report(const struct settings *settings, struct buf *out)
+int walls_report(const struct settings *settings, const char *home, struct buf *out)
 {
+	struct wall_trial trial = {.landlock_optional = settings->landlock_optional, .keep_out = home};
 	int r = buf_put_byte(out, '[');
 
 	for (int level = 0; level < WALL_LEVELS && r == 0; level++) {
 		struct wall wall = {.level = (enum wall_level)level};
 		if (is_asked_bare(wall.level) || !is_of_some_executor(settings, wall.level))
-			r = put_answer(out, &wall, NULL, settings->landlock_optional);
+			r = put_answer(out, &wall, NULL, &trial);
 		for (uint32_t i = 0; i < settings->executor_count && r == 0; i++)
 			if ((int)settings->executors[i].wall.level == level && !is_asked_bare(wall.level))
 				r = put_answer(out, &settings->executors[i].wall, settings->executors[i].name,
-					settings->landlock_optional);
+					&trial);
 	}
 	return r < 0 ? r : buf_put_byte(out, ']');
 }

@@ -24,4 +24,4 @@ int walls_rename(struct arena *arena, const struct wall *wall, struct environmen
 
 /* One line per level, and per executor that is behind a wall: works or not, why, what to do. Tries each. For `stint doctor`,
  * as JSON: [{"level":"sandbox","executor":null,"works":true,"text":"…","fix":"…"}]. Faults as buf_put(). */
-int walls_report(const struct settings *settings, struct buf *out);
+int walls_report(const struct settings *settings, const char *home, struct buf *out);

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/take.h"
-#include "worker/files.h"
 
 enum { REMOVE_MS = 15 * 60 * 1000 };
 

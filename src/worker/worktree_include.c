@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
-#include "worker/files.h"
 
 enum { INCLUDED_MAX = 20000 }; /* files */
 

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/take.h"
 #include "wire/json.h"
-#include "worker/files.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

@@ -8,10 +8,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/log.h"
 #include "base/take.h"
 #include "wire/json.h"
-#include "worker/files.h"
 #include "worker/worktree.h"
 
 enum {

@@ -212,3 +212,14 @@ def main():
              and unittest.defaultTestLoader.getTestCaseNames(found)]
     runs = [subprocess.Popen([sys.executable, sys.argv[0], name], stdin=subprocess.DEVNULL) for name in names]
     sys.exit(max([run.wait() for run in runs]))
+
+
+class Proved:
+    """Before a ProofCase: what each test leaves behind is proved. `limits` are the rules that the flags have changed."""
+    limits = ()
+
+    def tearDown(self):
+        if self.server.process.poll() is None:
+            self.assertEqual(self.server.stop(), 0)
+        self.prove(limits=self.limits)
+        super().tearDown()

@@ -165,6 +165,7 @@ class Server:
 class Case(unittest.TestCase):
     """A test with a server of its own and one client of it."""
     flags = ()
+    patience_s = 60
 
     def setUp(self):
         self.server = Server(*self.flags)
@@ -173,6 +174,14 @@ class Case(unittest.TestCase):
     def tearDown(self):
         self.client.close()
         self.server.end()
+
+    def until(self, question, what):
+        """Its answer, once that is true."""
+        deadline = time.monotonic() + self.patience_s
+        while not (found := question()):
+            self.assertLess(time.monotonic(), deadline, what)
+            time.sleep(0.02)
+        return found
 
     def create(self, **fields):
         reply = self.client.post("/api/tasks", {"title": "a task", "queue": "q", **fields})

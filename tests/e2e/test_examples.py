@@ -1,6 +1,7 @@
 """Every example is run: those in the help and the manual pages against a server of their own, each in the world that it
 speaks of; and the blocks of the README that are marked with <!-- run: NAME -->, whose output is compared, too."""
 import glob
+import http.server
 import json
 import os
 import pty
@@ -111,6 +112,8 @@ class World:
         elif verb in ("worker run", "worker run-once"):
             with open(os.path.join(self.server.home, "config.json"), "w") as file:
                 file.write('{"executors": {"tests": {"kind": "command", "argv": ["make", "test"]}}}')
+        elif verb.startswith("notify "):
+            self.receive()
         elif verb == "unpark":
             self.add("t-7k3", state="pending")
         elif verb == "logs":
@@ -145,6 +148,28 @@ class World:
         else:
             self.add("t-7k3", labels=["nightly"])
             self.add("t-7k4")
+
+    def receive(self):
+        """Somebody who is told, and takes whatever comes."""
+        class Receiver(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *args):
+                pass
+
+        receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        threading.Thread(target=receiver.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        self.test.addCleanup(receiver.server_close)
+        self.test.addCleanup(receiver.shutdown)
+        secret = os.path.join(self.server.home, "ops.secret")
+        with open(os.open(secret, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+            file.write("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
+        with open(os.path.join(self.server.home, "config.json"), "w") as file:
+            json.dump({"notify": {"targets": {"ops": {"url": "http://127.0.0.1:%d/" % receiver.server_port,
+                                                      "secretFile": secret, "allow": ["127.0.0.1"]}}}}, file)
 
     def supervise(self):
         """A worker for `stint run`, as `stint up` has one."""
@@ -196,6 +221,8 @@ class OfTheHelp(unittest.TestCase):
                         self.goes_up(example)
                     elif "--follow" in example and verb == "events":
                         self.follows(example)
+                    elif verb == "notify run":
+                        self.watches(example)
                     elif verb == "worker run" and "--check-config" not in example:
                         self.supervises(example)
                     else:
@@ -235,6 +262,20 @@ class OfTheHelp(unittest.TestCase):
         try:
             until = time.monotonic() + 20
             while not [worker for worker in world.client.get("/api/workers").json if worker.get("executors") == ["tests"]]:
+                self.assertLess(time.monotonic(), until)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(20), 0)
+        finally:
+            process.kill()
+            process.communicate(timeout=20)
+
+    def watches(self, example):
+        world = World(self, "notify run", example)
+        process = subprocess.Popen(["bash", "-c", "exec " + example], cwd=world.folder, env=world.env,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            until = time.monotonic() + 20
+            while b"\nstint_event_streams 1\n" not in world.client.get("/metrics").body:
                 self.assertLess(time.monotonic(), until)
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(20), 0)

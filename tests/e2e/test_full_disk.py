@@ -54,7 +54,7 @@ class Disk:
         os.unlink(self.filler)
 
 
-class FullCase(proof.ProofCase):
+class FullCase(proof.Proved, proof.ProofCase):
     flags = proof.settings(worker_leaseMinMs=100, restart_graceMs=GRACE_MS, sweep_intervalMs=50)
     limits = ("restart_grace_ms=%d" % GRACE_MS,)
 
@@ -66,11 +66,6 @@ class FullCase(proof.ProofCase):
         finally:
             tempfile.tempdir = before
         self.made, self.refused = {}, 0
-
-    def tearDown(self):
-        if self.server.process.poll() is None:
-            self.assertEqual(self.server.stop(), 0)
-        self.prove(limits=self.limits)
 
     def make(self, size=30000, client=None, key=None):
         """Create a task; False if it was refused because the disk is full."""

@@ -84,6 +84,20 @@ class Rebinding(Case):
                     self.assertFalse([name for name in headers if name.lower().startswith("access-control")])
         self.assertEqual(self.admin.get("/api/events?after=0&limit=1000").json["next"], before)
 
+    def test_localhost_is_either_address(self):
+        with socket.socket(socket.AF_INET6) as probe:
+            try:
+                probe.bind(("::1", 0))
+            except OSError as fault:
+                self.skipTest("this machine has no ::1: %s" % fault)
+        if "another program has this port" in self.server.said():
+            self.skipTest("another program has that port of ::1")
+        for name, status in (("localhost", 200), ("[::1]", 200), ("elsewhere", 421)):
+            connection = http.client.HTTPConnection("::1", self.server.port, timeout=DEADLINE_S)
+            self.open.append(connection)
+            connection.request("GET", "/livez", headers={"Host": "%s:%d" % (name, self.server.port)})
+            self.assertEqual(connection.getresponse().status, status, name)
+
     def test_a_credential_does_not_make_up_for_it(self):
         for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "http://evil.example"}, 403),
                                 ({"Sec-Fetch-Site": "cross-site"}, 403)):

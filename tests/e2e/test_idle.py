@@ -1,5 +1,6 @@
 """Many who do nothing: they cost little, disturb nobody, and leave nothing behind when they go."""
 import os
+import signal
 import sys
 import time
 import unittest
@@ -21,6 +22,8 @@ class Idle(proof.ProofCase):
     flags = proof.settings(sweep_intervalMs=100)
 
     def setUp(self):
+        self.clocks = proof.Clocks()
+        self.addCleanup(self.clocks.file.close)
         super().setUp()
         self.many = min(3000, proof.raise_limits() // 3 - 100)
         self.work(50)  # whatever it takes for its first work, it takes now
@@ -104,6 +107,29 @@ class Idle(proof.ProofCase):
             self.assertIn(b'"claims":[{"task":{"id":"', reply)
             got.add(reply.split(b'"id":"', 1)[1].split(b'"', 1)[0])
         self.assertEqual(len(got), 1000)
+        self.assert_released(wires, used)
+
+    def ask_at_one_moment(self, wires):
+        """Every claim lies before the server when it looks."""
+        self.server.process.send_signal(signal.SIGSTOP)
+        for number, wire in enumerate(wires):
+            wire.sendall(self.request_bytes(
+                "POST", "/api/claims", b'{"workerId":"w%d","queues":["q"],"waitMs":60000}' % number))
+        self.server.process.send_signal(signal.SIGCONT)
+        self.wait_until(lambda: self.metric("stint_waiting_claims") == len(wires))
+
+    def test_claims_that_come_and_end_as_one_cost_no_more_than_one_by_one(self):
+        used = self.used_bytes()
+        wires = self.idle_connections(self.many)
+        for wave in range(1, 4):
+            self.ask_at_one_moment(wires)
+            each = (self.used_bytes() - used) / len(wires)
+            say("wave %d of %d waiting claims: %.0f bytes each" % (wave, len(wires), each))
+            self.assertLess(each, 4 * 1024)
+            self.clocks.set(boot_ms=self.clocks.boot_ms + 60000)
+            for wire in wires:
+                self.assertIn(b'{"claims":[]}', wire.recv(4096))
+            self.client = self.connect()  # it was idle for a minute
         self.assert_released(wires, used)
 
     def test_both_at_once_and_a_stop_amid_them(self):

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shutil
+import struct
 import subprocess
 import unittest
 
@@ -76,6 +77,30 @@ def modules():
     return [paths[0] for paths in found if paths] if all(found) else None
 
 
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def qcow2(raw, path):
+    """The same disk in qemu's own format: a header, tables that say where each piece lies, the pieces."""
+    bits = 16
+    size, piece = os.path.getsize(raw), 1 << bits
+    refs, block, level1, level2, data = (number * piece for number in range(1, 6))
+    count = -(-size // piece)
+    header = struct.pack(">4sIQIIQIIQQIIQ", b"QFI\xfb", 2, 0, 0, bits, size, 0, 1, level1, refs, 1, 0, 0)
+    in_use = 1 << 63
+    with open(raw, "rb") as source, open(path, "wb") as file:
+        for place, text in ((0, header), (refs, struct.pack(">Q", block)), (block, struct.pack(">H", 1) * (5 + count)),
+                            (level1, struct.pack(">Q", level2 | in_use)),
+                            (level2, b"".join(struct.pack(">Q", data + number * piece | in_use) for number in range(count)))):
+            file.seek(place)
+            file.write(text)
+        file.seek(data)
+        shutil.copyfileobj(source, file)
+    return path
+
+
 @needs("vm")
 @unittest.skipUnless(kernel(), "there is no kernel for guests in build/guest: ./dev guest fetches one")
 class Machines(Case):
@@ -133,19 +158,15 @@ class Machines(Case):
 
     def test_what_a_machine_writes_to_its_disk_ends_with_it(self):
         disk = self.disk()
-        self.worker({"x": sh("grep ' / ' /proc/mounts; cat /kept; echo left > /kept; sync; cat /kept", isolation="vm",
-                             kernel=kernel(), **disk)})
-
-        def digest():
-            with open(disk["image"], "rb") as file:
-                return hashlib.sha256(file.read()).hexdigest()
-
-        before = digest()
-        for task in ("one", "two"):
-            self.create(id=task)
-            self.assertEqual(self.is_in(task, "done")["result"].split("\n")[1:], ["left"], self.log(task))
-            self.assertIn("/dev/vda / ext4 rw", self.log(task)["data"])
-        self.assertEqual(digest(), before)
+        disks = {"raw": disk, "qcow2": {**disk, "image": qcow2(disk["image"], self.path("disk.qcow2"))}}
+        before = {name: digest(disk["image"]) for name, disk in disks.items()}
+        self.worker({name: sh("grep ' / ' /proc/mounts; cat /kept; echo left > /kept; sync; cat /kept", isolation="vm",
+                              kernel=kernel(), **disk) for name, disk in disks.items()})
+        for name, disk in disks.items():
+            self.create(id=name, executor=name)
+            self.assertEqual(self.is_in(name, "done")["result"].split("\n")[1:], ["left"], self.log(name))
+            self.assertIn("/dev/vda / ext4 rw", self.log(name)["data"])
+            self.assertEqual(digest(disk["image"]), before[name], "the next one finds nothing")
 
     def test_a_machine_that_hangs_is_stopped(self):
         self.worker({"x": self.machine("cat /sys/bus/pci/devices/*/class; echo at work; sleep 1000", graceMs=500, network=True)})
@@ -154,6 +175,28 @@ class Machines(Case):
         self.assertIn(NETWORK_CARD, self.log("t")["data"], "it was granted one")
         self.assertEqual(self.client.post("/api/tasks/t/cancel").status, 202)
         self.is_in("t", "cancelled")
+
+    def test_a_worker_that_is_killed_leaves_no_machine(self):
+        worker = self.worker({"x": self.machine("echo at work; sleep 1000")})
+        self.create(id="t")
+        self.until(lambda: "at work" in self.log("t")["data"], "it runs")
+        self.assertEqual(len(self.machines()), 1)
+        worker.process.kill()
+        worker.process.wait(30)
+        self.until(lambda: not self.machines(), "it ends with its worker")
+
+    def machines(self):
+        """Those of this test, by the file that they boot."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/cmdline" % pid, "rb") as file:
+                    line = file.read().split(b"\0")
+            except OSError:
+                continue  # it has gone
+            if line[0].endswith(b"/qemu-system-x86_64") and self.path("initrd.gz").encode() in line:
+                found.append(pid)
+        return found
 
     def test_budgets_hold_for_a_machine(self):
         self.worker({"cpuSeconds": self.machine("while :; do :; done", budget={"cpuSeconds": 1}),

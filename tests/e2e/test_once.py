@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
 import stintd
@@ -62,13 +61,6 @@ class Case(stintd.Case):
     def task(self, task):
         return self.client.get("/api/tasks/" + task).json
 
-    def until(self, question, what):
-        deadline = time.monotonic() + PATIENCE_S
-        while not (found := question()):
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.02)
-        return found
-
     def result(self, *flags, **more):
         status, (result,), said = self.once(*flags, **more)
         self.assertIsInstance(result.pop("elapsedMs"), int)
@@ -85,6 +77,7 @@ class Results(Case):
         "block": sh("stint task block 'no key'"),
         "word": sh("stint task done 'my own word'; exit 3"),
         "later": sh("exit 75"),
+        "brief": sh("while " + STINT + " show $STINT_TASK_ID >/dev/null 2>&1; do sleep 0.1; done; echo brief"),
         "says": sh("echo $STINT_MODEL $STINT_THINKING $STINT_EXECUTION_MODE $STINT_WORKER_ID"),
     }
 
@@ -155,6 +148,23 @@ class Results(Case):
         out, _ = process.communicate(timeout=PATIENCE_S)
         self.assertEqual((process.returncode, json.loads(out)["action"]), (1, "blocked"))
         self.assertEqual((self.task("t")["state"], self.task("t")["spent"]), ("ready", 0))
+
+    def test_a_pass_that_cannot_report_says_so_and_the_next_one_reports(self):
+        self.create(id="t", executor="brief")
+        process = self.start("--drain-ms", "100")
+        runs = os.path.join(self.server.home, "workers", "agent-dev-3", "runs")
+        self.until(lambda: self.task("t")["workerId"] == "dev-3" and os.listdir(runs), "it runs")
+        self.client.close()
+        self.server.kill()
+        outbox = os.path.join(self.server.home, "workers", "agent-dev-3", "outbox")
+        self.until(lambda: os.listdir(outbox), "it has ended, and its report is on disk")
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual((process.returncode, json.loads(out)["action"]), (1, "failed"), out)
+        self.assertIn("the next pass sends it", json.loads(out)["error"])
+        self.server.start()
+        self.assertEqual(self.result()[1]["action"], "noop_empty")
+        self.assertEqual((self.task("t")["state"], self.task("t")["result"], self.task("t")["attempt"]), ("done", "brief", 1))
 
     def test_the_lease_is_renewed_with_a_note(self):
         self.create(id="t", executor="slow")

@@ -3,7 +3,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 import unittest
 
 import stintd
@@ -71,12 +70,6 @@ class Case(stintd.Case):
         reply = self.client.post("/api/tasks/%s/claim" % task, {"workerId": worker})
         self.assertEqual(reply.status, 200, reply.body)
         return reply.json["fence"]
-
-    def until(self, question, what):
-        deadline = time.monotonic() + PATIENCE_S
-        while not question():
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.02)
 
     def state(self, task):
         return self.client.get("/api/tasks/" + task).json["state"]

@@ -9,7 +9,7 @@ def setUpModule():
     proof.raise_limits()
 
 
-class Racers(proof.ProofCase):
+class Racers(proof.Proved, proof.ProofCase):
     def race(self, racers, run):
         """What each racer said when all ran at once. `run` gets a client of its own and a number."""
         clients = [self.connect(local=number % 2 == 1) for number in range(racers)]
@@ -123,10 +123,6 @@ class Racers(proof.ProofCase):
             self.assertEqual(self.state(task), "cancelled")
             for claim in said[1]:
                 self.assertEqual(self.report("complete", claim).status, 409)
-
-    def tearDown(self):
-        self.assertEqual(self.server.stop(), 0)
-        self.prove()
 
 
 if __name__ == "__main__":

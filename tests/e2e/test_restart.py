@@ -13,15 +13,9 @@ import stintd
 GRACE_MS = 1000
 
 
-class RestartCase(proof.ProofCase):
+class RestartCase(proof.Proved, proof.ProofCase):
     flags = proof.settings(worker_leaseMinMs=100, restart_graceMs=GRACE_MS, sweep_intervalMs=50)
     limits = ("restart_grace_ms=%d" % GRACE_MS,)
-
-    def tearDown(self):
-        if self.server.process.poll() is None:
-            self.assertEqual(self.server.stop(), 0)
-        self.prove(limits=self.limits)
-
 
 class Claims(RestartCase):
     def test_a_holder_goes_on_with_its_fence(self):

@@ -16,17 +16,13 @@ HURRY = 100
 
 
 @unittest.skipUnless(NODE, "there is no node; ./dev check installs it")
-class WorkerCase(test_sessions.SessionCase):
+class WorkerCase(proof.Proved, test_sessions.SessionCase):
     flags = test_slots.OPEN + proof.settings(restart_graceMs=1000)
+    limits = ("restart_grace_ms=1000",)
 
     def setUp(self):
         self.clocks = proof.Clocks()
         super().setUp()
-
-    def tearDown(self):
-        if self.server.process.poll() is None:
-            self.assertEqual(self.server.stop(), 0)
-        self.prove(limits=("restart_grace_ms=1000",))
 
     pass_time = test_slots.Silence.pass_time
 

@@ -282,18 +282,14 @@ class Lanes(SlotCase):
         self.assertEqual(self.types_of(TASK), ["task.created"])
 
 
-class Silence(SlotCase):
+class Silence(proof.Proved, SlotCase):
     """90 seconds, by clocks that the test sets."""
     flags = OPEN + proof.settings(restart_graceMs=1000)
+    limits = ("restart_grace_ms=1000",)
 
     def setUp(self):
         self.clocks = proof.Clocks()
         super().setUp()
-
-    def tearDown(self):
-        if self.server.process.poll() is None:
-            self.assertEqual(self.server.stop(), 0)
-        self.prove(limits=("restart_grace_ms=1000",))
 
     def pass_time(self, seconds):
         """Step by step, each of them seen by the server: a claim that waits in vain is answered by a turn."""

@@ -10,14 +10,9 @@ DAY_MS = 24 * 3600 * 1000
 STALL_SECONDS = 3.2  # more than a sweep and the two seconds that count as one
 
 
-class StallCase(proof.ProofCase):
+class StallCase(proof.Proved, proof.ProofCase):
     flags = proof.settings(worker_leaseMinMs=100, restart_graceMs=100, sweep_intervalMs=50, retry_baseMs=1000)
     limits = ("restart_grace_ms=100", "retry_base_ms=1000")
-
-    def tearDown(self):
-        if self.server.process.poll() is None:
-            self.assertEqual(self.server.stop(), 0)
-        self.prove(limits=self.limits)
 
     def outlive_the_start(self):
         """Until the grace of the start says nothing any more."""

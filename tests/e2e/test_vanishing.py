@@ -24,14 +24,9 @@ YEAR_S = 365 * 24 * 3600
 FAKETIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketime.so.1")), None)
 
 
-class VanishingCase(proof.ProofCase):
+class VanishingCase(proof.Proved, proof.ProofCase):
     flags = proof.settings(worker_leaseMinMs=100, restart_graceMs=100, sweep_intervalMs=50, retry_baseMs=1000)
     limits = ("restart_grace_ms=100", "retry_base_ms=1000")
-
-    def tearDown(self):
-        if self.server.process.poll() is None:
-            self.assertEqual(self.server.stop(), 0)
-        self.prove(limits=self.limits)
 
     def begin(self, worker="w", lease_ms=LEASE_MS):
         """A worker that beats and holds a task: its claim and its token. The lease begins when it is all there."""

@@ -381,11 +381,31 @@ class Doctor(unittest.TestCase):
         line, = [line for line in self.lines() if line["name"] == "vm"]
         self.assertEqual("software emulation" in line["text"], not works, line)
 
+    @needs("container")
+    @unittest.skipUnless(os.geteuid() == 0, "only root can make a state directory there")
+    def test_a_state_directory_that_everybody_would_see_is_told(self):
+        with tempfile.TemporaryDirectory(prefix="stint-walls-", dir="/opt") as home:
+            path = os.path.join(home, "config.json")
+            with open(path, "w") as file:
+                json.dump({"executors": {"x": sh("true", isolation="container", rootfs="/")}}, file)
+            os.chmod(path, 0o600)
+            ran = subprocess.run([WORKER, "--check-isolation", "--home", home, "--config", path], capture_output=True, text=True,
+                                 timeout=120, env=stintd.environment())
+        said = {answer["level"]: answer for answer in json.loads(ran.stdout)}
+        for level in ("process", "sandbox", "container"):
+            self.assertFalse(said[level]["works"], said[level])
+            self.assertIn("would show the state directory", said[level]["text"])
+
     def test_levels_that_an_executor_cannot_have_are_mistakes(self):
         for executor, said in (({"kind": "pool", "argv": ["x"], "size": 1, "isolation": "vm", "kernel": "/k", "initrd": "/i"}, "a serial line"),
                                ({"kind": "command", "argv": ["x"], "isolation": "vm", "kernel": "/k", "initrd": "/i", "worktree": True},
                                 "a work tree"),
                                ({"kind": "command", "argv": ["x"], "isolation": "vm", "kernel": "/k"}, "needs image"),
+                               ({"kind": "command", "argv": ["x"], "isolation": "vm", "kernel": "/k", "initrd": "/i", "read": ["/srv"]},
+                                "no directory is shared with a machine"),
+                               ({"kind": "command", "argv": ["x"], "network": False}, '"network": false'),
+                               ({"kind": "command", "argv": ["x"], "isolation": "vm", "kernel": "/k", "initrd": "/i",
+                                 "budget": {"memoryBytes": 60 << 20}}, "64 MiB"),
                                ({"kind": "command", "argv": ["x"], "isolation": "container"}, "needs rootfs"),
                                ({"kind": "command", "argv": ["x"], "isolation": "container", "rootfs": "/r", "runtime": "docker"}, "podman")):
             with self.subTest(said=said), tempfile.TemporaryDirectory(prefix="stint-walls-") as home:

@@ -69,13 +69,6 @@ class Case(stintd.Case):
         self.addCleanup(worker.end)
         return worker
 
-    def until(self, question, what):
-        deadline = time.monotonic() + PATIENCE_S
-        while not (found := question()):
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.02)
-        return found
-
     def task(self, task):
         return self.client.get("/api/tasks/" + task).json
 
@@ -468,9 +461,7 @@ class Absences(Case):
         self.server.kill()
         open(self.path("go"), "w").close()
         self.until(lambda: '"ended"' in worker.said(), "it ended")
-        worker.process.send_signal(signal.SIGTERM)
-        self.until(lambda: '"stopping"' in worker.said(), "it stops")
-        self.assertEqual(worker.stop(), 0)
+        self.assertEqual(worker.stop(), 0, "with the first signal: nothing runs that it could wait for")
         self.server.start()
         self.client.close()
         self.worker({"x": sh("echo again")})
@@ -662,6 +653,25 @@ class Slots(Case):
 
 
 class Beginnings(Case):
+    def test_a_signal_before_it_listens_ends_it_cleanly(self):
+        token = self.path("token")  # nobody has written it yet: whoever reads it waits
+        os.mkfifo(token)
+        worker = self.worker({"x": sh("true")}, "--token-file", token)
+        writer = self.until(lambda: self.open_for(token), "it reads its token")
+        with open(writer, "w") as file:
+            worker.process.send_signal(signal.SIGTERM)
+            with open(os.path.join(self.server.home, "admin.token")) as own:
+                file.write(own.read())
+        self.assertEqual(worker.process.wait(60), 0, worker.said())
+        self.assertIn('"stopped"', worker.said())
+        self.assertNotIn("active", [found["state"] for found in self.client.get("/api/workers").json])
+
+    def open_for(self, fifo):
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads
+            return None
+
     def test_a_worker_that_the_server_does_not_know_says_so_and_ends(self):
         with open(self.path("token"), "w") as file:
             file.write("stint_worker_0123456789abcdef_" + 43 * "x")
@@ -735,6 +745,14 @@ class Commands(Case):
             self.stint("run", "--detach", "--", *words)
         self.assertEqual([task["title"] for task in self.client.get("/api/tasks").json],
                          ["echo caf\u00e9", "echo " + "x" * 194])
+
+    def test_a_question_is_told_to_whoever_follows(self):
+        self.worker({}, "--shell", "--root", self.folder)
+        process = subprocess.Popen([STINT, "run", "--", "sh", "-c", STINT + " task ask 'go on?' --wait"], cwd=self.folder, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=stintd.environment(STINT_HOME=self.server.home))
+        self.assertIn("t-1 asks: go on?", process.stderr.readline())
+        self.assertEqual(self.stint("answer", "t-1", "yes").returncode, 0)
+        self.assertEqual((process.communicate(timeout=60)[0], process.returncode), ("yes\n", 0))
 
     def test_a_server_that_goes_away_is_waited_for(self):
         self.worker({}, "--shell", "--root", self.folder)

@@ -1,10 +1,15 @@
 """A worker on a machine that is short of descriptors, processes or memory: what it cannot start goes back with the reason
 and costs nothing, what the kernel kills is told, and everything is done in the end. The proofs are those of test_plugs.py."""
 import contextlib
+import json
 import os
+import shutil
+import subprocess
 
 import proof
+import stintd
 import test_plugs
+import test_worker
 
 TASKS = 10
 SHORT = {"WORKER_INIT_FAILED"}
@@ -93,6 +98,87 @@ class Memory(ShortageCase):
         self.server.start()
         yield
         self.server.stop()
+
+
+# All that can be forked is, by programs that wait; then without another fork: it says why no more could be, waits for a word,
+# and fails. The shell that is refused a process ends there: it is not the one that goes on.
+BOMB = """sh -c 'left=%d; while [ $left -gt 0 ]; do sleep 120 & left=$((left - 1)); done' 2> $DIR/why
+read -r why < $DIR/why
+echo "$why" >&2
+echo yes > $DIR/full
+read -r word < $DIR/gate
+exit 3
+"""
+
+
+class AnotherUser(test_worker.Case):
+    """The limit of processes of a user does not hold root, so that this worker is somebody else."""
+    user = 61903
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0:
+            self.skipTest("only root can start a worker as somebody else")
+        if not shutil.which("setpriv"):
+            self.skipTest("there is no setpriv")
+        if self.processes():
+            self.skipTest("somebody has the user id %d" % self.user)
+        os.chmod(self.folder, 0o755)
+        os.mkdir(self.path("bin"))
+        for program in ("stint", "stint-worker", "stint-shim"):  # where they were built others need not be able to go
+            shutil.copy(os.path.join(os.path.dirname(test_worker.WORKER), program), self.path("bin"))
+        for name in ("home", "work"):
+            os.mkdir(self.path(name), 0o700)
+            os.chown(self.path(name), self.user, self.user)
+        os.mkfifo(self.path("work/gate"))
+        shutil.copy(os.path.join(self.server.home, "admin.token"), self.path("token"))
+        for name in ("token", "work/gate"):
+            os.chown(self.path(name), self.user, self.user)
+
+    def processes(self):
+        """Of that user, those that have ended and wait to be collected aside."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open("/proc/%s/status" % pid) as file:
+                fields = dict(line.split(":", 1) for line in file if ":" in line)
+                if int(fields["Uid"].split()[0]) == self.user and not fields["State"].strip().startswith("Z"):
+                    found.append(int(pid))
+        return found
+
+    def begin(self, executors):
+        with open(self.path("config"), "w") as file:
+            json.dump({"executors": executors, "queues": {"q": {}}}, file)
+        said_to = open(self.path("said"), "wb")
+        self.addCleanup(said_to.close)
+        process = subprocess.Popen(
+            ["setpriv", "--reuid", str(self.user), "--regid", str(self.user), "--clear-groups", self.path("bin/stint-worker"),
+             "--home", self.path("home"), "--config", self.path("config"), "--url", self.server.url, "--token-file",
+             self.path("token"), "--concurrency", "2"],
+            stdin=subprocess.DEVNULL, stderr=said_to, env=stintd.environment(), start_new_session=True)
+        self.addCleanup(process.wait, 30)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_a_fork_bomb_hits_its_limit_alone_and_nothing_is_left_of_it(self):
+        with open("/proc/loadavg") as file:
+            most = int(file.read().split()[3].split("/")[1]) + 2000  # many more than the limit lets it have
+        worker = self.begin({
+            "bomb": test_worker.sh(BOMB % most, env={"DIR": self.path("work")}, write=[self.path("work")], limits={"tasks": 5}),
+            "other": test_worker.sh("echo $(echo alive)", limits={"tasks": 2000})})
+        self.create(id="bomb", executor="bomb")
+        self.read("work/full")
+        self.assertGreater(len(self.processes()), 5)
+        self.create(id="other", executor="other")
+        self.assertEqual(self.is_in("other", "done")["result"], "alive")
+        self.assertIn(self.task("bomb")["state"], ("claimed", "running"))
+        with open(self.path("work/gate"), "w") as gate:
+            gate.write("\n")
+        error = self.until(lambda: self.task("bomb")["error"], "it failed")
+        self.assertEqual((error["code"], error["details"]), ("EXECUTION_ERROR", {"exit": 3}))
+        self.assertIn("fork", error["message"])
+        self.until(lambda: self.processes() == [worker.pid], "nothing is left of it")
+        worker.terminate()
+        self.assertEqual(worker.wait(60), 0)
 
 
 if __name__ == "__main__":

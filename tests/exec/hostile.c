@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/if_ether.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -213,6 +214,19 @@ static long try_tcp(char **args)
 	return fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, sizeof address);
 }
 
+/* socket FAMILY: of a network that no namespace holds. */
+static long try_socket(char **args)
+{
+	return socket(atoi(args[0]), SOCK_STREAM, 0);
+}
+
+/* What others tell the server over the loopback, tokens too. */
+static long try_sniff(char **args)
+{
+	(void)args;
+	return socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
+}
+
 static long try_unix(char **args)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -272,7 +286,7 @@ static long try_device(char **args)
 	return try_read((char *[]){"disk"});
 }
 
-/* capability NUMBER */
+/* capability NUMBER; -1 is any */
 static long try_capability(char **args)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -282,6 +296,8 @@ static long try_capability(char **args)
 	if (syscall(SYS_capget, &header, data) < 0)
 		return -1;
 	errno = EPERM;
+	if (number < 0)
+		return data[0].effective | data[1].effective ? 0 : -1;
 	return data[number / 32].effective >> number % 32 & 1 ? 0 : -1;
 }
 
@@ -315,6 +331,8 @@ static const struct attempt {
 	{"spread", try_spread, 2},
 	{"shared", try_shared, 1},
 	{"tcp", try_tcp, 1},
+	{"socket", try_socket, 1},
+	{"sniff", try_sniff, 0},
 	{"unix", try_unix, 1},
 	{"others", try_others, 0},
 	{"device", try_device, 1},

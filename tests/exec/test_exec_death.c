@@ -289,7 +289,8 @@ static bool can_be_had(enum wall_level level)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		bool works = wall_try(&wall, getenv("STINT_SHIM"), false, reason, fix) == 0;
+		bool works =
+			wall_try(&wall, &(struct wall_trial){.shim = getenv("STINT_SHIM")}, reason, fix) == 0;
 		if (!works)
 			printf("skipped: level %s cannot be had here: %s\n", wall_level_name(level), reason);
 		fflush(stdout);

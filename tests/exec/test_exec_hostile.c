@@ -25,98 +25,45 @@
 
 #include "base/take.h"
 #include "exec/landlock.h"
-#include "exec/rundir.h"
-#include "world.h"
+#include "scene.h"
 
-/* A state directory with a database, a token and the run dirs of two attempts; the second is running. */
-static struct world world;
-static char home[160];
-static int home_fd, own_fd, sibling_fd;
-static struct running sibling;
-
-static void put(int dir, const char *name)
-{
-	assert_int_equal(rundir_put_secret(dir, name, SPAN("secret")), 0);
-}
-
-static int open_world(void **state)
-{
-	(void)state;
-	world_open(&world);
-	snprintf(home, sizeof home, "%s/home", world.dir);
-	assert_int_equal(mkdir(home, 0700), 0);
-	home_fd = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	put(home_fd, "stint.db");
-	put(home_fd, "admin.token");
-	assert_int_equal(rundir_make(home_fd, "own", &own_fd), 0);
-	assert_int_equal(rundir_make(home_fd, "sibling", &sibling_fd), 0);
-	put(own_fd, "token");
-	put(sibling_fd, "token");
-	world.grants[1] = (struct grant){getenv("STINT_EXEC_HOSTILE"), -1, GRANT_READ, false};
-	struct process_spec spec = world_spec(&world, &sibling, CHILD(&world, "hang"));
-	spec.workdir_fd = sibling_fd;
-	world_start(&world, &sibling, &spec);
-	world_until_text(&sibling, STREAM_OUT, "ready");
-	return 0;
-}
-
-static int close_world(void **state)
-{
-	(void)state;
-	process_kill(sibling.process);
-	world_until_gone(&sibling);
-	running_done(&sibling);
-	close(own_fd);
-	close(sibling_fd);
-	close(home_fd);
-	world_close(&world);
-	return 0;
-}
+static struct scene scene;
 
 static struct process_spec hostile_spec(struct running *running, const char *const *argv)
 {
-	struct process_spec spec = world_spec(&world, running, argv);
+	struct process_spec spec = world_spec(&scene.world, running, argv);
 
-	spec.workdir_fd = own_fd;
-	spec.confine.keep_out = home;
-	world.grants[2] =
-		(struct grant){NULL, own_fd, GRANT_READ, false}; /* the caller's word that this is its own */
+	spec.workdir_fd = scene.own_fd;
+	spec.confine.keep_out = scene.home;
+	scene.world.grants[2] = (struct grant){
+		NULL, scene.own_fd, GRANT_READ, false}; /* the caller's word that this is its own */
 	spec.confine.grant_count = 3;
 	return spec;
 }
 
+static int open_scene(void **state)
+{
+	(void)state;
+	scene_open(&scene, &(struct host_options){.cgroup_unwanted = getenv("STINT_EXEC_NO_CGROUP") != NULL});
+	scene.world.grants[1] = (struct grant){getenv("STINT_EXEC_HOSTILE"), -1, GRANT_READ, false};
+	struct process_spec spec = world_spec(&scene.world, &scene.sibling, CHILD(&scene.world, "hang"));
+	spec.workdir_fd = scene.sibling_fd;
+	world_start(&scene.world, &scene.sibling, &spec);
+	world_until_text(&scene.sibling, STREAM_OUT, "ready");
+	return 0;
+}
+
+static int close_scene(void **state)
+{
+	(void)state;
+	scene_close(&scene);
+	return 0;
+}
+
 static void attempt(const char *expected, const char *name, const char *first, const char *second)
 {
-	const char *argv[] = {getenv("STINT_EXEC_HOSTILE"), name, first, second, NULL};
-	struct running running;
-	struct process_spec spec = hostile_spec(&running, argv);
-
-	world_start(&world, &running, &spec);
-	world_until_gone(&running);
-	if (strcmp(running_text(&running, STREAM_OUT), expected) != 0)
-		fail_msg("%s %s %s: %s, expected %s", name, first ? first : "", second ? second : "",
-			running_text(&running, STREAM_OUT), expected);
-	running_done(&running);
-}
-
-static const char *in_home(const char *name)
-{
-	static char paths[4][300];
-	static unsigned next;
-	char *path = paths[next++ % 4];
-
-	snprintf(path, sizeof paths[0], "%s/%s", home, name);
-	return path;
-}
-
-static const char *number(int value)
-{
-	static char text[4][16];
-	static unsigned next;
-	char *into = text[next++ % 4];
-
-	snprintf(into, sizeof text[0], "%d", value);
-	return into;
+	scene_attempt(&scene, hostile_spec,
+		(const char *const[]){getenv("STINT_EXEC_HOSTILE"), name, first, second, NULL}, expected);
 }
 
 /* ---- files -------------------------------------------------------------------------------------------------------- */
@@ -151,14 +98,14 @@ static void what_every_program_needs_is_there_and_not_writable(void **state)
 static void the_state_directory_is_out_of_reach(void **state)
 {
 	(void)state;
-	attempt("EACCES", "read", in_home("stint.db"), NULL);
-	attempt("EACCES", "read", in_home("admin.token"), NULL);
+	attempt("EACCES", "read", in_home(&scene, "stint.db"), NULL);
+	attempt("EACCES", "read", in_home(&scene, "admin.token"), NULL);
 	attempt("EACCES", "read", "../admin.token", NULL);
-	attempt("EACCES", "write", in_home("stint.db"), NULL);
-	attempt("EACCES", "write", in_home("new"), NULL);
-	attempt("EACCES", "truncate", in_home("stint.db"), NULL);
-	attempt("EACCES", "remove", in_home("admin.token"), NULL);
-	attempt("EACCES", "list", home, NULL);
+	attempt("EACCES", "write", in_home(&scene, "stint.db"), NULL);
+	attempt("EACCES", "write", in_home(&scene, "new"), NULL);
+	attempt("EACCES", "truncate", in_home(&scene, "stint.db"), NULL);
+	attempt("EACCES", "remove", in_home(&scene, "admin.token"), NULL);
+	attempt("EACCES", "list", scene.home, NULL);
 	attempt("EACCES", "list", "..", NULL);
 }
 
@@ -167,26 +114,26 @@ static void no_link_leads_there(void **state)
 	char through[400];
 
 	(void)state;
-	attempt("EACCES", "link", in_home("admin.token"), NULL);
-	attempt("EACCES", "race", in_home("admin.token"), NULL);
-	attempt("EXDEV", "hard link", in_home("admin.token"), NULL);
-	attempt("EACCES", "rename", in_home("admin.token"), NULL);
-	snprintf(through, sizeof through, "/proc/self/root%s/admin.token", home);
+	attempt("EACCES", "link", in_home(&scene, "admin.token"), NULL);
+	attempt("EACCES", "race", in_home(&scene, "admin.token"), NULL);
+	attempt("EXDEV", "hard link", in_home(&scene, "admin.token"), NULL);
+	attempt("EACCES", "rename", in_home(&scene, "admin.token"), NULL);
+	snprintf(through, sizeof through, "/proc/self/root%s/admin.token", scene.home);
 	attempt("EACCES", "read", through, NULL);
 	snprintf(through, sizeof through, "/proc/self/cwd/../admin.token");
 	attempt("EACCES", "read", through, NULL);
-	snprintf(through, sizeof through, "root%s/admin.token", home);
+	snprintf(through, sizeof through, "root%s/admin.token", scene.home);
 	attempt("EACCES", "proc", number(getpid()), through);
-	attempt("EACCES", "proc", number(sibling.identity.main), "cwd/token");
+	attempt("EACCES", "proc", number(scene.sibling.identity.main), "cwd/token");
 }
 
 static void a_siblings_files_are_out_of_reach(void **state)
 {
 	(void)state;
-	attempt("EACCES", "read", in_home("sibling/token"), NULL);
+	attempt("EACCES", "read", in_home(&scene, "sibling/token"), NULL);
 	attempt("EACCES", "read", "../sibling/token", NULL);
-	attempt("EACCES", "write", in_home("sibling/token"), NULL);
-	attempt("EACCES", "list", in_home("sibling"), NULL);
+	attempt("EACCES", "write", in_home(&scene, "sibling/token"), NULL);
+	attempt("EACCES", "list", in_home(&scene, "sibling"), NULL);
 	attempt("EACCES", "race", "../sibling/token", NULL);
 }
 
@@ -194,7 +141,7 @@ static void a_siblings_files_are_out_of_reach(void **state)
 
 static void a_sibling_cannot_be_traced_or_read(void **state)
 {
-	const char *pid = number(sibling.identity.main);
+	const char *pid = number(scene.sibling.identity.main);
 
 	(void)state;
 	attempt("EPERM", "trace", pid, NULL);
@@ -202,14 +149,14 @@ static void a_sibling_cannot_be_traced_or_read(void **state)
 	attempt("EACCES", "proc", pid, "environ");
 	attempt("EACCES", "proc", pid, "mem");
 	attempt("EACCES", "proc", pid, "fd/0");
-	attempt("EACCES", "proc", number(sibling.identity.shim), "environ");
+	attempt("EACCES", "proc", number(scene.sibling.identity.shim), "environ");
 	attempt("EACCES", "proc", number(getpid()), "environ");
 }
 
 /* From version 6 of Landlock on; before that the manual says so. */
 static void nobody_outside_can_be_signalled(void **state)
 {
-	const pid_t targets[] = {sibling.identity.main, sibling.identity.shim, getpid()};
+	const pid_t targets[] = {scene.sibling.identity.main, scene.sibling.identity.shim, getpid()};
 
 	(void)state;
 	if (landlock_abi() < 6)
@@ -219,14 +166,14 @@ static void nobody_outside_can_be_signalled(void **state)
 		attempt("EPERM", "signal", number(targets[i]), "9");
 		attempt("EPERM", "pidfd", number(targets[i]), NULL);
 	}
-	attempt("EPERM", "signal", number(-sibling.identity.main), "9");
-	assert_int_equal(marked(sibling.identity.run), 1);
+	attempt("EPERM", "signal", number(-scene.sibling.identity.main), "9");
+	assert_int_equal(marked(scene.sibling.identity.run), 1);
 }
 
 /* Who may lower the limits of another may end him, on every kernel. */
 static void nobody_elses_limits_can_be_changed(void **state)
 {
-	const pid_t targets[] = {sibling.identity.main, sibling.identity.shim, getpid()};
+	const pid_t targets[] = {scene.sibling.identity.main, scene.sibling.identity.shim, getpid()};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
@@ -274,13 +221,14 @@ static void privileges_of_root_are_those_of_a_container(void **state)
 {
 	static const int missing[] = {CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_MODULE, CAP_SYS_RAWIO,
 		CAP_SYS_BOOT, CAP_SYS_TIME, CAP_SYS_RESOURCE, CAP_SYS_NICE, CAP_NET_ADMIN, CAP_MKNOD,
-		CAP_DAC_READ_SEARCH, CAP_LINUX_IMMUTABLE, CAP_SYSLOG};
+		CAP_DAC_READ_SEARCH, CAP_LINUX_IMMUTABLE, CAP_SYSLOG, CAP_NET_RAW};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
 		attempt("EPERM", "capability", number(missing[i]), NULL);
 	if (geteuid() == 0)
 		attempt("done", "capability", number(CAP_CHOWN), NULL);
+	attempt("EPERM", "sniff", NULL, NULL);
 }
 
 static void limits_hold(void **state)
@@ -293,7 +241,7 @@ static void limits_hold(void **state)
 
 static void assert_refused(struct process_spec *spec, struct running *running, int error)
 {
-	world_start(&world, running, spec);
+	world_start(&scene.world, running, spec);
 	world_until_gone(running);
 	assert_int_equal(running->end.how, ENDED_UNSTARTED);
 	assert_int_equal(running->end.fault.stage, STAGE_LANDLOCK);
@@ -304,39 +252,39 @@ static void assert_refused(struct process_spec *spec, struct running *running, i
 
 static void a_grant_that_opens_the_state_directory_is_refused(void **state)
 {
-	const char *const bad[] = {home, world.dir, "/tmp", "/"};
+	const char *const bad[] = {scene.home, scene.world.dir, "/tmp", "/"};
 	struct running running;
 	struct process_spec spec;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		world.grants[3] = (struct grant){bad[i], -1, GRANT_READ, false};
-		spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
+		scene.world.grants[3] = (struct grant){bad[i], -1, GRANT_READ, false};
+		spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
 		spec.confine.grant_count = 4;
 		assert_refused(&spec, &running, EXDEV);
 		assert_string_equal(running.end.fault.detail, bad[i]);
 	}
-	world.grants[3] = (struct grant){NULL, home_fd, GRANT_READ, false};
-	spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
+	scene.world.grants[3] = (struct grant){NULL, scene.home_fd, GRANT_READ, false};
+	spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
 	spec.confine.grant_count = 4;
 	assert_refused(&spec, &running, EXDEV);
-	spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
-	spec.workdir_fd = world.dir_fd;
+	spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
+	spec.workdir_fd = scene.world.dir_fd;
 	assert_refused(&spec, &running, EXDEV);
 }
 
 /* A root above it, and a task that asks for what is in there. */
 static void a_work_dir_within_the_state_directory_is_refused(void **state)
 {
-	const int bad[] = {sibling_fd, home_fd};
+	const int bad[] = {scene.sibling_fd, scene.home_fd};
 	struct process *process = NULL;
 	struct running running;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		struct process_spec spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
+		struct process_spec spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
 		spec.workdir_fd = bad[i];
-		assert_int_equal(process_start(world.host, &spec, &process), -EXDEV);
+		assert_int_equal(process_start(scene.world.host, &spec, &process), -EXDEV);
 		assert_null(process);
 	}
 }
@@ -347,14 +295,14 @@ static void a_grant_that_does_not_exist_is_refused_unless_optional(void **state)
 	struct process_spec spec;
 
 	(void)state;
-	world.grants[3] = (struct grant){"/no/such/path", -1, GRANT_READ, false};
-	spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
+	scene.world.grants[3] = (struct grant){"/no/such/path", -1, GRANT_READ, false};
+	spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
 	spec.confine.grant_count = 4;
 	assert_refused(&spec, &running, ENOENT);
-	world.grants[3].optional = true;
-	spec = hostile_spec(&running, CHILD(&world, "exit", "0"));
+	scene.world.grants[3].optional = true;
+	spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
 	spec.confine.grant_count = 4;
-	world_start(&world, &running, &spec);
+	world_start(&scene.world, &running, &spec);
 	world_until_gone(&running);
 	assert_int_equal(running.end.how, ENDED_EXIT);
 	running_done(&running);
@@ -368,7 +316,7 @@ static void a_work_dir_can_be_read_only(void **state)
 
 	(void)state;
 	spec.confine.workdir_read_only = true;
-	world_start(&world, &running, &spec);
+	world_start(&scene.world, &running, &spec);
 	world_until_gone(&running);
 	assert_string_equal(running_text(&running, STREAM_OUT), "EACCES");
 	running_done(&running);
@@ -424,12 +372,12 @@ static void a_shim_that_is_missing_or_anybodys_is_refused(void **state)
 	struct host *host = NULL;
 
 	(void)state;
-	assert_int_equal(host_open(&world.loop, &options, &host, complaint), -ENOENT);
-	snprintf(path, sizeof path, "%s/shim", world.dir);
+	assert_int_equal(host_open(&scene.world.loop, &options, &host, complaint), -ENOENT);
+	snprintf(path, sizeof path, "%s/shim", scene.world.dir);
 	cleanup(close_at) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
 	assert_int_equal(fchmod(fd, 0777), 0);
 	options.shim = path;
-	assert_int_equal(host_open(&world.loop, &options, &host, complaint), -ENOENT);
+	assert_int_equal(host_open(&scene.world.loop, &options, &host, complaint), -ENOENT);
 	assert_non_null(strstr(complaint, "can be changed by other users"));
 	assert_null(host);
 }
@@ -461,5 +409,5 @@ int main(void)
 		print_message("this kernel has no Landlock\n");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, open_world, close_world);
+	return cmocka_run_group_tests(tests, open_scene, close_scene);
 }

@@ -171,7 +171,8 @@ static void look_around(void)
 
 	for (int level = WALL_SANDBOX; level <= WALL_CONTAINER; level++) {
 		struct wall wall = {.level = (enum wall_level)level};
-		had[level] = wall_try(&wall, getenv("STINT_SHIM"), false, reason, fix) == 0;
+		had[level] =
+			wall_try(&wall, &(struct wall_trial){.shim = getenv("STINT_SHIM")}, reason, fix) == 0;
 		if (!had[level])
 			print_message("skipped: level %s cannot be had here: %s\n",
 				wall_level_name(wall.level), reason);

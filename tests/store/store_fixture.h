@@ -196,7 +196,8 @@ static inline enum refusal world_report(
 	return world_run(world, &command)->refusal;
 }
 
-static inline enum task_state world_state(struct world *world, const char *id)
+/* As it is read; if there is none its state is TASK_NOWHERE. */
+static inline struct task world_task(struct world *world, const char *id)
 {
 	struct task_document document;
 	struct arena arena;
@@ -207,7 +208,12 @@ static inline enum task_state world_state(struct world *world, const char *id)
 	if (r == 0)
 		r = store_read_task(world->store, seq, world->now, &arena, &document);
 	arena_done(&arena);
-	return r == 0 ? document.task.state : TASK_NOWHERE;
+	return r == 0 ? document.task : (struct task){.state = TASK_NOWHERE};
+}
+
+static inline enum task_state world_state(struct world *world, const char *id)
+{
+	return world_task(world, id).state;
 }
 
 /* Every test runs on both backends. */

@@ -236,6 +236,27 @@ static void restarts_are_unclean_ends_and_survive(void **state)
 	assert_int_equal(restarts(world, "slot-1"), 1);
 }
 
+static void an_end_that_is_told_and_then_seen_counts_once(void **state)
+{
+	struct world *world = *state;
+	struct command crash = {.kind = COMMAND_SLOT_CRASH, .slot = SPAN("slot-1")};
+
+	beat(world, "slot-1", 7, NULL);
+	world_pass(world, 1000);
+	world_run(world, &crash);
+	assert_int_equal(restarts(world, "slot-1"), 1);
+	beat(world, "slot-1", 8, NULL); /* its successor */
+	assert_int_equal(restarts(world, "slot-1"), 1);
+	world_pass(world, 1000);
+	beat(world, "slot-1", 9, NULL); /* and one of which nobody has told */
+	assert_int_equal(restarts(world, "slot-1"), 2);
+	world_pass(world, 1000);
+	world_run(world, &crash);
+	world_pass(world, 10 * STALE_MS);
+	world_run(world, NULL); /* nobody came after it: its lease runs out */
+	assert_int_equal(restarts(world, "slot-1"), 3);
+}
+
 /* ---- sessions ---------------------------------------------------------------------------------------------- */
 
 static struct result *spawn(struct world *world, const char *label)
@@ -443,6 +464,7 @@ int main(void)
 		ON_BOTH(what_an_idle_beat_does_not_name_is_lost_after_a_while),
 		ON_BOTH(a_beat_that_names_what_others_hold_changes_nothing),
 		ON_BOTH(restarts_are_unclean_ends_and_survive),
+		ON_BOTH(an_end_that_is_told_and_then_seen_counts_once),
 		ON_BOTH(sessions_are_there_after_a_crash_in_their_order),
 		ON_BOTH(a_label_is_one_session_and_then_taken),
 		ON_BOTH(a_task_has_its_last_label_only),

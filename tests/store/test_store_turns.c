@@ -27,19 +27,6 @@ static void a_task_lives_from_creation_to_done(void **state)
 	assert_int_equal(world_state(world, "job"), TASK_DONE);
 }
 
-static int64_t updated_at(struct world *world, const char *id)
-{
-	struct task_document document;
-	struct arena arena;
-	int64_t seq;
-
-	arena_init(&arena, 1 << 20);
-	assert_int_equal(store_find_task(world->store, span_of(id), &seq), 0);
-	assert_int_equal(store_read_task(world->store, seq, world->now, &arena, &document), 0);
-	arena_done(&arena);
-	return document.task.updated_ms;
-}
-
 static void a_task_says_when_it_changed_last(void **state)
 {
 	struct world *world = *state;
@@ -51,17 +38,17 @@ static void a_task_says_when_it_changed_last(void **state)
 	assert_int_equal(world->result.claims[0].task.updated_ms, START_WALL_MS + 10);
 	world_pass(world, 10);
 	world_run(world, NULL); /* looking changes nothing */
-	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 10);
+	assert_int_equal(world_task(world, "a").updated_ms, START_WALL_MS + 10);
 	world_report(world, COMMAND_PROGRESS, "a", "w", fence);
-	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 20);
+	assert_int_equal(world_task(world, "a").updated_ms, START_WALL_MS + 20);
 	world_crash(world);
-	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 20);
+	assert_int_equal(world_task(world, "a").updated_ms, START_WALL_MS + 20);
 	world_pass(world, 10);
 	world_report(world, COMMAND_COMPLETE, "a", "w", fence);
 	world_pass(world, 10);
 	world_report(world, COMMAND_COMPLETE, "a", "w", fence); /* the same again */
 	assert_int_equal(world->result.task.updated_ms, START_WALL_MS + 30);
-	assert_int_equal(updated_at(world, "a"), START_WALL_MS + 30);
+	assert_int_equal(world_task(world, "a").updated_ms, START_WALL_MS + 30);
 }
 
 static void second_claim_of_same_task_is_refused(void **state)

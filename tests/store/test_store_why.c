@@ -5,16 +5,9 @@
 
 static struct reason why_of(struct world *world, const char *id)
 {
-	struct task_document document;
-	struct arena arena;
-	int64_t seq;
+	struct task task = world_task(world, id);
 
-	arena_init(&arena, 1 << 20);
-	assert_int_equal(store_find_task(world->store, span_of(id), &seq), 0);
-	assert_int_equal(store_read_task(world->store, seq, world->now, &arena, &document), 0);
-	struct reason reason = store_why(world->store, &document.task, world->now);
-	arena_done(&arena);
-	return reason;
+	return store_why(world->store, &task, world->now);
 }
 
 static void create_for(struct world *world, const char *id, const char *slot)

@@ -68,18 +68,12 @@ static enum refusal judge(
 
 static void expect(struct world *world, const char *id, enum stage stage, enum task_state state)
 {
-	struct task_document document;
-	struct arena arena;
-	int64_t seq;
+	struct task task = world_task(world, id);
 
-	arena_init(&arena, 1 << 20);
-	assert_int_equal(store_find_task(world->store, span_of(id), &seq), 0);
-	assert_int_equal(store_read_task(world->store, seq, world->now, &arena, &document), 0);
-	if (document.task.stage != stage)
-		fail_msg("%s is at %s", id, document.task.stage ? stage_name(document.task.stage) : "none");
-	if (document.task.state != state)
-		fail_msg("%s is %s", id, task_state_name(document.task.state));
-	arena_done(&arena);
+	if (task.stage != stage)
+		fail_msg("%s is at %s", id, task.stage ? stage_name(task.stage) : "none");
+	if (task.state != state)
+		fail_msg("%s is %s", id, task_state_name(task.state));
 }
 
 /* The kinds of the events after `seq`, one after the other. */

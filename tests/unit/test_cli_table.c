@@ -85,11 +85,11 @@ static void fill(struct table *table)
 	static const char *const cells[][4] = {
 		{"t-1", "demo", "1", "a title that is rather long"}, {"t-10", "ci", "100", "short"}};
 
-	table_init(table, columns, 4);
+	table_init(table, columns, 4, true);
 	for (size_t r = 0; r < 2; r++) {
 		table_row(table);
 		for (size_t c = 0; c < 4; c++)
-			table_cell(table, c, span_of(cells[r][c]), PAINT_NONE, true);
+			table_cell(table, c, span_of(cells[r][c]), PAINT_NONE);
 	}
 }
 

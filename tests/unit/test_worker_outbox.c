@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "worker/files.h"
+#include "base/files.h"
 #include "worker/letter.h"
 #include "worker/outbox.h"
 

@@ -172,14 +172,13 @@ static void what_was_not_even_begun_has_a_code_and_words(void **state)
 		{-E2BIG, WALL_PROCESS, false, "EXECUTION_ERROR"},
 		{-EILSEQ, WALL_VM, false, "EXECUTION_ERROR"},
 	};
-	char text[REFUSAL_BYTES];
+	char text[START_REASON_BYTES];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		text[0] = 0;
 		assert_string_equal(
-			verdict_refusal(rows[i].fault, rows[i].level, rows[i].has_workdir, text, sizeof text),
-			rows[i].code);
+			start_refused(rows[i].fault, rows[i].has_workdir, rows[i].level, text), rows[i].code);
 		assert_true(strlen(text) > 10 && strlen(text) < sizeof text - 1);
 	}
 }
@@ -398,6 +397,45 @@ static void what_is_no_word_of_ours_changes_nothing(void **state)
 	assert_false(yields(*state, "[]"));
 }
 
+static void refused_as(int fault, bool names_dir, enum wall_level level, const char *code, const char *reason)
+{
+	char said[START_REASON_BYTES];
+
+	assert_string_equal(start_refused(fault, names_dir, level, said), code);
+	assert_string_equal(said, reason);
+}
+
+static void what_cannot_even_be_made_is_somebodys_fault_too(void **state)
+{
+	(void)state;
+	refused_as(-ENOSPC, false, WALL_PROCESS, "WORKER_INIT_FAILED",
+		"cannot be started: No space left on device");
+	refused_as(-ENOENT, false, WALL_PROCESS, "WORKER_INIT_FAILED",
+		"cannot be started: No such file or directory");
+	refused_as(-ENOENT, false, WALL_SANDBOX, "ISOLATION_UNAVAILABLE",
+		"level \"sandbox\": a path that it may use cannot be opened: No such file or directory");
+	refused_as(-E2BIG, true, WALL_VM, "EXECUTION_ERROR", "cannot be started: Argument list too long");
+	refused_as(-EILSEQ, false, WALL_VM, "EXECUTION_ERROR",
+		"at level \"vm\" an argument or a value of the environment cannot have a line break: it goes in as one line");
+	refused_as(-EXDEV, true, WALL_PROCESS, "BAD_WORKDIR",
+		"its work dir, or another path that it may use, contains the state directory or lies in it");
+	refused_as(-EXDEV, false, WALL_PROCESS, "ISOLATION_UNAVAILABLE",
+		"its work dir, or another path that it may use, contains the state directory or lies in it");
+}
+
+static void trouble_of_a_host_passes_and_other_refusals_do_not(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(failure_put_refused(&w->members, "WORKER_INIT_FAILED", "x", 1000), 0);
+	assert_int_equal(buf_put_byte(&w->members, 0), 0);
+	assert_non_null(strstr(w->members.data, "\"retryAt\":11000"));
+	buf_clear(&w->members);
+	assert_int_equal(failure_put_refused(&w->members, "BAD_WORKDIR", "x", 1000), 0);
+	assert_int_equal(buf_put_byte(&w->members, 0), 0);
+	assert_non_null(strstr(w->members.data, "\"retry\":false"));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -426,6 +464,8 @@ int main(void)
 		T(a_word_of_another_claim_is_not_its_word),
 		T(what_did_not_run_said_nothing),
 		T(what_is_no_word_of_ours_changes_nothing),
+		T(what_cannot_even_be_made_is_somebodys_fault_too),
+		T(trouble_of_a_host_passes_and_other_refusals_do_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

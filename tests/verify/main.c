@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/take.h"
 #include "history/history.h"
 #include "store/sqlite.h"
@@ -29,14 +29,6 @@ struct verify {
 	int64_t folds_room;
 	int64_t last;
 };
-
-static int64_t clock_ms(clockid_t clock)
-{
-	struct timespec at;
-
-	clock_gettime(clock, &at);
-	return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
-}
 
 static int complain(const char *what, const char *why)
 {

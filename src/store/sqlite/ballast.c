@@ -8,7 +8,6 @@
  * ballast was given back, the ballast fits again.
  */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,3 +1,6 @@
+/*
+ * Paths, files and directories, as far as SQLite does not handle them.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,5 +1,6 @@
-#include <stdlib.h>
-
+/*
+ * Transactions, and when the log of SQLite is written back.
+ */
 #include "store/sqlite/sqlite_backend.h"
 
 /*

@@ -1,4 +1,4 @@
-#include "worker/files.h"
+#include "base/files.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,5 @@
 #include "api/failure_form.h"
 
-#include <errno.h>
-
 #include "base/take.h"
 
 struct failure_body {

@@ -1,0 +1,1 @@
+for (const h of ['localhost','127.0.0.1','[::1]']) { try { const r=await fetch('http://'+h+':35879/api/tasks'); console.log(h,r.status) } catch(e) { console.log(h,e.cause?.code||e.message) } }

@@ -1,0 +1,345 @@
+/*
+ * stint-notify: tells others what happens. What the command line and the environment say, where the server is, and who is to
+ * be told; then notifier.c. It is a client of the event stream like any other and has nothing to do with the store.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "base/iso_time.h"
+#include "base/log.h"
+#include "base/take.h"
+#include "notify/notifier.h"
+
+enum {
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_CONFIG = 78,
+	SETS_MAX = 64,
+	TEXT_BYTES_MAX = 1 << 20,
+};
+
+static const char usage[] =
+	"usage: stint-notify [FLAGS]              tell the targets of the configuration what happens, until a signal\n"
+	"       stint-notify ls [--json] [FLAGS]  the targets, how far each is told, and how the last delivery went\n"
+	"       stint-notify test NAME [FLAGS]    send one test message, and say what came back\n"
+	"\n"
+	"A target gets word of the end of every session whose channel is its name, and the events that it lists, as signed\n"
+	"webhooks. Reached as `stint notify`, too.\n"
+	"\n"
+	"  --home DIR         state directory (default $STINT_HOME, $XDG_STATE_HOME/stint, ~/.local/state/stint)\n"
+	"  --url URL          the server: http://HOST:PORT or unix:/PATH (default $STINT_URL, else that of the home)\n"
+	"  --token TOKEN      credential (default $STINT_TOKEN); others can see it, so a file is better\n"
+	"  --token-file FILE  a file with it (default $STINT_TOKEN_FILE, else admin.token of the home)\n"
+	"  --config FILE      instead of the three configuration files\n"
+	"  --set KEY=VALUE    a key that the server has too, as log.level\n"
+	"  --version          print the version\n"
+	"\n"
+	"The configuration (JSON, comments allowed): {\"notify\": {\"targets\": {\"ops\": {\"url\": \"https://example.com/hook\",\n"
+	"\"secretFile\": \"/etc/stint/ops.secret\", \"events\": [\"alerts\"]}}}}. The status is 78 if it is wrong, or has no target.\n"
+	"\n"
+	"Try: stint notify test ops\n";
+
+struct flags {
+	struct server_place_flags place;
+	const char *config;
+	const char *verb, *name; /* words that are no flags */
+	struct config_flag sets[SETS_MAX];
+	char keys[SETS_MAX][CONFIG_NAME_MAX];
+	uint32_t set_count;
+	bool json, help, version;
+};
+
+static int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int complain(int status, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("stint-notify: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+	return status;
+}
+
+/* ---- the command line ------------------------------------------------------------------------------------------------ */
+
+static int take_set(struct flags *flags, const char *text)
+{
+	const char *equals = strchr(text, '=');
+
+	if (!equals || equals == text || equals - text >= CONFIG_NAME_MAX || flags->set_count == SETS_MAX)
+		return complain(EXIT_USAGE, "--set wants KEY=VALUE; it is \"%s\"", text);
+	char *key = flags->keys[flags->set_count];
+	memcpy(key, text, (size_t)(equals - text));
+	flags->sets[flags->set_count++] = (struct config_flag){"--set", key, equals + 1};
+	return 0;
+}
+
+static int take_value(struct flags *flags, const char *flag, const char *value)
+{
+	const struct {
+		const char *name;
+		const char **text;
+	} texts[] = {
+		{"--home", &flags->place.home},
+		{"--url", &flags->place.url},
+		{"--token", &flags->place.token},
+		{"--token-file", &flags->place.token_file},
+		{"--config", &flags->config},
+	};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		if (strcmp(texts[i].name, flag) == 0) {
+			*texts[i].text = value;
+			return 0;
+		}
+	}
+	if (strcmp(flag, "--set") == 0)
+		return take_set(flags, value);
+	return complain(EXIT_USAGE, "there is no flag %s; stint-notify --help lists those there are", flag);
+}
+
+static bool take_switch(struct flags *flags, const char *word)
+{
+	bool *on = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ? &flags->help
+		: strcmp(word, "--version") == 0                          ? &flags->version
+		: strcmp(word, "--json") == 0                             ? &flags->json
+									  : NULL;
+
+	if (on)
+		*on = true;
+	return on != NULL;
+}
+
+static int take_word(struct flags *flags, const char *word)
+{
+	const char **place = !flags->verb ? &flags->verb : &flags->name;
+
+	if (*place)
+		return complain(EXIT_USAGE, "\"%s\" is one word too many; stint-notify --help", word);
+	*place = word;
+	return 0;
+}
+
+static int read_flags(int argc, char **argv, struct flags *flags)
+{
+	char name[64];
+	int r = 0;
+
+	for (int i = 1; r == 0 && i < argc; i++) {
+		const char *equals = strchr(argv[i], '=');
+		if (take_switch(flags, argv[i]))
+			continue;
+		if (strncmp(argv[i], "--", 2) != 0) {
+			r = take_word(flags, argv[i]);
+		} else if (equals && equals - argv[i] < (ptrdiff_t)sizeof name) {
+			snprintf(name, sizeof name, "%.*s", (int)(equals - argv[i]), argv[i]);
+			r = take_value(flags, name, equals + 1);
+		} else if (i + 1 < argc) {
+			r = take_value(flags, argv[i], argv[i + 1]);
+			i++;
+		} else {
+			r = complain(EXIT_USAGE,
+				"%s wants a value, or is no flag; stint-notify --help lists them", argv[i]);
+		}
+	}
+	return r;
+}
+
+/* A verb, with a name if and only if it wants one. */
+static int check_words(const struct flags *flags)
+{
+	bool tests = flags->verb && strcmp(flags->verb, "test") == 0;
+	bool lists = flags->verb && strcmp(flags->verb, "ls") == 0;
+
+	if (flags->verb && !tests && !lists && strcmp(flags->verb, "run") != 0)
+		return complain(
+			EXIT_USAGE, "there is no verb \"%s\"; there are run, ls and test NAME", flags->verb);
+	if (tests != (flags->name != NULL))
+		return complain(EXIT_USAGE,
+			tests ? "test wants the name of a target; stint-notify ls has them"
+			      : "only test wants a name; stint-notify --help");
+	if (flags->json && !lists)
+		return complain(EXIT_USAGE, "--json is for ls");
+	return 0;
+}
+
+/* ---- ls --------------------------------------------------------------------------------------------------------------- */
+
+static int put_json_target(struct buf *out, const struct target *target, const struct cursor *cursor)
+{
+	struct json_object object;
+	char origin[300];
+
+	target_put_origin(target, origin, sizeof origin);
+	json_begin(&object, out);
+	json_member_string(&object, "name", span_of(target->name));
+	json_member_string(&object, "url", span_of(origin));
+	if (json_put_key(&object, "events"))
+		json_note(&object, buf_put_byte(out, '['));
+	for (size_t i = 0; object.fault == 0 && target->events && target->events[i]; i++) {
+		json_note(&object, i > 0 ? buf_put_byte(out, ',') : 0);
+		json_note(&object, json_put_string(out, span_of(target->events[i])));
+	}
+	json_note(&object, buf_put_byte(out, ']'));
+	if (cursor->known)
+		json_member_decimal(&object, "cursor", (uint64_t)cursor->seq);
+	else
+		json_member_null(&object, "cursor");
+	json_member_int(&object, "delivered", cursor->delivered);
+	json_member_int(&object, "givenUp", cursor->given_up);
+	json_member_int(&object, "missed", cursor->missed);
+	json_member_int(&object, "lastAt", cursor->last_ms);
+	json_member_int(&object, "lastStatus", cursor->last_status);
+	json_member_string(&object, "lastId", span_of(cursor->last_id));
+	json_member_string(&object, "lastError", span_of(cursor->last_error));
+	return json_end(&object);
+}
+
+static int put_target(struct buf *out, const struct target *target, const struct cursor *cursor)
+{
+	char origin[300], when[ISO_TIME_BYTES + 1];
+
+	target_put_origin(target, origin, sizeof origin);
+	iso_time_put(cursor->last_ms, when);
+	int r = buf_printf(
+		out, "%s  %s\n  events     sessions of channel %s", target->name, origin, target->name);
+	for (size_t i = 0; r == 0 && target->events && target->events[i]; i++)
+		r = buf_printf(out, ", %s", target->events[i]);
+	if (r == 0)
+		r = buf_put_byte(out, '\n');
+	if (r == 0 && !cursor->known)
+		return buf_printf(
+			out, "  cursor     none yet: it begins with what happens when stint-notify runs\n");
+	if (r == 0)
+		r = buf_printf(out, "  cursor     %lld\n  delivered  %lld, given up %lld, missed %lld\n",
+			(long long)cursor->seq, (long long)cursor->delivered, (long long)cursor->given_up,
+			(long long)cursor->missed);
+	if (r == 0 && cursor->last_ms > 0)
+		r = buf_printf(out, "  last       %s %s: %s\n", when, cursor->last_id,
+			cursor->last_error[0] ? cursor->last_error : "delivered");
+	return r;
+}
+
+static int list(const struct targets *targets, const char *home, bool json)
+{
+	cleanup(buf_done) struct buf out = {0};
+	cleanup(close_at) int dir_fd = cursor_dir_open(home);
+
+	if (dir_fd < 0)
+		return complain(EXIT_FAILED, "cannot look into %s/notify: %s", home, strerror(-dir_fd));
+	buf_init(&out, TEXT_BYTES_MAX);
+	int r = json ? buf_printf(&out, "{\"schema\":1,\"ok\":true,\"targets\":[") : 0;
+	for (uint32_t i = 0; r == 0 && i < targets->count; i++) {
+		const struct target *target = &targets->items[i];
+		struct cursor cursor;
+		r = cursor_read(dir_fd, target->name, &cursor);
+		if (r < 0)
+			return complain(EXIT_FAILED, "%s/notify/%s.json cannot be read: %s", home,
+				target->name, strerror(-r));
+		if (json && i > 0)
+			r = buf_put_byte(&out, ',');
+		if (r == 0)
+			r = json ? put_json_target(&out, target, &cursor) : put_target(&out, target, &cursor);
+	}
+	if (r == 0 && json)
+		r = buf_printf(&out, "]}\n");
+	fwrite(out.data, 1, out.len, stdout);
+	return r < 0 ? EXIT_FAILED : 0;
+}
+
+/* ---- test -------------------------------------------------------------------------------------------------------------- */
+
+static int test(const struct targets *targets, const char *name)
+{
+	const struct target *target = targets_find(targets, name);
+	struct delivery_outcome outcome;
+
+	if (!target)
+		return complain(EXIT_USAGE, "there is no target \"%s\"; stint-notify ls has them", name);
+	notifier_test(targets, target, &outcome);
+	if (!outcome.delivered)
+		return complain(EXIT_FAILED, "%s was not told: %s", name, outcome.error);
+	printf("%s was told; the answer was %ld\n", name, outcome.status);
+	return 0;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------------------------- */
+
+static int print_problems(const struct config *config)
+{
+	cleanup(buf_done) struct buf text;
+
+	buf_init(&text, TEXT_BYTES_MAX);
+	if (config_put_problems(&text, config, "stint-notify: ") < 0)
+		return complain(EXIT_CONFIG, "the configuration is wrong, and there is no memory to say how");
+	fwrite(text.data, 1, text.len, stderr);
+	return EXIT_CONFIG;
+}
+
+static int run(const struct flags *flags, struct config *config, const struct targets *targets)
+{
+	static struct server_place place;
+	char complaint[SERVER_PLACE_COMPLAINT_BYTES];
+
+	if (targets->count == 0)
+		return complain(EXIT_CONFIG,
+			"there is nobody to tell: the configuration has no target; as in\n"
+			"  {\"notify\": {\"targets\": {\"ops\": {\"url\": \"https://example.com/hook\", \"secretFile\": "
+			"\"/etc/stint/ops.secret\", \"events\": [\"alerts\"]}}}}");
+	if (flags->verb && strcmp(flags->verb, "ls") == 0)
+		return list(targets, config->home.text, flags->json);
+	if (flags->verb && strcmp(flags->verb, "test") == 0)
+		return test(targets, flags->name);
+	if (server_place_find(&flags->place, config->home.text, &place, complaint) < 0)
+		return complain(EXIT_USAGE, "%s", complaint);
+	log_start(STDERR_FILENO, (enum log_format)config_number(config, CONFIG_LOG_FORMAT),
+		(enum log_level)config_number(config, CONFIG_LOG_LEVEL));
+	return notifier_run(targets, &place, config->home.text);
+}
+
+int main(int argc, char **argv)
+{
+	static struct flags flags;
+	static struct config config;
+	static struct targets targets;
+
+	int r = read_flags(argc, argv, &flags);
+	if (r == 0 && (flags.help || flags.version)) {
+		fputs(flags.help ? usage : "stint-notify " STINT_VERSION "\n", stdout);
+		return 0;
+	}
+	if (r == 0)
+		r = check_words(&flags);
+	if (r != 0)
+		return r;
+	if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return complain(EXIT_FAILED, "the libraries for HTTP and signatures cannot be used");
+	signal(SIGPIPE, SIG_IGN);
+	umask(077);
+	prctl(PR_SET_DUMPABLE, 0);
+	targets_init(&targets);
+	struct config_request request = {
+		.home = flags.place.home,
+		.file = flags.config,
+		.flags = flags.sets,
+		.flag_count = flags.set_count,
+		.foreign_read = targets_read,
+		.foreign_context = &targets,
+	};
+	config_read(&config, &request);
+	targets_check(&targets, &config);
+	r = config.problem_count > 0 ? print_problems(&config) : run(&flags, &config, &targets);
+	sodium_memzero(&targets, sizeof targets);
+	config_done(&config);
+	curl_global_cleanup();
+	return r;
+}

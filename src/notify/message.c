@@ -1,0 +1,249 @@
+#include "notify/message.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/iso_time.h"
+#include "base/take.h"
+#include "base/utf8.h"
+
+enum {
+	LINE_SAID_MAX = 1000, /* bytes of what somebody said, in a line for people */
+};
+
+static struct span text_of(yyjson_val *object, const char *key)
+{
+	yyjson_val *text = yyjson_obj_get(object, key);
+
+	return (struct span){yyjson_get_str(text), yyjson_get_len(text)};
+}
+
+/* ---- who wants what ---------------------------------------------------------------------------------------- */
+
+/* What needs a person: somebody asks or is stuck, work has failed for good, a worker is lost, a slot crashes, the disk is
+ * full. */
+static bool is_alert(struct span type, yyjson_val *data)
+{
+	static const char *const always[] = {
+		"task.asked", "task.blocked", "gate.opened", "slot.quarantined", "server.degraded"};
+
+	for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
+		if (span_is(type, always[i]))
+			return true;
+	}
+	if (span_is(type, "worker.inactive"))
+		return span_is(text_of(data, "ended"), "expired");
+	return (span_is(type, "task.failed") || span_is(type, "task.expired")) &&
+		span_is(text_of(data, "state"), "failed");
+}
+
+static bool matches(const char *pattern, struct span type, yyjson_val *data)
+{
+	size_t len = strlen(pattern);
+
+	if (strcmp(pattern, "alerts") == 0)
+		return is_alert(type, data);
+	if (pattern[len - 1] == '*')
+		return type.len >= len - 1 && memcmp(type.data, pattern, len - 1) == 0;
+	return span_is(type, pattern);
+}
+
+bool message_is_wanted(const struct target *target, yyjson_val *event)
+{
+	struct span type = text_of(event, "type");
+	yyjson_val *data = yyjson_obj_get(event, "data");
+	bool ends = span_is(type, "session.ended") || span_is(type, "session.gone");
+
+	if (span_is(type, "session.output"))
+		return false;
+	if (ends && span_equal(text_of(data, "channel"), span_of(target->name)))
+		return true;
+	for (size_t i = 0; target->events && target->events[i]; i++) {
+		if (matches(target->events[i], type, data))
+			return true;
+	}
+	return false;
+}
+
+/* ---- how it is told ----------------------------------------------------------------------------------------- */
+
+void message_id(char id[MESSAGE_ID_BYTES], const char *source, int64_t generation, int64_t seq)
+{
+	snprintf(id, MESSAGE_ID_BYTES, "%s-%" PRId64 "-%" PRId64, source, generation, seq);
+}
+
+static void put_head(struct json_object *object, const char *source, const char *id, int64_t time_ms)
+{
+	char when[ISO_TIME_BYTES + 1];
+
+	iso_time_put(time_ms, when);
+	json_member_word(object, "specversion", "1.0");
+	json_member_string(object, "id", span_of(id));
+	json_member_string(object, "source", span_of(source));
+	json_member_word(object, "time", when);
+	json_member_word(object, "datacontenttype", "application/json");
+}
+
+static void put_type(struct json_object *object, struct span type)
+{
+	char full[128];
+
+	snprintf(full, sizeof full, "dev.stint.%.*s", type.len < 100 ? (int)type.len : 100,
+		type.data ? type.data : "");
+	json_member_string(object, "type", span_of(full));
+}
+
+/* Whom it is about; nothing, if it is about the server. */
+static struct span subject_of(yyjson_val *event)
+{
+	static const char *const keys[] = {"task", "worker"}, *const inner[] = {"slot", "queue"};
+	struct span subject = {0};
+
+	for (size_t i = 0; i < 2 && subject.len == 0; i++)
+		subject = text_of(event, keys[i]);
+	for (size_t i = 0; i < 2 && subject.len == 0; i++)
+		subject = text_of(yyjson_obj_get(event, "data"), inner[i]);
+	return subject;
+}
+
+/* The event; `shortened`, all of it but its data. */
+static int put_event(struct buf *out, yyjson_val *event, bool shortened)
+{
+	struct json_object object;
+	size_t index, count;
+	yyjson_val *key, *value;
+
+	if (!shortened)
+		return json_put_value(out, event);
+	json_begin(&object, out);
+	yyjson_obj_foreach(event, index, count, key, value)
+	{
+		if (!yyjson_equals_str(key, "data"))
+			json_member_node(&object, key, value);
+	}
+	json_member_bool(&object, "shortened", true);
+	return json_end(&object);
+}
+
+static int put_message(struct buf *out, const char *source, const char *id, yyjson_val *event, bool shortened)
+{
+	struct span subject = subject_of(event);
+	struct json_object object;
+
+	json_begin(&object, out);
+	put_head(&object, source, id, yyjson_get_sint(yyjson_obj_get(event, "time")));
+	put_type(&object, text_of(event, "type"));
+	if (subject.len > 0)
+		json_member_string(&object, "subject", subject);
+	json_member_decimal(&object, "sequence", yyjson_get_uint(yyjson_obj_get(event, "seq")));
+	if (json_put_key(&object, "data"))
+		json_note(&object, put_event(out, event, shortened));
+	return json_end(&object);
+}
+
+/* ---- for people -------------------------------------------------------------------------------------------------- */
+
+/* At Slack <, > and & begin what would be more than text: a mention of everybody, a link that says another address. */
+static int put_escaped(struct buf *out, struct span text)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < text.len; i++) {
+		char byte = text.data[i];
+		r = byte == '&'       ? buf_put_span(out, SPAN("&amp;"))
+			: byte == '<' ? buf_put_span(out, SPAN("&lt;"))
+			: byte == '>' ? buf_put_span(out, SPAN("&gt;"))
+				      : buf_put_byte(out, (unsigned char)byte);
+	}
+	return r;
+}
+
+/* Not in the middle of a character. */
+static struct span shortened(struct span text)
+{
+	struct span start = {text.data, 0};
+	bool good;
+
+	while (start.len < text.len) {
+		size_t next = utf8_next((struct span){text.data + start.len, text.len - start.len}, &good);
+		if (start.len + next > LINE_SAID_MAX)
+			break;
+		start.len += next;
+	}
+	return start;
+}
+
+/* "task failed: t-1 [scheduled CHECK_FAILED] two tests fail" */
+static int put_line(struct buf *out, yyjson_val *event)
+{
+	yyjson_val *data = yyjson_obj_get(event, "data");
+	struct span session = text_of(event, "session"), said = shortened(text_of(data, "message"));
+	struct span about = session.len > 0 ? session : subject_of(event), code = text_of(data, "code");
+	/* an event that leaves the state as it was has it in `from` */
+	struct span state = text_of(data, yyjson_obj_get(data, "state") ? "state" : "from");
+
+	int r = buf_put_span(out, text_of(event, "type"));
+	for (size_t i = 0; i < out->len; i++)
+		out->data[i] = out->data[i] == '.' || out->data[i] == '_' ? ' ' : out->data[i];
+	if (r == 0)
+		r = buf_printf(out, "%s%.*s", about.len > 0 ? ": " : ":", SPAN_ARGS(about));
+	if (r == 0 && state.len + code.len > 0)
+		r = buf_printf(out, " [%.*s%s%.*s]", SPAN_ARGS(state),
+			state.len > 0 && code.len > 0 ? " " : "", SPAN_ARGS(code));
+	if (r == 0 && said.len > 0)
+		r = buf_printf(out, " %.*s", SPAN_ARGS(said));
+	return r;
+}
+
+static int put_for_people(struct buf *out, enum target_format format, yyjson_val *event)
+{
+	cleanup(buf_done) struct buf line = {0}, escaped = {0};
+	struct json_object object;
+
+	buf_init(&line, MESSAGE_BYTES_MAX);
+	buf_init(&escaped, MESSAGE_BYTES_MAX);
+	int r = put_line(&line, event);
+	if (r < 0 || format == FORMAT_NTFY)
+		return r < 0 ? r : buf_put_span(out, buf_span(&line));
+	r = format == FORMAT_SLACK ? put_escaped(&escaped, buf_span(&line)) : 0;
+	if (r < 0)
+		return r;
+	json_begin(&object, out);
+	if (format == FORMAT_SLACK) {
+		json_member_string(&object, "text", buf_span(&escaped));
+	} else {
+		json_member_string(&object, "content", buf_span(&line));
+		json_member_raw(&object, "allowed_mentions", SPAN("{\"parse\":[]}"));
+	}
+	return json_end(&object);
+}
+
+const char *message_type(const struct target *target)
+{
+	switch (target->format) {
+	case FORMAT_CLOUDEVENTS:
+		return "application/cloudevents+json";
+	case FORMAT_SLACK:
+	case FORMAT_DISCORD:
+		return "application/json";
+	case FORMAT_NTFY:
+		break;
+	}
+	return "text/plain; charset=utf-8";
+}
+
+int message_put(
+	struct buf *out, const struct target *target, const char *source, const char *id, yyjson_val *event)
+{
+	buf_clear(out);
+	buf_set_max(out, MESSAGE_BYTES_MAX);
+	if (target->format != FORMAT_CLOUDEVENTS)
+		return put_for_people(out, target->format, event);
+	int r = put_message(out, source, id, event, false);
+	if (r != -E2BIG)
+		return r;
+	buf_clear(out);
+	return put_message(out, source, id, event, true);
+}

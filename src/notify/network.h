@@ -1,0 +1,27 @@
+/*
+ * Where a message may go. The check is made on the address that is connected to, not on the name that led there: a name
+ * can mean something else a moment later.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+enum {
+	NETWORK_TEXT_BYTES = 64, /* of an address */
+};
+
+struct network {
+	int family;
+	unsigned char bytes[16];
+	unsigned bits; /* of them that count */
+};
+
+/* "10.0.0.0/8", "::1"; false: it is none. */
+bool network_parse(const char *text, struct network *ret_network);
+bool network_has(const struct network *network, const struct sockaddr *address);
+
+/* Of the world: neither this machine, nor a private network, nor what a cloud keeps for itself, nor anything that means
+ * another address. */
+bool address_is_public(const struct sockaddr *address);
+void address_put(const struct sockaddr *address, char text[NETWORK_TEXT_BYTES]);

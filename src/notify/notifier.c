@@ -1,0 +1,294 @@
+#include "notify/notifier.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/service.h"
+#include "base/take.h"
+#include "notify/feed.h"
+
+enum {
+	EXIT_TEMPORARY = 75,
+	EXIT_NO_PERMISSION = 77,
+	WAIT_MS_MAX = 60 * 1000,
+};
+
+struct notifier {
+	const struct targets *targets;
+	CURLM *multi;
+	struct feed feed;
+	struct courier couriers[TARGETS_MAX];
+	uint32_t count;
+	struct rng rng;
+	int dir_fd, signals;
+	bool stopping;
+};
+
+int64_t notifier_wall_ms(void)
+{
+	return clock_ms(CLOCK_REALTIME);
+}
+
+static int64_t now_ms(void)
+{
+	return clock_ms(CLOCK_MONOTONIC);
+}
+
+/* ---- what the feed tells ------------------------------------------------------------------------------------------ */
+
+static int on_met(void *context, int64_t generation, int64_t last_seq)
+{
+	struct notifier *notifier = context;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < notifier->count; i++)
+		r = courier_meet(&notifier->couriers[i], generation, last_seq, now_ms());
+	return r;
+}
+
+static int on_event(void *context, int64_t generation, yyjson_val *event)
+{
+	struct notifier *notifier = context;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < notifier->count; i++)
+		r = courier_offer(&notifier->couriers[i], generation, event);
+	return r;
+}
+
+static void on_gone(void *context, int64_t oldest)
+{
+	struct notifier *notifier = context;
+
+	for (uint32_t i = 0; i < notifier->count; i++)
+		courier_skip(&notifier->couriers[i], oldest);
+}
+
+/* From here on those that were behind are offered what they missed; one that still has a full queue is left behind, and
+ * does not make the others read it all again. */
+static int64_t begins_after(void *context)
+{
+	struct notifier *notifier = context;
+	int64_t least = INT64_MAX, most = 0;
+
+	for (uint32_t i = 0; i < notifier->count; i++) {
+		struct courier *courier = &notifier->couriers[i];
+		if (courier->seen > most)
+			most = courier->seen;
+		if (!courier_has_room(courier))
+			continue;
+		courier->behind = false;
+		if (courier->seen < least)
+			least = courier->seen;
+	}
+	return least == INT64_MAX ? most : least;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------------ */
+
+static int step_all(struct notifier *notifier, int64_t *ret_next_ms)
+{
+	int64_t now = now_ms(), wall = notifier_wall_ms();
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < notifier->count; i++) {
+		struct courier *courier = &notifier->couriers[i];
+		if (courier->behind && courier_has_room(courier))
+			feed_rewind(&notifier->feed, now);
+		r = courier_step(courier, now, wall, ret_next_ms);
+	}
+	return r < 0 ? r : feed_step(&notifier->feed, now, ret_next_ms);
+}
+
+static int finish_all(struct notifier *notifier)
+{
+	CURLMsg *message;
+	int left, r = 0;
+
+	while (r == 0 && (message = curl_multi_info_read(notifier->multi, &left))) {
+		CURL *easy = message->easy_handle;
+		CURLcode code = message->data.result;
+		struct courier *courier = NULL;
+		if (easy == notifier->feed.easy) {
+			r = feed_finish(&notifier->feed, code, now_ms());
+			continue;
+		}
+		curl_easy_getinfo(easy, CURLINFO_PRIVATE, &courier);
+		r = courier_finish(courier, code, now_ms(), notifier_wall_ms());
+	}
+	return r;
+}
+
+static int turn(struct notifier *notifier)
+{
+	struct curl_waitfd signals = {.fd = notifier->signals, .events = CURL_WAIT_POLLIN};
+	int64_t next_ms = now_ms() + WAIT_MS_MAX;
+	struct signalfd_siginfo info;
+	int running;
+
+	int r = step_all(notifier, &next_ms);
+	if (r < 0)
+		return r;
+	int64_t wait_ms = next_ms - now_ms();
+	curl_multi_poll(notifier->multi, &signals, 1, wait_ms > 0 ? (int)wait_ms : 0, NULL);
+	if (curl_multi_perform(notifier->multi, &running) != CURLM_OK)
+		return -ENOMEM;
+	if (read(notifier->signals, &info, sizeof info) == sizeof info)
+		notifier->stopping = true;
+	return finish_all(notifier);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------- */
+
+static int catch_signals(void)
+{
+	sigset_t wanted;
+
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGTERM);
+	sigaddset(&wanted, SIGINT);
+	sigprocmask(SIG_BLOCK, &wanted, NULL);
+	int fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Two of us with one cursor would send everything twice. */
+static int lock(int dir_fd)
+{
+	cleanup(close_at) int fd = openat(dir_fd, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : take_fd(fd);
+}
+
+static int open_couriers(struct notifier *notifier)
+{
+	const struct targets *targets = notifier->targets;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < targets->count; i++) {
+		const char *name = targets->items[i].name;
+		r = courier_open(&notifier->couriers[i], &targets->items[i], targets, notifier->multi,
+			&notifier->rng, notifier->dir_fd);
+		notifier->count++;
+		if (r < 0)
+			log_error(
+				"the cursor of a target cannot be read; without the file it begins anew, with what happens then",
+				log_cstr("target", name), log_cstr("error", strerror(-r)));
+	}
+	return r;
+}
+
+static int serve(struct notifier *notifier)
+{
+	int r = 0;
+
+	log_info("watching", log_int("targets", notifier->count));
+	service_tell("READY=1");
+	while (r == 0 && !notifier->stopping)
+		r = turn(notifier);
+	service_tell("STOPPING=1");
+	for (uint32_t i = 0; i < notifier->count; i++) {
+		int kept = courier_keep(&notifier->couriers[i]);
+		r = r < 0 ? r : kept;
+	}
+	log_info("stopped");
+	return r;
+}
+
+static int status_for(int fault)
+{
+	if (fault < 0 && fault != -EACCES)
+		log_error("cannot go on", log_cstr("error", strerror(-fault)));
+	return fault == 0 ? 0 : fault == -EACCES ? EXIT_NO_PERMISSION : EXIT_TEMPORARY;
+}
+
+static int run_in(struct notifier *notifier, const struct server_place *place)
+{
+	const struct feed_events events = {on_met, on_event, on_gone, begins_after, notifier};
+
+	notifier->signals = catch_signals();
+	notifier->multi = curl_multi_init();
+	int r = notifier->signals < 0 ? notifier->signals : notifier->multi ? 0 : -ENOMEM;
+	if (r < 0)
+		return r;
+	r = feed_open(&notifier->feed, place, &events, notifier->multi);
+	if (r == 0)
+		r = open_couriers(notifier);
+	if (r == 0)
+		r = serve(notifier);
+	for (uint32_t i = 0; i < notifier->count; i++)
+		courier_close(&notifier->couriers[i]);
+	feed_close(&notifier->feed);
+	curl_multi_cleanup(notifier->multi);
+	close(notifier->signals);
+	return r;
+}
+
+int notifier_run(const struct targets *targets, const struct server_place *place, const char *home)
+{
+	static struct notifier notifier;
+
+	notifier = (struct notifier){.targets = targets, .dir_fd = -1, .signals = -1};
+	rng_seed(&notifier.rng, (uint64_t)notifier_wall_ms() ^ (uint64_t)getpid() << 32);
+	cleanup(close_at) int dir_fd = cursor_dir_open(home);
+	if (dir_fd < 0) {
+		log_error("there is no place for cursors", log_cstr("home", home),
+			log_cstr("error", strerror(-dir_fd)));
+		return EXIT_TEMPORARY;
+	}
+	cleanup(close_at) int lock_fd = lock(dir_fd);
+	if (lock_fd < 0) {
+		log_error(lock_fd == -EWOULDBLOCK ? "another stint-notify works in this home"
+						  : "the home cannot be locked",
+			log_cstr("home", home), log_cstr("error", strerror(-lock_fd)));
+		return EXIT_TEMPORARY;
+	}
+	notifier.dir_fd = dir_fd;
+	return status_for(run_in(&notifier, place));
+}
+
+/* An event as the server would tell it, in the form that the target has. */
+static int put_test(
+	struct buf *body, const struct targets *targets, const struct target *target, const char *id)
+{
+	struct json_complaint complaint;
+	char event[200];
+
+	snprintf(event, sizeof event,
+		"{\"seq\":0,\"time\":%lld,\"type\":\"test\",\"data\":{\"message\":\"This is a test of stint-notify.\"}}",
+		(long long)notifier_wall_ms());
+	yyjson_doc *doc = json_read(span_of(event), &complaint);
+	int r = doc ? message_put(body, target, targets->source, id, yyjson_doc_get_root(doc)) : -ENOMEM;
+	yyjson_doc_free(doc);
+	return r;
+}
+
+void notifier_test(
+	const struct targets *targets, const struct target *target, struct delivery_outcome *ret_outcome)
+{
+	cleanup(buf_done) struct buf body = {0};
+	char id[MESSAGE_ID_BYTES];
+	struct delivery delivery = {0};
+	int64_t wall_ms = notifier_wall_ms();
+
+	snprintf(id, sizeof id, "%s-test-%lld", targets->source, (long long)wall_ms);
+	int r = put_test(&body, targets, target, id);
+	if (r == 0)
+		r = delivery_init(&delivery, target, NULL);
+	if (r == 0)
+		r = delivery_prepare(&delivery, id, wall_ms / 1000, buf_span(&body));
+	if (r == 0)
+		delivery_judge(&delivery, curl_easy_perform(delivery.easy), ret_outcome);
+	else
+		*ret_outcome = (struct delivery_outcome){.error = "there is no memory for it"};
+	delivery_done(&delivery);
+}

@@ -1,0 +1,48 @@
+/*
+ * A connection from the inside, for connection.c and connections.c. Only they include this.
+ */
+#pragma once
+
+#include "server/server.h"
+
+/* What the kernel did not take at once. */
+struct outgoing {
+	uv_write_t write;
+	struct buf bytes;
+	struct exchange_list unsaid; /* answered in it */
+	size_t left_bytes;           /* when timeouts were last looked at */
+};
+
+/* There may be ten thousand of them that do nothing: what is rarely needed stands elsewhere. */
+struct connection {
+	union {
+		uv_stream_t stream;
+		uv_tcp_t tcp;
+		uv_pipe_t pipe;
+	};
+	struct server *server;
+	struct connection *next, *previous;
+	struct visitor visitor;
+	int64_t opened_ms;
+	struct http_input *input;                  /* NULL while nothing of a request is there */
+	struct exchange *current;                  /* waits for its turn, or for work */
+	struct exchange *ahead_first, *ahead_last; /* those before it, which wait for the same turn */
+	uint32_t ahead_count;
+	bool owes_continue;          /* "100 Continue", once those before it have their replies */
+	struct exchange_list unsaid; /* answered into `out`, not yet written */
+	struct buf out;              /* replies that nobody has begun to write */
+	struct outgoing *outgoing;   /* NULL: no write is under way */
+	int64_t since_ms;            /* of the state it is in, for timeouts */
+	int64_t heard_ms;            /* the last byte came */
+	size_t heard_bytes;          /* of the request under way */
+	bool closing, close_after;
+	bool in_body; /* the head of the request under way is complete */
+	bool paused;  /* the input is full: nothing is read */
+	bool deaf;    /* it was refused: what it still sends is thrown away */
+	bool shut;    /* … and it was told that nothing more will come */
+	struct connection *dirty_next, *dirty_previous; /* of those that have something to flush */
+	bool dirty;
+};
+
+/* Has a part of a request come? */
+bool connection_is_amid(const struct connection *connection);

@@ -1,0 +1,178 @@
+/*
+ * What a worker leaves in its home, and what the next one makes of it: reports for attempts that nobody reported, written
+ * with as few syncs as one takes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "worker/letter.h"
+#include "worker/nest.h"
+
+static char home[64];
+static struct nest nest;
+static int syncs;
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+
+int __wrap_fsync(int fd)
+{
+	syncs++;
+	return __real_fsync(fd);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(home, "/tmp/stint-nest-XXXXXX");
+	assert_non_null(mkdtemp(home));
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *ftw)
+{
+	(void)about;
+	(void)kind;
+	(void)ftw;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nest_close(&nest, false);
+	return nftw(home, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The one before, if there was one, is dead by that. */
+static void open_as(const char *worker)
+{
+	char complaint[NEST_COMPLAINT_BYTES];
+
+	if (nest.home[0])
+		nest_close(&nest, false);
+	assert_int_equal(nest_open(&nest, home, NULL, worker, false, complaint), 0);
+}
+
+static void note(const char *run, const char *task)
+{
+	struct process_identity identity = {.boot = "another"};
+	struct nest_attempt attempt = {"w-1", task, "7"};
+
+	snprintf(identity.run, sizeof identity.run, "%s", run);
+	assert_int_equal(nest_note_run(&nest, &identity, &attempt), 0);
+}
+
+static int count_one(void *context, const char *name)
+{
+	(void)name;
+	++*(int *)context;
+	return 0;
+}
+
+static int letters(void)
+{
+	int count = 0;
+
+	assert_int_equal(file_each(nest.outbox_fd, 10000, count_one, &count), 0);
+	return count;
+}
+
+static void says(const char *run, const char *expected)
+{
+	struct span text;
+	struct buf file;
+
+	buf_init(&file, LETTER_BYTES_MAX);
+	assert_int_equal(letter_load(nest.outbox_fd, run, &file, &text), 0);
+	assert_int_equal(text.len, strlen(expected));
+	assert_memory_equal(text.data, expected, text.len);
+	buf_done(&file);
+}
+
+static void what_nobody_reported_is_a_crash(void **state)
+{
+	(void)state;
+	open_as("w-1");
+	note("r-1", "t");
+	open_as("w-2");
+	assert_int_equal(nest.adopted, 1);
+	assert_int_equal(letters(), 1);
+	says("r-1",
+		"?failure\n/api/tasks/t/fail\n"
+		"{\"workerId\":\"w-1\",\"fence\":\"7\",\"error\":{\"code\":\"WORKER_CRASHED\",\"message\":\"the "
+		"supervisor ended while it ran; its processes are gone\"}}");
+}
+
+static void many_crashes_cost_the_syncs_of_one(void **state)
+{
+	char run[16];
+	int before;
+
+	(void)state;
+	open_as("w-1");
+	before = syncs;
+	open_as("w-2");
+	int usual = syncs - before;
+	for (int i = 0; i < 100; i++) {
+		snprintf(run, sizeof run, "r-%d", i);
+		note(run, "t");
+	}
+	before = syncs;
+	open_as("w-3");
+	assert_int_equal(letters(), 100);
+	assert_int_equal(syncs - before, usual + 2); /* of their file, and of the directory */
+}
+
+static void what_was_reported_is_not_reported_again(void **state)
+{
+	(void)state;
+	open_as("w-1");
+	note("r-1", "t");
+	assert_int_equal(file_write(nest.outbox_fd, "r-1", SPAN("/api/tasks/t/complete\n{}"), true), 0);
+	note("r-2", "u");
+	nest_note_settled(&nest, "r-2");
+	open_as("w-2");
+	assert_int_equal(nest.adopted, 1);
+	assert_int_equal(letters(), 1);
+	says("r-1", "/api/tasks/t/complete\n{}");
+}
+
+static void what_was_being_written_is_removed(void **state)
+{
+	char path[128];
+
+	(void)state;
+	open_as("w-1");
+	assert_int_equal(close(openat(nest.outbox_fd, ".r-1.new", O_CREAT | O_WRONLY, 0600)), 0);
+	assert_int_equal(close(openat(nest.records_fd, ".r-1.new", O_CREAT | O_WRONLY, 0600)), 0);
+	open_as("w-2");
+	snprintf(path, sizeof path, "%s/workers/w-1", home);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(what_nobody_reported_is_a_crash),
+		T(many_crashes_cost_the_syncs_of_one),
+		T(what_was_reported_is_not_reported_again),
+		T(what_was_being_written_is_removed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
