@@ -238,6 +238,8 @@ static const char *move_detail(const struct command_update *update, const struct
 		return "Only work in progress can be given back: POST /api/tasks/ID/retry opens a task that has ended, POST /api/tasks/ID/answer goes on with one that asks.";
 	if (result->task.state == TASK_REVIEW)
 		return "The work was reported, and waits for a verdict: POST /api/tasks/ID/gates/GATE, or stint approve.";
+	if (task_state_is_final(result->task.state))
+		return "It has ended: POST /api/tasks/ID/retry opens it again.";
 	return "Only work in progress can end so: claim the task first.";
 }
 

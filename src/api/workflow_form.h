@@ -18,8 +18,8 @@ struct workflow_form {
 	struct arena *arena; /* for what is kept of it */
 	void (*complain)(void *context, struct yyjson_val *at, const char *text);
 	void *context;
-	struct workflow_plan
-		plans[WORKFLOW_FORMS_MAX]; /* a name that comes again takes the place of the other */
+	/* A name that comes again takes the place of the other. */
+	struct workflow_plan plans[WORKFLOW_FORMS_MAX];
 	uint32_t count;
 };
 

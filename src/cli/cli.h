@@ -87,12 +87,11 @@ bool field_bool(yyjson_val *object, const char *key);
 yyjson_val *field(yyjson_val *object, const char *key);
 const char *field_cstr(struct cli *cli, yyjson_val *object, const char *key); /* "" if not there */
 
-/* What goes into a request or an answer of ours. Faults are kept by the object. */
-void member_names(
-	struct cli *cli, struct json_object *object, const char *flag, const char *key); /* if given */
-void members_of(
-	struct json_object *object, yyjson_val *from, const char *but);     /* all, but one; NULL: none but */
-int put_names(struct buf *list, const struct args *args, const char *flag); /* "a","b" after what is there */
+/* What goes into a request or an answer of ours. Faults are kept by the object. The names of a flag, if it was given; all
+ * members of another object but one (NULL: all); and "a","b" after what is there. */
+void member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key);
+void members_of(struct json_object *object, yyjson_val *from, const char *but);
+int put_names(struct buf *list, const struct args *args, const char *flag);
 
 /* A value given with a flag of kind FLAG_JSON: text, @FILE or - for standard input. 0, or the ending. */
 int read_json_flag(struct cli *cli, const char *flag, struct span *ret_json);

@@ -268,8 +268,11 @@ static int follow(struct following *following)
 		struct reply task;
 		bool moved;
 		int r = look(following, &task, &moved);
-		if (r != 0)
+		if (r != 0) { /* no server any more, or a token that may only add */
+			say(following->cli, "stint: %s is queued all the same, and runs without us",
+				following->log.id);
 			return interrupted > 0 ? EXIT_INTERRUPTED : r;
+		}
 		if (is_settled(field_text(task.root, "state"))) {
 			r = ending(following, task.root);
 			reply_done(&task);

@@ -18,6 +18,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <poll.h>
 #include <unistd.h>
@@ -33,6 +35,7 @@ enum {
 	STOP_MS = 10000,
 	WORKER_STOP_MS = 30000, /* it gives its children ten seconds */
 	LOOK_MS = 5,
+	RACE_MS = 10000,
 	AGAIN_MS = 1000, /* a worker that was killed comes back after that; twice as long each time … */
 	AGAIN_MS_MAX = 32000,
 	STEADY_MS = 60000, /* … unless it had run for so long */
@@ -88,6 +91,22 @@ static bool answers(const char *home)
 		http_answer_status(answer) == 200;
 	http_client_free(client);
 	return alive;
+}
+
+/* Who listens on the socket of this home; 0: nobody. */
+static pid_t listener(const char *home)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct ucred peer = {0};
+	socklen_t len = sizeof peer;
+	cleanup(close_at) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	int written = snprintf(address.sun_path, sizeof address.sun_path, "%s/stint.sock", home);
+	if (fd < 0 || written >= (int)sizeof address.sun_path ||
+		connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return 0;
+	return peer.pid;
 }
 
 static bool read_url(const char *home, char *ret_url, size_t room)
@@ -489,13 +508,40 @@ static void put_up(struct running *running, bool created, bool demo)
 
 /* ---- the verb ------------------------------------------------------------------------------------------------------------ */
 
+static bool is_store_in_use(const char *home)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char path[1100];
+
+	snprintf(path, sizeof path, "%s/stint.db", home);
+	cleanup(close_at) int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* Has somebody else the store, who was started in the same moment and answers soon? */
+static bool lost_the_race(const struct running *running, int status)
+{
+	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + RACE_MS;
+	bool other = false;
+
+	if (running->stopping || !WIFEXITED(status) || WEXITSTATUS(status) != STATUS_STORE)
+		return false;
+	while (!(other = answers(running->home)) && is_store_in_use(running->home) &&
+		clock_ms(CLOCK_MONOTONIC) < until_ms)
+		poll(NULL, 0, LOOK_MS);
+	return other;
+}
+
 static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
 {
 	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + START_MS;
 
 	while (!(*ret_ended = pump(running, LOOK_MS, ret_status))) {
 		char url[256];
-		if (running->stopping || (read_url(running->home, url, sizeof url) && answers(running->home)))
+		/* another one may answer: one that was started in the same moment */
+		if (running->stopping ||
+			(listener(running->home) == running->pid && answers(running->home) &&
+				read_url(running->home, url, sizeof url)))
 			return 0;
 		if (clock_ms(CLOCK_MONOTONIC) > until_ms) {
 			kill(running->pid, SIGTERM);
@@ -560,7 +606,7 @@ static int find_home(struct cli *cli, char *ret_home, size_t room)
 static int run(struct cli *cli)
 {
 	struct running running = {.cli = cli, .signals = -1};
-	char store[1100], url[1100];
+	char store[1100];
 	bool ended;
 	int status;
 
@@ -570,15 +616,13 @@ static int run(struct cli *cli)
 	if (answers(running.home))
 		return tell_running(&running);
 	snprintf(store, sizeof store, "%s/stint.db", running.home);
-	snprintf(url, sizeof url, "%s/url", running.home);
 	bool created = access(store, F_OK) != 0;
-	unlink(url); /* of a server that was killed */
 	look_into_config(&running);
 	r = start(&running);
 	if (r == 0)
 		r = wait_ready(&running, &ended, &status);
 	if (r == 0 && ended)
-		r = end_status(&running, status);
+		r = lost_the_race(&running, status) ? tell_running(&running) : end_status(&running, status);
 	else if (r == 0) {
 		if (!running.stopping) {
 			start_worker(&running);

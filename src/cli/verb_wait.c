@@ -103,11 +103,29 @@ static bool is_over(const struct waiting *waiting)
 		(waiting->ended > 0 && args_has(&waiting->cli->args, "any"));
 }
 
+/* Nothing moves it by itself: whoever waits may be the one. */
+static void tell_stuck(struct waiting *waiting, const struct waited *task)
+{
+	static const char *const states[] = {"pending", "asking", "review", "blocked"};
+	struct cli *cli = waiting->cli;
+
+	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+		if (!span_equal(task->state, span_of(states[i])))
+			continue;
+		wipe(waiting);
+		say(cli, "stint: %s is %s, and waits for a person; stint why %s says more", task->id,
+			states[i], word(cli, task->id));
+	}
+}
+
 static void note_state(struct waiting *waiting, struct waited *task, struct span state)
 {
 	if (state.len == 0)
 		return;
+	bool changed = !span_equal(task->state, state);
 	task->state = span_of(text_of(waiting->cli, "%.*s", SPAN_ARGS(state)));
+	if (changed)
+		tell_stuck(waiting, task);
 	bool ended = state_is_final(state);
 	waiting->ended += (size_t)ended - (size_t)task->ended; /* a retry makes it open again */
 	task->ended = ended;

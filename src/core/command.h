@@ -236,8 +236,8 @@ struct command {
 	struct span note;   /* goes into the event and nowhere else */
 	struct command_told told;
 	struct span words; /* kept with the task: the last that its holder said, for people */
-	struct span
-		report; /* said by the work itself: under a supervisor this is kept, and the claim goes on */
+	/* Said by the work itself: under a supervisor this is kept, and the claim goes on. */
+	struct span report;
 	union {
 		struct command_create create;
 		struct command_update update;

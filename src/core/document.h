@@ -32,10 +32,10 @@ struct task_document {
 	struct span result, error, checkpoint, question, answer, evidence, session;
 	/* read apart, because few ask for them: */
 	struct span words; /* the last that a holder said, for people */
-	struct last_holder
-		last; /* of a task that is final or in review, if its last claim was taken by a name; else empty */
-	struct span
-		report; /* what the work itself said of its end, while its supervisor has not ended the attempt */
+	/* Of a task that is final or in review, if its last claim was taken by a name; else empty. */
+	struct last_holder last;
+	/* What the work itself said of its end, while its supervisor has not ended the attempt. */
+	struct span report;
 	int64_t lease_ms; /* remaining */
 	/* wall: when it was last taken from a slot worker that had died, when it failed under one; 0: never … */
 	int64_t recovered_ms, failed_ms;

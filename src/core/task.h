@@ -147,8 +147,8 @@ struct proof {
 
 /* Who wants to claim. */
 struct claimant {
-	const struct worker
-		*worker; /* its record; never NULL, state WORKER_UNKNOWN for one that never registered */
+	/* Its record; never NULL, state WORKER_UNKNOWN for one that never registered. */
+	const struct worker *worker;
 	uint32_t slot;
 	bool named;         /* comes through a door that knows only a name */
 	bool takes_pending; /* includeStatuses names pending */
@@ -224,20 +224,19 @@ struct task_decision task_bind(const struct task *task, uint32_t holder, const s
 struct task_decision task_unbind(const struct task *task, uint32_t holder, const struct given *given);
 struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given);
-struct task_decision task_hear(const struct task *task, const struct proof *proof,
-	const struct given
-		*given); /* the work itself says how it ended, and is not the one to end the attempt */
+/* The work itself says how it ended, and is not the one to end the attempt. */
+struct task_decision task_hear(const struct task *task, const struct proof *proof, const struct given *given);
 struct task_decision task_expire(
 	const struct task *task, const struct worker *holder, const struct given *given);
 struct task_decision task_verify(const struct task *task, const struct given *given);
-struct task_decision task_lose(
-	const struct task *task, const struct given *given); /* its worker is inactive */
-struct task_decision task_return(const struct task *task,
-	const struct given *given); /* its worker left in peace, or its reply was never written */
-struct task_decision task_void(
-	const struct task *task, const struct given *given); /* the store was restored */
-struct task_decision task_rebase(
-	const struct task *task, const struct given *given); /* the machine rebooted */
+/* Its worker is inactive. */
+struct task_decision task_lose(const struct task *task, const struct given *given);
+/* Its worker left in peace, or the reply that would have handed it over was never written. */
+struct task_decision task_return(const struct task *task, const struct given *given);
+/* The store was restored. */
+struct task_decision task_void(const struct task *task, const struct given *given);
+/* The machine rebooted. */
+struct task_decision task_rebase(const struct task *task, const struct given *given);
 
 /* Ends of an attempt. */
 struct task_decision task_complete(

@@ -88,8 +88,8 @@ struct task_decision task_claim(
 
 	struct task_decision decision = task_decide(task);
 
-	if (task_is_claimed(
-		    task)) { /* taken up again: the old fence is dead, the crash it foresaw did not count */
+	if (task_is_claimed(task)) {
+		/* taken up again: the old fence is dead, the crash it foresaw did not count */
 		task_undo_crash(&decision);
 		task_count_interruption(&decision);
 	}

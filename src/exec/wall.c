@@ -205,6 +205,22 @@ int wall_check(const struct wall *wall, char reason[WALL_REASON_BYTES], char fix
 	return fault || wall->level == WALL_PROCESS ? fault : check_namespaces(&answer);
 }
 
+int wall_check_home(const struct wall *wall, const char *keep_out, char reason[WALL_REASON_BYTES],
+	char fix[WALL_FIX_BYTES])
+{
+	struct answer answer = {reason, fix};
+	int fault = wall->level == WALL_VM ? 0 : wall_system_check(wall, keep_out);
+
+	if (fault == -EXDEV && wall->level == WALL_CONTAINER)
+		return no(&answer, fault, "use a directory as rootfs that does not hold it",
+			"rootfs %.300s would show the state directory", wall->rootfs);
+	if (fault == -EXDEV)
+		return no(&answer, fault, "keep the state directory elsewhere",
+			"what every program may read of this machine would show the state directory %.300s",
+			keep_out);
+	return fault ? no(&answer, fault, "", "the state directory: %s", strerror(-fault)) : 0;
+}
+
 /* ---- trying it ------------------------------------------------------------------------------------------------------ */
 
 struct trial {
@@ -337,17 +353,6 @@ static void remove_place(const char *place)
 	rundir_remove(tmp, strrchr(place, '/') + 1);
 }
 
-/* Why it was not even begun. */
-static int judge_fault(const struct answer *answer, int fault, const struct wall *wall)
-{
-	if (fault == -EXDEV)
-		return no(answer, fault, "keep the state directory elsewhere",
-			"%s would show the state directory",
-			wall->level == WALL_CONTAINER ? "its rootfs"
-						      : "what every program may read of this machine");
-	return no(answer, fault, "", "%s", strerror(-fault));
-}
-
 static int try_in(
 	const struct answer *answer, const struct wall *given, const struct wall_trial *by, const char *place)
 {
@@ -364,8 +369,8 @@ static int try_in(
 	int fault = wall.level == WALL_VM && !wall.kernel
 		? check_program(answer, WALL_QEMU, "qemu-system-x86")
 		: wall_check(&wall, answer->reason, answer->fix);
-	if (!fault && wall.level != WALL_VM && wall_system_check(&wall, by->keep_out) < 0)
-		return judge_fault(answer, wall_system_check(&wall, by->keep_out), &wall);
+	if (!fault)
+		fault = wall_check_home(&wall, by->keep_out, answer->reason, answer->fix);
 	if (fault || wall.level == WALL_PROCESS)
 		return fault;
 	if (wall.level == WALL_VM && access(KVM_PATH, R_OK | W_OK) < 0)
@@ -377,7 +382,8 @@ static int try_in(
 		no(answer, fault, "", "%s", complaint);
 	} else {
 		fault = run_trial(&trial, host, &wall, by, workdir_fd);
-		fault = fault ? judge_fault(answer, fault, &wall) : judge_trial(answer, &trial, &wall);
+		fault = fault ? no(answer, fault, "", "%s", strerror(-fault))
+			      : judge_trial(answer, &trial, &wall);
 		host_close(host);
 	}
 	while (uv_run(&trial.loop, UV_RUN_DEFAULT))

@@ -67,7 +67,11 @@ int wall_level_find(const char *name);
  */
 int wall_check(const struct wall *wall, char reason[WALL_REASON_BYTES], char fix[WALL_FIX_BYTES]);
 
-/* The same, and then starts something that does nothing, and waits for it, at most ten seconds. In a program that has no
+/* Would it show the state directory, by what everybody sees of this machine, or by its rootfs? Then -EXDEV, with the sentences. */
+int wall_check_home(const struct wall *wall, const char *keep_out, char reason[WALL_REASON_BYTES],
+	char fix[WALL_FIX_BYTES]);
+
+/* Both, and then starts something that does nothing, and waits for it, at most ten seconds. In a program that has no
  * host open. A container without a rootfs is tried with an empty one. WALL_VM is not booted: what its image does with a
  * task nobody knows; but whether KVM works is tried, and if it does not `reason` says so while the answer is 0. */
 struct wall_trial {

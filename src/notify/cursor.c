@@ -32,13 +32,6 @@ static int64_t number_of(yyjson_val *object, const char *key)
 	return yyjson_get_sint(yyjson_obj_get(object, key));
 }
 
-static void copy_text(yyjson_val *object, const char *key, char *out, size_t room)
-{
-	const char *text = yyjson_get_str(yyjson_obj_get(object, key));
-
-	snprintf(out, room, "%s", text ? text : "");
-}
-
 static int parse(struct span text, struct cursor *cursor)
 {
 	struct json_complaint complaint;
@@ -60,8 +53,8 @@ static int parse(struct span text, struct cursor *cursor)
 		.last_ms = number_of(root, "lastAt"),
 		.last_status = number_of(root, "lastStatus"),
 	};
-	copy_text(root, "lastId", cursor->last_id, sizeof cursor->last_id);
-	copy_text(root, "lastError", cursor->last_error, sizeof cursor->last_error);
+	json_copy_text(root, "lastId", cursor->last_id, sizeof cursor->last_id);
+	json_copy_text(root, "lastError", cursor->last_error, sizeof cursor->last_error);
 	return 0;
 }
 

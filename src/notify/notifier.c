@@ -32,11 +32,6 @@ struct notifier {
 	bool stopping;
 };
 
-int64_t notifier_wall_ms(void)
-{
-	return clock_ms(CLOCK_REALTIME);
-}
-
 static int64_t now_ms(void)
 {
 	return clock_ms(CLOCK_MONOTONIC);
@@ -96,7 +91,7 @@ static int64_t begins_after(void *context)
 
 static int step_all(struct notifier *notifier, int64_t *ret_next_ms)
 {
-	int64_t now = now_ms(), wall = notifier_wall_ms();
+	int64_t now = now_ms(), wall = clock_wall_ms();
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < notifier->count; i++) {
@@ -122,7 +117,7 @@ static int finish_all(struct notifier *notifier)
 			continue;
 		}
 		curl_easy_getinfo(easy, CURLINFO_PRIVATE, &courier);
-		r = courier_finish(courier, code, now_ms(), notifier_wall_ms());
+		r = courier_finish(courier, code, now_ms(), clock_wall_ms());
 	}
 	return r;
 }
@@ -238,7 +233,7 @@ int notifier_run(const struct targets *targets, const struct server_place *place
 	static struct notifier notifier;
 
 	notifier = (struct notifier){.targets = targets, .dir_fd = -1, .signals = -1};
-	rng_seed(&notifier.rng, (uint64_t)notifier_wall_ms() ^ (uint64_t)getpid() << 32);
+	rng_seed(&notifier.rng, (uint64_t)clock_wall_ms() ^ (uint64_t)getpid() << 32);
 	cleanup(close_at) int dir_fd = cursor_dir_open(home);
 	if (dir_fd < 0) {
 		log_error("there is no place for cursors", log_cstr("home", home),
@@ -265,7 +260,7 @@ static int put_test(
 
 	snprintf(event, sizeof event,
 		"{\"seq\":0,\"time\":%lld,\"type\":\"test\",\"data\":{\"message\":\"This is a test of stint-notify.\"}}",
-		(long long)notifier_wall_ms());
+		(long long)clock_wall_ms());
 	yyjson_doc *doc = json_read(span_of(event), &complaint);
 	int r = doc ? message_put(body, target, targets->source, id, yyjson_doc_get_root(doc)) : -ENOMEM;
 	yyjson_doc_free(doc);
@@ -278,7 +273,7 @@ void notifier_test(
 	cleanup(buf_done) struct buf body = {0};
 	char id[MESSAGE_ID_BYTES];
 	struct delivery delivery = {0};
-	int64_t wall_ms = notifier_wall_ms();
+	int64_t wall_ms = clock_wall_ms();
 
 	snprintf(id, sizeof id, "%s-test-%lld", targets->source, (long long)wall_ms);
 	int r = put_test(&body, targets, target, id);

@@ -13,5 +13,3 @@ int notifier_run(const struct targets *targets, const struct server_place *place
 /* One message that tells nothing, now. */
 void notifier_test(
 	const struct targets *targets, const struct target *target, struct delivery_outcome *ret_outcome);
-
-int64_t notifier_wall_ms(void);

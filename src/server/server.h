@@ -109,8 +109,8 @@ struct waiting {
 /* Some events as a stream tells them: those behind `after`, up to `last`. */
 struct stream_page {
 	int64_t after, last;
-	const struct exchange
-		*only; /* made for this one alone, which does not see everything; NULL: for all */
+	/* Made for this one alone, which does not see everything; NULL: for all. */
+	const struct exchange *only;
 	struct buf bytes;
 };
 
@@ -249,11 +249,11 @@ void exchange_free(struct server *server, struct exchange *exchange);
 void exchange_answer(struct server *server, struct exchange *exchange); /* its reply is complete */
 void exchange_begin(struct server *server, struct exchange *exchange);
 void exchange_go_on(struct server *server, struct exchange *exchange); /* with the step that its call is at */
-void exchange_settle(
-	struct exchange *exchange); /* it will wait: it gives back what it does not need for that */
-void exchange_turn_away(
-	struct server *server, struct exchange *exchange); /* its credential is no longer good */
-void exchange_abandon(struct server *server, struct exchange *exchange); /* the client went away */
+/* It will wait, and gives back what it does not need for that; its credential is no longer good; the client went away. */
+void exchange_settle(struct exchange *exchange);
+void exchange_turn_away(struct server *server, struct exchange *exchange);
+void exchange_abandon(struct server *server, struct exchange *exchange);
+
 void turns_run(struct server *server);
 /* Take one now if much has been read: each request holds memory until its turn. */
 void turns_hurry(struct server *server);

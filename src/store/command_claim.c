@@ -276,8 +276,8 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 
 	for (uint32_t i = 0; i < turn->ready_count; i++) {
 		struct turn_task *view = turn->tasks[turn->ready[i]];
-		if (!hot_lane_of(
-			    &view->task, &lane)) { /* taken meanwhile; listed again should it come back */
+		if (!hot_lane_of(&view->task, &lane)) {
+			/* taken meanwhile; listed again should it come back */
 			view->listed = false;
 			turn->ready[i--] = turn->ready[--turn->ready_count];
 			continue;
@@ -392,11 +392,10 @@ static int claim_longer(struct turn *turn, const struct command *command, struct
 }
 
 /* No claim takes more than its share of a turn, and what was handed over must fit into a reply. */
-static bool has_enough(
-	const struct turn *turn, const struct chooser *chooser, const struct result *result, size_t bytes_max)
+static bool has_enough(const struct turn *turn, const struct chooser *chooser, const struct result *result)
 {
 	return result->claim_count >= chooser->wants->max ||
-		turn->handed_bytes - chooser->handed_before >= bytes_max;
+		turn->handed_bytes - chooser->handed_before >= CLAIM_BYTES_MAX;
 }
 
 /* Two replies carry it now. Which of them is read nobody knows, so the loss of one says nothing: see run_return(). */
@@ -408,7 +407,20 @@ static int hand_over_again(struct turn *turn, struct turn_task *view, struct res
 	return hand_over(turn, view, result);
 }
 
-/* The same requestId again: hand out what it made, as long as none of it was confirmed. */
+/* It made more than is asked for by now. */
+static int make_room(struct turn *turn, struct result *result)
+{
+	struct claimed *claims = arena_alloc(&turn->arena, COMMAND_CLAIMS_MAX * sizeof *claims);
+
+	if (!claims)
+		return -ENOMEM;
+	memcpy(claims, result->claims, result->claim_count * sizeof *claims);
+	result->claims = claims;
+	return 0;
+}
+
+/* The same requestId again: hand out what it made, as long as none of it was confirmed. All of it: what the claimant was not
+ * told of now it would never be. */
 static int claim_again(struct turn *turn, const struct chooser *chooser, struct result *result)
 {
 	struct held_tasks held;
@@ -417,14 +429,19 @@ static int claim_again(struct turn *turn, const struct chooser *chooser, struct 
 
 	if (r < 0 || chooser->wants->request == 0)
 		return r;
-	for (uint32_t i = 0; i < held.count && !has_enough(turn, chooser, result, AGAIN_BYTES_MAX); i++) {
+	for (uint32_t i = 0; i < held.count && result->claim_count < COMMAND_CLAIMS_MAX &&
+		turn->handed_bytes - chooser->handed_before < AGAIN_BYTES_MAX;
+		i++) {
 		r = turn_task(turn, held.seqs[i], &view);
 		if (r < 0)
 			return r;
 		if (view->task.state != TASK_CLAIMED || view->task.claim.request != chooser->wants->request ||
 			!command_sees(turn, &view->task))
 			continue;
-		r = hand_over_again(turn, view, result);
+		if (result->claim_count == chooser->wants->max)
+			r = make_room(turn, result);
+		if (r == 0)
+			r = hand_over_again(turn, view, result);
 		if (r < 0)
 			return r;
 	}
@@ -440,7 +457,7 @@ static int claim_resume(struct turn *turn, struct chooser *chooser, struct resul
 
 	if (r < 0 || !chooser->wants->resumes)
 		return r;
-	while (!has_enough(turn, chooser, result, CLAIM_BYTES_MAX)) {
+	while (!has_enough(turn, chooser, result)) {
 		best = NULL;
 		for (uint32_t i = 0; i < held.count; i++) {
 			r = held.seqs[i] == 0 ? -ENOENT : turn_task(turn, held.seqs[i], &view);
@@ -471,7 +488,7 @@ static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result
 {
 	struct turn_task *view;
 
-	while (!has_enough(turn, chooser, result, CLAIM_BYTES_MAX)) {
+	while (!has_enough(turn, chooser, result)) {
 		if (worker_may_claim(&chooser->worker->worker) != REFUSED_NOTHING)
 			return 0;
 		struct candidate best = {0};

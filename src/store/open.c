@@ -410,8 +410,8 @@ int store_open(struct backend *backend, const struct store_options *options, str
 	if (r == 0) {
 		store->starts++;
 		r = store_start(store, options->now);
-		if (fault_will_pass(
-			    r)) { /* a full disk: start with what the ballast gives, or wait for room and only read */
+		if (fault_will_pass(r)) {
+			/* a full disk: start with what the ballast gives, or wait for room and only read */
 			store_degrade(store);
 			r = store_start(store, options->now);
 			r = fault_will_pass(r) ? 0 : r;

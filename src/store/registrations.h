@@ -17,8 +17,8 @@ enum registrar {
 };
 
 struct registrations {
-	struct pool
-		items; /* one for every principal and slot that ever registered: there are as many as names */
+	/* One for every principal and slot that ever registered: there are as many as names. */
+	struct pool items;
 	struct map by_subject;
 };
 

@@ -54,9 +54,8 @@ struct retention {
 struct store_options {
 	struct rules rules;
 	struct retention retention;
-	const char *
-		opt_in_queues; /* they hand out only what may run on its own: names, a blank between them; "*": all;
-				      NULL: none. Borrowed */
+	/* These hand out only what may run on its own: names, a blank between them; "*": all; NULL: none. Borrowed. */
+	const char *opt_in_queues;
 	const struct workflow_plan *workflows; /* configured; their rules and texts are borrowed */
 	uint32_t workflow_count;
 	struct moment now;
@@ -240,8 +239,8 @@ int store_each_token(const struct store *store, int (*each)(void *context, const
 int store_each_slot(const struct store *store, int (*each)(void *context, const struct slot_document *slot),
 	void *context);
 bool store_slot(const struct store *store, struct span name, struct slot *ret_slot);
-int store_read_slot(
-	const struct store *store, struct span name, struct slot_document *ret_slot); /* -ENOENT */
+/* -ENOENT: nobody fills it, and nothing ever happened there. */
+int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot);
 
 /* Rises with every turn that heard from a worker. */
 uint64_t store_worker_changes(const struct store *store);

@@ -168,8 +168,8 @@ int generated_id_seq(struct span id, int64_t *ret_seq);
 
 /* Views. -ENOENT: no such task. */
 int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task);
-void turn_peek(const struct turn *turn, int64_t seq,
-	struct task *ret_task); /* one that is not final, and remains unseen */
+/* A task that is not final, and remains unseen. */
+void turn_peek(const struct turn *turn, int64_t seq, struct task *ret_task);
 int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_task);
 int turn_own_id(struct turn *turn, struct turn_task *view); /* loads it if the task has one */
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id);
@@ -182,9 +182,10 @@ int turn_keep_names(struct turn *turn, uint32_t count); /* write those after the
 enum queue_state turn_queue(const struct turn *turn, uint32_t name);
 bool turn_opts_in(const struct turn *turn, uint32_t queue); /* hands it out only what may run on its own? */
 void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
-const struct slot *store_find_slot(
-	const struct store *store, uint32_t name);                     /* as committed; NULL: by default */
-int store_set_slot(struct store *store, const struct turn_slot *slot); /* as committed. -ENOMEM */
+
+/* As committed; NULL: by default. -ENOMEM. */
+const struct slot *store_find_slot(const struct store *store, uint32_t name);
+int store_set_slot(struct store *store, const struct turn_slot *slot);
 
 int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
 const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */

@@ -54,9 +54,12 @@ static inline struct span json_text(yyjson_val *value)
 				    : (struct span){0};
 }
 
-/* Writing. All append to the buffer; -ENOMEM, -E2BIG. */
-int json_put_string(
-	struct buf *buf, struct span text); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */
+/* The text of a member, with a zero behind it; cut if there is no room for all, empty if there is none. */
+void json_copy_text(yyjson_val *object, const char *key, char *ret_text, size_t room);
+
+/* Writing. All append to the buffer; -ENOMEM, -E2BIG. A string is quoted and escaped; bytes in it that are not UTF-8
+ * become U+FFFD. */
+int json_put_string(struct buf *buf, struct span text);
 int json_put_base64(struct buf *buf, struct span bytes); /* quoted, with padding */
 
 /* ["a","b"] */

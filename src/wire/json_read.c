@@ -280,3 +280,10 @@ struct json_place json_place(struct span text, size_t at)
 	}
 	return place;
 }
+
+void json_copy_text(yyjson_val *object, const char *key, char *ret_text, size_t room)
+{
+	struct span text = json_text(yyjson_obj_get(object, key));
+
+	snprintf(ret_text, room, "%.*s", SPAN_ARGS(text));
+}

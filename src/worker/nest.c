@@ -105,13 +105,6 @@ static int read_document(int dir_fd, const char *name, yyjson_doc **ret_doc)
 	return *ret_doc ? 0 : -EPROTO;
 }
 
-static void copy_text(yyjson_val *object, const char *key, char *out, size_t room)
-{
-	const char *text = yyjson_get_str(yyjson_obj_get(object, key));
-
-	snprintf(out, room, "%s", text ? text : "");
-}
-
 static int64_t number_of(yyjson_val *object, const char *key)
 {
 	return yyjson_get_sint(yyjson_obj_get(object, key));
@@ -119,9 +112,9 @@ static int64_t number_of(yyjson_val *object, const char *key)
 
 static void read_identity(yyjson_val *record, struct process_identity *identity)
 {
-	copy_text(record, "run", identity->run, sizeof identity->run);
-	copy_text(record, "boot", identity->boot, sizeof identity->boot);
-	copy_text(record, "cgroup", identity->cgroup, sizeof identity->cgroup);
+	json_copy_text(record, "run", identity->run, sizeof identity->run);
+	json_copy_text(record, "boot", identity->boot, sizeof identity->boot);
+	json_copy_text(record, "cgroup", identity->cgroup, sizeof identity->cgroup);
 	identity->shim = (pid_t)number_of(record, "shim");
 	identity->shim_start = (uint64_t)number_of(record, "shimStart");
 	identity->main = (pid_t)number_of(record, "main");
@@ -187,9 +180,9 @@ static int put_crash(struct estate *estate, const char *run, yyjson_val *record)
 	struct json_object object;
 	char task[200], fence[40], worker[160];
 
-	copy_text(record, "task", task, sizeof task);
-	copy_text(record, "fence", fence, sizeof fence);
-	copy_text(record, "workerId", worker, sizeof worker);
+	json_copy_text(record, "task", task, sizeof task);
+	json_copy_text(record, "fence", fence, sizeof fence);
+	json_copy_text(record, "workerId", worker, sizeof worker);
 	buf_init(&body, RECORD_BYTES_MAX);
 	buf_init(&target, RECORD_BYTES_MAX);
 	buf_init(&text, RECORD_BYTES_MAX);
@@ -367,8 +360,8 @@ static void read_predecessor(struct nest *nest)
 	if (read_document(nest->dir_fd, "worker", &doc) < 0)
 		return;
 	yyjson_val *root = yyjson_doc_get_root(doc);
-	copy_text(root, "workerId", nest->before.worker_id, sizeof nest->before.worker_id);
-	copy_text(root, "boot", nest->before.boot, sizeof nest->before.boot);
+	json_copy_text(root, "workerId", nest->before.worker_id, sizeof nest->before.worker_id);
+	json_copy_text(root, "boot", nest->before.boot, sizeof nest->before.boot);
 	nest->before.pid = number_of(root, "pid");
 	nest->before.start = number_of(root, "start");
 }

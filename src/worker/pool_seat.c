@@ -124,6 +124,16 @@ static enum pool_subject subject_of(const struct pool_seat *seat, const struct p
 	return span_is(message->task, seat->last_task) ? POOL_OF_THE_LAST : POOL_OF_ANOTHER;
 }
 
+/* If it did answer, in its own mind, this is all that anybody will find before the task counts as stalled. */
+static void log_crossed(const struct pool_seat *seat)
+{
+	static struct log_limit crossed = {.level = LEVEL_WARN,
+		.msg = "a worker of a pool is ready although it has a task; it may have said so before it read it",
+		.most = 5};
+
+	log_limited(&crossed, log_cstr("poolWorker", seat->name), log_cstr("task", seat->job->task));
+}
+
 static void hear_frame(struct pool_seat *seat, struct span frame)
 {
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
@@ -146,8 +156,10 @@ static void hear_frame(struct pool_seat *seat, struct span frame)
 		pool_complain_of_task(&complaint, &message);
 		note_dropped(seat, &complaint);
 	}
-	pool_seat_perform(
-		seat, pool_worker_hear(&seat->worker, &message, subject, pool_clock_ms()), &message);
+	uint32_t todo = pool_worker_hear(&seat->worker, &message, subject, pool_clock_ms());
+	if (message.kind == POOL_READY && seat->worker.state == POOL_BUSY)
+		log_crossed(seat);
+	pool_seat_perform(seat, todo, &message);
 }
 
 /* What came instead of a length, if people can read it: most often it is a line that was meant for a log. */

@@ -177,7 +177,7 @@ void pool_seat_spawn(struct pool_seat *seat)
 	struct arena arena;
 	struct wall wall;
 
-	if (walls_choose(seat->executor, NULL, &wall, complaint) < 0) {
+	if (walls_choose(seat->executor, NULL, supervisor->nest.home, &wall, complaint) < 0) {
 		pool_seat_bar(seat, "ISOLATION_UNAVAILABLE", complaint);
 		pool_seat_perform(seat, pool_worker_unspawned(&seat->worker, pool_clock_ms()), NULL);
 		return;

@@ -88,6 +88,7 @@ uint32_t pool_worker_entered(struct pool_worker *worker, enum pool_entry entry, 
 	worker->asked_in_row = 0;
 	worker->fault = POOL_FAULT_NONE;
 	worker->planned = worker->has_task = worker->stop_task = worker->killed = worker->said_hello = false;
+	worker->said_ready = false;
 	worker->unknown_in_row = 0;
 	worker->spawned_ms = worker->heard_ms = now_ms;
 	worker->starts++;
@@ -221,15 +222,18 @@ static uint32_t hear_answer(struct pool_worker *worker, const struct pool_messag
 }
 
 /* With a task it believes that it has answered. But one that says so twice, or after its hello too, may have said it before it
- * read its task: that is no end. What it says of the task shows that it has, and so does time: the ready of what was
- * before would have come too late. */
+ * read its task: that is no end, because it would work on it all the same. What it says of the task shows that it has, and
+ * so does time: the ready of an answer would have come too late. That of a hello comes when what it needs is loaded. */
 static uint32_t hear_ready(struct pool_worker *worker, int64_t now_ms)
 {
+	bool first = !worker->said_ready;
+
+	worker->said_ready = true;
 	if (worker->state == POOL_ANSWERED)
 		return be_free(worker, now_ms);
 	if (worker->state != POOL_BUSY)
 		return 0;
-	if (!worker->spoke && now_ms - worker->assigned_ms < worker->rules.ready_ms)
+	if (!worker->spoke && (first || now_ms - worker->assigned_ms < worker->rules.ready_ms))
 		return 0;
 	worker->has_task = false;
 	worker->failed++;

@@ -74,7 +74,7 @@ struct pool_worker {
 	bool stop_task; /* and shall end without an answer */
 	bool retiring;  /* not started again */
 	bool killed;    /* the order was given */
-	bool said_hello;
+	bool said_hello, said_ready;
 	int64_t due_ms;   /* in most states: when to look again */
 	int64_t heard_ms; /* the last frame that was understood */
 	int64_t spawned_ms;

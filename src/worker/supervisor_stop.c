@@ -89,8 +89,8 @@ static void leave(struct supervisor *supervisor)
 	line_drop(supervisor->claims);
 	if (supervisor->once) { /* it was never registered; and the outbox may have called us */
 		uv_timer_start(&supervisor->stop_timer, on_left, 0, 0);
-	} else if (
-		registering) { /* a goodbye that overtook it would be forgotten, and the slot be taken for a lease */
+	} else if (registering) {
+		/* a goodbye that overtook it would be forgotten, and the slot be taken for a lease */
 		supervisor->late = true;
 		uv_timer_start(&supervisor->stop_timer, on_left, LEAVE_MS, 0);
 	} else {

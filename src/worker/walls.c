@@ -9,7 +9,7 @@
 
 /* ---- for an attempt --------------------------------------------------------------------------------------------- */
 
-int walls_choose(const struct executor *executor, const char *asked, struct wall *ret_wall,
+int walls_choose(const struct executor *executor, const char *asked, const char *home, struct wall *ret_wall,
 	char complaint[WALLS_COMPLAINT_BYTES])
 {
 	int level = asked ? wall_level_find(asked) : WALL_PROCESS;
@@ -30,6 +30,8 @@ int walls_choose(const struct executor *executor, const char *asked, struct wall
 		return -EOPNOTSUPP;
 	}
 	int r = wall_check(&wall, reason, fix);
+	if (r == 0 && wall.level != WALL_PROCESS) /* there Landlock says it */
+		r = wall_check_home(&wall, home, reason, fix);
 	if (r < 0) {
 		snprintf(complaint, WALLS_COMPLAINT_BYTES, "level \"%s\" cannot be had here: %s; try: %s",
 			wall_level_name(wall.level), reason, fix);

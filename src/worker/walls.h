@@ -12,7 +12,7 @@
 enum { WALLS_COMPLAINT_BYTES = WALL_REASON_BYTES + WALL_FIX_BYTES + 64 };
 
 /* `asked` may be NULL. A negative errno: it cannot be had here, and the complaint says why and what to do. */
-int walls_choose(const struct executor *executor, const char *asked, struct wall *ret_wall,
+int walls_choose(const struct executor *executor, const char *asked, const char *home, struct wall *ret_wall,
 	char complaint[WALLS_COMPLAINT_BYTES]);
 
 /* Where the attempt is, and the way to the server: its socket, if there is one. Borrows all. */

@@ -70,13 +70,6 @@ int worktree_write_record(struct worktree *tree, enum worktree_state state)
 	return r < 0 ? r : file_write(tree->dir_fd, "record", buf_span(&text), true);
 }
 
-static void copy_text(yyjson_val *object, const char *key, char *out, size_t room)
-{
-	const char *text = yyjson_get_str(yyjson_obj_get(object, key));
-
-	snprintf(out, room, "%s", text ? text : "");
-}
-
 int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record, char tip[80])
 {
 	cleanup(buf_done) struct buf text = {0};
@@ -91,17 +84,17 @@ int worktree_read_record(int dir_fd, const char *name, struct worktree_record *r
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	*record = (struct worktree_record){.since_ms = yyjson_get_sint(yyjson_obj_get(root, "since"))};
 	snprintf(record->name, sizeof record->name, "%s", name);
-	copy_text(root, "state", state, sizeof state);
-	copy_text(root, "task", record->task, sizeof record->task);
-	copy_text(root, "fence", record->fence, sizeof record->fence);
-	copy_text(root, "source", record->source, sizeof record->source);
-	copy_text(root, "common", record->common, sizeof record->common);
-	copy_text(root, "path", record->path, sizeof record->path);
-	copy_text(root, "git", record->git, sizeof record->git);
-	copy_text(root, "branch", record->branch, sizeof record->branch);
-	copy_text(root, "base", record->base, sizeof record->base);
-	copy_text(root, "kept", record->kept, sizeof record->kept);
-	copy_text(root, "tip", tip, 80);
+	json_copy_text(root, "state", state, sizeof state);
+	json_copy_text(root, "task", record->task, sizeof record->task);
+	json_copy_text(root, "fence", record->fence, sizeof record->fence);
+	json_copy_text(root, "source", record->source, sizeof record->source);
+	json_copy_text(root, "common", record->common, sizeof record->common);
+	json_copy_text(root, "path", record->path, sizeof record->path);
+	json_copy_text(root, "git", record->git, sizeof record->git);
+	json_copy_text(root, "branch", record->branch, sizeof record->branch);
+	json_copy_text(root, "base", record->base, sizeof record->base);
+	json_copy_text(root, "kept", record->kept, sizeof record->kept);
+	json_copy_text(root, "tip", tip, 80);
 	while (record->state < TREE_REMOVING && strcmp(worktree_state_name(record->state), state) != 0)
 		record->state++;
 	return strcmp(worktree_state_name(record->state), state) == 0 && record->path[0] == '/' &&

@@ -284,6 +284,13 @@ if PROGRAM in ("any", "eager"):
     serve([name for name in dir(Modules) if not name.startswith("_")])
 elif PROGRAM == "each":  # one module for each of its names
     serve([ARGUMENTS[int(ID.rsplit("-", 1)[1]) - 1]])
+elif PROGRAM == "ready-later":  # it says hello, and loads what it needs
+    send("worker.hello", capabilities={"moduleIds": ["echo"]})
+    threading.Thread(target=beat, daemon=True).start()
+    wait_for("loaded")
+    send("worker.ready")
+    wait_for("let-go")
+    serve(["echo"])
 elif PROGRAM == "mute":
     forever()
 elif PROGRAM == "exit":

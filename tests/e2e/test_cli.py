@@ -808,6 +808,15 @@ class Waiting(CliCase):
         self.stint("task", "done", **self.holding(self.claim("wait-1")))
         self.assertEqual(self.ended(process)[:2], (0, f"{task}  done\n"))
 
+    def test_wait_says_that_a_person_is_waited_for(self):
+        task = self.add("x", "--queue", "stuck")
+        claim = self.claim("stuck")
+        waiter = self.begin("wait", task, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.stint("task", "block", "no key", **self.holding(claim))
+        self.assertIn(f"{task} is blocked, and waits for a person", waiter.stderr.readline())
+        self.stint("cancel", task)
+        self.assertEqual(waiter.wait(30), 9)
+
     def test_wait_for_several_ends_with_the_last(self):
         first, second = self.add("x", "--queue", "wait-2"), self.add("x", "--queue", "wait-2")
         process = self.waiter(first, second, first)
@@ -1495,6 +1504,21 @@ class Up(unittest.TestCase):
         self.assertIn("already up", out)
         self.assertIsNone(first.poll())
         self.assertEqual(self.stint("ls").returncode, 0)
+
+    def test_of_two_that_are_started_at_once_one_is_up_and_the_other_says_so(self):
+        first, second = self.up("--no-demo"), self.up("--no-demo")
+        until = time.monotonic() + 40
+        while first.poll() is None and second.poll() is None:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        over, runs = (first, second) if first.poll() is not None else (second, first)
+        out, err = over.communicate(timeout=30)
+        self.assertEqual(over.returncode, 0, err)
+        self.assertTrue(out.startswith("already up: "), out)
+        while not (line := runs.stdout.readline()).startswith("url "):
+            self.assertTrue(line)
+        with open(os.path.join(self.home, "url")) as file:
+            self.assertIn(file.read().strip(), line)
 
     def test_what_is_to_be_logged_is_logged(self):
         process, _ = self.up_and_ready("--set", "log.level=info")

@@ -200,6 +200,15 @@ class Words(Case):
             self.assertEqual(self.is_in("t%d" % number, "done", "failed")["result"], number)
         self.assertEqual(self.lines("starts"), ["p-1"])
 
+    def test_one_that_is_ready_long_after_its_hello_does_its_first_task_too(self):
+        worker = self.pool("ready-later")
+        self.create(id="t", module="echo", payload="fine")
+        self.is_in("t", "running")
+        open(self.path("loaded"), "w").close()
+        self.until(lambda: "is ready although it has a task" in worker.said(), "the log says what was made of it")
+        open(self.path("let-go"), "w").close()
+        self.assertEqual(self.is_in("t", "done", "failed")["result"], "fine")
+
     def test_texts_that_few_can_read_are_results_like_any_other(self):
         self.pool("any")
         for name, text, result in (("nul", "a\\u0000b", "a\0b"), ("smile", "\\ud83d\\ude00", "\U0001f600")):

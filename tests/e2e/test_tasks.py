@@ -170,6 +170,8 @@ class Slots(TaskCase):
         problem = self.refused(self.patch({"status": "done"}), 409, "bad_transition")
         self.assertEqual(problem["state"], "review")
         self.assertIn("/gates/", problem["detail"])
+        self.client.post("/api/tasks/t-1/cancel")
+        self.assertIn("/retry", self.refused(self.patch({"status": "done"}), 409, "bad_transition")["detail"])
 
     def test_a_slot_of_the_name_of_a_registered_worker_is_that_worker(self):
         worker = self.server.client(token=self.client.post(

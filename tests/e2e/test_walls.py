@@ -201,6 +201,16 @@ class Walls(Case):
             self.assertIn("try: ", error["message"])
             self.assertIsNone(self.task(task).get("result"))
 
+    @needs("container")
+    def test_a_rootfs_that_would_show_the_state_directory_blocks(self):
+        os.mkdir(self.path("work"))
+        self.worker({"x": sh("cat %s/admin.token" % self.server.home, isolation="container", rootfs="/")}, roots=[self.path("work")])
+        for task, where in (("plain", {}), ("placed", {"workingDir": self.path("work")})):
+            self.create(id=task, **where)
+            error = self.is_in(task, "blocked", "done", "failed")["error"]
+            self.assertEqual(error["code"], "ISOLATION_UNAVAILABLE")
+            self.assertIn("would show the state directory", error["message"])
+
     def test_a_wall_that_falls_blocks_with_its_last_words(self):
         with open(self.path("bwrap"), "w") as file:
             file.write("#!/bin/sh\necho 'no namespaces today' >&2\nexit 1\n")

@@ -746,6 +746,12 @@ class Commands(Case):
         self.assertEqual([task["title"] for task in self.client.get("/api/tasks").json],
                          ["echo caf\u00e9", "echo " + "x" * 194])
 
+    def test_whoever_may_add_and_not_look_is_told_that_it_runs(self):
+        token = self.client.post("/api/tokens", {"kind": "producer", "name": "p"}).json["token"]
+        ran = self.stint("run", "--token", token, "--", "true")
+        self.assertEqual((ran.returncode, len(self.client.get("/api/tasks").json)), (6, 1))
+        self.assertIn("t-1 is queued all the same", ran.stderr)
+
     def test_a_question_is_told_to_whoever_follows(self):
         self.worker({}, "--shell", "--root", self.folder)
         process = subprocess.Popen([STINT, "run", "--", "sh", "-c", STINT + " task ask 'go on?' --wait"], cwd=self.folder, text=True,

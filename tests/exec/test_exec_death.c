@@ -101,12 +101,13 @@ static void stop_known(pid_t pid, uint64_t start)
 		poll(NULL, 0, 1);
 }
 
+/* It may have been woken by the death of its parent before, and be gone. */
 static void wake_known(pid_t pid, uint64_t start)
 {
 	cleanup(close_at) int pidfd = pidfd_open_known(pid, start);
 
-	assert_true(pidfd >= 0);
-	assert_int_equal(pidfd_signal(pidfd, SIGCONT), 0);
+	if (pidfd >= 0)
+		pidfd_signal(pidfd, SIGCONT);
 }
 
 static void supervisor_stop(const struct supervisor *supervisor)

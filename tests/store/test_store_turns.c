@@ -711,6 +711,25 @@ static void the_same_request_id_gets_the_same_claim(void **state)
 	assert_true(span_equal(again->claims[0].id, SPAN("a")));
 }
 
+static void the_same_request_id_gets_all_its_claims_whatever_it_asks_for_by_now(void **state)
+{
+	struct world *world = *state;
+	struct command claim = say_claim("w");
+	char id[8] = "job-a";
+
+	for (; id[4] < 'f'; id[4]++)
+		world_create(world, id, "q");
+	claim.claim.request = 7;
+	claim.claim.max = 3;
+	assert_int_equal(world_run(world, &claim)->claim_count, 3);
+	claim.claim.max = 1; /* it has less room than when its reply was lost */
+	assert_int_equal(world_run(world, &claim)->claim_count, 3);
+	claim.claim.max = 5;
+	assert_int_equal(world_run(world, &claim)->claim_count, 3);
+	claim.claim.request = 8;
+	assert_int_equal(world_run(world, &claim)->claim_count, 2);
+}
+
 static void resuming_ones_own_claim_makes_the_old_fence_dead(void **state)
 {
 	struct world *world = *state;
@@ -1266,6 +1285,7 @@ int main(void)
 		ON_BOTH(a_unique_key_is_held_until_its_task_is_final),
 		ON_BOTH(a_repeated_request_has_one_effect),
 		ON_BOTH(the_same_request_id_gets_the_same_claim),
+		ON_BOTH(the_same_request_id_gets_all_its_claims_whatever_it_asks_for_by_now),
 		ON_BOTH(what_was_not_written_is_given_back),
 		ON_BOTH(what_another_reply_hands_out_too_is_not_given_back),
 		ON_BOTH(resuming_ones_own_claim_makes_the_old_fence_dead),

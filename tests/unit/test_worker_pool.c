@@ -281,10 +281,24 @@ static void a_ready_that_comes_late_did_not_cross_its_task(void **state)
 	struct world *w = *state;
 
 	becomes_busy(w);
+	says(w, POOL_RESULT);
+	says(w, POOL_READY);
+	pool_worker_assign(&w->worker, w->now_ms);
 	pass(w, 10 * SECOND - 1);
 	assert_int_equal(says(w, POOL_READY), 0);
 	pass(w, 1);
 	assert_int_equal(says(w, POOL_READY), POOL_DO_END | POOL_DO_WORK);
+}
+
+static void the_ready_of_a_hello_may_come_at_any_time(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	pass(w, 20 * SECOND);
+	assert_int_equal(says(w, POOL_READY), 0); /* it has loaded what it needs */
+	pass(w, 20 * SECOND);
+	assert_int_equal(says(w, POOL_READY), POOL_DO_END | POOL_DO_WORK); /* that one was not its hello's */
 }
 
 static void one_that_retires_goes_when_it_is_ready_without_an_answer(void **state)
@@ -643,6 +657,7 @@ int main(void)
 		POOL(a_ready_after_an_answer_that_was_dropped_ends_the_task),
 		POOL(what_belongs_to_before_is_no_word_of_its_task),
 		POOL(a_ready_that_comes_late_did_not_cross_its_task),
+		POOL(the_ready_of_a_hello_may_come_at_any_time),
 		POOL(one_that_retires_goes_when_it_is_ready_without_an_answer),
 		POOL(who_is_being_ended_says_in_vain_that_it_is_ready),
 		POOL(who_is_not_ready_in_time_after_its_answer_is_killed),
