@@ -264,6 +264,14 @@ static void look_when_due(struct server *server)
 		uv_timer_start(&server->due, on_due, idle_ms > DUE_MS ? (uint64_t)idle_ms : DUE_MS, 0);
 }
 
+/* A turn may have set an earlier time. To find the first of all is dear: it is done a few times a second, not after each. */
+static void look_soon(struct server *server)
+{
+	server->times_set = false;
+	if (!uv_is_active((uv_handle_t *)&server->due) || uv_timer_get_due_in(&server->due) > DUE_MS)
+		uv_timer_start(&server->due, on_due, DUE_MS, 0);
+}
+
 static void on_due(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
@@ -285,8 +293,8 @@ static void on_check(uv_check_t *check)
 	streams_feed(server);
 	readers_run(server);
 	stay_awake(server);
-	if (!uv_is_active((uv_handle_t *)&server->due))
-		look_when_due(server);
+	if (server->times_set)
+		look_soon(server);
 	server->now_is_old = true;
 }
 

@@ -158,6 +158,7 @@ struct server {
 	uv_check_t check;
 	uv_timer_t sweep;
 	uv_timer_t due;
+	bool times_set; /* by a turn, since `due` was */
 	uv_idle_t more; /* runs while there is something to do at once */
 	uv_signal_t term, interrupt;
 	struct store *store;

@@ -420,6 +420,7 @@ void turns_run(struct server *server)
 		struct exchange *exchange;
 		uint32_t count = gather(server, &taken, commands);
 		take_turn(server, commands, count, results);
+		server->times_set |= count > 0;
 		while ((exchange = exchange_list_take(&taken)))
 			finish(server, exchange, &results[exchange->first_result]);
 		connections_flush(server);

@@ -475,9 +475,11 @@ class Pipelining(ServerCase):
         for i in range(8):
             self.create(id="h-%d" % i)
         self.wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.server.process.send_signal(signal.SIGSTOP)  # it looks when the client has gone
         self.wire.sendall(b"".join(
             self.request("POST", "/api/claims", {"workerId": "w", "queues": ["q"]}) for _ in range(8)))
         self.wire.close()
+        self.server.process.send_signal(signal.SIGCONT)
         until = time.monotonic() + 10
         while time.monotonic() < until:
             states = [self.client.get("/api/tasks/h-%d" % i).json["state"] for i in range(8)]
