@@ -67,6 +67,7 @@ struct running {
 	int signals; /* a signalfd for INT, TERM and CHLD */
 	bool stopping;
 	bool notifies; /* the configuration has "notify" */
+	bool rooted;   /* … and "roots": then nothing is added to them */
 	bool hush;     /* nobody has said what the server is to log: we say ourselves what there is to say */
 };
 
@@ -209,11 +210,11 @@ static _Noreturn void become_worker(const struct running *running, pid_t parent)
 
 	be_child(parent);
 	unsetenv("STINT_URL"); /* its server is ours */
-	if (home && home[0] == '/') {
+	if (!running->rooted && home && home[0] == '/') {
 		argv[count++] = "--root";
 		argv[count++] = home;
 	}
-	if (here) {
+	if (!running->rooted && here) {
 		argv[count++] = "--root";
 		argv[count++] = here;
 	}
@@ -277,7 +278,7 @@ static void start_worker(struct running *running)
 	}
 }
 
-/* What it says of logs, and whether there is somebody to tell. */
+/* What it says of logs and of where tasks may work, and whether there is somebody to tell. */
 static void look_into_config(struct running *running)
 {
 	cleanup(config_done) struct config config = {0};
@@ -290,8 +291,10 @@ static void look_into_config(struct running *running)
 	running->hush = config.values[CONFIG_LOG_LEVEL].origin.source == CONFIG_DEFAULT;
 	while ((set = args_each(args, "set", &at)))
 		running->hush &= strncmp(set, "log.level=", 10) != 0;
-	for (uint32_t i = 0; i < config.foreign_count; i++)
+	for (uint32_t i = 0; i < config.foreign_count; i++) {
 		running->notifies |= strcmp(config.foreign[i].name, "notify") == 0;
+		running->rooted |= strcmp(config.foreign[i].name, "roots") == 0;
+	}
 }
 
 static int start(struct running *running)
@@ -470,14 +473,17 @@ static const char *reach_of(const char *url)
 }
 
 /* Where it may work, as become_worker() says. */
-static const char *worker_roots(struct cli *cli)
+static const char *worker_roots(struct running *running)
 {
+	struct cli *cli = running->cli;
 	cleanup(free_at) char *here = getcwd(NULL, 0);
 	const char *home = getenv("HOME");
 	size_t len = home ? strlen(home) : 0;
 	bool inside = home && here && strncmp(here, home, len) == 0 &&
 		(here[len] == 0 || here[len] == '/' || (len > 0 && home[len - 1] == '/'));
 
+	if (running->rooted)
+		return "the roots of the configuration";
 	if (!home || home[0] != '/')
 		return text_of(cli, "%s", here ? here : "/");
 	return inside || !here ? text_of(cli, "%s", home) : text_of(cli, "%s and %s", home, here);
@@ -495,7 +501,7 @@ static void put_up(struct running *running, bool created, bool demo)
 	put(cli, "token    %s/admin.token\n", running->home);
 	put_agents(cli);
 	if (running->worker > 0)
-		put(cli, "worker   runs what `stint run` asks for, beneath %s\n", worker_roots(cli));
+		put(cli, "worker   runs what `stint run` asks for, beneath %s\n", worker_roots(running));
 	if (running->notify > 0)
 		put(cli, "notify   tells the targets of the configuration; %s notify ls\n", own_name(cli));
 	if (demo)

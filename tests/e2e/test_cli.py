@@ -1459,6 +1459,19 @@ class Up(unittest.TestCase):
         return subprocess.run([STINT, *args], capture_output=True, text=True, timeout=30,
                               env=environment(STINT_HOME=self.home))
 
+    def test_roots_that_are_configured_are_not_widened(self):
+        root = os.path.join(self.home, "..", os.path.basename(self.home) + "-root")
+        os.mkdir(root)
+        self.addCleanup(shutil.rmtree, root, True)
+        with open(os.path.join(self.home, "config.json"), "w") as file:
+            json.dump({"roots": [os.path.realpath(root)]}, file)
+        os.chmod(file.name, 0o600)
+        _, said = self.up_and_ready("--no-demo")
+        self.assertIn("beneath the roots of the configuration", said)
+        self.assertEqual(self.stint("run", "--cwd", os.path.realpath(root), "--", "true").returncode, 0)
+        outside = self.stint("run", "--cwd", "/", "--", "true")
+        self.assertIn("not beneath a root", outside.stderr)
+
     def test_up_says_where_it_is_and_stops_with_ctrl_c(self):
         process, said = self.up_and_ready()
         url = re.search(r"^url +(http://127\.0\.0\.1:\d+) ", said, re.M).group(1)
