@@ -2,6 +2,7 @@
  * stint config: what the server would be told by the files, the environment and the flags as they are here and now, and
  * who said it. It reads what stintd reads, the same way; it does not ask a server.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,10 +10,6 @@
 #include "base/take.h"
 #include "cli/task_view.h"
 #include "config/config.h"
-
-enum {
-	SETS_MAX = 64,
-};
 
 #define WHICH                                                                               \
 	{"home", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR", .text = "the state directory"}, \
@@ -32,22 +29,19 @@ static const struct flag path_flags[] = {
 	{0},
 };
 
-/* "a.b=1" → key and value. 0, or the ending. */
-static int read_sets(struct cli *cli, struct config_flag *ret_flags, uint32_t *ret_count)
+/* 0, or the ending. */
+static int read_sets(struct cli *cli, struct config_sets *sets)
 {
 	const char *set;
 	size_t at = 0;
 
-	*ret_count = 0;
 	while ((set = args_each(&cli->args, "set", &at))) {
-		const char *equals = strchr(set, '=');
-		if (!equals || equals == set)
+		int r = config_sets_take(sets, set);
+		if (r == -E2BIG)
+			return fail(cli, EXIT_USAGE, "usage", NULL, "too many settings");
+		if (r < 0)
 			return fail(cli, EXIT_USAGE, "usage", "stint config show --set task.crashBudget=4",
 				"--set takes KEY=VALUE, not \"%s\"", set);
-		if (*ret_count == SETS_MAX)
-			return fail(cli, EXIT_USAGE, "usage", NULL, "too many settings");
-		ret_flags[(*ret_count)++] = (struct config_flag){
-			"--set", text_of(cli, "%.*s", (int)(equals - set), set), equals + 1};
 	}
 	return 0;
 }
@@ -101,14 +95,15 @@ static int run_show(struct cli *cli)
 {
 	cleanup(config_done) struct config config = {0};
 	cleanup(buf_done) struct buf problems = {0};
-	struct config_flag flags[SETS_MAX];
-	struct config_request request = {.home = args_text(&cli->args, "home"),
-		.file = args_text(&cli->args, "config"),
-		.flags = flags};
+	struct config_sets sets = {0};
 
-	int r = read_sets(cli, flags, &request.flag_count);
+	int r = read_sets(cli, &sets);
 	if (r != 0)
 		return r;
+	struct config_request request = {.home = args_text(&cli->args, "home"),
+		.file = args_text(&cli->args, "config"),
+		.flags = sets.flags,
+		.flag_count = sets.count};
 	config_read(&config, &request);
 	r = cli->form == FORM_JSON ? put_config_json(cli, &config) : put_config(cli, &config);
 	if (r != 0 || config.problem_count == 0)

@@ -251,6 +251,22 @@ static void read_variables(struct config *config)
 	}
 }
 
+int config_sets_take(struct config_sets *sets, const char *text)
+{
+	const char *equals = strchr(text, '=');
+	size_t len = equals ? (size_t)(equals - text) : 0;
+
+	if (len == 0 || len >= CONFIG_NAME_MAX)
+		return -EINVAL;
+	if (sets->count == CONFIG_SETS_MAX)
+		return -E2BIG;
+	char *key = sets->keys[sets->count];
+	memcpy(key, text, len);
+	key[len] = 0;
+	sets->flags[sets->count++] = (struct config_flag){"--set", key, equals + 1};
+	return 0;
+}
+
 static void read_flag(struct config *config, const struct config_flag *flag)
 {
 	struct config_origin origin = {.source = CONFIG_FLAG, .name = flag->flag};

@@ -74,6 +74,18 @@ struct config_flag {
 	const char *value;
 };
 
+enum { CONFIG_SETS_MAX = 64 };
+
+/* Those that were given with --set. */
+struct config_sets {
+	struct config_flag flags[CONFIG_SETS_MAX];
+	char keys[CONFIG_SETS_MAX][CONFIG_NAME_MAX];
+	uint32_t count;
+};
+
+/* "a.b=1". -EINVAL: it is not KEY=VALUE; -E2BIG: there are too many. The text must live as long as the sets. */
+int config_sets_take(struct config_sets *sets, const char *text);
+
 struct config_request {
 	const char *home;        /* --home; NULL: STINT_HOME, XDG_STATE_HOME/stint, ~/.local/state/stint */
 	const char *file;        /* --config; NULL: the three files, as far as they are there */

@@ -72,6 +72,17 @@ int cursor_read(int dir_fd, const char *target, struct cursor *ret_cursor)
 	return parse(buf_span(&text), ret_cursor);
 }
 
+void cursor_put_figures(struct json_object *object, const struct cursor *cursor)
+{
+	json_member_int(object, "delivered", cursor->delivered);
+	json_member_int(object, "givenUp", cursor->given_up);
+	json_member_int(object, "missed", cursor->missed);
+	json_member_int(object, "lastAt", cursor->last_ms);
+	json_member_int(object, "lastStatus", cursor->last_status);
+	json_member_string(object, "lastId", span_of(cursor->last_id));
+	json_member_string(object, "lastError", span_of(cursor->last_error));
+}
+
 int cursor_write(int dir_fd, const char *target, const struct cursor *cursor)
 {
 	cleanup(buf_done) struct buf text = {0};
@@ -85,13 +96,7 @@ int cursor_write(int dir_fd, const char *target, const struct cursor *cursor)
 	json_member_int(&object, "time", cursor->time_ms);
 	json_member_int(&object, "repeatsSeq", cursor->repeats_seq);
 	json_member_int(&object, "repeatsTime", cursor->repeats_ms);
-	json_member_int(&object, "delivered", cursor->delivered);
-	json_member_int(&object, "givenUp", cursor->given_up);
-	json_member_int(&object, "missed", cursor->missed);
-	json_member_int(&object, "lastAt", cursor->last_ms);
-	json_member_int(&object, "lastStatus", cursor->last_status);
-	json_member_string(&object, "lastId", span_of(cursor->last_id));
-	json_member_string(&object, "lastError", span_of(cursor->last_error));
+	cursor_put_figures(&object, cursor);
 	int r = json_end(&object);
 	snprintf(name, sizeof name, "%s.json", target);
 	return r < 0 ? r : file_write(dir_fd, name, buf_span(&text), true);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "notify/message.h"
+#include "wire/json.h"
 
 enum {
 	CURSOR_ERROR_BYTES = 256,
@@ -31,3 +32,6 @@ int cursor_dir_open(const char *home);
 /* One that is not there is not known. -EPROTO: that is not a cursor; what open() says. */
 int cursor_read(int dir_fd, const char *target, struct cursor *ret_cursor);
 int cursor_write(int dir_fd, const char *target, const struct cursor *cursor);
+
+/* What became of its deliveries. */
+void cursor_put_figures(struct json_object *object, const struct cursor *cursor);

@@ -20,7 +20,6 @@ enum {
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
 	EXIT_CONFIG = 78,
-	SETS_MAX = 64,
 	TEXT_BYTES_MAX = 1 << 20,
 };
 
@@ -49,9 +48,7 @@ struct flags {
 	struct server_place_flags place;
 	const char *config;
 	const char *verb, *name; /* words that are no flags */
-	struct config_flag sets[SETS_MAX];
-	char keys[SETS_MAX][CONFIG_NAME_MAX];
-	uint32_t set_count;
+	struct config_sets sets;
 	bool json, help, version;
 };
 
@@ -70,18 +67,6 @@ static int complain(int status, const char *format, ...)
 }
 
 /* ---- the command line ------------------------------------------------------------------------------------------------ */
-
-static int take_set(struct flags *flags, const char *text)
-{
-	const char *equals = strchr(text, '=');
-
-	if (!equals || equals == text || equals - text >= CONFIG_NAME_MAX || flags->set_count == SETS_MAX)
-		return complain(EXIT_USAGE, "--set wants KEY=VALUE; it is \"%s\"", text);
-	char *key = flags->keys[flags->set_count];
-	memcpy(key, text, (size_t)(equals - text));
-	flags->sets[flags->set_count++] = (struct config_flag){"--set", key, equals + 1};
-	return 0;
-}
 
 static int take_value(struct flags *flags, const char *flag, const char *value)
 {
@@ -103,7 +88,9 @@ static int take_value(struct flags *flags, const char *flag, const char *value)
 		}
 	}
 	if (strcmp(flag, "--set") == 0)
-		return take_set(flags, value);
+		return config_sets_take(&flags->sets, value) == 0
+			? 0
+			: complain(EXIT_USAGE, "--set wants KEY=VALUE; it is \"%s\"", value);
 	return complain(EXIT_USAGE, "there is no flag %s; stint-notify --help lists those there are", flag);
 }
 
@@ -194,13 +181,7 @@ static int put_json_target(struct buf *out, const struct target *target, const s
 		json_member_decimal(&object, "cursor", (uint64_t)cursor->seq);
 	else
 		json_member_null(&object, "cursor");
-	json_member_int(&object, "delivered", cursor->delivered);
-	json_member_int(&object, "givenUp", cursor->given_up);
-	json_member_int(&object, "missed", cursor->missed);
-	json_member_int(&object, "lastAt", cursor->last_ms);
-	json_member_int(&object, "lastStatus", cursor->last_status);
-	json_member_string(&object, "lastId", span_of(cursor->last_id));
-	json_member_string(&object, "lastError", span_of(cursor->last_error));
+	cursor_put_figures(&object, cursor);
 	return json_end(&object);
 }
 
@@ -330,8 +311,8 @@ int main(int argc, char **argv)
 	struct config_request request = {
 		.home = flags.place.home,
 		.file = flags.config,
-		.flags = flags.sets,
-		.flag_count = flags.set_count,
+		.flags = flags.sets.flags,
+		.flag_count = flags.sets.count,
 		.foreign_read = targets_read,
 		.foreign_context = &targets,
 	};

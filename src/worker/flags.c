@@ -34,18 +34,6 @@ int flags_take_number(const char *flag, const char *text, int64_t least, int64_t
 	return 0;
 }
 
-static int take_set(struct flags *flags, const char *text)
-{
-	const char *equals = strchr(text, '=');
-
-	if (!equals || equals == text || equals - text >= CONFIG_NAME_MAX || flags->set_count == SETS_MAX)
-		return worker_complain("--set wants KEY=VALUE; it is \"%s\"", text);
-	char *key = flags->keys[flags->set_count];
-	memcpy(key, text, (size_t)(equals - text));
-	flags->sets[flags->set_count++] = (struct config_flag){"--set", key, equals + 1};
-	return 0;
-}
-
 static int take_value(struct flags *flags, const char *flag, const char *value)
 {
 	const struct {
@@ -91,7 +79,9 @@ static int take_value(struct flags *flags, const char *flag, const char *value)
 		return 0;
 	}
 	if (strcmp(flag, "--set") == 0)
-		return take_set(flags, value);
+		return config_sets_take(&flags->sets, value) == 0
+			? 0
+			: worker_complain("--set wants KEY=VALUE; it is \"%s\"", value);
 	if (strcmp(flag, "--root") == 0) {
 		if (value[0] != '/' || flags->root_count == ROOTS_MAX)
 			return worker_complain("--root wants an absolute path; it is \"%s\"", value);

@@ -11,7 +11,6 @@ enum {
 	EXIT_USAGE = 2,
 	EXIT_UNAVAILABLE = 69,
 	EXIT_CONFIG = 78,
-	SETS_MAX = 64,
 };
 
 extern const char worker_usage[], worker_usage_once[], worker_usage_trees[], worker_usage_sweep[];
@@ -20,9 +19,7 @@ struct flags {
 	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *config;
 	const char *roots[ROOTS_MAX];
 	uint32_t root_count;
-	struct config_flag sets[SETS_MAX];
-	char keys[SETS_MAX][CONFIG_NAME_MAX];
-	uint32_t set_count;
+	struct config_sets sets;
 	int64_t concurrency, drain_ms, lease_ms;
 	bool remote, shell, check_config, check_isolation, help, version;
 	bool once;   /* run-once */

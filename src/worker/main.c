@@ -342,8 +342,8 @@ int main(int argc, char **argv)
 	struct config_request request = {
 		.home = flags.home,
 		.file = flags.config,
-		.flags = flags.sets,
-		.flag_count = flags.set_count,
+		.flags = flags.sets.flags,
+		.flag_count = flags.sets.count,
 		.foreign_read = settings_read,
 		.foreign_context = &settings,
 	};
