@@ -129,7 +129,8 @@ class Idle(proof.ProofCase):
             self.clocks.set(boot_ms=self.clocks.boot_ms + 60000)
             for wire in wires:
                 self.assertIn(b'{"claims":[]}', wire.recv(4096))
-            self.client = self.connect()  # it was idle for a minute
+            self.client.close()  # it was idle for a minute
+            self.client = self.connect()
         self.assert_released(wires, used)
 
     def test_both_at_once_and_a_stop_amid_them(self):
