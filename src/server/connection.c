@@ -272,7 +272,7 @@ static void start_write(struct connection *connection)
 	int written = uv_try_write(&connection->stream, &bytes, 1);
 
 	if (written == (int)connection->out.len) {
-		buf_rest(&connection->out, KEPT_BYTES_MAX);
+		buf_rest(&connection->out, connection->server->connection_count > CROWD ? 0 : KEPT_BYTES_MAX);
 		free_said(connection, &connection->unsaid);
 		after_write(connection);
 		return;

@@ -13,7 +13,6 @@ enum {
 	IDLE_TIMEOUT_MS = 60000,
 	WRITE_TIMEOUT_MS = 30000, /* in which the client takes nothing at all */
 	LINGER_MS = 2000,         /* what a refused client still sends is thrown away that long */
-	CROWD = 500,              /* connections whose memory is worth asking back */
 	STRANGER_MS = 1000,
 };
 
@@ -84,11 +83,14 @@ static bool is_one_too_many(const struct connection *connection)
 		server->options->strangers_max;
 }
 
-/* The youngest stand first. One pass: with ten thousand that do nothing, reaching them is what it costs. */
+/* The youngest stand first. One pass, and for a crowd every other time: with ten thousand that do nothing, reaching them
+ * is what it costs. */
 void connections_timeout(struct server *server)
 {
 	struct connection *next;
 
+	if (server->connection_count > CROWD && server->sweeps++ % 2 != 0)
+		return;
 	sources_begin_sweep(&server->sources);
 	for (struct connection *connection = server->connections; connection; connection = next) {
 		next = connection->next;

@@ -79,6 +79,7 @@ enum {
 	SEALS_MAX = 4096,
 	SEAL_BYTES = 16,
 	SPARE_INPUTS_MAX = 16,
+	CROWD = 500, /* more connections than that: what each keeps, and looking at all of them, is dear */
 };
 
 /* What a principal has of the turn that is being filled. */
@@ -101,6 +102,7 @@ struct waiting {
 	uint32_t count;
 	uint64_t wakeups, places;
 	uint32_t wake_batch;
+	int64_t look_ms; /* when the next look at all of them is due */
 	uint32_t ready_queues[READY_QUEUES_MAX];
 	uint32_t ready_queue_count;
 	bool ready_any; /* more queues than the list has room for */
@@ -167,6 +169,7 @@ struct server {
 	struct connection *connections;
 	struct connection *dirty; /* have something to write, or to read on */
 	uint32_t connection_count;
+	uint32_t sweeps;                                   /* over a crowd of connections */
 	struct http_input *spare_inputs[SPARE_INPUTS_MAX]; /* of connections that have nothing to read */
 	uint32_t spare_input_count;
 	uint32_t crowd;                            /* the most connections since memory was last given back */

@@ -17,6 +17,7 @@ enum {
 	WAKE_MAX = 256, /* waiting claims asked again by one turn */
 	LINES_MAX = WAITING_LINES + 1,
 	ENDED_AT_ONCE = 64,
+	LOOK_MS = 3000, /* all are asked whether they may still wait, unless the time of one is up before */
 };
 
 static const struct name_list *queues_of(const struct exchange *exchange)
@@ -99,6 +100,12 @@ static void take_place(struct exchange_list *line, struct exchange *exchange)
 	line->count++;
 }
 
+static void look_by(struct server *server, int64_t end_ms)
+{
+	if (end_ms < server->waiting.look_ms)
+		server->waiting.look_ms = end_ms;
+}
+
 void waiting_add(struct server *server, struct exchange *exchange)
 {
 	if (exchange->wait_until_ms == 0) {
@@ -106,6 +113,7 @@ void waiting_add(struct server *server, struct exchange *exchange)
 		exchange->place = ++server->waiting.places;
 		exchange_settle(exchange);
 	}
+	look_by(server, exchange->wait_until_ms);
 	exchange->waits = exchange->has_waited = true;
 	take_place(stands_in(server, exchange), exchange);
 	count_names(server, exchange, 1);
@@ -307,7 +315,7 @@ static void end_all(struct server *server, struct exchange_list *ended)
 	}
 }
 
-/* Whose credential is no longer good learns so now, not when its time is up. */
+/* Whose credential is no longer good learns so soon, not when its time is up. */
 static void sweep_line(struct server *server, const struct exchange_list *line, struct exchange_list *ended,
 	struct exchange_list *away)
 {
@@ -316,8 +324,10 @@ static void sweep_line(struct server *server, const struct exchange_list *line, 
 	for (struct exchange *exchange = line->first; exchange; exchange = next) {
 		next = exchange->next;
 		bool is_known = gate_still_knows(server, exchange);
-		if (is_known && !server->stopping && server->now.lease_ms < exchange->wait_until_ms)
+		if (is_known && !server->stopping && server->now.lease_ms < exchange->wait_until_ms) {
+			look_by(server, exchange->wait_until_ms);
 			continue;
+		}
 		waiting_remove(server, exchange);
 		exchange_list_add(is_known ? ended : away, exchange);
 	}
@@ -327,6 +337,9 @@ void waiting_sweep(struct server *server)
 {
 	struct exchange_list ended = {0}, away = {0};
 
+	if (server->now.lease_ms < server->waiting.look_ms && !server->stopping)
+		return;
+	server->waiting.look_ms = server->now.lease_ms + LOOK_MS;
 	sweep_line(server, &server->waiting.anywhere, &ended, &away);
 	for (uint32_t i = 0; i < WAITING_LINES; i++)
 		sweep_line(server, &server->waiting.lines[i], &ended, &away);
