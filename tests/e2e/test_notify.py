@@ -437,7 +437,7 @@ class Manual(NotifyCase):
         code = code.replace(made + ".serve_forever()", "server = %s; print(server.server_port, flush=True); "
                             "server.serve_forever()" % made.replace("9000", "0"))
         self.write("ops.secret", secret(KEY) + "\n")
-        receiver = subprocess.Popen(["python3", "-c", code], cwd=self.home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        receiver = subprocess.Popen(["python3", "-u", "-c", code], cwd=self.home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(receiver.stdout.close)
         self.addCleanup(self.end, receiver)
         target = {"url": "http://127.0.0.1:%d/" % int(receiver.stdout.readline()), "allow": ["127.0.0.1"]}
