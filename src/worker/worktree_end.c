@@ -277,6 +277,18 @@ static void look_for_work(struct worktree *tree)
 		keep_for_fault(tree, "git", fault);
 }
 
+/* A git that was killed leaves the lock of the branch that it was making or removing, and no other could remove it then. The name
+ * is of this attempt alone. */
+static void unlock_branch(const struct worktree *tree)
+{
+	char lock[4200];
+	int len = snprintf(
+		lock, sizeof lock, "%s/refs/heads/%s.lock", tree->record.common, tree->record.branch);
+
+	if (tree->record.branch[0] && len < (int)sizeof lock)
+		unlink(lock);
+}
+
 void worktree_begin_end(struct worktree *tree)
 {
 	const struct worktree_record *record = &tree->record;
@@ -287,6 +299,7 @@ void worktree_begin_end(struct worktree *tree)
 		if (record->state ==
 			TREE_MAKING) /* nobody has worked in it: its branch is where it began, or not ours */
 			snprintf(tree->tip, sizeof tree->tip, "%s", record->base);
+		unlock_branch(tree);
 		if (access(record->common, F_OK) < 0)
 			after_branch(tree);
 		else

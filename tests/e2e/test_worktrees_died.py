@@ -93,6 +93,15 @@ class Died(TreeCase):
                 json.dump(record, file)
         self.half("making", spoil)
 
+    def lock_branch(self, tree, record):
+        open(os.path.join(self.repo, ".git/refs/heads", tree["branch"] + ".lock"), "w").close()
+
+    def test_when_a_git_that_made_it_was_killed_over_its_branch(self):
+        self.half("making", self.lock_branch)
+
+    def test_when_a_git_that_removed_it_was_killed_over_its_branch(self):
+        self.half("removing", self.lock_branch)
+
     def test_before_anything_was_written_down(self):
         os.makedirs(os.path.join(self.server.home, "worktrees/records/t-1"))
         self.heal()
