@@ -80,6 +80,8 @@ struct process_spec {
 	struct confine confine;
 	const struct wall *wall; /* what is around it besides (wall.h); NULL: level process */
 	bool budget_later; /* processor time and output count only between process_budget(true) and (false) */
+	bool finishes; /* if we die it may come to its end, and is killed if it does not: no TERM before */
+	int hold_fd; /* the shim has it open until nothing is left: its lock is free then. -1; stays the caller's */
 	const struct process_events *events;
 	void *context;
 };

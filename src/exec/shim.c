@@ -527,7 +527,10 @@ static void orphaned(struct shim *shim)
 	if (!shim->connected)
 		return;
 	shim->connected = false;
-	ask_to_end(shim, SHIM_ORPHAN_TERM_MS);
+	if (shim->request.finishes)
+		want_end(shim, SHIM_ORPHAN_FINISH_MS);
+	else
+		ask_to_end(shim, SHIM_ORPHAN_TERM_MS);
 }
 
 static void take_order(struct shim *shim)

@@ -24,8 +24,9 @@
 #include "exec/process.h"
 
 enum {
-	SHIM_ORPHAN_MS = 5000,      /* the tree has ended so long after our death */
-	SHIM_ORPHAN_TERM_MS = 2000, /* and had so long after TERM */
+	SHIM_ORPHAN_MS = 5000,        /* the tree has ended so long after our death */
+	SHIM_ORPHAN_TERM_MS = 2000,   /* and had so long after TERM */
+	SHIM_ORPHAN_FINISH_MS = 4000, /* or to come to its end by itself */
 	SHIM_CONTROL_FD = 0,
 	REQUEST_BYTES_MAX = 8 << 20,
 	REQUEST_GRANT_FDS_MAX = 128,
@@ -34,7 +35,7 @@ enum {
 	INSIDE_BIND_FD, /* the first of those that binds name */
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 7"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 8"
 
 /* Instead of the name of a run, which does not begin so: the shim inside of a wall, at the line of a machine, and a
  * program for trying a wall. */
@@ -50,7 +51,8 @@ enum request_fd {
 	REQUEST_FD_STDERR,
 	REQUEST_FD_WORKDIR,
 	REQUEST_FD_CGROUP, /* and those after it: the work dir once more where there is none; their paths are arguments */
-	REQUEST_FD_COUNT = REQUEST_FD_CGROUP + CGROUP_LEAVES_MAX,
+	REQUEST_FD_HOLD = REQUEST_FD_CGROUP + CGROUP_LEAVES_MAX, /* kept and not looked at */
+	REQUEST_FD_COUNT,
 };
 
 enum { REQUEST_FDS_MAX = REQUEST_FD_COUNT + REQUEST_GRANT_FDS_MAX };
@@ -95,6 +97,7 @@ struct request {
 	const char *keep_out; /* "" if there is nothing */
 	bool cgroups_needed;  /* limits are in them: who does not get in does not start */
 	bool budget_later;    /* processor time counts when an order says so */
+	bool finishes;        /* an orphan gets no TERM */
 	struct span filter;   /* the seccomp program */
 	struct request_wall wall;
 };

@@ -70,6 +70,7 @@ struct process_spec process_spec_default(void)
 {
 	return (struct process_spec){
 		.workdir_fd = -1,
+		.hold_fd = -1,
 		.output_bytes_max = {OUTPUT_DEFAULT_BYTES, OUTPUT_DEFAULT_BYTES},
 		.umask = 077,
 		.linger_ms = LINGER_DEFAULT_MS,
@@ -240,6 +241,7 @@ static int write_request(struct start *start)
 		.keep_out = spec->confine.keep_out ? spec->confine.keep_out : "",
 		.cgroups_needed = process->leaves.bounded,
 		.budget_later = spec->budget_later,
+		.finishes = spec->finishes,
 		.filter = buf_span(start->walled && !spec->wall->network ? &process->host->filter_offline
 									 : &process->host->filter),
 	};
@@ -302,6 +304,7 @@ static int send_request(const struct start *start)
 		[REQUEST_FD_STDOUT] = start->child[1],
 		[REQUEST_FD_STDERR] = start->child[2],
 		[REQUEST_FD_WORKDIR] = spec->workdir_fd,
+		[REQUEST_FD_HOLD] = spec->hold_fd >= 0 ? spec->hold_fd : spec->workdir_fd,
 	};
 	size_t count = REQUEST_FD_COUNT;
 	char room[CMSG_SPACE(sizeof fds)] __attribute__((aligned(8))) = {0};

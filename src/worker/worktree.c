@@ -34,7 +34,7 @@ struct worktree *worktree_new(const struct worktree_site *site)
 	if (!tree)
 		return NULL;
 	tree->site = *site;
-	tree->dir_fd = tree->lock_fd = -1;
+	tree->dir_fd = tree->lock_fd = tree->jobs_fd = -1;
 	arena_init(&tree->arena, ARENA_BYTES_MAX);
 	tree->records_fd = worktree_records_open(site->home);
 	job_init(&tree->job, site->loop, site->host, tree);
@@ -127,6 +127,7 @@ static void on_closed(void *context)
 {
 	struct worktree *tree = context;
 
+	close_at(&tree->jobs_fd);
 	close_at(&tree->lock_fd);
 	close_at(&tree->dir_fd);
 	close_at(&tree->records_fd);

@@ -76,6 +76,8 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 	worktree_add_grant(grants, &granted, call->changes, GRANT_WRITE);
 	worktree_add_grant(grants, &granted, call->reads, GRANT_READ);
 	spec.run = tree->site.run;
+	spec.finishes = true; /* git that is killed leaves its locks in somebody's repository */
+	spec.hold_fd = tree->jobs_fd;
 	spec.argv = call->argv;
 	spec.env = env;
 	spec.env_allow = allow;

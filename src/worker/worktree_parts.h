@@ -26,7 +26,9 @@ struct worktree {
 	char tip[80]; /* where its branch is; "": there is none */
 	struct arena arena;
 	struct job job;
-	int records_fd, dir_fd, lock_fd; /* of all, of its own record, held */
+	int records_fd, dir_fd; /* of all, of its own record */
+	int lock_fd;            /* held */
+	int jobs_fd;            /* held too, also by what we run: whoever comes after us waits for that */
 	bool cancelled, gone, cleared;
 	int fault; /* of making */
 	char reason[WORKTREE_REASON_BYTES];

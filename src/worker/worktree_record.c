@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,7 +16,11 @@
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
-enum { RECORD_BYTES_MAX = 64 << 10 };
+enum {
+	RECORD_BYTES_MAX = 64 << 10,
+	JOBS_MS = 10 * 1000,
+	JOBS_LOOK_MS = 5,
+};
 
 const char *worktree_state_name(enum worktree_state state)
 {
@@ -112,12 +117,30 @@ int worktree_record_read(int records_fd, const char *name, struct worktree_recor
 	return dir_fd < 0 ? -errno : worktree_read_record(dir_fd, name, ret_record, tip);
 }
 
+static int open_lock(const struct worktree *tree, const char *name)
+{
+	int fd = openat(tree->dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Ours, and then that of whatever the one before us had running: that comes to its end within seconds. */
 int worktree_take_lock(struct worktree *tree)
 {
-	tree->lock_fd = openat(tree->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (tree->lock_fd < 0)
-		return -errno;
-	return flock(tree->lock_fd, LOCK_EX | LOCK_NB) < 0 ? -EBUSY : 0;
+	int r = tree->lock_fd = open_lock(tree, "lock");
+
+	if (r >= 0)
+		r = tree->jobs_fd = open_lock(tree, "jobs");
+	if (r < 0)
+		return r;
+	if (flock(tree->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return -EBUSY;
+	for (int waited_ms = 0; flock(tree->jobs_fd, LOCK_EX | LOCK_NB) < 0; waited_ms += JOBS_LOOK_MS) {
+		if (waited_ms >= JOBS_MS)
+			return -EBUSY;
+		poll(NULL, 0, JOBS_LOOK_MS);
+	}
+	return 0;
 }
 
 /* Whoever waits for the lock finds no record then. */
@@ -126,6 +149,7 @@ void worktree_forget_record(struct worktree *tree)
 	tree->gone = true;
 	unlinkat(tree->dir_fd, "record", 0);
 	unlinkat(tree->dir_fd, "made", 0);
+	unlinkat(tree->dir_fd, "jobs", 0);
 	unlinkat(tree->dir_fd, "lock", 0);
 	unlinkat(tree->records_fd, tree->record.name, AT_REMOVEDIR);
 }

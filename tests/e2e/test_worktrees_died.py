@@ -1,4 +1,6 @@
 """Work trees of workers that were killed: the next one brings them to their end."""
+import fcntl
+import glob
 import json
 import os
 import random
@@ -62,6 +64,24 @@ class Died(TreeCase):
             self.heal()
             self.assert_nothing_left()
             self.git("fsck", "--strict")
+
+    def test_while_its_git_had_a_lock_in_the_repository(self):
+        """A git that was killed leaves its locks: this one comes to its end, though nobody waits for it any more."""
+        self.git("config", "core.packedRefsTimeout", "-1")
+        foreign = os.path.join(self.repo, ".git/packed-refs.lock")
+        open(foreign, "w").close()
+        worker = self.worker({"x": self.executor("touch " + self.path("here"), write=[self.folder])}, roots=[self.folder])
+        self.create(id="t", workingDir=self.repo)
+        self.kill_when(worker, lambda: os.path.exists(self.path("here")) and
+                       glob.glob(os.path.join(self.repo, ".git/refs/heads/stint/*.lock")))
+        with open(os.path.join(self.server.home, "worktrees/records", self.only()["name"], "jobs")) as jobs:
+            with self.assertRaises(BlockingIOError):
+                fcntl.flock(jobs, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.remove(foreign)
+            fcntl.flock(jobs, fcntl.LOCK_EX)  # as a successor waits for it
+        self.assertEqual(self.branches(), ["main"])
+        self.heal()
+        self.assert_nothing_left()
 
     def half(self, state, spoil):
         """A tree whose record says so, and of which only a part is there."""

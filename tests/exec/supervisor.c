@@ -1,7 +1,8 @@
 /*
  * A supervisor to be killed: exec-supervisor MODE... starts the helper once for each mode (MODE:ARGUMENT), prints what a
  * successor would have written down, one line for each, and waits. With --asleep it puts every shim to sleep before it
- * can have started anything. STINT_EXEC_LEVEL puts each behind a wall. Ends by itself after a minute.
+ * can have started anything; with --finishing each may finish, and holds the lock of $TMPDIR/held. STINT_EXEC_LEVEL puts
+ * each behind a wall. Ends by itself after a minute.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,13 +11,16 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "exec/wall.h"
 #include "world.h"
@@ -57,6 +61,26 @@ static void run_walled(
 	world_start(world, running, &spec);
 }
 
+static int held(void)
+{
+	char path[200];
+
+	snprintf(path, sizeof path, "%s/held", getenv("TMPDIR"));
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	return fd;
+}
+
+static void run_finishing(struct world *world, struct running *running, const char *const *argv)
+{
+	struct process_spec spec = world_spec(world, running, argv);
+
+	spec.finishes = true;
+	spec.hold_fd = held();
+	world_start(world, running, &spec);
+	close(spec.hold_fd);
+}
+
 static int run(int count, char **modes)
 {
 	const char *level = getenv("STINT_EXEC_LEVEL");
@@ -64,14 +88,17 @@ static int run(int count, char **modes)
 	static struct world world;
 
 	bool asleep = count > 0 && strcmp(modes[0], "--asleep") == 0;
+	bool finishing = count > 0 && strcmp(modes[0], "--finishing") == 0;
 
 	world_open(&world);
-	for (int i = asleep; i < count && i < MODES_MAX; i++) {
+	for (int i = asleep || finishing; i < count && i < MODES_MAX; i++) {
 		char *argument = strchr(modes[i], ':');
 		if (argument)
 			*argument++ = 0;
 		if (level)
 			run_walled(&world, &running[i], wall_level_find(level), modes[i], argument);
+		else if (finishing)
+			run_finishing(&world, &running[i], CHILD(&world, modes[i], argument));
 		else
 			world_run(&world, &running[i], CHILD(&world, modes[i], argument));
 		if (asleep)

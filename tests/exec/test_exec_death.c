@@ -11,12 +11,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -211,6 +213,41 @@ static void a_supervisor_killed_during_a_start_leaves_nothing(void **state)
 	until_nothing_is_left(&supervisor);
 }
 
+static void wait_for_the_lock(const struct supervisor *supervisor)
+{
+	char path[300];
+
+	snprintf(path, sizeof path, "%s/held", supervisor->dir);
+	cleanup(close_at) int fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+}
+
+/* A program that is killed in the middle of its work leaves a mess: git, its locks. */
+static void an_orphan_that_may_finish_does_and_holds_its_lock_until_then(void **state)
+{
+	struct supervisor supervisor;
+	char pattern[300];
+	glob_t found;
+
+	(void)state;
+	supervisor_start(&supervisor, (char *const[]){"exec-supervisor", "--finishing", "late", NULL});
+	supervisor_kill(&supervisor);
+	wait_for_the_lock(&supervisor);
+	snprintf(pattern, sizeof pattern, "%s/*/finished", supervisor.dir);
+	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+	globfree(&found);
+	until_nothing_is_left(&supervisor);
+}
+
+static void one_that_does_not_finish_is_killed_all_the_same(void **state)
+{
+	struct supervisor supervisor;
+
+	(void)state;
+	supervisor_start(&supervisor, (char *const[]){"exec-supervisor", "--finishing", "hang", NULL});
+	kill_and_wait(&supervisor);
+}
+
 static void a_successor_ends_what_has_no_shim_any_more(void **state)
 {
 	struct supervisor supervisor;
@@ -344,6 +381,8 @@ int main(void)
 		cmocka_unit_test(a_killed_supervisor_leaves_nothing_after_five_seconds),
 		cmocka_unit_test(a_shim_that_was_stopped_wakes_when_the_supervisor_dies),
 		cmocka_unit_test(a_supervisor_killed_during_a_start_leaves_nothing),
+		cmocka_unit_test(an_orphan_that_may_finish_does_and_holds_its_lock_until_then),
+		cmocka_unit_test(one_that_does_not_finish_is_killed_all_the_same),
 		cmocka_unit_test(a_successor_ends_what_has_no_shim_any_more),
 		cmocka_unit_test(the_run_alone_is_enough_for_a_successor),
 		cmocka_unit_test(a_record_of_another_touches_nobody),
