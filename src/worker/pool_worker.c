@@ -343,6 +343,11 @@ uint32_t pool_worker_look(struct pool_worker *worker, int64_t now_ms)
 
 /* ---- its end ---- */
 
+void pool_worker_lapse(struct pool_worker *worker)
+{
+	worker->planned = worker->stop_task = true;
+}
+
 uint32_t pool_worker_gone(struct pool_worker *worker, int64_t now_ms)
 {
 	uint32_t todo = worker->has_task ? POOL_DO_END : 0;

@@ -143,6 +143,10 @@ uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault, in
 uint32_t pool_worker_look(struct pool_worker *worker, int64_t now_ms);
 int64_t pool_worker_due_ms(const struct pool_worker *worker); /* INT64_MAX: nothing is due */
 
+/* It was ended because its lease was over, which we had not pushed in time: it is gone without a fault of its own, and so
+ * is its task. Before pool_worker_gone(). */
+void pool_worker_lapse(struct pool_worker *worker);
+
 /* Nothing of it runs any more. */
 uint32_t pool_worker_gone(struct pool_worker *worker, int64_t now_ms);
 
