@@ -199,16 +199,18 @@ void beat_hurry(struct beat *beat, int64_t now_ms)
 	beat->next_ms = least(beat->next_ms, now_ms);
 }
 
-/* The server is away: how long until the next try? */
+/* The server is away: how long until the next try? With work it is asked in every quarter of the lease: beside the server
+ * each try is a word to go on (go_on()). */
 static int64_t away_ms(struct beat *beat, int64_t now_ms)
 {
 	bool late = beat->lease_ms == 0 || now_ms >= beat_lease_end_ms(beat);
 	uint32_t n = ++beat->failures;
 
-	if (beat->rules.same_host && late) /* it is cheap to ask, and somebody will start it again */
-		return retry_delay_ms(n, BEAT_AWAY_MS, &beat->rng);
-	if (late && beat_held(beat) == 0)
-		return retry_delay_ms(n, BEAT_IDLE_AWAY_MS, &beat->rng);
+	if (late &&
+		beat_held(beat) ==
+			0) /* on its own host it is cheap to ask, and somebody will start it again */
+		return retry_delay_ms(
+			n, beat->rules.same_host ? BEAT_AWAY_MS : BEAT_IDLE_AWAY_MS, &beat->rng);
 	int64_t delay_ms = n > RETRIES_QUICK ? BEAT_AWAY_MS : retry_delay_ms(n, BEAT_AWAY_MS, &beat->rng);
 	return least(delay_ms, quarter_ms(beat));
 }
