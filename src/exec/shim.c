@@ -679,8 +679,9 @@ int main(int argc, char **argv)
 	shim.parent = getppid();
 	settle(&shim);
 	receive_request(&shim);
-	if (deadline_open(&shim.deadline) < 0)
-		refuse(&shim, STAGE_SHIM, errno, "timerfd");
+	int fault = deadline_open(&shim.deadline);
+	if (fault < 0)
+		refuse(&shim, STAGE_SHIM, -fault, "timerfd");
 	deadline_push(&shim.deadline, &shim.request.lease);
 	tell(&shim, &(struct shim_report){0}, REPORT_READY);
 	if (shim.request.limits.cpu_us != LIMIT_UNCHANGED ||

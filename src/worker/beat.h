@@ -67,8 +67,8 @@ struct beat {
 	bool refused;      /* the last answer was a refusal: the server is there and does not want us */
 	int64_t sent_ms;   /* the request under way, or the last one */
 	int64_t leased_ms; /* when the beat that was answered last had been sent: the lease counts from there */
-	int64_t lease_ms;   /* as granted; 0: none yet */
-	int64_t vouched_ms; /* as leased_ms, or when we last went on although the server was away */
+	int64_t lease_ms; /* as granted; 0: none yet */
+	int64_t vouched_ms; /* as leased_ms; also of one that was not answered, after which we went on all the same */
 	int64_t next_ms;
 	uint32_t failures;   /* in a row */
 	uint32_t mismatches; /* in a row */

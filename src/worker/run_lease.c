@@ -65,7 +65,7 @@ void run_push(struct run *run)
 		return;
 	struct process_lease lease = run_lease(run);
 	if (run_is_pooled(run))
-		pools_push(run->supervisor->pools, &run->job, &lease);
+		pool_job_push(&run->job, &lease);
 	else if (run->process)
 		process_lease(run->process, &lease);
 }
