@@ -59,6 +59,7 @@ class Bad(Case):
 class Drawn(Case):
     """Clocks are short: on a machine that has much else to do, good workers may be taken for silent ones (STINT_SLOW stretches them).
     All about a round that fails is kept: the home of its server with both logs, what its workers drew, and its tasks with their events."""
+    patience_s = 300  # a pool of one whose worker crashes again and again starts it once a minute
 
     def lift(self):
         for slot in self.ok(self.client.get("/api/slots")):
