@@ -31,11 +31,10 @@ void pool_job_unlink(struct pools *pools, struct pool_job *job)
 void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code, const char *message)
 {
 	cleanup(buf_done) struct buf members = {0};
-	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
 
 	pool_job_unlink(pools, job);
 	buf_init(&members, MEMBERS_BYTES_MAX);
-	if (failure_put(&members, code, message, host ? clock_wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) < 0)
+	if (failure_put_refused(&members, code, message, clock_wall_ms()) < 0)
 		buf_clear(&members);
 	struct pool_job_end end = {.verb = REPORT_FAIL, .members = buf_span(&members)};
 	job->events->ended(job->context, &end);
