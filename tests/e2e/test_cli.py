@@ -152,6 +152,13 @@ class Adding(CliCase):
             self.assertLess(abs(task[name] - before - hours * 3600000), 60000)
         self.assertRegex(self.stint("show", "my-task").out, "(?s)executor +tests\n.*module +chess\n.*isolation +sandbox\n")
 
+    def test_numbers_of_any_length_are_what_they_were(self):
+        numbers = '{"n":[123456789012345678901234567890,0.12345678901234567890123]}'
+        task = self.add("long", "--queue", "numbers", "--payload", numbers)
+        for args in (["show", task, "--json"], ["show", task, "--json=payload"], ["ls", "--queue", "numbers", "--json"],
+                     ["show", task]):
+            self.assertIn(numbers, self.stint(*args).out)
+
     def test_a_level_of_isolation_that_there_is_not_is_refused(self):
         ran = self.stint("add", "x", "--id", "no-level", "--isolation", "jail", status=None)
         self.assertIn("process, sandbox, container, vm", ran.err)

@@ -122,6 +122,13 @@ class Ends(Case):
         self.assertEqual((result["id"], result["payload"], result["instructions"], result["attempt"]),
                          ("t", {"n": [1, 2]}, "do it", 1))
 
+    def test_numbers_of_any_length_come_to_the_command_and_back(self):
+        numbers = b"[123456789012345678901234567890,0.12345678901234567890123]"
+        self.worker({"x": sh("cat")})
+        self.client.post("/api/tasks", b'{"id":"t","title":"x","queue":"q","payload":%s}' % numbers)
+        self.is_in("t", "done")
+        self.assertEqual(self.client.get("/api/tasks/t").body.count(numbers), 2)
+
     def test_the_environment_is_built_from_nothing(self):
         self.worker({"x": sh("env -0 | tr '\\0' '\\n' > $OUT; pwd", env={"OUT": self.path("env")}, envAllow=["LET_IN"],
                              write=[self.folder])}, LET_IN="yes", KEPT_OUT="secret")
