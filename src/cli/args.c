@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/suggest.h"
+#include "base/suggest.h"
 #include "cli/when.h"
 
 struct reading {

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/suggest.h"
+#include "base/suggest.h"
 #include "cli/verbs.h"
 
 enum {

@@ -458,10 +458,13 @@ class Why(CliCase):
         self.why(task, "blocked", "no access", f"stint retry {task}")
 
     def test_workers_that_do_not_fit(self):
-        self.client.post("/api/workers/register", {"workerId": "why-worker", "capabilities": ["linux"], "executors": ["e"],
+        self.client.post("/api/workers/register", {"workerId": "why-worker", "capabilities": ["linux"], "executors": ["e", "tests"],
                                                    "leaseMs": 60000})
         self.why(self.add("x", "--needs", "gpu", "--queue", "w-cap"), "no_capability", "(gpu)", "stint worker ls -o wide")
-        self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor", "executor rust")
+        self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor",
+                 "no live worker of queue w-exe has its executor rust; those that are there have e, tests.",
+                 "stint worker run --queues w-exe   (with an executor rust in its configuration)")
+        self.why(self.add("x", "--executor", "test", "--queue", "w-exe"), "no_executor", "have e, tests: was tests meant?")
         self.why(self.add("x", "--owner", "slot-9", "--queue", "w-own"), "owner_away", "slot slot-9")
         self.add("x", "--queue", "w-served", "--executor", "e")
         self.assertEqual(len(self.client.post("/api/claims", {"workerId": "why-worker", "queues": ["w-served"]}).json["claims"]), 1)

@@ -894,7 +894,13 @@ class Stranded(Case):
         self.create(id="t", executor="nobody-has-this")
         error = self.is_in("t", "blocked")["error"]
         self.assertEqual((error["code"], error["message"]),
-                         ("EXECUTOR_NOT_FOUND", "no active worker of its queue has its executor"))
+                         ("EXECUTOR_NOT_FOUND", "no active worker of queue q has executor nobody-has-this; start one that has it, or give "
+                          "the task another one, then retry it"))
+        ran = subprocess.run([os.environ["STINT"], "why", "t"], capture_output=True, text=True, timeout=30,
+                             env=stintd.environment(STINT_HOME=self.server.home))
+        self.assertEqual(ran.stdout, "t is blocked: no live worker of queue q has its executor nobody-has-this; no worker is there.\n"
+                         "  try: stint worker run --queues q   (with an executor nobody-has-this in its configuration; then stint "
+                         "retry t)\n")
 
 
 if __name__ == "__main__":
