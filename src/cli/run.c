@@ -20,6 +20,23 @@ enum {
 
 /* ---- what was meant --------------------------------------------------------------------------------------- */
 
+/* "ls, pause, resume or drain" */
+static const char *verbs_of(struct cli *cli, const char *noun)
+{
+	const char *list = "", *last = NULL;
+	size_t len = strlen(noun);
+
+	for (size_t i = 0; i < verb_count; i++) {
+		const char *name = verbs[i]->name;
+		if (verbs[i]->hidden || strncmp(name, noun, len) != 0 || name[len] != ' ')
+			continue;
+		if (last)
+			list = text_of(cli, "%s%s%s", list, list[0] ? ", " : "", last);
+		last = name + len + 1;
+	}
+	return text_of(cli, "%s%s%s", list, list[0] ? " or " : "", last);
+}
+
 /* Nothing of that name: the nearest verb, of the noun if there is one. */
 int usage_unknown(struct cli *cli, const char *word, const char *noun)
 {
@@ -41,25 +58,14 @@ int usage_unknown(struct cli *cli, const char *word, const char *noun)
 		? text_of(cli, "stint %s%s%s", noun ? noun : "", noun ? " " : "", best.word)
 		: text_of(cli, "stint help%s%s", noun ? " " : "", noun ? noun : "");
 	return fail(cli, EXIT_USAGE, "usage", fix, "there is no \"stint %s%s%s\"%s%s%s", noun ? noun : "",
-		noun ? " " : "", word, best.word ? "; did you mean \"" : "", best.word ? best.word : "",
+		noun ? " " : "", word,
+		best.word      ? "; did you mean \""
+			: noun ? "; say "
+			       : "",
+		best.word      ? best.word
+			: noun ? verbs_of(cli, noun)
+			       : "",
 		best.word ? "\"?" : "");
-}
-
-/* "ls, pause, resume or drain" */
-static const char *verbs_of(struct cli *cli, const char *noun)
-{
-	const char *list = "", *last = NULL;
-	size_t len = strlen(noun);
-
-	for (size_t i = 0; i < verb_count; i++) {
-		const char *name = verbs[i]->name;
-		if (verbs[i]->hidden || strncmp(name, noun, len) != 0 || name[len] != ' ')
-			continue;
-		if (last)
-			list = text_of(cli, "%s%s%s", list, list[0] ? ", " : "", last);
-		last = name + len + 1;
-	}
-	return text_of(cli, "%s%s%s", list, list[0] ? " or " : "", last);
 }
 
 /* Of the flags that may stand before a verb, these take the next word along. */

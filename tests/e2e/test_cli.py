@@ -1228,6 +1228,8 @@ class Helping(CliCase):
     def test_slips_are_understood(self):
         for args, part in ((["lss"], "did you mean \"ls\"?"), (["queue", "puase"], "did you mean \"pause\"?"),
                            (["ls", "--quee", "x"], "did you mean --queue?"), (["quue", "ls"], "did you mean \"queue\"?"),
+                           (["queue", "frob"], "there is no \"stint queue frob\"; say ls, pause, resume or drain"),
+                           (["ls", "--queue", "--json"], "--queue needs a value: NAME; if it is --json, say --queue=--json"),
                            (["frobnicate"], "stint help"), (["queue"], "stint queue needs a verb")):
             ran = self.stint(*args, status=2)
             self.assertIn(part, ran.err)

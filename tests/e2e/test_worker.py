@@ -886,6 +886,29 @@ class Configuration(unittest.TestCase):
             self.assertEqual(ran.returncode, 2, flags)
             self.assertRegex(ran.stderr, r"^stint-worker: ")
 
+    def test_a_word_that_is_no_command_is_named_with_those_there_are(self):
+        for program, words, said in (
+                (WORKER, ["runn"], 'there is no command "runn"; did you mean run? There are run, run-once, sweep-prs and worktrees'),
+                (WORKER, ["--shell", "run-once"], '"run-once" goes before the flags'),
+                (WORKER, ["run", "--queus", "a"], "did you mean --queues?"),
+                (WORKER, ["run-once", "--agent", "a"], "did you mean --agent-id? stint-worker run-once --help"),
+                (WORKER, ["worktrees", "--agent-id", "a"], "there is no flag --agent-id"),
+                (WORKER, ["--name", "a", "--name", "b"], "--name is given twice"),
+                (WORKER, ["--name", "--shell"], "--name needs a value"),
+                (os.environ["STINTD"], ["run"], 'stintd takes flags only, and "run" is none'),
+                (os.environ["STINTD"], ["--hme=/x"], "there is no flag --hme; did you mean --home?"),
+                (os.environ["STINTD"], ["--home"], "--home needs a value")):
+            ran = subprocess.run([program, *words], capture_output=True, text=True, timeout=30, env=stintd.environment())
+            self.assertEqual((ran.returncode, ran.stdout), (2, ""), words)
+            self.assertIn(said, ran.stderr)
+            self.assertEqual(ran.stderr.count("\n"), 1)
+
+    def test_run_is_what_it_does_without_a_word(self):
+        for words in (["run", "--help"], ["--help"], ["-h"]):
+            ran = subprocess.run([WORKER, *words], capture_output=True, text=True, timeout=30, env=stintd.environment())
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+            self.assertIn("usage: stint-worker [run]", ran.stdout)
+
 
 class Stranded(Case):
     flags = (*Case.flags, "--set", "executor.missingAfterMs=100")
