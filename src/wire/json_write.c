@@ -124,6 +124,15 @@ int json_put_string(struct buf *buf, struct span text)
 	return r;
 }
 
+char *json_write_string(char *at, struct span text)
+{
+	struct buf room = {.data = at, .cap = json_string_max(text) + 2, .max = json_string_max(text) + 2};
+	int r = json_put_string(&room, text);
+
+	assert(r == 0); /* there is room for the worst */
+	return at + room.len;
+}
+
 /* ---- other values ---- */
 
 int json_put_base64(struct buf *buf, struct span bytes)
