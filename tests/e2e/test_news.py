@@ -336,6 +336,14 @@ class Work(test_worker.Case):
         self.is_in("t", "cancelled")
         self.ends(pid)
 
+    def test_an_answer_reaches_who_waits_for_it_and_nobody_polls(self):
+        self.silent(script="echo $$ > $DIR/pid; " + STINT + " task ask 'well?' --wait")
+        self.create(id="t")
+        self.is_in("t", "asking")
+        self.until(lambda: b"\nstint_waiting_news 2\n" in self.client.get("/metrics").body, "the worker waits, and the process")
+        self.client.post("/api/tasks/t/answer", {"text": "yes"})
+        self.assertEqual(self.is_in("t", "done")["result"], "yes")
+
     def test_a_worker_that_works_is_sent_away_at_once(self):
         worker, clocks = self.silent("--drain-ms", "100")
         self.create(id="t")
