@@ -144,6 +144,9 @@ static void stream_ready(uv_poll_t *poll, int status, int events)
 				process->context, process, (enum process_stream)(stream - process->streams));
 	} else if (got != -EAGAIN && got != -EINTR) {
 		poll_close(poll, &stream->fd);
+		if (process->events->closed)
+			process->events->closed(
+				process->context, process, (enum process_stream)(stream - process->streams));
 	}
 }
 

@@ -63,6 +63,8 @@ struct process_lease {
 struct process_events {
 	void (*started)(void *context, struct process *process); /* the program runs */
 	void (*output)(void *context, struct process *process, enum process_stream stream); /* new bytes */
+	void (*closed)(void *context, struct process *process, enum process_stream stream); /* nobody has it
+		open any more; of one that ends this may come, or not */
 	void (*exited)(void *context, struct process *process); /* it has ended: process_end() */
 	void (*gone)(void *context,
 		struct process *process); /* the tree is gone and its output read. Once, always */

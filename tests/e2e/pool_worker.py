@@ -176,6 +176,17 @@ class Modules:
             write(message("task.result", taskId=task["id"], result={"success": True})[:-3])
             os._exit(0)
 
+    def close_output(self, task):
+        with lock:
+            os.close(1)
+            forever()
+
+    def close_within_a_frame(self, task):
+        with lock:
+            write(message("task.result", taskId=task["id"], result={"success": True})[:-3])
+            os.close(1)
+            forever()
+
     def half_then_hang(self, task):
         with lock:
             write(message("task.result", taskId=task["id"], result={"success": True})[:-3])
@@ -293,6 +304,8 @@ def serve(modules):
 mark("starts", ID)
 if PROGRAM in ("any", "eager"):
     serve([name for name in dir(Modules) if not name.startswith("_")])
+elif PROGRAM == "none":
+    serve([])
 elif PROGRAM == "each":  # one module for each of its names
     serve([ARGUMENTS[int(ID.rsplit("-", 1)[1]) - 1]])
 elif PROGRAM == "ready-later":  # it says hello, and loads what it needs
@@ -310,6 +323,14 @@ elif PROGRAM == "exit":
 elif PROGRAM == "banner":
     write(b"Welcome to the worker!\n")
     forever()
+elif PROGRAM == "goodbye":
+    send("worker.shutdown", reason="no license")
+elif PROGRAM == "background":
+    if os.fork() == 0:
+        forever()
+elif PROGRAM == "other-end":  # its lengths begin with the small end
+    write(struct.pack("<I", 67) + b"{" * 67)
+    forever()
 elif PROGRAM == "deaf-at-first":  # the first one closes its input
     if not os.path.exists(os.path.join(FOLDER, "deaf")):
         mark("deaf", ID)
@@ -317,6 +338,13 @@ elif PROGRAM == "deaf-at-first":  # the first one closes its input
         send("worker.hello", capabilities={"moduleIds": ["echo"]})
         beat()
     serve(["echo"])
+elif PROGRAM == "three-bad-then-deaf":
+    with open(os.path.join(FOLDER, "starts")) as file:
+        if len(file.readlines()) <= 3:
+            sys.exit(3)
+    os.close(0)
+    send("worker.hello", capabilities={"moduleIds": ["echo"]})
+    beat()
 elif PROGRAM == "unread":
     send("worker.hello", capabilities={"moduleIds": ["echo"]})
     beat()
