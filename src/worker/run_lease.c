@@ -74,7 +74,8 @@ void run_heed_lapse(struct run *run, const struct process_end *end)
 {
 	if (!end->lapsed)
 		return;
-	if (run->stop == STOP_NOT)
+	/* its clocks may have told us to stop it since, which was too late */
+	if (run->stop != STOP_LOST && run->stop != STOP_CANCELLED)
 		run->stop = STOP_LAPSED;
 	log_warn("its lease was not renewed in time, and its shim has ended it", log_cstr("task", run->task));
 }
