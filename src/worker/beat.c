@@ -200,8 +200,8 @@ void beat_hurry(struct beat *beat, int64_t now_ms)
 	beat->next_ms = least(beat->next_ms, now_ms);
 }
 
-/* The server is away: how long until the next try? With work it is asked in every quarter of the lease: beside the server
- * each try is a word to go on (go_on()). */
+/* The server is away: how long until the next try? With work it is asked in every quarter of the lease. Beside the server twice
+ * as often: there each try is the word to go on (go_on()), and it may take a quarter of the lease to fail. */
 static int64_t away_ms(struct beat *beat, int64_t now_ms)
 {
 	bool late = beat->lease_ms == 0 || now_ms >= beat_lease_end_ms(beat);
@@ -213,7 +213,7 @@ static int64_t away_ms(struct beat *beat, int64_t now_ms)
 	if (late && beat_held(beat) == 0)
 		return retry_delay_ms(n, idle_most_ms, &beat->rng);
 	int64_t delay_ms = n > RETRIES_QUICK ? BEAT_AWAY_MS : retry_delay_ms(n, BEAT_AWAY_MS, &beat->rng);
-	return least(delay_ms, quarter_ms(beat));
+	return least(delay_ms, beat->rules.same_host ? quarter_ms(beat) / 2 : quarter_ms(beat));
 }
 
 /* ---- what ---- */

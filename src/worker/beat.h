@@ -13,7 +13,8 @@
  *   while it holds nothing   a beat in every third of the lease
  *   while it holds work      in every quarter at the latest
  *   no answer, or a 5xx      again after 1, 2, 4 s, then every 15 s, but within a quarter of the lease; a worker that
- *                            holds nothing and whose lease is over anyway, from another machine: up to 5 min
+ *                            holds nothing and whose lease is over anyway, from another machine: up to 5 min. Beside
+ *                            the server, with work: within an eighth, because each try vouches for that
  *   429, 503 with a time     after that time, but within a quarter of the lease while it holds work
  *   any other 4xx            the same request is not repeated: the next beat comes in its time
  */

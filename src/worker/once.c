@@ -18,6 +18,7 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 enum {
 	LOOK_MS = 1000, /* at the task, for a word to stop */
 	CALL_MS = 10 * 1000,
+	CALL_LEAST_MS = 500,
 	BODY_BYTES_MAX = 64 << 10,
 	RESULT_BYTES_MAX = 256 << 10,
 	SUMMARY_BYTES_MAX = 600,
@@ -350,6 +351,14 @@ static int put_renewal(const struct once *once, struct buf *body)
 	return json_end(&object);
 }
 
+/* A server that hangs is away early enough for another try. */
+static int64_t call_ms(const struct once *once)
+{
+	int64_t eighth_ms = once->lease_ms / 8;
+
+	return eighth_ms > CALL_MS ? CALL_MS : eighth_ms < CALL_LEAST_MS ? CALL_LEAST_MS : eighth_ms;
+}
+
 /* The lease is renewed with a note when it is time; otherwise a look. */
 static void look(struct once *once)
 {
@@ -375,7 +384,7 @@ static void look(struct once *once)
 		.body = buf_span(&body),
 		.token = pulse_token(once->supervisor->pulse),
 		.may_repeat = true,
-		.timeout_ms = CALL_MS,
+		.timeout_ms = call_ms(once),
 	};
 	once->asked_ms = worker_clock_ms();
 	if (r == 0)
