@@ -29,9 +29,9 @@
 
 enum {
 	MODES_MAX = 64,
-	LEASE_MS = 2000,
+	LEASE_MS = 500,
 	PUSH_MS = 50,
-	GRACE_MS = 200,
+	GRACE_MS = 100,
 };
 
 static void tell(const struct process_identity *identity)
