@@ -114,6 +114,14 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 	supervisor_pools_changed(pools->supervisor);
 }
 
+void pools_push(struct pools *pools, struct pool_job *job, const struct process_lease *lease)
+{
+	(void)pools;
+	job->lease = *lease;
+	if (job->seat)
+		process_lease(job->seat->process, lease);
+}
+
 bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms)
 {
 	struct pool_seat *seat = job->seat;

@@ -154,7 +154,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 			seat->pools, job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
 		return true;
 	}
-	process_budget(seat->process, true); /* a whole one for each task */
+	process_work(seat->process, &job->lease); /* with a whole budget for each task */
 	if (r == 0)
 		r = process_write(seat->process, buf_span(&frame));
 	if (r < 0) {

@@ -216,12 +216,12 @@ static void end_attempt(struct pool_seat *seat, const struct pool_message *messa
 	}
 	snprintf(seat->last_task, sizeof seat->last_task, "%s", job->task);
 	if (message)
-		process_budget(seat->process, false);
+		process_work(seat->process, NULL);
 	int r = 0;
 	if (message)
 		r = pool_end_put_answer(seat, message, &end.verb, &members);
 	else if (seat->worker.stop_task)
-		end.stopped = true;
+		end.stopped = true, end.lapsed = process_end(seat->process)->lapsed;
 	else
 		r = pool_end_put_crash(seat, &members);
 	if (r < 0)
@@ -266,6 +266,8 @@ static void on_gone(void *context, struct process *process)
 
 	take_frames(seat);
 	take_words(seat);
+	if (end->lapsed)
+		pool_worker_lapse(&seat->worker);
 	if (end->spent_before || (end->spent != SPENT_NOTHING && (seat->job || end->spent != SPENT_MEMORY)))
 		pool_worker_excuse(&seat->worker);
 	/* a machine that is short of something, or cannot make the wall, is no fault of the program */
@@ -282,7 +284,10 @@ static void on_gone(void *context, struct process *process)
 	log_at(todo & POOL_DO_TELL ? LEVEL_WARN : LEVEL_INFO,
 		todo & POOL_DO_TELL ? "a worker of a pool crashed" : "a worker of a pool ended",
 		log_cstr("poolWorker", seat->name),
-		log_cstr("reason", todo & POOL_DO_TELL || starting ? how : "as asked"));
+		log_cstr("reason",
+			end->lapsed                               ? "its lease was over"
+				: todo & POOL_DO_TELL || starting ? how
+								  : "as asked"));
 	if (!seat->worker.said_hello && todo & POOL_DO_TELL)
 		pool_jobs_give_up(seat);
 	pool_seat_perform(seat, todo & POOL_DO_END, NULL);

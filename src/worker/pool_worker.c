@@ -387,6 +387,11 @@ uint32_t pool_worker_look(struct pool_worker *worker, int64_t now_ms)
 
 /* ---- its end ---- */
 
+void pool_worker_lapse(struct pool_worker *worker)
+{
+	worker->planned = worker->stop_task = true;
+}
+
 void pool_worker_excuse(struct pool_worker *worker)
 {
 	worker->planned = true;

@@ -157,6 +157,10 @@ uint32_t pool_worker_hear_end(struct pool_worker *worker, bool within_frame, int
 uint32_t pool_worker_look(struct pool_worker *worker, int64_t now_ms);
 int64_t pool_worker_due_ms(const struct pool_worker *worker); /* INT64_MAX: nothing is due */
 
+/* It was ended because its lease was over, which we had not pushed in time: it is gone without a fault of its own, and so
+ * is its task. Before pool_worker_gone(). */
+void pool_worker_lapse(struct pool_worker *worker);
+
 /* It was ended for what its task used up: that is no crash of its own. */
 void pool_worker_excuse(struct pool_worker *worker);
 

@@ -248,6 +248,10 @@ static void on_news(void *context, const struct pulse_news *news)
 	case PULSE_LAPSED:
 		hear_lapsed(supervisor, news->until_ms);
 		break;
+	case PULSE_VOUCHED:
+		for (uint32_t i = 0; i < supervisor->run_count; i++)
+			run_push(supervisor->runs[i]);
+		break;
 	case PULSE_OVER:
 		hear_over(supervisor);
 		break;

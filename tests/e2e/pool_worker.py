@@ -2,6 +2,7 @@
 
 What it does from the start is the program; what it does with a task is the module. It leaves a line in FOLDER/starts when it
 starts and in FOLDER/ends when it is told to go."""
+import fcntl
 import json
 import os
 import signal
@@ -96,6 +97,16 @@ class Modules:
         mark("held-" + task["id"], os.getpid())
         wait_for("let-go")
         result(task, "held")
+
+    def alone(self, task):
+        lock = open(os.path.join(FOLDER, "lock"), "w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            mark("journal", "alone")
+        except OSError:
+            mark("journal", "together")
+        wait_for("go")
+        result(task, ID)
 
     def fail(self, task):
         send("task.failure", taskId=task["id"], error={"code": "NO_LUCK", "message": "as asked", "details": {"n": 1}})

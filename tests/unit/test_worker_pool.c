@@ -432,6 +432,21 @@ static void a_stop_ends_the_input_and_is_no_crash(void **state)
 	assert_int_equal(w->worker.crashes, 0);
 }
 
+/* We were stopped, and its shim has ended it. */
+static void the_end_of_a_lease_is_no_crash_and_costs_no_wait(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	pass(w, 5 * SECOND);
+	pool_worker_lapse(&w->worker);
+	assert_int_equal(is_gone(w), POOL_DO_END);
+	assert_int_equal(w->worker.state, POOL_WAITING);
+	assert_int_equal(w->worker.crashes + w->worker.crashes_in_row + w->worker.failed, 0);
+	assert_int_equal(until_due(w), POOL_DO_ENTER);
+	assert_int_equal(w->now_ms, 1000000 + 5 * SECOND);
+}
+
 static void who_does_not_go_within_five_seconds_is_killed(void **state)
 {
 	struct world *w = *state;
@@ -767,6 +782,7 @@ int main(void)
 		POOL(nobody_waits_for_one_that_is_started_again_in_a_while),
 		POOL(a_server_that_is_away_is_asked_again),
 		POOL(a_stop_ends_the_input_and_is_no_crash),
+		POOL(the_end_of_a_lease_is_no_crash_and_costs_no_wait),
 		POOL(who_does_not_go_within_five_seconds_is_killed),
 		POOL(a_busy_one_retires_when_its_task_has_ended),
 		POOL(an_announced_end_with_nothing_to_do_is_no_crash),
