@@ -43,7 +43,7 @@ void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code
 /* None lives, and none will soon: until when, what to do about it, and what was wrong. */
 static void refuse_dead(struct pools *pools, struct pool_job *job)
 {
-	const struct pool_seat *quarantined = NULL, *last = NULL;
+	const struct pool_seat *quarantined = NULL, *last = pool_last_troubled(pools, job->executor);
 	int64_t due_ms = INT64_MAX, now_ms = pool_clock_ms();
 	char message[1000], until[SEAT_SLOT_BYTES + 100] = "";
 
@@ -55,15 +55,13 @@ static void refuse_dead(struct pools *pools, struct pool_job *job)
 			quarantined = seat;
 		if (seat->worker.state == POOL_WAITING && pool_worker_due_ms(&seat->worker) < due_ms)
 			due_ms = pool_worker_due_ms(&seat->worker);
-		if (seat->trouble[0] && (!last || seat->trouble_ms >= last->trouble_ms))
-			last = seat;
 	}
 	if (due_ms < INT64_MAX)
 		snprintf(until, sizeof until, "; the next one is started in %lld s",
 			(long long)(due_ms > now_ms ? (due_ms - now_ms + 999) / 1000 : 0));
 	else if (quarantined)
 		snprintf(until, sizeof until, "; mended: stint slot unquarantine %s", quarantined->slot);
-	snprintf(message, sizeof message, "no worker of the pool \"%.100s\" can be started%s%s%s%s%s",
+	snprintf(message, sizeof message, "no worker of the pool \"%.100s\" runs%s%s%s%s%s",
 		job->executor->name, until, last ? "; " : "", last ? last->name : "", last ? ": " : "",
 		last ? last->trouble : "");
 	pool_job_refuse(pools, job, "WORKER_INIT_FAILED", message);
