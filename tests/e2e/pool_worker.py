@@ -345,6 +345,11 @@ elif PROGRAM == "three-bad-then-deaf":
     os.close(0)
     send("worker.hello", capabilities={"moduleIds": ["echo"]})
     beat()
+elif PROGRAM == "stays":  # whatever it is told
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    send("worker.hello", capabilities={"moduleIds": ["other"]})
+    mark("stays", os.getpid())
+    beat()
 elif PROGRAM == "unread":
     send("worker.hello", capabilities={"moduleIds": ["echo"]})
     beat()

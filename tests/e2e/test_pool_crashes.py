@@ -65,6 +65,14 @@ class Crashes(test_pool.Case):
         self.create(id="next", module="echo", payload="fine")
         self.assertEqual(self.is_in("next", "done")["result"], "fine")
 
+    def test_one_that_does_not_say_that_it_is_ready_gets_no_second_task(self):
+        self.pool("any")
+        self.create(id="t", module="never_ready")
+        self.assertEqual(self.is_in("t", "done", "failed")["result"], "done")
+        self.create(id="next", module="who")
+        self.assertEqual((self.is_in("next", "done")["attempt"], len(self.lines("starts"))), (1, 2))
+        self.assertEqual(self.slot()["crashes"], 1)
+
     def test_what_it_leaves_is_removed(self):
         self.pool("any")
         self.create(id="t", module="litter")
