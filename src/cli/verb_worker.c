@@ -220,7 +220,7 @@ const struct verb verb_worker_show = {
 	.least = 1,
 	.most = 1,
 	.offer = OFFER_WORKERS,
-	.gives = GIVES_JSON,
+	.gives = GIVES_JSON | GIVES_AGAIN,
 	.brief = "one worker",
 	.examples = "stint worker show host-1\n",
 	.run = run_show,
@@ -234,7 +234,7 @@ const struct verb verb_worker_quiet = {
 	.name = "worker quiet",
 	CHANGES,
 	.brief = "give it nothing new",
-	.text = "The worker finishes what it has and gets nothing new. It is told with its next heartbeat.",
+	.text = "The worker finishes what it has and gets nothing new. It is told at once.",
 	.examples = "stint worker quiet host-1\n",
 	.run = run_quiet,
 };
@@ -243,7 +243,7 @@ const struct verb verb_worker_stop = {
 	.name = "worker stop",
 	CHANGES,
 	.brief = "tell it to stop",
-	.text = "The worker is told with its next heartbeat to stop: it finishes or gives back what it has, and leaves.",
+	.text = "The worker is told at once to stop: it finishes or gives back what it has, and leaves.",
 	.examples = "stint worker stop host-1\n",
 	.run = run_stop,
 };

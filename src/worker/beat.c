@@ -43,7 +43,7 @@ void beat_renew(struct beat *beat, int64_t now_ms)
 	beat->phase = BEAT_NEW;
 	beat->standing = BEAT_ACTIVE;
 	beat->token[0] = 0;
-	beat->lapsed = beat->refused = false;
+	beat->lapsed = beat->refused = beat->hurried = false;
 	beat->lease_ms = 0;
 	beat->next_ms = now_ms;
 	beat->failures = beat->mismatches = 0;
@@ -196,6 +196,7 @@ bool beat_lapses(struct beat *beat, int64_t now_ms)
 
 void beat_hurry(struct beat *beat, int64_t now_ms)
 {
+	beat->hurried = beat->under_way;
 	beat->next_ms = least(beat->next_ms, now_ms);
 }
 
@@ -243,6 +244,7 @@ bool beat_send(struct beat *beat, int64_t now_ms, struct beat_request *ret_reque
 			put_delta(task, ret_request);
 	}
 	beat->under_way = true;
+	beat->hurried = false;
 	beat->sent_ms = now_ms;
 	return true;
 }
@@ -332,7 +334,7 @@ static void hear_accepted(
 	beat->lapsed = false;
 	int64_t interval = interval_ms(beat);
 	beat->next_ms = beat->sent_ms + interval - rng_between(&beat->rng, 0, interval / 10);
-	if (has_deltas(beat))
+	if (has_deltas(beat) || beat->hurried)
 		beat->next_ms = now_ms;
 }
 

@@ -62,7 +62,8 @@ struct beat {
 	enum beat_phase phase;
 	enum beat_standing standing;
 	char token[BEAT_TOKEN_BYTES_MAX + 1];
-	bool under_way;    /* a request is */
+	bool under_way;    /* a request is … */
+	bool hurried;      /* … and another one is to follow at once */
 	bool lapsed;       /* told to stop; until the next answer */
 	bool refused;      /* the last answer was a refusal: the server is there and does not want us */
 	int64_t sent_ms;   /* the request under way, or the last one */
@@ -128,7 +129,8 @@ struct beat_request {
 /* Something to send now? From then on a request is under way until beat_hear(). */
 bool beat_send(struct beat *beat, int64_t now_ms, struct beat_request *ret_request);
 
-/* Soon, whatever the time: the description has changed, or it says goodbye. */
+/* Now, whatever the time: the description has changed, or there are news. What is under way may have been read before
+ * that: then once more. */
 void beat_hurry(struct beat *beat, int64_t now_ms);
 
 enum beat_outcome {

@@ -4,7 +4,7 @@
 
 int grants_begin(struct grant_list *list, struct arena *arena, const char *run_path)
 {
-	_Static_assert(3 + 2 * PATHS_MAX <= GRANTS_MAX, "those of an executor fit beside its own");
+	_Static_assert(4 + 2 * PATHS_MAX <= GRANTS_MAX, "those of an executor fit beside its own");
 	*list = (struct grant_list){.items = arena_alloc(arena, GRANTS_MAX * sizeof *list->items)};
 	if (!list->items)
 		return -ENOMEM;
@@ -23,8 +23,5 @@ void grants_add(struct grant_list *list, const char *path, enum grant_access acc
 
 void grants_add_executor(struct grant_list *list, const struct executor *executor)
 {
-	for (size_t i = 0; executor->read && executor->read[i]; i++)
-		grants_add(list, executor->read[i], GRANT_READ, false);
-	for (size_t i = 0; executor->write && executor->write[i]; i++)
-		grants_add(list, executor->write[i], GRANT_WRITE, false);
+	list->count += settings_grants(executor, list->items + list->count);
 }

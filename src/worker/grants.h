@@ -22,4 +22,6 @@ int grants_begin(struct grant_list *list, struct arena *arena, const char *run_p
 
 /* Borrows the path; none, or an empty one, is no grant. More than GRANTS_MAX are left out. */
 void grants_add(struct grant_list *list, const char *path, enum grant_access access, bool optional);
+
+/* Right after the first ones and at most one more: then there is room for all of them. */
 void grants_add_executor(struct grant_list *list, const struct executor *executor);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "base/utf8.h"
+#include "worker/beat_text.h"
 #include "worker/run.h"
 #include "worker/supervisor.h"
 
@@ -38,7 +39,9 @@ struct once {
 	struct supervisor *supervisor;
 	const struct once_config *config;
 	enum once_phase phase;
-	struct line *line;
+	struct line *line, *news;
+	int64_t news_seq; /* as in beat_text.h */
+	bool newsless;    /* the server tells none */
 	uv_timer_t timer; /* looks at the task; between two passes it waits for the next */
 	int64_t begun_ms, renewed_ms, asked_ms; /* the lease counts from the request that renewed it */
 	int64_t lease_ms;                       /* as granted */
@@ -150,6 +153,7 @@ static void end_pass(struct once *once)
 {
 	uv_timer_stop(&once->timer);
 	line_drop(once->line);
+	line_drop(once->news);
 	if (once->passes < once->config->max_iterations && !once->supervisor->stopping) {
 		once->phase = ONCE_RESTING;
 		uv_timer_start(&once->timer, on_next_pass, (uint64_t)once->config->poll_interval_ms, 0);
@@ -165,7 +169,7 @@ static void begin_pass(struct once *once)
 	once->begun_ms = worker_clock_ms();
 	once->task[0] = once->fence[0] = 0;
 	once->title = (struct span){0};
-	once->said = false;
+	once->said = once->newsless = false;
 	arena_reset(&once->arena);
 	once->phase = ONCE_CLAIMING;
 	supervisor_claim(once->supervisor);
@@ -213,6 +217,7 @@ void once_put_claim(const struct once *once, struct json_object *object)
 }
 
 static void on_look(uv_timer_t *timer);
+static void ask_for_news(struct once *once);
 
 void once_claimed(struct once *once, yyjson_val *claim)
 {
@@ -237,6 +242,7 @@ void once_claimed(struct once *once, yyjson_val *claim)
 		once->lease_ms = once->config->lease_ms;
 	uint64_t look_ms = once->lease_ms < 4 * LOOK_MS ? (uint64_t)once->lease_ms / 4 : LOOK_MS;
 	uv_timer_start(&once->timer, on_look, look_ms, look_ms);
+	ask_for_news(once);
 }
 
 /* ---- while it runs -------------------------------------------------------------------------------------------- */
@@ -357,9 +363,8 @@ static int put_renewal(const struct once *once, struct buf *body)
 }
 
 /* The lease is renewed with a note when it is time; otherwise a look. */
-static void on_look(uv_timer_t *timer)
+static void look(struct once *once)
 {
-	struct once *once = timer->data;
 	cleanup(buf_done) struct buf target = {0}, body = {0};
 	int64_t lease_ms = once->lease_ms, held_ms = worker_clock_ms() - once->renewed_ms;
 	bool renews = held_ms >= once->config->progress_every_ms ||
@@ -387,6 +392,48 @@ static void on_look(uv_timer_t *timer)
 	once->asked_ms = worker_clock_ms();
 	if (r == 0)
 		line_call(once->line, &call, renews ? on_renewed : on_task, once);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+	struct once *once = timer->data;
+
+	look(once);
+	ask_for_news(once);
+}
+
+/* Somebody has done something to what the agent holds, or it holds nothing any more: look now. */
+static void on_news(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct once *once = context;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
+	bool news = status == 200 && news_read(answer, &once->news_seq);
+
+	(void)reach;
+	once->newsless = status >= 400 && status < 500;
+	if (once->phase == ONCE_RUNNING && (news || once->newsless))
+		look(once);
+}
+
+/* Again with the next look: that is soon enough for one task. */
+static void ask_for_news(struct once *once)
+{
+	struct span agent = pulse_worker_id(once->supervisor->pulse);
+	cleanup(buf_done) struct buf target = {0};
+
+	if (once->newsless || line_is_busy(once->news))
+		return;
+	buf_init(&target, 1024);
+	int r = news_put_target(&target, agent, once->news_seq);
+	struct http_call call = {
+		.method = HTTP_METHOD_GET,
+		.target = buf_span(&target),
+		.token = pulse_token(once->supervisor->pulse),
+		.may_repeat = true,
+		.timeout_ms = NEWS_WAIT_MS + NEWS_SLACK_MS,
+	};
+	if (r == 0)
+		line_call(once->news, &call, on_news, once);
 }
 
 /* ---- how it ended ----------------------------------------------------------------------------------------------- */
@@ -506,6 +553,7 @@ void once_run_over(struct once *once)
 		return;
 	uv_timer_stop(&once->timer);
 	line_drop(once->line);
+	line_drop(once->news);
 	if (once->said) {
 		end_pass(once);
 		return;
@@ -541,7 +589,10 @@ struct once *once_new(struct supervisor *supervisor, const struct once_config *c
 	*once = (struct once){.supervisor = supervisor, .config = config, .begun_ms = worker_clock_ms()};
 	arena_init(&once->arena, RESULT_BYTES_MAX);
 	once->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
-	if (!once->line) {
+	once->news = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	if (!once->line || !once->news) {
+		line_free(once->line);
+		line_free(once->news);
 		once_free(once);
 		return NULL;
 	}
@@ -560,7 +611,8 @@ int once_close(struct once *once)
 					: SPAN("it was stopped before it had done anything")});
 	uv_close((uv_handle_t *)&once->timer, NULL);
 	line_free(once->line);
-	once->line = NULL;
+	line_free(once->news);
+	once->line = once->news = NULL;
 	return once->bad ? EXIT_NOT_DONE : once->runs == 0 ? (int)once->config->empty_status : 0;
 }
 

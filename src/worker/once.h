@@ -43,6 +43,9 @@ int once_config_read(struct once_config *config, const char *path, struct arena 
 int once_config_flag(struct once_config *config, const char *flag, const char *value,
 	char complaint[ONCE_COMPLAINT_BYTES]);
 
+/* The flags that there are, one after the other; NULL: there are no more. */
+const char *once_config_flag_name(size_t index);
+
 /* Can all of it be kept by these executors? -EINVAL. */
 int once_config_check(const struct once_config *config, const struct settings *settings,
 	char complaint[ONCE_COMPLAINT_BYTES]);

@@ -116,9 +116,9 @@ class Words(Case):
 
     def test_a_task_comes_in_the_words_of_the_protocol(self):
         self.pool("any")
-        told = self.run_one("whole", title="x", priority=50, payload={"n": 1}, metadata={"m": 2}, instructions="do")["result"]
+        told = self.run_one("whole", title="x", priority=50, payload={"n": 2 ** 200}, metadata={"m": 2}, instructions="do")["result"]
         self.assertEqual((told["id"], told["title"], told["priority"], told["moduleId"]), ("whole", "x", "high", "whole"))
-        self.assertEqual((told["payload"], told["metadata"], told["instructions"]), ({"n": 1}, {"m": 2}, "do"))
+        self.assertEqual((told["payload"], told["metadata"], told["instructions"]), ({"n": 2 ** 200}, {"m": 2}, "do"))
         self.assertEqual((told["executionAttempt"], told["isolationLevel"], told["workerId"], told["attempt"]),
                          (0, "process", "p-1", 1))
         self.assertEqual(told["fence"], self.task("whole")["fence"])

@@ -750,6 +750,35 @@ static void a_change_of_standing_is_told_once(void **state)
 	assert_false(w->news.standing);
 }
 
+/* ---- news ---- */
+
+static void whoever_hurries_beats_now_and_then_as_usual(void **state)
+{
+	struct world *w = *state;
+
+	registered(w);
+	beat_hurry(&w->beat, w->now_ms);
+	assert_int_equal(beat_due_ms(&w->beat), w->now_ms);
+	sends(w);
+	hears_ok(w, "2");
+	assert_true(beat_due_ms(&w->beat) > w->now_ms);
+}
+
+static void a_beat_that_was_under_way_before_the_news_does_not_count(void **state)
+{
+	struct world *w = *state;
+
+	registered(w);
+	sends(w);
+	beat_hurry(&w->beat, w->now_ms);
+	w->now_ms += 5;
+	hears_ok(w, "2");
+	assert_int_equal(beat_due_ms(&w->beat), w->now_ms);
+	sends(w);
+	hears_ok(w, "3");
+	assert_true(beat_due_ms(&w->beat) > w->now_ms);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, set_up)
@@ -798,6 +827,8 @@ int main(void)
 		T(but_not_when_the_server_refuses_it),
 		T(a_refusal_of_before_does_not_count_when_the_server_is_busy),
 		T(a_change_of_standing_is_told_once),
+		T(whoever_hurries_beats_now_and_then_as_usual),
+		T(a_beat_that_was_under_way_before_the_news_does_not_count),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
