@@ -249,8 +249,8 @@ static void tell_pool_quarantined(struct telling *t)
 	t->told.sentence = text_of(t->cli,
 		"%s is ready, but of the pool that could take it %s crashed too often and is quarantined%s.",
 		t->id, slot, until(t));
-	t->told.fix = text_of(
-		t->cli, "stint slot unquarantine %s   (its worker's log says why)", word(t->cli, slot));
+	t->told.fix = text_of(t->cli, "stint slot unquarantine %s   (stint worker show says what was wrong)",
+		word(t->cli, slot));
 }
 
 static void tell_kept_for_host(struct telling *t)

@@ -65,6 +65,9 @@ void once_begin(struct once *once);
 bool once_claims(const struct once *once);
 void once_put_claim(const struct once *once, struct json_object *object);
 
+/* The lease of its claim, and from when on it counts. */
+void once_lease(const struct once *once, int64_t *ret_from_ms, int64_t *ret_lease_ms);
+
 /* What the supervisor tells it. */
 void once_claimed(struct once *once, yyjson_val *claim); /* NULL: there was nothing */
 void once_settled(struct once *once, int status, struct span answer);

@@ -644,6 +644,27 @@ class Slots(Case):
         self.until(lambda: second.said().count('"registered"') == 2, "registered")
         self.assertNotIn(dead, os.listdir(place))
 
+    def test_who_was_not_let_in_leaves_the_record_of_who_was_there(self):
+        """Its successor can still say that it replaces a dead one, and need not wait for its lease."""
+        for end in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(end=end):
+                first = self.worker({"x": sh("true")}, "--slot", "s")
+                self.until(lambda: '"registered"' in first.said(), "registered")
+                first.stop(signal.SIGKILL)
+                os.truncate(first.log, 0)
+                for _ in range(3):
+                    self.client.post("/api/slots/s/crash")
+                second = self.worker({"x": sh("true")}, "--slot", "s")
+                self.until(lambda: "slot_quarantined" in second.said(), "not let in")
+                second.stop(end)
+                self.assertEqual(self.client.post("/api/slots/s/unquarantine").status, 200)
+                third = self.worker({"x": sh("true")}, "--slot", "s")
+                self.until(lambda: '"registered"' in third.said() or third.process.poll() is not None, "let in, or not")
+                self.assertIn('"registered"', third.said())
+                self.assertEqual(self.client.get("/api/slots").json[0]["crashes"], 0, "the end of the first was told once")
+                third.stop()
+                os.truncate(first.log, 0)
+
     def test_three_unclean_ends_within_a_minute_quarantine_the_slot(self):
         for _ in range(4):
             worker = self.worker({"x": sh("true")}, "--slot", "s")
