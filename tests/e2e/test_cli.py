@@ -991,6 +991,14 @@ class Waiting(CliCase):
         self.assertEqual([(event["type"], event["task"]) for event in events],
                          [("task.cancelled", task) for task in tasks])
 
+    def test_events_of_a_type_that_there_is_not_are_not_waited_for(self):
+        ran = self.stint("events", "--follow", "--type", "task.created,task.faild", status=2)
+        self.assertIn('there is no event "task.faild"; did you mean task.failed?', ran.err)
+        self.add("x", "--queue", "types")
+        for noun in ("task", "task.*"):
+            types = {json.loads(line)["type"] for line in self.stint("events", "--type", noun, "--limit", "0").lines}
+            self.assertTrue(types and all(kind.startswith("task.") for kind in types), types)
+
     def test_events_go_on_when_the_server_has_come_back(self):
         server = stintd.Server()
         self.addCleanup(server.end)
