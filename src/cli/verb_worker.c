@@ -135,6 +135,17 @@ static int run_ls(struct cli *cli)
 	return r;
 }
 
+static void put_trouble(struct cli *cli, yyjson_val *trouble)
+{
+	if (!yyjson_is_obj(trouble))
+		return;
+	put(cli, "%-14s", "");
+	put_clean(cli, field_text(trouble, "worker"));
+	put(cli, ", %.*s: ", SPAN_ARGS(relative(cli, field_int(trouble, "at", 0))));
+	put_clean(cli, field_text(trouble, "reason"));
+	put(cli, "\n");
+}
+
 /* Its pools, as it told of them itself: any text may stand there. */
 static void put_pools(struct cli *cli, yyjson_val *worker)
 {
@@ -152,6 +163,7 @@ static void put_pools(struct cli *cli, yyjson_val *worker)
 			(long long)field_int(pool, "tasksCompleted", 0),
 			(long long)field_int(pool, "tasksFailed", 0),
 			(long long)field_int(pool, "workerCrashes", 0));
+		put_trouble(cli, field(pool, "lastTrouble"));
 	}
 }
 
@@ -208,7 +220,7 @@ const struct verb verb_worker_show = {
 	.least = 1,
 	.most = 1,
 	.offer = OFFER_WORKERS,
-	.gives = GIVES_JSON,
+	.gives = GIVES_JSON | GIVES_AGAIN,
 	.brief = "one worker",
 	.examples = "stint worker show host-1\n",
 	.run = run_show,

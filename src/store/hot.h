@@ -94,6 +94,8 @@ void hot_done(struct hot *hot);
 /* The slot of a task that is not final, or MAP_NONE. */
 uint32_t hot_find(const struct hot *hot, int64_t seq);
 
+int64_t hot_seq(const struct hot *hot, uint32_t slot);
+
 /* A copy of it. */
 void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task);
 

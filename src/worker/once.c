@@ -44,6 +44,8 @@ struct once {
 	bool newsless;    /* the server tells none */
 	uv_timer_t timer; /* looks at the task; between two passes it waits for the next */
 	int64_t begun_ms, renewed_ms, asked_ms; /* the lease counts from the request that renewed it */
+	int64_t lease_ms;                       /* as granted */
+	int64_t vouched_ms;                     /* or from when it went on although the server was away */
 	int64_t passes, runs;
 	char task[ID_BYTES], fence[32];
 	struct arena arena; /* of one pass */
@@ -234,8 +236,12 @@ void once_claimed(struct once *once, yyjson_val *claim)
 	snprintf(once->fence, sizeof once->fence, "%s", fence ? fence : "");
 	if (yyjson_is_str(title))
 		once->title = one_line(&once->arena, json_text(title), ERROR_BYTES_MAX);
-	once->renewed_ms = worker_clock_ms();
-	uv_timer_start(&once->timer, on_look, LOOK_MS, LOOK_MS);
+	once->renewed_ms = once->vouched_ms = worker_clock_ms();
+	once->lease_ms = yyjson_get_sint(yyjson_obj_get(claim, "leaseMs"));
+	if (once->lease_ms <= 0)
+		once->lease_ms = once->config->lease_ms;
+	uint64_t look_ms = once->lease_ms < 4 * LOOK_MS ? (uint64_t)once->lease_ms / 4 : LOOK_MS;
+	uv_timer_start(&once->timer, on_look, look_ms, look_ms);
 	ask_for_news(once);
 }
 
@@ -282,13 +288,37 @@ static void hear_task(struct once *once, yyjson_val *task)
 		run_stop(run, STOP_PARKED, INT64_MAX);
 }
 
+void once_lease(const struct once *once, int64_t *ret_from_ms, int64_t *ret_lease_ms)
+{
+	*ret_from_ms = once->vouched_ms;
+	*ret_lease_ms = once->lease_ms;
+}
+
+static void vouch(struct once *once, int64_t from_ms)
+{
+	once->vouched_ms = from_ms;
+	if (run_of(once))
+		run_push(run_of(once));
+}
+
+/* Beside a server that is away work goes on. */
+static bool is_away(struct once *once, int status)
+{
+	if (status > 0 && status < 500)
+		return false;
+	if (once->supervisor->options->same_host)
+		vouch(once, worker_clock_ms());
+	return true;
+}
+
 static void on_task(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
 {
 	struct once *once = context;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
 	struct json_complaint complaint;
 
 	(void)reach;
-	if (fault < 0 || http_answer_status(answer) != 200 || once->phase != ONCE_RUNNING)
+	if (is_away(once, status) || status != 200 || once->phase != ONCE_RUNNING)
 		return; /* again in a second */
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
@@ -302,10 +332,14 @@ static void on_renewed(void *context, int fault, enum http_reach reach, const st
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
 	(void)reach;
-	if (status >= 200 && status < 300)
+	if (is_away(once, status))
+		return;
+	if (status >= 200 && status < 300) {
 		once->renewed_ms = once->asked_ms;
-	else if (status == 409 && run_of(once))
+		vouch(once, once->asked_ms);
+	} else if (status == 409 && run_of(once)) {
 		run_stop(run_of(once), STOP_LOST, INT64_MAX);
+	}
 }
 
 static int put_target(const struct once *once, struct buf *target, const char *more)
@@ -332,12 +366,14 @@ static int put_renewal(const struct once *once, struct buf *body)
 static void look(struct once *once)
 {
 	cleanup(buf_done) struct buf target = {0}, body = {0};
-	bool renews = worker_clock_ms() - once->renewed_ms >= once->config->progress_every_ms;
+	int64_t lease_ms = once->lease_ms, held_ms = worker_clock_ms() - once->renewed_ms;
+	bool renews = held_ms >= once->config->progress_every_ms ||
+		held_ms >= lease_ms - 2 * lease_spare_ms(lease_ms); /* well before we would have to stop */
 
 	/* the server may give it to somebody else soon, and we cannot hear of it */
 	if (!once->supervisor->options->same_host && run_of(once) &&
-		worker_clock_ms() - once->renewed_ms >= once->config->lease_ms / 10 * 9)
-		run_stop(run_of(once), STOP_LAPSED, once->config->lease_ms / 20);
+		held_ms >= lease_ms - lease_spare_ms(lease_ms))
+		run_stop(run_of(once), STOP_LAPSED, lease_spare_ms(lease_ms) / 2);
 	if (line_is_busy(once->line))
 		return;
 	buf_init(&target, 1024);

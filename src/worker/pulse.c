@@ -141,6 +141,8 @@ static void hear(struct pulse *pulse, struct beat_answer *answer, const struct b
 				.holder = said->slot_holder});
 	if (answer->outcome == BEAT_ACCEPTED)
 		tell_lists(pulse, answer);
+	if (news.vouched)
+		tell(pulse, (struct pulse_news){.kind = PULSE_VOUCHED});
 	if (news.standing)
 		tell(pulse, (struct pulse_news){.kind = PULSE_STANDING, .standing = pulse->beat.standing});
 	if (news.over)
@@ -373,6 +375,20 @@ bool pulse_is_registering(const struct pulse *pulse)
 bool pulse_is_away(const struct pulse *pulse)
 {
 	return pulse->away;
+}
+
+bool pulse_lease(const struct pulse *pulse, int64_t *ret_from_ms, int64_t *ret_lease_ms)
+{
+	if (pulse->plain || pulse->beat.lease_ms == 0)
+		return false;
+	*ret_from_ms = pulse->beat.vouched_ms;
+	*ret_lease_ms = pulse->beat.lease_ms;
+	return true;
+}
+
+bool pulse_is_bound(const struct pulse *pulse, struct span id)
+{
+	return beat_is_bound(&pulse->beat, id);
 }
 
 int64_t pulse_heard_ms(const struct pulse *pulse)
