@@ -31,7 +31,11 @@ static int put_grant(struct buf *buf, const struct grant *grant)
 		fault = buf_put_uvarint(buf, grant->path ? 0 : (uint64_t)grant->fd);
 	if (!fault)
 		fault = buf_put_byte(buf, (unsigned char)grant->access);
-	return fault ? fault : buf_put_byte(buf, grant->optional);
+	if (!fault)
+		fault = buf_put_byte(buf, grant->optional);
+	if (!fault)
+		fault = buf_put_byte(buf, grant->direct);
+	return fault ? fault : buf_put_byte(buf, grant->outside);
 }
 
 static int put_wall(struct buf *buf, const struct request_wall *wall)
@@ -124,6 +128,8 @@ static const struct grant *read_grants(struct reader *reader, size_t *ret_count)
 		grants[i].fd = (int)reader_uvarint(reader);
 		grants[i].access = (enum grant_access)reader_byte(reader);
 		grants[i].optional = reader_byte(reader);
+		grants[i].direct = reader_byte(reader);
+		grants[i].outside = reader_byte(reader);
 	}
 	*ret_count = count;
 	return grants;

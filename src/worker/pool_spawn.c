@@ -119,13 +119,12 @@ static int fill_grants(
 	_Static_assert(3 + 2 * PATHS_MAX <= GRANTS_MAX, "those of an executor fit beside its own");
 	if (!grants)
 		return -ENOMEM;
-	grants[count++] = (struct grant){run_path, -1, GRANT_READ, false};
-	grants[count++] = (struct grant){join(arena, run_path, "/home"), -1, GRANT_WRITE, false};
-	grants[count++] = (struct grant){join(arena, run_path, "/tmp"), -1, GRANT_WRITE, false};
-	for (size_t i = 0; executor->read && executor->read[i]; i++)
-		grants[count++] = (struct grant){executor->read[i], -1, GRANT_READ, false};
-	for (size_t i = 0; executor->write && executor->write[i]; i++)
-		grants[count++] = (struct grant){executor->write[i], -1, GRANT_WRITE, false};
+	grants[count++] = (struct grant){.path = run_path, .fd = -1, .access = GRANT_READ};
+	grants[count++] =
+		(struct grant){.path = join(arena, run_path, "/home"), .fd = -1, .access = GRANT_WRITE};
+	grants[count++] =
+		(struct grant){.path = join(arena, run_path, "/tmp"), .fd = -1, .access = GRANT_WRITE};
+	count += settings_grants(executor, grants + count);
 	confine->grants = grants;
 	confine->grant_count = count;
 	return grants[1].path && grants[2].path ? 0 : -ENOMEM;

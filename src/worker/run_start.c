@@ -108,10 +108,8 @@ static int make_grants(struct run *run, const char *run_path, struct grant_list 
 	grant(list, arena_text(&run->arena, "%s/home", run_path), GRANT_WRITE, false);
 	grant(list, arena_text(&run->arena, "%s/tmp", run_path), GRANT_WRITE, false);
 	grant(list, own_program(run), GRANT_READ, true);
-	for (size_t i = 0; executor->read && executor->read[i]; i++)
-		grant(list, executor->read[i], GRANT_READ, false);
-	for (size_t i = 0; executor->write && executor->write[i]; i++)
-		grant(list, executor->write[i], GRANT_WRITE, false);
+	_Static_assert(4 + 2 * PATHS_MAX <= GRANTS_MAX, "those of an executor fit beside its own");
+	list->count += settings_grants(executor, list->items + list->count);
 	if (run->tree && list->count + WORKTREE_GRANTS_MAX <= list->room)
 		list->count += worktree_grants(run->tree, list->items + list->count);
 	if (!executor->argv)

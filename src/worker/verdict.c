@@ -142,6 +142,9 @@ static const struct start_row {
 		"at level \"vm\" an argument or a value of the environment cannot have a line break: it goes in as one line"},
 	{EXDEV, false, "ISOLATION_UNAVAILABLE",
 		"its work dir, or another path that it may use, contains the state directory or lies in it"},
+	{ELOOP, false, "ISOLATION_UNAVAILABLE",
+		"a symbolic link has come to be on the way to a path of its executor since the worker was started; start the "
+		"worker again if that is meant"},
 	{ENOENT, true, "ISOLATION_UNAVAILABLE", NULL},
 	{EACCES, true, "ISOLATION_UNAVAILABLE", NULL},
 	{ENOTDIR, true, "ISOLATION_UNAVAILABLE", NULL},

@@ -53,7 +53,7 @@ void world_open_with(struct world *world, const struct host_options *given)
 	assert_non_null(mkdtemp(world->dir));
 	world->dir_fd = open(world->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(world->dir_fd >= 0);
-	world->grants[0] = (struct grant){world->child, -1, GRANT_READ, false};
+	world->grants[0] = (struct grant){.path = world->child, .fd = -1, .access = GRANT_READ};
 }
 
 void world_open(struct world *world)
