@@ -19,7 +19,7 @@ static size_t line_len;
 static void tell(void *context, const struct pulse_news *news)
 {
 	static const char *const kinds[] = {"registered", "lost", "cancel", "reported", "park", "standing",
-		"lapsed", "over", "refused", "away", "back"};
+		"lapsed", "vouched", "over", "refused", "away", "back"};
 
 	(void)context;
 	printf("%s", kinds[news->kind]);
