@@ -30,39 +30,59 @@ yyjson_doc *task_error_read(const struct task *task, struct span error)
 	return NULL;
 }
 
-/* The worker's own words if they are about this; else the code that the server itself gave. */
-static void put_error(struct json_object *object, const struct task *task, struct span error)
+const char *task_failure_text(
+	const struct api_call *call, const struct task *task, char room[TASK_FAILURE_BYTES])
 {
-	enum failure_code code = task->code;
+	if (task->code != CODE_EXECUTOR_NOT_FOUND || task->executor == 0)
+		return failure_code_text(task->code);
+	snprintf(room, TASK_FAILURE_BYTES,
+		"no active worker of queue %.*s has executor %.*s; start one that has it, or give the task another one, then retry it",
+		SPAN_ARGS(name_of(call, task->queue)), SPAN_ARGS(name_of(call, task->executor)));
+	return room;
+}
 
-	if (code == CODE_NONE) {
+static void put_own_error(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	char room[TASK_FAILURE_BYTES];
+	struct json_object error;
+
+	if (!json_put_key(object, "error"))
+		return;
+	json_begin(&error, object->buf);
+	json_member_cstr(&error, "code", failure_code_name(task->code));
+	json_member_cstr(&error, "message", task_failure_text(call, task, room));
+	json_member_cstr(&error, "class", failure_class_name(failure_code_class(task->code)));
+	json_note(object, json_end(&error));
+}
+
+/* The worker's own words if they are about this; else the code that the server itself gave. */
+static void put_error(
+	const struct api_call *call, struct json_object *object, const struct task *task, struct span error)
+{
+	if (task->code == CODE_NONE) {
 		json_member_null(object, "error");
 		return;
 	}
 	yyjson_doc *own = task_error_read(task, error);
-	if (own) {
+	if (own)
 		json_member_raw(object, "error", error);
-	} else {
-		char text[256];
-		enum failure_class klass = failure_code_class(code);
-		int len = snprintf(text, sizeof text, "{\"code\":\"%s\",\"message\":\"%s\",\"class\":\"%s\"}",
-			failure_code_name(code), failure_code_text(code), failure_class_name(klass));
-		json_member_raw(object, "error", (struct span){text, (size_t)len});
-	}
+	else
+		put_own_error(call, object, task);
 	yyjson_doc_free(own);
 }
 
 /* The same as one sentence. */
-static void put_reason(
-	struct json_object *object, const char *key, const struct task *task, struct span error)
+static void put_reason(const struct api_call *call, struct json_object *object, const char *key,
+	const struct task *task, struct span error)
 {
 	yyjson_doc *own = task_error_read(task, error);
 	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(own), "message");
+	char room[TASK_FAILURE_BYTES];
 
 	if (yyjson_is_str(message))
 		json_member_string(object, key, json_text(message));
 	else
-		json_member_cstr(object, key, failure_code_text(task->code));
+		json_member_cstr(object, key, task_failure_text(call, task, room));
 	yyjson_doc_free(own);
 }
 
@@ -206,7 +226,7 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 
 /* What slot workers write into the metadata themselves when a task fails, or when they come back after a crash, is there
  * too when it was the server that found out. Whoever said it last counts. */
-static int put_traces(struct buf *text, const struct task_document *document)
+static int put_traces(const struct api_call *call, struct buf *text, const struct task_document *document)
 {
 	struct json_object metadata;
 
@@ -217,7 +237,7 @@ static int put_traces(struct buf *text, const struct task_document *document)
 		json_member_int(&metadata, "recoveredAt", document->recovered_ms);
 	}
 	if (document->failed_ms != 0) {
-		put_reason(&metadata, "errorReason", &document->task, document->error);
+		put_reason(call, &metadata, "errorReason", &document->task, document->error);
 		json_member_int(&metadata, "failedAt", document->failed_ms);
 		if (document->failed_session.len > 0)
 			json_member_raw(&metadata, "sessionId", document->failed_session);
@@ -231,7 +251,7 @@ static struct span body_with_traces(const struct api_call *call, const struct ta
 	struct span body = document->body;
 
 	buf_init(&traces, API_TEXT_MAX);
-	int r = put_traces(&traces, document);
+	int r = put_traces(call, &traces, document);
 	if (r == 0)
 		r = task_body_put_metadata(call->arena, document->body, buf_span(&traces), &body);
 	return r < 0 ? document->body : body;
@@ -251,7 +271,7 @@ void task_put_members(
 	if (task->workflow != WORKFLOW_NONE || task->gates != 0)
 		put_stage(call, object, task);
 	put_standing(object, document);
-	put_error(object, task, document->error);
+	put_error(call, object, task, document->error);
 	put_kept(object, document);
 	put_times(object, task);
 }

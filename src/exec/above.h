@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { ABOVE_MAX = 256 };
+enum { ABOVE_MAX = 256, ABOVE_NAME_BYTES = 4096 };
 
 struct place {
 	dev_t dev;
@@ -22,3 +22,13 @@ int above_find_path(const char *path, struct place ret_above[ABOVE_MAX]);
 
 /* Which of them this is, or -1. */
 int above_index(const struct place *above, int count, int fd);
+
+/* Is it that directory, or does it lie in it? Files have a place, too. */
+bool above_holds(const char *dir, int fd);
+
+/* The name of what is there, and behind it the rest of the path as it was given. False: it is too long, or not absolute. */
+bool above_real_name(const char *path, char ret_real[ABOVE_NAME_BYTES]);
+
+/* The same as above_holds() of names, for what need not be there yet: links are followed as far as there is something. */
+enum lies { LIES_APART, LIES_ABOVE /* or is it */, LIES_BENEATH };
+enum lies above_compare(const char *path, const char *dir);

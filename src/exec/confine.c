@@ -1,7 +1,13 @@
 #include "exec/confine.h"
 
-#define READ(path_)   {path_, -1, GRANT_READ, true}
-#define DEVICE(path_) {path_, -1, GRANT_DEVICE, true}
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define READ(path_)   {.path = path_, .fd = -1, .access = GRANT_READ, .optional = true}
+#define DEVICE(path_) {.path = path_, .fd = -1, .access = GRANT_DEVICE, .optional = true}
 
 /* Read-only, and nothing in which people or other tasks keep things. /dev itself is not there: as root it would be every
  * disk; nor is /dev/shm, through which tasks could reach each other. */
@@ -32,6 +38,38 @@ const struct grant grants_system[] = {
 };
 
 const size_t grants_system_count = sizeof grants_system / sizeof *grants_system;
+
+enum { RACES_MAX = 16 }; /* a rename beside us makes the kernel unsure */
+
+static int open_direct(const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	long fd = -1;
+
+	for (int race = 0; race < RACES_MAX; race++) {
+		fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	return (int)fd;
+}
+
+int grant_open(const struct grant *grant)
+{
+	int fd = !grant->path   ? fcntl(grant->fd, F_DUPFD_CLOEXEC, 3)
+		: grant->direct ? open_direct(grant->path)
+				: open(grant->path, O_PATH | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+bool grant_opens(
+	const struct grant *grant, int fd, const char *keep_out, const struct place *above, int above_count)
+{
+	return above_index(above, above_count, fd) >= 0 ||
+		(above_count > 0 && grant->outside && above_holds(keep_out, fd));
+}
 
 struct limits limits_default(void)
 {

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "exec/above.h"
+
 enum { GRANTS_MAX = 128 };
 
 enum grant_access {
@@ -24,7 +26,18 @@ struct grant {
 	int fd;
 	enum grant_access access;
 	bool optional; /* left out if it does not exist */
+	/* Of a path that somebody configured, and tasks may be able to change: */
+	bool direct;        /* no link on the way: where it leads was looked up once, when they could not */
+	bool outside;       /* it may not lie in confine.keep_out either */
+	const char *inside; /* its name behind a wall; NULL: path */
 };
+
+/* A descriptor of it, to be closed, or a negative errno; -ELOOP: there is a link on the way of a direct one. */
+int grant_open(const struct grant *grant);
+
+/* Would it open what is to be kept out of? By what grant_open() has found, and what above_find_path() says of keep_out. */
+bool grant_opens(
+	const struct grant *grant, int fd, const char *keep_out, const struct place *above, int above_count);
 
 /* Programs, libraries, /etc, /proc, /sys and the usual devices: what nearly every program reads. No home, no /tmp, no
  * /var, no /run. */
@@ -65,7 +78,8 @@ struct confine {
 		*grants; /* besides grants_system and the working directory, which is GRANT_WRITE */
 	size_t grant_count;
 	/* $STINT_HOME. A grant that would open it, by naming it or anything above it, is a fault: -EXDEV. Grants
-	 * beneath it (the run dir, a worktree) are the caller's word; a working directory there must lie in one of them. NULL: nothing to keep out of. */
+	 * beneath it (the run dir, a worktree) are the caller's word, unless they say `outside`; a working directory there
+	 * must lie in one of them. NULL: nothing to keep out of. */
 	const char *keep_out;
 	bool workdir_read_only;
 };

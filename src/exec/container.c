@@ -73,7 +73,9 @@ static int put_mounts(
 	int fault = buf_printf(config, "%s", mounts);
 
 	for (size_t i = 0; i < plan->bind_count && !fault; i++)
-		fault = put_mount(config, plan->sources[i], plan->binds[i].path, options[plan->access[i]]);
+		fault = !plan->sources[i]
+			? 0
+			: put_mount(config, plan->sources[i], plan->binds[i].path, options[plan->access[i]]);
 	if (!fault && door && access(door, F_OK) == 0)
 		fault = put_mount(config, door,
 			wall->socket_alone ? WALL_PLACE "/door" : WALL_PLACE "/door/stint.sock",
@@ -89,7 +91,7 @@ static int put_config(
 		buf_printf(config, "%s\"" PROCESS_MARKER "=%s\"]},\"root\":{\"path\":", beginning, spec->run);
 
 	if (!fault)
-		fault = json_put_string(config, span_of(spec->wall->rootfs));
+		fault = json_put_string(config, span_of(plan->rootfs));
 	if (!fault)
 		fault = buf_printf(config, ",");
 	if (!fault)
@@ -112,12 +114,12 @@ static bool is_own_place(const char *path)
 
 /* Is there a place for everything that is put over the rootfs? Runtimes make what is missing: in a system that is not ours
  * to change. */
-static int check_places(const struct wall_plan *plan, const char *rootfs)
+static int check_places(const struct wall_plan *plan)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
-	cleanup(close_at) int root = open(rootfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int root = plan->fds[0];
 
-	for (size_t i = 0; root >= 0 && i < plan->bind_count; i++) {
+	for (size_t i = 1; i < plan->bind_count; i++) {
 		if (is_own_place(plan->binds[i].path))
 			continue;
 		cleanup(close_at) int fd =
@@ -125,7 +127,7 @@ static int check_places(const struct wall_plan *plan, const char *rootfs)
 		if (fd < 0)
 			return -errno;
 	}
-	return root < 0 ? -errno : 0;
+	return 0;
 }
 
 static int write_file(const char *bundle, const char *name, struct span text)
@@ -286,11 +288,11 @@ int container_plan(struct wall_plan *plan, const struct host *host, const struct
 	int fault;
 
 	buf_init(&config, CONFIG_BYTES_MAX);
-	if (!runtime || !wall->rootfs || !wall->run_path)
+	if (!runtime || !wall->run_path)
 		return -ENOENT;
 	bundle = plan_text(plan, "%s/wall", wall->run_path);
 	grant_inside(plan);
-	fault = check_places(plan, wall->rootfs);
+	fault = check_places(plan);
 	if (!fault)
 		fault = put_config(&config, plan, host, spec);
 	if (!fault)

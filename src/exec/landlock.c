@@ -83,19 +83,18 @@ static uint64_t access_bits(enum grant_access access)
 	return 0;
 }
 
-static int add_grant(
-	int ruleset, int abi, const struct grant *grant, const struct place *above, int above_count)
+static int add_grant(int ruleset, int abi, const struct grant *grant, const char *keep_out,
+	const struct place *above, int above_count)
 {
-	cleanup(close_at) int opened = grant->path ? open(grant->path, O_PATH | O_CLOEXEC) : -1;
-	int fd = grant->path ? opened : grant->fd;
+	cleanup(close_at) int fd = grant_open(grant);
 	uint64_t bits = access_bits(grant->access) & handled(abi);
 	struct stat stat;
 
 	if (fd < 0)
-		return errno == ENOENT && grant->optional ? 0 : -errno;
+		return fd == -ENOENT && grant->optional ? 0 : fd;
 	if (fstat(fd, &stat) < 0)
 		return -errno;
-	if (above_index(above, above_count, fd) >= 0)
+	if (grant_opens(grant, fd, keep_out, above, above_count))
 		return -EXDEV;
 	if (!S_ISDIR(stat.st_mode))
 		bits &= FS_OF_FILES;
@@ -120,7 +119,7 @@ int landlock_ruleset(int abi, const struct grant *grants, size_t count, const ch
 	if (ruleset < 0)
 		return -errno;
 	for (size_t i = 0; i < count; i++) {
-		fault = add_grant(ruleset, abi, &grants[i], above, above_count);
+		fault = add_grant(ruleset, abi, &grants[i], keep_out, above, above_count);
 		if (fault) {
 			*ret_culprit = &grants[i];
 			return fault;

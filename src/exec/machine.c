@@ -125,8 +125,10 @@ static void grant_machine(struct wall_plan *plan, const struct host *host, const
 	const char *const paths[] = {host->shim, spec->wall->kernel, spec->wall->initrd, spec->wall->image};
 
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-		if (paths[i])
+		if (paths[i]) {
 			plan_grant(plan, paths[i], GRANT_READ);
+			plan->grants[plan->grant_count - 1].direct = i > 0; /* the executor's */
+		}
 	plan_grant(plan, KVM_PATH, GRANT_DEVICE);
 	if (spec->wall->run_path) /* what the guest writes to its disk, until it ends */
 		plan_grant(plan, plan_text(plan, "%s/tmp", spec->wall->run_path), GRANT_WRITE);

@@ -108,9 +108,9 @@ static int check_spec(const struct process_spec *spec)
 
 static bool grant_is_on_the_way(const struct grant *grant, const struct place *above, int count)
 {
-	cleanup(close_at) int opened = grant->path ? open(grant->path, O_PATH | O_CLOEXEC) : -1;
+	cleanup(close_at) int fd = grant_open(grant);
 
-	return above_index(above, count, grant->path ? opened : grant->fd) >= 0;
+	return fd >= 0 && above_index(above, count, fd) >= 0;
 }
 
 /* A task chooses its work dir, and a root may lie above the state directory: what is in there is only for whom it was
@@ -242,6 +242,7 @@ static int write_request(struct start *start)
 		.cgroups_needed = process->leaves.bounded,
 		.budget_later = spec->budget_later,
 		.finishes = spec->finishes,
+		.lease = spec->lease,
 		.filter = buf_span(start->walled && !spec->wall->network ? &process->host->filter_offline
 									 : &process->host->filter),
 	};
@@ -463,9 +464,13 @@ static const char *stage_text(enum start_stage stage)
 
 void start_fault_text(const struct start_fault *fault, char *text, size_t room)
 {
-	const char *reason = fault->error == EXDEV && fault->stage == STAGE_LANDLOCK
-		? "it would open the state directory"
-		: strerror(fault->error);
+	const char *reason = strerror(fault->error);
+
+	if (fault->stage == STAGE_LANDLOCK && fault->error == EXDEV)
+		reason = "it would open the state directory";
+	else if (fault->stage == STAGE_LANDLOCK && fault->error == ELOOP)
+		reason =
+			"a symbolic link has come to be on its way since the worker was started; start that again if it is meant";
 
 	if (fault->stage == STAGE_WALL && fault->error == 0)
 		snprintf(text, room, "%s: %s", stage_text(fault->stage), fault->detail);

@@ -270,7 +270,7 @@ static void trial_late(uv_timer_t *timer)
 /* A machine that never starts: KVM that is there and does not work shows when its processor is made. */
 static const char *const bare_machine[] = {WALL_QEMU, "-nodefaults", "-no-user-config", "-display", "none",
 	"-machine", GUEST_KVM, "-cpu", "max", "-S", "-monitor", "stdio", NULL};
-static const struct grant kvm_grant = {KVM_PATH, -1, GRANT_DEVICE, false};
+static const struct grant kvm_grant = {.path = KVM_PATH, .fd = -1, .access = GRANT_DEVICE};
 
 static int run_trial(struct trial *trial, struct host *host, const struct wall *wall,
 	const struct wall_trial *given, int workdir_fd)
@@ -357,7 +357,7 @@ static int try_in(
 	const struct answer *answer, const struct wall *given, const struct wall_trial *by, const char *place)
 {
 	struct host_options options = {.shim = by->shim, .landlock_optional = by->landlock_optional};
-	char complaint[HOST_COMPLAINT_BYTES], rootfs[64];
+	char complaint[HOST_COMPLAINT_BYTES], rootfs[4096 + 16];
 	struct trial trial = {0};
 	struct wall wall = *given;
 	struct host *host = NULL;
@@ -395,7 +395,7 @@ static int try_in(
 int wall_try(const struct wall *wall, const struct wall_trial *trial, char reason[WALL_REASON_BYTES],
 	char fix[WALL_FIX_BYTES])
 {
-	char place[] = "/tmp/stint-trial-XXXXXX";
+	char place[] = "/tmp/stint-trial-XXXXXX", real[4096];
 	struct answer answer = {reason, fix};
 
 	if (landlock_abi() == 0 && !trial->landlock_optional)
@@ -404,7 +404,7 @@ int wall_try(const struct wall *wall, const struct wall_trial *trial, char reaso
 			"this kernel has no Landlock, or it is switched off");
 	if (!mkdtemp(place))
 		return no(&answer, -errno, "make room in /tmp", "%s: %s", place, strerror(errno));
-	int fault = try_in(&answer, wall, trial, place);
+	int fault = try_in(&answer, wall, trial, realpath(place, real) ? real : place);
 	remove_place(place);
 	return fault;
 }

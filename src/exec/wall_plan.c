@@ -55,7 +55,8 @@ void plan_words(struct wall_plan *plan, const char *const *words)
 void plan_grant(struct wall_plan *plan, const char *path, enum grant_access access)
 {
 	if (plan->grant_count < GRANTS_MAX)
-		plan->grants[plan->grant_count++] = (struct grant){path, -1, access, true};
+		plan->grants[plan->grant_count++] =
+			(struct grant){.path = path, .fd = -1, .access = access, .optional = true};
 	else
 		plan->short_of = true;
 }
@@ -126,15 +127,31 @@ static int add_granted(struct wall_plan *plan, const struct process_spec *spec, 
 	/* A container has a system of its own: what may be missing there is missing. */
 	if (grant->optional && spec->wall->level == WALL_CONTAINER)
 		return 0;
-	cleanup(close_at) int fd =
-		grant->path ? open(grant->path, O_PATH | O_CLOEXEC) : fcntl(grant->fd, F_DUPFD_CLOEXEC, 3);
+	cleanup(close_at) int fd = grant_open(grant);
 	if (fd < 0)
-		return errno == ENOENT && grant->optional ? 0 : -errno;
-	if (above_index(above, above_count, fd) >= 0)
+		return fd == -ENOENT && grant->optional ? 0 : fd;
+	if (grant_opens(grant, fd, spec->confine.keep_out, above, above_count))
 		return -EXDEV;
-	const char *path = grant->path ? grant->path : path_of(plan, fd);
+	const char *path = grant->inside ? grant->inside : grant->path ? grant->path : path_of(plan, fd);
 	int fault = path ? wall_name(spec->wall, path, inside, sizeof inside) : -ENAMETOOLONG;
 	return fault ? fault : add_bind(plan, take_fd(fd), plan_text(plan, "%s", inside), grant->access);
+}
+
+/* Nothing is mounted for it, it is what all else is mounted in; but it is compared with what was meant, too. */
+static int add_rootfs(struct wall_plan *plan, const struct wall *wall, const struct place *above, int count)
+{
+	const struct grant rootfs = {.path = wall->rootfs ? wall->rootfs : "", .direct = true};
+	cleanup(close_at) int fd = grant_open(&rootfs);
+
+	if (fd < 0)
+		return fd;
+	if (above_index(above, count, fd) >= 0)
+		return -EXDEV;
+	plan->rootfs = path_of(plan, fd);
+	int fault = plan->rootfs ? add_bind(plan, take_fd(fd), "/", GRANT_READ) : -ENAMETOOLONG;
+	if (!fault)
+		plan->sources[plan->bind_count - 1] = NULL;
+	return fault;
 }
 
 static bool is_above(const char *path, const struct place *above, int count)
@@ -215,6 +232,8 @@ static int collect(struct wall_plan *plan, const struct process_spec *spec)
 	int count = above_find_path(confine->keep_out, above),
 	    fault = count < 0 ? count : check_system(spec->wall, above, count);
 
+	if (!fault && spec->wall->level == WALL_CONTAINER)
+		fault = add_rootfs(plan, spec->wall, above, count);
 	for (size_t i = 0; i < confine->grant_count && !fault; i++)
 		fault = add_granted(plan, spec, &confine->grants[i], above, count);
 	if (!fault)

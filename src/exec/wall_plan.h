@@ -14,11 +14,13 @@ struct wall_plan {
 	struct grant grants[GRANTS_MAX]; /* as it looks inside; by path */
 	size_t grant_count;
 	struct bind binds[REQUEST_GRANT_FDS_MAX];
-	const char *sources[REQUEST_GRANT_FDS_MAX]; /* of the binds: their paths outside */
+	const char *sources
+		[REQUEST_GRANT_FDS_MAX]; /* of the binds: their paths outside; NULL: it is there already */
 	enum grant_access access[REQUEST_GRANT_FDS_MAX];
 	int fds[REQUEST_GRANT_FDS_MAX]; /* what was meant; ours */
 	size_t bind_count;
 	const char *workdir; /* inside */
+	const char *rootfs;  /* WALL_CONTAINER: where it is, and the first of the binds */
 	bool loose;          /* request_wall's */
 	bool short_of;       /* of memory or of room */
 	/* WALL_VM: instead of the one that was given */

@@ -37,6 +37,10 @@ yyjson_doc *json_read_in(struct arena *arena, struct span text, struct json_comp
 /* The same for configuration files: comments and trailing commas are allowed. */
 yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint);
 
+/* A number, if it is one. What no int64_t, uint64_t or double holds exactly is raw in the document, its own text, and is
+ * written as it was read; here it is the nearest one there is. So yyjson_is_num() is false of it: ask this. */
+bool json_number(yyjson_val *value, double *ret_number);
+
 /* Where a string of the document, a key or a value, stands in the text it was read from: the byte of its quote. */
 size_t json_string_at(const yyjson_doc *doc, yyjson_val *string);
 

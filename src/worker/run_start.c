@@ -108,10 +108,8 @@ static int make_grants(struct run *run, const char *run_path, struct grant_list 
 	grant(list, arena_text(&run->arena, "%s/home", run_path), GRANT_WRITE, false);
 	grant(list, arena_text(&run->arena, "%s/tmp", run_path), GRANT_WRITE, false);
 	grant(list, own_program(run), GRANT_READ, true);
-	for (size_t i = 0; executor->read && executor->read[i]; i++)
-		grant(list, executor->read[i], GRANT_READ, false);
-	for (size_t i = 0; executor->write && executor->write[i]; i++)
-		grant(list, executor->write[i], GRANT_WRITE, false);
+	_Static_assert(4 + 2 * PATHS_MAX <= GRANTS_MAX, "those of an executor fit beside its own");
+	list->count += settings_grants(executor, list->items + list->count);
 	if (run->tree && list->count + WORKTREE_GRANTS_MAX <= list->room)
 		list->count += worktree_grants(run->tree, list->items + list->count);
 	if (!executor->argv)
@@ -220,6 +218,7 @@ void run_start_in(struct run *run, int workdir_fd)
 	struct process_spec spec = process_spec_default();
 	int r = run_fill_spec(run, workdir_fd, &spec);
 
+	spec.lease = run_lease(run);
 	if (r == 0)
 		r = process_start(run->supervisor->host, &spec, &run->process);
 	if (r < 0) {
@@ -299,8 +298,8 @@ void run_begin(struct run *run)
 		run_end_unstarted(run);
 		return;
 	}
-	if (supervisor_has_other(
-		    supervisor, run)) { /* nothing runs twice at once: that one must be gone first */
+	/* nothing runs twice at once: that one must be gone first; and after a stop of ours this may be somebody else's */
+	if (supervisor_has_other(supervisor, run) || run_is_past_lease(run)) {
 		uv_timer_start(&run->clock, on_token_again, OTHER_MS, 0);
 		return;
 	}

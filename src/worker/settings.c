@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exec/above.h"
 #include "exec/cgroup_place.h"
 
 enum {
@@ -166,6 +167,68 @@ static const char *const *take_paths(const struct at *at, yyjson_val *value, siz
 	return list;
 }
 
+static void complain_of_home(const struct at *at, const char *path, const char *home, enum lies lies)
+{
+	config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+		"%s: \"%.300s\" %s the state directory %.300s, which no task may see; %s", at->name, path,
+		lies == LIES_ABOVE ? "holds" : "lies in", home,
+		lies == LIES_ABOVE
+			? "name the directories in it that are needed, or keep the state elsewhere (--home, STINT_HOME)"
+			: "put what tasks shall share elsewhere");
+}
+
+static void check_home(const struct at *at, const char *path)
+{
+	const char *home = at->settings->config->home.text;
+	char here[4096], full[8192];
+
+	if (!home[0])
+		return; /* that was complained about */
+	if (home[0] != '/' && getcwd(here, sizeof here)) {
+		snprintf(full, sizeof full, "%s/%.4000s", here, home);
+		home = full;
+	}
+	enum lies lies = above_compare(path, home);
+	if (lies != LIES_APART)
+		complain_of_home(at, path, home, lies);
+}
+
+/* What tasks are granted: nothing of ours. */
+static const struct settings_path *take_granted(const struct at *at, yyjson_val *value)
+{
+	const char *const *names = take_paths(at, value, PATHS_MAX);
+	struct settings_path *list = names
+		? arena_alloc(&at->settings->config->arena, (yyjson_arr_size(value) + 1) * sizeof *list)
+		: NULL;
+	char real[ABOVE_NAME_BYTES];
+	size_t count = 0;
+
+	for (; list && names[count]; count++) {
+		check_home(at, names[count]);
+		list[count].name = names[count];
+		list[count].real = above_real_name(names[count], real) ? keep(at, real) : names[count];
+	}
+	if (list)
+		list[count] = (struct settings_path){0};
+	return list;
+}
+
+size_t settings_grants(const struct executor *executor, struct grant *grants)
+{
+	const struct settings_path *lists[] = {executor->read, executor->write};
+	size_t count = 0;
+
+	for (size_t i = 0; i < 2; i++)
+		for (const struct settings_path *path = lists[i]; path && path->name; path++)
+			grants[count++] = (struct grant){.path = path->real,
+				.inside = path->name,
+				.fd = -1,
+				.access = i == 0 ? GRANT_READ : GRANT_WRITE,
+				.direct = true,
+				.outside = true};
+	return count;
+}
+
 /* Each member of an object, by its own name. */
 static void take_members(const struct at *at, yyjson_val *value,
 	void (*take)(const struct at *at, yyjson_val *value, void *into), void *into)
@@ -213,10 +276,10 @@ static const char *const *take_env(const struct at *at, yyjson_val *value)
 /* A number with a fraction, in thousandths. */
 static uint64_t take_milli(const struct at *at, yyjson_val *value, double least, double most)
 {
-	double number = yyjson_get_num(value);
+	double number;
 	char must_be[100];
 
-	if (yyjson_is_num(value) && number >= least && number <= most)
+	if (json_number(value, &number) && number >= least && number <= most)
 		return (uint64_t)(number * 1000 + 0.5);
 	snprintf(must_be, sizeof must_be, "a number from %g to %g", least, most);
 	complain(at, value, must_be);
@@ -412,15 +475,18 @@ static const char executor_keys[] =
 	"kind, argv, env, envAllow, read, write, timeoutMs, startMs, stallMs, graceMs, limits, budget, worktree, "
 	"isolation, network, runtime, rootfs, kernel, initrd and image, and in a pool size, silenceMs and workingDir";
 
+/* Where it leads, as that of what is granted. */
 static const char *take_path(const struct at *at, yyjson_val *value)
 {
 	const char *text = text_of(value);
+	char real[ABOVE_NAME_BYTES];
 
 	if (!text || !is_path(text)) {
 		complain(at, value, "an absolute path, or one that begins with ~/");
 		return NULL;
 	}
-	return expanded(at, keep(at, text));
+	text = expanded(at, keep(at, text));
+	return above_real_name(text, real) ? keep(at, real) : text;
 }
 
 static void take_level(const struct at *at, yyjson_val *value, struct wall *wall)
@@ -484,7 +550,7 @@ const char *settings_unfit(const struct executor *executor, enum wall_level leve
 	if (executor->size > 0 && level > executor->wall.level)
 		return "the workers of a pool run before there is a task, at the level of their executor";
 	if (level == WALL_VM &&
-		((executor->read && executor->read[0]) || (executor->write && executor->write[0])))
+		((executor->read && executor->read->name) || (executor->write && executor->write->name)))
 		return "it has \"read\" or \"write\", and no directory is shared with a machine";
 	if (level == WALL_VM && executor->limits.memory_bytes >> 20 < WALL_MACHINE_MIB_LEAST)
 		return "its budget.memoryBytes is less than the 64 MiB that a machine needs";
@@ -538,9 +604,9 @@ static void take_executor_member(const struct at *at, yyjson_val *value, void *i
 		executor->env_allow = take_texts(at, value, 0, ENV_MAX, is_variable,
 			"a list of names of variables; those that begin with STINT_ are ours");
 	else if (strcmp(name, "read") == 0)
-		executor->read = take_paths(at, value, PATHS_MAX);
+		executor->read = take_granted(at, value);
 	else if (strcmp(name, "write") == 0)
-		executor->write = take_paths(at, value, PATHS_MAX);
+		executor->write = take_granted(at, value);
 	else if (strcmp(name, "timeoutMs") == 0)
 		executor->timeout_ms = take_number(at, value, 1, 30 * DAY_MS);
 	else if (strcmp(name, "startMs") == 0)

@@ -49,14 +49,23 @@ struct settings_worktree {
 	int64_t setup_ms;
 };
 
+/*
+ * A path of the configuration. Where it leads is looked up once, before anything runs, because what lies on the way may be in a
+ * directory that tasks can change: a link that they put there is not followed.
+ */
+struct settings_path {
+	const char *name; /* as it was given, but for ~ */
+	const char *real;
+};
+
 struct executor {
 	const char *name;
 	const char *kind;        /* "command", "pool" */
 	const char *const *argv; /* NULL at the end; NULL: the task's own */
 	const char *const *env;  /* NAME=value; NULL at the end */
 	const char *const *env_allow;
-	const char *const *read, *const *write; /* paths besides the usual ones; NULL at the end */
-	int64_t timeout_ms;                     /* at the most; 0: as the task says */
+	const struct settings_path *read, *write; /* besides the usual ones; NULL at the end */
+	int64_t timeout_ms;                       /* at the most; 0: as the task says */
 	int64_t start_ms, stall_ms; /* until the first and between two signs of life; 0: no such clock */
 	int64_t grace_ms;           /* between TERM and KILL */
 	struct limits limits;
@@ -115,6 +124,9 @@ void settings_add_payload(struct settings *settings, const char *name);
 
 /* A queue to serve; one that is known keeps its executor. -ENOSPC. */
 int settings_add_queue(struct settings *settings, const char *name, int64_t weight);
+
+/* What it may reach besides the usual: `read` and `write`. How many; there is room for 2 * PATHS_MAX. */
+size_t settings_grants(const struct executor *executor, struct grant *grants);
 
 /* Why this executor can never run at that level; NULL: it can, where the machine can. */
 const char *settings_unfit(const struct executor *executor, enum wall_level level);

@@ -211,6 +211,30 @@ class Walls(Case):
             self.assertEqual(error["code"], "ISOLATION_UNAVAILABLE")
             self.assertIn("would show the state directory", error["message"])
 
+    def a_swapped_grant_leads_nowhere(self, **more):
+        """Two tasks of one executor: the first may write where the second's grant lies."""
+        shared = self.path("work/shared")
+        os.makedirs(shared, exist_ok=True)
+        os.makedirs(self.path("secret"), exist_ok=True)
+        with open(self.path("secret/key"), "w") as file:
+            file.write("mine")
+        self.worker({"x": sh("if [ $STINT_TASK_ID = first ]; then mv shared was && ln -s %s shared; else cat shared/key; fi"
+                             % self.path("secret"), write=[self.path("work")], **more),
+                     "y": sh("cat %s/key" % shared, read=[shared], **more)}, roots=[self.path("work")])
+        self.create(id="first", executor="x", workingDir=self.path("work"))
+        self.is_in("first", "done")
+        self.create(id="second", executor="y")
+        task = self.is_in("second", "done", "failed", "blocked")
+        self.assertEqual((task["state"], task["error"]["code"]), ("blocked", "ISOLATION_UNAVAILABLE"), task)
+        self.assertIn("symbolic link", task["error"]["message"])
+
+    def test_a_link_that_a_task_put_into_the_way_of_a_grant_leads_nowhere(self):
+        self.a_swapped_grant_leads_nowhere()
+
+    @needs("sandbox")
+    def test_a_link_that_a_task_put_into_the_way_of_a_grant_leads_nowhere_behind_a_wall(self):
+        self.a_swapped_grant_leads_nowhere(isolation="sandbox")
+
     def test_a_wall_that_falls_blocks_with_its_last_words(self):
         with open(self.path("bwrap"), "w") as file:
             file.write("#!/bin/sh\necho 'no namespaces today' >&2\nexit 1\n")
@@ -427,6 +451,23 @@ class Doctor(unittest.TestCase):
                                      timeout=60, env=stintd.environment())
                 self.assertEqual(ran.returncode, 78, ran.stderr)
                 self.assertIn(said, ran.stderr)
+
+    def test_a_grant_that_opens_the_state_directory_is_a_mistake(self):
+        with tempfile.TemporaryDirectory(prefix="stint-walls-") as folder:
+            home, path = os.path.join(folder, "a", "home"), os.path.join(folder, "config.json")
+            os.makedirs(home, 0o700)
+            os.symlink(home, os.path.join(folder, "link"))
+            for grant, said in ((folder, "holds"), (home, "holds"), (home + "/runs", "lies in"), (home + "/x/../stint.db", "lies in"),
+                                (folder + "/link/backups", "lies in"), (folder + "/a/home/..", "holds")):
+                for key in ("read", "write"):
+                    with open(path, "w") as file:
+                        file.write('{"executors": {\n "x": {"kind": "command", "argv": ["true"],\n  "%s": ["/usr", "%s"]}}}' % (key, grant))
+                    os.chmod(path, 0o600)
+                    ran = subprocess.run([WORKER, "--check-config", "--home", home, "--config", path], capture_output=True, text=True,
+                                         timeout=60, env=stintd.environment())
+                    self.assertEqual(ran.returncode, 78, (grant, ran.stdout))
+                    self.assertIn("%s:3" % path, ran.stderr)
+                    self.assertIn('executors.x.%s: "%s" %s the state directory %s' % (key, grant, said, home), ran.stderr)
 
     def test_an_executor_whose_level_cannot_be_had_is_wrong(self):
         config = {"executors": {"x": sh("true", isolation="container", rootfs="/no/such/rootfs")}}

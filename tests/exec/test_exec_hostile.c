@@ -36,7 +36,7 @@ static struct process_spec hostile_spec(struct running *running, const char *con
 	spec.workdir_fd = scene.own_fd;
 	spec.confine.keep_out = scene.home;
 	scene.world.grants[2] = (struct grant){
-		NULL, scene.own_fd, GRANT_READ, false}; /* the caller's word that this is its own */
+		.fd = scene.own_fd, .access = GRANT_READ}; /* the caller's word that this is its own */
 	spec.confine.grant_count = 3;
 	return spec;
 }
@@ -45,7 +45,8 @@ static int open_scene(void **state)
 {
 	(void)state;
 	scene_open(&scene, &(struct host_options){.cgroup_unwanted = getenv("STINT_EXEC_NO_CGROUP") != NULL});
-	scene.world.grants[1] = (struct grant){getenv("STINT_EXEC_HOSTILE"), -1, GRANT_READ, false};
+	scene.world.grants[1] =
+		(struct grant){.path = getenv("STINT_EXEC_HOSTILE"), .fd = -1, .access = GRANT_READ};
 	struct process_spec spec = world_spec(&scene.world, &scene.sibling, CHILD(&scene.world, "hang"));
 	spec.workdir_fd = scene.sibling_fd;
 	world_start(&scene.world, &scene.sibling, &spec);
@@ -258,19 +259,44 @@ static void a_grant_that_opens_the_state_directory_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		scene.world.grants[3] = (struct grant){bad[i], -1, GRANT_READ, false};
+		scene.world.grants[3] = (struct grant){.path = bad[i], .fd = -1, .access = GRANT_READ};
 		spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
 		spec.confine.grant_count = 4;
 		assert_refused(&spec, &running, EXDEV);
 		assert_string_equal(running.end.fault.detail, bad[i]);
 	}
-	scene.world.grants[3] = (struct grant){NULL, scene.home_fd, GRANT_READ, false};
+	scene.world.grants[3] = (struct grant){.fd = scene.home_fd, .access = GRANT_READ};
 	spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
 	spec.confine.grant_count = 4;
 	assert_refused(&spec, &running, EXDEV);
 	spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
 	spec.workdir_fd = scene.world.dir_fd;
 	assert_refused(&spec, &running, EXDEV);
+}
+
+/* What an executor grants is not to be mixed up with what we grant, or with what the task before has put there. */
+static void a_grant_of_others_leads_neither_there_nor_through_a_link(void **state)
+{
+	const char *const bad[] = {in_home(&scene, "sibling"), in_home(&scene, "sibling/token")};
+	struct process_spec spec;
+	struct running running;
+	char link[300];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		scene.world.grants[3] =
+			(struct grant){.path = bad[i], .fd = -1, .access = GRANT_READ, .outside = true};
+		spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
+		spec.confine.grant_count = 4;
+		assert_refused(&spec, &running, EXDEV);
+	}
+	snprintf(link, sizeof link, "%s/swapped", scene.world.dir);
+	assert_int_equal(symlink("/usr", link), 0);
+	scene.world.grants[3] = (struct grant){.path = link, .fd = -1, .access = GRANT_READ, .direct = true};
+	spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
+	spec.confine.grant_count = 4;
+	assert_refused(&spec, &running, ELOOP);
+	unlink(link);
 }
 
 /* A root above it, and a task that asks for what is in there. */
@@ -295,7 +321,7 @@ static void a_grant_that_does_not_exist_is_refused_unless_optional(void **state)
 	struct process_spec spec;
 
 	(void)state;
-	scene.world.grants[3] = (struct grant){"/no/such/path", -1, GRANT_READ, false};
+	scene.world.grants[3] = (struct grant){.path = "/no/such/path", .fd = -1, .access = GRANT_READ};
 	spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
 	spec.confine.grant_count = 4;
 	assert_refused(&spec, &running, ENOENT);
@@ -398,6 +424,7 @@ int main(void)
 		cmocka_unit_test(privileges_of_root_are_those_of_a_container),
 		cmocka_unit_test(limits_hold),
 		cmocka_unit_test(a_grant_that_opens_the_state_directory_is_refused),
+		cmocka_unit_test(a_grant_of_others_leads_neither_there_nor_through_a_link),
 		cmocka_unit_test(a_work_dir_within_the_state_directory_is_refused),
 		cmocka_unit_test(a_grant_that_does_not_exist_is_refused_unless_optional),
 		cmocka_unit_test(a_work_dir_can_be_read_only),

@@ -69,9 +69,11 @@ static struct process_spec walled_spec(struct running *running, const char *cons
 	spec.workdir_fd = scene.own_fd;
 	spec.wall = &wall;
 	spec.confine.keep_out = scene.home;
-	scene.world.grants[0] = (struct grant){getenv("STINT_EXEC_CHILD"), -1, GRANT_READ, true};
-	scene.world.grants[1] = (struct grant){getenv("STINT_EXEC_HOSTILE"), -1, GRANT_READ, true};
-	scene.world.grants[2] = (struct grant){scene.own, -1, GRANT_READ, false};
+	scene.world.grants[0] = (struct grant){
+		.path = getenv("STINT_EXEC_CHILD"), .fd = -1, .access = GRANT_READ, .optional = true};
+	scene.world.grants[1] = (struct grant){
+		.path = getenv("STINT_EXEC_HOSTILE"), .fd = -1, .access = GRANT_READ, .optional = true};
+	scene.world.grants[2] = (struct grant){.path = scene.own, .fd = -1, .access = GRANT_READ};
 	spec.confine.grant_count = 3;
 	return spec;
 }
@@ -84,7 +86,7 @@ static void start_sibling(void)
 	sibling_wall.run_path = scene.beside;
 	spec.wall = &sibling_wall;
 	spec.workdir_fd = scene.sibling_fd;
-	scene.world.grants[2] = (struct grant){scene.beside, -1, GRANT_READ, false};
+	scene.world.grants[2] = (struct grant){.path = scene.beside, .fd = -1, .access = GRANT_READ};
 	world_start(&scene.world, &scene.sibling, &spec);
 	world_until_text(&scene.sibling, STREAM_OUT, "ready");
 }
@@ -394,7 +396,7 @@ static void a_grant_that_has_no_place_in_the_rootfs_is_refused(void **state)
 	(void)state;
 	if (wall.level != WALL_CONTAINER)
 		return;
-	scene.world.grants[3] = (struct grant){"/usr/share", -1, GRANT_READ, false};
+	scene.world.grants[3] = (struct grant){.path = "/usr/share", .fd = -1, .access = GRANT_READ};
 	spec.confine.grant_count = 4;
 	assert_int_equal(process_start(scene.world.host, &spec, &process), -ENOENT);
 	assert_int_equal(count_entries("."), before);
@@ -484,13 +486,33 @@ static void a_grant_that_opens_the_state_directory_is_refused(void **state)
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct process_spec spec =
 			walled_spec(&running, (const char *const[]){child, "exit", "0", NULL});
-		scene.world.grants[3] = (struct grant){bad[i], -1, GRANT_READ, false};
+		scene.world.grants[3] = (struct grant){.path = bad[i], .fd = -1, .access = GRANT_READ};
 		spec.confine.grant_count = 4;
 		assert_int_equal(process_start(scene.world.host, &spec, &process), -EXDEV);
 		spec = walled_spec(&running, (const char *const[]){child, "exit", "0", NULL});
 		spec.workdir_fd = scene.home_fd;
 		assert_int_equal(process_start(scene.world.host, &spec, &process), -EXDEV);
 	}
+	assert_null(process);
+}
+
+static void a_grant_of_others_leads_neither_there_nor_through_a_link(void **state)
+{
+	struct process *process = NULL;
+	struct running running;
+	char link[300];
+
+	(void)state;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "exit", "0", NULL});
+	spec.confine.grant_count = 4;
+	scene.world.grants[3] = (struct grant){
+		.path = in_home(&scene, "sibling"), .fd = -1, .access = GRANT_READ, .outside = true};
+	assert_int_equal(process_start(scene.world.host, &spec, &process), -EXDEV);
+	snprintf(link, sizeof link, "%s/swapped", scene.world.dir);
+	assert_int_equal(symlink("/usr", link), 0);
+	scene.world.grants[3] = (struct grant){.path = link, .fd = -1, .access = GRANT_READ, .direct = true};
+	assert_int_equal(process_start(scene.world.host, &spec, &process), -ELOOP);
+	unlink(link);
 	assert_null(process);
 }
 
@@ -806,6 +828,40 @@ static void a_wall_that_is_never_done_is_stopped_like_any_program(void **state)
 	running_done(&running);
 }
 
+/* By somebody who may write where it lies, while the wall is being made; or before, by a link. */
+static void a_rootfs_that_somebody_swaps_starts_nothing(void **state)
+{
+	char script[1200], was[240], link[240];
+	struct process *process = NULL;
+	struct running running;
+
+	(void)state;
+	if (wall.level != WALL_CONTAINER || wall.runtime)
+		return;
+	snprintf(was, sizeof was, "%s.was", rootfs);
+	snprintf(script, sizeof script,
+		"#!/bin/sh\nPATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+		"mv '%s' '%s' && cp -a '%s' '%s' && exec crun \"$@\"\n",
+		rootfs, was, was, rootfs);
+	run_with_maker(&running, script, 0);
+	assert_int_equal(running.end.how, ENDED_UNSTARTED);
+	assert_int_equal(running.end.fault.stage, STAGE_WALL);
+	assert_int_equal(running.end.fault.error, ESTALE);
+	assert_string_equal(running.end.fault.detail, "/");
+	assert_nothing_left_of(&running);
+	running_done(&running);
+	snprintf(script, sizeof script, "rm -r '%s' && mv '%s' '%s'", rootfs, was, rootfs);
+	assert_int_equal(system(script), 0);
+
+	snprintf(link, sizeof link, "%s.link", rootfs);
+	assert_int_equal(symlink(rootfs, link), 0);
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "exit", "0", NULL});
+	wall.rootfs = link;
+	assert_int_equal(process_start(scene.world.host, &spec, &process), -ELOOP);
+	wall.rootfs = rootfs;
+	unlink(link);
+}
+
 static void a_rootfs_that_is_none_is_told(void **state)
 {
 	char reason[WALL_REASON_BYTES], fix[WALL_FIX_BYTES];
@@ -860,6 +916,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nothing_else_of_the_machine_is_there),
 		cmocka_unit_test(what_belongs_to_a_sibling_does_not_exist),
 		cmocka_unit_test(a_grant_that_opens_the_state_directory_is_refused),
+		cmocka_unit_test(a_grant_of_others_leads_neither_there_nor_through_a_link),
 		cmocka_unit_test(a_system_that_holds_the_state_directory_is_refused),
 		cmocka_unit_test(nobody_else_is_there),
 		cmocka_unit_test(the_first_process_is_out_of_reach),
@@ -877,6 +934,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_wall_that_cannot_be_made_starts_nothing),
 		cmocka_unit_test(a_wall_that_is_never_done_is_stopped_like_any_program),
 		cmocka_unit_test(a_rootfs_that_is_none_is_told),
+		cmocka_unit_test(a_rootfs_that_somebody_swaps_starts_nothing),
 	};
 
 	wall.level = (enum wall_level)wall_level_find(argc > 1 ? argv[1] : "sandbox");

@@ -96,7 +96,7 @@ static void an_executor_is_read_with_all_it_may_say(void **state)
 	assert_null(t->argv[3]);
 	assert_string_equal(t->env[0], "A=b c");
 	assert_string_equal(t->env_allow[0], "TERM");
-	assert_string_equal(t->write[0], "/srv/x");
+	assert_string_equal(t->write[0].name, "/srv/x");
 	assert_int_equal(t->timeout_ms, 7);
 	assert_int_equal(t->start_ms, 8);
 	assert_int_equal(t->stall_ms, 9);
@@ -292,6 +292,73 @@ static void an_environment_has_what_is_ours_and_what_its_executor_says(void **st
 	arena_done(&arena);
 }
 
+static void grants(struct world *w, const char *key, const char *path, const char *complaint)
+{
+	char text[600];
+
+	snprintf(text, sizeof text,
+		"{\"executors\":{\"t\":{\"kind\":\"command\",\"argv\":[\"x\"],\"%s\":[\"/usr\",\"%s\"]}}}",
+		key, path);
+	if (complaint)
+		complains(w, text, complaint);
+	else
+		reads(w, text, NULL);
+	assert_int_equal(w->config.problem_count, complaint != NULL);
+	config_done(&w->config);
+}
+
+static void a_grant_that_opens_the_state_directory_is_a_mistake(void **state)
+{
+	struct world *w = *state;
+	char path[200], link[100], wanted[300];
+
+	snprintf(wanted, sizeof wanted, "executors.t.read: \"/\" holds the state directory %s", w->home);
+	grants(w, "read", "/", wanted);
+	grants(w, "read", "/tmp", "name the directories in it that are needed");
+	grants(w, "write", w->home, "holds the state directory");
+	snprintf(path, sizeof path, "%s/backups", w->home);
+	snprintf(wanted, sizeof wanted, "executors.t.write: \"%s\" lies in the state directory", path);
+	grants(w, "write", path, wanted);
+	snprintf(path, sizeof path, "/usr/..%s/config.json", w->home);
+	grants(w, "read", path, "lies in the state directory");
+	snprintf(link, sizeof link, "%s.link", w->home);
+	assert_int_equal(symlink(w->home, link), 0);
+	grants(w, "read", link, "holds the state directory");
+	snprintf(path, sizeof path, "%s/not/there/yet", link);
+	grants(w, "read", path, "lies in the state directory");
+	unlink(link);
+}
+
+static void a_neighbour_of_the_state_directory_is_none_of_it(void **state)
+{
+	struct world *w = *state;
+	char path[200];
+
+	snprintf(path, sizeof path, "%s.not", w->home);
+	grants(w, "read", path, NULL);
+}
+
+static void where_a_granted_path_leads_is_looked_up_once(void **state)
+{
+	struct world *w = *state;
+	struct grant found[2 * PATHS_MAX];
+	char link[200], path[300], text[600];
+
+	snprintf(link, sizeof link, "%s.link", w->home);
+	assert_int_equal(symlink("/usr/bin", link), 0);
+	snprintf(path, sizeof path, "%s/../lib", link);
+	snprintf(text, sizeof text,
+		"{\"executors\":{\"t\":{\"kind\":\"command\",\"argv\":[\"x\"],\"write\":[\"%s\"]}}}", path);
+	reads(w, text, NULL);
+	unlink(link);
+	assert_int_equal(settings_grants(settings_executor(&w->settings, "t"), found), 1);
+	assert_string_equal(found[0].path, "/usr/lib");
+	assert_string_equal(found[0].inside, path);
+	assert_int_equal(found[0].access, GRANT_WRITE);
+	assert_true(found[0].direct);
+	assert_true(found[0].outside);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -309,6 +376,9 @@ int main(void)
 		T(a_branch_that_git_would_not_take_is_a_mistake),
 		T(a_set_up_begins_with_a_program),
 		T(what_is_a_budget_is_no_limit),
+		T(a_grant_that_opens_the_state_directory_is_a_mistake),
+		T(a_neighbour_of_the_state_directory_is_none_of_it),
+		T(where_a_granted_path_leads_is_looked_up_once),
 		T(our_own_variables_are_ours),
 		T(an_environment_has_what_is_ours_and_what_its_executor_says),
 	};
