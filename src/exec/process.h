@@ -31,6 +31,7 @@ enum {
 	PROCESS_INPUT_BYTES_MAX = 16 << 20,
 	PROCESS_OUTPUT_BYTES_MAX = 16 << 20,
 	PROCESS_WRITE_BYTES_MAX = 4 << 20, /* waiting in a STDIN_PIPE */
+	PROCESS_HOLDS = 2,
 };
 
 /* In the environment of everything we start, with the run as its value: how a tree is found whose shim is dead. */
@@ -81,7 +82,9 @@ struct process_spec {
 	const struct wall *wall; /* what is around it besides (wall.h); NULL: level process */
 	bool budget_later; /* processor time and output count only between process_budget(true) and (false) */
 	bool finishes; /* if we die it may come to its end, and is killed if it does not: no TERM before */
-	int hold_fd; /* the shim has it open until nothing is left: its lock is free then. -1; stays the caller's */
+	int hold_fds
+		[PROCESS_HOLDS]; /* the shim has them open until nothing is left: their locks are free then. -1; stay
+				      * the caller's */
 	const struct process_events *events;
 	void *context;
 };

@@ -51,8 +51,9 @@ enum request_fd {
 	REQUEST_FD_STDERR,
 	REQUEST_FD_WORKDIR,
 	REQUEST_FD_CGROUP, /* and those after it: the work dir once more where there is none; their paths are arguments */
-	REQUEST_FD_HOLD = REQUEST_FD_CGROUP + CGROUP_LEAVES_MAX, /* kept and not looked at */
-	REQUEST_FD_COUNT,
+	REQUEST_FD_HOLD =
+		REQUEST_FD_CGROUP + CGROUP_LEAVES_MAX, /* and those after it: kept and not looked at */
+	REQUEST_FD_COUNT = REQUEST_FD_HOLD + PROCESS_HOLDS,
 };
 
 enum { REQUEST_FDS_MAX = REQUEST_FD_COUNT + REQUEST_GRANT_FDS_MAX };

@@ -79,8 +79,8 @@ bool run_make_tree(struct run *run, int workdir_fd)
 
 	if (!run->executor->worktree.on || run->tree_unwanted || !run->working_dir)
 		return false;
-	if (worktree_find(settings->roots, settings->root_count, path, top, common, &run->tree_rest, reason) <
-		0) {
+	if (worktree_find(settings->roots, settings->root_count, site.home, path, top, common,
+		    &run->tree_rest, reason) < 0) {
 		run_refuse(run, "BAD_WORKDIR", reason);
 		return true;
 	}

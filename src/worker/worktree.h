@@ -71,9 +71,9 @@ struct worktree_wish {
 
 struct worktree;
 
-/* Which repository is this directory in? It, and what is git's of it, lie beneath a root. -ENOENT: it is in none; else
+/* Which repository is this directory in? It, and what is git's of it, lie beneath a root and not in the state directory. -ENOENT: it is in none; else
  * -EXDEV and the like, with the reason. `ret_rest` is what of `path` lies beneath the top, "" or "a/b". */
-int worktree_find(const char *const *roots, size_t root_count, const char *path,
+int worktree_find(const char *const *roots, size_t root_count, const char *home, const char *path,
 	char ret_top[WORKTREE_PATH_BYTES], char ret_common[WORKTREE_PATH_BYTES], const char **ret_rest,
 	char reason[WORKTREE_REASON_BYTES]);
 

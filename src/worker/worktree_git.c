@@ -77,7 +77,8 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 	worktree_add_grant(grants, &granted, call->reads, GRANT_READ);
 	spec.run = tree->site.run;
 	spec.finishes = true; /* git that is killed leaves its locks in somebody's repository */
-	spec.hold_fd = tree->jobs_fd;
+	spec.hold_fds[0] = tree->jobs_fd;
+	spec.hold_fds[1] = tree->alone_fd;
 	spec.argv = call->argv;
 	spec.env = env;
 	spec.env_allow = allow;
@@ -104,6 +105,29 @@ void worktree_take_line(const struct job *job, char *line, size_t room)
 
 	snprintf(line, room, "%.*s", (int)(end ? (size_t)(end - out.data) : out.len),
 		out.len > 0 ? out.data : "");
+}
+
+/* git looks at no file that begins with a dot. */
+const char *worktree_ref_keeper(struct worktree *tree)
+{
+	const struct worktree_record *record = &tree->record;
+	const char *slash = strrchr(record->branch, '/');
+
+	return slash ? arena_text(&tree->arena, "%s/refs/heads/%.*s/.%s", record->common,
+			       (int)(slash - record->branch), record->branch, record->name)
+		     : NULL;
+}
+
+void worktree_prepare_refs(struct worktree *tree)
+{
+	static const char *const dirs[] = {"refs/remotes", "logs", "logs/refs", "logs/refs/remotes"};
+	const char *keeper = worktree_ref_keeper(tree);
+
+	cleanup(close_at) int common = open(tree->record.common, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; common >= 0 && i < sizeof dirs / sizeof *dirs; i++)
+		mkdirat(common, dirs[i], 0755); /* as git does when it needs them */
+	cleanup(close_at) int fd =
+		keeper ? open(keeper, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
 }
 
 /* git's own directory of the tree, also of one that git did not come to an end with. */
