@@ -71,6 +71,16 @@ class TreeCase(Case):
         self.assertEqual(len(found), 1, found)
         return found[0]
 
+    def kept(self, script, reason, worktree=True, **more):
+        self.run_in_tree(script, worktree, **more)
+        tree = self.only()
+        self.assertEqual(tree["state"], "kept")
+        self.assertIn(reason, tree["reason"])
+        self.assertTrue(os.path.isdir(tree["path"]))
+        self.assertEqual(self.trees("--prune"), [tree], "pruning takes nothing that has work in it")
+        self.assertTrue(os.path.isdir(tree["path"]))
+        return tree
+
 
 class Making(TreeCase):
     def test_a_task_works_in_a_tree_and_on_a_branch_of_its_own(self):
