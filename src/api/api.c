@@ -258,7 +258,9 @@ bool api_waits(struct api_call *call, const struct result *results)
 
 int api_settle(struct api_call *call, struct arena *into)
 {
-	return call->route->finish == claim_next_finish ? claim_next_settle(call, into) : -ENOTSUP;
+	bool is_known = call->step == API_NEWS || call->route->finish == claim_next_finish;
+
+	return is_known ? call_settle(call, into) : -ENOTSUP;
 }
 
 const char *api_route_of(const struct api_call *call)

@@ -174,6 +174,7 @@ enum api_step {
 	API_READ, /* api_read() completes it, or leaves commands or a stream: then `step` says so afterwards; or it
 		     says again that there is more to read: then it may be called later, after any number of turns */
 	API_STREAM, /* the reply is its head; then api_put_stream_event() for all events after `stream_after` */
+	API_NEWS,   /* it waits up to `wait_ms` for news of the worker `news_of`, then api_finish_news() */
 };
 
 struct route;
@@ -197,6 +198,7 @@ struct api_call {
 	int64_t stream_after;
 	struct span backup_file; /* empty: a name that tells the time */
 	int64_t wait_ms;         /* a claim that found nothing may wait that long for work */
+	struct span news_of;
 	struct http_reply reply;
 	struct span params[2]; /* of the path, decoded */
 	bool query_taken;      /* the route has looked at the query */
@@ -217,6 +219,9 @@ void api_finish_backup(struct api_call *call, int fault, const struct backup_mad
  * `wait_ms`. What it finished has been noted, and `commands` is the claim alone: to be tried again with every
  * turn that may bring work, then api_finish(), or api_finish_empty() when the time is up. */
 bool api_waits(struct api_call *call, const struct result *results);
+
+/* There are news, or the time is up. */
+void api_finish_news(struct api_call *call, bool news);
 
 /* Whoever waits may wait for long, and ten thousand may: all that the call still needs is copied into `into`, which is
  * empty, and takes no more of it than that. Of its request that is nothing but the method. 0, and then its own arena may

@@ -45,6 +45,7 @@ extern const uint32_t route_count;
 enum {
 	API_TEXT_MAX = 1 << 20, /* bytes of any text or value that is kept */
 	IDEMPOTENCY_KEY_MAX = 255,
+	WAIT_MS_MAX = 60000, /* for work, or for news */
 };
 
 /* ---- commands ----------------------------------------------------------------------------------- */
@@ -180,7 +181,7 @@ void claim_task_begin(struct api_call *call);
 void claim_task_finish(struct api_call *call, const struct result *results);
 bool claim_next_waits(struct api_call *call, const struct result *results);
 void claim_next_finish_empty(struct api_call *call);
-int claim_next_settle(struct api_call *call, struct arena *into);
+int call_settle(struct api_call *call, struct arena *into); /* one that waits: see api_settle() */
 
 /* With the token of a claim the caller is the work itself: keep what it says of its end (`outcome`; NULL: nothing), for
  * the case that a supervisor stands over it. False: refused. */
@@ -208,6 +209,7 @@ void worker_beat_begin(struct api_call *call);
 void worker_beat_finish(struct api_call *call, const struct result *results);
 void worker_list_read(struct api_call *call);
 void worker_read(struct api_call *call);
+void worker_news_read(struct api_call *call);
 void worker_quiet_begin(struct api_call *call);
 void worker_terminate_begin(struct api_call *call);
 void worker_leave_begin(struct api_call *call);

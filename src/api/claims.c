@@ -14,7 +14,6 @@
 #include "base/take.h"
 
 enum {
-	WAIT_MS_MAX = 60000,
 	FINISH_MAX = 100,
 };
 
@@ -404,20 +403,24 @@ static void move_claim(struct mover *mover, struct api_call *call)
 
 static void move_all(struct mover *mover, struct api_call *call)
 {
-	struct claiming claiming = *(const struct claiming *)call->detail;
+	struct claiming claiming;
 
 	move_principal(mover, &call->who);
+	move_span(mover, &call->news_of);
+	if (call->command_count == 0)
+		return;
+	claiming = *(const struct claiming *)call->detail;
 	move_claim(mover, call);
 	move_span(mover, &claiming.finished);
 	call->detail = move_bytes(mover, &claiming, sizeof claiming);
 }
 
-int claim_next_settle(struct api_call *call, struct arena *into)
+int call_settle(struct api_call *call, struct arena *into)
 {
 	struct mover mover = {0};
 	struct api_call moved = *call;
 
-	assert(call->command_count == 1);
+	assert(call->command_count <= 1);
 	move_all(&mover, &moved);
 	int r = arena_reserve(into, mover.bytes);
 	if (r < 0)

@@ -154,7 +154,7 @@ static bool take_text(struct form *form, const struct field *field, yyjson_val *
 int node_int(yyjson_val *value, int64_t *ret_number)
 {
 	const double exact = 9007199254740992.0; /* 2^53: beyond it a double does not have every integer */
-	double real = yyjson_get_num(value);
+	double real;
 
 	if (yyjson_is_int(value)) {
 		if (yyjson_is_uint(value) && yyjson_get_uint(value) > INT64_MAX)
@@ -162,7 +162,7 @@ int node_int(yyjson_val *value, int64_t *ret_number)
 		*ret_number = yyjson_get_sint(value);
 		return 0;
 	}
-	if (!yyjson_is_real(value))
+	if (!json_number(value, &real))
 		return -EINVAL;
 	if (real < -exact || real > exact)
 		return -ERANGE;

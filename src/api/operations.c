@@ -141,14 +141,16 @@ static const struct field query_fields[] = {
 
 static bool read_param(struct form *form, yyjson_val *value, struct cell *ret_cell)
 {
+	double real;
+
 	if (yyjson_is_null(value)) {
 		*ret_cell = (struct cell){.kind = CELL_NULL};
 	} else if (yyjson_is_bool(value)) {
 		*ret_cell = (struct cell){.kind = CELL_INT, .integer = yyjson_get_bool(value)};
 	} else if (yyjson_is_sint(value) || (yyjson_is_uint(value) && yyjson_get_uint(value) <= INT64_MAX)) {
 		*ret_cell = (struct cell){.kind = CELL_INT, .integer = yyjson_get_sint(value)};
-	} else if (yyjson_is_num(value)) {
-		*ret_cell = (struct cell){.kind = CELL_REAL, .real = yyjson_get_num(value)};
+	} else if (json_number(value, &real)) {
+		*ret_cell = (struct cell){.kind = CELL_REAL, .real = real};
 	} else if (yyjson_is_str(value)) {
 		*ret_cell = (struct cell){.kind = CELL_TEXT};
 		int r = arena_copy(form->call->arena, json_text(value), &ret_cell->text);

@@ -202,9 +202,9 @@ static void check_report(struct form *form, struct report *report)
 {
 	if (report->session)
 		read_session(form, report);
-	double percent = yyjson_get_num(report->percent);
+	double percent;
 
-	if (report->percent && (!yyjson_is_num(report->percent) || percent < 0 || percent > 100))
+	if (report->percent && (!json_number(report->percent, &percent) || percent < 0 || percent > 100))
 		form_error(form, "percent", "must be a number from 0 to 100");
 }
 

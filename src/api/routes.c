@@ -67,6 +67,7 @@ const struct route routes[] = {
 	R(POST,   "/api/workers/register",           WORK,    SMALL,   worker_register_begin,   NULL,               worker_register_finish),
 	R(GET,    "/api/workers",                    READ,    NO_BODY, NULL,                    worker_list_read,   NULL),
 	R(GET,    "/api/workers/:id",              READ|WORK, NO_BODY, NULL,                    worker_read,        NULL),
+	R(GET,    "/api/workers/:id/news",        WORK|CLAIM, NO_BODY, NULL,                    worker_news_read,   NULL),
 	R(DELETE, "/api/workers/:id",           WORK|OPERATE, SMALL,   worker_leave_begin,      NULL,               worker_finish),
 	R(POST,   "/api/workers/:id/quiet",          OPERATE, SMALL,   worker_quiet_begin,      NULL,               worker_finish),
 	R(POST,   "/api/workers/:id/terminate",      OPERATE, SMALL,   worker_terminate_begin,  NULL,               worker_finish),

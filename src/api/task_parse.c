@@ -224,12 +224,12 @@ static void tell_read_only(struct form *form, struct span name)
 }
 
 /* A JSON key and value into the members. */
-static int put_member(struct buf *members, struct span key, yyjson_val *value)
+static int put_member(struct buf *members, yyjson_val *key, yyjson_val *value)
 {
 	int r = members->len > 0 ? buf_put_byte(members, ',') : 0;
 
 	if (r == 0)
-		r = json_put_string(members, key);
+		r = json_put_value(members, key);
 	if (r == 0)
 		r = buf_put_byte(members, ':');
 	return r < 0 ? r : json_put_value(members, value);
@@ -262,7 +262,7 @@ static void take_unknown(struct parsing *parsing, yyjson_val *document, yyjson_v
 	int r = put_warning(&parsing->warnings, json_text(key), kept);
 
 	if (r == 0 && kept)
-		r = put_member(&parsing->metadata_text, json_text(key), value);
+		r = put_member(&parsing->metadata_text, key, value);
 	if (r < 0)
 		parsing->form->fault = r;
 }
@@ -278,7 +278,7 @@ static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_
 		take_status(parsing->form, value, &parsing->task->columns);
 	if (!(table[row].place & IN_BODY))
 		return;
-	int r = put_member(&parsing->body, json_text(key), value);
+	int r = put_member(&parsing->body, key, value);
 	if (r < 0)
 		parsing->form->fault = r;
 }
@@ -320,7 +320,7 @@ static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_va
 	}
 	parsing->task->given |= UINT64_C(1) << row;
 	take_field(parsing->form, &table[row], value, &parsing->task->columns);
-	int r = table[row].place & IN_BODY ? put_member(&parsing->body, name, value) : 0;
+	int r = table[row].place & IN_BODY ? put_member(&parsing->body, key, value) : 0;
 	if (r < 0)
 		parsing->form->fault = r;
 }
@@ -338,18 +338,19 @@ static int put_metadata(struct parsing *parsing, yyjson_val *metadata)
 		yyjson_obj_foreach(metadata, i, limit, key, value)
 		{
 			if (r == 0)
-				r = put_member(&parsing->metadata_text, json_text(key), value);
+				r = put_member(&parsing->metadata_text, key, value);
 		}
 	}
 	if (r < 0)
 		return r;
-	if (parsing->metadata_text.len == 0 && parsing->patch && yyjson_is_null(metadata))
-		return put_member(body, SPAN("metadata"), metadata);
-	if (parsing->metadata_text.len == 0 && !yyjson_is_obj(metadata))
+	bool is_taken_away = parsing->patch && yyjson_is_null(metadata);
+	if (parsing->metadata_text.len == 0 && !yyjson_is_obj(metadata) && !is_taken_away)
 		return 0;
 	r = body->len > 0 ? buf_put_byte(body, ',') : 0;
+	if (r == 0 && parsing->metadata_text.len == 0 && is_taken_away)
+		return buf_put_span(body, SPAN("\"metadata\":null"));
 	if (r == 0)
-		r = buf_printf(body, "\"metadata\":{");
+		r = buf_put_span(body, SPAN("\"metadata\":{"));
 	if (r == 0)
 		r = buf_put_span(body, buf_span(&parsing->metadata_text));
 	return r < 0 ? r : buf_put_byte(body, '}');

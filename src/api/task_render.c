@@ -12,20 +12,9 @@
 
 #include "base/take.h"
 
-JSON_MEMBER void put_name(
-	const struct api_call *call, struct json_object *object, const char *key, uint32_t number)
-{
-	if (number == 0)
-		json_member_null(object, key);
-	else
-		json_member_string(object, key, name_of(call, number));
-}
-
-static void put_time(struct json_object *object, const char *key, int64_t time_ms)
-{
-	if (time_ms != 0)
-		json_member_int(object, key, time_ms);
-}
+enum {
+	MEMBERS_BYTES_MAX = 512, /* of any of the three groups of members below, but for the texts in it */
+};
 
 /* Words about an earlier failure are not about this one. */
 yyjson_doc *task_error_read(const struct task *task, struct span error)
@@ -41,52 +30,83 @@ yyjson_doc *task_error_read(const struct task *task, struct span error)
 	return NULL;
 }
 
-/* The worker's own words if they are about this; else the code that the server itself gave. */
-static void put_error(struct json_object *object, const struct task *task, struct span error)
+const char *task_failure_text(
+	const struct api_call *call, const struct task *task, char room[TASK_FAILURE_BYTES])
 {
-	enum failure_code code = task->code;
+	if (task->code != CODE_EXECUTOR_NOT_FOUND || task->executor == 0)
+		return failure_code_text(task->code);
+	snprintf(room, TASK_FAILURE_BYTES,
+		"no active worker of queue %.*s has executor %.*s; start one that has it, or give the task another one, then retry it",
+		SPAN_ARGS(name_of(call, task->queue)), SPAN_ARGS(name_of(call, task->executor)));
+	return room;
+}
 
-	if (code == CODE_NONE) {
+static void put_own_error(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	char room[TASK_FAILURE_BYTES];
+	struct json_object error;
+
+	if (!json_put_key(object, "error"))
+		return;
+	json_begin(&error, object->buf);
+	json_member_cstr(&error, "code", failure_code_name(task->code));
+	json_member_cstr(&error, "message", task_failure_text(call, task, room));
+	json_member_cstr(&error, "class", failure_class_name(failure_code_class(task->code)));
+	json_note(object, json_end(&error));
+}
+
+/* The worker's own words if they are about this; else the code that the server itself gave. */
+static void put_error(
+	const struct api_call *call, struct json_object *object, const struct task *task, struct span error)
+{
+	if (task->code == CODE_NONE) {
 		json_member_null(object, "error");
 		return;
 	}
 	yyjson_doc *own = task_error_read(task, error);
-	if (own) {
+	if (own)
 		json_member_raw(object, "error", error);
-	} else {
-		char text[256];
-		enum failure_class klass = failure_code_class(code);
-		int len = snprintf(text, sizeof text, "{\"code\":\"%s\",\"message\":\"%s\",\"class\":\"%s\"}",
-			failure_code_name(code), failure_code_text(code), failure_class_name(klass));
-		json_member_raw(object, "error", (struct span){text, (size_t)len});
-	}
+	else
+		put_own_error(call, object, task);
 	yyjson_doc_free(own);
 }
 
 /* The same as one sentence. */
-static void put_reason(
-	struct json_object *object, const char *key, const struct task *task, struct span error)
+static void put_reason(const struct api_call *call, struct json_object *object, const char *key,
+	const struct task *task, struct span error)
 {
 	yyjson_doc *own = task_error_read(task, error);
 	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(own), "message");
+	char room[TASK_FAILURE_BYTES];
 
 	if (yyjson_is_str(message))
 		json_member_string(object, key, json_text(message));
 	else
-		json_member_cstr(object, key, failure_code_text(task->code));
+		json_member_cstr(object, key, task_failure_text(call, task, room));
 	yyjson_doc_free(own);
 }
 
 static void put_asked_for(const struct api_call *call, struct json_object *object, const struct task *task)
 {
-	put_name(call, object, "queue", task->queue);
-	put_name(call, object, "owner", task->owner);
-	json_member_int(object, "priority", task->priority);
-	put_name(call, object, "executor", task->executor);
-	put_time(object, "startBy", task->start_by_ms);
-	put_time(object, "finishBy", task->finish_by_ms);
-	json_member_int(object, "timeoutMs", task->timeout_ms);
-	json_member_int(object, "maxAttempts", task->max_attempts);
+	struct span queue = name_of(call, task->queue), owner = name_of(call, task->owner),
+		    executor = name_of(call, task->executor);
+	char *at = json_room(object,
+		MEMBERS_BYTES_MAX + json_string_max(queue) + json_string_max(owner) +
+			json_string_max(executor));
+
+	if (!at)
+		return;
+	at = json_write_text_or_null(at, "queue", queue);
+	at = json_write_text_or_null(at, "owner", owner);
+	at = json_write_int(at, "priority", task->priority);
+	at = json_write_text_or_null(at, "executor", executor);
+	if (task->start_by_ms != 0)
+		at = json_write_int(at, "startBy", task->start_by_ms);
+	if (task->finish_by_ms != 0)
+		at = json_write_int(at, "finishBy", task->finish_by_ms);
+	at = json_write_int(at, "timeoutMs", task->timeout_ms);
+	at = json_write_int(at, "maxAttempts", task->max_attempts);
+	json_wrote(object, at);
 }
 
 struct gate_listing {
@@ -140,49 +160,73 @@ static void put_stage(const struct api_call *call, struct json_object *object, c
 	json_member_raw(object, "gatesPassed", buf_span(&passed));
 }
 
-static void put_claim(struct json_object *object, const struct task_document *document)
+static char *write_claim(char *at, const struct task_document *document)
 {
 	const struct task *task = &document->task;
+	bool is_held = task->claim.holder != 0;
 
-	if (task->claim.holder == 0 || document->holder.len == 0)
-		json_member_null(object, "workerId");
-	else
-		json_member_string(object, "workerId", document->holder);
-	if (task->fence == 0)
-		json_member_null(object, "fence");
-	else
-		json_member_decimal(object, "fence", task->fence);
-	if (task->claim.holder == 0)
-		json_member_null(object, "leaseMs");
-	else
-		json_member_int(object, "leaseMs", document->lease_ms);
-	if (task->claim.stopping)
-		json_member_bool(object, "stopping", true);
+	at = json_write_text_or_null(at, "workerId", is_held ? document->holder : SPAN(""));
+	at = task->fence == 0 ? json_write_raw(at, "fence", SPAN("null"))
+			      : json_write_decimal(at, "fence", task->fence);
+	at = is_held ? json_write_int(at, "leaseMs", document->lease_ms)
+		     : json_write_raw(at, "leaseMs", SPAN("null"));
+	return task->claim.stopping ? json_write_raw(at, "stopping", SPAN("true")) : at;
+}
+
+static void put_standing(struct json_object *object, const struct task_document *document)
+{
+	const struct task *task = &document->task;
+	char *at = json_room(
+		object, MEMBERS_BYTES_MAX + json_string_max(document->holder) + document->result.len);
+
+	if (!at)
+		return;
+	at = json_write_word(at, "status", task_state_status(task->state));
+	at = json_write_word(at, "state", task_state_name(task->state));
+	at = json_write_int(at, "attempt", task->attempt);
+	at = json_write_int(at, "spent", task->spent);
+	at = json_write_int(at, "crashes", task->crashes);
+	at = write_claim(at, document);
+	at = json_write_raw(at, "result", document->result.len > 0 ? document->result : SPAN("null"));
+	json_wrote(object, at);
+}
+
+static void put_times(struct json_object *object, const struct task *task)
+{
+	char *at = json_room(object, MEMBERS_BYTES_MAX);
+
+	if (!at)
+		return;
+	at = json_write_int(at, "createdAt", task->created_ms);
+	at = json_write_int(at, "updatedAt", task->updated_ms);
+	at = json_write_int(at, "version", task->version);
+	json_wrote(object, at);
 }
 
 static void put_kept(struct json_object *object, const struct task_document *document)
 {
-	const struct {
+	static const struct {
 		const char *key;
-		struct span json;
+		size_t at;
 	} kept[] = {
-		{"sessionId", document->session},
-		{"checkpoint", document->checkpoint},
-		{"question", document->question},
-		{"answer", document->answer},
-		{"evidence", document->evidence},
-		{"report", document->report},
+		{"sessionId", offsetof(struct task_document, session)},
+		{"checkpoint", offsetof(struct task_document, checkpoint)},
+		{"question", offsetof(struct task_document, question)},
+		{"answer", offsetof(struct task_document, answer)},
+		{"evidence", offsetof(struct task_document, evidence)},
+		{"report", offsetof(struct task_document, report)},
 	};
 
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-		if (kept[i].json.len > 0)
-			json_member_raw(object, kept[i].key, kept[i].json);
+		const struct span *json = (const void *)((const char *)document + kept[i].at);
+		if (json->len > 0)
+			json_member_raw(object, kept[i].key, *json);
 	}
 }
 
 /* What slot workers write into the metadata themselves when a task fails, or when they come back after a crash, is there
  * too when it was the server that found out. Whoever said it last counts. */
-static int put_traces(struct buf *text, const struct task_document *document)
+static int put_traces(const struct api_call *call, struct buf *text, const struct task_document *document)
 {
 	struct json_object metadata;
 
@@ -193,7 +237,7 @@ static int put_traces(struct buf *text, const struct task_document *document)
 		json_member_int(&metadata, "recoveredAt", document->recovered_ms);
 	}
 	if (document->failed_ms != 0) {
-		put_reason(&metadata, "errorReason", &document->task, document->error);
+		put_reason(call, &metadata, "errorReason", &document->task, document->error);
 		json_member_int(&metadata, "failedAt", document->failed_ms);
 		if (document->failed_session.len > 0)
 			json_member_raw(&metadata, "sessionId", document->failed_session);
@@ -207,7 +251,7 @@ static struct span body_with_traces(const struct api_call *call, const struct ta
 	struct span body = document->body;
 
 	buf_init(&traces, API_TEXT_MAX);
-	int r = put_traces(&traces, document);
+	int r = put_traces(call, &traces, document);
 	if (r == 0)
 		r = task_body_put_metadata(call->arena, document->body, buf_span(&traces), &body);
 	return r < 0 ? document->body : body;
@@ -226,18 +270,10 @@ void task_put_members(
 	put_asked_for(call, object, task);
 	if (task->workflow != WORKFLOW_NONE || task->gates != 0)
 		put_stage(call, object, task);
-	json_member_word(object, "status", task_state_status(task->state));
-	json_member_word(object, "state", task_state_name(task->state));
-	json_member_int(object, "attempt", task->attempt);
-	json_member_int(object, "spent", task->spent);
-	json_member_int(object, "crashes", task->crashes);
-	put_claim(object, document);
-	json_member_raw_or_null(object, "result", document->result);
-	put_error(object, task, document->error);
+	put_standing(object, document);
+	put_error(call, object, task, document->error);
 	put_kept(object, document);
-	json_member_int(object, "createdAt", task->created_ms);
-	json_member_int(object, "updatedAt", task->updated_ms);
-	json_member_int(object, "version", task->version);
+	put_times(object, task);
 }
 
 int task_put(const struct api_call *call, struct buf *out, const struct task_document *document)

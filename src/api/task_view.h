@@ -15,6 +15,14 @@ int task_put(const struct api_call *call, struct buf *out, const struct task_doc
 /* The words of whoever reported why the task is where it is; NULL: the server found out itself. To be freed. */
 yyjson_doc *task_error_read(const struct task *task, struct span error);
 
+enum {
+	TASK_FAILURE_BYTES = 2 * COMMAND_NAME_MAX + 200,
+};
+
+/* What the server itself says of the code that the task has: a sentence, perhaps in `room`. */
+const char *task_failure_text(
+	const struct api_call *call, const struct task *task, char room[TASK_FAILURE_BYTES]);
+
 /* What a handed-out task looks like: {"task":…,"fence":…,"leaseMs":…,"attempt":…,"checkpoint":…} */
 int claim_put(
 	const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker);

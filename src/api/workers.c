@@ -3,6 +3,7 @@
  */
 #include "api/form.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "base/uuid.h"
@@ -213,6 +214,72 @@ void worker_read(struct api_call *call)
 		call_refuse_fault(call, r);
 	else
 		call_reply(call, 200, put_worker(call, call->body, found.id, &found.worker, true));
+}
+
+/* ---- news ------------------------------------------------------------------------------------------- */
+
+static void reply_news(struct api_call *call, struct span worker, bool news)
+{
+	const struct api_reads *reads = call->reads;
+	struct json_object object;
+
+	json_begin(&object, call->body);
+	json_member_string(&object, "workerId", worker);
+	json_member_bool(&object, "news", news);
+	json_member_int(&object, "seq", reads->last_event(reads->context));
+	call_reply(call, 200, json_end(&object));
+}
+
+void api_finish_news(struct api_call *call, bool news)
+{
+	assert(call->step == API_NEWS);
+	call->step = API_REPLY;
+	reply_news(call, call->news_of, news);
+}
+
+/* For the worker itself: others have the events. False: it was refused. */
+static bool find_own(struct api_call *call, struct worker_document *ret_found)
+{
+	const struct principal *who = &call->who;
+	int r = call->reads->read_worker(call->reads->context, call->params[0], ret_found);
+	bool is_own = r == 0 && worker_belongs_to(&ret_found->worker, who->number) &&
+		(who->worker.len == 0 || span_equal(who->worker, ret_found->id));
+
+	if (!is_own) {
+		call_refuse_fault(call, -ENOENT);
+		return false;
+	}
+	if (ret_found->worker.state == WORKER_INACTIVE) {
+		api_refuse(call, REFUSED_WORKER_INACTIVE, NULL);
+		return false;
+	}
+	return true;
+}
+
+void worker_news_read(struct api_call *call)
+{
+	struct query_value values[] = {{.name = "after"}, {.name = "waitMs"}};
+	struct worker_document found;
+	int64_t after;
+
+	if (!query_read(call, values, 2))
+		return;
+	if (query_int(&values[0], 0, INT64_MAX, 0, &after) < 0) {
+		call_refuse_field(call, "after", "must be the seq of an earlier answer");
+		return;
+	}
+	if (query_int(&values[1], 0, WAIT_MS_MAX, 0, &call->wait_ms) < 0) {
+		call_refuse_field(call, "waitMs", "must be a number from 0 to 60000");
+		return;
+	}
+	if (!find_own(call, &found))
+		return;
+	if (found.news_seq > after || call->wait_ms == 0 || call->request->method == HTTP_METHOD_HEAD) {
+		reply_news(call, found.id, found.news_seq > after);
+		return;
+	}
+	call->news_of = call->params[0];
+	call->step = API_NEWS;
 }
 
 /* ---- sending away ----------------------------------------------------------------------------------- */

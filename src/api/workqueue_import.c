@@ -49,12 +49,13 @@ static int32_t nearest(double number)
 static int32_t read_priority(struct form *form, yyjson_val *item)
 {
 	yyjson_val *value = yyjson_obj_get(item, "priority");
+	double number = 0;
 
 	if (!value || yyjson_is_null(value))
 		return 0;
-	if (!yyjson_is_num(value))
+	if (!json_number(value, &number))
 		form_error(form, "priority", "must be a number");
-	return nearest(yyjson_get_num(value));
+	return nearest(number);
 }
 
 /* Members that a task has a place for. A priority that it has not quite is kept as it was. */
@@ -62,9 +63,9 @@ static bool has_place(struct span name, yyjson_val *value)
 {
 	static const char *const names[] = {
 		"id", "queue", "title", "instructions", "priority", "result", "meta", "dedupeKey"};
-	double number = yyjson_get_num(value);
+	double number = 0;
 
-	if (span_equal(name, SPAN("priority")) && number != nearest(number))
+	if (span_equal(name, SPAN("priority")) && json_number(value, &number) && number != nearest(number))
 		return false;
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

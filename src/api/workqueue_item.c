@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "api/task_form.h"
+#include "api/task_view.h"
 #include "base/iso_time.h"
 #include "base/take.h"
 
@@ -176,16 +177,18 @@ static void put_holder(struct json_object *object, const struct item *item)
 }
 
 /* What a worker reported, or why the server gave it up. */
-static void put_last_error(struct json_object *object, const struct task_document *document)
+static void put_last_error(struct json_object *object, const struct item *item)
 {
+	const struct task_document *document = item->document;
 	struct json_complaint complaint;
 	yyjson_doc *doc = document->error.len > 0 ? json_read(document->error, &complaint) : NULL;
 	struct span message = member_text(yyjson_doc_get_root(doc), "message");
 	enum failure_code code = document->task.code;
-	char text[256] = "";
+	char room[TASK_FAILURE_BYTES], text[TASK_FAILURE_BYTES + 64] = "";
 
 	if (message.len == 0 && code != CODE_NONE)
-		snprintf(text, sizeof text, "%s: %s", failure_code_name(code), failure_code_text(code));
+		snprintf(text, sizeof text, "%s: %s", failure_code_name(code),
+			task_failure_text(item->call, &document->task, room));
 	json_member_string(object, "lastError", message.len > 0 ? message : span_of(text));
 	yyjson_doc_free(doc);
 }
@@ -259,7 +262,7 @@ int item_put(
 	json_member_cstr(&object, "status", item_status(task->state));
 	put_holder(&object, &item);
 	json_member_int(&object, "attempts", task->attempt);
-	put_last_error(&object, document);
+	put_last_error(&object, &item);
 	put_times(&object, &item);
 	put_optional(&object, &item);
 	if (deduplicated)

@@ -55,7 +55,8 @@ static void read_patch(struct form *form, yyjson_val *patch, struct updating *up
 		r = arena_copy(form->call->arena, buf_span(&text), &updating->patch);
 	if (r < 0)
 		form->fault = r;
-	updating->set_priority = yyjson_is_num(yyjson_obj_get(patch, "priority")) ||
+	double number;
+	updating->set_priority = json_number(yyjson_obj_get(patch, "priority"), &number) ||
 		yyjson_is_str(yyjson_obj_get(patch, "priority"));
 	updating->priority = field_whole(form, patch, "priority", INT32_MIN, INT32_MAX, 0);
 	updating->status = field_trimmed(form, patch, "status", 32);

@@ -75,59 +75,50 @@ int buf_grow(struct buf *buf, size_t more)
 	return 0;
 }
 
-/* How many digits: from the number of bits, and one more where that is not enough. */
-static size_t digit_count(uint64_t value)
-{
-	static const uint64_t powers[] = {0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000,
-		1000000000, 10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000,
-		1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
-		10000000000000000000u};
-	unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
-	unsigned log = bits * 1233 >> 12; /* 1233 / 4096 is log10(2), nearly */
-
-	return log + (value >= powers[log]);
-}
-
 /*
- * Eight digits at once, the leading zeros too. The number is cut in two, then both halves at the same time and then all
- * four quarters: parts lie beside each other in one word, the first one lowest, and n * 10486 >> 20 is n / 100 and
- * n * 103 >> 10 is n / 10 of parts that are small enough.
+ * Eight digits at once, the leading zeros too, each a byte of the number and the first one lowest. The value is cut in
+ * two, then both halves at the same time and then all four quarters: parts lie beside each other in one word, and
+ * n * 10486 >> 20 is n / 100 and n * 103 >> 10 is n / 10 of parts that are small enough.
  */
-static void put_eight_digits(char *at, uint32_t value)
+static inline uint64_t eight_digits(uint32_t value)
 {
 	uint64_t fours = value / 10000 | (uint64_t)(value % 10000) << 32;
 	uint64_t hundreds = fours * 10486 >> 20 & UINT64_C(0x0000007f0000007f);
 	uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
 	uint64_t tens = twos * 103 >> 10 & UINT64_C(0x000f000f000f000f);
-	uint64_t digits = (tens | (twos - 10 * tens) << 8) + UINT64_C(0x3030303030303030);
 
+	return tens | (twos - 10 * tens) << 8;
+}
+
+static inline void put_eight(char *at, uint64_t digits)
+{
+	digits += UINT64_C(0x3030303030303030);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	digits = __builtin_bswap64(digits);
 #endif
 	memcpy(at, &digits, sizeof digits);
 }
 
-/* From the last digit to the first, where they shall stand; eight at a time, and what is left before them two at a time. */
+/* Up to eight: the leading zeros are shifted out. What is written behind the digits instead is overwritten, or
+ * nobody's. */
+static inline char *put_first(char *at, uint32_t value)
+{
+	uint64_t digits = eight_digits(value);
+	unsigned zeros = (unsigned)__builtin_ctzll(digits) / 8;
+
+	put_eight(at, digits >> 8 * zeros);
+	return at + 8 - zeros;
+}
+
 char *decimal_write_long(char *at, uint64_t value)
 {
-	static const char pairs[] =
-		"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-		"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-		"8081828384858687888990919293949596979899";
-	char *end = at + digit_count(value);
+	uint64_t before = value / EIGHT_DIGITS;
 
-	for (at = end; value >= EIGHT_DIGITS; value /= EIGHT_DIGITS) {
-		at -= 8;
-		put_eight_digits(at, (uint32_t)(value % EIGHT_DIGITS));
-	}
-	uint32_t left = (uint32_t)value;
-	for (; left >= 10; left /= 100) {
-		at -= 2;
-		memcpy(at, pairs + left % 100 * 2, 2);
-	}
-	if (left > 0)
-		*--at = (char)('0' + left);
-	return end;
+	if (before == 0)
+		return put_first(at, (uint32_t)value);
+	at = before < EIGHT_DIGITS ? put_first(at, (uint32_t)before) : decimal_write_long(at, before);
+	put_eight(at, eight_digits((uint32_t)(value % EIGHT_DIGITS)));
+	return at + 8;
 }
 
 int buf_put_decimal(struct buf *buf, uint64_t value)

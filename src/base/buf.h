@@ -79,7 +79,7 @@ static inline int buf_put_byte(struct buf *buf, unsigned char byte)
 /* The rare half of decimal_write(): not for others. */
 char *decimal_write_long(char *at, uint64_t value);
 
-/* The digits of the number where there is room for them, at most DECIMAL_DIGITS_MAX; returns their end. */
+/* The digits of the number where there is room for DECIMAL_DIGITS_MAX of them, be they fewer; returns their end. */
 static inline char *decimal_write(char *at, uint64_t value)
 {
 	if (value >= 10)

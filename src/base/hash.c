@@ -68,11 +68,3 @@ uint64_t hash_bytes(const struct hash_key *key, const void *data, size_t len)
 	sip_round(&sip);
 	return sip.v0 ^ sip.v1 ^ sip.v2 ^ sip.v3;
 }
-
-/* The finaliser of splitmix64. */
-uint64_t hash_u64(uint64_t value)
-{
-	value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
-	value = (value ^ value >> 27) * 0x94d049bb133111ebu;
-	return value ^ value >> 31;
-}

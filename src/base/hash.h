@@ -19,4 +19,9 @@ uint64_t hash_bytes(const struct hash_key *key, const void *data, size_t len);
  * Mixes every bit into every other, one to one. Unkeyed: for numbers that we
  * chose ourselves, not for those a client can pick.
  */
-uint64_t hash_u64(uint64_t value);
+static inline uint64_t hash_u64(uint64_t value)
+{
+	value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u; /* the finaliser of splitmix64 */
+	value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+	return value ^ value >> 31;
+}

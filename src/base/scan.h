@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 enum {
 	SCAN_BYTES = 8,
@@ -46,9 +49,24 @@ static inline size_t scan_first(uint64_t marks)
 	return (size_t)__builtin_ctzll(marks) / 8;
 }
 
-/* From `at`, the first control byte that is no tab, or the end. */
+/* From `at`, the first control byte that is no tab, or the end. Heads of requests are read by it, so it looks at sixteen
+ * bytes at a time where the machine can. */
 static inline size_t scan_text(const char *text, size_t at, size_t end)
 {
+#ifdef __SSE2__
+	const __m128i last_control = _mm_set1_epi8(0x1f), delete = _mm_set1_epi8(0x7f);
+
+	while (at + sizeof(__m128i) <= end) {
+		__m128i bytes = _mm_loadu_si128((const __m128i *)(text + at));
+		__m128i below = _mm_cmpeq_epi8(_mm_min_epu8(bytes, last_control), bytes);
+		unsigned marks = (unsigned)_mm_movemask_epi8(below | _mm_cmpeq_epi8(bytes, delete));
+
+		at += marks ? (size_t)__builtin_ctz(marks) : sizeof bytes;
+		if (marks && text[at] != '\t')
+			return at;
+		at += marks != 0;
+	}
+#endif
 	while (at + SCAN_BYTES <= end) {
 		uint64_t eight = scan_load(text + at);
 		uint64_t marks = scan_below(eight, ' ') | scan_equal(eight, 0x7f);

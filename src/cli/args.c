@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/suggest.h"
+#include "base/suggest.h"
 #include "cli/when.h"
 
 struct reading {
@@ -191,6 +191,10 @@ static int take_long(struct reading *reading, int count, char *const *words, int
 		if (*at + 1 == count)
 			return complain(reading, "--%s needs a value: %s", flag->name, flag->value);
 		value = words[++*at];
+		if (strncmp(value, "--", 2) == 0 &&
+			verb_flag(reading->verb, value + 2, strcspn(value + 2, "=")))
+			return complain(reading, "--%s needs a value: %s; if it is %s, say --%s=%s",
+				flag->name, flag->value, value, flag->name, value);
 	}
 	return keep(reading, flag, value);
 }

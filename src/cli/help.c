@@ -149,7 +149,7 @@ const char *flag_value(struct cli *cli, const struct verb *verb, const struct fl
 	if (strcmp(flag->name, "output") != 0)
 		return flag->value;
 	for (int i = 0; i < OUTPUT_FORMS; i++) {
-		if (verb->gives & output_forms[i].needs)
+		if (verb_gives(verb, &output_forms[i]))
 			some = text_of(cli, "%s%s%s", some, some[0] ? "|" : "", output_forms[i].name);
 	}
 	return some;

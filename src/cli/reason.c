@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/suggest.h"
 #include "cli/task_view.h"
 
 enum {
 	PARENTS_LOOKED_AT_MAX = 50,
+	EXECUTORS_NAMED_MAX = 20,
 };
 
 struct telling {
@@ -136,11 +138,85 @@ static void tell_no_capability(struct telling *t)
 	t->told.fix = "stint worker ls -o wide";
 }
 
+/* What the workers that are there can run, as far as they say so. */
+struct executors {
+	const char *names[EXECUTORS_NAMED_MAX];
+	size_t count, workers;
+	bool known;
+	struct suggestion like;
+};
+
+static void add_executor(struct telling *t, const char *name, struct executors *found)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		if (strcmp(found->names[i], name) == 0)
+			return;
+	}
+	suggest_consider(&found->like, field_cstr(t->cli, t->task, "executor"), name);
+	if (found->count < EXECUTORS_NAMED_MAX)
+		found->names[found->count++] = name;
+}
+
+static struct executors look_for_executors(struct telling *t)
+{
+	struct executors found = {0};
+	struct reply reply;
+	size_t at, count, index, max;
+	yyjson_val *worker, *name;
+
+	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .keeps_refusal = 403};
+
+	if (ask(t->cli, &question, &reply) != 0)
+		return found;
+	found.known = reply.status == 200; /* whoever has a claim may not see who else is there */
+	yyjson_arr_foreach(reply.root, at, count, worker)
+	{
+		if (!span_equal(field_text(worker, "state"), SPAN("active")))
+			continue;
+		found.workers++;
+		yyjson_arr_foreach(field(worker, "executors"), index, max, name)
+		{
+			add_executor(t, text_of(t->cli, "%.*s", SPAN_ARGS(json_text(name))), &found);
+		}
+	}
+	reply_done(&reply);
+	return found;
+}
+
+static const char *what_is_there(struct telling *t, const struct executors *found)
+{
+	const char *names = "";
+
+	if (!found->known)
+		return "";
+	if (found->workers == 0)
+		return "; no worker is there";
+	if (found->count == 0)
+		return "; the workers that are there have none";
+	for (size_t i = 0; i < found->count; i++)
+		names = text_of(t->cli, "%s%s%s", names, i > 0 ? ", " : "", found->names[i]);
+	return text_of(t->cli,
+		found->like.word ? "; those that are there have %s: was %s meant?"
+				 : "; those that are there have %s",
+		names, found->like.word);
+}
+
+/* Which one is missing where, and what is there instead. `then`: what else it takes to move the task on. */
+static void tell_executor(struct telling *t, const char *state, const char *then)
+{
+	const char *wanted = field_cstr(t->cli, t->task, "executor");
+	struct executors found = look_for_executors(t);
+
+	t->told.sentence = text_of(t->cli, "%s is %s: no live worker of queue %s has its executor %s%s%s",
+		t->id, state, t->queue, wanted, what_is_there(t, &found), found.like.word ? "" : ".");
+	t->told.fix =
+		text_of(t->cli, "stint worker run --queues %s   (with an executor %s in its configuration%s)",
+			word(t->cli, t->queue), word(t->cli, wanted), then);
+}
+
 static void tell_no_executor(struct telling *t)
 {
-	t->told.sentence = text_of(t->cli, "%s is ready: no live worker has its executor %s.", t->id,
-		field_cstr(t->cli, t->task, "executor"));
-	t->told.fix = "stint worker ls -o wide";
+	tell_executor(t, "ready", "");
 }
 
 static void tell_owner_away(struct telling *t)
@@ -173,8 +249,8 @@ static void tell_pool_quarantined(struct telling *t)
 	t->told.sentence = text_of(t->cli,
 		"%s is ready, but of the pool that could take it %s crashed too often and is quarantined%s.",
 		t->id, slot, until(t));
-	t->told.fix = text_of(
-		t->cli, "stint slot unquarantine %s   (its worker's log says why)", word(t->cli, slot));
+	t->told.fix = text_of(t->cli, "stint slot unquarantine %s   (stint worker show says what was wrong)",
+		word(t->cli, slot));
 }
 
 static void tell_kept_for_host(struct telling *t)
@@ -232,6 +308,11 @@ static void tell_blocked(struct telling *t)
 		tell_parents(t);
 		if (t->told.fix)
 			return;
+	}
+	/* the server said so, and not a worker that looked into the task */
+	if (strncmp(field_cstr(t->cli, error, "message"), "no active worker of queue ", 26) == 0) {
+		tell_executor(t, "blocked", text_of(t->cli, "; then stint retry %s", t->id));
+		return;
 	}
 	t->told.sentence = text_of(t->cli, "%s is blocked: %s (%s: %s).", t->id, t->text,
 		field_cstr(t->cli, error, "code"), field_cstr(t->cli, error, "message"));

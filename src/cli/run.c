@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/suggest.h"
+#include "base/suggest.h"
 #include "cli/verbs.h"
 
 enum {
@@ -19,6 +19,23 @@ enum {
 };
 
 /* ---- what was meant --------------------------------------------------------------------------------------- */
+
+/* "ls, pause, resume or drain" */
+static const char *verbs_of(struct cli *cli, const char *noun)
+{
+	const char *list = "", *last = NULL;
+	size_t len = strlen(noun);
+
+	for (size_t i = 0; i < verb_count; i++) {
+		const char *name = verbs[i]->name;
+		if (verbs[i]->hidden || strncmp(name, noun, len) != 0 || name[len] != ' ')
+			continue;
+		if (last)
+			list = text_of(cli, "%s%s%s", list, list[0] ? ", " : "", last);
+		last = name + len + 1;
+	}
+	return text_of(cli, "%s%s%s", list, list[0] ? " or " : "", last);
+}
 
 /* Nothing of that name: the nearest verb, of the noun if there is one. */
 int usage_unknown(struct cli *cli, const char *word, const char *noun)
@@ -41,25 +58,14 @@ int usage_unknown(struct cli *cli, const char *word, const char *noun)
 		? text_of(cli, "stint %s%s%s", noun ? noun : "", noun ? " " : "", best.word)
 		: text_of(cli, "stint help%s%s", noun ? " " : "", noun ? noun : "");
 	return fail(cli, EXIT_USAGE, "usage", fix, "there is no \"stint %s%s%s\"%s%s%s", noun ? noun : "",
-		noun ? " " : "", word, best.word ? "; did you mean \"" : "", best.word ? best.word : "",
+		noun ? " " : "", word,
+		best.word      ? "; did you mean \""
+			: noun ? "; say "
+			       : "",
+		best.word      ? best.word
+			: noun ? verbs_of(cli, noun)
+			       : "",
 		best.word ? "\"?" : "");
-}
-
-/* "ls, pause, resume or drain" */
-static const char *verbs_of(struct cli *cli, const char *noun)
-{
-	const char *list = "", *last = NULL;
-	size_t len = strlen(noun);
-
-	for (size_t i = 0; i < verb_count; i++) {
-		const char *name = verbs[i]->name;
-		if (verbs[i]->hidden || strncmp(name, noun, len) != 0 || name[len] != ' ')
-			continue;
-		if (last)
-			list = text_of(cli, "%s%s%s", list, list[0] ? ", " : "", last);
-		last = name + len + 1;
-	}
-	return text_of(cli, "%s%s%s", list, list[0] ? " or " : "", last);
 }
 
 /* Of the flags that may stand before a verb, these take the next word along. */
@@ -115,10 +121,13 @@ static int set_form(struct cli *cli)
 		enum form form = (enum form)(FORM_TABLE + i);
 		if (strcmp(output_forms[i].name, output) != 0)
 			continue;
-		if (!(cli->verb->gives & output_forms[i].needs))
+		if (!verb_gives(cli->verb, &output_forms[i]))
 			return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", cli->verb->name),
 				"stint %s has no output of the form \"%s\"", cli->verb->name, output);
-		if (cli->form == FORM_AUTO || form == FORM_JSONL)
+		cli->yaml = strcmp(output, "yaml") == 0;
+		if (cli->yaml)
+			cli->form = FORM_JSON; /* it is made of that */
+		else if (cli->form == FORM_AUTO || form == FORM_JSONL)
 			cli->form = form;
 	}
 	return 0;
@@ -158,19 +167,31 @@ static int run_watching(struct cli *cli)
 	return r;
 }
 
-/* Whoever asks for JSON gets a complaint about the other words in JSON, too. */
-static bool asks_for_json(int count, char **words)
+/* -o FORM, in any of its spellings? */
+static bool asks_for_form(int count, char **words, const char *form)
 {
 	for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
-		const char *next = i + 1 < count ? words[i + 1] : "";
-		if (strcmp(words[i], "--json") == 0 || strncmp(words[i], "--json=", 7) == 0 ||
-			strcmp(words[i], "-ojson") == 0 || strcmp(words[i], "--output=json") == 0)
-			return true;
-		if ((strcmp(words[i], "-o") == 0 || strcmp(words[i], "--output") == 0) &&
-			strcmp(next, "json") == 0)
+		const char *word = words[i],
+			   *value = strncmp(word, "--output=", 9) == 0 ? word + 9
+			: strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0
+			? (i + 1 < count ? words[i + 1] : "")
+			: strncmp(word, "-o", 2) == 0 ? word + 2
+						      : "";
+		if (strcmp(value, form) == 0)
 			return true;
 	}
 	return false;
+}
+
+/* Whoever asks for JSON gets a complaint about the other words in JSON, too. */
+static bool asks_for_json(struct cli *cli, int count, char **words)
+{
+	cli->yaml = asks_for_form(count, words, "yaml");
+	for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
+		if (strcmp(words[i], "--json") == 0 || strncmp(words[i], "--json=", 7) == 0)
+			return true;
+	}
+	return cli->yaml || asks_for_form(count, words, "json");
 }
 
 /* As the program that it stands in for: the form is always the same. */
@@ -198,13 +219,14 @@ static int run_verb(struct cli *cli, int count, char **words)
 	if (cli->verb->stands_in)
 		return run_stand_in(cli, count, words);
 
-	cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
+	cli->form = asks_for_json(cli, count, words) ? FORM_JSON : FORM_AUTO;
 	int r = args_read(&cli->args, cli->verb, count, words, cli->now_ms, &complaint);
 	if (r == -EINVAL)
 		return fail(cli, EXIT_USAGE, "usage", complaint.fix, "%s", complaint.text);
 	if (r < 0)
 		return fail_fault(cli, r);
 	cli->form = FORM_AUTO;
+	cli->yaml = false;
 	look_around(cli);
 	if (args_has(&cli->args, "help")) {
 		help_verb(cli, cli->verb);
@@ -265,7 +287,7 @@ static int run_words(struct cli *cli, int count, char **words)
 			help_noun(cli, words[0]);
 			return EXIT_GOOD;
 		}
-		cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
+		cli->form = asks_for_json(cli, count, words) ? FORM_JSON : FORM_AUTO;
 		return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", words[0]),
 			"stint %s needs a verb: %s", words[0], verbs_of(cli, words[0]));
 	}

@@ -14,8 +14,10 @@
 
 enum {
 	BODY_BYTES_MAX = 32 << 20,
-	PATIENCE = 3, /* 1, 2, 4 s */
-	LOOK_MS = 1000,
+	PATIENCE = 3,   /* 1, 2, 4 s */
+	LOOK_MS = 1000, /* where the server tells no news */
+	NEWS_WAIT_MS = 30 * 1000,
+	NEWS_SLACK_MS = 15 * 1000,
 	WAITING_PATIENCE = 10, /* about a minute */
 	AWAY_MAX = 5,          /* so often in a row, about five minutes */
 };
@@ -406,10 +408,40 @@ static int tell_answer(struct cli *cli, yyjson_val *task, struct span fence)
 		"the claim has ended while its question was open; the next attempt gets the answer");
 }
 
+/* Until something has happened to what the worker of the task holds, at most so long. The server tells it for its own; for
+ * others, and for older servers, it is a short while. `seq` is the place of the last answer. 0, or the ending. */
+static int wait_for_news(struct cli *cli, const char *worker, int64_t most_ms, int64_t *seq)
+{
+	int64_t wait_ms = most_ms < NEWS_WAIT_MS ? most_ms : NEWS_WAIT_MS,
+		begun_ms = clock_ms(CLOCK_MONOTONIC);
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/workers/*/news",
+		.names = {worker},
+		.query = span_of(text_of(cli, "after=%lld&waitMs=%lld", (long long)*seq, (long long)wait_ms)),
+		.patience = WAITING_PATIENCE,
+		.timeout_ms = wait_ms + NEWS_SLACK_MS,
+		.quiet_missing = true,
+		.keeps_refusal = 410};
+	struct reply reply;
+	int r = ask(cli, &question, &reply);
+	bool waited =
+		r == 0 && (field_bool(reply.root, "news") || clock_ms(CLOCK_MONOTONIC) - begun_ms >= wait_ms);
+
+	if (r == 0) {
+		*seq = field_int(reply.root, "seq", *seq);
+		reply_done(&reply);
+	}
+	if (!waited && (r == 0 || r == EXIT_NOT_FOUND))
+		poll(NULL, 0, (int)(most_ms < LOOK_MS ? most_ms : LOOK_MS));
+	return r == EXIT_NOT_FOUND ? 0 : r;
+}
+
 /* The server may be away for a while; whoever waits for a person has the time. */
 static int wait_for_answer(struct cli *cli, struct span fence)
 {
-	int64_t timeout_ms = args_number(&cli->args, "timeout", 0), begun_ms = clock_ms(CLOCK_MONOTONIC);
+	int64_t timeout_ms =
+		args_has(&cli->args, "timeout") ? args_number(&cli->args, "timeout", 0) : INT64_MAX;
+	int64_t begun_ms = clock_ms(CLOCK_MONOTONIC), seq = 0;
 	struct ask question = {.method = HTTP_METHOD_GET,
 		.path = "/api/tasks/*",
 		.names = {given_or(cli, "task", "STINT_TASK_ID")},
@@ -425,13 +457,17 @@ static int wait_for_answer(struct cli *cli, struct span fence)
 			return r;
 		away = 0;
 		bool waits = is_waiting(reply.root, fence);
+		const char *worker = field_cstr(cli, reply.root, "workerId");
 		r = waits ? 0 : tell_answer(cli, reply.root, fence);
 		reply_done(&reply);
 		if (!waits)
 			return r;
-		if (args_has(&cli->args, "timeout") && clock_ms(CLOCK_MONOTONIC) - begun_ms >= timeout_ms)
+		int64_t left_ms = timeout_ms - (clock_ms(CLOCK_MONOTONIC) - begun_ms);
+		if (left_ms <= 0)
 			return fail(cli, EXIT_TIMED_OUT, "timed_out", NULL, "nobody has answered in time");
-		poll(NULL, 0, LOOK_MS);
+		r = wait_for_news(cli, worker, left_ms, &seq);
+		if (r != 0 && r != EXIT_UNREACHABLE)
+			return r;
 	}
 }
 

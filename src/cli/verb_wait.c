@@ -141,8 +141,9 @@ static int on_event(void *context, yyjson_val *event)
 	if (!task)
 		return 0;
 	note_state(waiting, task, field_text(data, "state"));
-	yyjson_val *percent = field(data, "percent");
-	waiting->percent = yyjson_is_num(percent) ? (int)yyjson_get_num(percent) : waiting->percent;
+	double percent;
+	if (json_number(field(data, "percent"), &percent) && percent >= 0 && percent <= 100)
+		waiting->percent = (int)percent;
 	snprintf(waiting->note, sizeof waiting->note, "%s %.*s%s%.*s", task->id, SPAN_ARGS(task->state),
 		note.len > 0 ? ": " : "", SPAN_ARGS(note));
 	draw(waiting);

@@ -78,7 +78,7 @@ const struct verb verb_why = {
 	.least = 1,
 	.most = 1000,
 	.offer = OFFER_TASKS,
-	.gives = GIVES_JSON,
+	.gives = GIVES_JSON | GIVES_AGAIN,
 	.brief = "why is it not running?",
 	.text = "Says in one sentence why a task is where it is, and which command moves it on. With --json, one object "
 		"per task.",

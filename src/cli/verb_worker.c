@@ -135,6 +135,17 @@ static int run_ls(struct cli *cli)
 	return r;
 }
 
+static void put_trouble(struct cli *cli, yyjson_val *trouble)
+{
+	if (!yyjson_is_obj(trouble))
+		return;
+	put(cli, "%-14s", "");
+	put_clean(cli, field_text(trouble, "worker"));
+	put(cli, ", %.*s: ", SPAN_ARGS(relative(cli, field_int(trouble, "at", 0))));
+	put_clean(cli, field_text(trouble, "reason"));
+	put(cli, "\n");
+}
+
 /* Its pools, as it told of them itself: any text may stand there. */
 static void put_pools(struct cli *cli, yyjson_val *worker)
 {
@@ -152,6 +163,7 @@ static void put_pools(struct cli *cli, yyjson_val *worker)
 			(long long)field_int(pool, "tasksCompleted", 0),
 			(long long)field_int(pool, "tasksFailed", 0),
 			(long long)field_int(pool, "workerCrashes", 0));
+		put_trouble(cli, field(pool, "lastTrouble"));
 	}
 }
 
@@ -208,7 +220,7 @@ const struct verb verb_worker_show = {
 	.least = 1,
 	.most = 1,
 	.offer = OFFER_WORKERS,
-	.gives = GIVES_JSON,
+	.gives = GIVES_JSON | GIVES_AGAIN,
 	.brief = "one worker",
 	.examples = "stint worker show host-1\n",
 	.run = run_show,
@@ -222,7 +234,7 @@ const struct verb verb_worker_quiet = {
 	.name = "worker quiet",
 	CHANGES,
 	.brief = "give it nothing new",
-	.text = "The worker finishes what it has and gets nothing new. It is told with its next heartbeat.",
+	.text = "The worker finishes what it has and gets nothing new. It is told at once.",
 	.examples = "stint worker quiet host-1\n",
 	.run = run_quiet,
 };
@@ -231,7 +243,7 @@ const struct verb verb_worker_stop = {
 	.name = "worker stop",
 	CHANGES,
 	.brief = "tell it to stop",
-	.text = "The worker is told with its next heartbeat to stop: it finishes or gives back what it has, and leaves.",
+	.text = "The worker is told at once to stop: it finishes or gives back what it has, and leaves.",
 	.examples = "stint worker stop host-1\n",
 	.run = run_stop,
 };

@@ -61,6 +61,9 @@ void config_describe(yyjson_val *value, char *out, size_t bytes)
 		else
 			snprintf(out, bytes, "the number %" PRId64, yyjson_get_sint(value));
 		break;
+	case YYJSON_TYPE_RAW: /* too long for one */
+		snprintf(out, bytes, "the number %.150s", yyjson_get_raw(value));
+		break;
 	default:
 		snprintf(out, bytes, "%s%s", yyjson_is_ctn(value) ? "an " : "",
 			yyjson_is_bool(value) ? (yyjson_get_bool(value) ? "true" : "false")

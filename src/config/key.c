@@ -5,7 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#include "base/suggest.h"
 
 // clang-format off
 const struct config_key_row config_keys[CONFIG_KEY_COUNT] = {
@@ -68,34 +69,6 @@ bool config_key_is_group(const char *name)
 	return false;
 }
 
-static unsigned least_of(unsigned a, unsigned b, unsigned c)
-{
-	unsigned least = a < b ? a : b;
-
-	return least < c ? least : c;
-}
-
-/* How many letters must be put in, left out or changed to make one of the other; case does not count. */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[CONFIG_NAME_MAX];
-	size_t b_len = strlen(b);
-
-	for (unsigned i = 0; i <= b_len; i++)
-		row[i] = i;
-	for (size_t i = 0; a[i]; i++) {
-		unsigned diagonal = row[0];
-		row[0] = (unsigned)i + 1;
-		for (size_t j = 0; j < b_len; j++) {
-			unsigned above = row[j + 1];
-			bool same = strncasecmp(&a[i], &b[j], 1) == 0;
-			row[j + 1] = least_of(above + 1, row[j] + 1, diagonal + !same);
-			diagonal = above;
-		}
-	}
-	return row[b_len];
-}
-
 const char *config_key_like(const char *name)
 {
 	const char *best = NULL;
@@ -103,9 +76,9 @@ const char *config_key_like(const char *name)
 
 	if (len >= CONFIG_NAME_MAX)
 		return NULL;
-	unsigned nearest = (unsigned)len / 4 + 2; /* further off it is no slip of the finger */
+	size_t nearest = len / 4 + 2; /* further off it is no slip of the finger */
 	for (int key = 0; key < CONFIG_KEY_COUNT; key++) {
-		unsigned far = distance(name, config_keys[key].name);
+		size_t far = suggest_distance(name, config_keys[key].name);
 		if (far < nearest) {
 			nearest = far;
 			best = config_keys[key].name;

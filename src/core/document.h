@@ -50,6 +50,7 @@ struct worker_document {
 	uint32_t instance;    /* how often that name has come to life */
 	uint32_t restarts;    /* unclean ends in its slot */
 	int64_t ended_ms;     /* wall: since when it is inactive, else 0 */
+	int64_t news_seq; /* the last event that it is to hear of; what was before the start may be, too */
 };
 
 /* What makes a task a session. Spans live in the reader's arena. */

@@ -144,6 +144,9 @@ static void stream_ready(uv_poll_t *poll, int status, int events)
 				process->context, process, (enum process_stream)(stream - process->streams));
 	} else if (got != -EAGAIN && got != -EINTR) {
 		poll_close(poll, &stream->fd);
+		if (process->events->closed)
+			process->events->closed(
+				process->context, process, (enum process_stream)(stream - process->streams));
 	}
 }
 
@@ -314,6 +317,7 @@ static void take_usage(struct process *process, const struct shim_report *report
 {
 	process->end.strays = report->strays;
 	process->end.kill_used = report->kill_used;
+	process->end.lapsed = report->lapsed;
 	if (report->spent != SPENT_NOTHING && report->budgets != process->budgets)
 		process->end.spent_before = true;
 	else if (process->end.spent == SPENT_NOTHING)
@@ -403,7 +407,7 @@ static void shim_is_late(uv_timer_t *timer)
 
 static void order(struct process *process, enum order_kind kind, uint32_t grace_ms)
 {
-	struct shim_order order = {kind, grace_ms};
+	struct shim_order order = {.kind = kind, .grace_ms = grace_ms};
 	int64_t late_ms = monotonic_ms() + grace_ms + SHIM_LATE_MS;
 
 	if (process->gone || process->lost || process->gone_told)
@@ -425,18 +429,30 @@ void process_stop(struct process *process, uint32_t grace_ms)
 	order(process, ORDER_STOP, grace_ms);
 }
 
-void process_budget(struct process *process, bool counts)
+/* If the socket is full the shim is asleep, or it has ended: then the tree is, too. */
+static void tell_shim(struct process *process, const struct shim_order *order)
 {
-	struct shim_order order = {ORDER_BUDGET, counts};
-
 	if (process->gone || process->lost || process->gone_told)
 		return;
-	process->output_bytes = 0;
-	process->output_free = !counts;
-	process->budgets++;
-	/* If the socket is full the shim is asleep, or it has ended: then this one is, too. */
-	if (send(process->control, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	if (send(process->control, order, sizeof *order, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return;
+}
+
+void process_lease(struct process *process, const struct process_lease *lease)
+{
+	tell_shim(process, &(struct shim_order){.kind = ORDER_LEASE, .lease = *lease});
+}
+
+void process_work(struct process *process, const struct process_lease *lease)
+{
+	struct shim_order order = {.kind = lease ? ORDER_WORK : ORDER_REST};
+
+	if (lease)
+		order.lease = *lease;
+	process->output_bytes = 0;
+	process->output_free = !lease;
+	process->budgets++;
+	tell_shim(process, &order);
 }
 
 void process_kill(struct process *process)

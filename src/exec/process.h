@@ -52,10 +52,20 @@ enum output_overflow {
 
 struct process;
 
+/* Until when it may run without a further word of ours: then its shim ends it (deadline.h). */
+struct process_lease {
+	int64_t until_ms; /* on the clock that counts from boot (CLOCK_BOOTTIME); 0: for as long as it likes */
+	uint32_t grace_ms; /* between TERM and KILL */
+	uint32_t
+		window_ms; /* if the machine sleeps: so long after it woke it may run on all the same; 0: it may not */
+};
+
 /* All come from the loop, none from within process_start(), process_stop() or process_kill(). Only gone may free. */
 struct process_events {
 	void (*started)(void *context, struct process *process); /* the program runs */
 	void (*output)(void *context, struct process *process, enum process_stream stream); /* new bytes */
+	void (*closed)(void *context, struct process *process, enum process_stream stream); /* nobody has it
+		open any more; of one that ends this may come, or not */
 	void (*exited)(void *context, struct process *process); /* it has ended: process_end() */
 	void (*gone)(void *context,
 		struct process *process); /* the tree is gone and its output read. Once, always */
@@ -80,11 +90,11 @@ struct process_spec {
 	gid_t gid;
 	struct confine confine;
 	const struct wall *wall; /* what is around it besides (wall.h); NULL: level process */
-	bool budget_later; /* processor time and output count only between process_budget(true) and (false) */
+	bool budget_later;       /* processor time and output count only while it has process_work() */
 	bool finishes; /* if we die it may come to its end, and is killed if it does not: no TERM before */
-	int hold_fds
-		[PROCESS_HOLDS]; /* the shim has them open until nothing is left: their locks are free then. -1; stay
-				      * the caller's */
+	struct process_lease lease; /* to begin with; none */
+	/* The shim has them open until nothing is left: their locks are free then. -1; stay the caller's. */
+	int hold_fds[PROCESS_HOLDS];
 	const struct process_events *events;
 	void *context;
 };
@@ -135,9 +145,10 @@ struct process_end {
 	int code;
 	bool core_dumped;
 	bool stop_asked; /* by process_stop() or process_kill(), before it ended */
-	bool kill_used;  /* something of the tree had to be killed */
+	bool lapsed; /* it was ended because its lease was over, which nobody had pushed: no fault of its own */
+	bool kill_used; /* something of the tree had to be killed */
 	enum process_spent spent;
-	bool spent_before; /* one was, but that was before the last process_budget() */
+	bool spent_before; /* one was, but that was before the last process_work() */
 	uint32_t strays;   /* of the tree, alive when the program had ended; 0 before gone() */
 	int64_t cpu_user_us, cpu_system_us; /* of all that was waited for */
 	int64_t memory_peak_bytes;          /* of the largest single process */
@@ -166,9 +177,13 @@ void process_stop(struct process *process, uint32_t grace_ms);
 /* KILL to the whole tree, now. */
 void process_kill(struct process *process);
 
-/* A program that stays and gets its work from time to time: from now on its budget of processor time and output is whole
- * again and counts, or it does not count. What it needs of memory always does. */
-void process_budget(struct process *process, bool counts);
+/* We live, and it may run until then. */
+void process_lease(struct process *process, const struct process_lease *lease);
+
+/* A program that stays and gets its work from time to time: it has some from now on, under this lease, and its budget of
+ * processor time and output is whole again and counts. NULL: it has none, and neither does it have a lease, nor does
+ * its budget count. What it needs of memory always does. */
+void process_work(struct process *process, const struct process_lease *lease);
 
 /* Only after gone(), also from within it. The memory goes when the loop has closed the handles. NULL is fine. */
 void process_free(struct process *process);

@@ -71,7 +71,8 @@ int request_encode(const struct request *request, struct buf *buf)
 	const uint64_t numbers[] = {request->umask, request->linger_ms, request->drop_user, request->uid,
 		request->gid, limits->files, limits->core_bytes, limits->file_bytes, limits->tasks,
 		limits->memory_bytes, limits->cpu_us, (uint64_t)request->landlock_abi,
-		request->cgroups_needed, request->budget_later, request->finishes};
+		request->cgroups_needed, request->budget_later, request->finishes,
+		(uint64_t)request->lease.until_ms, request->lease.grace_ms, request->lease.window_ms};
 	int fault = put_text(buf, REQUEST_VERSION);
 
 	if (!fault)
@@ -189,6 +190,9 @@ int request_decode(struct span bytes, struct request *ret_request)
 	request.cgroups_needed = reader_uvarint(&reader);
 	request.budget_later = reader_uvarint(&reader);
 	request.finishes = reader_uvarint(&reader);
+	request.lease.until_ms = (int64_t)reader_uvarint(&reader);
+	request.lease.grace_ms = (uint32_t)reader_uvarint(&reader);
+	request.lease.window_ms = (uint32_t)reader_uvarint(&reader);
 	request.grants = read_grants(&reader, &request.grant_count);
 	request.keep_out = read_text(&reader);
 	read_wall(&reader, &request.wall);

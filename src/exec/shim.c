@@ -10,7 +10,8 @@
  *
  * It is a subreaper: a descendant that loses its parent becomes its child, so the tree is empty when the kernel says that
  * it has no children. It ignores every signal; what ends it is the end of its tree. The tree is ended on an order, when
- * the program has ended, and when the supervisor has died: the socket says so, or else the kernel by a signal.
+ * the program has ended, when the supervisor has died (the socket says so, or else the kernel by a signal), and when it is
+ * silent past its lease (deadline.h).
  */
 #include "exec/shim.h"
 
@@ -33,6 +34,7 @@
 
 #include "exec/cgroup.h"
 #include "exec/child.h"
+#include "exec/deadline.h"
 #include "exec/guest.h"
 #include "exec/inside.h"
 #include "exec/landlock.h"
@@ -65,6 +67,7 @@ struct shim {
 	bool connected;     /* nothing is known of the supervisor's death */
 	int64_t kill_at_ms; /* NEVER: nobody wants it to end */
 	int64_t next_kill_ms;
+	struct deadline deadline;
 	struct shim_report report; /* of the end */
 	bool unstarted;            /* the start failed, and that was told */
 	struct status_word word;   /* of the child */
@@ -533,21 +536,59 @@ static void orphaned(struct shim *shim)
 		ask_to_end(shim, SHIM_ORPHAN_TERM_MS);
 }
 
-static void take_order(struct shim *shim)
+static void push(struct shim *shim, const struct process_lease *lease)
+{
+	if (!shim->report.lapsed)
+		deadline_push(&shim->deadline, lease);
+}
+
+static void obey(struct shim *shim, const struct shim_order *order)
+{
+	switch ((enum order_kind)order->kind) {
+	case ORDER_STOP:
+		ask_to_end(shim, order->grace_ms);
+		break;
+	case ORDER_KILL:
+		want_end(shim, 0);
+		break;
+	case ORDER_LEASE:
+		push(shim, &order->lease);
+		break;
+	case ORDER_WORK:
+	case ORDER_REST:
+		push(shim, &order->lease);
+		begin_budget(shim, order->kind == ORDER_WORK);
+		break;
+	}
+}
+
+/* All of them: the last may be the one that pushes a deadline which is over by now. */
+static void take_orders(struct shim *shim)
 {
 	struct shim_order order;
-	ssize_t got = recv(SHIM_CONTROL_FD, &order, sizeof order, MSG_DONTWAIT);
+	ssize_t got;
 
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (got <= 0)
+	while ((got = recv(SHIM_CONTROL_FD, &order, sizeof order, MSG_DONTWAIT)) > 0) {
+		if (got == sizeof order)
+			obey(shim, &order);
+	}
+	if (got == 0 || (errno != EAGAIN && errno != EINTR))
 		orphaned(shim);
-	else if (got == sizeof order && order.kind == ORDER_STOP)
-		ask_to_end(shim, order.grace_ms);
-	else if (got == sizeof order && order.kind == ORDER_KILL)
-		want_end(shim, 0);
-	else if (got == sizeof order && order.kind == ORDER_BUDGET)
-		begin_budget(shim, order.grace_ms);
+}
+
+/* Nobody has pushed it in time. What is on its way out already is only hurried. */
+static void look_at_deadline(struct shim *shim)
+{
+	uint32_t grace_ms;
+
+	if (!deadline_is_over(&shim->deadline, &grace_ms))
+		return;
+	if (shim->asked) {
+		want_end(shim, grace_ms);
+		return;
+	}
+	shim->report.lapsed = !shim->ended;
+	ask_to_end(shim, grace_ms);
 }
 
 /* Several of a kind may have become one: a signal only says that it is worth to look. */
@@ -602,16 +643,19 @@ static _Noreturn void serve(struct shim *shim)
 			{.fd = shim->signals, .events = POLLIN},
 			{.fd = shim->connected ? SHIM_CONTROL_FD : -1, .events = POLLIN},
 			{.fd = shim->status, .events = POLLIN},
+			{.fd = shim->deadline.timer, .events = POLLIN},
 		};
-		if (poll(polls, 3, wait_ms(shim)) < 0 && errno != EINTR)
+		if (poll(polls, 4, wait_ms(shim)) < 0 && errno != EINTR)
 			usleep(KILL_EVERY_MS * 1000); /* no memory: it can only get better */
 		if (polls[2].revents && shim->status >= 0)
 			(void)read_status(shim);
 		if (polls[0].revents)
 			take_signals(shim);
 		if (polls[1].revents)
-			take_order(shim);
+			take_orders(shim);
 		look_at_children(shim);
+		if (polls[3].revents)
+			look_at_deadline(shim);
 		enforce_budget(shim);
 		if (shim->kill_at_ms != NEVER && shim->kill_at_ms <= monotonic_ms() &&
 			shim->next_kill_ms <= monotonic_ms())
@@ -635,6 +679,9 @@ int main(int argc, char **argv)
 	shim.parent = getppid();
 	settle(&shim);
 	receive_request(&shim);
+	if (deadline_open(&shim.deadline) < 0)
+		refuse(&shim, STAGE_SHIM, errno, "timerfd");
+	deadline_push(&shim.deadline, &shim.request.lease);
 	tell(&shim, &(struct shim_report){0}, REPORT_READY);
 	if (shim.request.limits.cpu_us != LIMIT_UNCHANGED ||
 		shim.request.limits.memory_bytes != LIMIT_UNCHANGED)

@@ -4,6 +4,8 @@
  *	us ──request and descriptors──▶ shim          once; REQUEST_VERSION says whether we are of one build
  *	us ◀──ready──────────────────── shim          understood; until then nothing of the program has run
  *	us ◀──started | unstarted────── shim          the program runs, or why not
+ *	us ──lease────────────────────▶ shim          again and again while we live: without it the tree ends (deadline.h)
+ *	us ──work | rest──────────────▶ shim          a worker of a pool has a task, or has none
  *	us ──stop | kill──────────────▶ shim          any time; our end of the socket closing is the last stop
  *	us ◀──exited─────────────────── shim          the program has ended; what it left gets TERM, then KILL
  *	us ◀──gone───────────────────── shim          nothing is left; the shim ends too
@@ -35,7 +37,7 @@ enum {
 	INSIDE_BIND_FD, /* the first of those that binds name */
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 9"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 11"
 
 /* Instead of the name of a run, which does not begin so: the shim inside of a wall, at the line of a machine, and a
  * program for trying a wall. */
@@ -99,7 +101,8 @@ struct request {
 	bool cgroups_needed;  /* limits are in them: who does not get in does not start */
 	bool budget_later;    /* processor time counts when an order says so */
 	bool finishes;        /* an orphan gets no TERM */
-	struct span filter;   /* the seccomp program */
+	struct process_lease lease;
+	struct span filter; /* the seccomp program */
 	struct request_wall wall;
 };
 
@@ -121,11 +124,12 @@ struct status_word {
 	struct start_fault fault;
 };
 
-enum order_kind { ORDER_STOP, ORDER_KILL, ORDER_BUDGET };
+enum order_kind { ORDER_STOP, ORDER_KILL, ORDER_LEASE, ORDER_WORK, ORDER_REST };
 
 struct shim_order {
 	uint32_t kind;
-	uint32_t grace_ms; /* of ORDER_BUDGET: whether it counts from now on */
+	uint32_t grace_ms;          /* of ORDER_STOP */
+	struct process_lease lease; /* of ORDER_LEASE and ORDER_WORK */
 };
 
 enum report_kind { REPORT_READY, REPORT_STARTED, REPORT_UNSTARTED, REPORT_EXITED, REPORT_GONE };
@@ -145,6 +149,6 @@ struct shim_report {
 	uint32_t strays;
 	uint32_t spent;   /* enum process_spent */
 	uint32_t budgets; /* that orders had begun or ended by then */
-	bool kill_used;
+	bool kill_used, lapsed;
 	int64_t cpu_user_us, cpu_system_us, memory_peak_bytes;
 };

@@ -242,6 +242,7 @@ static int write_request(struct start *start)
 		.cgroups_needed = process->leaves.bounded,
 		.budget_later = spec->budget_later,
 		.finishes = spec->finishes,
+		.lease = spec->lease,
 		.filter = buf_span(start->walled && !spec->wall->network ? &process->host->filter_offline
 									 : &process->host->filter),
 	};

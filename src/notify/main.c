@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include "base/command_line.h"
 #include "base/iso_time.h"
 #include "base/log.h"
 #include "base/take.h"
@@ -24,7 +25,7 @@ enum {
 };
 
 static const char usage[] =
-	"usage: stint-notify [FLAGS]              tell the targets of the configuration what happens, until a signal\n"
+	"usage: stint-notify [run] [FLAGS]        tell the targets of the configuration what happens, until a signal\n"
 	"       stint-notify ls [--json] [FLAGS]  the targets, how far each is told, and how the last delivery went\n"
 	"       stint-notify test NAME [FLAGS]    send one test message, and say what came back\n"
 	"\n"
@@ -87,27 +88,26 @@ static int take_value(struct flags *flags, const char *flag, const char *value)
 			return 0;
 		}
 	}
-	if (strcmp(flag, "--set") == 0)
-		return config_sets_take(&flags->sets, value) == 0
-			? 0
-			: complain(EXIT_USAGE, "--set wants KEY=VALUE; it is \"%s\"", value);
-	return complain(EXIT_USAGE, "there is no flag %s; stint-notify --help lists those there are", flag);
+	return config_sets_take(&flags->sets, value) == 0
+		? 0
+		: complain(EXIT_USAGE, "--set wants KEY=VALUE; it is \"%s\"", value);
 }
 
-static bool take_switch(struct flags *flags, const char *word)
+static int take_flag(void *context, const char *flag, const char *value)
 {
-	bool *on = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ? &flags->help
-		: strcmp(word, "--version") == 0                          ? &flags->version
-		: strcmp(word, "--json") == 0                             ? &flags->json
-									  : NULL;
+	struct flags *flags = context;
 
-	if (on)
-		*on = true;
-	return on != NULL;
+	if (value)
+		return take_value(flags, flag, value);
+	*(strcmp(flag, "--help") == 0                    ? &flags->help
+			: strcmp(flag, "--version") == 0 ? &flags->version
+							 : &flags->json) = true;
+	return 0;
 }
 
-static int take_word(struct flags *flags, const char *word)
+static int take_word(void *context, const char *word)
 {
+	struct flags *flags = context;
 	const char **place = !flags->verb ? &flags->verb : &flags->name;
 
 	if (*place)
@@ -116,40 +116,51 @@ static int take_word(struct flags *flags, const char *word)
 	return 0;
 }
 
+static struct command_line command_line(struct flags *flags)
+{
+	static const char *const words[] = {"run", "ls", "test", NULL};
+	static const struct command_flag known[] = {
+		{"--home", COMMAND_VALUE},
+		{"--url", COMMAND_VALUE},
+		{"--token", COMMAND_VALUE},
+		{"--token-file", COMMAND_VALUE},
+		{"--config", COMMAND_VALUE},
+		{"--set", COMMAND_VALUES},
+		{"--json", COMMAND_SWITCH},
+		{"--help", COMMAND_SWITCH},
+		{"--version", COMMAND_SWITCH},
+	};
+
+	return (struct command_line){.program = "stint-notify",
+		.flags = known,
+		.flag_count = sizeof known / sizeof *known,
+		.words = words,
+		.context = flags,
+		.take_flag = take_flag,
+		.take_word = take_word};
+}
+
 static int read_flags(int argc, char **argv, struct flags *flags)
 {
-	char name[64];
-	int r = 0;
+	const struct command_line line = command_line(flags);
+	char complaint[COMMAND_COMPLAINT_BYTES];
 
-	for (int i = 1; r == 0 && i < argc; i++) {
-		const char *equals = strchr(argv[i], '=');
-		if (take_switch(flags, argv[i]))
-			continue;
-		if (strncmp(argv[i], "--", 2) != 0) {
-			r = take_word(flags, argv[i]);
-		} else if (equals && equals - argv[i] < (ptrdiff_t)sizeof name) {
-			snprintf(name, sizeof name, "%.*s", (int)(equals - argv[i]), argv[i]);
-			r = take_value(flags, name, equals + 1);
-		} else if (i + 1 < argc) {
-			r = take_value(flags, argv[i], argv[i + 1]);
-			i++;
-		} else {
-			r = complain(EXIT_USAGE,
-				"%s wants a value, or is no flag; stint-notify --help lists them", argv[i]);
-		}
-	}
-	return r;
+	int r = command_line_read(&line, argc, argv, complaint);
+	return r < 0 ? complain(EXIT_USAGE, "%s", complaint) : r;
 }
 
 /* A verb, with a name if and only if it wants one. */
-static int check_words(const struct flags *flags)
+static int check_words(struct flags *flags)
 {
+	char complaint[COMMAND_COMPLAINT_BYTES];
+	const struct command_line line = command_line(flags);
 	bool tests = flags->verb && strcmp(flags->verb, "test") == 0;
 	bool lists = flags->verb && strcmp(flags->verb, "ls") == 0;
 
-	if (flags->verb && !tests && !lists && strcmp(flags->verb, "run") != 0)
-		return complain(
-			EXIT_USAGE, "there is no verb \"%s\"; there are run, ls and test NAME", flags->verb);
+	if (flags->verb && !tests && !lists && strcmp(flags->verb, "run") != 0) {
+		command_line_unknown_word(&line, flags->verb, complaint);
+		return complain(EXIT_USAGE, "%s", complaint);
+	}
 	if (tests != (flags->name != NULL))
 		return complain(EXIT_USAGE,
 			tests ? "test wants the name of a target; stint-notify ls has them"

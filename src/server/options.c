@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/command_line.h"
 #include "base/take.h"
 
 enum {
@@ -21,6 +22,7 @@ struct flags {
 	struct config_flag values[FLAGS_MAX];
 	char keys[FLAGS_MAX][CONFIG_NAME_MAX]; /* of --set */
 	const char *restore;
+	struct options *options; /* what a switch turns on */
 };
 
 static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -62,7 +64,7 @@ static int add_set(struct flags *flags, const char *text)
 	return add_value(flags, "--set", key, equals + 1);
 }
 
-static int take_flag(struct flags *flags, const char *flag, const char *value)
+static int take_value(struct flags *flags, const char *flag, const char *value)
 {
 	if (strcmp(flag, "--home") == 0)
 		flags->request.home = value;
@@ -70,49 +72,55 @@ static int take_flag(struct flags *flags, const char *flag, const char *value)
 		flags->request.file = value;
 	else if (strcmp(flag, "--restore") == 0)
 		flags->restore = value;
-	else if (strcmp(flag, "--listen") == 0 || strcmp(flag, "--store") == 0)
-		return add_value(flags, flag, flag + 2, value);
 	else if (strcmp(flag, "--set") == 0)
 		return add_set(flags, value);
 	else
-		return complain("there is no flag %s; try stintd --help", flag);
+		return add_value(flags, flag, flag + 2, value);
 	return 0;
 }
 
-/* A flag without a value; false: it is none of those. */
-static bool take_switch(struct options *options, struct flags *flags, const char *flag, int *ret_status)
+static int take_flag(void *context, const char *flag, const char *value)
 {
-	*ret_status = 0;
-	if (strcmp(flag, "--help") == 0 || strcmp(flag, "-h") == 0)
-		options->help = true;
-	else if (strcmp(flag, "--version") == 0)
-		options->version = true;
-	else if (strcmp(flag, "--check-config") == 0)
-		options->check_config = true;
-	else if (strcmp(flag, "--json") == 0)
-		options->json = true;
-	else if (strcmp(flag, "--behind-proxy") == 0)
-		*ret_status = add_value(flags, flag, config_keys[CONFIG_BEHIND_PROXY].name, "true");
-	else
-		return false;
-	return true;
+	struct flags *flags = context;
+	struct options *options = flags->options;
+
+	if (value)
+		return take_value(flags, flag, value);
+	if (strcmp(flag, "--behind-proxy") == 0)
+		return add_value(flags, flag, config_keys[CONFIG_BEHIND_PROXY].name, "true");
+	*(strcmp(flag, "--help") == 0                         ? &options->help
+			: strcmp(flag, "--version") == 0      ? &options->version
+			: strcmp(flag, "--check-config") == 0 ? &options->check_config
+							      : &options->json) = true;
+	return 0;
 }
 
 static int read_flags(int argc, char **argv, struct options *options, struct flags *flags)
 {
-	int r = 0;
+	static const struct command_flag known[] = {
+		{"--home", COMMAND_VALUE},
+		{"--listen", COMMAND_VALUE},
+		{"--store", COMMAND_VALUE},
+		{"--config", COMMAND_VALUE},
+		{"--set", COMMAND_VALUES},
+		{"--restore", COMMAND_VALUE},
+		{"--behind-proxy", COMMAND_SWITCH},
+		{"--check-config", COMMAND_SWITCH},
+		{"--json", COMMAND_SWITCH},
+		{"--help", COMMAND_SWITCH},
+		{"--version", COMMAND_SWITCH},
+	};
+	const struct command_line line = {.program = "stintd",
+		.flags = known,
+		.flag_count = sizeof known / sizeof *known,
+		.context = flags,
+		.take_flag = take_flag};
+	char complaint[COMMAND_COMPLAINT_BYTES];
 
-	for (int i = 1; r == 0 && i < argc; i++) {
-		const char *flag = argv[i];
-		if (take_switch(options, flags, flag, &r))
-			continue;
-		if (flag[0] != '-')
-			r = complain("stintd takes flags only; \"%s\" is none", flag);
-		else if (i + 1 == argc)
-			r = complain("%s needs a value, or is no flag of stintd; try stintd --help", flag);
-		else
-			r = take_flag(flags, flag, argv[++i]);
-	}
+	flags->options = options;
+	int r = command_line_read(&line, argc, argv, complaint);
+	if (r < 0)
+		r = complain("%s", complaint);
 	options->restore = flags->restore;
 	if (r == 0 && options->json && !options->check_config)
 		r = complain("--json goes with --check-config");

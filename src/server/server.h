@@ -10,7 +10,7 @@
  *   process.c     processes of this machine         backup.c      copies of the store while it serves
  *                                                   restore.c     and one of them put in its place
  *   heartbeat_file.c  slots, for those who read files
- *   readers.c     who reads more than a little      waiting.c     who waits for work
+ *   readers.c     who reads more than a little      waiting.c     who waits for work, or for news
  *   sources.c     where strangers come from         shares.c      whose turn it is
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
@@ -53,7 +53,7 @@ struct exchange {
 	enum caller_kind caller;
 	uint64_t credential;   /* of CALLER_INSTANCE: its number */
 	int64_t wait_until_ms; /* lease clock */
-	bool waits;            /* stands among those that wait for work */
+	bool waits;            /* stands among those that wait for work, or for news */
 	uint64_t place;        /* in their order */
 	uint64_t tried;        /* the wake-up it was last asked in */
 	uint32_t claim_count;  /* handed out by its reply: given back if that is never written */
@@ -93,13 +93,15 @@ struct exchange_list {
 	uint32_t count;
 };
 
-/* Claims that wait for work: see waiting.c. */
+/* Claims that wait for work, and workers that wait for news: see waiting.c. */
 struct waiting {
 	struct exchange_list lines[WAITING_LINES]; /* by the hash of the one queue that they name */
 	struct exchange_list anywhere;             /* they name several, or none: … */
 	uint32_t named[WAITING_LINES];             /* … so many name a queue of that hash, … */
 	uint32_t nameless;                         /* … and so many none */
 	uint32_t count;
+	struct exchange_list news[WAITING_LINES]; /* not for work: by the hash of their worker */
+	uint32_t news_count;
 	uint64_t wakeups, places;
 	uint32_t wake_batch;
 	int64_t look_ms; /* when the next look at all of them is due */
@@ -270,10 +272,12 @@ void share_turn(struct server *server, struct exchange *exchange);
 void shares_fill_up(struct server *server);
 void shares_next_round(struct server *server);
 
-/* waiting.c: a claim that found nothing, and may wait, is added and stands there until it is removed. */
+/* waiting.c: a claim that found nothing, and may wait, is added and stands there until it is removed; so is whoever waits
+ * for news. */
 void waiting_add(struct server *server, struct exchange *exchange);
 void waiting_remove(struct server *server, struct exchange *exchange);
 struct exchange *waiting_first_for(struct server *server, struct span queue); /* NULL: nobody */
+void waiting_tell(struct server *server);  /* after a turn: those for whom it has brought news */
 bool waiting_wake(struct server *server);  /* after a turn. True: it made some of them want the next one */
 void waiting_sweep(struct server *server); /* about once a second; and all of them when the server stops */
 

@@ -94,15 +94,20 @@ void exchange_free(struct server *server, struct exchange *exchange)
 	exchange_list_add(&server->spare, exchange);
 }
 
-/* What is left of a request whose claim waits. */
+#define SETTLED(said)                                                                        \
+	{                                                                                    \
+		[false][true] = {.method = (said), .takes_chunks = true},                    \
+		[true][false] = {.method = (said), .keep_alive = true},                      \
+		[true][true] = {.method = (said), .keep_alive = true, .takes_chunks = true}, \
+		[false][false] = {.method = (said)},                                         \
+	}
+
+/* What is left of a request that waits: a claim, or one for news. */
 static const struct http_request *settled_request(const struct http_request *request)
 {
-	static const struct http_request kinds[2][2] = {
-		[false][true] = {.method = HTTP_METHOD_POST, .takes_chunks = true},
-		[true][false] = {.method = HTTP_METHOD_POST, .keep_alive = true},
-		[true][true] = {.method = HTTP_METHOD_POST, .keep_alive = true, .takes_chunks = true},
-		[false][false] = {.method = HTTP_METHOD_POST},
-	};
+	static const struct http_request claims[2][2] = SETTLED(HTTP_METHOD_POST);
+	static const struct http_request news[2][2] = SETTLED(HTTP_METHOD_GET);
+	const struct http_request(*kinds)[2] = request->method == HTTP_METHOD_GET ? news : claims;
 
 	return &kinds[request->keep_alive][request->takes_chunks];
 }
@@ -162,12 +167,16 @@ void exchange_go_on(struct server *server, struct exchange *exchange)
 
 	if (call->step == API_TURN && server->stopping)
 		api_refuse(call, REFUSED_UNAVAILABLE, "the server is stopping; try again in a moment");
+	if (call->step == API_NEWS && server->stopping)
+		api_finish_news(call, false);
 	if (call->step == API_READ)
 		reader_begin(server, exchange);
 	else if (call->step == API_TURN)
 		share_turn(server, exchange);
 	else if (call->step == API_STREAM && stream_begin(server, exchange))
 		journal_reply(exchange);
+	else if (call->step == API_NEWS)
+		waiting_add(server, exchange);
 	else
 		exchange_answer(server, exchange);
 }
@@ -423,6 +432,7 @@ void turns_run(struct server *server)
 		server->times_set |= count > 0;
 		while ((exchange = exchange_list_take(&taken)))
 			finish(server, exchange, &results[exchange->first_result]);
+		waiting_tell(server);
 		connections_flush(server);
 	} while (waiting_wake(server) || server->pending.first);
 	shares_next_round(server);
@@ -449,6 +459,7 @@ void turns_done(struct server *server)
 	struct exchange *exchange;
 
 	assert(server->waiting.count == 0);
+	assert(server->waiting.news_count == 0);
 	while ((exchange = exchange_list_take(&server->pending)) ||
 		(exchange = exchange_list_take(&server->later)) ||
 		(exchange = exchange_list_take(&server->spare)))

@@ -1,5 +1,5 @@
 /*
- * Who waits for work.
+ * Who waits for work, and who for news.
  *
  * A claim that found nothing and may wait is put aside; when a turn creates work for it, it takes part in that turn;
  * when a turn leaves something to claim in one of its queues, it is asked again. First come, first served.
@@ -7,6 +7,8 @@
  * Those that name one queue stand in the line of its name, so that work in one queue does not look at those who wait
  * for another. Those that name several or none stand in one line of their own, which is looked at if one of them can
  * be meant: it is known how many name a queue of that hash. Each has a place in the order of all.
+ *
+ * A worker that waits for news stands in the line of its id, and costs no turn anything that has none for it.
  */
 #include <assert.h>
 
@@ -53,18 +55,35 @@ static struct exchange_list *line_of(struct server *server, struct span queue)
 	return &server->waiting.lines[line_number(server, queue)];
 }
 
+static bool is_for_news(const struct exchange *exchange)
+{
+	return exchange->call.step == API_NEWS;
+}
+
+static struct exchange_list *news_line(struct server *server, struct span worker)
+{
+	return &server->waiting.news[line_number(server, worker)];
+}
+
 static struct exchange_list *stands_in(struct server *server, const struct exchange *exchange)
 {
+	if (is_for_news(exchange))
+		return news_line(server, exchange->call.news_of);
 	const struct name_list *queues = queues_of(exchange);
 
 	return queues->count == 1 ? line_of(server, queues->items[0]) : &server->waiting.anywhere;
 }
 
-/* One more, or one less, of those that name several queues or none. */
-static void count_names(struct server *server, const struct exchange *exchange, uint32_t change)
+/* One more, or one less; of those that name several queues or none it is known which. */
+static void count(struct server *server, const struct exchange *exchange, uint32_t change)
 {
+	if (is_for_news(exchange)) {
+		server->waiting.news_count += change;
+		return;
+	}
 	const struct name_list *queues = queues_of(exchange);
 
+	server->waiting.count += change;
 	if (queues->count == 0)
 		server->waiting.nameless += change;
 	for (uint32_t i = 0; queues->count > 1 && i < queues->count; i++)
@@ -116,16 +135,14 @@ void waiting_add(struct server *server, struct exchange *exchange)
 	look_by(server, exchange->wait_until_ms);
 	exchange->waits = exchange->has_waited = true;
 	take_place(stands_in(server, exchange), exchange);
-	count_names(server, exchange, 1);
-	server->waiting.count++;
+	count(server, exchange, 1);
 }
 
 void waiting_remove(struct server *server, struct exchange *exchange)
 {
 	exchange_list_remove(stands_in(server, exchange), exchange);
-	count_names(server, exchange, UINT32_MAX); /* minus one */
+	count(server, exchange, UINT32_MAX); /* minus one */
 	exchange->waits = false;
-	server->waiting.count--;
 }
 
 struct exchange *waiting_first_for(struct server *server, struct span queue)
@@ -301,14 +318,23 @@ bool waiting_wake(struct server *server)
 
 /* ---- nothing has come ---------------------------------------------------------------------------------------- */
 
+static void finish_empty(struct server *server, struct exchange *exchange)
+{
+	if (is_for_news(exchange)) {
+		api_finish_news(&exchange->call, false);
+		return;
+	}
+	server->metrics.claims[CLAIM_EMPTY]++;
+	api_finish_empty(&exchange->call);
+}
+
 static void end_all(struct server *server, struct exchange_list *ended)
 {
 	struct exchange *exchange;
 
 	while ((exchange = exchange_list_take(ended))) {
 		exchange->wait_until_ms = 0;
-		server->metrics.claims[CLAIM_EMPTY]++;
-		api_finish_empty(&exchange->call);
+		finish_empty(server, exchange);
 		exchange_answer(server, exchange);
 		if (ended->count % ENDED_AT_ONCE == 0) /* ten thousand replies are not held all together */
 			connections_flush(server);
@@ -343,6 +369,66 @@ void waiting_sweep(struct server *server)
 	sweep_line(server, &server->waiting.anywhere, &ended, &away);
 	for (uint32_t i = 0; i < WAITING_LINES; i++)
 		sweep_line(server, &server->waiting.lines[i], &ended, &away);
+	for (uint32_t i = 0; i < WAITING_LINES && server->waiting.news_count > 0; i++)
+		sweep_line(server, &server->waiting.news[i], &ended, &away);
+	end_all(server, &ended);
+	turn_all_away(server, &away);
+}
+
+/* ---- news have come ------------------------------------------------------------------------------------------ */
+
+static void take_told(
+	struct server *server, struct span worker, struct exchange_list *told, struct exchange_list *away)
+{
+	struct exchange *next;
+
+	for (struct exchange *exchange = news_line(server, worker)->first; exchange; exchange = next) {
+		next = exchange->next;
+		if (!span_equal(exchange->call.news_of, worker))
+			continue;
+		waiting_remove(server, exchange);
+		exchange_list_add(gate_still_knows(server, exchange) ? told : away, exchange);
+	}
+}
+
+/* It may claim no more: its claims need not wait. An operator's word is rare enough to look at all of them. */
+static void take_claims(
+	struct server *server, struct span worker, struct exchange_list *ended, struct exchange_list *away)
+{
+	struct waiting *waiting = &server->waiting;
+	struct exchange *next;
+
+	for (uint32_t i = 0; i < LINES_MAX && waiting->count > 0; i++) {
+		const struct exchange_list *line =
+			i < WAITING_LINES ? &waiting->lines[i] : &waiting->anywhere;
+		for (struct exchange *exchange = line->first; exchange; exchange = next) {
+			next = exchange->next;
+			if (!span_equal(exchange->call.commands[0].worker, worker))
+				continue;
+			waiting_remove(server, exchange);
+			exchange_list_add(gate_still_knows(server, exchange) ? ended : away, exchange);
+		}
+	}
+}
+
+void waiting_tell(struct server *server)
+{
+	uint32_t count_told;
+	const struct span *workers = store_news(server->store, &count_told);
+	struct exchange_list told = {0}, ended = {0}, away = {0}; /* answered at the end, as above */
+	struct exchange *exchange;
+	struct worker worker;
+
+	for (uint32_t i = 0; i < count_told; i++) {
+		take_told(server, workers[i], &told, &away);
+		if (store_worker(server->store, workers[i], &worker) && worker.state > WORKER_ACTIVE)
+			take_claims(server, workers[i], &ended, &away);
+	}
+	while ((exchange = exchange_list_take(&told))) {
+		exchange->wait_until_ms = 0;
+		api_finish_news(&exchange->call, true);
+		exchange_answer(server, exchange);
+	}
 	end_all(server, &ended);
 	turn_all_away(server, &away);
 }

@@ -82,11 +82,14 @@ static enum refusal gates_refuse(const struct chooser *chooser)
 	return refusal != REFUSED_NOTHING ? refusal : chooser->gate.decision.refusal;
 }
 
+/* Most claims are for no slot, or for one that has nothing to tell. */
 static int gates_pass(struct turn *turn, struct chooser *chooser)
 {
-	int r = slot_gate_pass(turn, &chooser->own_gate);
+	int r = chooser->own_gate.decision.event != EVENT_NONE ? slot_gate_pass(turn, &chooser->own_gate) : 0;
 
-	return r < 0 ? r : slot_gate_pass(turn, &chooser->gate);
+	if (r == 0 && chooser->gate.decision.event != EVENT_NONE)
+		r = slot_gate_pass(turn, &chooser->gate);
+	return r;
 }
 
 /* Through an old door a claim is a sign of life, and may be the first: a name that has ended comes back with it. The
@@ -121,8 +124,7 @@ static int entry_pass(struct turn *turn, struct chooser *chooser)
 {
 	struct record record;
 
-	if (!chooser->enters)
-		return 0;
+	assert(chooser->enters);
 	turn_record(turn, &record, chooser->entry.event);
 	record.note = (struct span){0};
 	record_fact(&record, FACT_MAX, chooser->entry.worker.max_concurrent);
@@ -208,11 +210,12 @@ static void offer_lane(
 	while ((slot = lane_peek(lane, turn->number)) != MAP_NONE) {
 		if (best->seq != 0 && !hot_goes_before(hot, slot, &best->task))
 			return;
-		hot_get(hot, slot, &task);
-		if (!turn_has(turn, task.seq) &&
-			task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
-			offer(best, &task);
-			return;
+		if (!turn_has(turn, hot_seq(hot, slot))) {
+			hot_get(hot, slot, &task);
+			if (task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
+				offer(best, &task);
+				return;
+			}
 		}
 		lane_skip(lane);
 	}
@@ -276,14 +279,15 @@ static void offer_touched(struct turn *turn, const struct chooser *chooser, stru
 
 	for (uint32_t i = 0; i < turn->ready_count; i++) {
 		struct turn_task *view = turn->tasks[turn->ready[i]];
+		if (!is_better(&view->task, best))
+			continue;
 		if (!hot_lane_of(&view->task, &lane)) {
 			/* taken meanwhile; listed again should it come back */
 			view->listed = false;
 			turn->ready[i--] = turn->ready[--turn->ready_count];
 			continue;
 		}
-		if (is_better(&view->task, best) && may_take_from(turn, chooser, &lane) &&
-			wants_queue(turn, chooser, view->task.queue) &&
+		if (may_take_from(turn, chooser, &lane) && wants_queue(turn, chooser, view->task.queue) &&
 			task_is_claimable(&view->task, chooser->wants->takes_pending, &turn->given))
 			*best = (struct candidate){view->task.seq, view->task};
 	}
@@ -366,7 +370,7 @@ static int claim_view(
 	if (decision.refusal == REFUSED_NOTHING && gates_refuse(chooser) != REFUSED_NOTHING)
 		return command_refuse(result, gates_refuse(chooser));
 	int r = decision.refusal == REFUSED_NOTHING ? gates_pass(turn, chooser) : 0;
-	if (r == 0 && decision.refusal == REFUSED_NOTHING)
+	if (r == 0 && decision.refusal == REFUSED_NOTHING && chooser->enters)
 		r = entry_pass(turn, chooser);
 	if (r == 0)
 		r = command_stage(turn, view, &decision, result);
@@ -384,7 +388,7 @@ static int claim_longer(struct turn *turn, const struct command *command, struct
 	if (!command->by_name && command->fence != view->task.fence)
 		return command_refuse(result, REFUSED_STALE_CLAIM);
 	struct task_decision decision = task_extend(&view->task, &by, &turn->given);
-	int r = decision.refusal == REFUSED_NOTHING ? entry_pass(turn, chooser) : 0;
+	int r = decision.refusal == REFUSED_NOTHING && chooser->enters ? entry_pass(turn, chooser) : 0;
 	if (r < 0)
 		return r;
 	r = command_stage(turn, view, &decision, result);

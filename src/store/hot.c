@@ -321,6 +321,11 @@ int hot_order(const struct hot *hot, uint32_t a, uint32_t b)
 	return left->seq < right->seq ? -1 : left->seq > right->seq;
 }
 
+int64_t hot_seq(const struct hot *hot, uint32_t slot)
+{
+	return task_at(hot, slot)->seq;
+}
+
 bool hot_goes_before(const struct hot *hot, uint32_t slot, const struct task *task)
 {
 	const struct hot_task *row = task_at(hot, slot);

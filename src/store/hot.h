@@ -40,6 +40,7 @@ struct holder {
 	/* lists of the live ones, by number, 0 at both ends: those in the same slot, and those that beat, as last heard */
 	uint32_t slot_next, slot_previous;
 	uint32_t heard_next, heard_previous;
+	int64_t news_seq;   /* see worker_document */
 	bool beats;         /* is in the latter */
 	bool stale_on_disk; /* a renewal is worth writing */
 	uint64_t view_turn; /* the turn that has a copy of it, and where */
@@ -92,6 +93,8 @@ void hot_done(struct hot *hot);
 
 /* The slot of a task that is not final, or MAP_NONE. */
 uint32_t hot_find(const struct hot *hot, int64_t seq);
+
+int64_t hot_seq(const struct hot *hot, uint32_t slot);
 
 /* A copy of it. */
 void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task);

@@ -246,7 +246,8 @@ void names_resolve(const struct names *names, struct name_list list, struct name
 		if (id != 0)
 			ret_set->ids[ret_set->count++] = id;
 	}
-	qsort(ret_set->ids, ret_set->count, sizeof *ret_set->ids, compare_ids);
+	if (ret_set->count > 1)
+		qsort(ret_set->ids, ret_set->count, sizeof *ret_set->ids, compare_ids);
 }
 
 bool name_set_contains(const struct name_set *set, uint32_t id)

@@ -217,7 +217,11 @@ static int load_all(struct store *store, const struct store_options *options)
 	if (r < 0)
 		return r;
 	hot_loaded(&store->hot);
-	return load_facts(store, &facts);
+	r = load_facts(store, &facts);
+	for (uint32_t number = 0; r == 0 && (number = hot_next_holder(&store->hot, number));)
+		hot_holder(&store->hot, number)->news_seq =
+			store->last_event; /* who has heard what is not kept */
+	return r;
 }
 
 /* Decide something about every claim that is alive. */

@@ -421,6 +421,12 @@ struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queu
 	return work;
 }
 
+const struct span *store_news(const struct store *store, uint32_t *ret_count)
+{
+	*ret_count = store->turn.news_count;
+	return store->turn.news;
+}
+
 uint64_t store_worker_changes(const struct store *store)
 {
 	return store->worker_changes;

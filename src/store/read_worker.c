@@ -36,6 +36,7 @@ int store_read_worker(const struct store *store, struct span id, struct worker_d
 		.instance = holder->instance,
 		.restarts = slot ? slot->restarts : 0,
 		.ended_ms = holder->worker.state == WORKER_INACTIVE ? holder->ended_ms : 0,
+		.news_seq = holder->news_seq,
 	};
 	return 0;
 }

@@ -242,6 +242,9 @@ bool store_slot(const struct store *store, struct span name, struct slot *ret_sl
 /* -ENOENT: nobody fills it, and nothing ever happened there. */
 int store_read_slot(const struct store *store, struct span name, struct slot_document *ret_slot);
 
+/* Those to whom others have done something in the last turn that they should hear of, by id. Valid until the next. */
+const struct span *store_news(const struct store *store, uint32_t *ret_count);
+
 /* Rises with every turn that heard from a worker. */
 uint64_t store_worker_changes(const struct store *store);
 

@@ -41,6 +41,7 @@ void turn_done(struct turn *turn)
 	free(turn->tasks);
 	free(turn->ready);
 	free(turn->workers);
+	free(turn->news);
 	free(turn->queues);
 	free(turn->slots);
 	free(turn->spawned);
@@ -65,6 +66,7 @@ void turn_begin(struct turn *turn, struct moment now)
 	turn->number++;
 	turn->in_commit = false;
 	turn->worker_count = 0;
+	turn->news_count = turn->news_last = 0;
 	turn->queue_count = 0;
 	turn->slot_count = 0;
 	turn->token_count = 0;
@@ -260,6 +262,17 @@ static void apply_workers(struct turn *turn)
 	}
 }
 
+static void apply_news(struct turn *turn)
+{
+	struct hot *hot = &turn->store->hot;
+
+	for (uint32_t i = 0; i < turn->news_count; i++) {
+		uint32_t number = hot_find_holder(hot, turn->news[i]);
+		if (number != 0)
+			hot_holder(hot, number)->news_seq = turn->last_event;
+	}
+}
+
 /* The transaction is on disk: now, and only now, the memory follows. */
 static void turn_apply(struct turn *turn)
 {
@@ -267,6 +280,7 @@ static void turn_apply(struct turn *turn)
 
 	apply_tasks(turn);
 	apply_workers(turn);
+	apply_news(turn);
 	apply_queues(turn);
 	apply_tokens(turn);
 	apply_slots(turn);
@@ -313,6 +327,7 @@ void turn_abort(struct turn *turn)
 	if (turn->begun)
 		store->backend->ops->rollback(store->backend);
 	turn->begun = false;
+	turn->news_count = 0;
 	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
 	for (uint32_t i = 0; i < turn->token_count; i++)
 		free(turn->tokens[i]);

@@ -67,6 +67,10 @@ struct turn {
 
 	struct turn_worker **workers;
 	uint32_t worker_count, worker_cap;
+	struct span *
+		news; /* ids of those that are to hear of something, in the arena: who only claimed may be forgotten */
+	uint32_t news_count, news_cap;
+	uint32_t news_last; /* number of the last of them */
 
 	struct turn_queue *queues;
 	uint32_t queue_count, queue_cap;
@@ -175,6 +179,7 @@ int turn_own_id(struct turn *turn, struct turn_task *view); /* loads it if the t
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id);
 struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /* NULL: none, or no memory */
 struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
+int turn_tell(struct turn *turn, uint32_t holder); /* it is to hear of what the turn does */
 /* The number of a name, a new one for the command at hand. -E2BIG: there are too many, all in all or of its principal. */
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);
 int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id);

@@ -35,6 +35,12 @@ int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct 
 	struct record *record)
 {
 	assert(decision->refusal == REFUSED_NOTHING);
+	bool is_sent_away = worker_is_alive(&view->worker) && decision->worker.state != view->worker.state;
+	if (is_sent_away) {
+		int r = turn_tell(turn, view->worker.handle);
+		if (r < 0)
+			return r;
+	}
 	uint32_t held = view->worker.held;
 	view->worker = decision->worker;
 	view->worker.held = held;

@@ -183,6 +183,35 @@ static int keep_trace(struct turn *turn, const struct task *after, enum event_ki
 		: 0;
 }
 
+/* ---- who is to hear of it -------------------------------------------------------------------------- */
+
+/* Somebody else than the holder, or the clock, has done something to what it holds: a word of the worker itself needs no
+ * telling. */
+static bool is_news(const struct turn *turn, const struct task *before, const struct task *after)
+{
+	if (turn->command && turn->command->kind >= COMMAND_CLAIM_NEXT)
+		return false;
+	return after->claim.holder != before->claim.holder ||
+		after->claim.stopping > before->claim.stopping ||
+		(before->state == TASK_ASKING && after->state != TASK_ASKING);
+}
+
+int turn_tell(struct turn *turn, uint32_t holder)
+{
+	struct span id = holder_id(hot_holder(&turn->store->hot, holder));
+
+	if (holder == turn->news_last) /* one that is lost with thousands of tasks is told once */
+		return 0;
+	int r = turn_grow((void **)&turn->news, turn->news_count, &turn->news_cap, sizeof *turn->news);
+	if (r == 0)
+		r = arena_copy(&turn->arena, id, &turn->news[turn->news_count]);
+	if (r < 0)
+		return r;
+	turn->news_count++;
+	turn->news_last = holder;
+	return 0;
+}
+
 /* ---- the one way to write a decision -------------------------------------------------------------- */
 
 int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
@@ -228,6 +257,8 @@ int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_
 		r = keep_claimant(turn, &view->task, &after);
 	if (r == 0 && after.owner != 0 && !view->gone)
 		r = keep_trace(turn, &after, decision->event);
+	if (r == 0 && holder != 0 && is_news(turn, &view->task, &after))
+		r = turn_tell(turn, holder);
 	if (r < 0)
 		return r;
 	view->task = after;

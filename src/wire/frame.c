@@ -24,8 +24,10 @@ static void begin_next(struct frame_reader *reader)
 	buf_clear(&reader->body);
 }
 
-static uint32_t length_of(const unsigned char head[FRAME_HEAD_BYTES])
+uint32_t frame_length(const struct frame_reader *reader)
 {
+	const unsigned char *head = reader->head;
+
 	return (uint32_t)head[0] << 24 | (uint32_t)head[1] << 16 | (uint32_t)head[2] << 8 | head[3];
 }
 
@@ -43,7 +45,7 @@ int frame_read(struct frame_reader *reader, struct span bytes, size_t *ret_used,
 	*ret_used = used;
 	if (reader->head_len < FRAME_HEAD_BYTES)
 		return 0;
-	uint32_t length = length_of(reader->head);
+	uint32_t length = frame_length(reader);
 	if (length > FRAME_BYTES_MAX) {
 		reader->broken = true;
 		return -EMSGSIZE;

@@ -38,6 +38,9 @@ void frame_reader_done(struct frame_reader *reader);
  */
 int frame_read(struct frame_reader *reader, struct span bytes, size_t *ret_used, struct span *ret_frame);
 
+/* What its head says: how long the body is, or would have to be. Only when the head is whole. */
+uint32_t frame_length(const struct frame_reader *reader);
+
 /* Is it in the middle of one? An end here is an end too early. */
 bool frame_is_open(const struct frame_reader *reader);
 

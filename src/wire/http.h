@@ -128,8 +128,13 @@ struct http_reply {
 	bool chunked; /* `body` is left out and follows in chunks; for those who take them */
 };
 
-/* Appends it to the output, all of it or nothing. -ENOMEM, -E2BIG. -EINVAL: a control byte in a header, which could
- * end it and begin another. */
+/* Of a reply, but for the texts in it: all header names, numbers and fixed lines together stay below this. */
+enum {
+	HTTP_HEAD_BYTES_MAX = 512,
+};
+
+/* Appends it to the output, all of it or nothing. -ENOMEM. -E2BIG: there is no room for HTTP_HEAD_BYTES_MAX, its texts and
+ * its body. -EINVAL: a control byte in a header, which could end it and begin another. */
 int http_put_reply(struct buf *out, const struct http_reply *reply);
 int http_put_continue(struct buf *out);
 

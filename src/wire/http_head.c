@@ -32,6 +32,7 @@ static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
 	[HTTP_FIELD_HOST]              = {SPAN_OF("host"),              ONCE},
 	[HTTP_FIELD_AUTHORIZATION]     = {SPAN_OF("authorization"),     ONCE},
 	[HTTP_FIELD_CONTENT_TYPE]      = {SPAN_OF("content-type"),      ONCE},
+	[HTTP_FIELD_CONTENT_LENGTH]    = {SPAN_OF("content-length"),    ONCE},
 	[HTTP_FIELD_ACCEPT]            = {SPAN_OF("accept"),            LIST},
 	[HTTP_FIELD_ORIGIN]            = {SPAN_OF("origin"),            ONCE},
 	[HTTP_FIELD_FETCH_SITE]        = {SPAN_OF("sec-fetch-site"),    ONCE},
@@ -40,7 +41,6 @@ static const struct field_rule field_rules[HTTP_FIELD_COUNT] = {
 	[HTTP_FIELD_IF_NONE_MATCH]     = {SPAN_OF("if-none-match"),     LIST},
 	[HTTP_FIELD_LAST_EVENT_ID]     = {SPAN_OF("last-event-id"),     ONCE},
 	[HTTP_FIELD_REQUEST_ID]        = {SPAN_OF("x-request-id"),      LIST},
-	[HTTP_FIELD_CONTENT_LENGTH]    = {SPAN_OF("content-length"),    ONCE},
 	[HTTP_FIELD_TRANSFER_ENCODING] = {SPAN_OF("transfer-encoding"), ONCE},
 	[HTTP_FIELD_EXPECT]            = {SPAN_OF("expect"),            ONCE},
 	[HTTP_FIELD_CONNECTION]        = {SPAN_OF("connection"),        LIST},
@@ -121,7 +121,7 @@ static bool is_same_word(struct span text, const char *word)
 	return text.len == strlen(word) && strncasecmp(text.data, word, text.len) == 0;
 }
 
-static struct span without_blanks(struct span text)
+static inline struct span without_blanks(struct span text)
 {
 	while (text.len > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
 		text.data++;
@@ -208,19 +208,21 @@ const struct http_complaint *http_head_start(
 	const struct http_complaint *complaint;
 	struct span method, target, version = line;
 
-	if (!cut(&version, ' ', &method) || !is_token(method))
+	bool has_method = cut(&version, ' ', &method);
+	head->method = has_method ? method_of(method) : HTTP_METHOD_OTHER;
+	bool is_ours = head->method != HTTP_METHOD_OTHER;
+	if (!has_method || (!is_ours && !is_token(method)))
 		REFUSE(400, "The request line must begin with a method.");
 	if (!cut(&version, ' ', &target))
 		REFUSE(400, "The request line must have a method, a target and the HTTP version.");
 	complaint = version_check(head, version);
 	if (complaint)
 		return complaint;
-	if (is_same_word(method, "CONNECT"))
+	if (!is_ours && is_same_word(method, "CONNECT"))
 		REFUSE(501, "This server is no proxy.");
 	complaint = target_check(target, limits);
 	if (complaint)
 		return complaint;
-	head->method = method_of(method);
 	target_split(head, target, at + method.len + 1);
 	return NULL;
 }
@@ -237,8 +239,9 @@ static enum http_field field_of(struct span name)
 }
 
 /* "name: value" */
-static const struct http_complaint *field_split(struct http_head *head, struct span line,
-	const struct http_limits *limits, enum http_field *ret_field, struct span *ret_value)
+__attribute__((always_inline)) static inline const struct http_complaint *field_split(struct http_head *head,
+	struct span line, const struct http_limits *limits, enum http_field *ret_field,
+	struct span *ret_value)
 {
 	struct span name, value = line;
 

@@ -9,8 +9,7 @@
 #include "base/scan.h"
 
 enum {
-	FIXED_BYTES_MAX = 512, /* all header names, numbers and fixed lines together stay below this */
-	CHUNK_FRAME_MAX = 20,  /* 16 digits and two line ends */
+	CHUNK_FRAME_MAX = 20, /* 16 digits and two line ends */
 };
 
 // clang-format off
@@ -63,58 +62,41 @@ static struct span status_line(int status)
 	return (struct span){0};
 }
 
-static int put_status_line(struct buf *out, int status)
+/* Headers are compiled where they are written, into room that is there: of a name that is a literal, a few stores are
+ * left. */
+#define HTTP_HEADER __attribute__((always_inline)) static inline
+
+HTTP_HEADER char *write_span(char *at, struct span text)
+{
+	if (text.len > 0)
+		memcpy(at, text.data, text.len);
+	return at + text.len;
+}
+
+static char *write_status_line(char *at, int status)
 {
 	struct span line = status_line(status);
-	int r;
 
 	assert(status >= 200);
 	assert(status <= 999);
 	if (line.len > 0)
-		return buf_put_span(out, line);
-	r = buf_put_span(out, SPAN("HTTP/1.1 "));
-	if (r == 0)
-		r = buf_put_decimal(out, (uint64_t)status);
-	if (r == 0)
-		r = buf_put_span(out, SPAN(" \r\n"));
-	return r;
-}
-
-/* Headers are compiled where they are written: of a name that is a literal, a few stores are left. */
-#define HTTP_HEADER __attribute__((always_inline)) static inline
-
-HTTP_HEADER void put_line(struct buf *out, char *at, struct span name, struct span value)
-{
-	memcpy(at, name.data, name.len);
-	at += name.len;
-	memcpy(at, value.data, value.len);
-	at += value.len;
-	memcpy(at, "\r\n", 2);
-	out->len = (size_t)(at + 2 - out->data);
+		return write_span(at, line);
+	at = write_span(at, SPAN("HTTP/1.1 "));
+	at = decimal_write(at, (uint64_t)status);
+	return write_span(at, SPAN(" \r\n"));
 }
 
 /* `name` is "Name: "; an empty value is no header at all. */
-HTTP_HEADER int put_text(struct buf *out, struct span name, struct span value)
+HTTP_HEADER char *write_text(char *at, struct span name, struct span value)
 {
 	if (value.len == 0)
-		return 0;
-	if (scan_text(value.data, 0, value.len) < value.len)
-		return -EINVAL;
-	int r = buf_reserve(out, name.len + value.len + 2);
-	if (r == 0)
-		put_line(out, out->data + out->len, name, value);
-	return r;
+		return at;
+	return write_span(write_span(write_span(at, name), value), SPAN("\r\n"));
 }
 
-HTTP_HEADER int put_count(struct buf *out, struct span name, uint64_t value)
+HTTP_HEADER char *write_count(char *at, struct span name, uint64_t value)
 {
-	char digits[DECIMAL_DIGITS_MAX];
-	struct span text = {digits, (size_t)(decimal_write(digits, value) - digits)};
-	int r = buf_reserve(out, name.len + text.len + 2);
-
-	if (r == 0)
-		put_line(out, out->data + out->len, name, text);
-	return r;
+	return write_span(decimal_write(write_span(at, name), value), SPAN("\r\n"));
 }
 
 static bool has_no_body(int status)
@@ -122,77 +104,60 @@ static bool has_no_body(int status)
 	return status == 204 || status == 304;
 }
 
-static int put_headers(struct buf *out, const struct http_reply *reply)
+static char *write_headers(char *at, const struct http_reply *reply)
 {
-	int r = put_text(out, SPAN("Content-Type: "), reply->content_type);
-
-	if (r == 0 && reply->chunked)
-		r = buf_put_span(out, SPAN("Transfer-Encoding: chunked\r\n"));
-	else if (r == 0 && !reply->stream && !has_no_body(reply->status))
-		r = put_count(out, SPAN("Content-Length: "), reply->body.len);
-	if (r == 0)
-		r = put_text(out, SPAN("Location: "), reply->location);
-	if (r == 0)
-		r = put_text(out, SPAN("ETag: "), reply->etag);
-	if (r == 0)
-		r = put_text(out, SPAN("Allow: "), reply->allow);
-	if (r == 0)
-		r = put_text(out, SPAN("Link: "), reply->link);
-	if (r == 0)
-		r = put_text(out, SPAN("WWW-Authenticate: "), reply->authenticate);
-	if (r == 0 && reply->retry_after_s > 0)
-		r = put_count(out, SPAN("Retry-After: "), (uint64_t)reply->retry_after_s);
-	if (r == 0 && reply->event_seq > 0)
-		r = put_count(out, SPAN("Stint-Seq: "), (uint64_t)reply->event_seq);
-	return r;
+	at = write_text(at, SPAN("Content-Type: "), reply->content_type);
+	if (reply->chunked)
+		at = write_span(at, SPAN("Transfer-Encoding: chunked\r\n"));
+	else if (!reply->stream && !has_no_body(reply->status))
+		at = write_count(at, SPAN("Content-Length: "), reply->body.len);
+	at = write_text(at, SPAN("Location: "), reply->location);
+	at = write_text(at, SPAN("ETag: "), reply->etag);
+	at = write_text(at, SPAN("Allow: "), reply->allow);
+	at = write_text(at, SPAN("Link: "), reply->link);
+	at = write_text(at, SPAN("WWW-Authenticate: "), reply->authenticate);
+	if (reply->retry_after_s > 0)
+		at = write_count(at, SPAN("Retry-After: "), (uint64_t)reply->retry_after_s);
+	if (reply->event_seq > 0)
+		at = write_count(at, SPAN("Stint-Seq: "), (uint64_t)reply->event_seq);
+	return at;
 }
 
 /* What stands in every reply. HTTP/1.0 clients want to be told that the connection stays. */
-static int put_fixed(struct buf *out, bool revalidate, bool close)
+static char *write_fixed(char *at, bool revalidate, bool close)
 {
-	int r = buf_put_span(out,
-		revalidate ? SPAN("X-Content-Type-Options: nosniff\r\nCache-Control: private, no-cache\r\n")
-			   : SPAN("X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n"));
-
-	if (r < 0)
-		return r;
-	return buf_put_span(
-		out, close ? SPAN("Connection: close\r\n\r\n") : SPAN("Connection: keep-alive\r\n\r\n"));
+	at = write_span(at, SPAN("X-Content-Type-Options: nosniff\r\n"));
+	at = revalidate ? write_span(at, SPAN("Cache-Control: private, no-cache\r\n"))
+			: write_span(at, SPAN("Cache-Control: no-store\r\n"));
+	return close ? write_span(at, SPAN("Connection: close\r\n\r\n"))
+		     : write_span(at, SPAN("Connection: keep-alive\r\n\r\n"));
 }
 
-static int put_all(struct buf *out, const struct http_reply *reply)
+static bool is_one_line(struct span value)
 {
-	int r = put_status_line(out, reply->status);
-
-	if (r == 0)
-		r = put_headers(out, reply);
-	if (r == 0)
-		r = put_fixed(out, reply->revalidate, reply->close || reply->stream);
-	if (r == 0 && !reply->head && !reply->chunked && !has_no_body(reply->status))
-		r = buf_put_span(out, reply->body);
-	return r;
-}
-
-/* Memory for all of it at once: a reply should not make the buffer grow in steps. */
-static int make_room(struct buf *out, const struct http_reply *reply)
-{
-	size_t want = FIXED_BYTES_MAX + reply->body.len + reply->content_type.len + reply->location.len +
-		reply->etag.len + reply->allow.len + reply->link.len + reply->authenticate.len;
-	int r = buf_reserve(out, want);
-
-	return r == -E2BIG ? 0 : r; /* it may still fit: `want` is generous */
+	return scan_text(value.data, 0, value.len) == value.len;
 }
 
 int http_put_reply(struct buf *out, const struct http_reply *reply)
 {
-	size_t before = out->len;
-	int r = make_room(out, reply);
+	bool has_body = !reply->head && !reply->chunked && !has_no_body(reply->status);
+	size_t texts = reply->content_type.len + reply->location.len + reply->etag.len + reply->allow.len +
+		reply->link.len + reply->authenticate.len;
 
-	if (r == 0)
-		r = put_all(out, reply);
+	if (!is_one_line(reply->content_type) || !is_one_line(reply->location) || !is_one_line(reply->etag) ||
+		!is_one_line(reply->allow) || !is_one_line(reply->link) || !is_one_line(reply->authenticate))
+		return -EINVAL;
+	int r = buf_reserve(out, HTTP_HEAD_BYTES_MAX + texts + (has_body ? reply->body.len : 0));
 	if (r < 0)
-		out->len = before;
-	return r;
+		return r;
+	char *at = write_status_line(out->data + out->len, reply->status);
+	at = write_headers(at, reply);
+	at = write_fixed(at, reply->revalidate, reply->close || reply->stream);
+	if (has_body)
+		at = write_span(at, reply->body);
+	out->len = (size_t)(at - out->data);
+	assert(out->len <= out->cap);
+	return 0;
 }
 
 int http_put_continue(struct buf *out)

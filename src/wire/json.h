@@ -37,6 +37,10 @@ yyjson_doc *json_read_in(struct arena *arena, struct span text, struct json_comp
 /* The same for configuration files: comments and trailing commas are allowed. */
 yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint);
 
+/* A number, if it is one. What no int64_t, uint64_t or double holds exactly is raw in the document, its own text, and is
+ * written as it was read; here it is the nearest one there is. So yyjson_is_num() is false of it: ask this. */
+bool json_number(yyjson_val *value, double *ret_number);
+
 /* Where a string of the document, a key or a value, stands in the text it was read from: the byte of its quote. */
 size_t json_string_at(const yyjson_doc *doc, yyjson_val *string);
 
@@ -206,6 +210,78 @@ JSON_MEMBER void json_member_word(struct json_object *object, const char *key, c
 	at += len;
 	*at++ = '"';
 	json_wrote(object, at);
+}
+
+/*
+ * For what stands in every reply: members one after the other into room that is asked for once. Each begins with a
+ * comma, and takes no more than its key, JSON_VALUE_MAX bytes, and what its text does: json_string_max().
+ */
+enum {
+	JSON_VALUE_MAX = DECIMAL_DIGITS_MAX + 8,
+};
+
+/* The place of the first one, of which there must be one before it; json_wrote() ends the last. NULL after a fault. */
+JSON_MEMBER char *json_room(struct json_object *object, size_t bytes_max)
+{
+	assert(object->any);
+	if (object->fault == 0)
+		object->fault = buf_reserve(object->buf, bytes_max);
+	return object->fault == 0 ? object->buf->data + object->buf->len : NULL;
+}
+
+/* The most that a text may take: each byte of it may need an escape. */
+static inline size_t json_string_max(struct span text)
+{
+	return 6 * text.len;
+}
+
+/* What json_put_string() does, where there is room for it. */
+char *json_write_string(char *at, struct span text);
+
+JSON_MEMBER char *json_write_raw(char *at, const char *key, struct span json)
+{
+	size_t len = strlen(key);
+
+	*at++ = ',';
+	*at++ = '"';
+	memcpy(at, key, len);
+	at += len;
+	*at++ = '"';
+	*at++ = ':';
+	memcpy(at, json.data, json.len);
+	return at + json.len;
+}
+
+JSON_MEMBER char *json_write_int(char *at, const char *key, int64_t value)
+{
+	at = json_write_raw(at, key, SPAN(""));
+	if (value < 0)
+		*at++ = '-';
+	return decimal_write(at, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+JSON_MEMBER char *json_write_decimal(char *at, const char *key, uint64_t value)
+{
+	at = decimal_write(json_write_raw(at, key, SPAN("\"")), value);
+	*at++ = '"';
+	return at;
+}
+
+JSON_MEMBER char *json_write_word(char *at, const char *key, const char *word)
+{
+	size_t len = strlen(word);
+
+	at = json_write_raw(at, key, SPAN("\""));
+	memcpy(at, word, len);
+	at[len] = '"';
+	return at + len + 1;
+}
+
+JSON_MEMBER char *json_write_text_or_null(char *at, const char *key, struct span text)
+{
+	if (text.len == 0)
+		return json_write_raw(at, key, SPAN("null"));
+	return json_write_string(json_write_raw(at, key, SPAN("")), text);
 }
 
 /* What there may be none of: 0 and the empty text are null. */

@@ -3,6 +3,10 @@
  *
  * yyjson keeps its own stack on the heap, so depth cannot hurt it; the limit is for those who walk the values
  * afterwards. It is checked here after reading, together with the keys, in one bounded recursion.
+ *
+ * A number that no machine type holds stays the text that it was, so that what somebody sent comes out as it went in:
+ * yyjson does that for integers of more than 64 bits, and for what is larger than a double. Decimals of more digits
+ * than a double has are ours; they are looked for only where the document has a decimal at all.
  */
 #include "wire/json.h"
 
@@ -16,6 +20,7 @@
 
 enum {
 	KEYS_PAIRWISE_MAX = 16, /* up to here comparing all with all is quicker than sorting */
+	EXACT_DIGITS = 15,      /* a double has every decimal of so many, and of an exponent of two digits */
 };
 
 struct reading {
@@ -23,6 +28,7 @@ struct reading {
 	const yyjson_doc *doc;
 	struct json_complaint *complaint;
 	int depth_max;
+	bool has_decimals;
 };
 
 __attribute__((format(printf, 3, 4))) static void complain(
@@ -149,7 +155,16 @@ static size_t locate_depth(struct span text, int depth_max)
 	return 0;
 }
 
-static bool check_value(struct reading *reading, yyjson_val *value, int depth);
+static bool check_container(struct reading *reading, yyjson_val *value, int depth);
+
+/* `depth` counts the arrays and objects around the value. */
+static inline bool check_value(struct reading *reading, yyjson_val *value, int depth)
+{
+	if (yyjson_is_ctn(value))
+		return check_container(reading, value, depth);
+	reading->has_decimals |= yyjson_is_real(value);
+	return true;
+}
 
 static bool check_object(struct reading *reading, yyjson_val *object, int depth)
 {
@@ -160,7 +175,7 @@ static bool check_object(struct reading *reading, yyjson_val *object, int depth)
 		return false;
 	yyjson_obj_foreach(object, index, max, key, value)
 	{
-		if (yyjson_is_ctn(value) && !check_value(reading, value, depth))
+		if (!check_value(reading, value, depth))
 			return false;
 	}
 	return true;
@@ -173,17 +188,14 @@ static bool check_array(struct reading *reading, yyjson_val *array, int depth)
 
 	yyjson_arr_foreach(array, index, max, value)
 	{
-		if (yyjson_is_ctn(value) && !check_value(reading, value, depth))
+		if (!check_value(reading, value, depth))
 			return false;
 	}
 	return true;
 }
 
-/* `depth` counts the arrays and objects around the value. */
-static bool check_value(struct reading *reading, yyjson_val *value, int depth)
+static bool check_container(struct reading *reading, yyjson_val *value, int depth)
 {
-	if (!yyjson_is_ctn(value))
-		return true;
 	if (depth >= reading->depth_max) {
 		complain(reading->complaint, locate_depth(reading->text, reading->depth_max),
 			"Arrays and objects may be nested %d deep at most.", reading->depth_max);
@@ -192,6 +204,78 @@ static bool check_value(struct reading *reading, yyjson_val *value, int depth)
 	if (yyjson_is_obj(value))
 		return check_object(reading, value, depth + 1);
 	return check_array(reading, value, depth + 1);
+}
+
+/* ---- decimals ---- */
+
+/* The number that begins at `at`, or nothing. The text is known to be good. */
+static struct span number_at(struct span text, size_t at)
+{
+	struct span rest = {text.data + at, text.len - at};
+	size_t len = 0;
+
+	if (*rest.data != '-' && (*rest.data < '0' || *rest.data > '9'))
+		return (struct span){0};
+	while (len < rest.len && memchr("+-.0123456789Ee", rest.data[len], 15))
+		len++;
+	return (struct span){rest.data, len};
+}
+
+/* Would it come out as another one if it went through a double? Some that would not are counted too: they keep their
+ * text without need. */
+static bool is_too_fine(struct span number)
+{
+	const char *end = number.data + number.len, *p = number.data;
+	size_t digits = 0;
+	bool whole = true;
+
+	for (; p < end && *p != 'e' && *p != 'E'; p++) {
+		whole &= *p != '.';
+		digits += *p >= '1' && *p <= '9';
+		digits += *p == '0' && digits > 0;
+	}
+	if (p == end)
+		return !whole && digits > EXACT_DIGITS; /* yyjson knows the whole ones */
+	p += 1 + (p[1] == '+' || p[1] == '-');
+	return digits > EXACT_DIGITS || end - p > 2;
+}
+
+/* Decimals that a double does not hold become texts again. The values lie one behind the other as the text has them,
+ * so the numbers of both are counted together. */
+static void keep_fine_decimals(yyjson_doc *doc, struct span text)
+{
+	yyjson_val *value = doc->root;
+
+	for (size_t at = 0; at < text.len; at++) {
+		size_t next = skip_opaque(text, at);
+		if (next > at) {
+			at = next - 1;
+			continue;
+		}
+		struct span number = number_at(text, at);
+		if (number.len == 0)
+			continue;
+		while (!yyjson_is_num(value) && !yyjson_is_raw(value))
+			value++;
+		assert((size_t)(value - doc->root) < yyjson_doc_get_val_count(doc));
+		if (is_too_fine(number)) {
+			doc->str_pool[at + number.len] = 0; /* behind it, in a copy that is not read again */
+			yyjson_set_raw(value, doc->str_pool + at, number.len);
+		}
+		value++;
+		at += number.len - 1;
+	}
+}
+
+bool json_number(yyjson_val *value, double *ret_number)
+{
+	if (yyjson_is_raw(value))
+		*ret_number = strtod(yyjson_get_raw(value), NULL);
+	else if (yyjson_is_num(value))
+		*ret_number = yyjson_get_num(value);
+	else
+		return false;
+	return true;
 }
 
 /* ---- reading ---- */
@@ -208,16 +292,20 @@ static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, int depth
 		return NULL;
 	}
 	/* Without YYJSON_READ_INSITU it does not write to the text. */
-	doc = yyjson_read_opts((char *)(uintptr_t)text.data, text.len, flags, memory, &error);
+	doc = yyjson_read_opts(
+		(char *)(uintptr_t)text.data, text.len, flags | YYJSON_READ_BIGNUM_AS_RAW, memory, &error);
 	if (!doc) {
 		complain(ret_complaint, error.pos, "This is not JSON: %s.", error.msg);
 		return NULL;
 	}
 	reading.doc = doc;
-	if (check_value(&reading, yyjson_doc_get_root(doc), 0))
-		return doc;
-	yyjson_doc_free(doc);
-	return NULL;
+	if (!check_value(&reading, yyjson_doc_get_root(doc), 0)) {
+		yyjson_doc_free(doc);
+		return NULL;
+	}
+	if (reading.has_decimals)
+		keep_fine_decimals(doc, text);
+	return doc;
 }
 
 yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint)

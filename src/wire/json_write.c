@@ -94,13 +94,17 @@ static int put_characters(struct buf *buf, struct span text)
 /* It is known that nothing in it needs an escape. */
 static int put_word(struct buf *buf, struct span word)
 {
-	int r = buf_reserve(buf, word.len + 2); /* nothing below can fail */
+	int r = buf_reserve(buf, word.len + 2);
 
 	if (r < 0)
 		return r;
-	buf_put_byte(buf, '"');
-	buf_put_span(buf, word);
-	return buf_put_byte(buf, '"');
+	char *at = buf->data + buf->len;
+	*at++ = '"';
+	if (word.len > 0)
+		memcpy(at, word.data, word.len);
+	at[word.len] = '"';
+	buf->len += word.len + 2;
+	return 0;
 }
 
 int json_put_string(struct buf *buf, struct span text)
@@ -118,6 +122,15 @@ int json_put_string(struct buf *buf, struct span text)
 	if (r < 0)
 		buf->len = before;
 	return r;
+}
+
+char *json_write_string(char *at, struct span text)
+{
+	struct buf room = {.data = at, .cap = json_string_max(text) + 2, .max = json_string_max(text) + 2};
+	int r = json_put_string(&room, text);
+
+	assert(r == 0); /* there is room for the worst */
+	return at + room.len;
 }
 
 /* ---- other values ---- */
@@ -148,8 +161,10 @@ int json_put_value(struct buf *buf, yyjson_val *value)
 	size_t len;
 	yyjson_write_err error;
 
-	if (yyjson_is_str(value)) /* the most common one needs no text of its own */
-		return json_put_string(buf, json_text(value));
+	if (yyjson_is_str(value)) { /* the most common one needs no text of its own */
+		bool is_plain = yyjson_get_subtype(value) == YYJSON_SUBTYPE_NOESC; /* as the reader saw */
+		return is_plain ? put_word(buf, json_text(value)) : json_put_string(buf, json_text(value));
+	}
 	cleanup(free_at) char *text = yyjson_val_write_opts(value, YYJSON_WRITE_NOFLAG, NULL, &len, &error);
 	if (!text) {
 		assert(error.code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION); /* what was read can be written */

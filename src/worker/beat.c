@@ -43,7 +43,7 @@ void beat_renew(struct beat *beat, int64_t now_ms)
 	beat->phase = BEAT_NEW;
 	beat->standing = BEAT_ACTIVE;
 	beat->token[0] = 0;
-	beat->lapsed = beat->refused = false;
+	beat->lapsed = beat->refused = beat->hurried = false;
 	beat->lease_ms = 0;
 	beat->next_ms = now_ms;
 	beat->failures = beat->mismatches = 0;
@@ -127,6 +127,13 @@ void beat_forget(struct beat *beat, struct span id)
 		drop(beat, task);
 }
 
+bool beat_is_bound(const struct beat *beat, struct span id)
+{
+	const struct beat_task *task = find(beat, id);
+
+	return task && task->known == BEAT_KNOWN_BOUND;
+}
+
 uint32_t beat_held(const struct beat *beat)
 {
 	uint32_t held = 0;
@@ -159,12 +166,17 @@ int64_t beat_lease_end_ms(const struct beat *beat)
 	return beat->lease_ms > 0 ? beat->leased_ms + beat->lease_ms : INT64_MAX;
 }
 
+int64_t lease_spare_ms(int64_t lease_ms)
+{
+	return least(most(lease_ms / 10, STOP_BEFORE_MS_MIN), lease_ms / 2);
+}
+
 static int64_t stop_at_ms(const struct beat *beat)
 {
 	if (beat->lease_ms == 0 || beat->lapsed || beat_held(beat) == 0 ||
 		(beat->rules.same_host && !beat->refused))
 		return INT64_MAX;
-	return beat_lease_end_ms(beat) - most(beat->lease_ms / 10, STOP_BEFORE_MS_MIN);
+	return beat_lease_end_ms(beat) - lease_spare_ms(beat->lease_ms);
 }
 
 int64_t beat_due_ms(const struct beat *beat)
@@ -184,19 +196,22 @@ bool beat_lapses(struct beat *beat, int64_t now_ms)
 
 void beat_hurry(struct beat *beat, int64_t now_ms)
 {
+	beat->hurried = beat->under_way;
 	beat->next_ms = least(beat->next_ms, now_ms);
 }
 
-/* The server is away: how long until the next try? */
+/* The server is away: how long until the next try? With work it is asked in every quarter of the lease: beside the server
+ * each try is a word to go on (go_on()). */
 static int64_t away_ms(struct beat *beat, int64_t now_ms)
 {
 	bool late = beat->lease_ms == 0 || now_ms >= beat_lease_end_ms(beat);
 	uint32_t n = ++beat->failures;
 
-	if (beat->rules.same_host && late) /* it is cheap to ask, and somebody will start it again */
-		return retry_delay_ms(n, BEAT_AWAY_MS, &beat->rng);
-	if (late && beat_held(beat) == 0)
-		return retry_delay_ms(n, BEAT_IDLE_AWAY_MS, &beat->rng);
+	if (late &&
+		beat_held(beat) ==
+			0) /* on its own host it is cheap to ask, and somebody will start it again */
+		return retry_delay_ms(
+			n, beat->rules.same_host ? BEAT_AWAY_MS : BEAT_IDLE_AWAY_MS, &beat->rng);
 	int64_t delay_ms = n > RETRIES_QUICK ? BEAT_AWAY_MS : retry_delay_ms(n, BEAT_AWAY_MS, &beat->rng);
 	return least(delay_ms, quarter_ms(beat));
 }
@@ -229,6 +244,7 @@ bool beat_send(struct beat *beat, int64_t now_ms, struct beat_request *ret_reque
 			put_delta(task, ret_request);
 	}
 	beat->under_way = true;
+	beat->hurried = false;
 	beat->sent_ms = now_ms;
 	return true;
 }
@@ -285,6 +301,19 @@ static void hear_lost(struct beat *beat, struct beat_answer *answer)
 	answer->lost_count = kept;
 }
 
+static void vouch(struct beat *beat, int64_t from_ms, struct beat_news *news)
+{
+	beat->vouched_ms = from_ms;
+	news->vouched = true;
+}
+
+/* The server is away. Beside it work goes on: nobody gives it to another meanwhile. */
+static void go_on(struct beat *beat, int64_t now_ms, struct beat_news *news)
+{
+	if (beat->rules.same_host && beat->lease_ms > 0)
+		vouch(beat, now_ms, news);
+}
+
 static void hear_accepted(
 	struct beat *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *news)
 {
@@ -300,11 +329,12 @@ static void hear_accepted(
 	take_token(beat, answer->token);
 	beat->lease_ms = answer->lease_ms;
 	beat->leased_ms = beat->sent_ms;
+	vouch(beat, beat->sent_ms, news);
 	beat->failures = beat->mismatches = 0;
 	beat->lapsed = false;
 	int64_t interval = interval_ms(beat);
 	beat->next_ms = beat->sent_ms + interval - rng_between(&beat->rng, 0, interval / 10);
-	if (has_deltas(beat))
+	if (has_deltas(beat) || beat->hurried)
 		beat->next_ms = now_ms;
 }
 
@@ -356,10 +386,12 @@ void beat_hear(struct beat *beat, int64_t now_ms, struct beat_answer *answer, st
 		break;
 	case BEAT_BUSY:
 		hear_busy(beat, now_ms, answer->retry_after_ms);
+		go_on(beat, now_ms, ret_news);
 		break;
 	case BEAT_UNANSWERED:
 		settle(beat, false, true);
 		beat->next_ms = now_ms + away_ms(beat, now_ms);
+		go_on(beat, now_ms, ret_news);
 		break;
 	}
 	beat->refused = answer->outcome == BEAT_REFUSED;

@@ -62,12 +62,14 @@ struct beat {
 	enum beat_phase phase;
 	enum beat_standing standing;
 	char token[BEAT_TOKEN_BYTES_MAX + 1];
-	bool under_way;    /* a request is */
+	bool under_way;    /* a request is … */
+	bool hurried;      /* … and another one is to follow at once */
 	bool lapsed;       /* told to stop; until the next answer */
 	bool refused;      /* the last answer was a refusal: the server is there and does not want us */
 	int64_t sent_ms;   /* the request under way, or the last one */
 	int64_t leased_ms; /* when the beat that was answered last had been sent: the lease counts from there */
-	int64_t lease_ms; /* as granted; 0: none yet */
+	int64_t lease_ms;   /* as granted; 0: none yet */
+	int64_t vouched_ms; /* as leased_ms, or when we last went on although the server was away */
 	int64_t next_ms;
 	uint32_t failures;   /* in a row */
 	uint32_t mismatches; /* in a row */
@@ -96,6 +98,9 @@ void beat_forget(struct beat *beat, struct span id);
 
 uint32_t beat_held(const struct beat *beat);
 
+/* By the server's word: it lives as long as we do. */
+bool beat_is_bound(const struct beat *beat, struct span id);
+
 /* ---- when, and what --------------------------------------------------------------------------------------- */
 
 /* When to look again: beat_lapses() first, then beat_send(). */
@@ -104,6 +109,9 @@ int64_t beat_due_ms(const struct beat *beat);
 /* Nine tenths of the lease have passed without an answer: what it holds must stop, before the server gives it to
  * somebody else. Told once. Never of a worker on the server's own host while the server is merely away. */
 bool beat_lapses(struct beat *beat, int64_t now_ms);
+
+/* What of a lease is kept for stopping the work before it is over: a tenth, but enough for that. */
+int64_t lease_spare_ms(int64_t lease_ms);
 
 /* When the lease will be over for the server, at the earliest; INT64_MAX: there is none. */
 int64_t beat_lease_end_ms(const struct beat *beat);
@@ -121,7 +129,8 @@ struct beat_request {
 /* Something to send now? From then on a request is under way until beat_hear(). */
 bool beat_send(struct beat *beat, int64_t now_ms, struct beat_request *ret_request);
 
-/* Soon, whatever the time: the description has changed, or it says goodbye. */
+/* Now, whatever the time: the description has changed, or there are news. What is under way may have been read before
+ * that: then once more. */
 void beat_hurry(struct beat *beat, int64_t now_ms);
 
 enum beat_outcome {
@@ -151,6 +160,7 @@ struct beat_answer {
 
 struct beat_news {
 	bool standing; /* it has changed */
+	bool vouched;  /* what it holds may run for a lease from vouched_ms on */
 	bool over;     /* everything must stop */
 };
 

@@ -1,8 +1,10 @@
 #include "worker/beat_text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/take.h"
+#include "wire/http_client.h"
 #include "wire/json.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
@@ -165,6 +167,27 @@ int64_t retry_after_ms(const struct http_answer *answer)
 			return (int64_t)RETRY_AFTER_S_MAX * 1000;
 	}
 	return seconds * 1000;
+}
+
+/* ---- news ---- */
+
+int news_put_target(struct buf *out, struct span worker_id, int64_t seq)
+{
+	char query[64];
+
+	snprintf(query, sizeof query, "/news?after=%lld&waitMs=%d", (long long)seq, NEWS_WAIT_MS);
+	return http_put_path(out, "/api/workers/", worker_id, query);
+}
+
+bool news_read(const struct http_answer *answer, int64_t *seq)
+{
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_val *root = yyjson_doc_get_root(doc), *last = yyjson_obj_get(root, "seq");
+
+	if (yyjson_is_int(last) && yyjson_get_sint(last) >= 0)
+		*seq = yyjson_get_sint(last);
+	return yyjson_is_true(yyjson_obj_get(root, "news"));
 }
 
 void beat_read(const struct http_answer *answer, struct arena *arena, struct beat_answer *ret_answer,

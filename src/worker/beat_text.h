@@ -24,5 +24,10 @@ struct beat_said {
 void beat_read(const struct http_answer *answer, struct arena *arena, struct beat_answer *ret_answer,
 	struct beat_said *ret_said);
 
+/* The target of a request that waits for news, and what came of it. `seq` moves along; false: nothing has happened. */
+enum { NEWS_WAIT_MS = 30 * 1000, NEWS_SLACK_MS = 15 * 1000 };
+int news_put_target(struct buf *out, struct span worker_id, int64_t seq);
+bool news_read(const struct http_answer *answer, int64_t *seq);
+
 /* Retry-After in ms; 0: there is none. */
 int64_t retry_after_ms(const struct http_answer *answer);

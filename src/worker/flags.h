@@ -1,5 +1,5 @@
 /*
- * The command line of stint-worker and of its words run-once, sweep-prs and worktrees, and what it says of itself (usage.c).
+ * The command line of stint-worker and of its words run, run-once, sweep-prs and worktrees, and what it says of itself (usage.c).
  */
 #pragma once
 
@@ -39,3 +39,6 @@ int flags_take_number(const char *flag, const char *text, int64_t least, int64_t
 /* Of run-once: first the object, then the flags, which count more. A status to end with; 0: go on. */
 int flags_read_object(int argc, char **argv, struct flags *flags);
 int flags_read(int argc, char **argv, struct flags *flags);
+
+/* The word that says what it is to be, if the first one is such; the flags are behind it. */
+void flags_take_mode(int *argc, char ***argv, struct flags *flags);

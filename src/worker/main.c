@@ -315,11 +315,7 @@ int main(int argc, char **argv)
 	static struct config config;
 
 	hold_signals(true);
-	flags.once = argc > 1 && strcmp(argv[1], "run-once") == 0;
-	flags.sweeps = argc > 1 && strcmp(argv[1], "sweep-prs") == 0;
-	flags.trees = argc > 1 && strcmp(argv[1], "worktrees") == 0;
-	argc -= flags.once || flags.sweeps || flags.trees;
-	argv += flags.once || flags.sweeps || flags.trees;
+	flags_take_mode(&argc, &argv, &flags);
 	int r = flags.once ? flags_read_object(argc, argv, &flags) : 0;
 	if (r == 0)
 		r = flags_read(argc, argv, &flags);

@@ -121,22 +121,40 @@ static void read_identity(yyjson_val *record, struct process_identity *identity)
 	identity->main_start = (uint64_t)number_of(record, "mainStart");
 }
 
-int nest_note_worker(struct nest *nest, const char *worker_id)
+static int write_record(const struct nest *nest, const struct predecessor *who)
 {
 	cleanup(buf_done) struct buf text = {0};
-	char boot[IDENTITY_BOOT_BYTES];
 	struct json_object object;
 
-	boot[0] = 0;
-	boot_id_read(boot, sizeof boot);
 	buf_init(&text, RECORD_BYTES_MAX);
 	json_begin(&object, &text);
-	put_text(&object, "workerId", worker_id);
-	put_text(&object, "boot", boot);
-	json_member_int(&object, "pid", getpid());
-	json_member_int(&object, "start", own_start());
+	put_text(&object, "workerId", who->worker_id);
+	put_text(&object, "boot", who->boot);
+	json_member_int(&object, "pid", who->pid);
+	json_member_int(&object, "start", who->start);
 	int r = json_end(&object);
 	return r < 0 ? r : file_write(nest->dir_fd, "worker", buf_span(&text), true);
+}
+
+int nest_note_worker(struct nest *nest, const char *worker_id)
+{
+	struct predecessor self = {.pid = getpid(), .start = own_start()};
+
+	boot_id_read(self.boot, sizeof self.boot);
+	snprintf(self.worker_id, sizeof self.worker_id, "%s", worker_id);
+	int r = write_record(nest, &self);
+	if (r == 0)
+		nest->not_ours = false;
+	return r;
+}
+
+int nest_note_refused(struct nest *nest)
+{
+	if (nest->not_ours || !nest->before.worker_id[0])
+		return 0;
+	int r = write_record(nest, &nest->before);
+	nest->not_ours = r == 0;
+	return r;
 }
 
 /* ---- taking over ---- */
@@ -318,13 +336,16 @@ static int lock_dir(int dir_fd, int *ret_fd)
 	return 0;
 }
 
-static void remove_dir(int workers_fd, int dir_fd, const char *name)
+static void remove_dir(int workers_fd, int dir_fd, const char *name, bool with_record)
 {
 	file_tidy(dir_fd);
-	unlinkat(dir_fd, "worker", 0);
+	if (with_record)
+		unlinkat(dir_fd, "worker", 0);
 	unlinkat(dir_fd, "runs", AT_REMOVEDIR);
 	if (unlinkat(dir_fd, "outbox", AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return; /* there are reports in it: whoever comes next sends them */
+	if (faccessat(dir_fd, "worker", F_OK, 0) == 0)
+		return; /* whoever comes next replaces it */
 	unlinkat(dir_fd, "lock", 0);
 	unlinkat(workers_fd, name, AT_REMOVEDIR);
 }
@@ -349,7 +370,7 @@ static int look_at_dir(void *context, const char *name)
 	/* a slot's directory is its successor's to judge, unless there is something to end or to send */
 	int r = take_over(nest, dir_fd, search->complaint);
 	if (r == 0 && strncmp(name, "slot-", 5) != 0)
-		remove_dir(nest->workers_fd, dir_fd, name);
+		remove_dir(nest->workers_fd, dir_fd, name, true);
 	return r;
 }
 
@@ -507,7 +528,7 @@ void nest_close(struct nest *nest, bool clean)
 		&nest->workers_fd, &nest->runs_fd};
 
 	if (clean && nest->lock_fd >= 0)
-		remove_dir(nest->workers_fd, nest->dir_fd, nest->name);
+		remove_dir(nest->workers_fd, nest->dir_fd, nest->name, !nest->not_ours);
 	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
 		if (*fds[i] >= 0)
 			close(*fds[i]);

@@ -3,7 +3,7 @@
  *
  *	runs/RUN/               the private directory of an attempt (exec/rundir.h)
  *	workers/NAME/lock       held by the worker that lives
- *	workers/NAME/worker     who it is: gone after a clean end
+ *	workers/NAME/worker     who it is, or if it was not let in who was there before: gone after a clean end
  *	workers/NAME/runs/RUN   a process that was started, so that a successor can end it, and whose attempt it is
  *	workers/NAME/outbox/RUN a report that the server has not got yet (outbox.h)
  *
@@ -36,6 +36,7 @@ struct nest {
 	int workers_fd, runs_fd; /* of all */
 	int dir_fd, lock_fd, outbox_fd, records_fd;
 	struct predecessor before;
+	bool not_ours;       /* the record is our predecessor's */
 	const char *resumes; /* the agent whose claims are taken up again; NULL */
 	uint32_t adopted;    /* attempts of dead workers that were taken over */
 	uint32_t orphans;    /* processes of theirs that were still there */
@@ -52,6 +53,9 @@ void nest_close(struct nest *nest, bool clean);
 
 /* Under which id it goes from now on. */
 int nest_note_worker(struct nest *nest, const char *worker_id);
+
+/* The server did not let us in: whoever comes next replaces our predecessor, not us. */
+int nest_note_refused(struct nest *nest);
 
 /* The task is empty if the process is a worker of a pool: its attempts are written down under names of their own. */
 struct nest_attempt {

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "base/utf8.h"
+#include "worker/beat_text.h"
 #include "worker/run.h"
 #include "worker/supervisor.h"
 
@@ -38,9 +39,13 @@ struct once {
 	struct supervisor *supervisor;
 	const struct once_config *config;
 	enum once_phase phase;
-	struct line *line;
+	struct line *line, *news;
+	int64_t news_seq; /* as in beat_text.h */
+	bool newsless;    /* the server tells none */
 	uv_timer_t timer; /* looks at the task; between two passes it waits for the next */
 	int64_t begun_ms, renewed_ms, asked_ms; /* the lease counts from the request that renewed it */
+	int64_t lease_ms;                       /* as granted */
+	int64_t vouched_ms;                     /* or from when it went on although the server was away */
 	int64_t passes, runs;
 	char task[ID_BYTES], fence[32];
 	struct arena arena; /* of one pass */
@@ -148,6 +153,7 @@ static void end_pass(struct once *once)
 {
 	uv_timer_stop(&once->timer);
 	line_drop(once->line);
+	line_drop(once->news);
 	if (once->passes < once->config->max_iterations && !once->supervisor->stopping) {
 		once->phase = ONCE_RESTING;
 		uv_timer_start(&once->timer, on_next_pass, (uint64_t)once->config->poll_interval_ms, 0);
@@ -163,7 +169,7 @@ static void begin_pass(struct once *once)
 	once->begun_ms = worker_clock_ms();
 	once->task[0] = once->fence[0] = 0;
 	once->title = (struct span){0};
-	once->said = false;
+	once->said = once->newsless = false;
 	arena_reset(&once->arena);
 	once->phase = ONCE_CLAIMING;
 	supervisor_claim(once->supervisor);
@@ -211,6 +217,7 @@ void once_put_claim(const struct once *once, struct json_object *object)
 }
 
 static void on_look(uv_timer_t *timer);
+static void ask_for_news(struct once *once);
 
 void once_claimed(struct once *once, yyjson_val *claim)
 {
@@ -229,8 +236,13 @@ void once_claimed(struct once *once, yyjson_val *claim)
 	snprintf(once->fence, sizeof once->fence, "%s", fence ? fence : "");
 	if (yyjson_is_str(title))
 		once->title = one_line(&once->arena, json_text(title), ERROR_BYTES_MAX);
-	once->renewed_ms = worker_clock_ms();
-	uv_timer_start(&once->timer, on_look, LOOK_MS, LOOK_MS);
+	once->renewed_ms = once->vouched_ms = worker_clock_ms();
+	once->lease_ms = yyjson_get_sint(yyjson_obj_get(claim, "leaseMs"));
+	if (once->lease_ms <= 0)
+		once->lease_ms = once->config->lease_ms;
+	uint64_t look_ms = once->lease_ms < 4 * LOOK_MS ? (uint64_t)once->lease_ms / 4 : LOOK_MS;
+	uv_timer_start(&once->timer, on_look, look_ms, look_ms);
+	ask_for_news(once);
 }
 
 /* ---- while it runs -------------------------------------------------------------------------------------------- */
@@ -276,13 +288,37 @@ static void hear_task(struct once *once, yyjson_val *task)
 		run_stop(run, STOP_PARKED, INT64_MAX);
 }
 
+void once_lease(const struct once *once, int64_t *ret_from_ms, int64_t *ret_lease_ms)
+{
+	*ret_from_ms = once->vouched_ms;
+	*ret_lease_ms = once->lease_ms;
+}
+
+static void vouch(struct once *once, int64_t from_ms)
+{
+	once->vouched_ms = from_ms;
+	if (run_of(once))
+		run_push(run_of(once));
+}
+
+/* Beside a server that is away work goes on. */
+static bool is_away(struct once *once, int status)
+{
+	if (status > 0 && status < 500)
+		return false;
+	if (once->supervisor->options->same_host)
+		vouch(once, worker_clock_ms());
+	return true;
+}
+
 static void on_task(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
 {
 	struct once *once = context;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
 	struct json_complaint complaint;
 
 	(void)reach;
-	if (fault < 0 || http_answer_status(answer) != 200 || once->phase != ONCE_RUNNING)
+	if (is_away(once, status) || status != 200 || once->phase != ONCE_RUNNING)
 		return; /* again in a second */
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
@@ -296,10 +332,14 @@ static void on_renewed(void *context, int fault, enum http_reach reach, const st
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
 	(void)reach;
-	if (status >= 200 && status < 300)
+	if (is_away(once, status))
+		return;
+	if (status >= 200 && status < 300) {
 		once->renewed_ms = once->asked_ms;
-	else if (status == 409 && run_of(once))
+		vouch(once, once->asked_ms);
+	} else if (status == 409 && run_of(once)) {
 		run_stop(run_of(once), STOP_LOST, INT64_MAX);
+	}
 }
 
 static int put_target(const struct once *once, struct buf *target, const char *more)
@@ -323,16 +363,17 @@ static int put_renewal(const struct once *once, struct buf *body)
 }
 
 /* The lease is renewed with a note when it is time; otherwise a look. */
-static void on_look(uv_timer_t *timer)
+static void look(struct once *once)
 {
-	struct once *once = timer->data;
 	cleanup(buf_done) struct buf target = {0}, body = {0};
-	bool renews = worker_clock_ms() - once->renewed_ms >= once->config->progress_every_ms;
+	int64_t lease_ms = once->lease_ms, held_ms = worker_clock_ms() - once->renewed_ms;
+	bool renews = held_ms >= once->config->progress_every_ms ||
+		held_ms >= lease_ms - 2 * lease_spare_ms(lease_ms); /* well before we would have to stop */
 
 	/* the server may give it to somebody else soon, and we cannot hear of it */
 	if (!once->supervisor->options->same_host && run_of(once) &&
-		worker_clock_ms() - once->renewed_ms >= once->config->lease_ms / 10 * 9)
-		run_stop(run_of(once), STOP_LAPSED, once->config->lease_ms / 20);
+		held_ms >= lease_ms - lease_spare_ms(lease_ms))
+		run_stop(run_of(once), STOP_LAPSED, lease_spare_ms(lease_ms) / 2);
 	if (line_is_busy(once->line))
 		return;
 	buf_init(&target, 1024);
@@ -351,6 +392,48 @@ static void on_look(uv_timer_t *timer)
 	once->asked_ms = worker_clock_ms();
 	if (r == 0)
 		line_call(once->line, &call, renews ? on_renewed : on_task, once);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+	struct once *once = timer->data;
+
+	look(once);
+	ask_for_news(once);
+}
+
+/* Somebody has done something to what the agent holds, or it holds nothing any more: look now. */
+static void on_news(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct once *once = context;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
+	bool news = status == 200 && news_read(answer, &once->news_seq);
+
+	(void)reach;
+	once->newsless = status >= 400 && status < 500;
+	if (once->phase == ONCE_RUNNING && (news || once->newsless))
+		look(once);
+}
+
+/* Again with the next look: that is soon enough for one task. */
+static void ask_for_news(struct once *once)
+{
+	struct span agent = pulse_worker_id(once->supervisor->pulse);
+	cleanup(buf_done) struct buf target = {0};
+
+	if (once->newsless || line_is_busy(once->news))
+		return;
+	buf_init(&target, 1024);
+	int r = news_put_target(&target, agent, once->news_seq);
+	struct http_call call = {
+		.method = HTTP_METHOD_GET,
+		.target = buf_span(&target),
+		.token = pulse_token(once->supervisor->pulse),
+		.may_repeat = true,
+		.timeout_ms = NEWS_WAIT_MS + NEWS_SLACK_MS,
+	};
+	if (r == 0)
+		line_call(once->news, &call, on_news, once);
 }
 
 /* ---- how it ended ----------------------------------------------------------------------------------------------- */
@@ -470,6 +553,7 @@ void once_run_over(struct once *once)
 		return;
 	uv_timer_stop(&once->timer);
 	line_drop(once->line);
+	line_drop(once->news);
 	if (once->said) {
 		end_pass(once);
 		return;
@@ -505,7 +589,10 @@ struct once *once_new(struct supervisor *supervisor, const struct once_config *c
 	*once = (struct once){.supervisor = supervisor, .config = config, .begun_ms = worker_clock_ms()};
 	arena_init(&once->arena, RESULT_BYTES_MAX);
 	once->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
-	if (!once->line) {
+	once->news = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	if (!once->line || !once->news) {
+		line_free(once->line);
+		line_free(once->news);
 		once_free(once);
 		return NULL;
 	}
@@ -524,7 +611,8 @@ int once_close(struct once *once)
 					: SPAN("it was stopped before it had done anything")});
 	uv_close((uv_handle_t *)&once->timer, NULL);
 	line_free(once->line);
-	once->line = NULL;
+	line_free(once->news);
+	once->line = once->news = NULL;
 	return once->bad ? EXIT_NOT_DONE : once->runs == 0 ? (int)once->config->empty_status : 0;
 }
 

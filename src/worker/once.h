@@ -43,6 +43,9 @@ int once_config_read(struct once_config *config, const char *path, struct arena 
 int once_config_flag(struct once_config *config, const char *flag, const char *value,
 	char complaint[ONCE_COMPLAINT_BYTES]);
 
+/* The flags that there are, one after the other; NULL: there are no more. */
+const char *once_config_flag_name(size_t index);
+
 /* Can all of it be kept by these executors? -EINVAL. */
 int once_config_check(const struct once_config *config, const struct settings *settings,
 	char complaint[ONCE_COMPLAINT_BYTES]);
@@ -61,6 +64,9 @@ void once_begin(struct once *once);
 /* Is it the time to claim? */
 bool once_claims(const struct once *once);
 void once_put_claim(const struct once *once, struct json_object *object);
+
+/* The lease of its claim, and from when on it counts. */
+void once_lease(const struct once *once, int64_t *ret_from_ms, int64_t *ret_lease_ms);
 
 /* What the supervisor tells it. */
 void once_claimed(struct once *once, yyjson_val *claim); /* NULL: there was nothing */

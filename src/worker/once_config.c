@@ -212,6 +212,15 @@ int once_config_flag(
 	return -ENOENT;
 }
 
+const char *once_config_flag_name(size_t index)
+{
+	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		if (fields[i].flag && index-- == 0)
+			return fields[i].flag;
+	}
+	return NULL;
+}
+
 /* ---- the file --------------------------------------------------------------------------------------------- */
 
 static const char *plain_text(yyjson_val *value)

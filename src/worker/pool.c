@@ -76,7 +76,7 @@ uint32_t pools_room(const struct pools *pools, const struct executor *executor)
 		if (seat->executor != executor)
 			continue;
 		idle += seat->worker.state == POOL_IDLE;
-		alive |= pool_seat_is_alive(seat);
+		alive |= pool_worker_is_alive(&seat->worker);
 		barred |= seat->barred[0] != 0;
 	}
 	if (barred && !alive)
@@ -114,6 +114,14 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 	supervisor_pools_changed(pools->supervisor);
 }
 
+void pools_push(struct pools *pools, struct pool_job *job, const struct process_lease *lease)
+{
+	(void)pools;
+	job->lease = *lease;
+	if (job->seat)
+		process_lease(job->seat->process, lease);
+}
+
 bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms)
 {
 	struct pool_seat *seat = job->seat;
@@ -122,13 +130,7 @@ bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms)
 		pool_job_unlink(pools, job);
 		return false;
 	}
-	seat->grace_ms = grace_ms < seat->executor->grace_ms ? grace_ms : seat->executor->grace_ms;
-	seat->worker.rules.grace_ms = seat->grace_ms;
-	uint32_t todo = pool_worker_stop_task(&seat->worker, pool_clock_ms());
-	pool_seat_perform(seat, todo, NULL);
-	if (todo == 0) /* it is going already: perhaps not fast enough */
-		process_stop(seat->process, (uint32_t)seat->grace_ms);
-	seat->worker.rules.grace_ms = seat->grace_ms = seat->executor->grace_ms;
+	pool_seat_perform(seat, pool_worker_stop_task(&seat->worker, grace_ms, pool_clock_ms()), NULL);
 	return true;
 }
 

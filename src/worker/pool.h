@@ -22,7 +22,8 @@ struct pools;
 struct pool_seat;
 
 struct pool_job_end {
-	bool stopped; /* as it was told to: the rest is not set */
+	bool stopped; /* as it was told to, or because its lease was over: the rest is not set */
+	bool lapsed;  /* of stopped: the latter */
 	enum report_verb verb;
 	struct span members; /* of the report, besides workerId and fence */
 };
@@ -38,10 +39,11 @@ struct pool_job_events {
 /* The owner's memory until ended(), or until pools_withdraw() says that it was not started. */
 struct pool_job {
 	const struct executor *executor;
-	const char *task;    /* its id */
-	const char *module;  /* NULL: the only one that the worker has */
-	struct span text;    /* the task as JSON */
-	int64_t deadline_ms; /* wall */
+	const char *task;           /* its id */
+	const char *module;         /* NULL: the only one that the worker has */
+	struct span text;           /* the task as JSON */
+	int64_t deadline_ms;        /* wall */
+	struct process_lease lease; /* kept by pools_push() */
 	const struct pool_job_events *events;
 	void *context;
 	/* of the pools */
@@ -64,6 +66,9 @@ void pools_begin(struct pools *pools);
 uint32_t pools_room(const struct pools *pools, const struct executor *executor);
 
 void pools_submit(struct pools *pools, struct pool_job *job);
+
+/* It may go on until then, from wherever it is now. */
+void pools_push(struct pools *pools, struct pool_job *job, const struct process_lease *lease);
 
 /* False: it had not been started, and is the owner's again. True: ended() comes when the worker is gone. */
 bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms);

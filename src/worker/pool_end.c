@@ -26,6 +26,27 @@ static struct span last_line(const struct buf *text)
 	return line;
 }
 
+static void say_fault(const struct pool_seat *seat, char *out, size_t room)
+{
+	snprintf(out, room, "%s%s%s%s%s", pool_fault_text(&seat->worker), seat->quote[0] ? "; " : "",
+		seat->quote, seat->dropped[0] ? "; of its frames this one was dropped last: " : "",
+		seat->dropped);
+}
+
+/* What it should have said before it ended by itself. */
+static const char *say_what_is_missing(const struct pool_seat *seat)
+{
+	const struct process_end *end = process_end(seat->process);
+	bool good = end->how == ENDED_EXIT && end->code == 0;
+
+	if (!seat->worker.said_hello)
+		return good ? " before its worker.hello; a worker stays in the foreground"
+			    : " before its worker.hello";
+	if (seat->job)
+		return end->how == ENDED_EXIT ? " without an answer" : "";
+	return " without worker.shutdown, while it had no task";
+}
+
 static void say_how(const struct pool_seat *seat, char *out, size_t room)
 {
 	const struct process_end *end = process_end(seat->process);
@@ -34,13 +55,12 @@ static void say_how(const struct pool_seat *seat, char *out, size_t room)
 	if (end->how == ENDED_UNSTARTED)
 		start_fault_text(&end->fault, out, room);
 	else if (fault != POOL_FAULT_ENDED && fault != POOL_FAULT_NONE)
-		snprintf(out, room, "%s%s%s", pool_fault_text(fault),
-			seat->dropped[0] ? "; of its frames this one was dropped last: " : "", seat->dropped);
+		say_fault(seat, out, room);
 	else if (end->how == ENDED_SIGNAL)
-		snprintf(out, room, "ended by signal %d (SIG%s)", end->code,
-			sigabbrev_np(end->code) ? sigabbrev_np(end->code) : "?");
+		snprintf(out, room, "ended by signal %d (SIG%s)%s", end->code,
+			sigabbrev_np(end->code) ? sigabbrev_np(end->code) : "?", say_what_is_missing(seat));
 	else if (end->how == ENDED_EXIT)
-		snprintf(out, room, "exit status %d without an answer", end->code);
+		snprintf(out, room, "exit status %d%s", end->code, say_what_is_missing(seat));
 	else
 		snprintf(out, room, "its shim died, and how it ended nobody knows");
 }

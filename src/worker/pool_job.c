@@ -15,6 +15,8 @@
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
+enum { MODULES_LISTED_BYTES = 500 }; /* in a sentence */
+
 void pool_job_unlink(struct pools *pools, struct pool_job *job)
 {
 	struct pool_job **at = &pools->waiting;
@@ -29,58 +31,98 @@ void pool_job_unlink(struct pools *pools, struct pool_job *job)
 void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code, const char *message)
 {
 	cleanup(buf_done) struct buf members = {0};
-	bool host = strcmp(code, "WORKER_INIT_FAILED") == 0;
 
 	pool_job_unlink(pools, job);
 	buf_init(&members, MEMBERS_BYTES_MAX);
-	if (failure_put(&members, code, message, host ? clock_wall_ms() + HOST_TROUBLE_MS : RETRY_NEVER) < 0)
+	if (failure_put_refused(&members, code, message, clock_wall_ms()) < 0)
 		buf_clear(&members);
 	struct pool_job_end end = {.verb = REPORT_FAIL, .members = buf_span(&members)};
 	job->events->ended(job->context, &end);
 }
 
-static void refuse_quarantined(struct pools *pools, struct pool_job *job)
+/* None lives, and none will soon: until when, what to do about it, and what was wrong. */
+static void refuse_dead(struct pools *pools, struct pool_job *job)
 {
-	const char *slot = NULL;
-	char message[700];
+	const struct pool_seat *quarantined = NULL, *last = NULL;
+	int64_t due_ms = INT64_MAX, now_ms = pool_clock_ms();
+	char message[1000], until[SEAT_SLOT_BYTES + 100] = "";
 
-	for (uint32_t i = 0; i < pools->seat_count && !slot; i++) {
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
 		const struct pool_seat *seat = &pools->seats[i];
-		if (seat->executor == job->executor && seat->worker.state == POOL_QUARANTINED)
-			slot = seat->slot;
+		if (seat->executor != job->executor)
+			continue;
+		if (seat->worker.state == POOL_QUARANTINED && !quarantined)
+			quarantined = seat;
+		if (seat->worker.state == POOL_WAITING && pool_worker_due_ms(&seat->worker) < due_ms)
+			due_ms = pool_worker_due_ms(&seat->worker);
+		if (seat->trouble[0] && (!last || seat->trouble_ms >= last->trouble_ms))
+			last = seat;
 	}
-	snprintf(message, sizeof message, "no worker of the pool \"%.100s\" can be started%s%s",
-		job->executor->name, slot ? "; mended: stint slot unquarantine " : "", slot ? slot : "");
+	if (due_ms < INT64_MAX)
+		snprintf(until, sizeof until, "; the next one is started in %lld s",
+			(long long)(due_ms > now_ms ? (due_ms - now_ms + 999) / 1000 : 0));
+	else if (quarantined)
+		snprintf(until, sizeof until, "; mended: stint slot unquarantine %s", quarantined->slot);
+	snprintf(message, sizeof message, "no worker of the pool \"%.100s\" can be started%s%s%s%s%s",
+		job->executor->name, until, last ? "; " : "", last ? last->name : "", last ? ": " : "",
+		last ? last->trouble : "");
 	pool_job_refuse(pools, job, "WORKER_INIT_FAILED", message);
+}
+
+/* Has one of those before it the module, too? */
+static bool is_listed(const struct pools *pools, const struct pool_seat *seat, const char *module)
+{
+	for (const struct pool_seat *at = pools->seats; at < seat; at++) {
+		if (at->executor == seat->executor && pool_worker_is_alive(&at->worker) &&
+			pool_seat_module(at, module))
+			return true;
+	}
+	return false;
+}
+
+/* " a, b": what those who live can do, as far as there is room. */
+static void list_modules(const struct pools *pools, const struct executor *executor, char *out, size_t room)
+{
+	size_t used = (size_t)snprintf(out, room, " none");
+	const char *comma = "";
+
+	for (const struct pool_seat *seat = pools->seats; seat < pools->seats + pools->seat_count; seat++) {
+		const char *module = seat->modules.data;
+		if (seat->executor != executor || !pool_worker_is_alive(&seat->worker))
+			continue;
+		for (uint32_t i = 0; i < seat->module_count; i++, module += strlen(module) + 1) {
+			if (is_listed(pools, seat, module))
+				continue;
+			if (!comma[0])
+				used = 0;
+			if (used + strlen(module) + sizeof ", …" > room) {
+				snprintf(out + used, room - used, " …");
+				return;
+			}
+			used += (size_t)snprintf(out + used, room - used, "%s %s", comma, module);
+			comma = ",";
+		}
+	}
 }
 
 /* Nobody here can do it, now or soon: why. */
 static void refuse_homeless(struct pools *pools, struct pool_job *job, bool alive)
 {
-	char message[700];
-	size_t used;
+	char message[900], modules[MODULES_LISTED_BYTES];
 
 	if (!alive) {
-		refuse_quarantined(pools, job);
+		refuse_dead(pools, job);
 		return;
 	}
-	used = (size_t)snprintf(message, sizeof message,
-		job->module
-			? "no worker of the pool \"%.100s\" has the module \"%.100s\"; they have"
-			: "the task names no module, and the pool \"%.100s\" has more than one, or none:%.0s",
-		job->executor->name, job->module ? job->module : "");
-	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		const struct pool_seat *seat = &pools->seats[i];
-		const char *at = seat->modules.data;
-		if (seat->executor != job->executor || !pool_seat_is_alive(seat))
-			continue;
-		for (uint32_t k = 0; k < seat->module_count && used < sizeof message - 140; k++) {
-			used += (size_t)snprintf(
-				message + used, sizeof message - used, "%s %s", k > 0 ? "," : "", at);
-			at += strlen(at) + 1;
-		}
-		break;
-	}
+	list_modules(pools, job->executor, modules, sizeof modules);
+	if (job->module)
+		snprintf(message, sizeof message,
+			"no worker of the pool \"%.100s\" has the module \"%.128s\"; they have%s",
+			job->executor->name, job->module, modules);
+	else
+		snprintf(message, sizeof message,
+			"the task names no module, and the workers of the pool \"%.100s\" have more than one, or none: they have%s",
+			job->executor->name, modules);
 	pool_job_refuse(pools, job, "EXECUTOR_NOT_FOUND", message);
 }
 
@@ -112,7 +154,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 			seat->pools, job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
 		return true;
 	}
-	process_budget(seat->process, true); /* a whole one for each task */
+	process_work(seat->process, &job->lease); /* with a whole budget for each task */
 	if (r == 0)
 		r = process_write(seat->process, buf_span(&frame));
 	if (r < 0) {
@@ -141,13 +183,13 @@ bool pool_job_place(struct pools *pools, struct pool_job *job)
 		struct pool_seat *seat = &pools->seats[i];
 		if (seat->executor != job->executor)
 			continue;
-		bool able = pool_seat_is_alive(seat) && pool_seat_module(seat, job->module);
+		bool able = pool_worker_is_alive(&seat->worker) && pool_seat_module(seat, job->module);
 		if (able && seat->worker.state == POOL_IDLE && !pools->retiring && assign(seat, job)) {
 			pool_seat_perform(seat, 0, NULL);
 			return true;
 		}
-		alive |= pool_seat_is_alive(seat);
-		hope |= able || pool_seat_is_coming(seat);
+		alive |= pool_worker_is_alive(&seat->worker);
+		hope |= able || pool_worker_is_coming(&seat->worker, pool_clock_ms());
 		barred = seat->barred[0] ? seat : barred;
 	}
 	if (barred && !alive && !pools->retiring) {
@@ -175,7 +217,8 @@ void pool_jobs_give_up(struct pool_seat *seat)
 	char message[SEAT_END_BYTES + 200], how[SEAT_END_BYTES];
 
 	for (uint32_t i = 0; i < pools->seat_count; i++) {
-		if (pools->seats[i].executor == seat->executor && pool_seat_is_alive(&pools->seats[i]))
+		if (pools->seats[i].executor == seat->executor &&
+			pool_worker_is_alive(&pools->seats[i].worker))
 			return;
 	}
 	pool_end_describe(seat, how, sizeof how);

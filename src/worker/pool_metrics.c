@@ -8,10 +8,15 @@
 
 struct tally {
 	int64_t total, active, idle, busy, completed, failed, crashes, dropped, starts, up_ms;
+	const struct pool_seat *troubled; /* the last one that was; NULL: none */
 };
 
-static void count_seat(struct tally *tally, const struct pool_worker *worker)
+static void count_seat(struct tally *tally, const struct pool_seat *seat)
 {
+	const struct pool_worker *worker = &seat->worker;
+
+	if (seat->trouble[0] && (!tally->troubled || seat->trouble_ms >= tally->troubled->trouble_ms))
+		tally->troubled = seat;
 	tally->total++;
 	tally->active += pool_worker_has_process(worker);
 	tally->idle += worker->state == POOL_IDLE;
@@ -39,6 +44,18 @@ static void put_tally(struct json_object *object, const struct tally *tally, int
 	json_member_int(
 		object, "averageWorkerUptimeMs", tally->starts > 0 ? tally->up_ms / tally->starts : 0);
 	json_member_int(object, "startedAt", started_ms);
+}
+
+/* Only one of them: most often all have the same, and how long the snapshot may be is limited. */
+static int put_trouble(struct buf *out, const struct pool_seat *seat)
+{
+	struct json_object object;
+
+	json_begin(&object, out);
+	json_member_string(&object, "worker", span_of(seat->name));
+	json_member_int(&object, "at", seat->trouble_ms);
+	json_member_string(&object, "reason", span_of(seat->trouble));
+	return json_end(&object);
 }
 
 static int put_seats(struct buf *out, const struct pools *pools, const struct executor *executor)
@@ -78,10 +95,12 @@ int pools_put(struct buf *out, const struct pools *pools)
 			continue;
 		for (uint32_t k = 0; k < pools->seat_count; k++) {
 			if (pools->seats[k].executor == executor)
-				count_seat(&tally, &pools->seats[k].worker);
+				count_seat(&tally, &pools->seats[k]);
 		}
 		json_begin(&one, out);
 		put_tally(&one, &tally, pools->started_ms);
+		if (tally.troubled && json_put_key(&one, "lastTrouble"))
+			json_note(&one, put_trouble(out, tally.troubled));
 		if (json_put_key(&one, "workers"))
 			json_note(&one, put_seats(out, pools, executor));
 		json_note(&all, json_end(&one));

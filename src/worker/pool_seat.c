@@ -7,13 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
 #include "worker/supervisor.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
-enum { LEFTOVER_MS = 10 }; /* until it is looked again whether what the one before it left is gone */
+enum {
+	LEFTOVER_MS = 10,     /* until it is looked again whether what the one before it left is gone */
+	NOISE_BYTES_MAX = 60, /* of what came in place of a frame, where it is quoted */
+};
 
 int64_t pool_clock_ms(void)
 {
@@ -48,30 +52,10 @@ const char *pool_seat_module(const struct pool_seat *seat, const char *module)
 	return NULL;
 }
 
-bool pool_seat_is_alive(const struct pool_seat *seat)
+void pool_seat_note_trouble(struct pool_seat *seat, const char *why)
 {
-	return seat->worker.state == POOL_IDLE || seat->worker.state == POOL_BUSY ||
-		seat->worker.state == POOL_ANSWERED;
-}
-
-bool pool_seat_is_coming(const struct pool_seat *seat)
-{
-	switch (seat->worker.state) {
-	case POOL_ENTERING:
-	case POOL_STARTING:
-	case POOL_TELLING:
-	case POOL_WAITING:
-		return true;
-	case POOL_LEAVING:
-		return !seat->worker.retiring;
-	case POOL_OFF:
-	case POOL_QUARANTINED:
-	case POOL_IDLE:
-	case POOL_BUSY:
-	case POOL_ANSWERED:
-		break;
-	}
-	return false;
+	snprintf(seat->trouble, sizeof seat->trouble, "%s", why);
+	seat->trouble_ms = clock_wall_ms();
 }
 
 /* ---- what it says ---- */
@@ -134,6 +118,14 @@ static void log_crossed(const struct pool_seat *seat)
 	log_limited(&crossed, log_cstr("poolWorker", seat->name), log_cstr("task", seat->job->task));
 }
 
+static void note_goodbye(struct pool_seat *seat, struct span reason)
+{
+	if (reason.len > 0)
+		snprintf(seat->quote, sizeof seat->quote, "its reason: %.*s", SPAN_ARGS(reason));
+	log_info("a worker of a pool says goodbye", log_cstr("poolWorker", seat->name),
+		log_span("reason", reason.len > 0 ? reason : SPAN("none given")));
+}
+
 static void hear_frame(struct pool_seat *seat, struct span frame)
 {
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
@@ -149,8 +141,7 @@ static void hear_frame(struct pool_seat *seat, struct span frame)
 	if (message.kind == POOL_HELLO && seat->worker.state == POOL_STARTING)
 		keep_modules(seat, &message);
 	if (message.kind == POOL_SHUTDOWN && seat->worker.state != POOL_LEAVING)
-		log_info("a worker of a pool says goodbye", log_cstr("poolWorker", seat->name),
-			log_span("reason", message.reason.len > 0 ? message.reason : SPAN("none given")));
+		note_goodbye(seat, message.reason);
 	enum pool_subject subject = subject_of(seat, &message);
 	if (subject == POOL_OF_ANOTHER) {
 		pool_complain_of_task(&complaint, &message);
@@ -162,17 +153,27 @@ static void hear_frame(struct pool_seat *seat, struct span frame)
 	pool_seat_perform(seat, todo, &message);
 }
 
-/* What came instead of a length, if people can read it: most often it is a line that was meant for a log. */
-static void log_noise(const struct pool_seat *seat)
+static size_t readable_len(const char *text, size_t most)
 {
-	struct span head = {(const char *)seat->frames.head, FRAME_HEAD_BYTES};
+	size_t len = 0;
 
-	for (size_t i = 0; i < head.len; i++) {
-		if ((unsigned char)head.data[i] < 0x20 || (unsigned char)head.data[i] > 0x7e)
-			head.len = 0;
-	}
-	log_error("a worker of a pool broke the protocol", log_cstr("poolWorker", seat->name),
-		log_cstr("reason", pool_fault_text(POOL_FAULT_LENGTH)), log_span("instead", head));
+	while (len < most && text[len] >= 0x20 && text[len] < 0x7f)
+		len++;
+	return len;
+}
+
+/* What came in place of a frame: most often it is a line that was meant for a log; or else the length in another order. */
+static void note_noise(struct pool_seat *seat, struct span rest)
+{
+	const char *head = (const char *)seat->frames.head;
+	size_t more = readable_len(rest.data, rest.len < NOISE_BYTES_MAX ? rest.len : NOISE_BYTES_MAX);
+
+	if (readable_len(head, FRAME_HEAD_BYTES) == FRAME_HEAD_BYTES)
+		snprintf(seat->quote, sizeof seat->quote, "it wrote \"%.*s%.*s\"", FRAME_HEAD_BYTES, head,
+			(int)more, rest.data);
+	else
+		snprintf(seat->quote, sizeof seat->quote, "it announced %u bytes",
+			frame_length(&seat->frames));
 }
 
 static void take_frames(struct pool_seat *seat)
@@ -184,11 +185,12 @@ static void take_frames(struct pool_seat *seat)
 		/* who has used up a budget is being ended: what it says now comes too late */
 		bool over = seat->worker.killed || process_end(seat->process)->spent != SPENT_NOTHING;
 		int r = over ? 0 : frame_read(&seat->frames, bytes, &used, &frame);
+		if (r < 0)
+			note_noise(seat, (struct span){bytes.data + used, bytes.len - used});
 		if (over || r < 0)
 			used = bytes.len; /* nothing of it will be read any more */
 		process_advance(seat->process, STREAM_OUT, used);
 		if (r < 0) {
-			log_noise(seat);
 			pool_seat_perform(seat,
 				pool_worker_break(&seat->worker, POOL_FAULT_LENGTH, pool_clock_ms()), NULL);
 		} else if (r == 1) {
@@ -213,20 +215,20 @@ static void end_attempt(struct pool_seat *seat, const struct pool_message *messa
 		take_words(seat);
 	}
 	snprintf(seat->last_task, sizeof seat->last_task, "%s", job->task);
-	seat->job = NULL;
-	job->seat = NULL;
 	if (message)
-		process_budget(seat->process, false);
+		process_work(seat->process, NULL);
 	int r = 0;
 	if (message)
 		r = pool_end_put_answer(seat, message, &end.verb, &members);
 	else if (seat->worker.stop_task)
-		end.stopped = true;
+		end.stopped = true, end.lapsed = process_end(seat->process)->lapsed;
 	else
 		r = pool_end_put_crash(seat, &members);
 	if (r < 0)
 		buf_clear(&members);
 	end.members = buf_span(&members);
+	seat->job = NULL;
+	job->seat = NULL;
 	job->events->ended(job->context, &end);
 }
 
@@ -245,32 +247,47 @@ static void on_output(void *context, struct process *process, enum process_strea
 		take_words(context);
 }
 
+static void on_closed(void *context, struct process *process, enum process_stream stream)
+{
+	struct pool_seat *seat = context;
+
+	(void)process;
+	if (stream == STREAM_OUT)
+		pool_seat_perform(seat,
+			pool_worker_hear_end(&seat->worker, frame_is_open(&seat->frames), pool_clock_ms()),
+			NULL);
+}
+
 static void on_gone(void *context, struct process *process)
 {
 	struct pool_seat *seat = context;
+	const struct process_end *end = process_end(process);
 	char how[SEAT_END_BYTES];
 
 	take_frames(seat);
 	take_words(seat);
-	if (frame_is_open(&seat->frames) && !seat->worker.planned &&
-		(seat->worker.fault == POOL_FAULT_NONE || seat->worker.fault == POOL_FAULT_SILENT))
-		seat->worker.fault = POOL_FAULT_HALF;
-	const struct process_end *end = process_end(process);
+	if (end->lapsed)
+		pool_worker_lapse(&seat->worker);
 	if (end->spent_before || (end->spent != SPENT_NOTHING && (seat->job || end->spent != SPENT_MEMORY)))
-		seat->worker.planned = true; /* it was ended for its task, and did not crash */
-	pool_end_describe(seat, how, sizeof how);
+		pool_worker_excuse(&seat->worker);
 	/* a machine that is short of something, or cannot make the wall, is no fault of the program */
 	bool starting = seat->worker.state == POOL_STARTING;
 	const char *barred = starting ? verdict_barred(end) : NULL;
-	if (barred)
-		pool_seat_bar(seat, barred, how);
 	uint32_t todo = barred || (starting && verdict_is_shortage(end))
 		? pool_worker_unspawned(&seat->worker, pool_clock_ms())
-		: pool_worker_gone(&seat->worker, pool_clock_ms());
+		: pool_worker_gone(&seat->worker, frame_is_open(&seat->frames), pool_clock_ms());
+	pool_end_describe(seat, how, sizeof how);
+	if (barred)
+		pool_seat_bar(seat, barred, how);
+	else if (todo & POOL_DO_TELL || starting)
+		pool_seat_note_trouble(seat, how);
 	log_at(todo & POOL_DO_TELL ? LEVEL_WARN : LEVEL_INFO,
 		todo & POOL_DO_TELL ? "a worker of a pool crashed" : "a worker of a pool ended",
 		log_cstr("poolWorker", seat->name),
-		log_cstr("reason", todo & POOL_DO_TELL || starting ? how : "as asked"));
+		log_cstr("reason",
+			end->lapsed                               ? "its lease was over"
+				: todo & POOL_DO_TELL || starting ? how
+								  : "as asked"));
 	if (!seat->worker.said_hello && todo & POOL_DO_TELL)
 		pool_jobs_give_up(seat);
 	pool_seat_perform(seat, todo & POOL_DO_END, NULL);
@@ -284,6 +301,7 @@ static void on_gone(void *context, struct process *process)
 const struct process_events pool_seat_events = {
 	.started = on_started,
 	.output = on_output,
+	.closed = on_closed,
 	.gone = on_gone,
 };
 
@@ -325,7 +343,7 @@ void pool_seat_perform(struct pool_seat *seat, uint32_t todo, const struct pool_
 	if (todo & POOL_DO_CLOSE)
 		process_close_stdin(seat->process);
 	if (todo & POOL_DO_TERM)
-		process_stop(seat->process, (uint32_t)seat->grace_ms);
+		process_stop(seat->process, (uint32_t)seat->worker.stop_grace_ms);
 	if (todo & POOL_DO_KILL)
 		process_kill(seat->process);
 	if (todo & POOL_DO_END)
@@ -353,7 +371,7 @@ void pool_seat_init(struct pools *pools, struct pool_seat *seat, const struct ex
 	rules.hello_ms = executor->start_ms;
 	rules.silence_ms = executor->silence_ms;
 	rules.grace_ms = executor->grace_ms;
-	*seat = (struct pool_seat){.pools = pools, .executor = executor, .grace_ms = executor->grace_ms};
+	*seat = (struct pool_seat){.pools = pools, .executor = executor};
 	snprintf(seat->name, sizeof seat->name, "%.130s-%lld", executor->name, (long long)n);
 	snprintf(seat->slot, sizeof seat->slot, "%.110s/%s",
 		options->slot           ? options->slot

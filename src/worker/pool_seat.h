@@ -30,7 +30,9 @@ enum {
 	SEAT_NAME_BYTES = 160,
 	SEAT_SLOT_BYTES = 300,
 	SEAT_LETTER_BYTES = PROCESS_RUN_BYTES_MAX + 16,
-	SEAT_LINE_BYTES_MAX = 300,            /* of what a worker wrote, where one line is told */
+	SEAT_LINE_BYTES_MAX = 300, /* of what a worker wrote, where one line is told */
+	SEAT_QUOTE_BYTES = 100,
+	SEAT_TROUBLE_BYTES = 400,             /* for the snapshot of its pool */
 	SEAT_END_BYTES = 1024,                /* for its end in words */
 	MEMBERS_BYTES_MAX = (1 << 20) - 4096, /* a report is a request, and has a head of its own */
 };
@@ -49,12 +51,16 @@ struct pool_seat {
 	char last_task[BEAT_ID_BYTES_MAX + 1]; /* the one that it had before */
 	/* why the last of its frames was dropped, since its start or its task; "": none was */
 	char dropped[POOL_REASON_BYTES];
-	struct buf modules; /* each with a NUL */
+	char quote
+		[SEAT_QUOTE_BYTES]; /* what it wrote instead of a frame, or why it said that it goes; "": nothing */
+	struct buf modules;         /* each with a NUL */
 	uint32_t module_count;
 	uint64_t words_from; /* where what it wrote for its task begins */
-	int64_t grace_ms;    /* of the stop that was asked for */
 	bool asks;           /* to enter: its turn to ask comes */
 	bool quarantine_told;
+	char trouble
+		[SEAT_TROUBLE_BYTES]; /* how it crashed last, or why it could not be started; "": never so far */
+	int64_t trouble_ms;           /* wall */
 	/* why it cannot be started as its executor is; "": as far as is known it can */
 	char barred[WALLS_COMPLAINT_BYTES];
 	const char *barred_code;
@@ -82,8 +88,9 @@ void pool_seat_init(struct pools *pools, struct pool_seat *seat, const struct ex
 
 /* The one of its modules that it would run this as; NULL: none. */
 const char *pool_seat_module(const struct pool_seat *seat, const char *module);
-bool pool_seat_is_alive(const struct pool_seat *seat);
-bool pool_seat_is_coming(const struct pool_seat *seat); /* it is not known yet what it can do */
+
+/* For whoever asks how its pool stands. */
+void pool_seat_note_trouble(struct pool_seat *seat, const char *why);
 
 /* What pool_worker.h says: bits of enum pool_do. The message is that which led to it; NULL: none did. */
 void pool_seat_perform(struct pool_seat *seat, uint32_t todo, const struct pool_message *message);

@@ -64,6 +64,7 @@ void pool_seat_bar(struct pool_seat *seat, const char *code, const char *why)
 {
 	snprintf(seat->barred, sizeof seat->barred, "%s", why);
 	seat->barred_code = code;
+	pool_seat_note_trouble(seat, why);
 	log_error("a worker of a pool cannot be started as its executor says",
 		log_cstr("poolWorker", seat->name), log_cstr("code", code), log_cstr("reason", why));
 }
@@ -81,11 +82,13 @@ static void hear_fault(struct pool_seat *seat, int fault, bool of_workdir)
 		snprintf(why, sizeof why, "the workingDir of its executor, \"%.300s\", cannot be opened: %s",
 			executor->working_dir, strerror(-fault));
 	}
-	if (strcmp(code, "WORKER_INIT_FAILED") != 0)
+	if (strcmp(code, "WORKER_INIT_FAILED") != 0) {
 		pool_seat_bar(seat, code, why);
-	else
-		log_error("a worker of a pool cannot be started", log_cstr("poolWorker", seat->name),
-			log_cstr("reason", strerror(-fault)));
+		return;
+	}
+	pool_seat_note_trouble(seat, strerror(-fault));
+	log_error("a worker of a pool cannot be started", log_cstr("poolWorker", seat->name),
+		log_cstr("reason", strerror(-fault)));
 }
 
 static int open_workdir(const struct pool_seat *seat, int run_fd, int *ret_fd)
@@ -187,7 +190,7 @@ void pool_seat_spawn(struct pool_seat *seat)
 	frame_reader_init(&seat->frames);
 	buf_clear(&seat->modules);
 	seat->module_count = 0;
-	seat->last_task[0] = seat->dropped[0] = 0;
+	seat->last_task[0] = seat->dropped[0] = seat->quote[0] = 0;
 	seat->words_from = 0;
 	arena_init(&arena, SPAWN_ARENA_BYTES);
 	int r = pool_seat_note(seat);

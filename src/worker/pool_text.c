@@ -76,13 +76,14 @@ static const char *read_shutdown(yyjson_val *root, struct pool_message *message)
 static const char *read_progress(yyjson_val *root, struct pool_message *message)
 {
 	yyjson_val *progress = yyjson_obj_get(root, "progress");
-	double percent = yyjson_get_num(progress);
+	double percent = 0;
+	bool is_number = json_number(progress, &percent);
 
 	message->note = cut(text_of(root, "message"), POOL_NOTE_BYTES_MAX);
 	message->percent = -1;
-	if (yyjson_is_num(progress))
+	if (is_number)
 		message->percent = percent >= 100 ? 100 : percent >= 0 ? (int)percent : 0;
-	return yyjson_is_num(progress) || message->note.len > 0
+	return is_number || message->note.len > 0
 		? NULL
 		: "a progress must have a number as its progress, or a message";
 }

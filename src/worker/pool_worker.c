@@ -14,6 +14,7 @@ struct pool_rules pool_rules_default(void)
 		.respawn_max_ms = 60 * 1000,
 		.settled_ms = 60 * 1000,
 		.ask_ms = 5 * 1000,
+		.coming_ms = 5 * 1000,
 	};
 }
 
@@ -36,6 +37,32 @@ bool pool_worker_has_process(const struct pool_worker *worker)
 	case POOL_QUARANTINED:
 	case POOL_TELLING:
 	case POOL_WAITING:
+		break;
+	}
+	return false;
+}
+
+bool pool_worker_is_alive(const struct pool_worker *worker)
+{
+	return worker->state == POOL_IDLE || worker->state == POOL_BUSY || worker->state == POOL_ANSWERED;
+}
+
+bool pool_worker_is_coming(const struct pool_worker *worker, int64_t now_ms)
+{
+	switch (worker->state) {
+	case POOL_ENTERING:
+	case POOL_STARTING:
+	case POOL_TELLING:
+		return true;
+	case POOL_WAITING:
+		return worker->due_ms - now_ms <= worker->rules.coming_ms;
+	case POOL_LEAVING:
+		return !worker->retiring;
+	case POOL_OFF:
+	case POOL_QUARANTINED:
+	case POOL_IDLE:
+	case POOL_BUSY:
+	case POOL_ANSWERED:
 		break;
 	}
 	return false;
@@ -169,15 +196,19 @@ uint32_t pool_worker_retire(struct pool_worker *worker, int64_t now_ms)
 	return 0;
 }
 
-uint32_t pool_worker_stop_task(struct pool_worker *worker, int64_t now_ms)
+uint32_t pool_worker_stop_task(struct pool_worker *worker, int64_t grace_ms, int64_t now_ms)
 {
+	bool leaving = worker->state == POOL_LEAVING;
+
 	if (!worker->has_task)
 		return 0;
 	worker->stop_task = true;
-	if (worker->state != POOL_BUSY)
-		return 0; /* it is going already */
+	worker->stop_grace_ms = grace_ms < worker->rules.grace_ms ? grace_ms : worker->rules.grace_ms;
+	if (leaving) /* it is going already: perhaps not fast enough */
+		return worker->killed ? 0 : POOL_DO_TERM;
 	worker->planned = true;
-	return leave(worker, now_ms) | POOL_DO_TERM;
+	become(worker, POOL_LEAVING, now_ms + worker->stop_grace_ms);
+	return POOL_DO_CLOSE | POOL_DO_TERM;
 }
 
 uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault, int64_t now_ms)
@@ -244,10 +275,10 @@ static uint32_t hear_shutdown(struct pool_worker *worker, int64_t now_ms)
 {
 	if (worker->state == POOL_LEAVING)
 		return 0;
-	/* with nothing to do it may go; with a task it leaves that behind, and that is a crash */
-	worker->planned = !worker->has_task;
-	if (worker->has_task)
-		worker->fault = POOL_FAULT_ENDED;
+	/* with nothing to do it may go; with a task it leaves that behind, and before its hello it never came to life */
+	worker->planned = worker->said_hello && !worker->has_task;
+	if (!worker->planned)
+		worker->fault = POOL_FAULT_LEFT;
 	return leave(worker, now_ms);
 }
 
@@ -303,13 +334,25 @@ uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself, in
 	return pool_worker_break(worker, POOL_FAULT_UNKNOWN, now_ms);
 }
 
+uint32_t pool_worker_hear_end(struct pool_worker *worker, bool within_frame, int64_t now_ms)
+{
+	if (!pool_worker_has_process(worker) || worker->state == POOL_LEAVING)
+		return 0;
+	/* most often it has just ended, and how we shall know in a moment; one that starts may not even have begun */
+	worker->fault = within_frame ? POOL_FAULT_HALF : POOL_FAULT_MUTE;
+	if (worker->state != POOL_STARTING)
+		return leave(worker, now_ms);
+	if (worker->due_ms > now_ms + worker->rules.grace_ms)
+		worker->due_ms = now_ms + worker->rules.grace_ms;
+	return 0;
+}
+
 /* ---- time ---- */
 
 int64_t pool_worker_due_ms(const struct pool_worker *worker)
 {
-	bool listens =
-		worker->state == POOL_IDLE || worker->state == POOL_BUSY || worker->state == POOL_ANSWERED;
-	int64_t silent_ms = listens ? worker->heard_ms + worker->rules.silence_ms : INT64_MAX;
+	int64_t silent_ms =
+		pool_worker_is_alive(worker) ? worker->heard_ms + worker->rules.silence_ms : INT64_MAX;
 
 	return silent_ms < worker->due_ms ? silent_ms : worker->due_ms;
 }
@@ -323,7 +366,8 @@ uint32_t pool_worker_look(struct pool_worker *worker, int64_t now_ms)
 	case POOL_QUARANTINED:
 		return enter(worker);
 	case POOL_STARTING:
-		return kill_it(worker, POOL_FAULT_NO_HELLO);
+		return kill_it(
+			worker, worker->fault == POOL_FAULT_NONE ? POOL_FAULT_NO_HELLO : worker->fault);
 	case POOL_ANSWERED:
 		return kill_it(worker, now_ms >= worker->due_ms ? POOL_FAULT_NOT_READY : POOL_FAULT_SILENT);
 	case POOL_IDLE:
@@ -343,7 +387,28 @@ uint32_t pool_worker_look(struct pool_worker *worker, int64_t now_ms)
 
 /* ---- its end ---- */
 
-uint32_t pool_worker_gone(struct pool_worker *worker, int64_t now_ms)
+void pool_worker_lapse(struct pool_worker *worker)
+{
+	worker->planned = worker->stop_task = true;
+}
+
+void pool_worker_excuse(struct pool_worker *worker)
+{
+	worker->planned = true;
+}
+
+/* It ended by itself, unless we know better. */
+static void settle_fault(struct pool_worker *worker, bool within_frame)
+{
+	bool mute = worker->fault == POOL_FAULT_MUTE && !worker->killed;
+
+	if (within_frame && (mute || worker->fault == POOL_FAULT_NONE || worker->fault == POOL_FAULT_SILENT))
+		worker->fault = POOL_FAULT_HALF;
+	else if (mute || worker->fault == POOL_FAULT_NONE)
+		worker->fault = POOL_FAULT_ENDED;
+}
+
+uint32_t pool_worker_gone(struct pool_worker *worker, bool within_frame, int64_t now_ms)
 {
 	uint32_t todo = worker->has_task ? POOL_DO_END : 0;
 	bool lived = now_ms - worker->spawned_ms >= worker->rules.settled_ms;
@@ -361,8 +426,7 @@ uint32_t pool_worker_gone(struct pool_worker *worker, int64_t now_ms)
 		wait_or_rest(worker, now_ms);
 		return todo;
 	}
-	if (worker->fault == POOL_FAULT_NONE)
-		worker->fault = POOL_FAULT_ENDED;
+	settle_fault(worker, within_frame);
 	worker->has_task = false;
 	worker->crashes++;
 	worker->crashes_in_row++;
@@ -399,19 +463,21 @@ const char *pool_fault_code(const struct pool_worker *worker)
 	case POOL_FAULT_SILENT:
 	case POOL_FAULT_NOT_READY:
 	case POOL_FAULT_DEAF:
+	case POOL_FAULT_MUTE:
+	case POOL_FAULT_LEFT:
 		break;
 	}
 	return worker->said_hello ? "WORKER_CRASHED" : "WORKER_INIT_FAILED";
 }
 
-const char *pool_fault_text(enum pool_fault fault)
+const char *pool_fault_text(const struct pool_worker *worker)
 {
-	switch (fault) {
+	switch (worker->fault) {
 	case POOL_FAULT_NONE:
 	case POOL_FAULT_ENDED:
 		return "it ended";
 	case POOL_FAULT_SILENT:
-		return "it was silent for too long";
+		return "it was silent for too long (silenceMs)";
 	case POOL_FAULT_LENGTH:
 		return "its standard output is not frames, or one is longer than 1 MiB; logs belong on standard error";
 	case POOL_FAULT_HALF:
@@ -419,11 +485,16 @@ const char *pool_fault_text(enum pool_fault fault)
 	case POOL_FAULT_UNKNOWN:
 		return "100 frames in a row were not understood";
 	case POOL_FAULT_NO_HELLO:
-		return "no worker.hello came in time";
+		return "no worker.hello came in time (startMs)";
 	case POOL_FAULT_NOT_READY:
 		return "no worker.ready came in time after its answer";
 	case POOL_FAULT_DEAF:
 		return "it reads its standard input no more";
+	case POOL_FAULT_MUTE:
+		return "it closed its standard output, and did not end";
+	case POOL_FAULT_LEFT:
+		return worker->said_hello ? "it said worker.shutdown while it had a task"
+					  : "it said worker.shutdown before its worker.hello";
 	}
 	assert(0 && "a fault has a text");
 	return "";

@@ -33,6 +33,7 @@ struct pool_rules {
 	int64_t respawn_max_ms;
 	int64_t settled_ms; /* who lived that long did not crash in a row with the one before */
 	int64_t ask_ms;     /* at the most between two questions of a quarantined slot */
+	int64_t coming_ms;  /* who is started that soon is worth waiting for */
 };
 
 /* Those of spec/stdio.md. */
@@ -62,18 +63,21 @@ enum pool_fault {
 	POOL_FAULT_NO_HELLO,  /* not in time */
 	POOL_FAULT_NOT_READY, /* not in time after its answer */
 	POOL_FAULT_DEAF,      /* its input is closed */
+	POOL_FAULT_MUTE,      /* its output is, and it stayed */
+	POOL_FAULT_LEFT,      /* it said goodbye with a task, or before its hello */
 };
 
 struct pool_worker {
 	struct pool_rules rules;
 	enum pool_state state;
 	enum pool_fault fault;
-	bool planned;   /* its end is our wish, or was announced while it had nothing to do */
-	bool has_task;  /* its attempt is not over */
-	bool spoke;     /* of that task: it has read it, and what it says next comes after that */
-	bool stop_task; /* and shall end without an answer */
-	bool retiring;  /* not started again */
-	bool killed;    /* the order was given */
+	bool planned;          /* its end is our wish, or was announced while it had nothing to do */
+	bool has_task;         /* its attempt is not over */
+	bool spoke;            /* of that task: it has read it, and what it says next comes after that */
+	bool stop_task;        /* and shall end without an answer */
+	int64_t stop_grace_ms; /* of POOL_DO_TERM */
+	bool retiring;         /* not started again */
+	bool killed;           /* the order was given */
 	bool said_hello, said_ready;
 	int64_t due_ms;   /* in most states: when to look again */
 	int64_t heard_ms; /* the last frame that was understood */
@@ -94,7 +98,7 @@ enum pool_do {
 	POOL_DO_SPAWN =
 		1 << 1, /* start the process: pool_worker_gone() in the end, or pool_worker_unspawned() */
 	POOL_DO_CLOSE = 1 << 2, /* its input */
-	POOL_DO_TERM = 1 << 3,  /* its tree, KILL after the grace */
+	POOL_DO_TERM = 1 << 3,  /* its tree, KILL after stop_grace_ms */
 	POOL_DO_KILL = 1 << 4,  /* its tree */
 	POOL_DO_TELL = 1 << 5,  /* of its crash: pool_worker_told() */
 	POOL_DO_END = 1
@@ -105,6 +109,13 @@ enum pool_do {
 };
 
 void pool_worker_init(struct pool_worker *worker, const struct pool_rules *rules);
+
+/* It has said what it can do, and can be given work now or later. */
+bool pool_worker_is_alive(const struct pool_worker *worker);
+
+/* It is not known yet what it can do, but soon will be: a task may wait for it. One that is started again only in a while
+ * is none to wait for, because another supervisor could have the task meanwhile. */
+bool pool_worker_is_coming(const struct pool_worker *worker, int64_t now_ms);
 
 /* It is wanted from now on. */
 uint32_t pool_worker_begin(struct pool_worker *worker, int64_t now_ms);
@@ -123,8 +134,8 @@ uint32_t pool_worker_unspawned(struct pool_worker *worker, int64_t now_ms);
 /* It got a task. Only when it is idle. */
 void pool_worker_assign(struct pool_worker *worker, int64_t now_ms);
 
-/* The task must end without an answer (cancelled, too late): the worker goes. */
-uint32_t pool_worker_stop_task(struct pool_worker *worker, int64_t now_ms);
+/* The task must end without an answer (cancelled, too late): the worker goes, within the shorter grace. */
+uint32_t pool_worker_stop_task(struct pool_worker *worker, int64_t grace_ms, int64_t now_ms);
 
 /* Of which task a message speaks: the one that the worker has, the one that it had before, or neither. */
 enum pool_subject { POOL_OF_NONE, POOL_OF_ITS_TASK, POOL_OF_THE_LAST, POOL_OF_ANOTHER };
@@ -139,12 +150,22 @@ uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself, in
 /* It cannot go on with it: POOL_FAULT_LENGTH, POOL_FAULT_HALF, POOL_FAULT_DEAF. */
 uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault, int64_t now_ms);
 
+/* Its output has ended, and nothing will be heard from it any more: it ends soon, or is ended. */
+uint32_t pool_worker_hear_end(struct pool_worker *worker, bool within_frame, int64_t now_ms);
+
 /* Time has passed. */
 uint32_t pool_worker_look(struct pool_worker *worker, int64_t now_ms);
 int64_t pool_worker_due_ms(const struct pool_worker *worker); /* INT64_MAX: nothing is due */
 
-/* Nothing of it runs any more. */
-uint32_t pool_worker_gone(struct pool_worker *worker, int64_t now_ms);
+/* It was ended because its lease was over, which we had not pushed in time: it is gone without a fault of its own, and so
+ * is its task. Before pool_worker_gone(). */
+void pool_worker_lapse(struct pool_worker *worker);
+
+/* It was ended for what its task used up: that is no crash of its own. */
+void pool_worker_excuse(struct pool_worker *worker);
+
+/* Nothing of it runs any more, and all that it said was heard. */
+uint32_t pool_worker_gone(struct pool_worker *worker, bool within_frame, int64_t now_ms);
 
 /* The server knows of the crash. */
 uint32_t pool_worker_told(struct pool_worker *worker, enum pool_entry entry, int64_t now_ms);
@@ -153,7 +174,7 @@ bool pool_worker_has_process(const struct pool_worker *worker);
 
 /* WORKER_CRASHED, PROTOCOL_ERROR or WORKER_INIT_FAILED, and in words. */
 const char *pool_fault_code(const struct pool_worker *worker);
-const char *pool_fault_text(enum pool_fault fault);
+const char *pool_fault_text(const struct pool_worker *worker);
 
 /* starting, ready, busy, unresponsive, dead; and quarantined. */
 const char *pool_state_name(const struct pool_worker *worker);

@@ -20,12 +20,15 @@ enum {
 	TIMEOUT_MS_MAX = 10 * 1000,
 	SLEEP_MS_MAX = 60 * 1000,
 	SLEEP_WITH_WORK_MS_MAX =
-		5 * 1000, /* a machine that was asleep finds out soon that its lease is over */
+		5 * 1000,            /* a machine that was asleep finds out soon that its lease is over */
+	NEWS_GAP_MS = 100,           /* from one answer to the next request */
+	NEWS_REFUSED_MS = 60 * 1000, /* by a server that knows no news, or not us */
+	NEWS_AWAY_MS = 15 * 1000,
 };
 
 struct pulse {
 	struct beat beat;
-	struct line *line;
+	struct line *line, *news;
 	uv_timer_t timer;
 	char id[BEAT_ID_BYTES_MAX + 1];
 	char token[TOKEN_BYTES_MAX + 1];
@@ -35,6 +38,10 @@ struct pulse {
 	bool away, stopped;
 	bool plain, told; /* a claimant; and that it is there */
 	bool describes;   /* who it is has changed since it was told */
+	int64_t news_seq; /* what was before is known */
+	uint64_t news_asked_ms,
+		news_at_ms;     /* the last request, and when the next may go out: by the loop's clock */
+	uint32_t news_failures; /* in a row */
 	pulse_tell tell;
 	void *context;
 	struct beat_task tasks[];
@@ -61,6 +68,18 @@ static void on_timer(uv_timer_t *timer)
 	look(timer->data);
 }
 
+/* Ms until the next request for news. While it holds nothing a claim of its waits, and is answered at once if it may
+ * claim no more. */
+static int64_t news_in_ms(const struct pulse *pulse)
+{
+	uint64_t now_ms = uv_now(pulse->timer.loop);
+
+	if (pulse->beat.phase != BEAT_ALIVE || pulse->away || pulse->beat.refused ||
+		line_is_busy(pulse->news) || beat_held(&pulse->beat) == 0)
+		return INT64_MAX;
+	return pulse->news_at_ms > now_ms ? (int64_t)(pulse->news_at_ms - now_ms) : 0;
+}
+
 static void arm(struct pulse *pulse)
 {
 	if (pulse->plain && pulse->told)
@@ -68,7 +87,10 @@ static void arm(struct pulse *pulse)
 	int64_t most_ms = beat_held(&pulse->beat) > 0 ? SLEEP_WITH_WORK_MS_MAX : SLEEP_MS_MAX;
 	int64_t due_ms = beat_due_ms(&pulse->beat), now_ms = worker_clock_ms();
 	int64_t wait_ms = due_ms > now_ms + most_ms ? most_ms : due_ms > now_ms ? due_ms - now_ms : 0;
+	int64_t news_ms = news_in_ms(pulse);
 
+	if (news_ms < wait_ms)
+		wait_ms = news_ms;
 	if (!pulse->stopped)
 		uv_timer_start(&pulse->timer, on_timer, (uint64_t)wait_ms, 0);
 }
@@ -94,6 +116,7 @@ static void note_contact(struct pulse *pulse, enum beat_outcome outcome, int fau
 	if (away == pulse->away)
 		return;
 	pulse->away = away;
+	pulse->news_at_ms = 0;
 	tell(pulse, (struct pulse_news){.kind = away ? PULSE_AWAY : PULSE_BACK, .fault = fault});
 }
 
@@ -118,6 +141,8 @@ static void hear(struct pulse *pulse, struct beat_answer *answer, const struct b
 				.holder = said->slot_holder});
 	if (answer->outcome == BEAT_ACCEPTED)
 		tell_lists(pulse, answer);
+	if (news.vouched)
+		tell(pulse, (struct pulse_news){.kind = PULSE_VOUCHED});
 	if (news.standing)
 		tell(pulse, (struct pulse_news){.kind = PULSE_STANDING, .standing = pulse->beat.standing});
 	if (news.over)
@@ -181,6 +206,56 @@ static int send_beat(struct pulse *pulse, const struct beat_request *request)
 	return line_call(pulse->line, &call, on_answer, pulse);
 }
 
+/* ---- news: somebody has done something that the next beat will be told of ---- */
+
+static int64_t news_pause_ms(struct pulse *pulse, int status, bool news)
+{
+	bool waited = uv_now(pulse->timer.loop) - pulse->news_asked_ms >= NEWS_WAIT_MS / 2;
+
+	if (status == 200 && (news || waited)) {
+		pulse->news_failures = 0;
+		return NEWS_GAP_MS;
+	}
+	if (status >= 400 && status < 500 && status != 429)
+		return NEWS_REFUSED_MS;
+	return retry_delay_ms(++pulse->news_failures, NEWS_AWAY_MS, &pulse->beat.rng);
+}
+
+/* What it is about the beat will tell. A credential that is no longer good, and a worker that is given up, are news. */
+static void on_news(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct pulse *pulse = context;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
+	bool news = status == 401 || status == 410;
+
+	(void)reach;
+	if (status == 200)
+		news = news_read(answer, &pulse->news_seq);
+	pulse->news_at_ms = uv_now(pulse->timer.loop) + (uint64_t)news_pause_ms(pulse, status, news);
+	if (news)
+		pulse_hurry(pulse);
+	else
+		arm(pulse);
+}
+
+static void ask_for_news(struct pulse *pulse)
+{
+	cleanup(buf_done) struct buf target = {0};
+
+	buf_init(&target, 1024);
+	int r = news_put_target(&target, span_of(pulse->id), pulse->news_seq);
+	struct http_call call = {
+		.method = HTTP_METHOD_GET,
+		.target = buf_span(&target),
+		.token = pulse_token(pulse),
+		.may_repeat = true,
+		.timeout_ms = NEWS_WAIT_MS + NEWS_SLACK_MS,
+	};
+	pulse->news_asked_ms = uv_now(pulse->timer.loop);
+	if (r < 0 || line_call(pulse->news, &call, on_news, pulse) < 0)
+		pulse->news_at_ms = pulse->news_asked_ms + NEWS_REFUSED_MS;
+}
+
 /* Whatever is due. */
 static void look(struct pulse *pulse)
 {
@@ -206,6 +281,8 @@ static void look(struct pulse *pulse)
 			hear(pulse, &none, &(struct beat_said){0}, r);
 		}
 	}
+	if (news_in_ms(pulse) == 0)
+		ask_for_news(pulse);
 	arm(pulse);
 }
 
@@ -265,6 +342,9 @@ int pulse_renew(struct pulse *pulse, struct span worker_id)
 	if (r < 0)
 		return r;
 	pulse->credential[0] = 0;
+	line_drop(pulse->news);
+	pulse->news_seq = 0;
+	pulse->news_at_ms = 0;
 	beat_renew(&pulse->beat, worker_clock_ms());
 	arm(pulse);
 	return 0;
@@ -297,6 +377,20 @@ bool pulse_is_away(const struct pulse *pulse)
 	return pulse->away;
 }
 
+bool pulse_lease(const struct pulse *pulse, int64_t *ret_from_ms, int64_t *ret_lease_ms)
+{
+	if (pulse->plain || pulse->beat.lease_ms == 0)
+		return false;
+	*ret_from_ms = pulse->beat.vouched_ms;
+	*ret_lease_ms = pulse->beat.lease_ms;
+	return true;
+}
+
+bool pulse_is_bound(const struct pulse *pulse, struct span id)
+{
+	return beat_is_bound(&pulse->beat, id);
+}
+
 int64_t pulse_heard_ms(const struct pulse *pulse)
 {
 	return pulse->plain || pulse->beat.lease_ms == 0 ? INT64_MIN : pulse->beat.leased_ms;
@@ -317,7 +411,8 @@ static int fill(struct pulse *pulse, uv_loop_t *loop, const struct pulse_options
 	if (r < 0)
 		return r;
 	pulse->line = line_new(loop, &options->address, &limits);
-	return pulse->line ? 0 : -ENOMEM;
+	pulse->news = line_new(loop, &options->address, &limits);
+	return pulse->line && pulse->news ? 0 : -ENOMEM;
 }
 
 struct pulse *pulse_new(uv_loop_t *loop, const struct pulse_options *options, pulse_tell owner, void *context)
@@ -333,6 +428,8 @@ struct pulse *pulse_new(uv_loop_t *loop, const struct pulse_options *options, pu
 	pulse->plain = options->plain;
 	pulse->context = context;
 	if (fill(pulse, loop, options) < 0) {
+		line_free(pulse->line);
+		line_free(pulse->news);
 		buf_done(&pulse->about);
 		free(pulse);
 		return NULL;
@@ -361,5 +458,6 @@ void pulse_free(struct pulse *pulse)
 		return;
 	pulse->stopped = true;
 	line_free(pulse->line);
+	line_free(pulse->news);
 	uv_close((uv_handle_t *)&pulse->timer, on_closed);
 }

@@ -16,6 +16,7 @@ enum pulse_kind {
 	PULSE_PARK, /* `id`: it has waited long enough for an answer. Told with every beat until it is done */
 	PULSE_STANDING, /* `standing` is new */
 	PULSE_LAPSED,   /* no answer for nine tenths of the lease: stop everything before `until_ms` */
+	PULSE_VOUCHED,  /* pulse_lease() counts from now on */
 	PULSE_OVER,     /* the server has given up on us: stop everything, then pulse_renew() */
 	PULSE_REFUSED,  /* `status`, `code`, `detail`, `holder` */
 	PULSE_AWAY,     /* no answer: told once; `fault` */
@@ -75,6 +76,11 @@ struct span pulse_token(const struct pulse *pulse);
 bool pulse_is_alive(const struct pulse *pulse);       /* registered, and not over */
 bool pulse_is_away(const struct pulse *pulse);        /* the last beat was not answered */
 bool pulse_is_registering(const struct pulse *pulse); /* the server may know us already, or soon */
+
+/* What it holds may run so long after that moment without a further word: the lease as it was granted, and from when on it
+ * counts. False: it has none. And whether a task is under it already, and not only under the lease of its claim. */
+bool pulse_lease(const struct pulse *pulse, int64_t *ret_from_ms, int64_t *ret_lease_ms);
+bool pulse_is_bound(const struct pulse *pulse, struct span id);
 
 /* When the last beat was sent that was accepted; INT64_MIN: none was, or it does not beat. */
 int64_t pulse_heard_ms(const struct pulse *pulse);

@@ -20,6 +20,9 @@ struct run *run_new(struct supervisor *supervisor, yyjson_val *claim);
  * own if that is shorter. */
 void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms);
 
+/* We live and have reason to go on: what it has running may do so, too. */
+void run_push(struct run *run);
+
 /* The work has said how it ended: its processes have ten seconds to go. */
 void run_reported(struct run *run);
 

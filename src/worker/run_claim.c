@@ -82,6 +82,7 @@ int run_read_claim(struct run *run, yyjson_val *claim)
 	run->module = keep(run, task, "module");
 	run->attempt = (uint32_t)yyjson_get_uint(yyjson_obj_get(claim, "attempt"));
 	run->timeout_ms = run->granted_ms = yyjson_get_sint(yyjson_obj_get(task, "timeoutMs"));
+	run->lease_ms = yyjson_get_sint(yyjson_obj_get(claim, "leaseMs"));
 	run->tree_unwanted = yyjson_is_false(yyjson_obj_get(yyjson_obj_get(task, "payload"), "worktree"));
 	if (!run->task || !run->fence || !run->queue || run->timeout_ms <= 0)
 		return -EPROTO;

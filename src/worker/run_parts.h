@@ -8,6 +8,7 @@
  *	run_process.c   what the process does, and its end
  *	run_pool.c      the same in a pool
  *	run_clock.c     how long all that may take
+ *	run_lease.c     how long without a word of ours
  */
 #pragma once
 
@@ -42,6 +43,8 @@ struct run {
 	bool timeout_is_budget;         /* of the executor, which is shorter than the others */
 	int64_t waited_ms;              /* so long it has waited for answers: that is not its own time */
 	int64_t claimed_ms, heard_ms;   /* on the clock of leases: the last sign of life */
+	int64_t lease_ms;               /* of its claim, from claimed_ms on */
+	bool bound;                     /* a heartbeat has: from then on it lives as long as we do */
 	bool spoke, reported;
 	bool asks;              /* when it was last looked at */
 	bool remembered;        /* its record is there, and what it left on disk */
@@ -130,6 +133,13 @@ void run_finish_log(struct run *run);
 
 /* run_pool.c */
 void run_start_pooled(struct run *run);
+
+/* run_lease.c: what its shim is to be told now; and is that over? Then nothing is started before the server has spoken. */
+struct process_lease run_lease(struct run *run);
+bool run_is_past_lease(struct run *run);
+
+/* If its shim has ended it: that is no crash. */
+void run_heed_lapse(struct run *run, const struct process_end *end);
 
 /* run_clock.c */
 void run_arm_clock(struct run *run);

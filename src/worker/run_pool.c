@@ -104,7 +104,9 @@ static void on_job_ended(void *context, const struct pool_job_end *end)
 {
 	struct run *run = context;
 	cleanup(buf_done) struct buf members = {0};
-	struct process_end asked = {.stop_asked = true};
+	struct process_end asked = {.stop_asked = !end->lapsed, .lapsed = end->lapsed};
+
+	run_heed_lapse(run, &asked);
 	struct attempt_end attempt = {.stop = run->stop,
 		.end = &asked,
 		.limit_ms = run->limit_ms,
@@ -153,6 +155,7 @@ void run_start_pooled(struct run *run)
 		.module = run->module,
 		.text = run->input,
 		.deadline_ms = clock_wall_ms() + (run->claimed_ms + run->timeout_ms - worker_clock_ms()),
+		.lease = run_lease(run),
 		.events = &job_events,
 		.context = run,
 	};

@@ -91,6 +91,7 @@ static void on_gone(void *context, struct process *process)
 	uv_timer_stop(&run->clock);
 	run->phase = RUN_ENDED;
 	run->end = *end;
+	run_heed_lapse(run, end);
 	buf_init(&members, RUN_BODY_BYTES_MAX);
 	if (run->stop != STOP_LOST) {
 		int r = judge(run, &verb, &members);

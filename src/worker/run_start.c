@@ -218,6 +218,7 @@ void run_start_in(struct run *run, int workdir_fd)
 	struct process_spec spec = process_spec_default();
 	int r = run_fill_spec(run, workdir_fd, &spec);
 
+	spec.lease = run_lease(run);
 	if (r == 0)
 		r = process_start(run->supervisor->host, &spec, &run->process);
 	if (r < 0) {
@@ -297,8 +298,8 @@ void run_begin(struct run *run)
 		run_end_unstarted(run);
 		return;
 	}
-	if (supervisor_has_other(
-		    supervisor, run)) { /* nothing runs twice at once: that one must be gone first */
+	/* nothing runs twice at once: that one must be gone first; and after a stop of ours this may be somebody else's */
+	if (supervisor_has_other(supervisor, run) || run_is_past_lease(run)) {
 		uv_timer_start(&run->clock, on_token_again, OTHER_MS, 0);
 		return;
 	}

@@ -276,10 +276,10 @@ static const char *const *take_env(const struct at *at, yyjson_val *value)
 /* A number with a fraction, in thousandths. */
 static uint64_t take_milli(const struct at *at, yyjson_val *value, double least, double most)
 {
-	double number = yyjson_get_num(value);
+	double number;
 	char must_be[100];
 
-	if (yyjson_is_num(value) && number >= least && number <= most)
+	if (json_number(value, &number) && number >= least && number <= most)
 		return (uint64_t)(number * 1000 + 0.5);
 	snprintf(must_be, sizeof must_be, "a number from %g to %g", least, most);
 	complain(at, value, must_be);

@@ -11,8 +11,13 @@
 #include "base/log.h"
 #include "base/service.h"
 #include "base/take.h"
+#include "worker/letter.h"
 #include "worker/run.h"
 #include "worker/worktrees.h"
+
+enum {
+	CRASH_ID_BYTES_MAX = LETTER_NAME_BYTES - (int)sizeof "crash-of-"
+}; /* of a worker's id, in the name of a letter */
 
 enum {
 	INHERITANCE_MS = 30 * 1000, /* how long what a predecessor left may keep us from registering */
@@ -135,6 +140,18 @@ static void on_signal(uv_signal_t *signal, int number)
 		supervisor_hurry(supervisor);
 }
 
+/* For whoever comes after us. If it fails, that one waits for a lease to end: no reason not to go on. */
+static void note_standing(struct supervisor *supervisor, bool let_in)
+{
+	struct nest *nest = &supervisor->nest;
+	int r = !let_in          ? nest_note_refused(nest)
+		: nest->not_ours ? nest_note_worker(nest, supervisor->worker_id)
+				 : 0;
+
+	if (r < 0)
+		log_warn("who has the slot cannot be written down", log_cstr("reason", strerror(-r)));
+}
+
 static void hear_refused(struct supervisor *supervisor, const struct pulse_news *news)
 {
 	bool alive = pulse_is_alive(supervisor->pulse);
@@ -143,6 +160,8 @@ static void hear_refused(struct supervisor *supervisor, const struct pulse_news 
 		alive ? "a heartbeat is refused" : "the worker is not registered",
 		log_int("status", news->status), log_span("code", news->code),
 		log_span("holder", news->holder), log_span("reason", news->detail));
+	if (!alive)
+		note_standing(supervisor, false);
 	if (alive || span_equal(news->code, SPAN("slot_quarantined")))
 		return; /* it is asked again */
 	supervisor_stop(supervisor,
@@ -187,6 +206,8 @@ static void on_news(void *context, const struct pulse_news *news)
 	struct supervisor *supervisor = context;
 	struct run *run = news->id.len > 0 ? find_newest(supervisor, news->id) : NULL;
 
+	if (news->kind == PULSE_REGISTERED)
+		note_standing(supervisor, true);
 	if (supervisor->late &&
 		(news->kind == PULSE_REGISTERED || news->kind == PULSE_REFUSED || news->kind == PULSE_AWAY)) {
 		supervisor_heard_late(supervisor);
@@ -226,6 +247,10 @@ static void on_news(void *context, const struct pulse_news *news)
 		break;
 	case PULSE_LAPSED:
 		hear_lapsed(supervisor, news->until_ms);
+		break;
+	case PULSE_VOUCHED:
+		for (uint32_t i = 0; i < supervisor->run_count; i++)
+			run_push(supervisor->runs[i]);
 		break;
 	case PULSE_OVER:
 		hear_over(supervisor);
@@ -309,18 +334,22 @@ static void on_inheritance_due(uv_timer_t *timer)
 static void report_predecessor(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
+	const char *id = supervisor->nest.before.worker_id;
+	size_t len = strlen(id);
 	cleanup(buf_done) struct buf target = {0};
-	char name[40];
+	char name[LETTER_NAME_BYTES];
 
-	if (!options->slot || !supervisor->nest.before.worker_id[0])
+	if (!options->slot || len == 0)
 		return;
 	buf_init(&target, 1024);
-	snprintf(name, sizeof name, "%s-crash", supervisor->instance);
+	/* by the end of its name, which is its own: told again, by the next one if we are not let in, it counts once */
+	snprintf(name, sizeof name, "crash-of-%s",
+		len > CRASH_ID_BYTES_MAX ? id + len - CRASH_ID_BYTES_MAX : id);
 	int r = http_put_path(&target, "/api/slots/", span_of(options->slot), "/crash");
 	if (r == 0)
 		outbox_put(supervisor->outbox, name, YIELDS_TO_NOTHING, buf_span(&target), SPAN("{}"), false);
 	log_warn("the worker that had this slot did not end cleanly", log_cstr("slot", options->slot),
-		log_cstr("worker", supervisor->nest.before.worker_id));
+		log_cstr("worker", id));
 }
 
 static int open_parts(struct supervisor *supervisor)

@@ -74,6 +74,8 @@ struct supervisor {
 	uint32_t run_count;
 	uint64_t run_number, request_number;
 	uint32_t claim_failures;
+	uint64_t claim_asked_ms; /* the loop's clock */
+	bool claim_waits;
 	uint32_t troubles; /* of this host, in a row: the last thing it tried could not be started */
 	bool asked_one;    /* the next claim asks all queues: the one of its turn had nothing */
 	enum beat_standing standing;

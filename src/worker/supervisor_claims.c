@@ -125,6 +125,14 @@ static void fail_once(struct supervisor *supervisor, yyjson_val *root, const cha
 	once_failed(supervisor->once, "failed", error);
 }
 
+/* It could have waited longer: an operator has told us something, and the beat will say what. */
+static bool is_early(const struct supervisor *supervisor, yyjson_val *claims)
+{
+	uint64_t waited_ms = uv_now(supervisor->loop) - supervisor->claim_asked_ms;
+
+	return supervisor->claim_waits && yyjson_arr_size(claims) == 0 && waited_ms < POLL_MS / 2;
+}
+
 static void hear_claims(struct supervisor *supervisor, int status, const struct http_answer *answer)
 {
 	struct json_complaint complaint;
@@ -141,6 +149,8 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 		if (supervisor->once)
 			once_claimed(supervisor->once, yyjson_arr_get_first(yyjson_obj_get(root, "claims")));
 		take_claims(supervisor, yyjson_obj_get(root, "claims"));
+		if (is_early(supervisor, yyjson_obj_get(root, "claims")))
+			pulse_hurry(supervisor->pulse);
 		return;
 	}
 	if (supervisor->once && status != 429) {
@@ -236,7 +246,8 @@ static int put_claim(struct supervisor *supervisor, const struct settings_queue 
 	supervisor_put_capabilities(supervisor, &object);
 	supervisor_put_executors(supervisor, &object, true);
 	json_member_int(&object, "max", room);
-	json_member_int(&object, "waitMs", only || supervisor->once ? 0 : POLL_MS);
+	supervisor->claim_waits = !only && !supervisor->once;
+	json_member_int(&object, "waitMs", supervisor->claim_waits ? POLL_MS : 0);
 	if (supervisor->once)
 		once_put_claim(supervisor->once, &object);
 	json_member_string(&object, "requestId", span_of(request));
@@ -259,6 +270,7 @@ void supervisor_claim(struct supervisor *supervisor)
 		.may_repeat = true, /* by its number */
 		.timeout_ms = POLL_MS + POLL_SLACK_MS,
 	};
+	supervisor->claim_asked_ms = uv_now(supervisor->loop);
 	if (r == 0)
 		r = line_call(supervisor->claims, &call, on_claims, supervisor);
 	if (r < 0)

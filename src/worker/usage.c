@@ -1,7 +1,8 @@
 #include "worker/flags.h"
 
 const char worker_usage[] =
-	"usage: stint-worker [--slot NAME] [--queues a,b | high=4,low=1] [--concurrency N] [FLAGS]\n"
+	"usage: stint-worker [run] [--slot NAME] [--queues a,b | high=4,low=1] [--concurrency N] [FLAGS]\n"
+	"       stint-worker run-once | sweep-prs | worktrees [FLAGS]   (each with --help says more)\n"
 	"\n"
 	"Claims tasks and runs them with the executors of its configuration. Reached as `stint worker`, too.\n"
 	"\n"
@@ -25,6 +26,7 @@ const char worker_usage[] =
 	"  --root DIR         a directory beneath which tasks may work; may be repeated\n"
 	"  --check-config     print what it would run and end; status 78 if something is wrong\n"
 	"  --check-isolation  try which levels of isolation can be had here, print that as JSON and end\n"
+	"  --version          print the version\n"
 	"\n"
 	"The configuration (JSON, comments allowed): {\"roots\": [\"~/work\"], \"executors\": {\"tests\":\n"
 	"{\"kind\": \"command\", \"argv\": [\"make\", \"test\"]}}, \"queues\": {\"ci\": {\"executor\": \"tests\"}}}\n"

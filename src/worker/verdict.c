@@ -350,6 +350,12 @@ static bool is_over_budget(const struct attempt_end *attempt)
 		(attempt->stop == STOP_TIMED_OUT && attempt->limit_is_budget && (!end || end->stop_asked));
 }
 
+/* By us, or by its shim in our place. */
+static bool was_stopped(const struct process_end *end)
+{
+	return end->stop_asked || end->lapsed;
+}
+
 static int put_timeout(const struct attempt_end *attempt, struct buf *members)
 {
 	bool stalled = attempt->stop == STOP_STALLED;
@@ -381,7 +387,7 @@ static int put_ended(const struct attempt_end *attempt, enum report_verb *ret_ve
 
 int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, struct buf *members)
 {
-	bool by_itself = attempt->end && attempt->end->how != ENDED_NOT_YET && !attempt->end->stop_asked;
+	bool by_itself = attempt->end && attempt->end->how != ENDED_NOT_YET && !was_stopped(attempt->end);
 
 	if (is_over_budget(attempt)) {
 		*ret_verb = REPORT_FAIL;
@@ -398,6 +404,9 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 	case STOP_PARKED:
 		return put_release(members, "it waits for an answer", 0);
 	case STOP_LAPSED:
+		if (attempt->end && attempt->end->lapsed)
+			return put_release(members, "its worker did not renew its lease in time", 0);
+		return put_release(members, "no answer from the server in time", 0);
 	case STOP_FINAL:
 	case STOP_LOST:
 		return put_release(members, "no answer from the server in time", 0);
@@ -422,7 +431,7 @@ enum yields_to verdict_yields_to(const struct attempt_end *attempt)
 	if (attempt->stop == STOP_TIMED_OUT || attempt->stop == STOP_STALLED)
 		return YIELDS_TO_FAILURE;
 	if (end->how != ENDED_EXIT) /* what we ended did not fail by itself */
-		return end->stop_asked ? YIELDS_TO_WORD : YIELDS_TO_FAILURE;
+		return was_stopped(end) ? YIELDS_TO_WORD : YIELDS_TO_FAILURE;
 	return end->code == 0 ? YIELDS_TO_QUESTION : YIELDS_TO_WORD;
 }
 

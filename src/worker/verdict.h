@@ -11,6 +11,7 @@
  *	could not be started  by whose fault it was: the task's, this host's, or what it asks for
  *	stopped by us         cancelled: given back, which confirms it; too long, no sign of life: a timeout; it waits for
  *	                      an answer, we stop, or lost touch with the server: given back, nothing spent
+ *	ended by its shim     its lease was over, and nobody had pushed it (exec/deadline.h): as if we had stopped it
  */
 #pragma once
 
@@ -26,7 +27,8 @@ enum stop_reason {
 	STOP_TIMED_OUT,
 	STOP_STALLED,
 	STOP_SHUTDOWN,
-	STOP_LAPSED, /* no answer from the server for nine tenths of the lease */
+	STOP_LAPSED, /* no answer from the server for nine tenths of the lease; or we were stopped ourselves, and its shim
+		      * ended it */
 	STOP_PARKED, /* it has waited long enough for a person's answer: the question stays open */
 	STOP_FINAL,  /* it has said how it ended, and did not go */
 	STOP_LOST,   /* it is not ours any more: nothing is reported */

@@ -1,7 +1,8 @@
 """A worker for a pool that behaves as badly as it can: bad_worker.py FOLDER SEED
 
 What it does with a task is the function that the task's payload names, or one that is drawn from the seed and the task's id. With a
-seed it also draws how it starts. Each function says how its task may end: "done", or a code. It leaves a line in FOLDER/acts for each task."""
+seed it also draws how it starts, from its name and how often it has. Each function says how its task may end: "done", or a code. It leaves
+a line in FOLDER/acts for each task, and in FOLDER/trace for all that it draws, with the time that the logs have."""
 import json
 import os
 import random
@@ -70,6 +71,17 @@ def beat():
 def forever():
     while True:
         time.sleep(60)
+
+
+def note(folder, name, line):
+    """Returns how long the file was before."""
+    with open(os.path.join(folder, name), "ab", buffering=0) as file:
+        file.write(line.encode() + b"\n")
+        return file.tell() - len(line) - 1
+
+
+def trace(folder, what):
+    note(folder, "trace", "%.3f %s %d %s" % (time.time(), ID, os.getpid(), what))
 
 
 def read(length):
@@ -337,9 +349,11 @@ def ready_and_nothing_else(task, draw):
 
 # ---- how it starts ----
 
-def start(draw):
-    how = draw.choice(("well",) * 12 + ("pieces", "twice", "ready", "unclear", "never", "noise", "leaves", "dies", "half", "half_hang",
-                                        "no output", "no input", "late", "giant", "words"))
+STARTS = ("well",) * 12 + ("pieces", "twice", "ready", "unclear", "never", "noise", "leaves", "dies", "half", "half_hang", "no output",
+                           "no input", "late", "giant", "words")
+
+
+def start(how, draw):
     if how in ("never", "no output"):
         os.close(1) if how == "no output" else None
         forever()
@@ -364,7 +378,10 @@ def start(draw):
 
 
 def serve(folder, seed):
-    start(random.Random("%s %s %d" % (seed, ID, os.getpid()))) if seed != "0" else write(hello())
+    draw = random.Random("%s %s %d" % (seed, ID, note(folder, "starts-" + ID, "")))
+    how = draw.choice(STARTS) if seed != "0" else "well"
+    trace(folder, "starts: " + how)
+    start(how, draw)
     beating.set()
     threading.Thread(target=beat, daemon=True).start()
     while True:
@@ -372,8 +389,8 @@ def serve(folder, seed):
         task = json.loads(read(length))["task"]
         draw = random.Random("%s %s" % (seed, task["id"]))
         name = task.get("payload") or draw.choice(sorted(ACTS) + ["good"] * 20)
-        with open(os.path.join(folder, "acts"), "a") as file:
-            file.write("%s %s\n" % (task["id"], name))
+        note(folder, "acts", "%s %s" % (task["id"], name))
+        trace(folder, "%s: %s" % (task["id"], name))
         if ACTS[name](task, draw):
             write(message("worker.ready"))
 

@@ -2,6 +2,7 @@
 
 What it does from the start is the program; what it does with a task is the module. It leaves a line in FOLDER/starts when it
 starts and in FOLDER/ends when it is told to go."""
+import fcntl
 import json
 import os
 import signal
@@ -97,6 +98,16 @@ class Modules:
         wait_for("let-go")
         result(task, "held")
 
+    def alone(self, task):
+        lock = open(os.path.join(FOLDER, "lock"), "w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            mark("journal", "alone")
+        except OSError:
+            mark("journal", "together")
+        wait_for("go")
+        result(task, ID)
+
     def fail(self, task):
         send("task.failure", taskId=task["id"], error={"code": "NO_LUCK", "message": "as asked", "details": {"n": 1}})
 
@@ -164,6 +175,17 @@ class Modules:
         with lock:
             write(message("task.result", taskId=task["id"], result={"success": True})[:-3])
             os._exit(0)
+
+    def close_output(self, task):
+        with lock:
+            os.close(1)
+            forever()
+
+    def close_within_a_frame(self, task):
+        with lock:
+            write(message("task.result", taskId=task["id"], result={"success": True})[:-3])
+            os.close(1)
+            forever()
 
     def half_then_hang(self, task):
         with lock:
@@ -282,6 +304,8 @@ def serve(modules):
 mark("starts", ID)
 if PROGRAM in ("any", "eager"):
     serve([name for name in dir(Modules) if not name.startswith("_")])
+elif PROGRAM == "none":
+    serve([])
 elif PROGRAM == "each":  # one module for each of its names
     serve([ARGUMENTS[int(ID.rsplit("-", 1)[1]) - 1]])
 elif PROGRAM == "ready-later":  # it says hello, and loads what it needs
@@ -299,6 +323,14 @@ elif PROGRAM == "exit":
 elif PROGRAM == "banner":
     write(b"Welcome to the worker!\n")
     forever()
+elif PROGRAM == "goodbye":
+    send("worker.shutdown", reason="no license")
+elif PROGRAM == "background":
+    if os.fork() == 0:
+        forever()
+elif PROGRAM == "other-end":  # its lengths begin with the small end
+    write(struct.pack("<I", 67) + b"{" * 67)
+    forever()
 elif PROGRAM == "deaf-at-first":  # the first one closes its input
     if not os.path.exists(os.path.join(FOLDER, "deaf")):
         mark("deaf", ID)
@@ -306,6 +338,13 @@ elif PROGRAM == "deaf-at-first":  # the first one closes its input
         send("worker.hello", capabilities={"moduleIds": ["echo"]})
         beat()
     serve(["echo"])
+elif PROGRAM == "three-bad-then-deaf":
+    with open(os.path.join(FOLDER, "starts")) as file:
+        if len(file.readlines()) <= 3:
+            sys.exit(3)
+    os.close(0)
+    send("worker.hello", capabilities={"moduleIds": ["echo"]})
+    beat()
 elif PROGRAM == "unread":
     send("worker.hello", capabilities={"moduleIds": ["echo"]})
     beat()

@@ -21,6 +21,11 @@ import urllib.parse
 
 import stintd
 
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
 STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # What of the caller's environment would change what is tested.
@@ -151,6 +156,13 @@ class Adding(CliCase):
         for name, hours in (("notBefore", 1), ("startBy", 2), ("finishBy", 3)):
             self.assertLess(abs(task[name] - before - hours * 3600000), 60000)
         self.assertRegex(self.stint("show", "my-task").out, "(?s)executor +tests\n.*module +chess\n.*isolation +sandbox\n")
+
+    def test_numbers_of_any_length_are_what_they_were(self):
+        numbers = '{"n":[123456789012345678901234567890,0.12345678901234567890123]}'
+        task = self.add("long", "--queue", "numbers", "--payload", numbers)
+        for args in (["show", task, "--json"], ["show", task, "--json=payload"], ["ls", "--queue", "numbers", "--json"],
+                     ["show", task]):
+            self.assertIn(numbers, self.stint(*args).out)
 
     def test_a_level_of_isolation_that_there_is_not_is_refused(self):
         ran = self.stint("add", "x", "--id", "no-level", "--isolation", "jail", status=None)
@@ -327,12 +339,15 @@ class Looking(CliCase):
         self.assertEqual(len(self.stint("ls", "--queue", "many", "--limit", "1200", "--json").json["tasks"]), 1200)
 
     def test_watching_goes_on_until_it_is_stopped(self):
-        process = self.begin("ls", "--queue", "look", "--watch", "-n", "1", "-o", "id", stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL)
-        self.assertEqual([process.stdout.readline() for _ in range(2)], ["look-4\n"] * 2)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-        self.assertEqual(process.returncode, -signal.SIGINT)
+        looks = [(["ls", "--queue", "look", "-n", "1", "-o", "id"], "look-4\n"),
+                 (["show", "look-4", "--json=id", "--no-timeline"], '{"schema":1,"ok":true,"task":{"id":"look-4"}')]
+        begun = [self.begin(*words, "--watch", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for words, _ in looks]
+        for process, (_, line) in zip(begun, looks):
+            for _ in range(2):
+                self.assertTrue(process.stdout.readline().startswith(line))
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+            self.assertEqual(process.returncode, -signal.SIGINT)
         self.stint("claim", "--watch", status=2)
 
     def test_a_table_fits_the_terminal(self):
@@ -382,6 +397,44 @@ class Looking(CliCase):
                 self.assertIn("try:", ran.err)
         ran = self.stint("show", "a/../b c?", "--json", status=3)
         self.assertEqual((ran.json["ok"], ran.json["error"]["code"], ran.json["schema"]), (False, "not_found", 1))
+
+
+class Yaml(CliCase):
+    ODD = ["", " ", "~", "null", "No", "y", "1", "01", "1e3", "0x1f", "1_000", "12:30:45", "2026-01-01", "-", "- a", "?", "? a", ":",
+           ": a", "a: b", "a:", "a #b", "#", "&a", "*a", "!!str a", "|", ">-", "%YAML 1.2", "---", "...", "@a", "`a`", "[a", "{a", "]", "a, b",
+           "'a'", '"a"', "\\", "\\n", "=", "<<", ".inf", ".nan", "a  b", " a", "a ", "\ta", "a\tb", "a\nb", "a\nb\n", "a\n\nb\n\n",
+           "\na", " a\nb", "a\n b\n", "a \nb", "a\r\nb", "\r", "\x00", "\x1b[31m", "\x7f", "\x85", "\x9b", "\xa0", "\u2028", "\u2029", "\ufeff",
+           "\ufffe", "\U0001ffff", "\U0010ffff", "\U0001f600", "\u00fc\nx", "#a\n---\n...\n", "k" * 3000, "- a\n- b"]
+
+    def setUp(self):
+        if yaml is None:
+            self.skipTest("there is no python3-yaml here to read it with")
+
+    def test_a_reader_of_yaml_reads_what_is_in_the_json(self):
+        payload = {"texts": self.ODD, "keys": {text: [{text: text}] for text in self.ODD}, "nested": [[], {}, [[1, [2]], {"a": []}]],
+                   "others": [True, None, 0, -1, 2.5, 1e22, 1e-7, 2 ** 70, -2 ** 63]}
+        task = self.stint("add", "x", "--id", "odd", "--queue", "yaml", "--payload", "-", stdin=json.dumps(payload)).out.strip()
+        for words in (["show", task], ["ls", "--queue", "yaml"], ["why", task], ["ls", "--queue", "none"]):
+            self.assertEqual(yaml.safe_load(self.stint(*words, "-o", "yaml").out), self.stint(*words, "--json").json, words)
+        self.assertEqual(yaml.safe_load(self.stint("show", task, "-o", "yaml").out)["task"]["payload"], payload)
+        self.assertEqual(yaml.safe_load(self.stint("show", task, "-o", "yaml", "--json=id").out)["task"], {"id": "odd"})
+
+    def test_several_documents_are_told_apart(self):
+        tasks = [self.add("x", "--queue", "yaml-2") for _ in range(2)]
+        self.assertEqual([why["why"]["id"] for why in yaml.safe_load_all(self.stint("why", *tasks, "-o", "yaml").out)], tasks)
+        events = self.stint("events", "-o", "jsonl").out.splitlines()
+        self.assertEqual(list(yaml.safe_load_all(self.stint("events", "-o", "yaml").out)),
+                         [json.loads(event) for event in events])
+
+    def test_what_goes_wrong_is_told_in_it_too(self):
+        for words, status, code in ((["show", "nowhere"], 3, "not_found"), (["show"], 2, "usage")):
+            ran = self.stint(*words, "-o", "yaml", status=status)
+            self.assertEqual(yaml.safe_load(ran.out)["error"]["code"], code)
+            self.assertIn("stint: ", ran.err)
+
+    def test_what_another_program_writes_is_not_made_into_it(self):
+        self.assertIn('stint worker worktrees has no output of the form "yaml"',
+                      self.stint("worker", "worktrees", "-o", "yaml", status=2).err)
 
 
 class Beginnings(CliCase):
@@ -451,10 +504,13 @@ class Why(CliCase):
         self.why(task, "blocked", "no access", f"stint retry {task}")
 
     def test_workers_that_do_not_fit(self):
-        self.client.post("/api/workers/register", {"workerId": "why-worker", "capabilities": ["linux"], "executors": ["e"],
+        self.client.post("/api/workers/register", {"workerId": "why-worker", "capabilities": ["linux"], "executors": ["e", "tests"],
                                                    "leaseMs": 60000})
         self.why(self.add("x", "--needs", "gpu", "--queue", "w-cap"), "no_capability", "(gpu)", "stint worker ls -o wide")
-        self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor", "executor rust")
+        self.why(self.add("x", "--executor", "rust", "--queue", "w-exe"), "no_executor",
+                 "no live worker of queue w-exe has its executor rust; those that are there have e, tests.",
+                 "stint worker run --queues w-exe   (with an executor rust in its configuration)")
+        self.why(self.add("x", "--executor", "test", "--queue", "w-exe"), "no_executor", "have e, tests: was tests meant?")
         self.why(self.add("x", "--owner", "slot-9", "--queue", "w-own"), "owner_away", "slot slot-9")
         self.add("x", "--queue", "w-served", "--executor", "e")
         self.assertEqual(len(self.client.post("/api/claims", {"workerId": "why-worker", "queues": ["w-served"]}).json["claims"]), 1)
@@ -1176,7 +1232,7 @@ class Helping(CliCase):
                     self.assertLessEqual(len(line), 100, line)
         self.assertIn("Examples", self.stint("help", "queue", "pause").out)
         self.assertIn("--after ID,…          not before these tasks are done; may be repeated", self.stint("help", "add").out)
-        self.assertIn("table|wide|json|jsonl|id\n", self.stint("help", "ls").out)
+        self.assertIn("table|wide|json|jsonl|id|yaml\n", self.stint("help", "ls").out)
         self.assertNotIn("…", self.terminal("help", "add", LANG="C").out)
 
     def test_every_verb_has_its_manual_page(self):
@@ -1218,6 +1274,8 @@ class Helping(CliCase):
     def test_slips_are_understood(self):
         for args, part in ((["lss"], "did you mean \"ls\"?"), (["queue", "puase"], "did you mean \"pause\"?"),
                            (["ls", "--quee", "x"], "did you mean --queue?"), (["quue", "ls"], "did you mean \"queue\"?"),
+                           (["queue", "frob"], "there is no \"stint queue frob\"; say ls, pause, resume or drain"),
+                           (["ls", "--queue", "--json"], "--queue needs a value: NAME; if it is --json, say --queue=--json"),
                            (["frobnicate"], "stint help"), (["queue"], "stint queue needs a verb")):
             ran = self.stint(*args, status=2)
             self.assertIn(part, ran.err)

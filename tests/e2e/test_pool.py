@@ -116,9 +116,9 @@ class Words(Case):
 
     def test_a_task_comes_in_the_words_of_the_protocol(self):
         self.pool("any")
-        told = self.run_one("whole", title="x", priority=50, payload={"n": 1}, metadata={"m": 2}, instructions="do")["result"]
+        told = self.run_one("whole", title="x", priority=50, payload={"n": 2 ** 200}, metadata={"m": 2}, instructions="do")["result"]
         self.assertEqual((told["id"], told["title"], told["priority"], told["moduleId"]), ("whole", "x", "high", "whole"))
-        self.assertEqual((told["payload"], told["metadata"], told["instructions"]), ({"n": 1}, {"m": 2}, "do"))
+        self.assertEqual((told["payload"], told["metadata"], told["instructions"]), ({"n": 2 ** 200}, {"m": 2}, "do"))
         self.assertEqual((told["executionAttempt"], told["isolationLevel"], told["workerId"], told["attempt"]),
                          (0, "process", "p-1", 1))
         self.assertEqual(told["fence"], self.task("whole")["fence"])
@@ -246,6 +246,13 @@ class Words(Case):
         for number in range(4):
             self.create(id="w%d" % number, module="who")
         self.assertEqual({self.is_in("w%d" % number, "done")["result"][0] for number in range(4)}, {"p-1"})
+        self.create(id="other", module="other")
+        self.assertIn("they have who, echo", self.is_in("other", "blocked")["error"]["message"])
+
+    def test_a_worker_that_can_do_nothing_gets_nothing_and_that_is_said(self):
+        self.pool("none")
+        self.create(id="t", module="echo")
+        self.assertIn('has the module "echo"; they have none', self.is_in("t", "blocked")["error"]["message"])
 
     def test_a_task_without_a_module_is_for_who_has_one_alone(self):
         self.pool("each", "who")
@@ -302,7 +309,8 @@ class Words(Case):
         said = test_worker.subprocess.run([STINT, "--home", self.server.home, "worker", "show",
                                            self.ok(self.client.get("/api/workers"))[0]["workerId"]],
                                           stdout=test_worker.subprocess.PIPE, text=True, env=stintd.environment()).stdout
-        self.assertRegex(said, "POOL +p: . of 2 run, 0 busy; 1 done, 3 failed, 3 crashes")
+        self.assertRegex(said, "POOL +p: . of 2 run, 0 busy; 1 done, 3 failed, 3 crashes\n +p-[12], .*: exit status 7 without an answer\n")
+        self.assertEqual(pool["lastTrouble"]["reason"], "exit status 7 without an answer")
         for name in ("totalWorkers", "activeWorkers", "idleWorkers", "busyWorkers", "tasksFailed", "averageWorkerUptimeMs", "startedAt"):
             self.assertIsInstance(pool[name], int, name)
         self.assertEqual((pool["totalWorkers"], pool["tasksFailed"], len(pool["workers"])), (2, 3, 2))

@@ -18,13 +18,15 @@ class Crashes(test_pool.Case):
     ends = {
         "crash": ("WORKER_CRASHED", "crash", "SIGSEGV): the last of bad-crash", {}, {}),
         "leave": ("WORKER_CRASHED", "crash", "exit status 7", {}, {}),
-        "say_goodbye": ("WORKER_CRASHED", "crash", "exit status 0", {}, {}),
+        "say_goodbye": ("WORKER_CRASHED", "crash", 'worker.shutdown while it had a task; its reason: tired', {}, {}),
+        "close_output": ("WORKER_CRASHED", "crash", "closed its standard output, and did not end", {}, {}),
+        "close_within_a_frame": ("PROTOCOL_ERROR", "crash", "within a frame", {}, {}),
         "silent": ("WORKER_CRASHED", "crash", "silent", {"silenceMs": 4000}, {}),
         "half": ("PROTOCOL_ERROR", "crash", "within a frame", {}, {}),
         "half_then_hang": ("PROTOCOL_ERROR", "crash", "within a frame", {"silenceMs": 4000}, {}),
         "giant": ("PROTOCOL_ERROR", "crash", "longer than 1 MiB", {}, {}),
         "four_gib": ("PROTOCOL_ERROR", "crash", "longer than 1 MiB", {}, {}),
-        "noise": ("PROTOCOL_ERROR", "crash", "logs belong on standard error", {}, {}),
+        "noise": ("PROTOCOL_ERROR", "crash", 'logs belong on standard error; it wrote "Listening on port 3000"', {}, {}),
         "only_garbage": ("PROTOCOL_ERROR", "crash", "100 frames in a row", {}, {}),
         "hang": ("TASK_TIMEOUT", "timeout", "3000 ms", {}, {"timeoutMs": 3000}),
         "stubborn": ("TASK_TIMEOUT", "timeout", "3000 ms", {}, {"timeoutMs": 3000}),
@@ -146,13 +148,14 @@ class Quarantine(test_pool.Case):
 
     def test_who_never_comes_to_life_is_quarantined_too(self):
         worker = self.worker({"mute": self.executor("mute", startMs=300), "banner": self.executor("banner"),
-                              "exit": self.executor("exit"), "missing": self.executor(None, argv=["/nonexistent/program"])},
-                             "--slot", "slot-1")
-        for executor, said in (("mute", "no worker.hello came in time"), ("banner", "Welc"), ("exit", "no configuration"),
-                               ("missing", "/nonexistent/program")):
+                              "exit": self.executor("exit"), "missing": self.executor(None, argv=["/nonexistent/program"]),
+                              "goodbye": self.executor("goodbye"), "background": self.executor("background"),
+                              "other-end": self.executor("other-end")}, "--slot", "slot-1")
+        for executor, said in (("mute", "no worker.hello came in time"), ("banner", "Welcome to the worker!"), ("missing", "/nonexistent/program"),
+                               ("exit", "exit status 3 before its worker.hello: no configuration"), ("goodbye", "before its worker.hello; its reason: no license"),
+                               ("background", "a worker stays in the foreground"), ("other-end", "it announced 1124073472 bytes")):
             self.is_quarantined("slot-1/%s-1" % executor)
             self.assertIn(said, worker.said())
-
 
     def test_who_asks_for_a_pool_whose_directory_is_missing_is_told_which(self):
         missing = self.path("missing")
@@ -172,6 +175,16 @@ class Quarantine(test_pool.Case):
         ran = test_worker.subprocess.run([STINT, "--home", self.server.home, "why", task], stdout=test_worker.subprocess.PIPE, text=True,
                                          env=stintd.environment())
         return ran.stdout
+
+    def test_nobody_is_kept_for_a_worker_that_comes_back_in_a_while(self):
+        """A worker that reads nothing is found out when it gets a task. By then the pause before the next one is long."""
+        self.pool("three-bad-then-deaf")
+        self.create(id="t", module="echo")
+        self.is_quarantined()
+        self.client.post("/api/slots/host%2Fp-1/unquarantine")
+        task = self.is_in("t", "scheduled")
+        self.assertEqual((task["error"]["code"], task["error"]["class"], task["spent"], task["crashes"]), ("WORKER_INIT_FAILED", "host", 0, 0))
+        self.assertRegex(task["error"]["message"], "the next one is started in [0-9]+ s; p-1: it reads its standard input no more")
 
     def test_who_waits_for_a_quarantined_pool_is_told_so_and_what_to_do(self):
         self.pool("recovers")

@@ -381,6 +381,35 @@ class Documents(TaskCase):
         for name, value in said.items():
             self.assertEqual((name, made[name], self.read()[name]), (name, value, value))
 
+    NUMBERS = b"[123456789012345678901234567890,-9223372036854775809,0.12345678901234567890123,1e400,0.5,7]"
+
+    def test_numbers_that_no_machine_holds_are_said_again_as_they_were(self):
+        body = b'{"id":"t-1","title":"x","queue":"q","payload":{"n":%s},"metadata":{"m":%s}}'
+        made = self.client.post("/api/tasks", body % (self.NUMBERS, self.NUMBERS))
+        claim = self.client.post("/api/claims", {"workerId": "w1", "queues": ["q"]})
+        fence = claim.json["claims"][0]["fence"].encode()
+        said = b'{"workerId":"w1","fence":"%s",' % fence
+        at = "/api/tasks/t-1/"
+        checkpoint = self.client.post(at + "progress", said + b'"percent":33.333333333333333333,"data":%s}' % self.NUMBERS)
+        patched = self.client.call("PATCH", at[:-1], b'{"metadata":{"k":%s}}' % self.NUMBERS)
+        done = self.client.post(at + "complete", said + b'"result":%s}' % self.NUMBERS)
+        read = self.client.get(at[:-1])
+        for reply, times in ((made, 2), (claim, 2), (checkpoint, 0), (patched, 4), (done, 4), (read, 5)):
+            self.assertIn(reply.status, (200, 201), reply.body)
+            self.assertEqual(reply.body.count(self.NUMBERS), times, reply.body)
+        events = self.client.get("/api/tasks/t-1/events").body
+        self.assertIn(b'"percent":33.333333333333333333', events)
+
+    def test_a_number_of_ours_that_is_too_large_is_refused_and_named(self):
+        for field, number in (("priority", b"1180591620717411303424"), ("priority", b"-1e400"),
+                              ("timeoutMs", b"1180591620717411303424"), ("maxAttempts", b"0.10000000000000000001"),
+                              ("notBefore", b"99999999999999999999999"), ("title", b"99999999999999999999999")):
+            reply = self.client.post("/api/tasks", b'{"id":"t-1","title":"x","queue":"q","%s":%s}' % (field.encode(), number)
+                                     if field != "title" else b'{"id":"t-1","title":%s}' % number)
+            error, = self.refused(reply, 422, "invalid")["errors"]
+            self.assertEqual(error["field"], field)
+        self.assertEqual(self.client.get("/api/tasks/t-1").status, 404)
+
     def test_review_shows_its_evidence_and_an_answer_can_be_read(self):
         self.create()
         claim = self.claim()

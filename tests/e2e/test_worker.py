@@ -122,6 +122,13 @@ class Ends(Case):
         self.assertEqual((result["id"], result["payload"], result["instructions"], result["attempt"]),
                          ("t", {"n": [1, 2]}, "do it", 1))
 
+    def test_numbers_of_any_length_come_to_the_command_and_back(self):
+        numbers = b"[123456789012345678901234567890,0.12345678901234567890123]"
+        self.worker({"x": sh("cat")})
+        self.client.post("/api/tasks", b'{"id":"t","title":"x","queue":"q","payload":%s}' % numbers)
+        self.is_in("t", "done")
+        self.assertEqual(self.client.get("/api/tasks/t").body.count(numbers), 2)
+
     def test_the_environment_is_built_from_nothing(self):
         self.worker({"x": sh("env -0 | tr '\\0' '\\n' > $OUT; pwd", env={"OUT": self.path("env")}, envAllow=["LET_IN"],
                              write=[self.folder])}, LET_IN="yes", KEPT_OUT="secret")
@@ -637,6 +644,27 @@ class Slots(Case):
         self.until(lambda: second.said().count('"registered"') == 2, "registered")
         self.assertNotIn(dead, os.listdir(place))
 
+    def test_who_was_not_let_in_leaves_the_record_of_who_was_there(self):
+        """Its successor can still say that it replaces a dead one, and need not wait for its lease."""
+        for end in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(end=end):
+                first = self.worker({"x": sh("true")}, "--slot", "s")
+                self.until(lambda: '"registered"' in first.said(), "registered")
+                first.stop(signal.SIGKILL)
+                os.truncate(first.log, 0)
+                for _ in range(3):
+                    self.client.post("/api/slots/s/crash")
+                second = self.worker({"x": sh("true")}, "--slot", "s")
+                self.until(lambda: "slot_quarantined" in second.said(), "not let in")
+                second.stop(end)
+                self.assertEqual(self.client.post("/api/slots/s/unquarantine").status, 200)
+                third = self.worker({"x": sh("true")}, "--slot", "s")
+                self.until(lambda: '"registered"' in third.said() or third.process.poll() is not None, "let in, or not")
+                self.assertIn('"registered"', third.said())
+                self.assertEqual(self.client.get("/api/slots").json[0]["crashes"], 0, "the end of the first was told once")
+                third.stop()
+                os.truncate(first.log, 0)
+
     def test_three_unclean_ends_within_a_minute_quarantine_the_slot(self):
         for _ in range(4):
             worker = self.worker({"x": sh("true")}, "--slot", "s")
@@ -879,6 +907,29 @@ class Configuration(unittest.TestCase):
             self.assertEqual(ran.returncode, 2, flags)
             self.assertRegex(ran.stderr, r"^stint-worker: ")
 
+    def test_a_word_that_is_no_command_is_named_with_those_there_are(self):
+        for program, words, said in (
+                (WORKER, ["runn"], 'there is no command "runn"; did you mean run? There are run, run-once, sweep-prs and worktrees'),
+                (WORKER, ["--shell", "run-once"], '"run-once" goes before the flags'),
+                (WORKER, ["run", "--queus", "a"], "did you mean --queues?"),
+                (WORKER, ["run-once", "--agent", "a"], "did you mean --agent-id? stint-worker run-once --help"),
+                (WORKER, ["worktrees", "--agent-id", "a"], "there is no flag --agent-id"),
+                (WORKER, ["--name", "a", "--name", "b"], "--name is given twice"),
+                (WORKER, ["--name", "--shell"], "--name needs a value"),
+                (os.environ["STINTD"], ["run"], 'stintd takes flags only, and "run" is none'),
+                (os.environ["STINTD"], ["--hme=/x"], "there is no flag --hme; did you mean --home?"),
+                (os.environ["STINTD"], ["--home"], "--home needs a value")):
+            ran = subprocess.run([program, *words], capture_output=True, text=True, timeout=30, env=stintd.environment())
+            self.assertEqual((ran.returncode, ran.stdout), (2, ""), words)
+            self.assertIn(said, ran.stderr)
+            self.assertEqual(ran.stderr.count("\n"), 1)
+
+    def test_run_is_what_it_does_without_a_word(self):
+        for words in (["run", "--help"], ["--help"], ["-h"]):
+            ran = subprocess.run([WORKER, *words], capture_output=True, text=True, timeout=30, env=stintd.environment())
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+            self.assertIn("usage: stint-worker [run]", ran.stdout)
+
 
 class Stranded(Case):
     flags = (*Case.flags, "--set", "executor.missingAfterMs=100")
@@ -887,7 +938,13 @@ class Stranded(Case):
         self.create(id="t", executor="nobody-has-this")
         error = self.is_in("t", "blocked")["error"]
         self.assertEqual((error["code"], error["message"]),
-                         ("EXECUTOR_NOT_FOUND", "no active worker of its queue has its executor"))
+                         ("EXECUTOR_NOT_FOUND", "no active worker of queue q has executor nobody-has-this; start one that has it, or give "
+                          "the task another one, then retry it"))
+        ran = subprocess.run([os.environ["STINT"], "why", "t"], capture_output=True, text=True, timeout=30,
+                             env=stintd.environment(STINT_HOME=self.server.home))
+        self.assertEqual(ran.stdout, "t is blocked: no live worker of queue q has its executor nobody-has-this; no worker is there.\n"
+                         "  try: stint worker run --queues q   (with an executor nobody-has-this in its configuration; then stint "
+                         "retry t)\n")
 
 
 if __name__ == "__main__":

@@ -211,6 +211,17 @@ static int mode_closed(char **args)
 	return 7;
 }
 
+/* Says no more, and stays. */
+static int mode_mute(char **args)
+{
+	(void)args;
+	if (write(STDOUT_FILENO, "last", 4) != 4)
+		return 1;
+	close(STDOUT_FILENO);
+	hang();
+	return 0;
+}
+
 static int mode_text(char **args)
 {
 	fputs(args[0], stdout);
@@ -432,6 +443,7 @@ static const struct mode {
 	{"copy", mode_copy, 0},
 	{"flood", mode_flood, 1},
 	{"closed", mode_closed, 0},
+	{"mute", mode_mute, 0},
 	{"text", mode_text, 2},
 	{"gate", mode_gate, 2},
 	{"clock", mode_clock, 0},

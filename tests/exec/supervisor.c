@@ -1,8 +1,9 @@
 /*
  * A supervisor to be killed: exec-supervisor MODE... starts the helper once for each mode (MODE:ARGUMENT), prints what a
  * successor would have written down, one line for each, and waits. With --asleep it puts every shim to sleep before it
- * can have started anything; with --finishing each may finish, and holds the lock of $TMPDIR/held. STINT_EXEC_LEVEL puts
- * each behind a wall. Ends by itself after a minute.
+ * can have started anything; with --finishing each may finish, and holds the lock of $TMPDIR/held; with --leased each is under
+ * a lease, which is pushed all the time, and when all are gone a line for each says whether its shim had ended it for that.
+ * STINT_EXEC_LEVEL puts each behind a wall. Ends by itself after a minute.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,10 +23,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "exec/wall.h"
 #include "world.h"
 
-enum { MODES_MAX = 64 };
+enum {
+	MODES_MAX = 64,
+	LEASE_MS = 2000,
+	PUSH_MS = 50,
+	GRACE_MS = 200,
+};
 
 static void tell(const struct process_identity *identity)
 {
@@ -81,6 +88,36 @@ static void run_finishing(struct world *world, struct running *running, const ch
 	close(spec.hold_fds[0]);
 }
 
+static void push(struct running *running)
+{
+	for (int i = 0; i < MODES_MAX; i++) {
+		struct process_lease lease = {
+			.until_ms = clock_ms(CLOCK_BOOTTIME) + LEASE_MS, .grace_ms = GRACE_MS};
+		if (running[i].world && !running[i].gone)
+			process_lease(running[i].process, &lease);
+	}
+}
+
+static void push_again(uv_timer_t *timer)
+{
+	push(timer->data);
+}
+
+/* Until its own shims have ended all. */
+static int push_all(struct world *world, struct running *running, int count)
+{
+	uv_timer_t timer = {.data = running};
+
+	uv_timer_init(&world->loop, &timer);
+	uv_timer_start(&timer, push_again, 0, PUSH_MS);
+	for (int i = 1; i < count; i++)
+		world_until_gone(&running[i]);
+	for (int i = 1; i < count; i++)
+		printf("%s %s\n", running[i].identity.run, running[i].end.lapsed ? "lapsed" : "ended");
+	fflush(stdout);
+	return 0;
+}
+
 static int run(int count, char **modes)
 {
 	const char *level = getenv("STINT_EXEC_LEVEL");
@@ -89,9 +126,10 @@ static int run(int count, char **modes)
 
 	bool asleep = count > 0 && strcmp(modes[0], "--asleep") == 0;
 	bool finishing = count > 0 && strcmp(modes[0], "--finishing") == 0;
+	bool leased = count > 0 && strcmp(modes[0], "--leased") == 0;
 
 	world_open(&world);
-	for (int i = asleep || finishing; i < count && i < MODES_MAX; i++) {
+	for (int i = asleep || finishing || leased; i < count && i < MODES_MAX; i++) {
 		char *argument = strchr(modes[i], ':');
 		if (argument)
 			*argument++ = 0;
@@ -107,8 +145,12 @@ static int run(int count, char **modes)
 			world_until_text(&running[i], STREAM_OUT, "ready");
 		tell(&running[i].identity);
 	}
+	if (leased)
+		push(running);
 	printf("all\n");
 	fflush(stdout);
+	if (leased)
+		return push_all(&world, running, count);
 	if (asleep)
 		poll(NULL, 0, 60000);
 	for (int i = 0; i < 3; i++)

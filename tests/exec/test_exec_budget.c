@@ -255,7 +255,7 @@ static void a_budget_begins_anew_when_it_is_told_so(void **state)
 	world_start(&world, &running, &spec);
 	assert_int_equal(process_write(running.process, SPAN("one\n")), 0);
 	world_until_text(&running, STREAM_OUT, "one\n");
-	process_budget(running.process, true);
+	process_work(running.process, &(struct process_lease){0});
 	assert_int_equal(process_write(running.process, SPAN("two\n")), 0);
 	world_until_text(&running, STREAM_OUT, "one\ntwo\n");
 	assert_int_equal(process_end(running.process)->spent, SPENT_NOTHING);

@@ -38,6 +38,7 @@ struct supervisor {
 	struct process_identity records[RECORDS_MAX];
 	size_t count;
 	char dir[256]; /* of its own, for its temporary files */
+	FILE *lines;   /* what it says */
 };
 
 static bool parse(const char *line, struct process_identity *record)
@@ -73,11 +74,10 @@ static void supervisor_start(struct supervisor *supervisor, char *const *argv)
 	}
 	close(out[1]);
 	supervisor->pidfd = pidfd_open_of(supervisor->pid);
-	FILE *lines = fdopen(out[0], "r");
-	while (fgets(line, sizeof line, lines) && strcmp(line, "all\n") != 0)
+	supervisor->lines = fdopen(out[0], "r");
+	while (fgets(line, sizeof line, supervisor->lines) && strcmp(line, "all\n") != 0)
 		if (parse(line, &supervisor->records[supervisor->count]))
 			supervisor->count++;
-	fclose(lines);
 	assert_true(supervisor->count > 0);
 }
 
@@ -134,6 +134,7 @@ static void supervisor_done(struct supervisor *supervisor)
 {
 	char command[300];
 
+	fclose(supervisor->lines);
 	snprintf(command, sizeof command, "rm -rf '%s'", supervisor->dir);
 	assert_int_equal(system(command), 0);
 }
@@ -153,6 +154,16 @@ static uint32_t left_of(const struct supervisor *supervisor)
 		if (record->cgroup[0] && access(record->cgroup, F_OK) == 0)
 			left++;
 	}
+	return left;
+}
+
+/* Without the shims, whom a supervisor that is stopped does not wait for. */
+static uint32_t programs_of(const struct supervisor *supervisor)
+{
+	uint32_t left = 0;
+
+	for (size_t i = 0; i < supervisor->count; i++)
+		left += marked(supervisor->records[i].run);
 	return left;
 }
 
@@ -211,6 +222,35 @@ static void a_supervisor_killed_during_a_start_leaves_nothing(void **state)
 	for (size_t i = 0; i < supervisor.count; i++)
 		wake_known(supervisor.records[i].shim, supervisor.records[i].shim_start);
 	until_nothing_is_left(&supervisor);
+}
+
+/* Nobody has died, and what it runs does not outlive its lease: the supervisor itself hears of it when it goes on. */
+static void a_stopped_supervisor_leaves_nothing_past_its_lease(void **state)
+{
+	struct supervisor supervisor;
+	char line[200], wanted[200];
+	siginfo_t info;
+
+	(void)state;
+	supervisor_start(&supervisor,
+		(char *const[]){
+			"exec-supervisor", "--leased", "deaf", "family:5", "scrubbed", "stopped", NULL});
+	assert_int_equal(supervisor.count, 4);
+	supervisor_stop(&supervisor);
+	for (int64_t began_ms = monotonic_ms(); programs_of(&supervisor) > 0;) {
+		assert_true(monotonic_ms() - began_ms < WORLD_PATIENCE_MS);
+		poll(NULL, 0, 20);
+	}
+	assert_int_equal(pidfd_signal(supervisor.pidfd, SIGCONT), 0);
+	for (size_t i = 0; i < supervisor.count; i++) {
+		snprintf(wanted, sizeof wanted, "%s lapsed\n", supervisor.records[i].run);
+		assert_non_null(fgets(line, sizeof line, supervisor.lines));
+		assert_string_equal(line, wanted);
+	}
+	assert_int_equal(waitid(P_PID, (id_t)supervisor.pid, &info, WEXITED), 0);
+	assert_int_equal(info.si_status, 0);
+	close(supervisor.pidfd);
+	supervisor_done(&supervisor);
 }
 
 static void wait_for_the_lock(const struct supervisor *supervisor)
@@ -381,6 +421,7 @@ int main(void)
 		cmocka_unit_test(a_killed_supervisor_leaves_nothing_after_five_seconds),
 		cmocka_unit_test(a_shim_that_was_stopped_wakes_when_the_supervisor_dies),
 		cmocka_unit_test(a_supervisor_killed_during_a_start_leaves_nothing),
+		cmocka_unit_test(a_stopped_supervisor_leaves_nothing_past_its_lease),
 		cmocka_unit_test(an_orphan_that_may_finish_does_and_holds_its_lock_until_then),
 		cmocka_unit_test(one_that_does_not_finish_is_killed_all_the_same),
 		cmocka_unit_test(a_successor_ends_what_has_no_shim_any_more),

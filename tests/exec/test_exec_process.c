@@ -88,6 +88,25 @@ static void one_that_closes_its_stdio_ends_like_any_other(void **state)
 	running_done(&running);
 }
 
+static bool is_mute(void *running)
+{
+	return ((struct running *)running)->closed[STREAM_OUT];
+}
+
+static void one_that_closes_its_output_and_stays_is_told_of(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&world, &running, CHILD(&world, "mute"));
+	world_until(&world, is_mute, &running);
+	assert_string_equal(running_text(&running, STREAM_OUT), "last");
+	assert_false(running.exited || running.closed[STREAM_ERR]);
+	process_kill(running.process);
+	world_until_gone(&running);
+	running_done(&running);
+}
+
 /* ---- how it begins ------------------------------------------------------------------------------------------------ */
 
 static void it_has_three_descriptors(void **state)
@@ -415,6 +434,7 @@ int main(void)
 		cmocka_unit_test(a_signal_is_told),
 		cmocka_unit_test(a_crash_is_told_and_leaves_no_core),
 		cmocka_unit_test(one_that_closes_its_stdio_ends_like_any_other),
+		cmocka_unit_test(one_that_closes_its_output_and_stays_is_told_of),
 		cmocka_unit_test(it_has_three_descriptors),
 		cmocka_unit_test(its_environment_is_what_was_given_and_allowed),
 		cmocka_unit_test(signals_session_umask_and_directory_are_fresh),

@@ -133,6 +133,15 @@ static void take_output(struct running *running, enum process_stream stream)
 	running->dropped[stream] = output->dropped;
 }
 
+static void on_closed(void *context, struct process *process, enum process_stream stream)
+{
+	struct running *running = context;
+
+	assert_ptr_equal(process, running->process);
+	assert_false(running->closed[stream] || running->gone);
+	running->closed[stream] = true;
+}
+
 static void on_output(void *context, struct process *process, enum process_stream stream)
 {
 	struct running *running = context;
@@ -169,7 +178,13 @@ static void on_gone(void *context, struct process *process)
 	process_free(process);
 }
 
-static const struct process_events events = {on_started, on_output, on_exited, on_gone};
+static const struct process_events events = {
+	.started = on_started,
+	.output = on_output,
+	.closed = on_closed,
+	.exited = on_exited,
+	.gone = on_gone,
+};
 
 struct process_spec world_spec(struct world *world, struct running *running, const char *const *argv)
 {

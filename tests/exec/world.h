@@ -30,7 +30,7 @@ struct running {
 	struct world *world;
 	struct process *process; /* NULL after gone */
 	struct process_identity identity;
-	bool started, exited, gone;
+	bool started, exited, gone, closed[2];
 	int order; /* 1 started, 2 exited, 3 gone: events came in this order */
 	struct buf text[2];
 	uint64_t dropped[2];

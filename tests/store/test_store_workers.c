@@ -403,6 +403,108 @@ static void what_a_successor_binds_again_stays_its_own(void **state)
 	assert_int_equal(world_state(world, "job"), TASK_RUNNING);
 }
 
+/* ---- who is to hear of it ---- */
+
+/* Has the last turn told that one, and nobody else? */
+static bool only_told(const struct world *world, const char *worker)
+{
+	uint32_t count;
+	const struct span *news = store_news(world->store, &count);
+
+	return count == 1 && span_equal(news[0], span_of(worker));
+}
+
+static bool nobody_told(const struct world *world)
+{
+	uint32_t count;
+
+	store_news(world->store, &count);
+	return count == 0;
+}
+
+static int64_t news_seq(const struct world *world, const char *worker)
+{
+	struct worker_document found;
+
+	assert_int_equal(store_read_worker(world->store, span_of(worker), &found), 0);
+	return found.news_seq;
+}
+
+static void what_others_do_to_what_it_holds_is_news_for_a_worker(void **state)
+{
+	struct world *world = *state;
+	struct command first = say_beat("w1", 0), cancel = say_about(COMMAND_CANCEL, "a");
+
+	world_run(world, &first);
+	assert_true(nobody_told(world));
+	uint64_t token = bind_one(world, "w1", "a", world->result.worker.token);
+	assert_true(nobody_told(world));
+	assert_int_equal(news_seq(world, "w1"), 0);
+	world_run(world, &cancel);
+	assert_true(only_told(world, "w1"));
+	assert_int_equal(news_seq(world, "w1"), store_last_event(world->store));
+	world_run(world, &cancel);
+	assert_true(nobody_told(world)); /* it is stopping already */
+	struct command beat = say_beat("w1", token);
+	world_run(world, &beat);
+	assert_int_equal(world->result.stop_count, 1);
+	assert_true(nobody_told(world));
+}
+
+static void what_a_worker_does_itself_is_no_news_for_it(void **state)
+{
+	struct world *world = *state;
+
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w1");
+	assert_int_equal(world_report(world, COMMAND_COMPLETE, "a", "w1", fence), REFUSED_NOTHING);
+	assert_true(nobody_told(world));
+}
+
+static void a_claimant_that_is_forgotten_with_its_claim_is_told_too(void **state)
+{
+	struct world *world = *state;
+	struct command cancel = say_about(COMMAND_CANCEL, "a");
+	struct worker worker;
+
+	world_create(world, "a", "q");
+	assert_int_not_equal(world_claim(world, "w1"), 0);
+	world_run(world, &cancel);
+	assert_true(only_told(world, "w1"));
+	assert_false(store_worker(world->store, SPAN("w1"), &worker));
+}
+
+static void a_worker_that_is_sent_away_or_given_up_is_told_once(void **state)
+{
+	struct world *world = *state;
+	struct command first = say_beat("w1", 0);
+	struct command quiet = {.kind = COMMAND_QUIET, .worker = SPAN("w1"), .oversees = true};
+
+	world_run(world, &first);
+	uint64_t token = bind_one(world, "w1", "a", world->result.worker.token);
+	bind_one(world, "w1", "b", token);
+	world_run(world, &quiet);
+	assert_true(only_told(world, "w1"));
+	world_run(world, &quiet);
+	assert_true(nobody_told(world));
+	world_pass(world, 10 * 60 * 1000);
+	world_run(world, NULL);
+	assert_int_not_equal(world_state(world, "b"), TASK_RUNNING);
+	assert_true(only_told(world, "w1"));
+}
+
+static void after_a_start_nobody_knows_who_has_heard_what(void **state)
+{
+	struct world *world = *state;
+	struct command first = say_beat("w1", 0);
+
+	world_run(world, &first);
+	bind_one(world, "w1", "a", world->result.worker.token);
+	int64_t last = store_last_event(world->store);
+	world_crash(world);
+	assert_int_equal(news_seq(world, "w1"), last);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +526,11 @@ int main(void)
 		ON_BOTH(the_tasks_of_lost_workers_are_counted),
 		ON_BOTH(a_task_that_loses_every_worker_is_not_rescheduled_for_ever),
 		ON_BOTH(with_rescheduling_off_a_lost_worker_is_only_marked),
+		ON_BOTH(what_others_do_to_what_it_holds_is_news_for_a_worker),
+		ON_BOTH(what_a_worker_does_itself_is_no_news_for_it),
+		ON_BOTH(a_claimant_that_is_forgotten_with_its_claim_is_told_too),
+		ON_BOTH(a_worker_that_is_sent_away_or_given_up_is_told_once),
+		ON_BOTH(after_a_start_nobody_knows_who_has_heard_what),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

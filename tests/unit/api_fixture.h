@@ -201,7 +201,7 @@ __attribute__((unused)) static int read_worker(
 	(void)context;
 	if (!span_equal(id, SPAN("w1")) && !span_equal(id, SPAN("plain")))
 		return -ENOENT;
-	*ret_document = (struct worker_document){.id = id, .metadata = SPAN("{\"a\":1}")};
+	*ret_document = (struct worker_document){.id = id, .metadata = SPAN("{\"a\":1}"), .news_seq = 2};
 	if (span_equal(id, SPAN("w1")))
 		ret_document->worker = (struct worker){.state = WORKER_ACTIVE,
 			.slot = 3,

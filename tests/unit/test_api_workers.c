@@ -366,6 +366,51 @@ static void slots_are_of_no_certain_queue(void **state)
 	assert_true(is(d->call.reply.body, "[]"));
 }
 
+static void news_are_told_at_once_or_waited_for(void **state)
+{
+	struct dialogue *d = *state;
+	struct arena small;
+
+	assert_int_equal(get(d, "/api/workers/w1/news"), 200);
+	reply_says(d, "{\"workerId\":\"w1\",\"news\":true,\"seq\":");
+	get(d, "/api/workers/w1/news?after=2&waitMs=0");
+	reply_says(d, "\"news\":false");
+	assert_int_equal(say(d, HTTP_METHOD_HEAD, "/api/workers/w1/news?after=2&waitMs=9", NULL), API_REPLY);
+	assert_int_equal(
+		say(d, HTTP_METHOD_GET, "/api/workers/w1/news?after=2&waitMs=60000", NULL), API_NEWS);
+	assert_int_equal(d->call.wait_ms, 60000);
+	arena_init(&small, 1 << 20);
+	assert_int_equal(api_settle(&d->call, &small), 0);
+	arena_done(&d->arena);
+	d->arena = small;
+	assert_in_range(small.held, 1, 256);
+	assert_true(is(d->call.news_of, "w1") && is(d->call.who.name, "alice"));
+	api_finish_news(&d->call, true);
+	record_reply(d);
+	reply_is(d, 200);
+	reply_says(d, "{\"workerId\":\"w1\",\"news\":true,\"seq\":");
+}
+
+static void news_are_for_the_worker_itself(void **state)
+{
+	struct dialogue *d = *state;
+
+	d->call.who.worker = SPAN("w2");
+	assert_int_equal(get(d, "/api/workers/w1/news"), 404);
+	d->call.who.worker = SPAN("w1");
+	assert_int_equal(get(d, "/api/workers/w1/news"), 200);
+	d->call.who.number = 7;
+	assert_int_equal(get(d, "/api/workers/w1/news"), 404);
+	d->call.who.number = 0;
+	get(d, "/api/workers/w1/news?waitMs=60001");
+	refuses_field(d, "waitMs");
+	get(d, "/api/workers/w1/news?after=now");
+	refuses_field(d, "after");
+	d->call.who.scopes = SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_OPERATE);
+	get(d, "/api/workers/w1/news");
+	refused_with(d, 403, "forbidden");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +433,8 @@ int main(void)
 		DIALOGUE(a_crash_may_have_a_key),
 		DIALOGUE(whoever_wants_to_run_in_a_slot_says_who_it_is),
 		DIALOGUE(slots_are_of_no_certain_queue),
+		DIALOGUE(news_are_told_at_once_or_waited_for),
+		DIALOGUE(news_are_for_the_worker_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,11 +66,37 @@ static void the_first_byte_of_two_kinds_is_found(void **state)
 	}
 }
 
+static bool ends_text(unsigned char byte)
+{
+	return (byte < 0x20 && byte != '\t') || byte == 0x7f;
+}
+
+/* From anywhere, of any length: whole blocks, and what is left behind them. */
+static void the_end_of_a_text_is_found(void **state)
+{
+	static const unsigned char near[] = {'\t', 0x20, 0x7e, 0x80, 0xff, 'a'};
+	char bytes[64];
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 3);
+	for (int round = 0; round < ROUNDS; round++) {
+		size_t end = rng_below(&rng, sizeof bytes + 1), from = rng_below(&rng, end + 1), at = from;
+		for (size_t i = 0; i < end; i++)
+			bytes[i] = (char)(rng_chance(&rng, 40) ? rng_below(&rng, 256)
+							       : near[rng_below(&rng, sizeof near)]);
+		while (at < end && !ends_text((unsigned char)bytes[at]))
+			at++;
+		assert_int_equal(scan_text(bytes, from, end), at);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_byte_below_a_limit_is_found),
 		cmocka_unit_test(the_first_byte_of_two_kinds_is_found),
+		cmocka_unit_test(the_end_of_a_text_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 
 #include "cli/args.h"
 #include "cli/exit.h"
-#include "cli/suggest.h"
+#include "base/suggest.h"
 #include "cli/verb.h"
 #include "cli/when.h"
 #include "core/refusal.h"

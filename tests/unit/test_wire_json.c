@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/take.h"
@@ -46,6 +48,82 @@ static void values_are_read_and_written_back(void **state)
 	expect_read(SPAN("\"\""), "\"\"");
 	expect_read(SPAN("-9223372036854775808"), "-9223372036854775808");
 	expect_read(SPAN("18446744073709551615"), "18446744073709551615");
+}
+
+static void expect_kept(const char *number)
+{
+	char text[300], minified[300];
+
+	snprintf(text, sizeof text, " { \"0.12345678901234567890\" : [ -1.5e1, %s , 7 ] } ", number);
+	snprintf(minified, sizeof minified, "{\"0.12345678901234567890\":[-15.0,%s,7]}", number);
+	expect_read(span_of(text), minified);
+	snprintf(text, sizeof text, "\n%s\t", number);
+	expect_read(span_of(text), number);
+}
+
+static void a_number_that_no_machine_type_holds_comes_out_as_it_went_in(void **state)
+{
+	static const char *const numbers[] = {
+		"18446744073709551616",
+		"-9223372036854775809",
+		"123456789012345678901234567890123456789012345678901234567890",
+		"0.1234567890123456789012345",
+		"-1234567890.12345678901234567890",
+		"100000000000000000000000.5",
+		"3.14159265358979323846264338327950288e0",
+		"0.30000000000000004",
+		"1.2345678901234567890E+5",
+		"1e400",
+		"-1E+400",
+		"1e-400",
+		"1.5e-310",
+		"2.5E100",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		expect_kept(numbers[i]);
+}
+
+static void a_configuration_keeps_long_numbers_behind_comments_too(void **state)
+{
+	static const char text[] =
+		"{/* 1.5 */ \"a\": 0.12345678901234567890, // 2 \"3\"\n \"b\": [1.5, 2,],}";
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read_config(span_of(text), &complaint);
+	cleanup(buf_done) struct buf out;
+
+	(void)state;
+	assert_non_null(doc);
+	buf_init(&out, 1 << 10);
+	assert_int_equal(json_put_value(&out, yyjson_doc_get_root(doc)), 0);
+	assert_int_equal(buf_put_byte(&out, 0), 0);
+	assert_string_equal(out.data, "{\"a\":0.12345678901234567890,\"b\":[1.5,2]}");
+}
+
+static void a_number_is_the_nearest_there_is_however_long_it_was(void **state)
+{
+	static const char text[] =
+		"[7,-2,0.5,18446744073709551616,0.500000000000000000001,1e999,-1e999,\"8\",null]";
+	static const double expected[] = {7, -2, 0.5, 18446744073709551616.0, 0.5, HUGE_VAL, -HUGE_VAL};
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(span_of(text), &complaint);
+	size_t index, max;
+	yyjson_val *value;
+	double number;
+
+	(void)state;
+	assert_non_null(doc);
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), index, max, value)
+	{
+		if (index >= sizeof expected / sizeof *expected) {
+			assert_false(json_number(value, &number));
+			continue;
+		}
+		assert_true(json_number(value, &number));
+		assert_true(number == expected[index]);
+	}
+	assert_false(json_number(NULL, &number));
 }
 
 static void what_is_not_json_is_refused_with_its_place(void **state)
@@ -339,6 +417,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_read_and_written_back),
+		cmocka_unit_test(a_number_that_no_machine_type_holds_comes_out_as_it_went_in),
+		cmocka_unit_test(a_configuration_keeps_long_numbers_behind_comments_too),
+		cmocka_unit_test(a_number_is_the_nearest_there_is_however_long_it_was),
 		cmocka_unit_test(what_is_not_json_is_refused_with_its_place),
 		cmocka_unit_test(text_that_is_not_utf8_is_refused),
 		cmocka_unit_test(a_repeated_key_is_refused_however_it_is_spelt),

@@ -629,6 +629,79 @@ static void on_the_servers_host_work_goes_on_while_the_server_is_away(void **sta
 	assert_true(has(w->request.bound, w->request.bound_count, "a"));
 }
 
+/* What stands in for a worker that is stopped counts from here. */
+static void an_accepted_beat_vouches_from_its_sending_on(void **state)
+{
+	struct world *w = *state;
+
+	registered(w);
+	binds(w, "a");
+	assert_false(beat_is_bound(&w->beat, SPAN("a")));
+	sends(w);
+	int64_t sent_ms = w->now_ms;
+	w->now_ms += 5000;
+	hears_ok(w, "2");
+	assert_true(w->news.vouched);
+	assert_int_equal(w->beat.vouched_ms, sent_ms);
+	assert_true(beat_is_bound(&w->beat, SPAN("a")));
+}
+
+static void elsewhere_silence_vouches_for_nothing(void **state)
+{
+	struct world *w = *state;
+
+	registered(w);
+	holds(w, "a");
+	int64_t vouched_ms = w->beat.vouched_ms;
+	sends(w);
+	hears_nothing(w);
+	assert_false(w->news.vouched);
+	assert_int_equal(w->beat.vouched_ms, vouched_ms);
+}
+
+static void on_the_servers_host_the_worker_vouches_itself_while_the_server_is_away(void **state)
+{
+	struct world *w = *state;
+
+	begin(w, true);
+	registered(w);
+	holds(w, "a");
+	for (int i = 0; i < 60; i++) {
+		int64_t before_ms = w->beat.vouched_ms;
+		sends(w);
+		assert_true(w->now_ms - before_ms < LEASE_MS / 2); /* long before it would be over */
+		hears_nothing(w);
+		assert_true(w->news.vouched);
+		assert_int_equal(w->beat.vouched_ms, w->now_ms);
+	}
+}
+
+static void but_not_when_it_is_there_and_says_no(void **state)
+{
+	struct world *w = *state;
+	int64_t vouched_ms;
+
+	begin(w, true);
+	registered(w);
+	holds(w, "a");
+	vouched_ms = w->beat.vouched_ms;
+	sends(w);
+	hears(w, (struct beat_answer){.outcome = BEAT_TOKEN_MISMATCH, .token = SPAN("77")});
+	assert_false(w->news.vouched);
+	sends(w);
+	hears(w, (struct beat_answer){.outcome = BEAT_REFUSED});
+	assert_false(w->news.vouched);
+	assert_int_equal(w->beat.vouched_ms, vouched_ms);
+}
+
+static void of_the_shortest_lease_half_is_left(void **state)
+{
+	(void)state;
+	assert_int_equal(lease_spare_ms(1000), 500);
+	assert_int_equal(lease_spare_ms(5000), 2000);
+	assert_int_equal(lease_spare_ms(300000), 30000);
+}
+
 static void but_not_when_the_server_refuses_it(void **state)
 {
 	struct world *w = *state;
@@ -677,6 +750,35 @@ static void a_change_of_standing_is_told_once(void **state)
 	assert_false(w->news.standing);
 }
 
+/* ---- news ---- */
+
+static void whoever_hurries_beats_now_and_then_as_usual(void **state)
+{
+	struct world *w = *state;
+
+	registered(w);
+	beat_hurry(&w->beat, w->now_ms);
+	assert_int_equal(beat_due_ms(&w->beat), w->now_ms);
+	sends(w);
+	hears_ok(w, "2");
+	assert_true(beat_due_ms(&w->beat) > w->now_ms);
+}
+
+static void a_beat_that_was_under_way_before_the_news_does_not_count(void **state)
+{
+	struct world *w = *state;
+
+	registered(w);
+	sends(w);
+	beat_hurry(&w->beat, w->now_ms);
+	w->now_ms += 5;
+	hears_ok(w, "2");
+	assert_int_equal(beat_due_ms(&w->beat), w->now_ms);
+	sends(w);
+	hears_ok(w, "3");
+	assert_true(beat_due_ms(&w->beat) > w->now_ms);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, set_up)
@@ -717,9 +819,16 @@ int main(void)
 		T(an_answer_in_time_takes_the_stop_away),
 		T(a_worker_that_holds_nothing_has_nothing_to_stop),
 		T(on_the_servers_host_work_goes_on_while_the_server_is_away),
+		T(an_accepted_beat_vouches_from_its_sending_on),
+		T(elsewhere_silence_vouches_for_nothing),
+		T(on_the_servers_host_the_worker_vouches_itself_while_the_server_is_away),
+		T(but_not_when_it_is_there_and_says_no),
+		T(of_the_shortest_lease_half_is_left),
 		T(but_not_when_the_server_refuses_it),
 		T(a_refusal_of_before_does_not_count_when_the_server_is_busy),
 		T(a_change_of_standing_is_told_once),
+		T(whoever_hurries_beats_now_and_then_as_usual),
+		T(a_beat_that_was_under_way_before_the_news_does_not_count),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

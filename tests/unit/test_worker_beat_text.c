@@ -140,6 +140,27 @@ static void what_cannot_be_understood_is_no_answer(void **state)
 	assert_int_equal(w->answer.outcome, BEAT_REFUSED);
 }
 
+static void news_are_asked_for_by_the_place_of_the_last_answer(void **state)
+{
+	struct world *w = *state;
+	int64_t seq = 7;
+
+	assert_int_equal(news_put_target(&w->out, SPAN("a/b"), seq), 0);
+	assert_int_equal(buf_put_byte(&w->out, 0), 0);
+	assert_string_equal(w->out.data, "/api/workers/a%2Fb/news?after=7&waitMs=30000");
+	hears(w, "200 OK", "{\"workerId\":\"a/b\",\"news\":true,\"seq\":12}");
+	assert_true(news_read(w->http, &seq));
+	assert_int_equal(seq, 12);
+	hears(w, "200 OK", "{\"news\":false,\"seq\":15}");
+	assert_false(news_read(w->http, &seq));
+	assert_int_equal(seq, 15);
+	hears(w, "200 OK", "<html>");
+	assert_false(news_read(w->http, &seq));
+	hears(w, "200 OK", "{\"news\":\"true\",\"seq\":-1}");
+	assert_false(news_read(w->http, &seq));
+	assert_int_equal(seq, 15);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -150,6 +171,7 @@ int main(void)
 		T(the_refusals_of_the_protocol_are_told_apart),
 		T(a_server_that_is_busy_says_when),
 		T(what_cannot_be_understood_is_no_answer),
+		T(news_are_asked_for_by_the_place_of_the_last_answer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static void becomes_busy(struct world *w)
 
 static uint32_t is_gone(struct world *w)
 {
-	return pool_worker_gone(&w->worker, w->now_ms);
+	return pool_worker_gone(&w->worker, false, w->now_ms);
 }
 
 static void is_told(struct world *w, enum pool_entry entry)
@@ -212,7 +212,8 @@ static void an_answer_after_its_time_does_not_count(void **state)
 	struct world *w = *state;
 
 	becomes_busy(w);
-	assert_int_equal(pool_worker_stop_task(&w->worker, w->now_ms), POOL_DO_CLOSE | POOL_DO_TERM);
+	assert_int_equal(
+		pool_worker_stop_task(&w->worker, INT64_MAX, w->now_ms), POOL_DO_CLOSE | POOL_DO_TERM);
 	assert_int_equal(says(w, POOL_RESULT), 0);
 	assert_int_equal(w->worker.strays, 1);
 	assert_int_equal(is_gone(w), POOL_DO_END);
@@ -319,7 +320,7 @@ static void who_is_being_ended_says_in_vain_that_it_is_ready(void **state)
 
 	becomes_busy(w);
 	says(w, POOL_PROGRESS);
-	pool_worker_stop_task(&w->worker, w->now_ms);
+	pool_worker_stop_task(&w->worker, INT64_MAX, w->now_ms);
 	assert_int_equal(says(w, POOL_READY), 0);
 	assert_int_equal(is_gone(w), POOL_DO_END);
 }
@@ -392,6 +393,23 @@ static void a_quarantined_slot_asks_again_and_starts_nothing(void **state)
 	spawns(w);
 }
 
+static void nobody_waits_for_one_that_is_started_again_in_a_while(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	assert_true(pool_worker_is_alive(&w->worker));
+	for (int64_t wait_ms = SECOND; wait_ms <= 16 * SECOND; wait_ms *= 2) {
+		is_gone(w);
+		assert_true(pool_worker_is_coming(&w->worker, w->now_ms));
+		is_told(w, POOL_ENTRY_FREE);
+		assert_int_equal(pool_worker_due_ms(&w->worker) - w->now_ms, wait_ms);
+		assert_int_equal(pool_worker_is_coming(&w->worker, w->now_ms), wait_ms <= 5 * SECOND);
+		assert_true(pool_worker_is_coming(&w->worker, pool_worker_due_ms(&w->worker) - 5 * SECOND));
+		becomes_ready(w);
+	}
+}
+
 static void a_server_that_is_away_is_asked_again(void **state)
 {
 	struct world *w = *state;
@@ -412,6 +430,21 @@ static void a_stop_ends_the_input_and_is_no_crash(void **state)
 	assert_int_equal(is_gone(w), 0);
 	assert_int_equal(w->worker.state, POOL_OFF);
 	assert_int_equal(w->worker.crashes, 0);
+}
+
+/* We were stopped, and its shim has ended it. */
+static void the_end_of_a_lease_is_no_crash_and_costs_no_wait(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	pass(w, 5 * SECOND);
+	pool_worker_lapse(&w->worker);
+	assert_int_equal(is_gone(w), POOL_DO_END);
+	assert_int_equal(w->worker.state, POOL_WAITING);
+	assert_int_equal(w->worker.crashes + w->worker.crashes_in_row + w->worker.failed, 0);
+	assert_int_equal(until_due(w), POOL_DO_ENTER);
+	assert_int_equal(w->now_ms, 1000000 + 5 * SECOND);
 }
 
 static void who_does_not_go_within_five_seconds_is_killed(void **state)
@@ -466,6 +499,85 @@ static void an_announced_end_with_a_task_is_a_crash_unless_it_answers(void **sta
 	assert_int_equal(says(w, POOL_RESULT), POOL_DO_END);
 	assert_int_equal(is_gone(w), 0);
 	assert_int_equal(w->worker.crashes, 1);
+}
+
+static void a_goodbye_before_its_hello_is_a_crash(void **state)
+{
+	struct world *w = *state;
+
+	pool_worker_begin(&w->worker, w->now_ms);
+	spawns(w);
+	assert_int_equal(says(w, POOL_SHUTDOWN), POOL_DO_CLOSE);
+	assert_int_equal(is_gone(w), POOL_DO_TELL);
+	assert_string_equal(pool_fault_code(&w->worker), "WORKER_INIT_FAILED");
+}
+
+static void a_goodbye_of_one_that_shall_go_is_none(void **state)
+{
+	struct world *w = *state;
+
+	pool_worker_begin(&w->worker, w->now_ms);
+	spawns(w);
+	assert_int_equal(pool_worker_retire(&w->worker, w->now_ms), POOL_DO_CLOSE);
+	assert_int_equal(says(w, POOL_SHUTDOWN), 0);
+	assert_int_equal(is_gone(w), 0);
+}
+
+static void who_closes_its_output_and_stays_is_killed(void **state)
+{
+	struct world *w = *state;
+	int64_t closed_ms;
+
+	becomes_busy(w);
+	closed_ms = w->now_ms;
+	assert_int_equal(pool_worker_hear_end(&w->worker, false, w->now_ms), POOL_DO_CLOSE);
+	assert_int_equal(pool_worker_hear_end(&w->worker, false, w->now_ms), 0);
+	assert_int_equal(until_due(w), POOL_DO_KILL);
+	assert_int_equal(w->now_ms - closed_ms, 5 * SECOND);
+	assert_int_equal(is_gone(w), POOL_DO_END | POOL_DO_TELL);
+	assert_int_equal(w->worker.fault, POOL_FAULT_MUTE);
+	assert_string_equal(pool_fault_code(&w->worker), "WORKER_CRASHED");
+}
+
+static void an_output_that_ends_with_its_worker_is_an_end_like_any_other(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	pool_worker_hear_end(&w->worker, false, w->now_ms);
+	assert_int_equal(is_gone(w), POOL_DO_END | POOL_DO_TELL);
+	assert_int_equal(w->worker.fault, POOL_FAULT_ENDED);
+}
+
+static void an_output_that_ends_within_a_frame_breaks_the_protocol(void **state)
+{
+	struct world *w = *state;
+
+	becomes_busy(w);
+	pool_worker_hear_end(&w->worker, true, w->now_ms);
+	assert_int_equal(is_gone(w), POOL_DO_END | POOL_DO_TELL);
+	assert_string_equal(pool_fault_code(&w->worker), "PROTOCOL_ERROR");
+}
+
+static void the_output_of_one_that_never_began_ends_too_and_that_is_no_crash(void **state)
+{
+	struct world *w = *state;
+
+	pool_worker_begin(&w->worker, w->now_ms);
+	spawns(w);
+	assert_int_equal(pool_worker_hear_end(&w->worker, false, w->now_ms), 0);
+	assert_int_equal(pool_worker_unspawned(&w->worker, w->now_ms), 0);
+	assert_int_equal(w->worker.crashes, 0);
+}
+
+static void the_end_of_the_output_of_one_that_goes_changes_nothing(void **state)
+{
+	struct world *w = *state;
+
+	becomes_ready(w);
+	says(w, POOL_SHUTDOWN);
+	assert_int_equal(pool_worker_hear_end(&w->worker, false, w->now_ms), 0);
+	assert_int_equal(is_gone(w), 0);
 }
 
 static void an_end_without_a_word_is_a_crash_even_with_nothing_to_do(void **state)
@@ -586,7 +698,7 @@ static void ends(struct life *l)
 	l->runs = false;
 	performs(l,
 		unspawned ? pool_worker_unspawned(&l->worker, l->now_ms)
-			  : pool_worker_gone(&l->worker, l->now_ms));
+			  : pool_worker_gone(&l->worker, rng_chance(&l->rng, 8), l->now_ms));
 }
 
 static void lives_on(struct life *l)
@@ -609,8 +721,11 @@ static void lives_on(struct life *l)
 		performs(l, pool_worker_hear_unknown(&l->worker, rng_chance(&l->rng, 2), l->now_ms));
 	else if (l->runs && rng_chance(&l->rng, 20))
 		performs(l, pool_worker_break(&l->worker, POOL_FAULT_HALF, l->now_ms));
+	else if (l->runs && rng_chance(&l->rng, 30))
+		performs(l, pool_worker_hear_end(&l->worker, rng_chance(&l->rng, 2), l->now_ms));
 	else if (l->runs && rng_chance(&l->rng, 12))
-		performs(l, pool_worker_stop_task(&l->worker, l->now_ms));
+		performs(
+			l, pool_worker_stop_task(&l->worker, rng_between(&l->rng, 0, 9 * SECOND), l->now_ms));
 	else if (l->runs)
 		speaks(l);
 }
@@ -664,12 +779,21 @@ int main(void)
 		POOL(nothing_is_started_before_the_server_knows_of_the_crash),
 		POOL(starts_are_a_second_apart_and_crashes_in_a_row_more),
 		POOL(a_quarantined_slot_asks_again_and_starts_nothing),
+		POOL(nobody_waits_for_one_that_is_started_again_in_a_while),
 		POOL(a_server_that_is_away_is_asked_again),
 		POOL(a_stop_ends_the_input_and_is_no_crash),
+		POOL(the_end_of_a_lease_is_no_crash_and_costs_no_wait),
 		POOL(who_does_not_go_within_five_seconds_is_killed),
 		POOL(a_busy_one_retires_when_its_task_has_ended),
 		POOL(an_announced_end_with_nothing_to_do_is_no_crash),
 		POOL(an_announced_end_with_a_task_is_a_crash_unless_it_answers),
+		POOL(a_goodbye_before_its_hello_is_a_crash),
+		POOL(a_goodbye_of_one_that_shall_go_is_none),
+		POOL(who_closes_its_output_and_stays_is_killed),
+		POOL(an_output_that_ends_with_its_worker_is_an_end_like_any_other),
+		POOL(an_output_that_ends_within_a_frame_breaks_the_protocol),
+		POOL(the_output_of_one_that_never_began_ends_too_and_that_is_no_crash),
+		POOL(the_end_of_the_output_of_one_that_goes_changes_nothing),
 		POOL(an_end_without_a_word_is_a_crash_even_with_nothing_to_do),
 		POOL(what_the_machine_cannot_start_is_no_crash),
 		POOL(broken_frames_kill_once),

@@ -247,6 +247,20 @@ static void what_we_stopped_ends_as_we_know(void **state)
 	stopped(*state, STOP_STALLED, REPORT_FAIL, "STALLED");
 }
 
+/* However it went when it got TERM. */
+static void what_its_shim_ended_for_its_lease_is_given_back(void **state)
+{
+	struct world *w = *state;
+	const char *members = "\"reason\":\"its worker did not renew its lease in time\"";
+
+	w->attempt.stop = STOP_LAPSED;
+	w->end = (struct process_end){.how = ENDED_SIGNAL, .code = SIGTERM, .lapsed = true};
+	becomes(w, REPORT_RELEASE, members);
+	assert_int_equal(verdict_yields_to(&w->attempt), YIELDS_TO_WORD);
+	w->end = (struct process_end){.how = ENDED_EXIT, .code = 1, .lapsed = true};
+	becomes(w, REPORT_RELEASE, members);
+}
+
 static void what_ended_before_our_word_reached_it_counts_itself(void **state)
 {
 	struct world *w = *state;
@@ -458,6 +472,7 @@ int main(void)
 		T(who_can_not_be_where_it_belongs_is_barred),
 		T(a_work_dir_that_has_the_state_directory_in_it_is_a_bad_one),
 		T(what_we_stopped_ends_as_we_know),
+		T(what_its_shim_ended_for_its_lease_is_given_back),
 		T(what_ended_before_our_word_reached_it_counts_itself),
 		T(what_was_stopped_before_it_began_is_given_back),
 		T(its_word_beats_the_exit_status),

@@ -36,7 +36,7 @@ ROLLBACK
 -- the rows before one that cannot be.
 
 -- name: insert_tasks
-INSERT OR ROLLBACK INTO task ({task}, {claim}) SELECT a, b, c, d, e, f, g, h FROM pending_new_task
+INSERT OR ROLLBACK INTO task ({task}) SELECT a, b, c, d, e FROM pending_new_task
 
 -- name: replace_tasks
 REPLACE INTO task ({task}, {claim}) SELECT a, b, c, d, e, f, g, h FROM pending_task

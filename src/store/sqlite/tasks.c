@@ -58,7 +58,8 @@ static int read_row(struct binding *binding, struct task_row *ret_row)
 int sqlite_put_task(struct backend *backend, const struct task_row *row, bool fresh)
 {
 	struct sqlite *store = sqlite_of(backend);
-	enum pending_table table = fresh ? PENDING_NEW_TASK : PENDING_TASK;
+	/* nobody holds a new one, so the columns of a claim need not be said for it */
+	enum pending_table table = fresh && span_is_empty(row->holder) ? PENDING_NEW_TASK : PENDING_TASK;
 
 	put_row(&store->pending[table], row);
 	return pending_end_row(store, table);

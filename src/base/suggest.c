@@ -1,14 +1,21 @@
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum {
-	WORD_MAX = 48, /* longer ones are no verbs and no flags */
+	WORD_MAX = 64, /* longer ones are no verbs, no flags and no keys */
 };
 
 static size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;
+}
+
+static bool same(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
 size_t suggest_distance(const char *a, const char *b)
@@ -24,9 +31,9 @@ size_t suggest_distance(const char *a, const char *b)
 	for (size_t i = 1; i <= a_len; i++) {
 		row[0] = i;
 		for (size_t j = 1; j <= b_len; j++) {
-			row[j] = last[j - 1] + (a[i - 1] != b[j - 1]);
+			row[j] = last[j - 1] + !same(a[i - 1], b[j - 1]);
 			row[j] = least(row[j], least(last[j], row[j - 1]) + 1);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
 				row[j] = least(row[j], before[j - 2] + 1);
 		}
 		size_t *oldest = before;

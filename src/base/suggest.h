@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* How many keystrokes apart: insert, delete, replace, swap two neighbours. */
+/* How many keystrokes apart: insert, delete, replace, swap two neighbours. Case does not count. */
 size_t suggest_distance(const char *a, const char *b);
 
 struct suggestion {
