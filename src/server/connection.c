@@ -17,8 +17,8 @@ enum {
 	UNSENT_BYTES_MAX = 256 << 10, /* with more on the way to the client, its next request waits */
 	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
 	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
-	CONNECTIONS_MAX = 40000, /* a worker has up to three: its beat, a claim that waits, and news */
-	AHEAD_MAX = 64, /* requests of one connection that are under way before the last one */
+	CONNECTIONS_MAX = 40000,      /* a worker has up to three: its beat, a claim that waits, and news */
+	AHEAD_MAX = 64,               /* requests of one connection that are under way before the last one */
 };
 
 static void serve(struct connection *connection);

@@ -81,7 +81,8 @@ static void the_end_of_a_text_is_found(void **state)
 	(void)state;
 	rng_seed(&rng, 3);
 	for (int round = 0; round < ROUNDS; round++) {
-		size_t end = rng_below(&rng, sizeof bytes + 1), from = rng_below(&rng, end + 1), at = from;
+		size_t end = rng_below(&rng, sizeof bytes + 1), from = rng_below(&rng, (uint32_t)end + 1),
+		       at = from;
 		for (size_t i = 0; i < end; i++)
 			bytes[i] = (char)(rng_chance(&rng, 40) ? rng_below(&rng, 256)
 							       : near[rng_below(&rng, sizeof near)]);
