@@ -71,8 +71,11 @@ bool run_make_tree(struct run *run, int workdir_fd)
 	const struct settings *settings = run->supervisor->settings;
 	struct worktree_site site = {
 		run->supervisor->loop, run->supervisor->host, run->supervisor->nest.home, run->name};
-	struct worktree_wish wish = {
-		&run->executor->worktree, run->task, run->fence, NULL, NULL, run_fill_spec};
+	struct worktree_wish wish = {.settings = &run->executor->worktree,
+		.task = run->task,
+		.fence = run->fence,
+		.walled = run->wall.level > WALL_PROCESS,
+		.like_the_task = run_fill_spec};
 	char top[WORKTREE_PATH_BYTES], common[WORKTREE_PATH_BYTES],
 		reason[WORKTREE_REASON_BYTES] = "its repository cannot be found";
 	const char *path = run_path_of(run, workdir_fd);

@@ -14,7 +14,8 @@
  * has, not a merge or rebase half done, not a submodule, not a tree that somebody has locked. Files that the set-up
  * made and that are as it made them are no work, nor is what git ignores.
  *
- * git runs through exec, confined, without hooks, without the user's or the machine's configuration, without the network.
+ * git runs through exec, confined, without hooks, without the user's or the machine's configuration, and at the level of the task: what
+ * that wrote into its tree can make git run something (a filter, say), which must not get further than the task itself.
  * A task may read the repository and write objects, its own branches and what is git's of its own tree: not the
  * configuration, not the hooks, not the branches of others.
  */
@@ -46,6 +47,7 @@ struct worktree_record {
 	char branch[256];
 	char base[80];  /* the commit it began with */
 	char kept[300]; /* why */
+	bool walled;    /* who works in it is behind a wall: git that looks at what it left is, too */
 	int64_t since_ms;
 };
 
@@ -65,6 +67,7 @@ struct worktree_wish {
 	const char *task, *fence;
 	const char *top; /* worktree_find() */
 	const char *common;
+	bool walled;
 	/* The set-up is confined and limited like the task: this makes the spec of one. */
 	int (*like_the_task)(void *context, int workdir_fd, struct process_spec *spec);
 };

@@ -309,6 +309,7 @@ struct worktree *worktree_make(const struct worktree_site *site, const struct wo
 		return NULL;
 	struct worktree_record *record = &tree->record;
 	tree->wish = *wish;
+	record->walled = wish->walled;
 	tree->made = made;
 	tree->context = context;
 	record->since_ms = clock_wall_ms();

@@ -72,6 +72,7 @@ int worktree_write_record(struct worktree *tree, enum worktree_state state)
 	json_member_string(&object, "base", span_of(record->base));
 	json_member_string(&object, "tip", span_of(tree->tip));
 	json_member_string(&object, "kept", span_of(record->kept));
+	json_member_bool(&object, "walled", record->walled);
 	json_member_int(&object, "since", record->since_ms);
 	int r = json_end(&object);
 	return r < 0 ? r : file_write(tree->dir_fd, "record", buf_span(&text), true);
@@ -89,7 +90,8 @@ int worktree_read_record(int dir_fd, const char *name, struct worktree_record *r
 		return r;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(buf_span(&text), &complaint);
 	yyjson_val *root = yyjson_doc_get_root(doc);
-	*record = (struct worktree_record){.since_ms = yyjson_get_sint(yyjson_obj_get(root, "since"))};
+	*record = (struct worktree_record){.since_ms = yyjson_get_sint(yyjson_obj_get(root, "since")),
+		.walled = yyjson_get_bool(yyjson_obj_get(root, "walled"))};
 	snprintf(record->name, sizeof record->name, "%s", name);
 	json_copy_text(root, "state", state, sizeof state);
 	json_copy_text(root, "task", record->task, sizeof record->task);
