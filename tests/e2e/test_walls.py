@@ -2,7 +2,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -333,20 +332,6 @@ class Trees(test_worktrees.TreeCase):
         self.assertTrue(where.startswith(os.path.join(self.server.home, "worktrees")), where)
         self.assertRegex(branch, r"^stint/t-[0-9.]+$")
         self.assertEqual(text, "one")
-
-    @needs("sandbox")
-    @unittest.skipUnless(shutil.which("bash"), "there is no bash, which can connect by itself")
-    def test_what_a_sandboxed_task_tells_git_to_run_is_run_in_a_sandbox(self):
-        """With work trees that have a configuration of their own a task can name filters, and it is us who look for work then."""
-        self.git("config", "extensions.worktreeConfig", "true")
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            listener.setblocking(False)
-            script = """git config --worktree filter.out.clean "bash -c 'echo out > /dev/tcp/127.0.0.1/%d; cat'"
-                echo '* filter=out' > .gitattributes; echo two > file""" % listener.getsockname()[1]
-            self.run_in_tree(script, isolation="sandbox")
-            self.assertEqual(self.trees("--prune")[0]["state"], "kept")
-            with self.assertRaises(BlockingIOError, msg="somebody got out"):
-                listener.accept()
 
 
 class Line(unittest.TestCase):

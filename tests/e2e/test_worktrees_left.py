@@ -1,8 +1,10 @@
 """What a task leaves behind in places that are easy to overlook, and a repository that others use meanwhile."""
 import os
 import shutil
+import socket
 import unittest
 
+from test_walls import needs
 from test_worktrees import TreeCase
 
 
@@ -87,6 +89,20 @@ class Meanwhile(TreeCase):
         worker.stop()
         self.assertEqual(error["code"], "BAD_WORKDIR")
         self.assertIn("lies in the state directory", error["message"])
+
+    @needs("sandbox")
+    @unittest.skipUnless(shutil.which("bash"), "there is no bash, which can connect by itself")
+    def test_what_a_sandboxed_task_tells_git_to_run_is_run_in_a_sandbox(self):
+        """With work trees that have a configuration of their own a task can name filters, and it is us who look for work then."""
+        self.git("config", "extensions.worktreeConfig", "true")
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.setblocking(False)
+            script = """git config --worktree filter.out.clean "bash -c 'echo out > /dev/tcp/127.0.0.1/%d; cat'"
+                echo '* filter=out' > .gitattributes; echo two > file""" % listener.getsockname()[1]
+            self.run_in_tree(script, isolation="sandbox")
+            self.assertEqual(self.trees("--prune")[0]["state"], "kept")
+            with self.assertRaises(BlockingIOError, msg="somebody got out"):
+                listener.accept()
 
 
 if __name__ == "__main__":
