@@ -128,15 +128,20 @@ static void thaw(int fd)
 		cgroup_write(fd, "freezer.state", "THAWED");
 }
 
-/* Is this process, which a pidfd holds, in the leaf of that name? */
+/* Is this process, which a pidfd holds, in the leaf of that name? Run 1 is not run 12. */
 static bool is_member(pid_t pid, const char *leaf)
 {
-	cleanup(close_at) int dir = -1;
-	char path[64];
+	char path[64], text[4096], *at = text;
+	size_t len = strlen(leaf);
 
-	snprintf(path, sizeof path, "/proc/%d", (int)pid);
-	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return dir >= 0 && file_has(dir, "cgroup", leaf);
+	snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
+	read_file(AT_FDCWD, path, text, sizeof text);
+	while ((at = strstr(at, leaf))) {
+		at += len;
+		if (*at == 0 || *at == '\n' || *at == '/')
+			return true;
+	}
+	return false;
 }
 
 static uint32_t signal_members(int fd, const char *leaf, int signal)

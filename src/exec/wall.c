@@ -114,7 +114,12 @@ static int check_program(const struct answer *answer, const char *name, const ch
 	arena_done(&arena);
 	if (there)
 		return 0;
-	snprintf(fix, sizeof fix, "apt-get install %s   (or put it into the PATH of the worker)", package);
+	if (strchr(name, '/')) /* no package is called like that */
+		snprintf(fix, sizeof fix,
+			"\"runtime\": \"crun\" in the executor, or the path of a program that can be run");
+	else
+		snprintf(fix, sizeof fix, "apt-get install %s   (or put it into the PATH of the worker)",
+			package);
 	return no(answer, -ENOENT, fix, "there is no %s", name);
 }
 
@@ -154,29 +159,30 @@ static int check_rootfs(const struct answer *answer, const struct wall *wall)
 {
 	int fault = check_path(answer, "rootfs", wall->rootfs, S_IFDIR,
 		"a directory with a system in it, as debootstrap makes one");
-	char path[4096 + 8];
+	char path[4096 + 8], fix[WALL_FIX_BYTES];
 	struct stat stat_;
 
 	for (size_t i = 0; i < ROOTFS_PLACES && !fault; i++) {
 		snprintf(path, sizeof path, "%.4095s/%s", wall->rootfs, rootfs_places[i]);
+		snprintf(fix, sizeof fix, "cd %.200s && mkdir -p proc dev tmp run", wall->rootfs);
 		if (lstat(path, &stat_) < 0 || !S_ISDIR(stat_.st_mode))
-			fault = no(answer, -ENOTDIR, "mkdir the directories proc, dev, tmp and run in it",
-				"rootfs %.300s has no directory %s", wall->rootfs, rootfs_places[i]);
+			fault = no(answer, -ENOTDIR, fix, "rootfs %.300s has no directory %s", wall->rootfs,
+				rootfs_places[i]);
 	}
 	return fault;
 }
 
 static int check_machine(const struct answer *answer, const struct wall *wall)
 {
-	int fault = check_program(answer, WALL_QEMU, "qemu-system-x86");
+	int fault = check_program(answer, WALL_QEMU, WALL_QEMU_PACKAGE);
 
 	if (!fault)
 		fault = check_path(answer, "kernel", wall->kernel, S_IFREG, "a Linux kernel for qemu");
-	if (!fault && (wall->initrd || !wall->image))
-		fault = check_path(answer, wall->image ? "initrd" : "image", wall->initrd, S_IFREG,
-			"a disk for the guest, or \"initrd\"");
-	if (!fault && wall->image)
-		fault = check_path(answer, "image", wall->image, S_IFREG, "a disk for the guest");
+	if (!fault && wall->initrd)
+		fault = check_path(answer, "initrd", wall->initrd, S_IFREG, "what the kernel boots with");
+	if (!fault && (wall->image || !wall->initrd))
+		fault = check_path(
+			answer, "image", wall->image, S_IFREG, "a disk for the guest, or \"initrd\"");
 	return fault;
 }
 
@@ -367,7 +373,7 @@ static int try_in(
 	if (wall.level == WALL_CONTAINER && !wall.rootfs)
 		wall.rootfs = make_bare_rootfs(place, rootfs, sizeof rootfs) < 0 ? "" : rootfs;
 	int fault = wall.level == WALL_VM && !wall.kernel
-		? check_program(answer, WALL_QEMU, "qemu-system-x86")
+		? check_program(answer, WALL_QEMU, WALL_QEMU_PACKAGE)
 		: wall_check(&wall, answer->reason, answer->fix);
 	if (!fault)
 		fault = wall_check_home(&wall, by->keep_out, answer->reason, answer->fix);

@@ -36,9 +36,11 @@ enum {
 
 /* The program that is a machine. */
 #if defined __aarch64__
-#define WALL_QEMU "qemu-system-aarch64"
+#define WALL_QEMU         "qemu-system-aarch64"
+#define WALL_QEMU_PACKAGE "qemu-system-arm"
 #else
-#define WALL_QEMU "qemu-system-x86_64"
+#define WALL_QEMU         "qemu-system-x86_64"
+#define WALL_QEMU_PACKAGE "qemu-system-x86"
 #endif
 
 struct wall {

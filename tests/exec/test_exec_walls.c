@@ -875,9 +875,32 @@ static void a_rootfs_that_is_none_is_told(void **state)
 	bad.rootfs = scene.home;
 	assert_int_equal(wall_check(&bad, reason, fix), -ENOTDIR);
 	assert_non_null(strstr(reason, "has no directory proc"));
+	assert_non_null(strstr(fix, "&& mkdir -p proc dev tmp run"));
 	bad.rootfs = NULL;
 	assert_int_equal(wall_check(&bad, reason, fix), -EINVAL);
 	assert_non_null(strstr(fix, "rootfs"));
+	bad.runtime = "/no/such/runtime";
+	assert_int_equal(wall_check(&bad, reason, fix), -ENOENT);
+	assert_null(strstr(fix, "apt-get")); /* a path is no package */
+}
+
+/* Each file by the key that names it. */
+static void a_machine_without_a_file_says_which(void **state)
+{
+	char reason[WALL_REASON_BYTES], fix[WALL_FIX_BYTES];
+	struct wall bad = {.level = WALL_VM, .kernel = "/etc/passwd", .initrd = "/no/such/initrd"};
+
+	(void)state;
+	if (wall_check(&bad, reason, fix) == -ENOENT && strstr(reason, WALL_QEMU))
+		return; /* there is no qemu */
+	assert_string_equal(reason, "initrd /no/such/initrd: No such file or directory");
+	bad.initrd = NULL;
+	bad.image = "/no/such/image";
+	assert_int_equal(wall_check(&bad, reason, fix), -ENOENT);
+	assert_string_equal(reason, "image /no/such/image: No such file or directory");
+	bad.image = NULL;
+	assert_int_equal(wall_check(&bad, reason, fix), -EINVAL);
+	assert_string_equal(reason, "the executor has no image");
 }
 
 /* What stint doctor says. */
@@ -934,6 +957,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_wall_that_cannot_be_made_starts_nothing),
 		cmocka_unit_test(a_wall_that_is_never_done_is_stopped_like_any_program),
 		cmocka_unit_test(a_rootfs_that_is_none_is_told),
+		cmocka_unit_test(a_machine_without_a_file_says_which),
 		cmocka_unit_test(a_rootfs_that_somebody_swaps_starts_nothing),
 	};
 
