@@ -138,8 +138,8 @@ void worktree_prepare_refs(struct worktree *tree)
 	cleanup(close_at) int common = open(tree->record.common, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; common >= 0 && i < sizeof dirs / sizeof *dirs; i++)
 		mkdirat(common, dirs[i], 0755); /* as git does when it needs them */
-	cleanup(close_at) int fd =
-		keeper ? open(keeper, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+	int fd = keeper ? open(keeper, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+	close_at(&fd); /* that it is there is all */
 }
 
 /* git's own directory of the tree, also of one that git did not come to an end with. */
