@@ -311,7 +311,8 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	at = json_write_decimal(at, "fence", claimed->task.fence);
 	at = json_write_int(at, "leaseMs", claimed->lease_ms);
 	at = json_write_int(at, "attempt", claimed->task.attempt);
-	at = json_write_raw(at, "checkpoint", claimed->checkpoint.len > 0 ? claimed->checkpoint : SPAN("null"));
+	at = json_write_raw(
+		at, "checkpoint", claimed->checkpoint.len > 0 ? claimed->checkpoint : SPAN("null"));
 	json_wrote(&claim, at);
 	return json_end(&claim);
 }

@@ -1,4 +1,4 @@
-"""What made-up requests must not do by chance: wait for work that nobody will bring, use a key or an id that was used
+"""What made-up requests must not do by chance: wait for work or news that nobody will bring, use a key or an id that was used
 before, wait for tasks that are not there, or leave out what only certain credentials need not say.
 
 What the contract does not allow is sent as it is.
@@ -25,6 +25,9 @@ def before_call(context, case, **_):
     wait = body.get("waitMs") if isinstance(body, dict) else None
     if isinstance(wait, (int, float)) and not isinstance(wait, bool) and 0 < wait <= WAIT_MS_MAX:
         case.body = {**body, "waitMs": 1 if wait == int(wait) else wait}
+    asked = str((case.query or {}).get("waitMs", ""))
+    if asked.isdecimal() and asked.isascii() and 0 < int(asked) <= WAIT_MS_MAX:
+        case.query["waitMs"] = 1
     if is_list_of_ids(body.get("blockedBy") if isinstance(body, dict) else None):
         case.body = {**case.body, "blockedBy": []}
     if isinstance(body, dict) and isinstance(body.get("workflow"), str) and WORKFLOW.match(body["workflow"]):
