@@ -155,7 +155,8 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
 
 	if (!line || got == 0)
 		return;
-	if (!line->busy) { /* the server closes an idle connection, or says what nobody asked for */
+	/* the server closes an idle connection, or says what nobody asked for; a call that is not sent yet makes a new one */
+	if (!line->busy || !line->sent) {
 		drop_link(line);
 		return;
 	}
@@ -352,6 +353,7 @@ int line_call(struct line *line, const struct http_call *call, line_answered ans
 	if (r < 0)
 		return r;
 	line->busy = true;
+	line->sent = false; /* until then nothing that comes is an answer to it */
 	line->may_repeat = call->may_repeat;
 	line->answered = answered;
 	line->context = context;

@@ -1,0 +1,180 @@
+/*
+ * A line, and a connection that ends when it likes. The server is a socket that is looked at between two turns of the loop.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "worker/line.h"
+
+enum { TURNS_MAX = 100000 };
+
+static struct world {
+	uv_loop_t loop;
+	uv_idle_t idle; /* where a call is made while the loop turns, before it looks at its sockets */
+	struct line *line;
+	char place[64];
+	int listener, guest; /* guest -1: nobody is here */
+	int requests, answers, fault;
+	char body[64]; /* of the last answer */
+} world;
+
+/* ---- the server ---- */
+
+/* Whoever knocks is let in; who asks is told how many have asked. */
+static void serve(void)
+{
+	char request[4096], reply[200], body[32];
+
+	if (world.guest < 0)
+		world.guest = accept4(world.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (world.guest < 0 || recv(world.guest, request, sizeof request, 0) <= 0)
+		return;
+	snprintf(body, sizeof body, "{\"n\":%d}", ++world.requests);
+	int len = snprintf(
+		reply, sizeof reply, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
+	assert_int_equal(send(world.guest, reply, (size_t)len, MSG_NOSIGNAL), len);
+}
+
+static void hang_up(void)
+{
+	close(world.guest);
+	world.guest = -1;
+}
+
+/* ---- the line ---- */
+
+static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	(void)context;
+	(void)reach;
+	world.answers++;
+	world.fault = fault;
+	if (fault == 0)
+		snprintf(world.body, sizeof world.body, "%.*s", SPAN_ARGS(http_answer_body(answer)));
+}
+
+static void call(void)
+{
+	struct http_call call = {.method = HTTP_METHOD_POST,
+		.target = SPAN("/"),
+		.body = SPAN("{}"),
+		.may_repeat = true,
+		.timeout_ms = 60 * 1000};
+
+	assert_int_equal(line_call(world.line, &call, on_answer, NULL), 0);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+	uv_idle_stop(idle);
+	call();
+}
+
+static void until_answered(int answers)
+{
+	for (int i = 0; i < TURNS_MAX && world.answers < answers; i++) {
+		uv_run(&world.loop, UV_RUN_NOWAIT);
+		serve();
+	}
+	assert_int_equal(world.answers, answers);
+	assert_int_equal(world.fault, 0);
+}
+
+static int set_up(void **state)
+{
+	struct http_answer_limits limits = {.head_bytes_max = 4096, .body_bytes_max = 4096};
+	struct http_address address = {.local = true};
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+
+	(void)state;
+	world = (struct world){.guest = -1, .place = "/tmp/stint-line-XXXXXX"};
+	assert_non_null(mkdtemp(world.place));
+	snprintf(name.sun_path, sizeof name.sun_path, "%s/socket", world.place);
+	snprintf(address.path, sizeof address.path, "%s", name.sun_path);
+	world.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(world.listener, (struct sockaddr *)&name, sizeof name), 0);
+	assert_int_equal(listen(world.listener, 4), 0);
+	uv_loop_init(&world.loop);
+	uv_idle_init(&world.loop, &world.idle);
+	world.line = line_new(&world.loop, &address, &limits);
+	assert_non_null(world.line);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char path[80];
+
+	(void)state;
+	line_free(world.line);
+	uv_close((uv_handle_t *)&world.idle, NULL);
+	uv_run(&world.loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&world.loop), 0);
+	if (world.guest >= 0)
+		hang_up();
+	close(world.listener);
+	snprintf(path, sizeof path, "%s/socket", world.place);
+	unlink(path);
+	return rmdir(world.place);
+}
+
+/* ---- what is expected of it ---- */
+
+static void a_connection_is_kept(void **state)
+{
+	(void)state;
+	call();
+	until_answered(1);
+	call();
+	until_answered(2);
+	assert_string_equal(world.body, "{\"n\":2}");
+}
+
+static void one_that_was_closed_meanwhile_is_made_anew(void **state)
+{
+	(void)state;
+	call();
+	until_answered(1);
+	hang_up();
+	call();
+	until_answered(2);
+	assert_string_equal(world.body, "{\"n\":2}");
+	assert_int_equal(world.requests, 2);
+}
+
+static void what_was_answered_before_is_no_answer_to_what_was_not_sent_yet(void **state)
+{
+	(void)state;
+	call();
+	until_answered(1);
+	hang_up(); /* the loop sees it after the call was made, and before it is sent */
+	uv_idle_start(&world.idle, on_idle);
+	until_answered(2);
+	assert_string_equal(world.body, "{\"n\":2}");
+	assert_int_equal(world.requests, 2);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(a_connection_is_kept),
+		T(one_that_was_closed_meanwhile_is_made_anew),
+		T(what_was_answered_before_is_no_answer_to_what_was_not_sent_yet),
+	};
+
+	signal(SIGPIPE, SIG_IGN); /* as the supervisor does */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
