@@ -26,13 +26,16 @@ enum place {
 #define TIME_MAX       INT64_C(253402300799999) /* the year 9999 */
 #define COLUMN(member) offsetof(struct task_columns, member)
 
+/* Names are looked for in this order: what most tasks have comes first. */
 static const struct task_field {
 	struct field field;
 	unsigned place;
 } table[] = {
 	// clang-format off
-	{{"id",             FIELD_ID,    .at = COLUMN(id)},                                    IN_COLUMN | AT_BIRTH},
 	{{"title",          FIELD_TEXT,  .max = 4096},                                         IN_BODY},
+	{{"queue",          FIELD_NAME,  .at = COLUMN(queue)},                                 IN_COLUMN},
+	{{"payload",        FIELD_VALUE, .max = 0},                                            IN_BODY},
+	{{"id",             FIELD_ID,    .at = COLUMN(id)},                                    IN_COLUMN | AT_BIRTH},
 	{{"description",    FIELD_TEXT,  .max = TEXT_MAX},                                     IN_BODY},
 	{{"instructions",   FIELD_TEXT,  .max = TEXT_MAX},                                     IN_BODY},
 	{{"steps",          FIELD_LIST,  .max = 0},                                            IN_BODY},
@@ -40,13 +43,11 @@ static const struct task_field {
 	{{"workingDir",     FIELD_NAME,  .max = 4096},                                         IN_BODY},
 	{{"model",          FIELD_NAME,  .max = 0},                                            IN_BODY},
 	{{"thinking",       FIELD_NAME,  .max = 0},                                            IN_BODY},
-	{{"queue",          FIELD_NAME,  .at = COLUMN(queue)},                                 IN_COLUMN},
 	{{"owner",          FIELD_NAME,  .at = COLUMN(owner)},                                 IN_COLUMN},
 	{{"requires",       FIELD_NAMES, .at = COLUMN(requires)},                              IN_COLUMN | IN_BODY},
 	{{"priority",       FIELD_NODE,  .max = 0},                                            SPECIAL},
 	{{"executor",       FIELD_NAME,  .at = COLUMN(executor)},                              IN_COLUMN},
 	{{"module",         FIELD_NAME,  .max = 4096},                                         IN_BODY},
-	{{"payload",        FIELD_VALUE, .max = 0},                                            IN_BODY},
 	{{"isolationLevel", FIELD_NODE,  .max = 0},                                            SPECIAL | IN_BODY},
 	{{"blockedBy",      FIELD_NAMES, .max = COMMAND_ID_MAX, .at = COLUMN(parents)},        IN_COLUMN | IN_BODY},
 	{{"notBefore",      FIELD_INT,   .max = TIME_MAX, .at = COLUMN(not_before_ms)},        IN_COLUMN | IN_BODY},

@@ -13,7 +13,7 @@
 #include "base/take.h"
 
 enum {
-	MEMBERS_BYTES_MAX = 512, /* of any of the three groups of members below, but for the texts in it */
+	MEMBERS_BYTES_MAX = 512, /* of any of the groups of members below, but for the texts in it */
 };
 
 /* Words about an earlier failure are not about this one. */
@@ -305,10 +305,14 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	if (r < 0)
 		return r;
 	claim = (struct json_object){.buf = out, .any = true};
-	json_member_decimal(&claim, "fence", claimed->task.fence);
-	json_member_int(&claim, "leaseMs", claimed->lease_ms);
-	json_member_int(&claim, "attempt", claimed->task.attempt);
-	json_member_raw_or_null(&claim, "checkpoint", claimed->checkpoint);
+	char *at = json_room(&claim, MEMBERS_BYTES_MAX + claimed->checkpoint.len);
+	if (!at)
+		return claim.fault;
+	at = json_write_decimal(at, "fence", claimed->task.fence);
+	at = json_write_int(at, "leaseMs", claimed->lease_ms);
+	at = json_write_int(at, "attempt", claimed->task.attempt);
+	at = json_write_raw(at, "checkpoint", claimed->checkpoint.len > 0 ? claimed->checkpoint : SPAN("null"));
+	json_wrote(&claim, at);
 	return json_end(&claim);
 }
 

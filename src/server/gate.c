@@ -22,13 +22,16 @@ struct caller {
 
 /*
  * Hashing a secret costs more than all the rest of the gate, and most requests show one that was right a moment ago.
- * Its short keyed hash is remembered then: that the text is of our making, and nothing else. Whether it is still good
- * is asked every time. What was wrong is not remembered.
+ * Its short keyed hash is remembered then: that the text is of our making, and which token it is of while no token of
+ * the store is changed. Whether that one is still good is asked every time. What was wrong is not remembered, and no
+ * secret is kept.
  */
 struct seal {
 	unsigned char bytes[SEAL_BYTES];
 	uint16_t place;
 };
+
+#define WHOSE_UNKNOWN UINT64_MAX
 
 static struct seal seal_of(const struct gate *gate, struct span text)
 {
@@ -43,12 +46,16 @@ static struct seal seal_of(const struct gate *gate, struct span text)
 
 static bool is_sealed(const struct gate *gate, const struct seal *seal)
 {
-	return memcmp(gate->seals[seal->place], seal->bytes, SEAL_BYTES) == 0;
+	return memcmp(gate->known[seal->place].seal, seal->bytes, SEAL_BYTES) == 0;
 }
 
-static void remember(struct gate *gate, const struct seal *seal)
+static void remember(struct gate *gate, const struct seal *seal, const struct token *token, uint64_t changes)
 {
-	memcpy(gate->seals[seal->place], seal->bytes, SEAL_BYTES);
+	struct known_secret *known = &gate->known[seal->place];
+
+	memcpy(known->seal, seal->bytes, SEAL_BYTES);
+	known->token = token;
+	known->changes = changes;
 }
 
 /* ---- where does it come from? ---------------------------------------------------------------------------- */
@@ -71,7 +78,7 @@ void gate_init(struct gate *gate, const struct options *options, uint16_t port, 
 	mint_key(admin_token, gate->key);
 	randombytes_buf(gate->seal_key, sizeof gate->seal_key);
 	struct seal seal = seal_of(gate, span_of(admin_token));
-	remember(gate, &seal);
+	remember(gate, &seal, NULL, WHOSE_UNKNOWN);
 	gate->any_host = options->behind_proxy;
 	allow_host(gate, "127.0.0.1", port);
 	allow_host(gate, "localhost", port);
@@ -109,35 +116,40 @@ static bool origin_is_ours(const struct gate *gate, struct span origin)
 /* ---- who is it? ------------------------------------------------------------------------------------------ */
 
 /* Every random credential that is not remembered costs one look-up, one hash and two comparisons. */
-static bool secret_is_right(
-	struct gate *gate, struct span text, struct span id, const struct token *token, bool *ret_admin)
+static bool secret_is_right(const struct gate *gate, struct span text, const struct seal *seal,
+	struct span id, const struct token *token, bool *ret_admin)
 {
-	struct seal seal = seal_of(gate, text);
 	unsigned char hash[TOKEN_HASH_BYTES];
 
 	*ret_admin = !token && span_equal(id, span_of(gate->admin_id));
-	if ((token || *ret_admin) && is_sealed(gate, &seal))
+	if ((token || *ret_admin) && is_sealed(gate, seal))
 		return true;
 	crypto_hash_sha256(hash, (const unsigned char *)text.data, text.len);
 	*ret_admin = sodium_memcmp(hash, gate->admin_hash, sizeof hash) == 0;
 	bool is_same = sodium_memcmp(hash, token ? token->hash : gate->nobody_hash, sizeof hash) == 0;
-	if (*ret_admin || is_same)
-		remember(gate, &seal);
 	return *ret_admin || is_same;
 }
 
-static struct caller identify_token(struct server *server, struct span text, struct span id)
+/* Its secret was right. */
+static struct caller caller_of(const struct server *server, const struct token *token)
+{
+	bool is_live = !token || token_is_live(token, server->now.wall_ms);
+
+	return (struct caller){.kind = is_live ? CALLER_TOKEN : CALLER_UNKNOWN, .token = token};
+}
+
+static struct caller identify_token(
+	struct server *server, struct span text, const struct seal *seal, struct span id)
 {
 	const struct token *token = store_find_token(server->store, id);
 	bool is_admin;
 
-	if (!secret_is_right(&server->gate, text, id, token, &is_admin))
+	if (!secret_is_right(&server->gate, text, seal, id, token, &is_admin))
 		return (struct caller){.kind = CALLER_UNKNOWN};
 	if (is_admin)
-		return (struct caller){.kind = CALLER_TOKEN};
-	if (!token_is_live(token, clock_now().wall_ms))
-		return (struct caller){.kind = CALLER_UNKNOWN};
-	return (struct caller){.kind = CALLER_TOKEN, .token = token};
+		token = NULL;
+	remember(&server->gate, seal, token, store_token_changes(server->store));
+	return caller_of(server, token);
 }
 
 static uint32_t number_of(const struct token *token)
@@ -152,20 +164,19 @@ static bool is_instance(const struct worker *worker, uint64_t credential, uint32
 
 /* One that follows from another is as good as that is, and as what it is for: a live worker that has not registered
  * again since, a live claim. */
-static struct caller identify_derived(struct server *server, struct span text)
+static struct caller identify_derived(struct server *server, struct span text, const struct seal *seal)
 {
 	struct caller caller = {.kind = CALLER_UNKNOWN};
 	struct gate *gate = &server->gate;
-	struct seal seal = seal_of(gate, text);
 	struct derived derived;
 	struct worker worker;
 
-	if (!derived_read(text, is_sealed(gate, &seal) ? NULL : gate->key, &derived))
+	if (!derived_read(text, is_sealed(gate, seal) ? NULL : gate->key, &derived))
 		return caller;
-	remember(gate, &seal);
+	remember(gate, seal, NULL, WHOSE_UNKNOWN);
 	if (!span_equal(derived.parent, SPAN("admin"))) {
 		caller.token = store_find_token(server->store, derived.parent);
-		if (!caller.token || !token_is_live(caller.token, clock_now().wall_ms))
+		if (!caller.token || !token_is_live(caller.token, server->now.wall_ms))
 			return caller;
 	}
 	if (derived.kind == DERIVED_CLAIM) {
@@ -195,11 +206,18 @@ static struct span text_of(struct span authorization)
 
 static struct caller identify(struct server *server, struct span authorization)
 {
-	struct span text = text_of(authorization), id = token_id(text);
+	const struct gate *gate = &server->gate;
+	struct span text = text_of(authorization);
 
 	if (!authorization.data && server->options->auth_open)
 		return (struct caller){.kind = CALLER_OPEN};
-	return derived_looks_like(id) ? identify_derived(server, text) : identify_token(server, text, id);
+	struct seal seal = seal_of(gate, text);
+	const struct known_secret *known = &gate->known[seal.place];
+	if (is_sealed(gate, &seal) && known->changes == store_token_changes(server->store))
+		return caller_of(server, known->token);
+	struct span id = token_id(text);
+	return derived_looks_like(id) ? identify_derived(server, text, &seal)
+				      : identify_token(server, text, &seal, id);
 }
 
 /* ---- and what may it do? ----------------------------------------------------------------------------------- */

@@ -118,13 +118,21 @@ struct stream_page {
 	struct buf bytes;
 };
 
+/* A secret that was right a moment ago: see gate.c. */
+struct known_secret {
+	unsigned char seal[SEAL_BYTES];
+	const struct token *token; /* whose it is; NULL: it is the one in admin.token … */
+	uint64_t
+		changes; /* … as long as the tokens of the store are those of then; UINT64_MAX: it is not known */
+};
+
 struct gate {
 	unsigned char admin_hash[TOKEN_HASH_BYTES]; /* of the token in admin.token, which no API revokes */
 	char admin_id[TOKEN_BYTES_MAX];
 	unsigned char nobody_hash[TOKEN_HASH_BYTES]; /* stands for a token that there is none of */
 	unsigned char key[MINT_KEY_BYTES];           /* of tokens that follow from others */
 	unsigned char seal_key[SEAL_BYTES];          /* and of the seals: see gate.c */
-	unsigned char seals[SEALS_MAX][SEAL_BYTES];
+	struct known_secret known[SEALS_MAX];
 	char hosts[4][300]; /* allowed values of Host */
 	uint32_t host_count;
 	bool any_host;

@@ -31,6 +31,7 @@ struct holder {
 	uint32_t first_claim; /* slot of a hot_claim */
 	uint32_t id_len;
 	char *id;
+	uint64_t id_hash;
 	char *metadata;
 	uint32_t metadata_len;
 	struct wheel_node timer;
@@ -150,8 +151,9 @@ static inline struct holder *hot_holder(const struct hot *hot, uint32_t number)
 bool hot_may_serve(const struct holder *holder, uint32_t queue);
 struct span holder_id(const struct holder *holder);
 
-/* A new holder in state WORKER_UNKNOWN; 0 if there is no memory. hot_drop_holder() takes it back. */
-uint32_t hot_add_holder(struct hot *hot, struct span id);
+/* The holder of that id, or a new one in state WORKER_UNKNOWN; 0 if there is no memory. hot_drop_holder() takes it
+ * back. */
+uint32_t hot_make_holder(struct hot *hot, struct span id, bool *ret_added);
 void hot_drop_holder(struct hot *hot, uint32_t number);
 
 /* Make the worker in memory what was committed. `metadata` replaces the old one unless data is NULL. A plain

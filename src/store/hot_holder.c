@@ -19,7 +19,7 @@ static uint64_t holder_hash(void *context, uint32_t slot)
 	const struct hot *hot = context;
 	const struct holder *holder = pool_at(&hot->holders, slot);
 
-	return hash_bytes(&hot->key, holder->id, holder->id_len);
+	return holder->id_hash;
 }
 
 static struct seat *seat_at(const struct hot *hot, uint32_t slot)
@@ -67,10 +67,10 @@ struct span holder_id(const struct holder *holder)
 	return (struct span){holder->id, holder->id_len};
 }
 
-uint32_t hot_find_holder(const struct hot *hot, struct span id)
+static uint32_t find_holder(const struct hot *hot, struct span id, uint64_t hash)
 {
 	struct map_probe probe;
-	uint32_t slot = map_first(&hot->holder_by_id, hash_bytes(&hot->key, id.data, id.len), &probe);
+	uint32_t slot = map_first(&hot->holder_by_id, hash, &probe);
 
 	for (; slot != MAP_NONE; slot = map_next(&hot->holder_by_id, &probe)) {
 		if (span_equal(holder_id(hot_holder(hot, slot + 1)), id))
@@ -79,7 +79,12 @@ uint32_t hot_find_holder(const struct hot *hot, struct span id)
 	return 0;
 }
 
-uint32_t hot_add_holder(struct hot *hot, struct span id)
+uint32_t hot_find_holder(const struct hot *hot, struct span id)
+{
+	return find_holder(hot, id, hash_bytes(&hot->key, id.data, id.len));
+}
+
+static uint32_t add_holder(struct hot *hot, struct span id, uint64_t hash)
 {
 	uint32_t slot;
 	char *copy = malloc(id.len + 1);
@@ -97,14 +102,24 @@ uint32_t hot_add_holder(struct hot *hot, struct span id)
 		.first_claim = POOL_NONE,
 		.id = copy,
 		.id_len = (uint32_t)id.len,
+		.id_hash = hash,
 	};
-	if (map_insert(&hot->holder_by_id, hash_bytes(&hot->key, copy, id.len), slot) < 0) {
+	if (map_insert(&hot->holder_by_id, hash, slot) < 0) {
 		free(copy);
 		pool_free(&hot->holders, slot);
 		return 0;
 	}
 	hot->workers[WORKER_UNKNOWN]++;
 	return slot + 1;
+}
+
+uint32_t hot_make_holder(struct hot *hot, struct span id, bool *ret_added)
+{
+	uint64_t hash = hash_bytes(&hot->key, id.data, id.len);
+	uint32_t number = find_holder(hot, id, hash);
+
+	*ret_added = number == 0;
+	return number != 0 ? number : add_holder(hot, id, hash);
 }
 
 void hot_drop_holder(struct hot *hot, uint32_t number)
@@ -115,7 +130,7 @@ void hot_drop_holder(struct hot *hot, uint32_t number)
 	assert(!worker_is_alive(&holder->worker));
 	hot->workers[holder->worker.state]--;
 	wheel_drop(&hot->lease_timers, (number - 1) << 1 | TIMER_WORKER);
-	map_remove(&hot->holder_by_id, hash_bytes(&hot->key, holder->id, holder->id_len), number - 1);
+	map_remove(&hot->holder_by_id, holder->id_hash, number - 1);
 	free(holder->id);
 	free(holder->metadata);
 	*holder = (struct holder){0};

@@ -51,7 +51,8 @@ static int load_worker(void *context, const struct worker_row *row)
 	struct opening *opening = context;
 	struct hot *hot = &opening->store->hot;
 	struct worker worker = row->worker;
-	uint32_t number = hot_add_holder(hot, row->id);
+	bool added;
+	uint32_t number = hot_make_holder(hot, row->id, &added);
 
 	if (number == 0)
 		return -ENOMEM;
@@ -76,14 +77,14 @@ static int load_task(void *context, const struct task_row *row)
 
 	task.claim.holder = 0;
 	if (row->holder.len > 0) {
-		task.claim.holder = hot_find_holder(hot, row->holder);
-		if (task.claim.holder == 0) { /* it never registered: it belongs to whose claims it holds */
-			task.claim.holder = hot_add_holder(hot, row->holder);
-			if (task.claim.holder == 0)
-				return -ENOMEM;
-			hot_holder(hot, task.claim.holder)->worker.principal = task.claimant;
-		}
-		hot_holder(hot, task.claim.holder)->worker.held++;
+		bool added;
+		task.claim.holder = hot_make_holder(hot, row->holder, &added);
+		if (task.claim.holder == 0)
+			return -ENOMEM;
+		struct worker *worker = &hot_holder(hot, task.claim.holder)->worker;
+		if (added) /* it never registered: it belongs to whose claims it holds */
+			worker->principal = task.claimant;
+		worker->held++;
 	}
 	task_check(&task);
 	hot_set(hot, MAP_NONE, &task, &opening->given);

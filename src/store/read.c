@@ -575,6 +575,11 @@ const struct token *store_find_token(const struct store *store, struct span id)
 	return tokens_find(&store->credentials, id);
 }
 
+uint64_t store_token_changes(const struct store *store)
+{
+	return store->credentials.changes;
+}
+
 int store_each_token(
 	const struct store *store, int (*each)(void *context, const struct token *token), void *context)
 {

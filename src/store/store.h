@@ -233,6 +233,8 @@ int store_each_held(
 	struct store *store, struct span worker, int (*each)(void *context, struct span id), void *context);
 /* NULL: no such token. It may have ended. Valid until the next turn or sweep. */
 const struct token *store_find_token(const struct store *store, struct span id);
+/* As long as it stays the same, every token that was found is there, and as it was. */
+uint64_t store_token_changes(const struct store *store);
 int store_each_token(const struct store *store, int (*each)(void *context, const struct token *token),
 	void *context); /* in order of id */
 /* Those that a live worker fills, and those with a history, by name. */

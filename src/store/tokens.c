@@ -64,6 +64,7 @@ int tokens_set(struct tokens *tokens, struct token *token)
 	bool there;
 	uint32_t at = place_of(tokens, token->id, &there);
 
+	tokens->changes++;
 	if (there) {
 		free(tokens->items[at]);
 		tokens->items[at] = token;
@@ -90,6 +91,7 @@ void tokens_drop(struct tokens *tokens, struct span id)
 
 	if (!there)
 		return;
+	tokens->changes++;
 	free(tokens->items[at]); /* `id` may have been its own: not looked at any more */
 	tokens->count--;
 	memmove(&tokens->items[at], &tokens->items[at + 1], (tokens->count - at) * sizeof *tokens->items);

@@ -8,6 +8,7 @@
 struct tokens {
 	struct token **items;
 	uint32_t count, cap;
+	uint64_t changes; /* so often one came, was replaced or went: what was found before holds no longer */
 };
 
 /* A copy in one piece with its texts, to be free()d; NULL: no memory. */

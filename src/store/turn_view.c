@@ -202,17 +202,11 @@ struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number)
 struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make)
 {
 	struct hot *hot = &turn->store->hot;
-	uint32_t number = hot_find_holder(hot, id);
 	bool added = false;
+	uint32_t number = make ? hot_make_holder(hot, id, &added) : hot_find_holder(hot, id);
 
-	if (number == 0) {
-		if (!make)
-			return NULL;
-		number = hot_add_holder(hot, id);
-		if (number == 0)
-			return NULL;
-		added = true;
-	}
+	if (number == 0)
+		return NULL;
 	struct turn_worker *view = turn_worker_by_number(turn, number);
 	if (!view && added)
 		hot_drop_holder(hot, number);

@@ -159,6 +159,21 @@ class EveryRoute(TokenCase):
         self.assertEqual(self.revoke(minted["id"]).status, 200)
         self.refused_everywhere(minted["token"])
 
+    def test_a_connection_that_showed_a_good_token_gains_nothing_by_it_later(self):
+        """What is remembered of a secret that was right is no right: on the same connection its end counts at once."""
+        minted, other = self.mint("worker"), self.mint("worker")
+        client = self.client(minted["token"])
+        for _ in range(3):
+            self.assertEqual(client.post("/api/claims", {"workerId": "w", "queues": ["q"]}).status, 200)
+        socket = client.connection.sock
+        self.revoke(other["id"])
+        self.assertEqual(client.post("/api/claims", {"workerId": "w", "queues": ["q"]}).status, 200)
+        self.revoke(minted["id"])
+        for _ in range(2):
+            reply = client.post("/api/claims", {"workerId": "w", "queues": ["q"]})
+            self.assertEqual((reply.status, reply.json["code"]), (401, "unauthorized"))
+        self.assertIs(client.connection.sock, socket)
+
     def test_a_claim_that_waits_ends_with_its_token(self):
         minted, got = self.mint("worker"), []
         client = self.client(minted["token"])

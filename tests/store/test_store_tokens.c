@@ -220,6 +220,26 @@ static void a_token_that_ended_long_ago_is_forgotten(void **state)
 	assert_non_null(token(world, "x3"));
 }
 
+/* Whoever keeps what it found of a token goes by it: the memory of one that is replaced or forgotten is free. */
+static void the_tokens_say_whenever_one_of_them_changed(void **state)
+{
+	struct world *world = *state;
+
+	uint64_t before = store_token_changes(world->store);
+	assert_int_equal(give(world, "x1"), REFUSED_NOTHING);
+	uint64_t given = store_token_changes(world->store);
+	assert_true(given != before);
+	assert_int_equal(take_back(world, "nobody"), REFUSED_NOT_FOUND);
+	assert_true(store_token_changes(world->store) == given);
+	assert_int_equal(take_back(world, "x1"), REFUSED_NOTHING);
+	uint64_t revoked = store_token_changes(world->store);
+	assert_true(revoked != given);
+	world_pass(world, world->options.retention.ended_token_ms + 1);
+	assert_int_equal(store_sweep(world->store, world->now), 0);
+	assert_int_equal(tokens_in(world), 0);
+	assert_true(store_token_changes(world->store) != revoked);
+}
+
 static void there_is_an_end_to_how_many_tokens_are_kept(void **state)
 {
 	struct world *world = *state;
@@ -360,6 +380,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_turn_that_cannot_be_committed_gives_and_revokes_nothing, on_memory, world_over),
 		ON_BOTH(a_token_that_ended_long_ago_is_forgotten),
+		ON_BOTH(the_tokens_say_whenever_one_of_them_changed),
 		cmocka_unit_test_setup_teardown(
 			there_is_an_end_to_how_many_tokens_are_kept, on_memory, world_over),
 		ON_BOTH(a_task_of_another_queue_is_not_there),
