@@ -58,15 +58,31 @@ static int put_body(struct cli *cli, struct buf *text)
 	return json_end(&body);
 }
 
-static int write_file(struct cli *cli, const char *path, struct span token)
+/* Made before the token is: one that could be written nowhere would be valid, and known to nobody. */
+static int make_file(struct cli *cli, const char *path, int *ret_fd)
 {
-	cleanup(close_at) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	const char *line = text_of(cli, "%.*s\n", SPAN_ARGS(token));
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	if (fd < 0 || write(fd, line, strlen(line)) != (ssize_t)strlen(line))
-		return fail(cli, EXIT_FAILED, "failed", "stint token revoke ID",
-			"cannot write the token to %s: %s", path, strerror(errno));
+	if (fd < 0 && errno == EEXIST)
+		return fail(cli, EXIT_USAGE, "exists", NULL, "%s is there already; nothing was made", path);
+	if (fd < 0)
+		return fail(cli, EXIT_FAILED, "failed", NULL, "cannot make %s: %s; no token was made", path,
+			strerror(errno));
+	*ret_fd = fd;
 	return 0;
+}
+
+static int write_file(struct cli *cli, int fd, const char *path, yyjson_val *token)
+{
+	const char *line = text_of(cli, "%.*s\n", SPAN_ARGS(field_text(token, "token")));
+
+	if (write(fd, line, strlen(line)) == (ssize_t)strlen(line))
+		return 0;
+	int fault = errno;
+	unlink(path);
+	return fail(cli, EXIT_FAILED, "failed",
+		text_of(cli, "stint token revoke %.*s", SPAN_ARGS(field_text(token, "id"))),
+		"cannot write the token to %s: %s", path, strerror(fault));
 }
 
 /* The token as JSON; its text only where it goes nowhere else. */
@@ -86,6 +102,7 @@ static int run_create(struct cli *cli)
 {
 	const char *out = args_text(&cli->args, "out");
 	cleanup(buf_done) struct buf body = {0};
+	cleanup(close_at) int fd = -1;
 	struct reply reply;
 
 	if (!args_has(&cli->args, "kind"))
@@ -95,18 +112,22 @@ static int run_create(struct cli *cli)
 		!args_text(&cli->args, "queues")[strspn(args_text(&cli->args, "queues"), ",")])
 		return fail(cli, EXIT_USAGE, "usage", "stint queue ls",
 			"--queues names no queue; leave it out for all of them");
-	if (out && access(out, F_OK) == 0)
-		return fail(cli, EXIT_USAGE, "exists", NULL, "%s is there already; nothing was made", out);
 	buf_init(&body, 128 << 10);
 	int r = put_body(cli, &body);
 	if (r < 0)
 		return fail_fault(cli, r);
-	r = post(cli, "/api/tokens", NULL, buf_span(&body), &reply);
+	r = out ? make_file(cli, out, &fd) : 0;
 	if (r != 0)
 		return r;
+	r = post(cli, "/api/tokens", NULL, buf_span(&body), &reply);
+	if (r != 0) {
+		if (out)
+			unlink(out);
+		return r;
+	}
 	struct span token = field_text(reply.root, "token");
 	if (out)
-		r = write_file(cli, out, token);
+		r = write_file(cli, fd, out, reply.root);
 	if (r == 0 && cli->form == FORM_JSON)
 		r = put_token(cli, reply.root, !out);
 	else if (r == 0)

@@ -77,11 +77,13 @@ const char *config_key_like(const char *name)
 	if (len >= CONFIG_NAME_MAX)
 		return NULL;
 	size_t nearest = len / 4 + 2; /* further off it is no slip of the finger */
-	for (int key = 0; key < CONFIG_KEY_COUNT; key++) {
-		size_t far = suggest_distance(name, config_keys[key].name);
+	for (uint32_t i = 0; i < CONFIG_KEY_COUNT || config_foreign_key(i - CONFIG_KEY_COUNT); i++) {
+		const char *known =
+			i < CONFIG_KEY_COUNT ? config_keys[i].name : config_foreign_key(i - CONFIG_KEY_COUNT);
+		size_t far = suggest_distance(name, known);
 		if (far < nearest) {
 			nearest = far;
-			best = config_keys[key].name;
+			best = known;
 		}
 	}
 	return best;

@@ -183,6 +183,8 @@ int worktrees_list(const char *home, bool landlock_optional, bool prune, bool js
 		.home = home, .landlock_optional = landlock_optional, .prunes = prune, .json = json};
 
 	int r = go_over(&pass);
+	if (r == -ENOENT) /* where nobody has worked there is not even a directory */
+		r = 0;
 	if (r < 0)
 		fprintf(stderr, "stint-worker: %s\n", pass.complaint[0] ? pass.complaint : strerror(-r));
 	else if (json)

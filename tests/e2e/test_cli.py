@@ -710,6 +710,15 @@ class Operating(CliCase):
         self.assertNotIn("host-1", self.stint("worker", "ls", "-o", "id").lines)
         self.assertIn("host-1", self.stint("worker", "ls", "--all", "-o", "id").lines)
 
+    def test_a_token_that_could_be_written_nowhere_is_not_made(self):
+        before = self.stint("token", "ls", "-o", "id").lines
+        with tempfile.TemporaryDirectory() as folder:
+            ran = self.stint("token", "create", "--kind", "viewer", "--out", os.path.join(folder, "no", "token"), status=1)
+            self.assertIn("No such file or directory; no token was made", ran.err)
+            self.stint("token", "create", "--kind", "boss", "--out", os.path.join(folder, "token"), status=2)
+            self.assertEqual(os.listdir(folder), [])
+        self.assertEqual(self.stint("token", "ls", "-o", "id").lines, before)
+
     def test_tokens(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "token")

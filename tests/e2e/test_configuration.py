@@ -91,6 +91,7 @@ class Refused(ConfigurationCase):
     def test_a_bad_file_is_refused_with_its_line(self):
         cases = [
             ("{\n  // a comment\n  \"lisen\": \"127.0.0.1:1\"\n}", ":3:3: ", "did you mean listen?"),
+            ("{\"executers\": {}}", ":1:2: ", "did you mean executors?"),
             ("{\n  \"retry\": {\n    \"baseMs\": \"soon\" }}", ":3:5: ", "from 1 to 86400000; it is the text \"soon\""),
             ("{\n\"task\": {\"crashBudget\": 0}}", ":2:10: ", "from 1 to 1000"),
             ("{\n\"task\": {},\n\"task\": {}}", ":3:1: ", "repeated"),

@@ -924,6 +924,15 @@ class Configuration(unittest.TestCase):
             self.assertIn(said, ran.stderr)
             self.assertEqual(ran.stderr.count("\n"), 1)
 
+    def test_where_nobody_has_worked_there_are_no_work_trees(self):
+        with tempfile.TemporaryDirectory() as folder:
+            home = os.path.join(folder, "none")
+            for flags, said in (([], "no work trees\n"), (["--json"], '{"schema":1,"ok":true,"worktrees":[]}\n')):
+                ran = subprocess.run([WORKER, "worktrees", "--home", home, *flags], capture_output=True, text=True, timeout=30,
+                                     env=stintd.environment())
+                self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, said, ""))
+            self.assertFalse(os.path.exists(home))
+
     def test_run_is_what_it_does_without_a_word(self):
         for words in (["run", "--help"], ["--help"], ["-h"]):
             ran = subprocess.run([WORKER, *words], capture_output=True, text=True, timeout=30, env=stintd.environment())
