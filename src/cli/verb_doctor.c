@@ -1,6 +1,7 @@
 /*
  * stint doctor: what is wrong here, one line per thing that was looked at, each with what to do about it. It changes
- * nothing. With --security it knocks on the server's doors, as somebody would who means harm.
+ * nothing unless it is told to (--fix, doctor_home.c). With --security it knocks on the server's doors, as somebody would
+ * who means harm.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,34 +18,19 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "cli/cli.h"
+#include "cli/doctor.h"
 #include "cli/task_view.h"
 
 enum {
 	CALL_MS = 5000,
 	SLOW_MS = 250,
-	CHECKS_MAX = 64,
 };
 
 #define SPACE_LEAST ((uint64_t)64 << 20)
 #define SPACE_GOOD  ((uint64_t)1 << 30)
 
-enum verdict { PASS, WARN, FAIL };
-
-struct check {
-	const char *group, *name, *text, *fix;
-	enum verdict verdict;
-};
-
-struct examination {
-	struct cli *cli;
-	char home[1024];
-	struct check checks[CHECKS_MAX];
-	size_t count;
-};
-
-__attribute__((format(printf, 6, 7))) static void note(struct examination *exam, enum verdict verdict,
-	const char *group, const char *name, const char *fix, const char *format, ...)
+void doctor_note(struct examination *exam, enum verdict verdict, const char *group, const char *name,
+	const char *fix, const char *format, ...)
 {
 	char text[512];
 	va_list list;
@@ -54,57 +40,10 @@ __attribute__((format(printf, 6, 7))) static void note(struct examination *exam,
 	va_end(list);
 	if (exam->count < CHECKS_MAX)
 		exam->checks[exam->count++] = (struct check){
-			group, name, text_of(exam->cli, "%s", text), verdict == PASS ? NULL : fix, verdict};
+			group, name, text_of(exam->cli, "%s", text), verdict < WARN ? NULL : fix, verdict};
 }
 
-/* ---- files --------------------------------------------------------------------------------------------------------- */
-
-/* A file of the state directory: ours, and closed to others. */
-static void check_mode(struct examination *exam, const char *name, mode_t wanted, bool must_be)
-{
-	const char *path = name[0] ? text_of(exam->cli, "%s/%s", exam->home, name)
-				   : text_of(exam->cli, "%s", exam->home);
-	const char *shown = name[0] ? name : "home";
-	struct stat stat_buf;
-
-	if (lstat(path, &stat_buf) < 0) {
-		if (errno != ENOENT || must_be)
-			note(exam, errno == ENOENT ? FAIL : WARN, "files", shown,
-				"stint up   (after stopping a server that still runs)", "%s: %s", path,
-				strerror(errno));
-		return;
-	}
-	if (S_ISREG(stat_buf.st_mode) && stat_buf.st_size == 0) {
-		note(exam, FAIL, "files", shown,
-			text_of(exam->cli, "rm %s   (and start the server again)", word(exam->cli, path)),
-			"%s is empty", path);
-		return;
-	}
-	if (stat_buf.st_uid != geteuid()) {
-		note(exam, WARN, "files", shown, "export STINT_HOME=/path/of/your/own",
-			"%s belongs to another user", path);
-		return;
-	}
-	if (stat_buf.st_mode & 077 & ~wanted)
-		note(exam, FAIL, "files", shown,
-			text_of(exam->cli, "chmod %o %s", (unsigned)wanted, word(exam->cli, path)),
-			"others can open %s (mode %04o)", path, (unsigned)stat_buf.st_mode & 07777);
-	else
-		note(exam, PASS, "files", shown, NULL, "%s, mode %04o", path,
-			(unsigned)stat_buf.st_mode & 07777);
-}
-
-static void check_files(struct examination *exam)
-{
-	check_mode(exam, "", 0700, true);
-	check_mode(exam, "admin.token", 0600, true);
-	check_mode(exam, "stint.db", 0600, true);
-	check_mode(exam, "stint.sock", 0600, false);
-	check_mode(exam, "config.json", 0600, false);
-	if (strlen(exam->home) + sizeof "/stint.sock" > 108)
-		note(exam, FAIL, "files", "socket", "choose a shorter --home",
-			"the path of the state directory is too long for a socket");
-}
+/* ---- the host ------------------------------------------------------------------------------------------------------ */
 
 static void check_space(struct examination *exam)
 {
@@ -114,8 +53,8 @@ static void check_space(struct examination *exam)
 		return;
 	uint64_t left = (uint64_t)space.f_bavail * space.f_frsize;
 	enum verdict verdict = left < SPACE_LEAST ? FAIL : left < SPACE_GOOD ? WARN : PASS;
-	note(exam, verdict, "store", "disk space", "make room, or move the state directory", "%llu MiB free",
-		(unsigned long long)(left >> 20));
+	doctor_note(exam, verdict, "store", "disk space", "make room, or move the state directory",
+		"%llu MiB free", (unsigned long long)(left >> 20));
 }
 
 static void check_clock(struct examination *exam)
@@ -124,13 +63,13 @@ static void check_clock(struct examination *exam)
 	int64_t least_ms = INT64_C(1735689600000); /* 2025 */
 
 	if (exam->cli->now_ms < least_ms) {
-		note(exam, FAIL, "host", "clock", "set the clock", "the clock says it is before 2025");
+		doctor_note(exam, FAIL, "host", "clock", "set the clock", "the clock says it is before 2025");
 		return;
 	}
 	if (adjtimex(&clock) >= 0 && !(clock.status & STA_UNSYNC))
-		note(exam, PASS, "host", "clock", NULL, "synchronised");
+		doctor_note(exam, PASS, "host", "clock", NULL, "synchronised");
 	else
-		note(exam, WARN, "host", "clock", "timedatectl set-ntp true",
+		doctor_note(exam, WARN, "host", "clock", "timedatectl set-ntp true",
 			"nobody keeps the clock right; delays and deadlines follow it, leases do not");
 }
 
@@ -165,11 +104,11 @@ static bool check_reach(struct examination *exam)
 	int r = knock(exam, &call, &answer);
 	int64_t took_us = monotonic_us() - began_us;
 	if (r < 0) {
-		note(exam, FAIL, "server", "reachable", "stint up", "nobody answers at %s: %s",
+		doctor_note(exam, FAIL, "server", "reachable", "stint up", "nobody answers at %s: %s",
 			exam->cli->place.url, strerror(-r));
 		return false;
 	}
-	note(exam, took_us > SLOW_MS * 1000 ? WARN : PASS, "server", "reachable",
+	doctor_note(exam, took_us > SLOW_MS * 1000 ? WARN : PASS, "server", "reachable",
 		"look at the load of the machine", "%s answers in %lld.%lld ms", exam->cli->place.url,
 		(long long)(took_us / 1000), (long long)(took_us % 1000 / 100));
 	return true;
@@ -187,25 +126,26 @@ static void check_version(struct examination *exam)
 		return;
 	int status = http_answer_status(answer);
 	if (status == 401) {
-		note(exam, FAIL, "server", "token", "export STINT_TOKEN_FILE=/path/of/a/token",
+		doctor_note(exam, FAIL, "server", "token", "export STINT_TOKEN_FILE=/path/of/a/token",
 			cli->place.token[0] ? "the server does not know the token from %s"
 					    : "there is no token%s",
 			cli->place.token[0] ? cli->place.token_from : "");
 		return;
 	}
 	if (status == 403) {
-		note(exam, WARN, "server", "token", "stint token create --kind viewer",
+		doctor_note(exam, WARN, "server", "token", "stint token create --kind viewer",
 			"the token from %s may not look", cli->place.token_from);
 		return;
 	}
-	note(exam, PASS, "server", "token", NULL, "the one from %s is known", cli->place.token_from);
+	doctor_note(exam, PASS, "server", "token", NULL, "the one from %s is known", cli->place.token_from);
 	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
 	struct span version = field_text(yyjson_doc_get_root(doc), "version");
-	note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
+	doctor_note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
 		"install the same version of stint and stintd", "server %.*s, command %s", SPAN_ARGS(version),
 		STINT_VERSION);
 	if (yyjson_is_false(field(yyjson_doc_get_root(doc), "armed")))
-		note(exam, WARN, "server", "execution", "stint arm", "disarmed: nothing is handed out");
+		doctor_note(
+			exam, WARN, "server", "execution", "stint arm", "disarmed: nothing is handed out");
 	yyjson_doc_free(doc);
 }
 
@@ -218,12 +158,12 @@ static void check_ready(struct examination *exam)
 	if (knock(exam, &call, &answer) < 0)
 		return;
 	if (http_answer_status(answer) == 200) {
-		note(exam, PASS, "store", "writable", NULL, "the server takes changes");
+		doctor_note(exam, PASS, "store", "writable", NULL, "the server takes changes");
 		return;
 	}
 	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
 	struct span detail = field_text(yyjson_doc_get_root(doc), "detail");
-	note(exam, FAIL, "store", "writable", "make room on the disk of the store", "%.*s",
+	doctor_note(exam, FAIL, "store", "writable", "make room on the disk of the store", "%.*s",
 		SPAN_ARGS(detail));
 	yyjson_doc_free(doc);
 }
@@ -246,7 +186,7 @@ static void check_workers(struct examination *exam)
 		live += span_equal(field_text(worker, "state"), SPAN("active"));
 	}
 	yyjson_doc_free(doc);
-	note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,
+	doctor_note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,
 		live == 0 ? "; scripts that only claim are not counted" : "");
 }
 
@@ -289,10 +229,10 @@ static void note_level(struct examination *exam, yyjson_val *answer)
 	const char *whose = executor.len > 0 ? text_of(cli, " for executor %.*s", SPAN_ARGS(executor)) : "";
 
 	if (yyjson_is_true(field(answer, "works")))
-		note(exam, PASS, "isolation", name, NULL, "can be had here%s%s%.*s", whose,
+		doctor_note(exam, PASS, "isolation", name, NULL, "can be had here%s%s%.*s", whose,
 			text.len ? ": " : "", SPAN_ARGS(text));
 	else
-		note(exam, executor.len > 0 ? FAIL : WARN, "isolation", name,
+		doctor_note(exam, executor.len > 0 ? FAIL : WARN, "isolation", name,
 			text_of(cli, "%.*s", SPAN_ARGS(fix)), "cannot be had here%s: %.*s", whose,
 			SPAN_ARGS(text));
 }
@@ -308,7 +248,7 @@ static void check_isolation(struct examination *exam)
 	int status = ask_worker(exam, &said);
 	yyjson_doc *doc = status == 0 ? json_read(buf_span(&said), &complaint) : NULL;
 	if (!doc)
-		note(exam, WARN, "isolation", "worker", "stint worker run --check-config",
+		doctor_note(exam, WARN, "isolation", "worker", "stint worker run --check-config",
 			status < 0 ? "stint-worker cannot be asked"
 				   : "stint-worker does not like its configuration");
 	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, answer)
@@ -327,13 +267,27 @@ static void check_door(struct examination *exam, const char *name, const char *w
 	int r = knock(exam, call, &answer);
 
 	if (r < 0)
-		note(exam, WARN, "security", name, "stint doctor", "%s: no answer (%s)", what, strerror(-r));
+		doctor_note(exam, WARN, "security", name, "stint doctor", "%s: no answer (%s)", what,
+			strerror(-r));
 	else if (http_answer_status(answer) == wanted)
-		note(exam, PASS, "security", name, NULL, "%s: refused with %d", what, wanted);
+		doctor_note(exam, PASS, "security", name, NULL, "%s: refused with %d", what, wanted);
 	else
-		note(exam, FAIL, "security", name,
+		doctor_note(exam, FAIL, "security", name,
 			"keep this server away from others, and report it (SECURITY.md)",
 			"%s: answered with %d instead of %d", what, http_answer_status(answer), wanted);
+}
+
+/* A configuration may let in whoever has none. */
+static void check_no_token(struct examination *exam, const struct http_call *call)
+{
+	struct http_answer *answer;
+
+	if (knock(exam, call, &answer) < 0 || http_answer_status(answer) != 200)
+		check_door(exam, "no token", "a request without a token", call, 401);
+	else
+		doctor_note(exam, WARN, "security", "no token",
+			"\"auth\": \"token\" in the configuration; if that is so, report it (SECURITY.md)",
+			"a request without a token: answered; whoever is on this computer may use the server");
 }
 
 static void check_doors(struct examination *exam)
@@ -342,7 +296,7 @@ static void check_doors(struct examination *exam)
 	struct span token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
 	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/tasks?limit=1")};
 
-	check_door(exam, "no token", "a request without a token", &call, 401);
+	check_no_token(exam, &call);
 	call.token = SPAN("stint_admin_0000000000000000_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
 	check_door(exam, "wrong token", "a request with a made-up token", &call, 401);
 	call.token = token;
@@ -374,19 +328,22 @@ static void check_listener(struct examination *exam)
 	url[strcspn(url, "\r\n")] = 0;
 	if (http_address_parse(url, &address, &complaint) < 0)
 		return;
-	note(exam, http_address_is_loopback(&address) ? PASS : WARN, "security", "listener",
+	doctor_note(exam, http_address_is_loopback(&address) ? PASS : WARN, "security", "listener",
 		"stintd --listen 127.0.0.1:8787, or a proxy that speaks TLS in front", "%s", url);
 }
 
 /* ---- the verdict --------------------------------------------------------------------------------------------------------- */
 
+static const char *const verdict_names[VERDICTS] = {
+	[PASS] = "pass", [FIXED] = "fixed", [WARN] = "warn", [FAIL] = "fail"};
+
 static void put_line(struct cli *cli, const struct check *check)
 {
-	static const enum paint paints[] = {[PASS] = PAINT_GREEN, [WARN] = PAINT_YELLOW, [FAIL] = PAINT_RED};
-	static const char *const words[] = {[PASS] = "pass", [WARN] = "warn", [FAIL] = "fail"};
+	static const enum paint paints[VERDICTS] = {
+		[PASS] = PAINT_GREEN, [FIXED] = PAINT_GREEN, [WARN] = PAINT_YELLOW, [FAIL] = PAINT_RED};
 
-	put_painted(cli, paints[check->verdict], span_of(words[check->verdict]));
-	put(cli, "  %-9s %-13s ", check->group, check->name);
+	put_painted(cli, paints[check->verdict], span_of(verdict_names[check->verdict]));
+	put(cli, "%s %-9s %-13s ", check->verdict == FIXED ? "" : " ", check->group, check->name);
 	put_clean(cli, span_of(check->text));
 	put(cli, "\n");
 	if (check->fix)
@@ -395,14 +352,13 @@ static void put_line(struct cli *cli, const struct check *check)
 
 static void put_object(struct buf *json, const struct check *check)
 {
-	static const char *const words[] = {[PASS] = "pass", [WARN] = "warn", [FAIL] = "fail"};
 	struct json_object object;
 
 	buf_put_byte(json, json->len == 0 ? '[' : ',');
 	json_begin(&object, json);
 	json_member_string(&object, "group", span_of(check->group));
 	json_member_string(&object, "name", span_of(check->name));
-	json_member_string(&object, "verdict", span_of(words[check->verdict]));
+	json_member_string(&object, "verdict", span_of(verdict_names[check->verdict]));
 	json_member_string(&object, "text", span_of(check->text));
 	if (check->fix)
 		json_member_string(&object, "fix", span_of(check->fix));
@@ -413,7 +369,7 @@ static int tell(struct examination *exam)
 {
 	struct cli *cli = exam->cli;
 	cleanup(buf_done) struct buf json = {0};
-	size_t counts[3] = {0};
+	size_t counts[VERDICTS] = {0};
 	int r = 0;
 
 	buf_init(&json, 1 << 20);
@@ -428,11 +384,19 @@ static int tell(struct examination *exam)
 		buf_put_byte(&json, ']');
 		r = put_json_text(cli, counts[FAIL] == 0, "checks", buf_span(&json));
 	}
-	say(cli, "%zu passed, %zu to look at, %zu wrong", counts[PASS], counts[WARN], counts[FAIL]);
+	say(cli, "%zu passed, %s%zu to look at, %zu wrong%s", counts[PASS],
+		counts[FIXED] > 0 ? text_of(cli, "%zu repaired, ", counts[FIXED]) : "", counts[WARN],
+		counts[FAIL],
+		exam->repairable > 0
+			? text_of(cli, "; stint doctor --fix repairs %zu of them", exam->repairable)
+			: "");
 	return r != 0 ? r : counts[FAIL] > 0 ? EXIT_FAILED : EXIT_GOOD;
 }
 
 static const struct flag flags[] = {
+	{"fix", 0, FLAG_SWITCH,
+		.text = "repair what is safe to repair: close files to others, make the state directory, remove what a server that "
+			"is gone has left; data is never touched"},
 	{"security", 0, FLAG_SWITCH,
 		.text = "also knock on the server's doors: hosts, origins, tokens, forms"},
 	{0},
@@ -480,7 +444,7 @@ static void check_server(struct examination *exam)
 
 static int run(struct cli *cli)
 {
-	struct examination exam = {.cli = cli};
+	struct examination exam = {.cli = cli, .repairs = args_has(&cli->args, "fix")};
 
 	int r = place_home(cli, exam.home, sizeof exam.home);
 	if (r != 0)
@@ -492,12 +456,13 @@ static int run(struct cli *cli)
 		return r;
 	check_clock(&exam);
 	if (nobody || looks_at_home(cli)) {
-		check_files(&exam);
+		doctor_look_at_home(&exam);
 		check_space(&exam);
 		check_isolation(&exam);
 	}
 	if (nobody)
-		note(&exam, FAIL, "server", "reachable", "stint up", "no server runs in %s", exam.home);
+		doctor_note(
+			&exam, FAIL, "server", "reachable", "stint up", "no server runs in %s", exam.home);
 	else
 		check_server(&exam);
 	if (args_has(&cli->args, "security") && !nobody && looks_at_home(cli))
@@ -512,8 +477,9 @@ const struct verb verb_doctor = {
 	.gives = GIVES_JSON,
 	.brief = "what is wrong here?",
 	.text = "Looks at the state directory, the disk, the clock, the levels of isolation and the server, and prints a line for "
-		"each: pass, warn or fail, and what to do. Exit status 1 when something is wrong. It changes nothing.",
+		"each: pass, warn or fail, and what to do. Exit status 1 when something is wrong. It changes nothing, but with --fix, "
+		"which says what it did.",
 	.flags = flags,
-	.examples = "stint doctor\nstint doctor --security\n",
+	.examples = "stint doctor\nstint doctor --fix\nstint doctor --security\n",
 	.run = run,
 };

@@ -6,6 +6,7 @@
 
 #include "base/take.h"
 #include "cli/task_view.h"
+#include "wire/event_types.h"
 #include "cli/when.h"
 
 enum {
@@ -20,7 +21,7 @@ static const struct flag flags[] = {
 		.text = "only what came after: the seq of an event, or now"},
 	{"task", 't', FLAG_TEXT, OFFER_TASKS, .value = "ID", .text = "only about this task"},
 	{"type", 0, FLAG_NAMES, .many = true, .value = "TYPE,…",
-		.text = "only of these types: task.failed, or worker for all about workers"},
+		.text = "only of these types: task.failed, or worker (or worker.*) for all about workers"},
 	{"limit", 'n', FLAG_NUMBER, .value = "N",
 		.text = "stop after so many (default 100; 0: all; with --follow: no limit)", .least = 0,
 		.most = LIMIT_MAX},
@@ -44,8 +45,9 @@ static bool is_wanted_type(struct cli *cli, struct span type)
 		any = true;
 		while (*names) {
 			size_t len = strcspn(names, ",");
-			if (len > 0 && len <= type.len && memcmp(names, type.data, len) == 0 &&
-				(type.len == len || type.data[len] == '.'))
+			size_t noun = len > 2 && memcmp(names + len - 2, ".*", 2) == 0 ? len - 2 : len;
+			if (noun > 0 && noun <= type.len && memcmp(names, type.data, noun) == 0 &&
+				(type.len == noun || type.data[noun] == '.'))
 				return true;
 			names += len + (names[len] == ',');
 		}
@@ -141,6 +143,29 @@ static int read_pages(struct watching *watching)
 	return r == FOLLOW_DONE ? 0 : r;
 }
 
+/* A type that there is not would be waited for in vain. */
+static int check_types(struct cli *cli)
+{
+	const char *names;
+	char room[EVENT_TYPE_BYTES];
+	size_t at = 0;
+
+	while ((names = args_each(&cli->args, "type", &at))) {
+		for (size_t len; *names; names += len + (names[len] == ',')) {
+			len = strcspn(names, ",");
+			if (len == 0 || event_types_has((struct span){names, len}))
+				continue;
+			const char *typed = text_of(cli, "%.*s", (int)len, names);
+			const char *like = event_types_like(typed, room);
+			return fail(cli, EXIT_USAGE, "usage",
+				like ? text_of(cli, "stint events --type %s", like) : "stint help events",
+				"there is no event \"%s\"%s%s%s", typed, like ? "; did you mean " : "",
+				like ? like : "", like ? "?" : "");
+		}
+	}
+	return 0;
+}
+
 /* The list of a task may end between pages: its cursor moves on all the same. */
 static int run(struct cli *cli)
 {
@@ -155,6 +180,8 @@ static int run(struct cli *cli)
 	};
 	struct follow stream = {.each = on_event, .idle = on_idle, .context = &watching};
 
+	if (check_types(cli) != 0)
+		return EXIT_USAGE;
 	if (!follow) {
 		int r = read_pages(&watching);
 		if (r == 0 && watching.limit > 0 && watching.count == watching.limit &&

@@ -6,8 +6,8 @@
  *	  └──▶ start stintd ──it is ready──▶ start stint-worker, stint-notify ──▶ say where and what to try ──▶ wait
  *	          └──it ends first──▶ its own words are on the terminal already; say what helps
  *	wait ──Ctrl-C, TERM──▶ TERM to the worker, then to the server ──they end, or KILL after a while──▶ end
- *	  ├──the worker is killed, or cannot start now──▶ say so; start it again, after a while
- *	  ├──the worker ends──▶ say so; the server goes on
+ *	  ├──one of the others is killed, or cannot start now──▶ say so; start it again, after a while
+ *	  ├──one of the others ends──▶ say so; the server goes on
  *	  └──the server ends──▶ stop the worker, end with its status
  */
 #include <errno.h>
@@ -36,7 +36,7 @@ enum {
 	WORKER_STOP_MS = 30000, /* it gives its children ten seconds */
 	LOOK_MS = 5,
 	RACE_MS = 10000,
-	AGAIN_MS = 1000, /* a worker that was killed comes back after that; twice as long each time … */
+	AGAIN_MS = 1000, /* one that was killed comes back after that; twice as long each time … */
 	AGAIN_MS_MAX = 32000,
 	STEADY_MS = 60000, /* … unless it had run for so long */
 	SETS_MAX = 64,
@@ -58,12 +58,22 @@ static const struct flag flags[] = {
 	{0},
 };
 
+struct running;
+
+/* A program that runs beside the server and is started again when it is killed. */
+struct companion {
+	const char *name, *without; /* what there is, if it does not come back */
+	void (*become)(const struct running *running, pid_t parent);
+	pid_t pid;                     /* 0: it does not run */
+	int64_t since_ms, again_at_ms; /* the second: when it is started again; 0: it is not */
+	int again_ms;
+};
+
 struct running {
 	struct cli *cli;
 	char home[1024];
-	pid_t pid, worker, notify;                /* 0: there is none */
-	int64_t worker_since_ms, worker_again_ms; /* the second: when it is started again; 0: it is not */
-	int again_ms;
+	pid_t pid; /* of the server; 0: there is none */
+	struct companion worker, notify;
 	int signals; /* a signalfd for INT, TERM and CHLD */
 	bool stopping;
 	bool notifies; /* the configuration has "notify" */
@@ -246,35 +256,19 @@ static _Noreturn void become_notify(const struct running *running, pid_t parent)
 	_exit(127);
 }
 
-static void start_notify(struct running *running)
+static void start_companion(struct running *running, struct companion *companion)
 {
 	pid_t self = getpid();
 
-	if (!running->notifies)
-		return;
-	running->notify = fork();
-	if (running->notify == 0)
-		become_notify(running, self);
-	if (running->notify < 0) {
-		say(running->cli, "stint: nobody can be told: %s", strerror(errno));
-		running->notify = 0;
-	}
-}
-
-static void start_worker(struct running *running)
-{
-	pid_t self = getpid();
-
-	running->worker_again_ms = 0;
-	if (args_has(&running->cli->args, "no-worker"))
-		return;
-	running->worker_since_ms = clock_ms(CLOCK_MONOTONIC);
-	running->worker = fork();
-	if (running->worker == 0)
-		become_worker(running, self);
-	if (running->worker < 0) {
-		say(running->cli, "stint: no worker could be started: %s", strerror(errno));
-		running->worker = 0;
+	companion->again_at_ms = 0;
+	companion->since_ms = clock_ms(CLOCK_MONOTONIC);
+	companion->pid = fork();
+	if (companion->pid == 0)
+		companion->become(running, self);
+	if (companion->pid < 0) {
+		say(running->cli, "stint: %s could not be started: %s; %s", companion->name, strerror(errno),
+			companion->without);
+		companion->pid = 0;
 	}
 }
 
@@ -324,63 +318,52 @@ static void pass_on(struct running *running)
 {
 	int number = running->stopping ? SIGKILL : SIGTERM;
 
-	if (running->notify > 0) /* what it has not told by now it tells the next time */
-		kill(running->notify, number);
-	if (running->worker > 0)
-		kill(running->worker, number);
-	if (running->worker == 0 || running->stopping)
+	if (running->notify.pid > 0) /* what it has not told by now it tells the next time */
+		kill(running->notify.pid, number);
+	if (running->worker.pid > 0)
+		kill(running->worker.pid, number);
+	if (running->worker.pid == 0 || running->stopping)
 		kill(running->pid, number);
 	running->stopping = true;
 }
 
-/* What it ran was ended by its shims, and is told by the one that comes after it. */
-static void start_again_later(struct running *running, int status)
+/* What a worker ran was ended by its shims, and is told by the one that comes after it; what was not told to others is told by
+ * the next one. */
+static void start_again_later(struct running *running, struct companion *companion, int status)
 {
 	int64_t now_ms = clock_ms(CLOCK_MONOTONIC);
-	int before_ms = running->again_ms;
+	int before_ms = companion->again_ms;
 
-	running->again_ms = before_ms == 0 || now_ms - running->worker_since_ms > STEADY_MS ? AGAIN_MS
-		: before_ms < AGAIN_MS_MAX                                                  ? 2 * before_ms
-											    : AGAIN_MS_MAX;
-	running->worker_again_ms = now_ms + running->again_ms;
+	companion->again_ms = before_ms == 0 || now_ms - companion->since_ms > STEADY_MS ? AGAIN_MS
+		: before_ms < AGAIN_MS_MAX                                               ? 2 * before_ms
+											 : AGAIN_MS_MAX;
+	companion->again_at_ms = now_ms + companion->again_ms;
 	if (WIFSIGNALED(status))
-		say(running->cli, "stint: the worker was ended by signal %d; another one is started in %d s",
-			WTERMSIG(status), running->again_ms / 1000);
+		say(running->cli, "stint: %s was ended by signal %d; another one is started in %d s",
+			companion->name, WTERMSIG(status), companion->again_ms / 1000);
 	else
-		say(running->cli, "stint: the worker cannot start now; another one is started in %d s",
-			running->again_ms / 1000);
+		say(running->cli, "stint: %s cannot start now; another one is started in %d s",
+			companion->name, companion->again_ms / 1000);
 }
 
-/* The worker reports to the server to the last: that one is stopped after it. */
-static void look_after_worker(struct running *running)
+static void look_after(struct running *running, struct companion *companion)
 {
 	int status;
 
-	if (running->worker == 0 && running->worker_again_ms > 0 && !running->stopping &&
-		clock_ms(CLOCK_MONOTONIC) >= running->worker_again_ms)
-		start_worker(running);
-	if (running->worker == 0 || waitpid(running->worker, &status, WNOHANG) != running->worker)
+	if (companion->pid == 0 && companion->again_at_ms > 0 && !running->stopping &&
+		clock_ms(CLOCK_MONOTONIC) >= companion->again_at_ms)
+		start_companion(running, companion);
+	if (companion->pid == 0 || waitpid(companion->pid, &status, WNOHANG) != companion->pid)
 		return;
-	running->worker = 0;
-	if (running->stopping)
-		kill(running->pid, SIGTERM);
-	else if (WIFSIGNALED(status) || WEXITSTATUS(status) == STATUS_NOT_NOW)
-		start_again_later(running, status);
-	else
-		say(running->cli, "stint: the worker ended, with status %d; the server goes on without one",
-			WEXITSTATUS(status));
-}
-
-static void look_after_notify(struct running *running)
-{
-	int status;
-
-	if (running->notify == 0 || waitpid(running->notify, &status, WNOHANG) != running->notify)
-		return;
-	running->notify = 0;
-	if (!running->stopping)
-		say(running->cli, "stint: stint-notify ended, with status %d; nobody is told any more",
-			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	companion->pid = 0;
+	if (running->stopping && companion == &running->worker)
+		kill(running->pid,
+			SIGTERM); /* the worker reports to it to the last: it is stopped after it */
+	else if (!running->stopping && (WIFSIGNALED(status) || WEXITSTATUS(status) == STATUS_NOT_NOW))
+		start_again_later(running, companion, status);
+	else if (!running->stopping)
+		say(running->cli, "stint: %s ended, with status %d; %s", companion->name, WEXITSTATUS(status),
+			companion->without);
 }
 
 static void end_child(pid_t *child)
@@ -412,8 +395,8 @@ static bool pump(struct running *running, int timeout_ms, int *ret_status)
 			continue;
 		pass_on(running);
 	}
-	look_after_worker(running);
-	look_after_notify(running);
+	look_after(running, &running->worker);
+	look_after(running, &running->notify);
 	return waitpid(running->pid, ret_status, WNOHANG) == running->pid;
 }
 
@@ -500,9 +483,9 @@ static void put_up(struct running *running, bool created, bool demo)
 	put(cli, "url      %s (%s)\n", url, reach_of(url));
 	put(cli, "token    %s/admin.token\n", running->home);
 	put_agents(cli);
-	if (running->worker > 0)
+	if (running->worker.pid > 0)
 		put(cli, "worker   runs what `stint run` asks for, beneath %s\n", worker_roots(running));
-	if (running->notify > 0)
+	if (running->notify.pid > 0)
 		put(cli, "notify   tells the targets of the configuration; %s notify ls\n", own_name(cli));
 	if (demo)
 		put(cli,
@@ -560,16 +543,20 @@ static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
 	return 0;
 }
 
-/* Until somebody may have something to say, or a worker is to be started. */
+/* Until somebody may have something to say, or is to be started. */
 static int patience_ms(const struct running *running)
 {
-	int64_t again_in_ms = running->worker_again_ms - clock_ms(CLOCK_MONOTONIC);
+	const struct companion *companions[] = {&running->worker, &running->notify};
+	int64_t now_ms = clock_ms(CLOCK_MONOTONIC), least_ms = -1;
 
 	if (running->stopping)
 		return 100;
-	if (running->worker_again_ms == 0)
-		return -1;
-	return again_in_ms > 0 ? (int)again_in_ms : 0;
+	for (size_t i = 0; i < sizeof companions / sizeof *companions; i++) {
+		int64_t in_ms = companions[i]->again_at_ms - now_ms;
+		if (companions[i]->again_at_ms != 0 && (least_ms < 0 || in_ms < least_ms))
+			least_ms = in_ms > 0 ? in_ms : 0;
+	}
+	return (int)least_ms;
 }
 
 static int wait_end(struct running *running)
@@ -579,16 +566,16 @@ static int wait_end(struct running *running)
 
 	while (!pump(running, patience_ms(running), &status)) {
 		if (running->stopping && killed_ms == 0)
-			killed_ms =
-				clock_ms(CLOCK_MONOTONIC) + (running->worker > 0 ? WORKER_STOP_MS : STOP_MS);
+			killed_ms = clock_ms(CLOCK_MONOTONIC) +
+				(running->worker.pid > 0 ? WORKER_STOP_MS : STOP_MS);
 		if (running->stopping && clock_ms(CLOCK_MONOTONIC) > killed_ms) {
-			if (running->worker > 0)
-				kill(running->worker, SIGKILL);
+			if (running->worker.pid > 0)
+				kill(running->worker.pid, SIGKILL);
 			kill(running->pid, SIGKILL);
 		}
 	}
-	end_child(&running->worker);
-	end_child(&running->notify);
+	end_child(&running->worker.pid);
+	end_child(&running->notify.pid);
 	return end_status(running, status);
 }
 
@@ -611,7 +598,16 @@ static int find_home(struct cli *cli, char *ret_home, size_t room)
 
 static int run(struct cli *cli)
 {
-	struct running running = {.cli = cli, .signals = -1};
+	struct running running = {
+		.cli = cli,
+		.signals = -1,
+		.worker = {.name = "the worker",
+			.without = "the server goes on without one",
+			.become = become_worker},
+		.notify = {.name = "stint-notify",
+			.without = "nobody is told any more",
+			.become = become_notify},
+	};
 	char store[1100];
 	bool ended;
 	int status;
@@ -631,9 +627,11 @@ static int run(struct cli *cli)
 		r = lost_the_race(&running, status) ? tell_running(&running) : end_status(&running, status);
 	else if (r == 0) {
 		if (!running.stopping) {
-			start_worker(&running);
-			start_notify(&running);
-			bool demo = created && running.worker > 0 && !args_has(&cli->args, "no-demo") &&
+			if (!args_has(&cli->args, "no-worker"))
+				start_companion(&running, &running.worker);
+			if (running.notifies)
+				start_companion(&running, &running.notify);
+			bool demo = created && running.worker.pid > 0 && !args_has(&cli->args, "no-demo") &&
 				demo_add(running.home, program_beside(cli, "stint"));
 			put_up(&running, created, demo);
 		}
@@ -651,10 +649,11 @@ const struct verb verb_up = {
 	.gives = TALKS_TO_NOBODY,
 	.brief = "server and worker, here",
 	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "
-		"whatever else the configuration has executors for, and stint-notify if the configuration has \"notify\"; prints where they are and a line to try. A new store gets three "
+		"whatever else the configuration has executors for, and stint-notify if the configuration has \"notify\"; prints "
+		"where they are and a line to try. A new store gets three "
 		"tasks that show how it works: one that works, one whose process is killed in its first attempt, one that asks. Ctrl-C stops them: "
-		"running work gets five seconds to end and is given back then; a second Ctrl-C does not wait. A worker that is killed is "
-		"started again. Where a server runs already it says so and ends well.",
+		"running work gets five seconds to end and is given back then; a second Ctrl-C does not wait. A worker, or a "
+		"stint-notify, that is killed is started again. Where a server runs already it says so and ends well.",
 	.flags = flags,
 	.examples = "stint up\n"
 		    "stint up --no-demo\n"

@@ -405,12 +405,17 @@ static void shim_is_late(uv_timer_t *timer)
 		pidfd_signal(process->pidfd, SIGKILL);
 }
 
+static bool has_shim(const struct process *process)
+{
+	return !process->gone && !process->lost && !process->gone_told;
+}
+
 static void order(struct process *process, enum order_kind kind, uint32_t grace_ms)
 {
 	struct shim_order order = {.kind = kind, .grace_ms = grace_ms};
 	int64_t late_ms = monotonic_ms() + grace_ms + SHIM_LATE_MS;
 
-	if (process->gone || process->lost || process->gone_told)
+	if (!has_shim(process))
 		return;
 	if (process->end.how == ENDED_NOT_YET)
 		process->end.stop_asked = true;
@@ -432,21 +437,22 @@ void process_stop(struct process *process, uint32_t grace_ms)
 /* If the socket is full the shim is asleep, or it has ended: then the tree is, too. */
 static void tell_shim(struct process *process, const struct shim_order *order)
 {
-	if (process->gone || process->lost || process->gone_told)
-		return;
 	if (send(process->control, order, sizeof *order, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return;
 }
 
 void process_lease(struct process *process, const struct process_lease *lease)
 {
-	tell_shim(process, &(struct shim_order){.kind = ORDER_LEASE, .lease = *lease});
+	if (has_shim(process))
+		tell_shim(process, &(struct shim_order){.kind = ORDER_LEASE, .lease = *lease});
 }
 
 void process_work(struct process *process, const struct process_lease *lease)
 {
 	struct shim_order order = {.kind = lease ? ORDER_WORK : ORDER_REST};
 
+	if (!has_shim(process))
+		return;
 	if (lease)
 		order.lease = *lease;
 	process->output_bytes = 0;

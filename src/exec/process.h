@@ -31,6 +31,7 @@ enum {
 	PROCESS_INPUT_BYTES_MAX = 16 << 20,
 	PROCESS_OUTPUT_BYTES_MAX = 16 << 20,
 	PROCESS_WRITE_BYTES_MAX = 4 << 20, /* waiting in a STDIN_PIPE */
+	PROCESS_HOLDS = 2,
 };
 
 /* In the environment of everything we start, with the run as its value: how a tree is found whose shim is dead. */
@@ -92,7 +93,8 @@ struct process_spec {
 	bool budget_later;       /* processor time and output count only while it has process_work() */
 	bool finishes; /* if we die it may come to its end, and is killed if it does not: no TERM before */
 	struct process_lease lease; /* to begin with; none */
-	int hold_fd; /* the shim has it open until nothing is left: its lock is free then. -1; stays the caller's */
+	/* The shim has them open until nothing is left: their locks are free then. -1; stay the caller's. */
+	int hold_fds[PROCESS_HOLDS];
 	const struct process_events *events;
 	void *context;
 };

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "exec/budget.h"
 #include "exec/cgroup.h"
 #include "exec/child.h"
 #include "exec/deadline.h"
@@ -44,12 +46,11 @@
 enum {
 	PARENT_SIGNAL =
 		SIGCONT, /* the kernel's word that the supervisor has died; it wakes us if we were stopped */
-	KILL_EVERY_MS = 10, /* between rounds: each round finds who was born or orphaned in the last */
-	LOOK_LEAST_MS = 10, /* between two looks at a budget */
-	LOOK_MOST_MS = 250,
+	KILL_EVERY_MS = 10,    /* between rounds: each round finds who was born or orphaned in the last */
 	WALL_LINGER_MS = 5000, /* a wall takes down what it built, also on a busy machine */
-	NEVER = -1,
 };
+
+#define NEVER INT64_MAX
 
 struct shim {
 	/* Paths, the tree's first; known before the request, so that they go whatever happens. */
@@ -68,16 +69,12 @@ struct shim {
 	int64_t kill_at_ms; /* NEVER: nobody wants it to end */
 	int64_t next_kill_ms;
 	struct deadline deadline;
+	struct budget budget;
 	struct shim_report report; /* of the end */
 	bool unstarted;            /* the start failed, and that was told */
 	struct status_word word;   /* of the child */
 	size_t word_bytes;         /* read so far */
 	uint32_t strays;           /* behind the wall */
-	int64_t look_at_ms;        /* at what is left of its budget; NEVER: it has none, or it is spent */
-	uint64_t cpu_sum_us, cpu_vanished_us;
-	uint64_t cpu_before_us; /* used before its budget began to count */
-	bool cpu_counts;
-	uint32_t budgets; /* that orders have begun or ended */
 };
 
 static bool has_wall(const struct shim *shim)
@@ -236,7 +233,7 @@ static void want_end(struct shim *shim, uint32_t grace_ms)
 {
 	int64_t at_ms = monotonic_ms() + grace_ms;
 
-	if (shim->kill_at_ms == NEVER || at_ms < shim->kill_at_ms)
+	if (at_ms < shim->kill_at_ms)
 		shim->kill_at_ms = at_ms;
 }
 
@@ -265,10 +262,16 @@ static void kill_round(struct shim *shim)
 	shim->next_kill_ms = monotonic_ms() + KILL_EVERY_MS;
 }
 
-static void add_usage(struct shim_report *report)
+/* What it has used up to now, as the next report says it. */
+static void add_usage(struct shim *shim)
 {
+	struct shim_report *report = &shim->report;
 	struct rusage usage;
 
+	budget_look(&shim->budget);
+	report->spent = shim->budget.spent;
+	report->budgets = shim->budget.orders_seen;
+	report->kill_used = shim->kill_used;
 	if (getrusage(RUSAGE_CHILDREN, &usage) < 0)
 		return;
 	report->cpu_user_us = (int64_t)usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec;
@@ -276,85 +279,19 @@ static void add_usage(struct shim_report *report)
 	report->memory_peak_bytes = (int64_t)usage.ru_maxrss * 1024;
 }
 
-/* ---- what it may use ---------------------------------------------------------------------------------------------- */
-
-/* Of all that was ever in the tree, where a cgroup counts; else of what was waited for and what is there. Who vanishes from
- * the list unwaited for stays in the sum. */
-static uint64_t cpu_used_us(struct shim *shim)
-{
-	int64_t counted_us = shim->cgroup_count > 0 ? cgroup_cpu_us(shim->fds[REQUEST_FD_CGROUP]) : -ENOENT;
-	struct shim_report waited = {0};
-
-	if (counted_us >= 0)
-		return (uint64_t)counted_us;
-	add_usage(&waited);
-	uint64_t sum_us = (uint64_t)(waited.cpu_user_us + waited.cpu_system_us) + tree_cpu_us(getpid());
-	if (sum_us < shim->cpu_sum_us)
-		shim->cpu_vanished_us += shim->cpu_sum_us - sum_us;
-	shim->cpu_sum_us = sum_us;
-	return sum_us + shim->cpu_vanished_us;
-}
-
-static bool memory_is_spent(const struct shim *shim)
-{
-	uint64_t kills = 0;
-
-	for (uint32_t i = 0; i < shim->cgroup_count; i++)
-		kills += cgroup_oom_kills(shim->fds[REQUEST_FD_CGROUP + i]);
-	return kills > 0;
-}
-
-/* When the next look is worth it: processor time cannot be used up faster than all processors together use it. */
-static int64_t next_look_ms(uint64_t left_us)
-{
-	static long processors;
-
-	if (processors <= 0)
-		processors = sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t soonest_ms = left_us / 1000 / (uint64_t)(processors > 0 ? processors : 1);
-	return soonest_ms < LOOK_LEAST_MS   ? LOOK_LEAST_MS
-		: soonest_ms > LOOK_MOST_MS ? LOOK_MOST_MS
-					    : (int64_t)soonest_ms;
-}
-
-static void look_at_budget(struct shim *shim)
-{
-	const struct limits *limits = &shim->request.limits;
-	uint64_t left_us = LIMIT_UNCHANGED;
-
-	if (shim->look_at_ms == NEVER)
-		return;
-	if (limits->cpu_us != LIMIT_UNCHANGED && shim->cpu_counts) {
-		uint64_t used_us = cpu_used_us(shim) - shim->cpu_before_us;
-		left_us = used_us < limits->cpu_us ? limits->cpu_us - used_us : 0;
-	}
-	if (limits->memory_bytes != LIMIT_UNCHANGED && memory_is_spent(shim))
-		shim->report.spent = SPENT_MEMORY;
-	else if (left_us == 0)
-		shim->report.spent = SPENT_CPU;
-	shim->report.budgets = shim->budgets;
-	shim->look_at_ms =
-		shim->report.spent != SPENT_NOTHING ? NEVER : monotonic_ms() + next_look_ms(left_us);
-}
-
-static void begin_budget(struct shim *shim, bool counts)
-{
-	shim->budgets++;
-	shim->cpu_counts = counts;
-	shim->cpu_before_us = cpu_used_us(shim);
-	if (shim->look_at_ms != NEVER)
-		shim->look_at_ms = 0;
-}
-
 /* The rest of a tree that has used up its budget. */
 static void enforce_budget(struct shim *shim)
 {
-	if (shim->look_at_ms == NEVER || monotonic_ms() < shim->look_at_ms)
+	struct budget *budget = &shim->budget;
+
+	if (monotonic_ms() < budget->look_at_ms)
 		return;
-	look_at_budget(shim);
-	if (shim->report.spent != SPENT_NOTHING && !shim->ended)
-		ask_to_end(shim, shim->report.spent == SPENT_MEMORY ? 0 : shim->request.linger_ms);
+	budget_look(budget);
+	if (budget->spent != SPENT_NOTHING && !shim->ended)
+		ask_to_end(shim, budget->spent == SPENT_MEMORY ? 0 : shim->request.linger_ms);
 }
+
+/* ---- what the child says ------------------------------------------------------------------------------------------ */
 
 static void tell_started(struct shim *shim)
 {
@@ -382,9 +319,7 @@ static void tell_unstarted(struct shim *shim, const struct start_fault *fault)
 static void tell_ended(struct shim *shim)
 {
 	shim->ended = true;
-	shim->report.kill_used = shim->kill_used;
-	look_at_budget(shim);
-	add_usage(&shim->report);
+	add_usage(shim);
 	if (shim->told_started)
 		tell(shim, &shim->report, REPORT_EXITED);
 }
@@ -512,14 +447,10 @@ static void remove_cgroup(int fd, const char *path)
 
 static _Noreturn void finish(struct shim *shim)
 {
-	struct shim_report *report = &shim->report;
-
-	look_at_budget(shim);
+	add_usage(shim);
 	for (uint32_t i = 0; i < shim->cgroup_count; i++)
 		remove_cgroup(shim->fds[REQUEST_FD_CGROUP + i], shim->cgroups[i]);
-	report->kill_used = shim->kill_used;
-	add_usage(report);
-	tell(shim, report, REPORT_GONE);
+	tell(shim, &shim->report, REPORT_GONE);
 	_exit(0);
 }
 
@@ -557,7 +488,7 @@ static void obey(struct shim *shim, const struct shim_order *order)
 	case ORDER_WORK:
 	case ORDER_REST:
 		push(shim, &order->lease);
-		begin_budget(shim, order->kind == ORDER_WORK);
+		budget_begin(&shim->budget, order->kind == ORDER_WORK);
 		break;
 	}
 }
@@ -604,15 +535,15 @@ static void take_signals(struct shim *shim)
 
 static int wait_ms(const struct shim *shim)
 {
-	int64_t now_ms = monotonic_ms(), at_ms = shim->kill_at_ms;
+	int64_t now_ms = monotonic_ms();
+	int64_t at_ms = shim->kill_at_ms <= now_ms ? shim->next_kill_ms : shim->kill_at_ms;
 
-	if (at_ms != NEVER && at_ms <= now_ms)
-		at_ms = shim->next_kill_ms;
-	if (at_ms == NEVER || (shim->look_at_ms != NEVER && shim->look_at_ms < at_ms))
-		at_ms = shim->look_at_ms;
+	if (shim->budget.look_at_ms < at_ms)
+		at_ms = shim->budget.look_at_ms;
 	if (at_ms == NEVER)
 		return -1;
-	return at_ms <= now_ms ? 0 : (int)(at_ms - now_ms);
+	int64_t wait_ms = at_ms > now_ms ? at_ms - now_ms : 0;
+	return wait_ms < INT_MAX ? (int)wait_ms : INT_MAX;
 }
 
 /* The tree is empty: gone. The program alone has ended: what is left gets its TERM, once. */
@@ -639,26 +570,26 @@ static void look_at_children(struct shim *shim)
 static _Noreturn void serve(struct shim *shim)
 {
 	for (;;) {
-		struct pollfd polls[] = {
-			{.fd = shim->signals, .events = POLLIN},
-			{.fd = shim->connected ? SHIM_CONTROL_FD : -1, .events = POLLIN},
-			{.fd = shim->status, .events = POLLIN},
-			{.fd = shim->deadline.timer, .events = POLLIN},
+		enum { STATUS, SIGNALS, ORDERS, DEADLINE, COUNT };
+		struct pollfd polls[COUNT] = {
+			[STATUS] = {.fd = shim->status, .events = POLLIN},
+			[SIGNALS] = {.fd = shim->signals, .events = POLLIN},
+			[ORDERS] = {.fd = shim->connected ? SHIM_CONTROL_FD : -1, .events = POLLIN},
+			[DEADLINE] = {.fd = shim->deadline.timer, .events = POLLIN},
 		};
-		if (poll(polls, 4, wait_ms(shim)) < 0 && errno != EINTR)
+		if (poll(polls, COUNT, wait_ms(shim)) < 0 && errno != EINTR)
 			usleep(KILL_EVERY_MS * 1000); /* no memory: it can only get better */
-		if (polls[2].revents && shim->status >= 0)
+		if (polls[STATUS].revents)
 			(void)read_status(shim);
-		if (polls[0].revents)
+		if (polls[SIGNALS].revents)
 			take_signals(shim);
-		if (polls[1].revents)
+		if (polls[ORDERS].revents)
 			take_orders(shim);
 		look_at_children(shim);
-		if (polls[3].revents)
+		if (polls[DEADLINE].revents)
 			look_at_deadline(shim);
 		enforce_budget(shim);
-		if (shim->kill_at_ms != NEVER && shim->kill_at_ms <= monotonic_ms() &&
-			shim->next_kill_ms <= monotonic_ms())
+		if (shim->kill_at_ms <= monotonic_ms() && shim->next_kill_ms <= monotonic_ms())
 			kill_round(shim);
 	}
 }
@@ -666,7 +597,7 @@ static _Noreturn void serve(struct shim *shim)
 /* stint-shim RUN [CGROUP]... */
 int main(int argc, char **argv)
 {
-	static struct shim shim = {.status = -1, .kill_at_ms = NEVER, .look_at_ms = NEVER, .connected = true};
+	static struct shim shim = {.status = -1, .kill_at_ms = NEVER, .connected = true};
 
 	if (argc == 2 && strcmp(argv[1], SHIM_INSIDE) == 0)
 		_exit(inside_main());
@@ -679,14 +610,13 @@ int main(int argc, char **argv)
 	shim.parent = getppid();
 	settle(&shim);
 	receive_request(&shim);
-	if (deadline_open(&shim.deadline) < 0)
-		refuse(&shim, STAGE_SHIM, errno, "timerfd");
+	int fault = deadline_open(&shim.deadline);
+	if (fault < 0)
+		refuse(&shim, STAGE_SHIM, -fault, "timerfd");
 	deadline_push(&shim.deadline, &shim.request.lease);
 	tell(&shim, &(struct shim_report){0}, REPORT_READY);
-	if (shim.request.limits.cpu_us != LIMIT_UNCHANGED ||
-		shim.request.limits.memory_bytes != LIMIT_UNCHANGED)
-		shim.look_at_ms = 0;
-	shim.cpu_counts = !shim.request.budget_later;
+	budget_init(&shim.budget, &shim.request.limits, shim.fds + REQUEST_FD_CGROUP, shim.cgroup_count,
+		!shim.request.budget_later);
 	start_child(&shim);
 	serve(&shim);
 }

@@ -37,7 +37,7 @@ enum {
 	INSIDE_BIND_FD, /* the first of those that binds name */
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 9"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 11"
 
 /* Instead of the name of a run, which does not begin so: the shim inside of a wall, at the line of a machine, and a
  * program for trying a wall. */
@@ -53,8 +53,9 @@ enum request_fd {
 	REQUEST_FD_STDERR,
 	REQUEST_FD_WORKDIR,
 	REQUEST_FD_CGROUP, /* and those after it: the work dir once more where there is none; their paths are arguments */
-	REQUEST_FD_HOLD = REQUEST_FD_CGROUP + CGROUP_LEAVES_MAX, /* kept and not looked at */
-	REQUEST_FD_COUNT,
+	REQUEST_FD_HOLD =
+		REQUEST_FD_CGROUP + CGROUP_LEAVES_MAX, /* and those after it: kept and not looked at */
+	REQUEST_FD_COUNT = REQUEST_FD_HOLD + PROCESS_HOLDS,
 };
 
 enum { REQUEST_FDS_MAX = REQUEST_FD_COUNT + REQUEST_GRANT_FDS_MAX };

@@ -70,7 +70,7 @@ struct process_spec process_spec_default(void)
 {
 	return (struct process_spec){
 		.workdir_fd = -1,
-		.hold_fd = -1,
+		.hold_fds = {-1, -1},
 		.output_bytes_max = {OUTPUT_DEFAULT_BYTES, OUTPUT_DEFAULT_BYTES},
 		.umask = 077,
 		.linger_ms = LINGER_DEFAULT_MS,
@@ -305,7 +305,6 @@ static int send_request(const struct start *start)
 		[REQUEST_FD_STDOUT] = start->child[1],
 		[REQUEST_FD_STDERR] = start->child[2],
 		[REQUEST_FD_WORKDIR] = spec->workdir_fd,
-		[REQUEST_FD_HOLD] = spec->hold_fd >= 0 ? spec->hold_fd : spec->workdir_fd,
 	};
 	size_t count = REQUEST_FD_COUNT;
 	char room[CMSG_SPACE(sizeof fds)] __attribute__((aligned(8))) = {0};
@@ -313,6 +312,8 @@ static int send_request(const struct start *start)
 	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room};
 	struct cmsghdr *rights;
 
+	for (int i = 0; i < PROCESS_HOLDS; i++)
+		fds[REQUEST_FD_HOLD + i] = spec->hold_fds[i] >= 0 ? spec->hold_fds[i] : spec->workdir_fd;
 	for (uint32_t i = 0; i < CGROUP_LEAVES_MAX; i++)
 		fds[REQUEST_FD_CGROUP + i] =
 			i < process->leaves.count ? process->leaves.fds[i] : spec->workdir_fd;

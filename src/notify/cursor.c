@@ -27,31 +27,26 @@ int cursor_dir_open(const char *home)
 	return fd < 0 ? -errno : fd;
 }
 
-static int64_t number_of(yyjson_val *object, const char *key)
-{
-	return yyjson_get_sint(yyjson_obj_get(object, key));
-}
-
 static int parse(struct span text, struct cursor *cursor)
 {
 	struct json_complaint complaint;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(text, &complaint);
 	yyjson_val *root = doc ? yyjson_doc_get_root(doc) : NULL;
 
-	if (number_of(root, "generation") <= 0 || !yyjson_is_int(yyjson_obj_get(root, "seq")))
+	if (json_int(root, "generation") <= 0 || !yyjson_is_int(yyjson_obj_get(root, "seq")))
 		return -EPROTO;
 	*cursor = (struct cursor){
 		.known = true,
-		.generation = number_of(root, "generation"),
-		.seq = number_of(root, "seq"),
-		.time_ms = number_of(root, "time"),
-		.repeats_seq = number_of(root, "repeatsSeq"),
-		.repeats_ms = number_of(root, "repeatsTime"),
-		.delivered = number_of(root, "delivered"),
-		.given_up = number_of(root, "givenUp"),
-		.missed = number_of(root, "missed"),
-		.last_ms = number_of(root, "lastAt"),
-		.last_status = number_of(root, "lastStatus"),
+		.generation = json_int(root, "generation"),
+		.seq = json_int(root, "seq"),
+		.time_ms = json_int(root, "time"),
+		.repeats_seq = json_int(root, "repeatsSeq"),
+		.repeats_ms = json_int(root, "repeatsTime"),
+		.delivered = json_int(root, "delivered"),
+		.given_up = json_int(root, "givenUp"),
+		.missed = json_int(root, "missed"),
+		.last_ms = json_int(root, "lastAt"),
+		.last_status = json_int(root, "lastStatus"),
 	};
 	json_copy_text(root, "lastId", cursor->last_id, sizeof cursor->last_id);
 	json_copy_text(root, "lastError", cursor->last_error, sizeof cursor->last_error);

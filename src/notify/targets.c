@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "wire/event_types.h"
 #include "wire/json.h"
 
 enum {
@@ -157,6 +158,24 @@ static void take_ca_file(const struct at *at, yyjson_val *value, struct target *
 	target->ca_file = take_path(at, value);
 }
 
+static bool is_known(const char *pattern)
+{
+	return strcmp(pattern, "*") == 0 || strcmp(pattern, "alerts") == 0 ||
+		event_types_has(span_of(pattern));
+}
+
+/* A slip here would be told by nothing: the event never comes. */
+static void complain_unknown(const struct at *at, yyjson_val *item)
+{
+	char room[EVENT_TYPE_BYTES];
+	const char *like = event_types_like(text_of(item), room);
+
+	config_note_problem(at->targets->config, config_file_origin(at->file, item),
+		like ? "%s: there is no event \"%.100s\"; did you mean %s?"
+		     : "%s: there is no event \"%.100s\"; spec/events.md has those there are",
+		at->name, text_of(item), like);
+}
+
 static void take_events(const struct at *at, yyjson_val *value, struct target *target)
 {
 	static const char must_be[] =
@@ -177,6 +196,10 @@ static void take_events(const struct at *at, yyjson_val *value, struct target *t
 	{
 		if (!text_of(item) || !is_pattern(text_of(item))) {
 			complain(at, item, must_be);
+			return;
+		}
+		if (!is_known(text_of(item))) {
+			complain_unknown(at, item);
 			return;
 		}
 		list[index] = config_keep(at->targets->config, text_of(item));

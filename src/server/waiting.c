@@ -75,7 +75,7 @@ static struct exchange_list *stands_in(struct server *server, const struct excha
 }
 
 /* One more, or one less; of those that name several queues or none it is known which. */
-static void count(struct server *server, const struct exchange *exchange, uint32_t change)
+static void count_one(struct server *server, const struct exchange *exchange, uint32_t change)
 {
 	if (is_for_news(exchange)) {
 		server->waiting.news_count += change;
@@ -135,13 +135,13 @@ void waiting_add(struct server *server, struct exchange *exchange)
 	look_by(server, exchange->wait_until_ms);
 	exchange->waits = exchange->has_waited = true;
 	take_place(stands_in(server, exchange), exchange);
-	count(server, exchange, 1);
+	count_one(server, exchange, 1);
 }
 
 void waiting_remove(struct server *server, struct exchange *exchange)
 {
 	exchange_list_remove(stands_in(server, exchange), exchange);
-	count(server, exchange, UINT32_MAX); /* minus one */
+	count_one(server, exchange, UINT32_MAX); /* minus one */
 	exchange->waits = false;
 }
 
@@ -391,9 +391,19 @@ static void take_told(
 	}
 }
 
-/* It may claim no more: its claims need not wait. An operator's word is rare enough to look at all of them. */
-static void take_claims(
-	struct server *server, struct span worker, struct exchange_list *ended, struct exchange_list *away)
+/* An operator has told it to take nothing new, to end, or that it has ended. Those whose lease is over are not there to hear
+ * it, and may be thousands. */
+static bool is_sent_away(const struct server *server, struct span id)
+{
+	struct worker worker;
+
+	return store_worker(server->store, id, &worker) &&
+		(worker.state == WORKER_QUIET || worker.state == WORKER_TERMINATING ||
+			worker.ended == WORKER_TERMINATED);
+}
+
+/* Claims that can get nothing need not wait. Looked for one by one, because an operator's word is rare. */
+static void take_claims(struct server *server, struct exchange_list *ended, struct exchange_list *away)
 {
 	struct waiting *waiting = &server->waiting;
 	struct exchange *next;
@@ -403,7 +413,7 @@ static void take_claims(
 			i < WAITING_LINES ? &waiting->lines[i] : &waiting->anywhere;
 		for (struct exchange *exchange = line->first; exchange; exchange = next) {
 			next = exchange->next;
-			if (!span_equal(exchange->call.commands[0].worker, worker))
+			if (!is_sent_away(server, exchange->call.commands[0].worker))
 				continue;
 			waiting_remove(server, exchange);
 			exchange_list_add(gate_still_knows(server, exchange) ? ended : away, exchange);
@@ -413,17 +423,20 @@ static void take_claims(
 
 void waiting_tell(struct server *server)
 {
-	uint32_t count_told;
-	const struct span *workers = store_news(server->store, &count_told);
+	uint32_t count;
+	const struct span *workers = store_news(server->store, &count);
 	struct exchange_list told = {0}, ended = {0}, away = {0}; /* answered at the end, as above */
 	struct exchange *exchange;
-	struct worker worker;
+	bool any_sent_away = false;
 
-	for (uint32_t i = 0; i < count_told; i++) {
+	if (count == 0)
+		return;
+	for (uint32_t i = 0; i < count; i++) {
 		take_told(server, workers[i], &told, &away);
-		if (store_worker(server->store, workers[i], &worker) && worker.state > WORKER_ACTIVE)
-			take_claims(server, workers[i], &ended, &away);
+		any_sent_away |= is_sent_away(server, workers[i]);
 	}
+	if (any_sent_away)
+		take_claims(server, &ended, &away);
 	while ((exchange = exchange_list_take(&told))) {
 		exchange->wait_until_ms = 0;
 		api_finish_news(&exchange->call, true);

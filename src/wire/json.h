@@ -58,6 +58,12 @@ static inline struct span json_text(yyjson_val *value)
 				    : (struct span){0};
 }
 
+/* The integer of a member; 0: it is none, or not there. */
+static inline int64_t json_int(yyjson_val *object, const char *key)
+{
+	return yyjson_get_sint(yyjson_obj_get(object, key));
+}
+
 /* The text of a member, with a zero behind it; cut if there is no room for all, empty if there is none. */
 void json_copy_text(yyjson_val *object, const char *key, char *ret_text, size_t room);
 

@@ -200,20 +200,20 @@ void beat_hurry(struct beat *beat, int64_t now_ms)
 	beat->next_ms = least(beat->next_ms, now_ms);
 }
 
-/* The server is away: how long until the next try? With work it is asked in every quarter of the lease: beside the server
- * each try is a word to go on (go_on()). */
+/* The server is away: how long until the next try? With work it is asked in every quarter of the lease. Beside the server twice
+ * as often: there each try is the word to go on (go_on()), and it may take a quarter of the lease to fail. */
 static int64_t away_ms(struct beat *beat, int64_t now_ms)
 {
 	bool late = beat->lease_ms == 0 || now_ms >= beat_lease_end_ms(beat);
 	uint32_t n = ++beat->failures;
 
-	if (late &&
-		beat_held(beat) ==
-			0) /* on its own host it is cheap to ask, and somebody will start it again */
-		return retry_delay_ms(
-			n, beat->rules.same_host ? BEAT_AWAY_MS : BEAT_IDLE_AWAY_MS, &beat->rng);
+	/* on its own host it is cheap to ask, and somebody will start it again */
+	int64_t idle_most_ms = beat->rules.same_host ? BEAT_AWAY_MS : BEAT_IDLE_AWAY_MS;
+
+	if (late && beat_held(beat) == 0)
+		return retry_delay_ms(n, idle_most_ms, &beat->rng);
 	int64_t delay_ms = n > RETRIES_QUICK ? BEAT_AWAY_MS : retry_delay_ms(n, BEAT_AWAY_MS, &beat->rng);
-	return least(delay_ms, quarter_ms(beat));
+	return least(delay_ms, beat->rules.same_host ? quarter_ms(beat) / 2 : quarter_ms(beat));
 }
 
 /* ---- what ---- */
@@ -307,11 +307,12 @@ static void vouch(struct beat *beat, int64_t from_ms, struct beat_news *news)
 	news->vouched = true;
 }
 
-/* The server is away. Beside it work goes on: nobody gives it to another meanwhile. */
-static void go_on(struct beat *beat, int64_t now_ms, struct beat_news *news)
+/* The server is away. Beside it work goes on: nobody gives it to another meanwhile. From the question on and not from now:
+ * we may have been stopped since, and the server have heard us after all. */
+static void go_on(struct beat *beat, struct beat_news *news)
 {
 	if (beat->rules.same_host && beat->lease_ms > 0)
-		vouch(beat, now_ms, news);
+		vouch(beat, beat->sent_ms, news);
 }
 
 static void hear_accepted(
@@ -386,12 +387,12 @@ void beat_hear(struct beat *beat, int64_t now_ms, struct beat_answer *answer, st
 		break;
 	case BEAT_BUSY:
 		hear_busy(beat, now_ms, answer->retry_after_ms);
-		go_on(beat, now_ms, ret_news);
+		go_on(beat, ret_news);
 		break;
 	case BEAT_UNANSWERED:
 		settle(beat, false, true);
 		beat->next_ms = now_ms + away_ms(beat, now_ms);
-		go_on(beat, now_ms, ret_news);
+		go_on(beat, ret_news);
 		break;
 	}
 	beat->refused = answer->outcome == BEAT_REFUSED;

@@ -13,7 +13,8 @@
  *   while it holds nothing   a beat in every third of the lease
  *   while it holds work      in every quarter at the latest
  *   no answer, or a 5xx      again after 1, 2, 4 s, then every 15 s, but within a quarter of the lease; a worker that
- *                            holds nothing and whose lease is over anyway, from another machine: up to 5 min
+ *                            holds nothing and whose lease is over anyway, from another machine: up to 5 min. Beside
+ *                            the server, with work: within an eighth, because each try vouches for that
  *   429, 503 with a time     after that time, but within a quarter of the lease while it holds work
  *   any other 4xx            the same request is not repeated: the next beat comes in its time
  */
@@ -68,8 +69,8 @@ struct beat {
 	bool refused;      /* the last answer was a refusal: the server is there and does not want us */
 	int64_t sent_ms;   /* the request under way, or the last one */
 	int64_t leased_ms; /* when the beat that was answered last had been sent: the lease counts from there */
-	int64_t lease_ms;   /* as granted; 0: none yet */
-	int64_t vouched_ms; /* as leased_ms, or when we last went on although the server was away */
+	int64_t lease_ms; /* as granted; 0: none yet */
+	int64_t vouched_ms; /* as leased_ms; also of one that was not answered, after which we went on all the same */
 	int64_t next_ms;
 	uint32_t failures;   /* in a row */
 	uint32_t mismatches; /* in a row */

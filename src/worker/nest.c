@@ -105,20 +105,15 @@ static int read_document(int dir_fd, const char *name, yyjson_doc **ret_doc)
 	return *ret_doc ? 0 : -EPROTO;
 }
 
-static int64_t number_of(yyjson_val *object, const char *key)
-{
-	return yyjson_get_sint(yyjson_obj_get(object, key));
-}
-
 static void read_identity(yyjson_val *record, struct process_identity *identity)
 {
 	json_copy_text(record, "run", identity->run, sizeof identity->run);
 	json_copy_text(record, "boot", identity->boot, sizeof identity->boot);
 	json_copy_text(record, "cgroup", identity->cgroup, sizeof identity->cgroup);
-	identity->shim = (pid_t)number_of(record, "shim");
-	identity->shim_start = (uint64_t)number_of(record, "shimStart");
-	identity->main = (pid_t)number_of(record, "main");
-	identity->main_start = (uint64_t)number_of(record, "mainStart");
+	identity->shim = (pid_t)json_int(record, "shim");
+	identity->shim_start = (uint64_t)json_int(record, "shimStart");
+	identity->main = (pid_t)json_int(record, "main");
+	identity->main_start = (uint64_t)json_int(record, "mainStart");
 }
 
 static int write_record(const struct nest *nest, const struct predecessor *who)
@@ -383,8 +378,8 @@ static void read_predecessor(struct nest *nest)
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	json_copy_text(root, "workerId", nest->before.worker_id, sizeof nest->before.worker_id);
 	json_copy_text(root, "boot", nest->before.boot, sizeof nest->before.boot);
-	nest->before.pid = number_of(root, "pid");
-	nest->before.start = number_of(root, "start");
+	nest->before.pid = json_int(root, "pid");
+	nest->before.start = json_int(root, "start");
 }
 
 /* ---- opening ---- */

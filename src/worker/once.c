@@ -18,6 +18,7 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 enum {
 	LOOK_MS = 1000, /* at the task, for a word to stop */
 	CALL_MS = 10 * 1000,
+	CALL_LEAST_MS = 500,
 	BODY_BYTES_MAX = 64 << 10,
 	RESULT_BYTES_MAX = 256 << 10,
 	SUMMARY_BYTES_MAX = 600,
@@ -45,7 +46,7 @@ struct once {
 	uv_timer_t timer; /* looks at the task; between two passes it waits for the next */
 	int64_t begun_ms, renewed_ms, asked_ms; /* the lease counts from the request that renewed it */
 	int64_t lease_ms;                       /* as granted */
-	int64_t vouched_ms;                     /* or from when it went on although the server was away */
+	int64_t vouched_ms;                     /* also if it was not answered, and we went on all the same */
 	int64_t passes, runs;
 	char task[ID_BYTES], fence[32];
 	struct arena arena; /* of one pass */
@@ -301,24 +302,13 @@ static void vouch(struct once *once, int64_t from_ms)
 		run_push(run_of(once));
 }
 
-/* Beside a server that is away work goes on. */
-static bool is_away(struct once *once, int status)
-{
-	if (status > 0 && status < 500)
-		return false;
-	if (once->supervisor->options->same_host)
-		vouch(once, worker_clock_ms());
-	return true;
-}
-
 static void on_task(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
 {
 	struct once *once = context;
-	int status = fault == 0 ? http_answer_status(answer) : 0;
 	struct json_complaint complaint;
 
 	(void)reach;
-	if (is_away(once, status) || status != 200 || once->phase != ONCE_RUNNING)
+	if (fault < 0 || http_answer_status(answer) != 200 || once->phase != ONCE_RUNNING)
 		return; /* again in a second */
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
 		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
@@ -332,14 +322,13 @@ static void on_renewed(void *context, int fault, enum http_reach reach, const st
 	int status = fault == 0 ? http_answer_status(answer) : 0;
 
 	(void)reach;
-	if (is_away(once, status))
-		return;
-	if (status >= 200 && status < 300) {
+	bool renewed = status >= 200 && status < 300, away = status == 0 || status >= 500;
+	if (renewed)
 		once->renewed_ms = once->asked_ms;
+	if (renewed || (away && once->supervisor->options->same_host)) /* as beat.c, go_on() */
 		vouch(once, once->asked_ms);
-	} else if (status == 409 && run_of(once)) {
+	else if (status == 409 && run_of(once))
 		run_stop(run_of(once), STOP_LOST, INT64_MAX);
-	}
 }
 
 static int put_target(const struct once *once, struct buf *target, const char *more)
@@ -360,6 +349,14 @@ static int put_renewal(const struct once *once, struct buf *body)
 	json_member_string(&object, "note", span_of(note));
 	json_member_int(&object, "leaseMs", once->config->lease_ms);
 	return json_end(&object);
+}
+
+/* A server that hangs is away early enough for another try. */
+static int64_t call_ms(const struct once *once)
+{
+	int64_t eighth_ms = once->lease_ms / 8;
+
+	return eighth_ms > CALL_MS ? CALL_MS : eighth_ms < CALL_LEAST_MS ? CALL_LEAST_MS : eighth_ms;
 }
 
 /* The lease is renewed with a note when it is time; otherwise a look. */
@@ -387,7 +384,7 @@ static void look(struct once *once)
 		.body = buf_span(&body),
 		.token = pulse_token(once->supervisor->pulse),
 		.may_repeat = true,
-		.timeout_ms = CALL_MS,
+		.timeout_ms = call_ms(once),
 	};
 	once->asked_ms = worker_clock_ms();
 	if (r == 0)

@@ -114,9 +114,8 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 	supervisor_pools_changed(pools->supervisor);
 }
 
-void pools_push(struct pools *pools, struct pool_job *job, const struct process_lease *lease)
+void pool_job_push(struct pool_job *job, const struct process_lease *lease)
 {
-	(void)pools;
 	job->lease = *lease;
 	if (job->seat)
 		process_lease(job->seat->process, lease);

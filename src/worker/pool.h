@@ -23,7 +23,7 @@ struct pool_seat;
 
 struct pool_job_end {
 	bool stopped; /* as it was told to, or because its lease was over: the rest is not set */
-	bool lapsed;  /* of stopped: the latter */
+	bool lapsed;  /* with stopped: the latter */
 	enum report_verb verb;
 	struct span members; /* of the report, besides workerId and fence */
 };
@@ -43,7 +43,7 @@ struct pool_job {
 	const char *module;         /* NULL: the only one that the worker has */
 	struct span text;           /* the task as JSON */
 	int64_t deadline_ms;        /* wall */
-	struct process_lease lease; /* kept by pools_push() */
+	struct process_lease lease; /* kept by pool_job_push() */
 	const struct pool_job_events *events;
 	void *context;
 	/* of the pools */
@@ -68,7 +68,7 @@ uint32_t pools_room(const struct pools *pools, const struct executor *executor);
 void pools_submit(struct pools *pools, struct pool_job *job);
 
 /* It may go on until then, from wherever it is now. */
-void pools_push(struct pools *pools, struct pool_job *job, const struct process_lease *lease);
+void pool_job_push(struct pool_job *job, const struct process_lease *lease);
 
 /* False: it had not been started, and is the owner's again. True: ended() comes when the worker is gone. */
 bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms);

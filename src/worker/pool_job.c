@@ -43,7 +43,7 @@ void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code
 /* None lives, and none will soon: until when, what to do about it, and what was wrong. */
 static void refuse_dead(struct pools *pools, struct pool_job *job)
 {
-	const struct pool_seat *quarantined = NULL, *last = NULL;
+	const struct pool_seat *quarantined = NULL, *last = pool_last_troubled(pools, job->executor);
 	int64_t due_ms = INT64_MAX, now_ms = pool_clock_ms();
 	char message[1000], until[SEAT_SLOT_BYTES + 100] = "";
 
@@ -55,15 +55,13 @@ static void refuse_dead(struct pools *pools, struct pool_job *job)
 			quarantined = seat;
 		if (seat->worker.state == POOL_WAITING && pool_worker_due_ms(&seat->worker) < due_ms)
 			due_ms = pool_worker_due_ms(&seat->worker);
-		if (seat->trouble[0] && (!last || seat->trouble_ms >= last->trouble_ms))
-			last = seat;
 	}
 	if (due_ms < INT64_MAX)
 		snprintf(until, sizeof until, "; the next one is started in %lld s",
 			(long long)(due_ms > now_ms ? (due_ms - now_ms + 999) / 1000 : 0));
 	else if (quarantined)
 		snprintf(until, sizeof until, "; mended: stint slot unquarantine %s", quarantined->slot);
-	snprintf(message, sizeof message, "no worker of the pool \"%.100s\" can be started%s%s%s%s%s",
+	snprintf(message, sizeof message, "no worker of the pool \"%.100s\" runs%s%s%s%s%s",
 		job->executor->name, until, last ? "; " : "", last ? last->name : "", last ? ": " : "",
 		last ? last->trouble : "");
 	pool_job_refuse(pools, job, "WORKER_INIT_FAILED", message);
@@ -174,31 +172,70 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 	return true;
 }
 
+/* All who could do it have something else to do, and nobody knows for how long. */
+static void give_back(struct pools *pools, struct pool_job *job)
+{
+	cleanup(buf_done) struct buf members = {0};
+	char reason[200];
+
+	snprintf(reason, sizeof reason, "all workers of the pool \"%.100s\" that run are busy",
+		job->executor->name);
+	pool_job_unlink(pools, job);
+	buf_init(&members, MEMBERS_BYTES_MAX);
+	if (release_put(&members, reason, 0) < 0)
+		buf_clear(&members);
+	struct pool_job_end end = {.verb = REPORT_RELEASE, .members = buf_span(&members)};
+	job->events->ended(job->context, &end);
+}
+
+/* How the seats of its pool stand to a job. */
+struct prospects {
+	bool alive; /* somebody */
+	bool soon;  /* somebody will be free, or it will be known what it can do */
+	bool later; /* somebody who could do it is busy */
+	bool idle; /* somebody who cannot do it is not: given back, the task would be claimed for that one again */
+	const struct pool_seat *barred;
+};
+
+static void look_at_seat(struct prospects *prospects, const struct pool_seat *seat, const char *module)
+{
+	const struct pool_worker *worker = &seat->worker;
+	bool alive = pool_worker_is_alive(worker), able = alive && pool_seat_module(seat, module);
+
+	prospects->alive |= alive;
+	prospects->soon |=
+		pool_worker_is_coming(worker, pool_clock_ms()) || (able && worker->state == POOL_ANSWERED);
+	prospects->later |= able;
+	prospects->idle |= worker->state == POOL_IDLE;
+	if (seat->barred[0])
+		prospects->barred = seat;
+}
+
 bool pool_job_place(struct pools *pools, struct pool_job *job)
 {
-	const struct pool_seat *barred = NULL;
-	bool alive = false, hope = false;
+	struct prospects prospects = {0};
 
 	for (uint32_t i = 0; i < pools->seat_count; i++) {
 		struct pool_seat *seat = &pools->seats[i];
 		if (seat->executor != job->executor)
 			continue;
-		bool able = pool_worker_is_alive(&seat->worker) && pool_seat_module(seat, job->module);
-		if (able && seat->worker.state == POOL_IDLE && !pools->retiring && assign(seat, job)) {
+		if (seat->worker.state == POOL_IDLE && pool_seat_module(seat, job->module) &&
+			!pools->retiring && assign(seat, job)) {
 			pool_seat_perform(seat, 0, NULL);
 			return true;
 		}
-		alive |= pool_worker_is_alive(&seat->worker);
-		hope |= able || pool_worker_is_coming(&seat->worker, pool_clock_ms());
-		barred = seat->barred[0] ? seat : barred;
+		look_at_seat(&prospects, seat, job->module);
 	}
-	if (barred && !alive && !pools->retiring) {
-		pool_job_refuse(pools, job, barred->barred_code, barred->barred);
-		return true;
-	}
-	if (hope || pools->retiring)
+	if (pools->retiring)
 		return false;
-	refuse_homeless(pools, job, alive);
+	if (prospects.barred && !prospects.alive)
+		pool_job_refuse(pools, job, prospects.barred->barred_code, prospects.barred->barred);
+	else if (prospects.soon || (prospects.later && prospects.idle))
+		return false;
+	else if (prospects.later)
+		give_back(pools, job);
+	else
+		refuse_homeless(pools, job, prospects.alive);
 	return true;
 }
 

@@ -8,15 +8,22 @@
 
 struct tally {
 	int64_t total, active, idle, busy, completed, failed, crashes, dropped, starts, up_ms;
-	const struct pool_seat *troubled; /* the last one that was; NULL: none */
 };
 
-static void count_seat(struct tally *tally, const struct pool_seat *seat)
+const struct pool_seat *pool_last_troubled(const struct pools *pools, const struct executor *executor)
 {
-	const struct pool_worker *worker = &seat->worker;
+	const struct pool_seat *last = NULL;
 
-	if (seat->trouble[0] && (!tally->troubled || seat->trouble_ms >= tally->troubled->trouble_ms))
-		tally->troubled = seat;
+	for (const struct pool_seat *seat = pools->seats; seat < pools->seats + pools->seat_count; seat++) {
+		if (seat->executor == executor && seat->trouble[0] &&
+			(!last || seat->trouble_ms >= last->trouble_ms))
+			last = seat;
+	}
+	return last;
+}
+
+static void count_seat(struct tally *tally, const struct pool_worker *worker)
+{
 	tally->total++;
 	tally->active += pool_worker_has_process(worker);
 	tally->idle += worker->state == POOL_IDLE;
@@ -95,12 +102,13 @@ int pools_put(struct buf *out, const struct pools *pools)
 			continue;
 		for (uint32_t k = 0; k < pools->seat_count; k++) {
 			if (pools->seats[k].executor == executor)
-				count_seat(&tally, &pools->seats[k]);
+				count_seat(&tally, &pools->seats[k].worker);
 		}
 		json_begin(&one, out);
 		put_tally(&one, &tally, pools->started_ms);
-		if (tally.troubled && json_put_key(&one, "lastTrouble"))
-			json_note(&one, put_trouble(out, tally.troubled));
+		const struct pool_seat *troubled = pool_last_troubled(pools, executor);
+		if (troubled && json_put_key(&one, "lastTrouble"))
+			json_note(&one, put_trouble(out, troubled));
 		if (json_put_key(&one, "workers"))
 			json_note(&one, put_seats(out, pools, executor));
 		json_note(&all, json_end(&one));

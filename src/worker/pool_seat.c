@@ -206,7 +206,7 @@ static void end_attempt(struct pool_seat *seat, const struct pool_message *messa
 {
 	cleanup(buf_done) struct buf members = {0};
 	struct pool_job *job = seat->job;
-	struct pool_job_end end = {.verb = REPORT_FAIL};
+	struct pool_job_end end = {.verb = REPORT_FAIL, .lapsed = process_end(seat->process)->lapsed};
 
 	assert(job);
 	buf_init(&members, MEMBERS_BYTES_MAX);
@@ -221,7 +221,7 @@ static void end_attempt(struct pool_seat *seat, const struct pool_message *messa
 	if (message)
 		r = pool_end_put_answer(seat, message, &end.verb, &members);
 	else if (seat->worker.stop_task)
-		end.stopped = true, end.lapsed = process_end(seat->process)->lapsed;
+		end.stopped = true;
 	else
 		r = pool_end_put_crash(seat, &members);
 	if (r < 0)

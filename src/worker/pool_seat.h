@@ -134,3 +134,8 @@ void pool_end_describe(const struct pool_seat *seat, char *out, size_t room);
 int pool_end_put_crash(const struct pool_seat *seat, struct buf *members);
 int pool_end_put_answer(const struct pool_seat *seat, const struct pool_message *message,
 	enum report_verb *ret_verb, struct buf *members);
+
+/* ---- pool_metrics.c ---- */
+
+/* The last one that crashed or could not be started; NULL: none so far. */
+const struct pool_seat *pool_last_troubled(const struct pools *pools, const struct executor *executor);

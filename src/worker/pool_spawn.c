@@ -15,6 +15,7 @@
 #include "exec/proc.h"
 #include "exec/rundir.h"
 #include "worker/environment.h"
+#include "worker/grants.h"
 #include "worker/supervisor.h"
 
 enum { SPAWN_ARENA_BYTES = 1 << 20 };
@@ -82,7 +83,7 @@ static void hear_fault(struct pool_seat *seat, int fault, bool of_workdir)
 		snprintf(why, sizeof why, "the workingDir of its executor, \"%.300s\", cannot be opened: %s",
 			executor->working_dir, strerror(-fault));
 	}
-	if (strcmp(code, "WORKER_INIT_FAILED") != 0) {
+	if (!failure_is_of_host(code)) {
 		pool_seat_bar(seat, code, why);
 		return;
 	}
@@ -101,51 +102,20 @@ static int open_workdir(const struct pool_seat *seat, int run_fd, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-static const char *join(struct arena *arena, const char *a, const char *b)
-{
-	char text[4096 + 256];
-	struct span kept;
-
-	snprintf(text, sizeof text, "%s%s", a, b);
-	return arena_copy(arena, span_of(text), &kept) < 0 ? NULL : kept.data;
-}
-
-static int fill_grants(
-	const struct executor *executor, const char *run_path, struct arena *arena, struct confine *confine)
-{
-	struct grant *grants = arena_alloc(arena, GRANTS_MAX * sizeof *grants);
-	size_t count = 0;
-
-	_Static_assert(3 + 2 * PATHS_MAX <= GRANTS_MAX, "those of an executor fit beside its own");
-	if (!grants)
-		return -ENOMEM;
-	grants[count++] = (struct grant){.path = run_path, .fd = -1, .access = GRANT_READ};
-	grants[count++] =
-		(struct grant){.path = join(arena, run_path, "/home"), .fd = -1, .access = GRANT_WRITE};
-	grants[count++] =
-		(struct grant){.path = join(arena, run_path, "/tmp"), .fd = -1, .access = GRANT_WRITE};
-	count += settings_grants(executor, grants + count);
-	confine->grants = grants;
-	confine->grant_count = count;
-	return grants[1].path && grants[2].path ? 0 : -ENOMEM;
-}
-
 static int start_process(struct pool_seat *seat, int workdir_fd, struct arena *arena)
 {
 	struct supervisor *supervisor = seat->pools->supervisor;
 	const struct executor *executor = seat->executor;
 	struct process_spec spec = process_spec_default();
-	const char *run_path = join(arena, supervisor->nest.home, "/runs/");
-
-	run_path = run_path ? join(arena, run_path, seat->run) : NULL;
-	if (!run_path)
-		return -ENOMEM;
+	const char *run_path = arena_text(arena, "%s/runs/%s", supervisor->nest.home, seat->run);
+	struct grant_list grants;
 	struct environment about = {
 		.worker = pulse_worker_id(supervisor->pulse).data,
 		.pool_worker = seat->name,
-		.workspace = executor->working_dir ? executor->working_dir : join(arena, run_path, "/work"),
-		.home = join(arena, run_path, "/home"),
-		.tmp = join(arena, run_path, "/tmp"),
+		.workspace = executor->working_dir ? executor->working_dir
+						   : arena_text(arena, "%s/work", run_path),
+		.home = arena_text(arena, "%s/home", run_path),
+		.tmp = arena_text(arena, "%s/tmp", run_path),
 	};
 	struct wall wall = executor->wall;
 	walls_settle(&wall, run_path, NULL, false);
@@ -165,9 +135,11 @@ static int start_process(struct pool_seat *seat, int workdir_fd, struct arena *a
 	spec.confine.workdir_read_only = executor->working_dir != NULL;
 	spec.events = &pool_seat_events;
 	spec.context = seat;
-	int r = fill_grants(executor, run_path, arena, &spec.confine);
-	if (r < 0 || !spec.env || !spec.env_allow)
+	if (grants_begin(&grants, arena, run_path) < 0 || !spec.env || !spec.env_allow)
 		return -ENOMEM;
+	grants_add_executor(&grants, executor);
+	spec.confine.grants = grants.items;
+	spec.confine.grant_count = grants.count;
 	return process_start(supervisor->host, &spec, &seat->process);
 }
 

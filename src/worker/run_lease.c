@@ -65,7 +65,7 @@ void run_push(struct run *run)
 		return;
 	struct process_lease lease = run_lease(run);
 	if (run_is_pooled(run))
-		pools_push(run->supervisor->pools, &run->job, &lease);
+		pool_job_push(&run->job, &lease);
 	else if (run->process)
 		process_lease(run->process, &lease);
 }
@@ -74,7 +74,8 @@ void run_heed_lapse(struct run *run, const struct process_end *end)
 {
 	if (!end->lapsed)
 		return;
-	if (run->stop == STOP_NOT)
+	/* its clocks may have told us to stop it since, which was too late */
+	if (run->stop != STOP_LOST && run->stop != STOP_CANCELLED)
 		run->stop = STOP_LAPSED;
 	log_warn("its lease was not renewed in time, and its shim has ended it", log_cstr("task", run->task));
 }

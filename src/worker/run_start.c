@@ -18,6 +18,7 @@
 #include "exec/workdir.h"
 #include "worker/beat_text.h"
 #include "worker/environment.h"
+#include "worker/grants.h"
 #include "worker/walls.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
@@ -49,18 +50,6 @@ static bool open_workdir(struct run *run, int run_fd, int *ret_fd)
 	return r == 0;
 }
 
-struct grant_list {
-	struct grant *items;
-	size_t count, room;
-};
-
-static void grant(struct grant_list *list, const char *path, enum grant_access access, bool optional)
-{
-	if (list->count < list->room && path && path[0])
-		list->items[list->count++] =
-			(struct grant){.path = path, .fd = -1, .access = access, .optional = optional};
-}
-
 static bool is_above(const char *path, const char *other)
 {
 	size_t len = strlen(path);
@@ -77,7 +66,7 @@ static void grant_path(struct run *run, struct grant_list *list)
 		size_t len = strcspn(at, ":");
 		const char *dir = arena_text(&run->arena, "%.*s", (int)len, at);
 		if (dir[0] == '/' && dir[1] && !is_above(dir, run->supervisor->nest.home))
-			grant(list, dir, GRANT_READ, true);
+			grants_add(list, dir, GRANT_READ, true);
 		at += len + (at[len] == ':');
 	}
 }
@@ -98,21 +87,15 @@ static const char *own_program(struct run *run)
 
 static int make_grants(struct run *run, const char *run_path, struct grant_list *list)
 {
-	const struct executor *executor = run->executor;
+	int r = grants_begin(list, &run->arena, run_path);
 
-	*list = (struct grant_list){.room = GRANTS_MAX};
-	list->items = arena_alloc(&run->arena, GRANTS_MAX * sizeof *list->items);
-	if (!list->items)
-		return -ENOMEM;
-	grant(list, run_path, GRANT_READ, false);
-	grant(list, arena_text(&run->arena, "%s/home", run_path), GRANT_WRITE, false);
-	grant(list, arena_text(&run->arena, "%s/tmp", run_path), GRANT_WRITE, false);
-	grant(list, own_program(run), GRANT_READ, true);
-	_Static_assert(4 + 2 * PATHS_MAX <= GRANTS_MAX, "those of an executor fit beside its own");
-	list->count += settings_grants(executor, list->items + list->count);
-	if (run->tree && list->count + WORKTREE_GRANTS_MAX <= list->room)
+	if (r < 0)
+		return r;
+	grants_add(list, own_program(run), GRANT_READ, true);
+	grants_add_executor(list, run->executor);
+	if (run->tree && list->count + WORKTREE_GRANTS_MAX <= GRANTS_MAX)
 		list->count += worktree_grants(run->tree, list->items + list->count);
-	if (!executor->argv)
+	if (!run->executor->argv)
 		grant_path(run, list);
 	return 0;
 }

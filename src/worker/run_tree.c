@@ -71,16 +71,19 @@ bool run_make_tree(struct run *run, int workdir_fd)
 	const struct settings *settings = run->supervisor->settings;
 	struct worktree_site site = {
 		run->supervisor->loop, run->supervisor->host, run->supervisor->nest.home, run->name};
-	struct worktree_wish wish = {
-		&run->executor->worktree, run->task, run->fence, NULL, NULL, run_fill_spec};
+	struct worktree_wish wish = {.settings = &run->executor->worktree,
+		.task = run->task,
+		.fence = run->fence,
+		.walled = run->wall.level > WALL_PROCESS,
+		.like_the_task = run_fill_spec};
 	char top[WORKTREE_PATH_BYTES], common[WORKTREE_PATH_BYTES],
 		reason[WORKTREE_REASON_BYTES] = "its repository cannot be found";
 	const char *path = run_path_of(run, workdir_fd);
 
 	if (!run->executor->worktree.on || run->tree_unwanted || !run->working_dir)
 		return false;
-	if (worktree_find(settings->roots, settings->root_count, path, top, common, &run->tree_rest, reason) <
-		0) {
+	if (worktree_find(settings->roots, settings->root_count, site.home, path, top, common,
+		    &run->tree_rest, reason) < 0) {
 		run_refuse(run, "BAD_WORKDIR", reason);
 		return true;
 	}

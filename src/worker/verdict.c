@@ -172,7 +172,7 @@ const char *start_refused(
 	return row ? row->code : "WORKER_INIT_FAILED";
 }
 
-static int put_release(struct buf *members, const char *reason, int64_t delay_ms)
+int release_put(struct buf *members, const char *reason, int64_t delay_ms)
 {
 	struct json_object object = {.buf = members};
 
@@ -211,7 +211,7 @@ static int put_exit(const struct attempt_end *attempt, enum report_verb *ret_ver
 	}
 	if (code == EXIT_LATER) {
 		*ret_verb = REPORT_RELEASE;
-		return put_release(members, "exit status 75: try again later", LATER_MS);
+		return release_put(members, "exit status 75: try again later", LATER_MS);
 	}
 	*ret_verb = REPORT_FAIL;
 	snprintf(details, sizeof details, "{\"exit\":%d}", code);
@@ -398,18 +398,18 @@ int verdict_put(const struct attempt_end *attempt, enum report_verb *ret_verb, s
 	*ret_verb = REPORT_RELEASE;
 	switch (attempt->stop) {
 	case STOP_CANCELLED:
-		return put_release(members, "cancelled", 0);
+		return release_put(members, "cancelled", 0);
 	case STOP_SHUTDOWN:
-		return put_release(members, "the worker stops", 0);
+		return release_put(members, "the worker stops", 0);
 	case STOP_PARKED:
-		return put_release(members, "it waits for an answer", 0);
+		return release_put(members, "it waits for an answer", 0);
 	case STOP_LAPSED:
 		if (attempt->end && attempt->end->lapsed)
-			return put_release(members, "its worker did not renew its lease in time", 0);
-		return put_release(members, "no answer from the server in time", 0);
+			return release_put(members, "its worker did not renew its lease in time", 0);
+		return release_put(members, "no answer from the server in time", 0);
 	case STOP_FINAL:
 	case STOP_LOST:
-		return put_release(members, "no answer from the server in time", 0);
+		return release_put(members, "no answer from the server in time", 0);
 	case STOP_TIMED_OUT:
 	case STOP_STALLED:
 		*ret_verb = REPORT_FAIL;
@@ -481,5 +481,5 @@ bool verdict_yields(enum yields_to to, struct span fence, struct yyjson_val *tas
 	/* it asked and went: the question stays open, and the answer makes it ready again */
 	*ret_verb = REPORT_RELEASE;
 	buf_clear(members);
-	return put_release(members, "it waits for an answer", 0) == 0;
+	return release_put(members, "it waits for an answer", 0) == 0;
 }

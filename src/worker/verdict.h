@@ -86,6 +86,9 @@ bool verdict_yields(enum yields_to to, struct span fence, struct yyjson_val *tas
 #define RETRY_NEVER INT64_C(-1)
 int failure_put(struct buf *members, const char *code, const char *message, int64_t retry_at_ms);
 
+/* Given back, nothing spent: the members of REPORT_RELEASE. 0: it may be claimed again at once. */
+int release_put(struct buf *members, const char *reason, int64_t delay_ms);
+
 enum { HOST_TROUBLE_MS = 10 * 1000 }; /* that long a host in trouble asks to be spared */
 
 /* Trouble of this host, which passes and is nobody else's fault. */

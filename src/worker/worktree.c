@@ -27,6 +27,15 @@ const char *worktree_place(struct worktree *tree)
 		tree->record.path);
 }
 
+uint64_t worktree_fingerprint(const char *common)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (; *common; common++)
+		hash = (hash ^ (unsigned char)*common) * 1099511628211u;
+	return hash;
+}
+
 struct worktree *worktree_new(const struct worktree_site *site)
 {
 	struct worktree *tree = calloc(1, sizeof *tree);
@@ -34,7 +43,7 @@ struct worktree *worktree_new(const struct worktree_site *site)
 	if (!tree)
 		return NULL;
 	tree->site = *site;
-	tree->dir_fd = tree->lock_fd = tree->jobs_fd = -1;
+	tree->dir_fd = tree->lock_fd = tree->jobs_fd = tree->alone_fd = -1;
 	arena_init(&tree->arena, ARENA_BYTES_MAX);
 	tree->records_fd = worktree_records_open(site->home);
 	job_init(&tree->job, site->loop, site->host, tree);
@@ -127,6 +136,7 @@ static void on_closed(void *context)
 {
 	struct worktree *tree = context;
 
+	close_at(&tree->alone_fd);
 	close_at(&tree->jobs_fd);
 	close_at(&tree->lock_fd);
 	close_at(&tree->dir_fd);

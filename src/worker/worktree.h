@@ -14,7 +14,8 @@
  * has, not a merge or rebase half done, not a submodule, not a tree that somebody has locked. Files that the set-up
  * made and that are as it made them are no work, nor is what git ignores.
  *
- * git runs through exec, confined, without hooks, without the user's or the machine's configuration, without the network.
+ * git runs through exec, confined, without hooks, without the user's or the machine's configuration, and at the level of the task: what
+ * that wrote into its tree can make git run something (a filter, say), which must not get further than the task itself.
  * A task may read the repository and write objects, its own branches and what is git's of its own tree: not the
  * configuration, not the hooks, not the branches of others.
  */
@@ -46,6 +47,7 @@ struct worktree_record {
 	char branch[256];
 	char base[80];  /* the commit it began with */
 	char kept[300]; /* why */
+	bool walled;    /* who works in it is behind a wall: git that looks at what it left is, too */
 	int64_t since_ms;
 };
 
@@ -65,15 +67,16 @@ struct worktree_wish {
 	const char *task, *fence;
 	const char *top; /* worktree_find() */
 	const char *common;
+	bool walled;
 	/* The set-up is confined and limited like the task: this makes the spec of one. */
 	int (*like_the_task)(void *context, int workdir_fd, struct process_spec *spec);
 };
 
 struct worktree;
 
-/* Which repository is this directory in? It, and what is git's of it, lie beneath a root. -ENOENT: it is in none; else
+/* Which repository is this directory in? It, and what is git's of it, lie beneath a root and not in the state directory. -ENOENT: it is in none; else
  * -EXDEV and the like, with the reason. `ret_rest` is what of `path` lies beneath the top, "" or "a/b". */
-int worktree_find(const char *const *roots, size_t root_count, const char *path,
+int worktree_find(const char *const *roots, size_t root_count, const char *home, const char *path,
 	char ret_top[WORKTREE_PATH_BYTES], char ret_common[WORKTREE_PATH_BYTES], const char **ret_rest,
 	char reason[WORKTREE_REASON_BYTES]);
 

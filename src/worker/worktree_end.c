@@ -28,16 +28,16 @@ static void keep(struct worktree *tree, const char *format, ...) __attribute__((
 
 static void keep(struct worktree *tree, const char *format, ...)
 {
-	bool before = tree->record.state == TREE_KEPT;
+	enum worktree_state state = tree->record.state;
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(tree->record.kept, sizeof tree->record.kept, format, args);
 	va_end(args);
-	if (!before)
+	if (state == TREE_LIVE)
 		tree->record.since_ms = clock_wall_ms();
-	/* one that is being removed stays so: what is left of it is nobody's work */
-	worktree_write_record(tree, tree->record.state == TREE_REMOVING ? TREE_REMOVING : TREE_KEPT);
+	/* one that is being made or removed stays so: what is there of it is nobody's work */
+	worktree_write_record(tree, state == TREE_LIVE ? TREE_KEPT : state);
 	finish_end(tree);
 }
 
@@ -73,7 +73,7 @@ static void clear_away(struct worktree *tree);
 
 static void after_opened_up(void *context)
 {
-	clear_away(context);
+	worktree_when_alone(context, clear_away);
 }
 
 static void after_cleared(void *context)
@@ -87,6 +87,7 @@ static void after_cleared(void *context)
 		.done = after_opened_up};
 	char why[400];
 
+	worktree_let_others(tree);
 	if (job_went_well(&tree->job)) {
 		remove_branch(tree);
 	} else if (!tree->cleared &&
@@ -103,8 +104,13 @@ static void clear_away(struct worktree *tree)
 	struct worktree_record *record = &tree->record;
 
 	worktree_find_admin(tree);
-	const char *argv[] = {"rm", "-rf", "--one-file-system", "--", record->path,
-		record->git[0] ? record->git : NULL, NULL};
+	const char *keeper = worktree_ref_keeper(tree);
+	const char *argv[8] = {"rm", "-rf", "--one-file-system", "--", record->path};
+	size_t count = 5;
+	if (record->git[0])
+		argv[count++] = record->git;
+	if (keeper)
+		argv[count++] = keeper;
 	struct worktree_call call = {.argv = argv,
 		.dir = record->common,
 		.changes_common = true,
@@ -112,8 +118,10 @@ static void clear_away(struct worktree *tree)
 		.timeout_ms = REMOVE_MS,
 		.done = after_cleared};
 	int fault = worktree_run(tree, &call);
-	if (fault)
+	if (fault) {
+		worktree_let_others(tree);
 		keep_for_fault(tree, "rm", fault);
+	}
 }
 
 static void remove_tree(struct worktree *tree)
@@ -124,8 +132,20 @@ static void remove_tree(struct worktree *tree)
 		tree->record.state = TREE_LIVE;
 		keep(tree, "its record cannot be written: %s", strerror(-fault));
 	} else {
-		clear_away(tree);
+		worktree_when_alone(tree, clear_away);
 	}
+}
+
+static void after_lost(struct worktree *tree, int64_t count)
+{
+	if (count < 0)
+		keep(tree, "git cannot tell which commits were made in it");
+	else if (count > 0)
+		keep(tree,
+			"%lld commit%s made without a branch and left again: 'git reflog' in it says which",
+			(long long)count, count == 1 ? "" : "s");
+	else
+		remove_tree(tree);
 }
 
 /* Commits that only this tree, or its branch, has. */
@@ -142,7 +162,7 @@ static void after_counted(void *context)
 		keep(tree, "%s commit%s on %.150s that no remote branch has", count,
 			strcmp(count, "1") == 0 ? "" : "s", tree->record.branch);
 	} else {
-		remove_tree(tree);
+		worktree_count_lost(tree, after_lost);
 	}
 }
 
@@ -153,10 +173,11 @@ static void after_tip(void *context)
 	tree->tip[0] = 0;
 	if (job_went_well(&tree->job))
 		worktree_take_line(&tree->job, tree->tip, sizeof tree->tip);
-	const char *with_tip[] = {"git", "rev-list", "--count", "HEAD", tree->tip, "--not", tree->record.base,
-		"--remotes", NULL};
-	const char *without[] = {
-		"git", "rev-list", "--count", "HEAD", "--not", tree->record.base, "--remotes", NULL};
+	/* refs/worktree are the tree's own: they go with it */
+	const char *with_tip[] = {"git", "rev-list", "--count", "HEAD", "--glob=refs/worktree", tree->tip,
+		"--not", tree->record.base, "--remotes", NULL};
+	const char *without[] = {"git", "rev-list", "--count", "HEAD", "--glob=refs/worktree", "--not",
+		tree->record.base, "--remotes", NULL};
 	struct worktree_call call = {.argv = tree->tip[0] ? with_tip : without,
 		.dir = tree->record.path,
 		.in_tree = true,
@@ -238,7 +259,10 @@ static void after_status(void *context)
 		keep_for_fault(tree, "git", fault);
 }
 
-/* What only git's own directory of the tree knows; NULL: nothing. */
+/*
+ * What only git's own directory of the tree knows; NULL: nothing. CHERRY_PICK_HEAD and REVERT_HEAD are not among it: git leaves them
+ * behind after every rebase, because a task cannot lock the list of packed refs, and what they stopped at is a changed file.
+ */
 static const char *half_done(struct worktree *tree)
 {
 	static const struct {
@@ -248,8 +272,7 @@ static const char *half_done(struct worktree *tree)
 		{"rebase-merge", "a rebase is not finished"},
 		{"rebase-apply", "a rebase is not finished"},
 		{"MERGE_HEAD", "a merge is not finished"},
-		{"CHERRY_PICK_HEAD", "a cherry-pick is not finished"},
-		{"REVERT_HEAD", "a revert is not finished"},
+		{"sequencer", "a cherry-pick or a revert is not finished"},
 		{"BISECT_LOG", "a bisection is not finished"},
 		{"modules", "it has submodules"},
 	};
@@ -277,6 +300,45 @@ static void look_for_work(struct worktree *tree)
 		keep_for_fault(tree, "git", fault);
 }
 
+/* Something else than that it is not there keeps us from it: a server that does not answer, a permission. */
+static bool is_hidden(const char *path, int *ret_fault)
+{
+	*ret_fault = access(path, F_OK) < 0 ? -errno : 0;
+	return *ret_fault && *ret_fault != -ENOENT && *ret_fault != -ENOTDIR;
+}
+
+/*
+ * A tree that is not there was removed by somebody, or is on a disk that is not mounted. The first is sure if the directory that
+ * held it is there and git has forgotten it, too. True: it is kept.
+ */
+static bool is_away(struct worktree *tree)
+{
+	const struct worktree_record *record = &tree->record;
+	const char *place = worktree_place(tree);
+	int fault;
+
+	if (is_hidden(record->path, &fault)) {
+		keep(tree, "it cannot be looked at: %s", strerror(-fault));
+		return true;
+	}
+	if (fault == 0)
+		return false;
+	if (access(place, F_OK) < 0) {
+		keep(tree,
+			"the directory that held it is not there: is its disk mounted? If it is gone for good: mkdir -p %.150s",
+			place);
+		return true;
+	}
+	if (record->state != TREE_MAKING && record->state != TREE_REMOVING && record->git[0] &&
+		access(record->git, F_OK) == 0) {
+		keep(tree,
+			"it is not there, and git knows of it: is its disk mounted? If it was removed: git -C %.120s worktree prune",
+			record->source);
+		return true;
+	}
+	return false;
+}
+
 /* A git that was killed leaves the lock of the branch that it was making or removing, and no other could remove it then. The name
  * is of this attempt alone. */
 static void unlock_branch(const struct worktree *tree)
@@ -289,27 +351,31 @@ static void unlock_branch(const struct worktree *tree)
 		unlink(lock);
 }
 
+/* Half made, or half removed: nobody's work. */
+static void remove_half(struct worktree *tree)
+{
+	if (tree->record.state == TREE_MAKING) /* its branch is where it began, or not ours */
+		snprintf(tree->tip, sizeof tree->tip, "%s", tree->record.base);
+	unlock_branch(tree);
+	remove_tree(tree);
+}
+
 void worktree_begin_end(struct worktree *tree)
 {
 	const struct worktree_record *record = &tree->record;
+	bool half = record->state == TREE_MAKING || record->state == TREE_REMOVING;
 
-	if (access(record->common, F_OK) < 0 && access(record->path, F_OK) == 0) {
+	if (is_away(tree))
+		return;
+	bool here = access(record->path, F_OK) == 0, repository = access(record->common, F_OK) == 0;
+	if (here && !repository)
 		keep(tree, "its repository %.200s is gone", record->common);
-	} else if (record->state == TREE_MAKING || record->state == TREE_REMOVING) {
-		if (record->state ==
-			TREE_MAKING) /* nobody has worked in it: its branch is where it began, or not ours */
-			snprintf(tree->tip, sizeof tree->tip, "%s", record->base);
-		unlock_branch(tree);
-		if (access(record->common, F_OK) < 0)
-			after_branch(tree);
-		else
-			remove_tree(tree);
-	} else if (access(record->path, F_OK) <
-		0) { /* somebody has removed it; what is on its branch stays */
+	else if (!repository || (!here && !half)) /* somebody has removed it; what is on its branch stays */
 		after_branch(tree);
-	} else {
+	else if (half)
+		remove_half(tree);
+	else
 		look_for_work(tree);
-	}
 }
 
 static void on_end_due(uv_timer_t *timer)

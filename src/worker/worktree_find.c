@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
+#include "exec/above.h"
 #include "exec/workdir.h"
 
 /* The text of a file of one line, after `before`; false: it is none such. */
@@ -73,7 +75,45 @@ static bool is_in_roots(const char *const *roots, size_t root_count, const char 
 	return true;
 }
 
-int worktree_find(const char *const *roots, size_t root_count, const char *path,
+/* The repository itself, not a tree of it: as git tells one. */
+static bool is_bare(const char *path)
+{
+	static const char *const parts[] = {"HEAD", "objects", "refs"};
+	char part[WORKTREE_PATH_BYTES + 16];
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		snprintf(part, sizeof part, "%s/%s", path, parts[i]);
+		if (access(part, F_OK) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* What a repository would have to be for a task to be held to its own branches. NULL: it is. */
+static const char *unfit(const char *common)
+{
+	char path[WORKTREE_PATH_BYTES + 16];
+
+	snprintf(path, sizeof path, "%s/reftable", common);
+	if (access(path, F_OK) == 0)
+		return "keeps all of its refs in one place (reftable), where a task cannot be held to its own branches";
+	return NULL;
+}
+
+static int complain(char reason[WORKTREE_REASON_BYTES], int fault, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int complain(char reason[WORKTREE_REASON_BYTES], int fault, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(reason, WORKTREE_REASON_BYTES, format, args);
+	va_end(args);
+	return fault;
+}
+
+int worktree_find(const char *const *roots, size_t root_count, const char *home, const char *path,
 	char ret_top[WORKTREE_PATH_BYTES], char ret_common[WORKTREE_PATH_BYTES], const char **ret_rest,
 	char reason[WORKTREE_REASON_BYTES])
 {
@@ -87,18 +127,26 @@ int worktree_find(const char *const *roots, size_t root_count, const char *path,
 			len--;
 		top[len > 1 ? --len : len] = 0;
 	}
-	if (len <= 1 || !is_in_roots(roots, root_count, top)) {
-		snprintf(reason, WORKTREE_REASON_BYTES,
+	if (is_bare(path))
+		return complain(reason, -ENOENT,
+			"work dir '%.300s' is a bare repository, which has no files: name a work tree of it",
+			path);
+	if (len <= 1 || !is_in_roots(roots, root_count, top))
+		return complain(reason, -ENOENT,
 			"work dir '%.300s' is in no git repository beneath a root, and its executor makes a work tree for each "
 			"task; payload {\"worktree\": false} works in it as it is",
 			path);
-		return -ENOENT;
-	}
-	if (!is_in_roots(roots, root_count, ret_common)) {
-		snprintf(reason, WORKTREE_REASON_BYTES,
+	if (!is_in_roots(roots, root_count, ret_common))
+		return complain(reason, -EXDEV,
 			"the repository of work dir '%.300s' lies outside of the roots", path);
-		return -EXDEV;
-	}
+	if (above_compare(top, home) == LIES_BENEATH || above_compare(ret_common, home) == LIES_BENEATH)
+		return complain(reason, -EXDEV,
+			"work dir '%.300s' lies in the state directory, where the trees of other tasks are",
+			path);
+	if (unfit(ret_common))
+		return complain(reason, -EOPNOTSUPP,
+			"the repository of work dir '%.300s' %s; payload {\"worktree\": false} works in it as it is",
+			path, unfit(ret_common));
 	memcpy(ret_top, top, sizeof top);
 	*ret_rest = path + len + (path[len] == '/');
 	return 0;

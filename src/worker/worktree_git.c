@@ -51,9 +51,16 @@ void worktree_add_grant(struct grant *grants, size_t *count, const char *path, e
 		grants[(*count)++] = (struct grant){.path = path, .fd = -1, .access = access};
 }
 
+static bool changes(const struct worktree_call *call, const struct worktree_record *record, const char *path)
+{
+	return (call->changes_common && strcmp(path, record->common) == 0) ||
+		(call->changes && strcmp(path, call->changes) == 0);
+}
+
 int worktree_run(struct worktree *tree, const struct worktree_call *call)
 {
 	static const char *const allow[] = {"PATH", NULL};
+	static const struct wall wall = {.level = WALL_SANDBOX};
 	const struct worktree_record *record = &tree->record;
 	struct process_spec spec = process_spec_default();
 	const char *env[ENV_OWN_MAX];
@@ -70,14 +77,20 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 	cleanup(close_at) int dir_fd = open(call->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
 		return -errno;
+	/* behind a wall the last of two mounts at one path counts: they say the same */
+	bool dir_changes = changes(call, record, call->dir);
 	size_t granted = 0;
 	worktree_add_grant(grants, &granted, record->common, call->changes_common ? GRANT_WRITE : GRANT_READ);
-	worktree_add_grant(grants, &granted, call->dir, GRANT_READ);
+	worktree_add_grant(grants, &granted, call->dir, dir_changes ? GRANT_WRITE : GRANT_READ);
 	worktree_add_grant(grants, &granted, call->changes, GRANT_WRITE);
 	worktree_add_grant(grants, &granted, call->reads, GRANT_READ);
+	/* Looking at what a task or the set-up left can run what they have put there: filters. Changing it comes before them, or is
+	 * none of git's work. */
+	spec.wall = record->walled && call->in_tree && !call->changes_common ? &wall : NULL;
 	spec.run = tree->site.run;
 	spec.finishes = true; /* git that is killed leaves its locks in somebody's repository */
-	spec.hold_fd = tree->jobs_fd;
+	spec.hold_fds[0] = tree->jobs_fd;
+	spec.hold_fds[1] = tree->alone_fd;
 	spec.argv = call->argv;
 	spec.env = env;
 	spec.env_allow = allow;
@@ -91,7 +104,7 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 	spec.confine.grants = grants;
 	spec.confine.grant_count = granted;
 	spec.confine.keep_out = tree->site.home;
-	spec.confine.workdir_read_only = true;
+	spec.confine.workdir_read_only = !dir_changes;
 	spec.confine.limits.file_bytes = LIMIT_UNCHANGED; /* a repository may have larger ones */
 	return job_start(&tree->job, &spec, call->timeout_ms, call->done);
 }
@@ -104,6 +117,29 @@ void worktree_take_line(const struct job *job, char *line, size_t room)
 
 	snprintf(line, room, "%.*s", (int)(end ? (size_t)(end - out.data) : out.len),
 		out.len > 0 ? out.data : "");
+}
+
+/* git looks at no file that begins with a dot. */
+const char *worktree_ref_keeper(struct worktree *tree)
+{
+	const struct worktree_record *record = &tree->record;
+	const char *slash = strrchr(record->branch, '/');
+
+	return slash ? arena_text(&tree->arena, "%s/refs/heads/%.*s/.%s", record->common,
+			       (int)(slash - record->branch), record->branch, record->name)
+		     : NULL;
+}
+
+void worktree_prepare_refs(struct worktree *tree)
+{
+	static const char *const dirs[] = {"refs/remotes", "logs", "logs/refs", "logs/refs/remotes"};
+	const char *keeper = worktree_ref_keeper(tree);
+
+	cleanup(close_at) int common = open(tree->record.common, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; common >= 0 && i < sizeof dirs / sizeof *dirs; i++)
+		mkdirat(common, dirs[i], 0755); /* as git does when it needs them */
+	cleanup(close_at) int fd =
+		keeper ? open(keeper, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
 }
 
 /* git's own directory of the tree, also of one that git did not come to an end with. */

@@ -107,7 +107,7 @@ static int start_set_up(struct worktree *tree, const char *const *argv)
 	spec.env = set_up_env(tree, spec.env);
 	spec.stdin_from = STDIN_NULL;
 	spec.run = tree->site.run;
-	spec.hold_fd = tree->jobs_fd;
+	spec.hold_fds[0] = tree->jobs_fd;
 	return spec.env ? job_start(&tree->job, &spec, tree->wish.settings->setup_ms, after_set_up) : -ENOMEM;
 }
 

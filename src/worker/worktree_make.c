@@ -16,6 +16,8 @@
 
 #include "base/clock.h"
 
+enum { LITTLE_BYTES = 64 << 20 };
+
 /* ---- names ---- */
 
 /* A part of a name of a directory and of a branch: letters, digits, - and _ and single dots. */
@@ -52,16 +54,6 @@ static void make_branch(struct worktree_record *record, const char *pattern)
 	}
 }
 
-/* The same for the same repository, on every machine. */
-static uint64_t fingerprint(const char *text)
-{
-	uint64_t hash = 14695981039346656037u;
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-	return hash;
-}
-
 /* The directory that holds the tree; made if it is not there. */
 static int make_place(struct worktree *tree)
 {
@@ -76,7 +68,7 @@ static int make_place(struct worktree *tree)
 	if (mkdir(place, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	snprintf(place + len, sizeof place - (size_t)len, "/%016llx",
-		(unsigned long long)fingerprint(record->common));
+		(unsigned long long)worktree_fingerprint(record->common));
 	if (mkdir(place, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	if ((size_t)snprintf(record->path, sizeof record->path, "%.3800s/%s", place, record->name) >=
@@ -110,6 +102,7 @@ void worktree_go_on(struct worktree *tree, const struct worktree_call *call, con
 
 	if (!fault)
 		return;
+	worktree_let_others(tree);
 	worktree_explain(tree, "a work tree of '%.200s' cannot be made: %s: %s", tree->record.source, what,
 		strerror(-fault));
 	worktree_give_up(tree, fault);
@@ -128,22 +121,48 @@ void worktree_become_live(struct worktree *tree)
 	tree->made(tree->context, 0);
 }
 
-/* git says that a file cannot be written, and not why. */
+/* git says that a file cannot be written, and not why: if there is little room, that is it. */
 static const char *room_left(struct worktree *tree)
 {
 	struct statvfs disk;
 	const char *place = worktree_place(tree);
 
-	if (statvfs(place, &disk) < 0)
+	if (statvfs(place, &disk) < 0 || disk.f_bavail * disk.f_frsize > LITTLE_BYTES)
 		return "git";
 	return arena_text(&tree->arena, "git, with %llu KiB left on the disk of %.300s",
 		(unsigned long long)disk.f_bavail * disk.f_frsize / 1024, place);
+}
+
+static void after_checked_out(void *context)
+{
+	struct worktree *tree = context;
+
+	if (job_went_well(&tree->job))
+		worktree_include(tree);
+	else
+		worktree_give_up_after(tree, room_left(tree));
+}
+
+static void check_out(struct worktree *tree)
+{
+	static const char *const argv[] = {"git", "reset", "--hard", "--quiet", NULL};
+	struct worktree_call call = {.argv = argv,
+		.dir = tree->record.path,
+		.in_tree = true,
+		.changes_common = true,
+		.changes = tree->record.path,
+		.timeout_ms = CHECKOUT_MS,
+		.done = after_checked_out};
+
+	worktree_prepare_refs(tree);
+	worktree_go_on(tree, &call, "git");
 }
 
 static void after_added(void *context)
 {
 	struct worktree *tree = context;
 
+	worktree_let_others(tree);
 	if (!job_went_well(&tree->job)) {
 		worktree_give_up_after(tree, room_left(tree));
 		return;
@@ -155,8 +174,24 @@ static void after_added(void *context)
 			strerror(-fault));
 		worktree_give_up(tree, fault);
 	} else {
-		worktree_include(tree);
+		check_out(tree);
 	}
+}
+
+/* Without its files: that takes as long as it takes, and others may go on meanwhile. */
+static void add(struct worktree *tree)
+{
+	const struct worktree_record *record = &tree->record;
+	const char *argv[] = {"git", "worktree", "add", "--quiet", "--no-checkout", "-b", record->branch,
+		record->path, record->base, NULL};
+	struct worktree_call call = {.argv = argv,
+		.dir = record->source,
+		.changes_common = true,
+		.changes = worktree_place(tree),
+		.timeout_ms = GIT_MS,
+		.done = after_added};
+
+	worktree_go_on(tree, &call, "git");
 }
 
 static void fail_early(struct worktree *tree, int fault)
@@ -214,15 +249,7 @@ static void after_looked(void *context)
 		fail_early(tree, fault);
 		return;
 	}
-	const char *argv[] = {
-		"git", "worktree", "add", "--quiet", "-b", record->branch, record->path, record->base, NULL};
-	struct worktree_call call = {.argv = argv,
-		.dir = record->source,
-		.changes_common = true,
-		.changes = worktree_place(tree),
-		.timeout_ms = CHECKOUT_MS,
-		.done = after_added};
-	worktree_go_on(tree, &call, "git");
+	worktree_when_alone(tree, add);
 }
 
 /* A step before there is a record: nothing is to be cleared away. */
@@ -282,6 +309,7 @@ struct worktree *worktree_make(const struct worktree_site *site, const struct wo
 		return NULL;
 	struct worktree_record *record = &tree->record;
 	tree->wish = *wish;
+	record->walled = wish->walled;
 	tree->made = made;
 	tree->context = context;
 	record->since_ms = clock_wall_ms();

@@ -3,10 +3,11 @@
  *
  *	worktree.c           the life of one, and what a task in it may reach
  *	worktree_find.c      which repository a directory is in
- *	worktree_record.c    what is written down
+ *	worktree_record.c    what is written down, and locks
  *	worktree_git.c       running git, and reading what it left
  *	worktree_make.c      making: worktree_include.c goes on where git has added it
  *	worktree_end.c       ending: kept, or removed
+ *	worktree_lost.c      commits that would be lost with it
  */
 #pragma once
 
@@ -29,18 +30,25 @@ struct worktree {
 	int records_fd, dir_fd; /* of all, of its own record */
 	int lock_fd;            /* held */
 	int jobs_fd;            /* held too, also by what we run: whoever comes after us waits for that */
+	int alone_fd;           /* of its repository, while we change what git keeps of trees there; -1 */
+	int alone_waited_ms;
+	void (*alone)(struct worktree *tree); /* what is done then */
 	bool cancelled, gone, cleared;
 	int fault; /* of making */
 	char reason[WORKTREE_REASON_BYTES];
 	void (*made)(void *context, int fault);
 	void (*ended)(void *context);
 	void *context;
+	void (*counted)(struct worktree *tree, int64_t count); /* worktree_lost.c */
 };
 
 /* Why it could not be made. */
 void worktree_explain(struct worktree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct worktree *worktree_new(const struct worktree_site *site);
+
+/* The same for the same repository, on every machine. */
+uint64_t worktree_fingerprint(const char *common);
 
 /* The directory that holds the tree. */
 const char *worktree_place(struct worktree *tree);
@@ -52,6 +60,11 @@ int worktree_take_lock(struct worktree *tree);
 
 /* Whoever waits for the lock finds no record then. */
 void worktree_forget_record(struct worktree *tree);
+
+/* Calls back from the loop, or at once, when nobody else adds a tree to this repository or removes one: git that adds one looks at
+ * all the others, and fails over one that is half there. Whoever has had it for long has to bear us. */
+void worktree_when_alone(struct worktree *tree, void (*then)(struct worktree *tree));
+void worktree_let_others(struct worktree *tree);
 
 /* worktree_git.c */
 /* One program of ours: where, and what it may change. */
@@ -73,6 +86,13 @@ void worktree_add_grant(struct grant *grants, size_t *count, const char *path, e
 /* The first line of what it wrote. */
 void worktree_take_line(const struct job *job, char *line, size_t room);
 
+/* What a task may write of the repository's refs must be there before it starts, and stay: git removes directories of refs that it
+ * has packed, and a new one is nothing that was granted. */
+void worktree_prepare_refs(struct worktree *tree);
+
+/* The file that keeps the directory of its branch; NULL: it has none. */
+const char *worktree_ref_keeper(struct worktree *tree);
+
 /* git's own directory of the tree, also of one that git did not come to an end with. */
 void worktree_find_admin(struct worktree *tree);
 
@@ -93,6 +113,9 @@ void worktree_become_live(struct worktree *tree);
 
 /* worktree_include.c: the rest of making. */
 void worktree_include(struct worktree *tree);
+
+/* worktree_lost.c: how many commits were made in it without a branch and are on nothing now. A fault: nobody can tell. */
+void worktree_count_lost(struct worktree *tree, void (*counted)(struct worktree *tree, int64_t count));
 
 /* worktree_end.c */
 void worktree_begin_end(struct worktree *tree);

@@ -20,6 +20,8 @@ enum {
 	RECORD_BYTES_MAX = 64 << 10,
 	JOBS_MS = 10 * 1000,
 	JOBS_LOOK_MS = 5,
+	ALONE_MS = 30 * 1000,
+	ALONE_LOOK_MS = 5,
 };
 
 const char *worktree_state_name(enum worktree_state state)
@@ -70,6 +72,7 @@ int worktree_write_record(struct worktree *tree, enum worktree_state state)
 	json_member_string(&object, "base", span_of(record->base));
 	json_member_string(&object, "tip", span_of(tree->tip));
 	json_member_string(&object, "kept", span_of(record->kept));
+	json_member_bool(&object, "walled", record->walled);
 	json_member_int(&object, "since", record->since_ms);
 	int r = json_end(&object);
 	return r < 0 ? r : file_write(tree->dir_fd, "record", buf_span(&text), true);
@@ -87,7 +90,8 @@ int worktree_read_record(int dir_fd, const char *name, struct worktree_record *r
 		return r;
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(buf_span(&text), &complaint);
 	yyjson_val *root = yyjson_doc_get_root(doc);
-	*record = (struct worktree_record){.since_ms = yyjson_get_sint(yyjson_obj_get(root, "since"))};
+	*record = (struct worktree_record){.since_ms = yyjson_get_sint(yyjson_obj_get(root, "since")),
+		.walled = yyjson_get_bool(yyjson_obj_get(root, "walled"))};
 	snprintf(record->name, sizeof record->name, "%s", name);
 	json_copy_text(root, "state", state, sizeof state);
 	json_copy_text(root, "task", record->task, sizeof record->task);
@@ -152,4 +156,52 @@ void worktree_forget_record(struct worktree *tree)
 	unlinkat(tree->dir_fd, "jobs", 0);
 	unlinkat(tree->dir_fd, "lock", 0);
 	unlinkat(tree->records_fd, tree->record.name, AT_REMOVEDIR);
+}
+
+/* ---- one repository at a time ---- */
+
+static int open_alone(const struct worktree *tree)
+{
+	char name[40];
+
+	if (mkdirat(tree->records_fd, "../locks", 0700) < 0 && errno != EEXIST)
+		return -1;
+	snprintf(name, sizeof name, "../locks/%016llx",
+		(unsigned long long)worktree_fingerprint(tree->record.common));
+	return openat(tree->records_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+static void try_alone(struct worktree *tree);
+
+static void on_alone_again(uv_timer_t *timer)
+{
+	struct job *job = timer->data;
+
+	try_alone(job->context);
+}
+
+/* Without a lock, too: on a full disk, or beside somebody who does not end. git may fail then, and says so. */
+static void try_alone(struct worktree *tree)
+{
+	if (tree->alone_fd >= 0 && tree->alone_waited_ms < ALONE_MS &&
+		flock(tree->alone_fd, LOCK_EX | LOCK_NB) < 0) {
+		tree->alone_waited_ms += ALONE_LOOK_MS;
+		uv_timer_start(&tree->job.clock, on_alone_again, ALONE_LOOK_MS, 0);
+		return;
+	}
+	tree->alone(tree);
+}
+
+void worktree_when_alone(struct worktree *tree, void (*then)(struct worktree *tree))
+{
+	tree->alone_fd = open_alone(tree);
+	tree->alone_waited_ms = 0;
+	tree->alone = then;
+	try_alone(tree);
+}
+
+void worktree_let_others(struct worktree *tree)
+{
+	close_at(&tree->alone_fd);
+	tree->alone_fd = -1;
 }

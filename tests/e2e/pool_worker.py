@@ -338,12 +338,19 @@ elif PROGRAM == "deaf-at-first":  # the first one closes its input
         send("worker.hello", capabilities={"moduleIds": ["echo"]})
         beat()
     serve(["echo"])
-elif PROGRAM == "three-bad-then-deaf":
+elif PROGRAM == "three-bad-then-deaf":  # the last place is
+    if ID != "p-%s" % ARGUMENTS[0]:
+        serve(["echo", "hold"])
     with open(os.path.join(FOLDER, "starts")) as file:
-        if len(file.readlines()) <= 3:
+        if file.read().split().count(ID) <= 3:
             sys.exit(3)
     os.close(0)
     send("worker.hello", capabilities={"moduleIds": ["echo"]})
+    beat()
+elif PROGRAM == "stays":  # whatever it is told
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    send("worker.hello", capabilities={"moduleIds": ["other"]})
+    mark("stays", os.getpid())
     beat()
 elif PROGRAM == "unread":
     send("worker.hello", capabilities={"moduleIds": ["echo"]})

@@ -18,8 +18,20 @@ static size_t line_len;
 
 static void tell(void *context, const struct pulse_news *news)
 {
-	static const char *const kinds[] = {"registered", "lost", "cancel", "reported", "park", "standing",
-		"lapsed", "over", "refused", "away", "back"};
+	static const char *const kinds[] = {
+		[PULSE_REGISTERED] = "registered",
+		[PULSE_LOST] = "lost",
+		[PULSE_CANCEL] = "cancel",
+		[PULSE_REPORTED] = "reported",
+		[PULSE_PARK] = "park",
+		[PULSE_STANDING] = "standing",
+		[PULSE_LAPSED] = "lapsed",
+		[PULSE_VOUCHED] = "vouched",
+		[PULSE_OVER] = "over",
+		[PULSE_REFUSED] = "refused",
+		[PULSE_AWAY] = "away",
+		[PULSE_BACK] = "back",
+	};
 
 	(void)context;
 	printf("%s", kinds[news->kind]);

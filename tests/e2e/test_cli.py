@@ -991,6 +991,14 @@ class Waiting(CliCase):
         self.assertEqual([(event["type"], event["task"]) for event in events],
                          [("task.cancelled", task) for task in tasks])
 
+    def test_events_of_a_type_that_there_is_not_are_not_waited_for(self):
+        ran = self.stint("events", "--follow", "--type", "task.created,task.faild", status=2)
+        self.assertIn('there is no event "task.faild"; did you mean task.failed?', ran.err)
+        self.add("x", "--queue", "types")
+        for noun in ("task", "task.*"):
+            types = {json.loads(line)["type"] for line in self.stint("events", "--type", noun, "--limit", "0").lines}
+            self.assertTrue(types and all(kind.startswith("task.") for kind in types), types)
+
     def test_events_go_on_when_the_server_has_come_back(self):
         server = stintd.Server()
         self.addCleanup(server.end)
@@ -1363,6 +1371,73 @@ class Doctor(CliCase):
             told = self.stint("doctor", "--json=name", status=1, STINT_HOME=folder).json
             self.assertEqual((told["ok"], {"name": "reachable"} in told["checks"]), (False, True))
         self.assertEqual(self.checks("--token", "stint_no", status=1)["token"]["verdict"], "fail")
+
+    def test_fix_closes_what_others_could_open_and_says_so(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        other = os.path.join(server.home, "a token")
+        shutil.copy(os.path.join(server.home, "admin.token"), other)
+        opened = {"home": server.home, "admin.token": os.path.join(server.home, "admin.token"), "token file": other,
+                  "stint.db": os.path.join(server.home, "stint.db")}
+        for path in opened.values():
+            os.chmod(path, 0o755 if os.path.isdir(path) else 0o664)
+        before = self.stint("doctor", STINT_HOME=server.home, STINT_TOKEN_FILE=other, status=1)
+        self.assertIn("4 wrong; stint doctor --fix repairs 4 of them\n", before.err)
+        self.assertEqual(os.stat(other).st_mode & 0o777, 0o664)
+        checks = self.checks("--fix", STINT_HOME=server.home, STINT_TOKEN_FILE=other)
+        for name, path in opened.items():
+            self.assertEqual(checks[name]["verdict"], "fixed", checks[name])
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o700 if os.path.isdir(path) else 0o600)
+        self.assertNotIn("fixed", [check["verdict"] for check in self.checks("--fix", STINT_HOME=server.home).values()])
+
+    def test_fix_removes_what_a_server_that_was_killed_left_and_no_data(self):
+        server = stintd.Server()
+        self.addCleanup(server.end)
+        server.kill()
+
+        def files():
+            found = {}
+            for entry in os.scandir(server.home):
+                if entry.is_file() and entry.name != "url":
+                    with open(entry.path, "rb") as file:
+                        found[entry.name] = file.read()
+            return found
+        before = files()
+        checks = self.checks(status=1, STINT_HOME=server.home)
+        self.assertEqual([checks["old " + name]["verdict"] for name in ("socket", "door", "url")], ["warn"] * 3)
+        checks = self.checks("--fix", status=1, STINT_HOME=server.home)
+        self.assertEqual([checks["old " + name]["verdict"] for name in ("socket", "door", "url")], ["fixed"] * 3)
+        self.assertEqual(checks["reachable"]["fix"], "stint up")
+        self.assertEqual(files(), before)
+        self.assertEqual([name for name in os.listdir(server.home) if "sock" in name or name == "url"], [])
+
+    def test_fix_leaves_a_server_that_runs_and_what_is_no_file_of_ours_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            foreign = os.path.join(folder, "foreign")
+            with open(foreign, "w") as file:
+                file.write("x")
+            os.chmod(foreign, 0o644)
+            link = os.path.join(self.server.home, "config.json")
+            os.symlink(foreign, link)
+            self.addCleanup(os.unlink, link)
+            self.stint("doctor", "--fix", status=None)
+            self.assertEqual((os.stat(foreign).st_mode & 0o777, os.path.islink(link)), (0o644, True))
+        for name in ("stint.sock", "url", "door/stint.sock"):
+            self.assertTrue(os.path.exists(os.path.join(self.server.home, name)), name)
+
+    def test_fix_makes_the_state_directory(self):
+        with tempfile.TemporaryDirectory() as folder:
+            home = os.path.join(folder, "a", "b")
+            self.assertEqual(self.checks(status=1, STINT_HOME=home)["home"]["verdict"], "fail")
+            self.assertEqual(self.checks("--fix", status=1, STINT_HOME=home)["home"]["verdict"], "fixed")
+            self.assertEqual(os.stat(home).st_mode & 0o777, 0o700)
+
+    def test_a_server_that_lets_everybody_in_is_told_as_what_it_is(self):
+        server = stintd.Server("--set", "auth=open")
+        self.addCleanup(server.end)
+        check = self.checks("--security", STINT_HOME=server.home)["no token"]
+        self.assertEqual(check["verdict"], "warn")
+        self.assertIn('"auth": "token"', check["fix"])
 
 
 class Inside(CliCase):

@@ -1,5 +1,6 @@
 """stint-notify: what happens is told by signed webhooks. A scripted claimant stands where an agent would run; a receiver in
 the test stands where the world would be."""
+import contextlib
 import base64
 import fcntl
 import hashlib
@@ -471,6 +472,38 @@ class Up(NotifyCase):
         with open(os.path.join(self.home, "notify", ".lock")) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody is left that holds it
 
+    def test_stint_up_starts_it_again_when_it_is_killed(self):
+        ops = self.receiver()
+        self.server.stop()
+        self.client.close()
+        self.configure({"ops": self.target()})
+        up = subprocess.Popen([STINT, "up", "--home", self.home, "--listen", "127.0.0.1:0", "--no-worker", "--no-demo"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                              env=stintd.environment())
+        self.addCleanup(up.stderr.close)
+        self.addCleanup(self.end, up)
+
+        def notifier():
+            with open("/proc/%d/task/%d/children" % (up.pid, up.pid)) as file:
+                children = file.read().split()
+            for pid in children:
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError), open("/proc/%s/comm" % pid) as comm:
+                    if comm.read().strip() == "stint-notify":
+                        return int(pid)
+            return None
+        self.wait_until(lambda: os.path.exists(os.path.join(self.home, "notify", "ops.json")))
+        first = notifier()
+        os.kill(first, signal.SIGKILL)
+        self.assertEqual(up.stderr.readline(), "stint: stint-notify was ended by signal 9; another one is started in 1 s\n")
+        self.wait_until(lambda: notifier() not in (None, first))
+        with open(os.path.join(self.home, "url")) as file:
+            self.server.port = int(file.read().strip().rsplit(":", 1)[1])
+        self.client = self.connect(token=self.server.token)
+        self.finish_session("s")
+        self.wait_for(ops, 1)
+        up.send_signal(signal.SIGTERM)
+        self.assertEqual(up.wait(20), 0)
+
 
 class Words(NotifyCase):
     def wrong(self, told, *lines):
@@ -502,6 +535,9 @@ class Words(NotifyCase):
         self.wrong(one(allow=[]), "notify.targets.ops.url must be https: http is for addresses that \"allow\" has")
         self.wrong(one(allow=["10.0.0.0/33"]), "notify.targets.ops.allow must be a list of addresses and networks")
         self.wrong(one(events=["session.output"]), "the output of processes is not sent")
+        self.wrong(one(events=["task.faild"]), ':11:6: notify.targets.ops.events: there is no event "task.faild"; did you mean task.failed?')
+        self.wrong(one(events=["tasks.*"]), 'there is no event "tasks.*"; did you mean task.*?')
+        self.wrong(one(events=["weather.changed"]), 'there is no event "weather.changed"; spec/events.md has those there are')
         self.wrong(one(events="task.failed"), "notify.targets.ops.events must be a list of types of events")
         self.wrong(one(secretFile="secret"), "secretFile must be an absolute path")
         self.wrong(one(secretFile="/nonexistent"), "/nonexistent cannot be read: No such file")

@@ -326,6 +326,13 @@ class Stopping(Case):
         self.assertEqual(sorted(self.lines("ends")), ["p-1", "p-2", "p-3"])
         self.assertEqual(self.ok(self.client.get("/api/slots")), [], "nobody has crashed")
 
+    def test_one_that_will_not_go_is_killed(self):
+        worker = self.pool("stays", graceMs=500)
+        pid = self.read("stays")
+        self.assertEqual(worker.stop(), 0)
+        self.assertTrue(self.is_gone(pid))
+        self.assertEqual(self.ok(self.client.get("/api/slots")), [], "what we end ourselves is no crash")
+
     def test_work_that_ends_soon_ends(self):
         worker = self.pool("any")
         self.create(id="t", module="hold")

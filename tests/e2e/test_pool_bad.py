@@ -17,7 +17,6 @@ SEED = int(os.environ.get("STINT_SEED", "1"))
 ROUNDS = int(os.environ.get("STINT_ROUNDS", "0"))
 SLOW = int(os.environ.get("STINT_SLOW", "1"))
 KEPT = os.path.abspath(os.environ.get("STINT_KEPT", "build/pools"))
-TASKS = 100
 
 
 class Case(test_pool.Case):
@@ -98,10 +97,10 @@ class Drawn(Case):
         return None
 
     def run_round(self, seed):
-        draw = random.Random(seed)
-        executor = self.bad(seed, draw.randrange(1, 13), startMs=2500 * SLOW, silenceMs=2500 * SLOW, stallMs=3000 * SLOW)
+        size = random.Random(seed).randrange(1, 13)
+        executor = self.bad(seed, size, startMs=2500 * SLOW, silenceMs=2500 * SLOW, stallMs=3000 * SLOW)
         worker = self.worker({"p": executor}, "--name", "host-%d" % seed)
-        names = ["s%d-t%d" % (seed, number) for number in range(TASKS)]
+        names = ["s%d-t%d" % (seed, number) for number in range(10 * size)]  # with fewer workers each crash costs more time
         for name in names:
             self.create(id=name, module="m", maxAttempts=1)
         try:

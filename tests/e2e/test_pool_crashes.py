@@ -65,6 +65,14 @@ class Crashes(test_pool.Case):
         self.create(id="next", module="echo", payload="fine")
         self.assertEqual(self.is_in("next", "done")["result"], "fine")
 
+    def test_one_that_does_not_say_that_it_is_ready_gets_no_second_task(self):
+        self.pool("any")
+        self.create(id="t", module="never_ready")
+        self.assertEqual(self.is_in("t", "done", "failed")["result"], "done")
+        self.create(id="next", module="who")
+        self.assertEqual((self.is_in("next", "done")["attempt"], len(self.lines("starts"))), (1, 2))
+        self.assertEqual(self.slot()["crashes"], 1)
+
     def test_what_it_leaves_is_removed(self):
         self.pool("any")
         self.create(id="t", module="litter")
@@ -178,13 +186,25 @@ class Quarantine(test_pool.Case):
 
     def test_nobody_is_kept_for_a_worker_that_comes_back_in_a_while(self):
         """A worker that reads nothing is found out when it gets a task. By then the pause before the next one is long."""
-        self.pool("three-bad-then-deaf")
+        self.pool("three-bad-then-deaf", 1)
         self.create(id="t", module="echo")
         self.is_quarantined()
         self.client.post("/api/slots/host%2Fp-1/unquarantine")
         task = self.is_in("t", "scheduled")
         self.assertEqual((task["error"]["code"], task["error"]["class"], task["spent"], task["crashes"]), ("WORKER_INIT_FAILED", "host", 0, 0))
         self.assertRegex(task["error"]["message"], "the next one is started in [0-9]+ s; p-1: it reads its standard input no more")
+
+    def test_nobody_is_kept_until_another_task_has_ended(self):
+        self.pool("three-bad-then-deaf", 2, size=2)
+        self.create(id="long", module="hold")
+        self.is_in("long", "running")
+        self.create(id="t", module="echo", payload="fine")
+        self.is_quarantined("host/p-2")
+        self.client.post("/api/slots/host%2Fp-2/unquarantine")
+        self.until(lambda: "task.released" in self.events("t"), "given back, while the only worker has something else to do")
+        self.assertEqual((self.task("t")["spent"], self.task("long")["state"]), (0, "running"))
+        open(self.path("let-go"), "w").close()
+        self.assertEqual(self.is_in("t", "done")["result"], "fine")
 
     def test_who_waits_for_a_quarantined_pool_is_told_so_and_what_to_do(self):
         self.pool("recovers")

@@ -71,6 +71,16 @@ class TreeCase(Case):
         self.assertEqual(len(found), 1, found)
         return found[0]
 
+    def kept(self, script, reason, worktree=True, **more):
+        self.run_in_tree(script, worktree, **more)
+        tree = self.only()
+        self.assertEqual(tree["state"], "kept")
+        self.assertIn(reason, tree["reason"])
+        self.assertTrue(os.path.isdir(tree["path"]))
+        self.assertEqual(self.trees("--prune"), [tree], "pruning takes nothing that has work in it")
+        self.assertTrue(os.path.isdir(tree["path"]))
+        return tree
+
 
 class Making(TreeCase):
     def test_a_task_works_in_a_tree_and_on_a_branch_of_its_own(self):
@@ -79,6 +89,16 @@ class Making(TreeCase):
         self.assertTrue(where.startswith(os.path.join(self.server.home, "worktrees")), where)
         self.assertRegex(branch, r"^stint/t-[0-9.]+$")
         self.assertEqual(text, "one")
+        self.assert_nothing_left()
+
+    def test_many_at_once_do_not_stumble_over_each_other(self):
+        """git that adds a tree looks at all the others, and fails over one that is half there."""
+        worker = self.worker({"x": self.executor("echo $STINT_TASK_ID > cache.env")}, "--concurrency", "8", roots=[self.folder])
+        for i in range(24):
+            self.create(id="t%d" % i, workingDir=self.repo)
+        for i in range(24):
+            self.is_in("t%d" % i, "done")
+        worker.stop()
         self.assert_nothing_left()
 
     def test_a_directory_in_the_repository_is_that_of_the_tree(self):
@@ -166,6 +186,23 @@ class Making(TreeCase):
         error = self.is_in("t", "blocked")["error"]
         self.assertEqual(error["code"], "BAD_WORKDIR")
         self.assertIn("outside of the roots", error["message"])
+
+    def test_what_cannot_have_a_tree_is_told(self):
+        bare, other = self.path("bare"), self.path("other")
+        self.git("clone", "-q", "--bare", self.repo, bare)
+        self.git("clone", "-q", self.repo, other)
+        self.git("branch", "stint", cwd=other)
+        os.makedirs(self.path("table"))
+        self.git("clone", "-q", self.repo, self.path("table"))
+        os.mkdir(self.path("table/.git/reftable"))
+        self.worker({"x": self.executor("true")}, roots=[self.folder])
+        for name, path, words in (("bare", bare, "is a bare repository"), ("git", os.path.join(self.repo, ".git"), "is a bare repository"),
+                                  ("branch", other, "'refs/heads/stint' exists; cannot create"), ("table", self.path("table"), "reftable")):
+            self.create(id=name, workingDir=path)
+            error = self.is_in(name, "blocked")["error"]
+            self.assertEqual(error["code"], "BAD_WORKDIR")
+            self.assertIn(words, error["message"])
+        self.assertEqual(self.trees(), [])
 
     def test_a_base_that_is_not_there_is_refused(self):
         task = self.run_in_tree("true", {"base": "origin/main"}, "blocked")

@@ -33,16 +33,6 @@ class Hostile(TreeCase):
 
 
 class Ending(TreeCase):
-    def kept(self, script, reason, worktree=True, **more):
-        self.run_in_tree(script, worktree, **more)
-        tree = self.only()
-        self.assertEqual(tree["state"], "kept")
-        self.assertIn(reason, tree["reason"])
-        self.assertTrue(os.path.isdir(tree["path"]))
-        self.assertEqual(self.trees("--prune"), [tree], "pruning takes nothing that has work in it")
-        self.assertTrue(os.path.isdir(tree["path"]))
-        return tree
-
     def throw_away(self, tree):
         self.git("worktree", "remove", "--force", "--force", tree["path"])
         self.trees("--prune")

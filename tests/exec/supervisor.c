@@ -29,9 +29,9 @@
 
 enum {
 	MODES_MAX = 64,
-	LEASE_MS = 2000,
+	LEASE_MS = 500,
 	PUSH_MS = 50,
-	GRACE_MS = 200,
+	GRACE_MS = 100,
 };
 
 static void tell(const struct process_identity *identity)
@@ -83,9 +83,9 @@ static void run_finishing(struct world *world, struct running *running, const ch
 	struct process_spec spec = world_spec(world, running, argv);
 
 	spec.finishes = true;
-	spec.hold_fd = held();
+	spec.hold_fds[0] = held();
 	world_start(world, running, &spec);
-	close(spec.hold_fd);
+	close(spec.hold_fds[0]);
 }
 
 static void push(struct running *running)

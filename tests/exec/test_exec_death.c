@@ -225,17 +225,14 @@ static void a_supervisor_killed_during_a_start_leaves_nothing(void **state)
 }
 
 /* Nobody has died, and what it runs does not outlive its lease: the supervisor itself hears of it when it goes on. */
-static void a_stopped_supervisor_leaves_nothing_past_its_lease(void **state)
+static void expect_to_lapse(char *const *argv, size_t count)
 {
 	struct supervisor supervisor;
 	char line[200], wanted[200];
 	siginfo_t info;
 
-	(void)state;
-	supervisor_start(&supervisor,
-		(char *const[]){
-			"exec-supervisor", "--leased", "deaf", "family:5", "scrubbed", "stopped", NULL});
-	assert_int_equal(supervisor.count, 4);
+	supervisor_start(&supervisor, argv);
+	assert_int_equal(supervisor.count, count);
 	supervisor_stop(&supervisor);
 	for (int64_t began_ms = monotonic_ms(); programs_of(&supervisor) > 0;) {
 		assert_true(monotonic_ms() - began_ms < WORLD_PATIENCE_MS);
@@ -251,6 +248,14 @@ static void a_stopped_supervisor_leaves_nothing_past_its_lease(void **state)
 	assert_int_equal(info.si_status, 0);
 	close(supervisor.pidfd);
 	supervisor_done(&supervisor);
+}
+
+static void a_stopped_supervisor_leaves_nothing_past_its_lease(void **state)
+{
+	(void)state;
+	expect_to_lapse((char *const[]){"exec-supervisor", "--leased", "deaf", "family:5", "scrubbed",
+				"stopped", NULL},
+		4);
 }
 
 static void wait_for_the_lock(const struct supervisor *supervisor)
@@ -391,6 +396,7 @@ static void nothing_is_left_behind_a_wall_either(enum wall_level level)
 		&supervisor, (char *const[]){"exec-supervisor", "deaf", "family:5", "scrubbed", NULL});
 	assert_int_equal(supervisor.count, 3);
 	kill_and_wait(&supervisor);
+	expect_to_lapse((char *const[]){"exec-supervisor", "--leased", "deaf", "family:5", NULL}, 2);
 	supervisor_start(&supervisor, (char *const[]){"exec-supervisor", "deaf", "family:5", NULL});
 	supervisor_stop(&supervisor);
 	stop_known(supervisor.records[0].shim, supervisor.records[0].shim_start);

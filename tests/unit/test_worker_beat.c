@@ -669,10 +669,36 @@ static void on_the_servers_host_the_worker_vouches_itself_while_the_server_is_aw
 	for (int i = 0; i < 60; i++) {
 		int64_t before_ms = w->beat.vouched_ms;
 		sends(w);
-		assert_true(w->now_ms - before_ms < LEASE_MS / 2); /* long before it would be over */
+		int64_t sent_ms = w->now_ms;
+		assert_true(sent_ms - before_ms < LEASE_MS / 2); /* long before it would be over */
+		w->now_ms += 5000;
 		hears_nothing(w);
 		assert_true(w->news.vouched);
-		assert_int_equal(w->beat.vouched_ms, w->now_ms);
+		assert_int_equal(w->beat.vouched_ms, sent_ms);
+	}
+}
+
+/* The server hangs: each beat takes as long as pulse.c lets it. */
+static void and_in_time_however_short_the_lease(void **state)
+{
+	static const int64_t leases_ms[] = {5000, 6000, 10000, 60000, 300000};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof leases_ms / sizeof *leases_ms; i++) {
+		int64_t lease_ms = leases_ms[i], quarter_ms = lease_ms / 4;
+		begin(w, true);
+		sends(w);
+		hears(w,
+			(struct beat_answer){
+				.outcome = BEAT_ACCEPTED, .token = SPAN("1"), .lease_ms = lease_ms});
+		binds(w, "a");
+		for (int n = 0; n < 20; n++) {
+			sends(w);
+			w->now_ms += quarter_ms < 10000 ? quarter_ms : 10000;
+			assert_true(
+				w->now_ms - w->beat.vouched_ms < lease_ms - lease_spare_ms(lease_ms) / 4 * 3);
+			hears_nothing(w);
+		}
 	}
 }
 
@@ -822,6 +848,7 @@ int main(void)
 		T(an_accepted_beat_vouches_from_its_sending_on),
 		T(elsewhere_silence_vouches_for_nothing),
 		T(on_the_servers_host_the_worker_vouches_itself_while_the_server_is_away),
+		T(and_in_time_however_short_the_lease),
 		T(but_not_when_it_is_there_and_says_no),
 		T(of_the_shortest_lease_half_is_left),
 		T(but_not_when_the_server_refuses_it),

@@ -164,6 +164,46 @@ static void what_was_being_written_is_removed(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+static void open_slot_as(const char *worker)
+{
+	char complaint[NEST_COMPLAINT_BYTES];
+
+	assert_int_equal(nest_open(&nest, home, "s", worker, false, complaint), 0);
+}
+
+static void who_is_not_let_into_a_slot_leaves_the_record_of_who_was_there(void **state)
+{
+	(void)state;
+	open_slot_as("w-1");
+	assert_string_equal(nest.before.worker_id, "");
+	for (int clean = 0; clean < 2; clean++) {
+		nest_close(&nest, false);
+		open_slot_as("w-2");
+		assert_string_equal(nest.before.worker_id, "w-1");
+		assert_int_equal(nest_note_refused(&nest), 0);
+		nest_close(&nest, clean);
+		open_slot_as("w-3");
+		assert_string_equal(nest.before.worker_id, "w-1");
+		assert_int_equal(nest_note_refused(&nest), 0);
+	}
+}
+
+static void who_is_let_in_at_last_is_on_record(void **state)
+{
+	(void)state;
+	open_slot_as("w-1");
+	nest_close(&nest, false);
+	open_slot_as("w-2");
+	assert_int_equal(nest_note_refused(&nest), 0);
+	assert_int_equal(nest_note_worker(&nest, "w-2"), 0);
+	nest_close(&nest, false);
+	open_slot_as("w-3");
+	assert_string_equal(nest.before.worker_id, "w-2");
+	nest_close(&nest, true);
+	open_slot_as("w-4");
+	assert_string_equal(nest.before.worker_id, "");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -172,6 +212,8 @@ int main(void)
 		T(many_crashes_cost_the_syncs_of_one),
 		T(what_was_reported_is_not_reported_again),
 		T(what_was_being_written_is_removed),
+		T(who_is_not_let_into_a_slot_leaves_the_record_of_who_was_there),
+		T(who_is_let_in_at_last_is_on_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
