@@ -35,7 +35,7 @@ struct pulse {
 	char credential[TOKEN_BYTES_MAX + 1];
 	struct buf about, body;
 	struct arena arena; /* of one answer */
-	bool away, stopped;
+	bool away, leaving, stopped;
 	bool plain, told; /* a claimant; and that it is there */
 	bool describes;   /* who it is has changed since it was told */
 	int64_t news_seq; /* what was before is known */
@@ -74,7 +74,7 @@ static int64_t news_in_ms(const struct pulse *pulse)
 {
 	uint64_t now_ms = uv_now(pulse->timer.loop);
 
-	if (pulse->beat.phase != BEAT_ALIVE || pulse->away || pulse->beat.refused ||
+	if (pulse->beat.phase != BEAT_ALIVE || pulse->away || pulse->leaving || pulse->beat.refused ||
 		line_is_busy(pulse->news) || beat_held(&pulse->beat) == 0)
 		return INT64_MAX;
 	return pulse->news_at_ms > now_ms ? (int64_t)(pulse->news_at_ms - now_ms) : 0;
@@ -324,6 +324,12 @@ int pulse_describe(struct pulse *pulse, struct span about)
 	if (pulse->describes)
 		pulse_hurry(pulse);
 	return r;
+}
+
+void pulse_leave(struct pulse *pulse)
+{
+	pulse->leaving = true;
+	line_drop(pulse->news);
 }
 
 static int set_id(struct pulse *pulse, struct span id)

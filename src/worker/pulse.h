@@ -65,6 +65,9 @@ int pulse_describe(struct pulse *pulse, struct span about);
 /* Beat now: something said that we may be over. */
 void pulse_hurry(struct pulse *pulse);
 
+/* It is about to say goodbye: nothing of what others do with it is news any more. */
+void pulse_leave(struct pulse *pulse);
+
 /* After PULSE_OVER: register anew, under an id that was never used. -EINVAL: it is too long. */
 int pulse_renew(struct pulse *pulse, struct span worker_id);
 

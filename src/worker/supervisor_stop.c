@@ -69,6 +69,8 @@ static void say_goodbye(struct supervisor *supervisor)
 	bool known = supervisor->pulse && pulse_is_alive(supervisor->pulse);
 
 	buf_init(&target, 1024);
+	if (known)
+		pulse_leave(supervisor->pulse);
 	int r = http_put_path(&target, "/api/workers/", span_of(supervisor->worker_id), "");
 	struct http_call call = {
 		.method = HTTP_METHOD_DELETE,

@@ -354,6 +354,14 @@ class Work(test_worker.Case):
         self.assertTrue(self.is_gone(pid))
         self.assertEqual(self.task("t")["state"], "ready")
 
+    def test_one_that_says_goodbye_waits_for_nothing_any_more(self):
+        worker, clocks = self.silent("--drain-ms", "100")
+        self.create(id="t")
+        self.runs("t", clocks)
+        self.until(lambda: b"\nstint_waiting_news 1\n" in self.client.get("/metrics").body, "it waits for news")
+        self.assertEqual(worker.stop(), 0)
+        self.assertNotIn("credential refused", self.server.said())
+
     def test_so_is_an_idle_one(self):
         worker, clocks = self.silent()
         self.until(lambda: b"\nstint_waiting_claims 1\n" in self.client.get("/metrics").body, "it waits for work")
