@@ -374,11 +374,11 @@ class Open(unittest.TestCase):
         self.assertEqual(self.nobody.post("/api/claims", {"workerId": "w"}).status, 403)
 
     def test_it_goes_with_no_other_listener(self):
-        for flags in (["--listen", "0.0.0.0:0"], ["--behind-proxy"], ["--listen", "0.0.0.0:0", "--behind-proxy"],
-                      ["--listen", "[::]:0"]):
+        for flags in (["--listen", "0.0.0.0:0"], ["--listen", "127.0.0.1:0", "--behind-proxy"],
+                      ["--listen", "0.0.0.0:0", "--behind-proxy"], ["--listen", "[::]:0"]):
             with tempfile.TemporaryDirectory() as home:
-                run = subprocess.run([stintd.STINTD, "--home", home, "--listen", "127.0.0.1:0", *flags,
-                                      "--set", "auth=open"], capture_output=True, text=True, timeout=20)
+                run = subprocess.run([stintd.STINTD, "--home", home, *flags, "--set", "auth=open"],
+                                     capture_output=True, text=True, timeout=20)
                 self.assertEqual(run.returncode, 78, flags)
                 self.assertIn("auth=open", run.stderr.splitlines()[-1], "the listener may be refused as well")
         with tempfile.TemporaryDirectory() as home:
