@@ -166,6 +166,9 @@ const char *refusal_detail(const struct result *result)
 	if (result->refusal == REFUSED_RATE_LIMITED && result->crash_loop)
 		return "Workers of this slot, or under this id, were registered too often within a minute and did not say "
 		       "goodbye: they seem to die soon after they start. Wait as long as Retry-After says.";
+	if (result->refusal == REFUSED_RATE_LIMITED && result->task.seq != 0)
+		return "This attempt says more than it may in so short a time (limits.progressPerMinute, "
+		       "task.logBytesPerSecond). Nothing was changed, and no lease renewed. Wait as long as Retry-After says.";
 	if (result->refusal == REFUSED_RATE_LIMITED)
 		return "This credential registered too many workers within a minute. Wait as long as Retry-After says.";
 	if (result->refusal == REFUSED_TOKEN_MISMATCH)

@@ -27,6 +27,7 @@ struct rules rules_default(void)
 		.quarantine_trial_ms = MINUTES(10),
 		.principal_registrations = 20000,
 		.slot_registrations = 20,
+		.attempt_progress = 600,
 		.executor_missing_ms = MINUTES(5),
 		.ask_park_ms = MINUTES(2),
 		.ask_resume_ms = MINUTES(10),

@@ -33,6 +33,7 @@ struct rules {
 	uint32_t ask_resume_ms;       /* so long after the answer it is for the host that asked */
 	uint32_t principal_registrations; /* limits.registrationsPerMinute: of one principal; 0 = no limit */
 	uint32_t slot_registrations; /* limits.slotRegistrationsPerMinute: of one slot or id; 0 = no limit */
+	uint32_t attempt_progress;   /* limits.progressPerMinute: of one attempt; 0 = no limit */
 	uint32_t log_keep_bytes;     /* task.logKeepBytes: of one attempt */
 	uint32_t log_bytes_per_s;    /* task.logBytesPerSecond */
 };

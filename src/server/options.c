@@ -241,6 +241,7 @@ static void take_rules(struct options *options)
 	options->storage.opt_in_queues = config_text(config, CONFIG_EXECUTION_OPT_IN_QUEUES);
 	rules->principal_registrations = number(options, CONFIG_LIMITS_REGISTRATIONS);
 	rules->slot_registrations = number(options, CONFIG_LIMITS_SLOT_REGISTRATIONS);
+	rules->attempt_progress = number(options, CONFIG_LIMITS_PROGRESS);
 	rules->quarantine_trial_ms = number(options, CONFIG_QUARANTINE_TRIAL_AFTER_MS);
 	retention->final_ms = config_number(config, CONFIG_RETENTION_FINAL_MS);
 	retention->finals_max = (uint64_t)config_number(config, CONFIG_RETENTION_FINAL_MAX);

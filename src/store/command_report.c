@@ -32,7 +32,8 @@ static int keep_orphan(struct turn *turn, struct turn_task *view, const struct c
 }
 
 enum {
-	LOOK_BACK_MAX = 64, /* events of one task that are looked at for a claim */
+	LOOK_BACK_MAX = 64,          /* events of one task that are looked at for a claim */
+	NOTE_BYTES_OF_ONE = 4 << 10, /* a longer note counts as more progress */
 };
 
 /* Was this fence given to the principal? The task has had another claim since, so that only the events know. */
@@ -330,6 +331,22 @@ static int renew_holder(
 	return r;
 }
 
+/* Progress leaves an event each time, also that of a hostile program with the token of its claim alone. */
+static bool keeps_pace(
+	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
+{
+	struct pace *pace = view->slot == MAP_NONE ? NULL : hot_progress(&turn->store->hot, view->slot);
+	uint32_t per_minute = turn->given.rules->attempt_progress;
+	int64_t now_ms = turn->given.now.lease_ms;
+
+	if (!pace) /* it was claimed a moment ago */
+		return true;
+	result->retry_ms = pace_wait_ms(pace, per_minute, now_ms);
+	for (size_t i = 0; i <= command->note.len / NOTE_BYTES_OF_ONE && result->retry_ms == 0; i++)
+		pace_take(pace, per_minute, now_ms);
+	return result->retry_ms == 0;
+}
+
 int run_report(struct turn *turn, const struct command *command, struct result *result)
 {
 	struct turn_task *view;
@@ -363,6 +380,8 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	bool repeated = decision.repeated && command->if_version >= 0;
 	if (!repeated && command_is_late(command, &view->task))
 		return command_refuse(result, REFUSED_VERSION_MISMATCH);
+	if (decision.event == EVENT_TASK_PROGRESSED && !keeps_pace(turn, view, command, result))
+		return command_refuse(result, REFUSED_RATE_LIMITED);
 	struct claim before = view->task.claim;
 	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
 	if (r == 0 && !result->repeated)

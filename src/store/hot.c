@@ -50,6 +50,7 @@ struct hot_claim {
 	struct claim claim;
 	uint32_t next, previous; /* of the same holder */
 	uint32_t claimant;
+	struct pace progress;
 	struct wheel_node timer;
 };
 
@@ -628,6 +629,13 @@ int64_t hot_claimed_ms(const struct hot *hot, uint32_t slot, uint64_t *ret_fence
 
 	*ret_fence = row->fence;
 	return row->flags & HOT_CLAIMED ? claim_at(hot, row->claim)->claim.claimed_wall_ms : 0;
+}
+
+struct pace *hot_progress(struct hot *hot, uint32_t slot)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	return row->flags & HOT_CLAIMED ? &claim_at(hot, row->claim)->progress : NULL;
 }
 
 /* Pieces that begin and end in the priority at hand hold nothing new but its later tasks. */

@@ -132,6 +132,9 @@ uint32_t hot_find_tally(const struct hot *hot, uint32_t queue);
 /* When the claim of that task was made (wall), 0 if there is none; and the fence of its last one. */
 int64_t hot_claimed_ms(const struct hot *hot, uint32_t slot, uint64_t *ret_fence);
 
+/* How often the claim of that task was told of; NULL if there is none. In memory only. */
+struct pace *hot_progress(struct hot *hot, uint32_t slot);
+
 /* The wall time since which the longest waiting task of a lane is ready, among the first of each priority;
  * INT64_MAX if there is none. *looks is how many tasks may be looked at, and goes down. */
 int64_t hot_oldest_ready_ms(const struct hot *hot, const struct lane *lane, uint32_t *looks);

@@ -475,6 +475,59 @@ static void a_report_about_another_version_is_refused_but_a_repeated_one_is_not(
 	assert_true(world->result.repeated);
 }
 
+static enum refusal tell_progress(struct world *world, const char *task, uint64_t fence, struct span note)
+{
+	struct command progress = say_report(COMMAND_PROGRESS, task, "w", fence);
+
+	progress.note = note;
+	return world_run(world, &progress)->refusal;
+}
+
+/* How often until it is refused, with `most` as the limit of patience. */
+static int told_of_progress(struct world *world, const char *task, uint64_t fence, struct span note, int most)
+{
+	int count = 0;
+
+	while (count < most && tell_progress(world, task, fence, note) == REFUSED_NOTHING)
+		count++;
+	return count;
+}
+
+static void an_attempt_tells_of_its_progress_so_often_in_a_minute(void **state)
+{
+	struct world *world = *state;
+	int most = (int)rules_default().attempt_progress;
+
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	int64_t before = world->result.claims[0].task.version;
+	assert_int_equal(told_of_progress(world, "a", fence, SPAN("\"x\""), 2 * most), most);
+	assert_int_equal(world->result.refusal, REFUSED_RATE_LIMITED);
+	assert_true(world->result.retry_ms > 0 && world->result.retry_ms <= 100);
+	assert_int_equal(world->result.task.version, before + most);
+	world_pass(world, 1000);
+	assert_int_equal(told_of_progress(world, "a", fence, SPAN("\"x\""), most), 10);
+	world_create(world, "b", "q"); /* nobody else is held back */
+	uint64_t other = world_claim(world, "w");
+	assert_int_equal(tell_progress(world, "b", other, SPAN("")), REFUSED_NOTHING);
+	assert_int_equal(tell_progress(world, "b", other, SPAN("")), REFUSED_NOTHING);
+	world_report(world, COMMAND_COMPLETE, "a", "w", fence); /* nor is its end */
+	assert_int_equal(world->result.refusal, REFUSED_NOTHING);
+}
+
+static void a_long_note_counts_as_more_progress(void **state)
+{
+	static char long_note[32 << 10];
+	struct world *world = *state;
+
+	memset(long_note, '1', sizeof long_note);
+	world_create(world, "a", "q");
+	uint64_t fence = world_claim(world, "w");
+	assert_int_equal(
+		told_of_progress(world, "a", fence, (struct span){long_note, sizeof long_note}, 1000),
+		600 / 9 + 1);
+}
+
 static void evidence_and_session_are_kept_and_the_session_is_handed_on(void **state)
 {
 	struct world *world = *state;
@@ -1273,6 +1326,8 @@ int main(void)
 		ON_BOTH(a_repeated_completion_is_answered_as_the_first),
 		ON_BOTH(a_command_about_another_version_changes_nothing),
 		ON_BOTH(a_report_about_another_version_is_refused_but_a_repeated_one_is_not),
+		ON_BOTH(an_attempt_tells_of_its_progress_so_often_in_a_minute),
+		ON_BOTH(a_long_note_counts_as_more_progress),
 		ON_BOTH(evidence_and_session_are_kept_and_the_session_is_handed_on),
 		ON_BOTH(tasks_are_claimed_by_priority_then_age),
 		ON_BOTH(a_claimant_gets_only_what_it_can_run),
