@@ -54,7 +54,7 @@ const char *pool_seat_module(const struct pool_seat *seat, const char *module)
 
 void pool_seat_note_trouble(struct pool_seat *seat, const char *why)
 {
-	snprintf(seat->trouble, sizeof seat->trouble, "%s", why);
+	snprintf(seat->trouble, sizeof seat->trouble, "%.*s", (int)sizeof seat->trouble - 1, why);
 	seat->trouble_ms = clock_wall_ms();
 }
 
