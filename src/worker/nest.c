@@ -412,32 +412,33 @@ static int make_home(const char *home, int *ret_fd)
 	return about.st_uid == geteuid() ? 0 : -EPERM;
 }
 
-/* 0 and the lock; -EBUSY also if the directory went away under our hands, with the one who had it. */
-static int try_lock(struct nest *nest)
+/* 0 and the lock. -EBUSY, -ENOENT: somebody has it, or took it away under our hands. */
+static int try_own(struct nest *nest)
 {
 	struct stat about;
 
-	int r = lock_dir(nest->dir_fd, &nest->lock_fd);
-	if (r == 0 && fstat(nest->lock_fd, &about) == 0 && about.st_nlink == 0) {
-		close(take_fd(nest->lock_fd));
-		return -EBUSY;
-	}
-	if (r != -ENOENT)
+	int r = make_dir(nest->workers_fd, nest->name, &nest->dir_fd);
+	if (r < 0)
 		return r;
-	close(take_fd(nest->dir_fd));
-	r = make_dir(nest->workers_fd, nest->name, &nest->dir_fd);
-	return r < 0 ? r : -EBUSY;
+	r = lock_dir(nest->dir_fd, &nest->lock_fd);
+	if (r == 0 && (fstat(nest->lock_fd, &about) < 0 || about.st_nlink == 0)) {
+		close(take_fd(nest->lock_fd));
+		r = -EBUSY;
+	}
+	if (r < 0)
+		close(take_fd(nest->dir_fd));
+	return r;
 }
 
-/* An agent's next pass may come while the last one takes its leave; or while a child of the last one, which was killed,
- * is not yet what it shall become and has the lock still. */
-static int lock_own(struct nest *nest)
+/* Whoever starts beside us looks whether we are dead before we have the lock; an agent's next pass may come while the last one
+ * takes its leave; and a child of one that was killed, not yet what it shall become, has the lock still. */
+static int open_own(struct nest *nest)
 {
-	int r = try_lock(nest);
+	int r = try_own(nest);
 
-	for (int tries = 0; r == -EBUSY && nest->resumes && tries < LOCK_TRIES; tries++) {
+	for (int tries = 0; (r == -EBUSY || r == -ENOENT) && tries < LOCK_TRIES; tries++) {
 		poll(NULL, 0, LOCK_AGAIN_MS);
-		r = try_lock(nest);
+		r = try_own(nest);
 	}
 	return r;
 }
@@ -452,9 +453,7 @@ static int open_dirs(struct nest *nest)
 	if (r == 0)
 		r = make_dir(home_fd, "workers", &nest->workers_fd);
 	if (r == 0)
-		r = make_dir(nest->workers_fd, nest->name, &nest->dir_fd);
-	if (r == 0)
-		r = lock_own(nest);
+		r = open_own(nest);
 	if (r == 0)
 		r = make_dir(nest->dir_fd, "outbox", &nest->outbox_fd);
 	if (r == 0)

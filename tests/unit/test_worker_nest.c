@@ -15,11 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/files.h"
 #include "worker/letter.h"
 #include "worker/nest.h"
+
+enum { STARTERS = 4, STARTS = 100 };
 
 static char home[64];
 static struct nest nest;
@@ -171,6 +174,42 @@ static void open_slot_as(const char *worker)
 	assert_int_equal(nest_open(&nest, home, "s", worker, false, complaint), 0);
 }
 
+static _Noreturn void open_and_close(int who)
+{
+	char worker[40], complaint[NEST_COMPLAINT_BYTES];
+	struct nest own;
+
+	for (int i = 0; i < STARTS; i++) {
+		snprintf(worker, sizeof worker, "w-%d-%d", who, i);
+		int r = nest_open(&own, home, NULL, worker, false, complaint);
+		if (r < 0) {
+			fprintf(stderr, "%s: %s\n", worker, complaint);
+			_exit(1);
+		}
+		nest_close(&own, true);
+	}
+	_exit(0);
+}
+
+/* Each looks at the directories of the others before those have their locks. */
+static void workers_that_start_beside_each_other_all_do(void **state)
+{
+	int failed = 0, status;
+
+	(void)state;
+	for (int who = 0; who < STARTERS; who++) {
+		pid_t pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0)
+			open_and_close(who);
+	}
+	for (int who = 0; who < STARTERS; who++) {
+		assert_true(wait(&status) > 0);
+		failed += status != 0;
+	}
+	assert_int_equal(failed, 0);
+}
+
 static void who_is_not_let_into_a_slot_leaves_the_record_of_who_was_there(void **state)
 {
 	(void)state;
@@ -208,6 +247,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		T(workers_that_start_beside_each_other_all_do),
 		T(what_nobody_reported_is_a_crash),
 		T(many_crashes_cost_the_syncs_of_one),
 		T(what_was_reported_is_not_reported_again),
