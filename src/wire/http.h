@@ -130,7 +130,7 @@ struct http_reply {
 
 /* Of a reply, but for the texts in it: all header names, numbers and fixed lines together stay below this. */
 enum {
-	HTTP_HEAD_BYTES_MAX = 512,
+	HTTP_HEAD_BYTES_MAX = 352,
 };
 
 /* Appends it to the output, all of it or nothing. -ENOMEM. -E2BIG: there is no room for HTTP_HEAD_BYTES_MAX, its texts and

@@ -166,6 +166,28 @@ static void a_reply_that_does_not_fit_leaves_nothing_behind(void **state)
 	}
 }
 
+static void the_longest_head_has_room(void **state)
+{
+	struct http_reply reply = {.status = 431,
+		.content_type = SPAN("c"),
+		.location = SPAN("l"),
+		.etag = SPAN("e"),
+		.allow = SPAN("a"),
+		.link = SPAN("k"),
+		.authenticate = SPAN("w"),
+		.retry_after_s = INT64_MAX,
+		.event_seq = INT64_MAX,
+		.revalidate = true,
+		.chunked = true};
+	cleanup(buf_done) struct buf out;
+
+	(void)state;
+	buf_init(&out, 4096);
+	assert_int_equal(http_put_reply(&out, &reply), 0);
+	/* instead of a coding there may be a length, of which eight digits are written at once */
+	assert_true(out.len - 6 + DECIMAL_DIGITS_MAX + 8 <= HTTP_HEAD_BYTES_MAX);
+}
+
 static void the_interim_reply_is_one_line(void **state)
 {
 	cleanup(buf_done) struct buf out;
@@ -189,6 +211,7 @@ int main(void)
 		cmocka_unit_test(every_status_of_ours_has_its_words),
 		cmocka_unit_test(control_bytes_never_reach_a_header),
 		cmocka_unit_test(a_reply_that_does_not_fit_leaves_nothing_behind),
+		cmocka_unit_test(the_longest_head_has_room),
 		cmocka_unit_test(the_interim_reply_is_one_line),
 	};
 

@@ -305,6 +305,7 @@ static void grants(struct world *w, const char *key, const char *path, const cha
 		reads(w, text, NULL);
 	assert_int_equal(w->config.problem_count, complaint != NULL);
 	config_done(&w->config);
+	w->settings = (struct settings){0}; /* its texts were the configuration's */
 }
 
 static void a_grant_that_opens_the_state_directory_is_a_mistake(void **state)
