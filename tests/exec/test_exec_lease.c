@@ -20,22 +20,6 @@
 
 enum { LONG_MS = 10 * 60 * 1000 };
 
-static struct world world;
-
-static int open_world(void **state)
-{
-	(void)state;
-	world_open(&world);
-	return 0;
-}
-
-static int close_world(void **state)
-{
-	(void)state;
-	world_close(&world);
-	return 0;
-}
-
 /* From now on, and some in the past. */
 static struct process_lease lease_of(int64_t ms, uint32_t grace_ms)
 {
@@ -44,11 +28,11 @@ static struct process_lease lease_of(int64_t ms, uint32_t grace_ms)
 
 static void run_leased(struct running *running, const char *const *argv, struct process_lease lease)
 {
-	struct process_spec spec = world_spec(&world, running, argv);
+	struct process_spec spec = world_spec(&shared_world, running, argv);
 
 	spec.lease = lease;
 	spec.stdin_from = STDIN_PIPE;
-	world_start(&world, running, &spec);
+	world_start(&shared_world, running, &spec);
 }
 
 /* A stop is not there when it has been sent. */
@@ -68,7 +52,7 @@ static void a_tree_that_nobody_pushes_is_ended_and_it_is_told(void **state)
 	struct running running;
 
 	(void)state;
-	run_leased(&running, CHILD(&world, "polite"), lease_of(LONG_MS, LONG_MS));
+	run_leased(&running, CHILD(&shared_world, "polite"), lease_of(LONG_MS, LONG_MS));
 	world_until_text(&running, STREAM_OUT, "ready");
 	struct process_lease over = lease_of(0, LONG_MS);
 	process_lease(running.process, &over);
@@ -86,7 +70,7 @@ static void also_one_that_had_its_lease_from_the_start_alone(void **state)
 	struct running running;
 
 	(void)state;
-	run_leased(&running, CHILD(&world, "family", "5"), lease_of(300, 0));
+	run_leased(&running, CHILD(&shared_world, "family", "5"), lease_of(300, 0));
 	world_until_gone(&running);
 	assert_true(running.end.lapsed);
 	assert_nothing_left(&running);
@@ -98,7 +82,7 @@ static void who_does_not_hear_term_is_killed_after_the_grace(void **state)
 	struct running running;
 
 	(void)state;
-	run_leased(&running, CHILD(&world, "deaf"), lease_of(LONG_MS, 0));
+	run_leased(&running, CHILD(&shared_world, "deaf"), lease_of(LONG_MS, 0));
 	world_until_text(&running, STREAM_OUT, "ready");
 	struct process_lease over = lease_of(0, 100);
 	process_lease(running.process, &over);
@@ -115,7 +99,7 @@ static void run_late(struct running *running)
 {
 	for (int64_t lease_ms = 500;; lease_ms *= 2) {
 		struct process_lease lease = lease_of(lease_ms, 0);
-		run_leased(running, CHILD(&world, "polite"), lease);
+		run_leased(running, CHILD(&shared_world, "polite"), lease);
 		stop_shim(running);
 		bool in_time = clock_ms(CLOCK_BOOTTIME) < lease.until_ms;
 		while (clock_ms(CLOCK_BOOTTIME) < lease.until_ms)
@@ -149,7 +133,7 @@ static void who_has_no_work_has_no_lease(void **state)
 	struct running running;
 
 	(void)state;
-	run_leased(&running, CHILD(&world, "copy"), (struct process_lease){0});
+	run_leased(&running, CHILD(&shared_world, "copy"), (struct process_lease){0});
 	stop_shim(&running);
 	process_work(running.process, &(struct process_lease){.until_ms = 1});
 	process_work(running.process, NULL);
@@ -169,7 +153,7 @@ static void who_gets_work_gets_its_lease_with_it(void **state)
 	struct running running;
 
 	(void)state;
-	run_leased(&running, CHILD(&world, "polite"), (struct process_lease){0});
+	run_leased(&running, CHILD(&shared_world, "polite"), (struct process_lease){0});
 	world_until_text(&running, STREAM_OUT, "ready");
 	struct process_lease over = lease_of(0, LONG_MS);
 	process_work(running.process, &over);
@@ -183,7 +167,7 @@ static void what_we_had_stopped_before_did_not_lapse(void **state)
 	struct running running;
 
 	(void)state;
-	run_leased(&running, CHILD(&world, "deaf"), lease_of(LONG_MS, 0));
+	run_leased(&running, CHILD(&shared_world, "deaf"), lease_of(LONG_MS, 0));
 	world_until_text(&running, STREAM_OUT, "ready");
 	process_stop(running.process, LONG_MS);
 	struct process_lease over = lease_of(0, 0);
@@ -252,5 +236,5 @@ int main(void)
 		cmocka_unit_test(a_sleep_of_two_seconds_is_none),
 	};
 
-	return cmocka_run_group_tests(tests, open_world, close_world);
+	return cmocka_run_group_tests(tests, shared_world_open, shared_world_close);
 }

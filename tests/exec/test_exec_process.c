@@ -18,22 +18,6 @@
 #include "exec/shim.h"
 #include "world.h"
 
-static struct world world;
-
-static int open_world(void **state)
-{
-	(void)state;
-	world_open(&world);
-	return 0;
-}
-
-static int close_world(void **state)
-{
-	(void)state;
-	world_close(&world);
-	return 0;
-}
-
 /* ---- how it ends -------------------------------------------------------------------------------------------------- */
 
 static void an_exit_status_is_told(void **state)
@@ -41,7 +25,7 @@ static void an_exit_status_is_told(void **state)
 	struct running running;
 
 	(void)state;
-	world_finish(&world, &running, CHILD(&world, "exit", "75"));
+	world_finish(&shared_world, &running, CHILD(&shared_world, "exit", "75"));
 	assert_true(running.started);
 	assert_true(running.exited);
 	assert_int_equal(running.end.how, ENDED_EXIT);
@@ -60,7 +44,7 @@ static void a_signal_is_told(void **state)
 	struct running running;
 
 	(void)state;
-	world_finish(&world, &running, CHILD(&world, "signal", "10"));
+	world_finish(&shared_world, &running, CHILD(&shared_world, "signal", "10"));
 	assert_int_equal(running.end.how, ENDED_SIGNAL);
 	assert_int_equal(running.end.code, SIGUSR1);
 	running_done(&running);
@@ -71,7 +55,7 @@ static void a_crash_is_told_and_leaves_no_core(void **state)
 	struct running running;
 
 	(void)state;
-	world_finish(&world, &running, CHILD(&world, "crash"));
+	world_finish(&shared_world, &running, CHILD(&shared_world, "crash"));
 	assert_int_equal(running.end.how, ENDED_SIGNAL);
 	assert_int_equal(running.end.code, SIGSEGV);
 	assert_false(running.end.core_dumped);
@@ -83,7 +67,7 @@ static void one_that_closes_its_stdio_ends_like_any_other(void **state)
 	struct running running;
 
 	(void)state;
-	world_finish(&world, &running, CHILD(&world, "closed"));
+	world_finish(&shared_world, &running, CHILD(&shared_world, "closed"));
 	assert_int_equal(running.end.code, 7);
 	running_done(&running);
 }
@@ -98,8 +82,8 @@ static void one_that_closes_its_output_and_stays_is_told_of(void **state)
 	struct running running;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "mute"));
-	world_until(&world, is_mute, &running);
+	world_run(&shared_world, &running, CHILD(&shared_world, "mute"));
+	world_until(&shared_world, is_mute, &running);
 	assert_string_equal(running_text(&running, STREAM_OUT), "last");
 	assert_false(running.exited || running.closed[STREAM_ERR]);
 	process_kill(running.process);
@@ -115,7 +99,7 @@ static void it_has_three_descriptors(void **state)
 
 	(void)state;
 	int open_ones[] = {open("/dev/null", O_RDONLY), open("/dev/zero", O_RDONLY)}; /* not closed at exec */
-	world_finish(&world, &running, CHILD(&world, "descriptors"));
+	world_finish(&shared_world, &running, CHILD(&shared_world, "descriptors"));
 	assert_string_equal(running_text(&running, STREAM_OUT), "0 1 2 \n");
 	close(open_ones[0]);
 	close(open_ones[1]);
@@ -134,10 +118,10 @@ static void its_environment_is_what_was_given_and_allowed(void **state)
 	setenv("B", "allowed=too", 1);
 	setenv("SECRET", "not for you", 1);
 	unsetenv("C");
-	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "env"));
+	struct process_spec spec = world_spec(&shared_world, &running, CHILD(&shared_world, "env"));
 	spec.env = env;
 	spec.env_allow = allow;
-	world_start(&world, &running, &spec);
+	world_start(&shared_world, &running, &spec);
 	world_until_gone(&running);
 	snprintf(
 		expected, sizeof expected, "STINT_RUN=%s\nPATH=/usr/bin\nA=given\nB=allowed=too\n", spec.run);
@@ -156,11 +140,11 @@ static void signals_session_umask_and_directory_are_fresh(void **state)
 	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, &old);
 	signal(SIGUSR1, SIG_IGN);
-	world_finish(&world, &running, CHILD(&world, "state"));
+	world_finish(&shared_world, &running, CHILD(&shared_world, "state"));
 	signal(SIGUSR1, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	snprintf(expected, sizeof expected, "blocked=0 ignored=0 umask=077 leader=1 nnp=1 cwd=%s\n",
-		world.dir);
+		shared_world.dir);
 	assert_string_equal(running_text(&running, STREAM_OUT), expected);
 	running_done(&running);
 }
@@ -172,11 +156,11 @@ static void a_work_dir_that_may_not_be_entered_is_told(void **state)
 	(void)state;
 	if (geteuid() == 0)
 		skip(); /* root may enter anything */
-	assert_int_equal(mkdirat(world.dir_fd, "barred", 0), 0);
-	cleanup(close_at) int fd = openat(world.dir_fd, "barred", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "exit", "0"));
+	assert_int_equal(mkdirat(shared_world.dir_fd, "barred", 0), 0);
+	cleanup(close_at) int fd = openat(shared_world.dir_fd, "barred", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct process_spec spec = world_spec(&shared_world, &running, CHILD(&shared_world, "exit", "0"));
 	spec.workdir_fd = fd;
-	world_start(&world, &running, &spec);
+	world_start(&shared_world, &running, &spec);
 	world_until_gone(&running);
 	assert_int_equal(running.end.how, ENDED_UNSTARTED);
 	assert_int_equal(running.end.fault.stage, STAGE_WORKDIR);
@@ -189,7 +173,7 @@ static void its_limits_are_set(void **state)
 	struct running running;
 
 	(void)state;
-	world_finish(&world, &running, CHILD(&world, "limits"));
+	world_finish(&shared_world, &running, CHILD(&shared_world, "limits"));
 	assert_string_equal(running_text(&running, STREAM_OUT), "files=1024 core=0 file=1073741824\n");
 	running_done(&running);
 }
@@ -199,7 +183,7 @@ static void a_program_is_found_in_its_own_path(void **state)
 	struct running running;
 
 	(void)state;
-	world_finish(&world, &running,
+	world_finish(&shared_world, &running,
 		(const char *const[]){"sh", "-c", "echo $0 $1; exit 4", "a b", "$HOME", NULL});
 	assert_string_equal(running_text(&running, STREAM_OUT), "a b $HOME\n");
 	assert_int_equal(running.end.code, 4);
@@ -210,7 +194,8 @@ static void a_program_is_found_in_its_own_path(void **state)
 
 static void write_file(const char *name, const char *text, mode_t mode)
 {
-	cleanup(close_at) int fd = openat(world.dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	cleanup(close_at) int fd =
+		openat(shared_world.dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
@@ -221,7 +206,7 @@ static void assert_unstarted(const char *program, enum start_stage stage, int er
 {
 	struct running running;
 
-	world_finish(&world, &running, (const char *const[]){program, NULL});
+	world_finish(&shared_world, &running, (const char *const[]){program, NULL});
 	assert_false(running.started);
 	assert_false(running.exited);
 	assert_int_equal(running.end.how, ENDED_UNSTARTED);
@@ -267,7 +252,7 @@ static void an_argument_that_is_too_long_is_told(void **state)
 	(void)state;
 	memset(argument, 'x', len);
 	argument[len] = 0;
-	world_finish(&world, &running, CHILD(&world, "exit", argument));
+	world_finish(&shared_world, &running, CHILD(&shared_world, "exit", argument));
 	assert_int_equal(running.end.how, ENDED_UNSTARTED);
 	assert_int_equal(running.end.fault.stage, STAGE_EXEC);
 	assert_int_equal(running.end.fault.error, E2BIG);
@@ -282,17 +267,18 @@ static void a_bad_spec_starts_nothing(void **state)
 	struct process *process = NULL;
 
 	(void)state;
-	struct process_spec good = world_spec(&world, &running, CHILD(&world, "exit", "0")), bad;
+	struct process_spec good = world_spec(&shared_world, &running, CHILD(&shared_world, "exit", "0")),
+			    bad;
 	bad = good, bad.run = "../x";
-	assert_int_equal(process_start(world.host, &bad, &process), -EINVAL);
+	assert_int_equal(process_start(shared_world.host, &bad, &process), -EINVAL);
 	bad = good, bad.argv = (const char *const[]){NULL};
-	assert_int_equal(process_start(world.host, &bad, &process), -EINVAL);
+	assert_int_equal(process_start(shared_world.host, &bad, &process), -EINVAL);
 	bad = good, bad.workdir_fd = -1;
-	assert_int_equal(process_start(world.host, &bad, &process), -EINVAL);
+	assert_int_equal(process_start(shared_world.host, &bad, &process), -EINVAL);
 	bad = good, bad.env = bad_env;
-	assert_int_equal(process_start(world.host, &bad, &process), -EINVAL);
+	assert_int_equal(process_start(shared_world.host, &bad, &process), -EINVAL);
 	bad = good, bad.env = twice;
-	assert_int_equal(process_start(world.host, &bad, &process), -EINVAL);
+	assert_int_equal(process_start(shared_world.host, &bad, &process), -EINVAL);
 	assert_null(process);
 	assert_nothing_left(&running);
 	running_done(&running);
@@ -309,10 +295,10 @@ static void its_input_is_a_file_with_the_bytes(void **state)
 	(void)state;
 	for (size_t i = 0; i < len; i++)
 		input[i] = (char)(i * 7);
-	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "copy"));
+	struct process_spec spec = world_spec(&shared_world, &running, CHILD(&shared_world, "copy"));
 	spec.stdin_from = STDIN_BYTES;
 	spec.input = (struct span){input, len};
-	world_start(&world, &running, &spec);
+	world_start(&shared_world, &running, &spec);
 	world_until_gone(&running);
 	assert_int_equal(running.text[STREAM_OUT].len, len);
 	assert_memory_equal(running.text[STREAM_OUT].data, input, len);
@@ -327,12 +313,12 @@ static void one_that_never_reads_blocks_nobody(void **state)
 	struct running running, other;
 
 	(void)state;
-	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "hang"));
+	struct process_spec spec = world_spec(&shared_world, &running, CHILD(&shared_world, "hang"));
 	spec.stdin_from = STDIN_BYTES;
 	spec.input = (struct span){input, len};
-	world_start(&world, &running, &spec);
+	world_start(&shared_world, &running, &spec);
 	world_until_text(&running, STREAM_OUT, "ready");
-	world_finish(&world, &other, CHILD(&world, "exit", "0"));
+	world_finish(&shared_world, &other, CHILD(&shared_world, "exit", "0"));
 	process_kill(running.process);
 	world_until_gone(&running);
 	free(input);
@@ -345,9 +331,9 @@ static void a_pipe_to_it_takes_bytes_as_they_come(void **state)
 	struct running running;
 
 	(void)state;
-	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "copy"));
+	struct process_spec spec = world_spec(&shared_world, &running, CHILD(&shared_world, "copy"));
 	spec.stdin_from = STDIN_PIPE;
-	world_start(&world, &running, &spec);
+	world_start(&shared_world, &running, &spec);
 	assert_int_equal(process_write(running.process, SPAN("one\n")), 0);
 	world_until_text(&running, STREAM_OUT, "one\n");
 	assert_int_equal(process_write(running.process, SPAN("two\n")), 0);
@@ -366,9 +352,9 @@ static void a_pipe_to_one_that_never_reads_is_bounded(void **state)
 	int fault = 0, taken = 0;
 
 	(void)state;
-	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "hang"));
+	struct process_spec spec = world_spec(&shared_world, &running, CHILD(&shared_world, "hang"));
 	spec.stdin_from = STDIN_PIPE;
-	world_start(&world, &running, &spec);
+	world_start(&shared_world, &running, &spec);
 	world_until_text(&running, STREAM_OUT, "ready");
 	while (!fault && taken < 100)
 		fault = process_write(running.process, (struct span){bytes, 1 << 20}), taken++;
@@ -384,7 +370,7 @@ static void both_streams_are_kept_apart(void **state)
 	struct running running;
 
 	(void)state;
-	world_finish(&world, &running, CHILD(&world, "text", "to out", "to err"));
+	world_finish(&shared_world, &running, CHILD(&shared_world, "text", "to out", "to err"));
 	assert_string_equal(running_text(&running, STREAM_OUT), "to out");
 	assert_string_equal(running_text(&running, STREAM_ERR), "to err");
 	running_done(&running);
@@ -397,9 +383,10 @@ static void a_flood_keeps_its_end_and_counts_the_rest(void **state)
 	struct running running;
 
 	(void)state;
-	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "flood", "20971520"));
+	struct process_spec spec =
+		world_spec(&shared_world, &running, CHILD(&shared_world, "flood", "20971520"));
 	running.read_at_end = true;
-	world_start(&world, &running, &spec);
+	world_start(&shared_world, &running, &spec);
 	world_until_gone(&running);
 	assert_int_equal(running.end.code, 0);
 	assert_int_equal(running.dropped[STREAM_OUT], TOTAL - KEPT);
@@ -415,10 +402,11 @@ static void a_stream_that_holds_loses_nothing(void **state)
 	struct running running;
 
 	(void)state;
-	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "flood", "3145728"));
+	struct process_spec spec =
+		world_spec(&shared_world, &running, CHILD(&shared_world, "flood", "3145728"));
 	spec.overflow[STREAM_OUT] = OVERFLOW_HOLDS;
 	spec.output_bytes_max[STREAM_OUT] = 4096;
-	world_start(&world, &running, &spec);
+	world_start(&shared_world, &running, &spec);
 	world_until_gone(&running);
 	assert_int_equal(running.dropped[STREAM_OUT], 0);
 	assert_int_equal(running.text[STREAM_OUT].len, TOTAL);
@@ -454,5 +442,5 @@ int main(void)
 		cmocka_unit_test(a_stream_that_holds_loses_nothing),
 	};
 
-	return cmocka_run_group_tests(tests, open_world, close_world);
+	return cmocka_run_group_tests(tests, shared_world_open, shared_world_close);
 }

@@ -20,22 +20,6 @@
 
 #include "world.h"
 
-static struct world world;
-
-static int open_world(void **state)
-{
-	(void)state;
-	world_open(&world);
-	return 0;
-}
-
-static int close_world(void **state)
-{
-	(void)state;
-	world_close(&world);
-	return 0;
-}
-
 static int open_descriptors(int *ret_highest)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -56,20 +40,20 @@ static int open_descriptors(int *ret_highest)
 /* Start under a limit that holds for the start alone, and see it through. Returns what process_start() said. */
 static int start_limited(int resource, rlim_t value, struct running *running)
 {
-	struct process_spec spec = world_spec(&world, running, CHILD(&world, "exit", "0"));
+	struct process_spec spec = world_spec(&shared_world, running, CHILD(&shared_world, "exit", "0"));
 	struct rlimit usual, low;
 	int before = open_descriptors(NULL);
 
 	assert_int_equal(getrlimit(resource, &usual), 0);
 	low = (struct rlimit){value, usual.rlim_max};
 	assert_int_equal(setrlimit(resource, &low), 0);
-	int fault = process_start(world.host, &spec, &running->process);
+	int fault = process_start(shared_world.host, &spec, &running->process);
 	assert_int_equal(setrlimit(resource, &usual), 0);
 	if (!fault) {
 		process_identify(running->process, &running->identity);
 		world_until_gone(running);
 	}
-	uv_run(&world.loop, UV_RUN_NOWAIT);
+	uv_run(&shared_world.loop, UV_RUN_NOWAIT);
 	assert_int_equal(open_descriptors(NULL), before);
 	assert_nothing_left(running);
 	running_done(running);
@@ -80,7 +64,7 @@ static void assert_all_is_well(void)
 {
 	struct running running;
 
-	world_finish(&world, &running, CHILD(&world, "exit", "0"));
+	world_finish(&shared_world, &running, CHILD(&shared_world, "exit", "0"));
 	assert_int_equal(running.end.how, ENDED_EXIT);
 	running_done(&running);
 }
@@ -179,17 +163,17 @@ static void there_are_so_many_and_no_more(void **state)
 	static const char *argv[PROCESS_ARGS_MAX + 2];
 	for (int i = 0; i < PROCESS_ARGS_MAX + 1; i++)
 		argv[i] = arguments[i];
-	spec = world_spec(&world, &running, argv);
-	assert_int_equal(process_start(world.host, &spec, &process), -E2BIG);
+	spec = world_spec(&shared_world, &running, argv);
+	assert_int_equal(process_start(shared_world.host, &spec, &process), -E2BIG);
 	static const char *env[PROCESS_ENV_MAX + 2];
 	static char entries[PROCESS_ENV_MAX + 2][16];
 	for (int i = 0; i < PROCESS_ENV_MAX + 1; i++) {
 		snprintf(entries[i], sizeof entries[i], "N%d=x", i);
 		env[i] = entries[i];
 	}
-	spec = world_spec(&world, &running, CHILD(&world, "exit", "0"));
+	spec = world_spec(&shared_world, &running, CHILD(&shared_world, "exit", "0"));
 	spec.env = env;
-	assert_int_equal(process_start(world.host, &spec, &process), -E2BIG);
+	assert_int_equal(process_start(shared_world.host, &spec, &process), -E2BIG);
 	assert_null(process);
 	running_done(&running);
 }
@@ -204,5 +188,5 @@ int main(void)
 	};
 
 	closefrom(3); /* whoever started us may have left some */
-	return cmocka_run_group_tests(tests, open_world, close_world);
+	return cmocka_run_group_tests(tests, shared_world_open, shared_world_close);
 }

@@ -25,22 +25,6 @@
 #include "exec/tree.h"
 #include "world.h"
 
-static struct world world;
-
-static int open_world(void **state)
-{
-	(void)state;
-	world_open(&world);
-	return 0;
-}
-
-static int close_world(void **state)
-{
-	(void)state;
-	world_close(&world);
-	return 0;
-}
-
 /* ---- asked to end ------------------------------------------------------------------------------------------------- */
 
 static void term_is_enough_for_the_polite(void **state)
@@ -48,7 +32,7 @@ static void term_is_enough_for_the_polite(void **state)
 	struct running running;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "polite"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "polite"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	process_stop(running.process, 10000);
 	world_until_gone(&running);
@@ -65,7 +49,7 @@ static void one_that_is_stopped_hears_term_too(void **state)
 	struct running running;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "stopped"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "stopped"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	process_stop(running.process, 10000);
 	world_until_gone(&running);
@@ -78,7 +62,7 @@ static void the_deaf_are_killed_after_the_grace(void **state)
 	struct running running;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "deaf"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "deaf"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	process_stop(running.process, 50);
 	world_until_gone(&running);
@@ -95,7 +79,7 @@ static void a_shorter_grace_wins_and_a_longer_one_does_not(void **state)
 	struct running running;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "deaf"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "deaf"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	process_stop(running.process, 600000);
 	process_stop(running.process, 50);
@@ -110,7 +94,7 @@ static void a_kill_right_after_the_start_leaves_nothing(void **state)
 	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct running running;
-		world_run(&world, &running, CHILD(&world, "deaf"));
+		world_run(&shared_world, &running, CHILD(&shared_world, "deaf"));
 		process_kill(running.process);
 		world_until_gone(&running);
 		assert_nothing_left(&running);
@@ -123,9 +107,9 @@ static void a_stop_after_the_end_does_nothing(void **state)
 	struct running running;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "exit", "0"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "exit", "0"));
 	while (!running.exited)
-		uv_run(&world.loop, UV_RUN_ONCE);
+		uv_run(&shared_world.loop, UV_RUN_ONCE);
 	if (running.process)
 		process_stop(running.process, 0);
 	world_until_gone(&running);
@@ -141,7 +125,7 @@ static void daemons_end_with_the_program_that_left_them(void **state)
 	struct running running;
 
 	(void)state;
-	world_finish(&world, &running, CHILD(&world, "daemon", "3"));
+	world_finish(&shared_world, &running, CHILD(&shared_world, "daemon", "3"));
 	assert_true(running.exited);
 	assert_int_equal(running.end.code, 3);
 	assert_int_equal(running.end.strays, 3);
@@ -155,9 +139,10 @@ static void deaf_daemons_are_killed(void **state)
 	struct running running;
 
 	(void)state;
-	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "daemon", "3", "deaf"));
+	struct process_spec spec =
+		world_spec(&shared_world, &running, CHILD(&shared_world, "daemon", "3", "deaf"));
 	spec.linger_ms = 50;
-	world_start(&world, &running, &spec);
+	world_start(&shared_world, &running, &spec);
 	world_until_gone(&running);
 	assert_int_equal(running.end.how, ENDED_EXIT);
 	assert_int_equal(running.end.strays, 3);
@@ -171,7 +156,7 @@ static void a_deep_family_is_killed_at_once(void **state)
 	struct running running;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "family", "40"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "family", "40"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	assert_int_equal(marked(running.identity.run), 41);
 	process_kill(running.process);
@@ -198,10 +183,11 @@ static void one_without_marker_session_and_parent_is_found(void **state)
 	struct family family;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "scrubbed"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "scrubbed"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	family.shim = running.identity.shim;
-	world_until(&world, has_two_children, &family); /* the program, and the one that lost its parent */
+	world_until(
+		&shared_world, has_two_children, &family); /* the program, and the one that lost its parent */
 	process_kill(running.process);
 	world_until_gone(&running);
 	for (int i = 0; i < 2; i++) {
@@ -234,15 +220,15 @@ static void a_fork_bomb_is_bounded_and_ends(void **state)
 	int forked;
 
 	(void)state;
-	struct process_spec spec = world_spec(&world, &running, CHILD(&world, "bomb", "1500"));
+	struct process_spec spec = world_spec(&shared_world, &running, CHILD(&shared_world, "bomb", "1500"));
 	spec.confine.limits.tasks = 30;
 	if (geteuid() == 0) {
-		if (!others_reach(world.child))
+		if (!others_reach(shared_world.child))
 			skip();
 		spec.drop_user = true;
 		spec.uid = spec.gid = 65534;
 	}
-	world_start(&world, &running, &spec);
+	world_start(&shared_world, &running, &spec);
 	world_until_text(&running, STREAM_OUT, "forked");
 	assert_int_equal(sscanf(running_text(&running, STREAM_OUT), "forked %d", &forked), 1);
 	assert_in_range(forked, 10, 1499);
@@ -258,7 +244,7 @@ static void those_that_fork_away_are_caught(void **state)
 	struct running running;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "respawn", "4"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "respawn", "4"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	process_kill(running.process);
 	world_until_gone(&running);
@@ -281,9 +267,9 @@ static void the_tree_of_a_killed_shim_is_ended_by_us(void **state)
 	struct running running, other;
 
 	(void)state;
-	world_run(&world, &other, CHILD(&world, "polite"));
+	world_run(&shared_world, &other, CHILD(&shared_world, "polite"));
 	world_until_text(&other, STREAM_OUT, "ready");
-	world_run(&world, &running, CHILD(&world, "family", "10"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "family", "10"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	signal_shim(&running, SIGKILL);
 	world_until_gone(&running);
@@ -303,7 +289,7 @@ static void daemons_of_a_killed_shim_are_ended_by_us(void **state)
 	struct running running;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "scrubbed"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "scrubbed"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	signal_shim(&running, SIGKILL);
 	world_until_gone(&running);
@@ -316,7 +302,7 @@ static void a_shim_that_sleeps_through_an_order_is_replaced(void **state)
 	struct running running;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "deaf"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "deaf"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	signal_shim(&running, SIGSTOP);
 	process_kill(running.process);
@@ -332,7 +318,7 @@ static void a_shim_ignores_every_signal_but_kill(void **state)
 	struct running running;
 
 	(void)state;
-	world_run(&world, &running, CHILD(&world, "polite"));
+	world_run(&shared_world, &running, CHILD(&shared_world, "polite"));
 	world_until_text(&running, STREAM_OUT, "ready");
 	for (int signal = 1; signal < 32; signal++)
 		if (signal != SIGKILL && signal != SIGSTOP)
@@ -429,7 +415,7 @@ static void a_shim_that_starts_nothing_leaves_no_cgroup(void **state)
 	char leaf[200];
 
 	(void)state;
-	snprintf(leaf, sizeof leaf, "%s/leaf", world.dir);
+	snprintf(leaf, sizeof leaf, "%s/leaf", shared_world.dir);
 	assert_int_equal(mkdir(leaf, 0700), 0);
 	mislead_shim(leaf, NULL);
 	assert_int_equal(access(leaf, F_OK), -1);
@@ -507,5 +493,5 @@ int main(void)
 		cmocka_unit_test(cgroups_that_the_dead_left_are_swept_and_no_others),
 	};
 
-	return cmocka_run_group_tests(tests, open_world, close_world);
+	return cmocka_run_group_tests(tests, shared_world_open, shared_world_close);
 }

@@ -186,6 +186,22 @@ static const struct process_events events = {
 	.gone = on_gone,
 };
 
+struct world shared_world;
+
+int shared_world_open(void **state)
+{
+	(void)state;
+	world_open(&shared_world);
+	return 0;
+}
+
+int shared_world_close(void **state)
+{
+	(void)state;
+	world_close(&shared_world);
+	return 0;
+}
+
 struct process_spec world_spec(struct world *world, struct running *running, const char *const *argv)
 {
 	static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};

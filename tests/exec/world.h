@@ -45,6 +45,11 @@ void world_open(struct world *world);
 void world_open_with(struct world *world, const struct host_options *options);
 void world_close(struct world *world);
 
+/* One for all tests of a program: its set-up and tear-down as a group. */
+extern struct world shared_world;
+int shared_world_open(void **state);
+int shared_world_close(void **state);
+
 /* A directory for containers with the smallest system there is: /bin/child and /bin/hostile, which need nothing. */
 void world_make_rootfs(struct world *world, char *ret_path, size_t room);
 
