@@ -450,18 +450,18 @@ class Manual(NotifyCase):
 
 
 class Up(NotifyCase):
-    def test_stint_up_tells_others_if_there_are_any(self):
+    def up(self, **streams):
+        """Who is told, and a stint up in the place of the server."""
         ops = self.receiver()
         self.server.stop()
         self.client.close()
         self.configure({"ops": self.target()})
         up = subprocess.Popen([STINT, "up", "--home", self.home, "--listen", "127.0.0.1:0", "--no-worker", "--no-demo"],
-                              stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=stintd.environment())
-        self.addCleanup(up.stdout.close)
+                              stdin=subprocess.DEVNULL, text=True, env=stintd.environment(), **streams)
         self.addCleanup(self.end, up)
-        said = iter(up.stdout.readline, "")
-        self.assertTrue(any(line.startswith("notify   tells the targets") for line in said))
-        self.wait_until(lambda: self.cursor()["cursor"] is not None)
+        return ops, up
+
+    def tells_and_ends(self, ops, up):
         with open(os.path.join(self.home, "url")) as file:
             self.server.port = int(file.read().strip().rsplit(":", 1)[1])
         self.client = self.connect(token=self.server.token)
@@ -469,19 +469,20 @@ class Up(NotifyCase):
         self.wait_for(ops, 1)
         up.send_signal(signal.SIGTERM)
         self.assertEqual(up.wait(20), 0)
+
+    def test_stint_up_tells_others_if_there_are_any(self):
+        ops, up = self.up(stdout=subprocess.PIPE)
+        self.addCleanup(up.stdout.close)
+        said = iter(up.stdout.readline, "")
+        self.assertTrue(any(line.startswith("notify   tells the targets") for line in said))
+        self.wait_until(lambda: self.cursor()["cursor"] is not None)
+        self.tells_and_ends(ops, up)
         with open(os.path.join(self.home, "notify", ".lock")) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody is left that holds it
 
     def test_stint_up_starts_it_again_when_it_is_killed(self):
-        ops = self.receiver()
-        self.server.stop()
-        self.client.close()
-        self.configure({"ops": self.target()})
-        up = subprocess.Popen([STINT, "up", "--home", self.home, "--listen", "127.0.0.1:0", "--no-worker", "--no-demo"],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                              env=stintd.environment())
+        ops, up = self.up(stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.addCleanup(up.stderr.close)
-        self.addCleanup(self.end, up)
 
         def notifier():
             with open("/proc/%d/task/%d/children" % (up.pid, up.pid)) as file:
@@ -496,13 +497,7 @@ class Up(NotifyCase):
         os.kill(first, signal.SIGKILL)
         self.assertEqual(up.stderr.readline(), "stint: stint-notify was ended by signal 9; another one is started in 1 s\n")
         self.wait_until(lambda: notifier() not in (None, first))
-        with open(os.path.join(self.home, "url")) as file:
-            self.server.port = int(file.read().strip().rsplit(":", 1)[1])
-        self.client = self.connect(token=self.server.token)
-        self.finish_session("s")
-        self.wait_for(ops, 1)
-        up.send_signal(signal.SIGTERM)
-        self.assertEqual(up.wait(20), 0)
+        self.tells_and_ends(ops, up)
 
 
 class Words(NotifyCase):
