@@ -253,7 +253,7 @@ static void assert_refused(struct process_spec *spec, struct running *running, i
 
 static void a_grant_that_opens_the_state_directory_is_refused(void **state)
 {
-	const char *const bad[] = {scene.home, scene.world.dir, "/tmp", "/"};
+	const char *const bad[] = {scene.home, scene.world.dir, world_place(), "/"};
 	struct running running;
 	struct process_spec spec;
 

@@ -445,8 +445,8 @@ static void the_state_directory_does_not_exist(void **state)
 	attempt("ENOENT", "read", in_home(&scene, "admin.token"), NULL);
 	attempt("ENOENT", "read", "../admin.token", NULL);
 	attempt("ENOENT", "truncate", in_home(&scene, "stint.db"), NULL);
-	attempt("ENOENT", "remove", in_home(&scene, "admin.token"), NULL);
-	/* the tests' home lies in /tmp, and /tmp is the sandbox's own */
+	/* Where the tests' home lies in /tmp, /tmp is the sandbox's own; elsewhere a path to a grant may lead by. */
+	attempt("ENOENT EROFS", "remove", in_home(&scene, "admin.token"), NULL);
 	attempt("ENOENT EACCES EROFS done", "write", in_home(&scene, "new"), NULL);
 	assert_int_equal(faccessat(scene.home_fd, "new", F_OK, 0), -1);
 	attempt("ENOENT", "link", in_home(&scene, "admin.token"), NULL);
@@ -478,7 +478,7 @@ static void what_belongs_to_a_sibling_does_not_exist(void **state)
 
 static void a_grant_that_opens_the_state_directory_is_refused(void **state)
 {
-	const char *const bad[] = {scene.home, scene.world.dir, "/tmp", "/"};
+	const char *const bad[] = {scene.home, scene.world.dir, world_place(), "/"};
 	struct process *process = NULL;
 	struct running running;
 

@@ -33,6 +33,13 @@ static void ticked(uv_timer_t *timer)
 	(void)timer;
 }
 
+const char *world_place(void)
+{
+	const char *place = getenv("TMPDIR");
+
+	return place ? place : "/tmp";
+}
+
 void world_open_with(struct world *world, const struct host_options *given)
 {
 	struct host_options options = *given;
@@ -47,9 +54,7 @@ void world_open_with(struct world *world, const struct host_options *given)
 	uv_timer_start(&world->tick, ticked, 50, 50);
 	if (host_open(&world->loop, &options, &world->host, complaint) < 0)
 		fail_msg("host_open: %s", complaint);
-	/* Not below /tmp itself if TMPDIR says so: the tests grant what they need. */
-	snprintf(world->dir, sizeof world->dir, "%s/stint-exec-XXXXXX",
-		getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	snprintf(world->dir, sizeof world->dir, "%s/stint-exec-XXXXXX", world_place());
 	assert_non_null(mkdtemp(world->dir));
 	world->dir_fd = open(world->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(world->dir_fd >= 0);

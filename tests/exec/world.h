@@ -40,6 +40,9 @@ struct running {
 	uint64_t started_ns, exited_ns, gone_ns;
 };
 
+/* Where a world's directory is made: beneath TMPDIR, which need not be /tmp. */
+const char *world_place(void);
+
 /* Both skip or fail the test themselves. */
 void world_open(struct world *world);
 void world_open_with(struct world *world, const struct host_options *options);
