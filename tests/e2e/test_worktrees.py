@@ -18,6 +18,8 @@ AS_SOMEBODY["GIT_CONFIG_GLOBAL"] = "/dev/null"
 
 @unittest.skipUnless(GIT, "git is not installed")
 class TreeCase(Case):
+    home = None  # of the worker; else the server's
+
     def setUp(self):
         super().setUp()
         self.folder = os.path.realpath(self.folder)
@@ -52,7 +54,7 @@ class TreeCase(Case):
         return task
 
     def trees(self, *flags):
-        ran = subprocess.run([STINT, "worker", "worktrees", "--home", self.server.home, "--json", *flags], capture_output=True,
+        ran = subprocess.run([STINT, "worker", "worktrees", "--home", self.home or self.server.home, "--json", *flags], capture_output=True,
                              text=True, timeout=120, env=stintd.environment())
         self.assertEqual(ran.returncode, 0, ran.stderr)
         return json.loads(ran.stdout)["worktrees"]
