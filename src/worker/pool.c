@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/take.h"
 #include "worker/pool_seat.h"
 #include "worker/supervisor.h"
@@ -120,8 +121,8 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 void pool_job_push(struct pool_job *job, const struct process_lease *lease)
 {
 	job->lease = *lease;
-	if (job->seat)
-		process_lease(job->seat->process, lease);
+	if (job->seat && process_lease(job->seat->process, lease))
+		log_warn("its shim had been stopped; it goes on", log_cstr("task", job->task));
 }
 
 bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms)

@@ -259,7 +259,9 @@ static void on_news(void *context, const struct pulse_news *news)
 		hear_refused(supervisor, news);
 		break;
 	case PULSE_AWAY:
-		log_warn("the server does not answer",
+		log_warn(pulse_fault_is_ours(news->fault)
+				? "heartbeats cannot be sent; everything is stopped before the lease is over"
+				: "the server does not answer",
 			log_cstr("reason", news->fault ? strerror(-news->fault) : ""));
 		break;
 	case PULSE_BACK:
