@@ -31,6 +31,18 @@ static const char *until(struct telling *t)
 	return until_ms == 0 ? "" : text_of(t->cli, " (%.*s)", SPAN_ARGS(relative(t->cli, until_ms)));
 }
 
+/* A slot that is quarantined stays so until then, or until somebody lifts it. */
+static const char *trial(struct telling *t)
+{
+	int64_t at_ms = field_int(t->why, "until", 0);
+
+	if (at_ms == 0)
+		return "";
+	return at_ms <= clock_wall_ms()
+		? "; a trial is due"
+		: text_of(t->cli, "; a trial %.*s", SPAN_ARGS(relative(t->cli, at_ms)));
+}
+
 static const char *names_of(struct telling *t, const char *key)
 {
 	const char *names = "";
@@ -238,7 +250,7 @@ static void tell_owner_quarantined(struct telling *t)
 	const char *slot = field_cstr(t->cli, t->task, "owner");
 
 	t->told.sentence = text_of(t->cli, "%s is ready: its slot %s crashed too often and is quarantined%s.",
-		t->id, slot, until(t));
+		t->id, slot, trial(t));
 	t->told.fix = text_of(t->cli, "stint slot unquarantine %s", word(t->cli, slot));
 }
 
@@ -248,7 +260,7 @@ static void tell_pool_quarantined(struct telling *t)
 
 	t->told.sentence = text_of(t->cli,
 		"%s is ready, but of the pool that could take it %s crashed too often and is quarantined%s.",
-		t->id, slot, until(t));
+		t->id, slot, trial(t));
 	t->told.fix = text_of(t->cli, "stint slot unquarantine %s   (stint worker show says what was wrong)",
 		word(t->cli, slot));
 }

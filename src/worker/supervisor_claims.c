@@ -133,6 +133,16 @@ static void fail_once(struct supervisor *supervisor, yyjson_val *root, const cha
 	once_failed(supervisor->once, "failed", error);
 }
 
+static void fail_unanswered(struct supervisor *supervisor, const char *why)
+{
+	char error[400];
+
+	snprintf(error, sizeof error,
+		"the server at %.200s does not answer: %s; start it (stint up), or name another with --url",
+		supervisor->options->url, why);
+	once_failed(supervisor->once, "failed", error);
+}
+
 /* It could have waited longer: an operator has told us something, and the beat will say what. */
 static bool is_early(const struct supervisor *supervisor, yyjson_val *claims)
 {
@@ -185,7 +195,7 @@ static void on_claims(void *context, int fault, enum http_reach reach, const str
 	if (status > 0 && status < 500)
 		hear_claims(supervisor, status, answer);
 	else if (supervisor->once && supervisor->claim_failures >= ONCE_RETRIES)
-		fail_once(supervisor, NULL, "the server does not answer");
+		fail_unanswered(supervisor, status > 0 ? "it cannot take claims now" : strerror(-fault));
 	else /* the request keeps its number: if it was answered after all, the same claims come again */
 		claim_after(
 			supervisor, retry_delay_ms(++supervisor->claim_failures, AWAY_MS, &supervisor->rng));

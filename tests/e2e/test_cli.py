@@ -545,7 +545,7 @@ class Why(CliCase):
         for _ in range(3):
             self.client.post("/api/slots/s-crash/crash")
         task = self.add("x", "--owner", "s-crash", "--queue", "w-crash")
-        self.why(task, "owner_quarantined", "is quarantined (in ", "stint slot unquarantine s-crash")
+        self.why(task, "owner_quarantined", "is quarantined; a trial in ", "stint slot unquarantine s-crash")
         self.assertEqual(self.stint("slot", "unquarantine", "s-crash").out, "s-crash\n")
         self.assertNotEqual(self.stint("why", task, "--json").json["why"]["reason"], "owner_quarantined")
 
