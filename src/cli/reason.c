@@ -31,16 +31,14 @@ static const char *until(struct telling *t)
 	return until_ms == 0 ? "" : text_of(t->cli, " (%.*s)", SPAN_ARGS(relative(t->cli, until_ms)));
 }
 
-/* A slot that is quarantined stays so until then, or until somebody lifts it. */
+/* When somebody is let in again that crashed too often. */
 static const char *trial(struct telling *t)
 {
-	int64_t at_ms = field_int(t->why, "until", 0);
+	int64_t until_ms = field_int(t->why, "until", 0);
 
-	if (at_ms == 0)
-		return "";
-	return at_ms <= clock_wall_ms()
-		? "; a trial is due"
-		: text_of(t->cli, "; a trial %.*s", SPAN_ARGS(relative(t->cli, at_ms)));
+	return until_ms == 0
+		? ""
+		: text_of(t->cli, "; a trial is due %.*s", SPAN_ARGS(relative(t->cli, until_ms)));
 }
 
 static const char *names_of(struct telling *t, const char *key)
@@ -74,9 +72,10 @@ static void tell_parked(struct telling *t)
 static void tell_timed(struct telling *t)
 {
 	const char *code = field_cstr(t->cli, t->why, "code");
+	const char *message = code[0] ? field_cstr(t->cli, field(t->task, "error"), "message") : "";
 
-	t->told.sentence = text_of(t->cli, "%s is scheduled: %s%s%s%s.", t->id, t->text, until(t),
-		code[0] ? "; the last one ended with " : "", code);
+	t->told.sentence = text_of(t->cli, "%s is scheduled: %s%s%s%s%s%s.", t->id, t->text, until(t),
+		code[0] ? "; the last one ended with " : "", code, message[0] ? ": " : "", message);
 	t->told.fix = text_of(t->cli, "stint wait %s", t->id);
 }
 
@@ -291,6 +290,19 @@ static void tell_held(struct telling *t)
 	t->told.fix = text_of(t->cli, "stint show %s", t->id);
 }
 
+/* Who has it, and which of its clocks will be heard next: that of its worker, or its own. */
+static void tell_running(struct telling *t)
+{
+	int64_t left_ms = field_int(t->task, "runMs", 0);
+	const char *clock = left_ms > 0
+		? text_of(t->cli, "; it may run for %.*s more", SPAN_ARGS(duration(t->cli, left_ms)))
+		: "";
+
+	t->told.sentence = text_of(t->cli, "%s is running: %s holds it, with a lease of %.*s%s.", t->id,
+		t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))), clock);
+	t->told.fix = text_of(t->cli, "stint logs --follow %s", t->id);
+}
+
 static void tell_stopping(struct telling *t)
 {
 	t->told.sentence =
@@ -367,7 +379,7 @@ static const struct {
 	{"pool_quarantined", tell_pool_quarantined},
 	{"store_read_only", tell_store},
 	{"unconfirmed", tell_held},
-	{"running", tell_held},
+	{"running", tell_running},
 	{"stopping", tell_stopping},
 	{"overdue", tell_stopping},
 	{"asking", tell_asking},

@@ -76,6 +76,7 @@ bool run_make_tree(struct run *run, int workdir_fd)
 		.task = run->task,
 		.fence = run->fence,
 		.walled = run->wall.level > WALL_PROCESS,
+		.network = run->wall.network,
 		.like_the_task = run_fill_spec};
 	char top[WORKTREE_PATH_BYTES], common[WORKTREE_PATH_BYTES],
 		reason[WORKTREE_REASON_BYTES] = "its repository cannot be found";

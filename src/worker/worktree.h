@@ -69,6 +69,7 @@ struct worktree_wish {
 	const char *top; /* worktree_find() */
 	const char *common;
 	bool walled;
+	bool network; /* behind its wall */
 	/* The set-up is confined and limited like the task: this makes the spec of one. */
 	int (*like_the_task)(void *context, int workdir_fd, struct process_spec *spec);
 };

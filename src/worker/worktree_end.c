@@ -2,9 +2,12 @@
 #include "worker/worktree_parts.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -338,6 +341,21 @@ static const char *half_done(struct worktree *tree)
 	return NULL;
 }
 
+/* A task may have put a repository of its own in place of the file that leads to git's directory of the tree: nobody looks into that. */
+static bool has_own_repository(const struct worktree *tree)
+{
+	char path[WORKTREE_PATH_BYTES + 8], word[PATH_MAX], real[WORKTREE_PATH_BYTES];
+	struct stat stat_;
+
+	snprintf(path, sizeof path, "%s/.git", tree->record.path);
+	if (lstat(path, &stat_) < 0)
+		return errno != ENOENT;
+	if (!S_ISREG(stat_.st_mode) || !worktree_read_word(path, "gitdir: ", word, sizeof word))
+		return true;
+	return strcmp(word, tree->record.git) != 0 &&
+		(!worktree_resolve(tree->record.path, word, real) || strcmp(real, tree->record.git) != 0);
+}
+
 /* Is there work in it? */
 static void look_for_work(struct worktree *tree)
 {
@@ -346,7 +364,8 @@ static void look_for_work(struct worktree *tree)
 		.in_tree = true,
 		.timeout_ms = GIT_MS,
 		.done = after_status};
-	const char *half = half_done(tree);
+	const char *half = has_own_repository(tree) ? "there is a repository of its own in place of its .git"
+						    : half_done(tree);
 	int fault = half ? 0 : worktree_run(tree, &call);
 
 	if (half)
@@ -396,14 +415,17 @@ static bool is_away(struct worktree *tree)
 
 /* A git that was killed leaves the lock of the branch that it was making or removing, and no other could remove it then. The name
  * is of this attempt alone. */
-static void unlock_branch(const struct worktree *tree)
+static void unlock_branch(struct worktree *tree)
 {
-	char lock[4200];
-	int len = snprintf(
-		lock, sizeof lock, "%s/refs/heads/%s.lock", tree->record.common, tree->record.branch);
+	const char *lock = arena_text(&tree->arena, "refs/heads/%s.lock", tree->record.branch);
+	const char *slash = strrchr(lock, '/');
 
-	if (tree->record.branch[0] && len < (int)sizeof lock)
-		unlink(lock);
+	if (!tree->record.branch[0])
+		return;
+	cleanup(close_at) int dir_fd = worktree_open_in_common(
+		&tree->record, arena_text(&tree->arena, "%.*s", (int)(slash - lock), lock), false);
+	if (dir_fd >= 0)
+		unlinkat(dir_fd, slash + 1, 0);
 }
 
 /* Half made, or half removed: nobody's work. */
