@@ -121,6 +121,7 @@ static void a_shim_that_somebody_stopped_goes_on_with_the_next_push(void **state
 	(void)state;
 	run_leased(&running, CHILD(&shared_world, "polite"), lease);
 	world_until_text(&running, STREAM_OUT, "ready");
+	world_until_started(&running);
 	assert_false(process_lease(running.process, &lease));
 	stop_shim(&running);
 	assert_int_equal(kill(running.identity.main, SIGTERM), 0);
