@@ -24,6 +24,7 @@
 enum {
 	CALL_MS = 5000,
 	SLOW_MS = 250,
+	SLOTS_NAMED_MAX = 5,
 };
 
 #define SPACE_LEAST ((uint64_t)64 << 20)
@@ -188,6 +189,40 @@ static void check_workers(struct examination *exam)
 	yyjson_doc_free(doc);
 	doctor_note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,
 		live == 0 ? "; scripts that only claim are not counted" : "");
+}
+
+/* Those that crashed too often: nothing is run there, however much waits. */
+static void check_slots(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/slots")};
+	const char *names = "", *first = NULL;
+	struct json_complaint complaint;
+	struct http_answer *answer;
+	size_t at, count, shut = 0;
+	yyjson_val *slot;
+
+	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
+	if (knock(exam, &call, &answer) < 0 || http_answer_status(answer) != 200)
+		return;
+	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, slot)
+	{
+		if (!span_equal(field_text(slot, "state"), SPAN("quarantined")))
+			continue;
+		const char *name = field_cstr(cli, slot, "name");
+		first = first ? first : name;
+		if (shut++ < SLOTS_NAMED_MAX)
+			names = text_of(cli, "%s%s%s", names, shut > 1 ? ", " : "", name);
+	}
+	yyjson_doc_free(doc);
+	if (shut > 0)
+		doctor_note(exam, WARN, "server", "slots",
+			text_of(cli,
+				"stint slot unquarantine %s   (when it is mended: stint worker show says what was wrong)",
+				word(cli, first)),
+			"%zu in quarantine, because %s crashed too often: %s%s", shut,
+			shut > 1 ? "they" : "it", names, shut > SLOTS_NAMED_MAX ? ", …" : "");
 }
 
 /* ---- isolation ---------------------------------------------------------------------------------------------------------- */
@@ -438,6 +473,7 @@ static void check_server(struct examination *exam)
 	check_version(exam);
 	check_ready(exam);
 	check_workers(exam);
+	check_slots(exam);
 	if (args_has(&exam->cli->args, "security"))
 		check_doors(exam);
 }

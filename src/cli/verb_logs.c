@@ -52,7 +52,8 @@ int log_read_on(struct log_reading *reading)
 		.path = "/api/tasks/*/log",
 		.names = {reading->id},
 		.patience = reading->patience,
-		.stop = reading->stop};
+		.stop = reading->stop,
+		.quiet_missing = reading->attempt > 0};
 	int64_t next = 0, length = 0;
 
 	do {
@@ -63,6 +64,9 @@ int log_read_on(struct log_reading *reading)
 			question.query = span_of(text_of(cli, "%.*s&attempt=%lld", SPAN_ARGS(question.query),
 				(long long)reading->attempt));
 		int r = ask(cli, &question, &reply);
+		if (r == EXIT_NOT_FOUND && question.quiet_missing)
+			return fail(cli, r, "not_found", text_of(cli, "stint show %s", reading->id),
+				"%s has had no attempt %lld", reading->id, (long long)reading->attempt);
 		if (r != 0)
 			return r;
 		next = field_int(reply.root, "next", 0);
