@@ -359,7 +359,7 @@ static int open_parts(struct supervisor *supervisor)
 	const struct supervisor_options *options = supervisor->options;
 	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional,
 		.bounds = settings_bounds(supervisor->settings)};
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 32 << 20};
+	struct http_answer_limits limits = http_answer_limits_default();
 	char complaint[NEST_COMPLAINT_BYTES];
 
 	int r = nest_open(&supervisor->nest, options->home, options->slot, supervisor->worker_id,
