@@ -156,12 +156,12 @@ static void hear_refused(struct supervisor *supervisor, const struct pulse_news 
 {
 	bool alive = pulse_is_alive(supervisor->pulse);
 
+	if (!alive)
+		note_standing(supervisor, false); /* before it is told: whoever reads it may end us */
 	log_at(alive ? LEVEL_WARN : LEVEL_ERROR,
 		alive ? "a heartbeat is refused" : "the worker is not registered",
 		log_int("status", news->status), log_span("code", news->code),
 		log_span("holder", news->holder), log_span("reason", news->detail));
-	if (!alive)
-		note_standing(supervisor, false);
 	if (alive || span_equal(news->code, SPAN("slot_quarantined")))
 		return; /* it is asked again */
 	supervisor_stop(supervisor,
