@@ -146,12 +146,12 @@ class Adding(CliCase):
             "add", "all of it", "--queue", "flags", "--priority", "high", "--after", parent, "--timeout", "5m",
             "--max-attempts", "7", "--needs", "gpu,linux", "--label", "a", "--label", "b", "--executor", "tests",
             "--payload", '{"n":[1,2]}', "--owner", "slot-1", "--not-before", "1h", "--start-by", "2h", "--finish-by",
-            "3h", "--hold", "--id", "my-task", "--unique", "only-one", "--cwd", "sub", "--module", "chess",
+            "3h", "--hold", "--id", "my-task", "--unique", "only-one", "--cwd", "/srv/sub", "--module", "chess",
             "--isolation", "sandbox", "--json").json["task"]
         expected = {"id": "my-task", "queue": "flags", "priority": 50, "blockedBy": [parent], "timeoutMs": 300000,
                     "maxAttempts": 7, "requires": ["gpu", "linux"], "labels": ["a", "b"], "executor": "tests",
                     "payload": {"n": [1, 2]}, "owner": "slot-1", "state": "pending", "uniqueKey": "only-one",
-                    "workingDir": "sub", "module": "chess", "isolationLevel": "sandbox"}
+                    "workingDir": "/srv/sub", "module": "chess", "isolationLevel": "sandbox"}
         self.assertEqual({key: task[key] for key in expected}, expected)
         for name, hours in (("notBefore", 1), ("startBy", 2), ("finishBy", 3)):
             self.assertLess(abs(task[name] - before - hours * 3600000), 60000)
@@ -283,6 +283,14 @@ class Adding(CliCase):
                             ("\u00e4" * 150, "\u00e4" * 100), ("a" + "\u00e4" * 150, "a" + "\u00e4" * 99)):
             with self.subTest(text=text):
                 self.assertEqual(self.stint("add", "-f", "-", "--json=title", stdin=text).json["task"]["title"], title)
+
+    def test_a_directory_is_meant_from_here(self):
+        with tempfile.TemporaryDirectory() as folder:
+            here = os.path.realpath(folder)
+            for typed, meant in ((".", here), ("./", here), ("sub", here + "/sub"), (".//./sub/x", here + "/sub/x"), ("..", here + "/.."),
+                                 (".hidden", here + "/.hidden"), ("/srv/sub", "/srv/sub")):
+                told = self.stint("add", "x", "--cwd", typed, "--hold", "--json=workingDir", cwd=folder)
+                self.assertEqual(told.json["task"]["workingDir"], meant)
 
     def test_a_title_of_blanks_is_none(self):
         for title in ("", "  ", "\t\n "):
