@@ -259,7 +259,7 @@ static void on_news(void *context, const struct pulse_news *news)
 		hear_refused(supervisor, news);
 		break;
 	case PULSE_AWAY:
-		log_warn("the server does not answer",
+		log_warn("the server does not answer", log_cstr("url", supervisor->options->url),
 			log_cstr("reason", news->fault ? strerror(-news->fault) : ""));
 		break;
 	case PULSE_BACK:
