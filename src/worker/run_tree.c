@@ -12,6 +12,7 @@ static void let_tree_go(struct run *run)
 	if (!worktree_is_gone(run->tree))
 		log_info("a work tree is kept", log_cstr("task", run->task), log_cstr("path", record->path),
 			log_cstr("reason", record->kept));
+	leftovers_add(&run->supervisor->leftovers, run->tree);
 	worktree_free(run->tree);
 	run->tree = NULL;
 }
@@ -81,6 +82,7 @@ bool run_make_tree(struct run *run, int workdir_fd)
 		.task = run->task,
 		.fence = run->fence,
 		.walled = run->wall.level > WALL_PROCESS,
+		.network = run->wall.network,
 		.like_the_task = run_fill_spec};
 	char top[WORKTREE_PATH_BYTES], common[WORKTREE_PATH_BYTES],
 		reason[WORKTREE_REASON_BYTES] = "its repository cannot be found";

@@ -424,6 +424,19 @@ static void catch_signals(struct supervisor *supervisor)
 	sigprocmask(SIG_UNBLOCK, &caught, NULL); /* held since the program began, or by whoever began it */
 }
 
+static void on_leftovers_idle(void *context)
+{
+	supervisor_look_for_end(context);
+}
+
+static void begin_leftovers(struct supervisor *supervisor)
+{
+	struct worktree_site site = {
+		supervisor->loop, supervisor->host, supervisor->nest.home, supervisor->instance};
+
+	leftovers_init(&supervisor->leftovers, &site, on_leftovers_idle, supervisor);
+}
+
 static void start_loop(struct supervisor *supervisor)
 {
 	start_watchdog(supervisor);
@@ -435,6 +448,7 @@ static void start_loop(struct supervisor *supervisor)
 	supervisor->claim_timer.data = supervisor->stop_timer.data = supervisor;
 	uv_idle_init(supervisor->loop, &supervisor->broom);
 	supervisor->broom.data = supervisor;
+	begin_leftovers(supervisor);
 	outbox_load(supervisor->outbox);
 	report_predecessor(supervisor);
 	if (outbox_waiting(supervisor->outbox) > 0) /* first what the dead had to say, then who we are */

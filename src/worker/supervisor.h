@@ -15,6 +15,7 @@
 
 #include "base/rng.h"
 #include "exec/host.h"
+#include "worker/leftovers.h"
 #include "worker/line.h"
 #include "worker/nest.h"
 #include "worker/once.h"
@@ -66,6 +67,7 @@ struct supervisor {
 	uv_timer_t claim_timer, stop_timer, watchdog;
 	int64_t drain_until_ms, last_ran_ms; /* while it stops */
 	uv_idle_t broom;
+	struct leftovers leftovers;
 	uv_signal_t term, interrupt;
 	struct rng rng;
 	char worker_id[BEAT_ID_BYTES_MAX + 1];

@@ -97,6 +97,11 @@ bool worktree_is_gone(const struct worktree *tree)
 	return tree->gone;
 }
 
+bool worktree_is_settled(const struct worktree *tree)
+{
+	return tree->gone || (tree->record.state == TREE_KEPT && !tree->unwritten);
+}
+
 const char *worktree_reason(const struct worktree *tree)
 {
 	return tree->reason;
@@ -109,24 +114,24 @@ size_t worktree_grants(const struct worktree *tree, struct grant grants[WORKTREE
 	int len = (int)(strrchr(record->branch, '/') ? strrchr(record->branch, '/') - record->branch : 0);
 	size_t count = 0;
 
-	worktree_add_grant(grants, &count, record->path, GRANT_WRITE);
-	worktree_add_grant(grants, &count, record->common, GRANT_READ);
-	worktree_add_grant(grants, &count, record->git, GRANT_WRITE);
+	worktree_add_grant(record, grants, &count, record->path, GRANT_WRITE);
+	worktree_add_grant(record, grants, &count, record->common, GRANT_READ);
+	worktree_add_grant(record, grants, &count, record->git, GRANT_WRITE);
 	worktree_add_grant(
-		grants, &count, arena_text(&owner->arena, "%s/objects", record->common), GRANT_WRITE);
+		record, grants, &count, arena_text(&owner->arena, "%s/objects", record->common), GRANT_WRITE);
 	if (len > 0) { /* a branch without a directory of its own could not be told from the others */
-		worktree_add_grant(grants, &count,
+		worktree_add_grant(record, grants, &count,
 			arena_text(&owner->arena, "%s/refs/heads/%.*s", record->common, len, record->branch),
 			GRANT_WRITE);
-		worktree_add_grant(grants, &count,
+		worktree_add_grant(record, grants, &count,
 			arena_text(&owner->arena, "%s/logs/refs/heads/%.*s", record->common, len,
 				record->branch),
 			GRANT_WRITE);
 	}
-	worktree_add_grant(
-		grants, &count, arena_text(&owner->arena, "%s/refs/remotes", record->common), GRANT_WRITE);
-	worktree_add_grant(grants, &count, arena_text(&owner->arena, "%s/logs/refs/remotes", record->common),
-		GRANT_WRITE);
+	worktree_add_grant(record, grants, &count,
+		arena_text(&owner->arena, "%s/refs/remotes", record->common), GRANT_WRITE);
+	worktree_add_grant(record, grants, &count,
+		arena_text(&owner->arena, "%s/logs/refs/remotes", record->common), GRANT_WRITE);
 	for (size_t i = 3; i < count; i++)
 		grants[i].optional = true;
 	return count;

@@ -2,9 +2,12 @@
 #include "worker/worktree_parts.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,7 +27,13 @@ static void finish_end(struct worktree *tree)
 		tree->made(tree->context, tree->fault);
 }
 
+static void explain(struct worktree *tree, const char *format, va_list args)
+{
+	vsnprintf(tree->record.kept, sizeof tree->record.kept, format, args);
+}
+
 static void keep(struct worktree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put_off(struct worktree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void keep(struct worktree *tree, const char *format, ...)
 {
@@ -32,7 +41,7 @@ static void keep(struct worktree *tree, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(tree->record.kept, sizeof tree->record.kept, format, args);
+	explain(tree, format, args);
 	va_end(args);
 	if (state == TREE_LIVE)
 		tree->record.since_ms = clock_wall_ms();
@@ -41,18 +50,61 @@ static void keep(struct worktree *tree, const char *format, ...)
 	finish_end(tree);
 }
 
-static void keep_for_fault(struct worktree *tree, const char *what, int fault)
+/* Something of this host, which may pass: it stays what it is, and whoever looks at it later begins anew. */
+static void put_off(struct worktree *tree, const char *format, ...)
 {
-	keep(tree, "%s cannot be run: %s", what, strerror(-fault));
+	va_list args;
+
+	va_start(args, format);
+	explain(tree, format, args);
+	va_end(args);
+	worktree_write_record(tree, tree->record.state);
+	finish_end(tree);
 }
 
+static void put_off_for_fault(struct worktree *tree, const char *what, int fault)
+{
+	put_off(tree, "%s cannot be run: %s", what, strerror(-fault));
+}
+
+static void forget(struct worktree *tree)
+{
+	worktree_forget_record(tree);
+	finish_end(tree);
+}
+
+/* If it has moved on meanwhile it stays: it is in the repository. */
+static void after_branch_seen(void *context)
+{
+	struct worktree *tree = context;
+	const struct process_end *end = &tree->job.end;
+	char tip[sizeof tree->tip];
+
+	worktree_take_line(&tree->job, tip, sizeof tip);
+	if ((job_went_well(&tree->job) && strcmp(tip, tree->tip) != 0) ||
+		(end->how == ENDED_EXIT && end->code == 1))
+		forget(tree);
+	else
+		put_off(tree, "it is being removed, and its branch cannot be: %.200s", tree->branch_why);
+}
+
+/* git says much alike whether it is gone, has moved on, or could not be removed. */
 static void after_branch(void *context)
 {
 	struct worktree *tree = context;
+	const char *argv[] = {"git", "rev-parse", "--verify", "--quiet",
+		arena_text(&tree->arena, "refs/heads/%s", tree->record.branch), NULL};
+	struct worktree_call call = {
+		.argv = argv, .dir = tree->record.common, .timeout_ms = GIT_MS, .done = after_branch_seen};
 
-	worktree_forget_record(
-		tree); /* if the branch has moved on meanwhile it stays: it is in the repository */
-	finish_end(tree);
+	if (job_went_well(&tree->job)) {
+		forget(tree);
+		return;
+	}
+	job_explain(&tree->job, tree->branch_why, sizeof tree->branch_why);
+	int fault = worktree_run(tree, &call);
+	if (fault)
+		put_off_for_fault(tree, "git", fault);
 }
 
 static void remove_branch(struct worktree *tree)
@@ -65,8 +117,13 @@ static void remove_branch(struct worktree *tree)
 		.timeout_ms = GIT_MS,
 		.done = after_branch};
 
-	if (!tree->tip[0] || !tree->record.branch[0] || worktree_run(tree, &call) < 0)
-		after_branch(tree);
+	if (!tree->tip[0] || !tree->record.branch[0]) {
+		forget(tree);
+		return;
+	}
+	int fault = worktree_run(tree, &call);
+	if (fault)
+		put_off_for_fault(tree, "git", fault);
 }
 
 static void clear_away(struct worktree *tree);
@@ -95,7 +152,7 @@ static void after_cleared(void *context)
 		tree->cleared = true;
 	} else {
 		job_explain(&tree->job, why, sizeof why);
-		keep(tree, "it is being removed, and that fails: %.200s", why);
+		put_off(tree, "it is being removed, and that fails: %.200s", why);
 	}
 }
 
@@ -120,17 +177,18 @@ static void clear_away(struct worktree *tree)
 	int fault = worktree_run(tree, &call);
 	if (fault) {
 		worktree_let_others(tree);
-		keep_for_fault(tree, "rm", fault);
+		put_off_for_fault(tree, "rm", fault);
 	}
 }
 
 static void remove_tree(struct worktree *tree)
 {
+	enum worktree_state before = tree->record.state;
 	int fault = worktree_write_record(tree, TREE_REMOVING);
 
 	if (fault) {
-		tree->record.state = TREE_LIVE;
-		keep(tree, "its record cannot be written: %s", strerror(-fault));
+		tree->record.state = before;
+		put_off(tree, "its record cannot be written: %s", strerror(-fault));
 	} else {
 		worktree_when_alone(tree, clear_away);
 	}
@@ -185,7 +243,7 @@ static void after_tip(void *context)
 		.done = after_counted};
 	int fault = worktree_run(tree, &call);
 	if (fault)
-		keep_for_fault(tree, "git", fault);
+		put_off_for_fault(tree, "git", fault);
 }
 
 /* The entry at the start, with its NUL; the rest stays. */
@@ -256,7 +314,7 @@ static void after_status(void *context)
 	}
 	int fault = worktree_run(tree, &call);
 	if (fault)
-		keep_for_fault(tree, "git", fault);
+		put_off_for_fault(tree, "git", fault);
 }
 
 /*
@@ -283,6 +341,21 @@ static const char *half_done(struct worktree *tree)
 	return NULL;
 }
 
+/* A task may have put a repository of its own in place of the file that leads to git's directory of the tree: nobody looks into that. */
+static bool has_own_repository(const struct worktree *tree)
+{
+	char path[WORKTREE_PATH_BYTES + 8], word[PATH_MAX], real[WORKTREE_PATH_BYTES];
+	struct stat stat_;
+
+	snprintf(path, sizeof path, "%s/.git", tree->record.path);
+	if (lstat(path, &stat_) < 0)
+		return errno != ENOENT;
+	if (!S_ISREG(stat_.st_mode) || !worktree_read_word(path, "gitdir: ", word, sizeof word))
+		return true;
+	return strcmp(word, tree->record.git) != 0 &&
+		(!worktree_resolve(tree->record.path, word, real) || strcmp(real, tree->record.git) != 0);
+}
+
 /* Is there work in it? */
 static void look_for_work(struct worktree *tree)
 {
@@ -291,13 +364,14 @@ static void look_for_work(struct worktree *tree)
 		.in_tree = true,
 		.timeout_ms = GIT_MS,
 		.done = after_status};
-	const char *half = half_done(tree);
+	const char *half = has_own_repository(tree) ? "there is a repository of its own in place of its .git"
+						    : half_done(tree);
 	int fault = half ? 0 : worktree_run(tree, &call);
 
 	if (half)
 		keep(tree, "%s", half);
 	else if (fault)
-		keep_for_fault(tree, "git", fault);
+		put_off_for_fault(tree, "git", fault);
 }
 
 /* Something else than that it is not there keeps us from it: a server that does not answer, a permission. */
@@ -341,14 +415,17 @@ static bool is_away(struct worktree *tree)
 
 /* A git that was killed leaves the lock of the branch that it was making or removing, and no other could remove it then. The name
  * is of this attempt alone. */
-static void unlock_branch(const struct worktree *tree)
+static void unlock_branch(struct worktree *tree)
 {
-	char lock[4200];
-	int len = snprintf(
-		lock, sizeof lock, "%s/refs/heads/%s.lock", tree->record.common, tree->record.branch);
+	const char *lock = arena_text(&tree->arena, "refs/heads/%s.lock", tree->record.branch);
+	const char *slash = strrchr(lock, '/');
 
-	if (tree->record.branch[0] && len < (int)sizeof lock)
-		unlink(lock);
+	if (!tree->record.branch[0])
+		return;
+	cleanup(close_at) int dir_fd = worktree_open_in_common(
+		&tree->record, arena_text(&tree->arena, "%.*s", (int)(slash - lock), lock), false);
+	if (dir_fd >= 0)
+		unlinkat(dir_fd, slash + 1, 0);
 }
 
 /* Half made, or half removed: nobody's work. */
@@ -371,7 +448,7 @@ void worktree_begin_end(struct worktree *tree)
 	if (here && !repository)
 		keep(tree, "its repository %.200s is gone", record->common);
 	else if (!repository || (!here && !half)) /* somebody has removed it; what is on its branch stays */
-		after_branch(tree);
+		forget(tree);
 	else if (half)
 		remove_half(tree);
 	else

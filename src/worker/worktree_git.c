@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/take.h"
@@ -24,6 +25,7 @@ static const char *const git_env[] = {
 	"GIT_CONFIG_GLOBAL=/dev/null",
 	"GIT_TERMINAL_PROMPT=0",
 	"GIT_OPTIONAL_LOCKS=0",
+	"GIT_ALLOW_PROTOCOL=none", /* counts more than protocol.*.allow, which a repository can set */
 	"GIT_CONFIG_COUNT=9",
 	"GIT_CONFIG_KEY_0=core.hooksPath",
 	"GIT_CONFIG_VALUE_0=/dev/null",
@@ -31,8 +33,8 @@ static const char *const git_env[] = {
 	"GIT_CONFIG_VALUE_1=false",
 	"GIT_CONFIG_KEY_2=safe.directory",
 	"GIT_CONFIG_VALUE_2=*",
-	"GIT_CONFIG_KEY_3=protocol.allow",
-	"GIT_CONFIG_VALUE_3=never",
+	"GIT_CONFIG_KEY_3=worktree.useRelativePaths",
+	"GIT_CONFIG_VALUE_3=false",
 	"GIT_CONFIG_KEY_4=gc.auto",
 	"GIT_CONFIG_VALUE_4=0",
 	"GIT_CONFIG_KEY_5=maintenance.auto",
@@ -45,10 +47,29 @@ static const char *const git_env[] = {
 	"GIT_CONFIG_VALUE_8=false",
 };
 
-void worktree_add_grant(struct grant *grants, size_t *count, const char *path, enum grant_access access)
+static bool is_in(const char *path, const char *above)
+{
+	size_t len = strlen(above);
+
+	return strncmp(path, above, len) == 0 && (path[len] == '/' || path[len] == 0);
+}
+
+/* What is in the repository, or is the tree that the task named, can be changed by whoever works there: where that lies was looked up once,
+ * and a link that comes to be on the way is not followed. */
+static bool is_of_others(const struct worktree_record *record, const char *path)
+{
+	return is_in(path, record->common) || (is_in(path, record->source) && !is_in(path, record->path));
+}
+
+void worktree_add_grant(const struct worktree_record *record, struct grant *grants, size_t *count,
+	const char *path, enum grant_access access)
 {
 	if (path && path[0])
-		grants[(*count)++] = (struct grant){.path = path, .fd = -1, .access = access};
+		grants[(*count)++] = (struct grant){.path = path,
+			.fd = -1,
+			.access = access,
+			.direct = is_of_others(record, path),
+			.outside = is_of_others(record, path)};
 }
 
 static bool changes(const struct worktree_call *call, const struct worktree_record *record, const char *path)
@@ -60,7 +81,8 @@ static bool changes(const struct worktree_call *call, const struct worktree_reco
 int worktree_run(struct worktree *tree, const struct worktree_call *call)
 {
 	static const char *const allow[] = {"PATH", NULL};
-	static const struct wall wall = {.level = WALL_SANDBOX};
+	static const struct wall alone = {.level = WALL_SANDBOX},
+				 online = {.level = WALL_SANDBOX, .network = true};
 	const struct worktree_record *record = &tree->record;
 	struct process_spec spec = process_spec_default();
 	const char *env[ENV_OWN_MAX];
@@ -74,19 +96,23 @@ int worktree_run(struct worktree *tree, const struct worktree_call *call)
 		env[count++] = arena_text(&tree->arena, "GIT_WORK_TREE=%s", record->path);
 	}
 	env[count] = NULL;
-	cleanup(close_at) int dir_fd = open(call->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct grant dir = {.path = call->dir, .direct = is_of_others(record, call->dir)};
+	cleanup(close_at) int dir_fd = grant_open(&dir);
 	if (dir_fd < 0)
-		return -errno;
+		return dir_fd;
 	/* behind a wall the last of two mounts at one path counts: they say the same */
 	bool dir_changes = changes(call, record, call->dir);
 	size_t granted = 0;
-	worktree_add_grant(grants, &granted, record->common, call->changes_common ? GRANT_WRITE : GRANT_READ);
-	worktree_add_grant(grants, &granted, call->dir, dir_changes ? GRANT_WRITE : GRANT_READ);
-	worktree_add_grant(grants, &granted, call->changes, GRANT_WRITE);
-	worktree_add_grant(grants, &granted, call->reads, GRANT_READ);
-	/* Looking at what a task or the set-up left can run what they have put there: filters. Changing it comes before them, or is
-	 * none of git's work. */
-	spec.wall = record->walled && call->in_tree && !call->changes_common ? &wall : NULL;
+	worktree_add_grant(
+		record, grants, &granted, record->common, call->changes_common ? GRANT_WRITE : GRANT_READ);
+	worktree_add_grant(record, grants, &granted, call->dir, dir_changes ? GRANT_WRITE : GRANT_READ);
+	worktree_add_grant(record, grants, &granted, call->changes, GRANT_WRITE);
+	worktree_add_grant(record, grants, &granted, call->reads, GRANT_READ);
+	/* A task or the set-up can have put into a tree, and one that worked there before into the repository, what git runs when it
+	 * reads or writes files: filters. They get no further than the task, and have no network but where it has one. */
+	spec.wall = !record->walled || !call->in_tree        ? NULL
+		: call->changes_common && tree->wish.network ? &online
+							     : &alone;
 	spec.run = tree->site.run;
 	spec.finishes = true; /* git that is killed leaves its locks in somebody's repository */
 	spec.hold_fds[0] = tree->jobs_fd;
@@ -130,16 +156,55 @@ const char *worktree_ref_keeper(struct worktree *tree)
 		     : NULL;
 }
 
-void worktree_prepare_refs(struct worktree *tree)
+int worktree_open_in_common(const struct worktree_record *record, const char *path, bool make)
 {
-	static const char *const dirs[] = {"refs/remotes", "logs", "logs/refs", "logs/refs/remotes"};
-	const char *keeper = worktree_ref_keeper(tree);
+	cleanup(close_at) int at = open(record->common, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char part[NAME_MAX + 1];
 
-	cleanup(close_at) int common = open(tree->record.common, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	for (size_t i = 0; common >= 0 && i < sizeof dirs / sizeof *dirs; i++)
-		mkdirat(common, dirs[i], 0755); /* as git does when it needs them */
-	int fd = keeper ? open(keeper, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
-	close_at(&fd); /* that it is there is all */
+	while (at >= 0 && *path) {
+		size_t len = strcspn(path, "/");
+		if (len > NAME_MAX)
+			return -ENAMETOOLONG;
+		snprintf(part, sizeof part, "%.*s", (int)len, path);
+		if (make)
+			mkdirat(at, part, 0755); /* as git does when it needs it */
+		int next = openat(at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		close_at(&at);
+		at = next;
+		path += len + (path[len] == '/');
+	}
+	return at < 0 ? -errno : take_fd(at);
+}
+
+/* That it is there is all. */
+static void make_file(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	close_at(&fd);
+}
+
+const char *worktree_prepare_refs(struct worktree *tree)
+{
+	static const char *const dirs[] = {"refs/remotes", "logs/refs/remotes"};
+	const struct worktree_record *record = &tree->record;
+	const char *slash = strrchr(record->branch, '/');
+
+	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+		cleanup(close_at) int fd = worktree_open_in_common(record, dirs[i], true);
+		if (fd < 0)
+			return dirs[i];
+	}
+	const char *logs = arena_text(&tree->arena, "worktrees/%s/logs", strrchr(record->git, '/') + 1);
+	cleanup(close_at) int logs_fd = worktree_open_in_common(record, logs, true);
+	make_file(logs_fd, "HEAD");
+	if (!slash)
+		return NULL;
+	const char *own =
+		arena_text(&tree->arena, "refs/heads/%.*s", (int)(slash - record->branch), record->branch);
+	cleanup(close_at) int own_fd = worktree_open_in_common(record, own, true);
+	make_file(own_fd, arena_text(&tree->arena, ".%s", record->name));
+	return own_fd < 0 ? own : NULL;
 }
 
 /* git's own directory of the tree, also of one that git did not come to an end with. */
@@ -169,14 +234,16 @@ void worktree_find_admin(struct worktree *tree)
 
 /*
  * What git says is changed or new; and what it would not say: files that it was told to look away from (h: assume-unchanged, S:
- * skip-worktree), and repositories in the places of submodules (G), whose own branches and stashes it does not look at.
- * It does not go into those: what they have configured would be run.
+ * skip-worktree), and repositories in the places of submodules or in directories of its own files (G), whose branches and stashes
+ * it does not look at. It does not go into those: what they have configured would be run.
  */
 const char *const worktree_look[] = {"sh", "-c",
 	"git status --porcelain -z --untracked-files=all --no-renames --ignore-submodules=dirty && "
 	"{ git ls-files -s -v -z || echo 'h 0 0 0\tindex'; } | "
 	"sed -nz 's/^\\([a-zS]\\) [0-7]* [0-9a-f]* [0-3]\\t/\\1- /p; "
-	"s/^H 160000 [0-9a-f]* [0-3]\\t\\(.*\\)$/G- \\1\\/.git/p'",
+	"s/^H 160000 [0-9a-f]* [0-3]\\t\\(.*\\)$/G- \\1\\/.git/p' && "
+	"git ls-files -z | sed -nz ':up; s/\\/[^/]*$//; T; p; b up' | LC_ALL=C sort -zu | "
+	"xargs -0 -r sh -c 'for dir; do [ -e \"$dir/.git\" ] && printf \"G- %s/.git\\\\0\" \"$dir\"; done; true' sh",
 	NULL};
 
 /* S: it need not be there, as in a sparse checkout. G: it is none if nobody has filled it. */

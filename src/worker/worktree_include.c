@@ -100,7 +100,7 @@ static int start_set_up(struct worktree *tree, const char *const *argv)
 		return -E2BIG;
 	memcpy(grants, spec.confine.grants, spec.confine.grant_count * sizeof *grants);
 	size_t count = spec.confine.grant_count;
-	worktree_add_grant(grants, &count, tree->record.source, GRANT_READ);
+	worktree_add_grant(&tree->record, grants, &count, tree->record.source, GRANT_READ);
 	spec.confine.grants = grants;
 	spec.confine.grant_count = count;
 	spec.argv = argv;

@@ -154,7 +154,14 @@ static void check_out(struct worktree *tree)
 		.timeout_ms = CHECKOUT_MS,
 		.done = after_checked_out};
 
-	worktree_prepare_refs(tree);
+	const char *culprit = worktree_prepare_refs(tree);
+	if (culprit) {
+		worktree_explain(tree,
+			"a work tree of '%.200s' cannot be made: %.100s in its repository is a symbolic link, or no directory",
+			tree->record.source, culprit);
+		worktree_give_up(tree, -ENOTDIR);
+		return;
+	}
 	worktree_go_on(tree, &call, "git");
 }
 

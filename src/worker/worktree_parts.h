@@ -24,7 +24,8 @@ struct worktree {
 	struct worktree_site site;
 	struct worktree_wish wish;
 	struct worktree_record record;
-	char tip[80]; /* where its branch is; "": there is none */
+	char tip[80];         /* where its branch is; "": there is none */
+	char branch_why[300]; /* it could not be removed */
 	struct arena arena;
 	struct job job;
 	int records_fd, dir_fd; /* of all, of its own record */
@@ -34,7 +35,8 @@ struct worktree {
 	int alone_waited_ms;
 	void (*alone)(struct worktree *tree); /* what is done then */
 	bool cancelled, gone, cleared;
-	int fault; /* of making */
+	bool unwritten; /* its record on disk is an older one */
+	int fault;      /* of making */
 	char reason[WORKTREE_REASON_BYTES];
 	void (*made)(void *context, int fault);
 	void (*ended)(void *context);
@@ -81,14 +83,19 @@ struct worktree_call {
 };
 
 int worktree_run(struct worktree *tree, const struct worktree_call *call);
-void worktree_add_grant(struct grant *grants, size_t *count, const char *path, enum grant_access access);
+void worktree_add_grant(const struct worktree_record *record, struct grant *grants, size_t *count,
+	const char *path, enum grant_access access);
 
 /* The first line of what it wrote. */
 void worktree_take_line(const struct job *job, char *line, size_t room);
 
+/* A directory in the repository, by a way that has no link in it. */
+int worktree_open_in_common(const struct worktree_record *record, const char *path, bool make);
+
 /* What a task may write of the repository's refs must be there before it starts, and stay: git removes directories of refs that it
- * has packed, and a new one is nothing that was granted. */
-void worktree_prepare_refs(struct worktree *tree);
+ * has packed, and a new one is nothing that was granted. Also the log of its HEAD: git goes on with one that is there, also where
+ * it would begin none, and worktree_lost.c reads it. NULL, or what is no directory there. */
+const char *worktree_prepare_refs(struct worktree *tree);
 
 /* The file that keeps the directory of its branch; NULL: it has none. */
 const char *worktree_ref_keeper(struct worktree *tree);
@@ -104,6 +111,9 @@ int worktree_put_entries(struct worktree *tree, bool made, struct buf *out);
 
 /* worktree_find.c: the text of a file of one line, after `before`; false: it is none such. */
 bool worktree_read_word(const char *path, const char *before, char *out, size_t room);
+
+/* `name` as seen from `dir`, without links, . and .. in it; false: it is not there. */
+bool worktree_resolve(const char *dir, const char *name, char out[WORKTREE_PATH_BYTES]);
 
 /* worktree_make.c: the next step, or the end of it with what went wrong. */
 void worktree_go_on(struct worktree *tree, const struct worktree_call *call, const char *what);

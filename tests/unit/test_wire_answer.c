@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/take.h"
 #include "wire/http_answer.h"
 #include "wire/http_client.h"
 #include "wire/sse.h"
@@ -200,6 +201,25 @@ static void events_come_out_of_a_stream(void **state)
 	expect_events("\n\n\n", "");
 }
 
+static void the_id_of_an_event_that_was_cut_off_is_not_where_to_go_on(void **state)
+{
+	cleanup(buf_done) struct buf told = {0};
+	struct sse sse;
+
+	(void)state;
+	buf_init(&told, 1000);
+	sse_init(&sse, 1000);
+	assert_int_equal(
+		sse_feed(&sse, SPAN("id: 7\ndata: a\n\nid: 8\nevent: b\ndata: {"), note_event, &told), 0);
+	assert_true(span_equal(buf_span(&sse.id), SPAN("7")));
+	sse_restart(&sse);
+	assert_true(span_equal(buf_span(&sse.id), SPAN("7")));
+	assert_int_equal(sse_feed(&sse, SPAN("data: c\n\nid: 8\ndata: b\n\n"), note_event, &told), 0);
+	assert_true(span_equal(buf_span(&told), SPAN("[7||a][7||c][8||b]")));
+	assert_true(span_equal(buf_span(&sse.id), SPAN("8")));
+	sse_done(&sse);
+}
+
 static void an_event_that_is_too_long_is_refused(void **state)
 {
 	struct sse sse;
@@ -266,6 +286,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_not_http_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_word_in_between_is_passed_over, set_up, tear_down),
 		cmocka_unit_test(events_come_out_of_a_stream),
+		cmocka_unit_test(the_id_of_an_event_that_was_cut_off_is_not_where_to_go_on),
 		cmocka_unit_test(an_event_that_is_too_long_is_refused),
 		cmocka_unit_test(addresses_are_understood),
 		cmocka_unit_test(what_is_no_address_is_refused_with_a_reason),

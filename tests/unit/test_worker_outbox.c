@@ -558,6 +558,18 @@ static void what_is_no_letter_is_left_out_and_told(void **state)
 	assert_int_equal(unlinkat(world.dir_fd, "run", 0), 0);
 }
 
+static void what_cannot_be_read_keeps_nobody_waiting(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdirat(world.dir_fd, "run", 0700), 0);
+	assert_int_equal(outbox_load(world.outbox), 1);
+	put("next", YIELDS_TO_NOTHING, false);
+	until_settled(2);
+	assert_int_equal(world.posts, 1);
+	assert_false(is_on_disk("next"));
+	assert_int_equal(unlinkat(world.dir_fd, "run", AT_REMOVEDIR), 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -577,6 +589,7 @@ int main(void)
 		T(one_that_is_held_is_asked_for_and_waits),
 		T(one_that_is_released_after_trouble_is_sent),
 		T(what_is_no_letter_is_left_out_and_told),
+		T(what_cannot_be_read_keeps_nobody_waiting),
 		T(what_the_disk_refuses_is_sent_all_the_same),
 		T(a_word_takes_the_place_of_the_verdict_in_memory_alone),
 		T(what_the_disk_refuses_gives_way_to_a_word_too),
