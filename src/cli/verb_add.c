@@ -51,6 +51,10 @@ static const struct flag flags[] = {
 		.text = "at most one unfinished task of this key: adding again gives that one"},
 	{"key", 'k', FLAG_TEXT, .value = "KEY",
 		.text = "the same key again within a day gives the same task"},
+	{"workflow", 0, FLAG_TEXT, OFFER_WORKFLOWS, .value = "NAME",
+		.text = "its stages: see stint workflow ls"},
+	{"gate", 0, FLAG_NAMES, .many = true, .value = "NAME,…",
+		.text = "it is done only when somebody else has let it pass: see stint approve"},
 	{"hold", 0, FLAG_SWITCH, .text = "parked: nobody takes it before stint unpark"},
 	{0},
 };
@@ -128,6 +132,8 @@ static int put_task(struct cli *cli, struct buf *body, const struct entry *entry
 	put_text(cli, &task, "isolation", "isolationLevel");
 	put_text(cli, &task, "owner", "owner");
 	put_text(cli, &task, "unique", "uniqueKey");
+	put_text(cli, &task, "workflow", "workflow");
+	member_names(cli, &task, "gate", "gates");
 	const char *dir = args_text(&cli->args, "cwd");
 	if (dir && path_from_here(cli, dir))
 		json_member_string(&task, "workingDir", span_of(path_from_here(cli, dir)));

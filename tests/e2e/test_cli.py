@@ -284,6 +284,11 @@ class Adding(CliCase):
             with self.subTest(text=text):
                 self.assertEqual(self.stint("add", "-f", "-", "--json=title", stdin=text).json["task"]["title"], title)
 
+    def test_a_task_may_have_a_workflow_and_gates(self):
+        task = self.stint("add", "x", "--workflow", "autopilot", "--gate", "security,legal", "--queue", "gated", "--json").json["task"]
+        self.assertEqual((task["workflow"], sorted(task["gates"])), ("autopilot", ["legal", "security", "validate"]))
+        self.assertIn("workflow", self.stint("add", "x", "--workflow", "nosuch", status=2).err)
+
     def test_a_directory_is_meant_from_here(self):
         with tempfile.TemporaryDirectory() as folder:
             here = os.path.realpath(folder)
@@ -744,7 +749,8 @@ class Operating(CliCase):
             claim = self.claim(queue)
             self.stint("task", "ask", "which?", "--option", "a", "--option", "b", **self.holding(claim))
             self.assertIn(task, self.stint("inbox", "-o", "id").lines)
-            self.assertIn("which?", self.stint("inbox").out)
+            self.assertIn("\twhich? (a, b)\t", self.stint("inbox").out)
+            self.assertEqual(self.stint("why", task).lines[0], f"{task} asks: which? (a, b)")
             self.stint(verb, task, *args)
             self.assertEqual(self.client.get("/api/tasks/" + task).json["answer"], expected)
             self.assertNotIn(task, self.stint("inbox", "-o", "id").lines)
