@@ -782,8 +782,11 @@ class Operating(CliCase):
         self.assertIn("host-1", self.stint("worker", "ls", "--all", "-o", "id").lines)
 
     def test_a_worker_is_shown_with_what_it_holds_and_its_version(self):
-        self.client.post("/api/workers/register", {"workerId": "host-2", "leaseMs": 60000, "metadata": {"version": "0.9"}})
-        self.assertRegex(self.stint("worker", "show", "host-2").out, r"VERSION +0\.9\n(.*\n)*TASKS +-\n")
+        self.client.post("/api/workers/register", {"workerId": "host-2", "leaseMs": 60000, "metadata": {"version": "0.9", "pools": {
+            "p": {"totalWorkers": 3, "workers": [{"id": "p-1", "state": "busy", "task": "t-1"}, {"id": "p-2", "state": "ready"},
+                                                 {"id": "p-3", "state": "quarantined"}]}}}})
+        self.assertRegex(self.stint("worker", "show", "host-2").out,
+                         r"VERSION +0\.9\n(.*\n)*TASKS +-\nPOOL +p: .*\n +p-1 is busy with t-1\n +p-3 is quarantined\n$")
         tasks = [self.add("x", "--queue", "held-by-2") for _ in range(2)]
         for _ in tasks:
             self.claim("held-by-2", "host-2")
@@ -1592,8 +1595,13 @@ class Keeping(CliCase):
         rows = {line.split("\t")[0]: line.split("\t")[1:] for line in self.stint("slot", "ls").lines}
         self.assertEqual(rows["s-1"][:2], ["filled", "filler"])
         self.assertEqual((rows["s-2"][0], rows["s-2"][2]), ("quarantined", "3"))
+        self.assertRegex(" ".join(rows["s-2"][3:]), r"^in \d+m (now|\ds ago)$", "when a trial is due, and since when")
         self.assertEqual(self.stint("slot", "ls", "-o", "id").lines, ["s-1", "s-2"])
         self.assertEqual(len(self.stint("slot", "ls", "--json").json["slots"]), 2)
+        for slot in ("s-3", "box/airi-1"):
+            self.client.post("/api/slots/%s/crash" % urllib.parse.quote(slot, safe=""))
+        self.assertIn("box/airi-1\topen\t-\t1\t", self.stint("slot", "ls").out, "nobody registers there, so that nobody knows")
+        self.assertIn("s-3\tempty\t-\t1\t", self.stint("slot", "ls").out)
 
     def test_a_backup_is_a_file_with_everything_in_it(self):
         self.add("x")
