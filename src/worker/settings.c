@@ -4,8 +4,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "exec/above.h"
 #include "exec/cgroup_place.h"
 
 enum {
@@ -186,8 +188,26 @@ const struct executor *settings_fallback(const struct settings *settings, const 
 	return settings->executor_count == 1 ? &settings->executors[0] : NULL;
 }
 
+/* Looked up once, as every path: a directory of it may be in reach of a task. */
+static void take_path(struct settings *settings, struct config *config)
+{
+	const char *at = getenv("PATH");
+	char dir[ABOVE_NAME_BYTES], real[ABOVE_NAME_BYTES];
+
+	settings->path_count = 0;
+	while (at && *at && settings->path_count < PROGRAM_DIRS_MAX) {
+		size_t len = strcspn(at, ":");
+		if ((size_t)snprintf(dir, sizeof dir, "%.*s", (int)len, at) < sizeof dir && dir[0] == '/' &&
+			dir[1] && above_real_name(dir, real))
+			settings->path[settings->path_count++] =
+				(struct settings_path){config_keep(config, dir), config_keep(config, real)};
+		at += len + (at[len] == ':');
+	}
+}
+
 void settings_check(struct settings *settings, struct config *config)
 {
+	take_path(settings, config);
 	settings->config = config;
 	for (uint32_t i = 0; i < settings->queue_count; i++) {
 		const struct settings_queue *queue = &settings->queues[i];

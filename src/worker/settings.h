@@ -33,6 +33,7 @@ enum {
 	ARGV_MAX = 1024,
 	ENV_MAX = 256,
 	PATHS_MAX = 32,
+	PROGRAM_DIRS_MAX = 64,
 	POOL_SIZE_MAX = 100, /* workers of one pool */
 };
 
@@ -102,6 +103,8 @@ struct settings {
 	uint32_t queue_count;
 	const char *roots[ROOTS_MAX];
 	uint32_t root_count;
+	struct settings_path path[PROGRAM_DIRS_MAX]; /* where this worker finds programs: of PATH */
+	uint32_t path_count;
 	bool landlock_optional;
 	struct settings_sweep sweep;
 };

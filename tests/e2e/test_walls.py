@@ -235,6 +235,29 @@ class Walls(Case):
     def test_a_link_that_a_task_put_into_the_way_of_a_grant_leads_nowhere_behind_a_wall(self):
         self.a_swapped_grant_leads_nowhere(isolation="sandbox")
 
+    def test_nor_does_one_in_the_way_of_where_programs_are_found(self):
+        """Who runs what a task carries may read the directories of PATH."""
+        os.makedirs(self.path("work/bin"))
+        os.makedirs(self.path("secret"))
+        with open(self.path("secret/key"), "w") as file:
+            file.write("mine")
+        for level in ("process", "sandbox"):
+            with self.subTest(level):
+                if WHY_NOT.get(level):
+                    self.skipTest(WHY_NOT[level])
+                worker = self.worker({"x": sh("mv bin was && ln -s %s bin" % self.path("secret")), "y": {
+                    "kind": "command", "argv": "payload", "isolation": level}}, roots=[self.path("work")],
+                                     PATH=self.path("work/bin") + ":/usr/bin:/bin")
+                self.create(id="first-" + level, executor="x", workingDir=self.path("work"))
+                self.is_in("first-" + level, "done")
+                self.create(id=level, executor="y", payload={"argv": ["cat", self.path("work/bin/key"), self.path("secret/key")]}, maxAttempts=1)
+                task = self.is_in(level, "done", "failed", "blocked")
+                self.assertNotEqual(task["state"], "done", task)
+                self.assertNotIn("mine", self.log(level)["data"])
+                worker.stop()
+                os.remove(self.path("work/bin"))
+                os.rename(self.path("work/was"), self.path("work/bin"))
+
     def test_a_wall_that_falls_blocks_with_its_last_words(self):
         with open(self.path("bwrap"), "w") as file:
             file.write("#!/bin/sh\necho 'no namespaces today' >&2\nexit 1\n")
