@@ -158,6 +158,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 	int64_t left_ms = run->claimed_ms + run->timeout_ms - worker_clock_ms();
 	struct environment about = {
 		.url = supervisor->options->url,
+		.path = supervisor->settings->path_text,
 		.token_file = run->has_token ? arena_text(&run->arena, "%s/token", run_path) : NULL,
 		.task = run->task,
 		.fence = run->fence,
