@@ -31,6 +31,16 @@ static const char *until(struct telling *t)
 	return until_ms == 0 ? "" : text_of(t->cli, " (%.*s)", SPAN_ARGS(relative(t->cli, until_ms)));
 }
 
+/* When somebody is let in again that crashed too often. */
+static const char *trial(struct telling *t)
+{
+	int64_t until_ms = field_int(t->why, "until", 0);
+
+	return until_ms == 0
+		? ""
+		: text_of(t->cli, "; a trial is due %.*s", SPAN_ARGS(relative(t->cli, until_ms)));
+}
+
 static const char *names_of(struct telling *t, const char *key)
 {
 	const char *names = "";
@@ -62,9 +72,10 @@ static void tell_parked(struct telling *t)
 static void tell_timed(struct telling *t)
 {
 	const char *code = field_cstr(t->cli, t->why, "code");
+	const char *message = code[0] ? field_cstr(t->cli, field(t->task, "error"), "message") : "";
 
-	t->told.sentence = text_of(t->cli, "%s is scheduled: %s%s%s%s.", t->id, t->text, until(t),
-		code[0] ? "; the last one ended with " : "", code);
+	t->told.sentence = text_of(t->cli, "%s is scheduled: %s%s%s%s%s%s.", t->id, t->text, until(t),
+		code[0] ? "; the last one ended with " : "", code, message[0] ? ": " : "", message);
 	t->told.fix = text_of(t->cli, "stint wait %s", t->id);
 }
 
@@ -238,7 +249,7 @@ static void tell_owner_quarantined(struct telling *t)
 	const char *slot = field_cstr(t->cli, t->task, "owner");
 
 	t->told.sentence = text_of(t->cli, "%s is ready: its slot %s crashed too often and is quarantined%s.",
-		t->id, slot, until(t));
+		t->id, slot, trial(t));
 	t->told.fix = text_of(t->cli, "stint slot unquarantine %s", word(t->cli, slot));
 }
 
@@ -248,7 +259,7 @@ static void tell_pool_quarantined(struct telling *t)
 
 	t->told.sentence = text_of(t->cli,
 		"%s is ready, but of the pool that could take it %s crashed too often and is quarantined%s.",
-		t->id, slot, until(t));
+		t->id, slot, trial(t));
 	t->told.fix = text_of(t->cli, "stint slot unquarantine %s   (stint worker show says what was wrong)",
 		word(t->cli, slot));
 }
@@ -277,6 +288,19 @@ static void tell_held(struct telling *t)
 		text_of(t->cli, "%s is %s: %s (%s, lease %.*s).", t->id, field_cstr(t->cli, t->why, "state"),
 			t->text, t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))));
 	t->told.fix = text_of(t->cli, "stint show %s", t->id);
+}
+
+/* Who has it, and which of its clocks will be heard next: that of its worker, or its own. */
+static void tell_running(struct telling *t)
+{
+	int64_t left_ms = field_int(t->task, "runMs", 0);
+	const char *clock = left_ms > 0
+		? text_of(t->cli, "; it may run for %.*s more", SPAN_ARGS(duration(t->cli, left_ms)))
+		: "";
+
+	t->told.sentence = text_of(t->cli, "%s is running: %s holds it, with a lease of %.*s%s.", t->id,
+		t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))), clock);
+	t->told.fix = text_of(t->cli, "stint logs --follow %s", t->id);
 }
 
 static void tell_stopping(struct telling *t)
@@ -355,7 +379,7 @@ static const struct {
 	{"pool_quarantined", tell_pool_quarantined},
 	{"store_read_only", tell_store},
 	{"unconfirmed", tell_held},
-	{"running", tell_held},
+	{"running", tell_running},
 	{"stopping", tell_stopping},
 	{"overdue", tell_stopping},
 	{"asking", tell_asking},

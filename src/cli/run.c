@@ -116,6 +116,9 @@ static int set_form(struct cli *cli)
 	if (args_has(&cli->args, "json")) {
 		cli->form = FORM_JSON;
 		cli->fields = args_text(&cli->args, "json");
+		if (cli->fields && !cli->fields[strspn(cli->fields, ",")])
+			return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", cli->verb->name),
+				"--json= names no member; as in --json=id,state");
 	}
 	for (int i = 0; output && i < OUTPUT_FORMS; i++) {
 		enum form form = (enum form)(FORM_TABLE + i);

@@ -98,9 +98,11 @@ static const char *list_of(enum offer offer)
 	return "stint ls --all";
 }
 
-/* The task that a command is about, however it was said; NULL: none. */
-static const char *task_meant(struct cli *cli)
+/* The task that a request is about, or else the command, however it was said; NULL: none. */
+static const char *task_meant(struct cli *cli, const struct ask *ask)
 {
+	if (strncmp(ask->path, "/api/tasks/*", strlen("/api/tasks/*")) == 0)
+		return ask->names[0];
 	const char *plain = cli->verb->offer == OFFER_TASKS ? args_plain(&cli->args, 0) : NULL;
 	const char *flag =
 		args_text(&cli->args, "id") ? args_text(&cli->args, "id") : args_text(&cli->args, "task");
@@ -109,9 +111,9 @@ static const char *task_meant(struct cli *cli)
 }
 
 /* A command that helps with a refusal. */
-static const char *fix_of(struct cli *cli, int status, struct span code)
+static const char *fix_of(struct cli *cli, const struct ask *ask, int status, struct span code)
 {
-	const char *task = task_meant(cli), *queue = args_text(&cli->args, "queue");
+	const char *task = task_meant(cli, ask), *queue = args_text(&cli->args, "queue");
 	const char *slot = args_text(&cli->args, "slot");
 
 	if (status == 401)
@@ -190,7 +192,7 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 	enum exit_status status = exit_of_refusal(reply->status, code);
 	const char *errors = errors_of(cli, reply->root);
 	const char *name = code.len > 0 ? text_of(cli, "%.*s", SPAN_ARGS(code)) : "refused";
-	const char *fix = fix_of(cli, reply->status, code);
+	const char *fix = fix_of(cli, ask, reply->status, code);
 
 	if (reply->status == 401)
 		return tell_unknown(cli, name, fix);

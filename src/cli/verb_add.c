@@ -15,6 +15,7 @@
 enum {
 	BODY_BYTES_MAX = 16 << 20,
 	PARENTS_MAX = 1000,
+	TITLE_BYTES_MAX = 200, /* of one that is taken from a text */
 };
 
 static const struct flag flags[] = {
@@ -185,12 +186,29 @@ static void tell_warnings(struct cli *cli, yyjson_val *task)
 	}
 }
 
+/* What came out otherwise than it was asked for, or cannot come out well. */
+static void tell_times(struct cli *cli, yyjson_val *task)
+{
+	static const char *const ends[] = {"start-by", "finish-by"};
+	int64_t timeout_ms = field_int(task, "timeoutMs", 0);
+
+	if (args_number(&cli->args, "timeout", 0) > timeout_ms)
+		say(cli, "stint: %.*s is the longest that the server allows for one attempt",
+			SPAN_ARGS(duration(cli, timeout_ms)));
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		if (args_number(&cli->args, ends[i], INT64_MAX) <= cli->now_ms)
+			say(cli, "stint: --%s has passed already: the task fails at once", ends[i]);
+	}
+}
+
 static void tell_created(struct cli *cli, yyjson_val *task)
 {
 	struct span id = field_text(task, "id"), state = field_text(task, "state"),
 		    queue = field_text(task, "queue");
 
 	tell_warnings(cli, task);
+	if (!field_bool(task, "deduplicated"))
+		tell_times(cli, task);
 	if (cli->term.talk_tty)
 		say(cli, "%s: %.*s in queue %.*s; stint why %.*s says what it waits for",
 			field_bool(task, "deduplicated") ? "there already" : "queued", SPAN_ARGS(state),
@@ -207,11 +225,19 @@ static struct span first_line(struct span text)
 		if (text.data[i] == '\n' || text.data[i] == '\r')
 			text.len = i;
 	}
-	if (text.len > 200)
-		text.len = 200;
-	while (text.len > 0 && ((unsigned char)text.data[text.len - 1] & 0xc0) == 0x80)
+	if (text.len <= TITLE_BYTES_MAX)
+		return text;
+	text.len = TITLE_BYTES_MAX;
+	while (text.len > 0 && ((unsigned char)text.data[text.len] & 0xc0) == 0x80)
 		text.len--; /* not amid a character */
 	return text;
+}
+
+static bool is_blank(struct span text)
+{
+	while (text.len > 0 && strchr(" \t\r\n", text.data[text.len - 1]))
+		text.len--;
+	return text.len == 0;
 }
 
 static int add_one(struct cli *cli, const struct defaults *defaults)
@@ -228,7 +254,7 @@ static int add_one(struct cli *cli, const struct defaults *defaults)
 		return r;
 	if (!title)
 		entry.title = first_line(entry.text);
-	if (entry.title.len == 0)
+	if (is_blank(entry.title))
 		return fail(cli, EXIT_USAGE, "usage", "stint add \"say hello\" --queue demo",
 			"a task needs a title, or a file whose first line is one");
 	r = create(cli, &entry, key ? key : random_key(cli), &reply);

@@ -24,6 +24,7 @@
 enum {
 	CALL_MS = 5000,
 	SLOW_MS = 250,
+	SLOTS_NAMED_MAX = 5,
 };
 
 #define SPACE_LEAST ((uint64_t)64 << 20)
@@ -138,7 +139,7 @@ static void check_version(struct examination *exam)
 		return;
 	}
 	doctor_note(exam, PASS, "server", "token", NULL, "the one from %s is known", cli->place.token_from);
-	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	struct span version = field_text(yyjson_doc_get_root(doc), "version");
 	doctor_note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
 		"install the same version of stint and stintd", "server %.*s, command %s", SPAN_ARGS(version),
@@ -161,7 +162,7 @@ static void check_ready(struct examination *exam)
 		doctor_note(exam, PASS, "store", "writable", NULL, "the server takes changes");
 		return;
 	}
-	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	struct span detail = field_text(yyjson_doc_get_root(doc), "detail");
 	doctor_note(exam, FAIL, "store", "writable", "make room on the disk of the store", "%.*s",
 		SPAN_ARGS(detail));
@@ -180,7 +181,7 @@ static void check_workers(struct examination *exam)
 	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
 	if (knock(exam, &call, &answer) < 0 || http_answer_status(answer) != 200)
 		return;
-	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, worker)
 	{
 		live += span_equal(field_text(worker, "state"), SPAN("active"));
@@ -188,6 +189,40 @@ static void check_workers(struct examination *exam)
 	yyjson_doc_free(doc);
 	doctor_note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,
 		live == 0 ? "; scripts that only claim are not counted" : "");
+}
+
+/* Those that crashed too often: nothing is run there, however much waits. */
+static void check_slots(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/slots")};
+	const char *names = "", *first = NULL;
+	struct json_complaint complaint;
+	struct http_answer *answer;
+	size_t at, count, shut = 0;
+	yyjson_val *slot;
+
+	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
+	if (knock(exam, &call, &answer) < 0 || http_answer_status(answer) != 200)
+		return;
+	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, slot)
+	{
+		if (!span_equal(field_text(slot, "state"), SPAN("quarantined")))
+			continue;
+		const char *name = field_cstr(cli, slot, "name");
+		first = first ? first : name;
+		if (shut++ < SLOTS_NAMED_MAX)
+			names = text_of(cli, "%s%s%s", names, shut > 1 ? ", " : "", name);
+	}
+	yyjson_doc_free(doc);
+	if (shut > 0)
+		doctor_note(exam, WARN, "server", "slots",
+			text_of(cli,
+				"stint slot unquarantine %s   (when it is mended: stint worker show says what was wrong)",
+				word(cli, first)),
+			"%zu in quarantine, because %s crashed too often: %s%s", shut,
+			shut > 1 ? "they" : "it", names, shut > SLOTS_NAMED_MAX ? ", …" : "");
 }
 
 /* ---- isolation ---------------------------------------------------------------------------------------------------------- */
@@ -208,7 +243,7 @@ static int ask_worker(struct examination *exam, struct buf *said)
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, pair[1], STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	int error = posix_spawn(&pid, argv[0], &actions, NULL, argv, environ);
+	int error = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	close(pair[1]);
 	while (error == 0 && ((got = read(pair[0], block, sizeof block)) > 0 || (got < 0 && errno == EINTR)))
@@ -438,6 +473,7 @@ static void check_server(struct examination *exam)
 	check_version(exam);
 	check_ready(exam);
 	check_workers(exam);
+	check_slots(exam);
 	if (args_has(&exam->cli->args, "security"))
 		check_doors(exam);
 }

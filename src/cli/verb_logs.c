@@ -2,8 +2,11 @@
  * stint logs: what an attempt wrote. Positions are bytes, so nothing is shown twice and what is missing is said. Programs
  * write what they like: on a terminal it is made harmless, unless --raw says otherwise.
  */
+#include <errno.h>
 #include <poll.h>
+#include <string.h>
 
+#include "base/take.h"
 #include "cli/task_view.h"
 #include "cli/text.h"
 
@@ -49,7 +52,8 @@ int log_read_on(struct log_reading *reading)
 		.path = "/api/tasks/*/log",
 		.names = {reading->id},
 		.patience = reading->patience,
-		.stop = reading->stop};
+		.stop = reading->stop,
+		.quiet_missing = reading->attempt > 0};
 	int64_t next = 0, length = 0;
 
 	do {
@@ -60,6 +64,9 @@ int log_read_on(struct log_reading *reading)
 			question.query = span_of(text_of(cli, "%.*s&attempt=%lld", SPAN_ARGS(question.query),
 				(long long)reading->attempt));
 		int r = ask(cli, &question, &reply);
+		if (r == EXIT_NOT_FOUND && question.quiet_missing)
+			return fail(cli, r, "not_found", text_of(cli, "stint show %s", reading->id),
+				"%s has had no attempt %lld", reading->id, (long long)reading->attempt);
 		if (r != 0)
 			return r;
 		next = field_int(reply.root, "next", 0);
@@ -105,12 +112,17 @@ static int look(struct log_reading *reading, bool *ret_goes_on)
 
 int put_log(struct cli *cli, const char *id)
 {
-	struct log_reading reading = {.cli = cli, .id = id, .attempt = args_number(&cli->args, "attempt", 0)};
+	cleanup(free_at) char *kept = strdup(id);
+	struct log_reading reading = {
+		.cli = cli, .id = kept, .attempt = args_number(&cli->args, "attempt", 0)};
 	bool goes_on = args_has(&cli->args, "follow");
 
+	if (!kept)
+		return fail_fault(cli, -ENOMEM);
 	reading.patience = goes_on ? LOG_PATIENCE : 0;
 	for (;;) {
 		bool last = !goes_on;
+		arena_reset(&cli->arena); /* of the last look: this may go on for weeks */
 		int r = goes_on ? look(&reading, &goes_on)
 				: 0; /* before reading: what came in between is read */
 		if (r == 0)

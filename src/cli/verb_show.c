@@ -86,12 +86,27 @@ static void put_error(struct cli *cli, yyjson_val *error)
 static void put_question(struct cli *cli, yyjson_val *task)
 {
 	yyjson_val *question = field(task, "question");
+	bool open = span_equal(field_text(task, "state"), SPAN("asking"));
 
-	if (!question || !span_equal(field_text(task, "state"), SPAN("asking")))
+	put_any(cli, open ? "asks" : "asked", field(question, "question"));
+	if (open) {
+		put_any(cli, "options", field(question, "options"));
+		put_time(cli, "answer by", field_int(question, "deadline", 0));
+	}
+	put_any(cli, "answer", field(field(task, "answer"), "text"));
+}
+
+static void put_stage(struct cli *cli, yyjson_val *task)
+{
+	struct span workflow = field_text(task, "workflow");
+
+	if (workflow.len == 0)
 		return;
-	put_any(cli, "asks", field(question, "question"));
-	put_any(cli, "options", field(question, "options"));
-	put_time(cli, "answer by", field_int(question, "deadline", 0));
+	put_label(cli, "workflow");
+	put_clean(cli, workflow);
+	put(cli, ", at stage ");
+	put_clean(cli, or_dash(field_text(task, "stage")));
+	put(cli, "\n");
 }
 
 static void put_head(struct cli *cli, yyjson_val *task)
@@ -117,7 +132,17 @@ static void put_body(struct cli *cli, yyjson_val *task)
 	put_any(cli, "isolation", field(task, "isolationLevel"));
 	put_any(cli, "requires", field(task, "requires"));
 	put_any(cli, "labels", field(task, "labels"));
+	put_any(cli, "unique", field(task, "uniqueKey"));
+	put_any(cli, "credential", field(task, "credential"));
 	put_any(cli, "after", field(task, "blockedBy"));
+	put_stage(cli, task);
+	put_any(cli, "gates", field(task, "gates"));
+	put_any(cli, "passed", field(task, "gatesPassed"));
+	put_any(cli, "work dir", field(task, "workingDir"));
+	put_any(cli, "model", field(task, "model"));
+	put_any(cli, "thinking", field(task, "thinking"));
+	put_label(cli, "timeout");
+	put(cli, "%.*s\n", SPAN_ARGS(duration(cli, field_int(task, "timeoutMs", 0))));
 	put_label(cli, "attempts");
 	put(cli, "%lld, %lld of %lld failures spent\n", (long long)field_int(task, "attempt", 0),
 		(long long)field_int(task, "spent", 0), (long long)field_int(task, "maxAttempts", 0));
@@ -126,6 +151,7 @@ static void put_body(struct cli *cli, yyjson_val *task)
 		put_clean(cli, field_text(task, "workerId"));
 		put(cli, ", lease %.*s\n", SPAN_ARGS(duration(cli, field_int(task, "leaseMs", 0))));
 	}
+	put_any(cli, "session", field(task, "sessionId"));
 	put_time(cli, "created", field_int(task, "createdAt", 0));
 	put_time(cli, "changed", field_int(task, "updatedAt", 0));
 	put_time(cli, "not before", field_int(task, "notBefore", 0));
@@ -134,11 +160,11 @@ static void put_body(struct cli *cli, yyjson_val *task)
 	put_any(cli, "description", field(task, "description"));
 	put_any(cli, "instructions", field(task, "instructions"));
 	put_any(cli, "steps", field(task, "steps"));
+	put_any(cli, "deliverables", field(task, "deliverables"));
 	put_any(cli, "payload", field(task, "payload"));
 	put_any(cli, "metadata", field(task, "metadata"));
 	put_error(cli, field(task, "error"));
 	put_question(cli, task);
-	put_any(cli, "answer", field(field(task, "answer"), "text"));
 	put_any(cli, "result", field(task, "result"));
 }
 

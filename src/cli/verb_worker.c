@@ -59,7 +59,10 @@ static void add_process(struct cli *cli, struct table *table, yyjson_val *worker
 
 	table_cell(table, C_HOST, or_dash(field_text(worker, "host")), PAINT_NONE);
 	table_cell(table, C_PID, pid > 0 ? number(cli, pid) : SPAN("-"), PAINT_NONE);
-	table_cell(table, C_VERSION, or_dash(field_text(worker, "version")), PAINT_NONE);
+	struct span version = field_text(worker, "version");
+	if (version.len == 0)
+		version = field_text(field(worker, "metadata"), "version");
+	table_cell(table, C_VERSION, or_dash(version), PAINT_NONE);
 	table_cell(table, C_RESTARTS, number(cli, restarts), PAINT_NONE);
 }
 
@@ -167,6 +170,20 @@ static void put_pools(struct cli *cli, yyjson_val *worker)
 	}
 }
 
+static void put_held(struct cli *cli, yyjson_val *worker)
+{
+	size_t at, count;
+	yyjson_val *task;
+
+	put(cli, "%-14s", "TASKS");
+	yyjson_arr_foreach(field(worker, "tasks"), at, count, task)
+	{
+		put(cli, "%s", at > 0 ? ", " : "");
+		put_clean(cli, json_text(task));
+	}
+	put(cli, "%s\n", yyjson_arr_size(field(worker, "tasks")) == 0 ? "-" : "");
+}
+
 static int run_show(struct cli *cli)
 {
 	struct table table;
@@ -183,6 +200,7 @@ static int run_show(struct cli *cli)
 	table_init(&table, columns, C_COUNT, cli->term.utf8);
 	add_row(cli, &table, reply.root);
 	put_row_as_lines(cli, &table);
+	put_held(cli, reply.root);
 	put_pools(cli, reply.root);
 	table_done(&table);
 	reply_done(&reply);
@@ -222,6 +240,8 @@ const struct verb verb_worker_show = {
 	.offer = OFFER_WORKERS,
 	.gives = GIVES_JSON | GIVES_AGAIN,
 	.brief = "one worker",
+	.text = "Shows one worker: which process it is, how fresh its word is, the tasks that it holds, and how its pools stand, "
+		"with what was wrong with the last of their workers that crashed.",
 	.examples = "stint worker show host-1\n",
 	.run = run_show,
 };

@@ -5,16 +5,18 @@
 void sse_init(struct sse *sse, size_t bytes_max)
 {
 	*sse = (struct sse){0};
-	buf_init(&sse->line, bytes_max);
 	buf_init(&sse->id, bytes_max);
+	buf_init(&sse->coming_id, bytes_max);
+	buf_init(&sse->line, bytes_max);
 	buf_init(&sse->type, bytes_max);
 	buf_init(&sse->data, bytes_max);
 }
 
 void sse_done(struct sse *sse)
 {
-	buf_done(&sse->line);
 	buf_done(&sse->id);
+	buf_done(&sse->coming_id);
+	buf_done(&sse->line);
 	buf_done(&sse->type);
 	buf_done(&sse->data);
 }
@@ -24,6 +26,7 @@ void sse_restart(struct sse *sse)
 	buf_clear(&sse->line);
 	buf_clear(&sse->type);
 	buf_clear(&sse->data);
+	sse->has_coming_id = false;
 	sse->after_cr = false;
 }
 
@@ -33,10 +36,30 @@ static int set(struct buf *field, struct span value)
 	return buf_put_span(field, value);
 }
 
+static int take_id(struct sse *sse, struct span value)
+{
+	if (memchr(value.data ? value.data : "", 0, value.len))
+		return 0;
+	int r = set(&sse->coming_id, value);
+	sse->has_coming_id = r == 0;
+	return r;
+}
+
+static void adopt_id(struct sse *sse)
+{
+	struct buf before = sse->id;
+
+	if (!sse->has_coming_id)
+		return;
+	sse->id = sse->coming_id;
+	sse->coming_id = before;
+	sse->has_coming_id = false;
+}
+
 static int take_field(struct sse *sse, struct span name, struct span value)
 {
 	if (span_equal(name, SPAN("id")))
-		return memchr(value.data ? value.data : "", 0, value.len) ? 0 : set(&sse->id, value);
+		return take_id(sse, value);
 	if (span_equal(name, SPAN("event")))
 		return set(&sse->type, value);
 	if (!span_equal(name, SPAN("data")))
@@ -61,6 +84,7 @@ static int take_line(
 		return name.len == 0 ? 0 : take_field(sse, name, value);
 	}
 	int r = 0;
+	adopt_id(sse);
 	if (sse->data.len > 0) {
 		struct sse_event event = {buf_span(&sse->id), buf_span(&sse->type), buf_span(&sse->data)};
 		event.data.len--; /* the last line end */

@@ -17,7 +17,10 @@ struct sse_event {
 };
 
 struct sse {
-	struct buf line, id, type, data;
+	struct buf id; /* of the last event that came whole */
+	struct buf coming_id;
+	bool has_coming_id;
+	struct buf line, type, data;
 	bool after_cr;
 };
 
@@ -25,7 +28,7 @@ struct sse {
 void sse_init(struct sse *sse, size_t bytes_max);
 void sse_done(struct sse *sse);
 
-/* The connection was lost: what was incomplete is forgotten, the id stays. */
+/* The connection was lost: what was incomplete is forgotten, the id of the last whole event stays. */
 void sse_restart(struct sse *sse);
 
 /* Calls `each` for every event that is complete; a value below 0 from it ends the feed and is returned. -E2BIG,

@@ -418,7 +418,7 @@ static struct courier *find_courier(struct outbox *outbox)
 
 static int begin(struct courier *courier, struct letter *letter)
 {
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 4 << 20};
+	struct http_answer_limits limits = http_answer_limits_default();
 	struct letter_text text;
 
 	if (!courier->line)
@@ -466,6 +466,13 @@ static void leave_out(struct outbox *outbox, struct letter *letter, int fault)
 	outbox->events->settled(outbox->context, name, 0, (struct span){0}, (struct span){0});
 }
 
+/* Not even if it is tried again; and the others do not wait for it. What is on disk stays there for the next worker. */
+static bool will_never_be_read(int fault)
+{
+	return fault == -EINVAL || fault == -ENOENT || fault == -E2BIG || fault == -EIO || fault == -EISDIR ||
+		fault == -EACCES || fault == -ELOOP;
+}
+
 /* First what can be sent; then what may have to say something else. */
 static struct letter *next_letter(struct outbox *outbox)
 {
@@ -491,7 +498,7 @@ static bool send_one(struct outbox *outbox)
 	if (!letter)
 		return false;
 	int r = begin(courier, letter);
-	if (r == -EINVAL || r == -ENOENT || r == -E2BIG) {
+	if (will_never_be_read(r)) {
 		leave_out(outbox, letter, r);
 		return false; /* whoever was told may have done anything; the timer runs */
 	}

@@ -12,6 +12,7 @@ static void let_tree_go(struct run *run)
 	if (!worktree_is_gone(run->tree))
 		log_info("a work tree is kept", log_cstr("task", run->task), log_cstr("path", record->path),
 			log_cstr("reason", record->kept));
+	leftovers_add(&run->supervisor->leftovers, run->tree);
 	worktree_free(run->tree);
 	run->tree = NULL;
 }

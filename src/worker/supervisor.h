@@ -15,6 +15,7 @@
 
 #include "base/rng.h"
 #include "exec/host.h"
+#include "worker/leftovers.h"
 #include "worker/line.h"
 #include "worker/nest.h"
 #include "worker/once.h"
@@ -66,6 +67,7 @@ struct supervisor {
 	uv_timer_t claim_timer, stop_timer, watchdog;
 	int64_t drain_until_ms, last_ran_ms; /* while it stops */
 	uv_idle_t broom;
+	struct leftovers leftovers;
 	uv_signal_t term, interrupt;
 	struct rng rng;
 	char worker_id[BEAT_ID_BYTES_MAX + 1];
@@ -105,6 +107,9 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run);
 
 /* For runs: this host is short of something; others may have what it would only give back. */
 void supervisor_spare(struct supervisor *supervisor);
+
+/* For pools: what came is of no use here for now, and so may be the next. */
+void supervisor_pace(struct supervisor *supervisor);
 
 /* For runs: is there another one of the same task? It was lost and is not gone yet. */
 bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run);

@@ -46,6 +46,7 @@ static void close_all(struct supervisor *supervisor)
 	uv_close((uv_handle_t *)&supervisor->stop_timer, NULL);
 	uv_close((uv_handle_t *)&supervisor->watchdog, NULL);
 	uv_close((uv_handle_t *)&supervisor->broom, NULL);
+	leftovers_close(&supervisor->leftovers);
 	uv_close((uv_handle_t *)&supervisor->term, NULL);
 	uv_close((uv_handle_t *)&supervisor->interrupt, NULL);
 }
@@ -130,6 +131,8 @@ void supervisor_look_for_end(struct supervisor *supervisor)
 		pools_retire(supervisor->pools);
 		return; /* supervisor_pools_changed() comes */
 	}
+	if (supervisor->stopping && !leftovers_are_idle(&supervisor->leftovers))
+		return; /* on_leftovers_idle() comes */
 	if (supervisor->stopping && outbox_waiting(supervisor->outbox) == 0) {
 		leave(supervisor);
 	} else if (supervisor->over && !supervisor->stopping) {
@@ -165,7 +168,7 @@ static void on_stop_failed(uv_timer_t *timer)
 
 static bool anything_runs(const struct supervisor *supervisor)
 {
-	bool runs = !pools_are_gone(supervisor->pools);
+	bool runs = !pools_are_gone(supervisor->pools) || !leftovers_are_idle(&supervisor->leftovers);
 
 	for (uint32_t i = 0; i < supervisor->run_count && !runs; i++)
 		runs = !run_has_ended(supervisor->runs[i]);
@@ -243,6 +246,7 @@ void supervisor_stop(struct supervisor *supervisor, int status)
 	log_info("stopping", log_int("runs", supervisor->run_count));
 	line_drop(supervisor->claims);
 	uv_timer_stop(&supervisor->claim_timer);
+	leftovers_stop(&supervisor->leftovers);
 	pools_retire(supervisor->pools);
 	uv_timer_start(&supervisor->drain_timer, on_pools_drained,
 		(uint64_t)(supervisor->options->drain_ms < POOL_DRAIN_MS ? supervisor->options->drain_ms

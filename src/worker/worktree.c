@@ -97,6 +97,11 @@ bool worktree_is_gone(const struct worktree *tree)
 	return tree->gone;
 }
 
+bool worktree_is_settled(const struct worktree *tree)
+{
+	return tree->gone || (tree->record.state == TREE_KEPT && !tree->unwritten);
+}
+
 const char *worktree_reason(const struct worktree *tree)
 {
 	return tree->reason;

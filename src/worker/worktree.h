@@ -31,6 +31,7 @@ enum {
 	WORKTREE_REASON_BYTES = 700,
 	WORKTREE_GRANTS_MAX = 10,
 	WORKTREE_PATH_BYTES = 4096,
+	WORKTREE_NAME_BYTES = 200,
 };
 
 enum worktree_state { TREE_MAKING, TREE_LIVE, TREE_KEPT, TREE_REMOVING };
@@ -38,7 +39,7 @@ enum worktree_state { TREE_MAKING, TREE_LIVE, TREE_KEPT, TREE_REMOVING };
 /* What is written down of one. */
 struct worktree_record {
 	enum worktree_state state;
-	char name[200];
+	char name[WORKTREE_NAME_BYTES];
 	char task[160], fence[80];
 	char source[WORKTREE_PATH_BYTES]; /* the tree that the task named */
 	char common[WORKTREE_PATH_BYTES]; /* the repository itself: its .git */
@@ -93,11 +94,12 @@ int worktree_open(const struct worktree_site *site, const char *name, struct wor
 void worktree_cancel(struct worktree *tree);
 
 /* The attempt is over, or never was: remove it, or keep it and say why. `ended` comes from the loop: the record is gone, or
- * its state is TREE_KEPT. */
+ * its state is TREE_KEPT; or something that may pass kept us from it, and it is to be ended again (leftovers.h). */
 void worktree_end(struct worktree *tree, void (*ended)(void *context), void *context);
 
 const struct worktree_record *worktree_record(const struct worktree *tree);
 bool worktree_is_gone(const struct worktree *tree);
+bool worktree_is_settled(const struct worktree *tree); /* gone, or kept, and that is on disk */
 const char *worktree_reason(const struct worktree *tree);
 
 /* What a task in it may reach besides the usual; paths are borrowed from the tree. How many. */

@@ -27,7 +27,13 @@ static void finish_end(struct worktree *tree)
 		tree->made(tree->context, tree->fault);
 }
 
+static void explain(struct worktree *tree, const char *format, va_list args)
+{
+	vsnprintf(tree->record.kept, sizeof tree->record.kept, format, args);
+}
+
 static void keep(struct worktree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put_off(struct worktree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void keep(struct worktree *tree, const char *format, ...)
 {
@@ -35,7 +41,7 @@ static void keep(struct worktree *tree, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(tree->record.kept, sizeof tree->record.kept, format, args);
+	explain(tree, format, args);
 	va_end(args);
 	if (state == TREE_LIVE)
 		tree->record.since_ms = clock_wall_ms();
@@ -44,18 +50,61 @@ static void keep(struct worktree *tree, const char *format, ...)
 	finish_end(tree);
 }
 
-static void keep_for_fault(struct worktree *tree, const char *what, int fault)
+/* Something of this host, which may pass: it stays what it is, and whoever looks at it later begins anew. */
+static void put_off(struct worktree *tree, const char *format, ...)
 {
-	keep(tree, "%s cannot be run: %s", what, strerror(-fault));
+	va_list args;
+
+	va_start(args, format);
+	explain(tree, format, args);
+	va_end(args);
+	worktree_write_record(tree, tree->record.state);
+	finish_end(tree);
 }
 
+static void put_off_for_fault(struct worktree *tree, const char *what, int fault)
+{
+	put_off(tree, "%s cannot be run: %s", what, strerror(-fault));
+}
+
+static void forget(struct worktree *tree)
+{
+	worktree_forget_record(tree);
+	finish_end(tree);
+}
+
+/* If it has moved on meanwhile it stays: it is in the repository. */
+static void after_branch_seen(void *context)
+{
+	struct worktree *tree = context;
+	const struct process_end *end = &tree->job.end;
+	char tip[sizeof tree->tip];
+
+	worktree_take_line(&tree->job, tip, sizeof tip);
+	if ((job_went_well(&tree->job) && strcmp(tip, tree->tip) != 0) ||
+		(end->how == ENDED_EXIT && end->code == 1))
+		forget(tree);
+	else
+		put_off(tree, "it is being removed, and its branch cannot be: %.200s", tree->branch_why);
+}
+
+/* git says much alike whether it is gone, has moved on, or could not be removed. */
 static void after_branch(void *context)
 {
 	struct worktree *tree = context;
+	const char *argv[] = {"git", "rev-parse", "--verify", "--quiet",
+		arena_text(&tree->arena, "refs/heads/%s", tree->record.branch), NULL};
+	struct worktree_call call = {
+		.argv = argv, .dir = tree->record.common, .timeout_ms = GIT_MS, .done = after_branch_seen};
 
-	worktree_forget_record(
-		tree); /* if the branch has moved on meanwhile it stays: it is in the repository */
-	finish_end(tree);
+	if (job_went_well(&tree->job)) {
+		forget(tree);
+		return;
+	}
+	job_explain(&tree->job, tree->branch_why, sizeof tree->branch_why);
+	int fault = worktree_run(tree, &call);
+	if (fault)
+		put_off_for_fault(tree, "git", fault);
 }
 
 static void remove_branch(struct worktree *tree)
@@ -68,8 +117,13 @@ static void remove_branch(struct worktree *tree)
 		.timeout_ms = GIT_MS,
 		.done = after_branch};
 
-	if (!tree->tip[0] || !tree->record.branch[0] || worktree_run(tree, &call) < 0)
-		after_branch(tree);
+	if (!tree->tip[0] || !tree->record.branch[0]) {
+		forget(tree);
+		return;
+	}
+	int fault = worktree_run(tree, &call);
+	if (fault)
+		put_off_for_fault(tree, "git", fault);
 }
 
 static void clear_away(struct worktree *tree);
@@ -98,7 +152,7 @@ static void after_cleared(void *context)
 		tree->cleared = true;
 	} else {
 		job_explain(&tree->job, why, sizeof why);
-		keep(tree, "it is being removed, and that fails: %.200s", why);
+		put_off(tree, "it is being removed, and that fails: %.200s", why);
 	}
 }
 
@@ -123,17 +177,18 @@ static void clear_away(struct worktree *tree)
 	int fault = worktree_run(tree, &call);
 	if (fault) {
 		worktree_let_others(tree);
-		keep_for_fault(tree, "rm", fault);
+		put_off_for_fault(tree, "rm", fault);
 	}
 }
 
 static void remove_tree(struct worktree *tree)
 {
+	enum worktree_state before = tree->record.state;
 	int fault = worktree_write_record(tree, TREE_REMOVING);
 
 	if (fault) {
-		tree->record.state = TREE_LIVE;
-		keep(tree, "its record cannot be written: %s", strerror(-fault));
+		tree->record.state = before;
+		put_off(tree, "its record cannot be written: %s", strerror(-fault));
 	} else {
 		worktree_when_alone(tree, clear_away);
 	}
@@ -188,7 +243,7 @@ static void after_tip(void *context)
 		.done = after_counted};
 	int fault = worktree_run(tree, &call);
 	if (fault)
-		keep_for_fault(tree, "git", fault);
+		put_off_for_fault(tree, "git", fault);
 }
 
 /* The entry at the start, with its NUL; the rest stays. */
@@ -259,7 +314,7 @@ static void after_status(void *context)
 	}
 	int fault = worktree_run(tree, &call);
 	if (fault)
-		keep_for_fault(tree, "git", fault);
+		put_off_for_fault(tree, "git", fault);
 }
 
 /*
@@ -316,7 +371,7 @@ static void look_for_work(struct worktree *tree)
 	if (half)
 		keep(tree, "%s", half);
 	else if (fault)
-		keep_for_fault(tree, "git", fault);
+		put_off_for_fault(tree, "git", fault);
 }
 
 /* Something else than that it is not there keeps us from it: a server that does not answer, a permission. */
@@ -393,7 +448,7 @@ void worktree_begin_end(struct worktree *tree)
 	if (here && !repository)
 		keep(tree, "its repository %.200s is gone", record->common);
 	else if (!repository || (!here && !half)) /* somebody has removed it; what is on its branch stays */
-		after_branch(tree);
+		forget(tree);
 	else if (half)
 		remove_half(tree);
 	else

@@ -24,7 +24,8 @@ struct worktree {
 	struct worktree_site site;
 	struct worktree_wish wish;
 	struct worktree_record record;
-	char tip[80]; /* where its branch is; "": there is none */
+	char tip[80];         /* where its branch is; "": there is none */
+	char branch_why[300]; /* it could not be removed */
 	struct arena arena;
 	struct job job;
 	int records_fd, dir_fd; /* of all, of its own record */
@@ -34,7 +35,8 @@ struct worktree {
 	int alone_waited_ms;
 	void (*alone)(struct worktree *tree); /* what is done then */
 	bool cancelled, gone, cleared;
-	int fault; /* of making */
+	bool unwritten; /* its record on disk is an older one */
+	int fault;      /* of making */
 	char reason[WORKTREE_REASON_BYTES];
 	void (*made)(void *context, int fault);
 	void (*ended)(void *context);

@@ -75,7 +75,10 @@ int worktree_write_record(struct worktree *tree, enum worktree_state state)
 	json_member_bool(&object, "walled", record->walled);
 	json_member_int(&object, "since", record->since_ms);
 	int r = json_end(&object);
-	return r < 0 ? r : file_write(tree->dir_fd, "record", buf_span(&text), true);
+	if (r == 0)
+		r = file_write(tree->dir_fd, "record", buf_span(&text), true);
+	tree->unwritten = r < 0;
+	return r;
 }
 
 int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record, char tip[80])

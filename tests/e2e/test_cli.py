@@ -278,6 +278,27 @@ class Adding(CliCase):
         self.assertIn("line 2", self.stint("add", "-", stdin="- a\n- [ ]\n- [ ] \n", status=2).err)
 
 
+    def test_the_first_line_of_a_file_is_its_title_to_the_last_letter(self):
+        for text, title in (("fix the caf\u00e9\nmore", "fix the caf\u00e9"), ("# \U0001f389\U0001f389", "\U0001f389\U0001f389"),
+                            ("\u00e4" * 150, "\u00e4" * 100), ("a" + "\u00e4" * 150, "a" + "\u00e4" * 99)):
+            with self.subTest(text=text):
+                self.assertEqual(self.stint("add", "-f", "-", "--json=title", stdin=text).json["task"]["title"], title)
+
+    def test_a_title_of_blanks_is_none(self):
+        for title in ("", "  ", "\t\n "):
+            self.assertIn("a task needs a title", self.stint("add", title, "--queue", "blank", status=2).err)
+        self.assertEqual(self.client.get("/api/tasks?queue=blank").json, [])
+
+    def test_what_the_server_made_of_a_time_is_told(self):
+        ran = self.stint("add", "x", "--timeout", "5h", "--queue", "told", "--json=timeoutMs")
+        self.assertEqual(ran.json["task"]["timeoutMs"], 2 * 3600 * 1000)
+        self.assertIn("2h is the longest that the server allows", ran.err)
+        self.assertEqual(self.stint("add", "x", "--timeout", "1h", "--queue", "told").err, "")
+        for flag in ("--start-by", "--finish-by"):
+            self.assertIn(f"{flag} has passed already", self.stint("add", "x", flag, "2020-01-01T00:00", "--queue", "told").err)
+        self.assertEqual(self.stint("add", "x", "--start-by", "1h", "--queue", "told").err, "")
+
+
 class Looking(CliCase):
     @classmethod
     def setUpClass(cls):
@@ -388,6 +409,35 @@ class Looking(CliCase):
         self.assertEqual([event["type"] for event in ran["events"]], ["task.created"])
         self.assertEqual(self.stint("show", "look-4", "--json=state", "--no-timeline").json["task"], {"state": "ready"})
 
+    def test_show_tells_where_how_long_and_by_which_rules(self):
+        self.client.post("/api/tasks", {"id": "look-all", "title": "x", "queue": "look-all", "workingDir": "/srv/a b", "timeoutMs": 60000,
+                                        "model": "m-1", "deliverables": ["a diff"], "uniqueKey": "k-1", "workflow": "autopilot",
+                                        "gates": ["security"]})
+        shown = self.stint("show", "look-all").out
+        for part in ("work dir     /srv/a b\n", "timeout      1m\n", "model        m-1\n", 'deliverables ["a diff"]\n', "unique       k-1\n",
+                     "workflow     autopilot, at stage in_progress\n", 'gates        ["security","validate"]\n'):
+            self.assertIn(part, shown)
+
+    def test_show_keeps_the_question_beside_its_answer(self):
+        task = self.add("x", "--queue", "look-ask")
+        claim = self.claim("look-ask")
+        self.stint("task", "ask", "tea or coffee?", **self.holding(claim))
+        self.stint("answer", task, "tea")
+        shown = self.stint("show", task).out
+        self.assertIn("asked        tea or coffee?\nanswer       tea\n", shown)
+
+    def test_an_attempt_that_there_was_not_is_named(self):
+        task = self.add("x", "--queue", "look-log")
+        self.claim("look-log")
+        ran = self.stint("logs", task, "--attempt", "7", status=3)
+        self.assertIn(f"{task} has had no attempt 7", ran.err)
+        self.assertIn(f"try: stint show {task}\n", ran.err)
+
+    def test_no_members_at_all_is_a_mistake(self):
+        for fields in ("", ","):
+            ran = self.stint("ls", f"--json={fields}", status=2)
+            self.assertEqual((ran.json["error"]["code"], "--json= names no member" in ran.err), ("usage", True))
+
     def test_what_is_not_there_is_said(self):
         for args in (["show", "nothing"], ["why", "nothing"], ["wait", "nothing"], ["cancel", "nothing"],
                      ["worker", "show", "nobody"], ["slot", "unquarantine", "nobody"], ["token", "revoke", "0123456789abcdef"], ["events", "--task", "nothing"]):
@@ -488,7 +538,8 @@ class Why(CliCase):
         claim = self.claim("w-held")
         self.why(task, "unconfirmed", "(w, lease")
         self.stint("task", "progress", **self.holding(claim))
-        self.why(task, "running", "a worker holds it")
+        told = self.why(task, "running", "is running: w holds it", f"stint logs --follow {task}")
+        self.assertRegex(told["sentence"], r"holds it, with a lease of 1[45]m; it may run for (29|30)m more\.$")
         self.stint("task", "ask", "which branch?", **self.holding(claim))
         self.why(task, "asking", "asks: which branch?", f"stint answer {task} TEXT")
         self.stint("answer", task, "main")
@@ -498,7 +549,7 @@ class Why(CliCase):
     def test_backing_off_and_blocked(self):
         task = self.add("x", "--queue", "w-off")
         self.stint("task", "fail", "flaky", **self.holding(self.claim("w-off")))
-        self.why(task, "back_off", "EXECUTION_ERROR")
+        self.why(task, "back_off", "; the last one ended with EXECUTION_ERROR: flaky.")
         task = self.add("x", "--queue", "w-block")
         self.stint("task", "block", "no access", **self.holding(self.claim("w-block")))
         self.why(task, "blocked", "no access", f"stint retry {task}")
@@ -545,7 +596,7 @@ class Why(CliCase):
         for _ in range(3):
             self.client.post("/api/slots/s-crash/crash")
         task = self.add("x", "--owner", "s-crash", "--queue", "w-crash")
-        self.why(task, "owner_quarantined", "is quarantined (in ", "stint slot unquarantine s-crash")
+        self.why(task, "owner_quarantined", "is quarantined; a trial is due in ", "stint slot unquarantine s-crash")
         self.assertEqual(self.stint("slot", "unquarantine", "s-crash").out, "s-crash\n")
         self.assertNotEqual(self.stint("why", task, "--json").json["why"]["reason"], "owner_quarantined")
 
@@ -670,6 +721,12 @@ class Operating(CliCase):
         self.assertIn("is ready", ran.err)
         self.assertIn(f"try: stint why {task}", ran.err)
 
+    def test_of_several_the_one_that_was_refused_is_named_in_the_way_on(self):
+        first, last = self.add("x"), self.add("x")
+        ran = self.stint("unpark", "not-there", first, last, status=3)
+        self.assertEqual([line for line in ran.err.splitlines() if "try:" in line],
+                         ["  try: stint ls --all", f"  try: stint why {first}", f"  try: stint why {last}"])
+
     def test_inbox_answer_approve_deny(self):
         for verb, args, expected in (("answer", ["main"], {"text": "main"}), ("approve", [], {"text": "yes"}),
                                      ("deny", ["not today"], {"text": "not today", "deny": True}),
@@ -709,6 +766,15 @@ class Operating(CliCase):
         self.client.call("DELETE", "/api/workers/host-1", {})
         self.assertNotIn("host-1", self.stint("worker", "ls", "-o", "id").lines)
         self.assertIn("host-1", self.stint("worker", "ls", "--all", "-o", "id").lines)
+
+    def test_a_worker_is_shown_with_what_it_holds_and_its_version(self):
+        self.client.post("/api/workers/register", {"workerId": "host-2", "leaseMs": 60000, "metadata": {"version": "0.9"}})
+        self.assertRegex(self.stint("worker", "show", "host-2").out, r"VERSION +0\.9\n(.*\n)*TASKS +-\n")
+        tasks = [self.add("x", "--queue", "held-by-2") for _ in range(2)]
+        for _ in tasks:
+            self.claim("held-by-2", "host-2")
+        self.assertRegex(self.stint("worker", "show", "host-2").out, rf"TASKS +({tasks[0]}, {tasks[1]}|{tasks[1]}, {tasks[0]})\n")
+        self.client.call("DELETE", "/api/workers/host-2", {})
 
     def test_a_token_that_could_be_written_nowhere_is_not_made(self):
         before = self.stint("token", "ls", "-o", "id").lines
@@ -1346,6 +1412,16 @@ class Doctor(CliCase):
         for name in ("home", "admin.token", "stint.db", "reachable", "token", "version", "writable", "disk space"):
             self.assertIn(checks[name]["verdict"], ("pass", "warn"), checks[name])
         self.assertIn("pass  server", self.stint("doctor").out)
+
+    def test_a_slot_in_quarantine_is_to_be_looked_at(self):
+        self.assertNotIn("slots", self.checks())
+        for _ in range(3):
+            self.client.post("/api/slots/box%2Fairi-1/crash")
+        check = self.checks()["slots"]
+        self.assertEqual((check["verdict"], check["text"]), ("warn", "1 in quarantine, because it crashed too often: box/airi-1"))
+        self.assertEqual(check["fix"], "stint slot unquarantine box/airi-1   (when it is mended: stint worker show says what was wrong)")
+        self.stint("slot", "unquarantine", "box/airi-1")
+        self.assertNotIn("slots", self.checks())
 
     def test_doors_that_are_closed(self):
         checks = self.checks("--security")

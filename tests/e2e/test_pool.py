@@ -284,6 +284,18 @@ class Words(Case):
         for task in "cde":
             self.is_in(task, "done")
 
+    def test_tasks_whose_only_worker_is_busy_keep_no_other_worker_from_its_work(self):
+        self.pool("each", "hold", "echo", size=2)
+        for number in range(4):
+            self.create(id="hold-%d" % number, module="hold")
+        self.create(id="echo", module="echo", payload="heard")
+        self.assertEqual(self.is_in("echo", "done")["result"], "heard")
+        released = ["task.released" in self.events("hold-%d" % number) for number in range(4)]
+        self.assertEqual(released, [False, False, True, True], "one runs, one is at hand")
+        self.assertEqual((self.task("hold-2")["spent"], self.lines("held-hold-1")), (0, []))
+        open(self.path("let-go"), "w").close()
+        self.is_in("hold-1", "done")
+
     def test_commands_have_room_of_their_own(self):
         self.worker({"p": self.executor("any"), "x": test_worker.sh("echo ran")})
         self.create(id="held", module="hold", executor="p")

@@ -7,6 +7,7 @@ import unittest
 
 import test_full_disk
 import test_worker
+import test_worktrees
 from test_worker import sh
 
 setUpModule = test_full_disk.setUpModule
@@ -129,6 +130,72 @@ class FullDisk(test_worker.Case):
         worker = self.start("echo fine")
         self.assertEqual(worker.process.wait(60), 75)
         self.assertIn("No space left on device", worker.said())
+
+
+class WorkTrees(test_worktrees.TreeCase):
+    """The disk with the state directory, or with the repository, is full when an attempt in a work tree is over."""
+
+    def setUp(self):
+        super().setUp()
+        self.disk = test_full_disk.Disk(self)
+
+    def running(self, script="true", home=None):
+        """A worker with a task that has done this in its tree and waits for a file."""
+        self.home = home
+        script += "; touch %s; until [ -e %s ]; do sleep 0.01; done" % (self.path("here"), self.path("go"))
+        worker = self.worker({"x": self.executor(script, write=[self.folder])}, roots=[self.folder, self.disk.place], home=home)
+        self.create(id="t", workingDir=self.repo, maxAttempts=1)
+        self.until(lambda: os.path.exists(self.path("here")), worker.said)
+        return worker
+
+    def end_when_full(self, worker):
+        self.disk.fill()
+        open(self.path("go"), "w").close()
+        self.is_in("t", "done")
+        self.until(lambda: "a work tree is kept" in worker.said(), worker.said)
+
+    def test_a_tree_whose_end_cannot_be_written_down_is_listed_and_goes_when_there_is_room(self):
+        worker = self.running(home=self.disk.place)
+        self.end_when_full(worker)
+        self.assertIn("its record cannot be written: No space left on device", worker.said())
+        self.assertTrue(os.path.exists(os.path.join(self.only()["path"], "file")))
+        self.disk.make_room()
+        self.until(lambda: self.trees() == [], worker.said)
+        self.assertEqual(worker.stop(), 0)
+        self.assert_nothing_left()
+
+    def test_work_is_there_whether_or_not_that_it_is_kept_could_be_written_down(self):
+        worker = self.running("echo work > fresh", home=self.disk.place)
+        self.end_when_full(worker)
+        for _ in range(2):
+            tree, = self.trees("--prune")
+            self.assertEqual((tree["state"], tree["reason"]), ("kept", "1 uncommitted file"))
+        self.disk.make_room()
+        self.until(lambda: self.only()["reason"] == "1 uncommitted file", worker.said)
+        with open(os.path.join(self.only()["path"], "fresh")) as file:
+            self.assertEqual(file.read(), "work\n")
+        self.assertEqual(worker.stop(), 0)
+
+    def test_a_branch_that_the_disk_does_not_let_go_is_not_forgotten(self):
+        """To take one out of the list of packed refs that is written anew, and here it needs more room than the tree left."""
+        repo = os.path.join(self.disk.place, "repo")
+        self.git("clone", "-q", self.repo, repo)
+        self.repo = repo
+        tip = self.git("rev-parse", "HEAD")
+        for number in range(2000):
+            with open(os.path.join(repo, ".git/refs/tags/t%d" % number), "w") as file:
+                file.write(tip)
+        worker = self.running()
+        self.git("pack-refs", "--all", "--prune")
+        self.end_when_full(worker)
+        tree = self.only()
+        self.assertEqual(tree["state"], "removing")
+        self.assertIn("No space left on device", tree["reason"])
+        self.assertEqual(self.branches(), ["main", tree["branch"]])
+        self.disk.make_room()
+        self.until(lambda: self.trees() == [], worker.said)
+        self.assertEqual(worker.stop(), 0)
+        self.assert_nothing_left()
 
 
 if __name__ == "__main__":

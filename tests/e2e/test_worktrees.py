@@ -1,4 +1,6 @@
 """A work tree of its own for a task: real git, real processes, and nothing that could be work is ever deleted."""
+import fcntl
+import glob
 import json
 import os
 import shutil
@@ -18,6 +20,8 @@ AS_SOMEBODY["GIT_CONFIG_GLOBAL"] = "/dev/null"
 
 @unittest.skipUnless(GIT, "git is not installed")
 class TreeCase(Case):
+    home = None  # of the worker; else the server's
+
     def setUp(self):
         super().setUp()
         self.folder = os.path.realpath(self.folder)
@@ -52,7 +56,7 @@ class TreeCase(Case):
         return task
 
     def trees(self, *flags):
-        ran = subprocess.run([STINT, "worker", "worktrees", "--home", self.server.home, "--json", *flags], capture_output=True,
+        ran = subprocess.run([STINT, "worker", "worktrees", "--home", self.home or self.server.home, "--json", *flags], capture_output=True,
                              text=True, timeout=120, env=stintd.environment())
         self.assertEqual(ran.returncode, 0, ran.stderr)
         return json.loads(ran.stdout)["worktrees"]
@@ -207,6 +211,85 @@ class Making(TreeCase):
     def test_a_base_that_is_not_there_is_refused(self):
         task = self.run_in_tree("true", {"base": "origin/main"}, "blocked")
         self.assertIn("it has no commit 'origin/main'", task["error"]["message"])
+        self.assert_nothing_left()
+
+
+class OneAtATime(TreeCase):
+    """git that adds a tree looks at all the others, and fails over one that is half there: those of one repository are added and
+    removed one after the other."""
+
+    def setUp(self):
+        super().setUp()
+        self.stops = os.path.join(self.repo, ".git/stops")  # where git, and what clears away, may look and write
+        os.mkdir(self.stops)
+        for program, begins in (("git", "worktree add"), ("rm", "-rf --one-file-system")):
+            with open(os.path.join(self.stops, program), "w") as file:
+                file.write("""#!/bin/sh
+                    if [ "$1 $2" = "%s" ]; then
+                        : > %s.here; while [ -e %s.stop ]; do sleep 0.01; done
+                    fi
+                    exec %s "$@"
+                    """ % (begins, file.name, file.name, shutil.which(program)))
+            os.chmod(file.name, 0o755)
+
+    def start(self, script="true", **variables):
+        return self.worker({"x": self.executor(script, write=[self.folder])}, "--concurrency", "2", roots=[self.folder], **variables)
+
+    def lock(self):
+        name = 14695981039346656037
+        for byte in os.path.join(self.repo, ".git").encode():
+            name = (name ^ byte) * 1099511628211 % (1 << 64)
+        os.makedirs(os.path.join(self.server.home, "worktrees/locks"), 0o700, exist_ok=True)
+        return open(os.path.join(self.server.home, "worktrees/locks", "%016x" % name), "a")
+
+    def is_becoming(self, state):
+        for path in glob.glob(os.path.join(self.server.home, "worktrees/records/t-*/record")):
+            with open(path) as file:
+                return json.load(file)["state"] == state
+
+    def elsewhere(self, task):
+        """From its beginning to its end in another repository: those do not wait for each other."""
+        self.create(id=task, workingDir=self.path("other"))
+        self.is_in(task, "done")
+        self.until(lambda: not glob.glob(os.path.join(self.server.home, "worktrees/records/%s-*" % task)), task)
+
+    def test_the_repository_is_locked_while_git_adds_a_tree_and_while_one_is_removed(self):
+        for program in ("git", "rm"):
+            with open(os.path.join(self.stops, program + ".stop"), "w"):
+                pass
+        worker = self.start(PATH=self.stops + ":" + ENV["PATH"])
+        self.create(id="t", workingDir=self.repo)
+        for program in ("git", "rm"):
+            self.until(lambda: os.path.exists(os.path.join(self.stops, program + ".here")), worker.said)
+            with self.lock() as lock, self.assertRaises(BlockingIOError, msg=program):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.remove(os.path.join(self.stops, program + ".stop"))
+        self.is_in("t", "done")
+        worker.stop()
+        self.assert_nothing_left()
+        with self.lock() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def test_nothing_is_added_or_removed_while_somebody_else_does(self):
+        self.git("clone", "-q", self.repo, self.path("other"))
+        worker = self.start("test $STINT_TASK_ID != t || { touch %s; until [ -e %s ]; do sleep 0.01; done; }"
+                            % (self.path("here"), self.path("go")))
+        with self.lock() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.create(id="t", workingDir=self.repo)
+            self.until(lambda: self.is_becoming("making"), worker.said)
+            self.elsewhere("u")
+            self.assertEqual(glob.glob(os.path.join(self.repo, ".git/worktrees/t-*")), [], "git has not begun")
+        self.until(lambda: os.path.exists(self.path("here")), worker.said)
+        tree, = glob.glob(os.path.join(self.server.home, "worktrees/*/t-*/.git"))
+        with self.lock() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            open(self.path("go"), "w").close()
+            self.until(lambda: self.is_becoming("removing"), worker.said)
+            self.elsewhere("v")
+            self.assertTrue(os.path.exists(tree), "it is not being removed")
+        self.is_in("t", "done")
+        worker.stop()
         self.assert_nothing_left()
 
 
