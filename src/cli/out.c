@@ -45,6 +45,17 @@ const char *text_of(struct cli *cli, const char *format, ...)
 	return kept.data;
 }
 
+const char *path_from_here(struct cli *cli, const char *path)
+{
+	cleanup(free_at) char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+
+	while (path[0] == '.' && (path[1] == '/' || !path[1]))
+		path += 1 + strspn(path + 1, "/");
+	if (path[0] == '/')
+		return path;
+	return here ? text_of(cli, "%s%s%s", here, path[0] ? "/" : "", path) : NULL;
+}
+
 const char *word(struct cli *cli, const char *name)
 {
 	cleanup(buf_done) struct buf text = {0};

@@ -98,11 +98,9 @@ static int put_task(struct cli *cli, struct buf *body)
 {
 	const char *queue = args_text(&cli->args, "queue"), *executor = args_text(&cli->args, "executor");
 	const char *cwd = args_text(&cli->args, "cwd");
-	cleanup(free_at) char *here = getcwd(NULL, 0);
 	struct json_object task;
 
-	if (!cwd || cwd[0] != '/') /* a worker resolves it from elsewhere */
-		cwd = cwd ? text_of(cli, "%s/%s", here ? here : "", cwd) : here;
+	cwd = path_from_here(cli, cwd ? cwd : ".");
 	if (cwd && !args_has(&cli->args, "cwd") && !args_has(&cli->args, "no-cwd") && holds_state(cli, cwd)) {
 		say(cli, "stint: it runs in an empty directory: the state of stint lies beneath this one");
 		cwd = NULL;

@@ -336,10 +336,14 @@ int settings_put(struct buf *out, const struct settings *settings)
 		if (r == 0)
 			r = put_budget(out, &settings->executors[i]);
 	}
-	for (uint32_t i = 0; r == 0 && i < settings->queue_count; i++)
-		r = buf_printf(out, "queue    %-16s executor %s, weight %lld\n", settings->queues[i].name,
-			settings->queues[i].executor ? settings->queues[i].executor : "-",
-			(long long)settings->queues[i].weight);
+	if (r == 0 && settings->executor_count == 0)
+		r = buf_printf(out, "executor none: a worker does not start without one\n");
+	for (uint32_t i = 0; r == 0 && i < settings->queue_count; i++) {
+		const struct executor *executor = settings_fallback(settings, settings->queues[i].name);
+		r = buf_printf(out, "queue    %-16s %s%s, weight %lld\n", settings->queues[i].name,
+			executor ? "executor " : "no executor: tasks must name one",
+			executor ? executor->name : "", (long long)settings->queues[i].weight);
+	}
 	for (uint32_t i = 0; r == 0 && i < settings->root_count; i++)
 		r = buf_printf(out, "root     %s\n", settings->roots[i]);
 	return r;

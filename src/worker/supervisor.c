@@ -262,6 +262,7 @@ static void on_news(void *context, const struct pulse_news *news)
 		log_warn(pulse_fault_is_ours(news->fault)
 				? "heartbeats cannot be sent; everything is stopped before the lease is over"
 				: "the server does not answer",
+			log_cstr("url", supervisor->options->url),
 			log_cstr("reason", news->fault ? strerror(-news->fault) : ""));
 		break;
 	case PULSE_BACK:
