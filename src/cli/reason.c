@@ -290,6 +290,26 @@ static void tell_held(struct telling *t)
 	t->told.fix = text_of(t->cli, "stint show %s", t->id);
 }
 
+/* Perhaps nobody is there who runs it, and only its lease does not know yet. */
+static const char *silence(struct telling *t)
+{
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/workers/*",
+		.names = {t->worker},
+		.quiet_missing = true,
+		.keeps_refusal = 403};
+	const char *told = "";
+	struct reply reply;
+
+	if (ask(t->cli, &question, &reply) != 0)
+		return told;
+	if (worker_is_silent(reply.root))
+		told = text_of(t->cli, ", but was last heard %.*s ago",
+			SPAN_ARGS(duration(t->cli, field_int(reply.root, "heartbeatAgeMs", 0))));
+	reply_done(&reply);
+	return told;
+}
+
 /* Who has it, and which of its clocks will be heard next: that of its worker, or its own. */
 static void tell_running(struct telling *t)
 {
@@ -298,8 +318,8 @@ static void tell_running(struct telling *t)
 		? text_of(t->cli, "; it may run for %.*s more", SPAN_ARGS(duration(t->cli, left_ms)))
 		: "";
 
-	t->told.sentence = text_of(t->cli, "%s is running: %s holds it, with a lease of %.*s%s.", t->id,
-		t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))), clock);
+	t->told.sentence = text_of(t->cli, "%s is running: %s holds it, with a lease of %.*s%s%s.", t->id,
+		t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))), silence(t), clock);
 	t->told.fix = text_of(t->cli, "stint logs --follow %s", t->id);
 }
 
