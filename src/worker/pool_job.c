@@ -15,7 +15,13 @@
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
-enum { MODULES_LISTED_BYTES = 500 }; /* in a sentence */
+enum {
+	MODULES_LISTED_BYTES = 500, /* in a sentence */
+	HOLD_MS = 1000,
+	AWAY_FIRST_MS = 5 * 1000,
+	AWAY_STEP_MS = 1000,
+	AWAY_MOST_MS = 60 * 1000,
+};
 
 void pool_job_unlink(struct pools *pools, struct pool_job *job)
 {
@@ -161,6 +167,9 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 		return false;
 	}
 	pool_job_unlink(seat->pools, job);
+	if (job->detained && seat->pools->sent_away > 0)
+		seat->pools->sent_away--;
+	job->detained = false;
 	seat->job = job;
 	job->seat = seat;
 	seat->dropped[0] = 0;
@@ -173,16 +182,16 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 }
 
 /* All who could do it have something else to do, and nobody knows for how long. */
-static void give_back(struct pools *pools, struct pool_job *job)
+static void give_back(struct pools *pools, struct pool_job *job, int64_t delay_ms)
 {
 	cleanup(buf_done) struct buf members = {0};
 	char reason[200];
 
-	snprintf(reason, sizeof reason, "all workers of the pool \"%.100s\" that run are busy",
-		job->executor->name);
+	snprintf(reason, sizeof reason, "all workers of the pool \"%.100s\" that %s are busy",
+		job->executor->name, delay_ms > 0 ? "have its module" : "run");
 	pool_job_unlink(pools, job);
 	buf_init(&members, MEMBERS_BYTES_MAX);
-	if (release_put(&members, reason, 0) < 0)
+	if (release_put(&members, reason, delay_ms) < 0)
 		buf_clear(&members);
 	struct pool_job_end end = {.verb = REPORT_RELEASE, .members = buf_span(&members)};
 	job->events->ended(job->context, &end);
@@ -193,7 +202,7 @@ struct prospects {
 	bool alive; /* somebody */
 	bool soon;  /* somebody will be free, or it will be known what it can do */
 	bool later; /* somebody who could do it is busy */
-	bool idle; /* somebody who cannot do it is not: given back, the task would be claimed for that one again */
+	bool idle;  /* somebody who cannot do it is not */
 	const struct pool_seat *barred;
 };
 
@@ -209,6 +218,64 @@ static void look_at_seat(struct prospects *prospects, const struct pool_seat *se
 	prospects->idle |= worker->state == POOL_IDLE;
 	if (seat->barred[0])
 		prospects->barred = seat;
+}
+
+/* The next one at hand for whoever of its module comes free first; NULL: none waits, or this is it. */
+static const struct pool_job *find_next(const struct pools *pools, const struct pool_job *job)
+{
+	for (const struct pool_job *at = pools->waiting; at && at != job; at = at->next) {
+		if (at->detained && at->executor == job->executor &&
+			strcmp(at->module ? at->module : "", job->module ? job->module : "") == 0)
+			return at;
+	}
+	return NULL;
+}
+
+/*
+ * Nobody can claim by module: given back as it is, the task would be claimed for those who idle again. So it goes away for a while, and
+ * the more there are of its kind the longer, so that those behind them are seen. Not for long: elsewhere somebody may be free. While
+ * its workers are quick it stays: they would have nothing to do until it comes back.
+ */
+static void send_away(struct pools *pools, struct pool_job *job)
+{
+	int64_t now_ms = pool_clock_ms();
+
+	if (now_ms - pools->sent_away_ms > AWAY_MOST_MS) /* all are back */
+		pools->sent_away = 0;
+	pools->sent_away_ms = now_ms;
+	int64_t delay_ms = AWAY_FIRST_MS + pools->sent_away++ * (int64_t)AWAY_STEP_MS;
+	supervisor_pace(pools->supervisor);
+	give_back(pools, job, delay_ms < AWAY_MOST_MS ? delay_ms : AWAY_MOST_MS);
+}
+
+static void on_held(uv_timer_t *timer)
+{
+	struct pools *pools = timer->data;
+	const struct settings *settings = pools->supervisor->settings;
+
+	for (uint32_t i = 0; i < settings->executor_count; i++)
+		pool_jobs_place(pools, &settings->executors[i]);
+}
+
+/* Those who could do it are busy, and others are not. True: it was sent away. */
+static bool detain(struct pools *pools, struct pool_job *job)
+{
+	const struct pool_job *next = find_next(pools, job);
+	int64_t now_ms = pool_clock_ms();
+
+	if (!next) {
+		if (!job->detained)
+			job->detained_ms = now_ms;
+		job->detained = true;
+		return false;
+	}
+	int64_t left_ms = next->detained_ms + HOLD_MS - now_ms;
+	if (left_ms <= 0) {
+		send_away(pools, job);
+		return true;
+	}
+	uv_timer_start(&pools->hold_timer, on_held, (uint64_t)left_ms, 0);
+	return false;
 }
 
 bool pool_job_place(struct pools *pools, struct pool_job *job)
@@ -230,10 +297,12 @@ bool pool_job_place(struct pools *pools, struct pool_job *job)
 		return false;
 	if (prospects.barred && !prospects.alive)
 		pool_job_refuse(pools, job, prospects.barred->barred_code, prospects.barred->barred);
-	else if (prospects.soon || (prospects.later && prospects.idle))
+	else if (prospects.soon)
 		return false;
+	else if (prospects.later && prospects.idle)
+		return detain(pools, job);
 	else if (prospects.later)
-		give_back(pools, job);
+		give_back(pools, job, 0);
 	else
 		refuse_homeless(pools, job, prospects.alive);
 	return true;

@@ -77,6 +77,10 @@ struct pools {
 	struct pool_seat *asking;
 	bool retiring;
 	int64_t started_ms; /* wall */
+	uv_timer_t hold_timer;
+	uint32_t
+		sent_away; /* pool_job.c: tasks that came while their workers were busy; and when the last did */
+	int64_t sent_away_ms;
 };
 
 /* A machine that was asleep was so with all its workers: their silence is counted by the clock that stands still then. */

@@ -260,7 +260,7 @@ const struct executor *run_executor(const struct run *run)
 
 struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 {
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 4 << 20};
+	struct http_answer_limits limits = http_answer_limits_default();
 	struct run *run = calloc(1, sizeof *run);
 
 	if (!run)

@@ -46,7 +46,10 @@ class Worker:
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        return self.process.wait(60)
+        try:
+            return self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            raise AssertionError("it does not end: " + self.said()) from None
 
     def end(self):
         if self.process.poll() is None:
