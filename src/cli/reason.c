@@ -105,8 +105,8 @@ static bool tell_busy_pool(struct telling *t)
 	if (!full || others)
 		return false;
 	t->told.sentence = text_of(t->cli,
-		"%s is ready: all workers of pool %s of %s are busy; the first that is free takes it.", t->id, full,
-		whose);
+		"%s is ready: all workers of pool %s of %s are busy; the first that is free takes it.", t->id,
+		full, whose);
 	t->told.fix = text_of(t->cli, "stint worker show %s", word(t->cli, whose));
 	return true;
 }

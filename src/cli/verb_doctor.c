@@ -193,7 +193,8 @@ static void check_workers(struct examination *exam)
 	}
 	yyjson_doc_free(doc);
 	if (silent)
-		doctor_note(exam, WARN, "server", "workers", text_of(cli, "stint worker show %s", word(cli, silent)),
+		doctor_note(exam, WARN, "server", "workers",
+			text_of(cli, "stint worker show %s", word(cli, silent)),
 			"%zu registered, but %s was not heard for more than half of its lease", live, silent);
 	else
 		doctor_note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,

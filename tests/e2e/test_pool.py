@@ -39,6 +39,11 @@ class Case(test_worker.Case):
     def is_quarantined(self, name="host/p-1"):
         return self.until(lambda: (slot := self.slot(name)) and slot["state"] == "quarantined" and slot, "quarantine")
 
+    def why(self, task):
+        ran = test_worker.subprocess.run([STINT, "--home", self.server.home, "why", task], stdout=test_worker.subprocess.PIPE, text=True,
+                                         env=stintd.environment())
+        return ran.stdout
+
     def lines(self, name):
         """What workers left in a file; there may be none yet."""
         try:
