@@ -2,6 +2,7 @@
  * All connections together: who has had its time, whose memory goes back, and their end.
  */
 #include <malloc.h>
+#include <poll.h>
 
 #include "server/connection.h"
 
@@ -105,6 +106,13 @@ void connections_timeout(struct server *server)
 	}
 	rest_inputs(server);
 	release_memory(server);
+}
+
+bool connections_are_quiet(const struct server *server)
+{
+	struct pollfd events = {.fd = uv_backend_fd(&server->loop), .events = POLLIN};
+
+	return poll(&events, 1, 0) == 0;
 }
 
 bool connections_have_unsent(const struct server *server)

@@ -286,6 +286,11 @@ static void on_check(uv_check_t *check)
 {
 	struct server *server = check->data;
 
+	if (turns_may_grow(server)) {
+		uv_idle_start(&server->more, on_more); /* the loop looks, and does not wait */
+		server->now_is_old = true;
+		return;
+	}
 	if (server->pending.first)
 		turns_run(server);
 	else

@@ -14,8 +14,6 @@
  * client that does not read costs one full output and its place. It loses both to the write timeout of its connection;
  * or sooner, if somebody waits in line.
  */
-#include <poll.h>
-
 #include "server/server.h"
 
 enum {
@@ -201,17 +199,10 @@ static bool slice_of_reading(struct server *server)
 	return true;
 }
 
-/* Has nothing come in from the network since the loop looked at it? */
-static bool is_quiet(const struct server *server)
-{
-	struct pollfd events = {.fd = uv_backend_fd(&server->loop), .events = POLLIN};
-
-	return poll(&events, 1, 0) == 0;
-}
-
 static bool has_time(const struct server *server)
 {
-	return server->read_ns < SLICES_MIN_NS || (server->read_ns < SLICES_NS && is_quiet(server));
+	return server->read_ns < SLICES_MIN_NS ||
+		(server->read_ns < SLICES_NS && connections_are_quiet(server));
 }
 
 void readers_run(struct server *server)

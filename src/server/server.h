@@ -14,7 +14,7 @@
  *   sources.c     where strangers come from         shares.c      whose turn it is
  *
  * One thread. Whatever is ready is read, decided, committed once, and answered: requests that arrive while a
- * commit is syncing make up the next turn.
+ * commit is syncing, or while others are read, make up the next turn.
  */
 #pragma once
 
@@ -182,9 +182,10 @@ struct server {
 	uint32_t sweeps;                                   /* over a crowd of connections */
 	struct http_input *spare_inputs[SPARE_INPUTS_MAX]; /* of connections that have nothing to read */
 	uint32_t spare_input_count;
-	uint32_t crowd;                            /* the most connections since memory was last given back */
-	struct exchange_list pending;              /* want a turn */
-	struct waiting waiting;                    /* claims that wait for work */
+	uint32_t crowd;               /* the most connections since memory was last given back */
+	struct exchange_list pending; /* want a turn */
+	uint32_t gathered, looks; /* so many did at the last look at the network; looks since the last turn */
+	struct waiting waiting;   /* claims that wait for work */
 	struct exchange_list streams;              /* of events; those fed last stand last */
 	struct exchange_list fresh, reading, line; /* reads; see readers.c */
 	struct exchange_list later; /* want one after it: their principals have their share of the next */
@@ -269,6 +270,8 @@ void exchange_turn_away(struct server *server, struct exchange *exchange);
 void exchange_abandon(struct server *server, struct exchange *exchange);
 
 void turns_run(struct server *server);
+/* Has more come while those that want a turn were read? Then that is read first, and shares their commit. */
+bool turns_may_grow(struct server *server);
 /* Take one now if much has been read: each request holds memory until its turn. */
 void turns_hurry(struct server *server);
 void turns_stop(struct server *server);
@@ -311,6 +314,7 @@ void connection_end_pieces(struct connection *connection);
 void connection_rest(struct connection *connection);  /* it has nothing to do for a while */
 void connection_close(struct connection *connection); /* amid whatever it is doing */
 void connections_flush(struct server *server);
+bool connections_are_quiet(const struct server *server); /* nothing has come since the loop looked */
 void connections_timeout(struct server *server);
 bool connections_have_unsent(const struct server *server);
 void connections_close_all(struct server *server);

@@ -14,7 +14,8 @@ enum {
 	EXCHANGE_ARENA_MAX = 64 << 20,
 	REPLY_BYTES_MAX = 64 << 20,
 	SPARE_MAX = 256,
-	GATHERED_MAX = 512, /* requests that are read before a turn is taken */
+	GATHERED_MAX = 512, /* requests that are read before a turn is taken, … */
+	LOOKS_MAX = 8,      /* … and looks at the network for more of them */
 	JOIN_MAX = 256,     /* creates of one turn that are looked at for claims that wait for them */
 	STALL_MS = 2000,
 };
@@ -417,11 +418,25 @@ static void look_at_clock(struct server *server)
 	server->asleep_ms = asleep_ms;
 }
 
+/* To read sixty requests takes as long as a client needs for its next one: without another look those would miss the turn
+ * and want a sync of their own. Nobody waits for what is not there, and a look that brings nothing is the last. */
+bool turns_may_grow(struct server *server)
+{
+	bool has_grown = server->pending.count > server->gathered;
+
+	server->gathered = server->pending.count;
+	if (!has_grown || server->looks == LOOKS_MAX || connections_are_quiet(server))
+		return false;
+	server->looks++;
+	return true;
+}
+
 void turns_run(struct server *server)
 {
 	static struct command commands[STORE_COMMANDS_MAX];
 	static struct result results[STORE_COMMANDS_MAX];
 
+	server->gathered = server->looks = 0;
 	look_at_clock(server);
 	shares_fill_up(server);
 	do {
