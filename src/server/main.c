@@ -424,8 +424,8 @@ static int start(struct server *server)
 		log_warn(
 			"auth is open: every program on this machine may read, create, claim and cancel work without a token");
 	heartbeat_file_start(server);
-	start_loop(server); /* whoever reads our address may tell us to stop: that is heard from here on */
-	return announce(server, port);
+	start_loop(server);
+	return announce(server, port); /* last: whoever reads where we are may tell us to stop */
 }
 
 /* Every client costs a descriptor: have as many as we may. */
