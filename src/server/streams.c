@@ -59,7 +59,8 @@ bool stream_begin(struct server *server, struct exchange *exchange)
 	exchange->said_ms = server->now.lease_ms;
 	exchange_list_add(&server->streams, exchange);
 	server->streams_hungry = true;
-	connection_begin_stream(exchange->connection);
+	journal_reply(exchange);
+	connection_begin_stream(exchange->connection); /* which may have been its end */
 	return true;
 }
 

@@ -174,11 +174,9 @@ void exchange_go_on(struct server *server, struct exchange *exchange)
 		reader_begin(server, exchange);
 	else if (call->step == API_TURN)
 		share_turn(server, exchange);
-	else if (call->step == API_STREAM && stream_begin(server, exchange))
-		journal_reply(exchange);
 	else if (call->step == API_NEWS)
 		waiting_add(server, exchange);
-	else
+	else if (call->step != API_STREAM || !stream_begin(server, exchange))
 		exchange_answer(server, exchange);
 }
 

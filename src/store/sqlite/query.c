@@ -173,9 +173,9 @@ static int list_tables(struct sqlite *store)
 	while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(statement, 0);
 		size_t more = name ? strlen(name) + 1 : 0;
-		char *tables = realloc(store->tables, len + more + 1);
+		char *tables = name ? realloc(store->tables, len + more + 1) : NULL;
 
-		if (!tables || !name) {
+		if (!tables) {
 			code = SQLITE_NOMEM;
 			break;
 		}
