@@ -19,11 +19,6 @@ enum { CPU_PERIOD_US = 100000 };
 static const char *const controllers[BOUND_COUNT] = {
 	[BOUND_MEMORY] = "memory", [BOUND_PIDS] = "pids", [BOUND_CPU] = "cpu"};
 
-const char *bound_name(enum bound bound)
-{
-	return controllers[bound];
-}
-
 static void fclose_at(FILE **file)
 {
 	if (*file)

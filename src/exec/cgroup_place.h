@@ -31,9 +31,6 @@ void cgroup_look(struct cgroup_place *ret_place);
  */
 int cgroup_open_bounds(struct cgroup_place *place, unsigned bounds, char *complaint, size_t room);
 
-/* "memory", as in a sentence. */
-const char *bound_name(enum bound bound);
-
 /* The leaves of one process. The first holds the tree; further ones are of the first version's controllers. */
 struct cgroup_leaves {
 	uint32_t count;

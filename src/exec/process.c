@@ -527,16 +527,6 @@ const struct process_end *process_end(const struct process *process)
 	return &process->end;
 }
 
-const char *process_run(const struct process *process)
-{
-	return process->run;
-}
-
-void *process_context(const struct process *process)
-{
-	return process->context;
-}
-
 void process_foretell(const struct host *host, const char *run, struct process_identity *ret_identity)
 {
 	*ret_identity = (struct process_identity){0};

@@ -205,8 +205,6 @@ void process_pull(struct process *process, enum process_stream stream);
 
 /* Borrowed until process_free(). */
 const struct process_end *process_end(const struct process *process);
-const char *process_run(const struct process *process);
-void *process_context(const struct process *process);
 
 /* "cannot execute 'foo': No such file or directory". Always ends in NUL. */
 void start_fault_text(const struct start_fault *fault, char *text, size_t room);
