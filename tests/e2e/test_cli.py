@@ -413,6 +413,16 @@ class Looking(CliCase):
             self.assertIn("ha", ran.out)
         self.assertNotIn("\u2026", self.terminal("ls", "--queue", "evil", columns=30, LANG="C").out)
 
+    def test_nor_does_json(self):
+        title = "\x1b[2J\x7f\u009b31mh\u00e4\u202e\U000e0041"
+        self.client.post("/api/tasks", {"id": "evil-json", "title": title, "queue": "evil"})
+        said = self.terminal("show", "evil-json", "--json").out
+        for order in "\x1b\x7f\u009b\u202e\U000e0041":
+            self.assertNotIn(order, said)
+        self.assertIn("h\u00e4", said)
+        self.assertEqual(json.loads(said)["task"]["title"], title, "it means the same")
+        self.assertIn("\u009b", self.stint("show", "evil-json", "--json").out, "elsewhere it is as it was sent")
+
     def test_show_tells_what_why_and_when(self):
         ran = self.stint("show", "look-4")
         for part in ("look-4  task number 4", "state        ready", "why ", "timeline", "created", "[\"even\"]"):
