@@ -164,6 +164,22 @@ static const char *errors_of(struct cli *cli, yyjson_val *problem)
 	return text;
 }
 
+/* What is looked for there, with a space behind it. */
+static const char *noun_of(const char *path)
+{
+	static const struct {
+		const char *path, *noun;
+	} nouns[] = {{"/api/tasks/", "task "}, {"/api/workers/", "worker "}, {"/api/slots/", "slot "},
+		{"/api/queues/", "queue "}, {"/api/sessions/", "session "}, {"/api/tokens/", "token "},
+		{"/api/workflows/", "workflow "}};
+
+	for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
+		if (strncmp(path, nouns[i].path, strlen(nouns[i].path)) == 0)
+			return nouns[i].noun;
+	}
+	return "";
+}
+
 /* 401: which token was meant, or where one would have been looked for. */
 static int tell_unknown(struct cli *cli, const char *code, const char *fix)
 {
@@ -199,8 +215,8 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 	if (reply->status == 401)
 		return tell_unknown(cli, name, fix);
 	if (reply->status == 404 && ask->names[0])
-		return fail(cli, status, name, fix, "there is no \"%s\", or none that this token may see",
-			ask->names[0]);
+		return fail(cli, status, name, fix, "there is no %s\"%s\", or none that this token may see",
+			noun_of(ask->path), ask->names[0]);
 	if (errors[0])
 		return fail(cli, status, name, fix, "%s", errors);
 	if (detail.len == 0)

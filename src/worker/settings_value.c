@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/suggest.h"
 #include "exec/above.h"
+
+enum { KEY_BYTES_MAX = 64 };
 
 struct at at_member(const struct at *outer, yyjson_val *key)
 {
@@ -26,10 +29,33 @@ void at_complain(const struct at *at, yyjson_val *value, const char *must_be)
 	config_note_problem(at->settings->config, where, "%s must be %s; it is %s", at->name, must_be, given);
 }
 
+/* The nearest word of the list, if one is near. The very word may stand there too: to say where else it belongs. */
+static struct suggestion nearest(const char *typed, const char *known, char room[KEY_BYTES_MAX])
+{
+	struct suggestion best = {0};
+	char word[KEY_BYTES_MAX];
+
+	for (const char *at = known; *at; at += strspn(at, ", ")) {
+		size_t len = strcspn(at, ", ");
+		snprintf(word, sizeof word, "%.*s", (int)len, at);
+		if (len > 3 && strcmp(word, "pool") != 0) /* the rest stands between keys */
+			suggest_consider(&best, typed, word);
+		if (best.word == word)
+			best.word = memcpy(room, word, sizeof word);
+		at += len;
+	}
+	return best.word && best.distance > 0 ? best : (struct suggestion){0};
+}
+
 void at_complain_unknown(const struct at *at, const char *known)
 {
+	char room[KEY_BYTES_MAX];
+	struct suggestion like = nearest(yyjson_get_str(at->key), known, room);
+
 	config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
-		"there is no key %s; here there may be %s", at->name, known);
+		like.word ? "there is no key %s; did you mean %s?"
+			  : "there is no key %s; here there may be %s",
+		at->name, like.word ? like.word : known);
 }
 
 const char *at_text(yyjson_val *value)

@@ -467,6 +467,7 @@ class Looking(CliCase):
             with self.subTest(args=args):
                 ran = self.stint(*args, status=3)
                 self.assertIn("not_found", ran.err)
+                self.assertRegex(ran.err, "there is no (task|worker|slot|token) \"")
                 self.assertIn("try:", ran.err)
         ran = self.stint("show", "a/../b c?", "--json", status=3)
         self.assertEqual((ran.json["ok"], ran.json["error"]["code"], ran.json["schema"]), (False, "not_found", 1))
