@@ -86,7 +86,7 @@ uint32_t pools_room(const struct pools *pools, const struct executor *executor)
 	if (barred && !alive)
 		idle = 1; /* a task that comes is told why */
 	for (const struct pool_job *job = pools->waiting; job; job = job->next)
-		waiting += job->executor == executor && !job->detained;
+		waiting += job->executor == executor;
 	return idle > waiting && !pools->retiring ? idle - waiting : 0;
 }
 
@@ -96,7 +96,8 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 
 	job->seat = NULL;
 	job->next = NULL;
-	job->waits = job->detained = false;
+	job->waits = false;
+	job->since_ms = pool_clock_ms();
 	if (job->module && !pool_is_module(span_of(job->module))) {
 		pool_job_refuse(pools, job, "EXECUTOR_NOT_FOUND",
 			"the module must be a name: letters, digits, - and _");

@@ -50,8 +50,7 @@ struct pool_job {
 	struct pool_seat *seat; /* NULL: it waits */
 	struct pool_job *next;
 	bool waits;
-	bool detained; /* with that: all who could do it are busy, and others are not; it is the next of its module */
-	int64_t detained_ms;
+	int64_t since_ms;
 };
 
 /* One seat for each worker of each pool in the settings. NULL: no memory. */
@@ -64,7 +63,7 @@ void pools_close(struct pools *pools);
 /* The server knows us: the workers are started. */
 void pools_begin(struct pools *pools);
 
-/* How many tasks of this executor could be begun at once. One that is detained is in nobody's way. */
+/* How many tasks of this executor could be begun at once. */
 uint32_t pools_room(const struct pools *pools, const struct executor *executor);
 
 void pools_submit(struct pools *pools, struct pool_job *job);

@@ -18,8 +18,8 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 enum {
 	MODULES_LISTED_BYTES = 500, /* in a sentence */
 	HOLD_MS = 1000,
-	AWAY_FIRST_MS = 5 * 1000,
-	AWAY_STEP_MS = 1000,
+	AWAY_FIRST_MS = 2 * 1000,
+	AWAY_STEP_MS = 500,
 	AWAY_MOST_MS = 60 * 1000,
 };
 
@@ -130,6 +130,16 @@ static void refuse_homeless(struct pools *pools, struct pool_job *job, bool aliv
 	pool_job_refuse(pools, job, "EXECUTOR_NOT_FOUND", message);
 }
 
+/* Those who have it are at work again: they are not as slow as it seemed. */
+static void expect_more(struct pools *pools, const struct pool_seat *seat)
+{
+	for (struct pool_away *away = pools->away; away < pools->away + POOL_AWAY_MAX; away++) {
+		if (away->executor == seat->executor &&
+			pool_seat_module(seat, away->module[0] ? away->module : NULL))
+			away->count = 0;
+	}
+}
+
 /* Hand it to the worker. False: it was not taken, and waits for another one. */
 static bool assign(struct pool_seat *seat, struct pool_job *job)
 {
@@ -167,9 +177,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 		return false;
 	}
 	pool_job_unlink(seat->pools, job);
-	if (job->detained && seat->pools->sent_away > 0)
-		seat->pools->sent_away--;
-	job->detained = false;
+	expect_more(seat->pools, seat);
 	seat->job = job;
 	job->seat = seat;
 	seat->dropped[0] = 0;
@@ -220,30 +228,32 @@ static void look_at_seat(struct prospects *prospects, const struct pool_seat *se
 		prospects->barred = seat;
 }
 
-/* The next one at hand for whoever of its module comes free first; NULL: none waits, or this is it. */
-static const struct pool_job *find_next(const struct pools *pools, const struct pool_job *job)
+/* Of its kind; a new one takes the place of the one that was longest ago. */
+static struct pool_away *find_away(struct pools *pools, const struct pool_job *job)
 {
-	for (const struct pool_job *at = pools->waiting; at && at != job; at = at->next) {
-		if (at->detained && at->executor == job->executor &&
-			strcmp(at->module ? at->module : "", job->module ? job->module : "") == 0)
-			return at;
+	const char *module = job->module ? job->module : "";
+	struct pool_away *oldest = pools->away;
+
+	for (struct pool_away *away = pools->away; away < pools->away + POOL_AWAY_MAX; away++) {
+		if (away->executor == job->executor && strcmp(away->module, module) == 0)
+			return away;
+		if (away->last_ms < oldest->last_ms)
+			oldest = away;
 	}
-	return NULL;
+	*oldest = (struct pool_away){.executor = job->executor};
+	snprintf(oldest->module, sizeof oldest->module, "%s", module);
+	return oldest;
 }
 
 /*
  * Nobody can claim by module: given back as it is, the task would be claimed for those who idle again. So it goes away for a while, and
- * the more there are of its kind the longer, so that those behind them are seen. Not for long: elsewhere somebody may be free. While
- * its workers are quick it stays: they would have nothing to do until it comes back.
+ * the more there are of its kind the longer, so that those behind them are seen. Not for long: elsewhere somebody may be free.
  */
-static void send_away(struct pools *pools, struct pool_job *job)
+static void send_away(struct pools *pools, struct pool_job *job, struct pool_away *away)
 {
-	int64_t now_ms = pool_clock_ms();
+	int64_t delay_ms = AWAY_FIRST_MS + away->count++ * (int64_t)AWAY_STEP_MS;
 
-	if (now_ms - pools->sent_away_ms > AWAY_MOST_MS) /* all are back */
-		pools->sent_away = 0;
-	pools->sent_away_ms = now_ms;
-	int64_t delay_ms = AWAY_FIRST_MS + pools->sent_away++ * (int64_t)AWAY_STEP_MS;
+	away->last_ms = pool_clock_ms();
 	supervisor_pace(pools->supervisor);
 	give_back(pools, job, delay_ms < AWAY_MOST_MS ? delay_ms : AWAY_MOST_MS);
 }
@@ -257,24 +267,21 @@ static void on_held(uv_timer_t *timer)
 		pool_jobs_place(pools, &settings->executors[i]);
 }
 
-/* Those who could do it are busy, and others are not. True: it was sent away. */
-static bool detain(struct pools *pools, struct pool_job *job)
+/* Those who could do it are busy, and others are not. True: it was sent away. While its workers are quick it stays: they would have
+ * nothing to do until it comes back. */
+static bool hold(struct pools *pools, struct pool_job *job)
 {
-	const struct pool_job *next = find_next(pools, job);
-	int64_t now_ms = pool_clock_ms();
+	struct pool_away *away = find_away(pools, job);
+	int64_t now_ms = pool_clock_ms(), left_ms = job->since_ms + HOLD_MS - now_ms;
 
-	if (!next) {
-		if (!job->detained)
-			job->detained_ms = now_ms;
-		job->detained = true;
-		return false;
-	}
-	int64_t left_ms = next->detained_ms + HOLD_MS - now_ms;
-	if (left_ms <= 0) {
-		send_away(pools, job);
+	if (now_ms - away->last_ms > AWAY_MOST_MS) /* all are back */
+		away->count = 0;
+	if (left_ms <= 0 || away->count > 0) {
+		send_away(pools, job, away);
 		return true;
 	}
-	uv_timer_start(&pools->hold_timer, on_held, (uint64_t)left_ms, 0);
+	if (!uv_is_active((uv_handle_t *)&pools->hold_timer))
+		uv_timer_start(&pools->hold_timer, on_held, (uint64_t)left_ms, 0);
 	return false;
 }
 
@@ -300,7 +307,7 @@ bool pool_job_place(struct pools *pools, struct pool_job *job)
 	else if (prospects.soon)
 		return false;
 	else if (prospects.later && prospects.idle)
-		return detain(pools, job);
+		return hold(pools, job);
 	else if (prospects.later)
 		give_back(pools, job, 0);
 	else

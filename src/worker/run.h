@@ -35,7 +35,6 @@ const char *run_name(const struct run *run);
 uint64_t run_number(const struct run *run); /* in the order of their claims */
 
 bool run_is_pooled(const struct run *run);                  /* a worker of a pool has it, or will */
-bool run_is_detained(const struct run *run);                /* … when it is free: others of that pool are */
 bool run_has_ended(const struct run *run);                  /* nothing of it runs: it has only to be told */
 const struct executor *run_executor(const struct run *run); /* NULL: there is none for it */
 

@@ -14,11 +14,6 @@ bool run_is_pooled(const struct run *run)
 	return run->executor && run->executor->size > 0;
 }
 
-bool run_is_detained(const struct run *run)
-{
-	return run_is_pooled(run) && run->phase == RUN_CLAIMED && run->job.waits && run->job.detained;
-}
-
 static void on_job_started(void *context)
 {
 	struct run *run = context;

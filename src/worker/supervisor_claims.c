@@ -35,8 +35,7 @@ static uint32_t room_of(const struct supervisor *supervisor, const struct execut
 		return supervisor->run_count == 0;
 	for (uint32_t i = 0; i < supervisor->run_count; i++) {
 		const struct executor *its = run_executor(supervisor->runs[i]);
-		held += pool ? its == executor && !run_is_detained(supervisor->runs[i])
-			     : !its || its->size == 0;
+		held += pool ? its == executor : !its || its->size == 0;
 	}
 	uint32_t idle = pool ? pools_room(supervisor->pools, executor) : most,
 		 left = most > held ? most - held : 0;
@@ -176,7 +175,8 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 		return;
 	}
 	if (supervisor->claim_failures++ == 0)
-		log_warn("claims are refused", log_int("status", status), log_cstr("code", code ? code : ""));
+		log_warn("claims are refused", log_int("status", status), log_cstr("code", code ? code : ""),
+			log_span("reason", json_text(yyjson_obj_get(root, "detail"))));
 	supervisor->request_number++;
 	if (status == 401 || status == 410)
 		pulse_hurry(supervisor->pulse);

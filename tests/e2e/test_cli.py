@@ -569,6 +569,22 @@ class Why(CliCase):
         self.stint("task", "fail", "no luck", "--no-retry", **self.holding(claim))
         self.why(task, "ended", "has failed: EXECUTION_ERROR: no luck", f"stint retry {task}")
 
+    def test_a_holder_that_is_not_heard_any_more(self):
+        """Nobody's lease runs out here, and the time until half of one has passed is short."""
+        server = stintd.Server("--set", "worker.leaseMinMs=100", "--set", "worker.rescheduleOnExpiry=false")
+        self.addCleanup(server.end)
+        client = server.client()
+        self.addCleanup(client.close)
+        client.post("/api/tasks", {"id": "t", "title": "x"})
+        client.post("/api/workers/register", {"workerId": "w", "leaseMs": 1000})
+        claim, = client.post("/api/claims", {"workerId": "w"}).json["claims"]
+        client.post("/api/tasks/t/progress", {"workerId": "w", "fence": claim["fence"]})
+        until = time.monotonic() + 30
+        while "last heard" not in (told := self.stint("why", "t", STINT_HOME=server.home).lines[0]) and time.monotonic() < until:
+            time.sleep(0.1)
+        self.assertRegex(told, r"^t is running: w holds it, with a lease of \w+, but was last heard \w+ ago; it may run")
+        self.assertIn("w was not heard for more than half", self.stint("doctor", STINT_HOME=server.home).out)
+
     def test_backing_off_and_blocked(self):
         task = self.add("x", "--queue", "w-off")
         self.stint("task", "fail", "flaky", **self.holding(self.claim("w-off")))

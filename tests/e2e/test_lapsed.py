@@ -99,6 +99,7 @@ class StoppedShim(Case):
     """Somebody stops a shim, and nothing else: its program runs on, and nobody watches it."""
 
     def stop_shim(self, task):
+        self.is_in(task, "running")  # before that it is not the worker who ends it
         with open("/proc/%s/stat" % self.read("pid-" + task)) as file:
             shim = int(file.read().rsplit(")", 1)[1].split()[1])
         os.kill(shim, signal.SIGSTOP)
