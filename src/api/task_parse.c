@@ -552,14 +552,15 @@ yyjson_doc *task_body_read(struct span members)
 	buf_init(&text, 4 * API_TEXT_MAX);
 	if (buf_put_byte(&text, '{') < 0 || buf_put_span(&text, members) < 0 || buf_put_byte(&text, '}') < 0)
 		return NULL;
-	return json_read(buf_span(&text), &complaint);
+	/* what nobody knows lies in the metadata, a level deeper than it came */
+	return json_read_to(buf_span(&text), JSON_REPLY_DEPTH_MAX, &complaint);
 }
 
 int task_body_merge(struct arena *arena, struct span members, struct span patch, struct span *ret_members)
 {
 	struct json_complaint complaint;
 	yyjson_doc *old = task_body_read(members);
-	yyjson_doc *new = json_read(patch, &complaint);
+	yyjson_doc *new = json_read_to(patch, JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
 	yyjson_mut_val *merged = old && new && doc
 		? yyjson_merge_patch(doc, yyjson_doc_get_root(old), yyjson_doc_get_root(new))

@@ -24,7 +24,7 @@ int file_read(int dir_fd, const char *name, struct buf *out)
 	return r;
 }
 
-static int write_all(int fd, struct span text)
+int file_write_all(int fd, struct span text)
 {
 	while (text.len > 0) {
 		ssize_t put = write(fd, text.data, text.len);
@@ -45,7 +45,7 @@ static int write_fresh(int dir_fd, const char *fresh, struct span text, bool dur
 		openat(dir_fd, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	int r = write_all(fd, text);
+	int r = file_write_all(fd, text);
 	if (r == 0 && durable && fsync(fd) < 0)
 		r = -errno;
 	return r;

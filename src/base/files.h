@@ -11,6 +11,9 @@ int file_read(int dir_fd, const char *name, struct buf *out);
 /* In the place of what was there. `durable`: also after a loss of power. */
 int file_write(int dir_fd, const char *name, struct span text, bool durable);
 
+/* All of it, however many writes that takes. */
+int file_write_all(int fd, struct span text);
+
 /* One file under several names, none of which is there yet: it costs what one costs. Each name is removed on its own. Not
  * every file system has links: then nothing was written. */
 int file_write_as(int dir_fd, const char *const *names, size_t count, struct span text, bool durable);

@@ -78,6 +78,9 @@ void put_value(struct cli *cli, yyjson_val *value); /* as it is, or the members 
 /* Formats a text that lives as long as the run. */
 const char *text_of(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A path that means the same elsewhere: a worker has another directory. NULL: ours is gone. */
+const char *path_from_here(struct cli *cli, const char *path);
+
 /* A name in a command that somebody may paste: names come from others, and a shell must not find more in them. */
 const char *word(struct cli *cli, const char *name);
 

@@ -162,7 +162,7 @@ static void offer_list(const struct typing *typing, const char *target, const ch
 	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
 	if (http_client_call(cli->client, &call, &answer, &reach) < 0 || http_answer_status(answer) != 200)
 		return;
-	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, item)
 	{
 		if (field_text(item, key).len > 0)

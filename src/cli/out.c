@@ -45,6 +45,17 @@ const char *text_of(struct cli *cli, const char *format, ...)
 	return kept.data;
 }
 
+const char *path_from_here(struct cli *cli, const char *path)
+{
+	cleanup(free_at) char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+
+	while (path[0] == '.' && (path[1] == '/' || !path[1]))
+		path += 1 + strspn(path + 1, "/");
+	if (path[0] == '/')
+		return path;
+	return here ? text_of(cli, "%s%s%s", here, path[0] ? "/" : "", path) : NULL;
+}
+
 const char *word(struct cli *cli, const char *name)
 {
 	cleanup(buf_done) struct buf text = {0};
@@ -260,9 +271,10 @@ static void put_picked(struct cli *cli, yyjson_val *object)
 		yyjson_val *value = yyjson_obj_getn(object, name, len);
 		cleanup(buf_done) struct buf text = {0};
 		buf_init(&text, 64 << 20);
-		if (len > 0) {
+		if (len > 0) { /* nothing that stays: events are picked from for days */
+			check(cli, buf_printf(&text, "\"%.*s\":", (int)len, name));
 			check(cli, value ? json_put_value(&text, value) : buf_printf(&text, "null"));
-			json_member_raw(&picked, text_of(cli, "%.*s", (int)len, name), buf_span(&text));
+			json_members_raw(&picked, buf_span(&text));
 		}
 		name += len + (name[len] == ',');
 	}

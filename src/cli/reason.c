@@ -313,15 +313,50 @@ static void tell_stopping(struct telling *t)
 
 static void tell_asking(struct telling *t)
 {
-	t->told.sentence = text_of(
-		t->cli, "%s asks: %s", t->id, field_cstr(t->cli, field(t->task, "question"), "question"));
+	t->told.sentence =
+		text_of(t->cli, "%s asks: %s", t->id, question_of(t->cli, field(t->task, "question")));
 	t->told.fix = text_of(t->cli, "stint answer %s TEXT", t->id);
 }
 
+static bool has_passed(struct telling *t, struct span gate)
+{
+	size_t at, count;
+	yyjson_val *passed;
+
+	yyjson_arr_foreach(field(t->task, "gatesPassed"), at, count, passed)
+	{
+		if (span_equal(json_text(passed), gate))
+			return true;
+	}
+	return false;
+}
+
+/* The gates that it has not passed yet; or else what its workflow is waiting for. */
 static void tell_review(struct telling *t)
 {
+	const char *names = "";
+	size_t at, count, left = 0;
+	yyjson_val *gate;
+
+	yyjson_arr_foreach(field(t->task, "gates"), at, count, gate)
+	{
+		if (!has_passed(t, json_text(gate)))
+			names = text_of(t->cli, "%s%s%.*s", names, left++ > 0 ? ", " : "",
+				SPAN_ARGS(json_text(gate)));
+	}
 	say_as_it_is(t);
 	t->told.fix = text_of(t->cli, "stint approve %s", t->id);
+	const char *workflow = field_cstr(t->cli, t->task, "workflow");
+	if (left > 0) {
+		t->told.sentence = text_of(t->cli, "%s was reported, and waits for a verdict at %s %s.",
+			t->id, left > 1 ? "gates" : "gate", names);
+	} else if (workflow[0]) {
+		t->told.sentence = text_of(t->cli,
+			"%s was reported, and waits at stage %s for what comes next to be told.", t->id,
+			field_cstr(t->cli, t->task, "stage"));
+		t->told.fix = text_of(t->cli, "stint workflow show %s   (then POST /api/tasks/%s/events)",
+			word(t->cli, workflow), t->id);
+	}
 }
 
 static void tell_blocked(struct telling *t)

@@ -137,6 +137,8 @@ static const char *fix_of(struct cli *cli, const struct ask *ask, int status, st
 		return text_of(cli, "stint slot unquarantine %s", word(cli, slot));
 	if (span_equal(code, SPAN("slot_taken")) || span_equal(code, SPAN("slot_quarantined")))
 		return "stint slot ls";
+	if (span_equal(code, SPAN("gate_required")) && strcmp(cli->verb->name, "task done") == 0)
+		return "stint task review   (others decide: stint inbox)";
 	if (span_equal(code, SPAN("task_exists")))
 		return task ? text_of(cli, "stint show %s", word(cli, task)) : "stint ls";
 	if (status == 409 && task)

@@ -101,6 +101,19 @@ int get_task(struct cli *cli, const char *typed, struct reply *ret_task)
 		"there is no task \"%s\", or none that this token may see", typed);
 }
 
+const char *question_of(struct cli *cli, yyjson_val *question)
+{
+	const char *text = field_cstr(cli, question, "question");
+	yyjson_val *options = field(question, "options"), *option;
+	size_t at, count;
+
+	yyjson_arr_foreach(options, at, count, option)
+	{
+		text = text_of(cli, "%s%s%.*s", text, at == 0 ? " (" : ", ", SPAN_ARGS(json_text(option)));
+	}
+	return yyjson_arr_size(options) > 0 ? text_of(cli, "%s)", text) : text;
+}
+
 /* ---- cells -------------------------------------------------------------------------------------------------- */
 
 static struct span kept(struct cli *cli, const struct buf *text)

@@ -6,6 +6,9 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 
+/* What a task asks, with the answers to choose from. */
+const char *question_of(struct cli *cli, yyjson_val *question);
+
 /* A task by its id, or by the beginning of it when no other begins so; for looking only, because what is unique today
  * need not be tomorrow. */
 int get_task(struct cli *cli, const char *typed, struct reply *ret_task);

@@ -44,12 +44,17 @@ static const struct flag flags[] = {
 		.text = "at least that: process, sandbox, container or vm; see docs/isolation.md"},
 	{"owner", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "only for the worker in this slot"},
 	{"label", 'l', FLAG_NAMES, .many = true, .value = "LABEL,…", .text = "labels to find it by"},
-	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR", .text = "where it is to be done"},
+	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
+		.text = "where it is to be done; from here, if it does not begin with /"},
 	{"id", 0, FLAG_TEXT, .value = "ID", .text = "its id; one that exists is refused"},
 	{"unique", 'u', FLAG_TEXT, .value = "KEY",
 		.text = "at most one unfinished task of this key: adding again gives that one"},
 	{"key", 'k', FLAG_TEXT, .value = "KEY",
 		.text = "the same key again within a day gives the same task"},
+	{"workflow", 0, FLAG_TEXT, OFFER_WORKFLOWS, .value = "NAME",
+		.text = "its stages: see stint workflow ls"},
+	{"gate", 0, FLAG_NAMES, .many = true, .value = "NAME,…",
+		.text = "it is done only when somebody else has let it pass: see stint approve"},
 	{"hold", 0, FLAG_SWITCH, .text = "parked: nobody takes it before stint unpark"},
 	{0},
 };
@@ -127,7 +132,11 @@ static int put_task(struct cli *cli, struct buf *body, const struct entry *entry
 	put_text(cli, &task, "isolation", "isolationLevel");
 	put_text(cli, &task, "owner", "owner");
 	put_text(cli, &task, "unique", "uniqueKey");
-	put_text(cli, &task, "cwd", "workingDir");
+	put_text(cli, &task, "workflow", "workflow");
+	member_names(cli, &task, "gate", "gates");
+	const char *dir = args_text(&cli->args, "cwd");
+	if (dir && path_from_here(cli, dir))
+		json_member_string(&task, "workingDir", span_of(path_from_here(cli, dir)));
 	put_number(cli, &task, "priority", "priority");
 	put_number(cli, &task, "timeout", "timeoutMs");
 	put_number(cli, &task, "max-attempts", "maxAttempts");

@@ -25,7 +25,7 @@ static struct span waits_for(struct cli *cli, yyjson_val *approval)
 	struct span gate = field_text(approval, "gate"), stage = field_text(approval, "stage");
 
 	if (gate.len == 0)
-		return field_text(field(approval, "question"), "question");
+		return span_of(question_of(cli, field(approval, "question")));
 	return span_of(text_of(
 		cli, "gate %.*s%s%.*s", SPAN_ARGS(gate), stage.len > 0 ? ", stage " : "", SPAN_ARGS(stage)));
 }

@@ -139,7 +139,7 @@ static void check_version(struct examination *exam)
 		return;
 	}
 	doctor_note(exam, PASS, "server", "token", NULL, "the one from %s is known", cli->place.token_from);
-	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	struct span version = field_text(yyjson_doc_get_root(doc), "version");
 	doctor_note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
 		"install the same version of stint and stintd", "server %.*s, command %s", SPAN_ARGS(version),
@@ -162,7 +162,7 @@ static void check_ready(struct examination *exam)
 		doctor_note(exam, PASS, "store", "writable", NULL, "the server takes changes");
 		return;
 	}
-	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	struct span detail = field_text(yyjson_doc_get_root(doc), "detail");
 	doctor_note(exam, FAIL, "store", "writable", "make room on the disk of the store", "%.*s",
 		SPAN_ARGS(detail));
@@ -181,7 +181,7 @@ static void check_workers(struct examination *exam)
 	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
 	if (knock(exam, &call, &answer) < 0 || http_answer_status(answer) != 200)
 		return;
-	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, worker)
 	{
 		live += span_equal(field_text(worker, "state"), SPAN("active"));
@@ -243,7 +243,7 @@ static int ask_worker(struct examination *exam, struct buf *said)
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, pair[1], STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	int error = posix_spawn(&pid, argv[0], &actions, NULL, argv, environ);
+	int error = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	close(pair[1]);
 	while (error == 0 && ((got = read(pair[0], block, sizeof block)) > 0 || (got < 0 && errno == EINTR)))

@@ -13,6 +13,7 @@ enum {
 	LIMIT_DEFAULT = 100,
 	LIMIT_MAX = 10000000,
 	PAGE = 1000,
+	TYPE_WIDTH = 18,
 };
 
 static const struct flag flags[] = {
@@ -59,7 +60,7 @@ static void put_line(struct cli *cli, yyjson_val *event)
 {
 	cleanup(buf_done) struct buf clock = {0}, data = {0};
 	struct span task = field_text(event, "task"), worker = field_text(event, "worker");
-	struct span actor = field_text(event, "actor");
+	struct span type = field_text(event, "type"), actor = field_text(event, "actor");
 
 	buf_init(&clock, 64);
 	buf_init(&data, 4 << 20);
@@ -67,7 +68,8 @@ static void put_line(struct cli *cli, yyjson_val *event)
 	json_put_value(&data, field(event, "data"));
 	put(cli, "%s%.*s%s  ", term_paint(cli->term.color, PAINT_DIM), SPAN_ARGS(buf_span(&clock)),
 		term_plain(cli->term.color, PAINT_DIM));
-	put_painted(cli, PAINT_BOLD, span_of(text_of(cli, "%-18.*s", SPAN_ARGS(field_text(event, "type")))));
+	put_painted(cli, PAINT_BOLD, type);
+	put(cli, "%*s", type.len < TYPE_WIDTH ? (int)(TYPE_WIDTH - type.len) : 0, "");
 	if (task.len > 0) {
 		put(cli, "  ");
 		put_clean(cli, task);

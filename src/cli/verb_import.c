@@ -25,7 +25,6 @@ enum {
 	BATCH_BYTES = 700 << 10, /* a request has 1 MiB at most */
 	ITEM_BYTES_MAX = 1000 << 10,
 	REST_BYTES_MAX = 16 << 20, /* of what is no item */
-	AGENTS_MAX = 10000,
 	BAR_WIDTH = 24,
 	FORGET_BYTES = 8 << 20, /* then the kernel may have the room of what was passed */
 };
@@ -282,7 +281,7 @@ static int tell_wrong_item(struct import *import, const struct batch *batch, con
 			field_cstr(import->cli, error, "message")));
 }
 
-static int count_items(struct import *import, const struct batch *batch, const struct reply *reply)
+static int count_items(struct import *import, const struct reply *reply)
 {
 	size_t i, limit;
 	yyjson_val *item;
@@ -297,7 +296,6 @@ static int count_items(struct import *import, const struct batch *batch, const s
 				field_cstr(import->cli, item, "id"),
 				field_cstr(import->cli, item, "message"));
 	}
-	(void)batch;
 	return 0;
 }
 
@@ -320,7 +318,7 @@ static int batch_send(struct import *import, struct batch *batch)
 	r = ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
-	r = reply.status == 400 ? tell_wrong_item(import, batch, &reply) : count_items(import, batch, &reply);
+	r = reply.status == 400 ? tell_wrong_item(import, batch, &reply) : count_items(import, &reply);
 	reply_done(&reply);
 	arena_reset(&cli->arena);
 	return r;

@@ -2,8 +2,11 @@
  * stint logs: what an attempt wrote. Positions are bytes, so nothing is shown twice and what is missing is said. Programs
  * write what they like: on a terminal it is made harmless, unless --raw says otherwise.
  */
+#include <errno.h>
 #include <poll.h>
+#include <string.h>
 
+#include "base/take.h"
 #include "cli/task_view.h"
 #include "cli/text.h"
 
@@ -109,12 +112,17 @@ static int look(struct log_reading *reading, bool *ret_goes_on)
 
 int put_log(struct cli *cli, const char *id)
 {
-	struct log_reading reading = {.cli = cli, .id = id, .attempt = args_number(&cli->args, "attempt", 0)};
+	cleanup(free_at) char *kept = strdup(id);
+	struct log_reading reading = {
+		.cli = cli, .id = kept, .attempt = args_number(&cli->args, "attempt", 0)};
 	bool goes_on = args_has(&cli->args, "follow");
 
+	if (!kept)
+		return fail_fault(cli, -ENOMEM);
 	reading.patience = goes_on ? LOG_PATIENCE : 0;
 	for (;;) {
 		bool last = !goes_on;
+		arena_reset(&cli->arena); /* of the last look: this may go on for weeks */
 		int r = goes_on ? look(&reading, &goes_on)
 				: 0; /* before reading: what came in between is read */
 		if (r == 0)

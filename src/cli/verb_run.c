@@ -2,6 +2,7 @@
  * stint run: a command as a task, and what it writes as if it ran here. It ends with the command's own status: a worker
  * says in the error of a failed attempt how the process ended.
  */
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -97,11 +98,9 @@ static int put_task(struct cli *cli, struct buf *body)
 {
 	const char *queue = args_text(&cli->args, "queue"), *executor = args_text(&cli->args, "executor");
 	const char *cwd = args_text(&cli->args, "cwd");
-	cleanup(free_at) char *here = getcwd(NULL, 0);
 	struct json_object task;
 
-	if (!cwd || cwd[0] != '/') /* a worker resolves it from elsewhere */
-		cwd = cwd ? text_of(cli, "%s/%s", here ? here : "", cwd) : here;
+	cwd = path_from_here(cli, cwd ? cwd : ".");
 	if (cwd && !args_has(&cli->args, "cwd") && !args_has(&cli->args, "no-cwd") && holds_state(cli, cwd)) {
 		say(cli, "stint: it runs in an empty directory: the state of stint lies beneath this one");
 		cwd = NULL;
@@ -267,6 +266,7 @@ static int follow(struct following *following)
 	for (;;) {
 		struct reply task;
 		bool moved;
+		arena_reset(&following->cli->arena); /* of the last look: it may run for weeks */
 		int r = look(following, &task, &moved);
 		if (r != 0) { /* no server any more, or a token that may only add */
 			say(following->cli, "stint: %s is queued all the same, and runs without us",
@@ -305,7 +305,12 @@ static int run(struct cli *cli)
 		r = create(cli, &task);
 	if (r != 0)
 		return r;
-	following.log.id = field_cstr(cli, task.root, "id");
+	cleanup(free_at) char *id = strdup(field_cstr(cli, task.root, "id"));
+	following.log.id = id;
+	if (!id) {
+		reply_done(&task);
+		return fail_fault(cli, -ENOMEM);
+	}
 	if (args_has(&cli->args, "detach")) {
 		if (cli->form == FORM_JSON)
 			r = put_json(cli, "task", task.root);

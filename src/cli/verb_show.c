@@ -208,6 +208,9 @@ static void put_event(struct cli *cli, yyjson_val *event)
 		put(cli, " ");
 		put_clean(cli, worker.len > 0 ? worker : actor);
 	}
+	put_detail(cli, data, "gate", "gate");
+	put_detail(cli, data, "fromStage", "");
+	put_detail(cli, data, "stage", field(data, "fromStage") ? "to" : "stage");
 	put_detail(cli, data, "attempt", "attempt");
 	put_detail(cli, data, "percent", "");
 	put(cli, "%s", field(data, "percent") ? " %" : "");

@@ -149,6 +149,26 @@ static void put_trouble(struct cli *cli, yyjson_val *trouble)
 	put(cli, "\n");
 }
 
+/* Those of its workers that do not just wait for work. */
+static void put_seats(struct cli *cli, yyjson_val *pool)
+{
+	size_t at, count;
+	yyjson_val *seat;
+
+	yyjson_arr_foreach(field(pool, "workers"), at, count, seat)
+	{
+		if (span_equal(field_text(seat, "state"), SPAN("ready")))
+			continue;
+		put(cli, "%-14s", "");
+		put_clean(cli, field_text(seat, "id"));
+		put(cli, " is ");
+		put_clean(cli, field_text(seat, "state"));
+		put(cli, "%s", field_text(seat, "task").len > 0 ? " with " : "");
+		put_clean(cli, field_text(seat, "task"));
+		put(cli, "\n");
+	}
+}
+
 /* Its pools, as it told of them itself: any text may stand there. */
 static void put_pools(struct cli *cli, yyjson_val *worker)
 {
@@ -167,6 +187,7 @@ static void put_pools(struct cli *cli, yyjson_val *worker)
 			(long long)field_int(pool, "tasksFailed", 0),
 			(long long)field_int(pool, "workerCrashes", 0));
 		put_trouble(cli, field(pool, "lastTrouble"));
+		put_seats(cli, pool);
 	}
 }
 

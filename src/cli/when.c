@@ -68,11 +68,32 @@ int when_duration(const char *text, int64_t *ret_ms)
 	return 0;
 }
 
+/* So many digits, and nothing else; the text moves behind them. */
+static bool take_digits(const char **text, int digits, int *ret_number)
+{
+	int number = 0;
+
+	for (int i = 0; i < digits; i++, ++*text) {
+		if (!isdigit((unsigned char)**text))
+			return false;
+		number = number * 10 + (**text - '0');
+	}
+	*ret_number = number;
+	return true;
+}
+
+static bool take_byte(const char **text, char byte)
+{
+	if (**text != byte)
+		return false;
+	++*text;
+	return true;
+}
+
 /* "Z", "+02:00", "-0530" or nothing (local time). False: something else. */
 static bool read_zone(const char *text, struct tm *broken, int64_t *ret_ms)
 {
-	int hours, minutes, end = 0;
-	char sign;
+	int hours, minutes;
 
 	if (*text == 0) {
 		broken->tm_isdst = -1;
@@ -82,10 +103,11 @@ static bool read_zone(const char *text, struct tm *broken, int64_t *ret_ms)
 	*ret_ms = (int64_t)timegm(broken) * SECOND;
 	if (strcmp(text, "Z") == 0 || strcmp(text, "z") == 0)
 		return true;
-	if ((sscanf(text, "%c%2d:%2d%n", &sign, &hours, &minutes, &end) != 3 || text[end] != 0) &&
-		(sscanf(text, "%c%2d%2d%n", &sign, &hours, &minutes, &end) != 3 || text[end] != 0))
+	char sign = *text++;
+	if ((sign != '+' && sign != '-') || !take_digits(&text, 2, &hours))
 		return false;
-	if ((sign != '+' && sign != '-') || hours > 14 || minutes > 59)
+	take_byte(&text, ':');
+	if (!take_digits(&text, 2, &minutes) || *text || hours > 14 || minutes > 59)
 		return false;
 	int64_t offset = hours * HOUR + minutes * MINUTE;
 	*ret_ms += sign == '+' ? -offset : offset;
@@ -102,26 +124,29 @@ static bool is_real_date(const struct tm *wanted)
 		same.tm_sec == wanted->tm_sec;
 }
 
+/* HH:MM, and seconds if they are there; fractions of one do not count. */
+static bool take_time(const char **text, struct tm *broken)
+{
+	if (!take_digits(text, 2, &broken->tm_hour) || !take_byte(text, ':') ||
+		!take_digits(text, 2, &broken->tm_min))
+		return false;
+	if (take_byte(text, ':') && !take_digits(text, 2, &broken->tm_sec))
+		return false;
+	if (take_byte(text, '.'))
+		*text += strspn(*text, "0123456789");
+	return true;
+}
+
 static int read_date(const char *text, int64_t *ret_ms)
 {
 	struct tm broken = {0};
-	int end = 0, more = 0;
 
-	if (sscanf(text, "%4d-%2d-%2d%n", &broken.tm_year, &broken.tm_mon, &broken.tm_mday, &end) != 3 ||
-		end != 10)
+	if (!take_digits(&text, 4, &broken.tm_year) || !take_byte(&text, '-') ||
+		!take_digits(&text, 2, &broken.tm_mon) || !take_byte(&text, '-') ||
+		!take_digits(&text, 2, &broken.tm_mday))
 		return -EINVAL;
-	text += end;
-	if (*text == 'T' || *text == ' ') {
-		if (sscanf(text + 1, "%2d:%2d%n", &broken.tm_hour, &broken.tm_min, &more) != 2)
-			return -EINVAL;
-		text += 1 + more;
-		more = 0;
-		if (*text == ':' && sscanf(text + 1, "%2d%n", &broken.tm_sec, &more) != 1)
-			return -EINVAL;
-		text += more ? 1 + more : 0;
-		if (*text == '.') /* fractions of a second */
-			text += 1 + strspn(text + 1, "0123456789");
-	}
+	if ((take_byte(&text, 'T') || take_byte(&text, ' ')) && !take_time(&text, &broken))
+		return -EINVAL;
 	broken.tm_year -= 1900;
 	broken.tm_mon -= 1;
 	return broken.tm_mon >= 0 && is_real_date(&broken) && read_zone(text, &broken, ret_ms) ? 0 : -EINVAL;

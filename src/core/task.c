@@ -160,6 +160,16 @@ int64_t task_run_remaining_ms(const struct task *task, const struct given *given
 	return claim->run_until_ms - (claim->asked_at_ms != 0 ? claim->asked_at_ms : given->now.lease_ms);
 }
 
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct lease verification_of(const struct task *task, const struct given *given)
+{
+	return (struct lease){task->claim.verify_at_ms, given->rules->verify_after_ms};
+}
+
 int64_t task_lease_remaining_ms(
 	const struct task *task, const struct worker *worker, const struct given *given)
 {
@@ -167,12 +177,10 @@ int64_t task_lease_remaining_ms(
 		return 0;
 	if (task->claim.clock == CLOCK_WORKER)
 		return lease_remaining_ms(&worker->lease, given);
-	return lease_remaining_ms(&task->claim.lease, given);
-}
-
-static int64_t sooner(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
+	int64_t left_ms = lease_remaining_ms(&task->claim.lease, given);
+	struct lease verification = verification_of(task, given);
+	return task->claim.verify_at_ms == 0 ? left_ms
+					     : sooner(left_ms, lease_remaining_ms(&verification, given));
 }
 
 int64_t task_next_wall_ms(const struct task *task)
@@ -202,7 +210,7 @@ int64_t task_next_lease_ms(const struct task *task, const struct given *given)
 	if (task->claim.clock == CLOCK_CLAIM)
 		next = lease_end(&task->claim.lease, given);
 	if (task->claim.verify_at_ms != 0) {
-		struct lease verification = {task->claim.verify_at_ms, given->rules->verify_after_ms};
+		struct lease verification = verification_of(task, given);
 		next = sooner(next, lease_end(&verification, given));
 	}
 	return next;

@@ -321,7 +321,8 @@ enum event_kind task_session_event(
 /* Is a session over with its task in that state? It may come back from it, by a person's hand. */
 bool task_session_is_over(enum task_state state);
 
-/* What is left of the claim in milliseconds; `worker` is its holder. */
+/* What is left of the claim in milliseconds, as things stand: until its lease is over, or until it is taken back because nobody
+ * has confirmed it. `worker` is its holder. */
 int64_t task_lease_remaining_ms(
 	const struct task *task, const struct worker *worker, const struct given *given);
 

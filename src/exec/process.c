@@ -441,10 +441,23 @@ static void tell_shim(struct process *process, const struct shim_order *order)
 		return;
 }
 
-void process_lease(struct process *process, const struct process_lease *lease)
+/* Nobody has reason to stop one (SIGSTOP): the program runs on, and its end and that of its lease would go unseen. */
+static bool wake_shim(struct process *process)
 {
-	if (has_shim(process))
-		tell_shim(process, &(struct shim_order){.kind = ORDER_LEASE, .lease = *lease});
+	siginfo_t info = {0};
+
+	if (waitid(P_PIDFD, (id_t)process->pidfd, &info, WSTOPPED | WNOHANG) < 0 || info.si_pid == 0)
+		return false;
+	pidfd_signal(process->pidfd, SIGCONT);
+	return true;
+}
+
+bool process_lease(struct process *process, const struct process_lease *lease)
+{
+	if (!has_shim(process))
+		return false;
+	tell_shim(process, &(struct shim_order){.kind = ORDER_LEASE, .lease = *lease});
+	return wake_shim(process);
 }
 
 void process_work(struct process *process, const struct process_lease *lease)

@@ -177,8 +177,8 @@ void process_stop(struct process *process, uint32_t grace_ms);
 /* KILL to the whole tree, now. */
 void process_kill(struct process *process);
 
-/* We live, and it may run until then. */
-void process_lease(struct process *process, const struct process_lease *lease);
+/* We live, and it may run until then. True: somebody had stopped its shim, so that nobody would have watched it; it goes on. */
+bool process_lease(struct process *process, const struct process_lease *lease);
 
 /* A program that stays and gets its work from time to time: it has some from now on, under this lease, and its budget of
  * processor time and output is whole again and counts. NULL: it has none, and neither does it have a lease, nor does

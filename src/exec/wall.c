@@ -118,7 +118,8 @@ static int check_program(const struct answer *answer, const char *name, const ch
 		snprintf(fix, sizeof fix,
 			"\"runtime\": \"crun\" in the executor, or the path of a program that can be run");
 	else
-		snprintf(fix, sizeof fix, "apt-get install %s   (or put it into the PATH of the worker)",
+		snprintf(fix, sizeof fix,
+			"apt-get install %s   (or put it into the PATH of the worker, and not where tasks may write)",
 			package);
 	return no(answer, -ENOENT, fix, "there is no %s", name);
 }

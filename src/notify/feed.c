@@ -36,7 +36,8 @@ static int take_event(void *context, const struct sse_event *event)
 {
 	struct feed *feed = context;
 	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(event->data, &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(event->data, JSON_REPLY_DEPTH_MAX, &complaint);
 
 	if (!doc)
 		return -EPROTO;

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/take.h"
 #include "server/server.h"
@@ -52,19 +53,6 @@ static int check_file(const char *path, struct stat *ret_stat)
 	return len == 0 || strstr(text, mark) ? 0 : -EEXIST;
 }
 
-static int write_all(int fd, struct span text)
-{
-	while (text.len > 0) {
-		ssize_t len = write(fd, text.data, text.len);
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len <= 0)
-			return len < 0 ? -errno : -EIO;
-		text = (struct span){text.data + len, text.len - (size_t)len};
-	}
-	return 0;
-}
-
 /* A file of ours keeps the mode that somebody gave it. */
 static int write_temporary(const char *path, struct span text, const struct stat *old)
 {
@@ -75,7 +63,7 @@ static int write_temporary(const char *path, struct span text, const struct stat
 		return -errno;
 	if (old && fchmod(fd, old->st_mode & 0777) < 0)
 		return -errno;
-	return write_all(fd, text);
+	return file_write_all(fd, text);
 }
 
 /* Nothing of somebody else's is lost even if it appears at this very moment. */

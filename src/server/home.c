@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/log.h"
 #include "base/take.h"
 
@@ -57,36 +58,11 @@ int home_prepare(const char *home)
 	return 0;
 }
 
-/* A short write says nothing of why: the next one does. */
-static int write_all(int fd, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t put = write(fd, text, len);
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return put < 0 ? -errno : -EIO;
-		text += put;
-		len -= (size_t)put;
-	}
-	return 0;
-}
-
 int home_write(const char *home, const char *name, const char *text)
 {
-	char path[PATH_BYTES], fresh[PATH_BYTES];
+	cleanup(close_at) int dir_fd = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	snprintf(path, sizeof path, "%s/%s", home, name);
-	snprintf(fresh, sizeof fresh, "%s/.%s.new", home, name);
-	cleanup(close_at) int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	int r = write_all(fd, text, strlen(text));
-	if (r == 0 && (fsync(fd) < 0 || rename(fresh, path) < 0))
-		r = -errno;
-	if (r < 0)
-		unlink(fresh);
-	return r;
+	return dir_fd < 0 ? -errno : file_write(dir_fd, name, span_of(text), true);
 }
 
 void home_remove(const char *home, const char *name)

@@ -12,7 +12,7 @@ int home_prepare(const char *home);
 /* The admin token; made and written (0600) at the first start. */
 int home_admin_token(const char *home, char token[TOKEN_BYTES_MAX]);
 
-/* Replace home/NAME by this text, atomically, 0600. 0 or negative errno. */
+/* Replace home/NAME by this text, atomically, 0600, and so that a loss of power does not undo it. 0 or negative errno. */
 int home_write(const char *home, const char *name, const char *text);
 
 void home_remove(const char *home, const char *name);

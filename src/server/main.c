@@ -424,10 +424,8 @@ static int start(struct server *server)
 		log_warn(
 			"auth is open: every program on this machine may read, create, claim and cancel work without a token");
 	heartbeat_file_start(server);
-	r = announce(server, port);
-	if (r == 0)
-		start_loop(server);
-	return r;
+	start_loop(server);
+	return announce(server, port); /* last: whoever reads where we are may tell us to stop */
 }
 
 /* Every client costs a descriptor: have as many as we may. */

@@ -23,6 +23,7 @@ enum {
 	HEAD_BYTES_MAX = 64 << 10,
 	BODY_BYTES_MAX = 32 << 20,
 	ADDRESSES_MAX = 8, /* of one host name */
+	CROWDED_MS = 10,   /* until a socket whose queue is full is tried again */
 };
 
 struct http_client {
@@ -169,6 +170,20 @@ static int await(int fd, short events, int64_t until_ms)
 	}
 }
 
+/* Begun, or done. A local server that has not yet taken those who came before says "again", and there is nothing under way
+ * then that poll() could tell the end of. */
+static int connect_begin(int fd, const struct sockaddr *address, socklen_t len, int64_t until_ms)
+{
+	while (connect(fd, address, len) < 0) {
+		if (errno != EAGAIN || address->sa_family != AF_UNIX)
+			return errno == EINPROGRESS ? 0 : -errno;
+		if (clock_ms(CLOCK_MONOTONIC) >= until_ms)
+			return -ETIMEDOUT;
+		poll(NULL, 0, CROWDED_MS);
+	}
+	return 0;
+}
+
 static int connect_to(const struct sockaddr *address, socklen_t len, int64_t until_ms, int *ret_fd)
 {
 	cleanup(close_at) int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -177,17 +192,15 @@ static int connect_to(const struct sockaddr *address, socklen_t len, int64_t unt
 
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, address, len) < 0) {
-		if (errno != EINPROGRESS && errno != EAGAIN)
-			return -errno;
-		int r = await(fd, POLLOUT, until_ms);
-		if (r < 0)
-			return r;
-		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &fault, &fault_len) < 0)
-			return -errno;
-		if (fault != 0)
-			return -fault;
-	}
+	int r = connect_begin(fd, address, len, until_ms);
+	if (r == 0)
+		r = await(fd, POLLOUT, until_ms);
+	if (r < 0)
+		return r;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &fault, &fault_len) < 0)
+		return -errno;
+	if (fault != 0)
+		return -fault;
 	if (address->sa_family != AF_UNIX) {
 		int yes = 1;
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);

@@ -17,8 +17,7 @@ struct sse_event {
 };
 
 struct sse {
-	struct buf
-		id; /* of the last event that came whole: an id whose event was cut off has not been read */
+	struct buf id; /* of the last event that came whole */
 	struct buf coming_id;
 	bool has_coming_id;
 	struct buf line, type, data;

@@ -392,8 +392,9 @@ void beat_hear(struct beat *beat, int64_t now_ms, struct beat_answer *answer, st
 	case BEAT_UNANSWERED:
 		settle(beat, false, true);
 		beat->next_ms = now_ms + away_ms(beat, now_ms);
-		go_on(beat, ret_news);
+		if (!answer->unsent) /* else it may be there, and will give to others what we have */
+			go_on(beat, ret_news);
 		break;
 	}
-	beat->refused = answer->outcome == BEAT_REFUSED;
+	beat->refused = answer->outcome == BEAT_REFUSED || answer->unsent;
 }

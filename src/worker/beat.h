@@ -63,10 +63,10 @@ struct beat {
 	enum beat_phase phase;
 	enum beat_standing standing;
 	char token[BEAT_TOKEN_BYTES_MAX + 1];
-	bool under_way;    /* a request is … */
-	bool hurried;      /* … and another one is to follow at once */
-	bool lapsed;       /* told to stop; until the next answer */
-	bool refused;      /* the last answer was a refusal: the server is there and does not want us */
+	bool under_way; /* a request is … */
+	bool hurried;   /* … and another one is to follow at once */
+	bool lapsed;    /* told to stop; until the next answer */
+	bool refused; /* the last answer was a refusal: the server is there and does not want us; or it was not even asked */
 	int64_t sent_ms;   /* the request under way, or the last one */
 	int64_t leased_ms; /* when the beat that was answered last had been sent: the lease counts from there */
 	int64_t lease_ms; /* as granted; 0: none yet */
@@ -157,6 +157,7 @@ struct beat_answer {
 	const struct span *park; /* whose process has waited long enough for a person's answer */
 	uint32_t park_count;
 	int64_t retry_after_ms; /* of busy */
+	bool unsent;            /* of unanswered: for a reason of our own it was not even asked */
 };
 
 struct beat_news {

@@ -75,7 +75,7 @@ static void add_task(struct list *list, const struct environment *about)
 const char *const *environment_make(
 	struct arena *arena, const struct environment *about, const struct executor *executor)
 {
-	const char *path = getenv("PATH");
+	const char *path = about->path ? about->path : getenv("PATH");
 	struct list list = {.arena = arena, .executor = executor};
 	size_t own = length(executor->env);
 

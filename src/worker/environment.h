@@ -12,6 +12,7 @@
 struct environment {
 	const char *url, *token_file, *workspace, *home, *tmp; /* NULL: there is none */
 	const char *task, *fence, *queue; /* task NULL: it is of a pool, and has no task yet */
+	const char *path;                 /* NULL: ours */
 	const char *worker;
 	const char *pool_worker; /* how it is called in its pool; NULL: it is in none */
 	uint32_t attempt;

@@ -6,11 +6,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/take.h"
 
 enum {
 	HEAD_BYTES_MAX = 64 << 10,
@@ -51,6 +53,8 @@ struct line {
 	struct buf out;
 	uv_timer_t timer;
 	bool busy, may_repeat, sent;
+	bool reserves;
+	int spare_fd;       /* -1: none, or it is that of the connection now */
 	int64_t timeout_ms; /* of the call */
 	line_answered answered;
 	void *context;
@@ -65,6 +69,26 @@ static void on_link_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
+/* Between the two nobody else comes to run who could take it. */
+static void give_spare(struct line *line)
+{
+	close_at(&line->spare_fd);
+	line->spare_fd = -1;
+}
+
+static void keep_spare(struct line *line)
+{
+	if (line->reserves && line->spare_fd < 0)
+		line->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void line_reserve(struct line *line)
+{
+	line->reserves = true;
+	if (!line->link)
+		keep_spare(line);
+}
+
 static void drop_link(struct line *line)
 {
 	struct link *link = line->link;
@@ -74,6 +98,7 @@ static void drop_link(struct line *line)
 	line->link = NULL;
 	link->line = NULL;
 	uv_close(&link->handle, on_link_closed);
+	keep_spare(line);
 }
 
 static void drop_resolution(struct line *line)
@@ -235,6 +260,7 @@ static int open_link(struct line *line)
 		free(link);
 		return r;
 	}
+	give_spare(line);
 	link->handle.data = link;
 	link->connect.data = link->write.data = link;
 	link->line = line;
@@ -390,6 +416,7 @@ struct line *line_new(
 		free(line);
 		return NULL;
 	}
+	line->spare_fd = -1;
 	line->loop = loop;
 	line->address = *address;
 	buf_init(&line->out, HEAD_BYTES_MAX + BODY_BYTES_MAX);
@@ -411,7 +438,9 @@ void line_free(struct line *line)
 {
 	if (!line)
 		return;
+	line->reserves = false;
 	line_drop(line);
 	drop_link(line);
+	give_spare(line);
 	uv_close((uv_handle_t *)&line->timer, on_line_closed);
 }

@@ -20,6 +20,9 @@ typedef void (*line_answered)(
 struct line *line_new(
 	uv_loop_t *loop, const struct http_address *address, const struct http_answer_limits *limits);
 
+/* From now on it has a descriptor in reserve while it has no connection: when there is no other left it can connect all the same. */
+void line_reserve(struct line *line);
+
 /* Ends what is under way without a callback. The memory goes when the loop has closed its handles. NULL is fine. */
 void line_free(struct line *line);
 

@@ -272,12 +272,15 @@ static int supervise(struct flags *flags, struct config *config, struct settings
 			flags->queues = flags->pass.queues;
 	}
 	int r = absolute(config->home.text, home, sizeof home);
-	if (r == 0 && flags->trees)
+	if (r == 0 && flags->trees) {
+		settings_settle_path(settings, config);
 		return worktrees_list(home, settings->landlock_optional, flags->prune, flags->json);
+	}
 	if (r == 0)
 		r = take_name(flags, &options);
 	if (r == 0)
 		r = take_served(flags, settings, &options);
+	settings_settle_path(settings, config);
 	if (r == 0 && flags->check_config)
 		return print_settings(settings);
 	if (r == 0 && flags->check_isolation)

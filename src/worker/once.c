@@ -100,11 +100,14 @@ static void put_links(struct json_object *object, yyjson_val *links)
 	buf_init(&list, BODY_BYTES_MAX);
 	yyjson_arr_foreach(links, index, count, link)
 	{
-		struct span text = json_text(link);
-		if (!yyjson_is_str(link) || put == LINKS_MAX ||
-			buf_put_byte(&list, put > 0 ? ',' : '[') < 0 || json_put_string(&list, text) < 0)
+		size_t before = list.len;
+		if (!yyjson_is_str(link) || put == LINKS_MAX)
 			continue;
-		put++;
+		if (buf_put_byte(&list, put > 0 ? ',' : '[') == 0 &&
+			json_put_string(&list, json_text(link)) == 0)
+			put++;
+		else
+			list.len = before; /* too long for this: nothing of it is told */
 	}
 	if (put > 0 && buf_put_byte(&list, ']') == 0)
 		json_member_raw(object, "links", buf_span(&list));
@@ -578,7 +581,7 @@ bool once_is_looking(const struct once *once)
 
 struct once *once_new(struct supervisor *supervisor, const struct once_config *config)
 {
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 4 << 20};
+	struct http_answer_limits limits = http_answer_limits_default();
 	struct once *once = calloc(1, sizeof *once);
 
 	if (!once)

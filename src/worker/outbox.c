@@ -418,7 +418,7 @@ static struct courier *find_courier(struct outbox *outbox)
 
 static int begin(struct courier *courier, struct letter *letter)
 {
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 4 << 20};
+	struct http_answer_limits limits = http_answer_limits_default();
 	struct letter_text text;
 
 	if (!courier->line)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/take.h"
 #include "worker/pool_seat.h"
 #include "worker/supervisor.h"
@@ -31,6 +32,8 @@ struct pools *pools_new(struct supervisor *supervisor)
 		free(pools);
 		return NULL;
 	}
+	uv_timer_init(supervisor->loop, &pools->hold_timer);
+	pools->hold_timer.data = pools;
 	for (uint32_t i = 0; i < settings->executor_count; i++) {
 		for (int64_t n = 1; n <= settings->executors[i].size; n++)
 			pool_seat_init(pools, &pools->seats[pools->seat_count++], &settings->executors[i], n);
@@ -41,6 +44,7 @@ struct pools *pools_new(struct supervisor *supervisor)
 void pools_close(struct pools *pools)
 {
 	line_free(take(pools->line));
+	uv_close((uv_handle_t *)&pools->hold_timer, NULL);
 	for (uint32_t i = 0; i < pools->seat_count; i++) {
 		uv_close((uv_handle_t *)&pools->seats[i].timer, NULL);
 		uv_close((uv_handle_t *)&pools->seats[i].clear_timer, NULL);
@@ -93,6 +97,7 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 	job->seat = NULL;
 	job->next = NULL;
 	job->waits = false;
+	job->since_ms = pool_clock_ms();
 	if (job->module && !pool_is_module(span_of(job->module))) {
 		pool_job_refuse(pools, job, "EXECUTOR_NOT_FOUND",
 			"the module must be a name: letters, digits, - and _");
@@ -117,8 +122,8 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 void pool_job_push(struct pool_job *job, const struct process_lease *lease)
 {
 	job->lease = *lease;
-	if (job->seat)
-		process_lease(job->seat->process, lease);
+	if (job->seat && process_lease(job->seat->process, lease))
+		log_warn("its shim had been stopped; it goes on", log_cstr("task", job->task));
 }
 
 bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms)

@@ -50,6 +50,7 @@ struct pool_job {
 	struct pool_seat *seat; /* NULL: it waits */
 	struct pool_job *next;
 	bool waits;
+	int64_t since_ms;
 };
 
 /* One seat for each worker of each pool in the settings. NULL: no memory. */

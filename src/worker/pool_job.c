@@ -15,7 +15,13 @@
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
-enum { MODULES_LISTED_BYTES = 500 }; /* in a sentence */
+enum {
+	MODULES_LISTED_BYTES = 500, /* in a sentence */
+	HOLD_MS = 1000,
+	AWAY_FIRST_MS = 2 * 1000,
+	AWAY_STEP_MS = 500,
+	AWAY_MOST_MS = 60 * 1000,
+};
 
 void pool_job_unlink(struct pools *pools, struct pool_job *job)
 {
@@ -124,6 +130,16 @@ static void refuse_homeless(struct pools *pools, struct pool_job *job, bool aliv
 	pool_job_refuse(pools, job, "EXECUTOR_NOT_FOUND", message);
 }
 
+/* Those who have it are at work again: they are not as slow as it seemed. */
+static void expect_more(struct pools *pools, const struct pool_seat *seat)
+{
+	for (struct pool_away *away = pools->away; away < pools->away + POOL_AWAY_MAX; away++) {
+		if (away->executor == seat->executor &&
+			pool_seat_module(seat, away->module[0] ? away->module : NULL))
+			away->count = 0;
+	}
+}
+
 /* Hand it to the worker. False: it was not taken, and waits for another one. */
 static bool assign(struct pool_seat *seat, struct pool_job *job)
 {
@@ -161,6 +177,7 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 		return false;
 	}
 	pool_job_unlink(seat->pools, job);
+	expect_more(seat->pools, seat);
 	seat->job = job;
 	job->seat = seat;
 	seat->dropped[0] = 0;
@@ -173,16 +190,16 @@ static bool assign(struct pool_seat *seat, struct pool_job *job)
 }
 
 /* All who could do it have something else to do, and nobody knows for how long. */
-static void give_back(struct pools *pools, struct pool_job *job)
+static void give_back(struct pools *pools, struct pool_job *job, int64_t delay_ms)
 {
 	cleanup(buf_done) struct buf members = {0};
 	char reason[200];
 
-	snprintf(reason, sizeof reason, "all workers of the pool \"%.100s\" that run are busy",
-		job->executor->name);
+	snprintf(reason, sizeof reason, "all workers of the pool \"%.100s\" that %s are busy",
+		job->executor->name, delay_ms > 0 ? "have its module" : "run");
 	pool_job_unlink(pools, job);
 	buf_init(&members, MEMBERS_BYTES_MAX);
-	if (release_put(&members, reason, 0) < 0)
+	if (release_put(&members, reason, delay_ms) < 0)
 		buf_clear(&members);
 	struct pool_job_end end = {.verb = REPORT_RELEASE, .members = buf_span(&members)};
 	job->events->ended(job->context, &end);
@@ -193,7 +210,7 @@ struct prospects {
 	bool alive; /* somebody */
 	bool soon;  /* somebody will be free, or it will be known what it can do */
 	bool later; /* somebody who could do it is busy */
-	bool idle; /* somebody who cannot do it is not: given back, the task would be claimed for that one again */
+	bool idle;  /* somebody who cannot do it is not */
 	const struct pool_seat *barred;
 };
 
@@ -209,6 +226,63 @@ static void look_at_seat(struct prospects *prospects, const struct pool_seat *se
 	prospects->idle |= worker->state == POOL_IDLE;
 	if (seat->barred[0])
 		prospects->barred = seat;
+}
+
+/* Of its kind; a new one takes the place of the one that was longest ago. */
+static struct pool_away *find_away(struct pools *pools, const struct pool_job *job)
+{
+	const char *module = job->module ? job->module : "";
+	struct pool_away *oldest = pools->away;
+
+	for (struct pool_away *away = pools->away; away < pools->away + POOL_AWAY_MAX; away++) {
+		if (away->executor == job->executor && strcmp(away->module, module) == 0)
+			return away;
+		if (away->last_ms < oldest->last_ms)
+			oldest = away;
+	}
+	*oldest = (struct pool_away){.executor = job->executor};
+	snprintf(oldest->module, sizeof oldest->module, "%s", module);
+	return oldest;
+}
+
+/*
+ * Nobody can claim by module: given back as it is, the task would be claimed for those who idle again. So it goes away for a while, and
+ * the more there are of its kind the longer, so that those behind them are seen. Not for long: elsewhere somebody may be free.
+ */
+static void send_away(struct pools *pools, struct pool_job *job, struct pool_away *away)
+{
+	int64_t delay_ms = AWAY_FIRST_MS + away->count++ * (int64_t)AWAY_STEP_MS;
+
+	away->last_ms = pool_clock_ms();
+	supervisor_pace(pools->supervisor);
+	give_back(pools, job, delay_ms < AWAY_MOST_MS ? delay_ms : AWAY_MOST_MS);
+}
+
+static void on_held(uv_timer_t *timer)
+{
+	struct pools *pools = timer->data;
+	const struct settings *settings = pools->supervisor->settings;
+
+	for (uint32_t i = 0; i < settings->executor_count; i++)
+		pool_jobs_place(pools, &settings->executors[i]);
+}
+
+/* Those who could do it are busy, and others are not. True: it was sent away. While its workers are quick it stays: they would have
+ * nothing to do until it comes back. */
+static bool hold(struct pools *pools, struct pool_job *job)
+{
+	struct pool_away *away = find_away(pools, job);
+	int64_t now_ms = pool_clock_ms(), left_ms = job->since_ms + HOLD_MS - now_ms;
+
+	if (now_ms - away->last_ms > AWAY_MOST_MS) /* all are back */
+		away->count = 0;
+	if (left_ms <= 0 || away->count > 0) {
+		send_away(pools, job, away);
+		return true;
+	}
+	if (!uv_is_active((uv_handle_t *)&pools->hold_timer))
+		uv_timer_start(&pools->hold_timer, on_held, (uint64_t)left_ms, 0);
+	return false;
 }
 
 bool pool_job_place(struct pools *pools, struct pool_job *job)
@@ -230,10 +304,12 @@ bool pool_job_place(struct pools *pools, struct pool_job *job)
 		return false;
 	if (prospects.barred && !prospects.alive)
 		pool_job_refuse(pools, job, prospects.barred->barred_code, prospects.barred->barred);
-	else if (prospects.soon || (prospects.later && prospects.idle))
+	else if (prospects.soon)
 		return false;
+	else if (prospects.later && prospects.idle)
+		return hold(pools, job);
 	else if (prospects.later)
-		give_back(pools, job);
+		give_back(pools, job, 0);
 	else
 		refuse_homeless(pools, job, prospects.alive);
 	return true;

@@ -27,6 +27,7 @@
 #include "worker/walls.h"
 
 enum {
+	POOL_AWAY_MAX = 16, /* modules at a time */
 	SEAT_NAME_BYTES = 160,
 	SEAT_SLOT_BYTES = 300,
 	SEAT_LETTER_BYTES = PROCESS_RUN_BYTES_MAX + 16,
@@ -68,6 +69,14 @@ struct pool_seat {
 	uv_timer_t timer, clear_timer;
 };
 
+/* Tasks that came while all who have their module were busy and others were not (pool_job.c). */
+struct pool_away {
+	const struct executor *executor; /* NULL: the place is free */
+	char module[POOL_MODULE_BYTES_MAX + 1];
+	uint32_t count; /* that were given back since one of those workers has begun with another */
+	int64_t last_ms;
+};
+
 struct pools {
 	struct supervisor *supervisor;
 	struct pool_seat *seats;
@@ -77,6 +86,8 @@ struct pools {
 	struct pool_seat *asking;
 	bool retiring;
 	int64_t started_ms; /* wall */
+	uv_timer_t hold_timer;
+	struct pool_away away[POOL_AWAY_MAX];
 };
 
 /* A machine that was asleep was so with all its workers: their silence is counted by the clock that stands still then. */

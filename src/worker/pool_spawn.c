@@ -110,6 +110,7 @@ static int start_process(struct pool_seat *seat, int workdir_fd, struct arena *a
 	const char *run_path = arena_text(arena, "%s/runs/%s", supervisor->nest.home, seat->run);
 	struct grant_list grants;
 	struct environment about = {
+		.path = supervisor->settings->path_text,
 		.worker = pulse_worker_id(supervisor->pulse).data,
 		.pool_worker = seat->name,
 		.workspace = executor->working_dir ? executor->working_dir

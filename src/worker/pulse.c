@@ -160,10 +160,15 @@ static void doubt_credential(struct pulse *pulse, const struct beat_said *said, 
 	arena_copy(&pulse->arena, span_of(pulse->beat.token), &heard->token);
 }
 
+bool pulse_fault_is_ours(int fault)
+{
+	return fault == -EMFILE || fault == -ENFILE || fault == -ENOMEM || fault == -ENOBUFS;
+}
+
 static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
 {
 	struct pulse *pulse = context;
-	struct beat_answer heard = {.outcome = BEAT_UNANSWERED};
+	struct beat_answer heard = {.outcome = BEAT_UNANSWERED, .unsent = pulse_fault_is_ours(fault)};
 	struct beat_said said = {0};
 
 	(void)reach;
@@ -276,8 +281,8 @@ static void look(struct pulse *pulse)
 	if (!line_is_busy(pulse->line) && beat_send(&pulse->beat, now_ms, &request)) {
 		request.describes = pulse->describes;
 		int r = send_beat(pulse, &request);
-		if (r < 0) { /* no memory: as if nobody had answered */
-			struct beat_answer none = {.outcome = BEAT_UNANSWERED};
+		if (r < 0) { /* no memory */
+			struct beat_answer none = {.outcome = BEAT_UNANSWERED, .unsent = true};
 			hear(pulse, &none, &(struct beat_said){0}, r);
 		}
 	}
@@ -418,7 +423,10 @@ static int fill(struct pulse *pulse, uv_loop_t *loop, const struct pulse_options
 		return r;
 	pulse->line = line_new(loop, &options->address, &limits);
 	pulse->news = line_new(loop, &options->address, &limits);
-	return pulse->line && pulse->news ? 0 : -ENOMEM;
+	if (!pulse->line || !pulse->news)
+		return -ENOMEM;
+	line_reserve(pulse->line);
+	return 0;
 }
 
 struct pulse *pulse_new(uv_loop_t *loop, const struct pulse_options *options, pulse_tell owner, void *context)

@@ -62,6 +62,9 @@ void pulse_forget(struct pulse *pulse, struct span id);
 /* Who it is has changed: told with a beat that comes soon. -E2BIG, -ENOMEM. */
 int pulse_describe(struct pulse *pulse, struct span about);
 
+/* Of PULSE_AWAY: we are short of descriptors or memory, and nothing is known of the server. */
+bool pulse_fault_is_ours(int fault);
+
 /* Beat now: something said that we may be over. */
 void pulse_hurry(struct pulse *pulse);
 

@@ -55,6 +55,14 @@ void run_report(struct run *run, enum report_verb verb, struct span members)
 			log_cstr("reason", strerror(-r)));
 }
 
+static void log_unstarted(const struct run *run, const char *as)
+{
+	char reason[START_DETAIL_BYTES + 200];
+
+	start_fault_text(&run->end.fault, reason, sizeof reason);
+	log_warn("ended", log_cstr("task", run->task), log_cstr("as", as), log_cstr("reason", reason));
+}
+
 void run_log_end(struct run *run, const char *as)
 {
 	bool signal = run->end.how == ENDED_SIGNAL;
@@ -64,6 +72,8 @@ void run_log_end(struct run *run, const char *as)
 	run->logged = true;
 	if (run_is_pooled(run))
 		log_info("ended", log_cstr("task", run->task), log_cstr("as", as));
+	else if (run->end.how == ENDED_UNSTARTED)
+		log_unstarted(run, as);
 	else
 		log_info("ended", log_cstr("task", run->task), log_cstr("as", as),
 			log_int(signal ? "signal" : "exit", run->end.code),
@@ -250,7 +260,7 @@ const struct executor *run_executor(const struct run *run)
 
 struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
 {
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 4 << 20};
+	struct http_answer_limits limits = http_answer_limits_default();
 	struct run *run = calloc(1, sizeof *run);
 
 	if (!run)

@@ -95,7 +95,7 @@ static void on_looked(void *context, int fault, enum http_reach reach, const str
  * the server, and not us. */
 static void look(struct run *run)
 {
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 4 << 20};
+	struct http_answer_limits limits = http_answer_limits_default();
 	const struct supervisor *supervisor = run->supervisor;
 	struct span target = run->log_target, token = pulse_token(supervisor->pulse);
 

@@ -66,8 +66,8 @@ void run_push(struct run *run)
 	struct process_lease lease = run_lease(run);
 	if (run_is_pooled(run))
 		pool_job_push(&run->job, &lease);
-	else if (run->process)
-		process_lease(run->process, &lease);
+	else if (run->process && process_lease(run->process, &lease))
+		log_warn("its shim had been stopped; it goes on", log_cstr("task", run->task));
 }
 
 void run_heed_lapse(struct run *run, const struct process_end *end)

@@ -60,14 +60,19 @@ static bool is_above(const char *path, const char *other)
 /* A command that somebody types runs programs where the shell would find them. */
 static void grant_path(struct run *run, struct grant_list *list)
 {
-	const char *at = getenv("PATH");
+	const struct settings *settings = run->supervisor->settings;
+	const char *home = run->supervisor->nest.home;
 
-	while (at && *at) {
-		size_t len = strcspn(at, ":");
-		const char *dir = arena_text(&run->arena, "%.*s", (int)len, at);
-		if (dir[0] == '/' && dir[1] && !is_above(dir, run->supervisor->nest.home))
-			grants_add(list, dir, GRANT_READ, true);
-		at += len + (at[len] == ':');
+	for (uint32_t i = 0; i < settings->path_count && list->count < GRANTS_MAX; i++) {
+		const struct settings_path *dir = &settings->path[i];
+		if (!is_above(dir->real, home) && !is_above(home, dir->real))
+			list->items[list->count++] = (struct grant){.path = dir->real,
+				.inside = dir->name,
+				.fd = -1,
+				.access = GRANT_READ,
+				.optional = true,
+				.direct = true,
+				.outside = true};
 	}
 }
 
@@ -153,6 +158,7 @@ int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
 	int64_t left_ms = run->claimed_ms + run->timeout_ms - worker_clock_ms();
 	struct environment about = {
 		.url = supervisor->options->url,
+		.path = supervisor->settings->path_text,
 		.token_file = run->has_token ? arena_text(&run->arena, "%s/token", run_path) : NULL,
 		.task = run->task,
 		.fence = run->fence,

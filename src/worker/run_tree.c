@@ -36,7 +36,13 @@ void run_drop_tree(struct run *run)
 static void on_tree_ended(void *context)
 {
 	struct run *run = context;
+	const struct worktree_record *record = worktree_record(run->tree);
 
+	if (!worktree_is_gone(run->tree)) /* where somebody looks who misses the work */
+		scribe_add_last(&run->scribe,
+			span_of(arena_text(&run->arena,
+				"stint: its work tree is kept, on branch %s: %s (%s)\n", record->branch,
+				record->path, record->kept)));
 	let_tree_go(run);
 	run_finish_log(run);
 }

@@ -73,8 +73,17 @@ static size_t take_text(struct scribe *scribe, struct span bytes)
 		if (r < 0)
 			break;
 		used += len;
+		scribe->amid_line = rest.data[len - 1] != '\n';
 	}
 	return used;
+}
+
+static void take_last(struct scribe *scribe)
+{
+	if (scribe->amid_line)
+		buf_put_byte(&scribe->piece, '\n');
+	take_text(scribe, scribe->last);
+	scribe->last = (struct span){0};
 }
 
 static void take_stream(struct scribe *scribe, enum process_stream stream)
@@ -198,10 +207,17 @@ void scribe_look(struct scribe *scribe)
 	for (int stream = scribe->own ? STREAM_ERR : STREAM_OUT; !scribe->closed && stream <= STREAM_ERR;
 		stream++)
 		take_stream(scribe, (enum process_stream)stream);
+	if (scribe->finishing && scribe->last.len > 0 && !scribe->closed && scribe->piece.len == 0)
+		take_last(scribe);
 	if (scribe->piece.len > 0 && send_piece(scribe) < 0)
 		close_log(scribe);
 	if (scribe->finishing && scribe->piece.len == 0)
 		uv_timer_start(&scribe->timer, on_finished, 0, 0);
+}
+
+void scribe_add_last(struct scribe *scribe, struct span line)
+{
+	scribe->last = line;
 }
 
 void scribe_finish(struct scribe *scribe, void (*finished)(void *context), void *context)

@@ -23,8 +23,10 @@ struct scribe {
 	int64_t dropped;           /* before the piece */
 	uint64_t dropped_seen[2];
 	uint32_t failures;
-	bool closed;    /* the log takes no more */
-	bool finishing; /* nothing more comes */
+	struct span last; /* borrowed: our own line, after all that it wrote */
+	bool amid_line;   /* what it wrote last did not end one */
+	bool closed;      /* the log takes no more */
+	bool finishing;   /* nothing more comes */
 	void (*finished)(void *context);
 	void *context;
 	struct rng rng;
@@ -39,6 +41,9 @@ void scribe_begin_own(struct scribe *scribe, struct output *own);
 
 /* There is something new. */
 void scribe_look(struct scribe *scribe);
+
+/* A line of ours for the end of the log; the text is borrowed until `finished`. */
+void scribe_add_last(struct scribe *scribe, struct span line);
 
 /* The process is gone: the rest, then `finished`, from the loop. */
 void scribe_finish(struct scribe *scribe, void (*finished)(void *context), void *context);

@@ -4,9 +4,15 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "exec/above.h"
 #include "exec/cgroup_place.h"
+
+#define PATH_USUAL "/usr/local/bin:/usr/bin:/bin"
+
+enum { PATH_BYTES_MAX = 64 << 10 };
 
 enum {
 	NAME_BYTES_MAX = 128,
@@ -198,6 +204,65 @@ void settings_check(struct settings *settings, struct config *config)
 	}
 }
 
+/* ---- where programs are found ---- */
+
+/* A root or a grant may lie above it: "/", say. Who may write there has nothing to gain from us. */
+static bool is_systems(const char *dir)
+{
+	static const char *const places[] = {"/usr", "/bin", "/sbin", "/opt", "/nix", "/snap"};
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (above_compare(places[i], dir) == LIES_ABOVE)
+			return true;
+	return false;
+}
+
+static bool is_tasks(const struct settings *settings, const char *dir)
+{
+	for (uint32_t i = 0; i < settings->root_count; i++)
+		if (above_compare(settings->roots[i], dir) == LIES_ABOVE)
+			return true;
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct settings_path *path = settings->executors[i].write;
+		for (; path && path->name; path++)
+			if (above_compare(path->real, dir) == LIES_ABOVE)
+				return true;
+	}
+	return false;
+}
+
+static void take_path(struct settings *settings, struct config *config, const char *at)
+{
+	char dir[ABOVE_NAME_BYTES], real[ABOVE_NAME_BYTES];
+
+	while (*at && settings->path_count < PROGRAM_DIRS_MAX) {
+		size_t len = strcspn(at, ":");
+		if ((size_t)snprintf(dir, sizeof dir, "%.*s", (int)len, at) < sizeof dir && dir[0] == '/' &&
+			dir[1] && above_real_name(dir, real))
+			settings->path[settings->path_count++] =
+				(struct settings_path){config_keep(config, dir), config_keep(config, real)};
+		at += len + (at[len] == ':');
+	}
+}
+
+void settings_settle_path(struct settings *settings, struct config *config)
+{
+	const char *path = getenv("PATH");
+	char own[PATH_BYTES_MAX] = "";
+	size_t used = 0;
+
+	settings->path_count = 0;
+	settings->path_text = config_keep(config, path && path[0] ? path : PATH_USUAL);
+	take_path(settings, config, settings->path_text);
+	for (uint32_t i = 0; i < settings->path_count; i++) {
+		const char *real = settings->path[i].real;
+		if ((!is_tasks(settings, real) || is_systems(real)) && used + strlen(real) + 2 < sizeof own)
+			used += (size_t)snprintf(
+				own + used, sizeof own - used, "%s%s", used ? ":" : "", real);
+	}
+	setenv("PATH", used ? own : PATH_USUAL, 1);
+}
+
 unsigned settings_bounds(const struct settings *settings)
 {
 	unsigned bounds = 0;
@@ -271,10 +336,14 @@ int settings_put(struct buf *out, const struct settings *settings)
 		if (r == 0)
 			r = put_budget(out, &settings->executors[i]);
 	}
-	for (uint32_t i = 0; r == 0 && i < settings->queue_count; i++)
-		r = buf_printf(out, "queue    %-16s executor %s, weight %lld\n", settings->queues[i].name,
-			settings->queues[i].executor ? settings->queues[i].executor : "-",
-			(long long)settings->queues[i].weight);
+	if (r == 0 && settings->executor_count == 0)
+		r = buf_printf(out, "executor none: a worker does not start without one\n");
+	for (uint32_t i = 0; r == 0 && i < settings->queue_count; i++) {
+		const struct executor *executor = settings_fallback(settings, settings->queues[i].name);
+		r = buf_printf(out, "queue    %-16s %s%s, weight %lld\n", settings->queues[i].name,
+			executor ? "executor " : "no executor: tasks must name one",
+			executor ? executor->name : "", (long long)settings->queues[i].weight);
+	}
 	for (uint32_t i = 0; r == 0 && i < settings->root_count; i++)
 		r = buf_printf(out, "root     %s\n", settings->roots[i]);
 	return r;

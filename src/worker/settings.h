@@ -33,6 +33,7 @@ enum {
 	ARGV_MAX = 1024,
 	ENV_MAX = 256,
 	PATHS_MAX = 32,
+	PROGRAM_DIRS_MAX = 64,
 	POOL_SIZE_MAX = 100, /* workers of one pool */
 };
 
@@ -102,6 +103,9 @@ struct settings {
 	uint32_t queue_count;
 	const char *roots[ROOTS_MAX];
 	uint32_t root_count;
+	const char *path_text;                       /* PATH, as tasks have it */
+	struct settings_path path[PROGRAM_DIRS_MAX]; /* its directories */
+	uint32_t path_count;
 	bool landlock_optional;
 	struct settings_sweep sweep;
 };
@@ -112,6 +116,9 @@ void settings_read(
 
 /* After all files: does it fit together? Complaints go to the configuration. */
 void settings_check(struct settings *settings, struct config *config);
+
+/* After the last root: from here on we find programs only where no task can have put them. What makes a wall runs outside of it. */
+void settings_settle_path(struct settings *settings, struct config *config);
 
 /* Can what it promises be kept on this machine? A budget that nobody enforces is a mistake of the configuration. */
 void settings_check_budgets(const struct settings *settings, struct config *config);

@@ -156,12 +156,12 @@ static void hear_refused(struct supervisor *supervisor, const struct pulse_news 
 {
 	bool alive = pulse_is_alive(supervisor->pulse);
 
+	if (!alive)
+		note_standing(supervisor, false); /* before it is told: whoever reads it may end us */
 	log_at(alive ? LEVEL_WARN : LEVEL_ERROR,
 		alive ? "a heartbeat is refused" : "the worker is not registered",
 		log_int("status", news->status), log_span("code", news->code),
 		log_span("holder", news->holder), log_span("reason", news->detail));
-	if (!alive)
-		note_standing(supervisor, false);
 	if (alive || span_equal(news->code, SPAN("slot_quarantined")))
 		return; /* it is asked again */
 	supervisor_stop(supervisor,
@@ -259,7 +259,10 @@ static void on_news(void *context, const struct pulse_news *news)
 		hear_refused(supervisor, news);
 		break;
 	case PULSE_AWAY:
-		log_warn("the server does not answer",
+		log_warn(pulse_fault_is_ours(news->fault)
+				? "heartbeats cannot be sent; everything is stopped before the lease is over"
+				: "the server does not answer",
+			log_cstr("url", supervisor->options->url),
 			log_cstr("reason", news->fault ? strerror(-news->fault) : ""));
 		break;
 	case PULSE_BACK:
@@ -357,7 +360,7 @@ static int open_parts(struct supervisor *supervisor)
 	const struct supervisor_options *options = supervisor->options;
 	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional,
 		.bounds = settings_bounds(supervisor->settings)};
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 32 << 20};
+	struct http_answer_limits limits = http_answer_limits_default();
 	char complaint[NEST_COMPLAINT_BYTES];
 
 	int r = nest_open(&supervisor->nest, options->home, options->slot, supervisor->worker_id,

@@ -108,5 +108,8 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run);
 /* For runs: this host is short of something; others may have what it would only give back. */
 void supervisor_spare(struct supervisor *supervisor);
 
+/* For pools: what came is of no use here for now, and so may be the next. */
+void supervisor_pace(struct supervisor *supervisor);
+
 /* For runs: is there another one of the same task? It was lost and is not gone yet. */
 bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run);

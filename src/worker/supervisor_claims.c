@@ -18,7 +18,8 @@ enum {
 	AWAY_MS = 15 * 1000,
 	REFUSED_MS = 5 * 1000,
 	QUARANTINED_MS = 30 * 1000,
-	ONCE_RETRIES = 3,       /* after 1, 2 and 4 s */
+	ONCE_RETRIES = 3, /* after 1, 2 and 4 s */
+	PACE_MS = 100,
 	DESCRIBE_MS = 5 * 1000, /* between two words of how the pools stand: each is an event */
 };
 
@@ -100,6 +101,12 @@ void supervisor_spare(struct supervisor *supervisor)
 		claim_after(supervisor, retry_delay_ms(++supervisor->troubles, AWAY_MS, &supervisor->rng));
 }
 
+void supervisor_pace(struct supervisor *supervisor)
+{
+	if (!uv_is_active((uv_handle_t *)&supervisor->claim_timer))
+		claim_after(supervisor, PACE_MS);
+}
+
 static void take_claims(struct supervisor *supervisor, yyjson_val *claims)
 {
 	size_t index, count;
@@ -122,6 +129,16 @@ static void fail_once(struct supervisor *supervisor, yyjson_val *root, const cha
 	char error[400];
 
 	snprintf(error, sizeof error, "%s%s%.300s", otherwise, detail ? ": " : "", detail ? detail : "");
+	once_failed(supervisor->once, "failed", error);
+}
+
+static void fail_unanswered(struct supervisor *supervisor, const char *why)
+{
+	char error[400];
+
+	snprintf(error, sizeof error,
+		"the server at %.200s does not answer: %s; start it (stint up), or name another with --url",
+		supervisor->options->url, why);
 	once_failed(supervisor->once, "failed", error);
 }
 
@@ -177,7 +194,7 @@ static void on_claims(void *context, int fault, enum http_reach reach, const str
 	if (status > 0 && status < 500)
 		hear_claims(supervisor, status, answer);
 	else if (supervisor->once && supervisor->claim_failures >= ONCE_RETRIES)
-		fail_once(supervisor, NULL, "the server does not answer");
+		fail_unanswered(supervisor, status > 0 ? "it cannot take claims now" : strerror(-fault));
 	else /* the request keeps its number: if it was answered after all, the same claims come again */
 		claim_after(
 			supervisor, retry_delay_ms(++supervisor->claim_failures, AWAY_MS, &supervisor->rng));

@@ -277,7 +277,9 @@ static int add_task(struct sweeping *sweeping, struct http_client *client, struc
 
 	int r = http_client_call(client, &call, &answer, &reach);
 	if (r < 0)
-		return fail(sweeping, r, "the server does not answer: %s", strerror(-r));
+		return fail(sweeping, r,
+			"the server at %.200s does not answer: %s; start it (stint up), or name another with --url",
+			sweeping->options->url, strerror(-r));
 	int status = http_answer_status(answer);
 	if (status == 201 || status == 200 || status == 409)
 		return status == 201;

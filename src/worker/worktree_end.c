@@ -28,6 +28,9 @@ static void finish_end(struct worktree *tree)
 }
 
 static void explain(struct worktree *tree, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+
+static void explain(struct worktree *tree, const char *format, va_list args)
 {
 	vsnprintf(tree->record.kept, sizeof tree->record.kept, format, args);
 }

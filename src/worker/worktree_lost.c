@@ -22,8 +22,10 @@ enum {
 static bool is_making(struct span action)
 {
 	static const char *const makes[] = {"commit", "cherry-pick", "revert", "merge", "am", "pull"};
-	size_t len = strcspn(action.data, ": \n");
+	size_t len = 0;
 
+	while (len < action.len && !strchr(": \n", action.data[len]))
+		len++;
 	for (size_t i = 0; i < sizeof makes / sizeof *makes; i++)
 		if (len == strlen(makes[i]) && strncmp(action.data, makes[i], len) == 0)
 			return true;

@@ -146,12 +146,12 @@ class Adding(CliCase):
             "add", "all of it", "--queue", "flags", "--priority", "high", "--after", parent, "--timeout", "5m",
             "--max-attempts", "7", "--needs", "gpu,linux", "--label", "a", "--label", "b", "--executor", "tests",
             "--payload", '{"n":[1,2]}', "--owner", "slot-1", "--not-before", "1h", "--start-by", "2h", "--finish-by",
-            "3h", "--hold", "--id", "my-task", "--unique", "only-one", "--cwd", "sub", "--module", "chess",
+            "3h", "--hold", "--id", "my-task", "--unique", "only-one", "--cwd", "/srv/sub", "--module", "chess",
             "--isolation", "sandbox", "--json").json["task"]
         expected = {"id": "my-task", "queue": "flags", "priority": 50, "blockedBy": [parent], "timeoutMs": 300000,
                     "maxAttempts": 7, "requires": ["gpu", "linux"], "labels": ["a", "b"], "executor": "tests",
                     "payload": {"n": [1, 2]}, "owner": "slot-1", "state": "pending", "uniqueKey": "only-one",
-                    "workingDir": "sub", "module": "chess", "isolationLevel": "sandbox"}
+                    "workingDir": "/srv/sub", "module": "chess", "isolationLevel": "sandbox"}
         self.assertEqual({key: task[key] for key in expected}, expected)
         for name, hours in (("notBefore", 1), ("startBy", 2), ("finishBy", 3)):
             self.assertLess(abs(task[name] - before - hours * 3600000), 60000)
@@ -283,6 +283,19 @@ class Adding(CliCase):
                             ("\u00e4" * 150, "\u00e4" * 100), ("a" + "\u00e4" * 150, "a" + "\u00e4" * 99)):
             with self.subTest(text=text):
                 self.assertEqual(self.stint("add", "-f", "-", "--json=title", stdin=text).json["task"]["title"], title)
+
+    def test_a_task_may_have_a_workflow_and_gates(self):
+        task = self.stint("add", "x", "--workflow", "autopilot", "--gate", "security,legal", "--queue", "gated", "--json").json["task"]
+        self.assertEqual((task["workflow"], sorted(task["gates"])), ("autopilot", ["legal", "security", "validate"]))
+        self.assertIn("workflow", self.stint("add", "x", "--workflow", "nosuch", status=2).err)
+
+    def test_a_directory_is_meant_from_here(self):
+        with tempfile.TemporaryDirectory() as folder:
+            here = os.path.realpath(folder)
+            for typed, meant in ((".", here), ("./", here), ("sub", here + "/sub"), (".//./sub/x", here + "/sub/x"), ("..", here + "/.."),
+                                 (".hidden", here + "/.hidden"), ("/srv/sub", "/srv/sub")):
+                told = self.stint("add", "x", "--cwd", typed, "--hold", "--json=workingDir", cwd=folder)
+                self.assertEqual(told.json["task"]["workingDir"], meant)
 
     def test_a_title_of_blanks_is_none(self):
         for title in ("", "  ", "\t\n "):
@@ -736,7 +749,8 @@ class Operating(CliCase):
             claim = self.claim(queue)
             self.stint("task", "ask", "which?", "--option", "a", "--option", "b", **self.holding(claim))
             self.assertIn(task, self.stint("inbox", "-o", "id").lines)
-            self.assertIn("which?", self.stint("inbox").out)
+            self.assertIn("\twhich? (a, b)\t", self.stint("inbox").out)
+            self.assertEqual(self.stint("why", task).lines[0], f"{task} asks: which? (a, b)")
             self.stint(verb, task, *args)
             self.assertEqual(self.client.get("/api/tasks/" + task).json["answer"], expected)
             self.assertNotIn(task, self.stint("inbox", "-o", "id").lines)
@@ -768,8 +782,11 @@ class Operating(CliCase):
         self.assertIn("host-1", self.stint("worker", "ls", "--all", "-o", "id").lines)
 
     def test_a_worker_is_shown_with_what_it_holds_and_its_version(self):
-        self.client.post("/api/workers/register", {"workerId": "host-2", "leaseMs": 60000, "metadata": {"version": "0.9"}})
-        self.assertRegex(self.stint("worker", "show", "host-2").out, r"VERSION +0\.9\n(.*\n)*TASKS +-\n")
+        self.client.post("/api/workers/register", {"workerId": "host-2", "leaseMs": 60000, "metadata": {"version": "0.9", "pools": {
+            "p": {"totalWorkers": 3, "workers": [{"id": "p-1", "state": "busy", "task": "t-1"}, {"id": "p-2", "state": "ready"},
+                                                 {"id": "p-3", "state": "quarantined"}]}}}})
+        self.assertRegex(self.stint("worker", "show", "host-2").out,
+                         r"VERSION +0\.9\n(.*\n)*TASKS +-\nPOOL +p: .*\n +p-1 is busy with t-1\n +p-3 is quarantined\n$")
         tasks = [self.add("x", "--queue", "held-by-2") for _ in range(2)]
         for _ in tasks:
             self.claim("held-by-2", "host-2")
@@ -1578,8 +1595,13 @@ class Keeping(CliCase):
         rows = {line.split("\t")[0]: line.split("\t")[1:] for line in self.stint("slot", "ls").lines}
         self.assertEqual(rows["s-1"][:2], ["filled", "filler"])
         self.assertEqual((rows["s-2"][0], rows["s-2"][2]), ("quarantined", "3"))
+        self.assertRegex(" ".join(rows["s-2"][3:]), r"^in \d+m (now|\ds ago)$", "when a trial is due, and since when")
         self.assertEqual(self.stint("slot", "ls", "-o", "id").lines, ["s-1", "s-2"])
         self.assertEqual(len(self.stint("slot", "ls", "--json").json["slots"]), 2)
+        for slot in ("s-3", "box/airi-1"):
+            self.client.post("/api/slots/%s/crash" % urllib.parse.quote(slot, safe=""))
+        self.assertIn("box/airi-1\topen\t-\t1\t", self.stint("slot", "ls").out, "nobody registers there, so that nobody knows")
+        self.assertIn("s-3\tempty\t-\t1\t", self.stint("slot", "ls").out)
 
     def test_a_backup_is_a_file_with_everything_in_it(self):
         self.add("x")

@@ -14,7 +14,7 @@ import proof
 
 MIB = 1 << 20
 DISK_MIB = 28  # of which the ballast takes eight
-LEASE_MS = 500
+LEASE_MS = 2000
 GRACE_MS = 300
 CLONE_NEWNS = 0x20000
 

@@ -114,6 +114,10 @@ class Flood(Case):
             client.close()
         return replies
 
+    def flood_until_barred(self, **options):
+        """Slow floods are let pass: the bar is lifted a little with time."""
+        self.until("barred", lambda: self.flood(20, **options)[-1].status == 429)
+
     def test_whoever_tries_credentials_is_held_up(self):
         replies = self.flood()
         statuses = [reply.status for reply in replies]
@@ -146,13 +150,13 @@ class Flood(Case):
         token = self.mint(local)
         self.assertEqual(self.flood(1, token)[0].status, 200)
         for _ in range(5):
-            self.assertEqual(self.flood(20)[-1].status, 429)
+            self.flood_until_barred()
             self.assertEqual([reply.status for reply in self.flood(3, token)], [200] * 3)
             wrong = token[:-1] + ("B" if token[-1] == "A" else "A")
-            self.assertEqual(self.flood(20, wrong)[-1].status, 429)
+            self.flood_until_barred(token=wrong)
 
     def test_while_barred_the_token_of_the_file_comes_in_even_if_it_was_never_shown(self):
-        self.assertEqual(self.flood()[-1].status, 429)
+        self.flood_until_barred()
         self.assertEqual(self.flood(1, self.server.token)[0].status, 200)
 
     def test_what_was_right_before_and_was_revoked_is_401_and_counts(self):

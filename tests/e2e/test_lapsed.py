@@ -95,6 +95,30 @@ class Elsewhere(Beside):
         return self.worker(self.command(), *LEASE, "--remote", home=self.elsewhere())
 
 
+class StoppedShim(Case):
+    """Somebody stops a shim, and nothing else: its program runs on, and nobody watches it."""
+
+    def stop_shim(self, task):
+        self.is_in(task, "running")  # before that it is not the worker who ends it
+        with open("/proc/%s/stat" % self.read("pid-" + task)) as file:
+            shim = int(file.read().rsplit(")", 1)[1].split()[1])
+        os.kill(shim, signal.SIGSTOP)
+
+    def test_the_end_of_its_program_is_seen_and_a_cancel_is_heard(self):
+        script = "echo $$ > $DIR/pid-$STINT_TASK_ID; until [ -e $DIR/go ]; do sleep 0.05; done; echo fine"
+        worker = self.worker({"x": test_worker.sh(script, env={"DIR": self.folder}, write=[self.folder])}, "--lease-ms", "2000")
+        self.create(id="cancelled")
+        self.stop_shim("cancelled")
+        self.client.post("/api/tasks/cancelled/cancel", {})
+        self.is_in("cancelled", "cancelled")
+        self.assertTrue(self.is_gone(self.read("pid-cancelled")))
+        self.create(id="ended")
+        self.stop_shim("ended")
+        self.let_go()
+        self.assertEqual(self.is_in("ended", "done")["result"], "fine")
+        self.assertIn("its shim had been stopped", worker.said())
+
+
 class InTime(Case):
     def test_what_its_shim_ended_is_given_back_if_nobody_else_has_it_yet(self):
         worker = self.worker(self.command(), *LEASE)

@@ -203,6 +203,20 @@ class Sessions(NotifyCase):
         self.assertEqual([(message.json["type"], message.json["subject"]) for message in ops.messages], [
             ("dev.stint.task.failed", "lost"), ("dev.stint.task.blocked", "stuck"), ("dev.stint.queue.paused", "q")])
 
+    def test_an_event_as_deep_as_may_be_sent_holds_up_nothing(self):
+        ops = self.receiver()
+        self.configure({"ops": self.target(events=["task.*"])})
+        self.start()
+        self.create(id="deep")
+        data = {}
+        for _ in range(30):  # with its own braces and those of the request 32: as deep as a request may be
+            data = {"d": data}
+        reply = self.client.post("/api/tasks/deep/events", {"type": "ci.done", "data": data})
+        self.assertEqual(reply.status, 200, reply.body)
+        self.client.post("/api/tasks/deep/cancel")
+        self.wait_until(lambda: any(message.json["type"] == "dev.stint.task.cancelled" for message in ops.messages),
+                        what="what came behind it was not told")
+
     def test_people_get_a_line(self):
         ops = self.receiver()
         self.configure({"ops": {"url": ops.url, "allow": ["127.0.0.1"], "format": "slack"}})

@@ -179,8 +179,11 @@ class Results(Case):
         self.assertEqual((status, [result["action"] for result in results]), (1, ["completed", "failed", "noop_empty"]))
 
     def test_a_server_that_is_away_is_a_failure(self):
-        status, (result,), _ = self.once("--url", "unix:" + os.path.join(self.folder, "nothing.sock"))
-        self.assertEqual((status, result["action"], result["error"]), (1, "failed", "the server does not answer"))
+        url = "unix:" + os.path.join(self.folder, "nothing.sock")
+        status, (result,), _ = self.once("--url", url)
+        self.assertEqual((status, result["action"]), (1, "failed"))
+        self.assertEqual(result["error"], "the server at %s does not answer: No such file or directory; start it (stint up), "
+                                          "or name another with --url" % url)
 
     def test_what_is_for_agents_is_handed_on(self):
         self.create(id="t", executor="says")

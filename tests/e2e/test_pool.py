@@ -280,14 +280,31 @@ class Words(Case):
             self.create(id=task, module="hold")
         self.until(lambda: sum(self.task(task)["state"] == "running" for task in "cde") == 2, "two run")
         self.assertEqual(sorted(self.task(task)["state"] for task in "cde"), ["ready", "running", "running"])
+        rests = next(task for task in "cde" if self.task(task)["state"] == "ready")
+        self.assertEqual(self.task(rests)["reason"], "workers_busy")
+        worker, = self.ok(self.client.get("/api/workers"))
+        self.assertEqual((worker["held"], worker["maxConcurrent"]), (2, 2), "nothing but the pool could run anything")
         open(self.path("let-go"), "w").close()
         for task in "cde":
             self.is_in(task, "done")
+
+    def test_tasks_whose_only_worker_is_busy_keep_no_other_worker_from_its_work(self):
+        self.pool("each", "hold", "echo", size=2)
+        for number in range(4):
+            self.create(id="hold-%d" % number, module="hold")
+        self.create(id="echo", module="echo", payload="heard")
+        self.assertEqual(self.is_in("echo", "done")["result"], "heard")
+        released = ["task.released" in self.events("hold-%d" % number) for number in range(4)]
+        self.assertEqual(released, [False, True, True, True], "nobody knows for how long")
+        self.assertEqual(self.task("hold-1")["spent"], 0)
+        open(self.path("let-go"), "w").close()
+        self.is_in("hold-1", "done")
 
     def test_commands_have_room_of_their_own(self):
         self.worker({"p": self.executor("any"), "x": test_worker.sh("echo ran")})
         self.create(id="held", module="hold", executor="p")
         self.is_in("held", "running")
+        self.assertEqual(self.ok(self.client.get("/api/workers"))[0]["maxConcurrent"], 2)
         for number in range(3):
             self.create(id="c%d" % number, executor="x")
             self.assertEqual(self.is_in("c%d" % number, "done")["result"], "ran")

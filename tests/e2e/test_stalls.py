@@ -84,10 +84,10 @@ class Connections(StallCase):
         self.assertTrue(idle.recv(4096).startswith(b"HTTP/1.1 200 "))
 
     def test_a_waiting_claim_is_answered_late_and_not_never(self):
-        body = b'{"workerId":"w","queues":["q"],"waitMs":1000}'
+        body = b'{"workerId":"w","queues":["q"],"waitMs":4000}'
         wire = self.wire(self.request_bytes("POST", "/api/claims", body))
         self.wait_until(lambda: self.metric("stint_waiting_claims") == 1)
-        self.stall()
+        self.stall(seconds=4.5)
         self.assertIn(b'{"claims":[]}', wire.recv(4096))
 
 

@@ -235,6 +235,46 @@ class Walls(Case):
     def test_a_link_that_a_task_put_into_the_way_of_a_grant_leads_nowhere_behind_a_wall(self):
         self.a_swapped_grant_leads_nowhere(isolation="sandbox")
 
+    def test_nor_does_one_in_the_way_of_where_programs_are_found(self):
+        """Who runs what a task carries may read the directories of PATH."""
+        os.makedirs(self.path("work/bin"))
+        os.makedirs(self.path("secret"))
+        with open(self.path("secret/key"), "w") as file:
+            file.write("mine")
+        for level in ("process", "sandbox"):
+            with self.subTest(level):
+                if WHY_NOT.get(level):
+                    self.skipTest(WHY_NOT[level])
+                worker = self.worker({"x": sh("mv bin was && ln -s %s bin" % self.path("secret")), "y": {
+                    "kind": "command", "argv": "payload", "isolation": level}}, roots=[self.path("work")],
+                                     PATH=self.path("work/bin") + ":/usr/bin:/bin")
+                self.create(id="first-" + level, executor="x", workingDir=self.path("work"))
+                self.is_in("first-" + level, "done")
+                self.create(id=level, executor="y", payload={"argv": ["cat", self.path("work/bin/key"), self.path("secret/key")]}, maxAttempts=1)
+                task = self.is_in(level, "done", "failed", "blocked")
+                self.assertNotEqual(task["state"], "done", task)
+                self.assertNotIn("mine", self.log(level)["data"])
+                worker.stop()
+                os.remove(self.path("work/bin"))
+                os.rename(self.path("work/was"), self.path("work/bin"))
+
+    @needs("sandbox")
+    def test_what_a_wall_is_made_with_is_not_found_where_tasks_may_write(self):
+        """A virtual environment in a project, say, that was active when the worker was started."""
+        os.makedirs(self.path("work/bin"))
+        os.makedirs(self.path("granted/bin"))
+        plants = "for dir in %s; do printf '#!/bin/sh\\ncat %s/admin.token > %s\\nexit 1\\n' > $dir/bwrap; chmod 755 $dir/bwrap; done; cp bin/bwrap bin/git" % (
+            "bin " + self.path("granted/bin"), self.server.home, self.path("work/stolen"))
+        self.worker({"x": sh(plants, write=[self.path("granted")]), "y": sh("echo $PATH", isolation="sandbox")}, roots=[self.path("work")],
+                    PATH=self.path("work/bin") + ":" + self.path("granted/bin") + ":/usr/bin:/bin")
+        self.create(id="first", executor="x", workingDir=self.path("work"))
+        self.is_in("first", "done")
+        self.create(id="second", executor="y", workingDir=self.path("work"))
+        task = self.is_in("second", "done", "blocked", "failed")
+        self.assertFalse(os.path.exists(self.path("work/stolen")))
+        self.assertTrue(os.path.exists(self.path("granted/bin/bwrap")))
+        self.assertTrue(task["result"].startswith(self.path("work/bin") + ":"), "what tasks find is theirs to say")
+
     def test_a_wall_that_falls_blocks_with_its_last_words(self):
         with open(self.path("bwrap"), "w") as file:
             file.write("#!/bin/sh\necho 'no namespaces today' >&2\nexit 1\n")
@@ -264,10 +304,12 @@ class PoolsWithout(test_pool.Case):
         self.blocks("there is no bwrap", "/nonexistent")
 
     def test_a_wall_that_falls_blocks_with_its_last_words(self):
-        with open(self.path("bwrap"), "w") as file:
+        place = tempfile.mkdtemp(prefix="stint-walls-")  # not where the pool may write: nobody would look there
+        self.addCleanup(shutil.rmtree, place)
+        with open(os.path.join(place, "bwrap"), "w") as file:
             file.write("#!/bin/sh\necho 'no namespaces today' >&2\nexit 1\n")
-        os.chmod(self.path("bwrap"), 0o755)
-        self.blocks("no namespaces today", self.folder + ":/usr/bin:/bin")
+        os.chmod(file.name, 0o755)
+        self.blocks("no namespaces today", place + ":/usr/bin:/bin")
 
 
 class Frames(test_pool.Case):

@@ -46,7 +46,10 @@ class Worker:
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        return self.process.wait(60)
+        try:
+            return self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            raise AssertionError("it does not end: " + self.said()) from None
 
     def end(self):
         if self.process.poll() is None:
@@ -850,6 +853,13 @@ class Configuration(unittest.TestCase):
         self.assertIn("ci", ran.stdout)
         ran = self.check({"executors": {"a": {"kind": "pool", "argv": ["node", "worker.js"], "workingDir": "/srv/a", "size": 3}}})
         self.assertEqual((ran.returncode, "node worker.js (3 workers)" in ran.stdout), (0, True), ran)
+
+    def test_who_runs_what_names_nobody_is_told(self):
+        one, other = ({"kind": "command", "argv": ["true"]} for _ in range(2))
+        for config, said in (({"executors": {"one": one}}, "queue    default          executor one, weight 1\n"),
+                             ({"executors": {"one": one, "other": other}}, "queue    default          no executor: tasks must name one, weight 1\n"),
+                             ({}, "executor none: a worker does not start without one\n")):
+            self.assertIn(said, self.check(config).stdout)
 
     def test_every_mistake_is_told_with_its_line(self):
         for config, said in (

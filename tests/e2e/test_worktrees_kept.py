@@ -42,6 +42,11 @@ class Ending(TreeCase):
         with open(os.path.join(tree["path"], "fresh")) as file:
             self.assertEqual(file.read(), "new\n")
 
+    def test_the_log_says_where_the_work_is(self):
+        tree = self.kept("echo x > fresh; printf hello", "1 uncommitted file")
+        self.assertEqual(self.client.get("/api/tasks/t/log").json["data"], "hello\nstint: its work tree is kept, on branch %s: %s (%s)\n" %
+                         (tree["branch"], tree["path"], tree["reason"]))
+
     def test_deleted_files_are_a_change(self):
         self.kept("rm file", "1 uncommitted file")
 

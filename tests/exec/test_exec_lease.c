@@ -112,6 +112,27 @@ static void run_late(struct running *running)
 	}
 }
 
+/* Its program ends meanwhile, and nobody else would see that. */
+static void a_shim_that_somebody_stopped_goes_on_with_the_next_push(void **state)
+{
+	struct process_lease lease = lease_of(LONG_MS, 0);
+	struct running running;
+
+	(void)state;
+	run_leased(&running, CHILD(&shared_world, "polite"), lease);
+	world_until_text(&running, STREAM_OUT, "ready");
+	world_until_started(&running);
+	assert_false(process_lease(running.process, &lease));
+	stop_shim(&running);
+	assert_int_equal(kill(running.identity.main, SIGTERM), 0);
+	assert_true(process_lease(running.process, &lease));
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_EXIT);
+	assert_int_equal(running.end.code, 41);
+	assert_false(running.end.lapsed);
+	running_done(&running);
+}
+
 static void a_shim_that_is_late_itself_hears_first_that_it_was_pushed(void **state)
 {
 	struct running running;
@@ -227,6 +248,7 @@ int main(void)
 		cmocka_unit_test(a_tree_that_nobody_pushes_is_ended_and_it_is_told),
 		cmocka_unit_test(also_one_that_had_its_lease_from_the_start_alone),
 		cmocka_unit_test(who_does_not_hear_term_is_killed_after_the_grace),
+		cmocka_unit_test(a_shim_that_somebody_stopped_goes_on_with_the_next_push),
 		cmocka_unit_test(a_shim_that_is_late_itself_hears_first_that_it_was_pushed),
 		cmocka_unit_test(who_has_no_work_has_no_lease),
 		cmocka_unit_test(who_gets_work_gets_its_lease_with_it),

@@ -1,4 +1,5 @@
 #include "api_fixture.h"
+#include "api/task_form.h"
 
 /* ---- create ---- */
 
@@ -548,6 +549,20 @@ static void metadata_that_is_taken_away_makes_room_for_fields_that_nobody_knows(
 	assert_null(strstr(becomes(d, COMMAND_UPDATE)->update.body.data, "metadata"));
 }
 
+/* A field that nobody knows goes into the metadata: what came as deep as it may lies one level deeper there. */
+static void what_is_as_deep_as_it_may_be_can_be_patched_in_and_patched_again(void **state)
+{
+	static const char deep[] =
+		"{\"colour\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}";
+	struct dialogue *d = *state;
+	struct span merged;
+
+	assert_int_equal(strspn(strchr(deep, '['), "["), JSON_DEPTH_MAX - 1);
+	say(d, HTTP_METHOD_PATCH, "/api/tasks/t-1", deep);
+	struct span body = becomes(d, COMMAND_UPDATE)->update.body;
+	assert_int_equal(task_body_merge(&d->arena, body, SPAN("{\"title\":\"y\"}"), &merged), 0);
+}
+
 static void what_is_fixed_at_birth_cannot_be_patched(void **state)
 {
 	struct dialogue *d = *state;
@@ -791,6 +806,7 @@ int main(void)
 		DIALOGUE(a_patch_of_columns_needs_no_look_at_the_text),
 		DIALOGUE(a_patch_of_texts_is_merged_into_what_is_there),
 		DIALOGUE(metadata_that_is_taken_away_makes_room_for_fields_that_nobody_knows),
+		DIALOGUE(what_is_as_deep_as_it_may_be_can_be_patched_in_and_patched_again),
 		DIALOGUE(what_is_fixed_at_birth_cannot_be_patched),
 		DIALOGUE(a_patch_may_change_time_parents_and_key),
 		DIALOGUE(a_patch_moves_by_status_for_the_slot),

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#undef fail /* the command has one of its own */
 
+#include "cli/cli.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -177,9 +179,28 @@ static void elsewhere_there_are_tabs_and_nothing_is_cut(void **state)
 	table_done(&table);
 }
 
+/* Whoever follows events for days picks from each of them. */
+static void members_that_are_picked_leave_nothing_behind(void **state)
+{
+	struct cli cli = {.form = FORM_JSON, .fields = "b,c"};
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read(SPAN("{\"a\":1,\"b\":[2]}"), &complaint);
+
+	(void)state;
+	arena_init(&cli.arena, 1 << 20);
+	buf_init(&cli.out, 1 << 20);
+	put_value(&cli, yyjson_doc_get_root(doc));
+	assert_true(span_equal(buf_span(&cli.out), SPAN("{\"b\":[2],\"c\":null}")));
+	assert_int_equal(cli.arena.held, 0);
+	yyjson_doc_free(doc);
+	buf_done(&cli.out);
+	arena_done(&cli.arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(members_that_are_picked_leave_nothing_behind),
 		cmocka_unit_test(what_would_steer_a_terminal_is_only_shown),
 		cmocka_unit_test(width_is_counted_in_columns),
 		cmocka_unit_test(what_is_cut_says_so),

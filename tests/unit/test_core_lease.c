@@ -182,6 +182,21 @@ static void the_next_look_at_a_claim_is_the_sooner_of_lease_and_verification(voi
 	assert_int_equal(task_next_lease_ms(&lasting, &w->given), now_ms + MINUTES(2));
 }
 
+/* Whoever works on it without a word stops when it is not his any more. */
+static void nobody_is_promised_more_than_until_the_verification(void **state)
+{
+	struct world *w = *state;
+	struct task task = ready_task(w);
+	struct claimant by = claimant_of(&w->beater);
+
+	w->rules.verify_after_ms = (uint32_t)SECONDS(10);
+	task = task_claim(&task, &by, QUEUE_OPEN, &w->given).task;
+	pass_time(w, SECONDS(4));
+	assert_int_equal(task_lease_remaining_ms(&task, &w->beater, &w->given), SECONDS(6));
+	task.claim.verify_at_ms = 0; /* it was confirmed */
+	assert_int_equal(task_lease_remaining_ms(&task, &w->beater, &w->given), SECONDS(56));
+}
+
 static void a_reboot_grants_the_claim_its_length_once_more(void **state)
 {
 	struct world *w = *state;
@@ -258,6 +273,7 @@ int main(void)
 		TEST(a_claim_without_holder_has_nothing_left),
 		TEST(an_unbound_claim_lives_on_its_own_lease),
 		TEST(a_bound_claim_lives_on_its_workers_lease),
+		TEST(nobody_is_promised_more_than_until_the_verification),
 		TEST(the_next_look_at_a_claim_is_the_sooner_of_lease_and_verification),
 		TEST(a_reboot_grants_the_claim_its_length_once_more),
 		TEST(a_reboot_starts_the_verification_again),

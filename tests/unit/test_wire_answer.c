@@ -3,7 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/buf.h"
@@ -230,6 +235,48 @@ static void an_event_that_is_too_long_is_refused(void **state)
 	sse_done(&sse);
 }
 
+/* ---- a server that is there ---- */
+
+/* Takes nobody in, until no more fit into its queue. The directory is the caller's to remove. */
+static int crowded_server(char *directory, struct http_address *ret_address)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), others = 0;
+
+	assert_non_null(mkdtemp(directory));
+	*ret_address = (struct http_address){.local = true};
+	snprintf(ret_address->path, sizeof ret_address->path, "%s/s", directory);
+	strcpy(address.sun_path, ret_address->path);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+	assert_int_equal(listen(listener, 0), 0);
+	while (others < 10 &&
+		connect(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+			(struct sockaddr *)&address, sizeof address) == 0)
+		others++;
+	assert_int_equal(errno, EAGAIN);
+	return listener;
+}
+
+static void a_socket_whose_queue_is_full_was_not_reached(void **state)
+{
+	const struct http_call call = {
+		.method = HTTP_METHOD_POST, .target = SPAN("/"), .body = SPAN("{}"), .timeout_ms = 30};
+	char directory[] = "/tmp/stint-crowd-XXXXXX";
+	struct http_address address;
+	struct http_answer *answer;
+	enum http_reach reach;
+
+	(void)state;
+	cleanup(close_at) int listener = crowded_server(directory, &address);
+	struct http_client *client = http_client_new(&address, &limits);
+	int r = http_client_call(client, &call, &answer, &reach);
+	http_client_free(client);
+	unlink(address.path);
+	rmdir(directory);
+	assert_int_equal(r, -ETIMEDOUT);
+	assert_int_equal(reach, HTTP_REACH_NOTHING);
+}
+
 /* ---- addresses ---- */
 
 static void addresses_are_understood(void **state)
@@ -288,6 +335,7 @@ int main(void)
 		cmocka_unit_test(events_come_out_of_a_stream),
 		cmocka_unit_test(the_id_of_an_event_that_was_cut_off_is_not_where_to_go_on),
 		cmocka_unit_test(an_event_that_is_too_long_is_refused),
+		cmocka_unit_test(a_socket_whose_queue_is_full_was_not_reached),
 		cmocka_unit_test(addresses_are_understood),
 		cmocka_unit_test(what_is_no_address_is_refused_with_a_reason),
 	};

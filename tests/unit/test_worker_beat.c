@@ -728,21 +728,33 @@ static void of_the_shortest_lease_half_is_left(void **state)
 	assert_int_equal(lease_spare_ms(300000), 30000);
 }
 
-static void but_not_when_the_server_refuses_it(void **state)
+static void lapses_when_it_always_hears(struct world *w, struct beat_answer answer)
 {
-	struct world *w = *state;
 	bool lapsed = false;
 
 	begin(w, true);
 	registered(w);
 	holds(w, "a");
-	for (int i = 0; i < 10 && !lapsed; i++) {
+	for (int i = 0; i < 20 && !lapsed; i++) {
 		until_due(w);
 		lapsed = beat_lapses(&w->beat, w->now_ms);
-		if (beat_send(&w->beat, w->now_ms, &w->request))
-			hears(w, (struct beat_answer){.outcome = BEAT_REFUSED});
+		if (beat_send(&w->beat, w->now_ms, &w->request)) {
+			hears(w, answer);
+			assert_false(w->news.vouched);
+		}
 	}
 	assert_true(lapsed);
+	assert_true(w->now_ms < beat_lease_end_ms(&w->beat));
+}
+
+static void but_not_when_the_server_refuses_it(void **state)
+{
+	lapses_when_it_always_hears(*state, (struct beat_answer){.outcome = BEAT_REFUSED});
+}
+
+static void nor_when_it_cannot_even_ask(void **state)
+{
+	lapses_when_it_always_hears(*state, (struct beat_answer){.outcome = BEAT_UNANSWERED, .unsent = true});
 }
 
 static void a_refusal_of_before_does_not_count_when_the_server_is_busy(void **state)
@@ -852,6 +864,7 @@ int main(void)
 		T(but_not_when_it_is_there_and_says_no),
 		T(of_the_shortest_lease_half_is_left),
 		T(but_not_when_the_server_refuses_it),
+		T(nor_when_it_cannot_even_ask),
 		T(a_refusal_of_before_does_not_count_when_the_server_is_busy),
 		T(a_change_of_standing_is_told_once),
 		T(whoever_hurries_beats_now_and_then_as_usual),

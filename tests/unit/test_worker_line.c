@@ -8,10 +8,12 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -166,12 +168,64 @@ static void what_was_answered_before_is_no_answer_to_what_was_not_sent_yet(void 
 	assert_int_equal(world.requests, 2);
 }
 
+enum { DESCRIPTORS_MAX = 64 };
+
+/* All that there are; how many. */
+static int take_descriptors(int fds[DESCRIPTORS_MAX])
+{
+	int count = 0, fd;
+
+	while (count < DESCRIPTORS_MAX && (fd = dup(world.listener)) >= 0)
+		fds[count++] = fd;
+	assert_in_range(count, 1, DESCRIPTORS_MAX - 1);
+	return count;
+}
+
+/* The call goes out while no descriptor is left; how it went, or 0 if nothing was told so far. */
+static int call_without_descriptors(void)
+{
+	struct rlimit before, few;
+	int fds[DESCRIPTORS_MAX];
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){.rlim_cur = DESCRIPTORS_MAX, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	int count = take_descriptors(fds);
+	call();
+	for (int i = 0; i < 100; i++)
+		uv_run(&world.loop, UV_RUN_NOWAIT);
+	while (count > 0)
+		close(fds[--count]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	return world.fault;
+}
+
+static void one_with_a_descriptor_in_reserve_connects_when_there_is_no_other(void **state)
+{
+	(void)state;
+	line_reserve(world.line);
+	for (int answers = 1; answers < 4; answers++) {
+		assert_int_equal(call_without_descriptors(), 0);
+		until_answered(answers);
+		hang_up(); /* the next connection is a new one, with a reserve of its own */
+	}
+}
+
+static void one_without_is_told_so(void **state)
+{
+	(void)state;
+	assert_int_equal(call_without_descriptors(), -EMFILE);
+	assert_int_equal(world.answers, 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(a_connection_is_kept),
 		T(one_that_was_closed_meanwhile_is_made_anew),
+		T(one_with_a_descriptor_in_reserve_connects_when_there_is_no_other),
+		T(one_without_is_told_so),
 		T(what_was_answered_before_is_no_answer_to_what_was_not_sent_yet),
 	};
 

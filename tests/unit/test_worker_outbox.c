@@ -24,6 +24,10 @@
 
 #define LETTER "{\"workerId\":\"w\",\"fence\":\"7\",\"result\":1}"
 
+enum {
+	PADDING_MAX = 8 << 20,
+};
+
 struct guest;
 static char place[64];
 static struct world {
@@ -31,6 +35,7 @@ static struct world {
 	uv_pipe_t door;
 	char heard[8192];             /* of all requests, first lines and bodies */
 	const char *task;             /* what GET answers */
+	size_t padding;               /* bytes of blanks behind what is answered */
 	char keys[256];               /* that came with what was posted */
 	int guests;                   /* that are here now; and so many at a time there were */
 	int guests_most, guests_back; /* when an answer was not lost for the first time */
@@ -92,15 +97,34 @@ static void allocate(uv_handle_t *handle, size_t wanted, uv_buf_t *buf)
 	*buf = uv_buf_init(guest->input + guest->len, (unsigned)(sizeof guest->input - 1 - guest->len));
 }
 
+static void on_padded(uv_write_t *write, int status)
+{
+	(void)status; /* whoever has read enough hangs up */
+	free(write);
+}
+
+static void pad(struct guest *guest)
+{
+	static char blanks[PADDING_MAX];
+	uv_write_t *write = calloc(1, sizeof *write);
+	uv_buf_t buf = uv_buf_init(blanks, (unsigned)world.padding);
+
+	assert_non_null(write);
+	memset(blanks, ' ', sizeof blanks);
+	assert_int_equal(uv_write(write, (uv_stream_t *)&guest->pipe, &buf, 1, on_padded), 0);
+}
+
 static void answer(struct guest *guest, const char *status, const char *body)
 {
 	char text[4096];
 
 	int len = snprintf(text, sizeof text,
 		"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", status,
-		strlen(body), body);
+		strlen(body) + world.padding, body);
 	uv_buf_t buf = uv_buf_init(text, (unsigned)len);
 	assert_int_equal(uv_try_write((uv_stream_t *)&guest->pipe, &buf, 1), len);
+	if (world.padding > 0)
+		pad(guest);
 }
 
 static void on_guest_closed(uv_handle_t *handle)
@@ -320,6 +344,17 @@ static void a_letter_is_a_file_before_it_is_sent_and_until_the_server_has_it(voi
 	until_settled(1);
 	assert_false(is_on_disk("run"));
 	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
+}
+
+/* A task has a text, a checkpoint, a question, an answer and the word of its work, each as long as a request. */
+static void however_long_the_reply_is_the_letter_is_settled(void **state)
+{
+	(void)state;
+	world.padding = PADDING_MAX;
+	put("run", YIELDS_TO_NOTHING, false);
+	until_settled(1);
+	assert_int_equal(world.status, 200);
+	assert_false(is_on_disk("run"));
 }
 
 /* Not even when there is a connection, and something else to send. */
@@ -575,6 +610,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(a_letter_is_a_file_before_it_is_sent_and_until_the_server_has_it),
+		T(however_long_the_reply_is_the_letter_is_settled),
 		T(nothing_is_sent_before_it_is_on_disk),
 		T(many_at_once_are_synced_once_and_sent_together),
 		T(of_many_at_once_each_is_there_until_the_server_has_it),
