@@ -100,7 +100,8 @@ static bool check_credential(struct api_call *call)
 	if (route && may(&call->who, route->scopes))
 		return true;
 	if (call->who.scopes == 0) {
-		api_refuse(call, REFUSED_UNAUTHORIZED, "Send a token: Authorization: Bearer ….");
+		api_refuse(call, REFUSED_UNAUTHORIZED,
+			"Send a token that this server knows: Authorization: Bearer ….");
 		call->reply.authenticate = SPAN("Bearer");
 		return false;
 	}

@@ -327,12 +327,7 @@ static struct span location_of(struct api_call *call, int64_t seq)
 	buf_init(&text, 1024);
 	int r = reads->read_session(reads->context, seq, call->arena, &session);
 	if (r == 0)
-		r = buf_printf(&text, "/api/sessions/");
-	for (size_t i = 0; r == 0 && i < session.label.len; i++) {
-		unsigned char c = (unsigned char)session.label.data[i];
-		bool plain = text_is_id((struct span){session.label.data + i, 1}) || memchr("._:-", c, 4);
-		r = plain ? buf_put_byte(&text, (char)c) : buf_printf(&text, "%%%02X", c);
-	}
+		r = http_put_path(&text, "/api/sessions/", session.label, "");
 	return r < 0 || arena_copy(call->arena, buf_span(&text), &location) < 0 ? (struct span){0} : location;
 }
 

@@ -300,7 +300,6 @@ static int read_slice(struct listing *listing, uint32_t end,
 
 static int put_query(struct buf *link, const struct listing *listing)
 {
-	static const char hex[] = "0123456789ABCDEF";
 	int r = 0;
 
 	for (int i = 0; r == 0 && i < P_AFTER; i++) {
@@ -308,13 +307,8 @@ static int put_query(struct buf *link, const struct listing *listing)
 		if (!value.data)
 			continue;
 		r = buf_printf(link, "%s=", listing->values[i].name);
-		for (size_t c = 0; r == 0 && c < value.len; c++) {
-			unsigned char byte = (unsigned char)value.data[c];
-			bool plain =
-				(byte >= '0' && byte <= '9') || ((byte | 32) >= 'a' && (byte | 32) <= 'z');
-			r = plain ? buf_put_byte(link, byte)
-				  : buf_printf(link, "%%%c%c", hex[byte >> 4], hex[byte & 15]);
-		}
+		if (r == 0)
+			r = http_encode(value, link);
 		if (r == 0)
 			r = buf_put_byte(link, '&');
 	}

@@ -90,12 +90,11 @@ static inline uint64_t eight_digits(uint32_t value)
 	return tens | (twos - 10 * tens) << 8;
 }
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first digit is the lowest byte");
+
 static inline void put_eight(char *at, uint64_t digits)
 {
 	digits += UINT64_C(0x3030303030303030);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	digits = __builtin_bswap64(digits);
-#endif
 	memcpy(at, &digits, sizeof digits);
 }
 

@@ -21,14 +21,13 @@ enum {
 #define SCAN_EACH(byte) (UINT64_C(0x0101010101010101) * (unsigned char)(byte))
 #define SCAN_HIGH       SCAN_EACH(0x80) /* marks every byte that is not ASCII */
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte is the lowest");
+
 static inline uint64_t scan_load(const char *eight)
 {
 	uint64_t number;
 
 	memcpy(&number, eight, sizeof number);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	number = __builtin_bswap64(number);
-#endif
 	return number;
 }
 

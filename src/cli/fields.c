@@ -102,6 +102,8 @@ int read_input(struct cli *cli, const char *path, struct span *ret_text)
 
 	if (!standard && opened < 0)
 		return fail(cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno));
+	if (standard && isatty(STDIN_FILENO))
+		say(cli, "stint: reading from the terminal; Ctrl-D ends it");
 	buf_init(&text, INPUT_BYTES_MAX);
 	int r = 0;
 	while (r == 0 && (got = read(standard ? STDIN_FILENO : opened, block, sizeof block)) > 0)

@@ -146,11 +146,6 @@ bool json_walk_value(struct json_walk *walk, struct span *ret_value)
 	return take_value(walk, ret_value);
 }
 
-bool json_walk_member(struct json_walk *walk, struct span *ret_key, struct span *ret_value)
-{
-	return json_walk_key(walk, ret_key) && json_walk_value(walk, ret_value);
-}
-
 bool json_walk_element(struct json_walk *walk, struct span *ret_value)
 {
 	return goes_on(walk, ']', "here should be a comma, or the end of the list") &&

@@ -20,13 +20,11 @@ struct json_walk {
 bool json_walk_object(struct json_walk *walk, struct span text, size_t at);
 bool json_walk_list(struct json_walk *walk, struct span text, size_t at);
 
-/* The next member or element; false behind the last one, or where something is wrong. The key is as it is written,
- * without its quotes. Spans lie in the text. */
-bool json_walk_member(struct json_walk *walk, struct span *ret_key, struct span *ret_value);
+/* The next element; false behind the last one, or where something is wrong. Spans lie in the text. */
 bool json_walk_element(struct json_walk *walk, struct span *ret_value);
 
-/* A member in two steps, for a value that is to be walked through itself: `at` is where it begins, and is to be moved
- * behind it. */
+/* The next member, in two steps: its key as it is written, without its quotes; and its value. One that is to be walked
+ * through itself begins at `at`, which is to be moved behind it instead. */
 bool json_walk_key(struct json_walk *walk, struct span *ret_key);
 bool json_walk_value(struct json_walk *walk, struct span *ret_value);
 

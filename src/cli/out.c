@@ -227,10 +227,25 @@ static void turn_into_yaml(struct cli *cli)
 	cli->out = out;
 }
 
+/* Strings come from others. Not in a pipe: whoever reads that wants what was sent. */
+static void make_harmless(struct cli *cli)
+{
+	struct buf out = {0};
+
+	buf_init(&out, YAML_BYTES_MAX);
+	int r = text_clean_json(&out, buf_span(&cli->out));
+	if (r < 0)
+		die(r);
+	buf_done(&cli->out);
+	cli->out = out;
+}
+
 int flush(struct cli *cli)
 {
 	if (cli->yaml)
 		turn_into_yaml(cli);
+	else if (cli->term.tty && (cli->form == FORM_JSON || cli->form == FORM_JSONL))
+		make_harmless(cli);
 
 	struct span left = buf_span(&cli->out);
 

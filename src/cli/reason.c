@@ -56,8 +56,65 @@ static const char *names_of(struct telling *t, const char *key)
 
 /* ---- one function per reason that needs more than its sentence ---- */
 
+/* Could it run the task, and is all that could a pool whose workers are busy? The name of the pool, NULL: no. */
+static const char *full_pool(struct telling *t, yyjson_val *worker, bool *ret_fits)
+{
+	yyjson_val *pools = field(field(worker, "metadata"), "pools"), *name;
+	const char *wanted = field_cstr(t->cli, t->task, "executor"), *full = NULL;
+	size_t at, count;
+
+	*ret_fits = !yyjson_is_arr(field(worker, "executors"));
+	yyjson_arr_foreach(field(worker, "executors"), at, count, name)
+	{
+		const char *executor = text_of(t->cli, "%.*s", SPAN_ARGS(json_text(name)));
+		yyjson_val *pool = yyjson_obj_get(pools, executor);
+		if (wanted[0] && strcmp(wanted, executor) != 0)
+			continue;
+		*ret_fits = true;
+		if (!pool || field_int(pool, "busyWorkers", 0) < field_int(pool, "totalWorkers", 1))
+			return NULL;
+		full = executor;
+	}
+	return full;
+}
+
+/* A supervisor asks for no more than its pools can begin: the server sees room where there is none. */
+static bool tell_busy_pool(struct telling *t)
+{
+	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .keeps_refusal = 403};
+	const char *full = NULL, *whose = "";
+	struct reply reply;
+	size_t at, count;
+	yyjson_val *worker;
+	bool others = false, fits;
+
+	if (ask(t->cli, &question, &reply) != 0)
+		return false;
+	yyjson_arr_foreach(reply.root, at, count, worker)
+	{
+		if (!span_equal(field_text(worker, "state"), SPAN("active")))
+			continue;
+		const char *pool = full_pool(t, worker, &fits);
+		others |= fits && !pool;
+		if (pool && !full) {
+			full = pool;
+			whose = field_cstr(t->cli, worker, "workerId");
+		}
+	}
+	reply_done(&reply);
+	if (!full || others)
+		return false;
+	t->told.sentence = text_of(t->cli,
+		"%s is ready: all workers of pool %s of %s are busy; the first that is free takes it.", t->id,
+		full, whose);
+	t->told.fix = text_of(t->cli, "stint worker show %s", word(t->cli, whose));
+	return true;
+}
+
 static void tell_ready(struct telling *t)
 {
+	if (tell_busy_pool(t))
+		return;
 	t->told.sentence = text_of(
 		t->cli, "%s is ready: the next matching claim of queue %s takes it.", t->id, t->queue);
 	t->told.fix = text_of(t->cli, "stint claim --queues %s", word(t->cli, t->queue));
@@ -290,6 +347,26 @@ static void tell_held(struct telling *t)
 	t->told.fix = text_of(t->cli, "stint show %s", t->id);
 }
 
+/* Perhaps nobody is there who runs it, and only its lease does not know yet. */
+static const char *silence(struct telling *t)
+{
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/workers/*",
+		.names = {t->worker},
+		.quiet_missing = true,
+		.keeps_refusal = 403};
+	const char *told = "";
+	struct reply reply;
+
+	if (ask(t->cli, &question, &reply) != 0)
+		return told;
+	if (worker_is_silent(reply.root))
+		told = text_of(t->cli, ", but was last heard %.*s ago",
+			SPAN_ARGS(duration(t->cli, field_int(reply.root, "heartbeatAgeMs", 0))));
+	reply_done(&reply);
+	return told;
+}
+
 /* Who has it, and which of its clocks will be heard next: that of its worker, or its own. */
 static void tell_running(struct telling *t)
 {
@@ -298,8 +375,8 @@ static void tell_running(struct telling *t)
 		? text_of(t->cli, "; it may run for %.*s more", SPAN_ARGS(duration(t->cli, left_ms)))
 		: "";
 
-	t->told.sentence = text_of(t->cli, "%s is running: %s holds it, with a lease of %.*s%s.", t->id,
-		t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))), clock);
+	t->told.sentence = text_of(t->cli, "%s is running: %s holds it, with a lease of %.*s%s%s.", t->id,
+		t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))), silence(t), clock);
 	t->told.fix = text_of(t->cli, "stint logs --follow %s", t->id);
 }
 

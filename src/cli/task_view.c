@@ -101,6 +101,11 @@ int get_task(struct cli *cli, const char *typed, struct reply *ret_task)
 		"there is no task \"%s\", or none that this token may see", typed);
 }
 
+bool worker_is_silent(yyjson_val *worker)
+{
+	return field_int(worker, "heartbeatAgeMs", 0) > field_int(worker, "leaseGrantedMs", INT64_MAX) / 2;
+}
+
 const char *question_of(struct cli *cli, yyjson_val *question)
 {
 	const char *text = field_cstr(cli, question, "question");

@@ -6,6 +6,9 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 
+/* One that beats, and has not done so for half of its lease. */
+bool worker_is_silent(yyjson_val *worker);
+
 /* What a task asks, with the answers to choose from. */
 const char *question_of(struct cli *cli, yyjson_val *question);
 

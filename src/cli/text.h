@@ -19,6 +19,9 @@ size_t text_width(struct span text);
  * and tabs a blank, unless `lines` keeps the line ends. Without `utf8` every character that is not ASCII is a ?. */
 int text_clean(struct buf *out, struct span text, bool utf8, bool lines);
 
+/* Append JSON, with what would not be shown as \u009b: it means the same. */
+int text_clean_json(struct buf *out, struct span json);
+
 /* Append at most `width` columns of clean text; what was cut ends in … (~ without utf8). */
 int text_fit(struct buf *out, struct span text, size_t width, bool utf8);
 

@@ -176,6 +176,7 @@ static void check_workers(struct examination *exam)
 	struct json_complaint complaint;
 	struct http_answer *answer;
 	size_t at, count, live = 0;
+	const char *silent = NULL;
 	yyjson_val *worker;
 
 	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
@@ -184,11 +185,20 @@ static void check_workers(struct examination *exam)
 	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
 	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, worker)
 	{
-		live += span_equal(field_text(worker, "state"), SPAN("active"));
+		if (!span_equal(field_text(worker, "state"), SPAN("active")))
+			continue;
+		live++;
+		if (!silent && worker_is_silent(worker))
+			silent = field_cstr(cli, worker, "workerId");
 	}
 	yyjson_doc_free(doc);
-	doctor_note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,
-		live == 0 ? "; scripts that only claim are not counted" : "");
+	if (silent)
+		doctor_note(exam, WARN, "server", "workers",
+			text_of(cli, "stint worker show %s", word(cli, silent)),
+			"%zu registered, but %s was not heard for more than half of its lease", live, silent);
+	else
+		doctor_note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,
+			live == 0 ? "; scripts that only claim are not counted" : "");
 }
 
 /* Those that crashed too often: nothing is run there, however much waits. */

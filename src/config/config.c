@@ -251,6 +251,14 @@ static void read_variables(struct config *config)
 	}
 }
 
+int config_sets_add(struct config_sets *sets, const char *flag, const char *key, const char *value)
+{
+	if (sets->count == CONFIG_SETS_MAX)
+		return -E2BIG;
+	sets->flags[sets->count++] = (struct config_flag){flag, key, value};
+	return 0;
+}
+
 int config_sets_take(struct config_sets *sets, const char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -263,8 +271,7 @@ int config_sets_take(struct config_sets *sets, const char *text)
 	char *key = sets->keys[sets->count];
 	memcpy(key, text, len);
 	key[len] = 0;
-	sets->flags[sets->count++] = (struct config_flag){"--set", key, equals + 1};
-	return 0;
+	return config_sets_add(sets, "--set", key, equals + 1);
 }
 
 static void read_flag(struct config *config, const struct config_flag *flag)

@@ -76,7 +76,7 @@ struct config_flag {
 
 enum { CONFIG_SETS_MAX = 64 };
 
-/* Those that were given with --set. */
+/* Those that were given with --set, or with a flag of their own. */
 struct config_sets {
 	struct config_flag flags[CONFIG_SETS_MAX];
 	char keys[CONFIG_SETS_MAX][CONFIG_NAME_MAX];
@@ -85,6 +85,9 @@ struct config_sets {
 
 /* "a.b=1". -EINVAL: it is not KEY=VALUE; -E2BIG: there are too many. The text must live as long as the sets. */
 int config_sets_take(struct config_sets *sets, const char *text);
+
+/* The value of a flag that has a key of its own. -E2BIG. The texts must live as long as the sets. */
+int config_sets_add(struct config_sets *sets, const char *flag, const char *key, const char *value);
 
 struct config_request {
 	const char *home;        /* --home; NULL: STINT_HOME, XDG_STATE_HOME/stint, ~/.local/state/stint */

@@ -50,9 +50,19 @@ const char *failure_class_text(enum failure_class klass)
 
 const char *failure_code_text(enum failure_code code)
 {
-	if (code == CODE_EXECUTOR_NOT_FOUND)
-		return "no active worker of its queue has its executor";
-	return failure_class_text(failure_code_class(code));
+	static const char *const texts[FAILURE_CODE_COUNT] = {
+		[CODE_TASK_TIMEOUT] = "it ran longer than it may",
+		[CODE_LEASE_LOST] = "whoever held it was not heard of until the lease was over",
+		[CODE_INTERRUPTED_TOO_OFTEN] = "it was interrupted again and again and came no further",
+		[CODE_EXECUTOR_NOT_FOUND] = "no active worker of its queue has its executor",
+		[CODE_STOPPED] = "somebody stopped it",
+		[CODE_DEPENDENCY_FAILED] = "a task that it comes after has failed or was cancelled",
+		[CODE_DEADLINE] = "it was not begun by startBy, or not done by finishBy",
+	};
+
+	assert(code > CODE_NONE);
+	assert(code < FAILURE_CODE_COUNT);
+	return texts[code] ? texts[code] : failure_class_text(failure_code_class(code));
 }
 
 enum failure_code failure_code_from_name(const char *name, unsigned long len)

@@ -1,6 +1,7 @@
 #include "server/options.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +13,13 @@
 enum {
 	EXIT_USAGE = 2,
 	EXIT_CONFIG = 78,
-	FLAGS_MAX = 64,
 	REPORT_BYTES_MAX = 1 << 20,
 };
 
 /* What the command line says, before anything is looked up. */
 struct flags {
 	struct config_request request;
-	struct config_flag values[FLAGS_MAX];
-	char keys[FLAGS_MAX][CONFIG_NAME_MAX]; /* of --set */
+	struct config_sets sets;
 	const char *restore;
 	struct options *options; /* what a switch turns on */
 };
@@ -41,27 +40,17 @@ static int complain(const char *format, ...)
 
 /* ---- flags ------------------------------------------------------------------------------------------------ */
 
-static int add_value(struct flags *flags, const char *flag, const char *key, const char *value)
+static int tell_sets(int fault, const char *text)
 {
-	if (flags->request.flag_count == FLAGS_MAX)
-		return complain("more than %d settings on the command line", FLAGS_MAX);
-	flags->values[flags->request.flag_count++] = (struct config_flag){flag, key, value};
-	return 0;
+	if (fault == -E2BIG)
+		return complain("more than %d settings on the command line", CONFIG_SETS_MAX);
+	return fault == 0 ? 0
+			  : complain("--set takes KEY=VALUE, not \"%s\"; stintd --help lists the keys", text);
 }
 
-static int add_set(struct flags *flags, const char *text)
+static int add_value(struct flags *flags, const char *flag, const char *key, const char *value)
 {
-	const char *equals = strchr(text, '=');
-	size_t len = equals ? (size_t)(equals - text) : 0;
-
-	if (len == 0 || len >= CONFIG_NAME_MAX)
-		return complain("--set takes KEY=VALUE, not \"%s\"; stintd --help lists the keys", text);
-	if (flags->request.flag_count == FLAGS_MAX)
-		return add_value(flags, "--set", "", "");
-	char *key = flags->keys[flags->request.flag_count];
-	memcpy(key, text, len);
-	key[len] = 0;
-	return add_value(flags, "--set", key, equals + 1);
+	return tell_sets(config_sets_add(&flags->sets, flag, key, value), value);
 }
 
 static int take_value(struct flags *flags, const char *flag, const char *value)
@@ -73,7 +62,7 @@ static int take_value(struct flags *flags, const char *flag, const char *value)
 	else if (strcmp(flag, "--restore") == 0)
 		flags->restore = value;
 	else if (strcmp(flag, "--set") == 0)
-		return add_set(flags, value);
+		return tell_sets(config_sets_take(&flags->sets, value), value);
 	else
 		return add_value(flags, flag, flag + 2, value);
 	return 0;
@@ -344,10 +333,11 @@ int options_read(int argc, char **argv, struct options *ret_options)
 
 	memset(options, 0, sizeof *options);
 	memset(&flags, 0, sizeof flags);
-	flags.request.flags = flags.values;
 	int r = read_flags(argc, argv, options, &flags);
 	if (r != 0 || options->help || options->version)
 		return r;
+	flags.request.flags = flags.sets.flags;
+	flags.request.flag_count = flags.sets.count;
 	flags.request.foreign_read = read_foreign;
 	flags.request.foreign_context = options;
 	config_read(&options->config, &flags.request);

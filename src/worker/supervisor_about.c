@@ -62,15 +62,6 @@ static uint32_t pool_workers(const struct settings *settings)
 	return count;
 }
 
-static bool runs_commands(const struct settings *settings)
-{
-	for (uint32_t i = 0; i < settings->executor_count; i++) {
-		if (settings->executors[i].size == 0)
-			return true;
-	}
-	return false;
-}
-
 static void put_metadata(struct supervisor *supervisor, struct json_object *about)
 {
 	cleanup(buf_done) struct buf text = {0};
@@ -101,9 +92,7 @@ int supervisor_put_about(struct supervisor *supervisor, struct buf *about)
 		json_member_string(&object, "slot", span_of(options->slot));
 	supervisor_put_capabilities(supervisor, &object);
 	supervisor_put_executors(supervisor, &object, false);
-	json_member_int(&object, "maxConcurrent",
-		(runs_commands(supervisor->settings) ? options->concurrency : 0) +
-			pool_workers(supervisor->settings));
+	json_member_int(&object, "maxConcurrent", options->concurrency + pool_workers(supervisor->settings));
 	if (settings_is_name(host))
 		json_member_string(&object, "host", span_of(host));
 	if (boot[0])

@@ -175,7 +175,8 @@ static void hear_claims(struct supervisor *supervisor, int status, const struct 
 		return;
 	}
 	if (supervisor->claim_failures++ == 0)
-		log_warn("claims are refused", log_int("status", status), log_cstr("code", code ? code : ""));
+		log_warn("claims are refused", log_int("status", status), log_cstr("code", code ? code : ""),
+			log_span("reason", json_text(yyjson_obj_get(root, "detail"))));
 	supervisor->request_number++;
 	if (status == 401 || status == 410)
 		pulse_hurry(supervisor->pulse);

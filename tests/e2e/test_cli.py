@@ -413,6 +413,16 @@ class Looking(CliCase):
             self.assertIn("ha", ran.out)
         self.assertNotIn("\u2026", self.terminal("ls", "--queue", "evil", columns=30, LANG="C").out)
 
+    def test_nor_does_json(self):
+        title = "\x1b[2J\x7f\u009b31mh\u00e4\u202e\U000e0041"
+        self.client.post("/api/tasks", {"id": "evil-json", "title": title, "queue": "evil"})
+        said = self.terminal("show", "evil-json", "--json").out
+        for order in "\x1b\x7f\u009b\u202e\U000e0041":
+            self.assertNotIn(order, said)
+        self.assertIn("h\u00e4", said)
+        self.assertEqual(json.loads(said)["task"]["title"], title, "it means the same")
+        self.assertIn("\u009b", self.stint("show", "evil-json", "--json").out, "elsewhere it is as it was sent")
+
     def test_show_tells_what_why_and_when(self):
         ran = self.stint("show", "look-4")
         for part in ("look-4  task number 4", "state        ready", "why ", "timeline", "created", "[\"even\"]"):
@@ -558,6 +568,22 @@ class Why(CliCase):
         self.stint("answer", task, "main")
         self.stint("task", "fail", "no luck", "--no-retry", **self.holding(claim))
         self.why(task, "ended", "has failed: EXECUTION_ERROR: no luck", f"stint retry {task}")
+
+    def test_a_holder_that_is_not_heard_any_more(self):
+        """Nobody's lease runs out here, and the time until half of one has passed is short."""
+        server = stintd.Server("--set", "worker.leaseMinMs=100", "--set", "worker.rescheduleOnExpiry=false")
+        self.addCleanup(server.end)
+        client = server.client()
+        self.addCleanup(client.close)
+        client.post("/api/tasks", {"id": "t", "title": "x"})
+        client.post("/api/workers/register", {"workerId": "w", "leaseMs": 1000})
+        claim, = client.post("/api/claims", {"workerId": "w"}).json["claims"]
+        client.post("/api/tasks/t/progress", {"workerId": "w", "fence": claim["fence"]})
+        until = time.monotonic() + 30
+        while "last heard" not in (told := self.stint("why", "t", STINT_HOME=server.home).lines[0]) and time.monotonic() < until:
+            time.sleep(0.1)
+        self.assertRegex(told, r"^t is running: w holds it, with a lease of \w+, but was last heard \w+ ago; it may run")
+        self.assertIn("w was not heard for more than half", self.stint("doctor", STINT_HOME=server.home).out)
 
     def test_backing_off_and_blocked(self):
         task = self.add("x", "--queue", "w-off")

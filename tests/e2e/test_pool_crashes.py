@@ -179,11 +179,6 @@ class Quarantine(test_pool.Case):
         self.client.post("/api/tasks/t/retry")
         self.assertEqual(self.is_in("t", "done")["result"], "fine")
 
-    def why(self, task):
-        ran = test_worker.subprocess.run([STINT, "--home", self.server.home, "why", task], stdout=test_worker.subprocess.PIPE, text=True,
-                                         env=stintd.environment())
-        return ran.stdout
-
     def test_nobody_is_kept_for_a_worker_that_comes_back_in_a_while(self):
         """A worker that reads nothing is found out when it gets a task. By then the pause before the next one is long."""
         self.pool("three-bad-then-deaf", 1)

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import stintd
@@ -218,9 +219,18 @@ class OneAtATime(TreeCase):
     """git that adds a tree looks at all the others, and fails over one that is half there: those of one repository are added and
     removed one after the other."""
 
-    def setUp(self):
-        super().setUp()
-        self.stops = os.path.join(self.repo, ".git/stops")  # where git, and what clears away, may look and write
+    def fingerprint(self):
+        """As the worker calls the repository."""
+        name = 14695981039346656037
+        for byte in os.path.join(self.repo, ".git").encode():
+            name = (name ^ byte) * 1099511628211 % (1 << 64)
+        return "%016x" % name
+
+    def add_stops(self):
+        """A git and an rm that stop at a file: beside the trees, where both may look and write, and no task may."""
+        self.root = tempfile.mkdtemp(prefix="stint-trees-")
+        self.addCleanup(shutil.rmtree, self.root)
+        self.stops = os.path.join(self.root, self.fingerprint())
         os.mkdir(self.stops)
         for program, begins in (("git", "worktree add"), ("rm", "-rf --one-file-system")):
             with open(os.path.join(self.stops, program), "w") as file:
@@ -231,16 +241,14 @@ class OneAtATime(TreeCase):
                     exec %s "$@"
                     """ % (begins, file.name, file.name, shutil.which(program)))
             os.chmod(file.name, 0o755)
+            open(file.name + ".stop", "w").close()
 
-    def start(self, script="true", **variables):
-        return self.worker({"x": self.executor(script, write=[self.folder])}, "--concurrency", "2", roots=[self.folder], **variables)
+    def start(self, script="true", worktree=True, **variables):
+        return self.worker({"x": self.executor(script, worktree, write=[self.folder])}, "--concurrency", "2", roots=[self.folder], **variables)
 
     def lock(self):
-        name = 14695981039346656037
-        for byte in os.path.join(self.repo, ".git").encode():
-            name = (name ^ byte) * 1099511628211 % (1 << 64)
         os.makedirs(os.path.join(self.server.home, "worktrees/locks"), 0o700, exist_ok=True)
-        return open(os.path.join(self.server.home, "worktrees/locks", "%016x" % name), "a")
+        return open(os.path.join(self.server.home, "worktrees/locks", self.fingerprint()), "a")
 
     def is_becoming(self, state):
         for path in glob.glob(os.path.join(self.server.home, "worktrees/records/t-*/record")):
@@ -254,10 +262,8 @@ class OneAtATime(TreeCase):
         self.until(lambda: not glob.glob(os.path.join(self.server.home, "worktrees/records/%s-*" % task)), task)
 
     def test_the_repository_is_locked_while_git_adds_a_tree_and_while_one_is_removed(self):
-        for program in ("git", "rm"):
-            with open(os.path.join(self.stops, program + ".stop"), "w"):
-                pass
-        worker = self.start(PATH=self.stops + ":" + ENV["PATH"])
+        self.add_stops()
+        worker = self.start(worktree={"root": self.root}, PATH=self.stops + ":" + ENV["PATH"])
         self.create(id="t", workingDir=self.repo)
         for program in ("git", "rm"):
             self.until(lambda: os.path.exists(os.path.join(self.stops, program + ".here")), worker.said)

@@ -64,12 +64,13 @@ class Left(TreeCase):
 class Meanwhile(TreeCase):
     def test_git_may_pack_the_refs_while_a_task_works(self):
         """The directory of its branch is what it was granted: it stays though git has emptied it."""
+        os.mkdir(self.path("signs"))
         worker = self.worker({"x": self.executor("touch %s; until [ -e %s ]; do sleep 0.01; done; git commit -q --allow-empty -m late"
-                                                 % (self.path("here"), self.path("packed")), write=[self.folder])}, roots=[self.folder])
+                                                 % (self.path("signs/here"), self.path("signs/packed")), write=[self.path("signs")])}, roots=[self.folder])
         self.create(id="t", workingDir=self.repo, maxAttempts=1)
-        self.until(lambda: os.path.exists(self.path("here")), worker.said)
+        self.until(lambda: os.path.exists(self.path("signs/here")), worker.said)
         self.git("pack-refs", "--all", "--prune")
-        open(self.path("packed"), "w").close()
+        open(self.path("signs/packed"), "w").close()
         self.is_in("t", "done")
         worker.stop()
         self.assertIn("1 commit on stint/t-", self.only()["reason"])

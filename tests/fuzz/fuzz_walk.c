@@ -30,7 +30,9 @@ static bool walk_through(struct span text, bool list)
 	bool good = list ? json_walk_list(&walk, text, 0) : json_walk_object(&walk, text, 0);
 	bool all = good;
 
-	while (good && (list ? json_walk_element(&walk, &value) : json_walk_member(&walk, &key, &value))) {
+	while (good &&
+		(list ? json_walk_element(&walk, &value)
+		      : json_walk_key(&walk, &key) && json_walk_value(&walk, &value))) {
 		assert(is_within(key, text));
 		assert(is_within(value, text));
 		assert(value.len > 0);

@@ -334,7 +334,7 @@ static void an_error_is_the_workers_own_if_it_is_about_this(void **state)
 	d->task.code = CODE_DEADLINE;
 	get(d, "/api/tasks/t-1");
 	reply_says(d,
-		"\"error\":{\"code\":\"DEADLINE\",\"message\":\"no further attempt can help\",\"class\":\"final\"}");
+		"\"error\":{\"code\":\"DEADLINE\",\"message\":\"it was not begun by startBy, or not done by finishBy\",\"class\":\"final\"}");
 	d->task.code = CODE_NONE;
 	get(d, "/api/tasks/t-1");
 	reply_says(d, "\"error\":null");

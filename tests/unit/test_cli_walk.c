@@ -17,7 +17,9 @@ static void walked(const char *text, bool list, const char *expected)
 	bool good =
 		list ? json_walk_list(&walk, span_of(text), 0) : json_walk_object(&walk, span_of(text), 0);
 
-	while (good && (list ? json_walk_element(&walk, &value) : json_walk_member(&walk, &key, &value)))
+	while (good &&
+		(list ? json_walk_element(&walk, &value)
+		      : json_walk_key(&walk, &key) && json_walk_value(&walk, &value)))
 		len += (size_t)snprintf(told + len, sizeof told - len, "%.*s%s%.*s;", SPAN_ARGS(key),
 			list ? "" : "=", SPAN_ARGS(value));
 	json_walk_end(&walk);

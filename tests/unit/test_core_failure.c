@@ -88,6 +88,19 @@ static void classes_are_known_by_name(void **state)
 	assert_int_equal(failure_class_from_name("", 0), FAILURE_CLASS_NONE);
 }
 
+static void what_the_server_finds_itself_is_told_in_words_of_its_own(void **state)
+{
+	static const enum failure_code codes[] = {CODE_TASK_TIMEOUT, CODE_LEASE_LOST,
+		CODE_INTERRUPTED_TOO_OFTEN, CODE_EXECUTOR_NOT_FOUND, CODE_STOPPED, CODE_DEPENDENCY_FAILED,
+		CODE_DEADLINE};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+		assert_string_not_equal(
+			failure_code_text(codes[i]), failure_class_text(failure_code_class(codes[i])));
+	assert_string_equal(failure_code_text(CODE_CHECK_FAILED), failure_class_text(CLASS_TASK));
+}
+
 static void nobody_may_name_the_class_of_the_servers_own_codes(void **state)
 {
 	(void)state;
@@ -450,6 +463,7 @@ int main(void)
 		TEST(every_code_has_its_class_and_its_own_name),
 		TEST(every_code_does_what_its_class_says),
 		TEST(classes_are_known_by_name),
+		TEST(what_the_server_finds_itself_is_told_in_words_of_its_own),
 		TEST(nobody_may_name_the_class_of_the_servers_own_codes),
 		TEST(an_unknown_code_is_of_class_task),
 		TEST(the_class_a_caller_names_decides_for_its_own_code),
