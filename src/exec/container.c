@@ -19,7 +19,10 @@
 #include "exec/wall_plan.h"
 #include "wire/json.h"
 
-enum { CONFIG_BYTES_MAX = 256 << 10 };
+enum {
+	CONFIG_BYTES_MAX = 256 << 10,
+	RUNROOT_BYTES_MAX = 50, /* podman's */
+};
 
 static const char beginning[] =
 	"{\"ociVersion\":\"1.0.0\",\"hostname\":\"stint\",\"process\":{\"terminal\":false,"
@@ -233,7 +236,7 @@ static int write_settings(struct wall_plan *plan, const char *bundle, const char
 	return fault ? fault : write_file(bundle, "containers.conf", buf_span(&text));
 }
 
-static int write_storage(struct wall_plan *plan, const char *bundle)
+static int write_storage(struct wall_plan *plan, const char *bundle, const char *runroot)
 {
 	cleanup(buf_done) struct buf text;
 	int fault;
@@ -245,19 +248,24 @@ static int write_storage(struct wall_plan *plan, const char *bundle)
 	if (!fault)
 		fault = buf_printf(&text, "\nrunroot = ");
 	if (!fault)
-		fault = json_put_string(&text, span_of(plan_text(plan, "%s/run", bundle)));
+		fault = json_put_string(&text, span_of(runroot));
 	return fault ? fault : write_file(bundle, "storage.conf", buf_span(&text));
 }
 
 static int podman_command(struct wall_plan *plan, const char *podman, const char *bundle, const char *run)
 {
 	const char *crun = wall_program(&plan->arena, "crun"), *empty = plan_text(plan, "%s/empty", bundle);
+	const char *runroot = plan_text(plan, "%s/run", bundle);
 	int fault = crun ? write_hook(plan, bundle) : -ENOENT;
 
 	if (!fault)
 		fault = write_settings(plan, bundle, run);
+	if (!fault && strlen(runroot) > RUNROOT_BYTES_MAX) {
+		fault = byway_make(bundle, plan->byway);
+		runroot = plan_text(plan, "%s/run", plan->byway);
+	}
 	if (!fault)
-		fault = write_storage(plan, bundle);
+		fault = write_storage(plan, bundle, runroot);
 	if (!fault && mkdir(empty, 0700) < 0 && errno != EEXIST)
 		fault = -errno;
 	if (fault)
@@ -265,9 +273,9 @@ static int podman_command(struct wall_plan *plan, const char *podman, const char
 	plan->loose = true; /* it exits when it is asked to end, and conmon is what stays */
 	plan_words(plan,
 		(const char *const[]){podman, "--root", plan_text(plan, "%s/root", bundle), "--runroot",
-			plan_text(plan, "%s/run", bundle), "--tmpdir", plan_text(plan, "%s/tmp", bundle),
-			"--hooks-dir", plan_text(plan, "%s/hooks", bundle), "--runtime", crun,
-			"--runtime-flag", plan_text(plan, "root=%s/state", bundle), "--storage-driver", "vfs",
+			runroot, "--tmpdir", plan_text(plan, "%s/tmp", bundle), "--hooks-dir",
+			plan_text(plan, "%s/hooks", bundle), "--runtime", crun, "--runtime-flag",
+			plan_text(plan, "root=%s/state", bundle), "--storage-driver", "vfs",
 			"--events-backend", "none", "--cgroup-manager", "cgroupfs", "--log-level", "fatal",
 			NULL});
 	plan_words(plan,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "exec/byway.h"
 #include "exec/cgroup_place.h"
 #include "exec/host.h"
 #include "exec/process.h"
@@ -40,6 +41,7 @@ struct process {
 	uint64_t shim_start;
 	pid_t main;
 	uint64_t main_start;
+	char byway[BYWAY_BYTES];
 	struct cgroup_leaves leaves; /* their descriptors are the shim's alone once it runs */
 
 	int pidfd, control;

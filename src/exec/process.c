@@ -35,6 +35,7 @@ static void free_if_done(struct process *process)
 	for (int i = 0; i < 2; i++)
 		output_done(&process->streams[i].output);
 	buf_done(&process->stdin_waiting);
+	byway_remove(process->byway);
 	free(process);
 }
 

@@ -60,6 +60,10 @@ static int plan_wall(struct start *start)
 		free(plan);
 	else
 		start->plan = plan;
+	if (!fault) {
+		memcpy(start->process->byway, plan->byway, sizeof plan->byway);
+		plan->byway[0] = 0; /* it stays as long as the process does */
+	}
 	start->walled = !fault && start->spec->wall->level != WALL_VM;
 	if (!fault && !start->walled)
 		start->spec = &plan->spec;

@@ -19,10 +19,11 @@ struct wall_plan {
 	enum grant_access access[REQUEST_GRANT_FDS_MAX];
 	int fds[REQUEST_GRANT_FDS_MAX]; /* what was meant; ours */
 	size_t bind_count;
-	const char *workdir; /* inside */
-	const char *rootfs;  /* WALL_CONTAINER: where it is, and the first of the binds */
-	bool loose;          /* request_wall's */
-	bool short_of;       /* of memory or of room */
+	const char *workdir;     /* inside */
+	const char *rootfs;      /* WALL_CONTAINER: where it is, and the first of the binds */
+	bool loose;              /* request_wall's */
+	char byway[BYWAY_BYTES]; /* to what podman keeps, if it is needed */
+	bool short_of;           /* of memory or of room */
 	/* WALL_VM: instead of the one that was given */
 	struct process_spec spec;
 	struct buf input;

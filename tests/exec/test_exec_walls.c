@@ -12,10 +12,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -276,6 +278,57 @@ static void podman_may_go_before_the_program(void **state)
 	assert_false(running.end.kill_used);
 	assert_nothing_left_of(&running);
 	running_done(&running);
+}
+
+/* Where exec/byway.h has its links. */
+static const char *ways(const char *name)
+{
+	static char path[256];
+	const char *own = getenv("XDG_RUNTIME_DIR");
+
+	snprintf(path, sizeof path, "%.100s/%s", own ? own : "/tmp", name);
+	return path;
+}
+
+static bool no_way_leads_there(void *context)
+{
+	glob_t found = {0};
+	char target[256];
+	bool is_so = true;
+
+	glob(ways("stint-way-*"), 0, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		ssize_t len = readlink(found.gl_pathv[i], target, sizeof target - 1);
+		target[len > 0 ? len : 0] = 0;
+		is_so = is_so && strncmp(target, context, strlen(context)) != 0;
+	}
+	globfree(&found);
+	return is_so;
+}
+
+/* podman takes no long path, and gets a link, which is there no longer than the program. */
+static void its_run_dir_may_have_a_long_path(void **state)
+{
+	struct wall far_wall = wall;
+	struct running running;
+	struct process_spec spec = walled_spec(&running, (const char *const[]){child, "exit", "7", NULL});
+	char path[256], left[32];
+
+	(void)state;
+	snprintf(path, sizeof path, "%.150s/whose-path-alone-has-more-than-fifty-characters-here", scene.own);
+	assert_int_equal(mkdir(path, 0700), 0);
+	far_wall.run_path = path;
+	spec.wall = &far_wall;
+	snprintf(left, sizeof left, "stint-way-%d", (int)getpid());
+	assert_int_equal(symlink("/of/somebody/who/was/killed", ways(left)), 0);
+	world_start(&scene.world, &running, &spec);
+	world_until_gone(&running);
+	assert_int_equal(running.end.how, ENDED_EXIT);
+	assert_int_equal(running.end.code, 7);
+	assert_nothing_left_of(&running);
+	running_done(&running);
+	world_until(&scene.world, no_way_leads_there, path);
+	assert_int_equal(unlink(ways(left)), wall_is_podman(wall.runtime) ? -1 : 0);
 }
 
 static void daemons_are_ended_with_it(void **state)
@@ -925,6 +978,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_stop_is_term_with_its_grace),
 		cmocka_unit_test(a_stop_that_comes_before_it_waits_for_it),
 		cmocka_unit_test(podman_may_go_before_the_program),
+		cmocka_unit_test(its_run_dir_may_have_a_long_path),
 		cmocka_unit_test(daemons_are_ended_with_it),
 		cmocka_unit_test(a_killed_shim_leaves_nothing),
 		cmocka_unit_test(a_killed_wall_leaves_nothing),

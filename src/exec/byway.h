@@ -1,0 +1,13 @@
+/*
+ * A short name for a long path: a link in $XDG_RUNTIME_DIR or /tmp, whose name nobody could know beforehand. podman takes
+ * no long path for what it keeps while a container runs, and a state directory may lie anywhere.
+ *
+ * It goes with its process. What a worker that was killed has left is a link that leads nowhere once the run dir is
+ * removed, and whoever makes the next one removes it.
+ */
+#pragma once
+
+enum { BYWAY_BYTES = 40 }; /* with its NUL */
+
+int byway_make(const char *path, char ret_byway[BYWAY_BYTES]);
+void byway_remove(char byway[BYWAY_BYTES]); /* "" is none, and is what it leaves */
