@@ -423,7 +423,8 @@ bool turns_may_grow(struct server *server)
 	bool has_grown = server->pending.count > server->gathered;
 
 	server->gathered = server->pending.count;
-	if (!has_grown || server->looks == LOOKS_MAX || connections_are_quiet(server))
+	if (!has_grown || server->looks == LOOKS_MAX || server->connection_count < 2 ||
+		connections_are_quiet(server))
 		return false;
 	server->looks++;
 	return true;
