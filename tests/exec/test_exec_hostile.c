@@ -26,6 +26,7 @@
 #include "base/take.h"
 #include "exec/landlock.h"
 #include "scene.h"
+#include "../skip.h"
 
 static struct scene scene;
 
@@ -161,7 +162,7 @@ static void nobody_outside_can_be_signalled(void **state)
 
 	(void)state;
 	if (landlock_abi() < 6)
-		skip();
+		skip_because("this kernel's Landlock is of version %d, not 6", landlock_abi());
 	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
 		attempt("EPERM", "signal", number(targets[i]), "15");
 		attempt("EPERM", "signal", number(targets[i]), "9");
@@ -189,7 +190,7 @@ static void sockets_without_a_path_stay_within(void **state)
 
 	(void)state;
 	if (landlock_abi() < 6)
-		skip();
+		skip_because("this kernel's Landlock is of version %d, not 6", landlock_abi());
 	cleanup(close_at) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address,
 				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)),

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "world.h"
+#include "../skip.h"
 
 static int open_descriptors(int *ret_highest)
 {
@@ -117,7 +118,7 @@ static void without_processes_a_start_fails_and_leaves_nothing(void **state)
 
 	(void)state;
 	if (geteuid() == 0)
-		skip(); /* root has no such limit; exec_shortage_as_nobody does it */
+		skip_because("root has no such limit; exec_shortage_as_nobody does it");
 	assert_int_equal(start_limited(RLIMIT_NPROC, 0, &running), -EAGAIN);
 	/* Up through every step: no shim, a shim that cannot fork, a child. */
 	for (rlim_t most = 1; most < 3000 && well < 3; most++) {
@@ -141,7 +142,7 @@ static void without_memory_a_start_fails_and_leaves_nothing(void **state)
 
 	(void)state;
 #if defined(__SANITIZE_ADDRESS__)
-	skip(); /* it has reserved more than any limit */
+	skip_because("a sanitizer has reserved more than any limit");
 #endif
 	for (rlim_t most = 0; most < 4u << 20; most += 128u << 10) {
 		int fault = start_limited(RLIMIT_AS, most, &running);

@@ -24,6 +24,7 @@
 #include "exec/proc.h"
 #include "exec/tree.h"
 #include "world.h"
+#include "../skip.h"
 
 /* ---- asked to end ------------------------------------------------------------------------------------------------- */
 
@@ -224,7 +225,7 @@ static void a_fork_bomb_is_bounded_and_ends(void **state)
 	spec.confine.limits.tasks = 30;
 	if (geteuid() == 0) {
 		if (!others_reach(shared_world.child))
-			skip();
+			skip_because("nobody else may execute %s", shared_world.child);
 		spec.drop_user = true;
 		spec.uid = spec.gid = 65534;
 	}
@@ -339,7 +340,7 @@ static void end_by_cgroup(const char *place)
 
 	snprintf(run, sizeof run, "test-%d", (int)getpid());
 	if (access(place, W_OK) < 0 || cgroup_make(place, run, path, &fd) < 0)
-		skip();
+		skip_because("no cgroup can be made in %s: %s", place, strerror(errno));
 	pid_t pid = fork();
 	if (pid == 0) {
 		if (cgroup_enter(fd) < 0)
@@ -383,7 +384,7 @@ static void make_leaf(const char *run, char place[CGROUP_PATH_BYTES], char leaf[
 
 	snprintf(place, CGROUP_PATH_BYTES, "%s/stint-place-%d", second_version(), (int)getpid());
 	if (mkdir(place, 0755) < 0 && errno != EEXIST)
-		skip();
+		skip_because("%s cannot be made: %s", place, strerror(errno));
 	assert_int_equal(cgroup_make(place, run, leaf, &fd), 0);
 	close(fd);
 }

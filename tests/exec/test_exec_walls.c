@@ -35,6 +35,7 @@
 #include "exec/wall.h"
 #include "exec/wall_plan.h"
 #include "scene.h"
+#include "../skip.h"
 
 /* With the server's socket; the sibling is behind a wall of its own. */
 static struct scene scene;
@@ -628,7 +629,7 @@ static void its_terminals_are_its_own(void **state)
 
 	(void)state;
 	if (terminal < 0)
-		skip();
+		skip_because("there is no terminal: %s", strerror(errno));
 	assert_int_equal(ptsname_r(terminal, name, sizeof name), 0);
 	attempt("ENOENT", "list", name, NULL); /* it is no directory, but that is another error */
 }

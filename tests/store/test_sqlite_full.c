@@ -11,6 +11,7 @@
 
 #include "base/take.h"
 #include "faulty_vfs.h"
+#include "../skip.h"
 
 enum {
 	DISK_BYTES = 24 << 20,
@@ -248,7 +249,7 @@ static void a_full_disk_frees_itself(void **state)
 	struct disk *disk = *state;
 
 	if (!disk->path[0])
-		skip();
+		skip_because("no small disk can be mounted here");
 	live_through(disk);
 }
 
@@ -257,7 +258,7 @@ static void a_server_killed_on_a_full_disk_frees_itself(void **state)
 	struct disk *disk = *state;
 
 	if (!disk->path[0])
-		skip();
+		skip_because("no small disk can be mounted here");
 	live_through_a_kill(disk);
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/take.h"
 #include "config/config.h"
+#include "../skip.h"
 
 /* ---- a place with files in it ---- */
 
@@ -401,7 +402,7 @@ static void a_file_of_somebody_else_is_refused(void **state)
 {
 	(void)state;
 	if (geteuid() != 0)
-		skip(); /* only root can give files away */
+		skip_because("only root can give files away");
 	write_file("home/config.json", "{}");
 	assert_int_equal(chown(in_top("home/config.json"), 65534, 65534), 0);
 	config_read(&config, &request);
