@@ -1701,7 +1701,7 @@ class Up(unittest.TestCase):
     def end_all(self):
         for process in self.processes:
             if process.poll() is None:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)  # its worker too, which would go on writing into the home
             process.wait(10)
             process.stdout.close()
             process.stderr.close()
@@ -1811,12 +1811,14 @@ class Up(unittest.TestCase):
         line = next(line for line in said.splitlines() if line.startswith("try"))
         self.assertIn("STINT_HOME=" + os.path.join(os.getcwd(), self.home), shlex.split(line.replace(";", "")))
 
-    def test_whoever_is_killed_takes_its_server_along(self):
+    def test_whoever_is_killed_takes_its_server_and_its_worker_along(self):
         process, _ = self.up_and_ready()
+        until = time.monotonic() + 40
+        while not (workers := json.loads(self.stint("worker", "ls", "--json").stdout)["workers"]):
+            self.assertLess(time.monotonic(), until)
         process.send_signal(signal.SIGKILL)
         process.wait(10)
-        until = time.monotonic() + 20
-        while self.stint("ls").returncode != 7:
+        while self.stint("ls").returncode != 7 or os.path.exists(f"/proc/{workers[0]['pid']}"):
             self.assertLess(time.monotonic(), until)
 
     def test_a_worker_that_is_killed_is_followed_by_another_that_tells_what_it_ran(self):
