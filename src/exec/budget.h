@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "exec/confine.h"
-#include "exec/process.h"
+#include "exec/terms.h"
 
 struct budget {
 	const struct limits *limits; /* borrowed, like the next */

@@ -9,6 +9,7 @@
 
 #include "exec/cgroup.h"
 #include "exec/confine.h"
+#include "exec/host.h"
 
 enum { BOUND_REASON_BYTES = 400 };
 

@@ -39,6 +39,17 @@ const struct grant grants_system[] = {
 
 const size_t grants_system_count = sizeof grants_system / sizeof *grants_system;
 
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#endif
+
+int landlock_abi(void)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
+
+	return abi < 0 ? 0 : (int)abi;
+}
+
 enum { RACES_MAX = 16 }; /* a rename beside us makes the kernel unsure */
 
 static int open_direct(const char *path)

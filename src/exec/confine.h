@@ -12,6 +12,9 @@
 
 #include "exec/above.h"
 
+/* The version of Landlock that the kernel has; 0: none, or it is switched off. */
+int landlock_abi(void);
+
 enum { GRANTS_MAX = 128 };
 
 enum grant_access {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "exec/proc.h"
+#include "exec/shim.h"
 #include "exec/tree.h"
 
 enum {

@@ -22,7 +22,6 @@
 
 #include "base/take.h"
 #include "exec/parts.h"
-#include "exec/landlock.h"
 #include "exec/proc.h"
 #include "exec/syscalls.h"
 #include "exec/tree.h"

@@ -57,13 +57,6 @@ struct path_attr {
 	int32_t parent_fd;
 } __attribute__((packed));
 
-int landlock_abi(void)
-{
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
-
-	return abi < 0 ? 0 : (int)abi;
-}
-
 static uint64_t handled(int abi)
 {
 	return (uint64_t)FS_FIRST | (abi >= 2 ? FS_REFER : 0) | (abi >= 3 ? FS_TRUNCATE : 0) |

@@ -8,9 +8,6 @@
 
 #include "exec/confine.h"
 
-/* 0: the kernel has none, or it is switched off. */
-int landlock_abi(void);
-
 /*
  * Make a ruleset of these grants, as strong as the kernel's version allows: every way to the file system; from version
  * 6 on also signals and abstract sockets to the outside. Returns a descriptor, or a fault; *ret_culprit then is the

@@ -14,7 +14,6 @@
 
 #include "base/take.h"
 #include "exec/env.h"
-#include "exec/guest.h"
 #include "exec/wall_plan.h"
 
 enum {

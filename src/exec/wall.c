@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/guest.h"
-#include "exec/landlock.h"
 #include "exec/process.h"
 #include "exec/rundir.h"
 #include "exec/wall_plan.h"

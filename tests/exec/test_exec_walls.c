@@ -29,7 +29,7 @@
 
 #include "base/take.h"
 #include "exec/cgroup_place.h"
-#include "exec/landlock.h"
+#include "exec/confine.h"
 #include "exec/proc.h"
 #include "exec/shim.h"
 #include "exec/wall.h"
