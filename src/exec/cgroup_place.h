@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "exec/cgroup.h"
+#include "exec/tree/cgroup.h"
 #include "exec/confine.h"
 #include "exec/host.h"
 

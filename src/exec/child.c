@@ -25,7 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "exec/cgroup.h"
+#include "exec/tree/cgroup.h"
 #include "exec/landlock.h"
 
 enum { OOM_SCORE = 200 }; /* rather a task than its supervisor, rather the supervisor than the machine */

@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 #include "exec/shim.h"
-#include "exec/tree.h"
+#include "exec/tree/tree.h"
 
 enum {
 	READ_BYTES = 65536,

@@ -20,7 +20,7 @@
 
 #include "base/take.h"
 #include "exec/parts.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 #include "exec/shim.h"
 
 /* After the grace. By then a shim that lives has killed everything that can be killed. */

@@ -34,14 +34,14 @@
 #include <unistd.h>
 
 #include "exec/budget.h"
-#include "exec/cgroup.h"
+#include "exec/tree/cgroup.h"
 #include "exec/child.h"
 #include "exec/deadline.h"
 #include "exec/guest.h"
 #include "exec/inside.h"
 #include "exec/landlock.h"
-#include "exec/proc.h"
-#include "exec/tree.h"
+#include "exec/tree/proc.h"
+#include "exec/tree/tree.h"
 
 enum {
 	PARENT_SIGNAL =

@@ -21,7 +21,7 @@
 
 #include "base/buf.h"
 #include "base/span.h"
-#include "exec/cgroup.h"
+#include "exec/tree/cgroup.h"
 #include "exec/confine.h"
 #include "exec/terms.h"
 

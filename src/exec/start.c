@@ -18,7 +18,7 @@
 #include "exec/above.h"
 #include "exec/env.h"
 #include "exec/parts.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 #include "exec/shim.h"
 #include "exec/wall_plan.h"
 

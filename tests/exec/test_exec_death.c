@@ -24,9 +24,9 @@
 
 #include "base/take.h"
 #include "exec/orphan.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 #include "exec/shim.h"
-#include "exec/tree.h"
+#include "exec/tree/tree.h"
 #include "exec/wall.h"
 #include "world.h"
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/take.h"
 #include "exec/deadline.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 #include "world.h"
 
 enum { LONG_MS = 10 * 60 * 1000 };

@@ -30,7 +30,7 @@
 #include "base/take.h"
 #include "exec/cgroup_place.h"
 #include "exec/confine.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 #include "exec/shim.h"
 #include "exec/wall.h"
 #include "exec/wall_plan.h"
