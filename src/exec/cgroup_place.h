@@ -8,7 +8,7 @@
 #pragma once
 
 #include "exec/tree/cgroup.h"
-#include "exec/confine.h"
+#include "exec/request/confine.h"
 #include "exec/host.h"
 
 enum { BOUND_REASON_BYTES = 400 };

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "exec/tree/proc.h"
-#include "exec/shim.h"
+#include "exec/request/request.h"
 #include "exec/tree/tree.h"
 
 enum {

@@ -17,7 +17,7 @@
 #include "base/take.h"
 #include "exec/child.h"
 #include "exec/landlock.h"
-#include "exec/shim.h"
+#include "exec/request/request.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1u << 2)

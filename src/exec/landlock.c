@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/above.h"
+#include "exec/request/above.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "exec/confine.h"
+#include "exec/request/confine.h"
 
 /*
  * Make a ruleset of these grants, as strong as the kernel's version allows: every way to the file system; from version

@@ -15,7 +15,7 @@
 #include "base/take.h"
 #include "exec/cgroup_place.h"
 #include "exec/tree/proc.h"
-#include "exec/shim.h"
+#include "exec/request/request.h"
 #include "exec/tree/tree.h"
 
 enum { ROUND_MS = 25 };

@@ -20,10 +20,10 @@
 #include <sys/types.h>
 
 #include "base/span.h"
-#include "exec/confine.h"
+#include "exec/request/confine.h"
 #include "exec/host.h"
 #include "exec/output.h"
-#include "exec/terms.h"
+#include "exec/request/terms.h"
 
 enum {
 	PROCESS_INPUT_BYTES_MAX = 16 << 20,

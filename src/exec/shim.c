@@ -13,7 +13,7 @@
  * the program has ended, when the supervisor has died (the socket says so, or else the kernel by a signal), and when it is
  * silent past its lease (deadline.h).
  */
-#include "exec/shim.h"
+#include "exec/request/request.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/above.h"
+#include "exec/request/above.h"
 #include "exec/env.h"
 #include "exec/parts.h"
 #include "exec/tree/proc.h"
-#include "exec/shim.h"
+#include "exec/request/request.h"
 #include "exec/wall_plan.h"
 
 enum {

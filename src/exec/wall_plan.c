@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/above.h"
+#include "exec/request/above.h"
 
 enum {
 	PLAN_BYTES_MAX = 1 << 20,

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "exec/parts.h"
-#include "exec/shim.h"
+#include "exec/request/request.h"
 #include "exec/wall.h"
 
 struct wall_plan {

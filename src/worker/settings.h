@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "config/config.h"
-#include "exec/confine.h"
+#include "exec/request/confine.h"
 #include "exec/wall.h"
 #include "wire/json.h"
 

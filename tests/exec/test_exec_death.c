@@ -25,7 +25,7 @@
 #include "base/take.h"
 #include "exec/orphan.h"
 #include "exec/tree/proc.h"
-#include "exec/shim.h"
+#include "exec/request/request.h"
 #include "exec/tree/tree.h"
 #include "exec/wall.h"
 #include "world.h"

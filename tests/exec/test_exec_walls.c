@@ -29,9 +29,9 @@
 
 #include "base/take.h"
 #include "exec/cgroup_place.h"
-#include "exec/confine.h"
+#include "exec/request/confine.h"
 #include "exec/tree/proc.h"
-#include "exec/shim.h"
+#include "exec/request/request.h"
 #include "exec/wall.h"
 #include "exec/wall_plan.h"
 #include "scene.h"

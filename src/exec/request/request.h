@@ -22,8 +22,8 @@
 #include "base/buf.h"
 #include "base/span.h"
 #include "exec/tree/cgroup.h"
-#include "exec/confine.h"
-#include "exec/terms.h"
+#include "exec/request/confine.h"
+#include "exec/request/terms.h"
 
 enum {
 	SHIM_ORPHAN_MS = 5000,        /* the tree has ended so long after our death */

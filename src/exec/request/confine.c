@@ -1,4 +1,4 @@
-#include "exec/confine.h"
+#include "exec/request/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
