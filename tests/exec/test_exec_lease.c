@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/take.h"
-#include "exec/deadline.h"
+#include "exec/shim/deadline.h"
 #include "exec/tree/proc.h"
 #include "world.h"
 

@@ -1,4 +1,4 @@
-#include "exec/landlock.h"
+#include "exec/shim/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "exec/budget.h"
+#include "exec/shim/budget.h"
 
 #include <errno.h>
 #include <sys/resource.h>

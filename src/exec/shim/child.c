@@ -5,7 +5,7 @@
  *
  * With a wall it stops half way: what makes the wall needs what a child gives up. The other half comes inside.
  */
-#include "exec/child.h"
+#include "exec/shim/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "exec/tree/cgroup.h"
-#include "exec/landlock.h"
+#include "exec/shim/landlock.h"
 
 enum { OOM_SCORE = 200 }; /* rather a task than its supervisor, rather the supervisor than the machine */
 

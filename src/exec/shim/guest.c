@@ -1,4 +1,4 @@
-#include "exec/guest.h"
+#include "exec/shim/guest.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -33,13 +33,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exec/budget.h"
+#include "exec/shim/budget.h"
 #include "exec/tree/cgroup.h"
-#include "exec/child.h"
-#include "exec/deadline.h"
-#include "exec/guest.h"
-#include "exec/inside.h"
-#include "exec/landlock.h"
+#include "exec/shim/child.h"
+#include "exec/shim/deadline.h"
+#include "exec/shim/guest.h"
+#include "exec/shim/inside.h"
+#include "exec/shim/landlock.h"
 #include "exec/tree/proc.h"
 #include "exec/tree/tree.h"
 
