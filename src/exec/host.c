@@ -23,7 +23,7 @@
 #include "base/take.h"
 #include "exec/parts.h"
 #include "exec/tree/proc.h"
-#include "exec/syscalls.h"
+#include "exec/wall/syscalls.h"
 #include "exec/tree/tree.h"
 
 enum {

@@ -20,7 +20,7 @@
 #include "exec/parts.h"
 #include "exec/tree/proc.h"
 #include "exec/request/request.h"
-#include "exec/wall_plan.h"
+#include "exec/wall/plan.h"
 
 enum {
 	LINGER_DEFAULT_MS = 1000,

@@ -23,7 +23,7 @@
 
 #include "config/config.h"
 #include "exec/request/confine.h"
-#include "exec/wall.h"
+#include "exec/wall/wall.h"
 #include "wire/json.h"
 
 enum {

@@ -19,7 +19,7 @@
 
 #include "base/buf.h"
 #include "exec/process.h"
-#include "exec/wall.h"
+#include "exec/wall/wall.h"
 
 enum stop_reason {
 	STOP_NOT,

@@ -27,7 +27,7 @@
 #include "exec/tree/proc.h"
 #include "exec/request/request.h"
 #include "exec/tree/tree.h"
-#include "exec/wall.h"
+#include "exec/wall/wall.h"
 #include "world.h"
 
 enum { RECORDS_MAX = 16 };

@@ -32,8 +32,8 @@
 #include "exec/request/confine.h"
 #include "exec/tree/proc.h"
 #include "exec/request/request.h"
-#include "exec/wall.h"
-#include "exec/wall_plan.h"
+#include "exec/wall/wall.h"
+#include "exec/wall/plan.h"
 #include "scene.h"
 #include "../skip.h"
 
@@ -281,7 +281,7 @@ static void podman_may_go_before_the_program(void **state)
 	running_done(&running);
 }
 
-/* Where exec/byway.h has its links. */
+/* Where exec/wall/byway.h has its links. */
 static const char *ways(const char *name)
 {
 	static char path[256];

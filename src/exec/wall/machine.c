@@ -14,7 +14,7 @@
 
 #include "base/take.h"
 #include "exec/env.h"
-#include "exec/wall_plan.h"
+#include "exec/wall/plan.h"
 
 enum {
 	MEMORY_DEFAULT_MIB = 512,

@@ -1,4 +1,4 @@
-#include "exec/wall.h"
+#include "exec/wall/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "base/take.h"
 #include "exec/process.h"
 #include "exec/rundir.h"
-#include "exec/wall_plan.h"
+#include "exec/wall/plan.h"
 
 enum { TRY_MS = 10 * 1000 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/wall_plan.h"
+#include "exec/wall/plan.h"
 
 #define TMP_BYTES "268435456" /* of /tmp, which is memory; TMPDIR is on the disk */
 #define SHM_BYTES "67108864"  /* of /dev/shm; as a container has it */

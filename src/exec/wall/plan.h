@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "exec/parts.h"
 #include "exec/request/request.h"
-#include "exec/wall.h"
+#include "exec/wall/wall.h"
 
 struct wall_plan {
 	struct arena arena;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/wall_plan.h"
+#include "exec/wall/plan.h"
 #include "wire/json.h"
 
 enum {

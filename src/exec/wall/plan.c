@@ -3,7 +3,7 @@
  * calls it. The program that makes the wall resolves that name again, and somebody could have put a link there since; so
  * the shim inside compares what it finds with what was opened, before anything else runs.
  */
-#include "exec/wall_plan.h"
+#include "exec/wall/plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
