@@ -54,7 +54,7 @@ static void start_done(struct start *start)
 static int plan_wall(struct start *start)
 {
 	struct wall_plan *plan = calloc(1, sizeof *plan);
-	int fault = plan ? wall_plan_make(plan, start->process->host, start->spec) : -ENOMEM;
+	int fault = plan ? wall_plan_make(plan, start->process->host->shim, start->spec) : -ENOMEM;
 
 	if (fault)
 		free(plan);
