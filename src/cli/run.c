@@ -68,17 +68,16 @@ int usage_unknown(struct cli *cli, const char *word, const char *noun)
 		best.word ? "\"?" : "");
 }
 
-/* Of the flags that may stand before a verb, these take the next word along. */
+/* Does this flag before the verb take the next word as its value? A verb without flags of its own has exactly the flags
+ * that may stand there. */
 static bool takes_next(const char *word)
 {
-	static const char *const flags[] = {
-		"--home", "--url", "--token", "--token-file", "--color", "--output", "-o"};
+	static const struct verb any = {.gives = GIVES_JSON | GIVES_AGAIN};
+	const struct flag *flag = word[1] == '-' ? verb_flag(&any, word + 2, strlen(word + 2))
+		: !word[2]                       ? verb_letter(&any, word[1])
+						 : NULL;
 
-	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-		if (strcmp(flags[i], word) == 0)
-			return true;
-	}
-	return false;
+	return flag && flag->kind != FLAG_SWITCH && flag->kind != FLAG_FIELDS;
 }
 
 int flags_before(int count, char *const *words)
