@@ -34,8 +34,6 @@ struct cli {
 	const struct verb *verb;
 	struct args args;
 	enum form form;
-	bool yaml;          /* what is written as JSON goes out as YAML */
-	uint32_t documents; /* of that, until now */
 	const char *fields; /* of --json=FIELDS; NULL: all */
 	bool quiet;
 	struct term term;

@@ -12,13 +12,12 @@
 #include "base/take.h"
 #include "cli/cli.h"
 #include "cli/text.h"
-#include "cli/yaml.h"
 
 enum {
 	TEXT_BYTES_MAX = 32 << 20,
 	LINE_BYTES_MAX = 64 << 10,
 	FLUSH_BYTES = 1 << 20,
-	YAML_BYTES_MAX = 1 << 30,
+	OUT_BYTES_MAX = 1 << 30,
 };
 
 static _Noreturn void die(int fault)
@@ -148,7 +147,7 @@ static void check(struct cli *cli, int fault)
 {
 	if (fault < 0)
 		die(fault);
-	if (cli->out.len >= FLUSH_BYTES && !cli->yaml)
+	if (cli->out.len >= FLUSH_BYTES)
 		flush(cli);
 }
 
@@ -189,50 +188,12 @@ void put_painted(struct cli *cli, enum paint paint, struct span text)
 	put(cli, "%s", term_plain(cli->term.color, paint));
 }
 
-/* A line of JSON, or whatever else a verb has written. */
-static int put_line_as_yaml(struct cli *cli, struct buf *out, struct span line)
-{
-	struct json_complaint complaint;
-	yyjson_doc *doc = json_read_to(line, JSON_REPLY_DEPTH_MAX, &complaint);
-	int r = !doc ? buf_put_span(out, line) : 0;
-
-	if (!doc)
-		return r < 0 ? r : buf_put_byte(out, '\n');
-	if (cli->documents++ > 0)
-		r = buf_printf(out, "---\n");
-	if (r == 0)
-		r = yaml_put(out, yyjson_doc_get_root(doc));
-	yyjson_doc_free(doc);
-	return r;
-}
-
-/* Documents are whole when they are written out. */
-static void turn_into_yaml(struct cli *cli)
-{
-	struct buf out = {0};
-	struct span left = buf_span(&cli->out);
-	int r = 0;
-
-	buf_init(&out, YAML_BYTES_MAX);
-	while (r == 0 && left.len > 0) {
-		const char *end = memchr(left.data, '\n', left.len);
-		struct span line = {left.data, end ? (size_t)(end - left.data) : left.len};
-		size_t used = line.len + (end != NULL);
-		r = put_line_as_yaml(cli, &out, line);
-		left = (struct span){left.data + used, left.len - used};
-	}
-	if (r < 0)
-		die(r);
-	buf_done(&cli->out);
-	cli->out = out;
-}
-
 /* Strings come from others. Not in a pipe: whoever reads that wants what was sent. */
 static void make_harmless(struct cli *cli)
 {
 	struct buf out = {0};
 
-	buf_init(&out, YAML_BYTES_MAX);
+	buf_init(&out, OUT_BYTES_MAX);
 	int r = text_clean_json(&out, buf_span(&cli->out));
 	if (r < 0)
 		die(r);
@@ -242,9 +203,7 @@ static void make_harmless(struct cli *cli)
 
 int flush(struct cli *cli)
 {
-	if (cli->yaml)
-		turn_into_yaml(cli);
-	else if (cli->term.tty && (cli->form == FORM_JSON || cli->form == FORM_JSONL))
+	if (cli->term.tty && (cli->form == FORM_JSON || cli->form == FORM_JSONL))
 		make_harmless(cli);
 
 	struct span left = buf_span(&cli->out);

@@ -68,17 +68,16 @@ int usage_unknown(struct cli *cli, const char *word, const char *noun)
 		best.word ? "\"?" : "");
 }
 
-/* Of the flags that may stand before a verb, these take the next word along. */
+/* Does this flag before the verb take the next word as its value? A verb without flags of its own has exactly the flags
+ * that may stand there. */
 static bool takes_next(const char *word)
 {
-	static const char *const flags[] = {
-		"--home", "--url", "--token", "--token-file", "--color", "--output", "-o"};
+	static const struct verb any = {.gives = GIVES_JSON | GIVES_AGAIN};
+	const struct flag *flag = word[1] == '-' ? verb_flag(&any, word + 2, strlen(word + 2))
+		: !word[2]                       ? verb_letter(&any, word[1])
+						 : NULL;
 
-	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-		if (strcmp(flags[i], word) == 0)
-			return true;
-	}
-	return false;
+	return flag && flag->kind != FLAG_SWITCH && flag->kind != FLAG_FIELDS;
 }
 
 int flags_before(int count, char *const *words)
@@ -127,10 +126,7 @@ static int set_form(struct cli *cli)
 		if (!verb_gives(cli->verb, &output_forms[i]))
 			return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", cli->verb->name),
 				"stint %s has no output of the form \"%s\"", cli->verb->name, output);
-		cli->yaml = strcmp(output, "yaml") == 0;
-		if (cli->yaml)
-			cli->form = FORM_JSON; /* it is made of that */
-		else if (cli->form == FORM_AUTO || form == FORM_JSONL)
+		if (cli->form == FORM_AUTO || form == FORM_JSONL)
 			cli->form = form;
 	}
 	return 0;
@@ -187,14 +183,13 @@ static bool asks_for_form(int count, char **words, const char *form)
 }
 
 /* Whoever asks for JSON gets a complaint about the other words in JSON, too. */
-static bool asks_for_json(struct cli *cli, int count, char **words)
+static bool asks_for_json(int count, char **words)
 {
-	cli->yaml = asks_for_form(count, words, "yaml");
 	for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
 		if (strcmp(words[i], "--json") == 0 || strncmp(words[i], "--json=", 7) == 0)
 			return true;
 	}
-	return cli->yaml || asks_for_form(count, words, "json");
+	return asks_for_form(count, words, "json");
 }
 
 /* As the program that it stands in for: the form is always the same. */
@@ -222,14 +217,16 @@ static int run_verb(struct cli *cli, int count, char **words)
 	if (cli->verb->stands_in)
 		return run_stand_in(cli, count, words);
 
-	cli->form = asks_for_json(cli, count, words) ? FORM_JSON : FORM_AUTO;
+	cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
 	int r = args_read(&cli->args, cli->verb, count, words, cli->now_ms, &complaint);
+	if (r == -EINVAL && asks_for_form(count, words, "yaml"))
+		return fail(cli, EXIT_USAGE, "usage", complaint.fix,
+			"there is no -o yaml: use -o json, which a reader of YAML reads as well");
 	if (r == -EINVAL)
 		return fail(cli, EXIT_USAGE, "usage", complaint.fix, "%s", complaint.text);
 	if (r < 0)
 		return fail_fault(cli, r);
 	cli->form = FORM_AUTO;
-	cli->yaml = false;
 	look_around(cli);
 	if (args_has(&cli->args, "help")) {
 		help_verb(cli, cli->verb);
@@ -290,7 +287,7 @@ static int run_words(struct cli *cli, int count, char **words)
 			help_noun(cli, words[0]);
 			return EXIT_GOOD;
 		}
-		cli->form = asks_for_json(cli, count, words) ? FORM_JSON : FORM_AUTO;
+		cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
 		return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", words[0]),
 			"stint %s needs a verb: %s", words[0], verbs_of(cli, words[0]));
 	}

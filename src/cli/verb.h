@@ -69,7 +69,6 @@ enum {
 	GIVES_ENV = 1 << 2,       /* -o env: for eval in a shell */
 	GIVES_AGAIN = 1 << 4,     /* --watch: looking twice does no harm */
 	TALKS_TO_NOBODY = 1 << 3, /* needs no server: no --url and no --token */
-	GIVES_FOREIGN = 1 << 5,   /* another program writes it: no -o yaml */
 };
 
 struct verb {
@@ -96,15 +95,14 @@ extern const struct flag flags_of_all[];     /* every verb has these */
 extern const struct flag flags_of_clients[]; /* and these, if it talks to a server */
 extern const struct flag flags_of_output[];
 
-/* The words of --output, and what a verb must give for each; in the order of enum form, and yaml, which is JSON that goes
- * out otherwise. */
+/* The words of --output and what a verb must give for each, in the order of enum form. */
 struct output_form {
 	const char *name;
 	unsigned needs;
 };
 
 enum {
-	OUTPUT_FORMS = 7,
+	OUTPUT_FORMS = 6,
 };
 
 extern const struct output_form output_forms[OUTPUT_FORMS];

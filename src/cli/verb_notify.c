@@ -56,7 +56,7 @@ const struct verb verb_notify_ls = {
 	.name = "notify ls",
 	.group = GROUP_PROTOCOL,
 	.arguments = "",
-	.gives = GIVES_JSON | GIVES_FOREIGN,
+	.gives = GIVES_JSON,
 	.brief = "who is told, and how far",
 	.text = "Lists the targets of the configuration: what each is told, how far, how much was delivered and given up, and how "
 		"the last delivery went.",

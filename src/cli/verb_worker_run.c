@@ -151,7 +151,7 @@ const struct verb verb_worker_trees = {
 	.name = "worker worktrees",
 	.group = GROUP_WORKERS,
 	.arguments = "",
-	.gives = GIVES_JSON | GIVES_FOREIGN,
+	.gives = GIVES_JSON,
 	.brief = "the work trees of tasks",
 	.text = "Lists the git work trees that workers of this machine have made for tasks: live, or kept because there is work in "
 		"them that was not committed or not pushed; the line says what. With --prune each that nobody works with is looked "

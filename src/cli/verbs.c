@@ -106,7 +106,7 @@ const struct flag flags_of_clients[] = {
 
 const struct flag flags_of_output[] = {
 	{"json", 0, FLAG_FIELDS, .value = "FIELDS", .text = "JSON; with =a,b only these members"},
-	{"output", 'o', FLAG_CHOICE, .value = "table|wide|json|jsonl|id|env|yaml",
+	{"output", 'o', FLAG_CHOICE, .value = "table|wide|json|jsonl|id|env",
 		.text = "the form of the output"},
 	{"watch", 0, FLAG_SWITCH, .text = "again every two seconds, until Ctrl-C"},
 	{0},
@@ -119,7 +119,6 @@ const struct output_form output_forms[OUTPUT_FORMS] = {
 	{"jsonl", GIVES_ROWS},
 	{"id", GIVES_ROWS},
 	{"env", GIVES_ENV},
-	{"yaml", GIVES_JSON},
 };
 
 const char *group_name(enum verb_group group)
@@ -193,7 +192,7 @@ static bool has_output(const struct verb *verb, const struct flag *flag)
 
 bool verb_gives(const struct verb *verb, const struct output_form *form)
 {
-	return verb->gives & form->needs && !(verb->gives & GIVES_FOREIGN && strcmp(form->name, "yaml") == 0);
+	return verb->gives & form->needs;
 }
 
 const struct flag *verb_each_flag(const struct verb *verb, size_t *at)

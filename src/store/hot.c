@@ -531,6 +531,14 @@ static int64_t row_wall_ms(const struct hot *hot, uint32_t slot)
 	return task_next_wall_ms(&task);
 }
 
+void hot_rearm_wall(struct hot *hot, const struct heap_entry *timer)
+{
+	uint32_t slot = hot_find(hot, (int64_t)timer->what);
+
+	if (slot != MAP_NONE && row_wall_ms(hot, slot) == timer->at)
+		hot_must(heap_push(&hot->wall_timers, *timer));
+}
+
 /* Timers of tasks that have ended, or are due at another time by now, are dropped when they are the most. They come
  * out of the heap in order, so that one that was set twice is kept once. */
 static void sift_wall_timers(struct hot *hot)

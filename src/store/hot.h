@@ -182,3 +182,7 @@ int64_t hot_timer_task(const struct hot *hot, uint32_t timer);
 
 /* Timers that were taken out and found nothing to do, or whose turn failed, are set again. */
 void hot_rearm(struct hot *hot, uint32_t timer, const struct given *given);
+
+/* The same for a timer of the wall clock. hot_set() sets one only when the time of a task changes: a task that is given
+ * the time again at which its timer was taken out in the same turn gets that timer back. */
+void hot_rearm_wall(struct hot *hot, const struct heap_entry *timer);

@@ -115,6 +115,8 @@ static void rearm_timers(struct turn *turn)
 
 	for (uint32_t i = 0; i < turn->timer_count; i++)
 		hot_rearm(hot, turn->timers[i], &turn->given);
+	for (uint32_t i = 0; i < turn->wall_timer_count; i++)
+		hot_rearm_wall(hot, &turn->wall_timers[i]);
 }
 
 static void apply_queues(struct turn *turn)
@@ -338,9 +340,5 @@ void turn_abort(struct turn *turn)
 	}
 	names_forget(&store->names);
 	rearm_timers(turn);
-	for (uint32_t i = 0; i < turn->wall_timer_count; i++) {
-		if (heap_push(&store->hot.wall_timers, turn->wall_timers[i]) < 0)
-			abort();
-	}
 	store->unscheduled[RESCHEDULE_RETRY] += turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];
 }
