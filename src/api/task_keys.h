@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "core/document.h"
+#include "core/task/document.h"
 
 struct task_key {
 	int64_t created_ms,

@@ -10,7 +10,7 @@
 
 #include "api/form.h"
 #include "base/take.h"
-#include "core/log.h"
+#include "core/task/log.h"
 
 enum {
 	PIECE_DEFAULT = 64 << 10,

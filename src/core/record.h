@@ -8,7 +8,7 @@
 
 #include "base/span.h"
 #include "core/event.h"
-#include "core/task.h"
+#include "core/task/task.h"
 
 /* Numbers that explain an event. Stored numbers: only ever appended. */
 enum fact {

@@ -20,13 +20,13 @@
 
 #include "base/arena.h"
 #include "base/span.h"
-#include "core/document.h"
-#include "core/question.h"
-#include "core/queue.h"
-#include "core/slot.h"
-#include "core/task.h"
-#include "core/token.h"
-#include "core/worker.h"
+#include "core/task/document.h"
+#include "core/task/question.h"
+#include "core/flow/queue.h"
+#include "core/worker/slot.h"
+#include "core/task/task.h"
+#include "core/worker/token.h"
+#include "core/worker/worker.h"
 
 struct task_row {
 	struct task task;   /* claim.holder is not stored: the text below is */

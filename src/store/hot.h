@@ -18,10 +18,10 @@
 #include "base/pool.h"
 #include "base/span.h"
 #include "base/wheel.h"
-#include "core/document.h"
-#include "core/pace.h"
-#include "core/task.h"
-#include "core/worker.h"
+#include "core/task/document.h"
+#include "core/task/pace.h"
+#include "core/task/task.h"
+#include "core/worker/worker.h"
 #include "store/lane.h"
 
 /* A worker, or a plain claimant while it holds something. Its number is its slot + 1. */

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/task/log.h"
 #include "store/commands.h"
 
 enum {

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/span.h"
 #include "core/record.h"
-#include "core/task.h"
+#include "core/task/task.h"
 
 /* Lifecycle columns of a task as folded from its events. */
 struct fold {

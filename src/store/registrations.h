@@ -9,7 +9,7 @@
 
 #include "base/map.h"
 #include "base/pool.h"
-#include "core/pace.h"
+#include "core/task/pace.h"
 
 enum registrar {
 	REGISTRAR_PRINCIPAL = 0,

@@ -24,9 +24,9 @@
 
 #include "base/arena.h"
 #include "core/command.h"
-#include "core/document.h"
-#include "core/given.h"
-#include "core/slot.h"
+#include "core/task/document.h"
+#include "core/task/given.h"
+#include "core/worker/slot.h"
 #include "core/why.h"
 #include "store/backend.h"
 #include "store/record.h"

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "core/token.h"
+#include "core/worker/token.h"
 
 struct tokens {
 	struct token **items;

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/rng.h"
-#include "core/execution.h"
+#include "core/flow/execution.h"
 #include "store/hot.h"
 #include "store/missing.h"
 #include "store/names.h"

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "base/span.h"
-#include "core/slot.h"
-#include "core/task.h"
-#include "core/worker.h"
+#include "core/worker/slot.h"
+#include "core/task/task.h"
+#include "core/worker/worker.h"
 
 /* The few columns by which a list chooses and orders tasks, before it reads any of them. */
 struct task_outline {

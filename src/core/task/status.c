@@ -7,8 +7,8 @@
  */
 #include <assert.h>
 
-#include "core/task.h"
-#include "core/task_move.h"
+#include "core/task/task.h"
+#include "core/task/move.h"
 
 /* `in-progress`: the slot takes it, as confirmed work. A slot that owns nothing here cannot. */
 static struct task_decision take(

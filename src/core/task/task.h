@@ -6,10 +6,10 @@
  * what was decided. Names (queues, slots, workers, capabilities) are numbers given out by the store;
  * 0 is "none".
  *
- *   task_new.c       creation and what an operator or a producer may do
- *   task_claim.c     taking, confirming, renewing and losing
- *   task_end.c       how an attempt ends: complete, fail, review, block, release; asking and answering
- *   task_status.c    all of that through the lanes of slot workers: one word says where the task shall be
+ *   task/new.c       creation and what an operator or a producer may do
+ *   task/claim.c     taking, confirming, renewing and losing
+ *   task/end.c       how an attempt ends: complete, fail, review, block, release; asking and answering
+ *   task/status.c    all of that through the lanes of slot workers: one word says where the task shall be
  */
 #pragma once
 
@@ -17,13 +17,13 @@
 #include <stdint.h>
 
 #include "core/event.h"
-#include "core/failure.h"
-#include "core/given.h"
+#include "core/task/failure.h"
+#include "core/task/given.h"
 #include "core/lease.h"
-#include "core/queue.h"
+#include "core/flow/queue.h"
 #include "core/refusal.h"
-#include "core/state.h"
-#include "core/worker.h"
+#include "core/task/state.h"
+#include "core/worker/worker.h"
 #include "core/workflow.h"
 
 /* The generation of the store stands in the high digits of a fence, the count of claims in the others. */

@@ -7,8 +7,8 @@
  */
 #include <assert.h>
 
-#include "core/task.h"
-#include "core/task_move.h"
+#include "core/task/task.h"
+#include "core/task/move.h"
 
 /* May this report end the claim? REFUSED_NOTHING with *ret_repeated set means that it already has. */
 static enum refusal report_refusal(

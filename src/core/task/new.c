@@ -3,8 +3,8 @@
  */
 #include <assert.h>
 
-#include "core/task.h"
-#include "core/task_move.h"
+#include "core/task/task.h"
+#include "core/task/move.h"
 
 static void draft_complete(struct task *task, const struct given *given)
 {

@@ -7,8 +7,8 @@
  * tell. Age alone never frees a task: only a lost lease, a report, or an operator does.
  */
 
-#include "core/task.h"
-#include "core/task_move.h"
+#include "core/task/task.h"
+#include "core/task/move.h"
 
 /* The next fence: one more than the last, or the first of a new generation. */
 static uint64_t fence_next(uint64_t last, uint32_t generation)

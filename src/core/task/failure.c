@@ -1,4 +1,4 @@
-#include "core/failure.h"
+#include "core/task/failure.h"
 
 #include <assert.h>
 #include <stdbool.h>

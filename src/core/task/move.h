@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "core/task.h"
+#include "core/task/task.h"
 
 /* "No", naming nothing but the refusal; the task stays as it was. */
 struct task_decision task_refuse(const struct task *task, enum refusal refusal);

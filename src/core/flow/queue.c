@@ -1,4 +1,4 @@
-#include "core/queue.h"
+#include "core/flow/queue.h"
 
 #include <assert.h>
 

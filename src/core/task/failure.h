@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "core/given.h"
+#include "core/task/given.h"
 
 // clang-format off
 #define FAILURE_CLASSES(X) \

@@ -1,4 +1,4 @@
-#include "core/pace.h"
+#include "core/task/pace.h"
 
 static const int64_t minute_us = INT64_C(60) * 1000 * 1000;
 

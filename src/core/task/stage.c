@@ -6,8 +6,8 @@
  */
 #include <assert.h>
 
-#include "core/task.h"
-#include "core/task_move.h"
+#include "core/task/task.h"
+#include "core/task/move.h"
 
 struct task_decision task_set_stage(const struct task *task, enum stage stage)
 {

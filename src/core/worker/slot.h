@@ -11,7 +11,7 @@
 
 #include "base/span.h"
 #include "core/event.h"
-#include "core/given.h"
+#include "core/task/given.h"
 #include "core/refusal.h"
 
 enum {

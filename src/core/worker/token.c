@@ -1,4 +1,4 @@
-#include "core/token.h"
+#include "core/worker/token.h"
 
 #include <assert.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/given.h"
+#include "core/task/given.h"
 #include "core/refusal.h"
 
 enum {

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "core/event.h"
-#include "core/given.h"
+#include "core/task/given.h"
 #include "core/lease.h"
 #include "core/refusal.h"
 

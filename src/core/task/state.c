@@ -13,7 +13,7 @@
  *
  * A from-bit of TASK_NOWHERE is creation, a to-bit of it is the purge by retention.
  */
-#include "core/state.h"
+#include "core/task/state.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "core/execution.h"
+#include "core/flow/execution.h"
 
 bool execution_is_armed(int64_t stored)
 {

@@ -1,4 +1,4 @@
-#include "core/log.h"
+#include "core/task/log.h"
 
 #include <assert.h>
 #include <string.h>

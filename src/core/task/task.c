@@ -1,9 +1,9 @@
-#include "core/task.h"
+#include "core/task/task.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "core/task_move.h"
+#include "core/task/move.h"
 
 struct task_decision task_refuse(const struct task *task, enum refusal refusal)
 {

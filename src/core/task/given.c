@@ -1,4 +1,4 @@
-#include "core/given.h"
+#include "core/task/given.h"
 
 #define SECONDS(n) ((n) * 1000u)
 #define MINUTES(n) ((n) * 60u * 1000u)

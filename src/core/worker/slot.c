@@ -1,4 +1,4 @@
-#include "core/slot.h"
+#include "core/worker/slot.h"
 
 #include <assert.h>
 
