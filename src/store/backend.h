@@ -92,7 +92,7 @@ enum extra_kind {
 	EXTRA_RECOVERED =
 		15, /* it was lost by the slot that owns it: when (wall, decimal), a space, the session of then */
 	EXTRA_SPAWNED =
-		16, /* it is a session: see command_session.c; of task 0 by place: which tasks are, round and round */
+		16, /* it is a session: see command/session.c; of task 0 by place: which tasks are, round and round */
 	EXTRA_WORDS = 17,       /* the last that a holder said */
 	EXTRA_LAST_HOLDER = 18, /* who held the last claim that was taken by a name; see last_holder_put() */
 	EXTRA_CLAIMANT = 19,    /* by number: a principal that held an attempt before the last one */
