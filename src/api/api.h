@@ -21,7 +21,7 @@
 #include "core/task/question.h"
 #include "core/record.h"
 #include "core/why.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 /* What a credential may do. A route names one or more; none does not build. */
 enum scope {

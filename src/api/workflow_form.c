@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/take.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 #define S(name) STAGE_BIT(STAGE_##name)
 

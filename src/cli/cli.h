@@ -15,8 +15,8 @@
 #include "cli/exit.h"
 #include "cli/term.h"
 #include "cli/verb.h"
-#include "wire/http_client.h"
-#include "wire/json.h"
+#include "wire/http/client.h"
+#include "wire/json/json.h"
 
 enum form { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "wire/http_client.h"
-#include "wire/json.h"
+#include "wire/http/client.h"
+#include "wire/json/json.h"
 
 enum {
 	BODY_BYTES_MAX = 16 << 10,

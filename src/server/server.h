@@ -28,7 +28,7 @@
 #include "server/options.h"
 #include "server/sources.h"
 #include "store/store.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 struct connection;
 

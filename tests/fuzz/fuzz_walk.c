@@ -6,7 +6,7 @@
 
 #include "cli/json_walk.h"
 #include "fuzz/fuzz.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 static bool is_within(struct span part, struct span whole)
 {

@@ -12,8 +12,8 @@
 
 #include "base/buf.h"
 #include "base/span.h"
-#include "wire/http.h"
-#include "wire/http_answer.h"
+#include "wire/http/http.h"
+#include "wire/http/answer.h"
 
 /* Where a server is: http://HOST[:PORT][/PREFIX] or unix:PATH. */
 struct http_address {

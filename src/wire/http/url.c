@@ -2,7 +2,7 @@
  * Paths and queries: percent-decoding, and the walk over a query's pieces. Splitting comes before decoding, so
  * that an encoded '/' or '&' stays part of its piece.
  */
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * Replies into bytes. No Date: a server without a clock it trusts need not send one, and nobody here reads it.
  */
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  * What a request line and its headers may say (RFC 9112 and 9110), read more narrowly than the RFCs allow where
  * two readers could disagree: that is where requests are smuggled.
  */
-#include "wire/http_head.h"
+#include "wire/http/head.h"
 
 #include <assert.h>
 #include <string.h>

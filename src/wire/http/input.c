@@ -22,7 +22,7 @@
  *
  * Chunks are pushed together where they lie; the gap is closed when room is needed.
  */
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -32,7 +32,7 @@
 #include <string.h>
 
 #include "base/scan.h"
-#include "wire/http_head.h"
+#include "wire/http/head.h"
 
 enum phase {
 	PHASE_START,

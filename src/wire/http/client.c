@@ -1,4 +1,4 @@
-#include "wire/http_client.h"
+#include "wire/http/client.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

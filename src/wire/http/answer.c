@@ -1,4 +1,4 @@
-#include "wire/http_answer.h"
+#include "wire/http/answer.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
  * The head of a request, line by line: what we make of a request line and of a header, and which ones we refuse.
- * Private to http_input.c, which hands in whole lines and remembers where in the message they lie.
+ * Private to http/input.c, which hands in whole lines and remembers where in the message they lie.
  *
  * Each function returns NULL when all is well, or the complaint to send.
  */
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 /* Bytes of the message by position: the buffer they lie in may move. At 0 there is the method, and nothing else. */
 struct http_mark {

@@ -1,7 +1,7 @@
 /*
  * Writing JSON straight into a buffer: the shapes we write are known, so no tree is built first.
  */
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
  * yyjson does that for integers of more than 64 bits, and for what is larger than a double. Decimals of more digits
  * than a double has are ours; they are looked for only where the document has a decimal at all.
  */
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 #include <assert.h>
 #include <stdarg.h>
