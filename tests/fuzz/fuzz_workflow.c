@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "api/workflow_form.h"
+#include "api/flow/workflow_form.h"
 #include "base/take.h"
 #include "fuzz/fuzz.h"
 #include "wire/json/json.h"
