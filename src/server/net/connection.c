@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/take.h"
-#include "server/connection.h"
+#include "server/net/connection.h"
 
 enum {
 	LINGER_BYTES_MAX = 4 << 20,   /* what a refused client still sends is thrown away, up to that much */

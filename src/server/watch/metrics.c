@@ -1,4 +1,4 @@
-#include "server/metrics.h"
+#include "server/watch/metrics.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include <malloc.h>
 #include <poll.h>
 
-#include "server/connection.h"
+#include "server/net/connection.h"
 
 enum {
 	HEAD_TIMEOUT_MS = 5000,  /* from its first byte to its last */

@@ -1,4 +1,4 @@
-#include "server/sources.h"
+#include "server/net/sources.h"
 
 #include <netinet/in.h>
 #include <string.h>
