@@ -4,7 +4,7 @@
  */
 #include <assert.h>
 
-#include "cli/json_walk.h"
+#include "cli/frame/json_walk.h"
 #include "fuzz/fuzz.h"
 #include "wire/json/json.h"
 
