@@ -14,7 +14,7 @@
 #include "base/files.h"
 #include "base/take.h"
 #include "exec/orphan.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 #include "exec/rundir.h"
 #include "wire/http.h"
 #include "wire/json.h"

@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #include "config/config.h"
-#include "exec/confine.h"
-#include "exec/wall.h"
+#include "exec/request/confine.h"
+#include "exec/wall/wall.h"
 #include "wire/json.h"
 
 enum {

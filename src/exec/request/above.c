@@ -1,4 +1,4 @@
-#include "exec/above.h"
+#include "exec/request/above.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  *
  * Breadth first over a static list: this also runs when there is no memory left.
  */
-#include "exec/tree.h"
+#include "exec/tree/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 
 static void closedir_at(DIR **dir)
 {

@@ -3,7 +3,7 @@
  * calls it. The program that makes the wall resolves that name again, and somebody could have put a link there since; so
  * the shim inside compares what it finds with what was opened, before anything else runs.
  */
-#include "exec/wall_plan.h"
+#include "exec/wall/plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/above.h"
+#include "exec/request/above.h"
 
 enum {
 	PLAN_BYTES_MAX = 1 << 20,
@@ -246,7 +246,7 @@ static int collect(struct wall_plan *plan, const struct process_spec *spec)
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------ */
 
-int wall_plan_make(struct wall_plan *plan, const struct host *host, const struct process_spec *spec)
+int wall_plan_make(struct wall_plan *plan, const char *shim, const struct process_spec *spec)
 {
 	int fault;
 
@@ -254,12 +254,12 @@ int wall_plan_make(struct wall_plan *plan, const struct host *host, const struct
 	arena_init(&plan->arena, PLAN_BYTES_MAX);
 	plan->argv = arena_alloc(&plan->arena, PLAN_ARGS_MAX * sizeof *plan->argv);
 	fault = !plan->argv                    ? -ENOMEM
-		: spec->wall->level == WALL_VM ? machine_plan(plan, host, spec)
+		: spec->wall->level == WALL_VM ? machine_plan(plan, shim, spec)
 					       : collect(plan, spec);
 	if (!fault && spec->wall->level == WALL_SANDBOX)
-		fault = sandbox_plan(plan, host, spec);
+		fault = sandbox_plan(plan, shim, spec);
 	if (!fault && spec->wall->level == WALL_CONTAINER)
-		fault = container_plan(plan, host, spec);
+		fault = container_plan(plan, shim, spec);
 	if (!fault && plan->short_of)
 		fault = -E2BIG;
 	if (fault)

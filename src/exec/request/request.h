@@ -21,9 +21,9 @@
 
 #include "base/buf.h"
 #include "base/span.h"
-#include "exec/cgroup.h"
-#include "exec/confine.h"
-#include "exec/process.h"
+#include "exec/tree/cgroup.h"
+#include "exec/request/confine.h"
+#include "exec/request/terms.h"
 
 enum {
 	SHIM_ORPHAN_MS = 5000,        /* the tree has ended so long after our death */
@@ -44,6 +44,13 @@ enum {
 #define SHIM_INSIDE "--inside"
 #define SHIM_GUEST  "--guest"
 #define SHIM_TRIAL  "--trial"
+
+/* Of a machine (guest.h): qemu finds our stderr at this descriptor, because it takes none of the first three for a serial
+ * line. Of its arguments the first becomes the second where KVM does not work. */
+enum { GUEST_SAID_FD = 3 };
+#define GUEST_KVM "accel=kvm"
+#define GUEST_TCG "accel=tcg"
+#define KVM_PATH  "/dev/kvm"
 
 /* The descriptors of a request, in this order; those of grants follow. */
 enum request_fd {

@@ -1,4 +1,4 @@
-#include "exec/confine.h"
+#include "exec/request/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +38,17 @@ const struct grant grants_system[] = {
 };
 
 const size_t grants_system_count = sizeof grants_system / sizeof *grants_system;
+
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#endif
+
+int landlock_abi(void)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
+
+	return abi < 0 ? 0 : (int)abi;
+}
 
 enum { RACES_MAX = 16 }; /* a rename beside us makes the kernel unsure */
 

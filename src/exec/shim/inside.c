@@ -1,4 +1,4 @@
-#include "exec/inside.h"
+#include "exec/shim/inside.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/child.h"
-#include "exec/landlock.h"
-#include "exec/shim.h"
+#include "exec/shim/child.h"
+#include "exec/shim/landlock.h"
+#include "exec/request/request.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1u << 2)

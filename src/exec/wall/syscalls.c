@@ -5,7 +5,7 @@
  *
  * The program is made once and sent to every shim; the library is not linked into those.
  */
-#include "exec/syscalls.h"
+#include "exec/wall/syscalls.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-#include "exec/cgroup.h"
+#include "exec/tree/cgroup.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/proc.h"
-#include "exec/tree.h"
+#include "exec/tree/proc.h"
+#include "exec/tree/tree.h"
 
 enum {
 	FREEZE_LOOKS = 50, /* of 1 ms */

@@ -1,4 +1,4 @@
-#include "exec/wall.h"
+#include "exec/wall/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,11 +10,9 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/guest.h"
-#include "exec/landlock.h"
 #include "exec/process.h"
 #include "exec/rundir.h"
-#include "exec/wall_plan.h"
+#include "exec/wall/plan.h"
 
 enum { TRY_MS = 10 * 1000 };
 

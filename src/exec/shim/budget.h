@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "exec/confine.h"
-#include "exec/process.h"
+#include "exec/request/confine.h"
+#include "exec/request/terms.h"
 
 struct budget {
 	const struct limits *limits; /* borrowed, like the next */

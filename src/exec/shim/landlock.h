@@ -6,10 +6,7 @@
 
 #include <stddef.h>
 
-#include "exec/confine.h"
-
-/* 0: the kernel has none, or it is switched off. */
-int landlock_abi(void);
+#include "exec/request/confine.h"
 
 /*
  * Make a ruleset of these grants, as strong as the kernel's version allows: every way to the file system; from version

@@ -1,4 +1,4 @@
-#include "exec/deadline.h"
+#include "exec/shim/deadline.h"
 
 #include <errno.h>
 #include <sys/timerfd.h>

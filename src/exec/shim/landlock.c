@@ -1,4 +1,4 @@
-#include "exec/landlock.h"
+#include "exec/shim/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/above.h"
+#include "exec/request/above.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
@@ -56,13 +56,6 @@ struct path_attr {
 	uint64_t allowed;
 	int32_t parent_fd;
 } __attribute__((packed));
-
-int landlock_abi(void)
-{
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
-
-	return abi < 0 ? 0 : (int)abi;
-}
 
 static uint64_t handled(int abi)
 {

@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "exec/host.h"
-
 enum {
 	CGROUP_PATH_BYTES = 512,
 	CGROUP_LEAVES_MAX = 4, /* of one process: the tree's, and on the first version one for each bound */

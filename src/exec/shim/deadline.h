@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "exec/process.h"
+#include "exec/request/terms.h"
 
 /* A machine that slept less long did not sleep: so the server counts, too. */
 enum { DEADLINE_SLEPT_MS = 2000 };

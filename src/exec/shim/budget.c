@@ -1,12 +1,12 @@
-#include "exec/budget.h"
+#include "exec/shim/budget.h"
 
 #include <errno.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "exec/cgroup.h"
-#include "exec/proc.h"
-#include "exec/tree.h"
+#include "exec/tree/cgroup.h"
+#include "exec/tree/proc.h"
+#include "exec/tree/tree.h"
 
 enum {
 	LOOK_LEAST_MS = 10, /* between two looks */

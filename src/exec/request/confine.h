@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "exec/above.h"
+#include "exec/request/above.h"
+
+/* The version of Landlock that the kernel has; 0: none, or it is switched off. */
+int landlock_abi(void);
 
 enum { GRANTS_MAX = 128 };
 

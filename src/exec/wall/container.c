@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/wall_plan.h"
+#include "exec/wall/plan.h"
 #include "wire/json.h"
 
 enum {
@@ -66,8 +66,7 @@ static int put_mount(struct buf *config, const char *source, const char *path, c
 	return fault ? fault : buf_printf(config, ",\"options\":[\"bind\",\"nosuid\",%s]}", options);
 }
 
-static int put_mounts(
-	struct buf *config, struct wall_plan *plan, const struct host *host, const struct wall *wall)
+static int put_mounts(struct buf *config, struct wall_plan *plan, const char *shim, const struct wall *wall)
 {
 	static const char *const options[] = {[GRANT_READ] = "\"nodev\",\"ro\"",
 		[GRANT_WRITE] = "\"nodev\",\"rw\"",
@@ -83,12 +82,12 @@ static int put_mounts(
 		fault = put_mount(config, door,
 			wall->socket_alone ? WALL_PLACE "/door" : WALL_PLACE "/door/stint.sock",
 			options[GRANT_READ]);
-	return fault ? fault : put_mount(config, host->shim, WALL_PLACE "/shim", options[GRANT_READ]);
+	return fault ? fault : put_mount(config, shim, WALL_PLACE "/shim", options[GRANT_READ]);
 }
 
 /* The marker is in the environment of the first process, too: how a tree is found whose shim is dead. */
 static int put_config(
-	struct buf *config, struct wall_plan *plan, const struct host *host, const struct process_spec *spec)
+	struct buf *config, struct wall_plan *plan, const char *shim, const struct process_spec *spec)
 {
 	int fault =
 		buf_printf(config, "%s\"" PROCESS_MARKER "=%s\"]},\"root\":{\"path\":", beginning, spec->run);
@@ -98,7 +97,7 @@ static int put_config(
 	if (!fault)
 		fault = buf_printf(config, ",");
 	if (!fault)
-		fault = put_mounts(config, plan, host, spec->wall);
+		fault = put_mounts(config, plan, shim, spec->wall);
 	return fault ? fault
 		     : buf_printf(config, "%s%s]}}\n", ending,
 			       spec->wall->network ? "" : ",{\"type\":\"network\"}");
@@ -287,7 +286,7 @@ static int podman_command(struct wall_plan *plan, const char *podman, const char
 	return 0;
 }
 
-int container_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec)
+int container_plan(struct wall_plan *plan, const char *shim, const struct process_spec *spec)
 {
 	const struct wall *wall = spec->wall;
 	const char *runtime = wall_program(&plan->arena, wall->runtime ? wall->runtime : "crun");
@@ -302,7 +301,7 @@ int container_plan(struct wall_plan *plan, const struct host *host, const struct
 	grant_inside(plan);
 	fault = check_places(plan);
 	if (!fault)
-		fault = put_config(&config, plan, host, spec);
+		fault = put_config(&config, plan, shim, spec);
 	if (!fault)
 		fault = write_file(bundle, "config.json", buf_span(&config));
 	if (!fault && wall_is_podman(runtime))

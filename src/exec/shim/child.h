@@ -1,7 +1,7 @@
 /* The last steps of a child of the shim before it becomes the program: everything that it gives up. */
 #pragma once
 
-#include "exec/shim.h"
+#include "exec/request/request.h"
 
 struct child {
 	const struct request *request;

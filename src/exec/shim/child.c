@@ -5,7 +5,7 @@
  *
  * With a wall it stops half way: what makes the wall needs what a child gives up. The other half comes inside.
  */
-#include "exec/child.h"
+#include "exec/shim/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "exec/cgroup.h"
-#include "exec/landlock.h"
+#include "exec/tree/cgroup.h"
+#include "exec/shim/landlock.h"
 
 enum { OOM_SCORE = 200 }; /* rather a task than its supervisor, rather the supervisor than the machine */
 

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "base/arena.h"
-#include "exec/parts.h"
-#include "exec/shim.h"
-#include "exec/wall.h"
+#include "exec/process.h"
+#include "exec/request/request.h"
+#include "exec/wall/byway.h"
+#include "exec/wall/wall.h"
 
 struct wall_plan {
 	struct arena arena;
@@ -31,7 +32,7 @@ struct wall_plan {
 };
 
 /* On a fault there is nothing in it to be done. Faults as process_start(). */
-int wall_plan_make(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);
+int wall_plan_make(struct wall_plan *plan, const char *shim, const struct process_spec *spec);
 void wall_plan_done(struct wall_plan *plan);
 
 /* Fill in what the shim needs to know. Borrows the plan. */
@@ -47,9 +48,9 @@ bool wall_is_podman(const char *runtime);
 int wall_system_check(const struct wall *wall, const char *keep_out);
 
 /* sandbox.c, container.c; machine.c, which makes another spec, and no wall for the shim */
-int sandbox_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);
-int container_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec);
-int machine_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *given);
+int sandbox_plan(struct wall_plan *plan, const char *shim, const struct process_spec *spec);
+int container_plan(struct wall_plan *plan, const char *shim, const struct process_spec *spec);
+int machine_plan(struct wall_plan *plan, const char *shim, const struct process_spec *given);
 
 /* What of the server is shown: its socket, or the directory in which that is alone; NULL: nothing. */
 const char *plan_door(struct wall_plan *plan, const struct wall *wall);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/wall_plan.h"
+#include "exec/wall/plan.h"
 
 #define TMP_BYTES "268435456" /* of /tmp, which is memory; TMPDIR is on the disk */
 #define SHM_BYTES "67108864"  /* of /dev/shm; as a container has it */
@@ -49,7 +49,7 @@ static void show_granted(struct wall_plan *plan)
 				flags[plan->access[i]], plan->sources[i], plan->binds[i].path, NULL});
 }
 
-int sandbox_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *spec)
+int sandbox_plan(struct wall_plan *plan, const char *shim, const struct process_spec *spec)
 {
 	static const char *const walls[] = {"--unshare-user", "--unshare-pid", "--unshare-ipc",
 		"--unshare-uts", "--unshare-cgroup-try", "--hostname", "stint", "--die-with-parent",
@@ -70,7 +70,7 @@ int sandbox_plan(struct wall_plan *plan, const struct host *host, const struct p
 	show_granted(plan);
 	if (door)
 		plan_words(plan, (const char *const[]){"--ro-bind-try", door, door, NULL});
-	plan_words(plan, (const char *const[]){"--ro-bind", host->shim, WALL_PLACE "/shim", NULL});
+	plan_words(plan, (const char *const[]){"--ro-bind", shim, WALL_PLACE "/shim", NULL});
 	plan_words(plan,
 		(const char *const[]){
 			"--remount-ro", "/", "--chdir", "/", "--", WALL_PLACE "/shim", SHIM_INSIDE, NULL});

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "exec/shim.h"
+#include "exec/request/request.h"
 
 static int put_text(struct buf *buf, const char *text)
 {

@@ -1,4 +1,4 @@
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "exec/guest.h"
+#include "exec/shim/guest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exec/proc.h"
-#include "exec/tree.h"
+#include "exec/tree/proc.h"
+#include "exec/request/request.h"
+#include "exec/tree/tree.h"
 
 enum {
 	READ_BYTES = 65536,

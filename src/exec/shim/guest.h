@@ -10,14 +10,5 @@
  */
 #pragma once
 
-enum {
-	GUEST_SAID_FD = 3
-}; /* qemu finds our stderr there: it takes none of the first three for a serial line */
-
-/* Of the arguments of qemu: the first becomes the second where KVM does not work. */
-#define GUEST_KVM "accel=kvm"
-#define GUEST_TCG "accel=tcg"
-#define KVM_PATH  "/dev/kvm"
-
 /* argv: the word that ends it, then qemu and its arguments. Returns the status to exit with. */
 int guest_main(char **argv);

@@ -13,7 +13,7 @@
  * the program has ended, when the supervisor has died (the socket says so, or else the kernel by a signal), and when it is
  * silent past its lease (deadline.h).
  */
-#include "exec/shim.h"
+#include "exec/request/request.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,15 +33,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exec/budget.h"
-#include "exec/cgroup.h"
-#include "exec/child.h"
-#include "exec/deadline.h"
-#include "exec/guest.h"
-#include "exec/inside.h"
-#include "exec/landlock.h"
-#include "exec/proc.h"
-#include "exec/tree.h"
+#include "exec/shim/budget.h"
+#include "exec/tree/cgroup.h"
+#include "exec/shim/child.h"
+#include "exec/shim/deadline.h"
+#include "exec/shim/guest.h"
+#include "exec/shim/inside.h"
+#include "exec/shim/landlock.h"
+#include "exec/tree/proc.h"
+#include "exec/tree/tree.h"
 
 enum {
 	PARENT_SIGNAL =

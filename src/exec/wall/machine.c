@@ -14,8 +14,7 @@
 
 #include "base/take.h"
 #include "exec/env.h"
-#include "exec/guest.h"
-#include "exec/wall_plan.h"
+#include "exec/wall/plan.h"
 
 enum {
 	MEMORY_DEFAULT_MIB = 512,
@@ -120,9 +119,9 @@ static int new_word(struct wall_plan *plan, const char **ret_word)
 
 /* ---- the spec ------------------------------------------------------------------------------------------------------- */
 
-static void grant_machine(struct wall_plan *plan, const struct host *host, const struct process_spec *spec)
+static void grant_machine(struct wall_plan *plan, const char *shim, const struct process_spec *spec)
 {
-	const char *const paths[] = {host->shim, spec->wall->kernel, spec->wall->initrd, spec->wall->image};
+	const char *const paths[] = {shim, spec->wall->kernel, spec->wall->initrd, spec->wall->image};
 
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 		if (paths[i]) {
@@ -134,7 +133,7 @@ static void grant_machine(struct wall_plan *plan, const struct host *host, const
 		plan_grant(plan, plan_text(plan, "%s/tmp", spec->wall->run_path), GRANT_WRITE);
 }
 
-int machine_plan(struct wall_plan *plan, const struct host *host, const struct process_spec *given)
+int machine_plan(struct wall_plan *plan, const char *shim, const struct process_spec *given)
 {
 	const char *qemu = wall_program(&plan->arena, WALL_QEMU), *word = NULL;
 	struct process_spec *spec = &plan->spec;
@@ -153,9 +152,9 @@ int machine_plan(struct wall_plan *plan, const struct host *host, const struct p
 		fault = buf_put_span(&plan->input, given->input);
 	if (fault)
 		return fault;
-	plan_words(plan, (const char *const[]){host->shim, SHIM_GUEST, word, NULL});
+	plan_words(plan, (const char *const[]){shim, SHIM_GUEST, word, NULL});
 	put_command(plan, given, qemu);
-	grant_machine(plan, host, given);
+	grant_machine(plan, shim, given);
 	*spec = *given;
 	plan->env[0] = "PATH=/usr/local/bin:/usr/bin:/bin";
 	plan->env[1] = given->wall->run_path ? plan_text(plan, "TMPDIR=%s/tmp", given->wall->run_path) : NULL;

@@ -1,4 +1,4 @@
-#include "exec/byway.h"
+#include "exec/wall/byway.h"
 
 #include <dirent.h>
 #include <errno.h>
