@@ -16,8 +16,8 @@
 #include "exec/orphan.h"
 #include "exec/tree/proc.h"
 #include "exec/rundir.h"
-#include "wire/http.h"
-#include "wire/json.h"
+#include "wire/http/http.h"
+#include "wire/json/json.h"
 #include "worker/letter.h"
 #include "worker/verdict.h"
 
