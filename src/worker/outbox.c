@@ -602,6 +602,11 @@ uint32_t outbox_waiting(const struct outbox *outbox)
 	return outbox->count - outbox->reserved;
 }
 
+bool outbox_is_away(const struct outbox *outbox)
+{
+	return outbox->failures > 0;
+}
+
 static int load_name(void *context, const char *name)
 {
 	struct outbox *outbox = context;

@@ -80,3 +80,6 @@ int outbox_post(struct outbox *outbox, const char *name, struct span target, str
 void outbox_save(struct outbox *outbox);
 
 uint32_t outbox_waiting(const struct outbox *outbox);
+
+/* The last that was sent was not answered, or not taken for now. */
+bool outbox_is_away(const struct outbox *outbox);

@@ -121,13 +121,8 @@ static const struct outbox_events outbox_events = {.saved = on_saved, .settled =
 
 static void on_signal(uv_signal_t *signal, int number)
 {
-	struct supervisor *supervisor = signal->data;
-
 	(void)number;
-	if (!supervisor->stopping)
-		supervisor_stop(supervisor, 0);
-	else if (!supervisor->hurrying)
-		supervisor_hurry(supervisor);
+	supervisor_hear_signal(signal->data);
 }
 
 /* For whoever comes after us. If it fails, that one waits for a lease to end: no reason not to go on. */

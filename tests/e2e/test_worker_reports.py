@@ -1,6 +1,7 @@
 """Reports of a worker that something stands in the way of: memory that is short, a server that refuses them or is gone. Whatever
 it is, neither a claim nor a place stays occupied, and the worker ends when it is told to."""
 import os
+import signal
 
 import proof
 import test_worker
@@ -41,6 +42,32 @@ class Starved(test_worker.Case):
         self.create(id="next", executor="small")
         self.assertEqual(self.is_in("next", "done")["result"], "small")
         self.assertEqual(self.long.stop(), 0)
+
+
+class ServerGone(test_worker.Case):
+    def begin(self, name):
+        """A worker with a task whose end the server is not there to hear."""
+        worker = self.worker({"x": sh(UNTIL_GO, env={"DIR": self.folder}, write=[self.folder])}, "--slot", name)
+        self.create(id=name)
+        self.is_in(name, "running")
+        return worker
+
+    def test_the_second_signal_does_not_wait_for_a_server_that_is_gone(self):
+        patient, hurried = self.begin("patient"), self.begin("hurried")
+        self.server.kill()
+        open(self.path("go"), "w").close()
+        self.until(lambda: patient.said().count('"ended"') == 2, "both have ended")
+        patient.process.send_signal(signal.SIGTERM)
+        hurried.process.send_signal(signal.SIGTERM)
+        self.until(lambda: patient.said().count('"stopping"') == 2, "both stop")
+        hurried.process.send_signal(signal.SIGTERM)
+        self.assertEqual(hurried.process.wait(60), 0)
+        self.assertIsNone(patient.process.poll(), "the one that was told once still waits")
+        self.client.close()
+        self.server.start()
+        self.worker({"x": sh("true")}, "--slot", "hurried")
+        self.is_in("hurried", "done")
+        self.assertEqual(self.events("hurried").count("task.completed"), 1)
 
 
 if __name__ == "__main__":
