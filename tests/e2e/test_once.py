@@ -69,6 +69,16 @@ class Case(stintd.Case):
 
 
 class Results(Case):
+    def test_a_result_that_cannot_be_written_is_no_success(self):
+        self.create(id="t")
+        with open("/dev/full", "w") as full:
+            ran = subprocess.run(self.words("--agent-id", "dev-3"), stdout=full, stderr=subprocess.PIPE, text=True,
+                                 timeout=PATIENCE_S, stdin=subprocess.DEVNULL, env=stintd.environment())
+        self.assertEqual(self.task("t")["state"], "done")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("the result cannot be written", ran.stderr)
+        self.assertIn("No space left on device", ran.stderr)
+
     executors = {
         **Case.executors,
         "text": sh("echo one; echo two"),
