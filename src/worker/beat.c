@@ -1,11 +1,11 @@
 #include "worker/beat.h"
+#include "worker/retry.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 enum {
-	RETRY_FIRST_MS = 1000,
 	RETRIES_QUICK = 3, /* after 1, 2 and 4 s */
 	SHORTEST_MS = 100, /* between two beats of the shortest lease there is */
 	STOP_BEFORE_MS_MIN = 2000,
@@ -20,13 +20,6 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t most(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
-}
-
-int64_t retry_delay_ms(uint32_t n, int64_t most_ms, struct rng *rng)
-{
-	int64_t delay_ms = n > 20 ? most_ms : least((int64_t)RETRY_FIRST_MS << (n > 0 ? n - 1 : 0), most_ms);
-
-	return delay_ms + rng_between(rng, 0, delay_ms / 5);
 }
 
 void beat_init(struct beat *beat, const struct beat_rules *rules, struct beat_task *tasks, uint32_t task_max,

@@ -169,6 +169,3 @@ struct beat_news {
 /* `lost` and `cancel` are for the owner to act upon. What is lost is no longer held; left in the list are those that the
  * owner has to stop, and not what has ended or was claimed anew since the beat was sent. */
 void beat_hear(struct beat *beat, int64_t now_ms, struct beat_answer *answer, struct beat_news *ret_news);
-
-/* The n-th try (from 1 on) waits 1, 2, 4 … s, at most `most_ms`, and up to a fifth more. */
-int64_t retry_delay_ms(uint32_t n, int64_t most_ms, struct rng *rng);

@@ -6,12 +6,12 @@
 #include "base/take.h"
 #include "wire/http/client.h"
 #include "wire/json/json.h"
+#include "worker/retry.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
 	LEASE_MS_MAX = 24 * 60 * 60 * 1000,
-	RETRY_AFTER_S_MAX = 24 * 60 * 60,
 	IDS_MAX = 10000, /* a worker holds no more */
 };
 
@@ -152,21 +152,6 @@ static void read_refused(
 		answer->token = text_of(root, "token", arena);
 		answer->outcome = BEAT_TOKEN_MISMATCH;
 	}
-}
-
-int64_t retry_after_ms(const struct http_answer *answer)
-{
-	struct span text = http_answer_field(answer, HTTP_ANSWER_RETRY_AFTER);
-	int64_t seconds = 0;
-
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.data[i] < '0' || text.data[i] > '9')
-			return 0; /* a date: clocks differ, we wait as usual */
-		seconds = seconds * 10 + (text.data[i] - '0');
-		if (seconds > RETRY_AFTER_S_MAX)
-			return (int64_t)RETRY_AFTER_S_MAX * 1000;
-	}
-	return seconds * 1000;
 }
 
 /* ---- news ---- */

@@ -28,6 +28,3 @@ void beat_read(const struct http_answer *answer, struct arena *arena, struct bea
 enum { NEWS_WAIT_MS = 30 * 1000, NEWS_SLACK_MS = 15 * 1000 };
 int news_put_target(struct buf *out, struct span worker_id, int64_t seq);
 bool news_read(const struct http_answer *answer, int64_t *seq);
-
-/* Retry-After in ms; 0: there is none. */
-int64_t retry_after_ms(const struct http_answer *answer);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "worker/settings.h"
+#include "worker/executor.h"
 
 struct environment {
 	const char *url, *token_file, *workspace, *home, *tmp; /* NULL: there is none */

@@ -23,5 +23,5 @@ void grants_add(struct grant_list *list, const char *path, enum grant_access acc
 
 void grants_add_executor(struct grant_list *list, const struct executor *executor)
 {
-	list->count += settings_grants(executor, list->items + list->count);
+	list->count += executor_grants(executor, list->items + list->count);
 }

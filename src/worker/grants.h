@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "exec/request/confine.h"
-#include "worker/settings.h"
+#include "worker/executor.h"
 
 struct grant_list {
 	struct grant *items; /* in the arena */

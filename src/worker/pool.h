@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "worker/settings.h"
+#include "worker/executor.h"
 #include "worker/verdict.h"
 
 struct supervisor;

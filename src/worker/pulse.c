@@ -10,6 +10,7 @@
 #include "base/take.h"
 #include "worker/beat_text.h"
 #include "worker/line.h"
+#include "worker/retry.h"
 
 enum {
 	TOKEN_BYTES_MAX = 512,

@@ -20,6 +20,7 @@
 #include "worker/environment.h"
 #include "worker/grants.h"
 #include "worker/walls.h"
+#include "worker/retry.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

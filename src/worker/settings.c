@@ -286,7 +286,7 @@ void settings_check_budgets(const struct settings *settings, struct config *conf
 		const struct executor *executor = &settings->executors[i];
 		for (int bound = 0; bound < BOUND_COUNT; bound++)
 			if (executor->bounds >> bound & 1 && !place.bounds[bound][0])
-				config_note_problem(config, executor->where,
+				config_note_problem(config, settings->executor_origins[i],
 					"executors.%s.%s cannot be enforced on this machine: %s; or leave it out",
 					executor->name, keys[bound], place.why_not[bound]);
 	}

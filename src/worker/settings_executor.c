@@ -20,22 +20,6 @@ enum {
 
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
 
-size_t settings_grants(const struct executor *executor, struct grant *grants)
-{
-	const struct settings_path *lists[] = {executor->read, executor->write};
-	size_t count = 0;
-
-	for (size_t i = 0; i < 2; i++)
-		for (const struct settings_path *path = lists[i]; path && path->name; path++)
-			grants[count++] = (struct grant){.path = path->real,
-				.inside = path->name,
-				.fd = -1,
-				.access = i == 0 ? GRANT_READ : GRANT_WRITE,
-				.direct = true,
-				.outside = true};
-	return count;
-}
-
 /* A number with a fraction, in thousandths. */
 static uint64_t take_milli(const struct at *at, yyjson_val *value, double least, double most)
 {
@@ -306,29 +290,11 @@ static bool take_wall_member(const struct at *at, yyjson_val *value, struct wall
 	return true;
 }
 
-const char *settings_unfit(const struct executor *executor, enum wall_level level)
-{
-	if (executor->size > 0 && level == WALL_VM)
-		return "a pool cannot be behind level \"vm\": a serial line has no end that its workers could wait for";
-	if (executor->size > 0 && level > executor->wall.level)
-		return "the workers of a pool run before there is a task, at the level of their executor";
-	if (level == WALL_VM &&
-		((executor->read && executor->read->name) || (executor->write && executor->write->name)))
-		return "it has \"read\" or \"write\", and no directory is shared with a machine";
-	if (level == WALL_VM && executor->limits.memory_bytes >> 20 < WALL_MACHINE_MIB_LEAST)
-		return "its budget.memoryBytes is less than the 64 MiB that a machine needs";
-	if (level == WALL_PROCESS && executor->offline)
-		return "it has \"network\": false, which needs \"sandbox\" or stricter";
-	if (executor->worktree.on && level > WALL_SANDBOX)
-		return "a work tree is part of a repository, which only levels \"process\" and \"sandbox\" can reach";
-	return NULL;
-}
-
 /* A level that lacks what it is made of can never be had. */
 static void check_wall(const struct at *at, const struct executor *executor)
 {
 	const struct wall *wall = &executor->wall;
-	const char *lacks = NULL, *unfit = settings_unfit(executor, wall->level);
+	const char *lacks = NULL, *unfit = executor_unfit(executor, wall->level);
 
 	if (unfit)
 		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
@@ -454,7 +420,8 @@ void settings_take_executor(const struct at *at, yyjson_val *value)
 	at_members(at, value, take_executor_member, executor);
 	finish_pool(at, value, executor);
 	check_wall(at, executor);
-	executor->where = config_file_origin(at->file, at->key);
+	at->settings->executor_origins[executor - at->settings->executors] =
+		config_file_origin(at->file, at->key);
 	executor->bounds = limits_bounds(&executor->limits);
 	/* root's processes are counted by nobody but a cgroup */
 	if (yyjson_obj_get(yyjson_obj_get(value, "limits"), "tasks") && geteuid() == 0)

@@ -22,7 +22,7 @@ int walls_choose(const struct executor *executor, const char *asked, const char 
 	}
 	if ((int)wall.level < level)
 		wall.level = (enum wall_level)level;
-	const char *unfit = settings_unfit(executor, wall.level);
+	const char *unfit = executor_unfit(executor, wall.level);
 	if (unfit) {
 		snprintf(complaint, WALLS_COMPLAINT_BYTES,
 			"level \"%s\" cannot be had of executor \"%.128s\": %s", wall_level_name(wall.level),
@@ -130,27 +130,26 @@ static bool is_asked_bare(enum wall_level level)
 	return level == WALL_PROCESS || level == WALL_SANDBOX;
 }
 
-static bool is_of_some_executor(const struct settings *settings, enum wall_level level)
+static bool is_of_some(const struct executor *executors, uint32_t count, enum wall_level level)
 {
-	for (uint32_t i = 0; i < settings->executor_count; i++)
-		if (settings->executors[i].wall.level == level)
+	for (uint32_t i = 0; i < count; i++)
+		if (executors[i].wall.level == level)
 			return true;
 	return false;
 }
 
-int walls_report(const struct settings *settings, const char *home, struct buf *out)
+int walls_report(
+	const struct executor *executors, uint32_t count, const struct wall_trial *trial, struct buf *out)
 {
-	struct wall_trial trial = {.landlock_optional = settings->landlock_optional, .keep_out = home};
 	int r = buf_put_byte(out, '[');
 
 	for (int level = 0; level < WALL_LEVELS && r == 0; level++) {
 		struct wall wall = {.level = (enum wall_level)level};
-		if (is_asked_bare(wall.level) || !is_of_some_executor(settings, wall.level))
-			r = put_answer(out, &wall, NULL, &trial);
-		for (uint32_t i = 0; i < settings->executor_count && r == 0; i++)
-			if ((int)settings->executors[i].wall.level == level && !is_asked_bare(wall.level))
-				r = put_answer(out, &settings->executors[i].wall, settings->executors[i].name,
-					&trial);
+		if (is_asked_bare(wall.level) || !is_of_some(executors, count, wall.level))
+			r = put_answer(out, &wall, NULL, trial);
+		for (uint32_t i = 0; i < count && r == 0; i++)
+			if ((int)executors[i].wall.level == level && !is_asked_bare(wall.level))
+				r = put_answer(out, &executors[i].wall, executors[i].name, trial);
 	}
 	return r < 0 ? r : buf_put_byte(out, ']');
 }

@@ -5,9 +5,10 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "exec/wall/wall.h"
 #include "worker/environment.h"
-#include "worker/settings.h"
+#include "worker/executor.h"
 
 enum { WALLS_COMPLAINT_BYTES = WALL_REASON_BYTES + WALL_FIX_BYTES + 64 };
 
@@ -24,4 +25,5 @@ int walls_rename(struct arena *arena, const struct wall *wall, struct environmen
 
 /* One line per level, and per executor that is behind a wall: works or not, why, what to do. Tries each. For `stint doctor`,
  * as JSON: [{"level":"sandbox","executor":null,"works":true,"text":"…","fix":"…"}]. Faults as buf_put(). */
-int walls_report(const struct settings *settings, const char *home, struct buf *out);
+int walls_report(
+	const struct executor *executors, uint32_t count, const struct wall_trial *trial, struct buf *out);

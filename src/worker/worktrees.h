@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "worker/settings.h"
-
 /* Before the loop runs, and with no host open: blocks while git works. What a dead worker left is removed or kept; what is
  * kept, or somebody works with, is not touched. How many were looked after. */
 uint32_t worktrees_heal(const char *home, bool landlock_optional);

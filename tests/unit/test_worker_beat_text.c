@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "worker/beat_text.h"
+#include "worker/retry.h"
 
 struct world {
 	struct http_answer *http;
