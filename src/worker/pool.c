@@ -7,43 +7,34 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "worker/pool_seat.h"
-#include "worker/supervisor.h"
 
-struct pools *pools_new(struct supervisor *supervisor)
+struct pools *pools_new(const struct pools_site *site)
 {
-	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 1 << 20};
-	const struct settings *settings = supervisor->settings;
 	struct pools *pools = calloc(1, sizeof *pools);
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < settings->executor_count; i++)
-		count += (uint32_t)settings->executors[i].size;
+	for (uint32_t i = 0; i < site->executor_count; i++)
+		count += (uint32_t)site->executors[i].size;
 	if (pools) {
-		pools->supervisor = supervisor;
+		pools->site = *site;
 		pools->started_ms = clock_wall_ms();
 		pools->seats = calloc(count + 1, sizeof *pools->seats);
-		pools->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
 	}
-	if (!pools || !pools->seats || !pools->line) {
-		if (pools) {
-			line_free(pools->line);
-			free(pools->seats);
-		}
+	if (!pools || !pools->seats) {
 		free(pools);
 		return NULL;
 	}
-	uv_timer_init(supervisor->loop, &pools->hold_timer);
+	uv_timer_init(site->loop, &pools->hold_timer);
 	pools->hold_timer.data = pools;
-	for (uint32_t i = 0; i < settings->executor_count; i++) {
-		for (int64_t n = 1; n <= settings->executors[i].size; n++)
-			pool_seat_init(pools, &pools->seats[pools->seat_count++], &settings->executors[i], n);
+	for (uint32_t i = 0; i < site->executor_count; i++) {
+		for (int64_t n = 1; n <= site->executors[i].size; n++)
+			pool_seat_init(pools, &pools->seats[pools->seat_count++], &site->executors[i], n);
 	}
 	return pools;
 }
 
 void pools_close(struct pools *pools)
 {
-	line_free(take(pools->line));
 	uv_close((uv_handle_t *)&pools->hold_timer, NULL);
 	for (uint32_t i = 0; i < pools->seat_count; i++) {
 		uv_close((uv_handle_t *)&pools->seats[i].timer, NULL);
@@ -103,7 +94,7 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 			"the module must be a name: letters, digits, - and _");
 		return;
 	}
-	for (uint32_t i = 0; pools->supervisor->once && i < pools->seat_count; i++) {
+	for (uint32_t i = 0; pools->site.lazy && i < pools->seat_count; i++) {
 		if (pools->seats[i].executor != job->executor)
 			continue;
 		pool_seat_perform(
@@ -116,7 +107,7 @@ void pools_submit(struct pools *pools, struct pool_job *job)
 		end = &(*end)->next;
 	*end = job;
 	job->waits = true;
-	supervisor_pools_changed(pools->supervisor);
+	pools_tell_changed(pools);
 }
 
 void pool_job_push(struct pool_job *job, const struct process_lease *lease)

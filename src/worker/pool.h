@@ -12,12 +12,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <uv.h>
 
 #include "base/buf.h"
+#include "exec/host.h"
+#include "exec/process.h"
 #include "worker/executor.h"
 #include "worker/verdict.h"
 
-struct supervisor;
 struct pools;
 struct pool_seat;
 
@@ -53,8 +55,44 @@ struct pool_job {
 	int64_t since_ms;
 };
 
-/* One seat for each worker of each pool in the settings. NULL: no memory. */
-struct pools *pools_new(struct supervisor *supervisor);
+/* How the server answered a question that was asked for the pools: `status` 0: it did not. */
+typedef void (*pools_answered)(void *context, int status);
+
+/* The worker that the pools belong to: what they need of it. */
+struct pools_owner {
+	const char *(*worker_id)(void *context);
+	/* Names for processes: nobody else on this machine has one of them. */
+	void (*name_run)(void *context, char name[PROCESS_RUN_BYTES_MAX + 1]);
+	/* A process is written down for a successor; what it left is removed, -EAGAIN: there is more. */
+	int (*note_run)(void *context, const struct process_identity *identity);
+	int (*forget_run)(void *context, const char *run);
+	/* POST `body` to `target`; one at a time. A fault: nothing was asked. */
+	int (*ask)(void *context, struct span target, struct span body, pools_answered answered, void *asker);
+	/* The same as a report that is kept until the server has it: pools_settled() comes. */
+	int (*post)(void *context, const char *name, struct span target, struct span body);
+	/* Something has changed; what follows comes from the loop. */
+	void (*changed)(void *context);
+	/* A task was given back because its module is busy: wait a little before the next claim. */
+	void (*pace)(void *context);
+};
+
+/* Borrowed as long as the pools live. */
+struct pools_site {
+	uv_loop_t *loop;
+	struct host *host;
+	const struct executor *executors;
+	uint32_t executor_count;
+	const char *path; /* PATH, as tasks have it */
+	const char *home; /* the state directory */
+	int runs_fd;      /* its directory of runs */
+	const char *slot; /* the first part of the slots' names */
+	bool lazy;        /* a worker is started when there is a task for it, and not before */
+	const struct pools_owner *owner;
+	void *context;
+};
+
+/* One seat for each worker of each pool among the executors. NULL: no memory. */
+struct pools *pools_new(const struct pools_site *site);
 
 /* The handles must have been closed: after pools_close() the loop has run. */
 void pools_free(struct pools *pools);
@@ -74,7 +112,7 @@ void pool_job_push(struct pool_job *job, const struct process_lease *lease);
 /* False: it had not been started, and is the owner's again. True: ended() comes when the worker is gone. */
 bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms);
 
-/* No more tasks. Each worker goes when it has none; supervisor_pools_changed() comes when one has. */
+/* No more tasks. Each worker goes when it has none; changed() comes when one has. */
 void pools_retire(struct pools *pools);
 bool pools_are_gone(const struct pools *pools);
 

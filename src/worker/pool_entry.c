@@ -9,12 +9,10 @@
 
 #include "base/log.h"
 #include "base/take.h"
-#include "worker/beat_text.h"
-#include "worker/supervisor.h"
+#include "wire/http/http.h"
+#include "wire/json/json.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
-
-enum { CALL_MS = 10 * 1000 };
 
 static int put_target(struct buf *target, const struct pool_seat *seat, const char *verb)
 {
@@ -37,16 +35,14 @@ static void tell_standing(struct pool_seat *seat, enum pool_entry entry)
 		log_info("a slot is out of quarantine", log_cstr("slot", seat->slot));
 }
 
-static void on_entered(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+static void on_entered(void *context, int status)
 {
 	struct pools *pools = context;
 	struct pool_seat *seat = take(pools->asking);
-	int status = fault == 0 ? http_answer_status(answer) : 0;
 	enum pool_entry entry = status >= 200 && status < 300 ? POOL_ENTRY_FREE
 		: status == 409                               ? POOL_ENTRY_QUARANTINED
 							      : POOL_ENTRY_UNKNOWN;
 
-	(void)reach;
 	tell_standing(seat, entry);
 	pool_seat_perform(seat, pool_worker_entered(&seat->worker, entry, pool_clock_ms()), NULL);
 	pool_jobs_place(pools, seat->executor);
@@ -55,26 +51,18 @@ static void on_entered(void *context, int fault, enum http_reach reach, const st
 
 static int ask(struct pools *pools, struct pool_seat *seat)
 {
-	struct pulse *pulse = pools->supervisor->pulse;
+	const struct pools_site *site = &pools->site;
 	cleanup(buf_done) struct buf body = {0}, target = {0};
 	struct json_object object;
 
 	buf_init(&body, 4096);
 	json_begin(&object, &body);
-	json_member_string(&object, "workerId", pulse_worker_id(pulse));
+	json_member_string(&object, "workerId", span_of(site->owner->worker_id(site->context)));
 	int r = json_end(&object);
 	if (r == 0)
 		r = put_target(&target, seat, "enter");
-	struct span token = pulse_token(pulse);
-	struct http_call call = {
-		.method = HTTP_METHOD_POST,
-		.target = buf_span(&target),
-		.body = buf_span(&body),
-		.token = token.len > 0 ? token : (struct span){0},
-		.may_repeat = true, /* a trial belongs to whom it was given to */
-		.timeout_ms = CALL_MS,
-	};
-	return r < 0 ? r : line_call(pools->line, &call, on_entered, pools);
+	return r < 0 ? r
+		     : site->owner->ask(site->context, buf_span(&target), buf_span(&body), on_entered, pools);
 }
 
 void pool_entry_ask(struct pools *pools)
@@ -96,12 +84,13 @@ void pool_entry_ask(struct pools *pools)
 
 void pool_entry_tell_crash(struct pool_seat *seat)
 {
+	const struct pools_site *site = &seat->pools->site;
 	cleanup(buf_done) struct buf target = {0};
 
 	snprintf(seat->letter, sizeof seat->letter, "%s-crash", seat->run);
 	int r = put_target(&target, seat, "crash");
 	if (r == 0)
-		r = outbox_post(seat->pools->supervisor->outbox, seat->letter, buf_span(&target), SPAN("{}"));
+		r = site->owner->post(site->context, seat->letter, buf_span(&target), SPAN("{}"));
 	if (r < 0) { /* nobody will answer */
 		seat->letter[0] = 0;
 		pool_seat_perform(

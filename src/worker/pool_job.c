@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
-#include "worker/supervisor.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -254,17 +253,16 @@ static void send_away(struct pools *pools, struct pool_job *job, struct pool_awa
 	int64_t delay_ms = AWAY_FIRST_MS + away->count++ * (int64_t)AWAY_STEP_MS;
 
 	away->last_ms = pool_clock_ms();
-	supervisor_pace(pools->supervisor);
+	pools->site.owner->pace(pools->site.context);
 	give_back(pools, job, delay_ms < AWAY_MOST_MS ? delay_ms : AWAY_MOST_MS);
 }
 
 static void on_held(uv_timer_t *timer)
 {
 	struct pools *pools = timer->data;
-	const struct settings *settings = pools->supervisor->settings;
 
-	for (uint32_t i = 0; i < settings->executor_count; i++)
-		pool_jobs_place(pools, &settings->executors[i]);
+	for (uint32_t i = 0; i < pools->site.executor_count; i++)
+		pool_jobs_place(pools, &pools->site.executors[i]);
 }
 
 /* Those who could do it are busy, and others are not. True: it was sent away. While its workers are quick it stays: they would have

@@ -4,7 +4,6 @@
 #include "worker/pool.h"
 
 #include "worker/pool_seat.h"
-#include "worker/supervisor.h"
 
 struct tally {
 	int64_t total, active, idle, busy, completed, failed, crashes, dropped, starts, up_ms;
@@ -91,12 +90,11 @@ static int put_seats(struct buf *out, const struct pools *pools, const struct ex
 
 int pools_put(struct buf *out, const struct pools *pools)
 {
-	const struct settings *settings = pools->supervisor->settings;
 	struct json_object all, one;
 
 	json_begin(&all, out);
-	for (uint32_t i = 0; i < settings->executor_count; i++) {
-		const struct executor *executor = &settings->executors[i];
+	for (uint32_t i = 0; i < pools->site.executor_count; i++) {
+		const struct executor *executor = &pools->site.executors[i];
 		struct tally tally = {0};
 		if (executor->size == 0 || !json_put_key(&all, executor->name))
 			continue;

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
-#include "worker/supervisor.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -359,13 +358,11 @@ void pool_seat_perform(struct pool_seat *seat, uint32_t todo, const struct pool_
 	arm(seat);
 	if (todo & POOL_DO_WORK)
 		pool_jobs_place(pools, seat->executor);
-	supervisor_pools_changed(pools->supervisor);
+	pools_tell_changed(pools);
 }
 
 void pool_seat_init(struct pools *pools, struct pool_seat *seat, const struct executor *executor, int64_t n)
 {
-	struct supervisor *supervisor = pools->supervisor;
-	const struct supervisor_options *options = supervisor->options;
 	struct pool_rules rules = pool_rules_default();
 
 	rules.hello_ms = executor->start_ms;
@@ -373,15 +370,11 @@ void pool_seat_init(struct pools *pools, struct pool_seat *seat, const struct ex
 	rules.grace_ms = executor->grace_ms;
 	*seat = (struct pool_seat){.pools = pools, .executor = executor};
 	snprintf(seat->name, sizeof seat->name, "%.130s-%lld", executor->name, (long long)n);
-	snprintf(seat->slot, sizeof seat->slot, "%.110s/%s",
-		options->slot           ? options->slot
-			: options->once ? options->once->agent_id
-					: options->name,
-		seat->name);
+	snprintf(seat->slot, sizeof seat->slot, "%.110s/%s", pools->site.slot, seat->name);
 	pool_worker_init(&seat->worker, &rules);
 	frame_reader_init(&seat->frames);
 	buf_init(&seat->modules, POOL_MODULES_MAX * (POOL_MODULE_BYTES_MAX + 1));
-	uv_timer_init(supervisor->loop, &seat->timer);
-	uv_timer_init(supervisor->loop, &seat->clear_timer);
+	uv_timer_init(pools->site.loop, &seat->timer);
+	uv_timer_init(pools->site.loop, &seat->clear_timer);
 	seat->timer.data = seat->clear_timer.data = seat;
 }

@@ -19,8 +19,6 @@
 #include "base/buf.h"
 #include "exec/process.h"
 #include "wire/frame.h"
-#include "worker/beat.h"
-#include "worker/line.h"
 #include "worker/pool.h"
 #include "worker/pool_text.h"
 #include "worker/pool_worker.h"
@@ -30,6 +28,7 @@ enum {
 	POOL_AWAY_MAX = 16, /* modules at a time */
 	SEAT_NAME_BYTES = 160,
 	SEAT_SLOT_BYTES = 300,
+	SEAT_TASK_BYTES = 129,
 	SEAT_LETTER_BYTES = PROCESS_RUN_BYTES_MAX + 16,
 	SEAT_LINE_BYTES_MAX = 300, /* of what a worker wrote, where one line is told */
 	SEAT_QUOTE_BYTES = 100,
@@ -49,7 +48,7 @@ struct pool_seat {
 	char run[PROCESS_RUN_BYTES_MAX + 1];
 	char letter[SEAT_LETTER_BYTES]; /* the word of its crash, on its way; empty: none */
 	struct pool_job *job;
-	char last_task[BEAT_ID_BYTES_MAX + 1]; /* the one that it had before */
+	char last_task[SEAT_TASK_BYTES]; /* the one that it had before */
 	/* why the last of its frames was dropped, since its start or its task; "": none was */
 	char dropped[POOL_REASON_BYTES];
 	char quote
@@ -78,12 +77,11 @@ struct pool_away {
 };
 
 struct pools {
-	struct supervisor *supervisor;
+	struct pools_site site;
 	struct pool_seat *seats;
 	uint32_t seat_count;
 	struct pool_job *waiting;
-	struct line *line; /* for seats that ask to enter */
-	struct pool_seat *asking;
+	struct pool_seat *asking; /* to enter: its question is under way */
 	bool retiring;
 	int64_t started_ms; /* wall */
 	uv_timer_t hold_timer;
@@ -92,6 +90,12 @@ struct pools {
 
 /* A machine that was asleep was so with all its workers: their silence is counted by the clock that stands still then. */
 int64_t pool_clock_ms(void);
+
+/* The owner is told, from wherever we are, that something has changed. */
+static inline void pools_tell_changed(struct pools *pools)
+{
+	pools->site.owner->changed(pools->site.context);
+}
 
 /* ---- pool_seat.c ---- */
 

@@ -16,49 +16,53 @@
 #include "exec/rundir.h"
 #include "worker/environment.h"
 #include "worker/grants.h"
-#include "worker/supervisor.h"
 
 enum { SPAWN_ARENA_BYTES = 1 << 20 };
 
 int pool_seat_note(struct pool_seat *seat)
 {
+	const struct pools_site *site = &seat->pools->site;
 	struct process_identity identity = {0};
-	struct nest_attempt nobody = {pulse_worker_id(seat->pools->supervisor->pulse).data, "", ""};
 
 	if (seat->process)
 		process_identify(seat->process, &identity);
 	else
-		process_foretell(seat->pools->supervisor->host, seat->run, &identity);
-	int r = nest_note_run(&seat->pools->supervisor->nest, &identity, &nobody);
+		process_foretell(site->host, seat->run, &identity);
+	int r = site->owner->note_run(site->context, &identity);
 	if (r < 0)
 		log_warn("a process cannot be written down", log_cstr("poolWorker", seat->name),
 			log_cstr("reason", strerror(-r)));
 	return r;
 }
 
+/* False: there is more to remove. */
+static bool forget_leftover(struct pool_seat *seat)
+{
+	const struct pools_site *site = &seat->pools->site;
+
+	if (site->owner->forget_run(site->context, seat->leftover) == -EAGAIN)
+		return false;
+	seat->leftover[0] = 0;
+	return true;
+}
+
 static void on_clear_again(uv_timer_t *timer)
 {
 	struct pool_seat *seat = timer->data;
 
-	if (nest_forget_run(&seat->pools->supervisor->nest, seat->leftover) == -EAGAIN) {
+	if (forget_leftover(seat))
+		pools_tell_changed(seat->pools);
+	else
 		uv_timer_start(timer, on_clear_again, 1, 0);
-		return;
-	}
-	seat->leftover[0] = 0;
-	supervisor_pools_changed(seat->pools->supervisor);
 }
 
 void pool_seat_clear_up(struct pool_seat *seat)
 {
-	struct nest *nest = &seat->pools->supervisor->nest;
-
-	while (seat->leftover[0] && nest_forget_run(nest, seat->leftover) == -EAGAIN)
+	while (seat->leftover[0] && !forget_leftover(seat))
 		; /* only in a pass, which begins its next task at once: others wait until it is gone */
 	snprintf(seat->leftover, sizeof seat->leftover, "%s", seat->run);
-	if (nest_forget_run(nest, seat->leftover) == -EAGAIN)
+	if (!forget_leftover(seat))
 		uv_timer_start(&seat->clear_timer, on_clear_again, 1, 0);
-	else
-		seat->leftover[0] = 0;
 }
 
 void pool_seat_bar(struct pool_seat *seat, const char *code, const char *why)
@@ -104,14 +108,14 @@ static int open_workdir(const struct pool_seat *seat, int run_fd, int *ret_fd)
 
 static int start_process(struct pool_seat *seat, int workdir_fd, struct arena *arena)
 {
-	struct supervisor *supervisor = seat->pools->supervisor;
+	const struct pools_site *site = &seat->pools->site;
 	const struct executor *executor = seat->executor;
 	struct process_spec spec = process_spec_default();
-	const char *run_path = arena_text(arena, "%s/runs/%s", supervisor->nest.home, seat->run);
+	const char *run_path = arena_text(arena, "%s/runs/%s", site->home, seat->run);
 	struct grant_list grants;
 	struct environment about = {
-		.path = supervisor->settings->path_text,
-		.worker = pulse_worker_id(supervisor->pulse).data,
+		.path = site->path,
+		.worker = site->owner->worker_id(site->context),
 		.pool_worker = seat->name,
 		.workspace = executor->working_dir ? executor->working_dir
 						   : arena_text(arena, "%s/work", run_path),
@@ -132,7 +136,7 @@ static int start_process(struct pool_seat *seat, int workdir_fd, struct arena *a
 	spec.overflow[STREAM_OUT] = OVERFLOW_HOLDS;
 	spec.confine.limits = executor->limits;
 	spec.budget_later = true; /* what it needs to begin with is nobody's */
-	spec.confine.keep_out = supervisor->nest.home;
+	spec.confine.keep_out = site->home;
 	spec.confine.workdir_read_only = executor->working_dir != NULL;
 	spec.events = &pool_seat_events;
 	spec.context = seat;
@@ -141,24 +145,23 @@ static int start_process(struct pool_seat *seat, int workdir_fd, struct arena *a
 	grants_add_executor(&grants, executor);
 	spec.confine.grants = grants.items;
 	spec.confine.grant_count = grants.count;
-	return process_start(supervisor->host, &spec, &seat->process);
+	return process_start(site->host, &spec, &seat->process);
 }
 
 void pool_seat_spawn(struct pool_seat *seat)
 {
-	struct supervisor *supervisor = seat->pools->supervisor;
+	const struct pools_site *site = &seat->pools->site;
 	char complaint[WALLS_COMPLAINT_BYTES];
 	cleanup(close_at) int run_fd = -1, workdir_fd = -1;
 	struct arena arena;
 	struct wall wall;
 
-	if (walls_choose(seat->executor, NULL, supervisor->nest.home, &wall, complaint) < 0) {
+	if (walls_choose(seat->executor, NULL, site->home, &wall, complaint) < 0) {
 		pool_seat_bar(seat, "ISOLATION_UNAVAILABLE", complaint);
 		pool_seat_perform(seat, pool_worker_unspawned(&seat->worker, pool_clock_ms()), NULL);
 		return;
 	}
-	snprintf(seat->run, sizeof seat->run, "%s-%llu", supervisor->instance,
-		(unsigned long long)++supervisor->run_number);
+	site->owner->name_run(site->context, seat->run);
 	frame_reader_done(&seat->frames);
 	frame_reader_init(&seat->frames);
 	buf_clear(&seat->modules);
@@ -168,7 +171,7 @@ void pool_seat_spawn(struct pool_seat *seat)
 	arena_init(&arena, SPAWN_ARENA_BYTES);
 	int r = pool_seat_note(seat);
 	if (r == 0)
-		r = rundir_make(supervisor->nest.runs_fd, seat->run, &run_fd);
+		r = rundir_make(site->runs_fd, seat->run, &run_fd);
 	if (r == 0)
 		r = open_workdir(seat, run_fd, &workdir_fd);
 	if (r == 0)

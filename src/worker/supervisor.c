@@ -367,12 +367,12 @@ static int open_parts(struct supervisor *supervisor)
 			once_failed(supervisor->once, "failed", complaint);
 		return EXIT_CONFIG;
 	}
-	supervisor->pools = pools_new(supervisor);
+	r = supervisor_open_pools(supervisor);
 	supervisor->claims = line_new(supervisor->loop, &options->address, &limits);
 	supervisor->outbox = outbox_new(supervisor->loop, &options->address,
 		options->token ? span_of(options->token) : (struct span){0}, supervisor->nest.outbox_fd,
 		&outbox_events, supervisor);
-	if (!supervisor->claims || !supervisor->outbox || !supervisor->pools) {
+	if (r < 0 || !supervisor->claims || !supervisor->outbox) {
 		log_error("not started: no memory");
 		return EXIT_UNAVAILABLE;
 	}

@@ -59,6 +59,9 @@ struct supervisor {
 	struct line *claims;
 	struct once *once; /* NULL: as above */
 	struct pools *pools;
+	struct line *pool_line; /* for what they ask the server; NULL: nothing so far */
+	pools_answered pool_answered;
+	void *pool_asker;
 	uv_timer_t pools_timer, drain_timer; /* they have changed; their work has had its time to end */
 	uint64_t offered;                    /* with the claim that waits: executors, by their place */
 	uint32_t offered_max;                /* and tasks */
@@ -97,9 +100,6 @@ int supervisor_run(struct supervisor *supervisor, const struct supervisor_option
 void supervisor_claim(struct supervisor *supervisor);
 void supervisor_end(struct supervisor *supervisor);
 
-/* For pools: something has changed; what follows comes from the loop. */
-void supervisor_pools_changed(struct supervisor *supervisor);
-
 /* For runs: there is something to remove. From the loop, some at a time: others come first. */
 void supervisor_sweep(struct supervisor *supervisor);
 
@@ -108,9 +108,6 @@ void supervisor_forget(struct supervisor *supervisor, struct run *run);
 
 /* For runs: this host is short of something; others may have what it would only give back. */
 void supervisor_spare(struct supervisor *supervisor);
-
-/* For pools: what came is of no use here for now, and so may be the next. */
-void supervisor_pace(struct supervisor *supervisor);
 
 /* For runs: is there another one of the same task? It was lost and is not gone yet. */
 bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run);

@@ -4,6 +4,7 @@
  *	supervisor.c          its runs, what it hears, and its start
  *	supervisor_claims.c   what it asks for
  *	supervisor_about.c    who it is, and what it has
+ *	supervisor_pools.c    what its pools need of it
  *	supervisor_stop.c     its end
  */
 #pragma once
@@ -16,6 +17,15 @@ enum { SUPERVISOR_BODY_BYTES_MAX = 64 << 10 };
 
 /* supervisor_claims.c: may it be asked for with the claim that waits? */
 bool supervisor_offers(const struct supervisor *supervisor, const struct executor *executor);
+
+/* Something in the pools has changed; what follows comes from the loop. */
+void supervisor_pools_changed(struct supervisor *supervisor);
+
+/* A task was given back because its module is busy: wait a little before the next claim. */
+void supervisor_pace(struct supervisor *supervisor);
+
+/* supervisor_pools.c: -ENOMEM. */
+int supervisor_open_pools(struct supervisor *supervisor);
 
 /* supervisor_about.c: lists of names, "key":["a","b"]; of all executors, or of those with room. */
 void supervisor_put_name(struct json_object *object, struct buf *list, const char *name);

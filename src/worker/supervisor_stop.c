@@ -40,6 +40,8 @@ static void close_all(struct supervisor *supervisor)
 	supervisor->claims = NULL;
 	if (supervisor->once)
 		supervisor->status = once_close(supervisor->once);
+	line_free(supervisor->pool_line);
+	supervisor->pool_line = NULL;
 	pools_close(supervisor->pools);
 	host_close(supervisor->host);
 	supervisor->host = NULL;
