@@ -1,5 +1,5 @@
 #include "worker/beat.h"
-#include "worker/retry.h"
+#include "attempt/retry.h"
 
 #include <assert.h>
 #include <errno.h>

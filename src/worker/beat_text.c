@@ -6,7 +6,7 @@
 #include "base/take.h"
 #include "wire/http/client.h"
 #include "wire/json/json.h"
-#include "worker/retry.h"
+#include "attempt/retry.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

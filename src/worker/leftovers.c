@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "worker/retry.h"
+#include "attempt/retry.h"
 
 enum { AGAIN_MS = 60 * 1000 };
 

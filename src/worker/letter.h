@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "worker/verdict.h"
+#include "attempt/verdict.h"
 
 enum {
 	LETTER_NAME_BYTES = 100,

@@ -17,7 +17,7 @@
 #include "worker/flags.h"
 #include "worker/supervisor.h"
 #include "worker/sweep.h"
-#include "worker/walls.h"
+#include "attempt/walls.h"
 #include "worker/worktrees.h"
 
 enum {

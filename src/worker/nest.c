@@ -19,7 +19,7 @@
 #include "wire/http/http.h"
 #include "wire/json/json.h"
 #include "worker/letter.h"
-#include "worker/verdict.h"
+#include "attempt/verdict.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

@@ -15,7 +15,7 @@
 #include "worker/beat_text.h"
 #include "worker/letter.h"
 #include "worker/line.h"
-#include "worker/retry.h"
+#include "attempt/retry.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

@@ -25,7 +25,7 @@
 
 #include "base/span.h"
 #include "wire/http/client.h"
-#include "worker/verdict.h"
+#include "attempt/verdict.h"
 
 struct outbox;
 struct letter;

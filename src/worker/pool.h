@@ -17,8 +17,8 @@
 #include "base/buf.h"
 #include "exec/host.h"
 #include "exec/process.h"
-#include "worker/executor.h"
-#include "worker/verdict.h"
+#include "attempt/executor.h"
+#include "attempt/verdict.h"
 
 struct pools;
 struct pool_seat;

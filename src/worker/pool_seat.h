@@ -22,7 +22,7 @@
 #include "worker/pool.h"
 #include "worker/pool_text.h"
 #include "worker/pool_worker.h"
-#include "worker/walls.h"
+#include "attempt/walls.h"
 
 enum {
 	POOL_AWAY_MAX = 16, /* modules at a time */

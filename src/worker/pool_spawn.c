@@ -14,8 +14,8 @@
 #include "base/take.h"
 #include "exec/tree/proc.h"
 #include "exec/rundir.h"
-#include "worker/environment.h"
-#include "worker/grants.h"
+#include "attempt/environment.h"
+#include "attempt/grants.h"
 
 enum { SPAWN_ARENA_BYTES = 1 << 20 };
 

@@ -8,7 +8,7 @@
 #include "base/take.h"
 #include "base/utf8.h"
 #include "wire/frame.h"
-#include "worker/verdict.h"
+#include "attempt/verdict.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

@@ -10,7 +10,7 @@
 #include "base/take.h"
 #include "worker/beat_text.h"
 #include "worker/line.h"
-#include "worker/retry.h"
+#include "attempt/retry.h"
 
 enum {
 	TOKEN_BYTES_MAX = 512,

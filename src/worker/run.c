@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "worker/letter.h"
-#include "worker/retry.h"
+#include "attempt/retry.h"
 
 enum {
 	ARENA_BYTES_MAX = 8 << 20,

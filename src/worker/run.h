@@ -11,7 +11,7 @@
 
 #include "wire/json/json.h"
 #include "worker/supervisor.h"
-#include "worker/verdict.h"
+#include "attempt/verdict.h"
 
 /* Of one member of "claims". NULL: no memory, or that was no claim; nothing was started. */
 struct run *run_new(struct supervisor *supervisor, yyjson_val *claim);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "worker/walls.h"
+#include "attempt/walls.h"
 
 enum { TASK_BYTES_MAX = 4 << 20 };
 

@@ -17,10 +17,10 @@
 #include "exec/rundir.h"
 #include "exec/workdir.h"
 #include "worker/beat_text.h"
-#include "worker/environment.h"
-#include "worker/grants.h"
-#include "worker/walls.h"
-#include "worker/retry.h"
+#include "attempt/environment.h"
+#include "attempt/grants.h"
+#include "attempt/walls.h"
+#include "attempt/retry.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "wire/json/json.h"
 #include "worker/beat_text.h"
-#include "worker/retry.h"
+#include "attempt/retry.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

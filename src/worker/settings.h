@@ -23,7 +23,7 @@
 
 #include "config/config.h"
 #include "wire/json/json.h"
-#include "worker/executor.h"
+#include "attempt/executor.h"
 
 enum {
 	EXECUTORS_MAX = 64,

@@ -8,7 +8,7 @@
 #include "base/take.h"
 #include "worker/beat_text.h"
 #include "worker/run.h"
-#include "worker/retry.h"
+#include "attempt/retry.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

@@ -11,7 +11,7 @@
 
 #include "wire/json/json.h"
 #include "worker/supervisor.h"
-#include "worker/verdict.h"
+#include "attempt/verdict.h"
 
 enum { SUPERVISOR_BODY_BYTES_MAX = 64 << 10 };
 

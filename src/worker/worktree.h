@@ -25,7 +25,7 @@
 
 #include "exec/host.h"
 #include "exec/process.h"
-#include "worker/executor.h"
+#include "attempt/executor.h"
 
 enum {
 	WORKTREE_REASON_BYTES = 700,

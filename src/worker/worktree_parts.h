@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "worker/job.h"
+#include "attempt/job.h"
 #include "worker/worktree.h"
 
 enum {

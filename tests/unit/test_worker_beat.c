@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "worker/beat.h"
-#include "worker/retry.h"
+#include "attempt/retry.h"
 
 enum {
 	LEASE_MS = 60 * 1000,

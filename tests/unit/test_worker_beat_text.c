@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "worker/beat_text.h"
-#include "worker/retry.h"
+#include "attempt/retry.h"
 
 struct world {
 	struct http_answer *http;

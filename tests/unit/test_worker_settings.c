@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "worker/environment.h"
+#include "attempt/environment.h"
 #include "worker/settings.h"
 
 struct world {

@@ -1,4 +1,4 @@
-#include "worker/environment.h"
+#include "attempt/environment.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

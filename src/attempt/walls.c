@@ -1,4 +1,4 @@
-#include "worker/walls.h"
+#include "attempt/walls.h"
 
 #include <errno.h>
 #include <stdio.h>

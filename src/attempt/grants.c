@@ -1,4 +1,4 @@
-#include "worker/grants.h"
+#include "attempt/grants.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "worker/executor.h"
+#include "attempt/executor.h"
 
 #include <stddef.h>
 

@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "exec/wall/wall.h"
-#include "worker/environment.h"
-#include "worker/executor.h"
+#include "attempt/environment.h"
+#include "attempt/executor.h"
 
 enum { WALLS_COMPLAINT_BYTES = WALL_REASON_BYTES + WALL_FIX_BYTES + 64 };
 

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "exec/request/confine.h"
-#include "worker/executor.h"
+#include "attempt/executor.h"
 
 struct grant_list {
 	struct grant *items; /* in the arena */

@@ -1,4 +1,4 @@
-#include "worker/retry.h"
+#include "attempt/retry.h"
 
 enum {
 	FIRST_MS = 1000,

@@ -1,4 +1,4 @@
-#include "worker/verdict.h"
+#include "attempt/verdict.h"
 
 #include <errno.h>
 #include <signal.h>

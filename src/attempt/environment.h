@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "worker/executor.h"
+#include "attempt/executor.h"
 
 struct environment {
 	const char *url, *token_file, *workspace, *home, *tmp; /* NULL: there is none */

@@ -1,4 +1,4 @@
-#include "worker/job.h"
+#include "attempt/job.h"
 
 #include <assert.h>
 #include <errno.h>
