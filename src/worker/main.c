@@ -18,7 +18,7 @@
 #include "worker/supervisor.h"
 #include "worker/sweep.h"
 #include "attempt/walls.h"
-#include "worker/worktrees.h"
+#include "worktree/worktrees.h"
 
 enum {
 	TEXT_BYTES_MAX = 1 << 20,

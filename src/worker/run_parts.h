@@ -15,7 +15,7 @@
 #include "worker/pool.h"
 #include "worker/run.h"
 #include "worker/scribe.h"
-#include "worker/worktree.h"
+#include "worktree/worktree.h"
 
 enum { RUN_BODY_BYTES_MAX = 1 << 20 }; /* of a report */
 

@@ -13,7 +13,7 @@
 #include "base/take.h"
 #include "worker/letter.h"
 #include "worker/run.h"
-#include "worker/worktrees.h"
+#include "worktree/worktrees.h"
 
 enum {
 	CRASH_ID_BYTES_MAX = LETTER_NAME_BYTES - (int)sizeof "crash-of-"

@@ -15,7 +15,7 @@
 
 #include "base/rng.h"
 #include "exec/host.h"
-#include "worker/leftovers.h"
+#include "worktree/leftovers.h"
 #include "worker/line.h"
 #include "worker/nest.h"
 #include "worker/once.h"

@@ -1,4 +1,4 @@
-#include "worker/worktrees.h"
+#include "worktree/worktrees.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "wire/json/json.h"
-#include "worker/worktree.h"
+#include "worktree/worktree.h"
 
 enum {
 	TREES_MAX = 10000,

@@ -2,18 +2,18 @@
  * What the files of worktree_*.c share. Only they include this.
  *
  *	worktree.c           the life of one, and what a task in it may reach
- *	worktree_find.c      which repository a directory is in
- *	worktree_record.c    what is written down, and locks
- *	worktree_git.c       running git, and reading what it left
- *	worktree_make.c      making: worktree_include.c goes on where git has added it
- *	worktree_end.c       ending: kept, or removed
- *	worktree_lost.c      commits that would be lost with it
+ *	find.c      which repository a directory is in
+ *	record.c    what is written down, and locks
+ *	git.c       running git, and reading what it left
+ *	make.c      making: include.c goes on where git has added it
+ *	end.c       ending: kept, or removed
+ *	lost.c      commits that would be lost with it
  */
 #pragma once
 
 #include "base/arena.h"
 #include "attempt/job.h"
-#include "worker/worktree.h"
+#include "worktree/worktree.h"
 
 enum {
 	GIT_MS = 2 * 60 * 1000,
@@ -41,7 +41,7 @@ struct worktree {
 	void (*made)(void *context, int fault);
 	void (*ended)(void *context);
 	void *context;
-	void (*counted)(struct worktree *tree, int64_t count); /* worktree_lost.c */
+	void (*counted)(struct worktree *tree, int64_t count); /* lost.c */
 };
 
 /* Why it could not be made. */
@@ -55,7 +55,7 @@ uint64_t worktree_fingerprint(const char *common);
 /* The directory that holds the tree. */
 const char *worktree_place(struct worktree *tree);
 
-/* worktree_record.c: before the deed, whoever comes after us must find it. */
+/* record.c: before the deed, whoever comes after us must find it. */
 int worktree_write_record(struct worktree *tree, enum worktree_state state);
 int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record, char tip[80]);
 int worktree_take_lock(struct worktree *tree);
@@ -68,7 +68,7 @@ void worktree_forget_record(struct worktree *tree);
 void worktree_when_alone(struct worktree *tree, void (*then)(struct worktree *tree));
 void worktree_let_others(struct worktree *tree);
 
-/* worktree_git.c */
+/* git.c */
 /* One program of ours: where, and what it may change. */
 struct worktree_call {
 	const char *const *argv;
@@ -94,7 +94,7 @@ int worktree_open_in_common(const struct worktree_record *record, const char *pa
 
 /* What a task may write of the repository's refs must be there before it starts, and stay: git removes directories of refs that it
  * has packed, and a new one is nothing that was granted. Also the log of its HEAD: git goes on with one that is there, also where
- * it would begin none, and worktree_lost.c reads it. NULL, or what is no directory there. */
+ * it would begin none, and lost.c reads it. NULL, or what is no directory there. */
 const char *worktree_prepare_refs(struct worktree *tree);
 
 /* The file that keeps the directory of its branch; NULL: it has none. */
@@ -103,29 +103,29 @@ const char *worktree_ref_keeper(struct worktree *tree);
 /* git's own directory of the tree, also of one that git did not come to an end with. */
 void worktree_find_admin(struct worktree *tree);
 
-/* Says what could be work: see worktree_git.c. */
+/* Says what could be work: see git.c. */
 extern const char *const worktree_look[];
 
 /* What that has found, in a form that can be compared later; `made`: of what the set-up made. */
 int worktree_put_entries(struct worktree *tree, bool made, struct buf *out);
 
-/* worktree_find.c: the text of a file of one line, after `before`; false: it is none such. */
+/* find.c: the text of a file of one line, after `before`; false: it is none such. */
 bool worktree_read_word(const char *path, const char *before, char *out, size_t room);
 
 /* `name` as seen from `dir`, without links, . and .. in it; false: it is not there. */
 bool worktree_resolve(const char *dir, const char *name, char out[WORKTREE_PATH_BYTES]);
 
-/* worktree_make.c: the next step, or the end of it with what went wrong. */
+/* make.c: the next step, or the end of it with what went wrong. */
 void worktree_go_on(struct worktree *tree, const struct worktree_call *call, const char *what);
 void worktree_give_up(struct worktree *tree, int fault);
 void worktree_give_up_after(struct worktree *tree, const char *what); /* the last job failed */
 void worktree_become_live(struct worktree *tree);
 
-/* worktree_include.c: the rest of making. */
+/* include.c: the rest of making. */
 void worktree_include(struct worktree *tree);
 
-/* worktree_lost.c: how many commits were made in it without a branch and are on nothing now. A fault: nobody can tell. */
+/* lost.c: how many commits were made in it without a branch and are on nothing now. A fault: nobody can tell. */
 void worktree_count_lost(struct worktree *tree, void (*counted)(struct worktree *tree, int64_t count));
 
-/* worktree_end.c */
+/* end.c */
 void worktree_begin_end(struct worktree *tree);

@@ -5,7 +5,7 @@
  *
  * Rejected: a ref in the repository for each of them. Somebody would have to remove those, and nobody looks there.
  */
-#include "worker/worktree_parts.h"
+#include "worktree/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

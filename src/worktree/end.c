@@ -1,5 +1,5 @@
 /* Ending a work tree: is there work in it? Then it is kept; else it goes. */
-#include "worker/worktree_parts.h"
+#include "worktree/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

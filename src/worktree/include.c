@@ -1,5 +1,5 @@
 /* What a new work tree gets besides what git has: files that git ignores, and what the set-up makes. */
-#include "worker/worktree_parts.h"
+#include "worktree/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

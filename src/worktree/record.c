@@ -1,5 +1,5 @@
 /* What is written down of a work tree, and the lock of whoever works with it. */
-#include "worker/worktree_parts.h"
+#include "worktree/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /*
  * Making a work tree: its commit, its branch, its place; then git adds it, and what the include file names is copied and the
- * set-up runs (worktree_include.c).
+ * set-up runs (include.c).
  */
-#include "worker/worktree_parts.h"
+#include "worktree/parts.h"
 
 #include <ctype.h>
 #include <errno.h>

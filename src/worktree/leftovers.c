@@ -1,4 +1,4 @@
-#include "worker/leftovers.h"
+#include "worktree/leftovers.h"
 
 #include <assert.h>
 #include <errno.h>

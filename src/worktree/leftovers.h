@@ -10,7 +10,7 @@
 #include <uv.h>
 
 #include "base/rng.h"
-#include "worker/worktree.h"
+#include "worktree/worktree.h"
 
 enum { LEFTOVERS_MAX = 32 }; /* more are left to the next worker */
 

@@ -1,5 +1,5 @@
 /* Which repository a directory is in. */
-#include "worker/worktree_parts.h"
+#include "worktree/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

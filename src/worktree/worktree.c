@@ -1,4 +1,4 @@
-#include "worker/worktree_parts.h"
+#include "worktree/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

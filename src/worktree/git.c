@@ -1,5 +1,5 @@
 /* git, and the few other programs of ours, at work on a tree: confined, and without anything that a repository brings along. */
-#include "worker/worktree_parts.h"
+#include "worktree/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
