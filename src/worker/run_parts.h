@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "worker/pool.h"
+#include "pool/pool.h"
 #include "worker/run.h"
 #include "worker/scribe.h"
 #include "worktree/worktree.h"

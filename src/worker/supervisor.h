@@ -20,7 +20,7 @@
 #include "worker/nest.h"
 #include "worker/once.h"
 #include "worker/outbox.h"
-#include "worker/pool.h"
+#include "pool/pool.h"
 #include "worker/pulse.h"
 #include "worker/settings.h"
 

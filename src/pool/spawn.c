@@ -1,7 +1,7 @@
 /*
  * The process in a seat: how it is started, what it may use, and what is removed after it.
  */
-#include "worker/pool_seat.h"
+#include "pool/seat.h"
 
 #include <errno.h>
 #include <fcntl.h>

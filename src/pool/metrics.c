@@ -1,9 +1,9 @@
 /*
  * How the pools stand, for the server and whoever looks.
  */
-#include "worker/pool.h"
+#include "pool/pool.h"
 
-#include "worker/pool_seat.h"
+#include "pool/seat.h"
 
 struct tally {
 	int64_t total, active, idle, busy, completed, failed, crashes, dropped, starts, up_ms;

@@ -1,4 +1,4 @@
-#include "worker/pool_worker.h"
+#include "pool/worker.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -2,12 +2,12 @@
  * Inside of the pools: one seat, and what the files of pool.h do with it. Nobody else includes this.
  *
  *	pool.c          all seats, for the supervisor
- *	pool_job.c      a task finds its seat, or is told why not
- *	pool_entry.c    the server is asked before a start, and told of a crash
- *	pool_spawn.c    a process is started, and what it leaves is removed
- *	pool_seat.c     it is heard, and what pool_worker.h says is done
- *	pool_end.c      how an attempt ended, in words
- *	pool_metrics.c  how all of them stand
+ *	job.c      a task finds its seat, or is told why not
+ *	entry.c    the server is asked before a start, and told of a crash
+ *	spawn.c    a process is started, and what it leaves is removed
+ *	seat.c     it is heard, and what worker.h says is done
+ *	end.c      how an attempt ended, in words
+ *	metrics.c  how all of them stand
  */
 #pragma once
 
@@ -19,9 +19,9 @@
 #include "base/buf.h"
 #include "exec/process.h"
 #include "wire/frame.h"
-#include "worker/pool.h"
-#include "worker/pool_text.h"
-#include "worker/pool_worker.h"
+#include "pool/pool.h"
+#include "pool/text.h"
+#include "pool/worker.h"
 #include "attempt/walls.h"
 
 enum {
@@ -68,7 +68,7 @@ struct pool_seat {
 	uv_timer_t timer, clear_timer;
 };
 
-/* Tasks that came while all who have their module were busy and others were not (pool_job.c). */
+/* Tasks that came while all who have their module were busy and others were not (job.c). */
 struct pool_away {
 	const struct executor *executor; /* NULL: the place is free */
 	char module[POOL_MODULE_BYTES_MAX + 1];
@@ -97,7 +97,7 @@ static inline void pools_tell_changed(struct pools *pools)
 	pools->site.owner->changed(pools->site.context);
 }
 
-/* ---- pool_seat.c ---- */
+/* ---- seat.c ---- */
 
 void pool_seat_init(struct pools *pools, struct pool_seat *seat, const struct executor *executor, int64_t n);
 
@@ -107,13 +107,13 @@ const char *pool_seat_module(const struct pool_seat *seat, const char *module);
 /* For whoever asks how its pool stands. */
 void pool_seat_note_trouble(struct pool_seat *seat, const char *why);
 
-/* What pool_worker.h says: bits of enum pool_do. The message is that which led to it; NULL: none did. */
+/* What worker.h says: bits of enum pool_do. The message is that which led to it; NULL: none did. */
 void pool_seat_perform(struct pool_seat *seat, uint32_t todo, const struct pool_message *message);
 
 /* Of its process. */
 extern const struct process_events pool_seat_events;
 
-/* ---- pool_spawn.c ---- */
+/* ---- spawn.c ---- */
 
 void pool_seat_spawn(struct pool_seat *seat);
 int pool_seat_note(struct pool_seat *seat); /* its process is written down, for whoever comes after us */
@@ -124,7 +124,7 @@ void pool_seat_bar(struct pool_seat *seat, const char *code, const char *why);
 /* Its directory goes, in steps if there is much in it. */
 void pool_seat_clear_up(struct pool_seat *seat);
 
-/* ---- pool_job.c ---- */
+/* ---- job.c ---- */
 
 /* It waits no more, if it did. All who place or refuse it do this first. */
 void pool_job_unlink(struct pools *pools, struct pool_job *job);
@@ -137,12 +137,12 @@ void pool_jobs_place(struct pools *pools, const struct executor *executor);
 /* One that never came to life: those who wait for it are told, unless others live. */
 void pool_jobs_give_up(struct pool_seat *seat);
 
-/* ---- pool_entry.c ---- */
+/* ---- entry.c ---- */
 
 void pool_entry_ask(struct pools *pools);
 void pool_entry_tell_crash(struct pool_seat *seat);
 
-/* ---- pool_end.c ---- */
+/* ---- end.c ---- */
 
 /* How it ended, and what it said last, if it said that for this task. */
 void pool_end_describe(const struct pool_seat *seat, char *out, size_t room);
@@ -150,7 +150,7 @@ int pool_end_put_crash(const struct pool_seat *seat, struct buf *members);
 int pool_end_put_answer(const struct pool_seat *seat, const struct pool_message *message,
 	enum report_verb *ret_verb, struct buf *members);
 
-/* ---- pool_metrics.c ---- */
+/* ---- metrics.c ---- */
 
 /* The last one that crashed or could not be started; NULL: none so far. */
 const struct pool_seat *pool_last_troubled(const struct pools *pools, const struct executor *executor);

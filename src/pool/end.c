@@ -1,7 +1,7 @@
 /*
  * How a worker ended, or answered, as members of a report: spec/stdio.md, "What is ignored, and what kills".
  */
-#include "worker/pool_seat.h"
+#include "pool/seat.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /*
- * One seat: the machine of pool_worker.h over a process. What the process writes is read here, what the machine says is done here.
+ * One seat: the machine of worker.h over a process. What the process writes is read here, what the machine says is done here.
  */
-#include "worker/pool_seat.h"
+#include "pool/seat.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "worker/pool_text.h"
+#include "pool/text.h"
 
 #include <errno.h>
 #include <stdio.h>

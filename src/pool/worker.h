@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "worker/pool_text.h"
+#include "pool/text.h"
 
 enum {
 	POOL_UNKNOWN_MAX = 100, /* frames in a row that are not understood */

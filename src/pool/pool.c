@@ -1,4 +1,4 @@
-#include "worker/pool.h"
+#include "pool/pool.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/take.h"
-#include "worker/pool_seat.h"
+#include "pool/seat.h"
 
 struct pools *pools_new(const struct pools_site *site)
 {

@@ -1,7 +1,7 @@
 /*
  * Tasks that want a worker of a pool: each waits for a seat whose worker has its module, or is told why there will be none.
  */
-#include "worker/pool_seat.h"
+#include "pool/seat.h"
 
 #include <errno.h>
 #include <stdio.h>

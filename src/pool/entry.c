@@ -1,7 +1,7 @@
 /*
  * Seats and the server: may this slot run, and it crashed. One question is under way at a time; crashes are letters of the outbox.
  */
-#include "worker/pool_seat.h"
+#include "pool/seat.h"
 
 #include <errno.h>
 #include <stdio.h>
