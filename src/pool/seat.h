@@ -1,7 +1,7 @@
 /*
  * Inside of the pools: one seat, and what the files of pool.h do with it. Nobody else includes this.
  *
- *	pool.c          all seats, for the supervisor
+ *	pool.c     all seats, for the supervisor
  *	job.c      a task finds its seat, or is told why not
  *	entry.c    the server is asked before a start, and told of a crash
  *	spawn.c    a process is started, and what it leaves is removed

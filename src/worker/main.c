@@ -14,9 +14,9 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "config/server_place.h"
-#include "worker/flags.h"
-#include "worker/supervisor.h"
-#include "worker/sweep.h"
+#include "worker/settings/flags.h"
+#include "worker/supervisor/supervisor.h"
+#include "worker/once/sweep.h"
 #include "attempt/walls.h"
 #include "worktree/worktrees.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "worker/beat.h"
+#include "worker/beat/beat.h"
 #include "attempt/retry.h"
 
 enum {

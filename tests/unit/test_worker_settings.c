@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "attempt/environment.h"
-#include "worker/settings.h"
+#include "worker/settings/settings.h"
 
 struct world {
 	char home[64], file[128], lower[128];
