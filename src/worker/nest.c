@@ -14,10 +14,10 @@
 #include "base/files.h"
 #include "base/take.h"
 #include "exec/orphan.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 #include "exec/rundir.h"
-#include "wire/http.h"
-#include "wire/json.h"
+#include "wire/http/http.h"
+#include "wire/json/json.h"
 #include "worker/letter.h"
 #include "worker/verdict.h"
 

@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/take.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 #include "worker/beat.h"
 #include "worker/beat_text.h"
 #include "worker/letter.h"

@@ -20,7 +20,7 @@
 #include <uv.h>
 
 #include "base/span.h"
-#include "wire/http_client.h"
+#include "wire/http/client.h"
 #include "worker/verdict.h"
 
 struct outbox;

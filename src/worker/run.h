@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "wire/json.h"
+#include "wire/json/json.h"
 #include "worker/supervisor.h"
 #include "worker/verdict.h"
 

@@ -24,10 +24,10 @@
 
 #include "base/take.h"
 #include "exec/orphan.h"
-#include "exec/proc.h"
-#include "exec/shim.h"
-#include "exec/tree.h"
-#include "exec/wall.h"
+#include "exec/tree/proc.h"
+#include "exec/request/request.h"
+#include "exec/tree/tree.h"
+#include "exec/wall/wall.h"
 #include "world.h"
 
 enum { RECORDS_MAX = 16 };

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/wall.h"
+#include "exec/wall/wall.h"
 #include "world.h"
 
 static struct world world;

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 #undef fail /* the command has one of its own */
 
-#include "cli/cli.h"
-#include "cli/table.h"
-#include "cli/text.h"
+#include "cli/frame/cli.h"
+#include "cli/frame/table.h"
+#include "cli/frame/text.h"
 
 static void expect_clean(const char *text, bool utf8, const char *shown)
 {

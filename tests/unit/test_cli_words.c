@@ -11,11 +11,11 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "cli/args.h"
-#include "cli/exit.h"
+#include "cli/frame/args.h"
+#include "cli/frame/exit.h"
 #include "base/suggest.h"
-#include "cli/verb.h"
-#include "cli/when.h"
+#include "cli/frame/verb.h"
+#include "cli/frame/when.h"
 #include "core/refusal.h"
 
 #define NOW INT64_C(1700000000000)
