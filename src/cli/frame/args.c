@@ -33,7 +33,7 @@ __attribute__((format(printf, 2, 3))) static int complain(struct reading *readin
 
 /* ---- values ---------------------------------------------------------------------------------------------- */
 
-int priority_parse(const char *text, int64_t *ret_priority)
+int args_priority(const char *text, int64_t *ret_priority)
 {
 	static const struct {
 		const char *word;
@@ -116,7 +116,7 @@ static int take_value(struct reading *reading, const struct flag *flag, struct a
 				  "since 1970, not \"%s\"",
 				  flag->name, arg->text);
 	case FLAG_PRIORITY:
-		return priority_parse(arg->text, &arg->number) == 0
+		return args_priority(arg->text, &arg->number) == 0
 			? 0
 			: complain(reading,
 				  "--%s must be a number, or one of urgent, high, normal, low, P0 to P3, not "

@@ -54,4 +54,4 @@ const char *args_each(const struct args *args, const char *name, size_t *at);
 const char *args_plain(const struct args *args, size_t n);
 
 /* Words of the priorities, as the server has them. -EINVAL. */
-int priority_parse(const char *text, int64_t *ret_priority);
+int args_priority(const char *text, int64_t *ret_priority);

@@ -48,57 +48,57 @@ struct cli {
 /* ---- saying: out.c --------------------------------------------------------------------------------------- */
 
 /* Talk, on standard error; nothing with --quiet. */
-void say(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_say(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* What went wrong, its code and the command that helps; with --json also as an object on standard output. Returns the
  * ending. `fix` may be NULL. A verb that stands in for another program says the sentence alone, and ends with 1. */
-int fail(struct cli *cli, enum exit_status status, const char *code, const char *fix, const char *format, ...)
-	__attribute__((format(printf, 5, 6)));
-int fail_fault(struct cli *cli, int fault); /* no memory, no room */
+int cli_fail(struct cli *cli, enum exit_status status, const char *code, const char *fix, const char *format,
+	...) __attribute__((format(printf, 5, 6)));
+int cli_fail_fault(struct cli *cli, int fault); /* no memory, no room */
 
 /* Data, on standard output. Faults (no memory) end the run. */
-void put(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void put_clean(struct cli *cli, struct span text); /* on one line */
-void put_lines(struct cli *cli, struct span text, const char *indent);
-void put_painted(struct cli *cli, enum paint paint, struct span text);
+void cli_put(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_put_clean(struct cli *cli, struct span text); /* on one line */
+void cli_put_lines(struct cli *cli, struct span text, const char *indent);
+void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
 
 /* Write it out: 0, or EXIT_FAILED when nobody takes it. */
-int flush(struct cli *cli);
+int cli_flush(struct cli *cli);
 
 /* Has whoever read us gone? For those who wait and have nothing to write: a write would have told. */
-bool nobody_reads(void);
+bool cli_reader_is_gone(void);
 
 /* {"schema":1,"ok":true,"KEY":value}; the members of the value are picked by --json=FIELDS. */
-int put_json(struct cli *cli, const char *key, yyjson_val *value);
-int put_json_text(struct cli *cli, bool ok, const char *key, struct span json); /* of a value we made */
-void put_value(struct cli *cli, yyjson_val *value); /* as it is, or the members that were asked for */
+int cli_put_json(struct cli *cli, const char *key, yyjson_val *value);
+int cli_put_json_text(struct cli *cli, bool ok, const char *key, struct span json); /* of a value we made */
+void cli_put_value(struct cli *cli, yyjson_val *value); /* as it is, or the members that were asked for */
 
 /* Formats a text that lives as long as the run. */
-const char *text_of(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *cli_text(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A path that means the same elsewhere: a worker has another directory. NULL: ours is gone. */
-const char *path_from_here(struct cli *cli, const char *path);
+const char *cli_path(struct cli *cli, const char *path);
 
 /* A name in a command that somebody may paste: names come from others, and a shell must not find more in them. */
-const char *word(struct cli *cli, const char *name);
+const char *cli_quote(struct cli *cli, const char *name);
 
 /* ---- members of JSON: fields.c ---------------------------------------------------------------------------- */
 
 struct span field_text(yyjson_val *object, const char *key); /* empty: not there or no string */
 int64_t field_int(yyjson_val *object, const char *key, int64_t otherwise);
 bool field_bool(yyjson_val *object, const char *key);
-yyjson_val *field(yyjson_val *object, const char *key);
+yyjson_val *field_get(yyjson_val *object, const char *key);
 const char *field_cstr(struct cli *cli, yyjson_val *object, const char *key); /* "" if not there */
 
 /* What goes into a request or an answer of ours. Faults are kept by the object. The names of a flag, if it was given; all
  * members of another object but one (NULL: all); and "a","b" after what is there. */
-void member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key);
-void members_of(struct json_object *object, yyjson_val *from, const char *but);
-int put_names(struct buf *list, const struct args *args, const char *flag);
+void cli_member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key);
+void cli_members_of(struct json_object *object, yyjson_val *from, const char *but);
+int cli_put_names(struct buf *list, const struct args *args, const char *flag);
 
 /* A value given with a flag of kind FLAG_JSON: text, @FILE or - for standard input. 0, or the ending. */
-int read_json_flag(struct cli *cli, const char *flag, struct span *ret_json);
-int read_input(struct cli *cli, const char *path, struct span *ret_text); /* "-": standard input */
+int cli_read_json_flag(struct cli *cli, const char *flag, struct span *ret_json);
+int cli_read_input(struct cli *cli, const char *path, struct span *ret_text); /* "-": standard input */
 
 /* ---- asking: server.c -------------------------------------------------------------------------------------- */
 
@@ -127,13 +127,14 @@ struct ask {
 };
 
 /* 0 and the reply; or the ending, told. */
-int ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply);
-int get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply);
-int post(struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply);
+int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply);
+int server_get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply);
+int server_post(
+	struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply);
 
 /* Posts to the path for every name that was given, tells each reply as that noun, and says that it is `done`. The first
  * failure is the ending; the others are tried all the same. */
-int change_each(struct cli *cli, const char *noun, const char *path, const char *done);
+int server_change_each(struct cli *cli, const char *noun, const char *path, const char *done);
 
 /* Find the server, so that `client` and `place` are there. 0, or the ending. */
 int server_find(struct cli *cli);
@@ -154,13 +155,13 @@ struct follow {
 	int (*lost)(void *context, struct span *ret_after);
 	void *context;
 };
-int follow_events(struct cli *cli, const struct follow *follow);
+int server_follow(struct cli *cli, const struct follow *follow);
 
 /* The cursor of the last event there is. */
-int newest_cursor(struct cli *cli, struct span *ret_cursor);
+int server_newest_cursor(struct cli *cli, struct span *ret_cursor);
 
 /* A path or query value, encoded, that lives as long as the run. */
-struct span encoded(struct cli *cli, struct span text);
+struct span cli_encode(struct cli *cli, struct span text);
 
 /* ---- where: place.c ---------------------------------------------------------------------------------------- */
 
@@ -173,19 +174,19 @@ const char *program_beside(struct cli *cli, const char *name);
 
 /* Another program does it, which links what this one does not: what was said is passed on, behind a word of that program's own
  * if there is one (NULL: none). Comes back with a status only if it cannot be run. */
-int become(struct cli *cli, const char *program, const char *mode);
+int program_become(struct cli *cli, const char *program, const char *mode);
 
 /* ---- help.c, man.c, completion.c ---------------------------------------------------------------------------- */
 
 /* How a value is called, or the choices: of the forms of output those that the verb has. */
-const char *flag_value(struct cli *cli, const struct verb *verb, const struct flag *flag);
+const char *help_flag_value(struct cli *cli, const struct verb *verb, const struct flag *flag);
 
 /* "pause resume drain": what there is to do with a noun; `index` is that of its first verb. */
-const char *verbs_of_noun(struct cli *cli, size_t index);
+const char *help_verbs_of_noun(struct cli *cli, size_t index);
 
 void help_screen(struct cli *cli);
 void help_verb(struct cli *cli, const struct verb *verb);
 void help_noun(struct cli *cli, const char *noun);
-int flags_before(int count, char *const *words); /* how many words come before the verb */
-int complete_words(struct cli *cli, int count, char *const *words);
-int usage_unknown(struct cli *cli, const char *word, const char *noun);
+int verb_flags_before(int count, char *const *words); /* how many words come before the verb */
+int completion_words(struct cli *cli, int count, char *const *words);
+int help_unknown(struct cli *cli, const char *word, const char *noun);

@@ -88,13 +88,13 @@ static int run_completion(struct cli *cli)
 	const char *shell = args_plain(&cli->args, 0);
 
 	if (strcmp(shell, "bash") == 0)
-		put(cli, "%s", bash_script);
+		cli_put(cli, "%s", bash_script);
 	else if (strcmp(shell, "zsh") == 0)
-		put(cli, "%s", zsh_script);
+		cli_put(cli, "%s", zsh_script);
 	else if (strcmp(shell, "fish") == 0)
-		put(cli, "%s", fish_script);
+		cli_put(cli, "%s", fish_script);
 	else
-		return fail(cli, EXIT_USAGE, "usage", "stint completion bash",
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint completion bash",
 			"there is completion for bash, zsh and fish, not for %s", shell);
 	return EXIT_GOOD;
 }
@@ -133,15 +133,15 @@ static void offer(const struct typing *typing, struct span name, struct span tex
 {
 	struct cli *cli = typing->cli;
 
-	if (!begins(text_of(cli, "%.*s", SPAN_ARGS(name)), typing->typed))
+	if (!begins(cli_text(cli, "%.*s", SPAN_ARGS(name)), typing->typed))
 		return;
-	put(cli, "%s", typing->before);
-	put_clean(cli, name);
+	cli_put(cli, "%s", typing->before);
+	cli_put_clean(cli, name);
 	if (text.len > 0) {
-		put(cli, "\t");
-		put_clean(cli, text);
+		cli_put(cli, "\t");
+		cli_put_clean(cli, text);
 	}
-	put(cli, "\n");
+	cli_put(cli, "\n");
 }
 
 /* Names the server knows. Whatever goes wrong, there is nothing to offer. */
@@ -194,7 +194,7 @@ static void offer_verbs(const struct typing *typing, const char *noun)
 				offer(typing, span_of(second + 1), span_of(verbs[i]->brief));
 			continue;
 		}
-		const char *first = text_of(typing->cli, "%.*s", (int)len, name);
+		const char *first = cli_text(typing->cli, "%.*s", (int)len, name);
 		if (strcmp(first, last) != 0)
 			offer(typing, span_of(first), second ? (struct span){0} : span_of(verbs[i]->brief));
 		last = first;
@@ -207,7 +207,7 @@ static void offer_for(const struct typing *typing, enum offer what)
 	case OFFER_NOTHING:
 		return;
 	case OFFER_TASKS:
-		offer_list(typing, text_of(typing->cli, "/api/tasks?limit=%d", OFFERED_MAX), "id", "title");
+		offer_list(typing, cli_text(typing->cli, "/api/tasks?limit=%d", OFFERED_MAX), "id", "title");
 		return;
 	case OFFER_QUEUES:
 		offer_list(typing, "/api/queues", "name", "state");
@@ -236,7 +236,7 @@ static void offer_for(const struct typing *typing, enum offer what)
 		offer_words(typing, "process sandbox container vm", ' ');
 		return;
 	case OFFER_FILES:
-		put(typing->cli, "__files__\n");
+		cli_put(typing->cli, "__files__\n");
 		return;
 	case OFFER_VERBS:
 		offer_verbs(typing, NULL);
@@ -250,7 +250,7 @@ static void offer_flags(const struct typing *typing, const struct verb *verb)
 	size_t at = 0;
 
 	while ((flag = verb_each_flag(verb, &at)))
-		offer(typing, span_of(text_of(typing->cli, "--%s", flag->name)), span_of(flag->text));
+		offer(typing, span_of(cli_text(typing->cli, "--%s", flag->name)), span_of(flag->text));
 }
 
 /* The flag whose value is being typed, if one is. */
@@ -270,12 +270,12 @@ static void offer_value(struct typing typing, const struct verb *verb, const str
 	const char *comma = flag->kind == FLAG_NAMES ? strrchr(typing.typed, ',') : NULL;
 
 	if (comma) {
-		typing.before = text_of(
+		typing.before = cli_text(
 			typing.cli, "%s%.*s", typing.before, (int)(comma + 1 - typing.typed), typing.typed);
 		typing.typed = comma + 1;
 	}
 	if (flag->kind == FLAG_CHOICE)
-		offer_words(&typing, flag_value(typing.cli, verb, flag), '|');
+		offer_words(&typing, help_flag_value(typing.cli, verb, flag), '|');
 	else if (flag->kind == FLAG_PRIORITY)
 		offer_words(&typing, "urgent high normal low", ' ');
 	else
@@ -291,7 +291,7 @@ static const struct flag *flag_within(const struct verb *verb, struct typing *ty
 
 	if (!flag || flag->kind == FLAG_SWITCH || flag->kind == FLAG_FIELDS)
 		return NULL;
-	typing->before = text_of(typing->cli, "--%s=", flag->name);
+	typing->before = cli_text(typing->cli, "--%s=", flag->name);
 	typing->typed = equals + 1;
 	return flag;
 }
@@ -330,10 +330,10 @@ static void offer_arguments(
 }
 
 /* The words are what stands on the line; the last one is being typed, and may be empty. */
-int complete_words(struct cli *cli, int count, char *const *words)
+int completion_words(struct cli *cli, int count, char *const *words)
 {
 	struct typing typing = {cli, "", count > 0 ? words[count - 1] : ""};
-	int skipped = count > 0 ? flags_before(count - 1, words) : 0, used = 0;
+	int skipped = count > 0 ? verb_flags_before(count - 1, words) : 0, used = 0;
 
 	cli->quiet = true;
 	cli->form = FORM_AUTO;

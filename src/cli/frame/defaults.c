@@ -22,8 +22,8 @@ static const char *find_file(struct cli *cli)
 	cleanup(free_at) char *dir = getcwd(NULL, 0);
 
 	while (dir && dir[0] == '/' && dir[1]) {
-		if (access(text_of(cli, "%s/.git", dir), F_OK) == 0)
-			return text_of(cli, "%s/.stint/config.json", dir);
+		if (access(cli_text(cli, "%s/.git", dir), F_OK) == 0)
+			return cli_text(cli, "%s/.stint/config.json", dir);
 		*strrchr(dir, '/') = 0;
 	}
 	return NULL;
@@ -37,11 +37,11 @@ static int look_at(struct cli *cli, const char *path)
 	if (!path || stat(path, &stat_) < 0)
 		return -ENOENT;
 	if (stat_.st_uid != geteuid() && stat_.st_uid != 0) {
-		say(cli, "stint: %s is not followed: it belongs to another user", path);
+		cli_say(cli, "stint: %s is not followed: it belongs to another user", path);
 		return -ENOENT;
 	}
 	if (!S_ISREG(stat_.st_mode) || stat_.st_size > FILE_BYTES_MAX)
-		return fail(cli, EXIT_USAGE, "invalid", NULL, "%s is no file of at most %d KiB", path,
+		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "%s is no file of at most %d KiB", path,
 			FILE_BYTES_MAX >> 10);
 	return 0;
 }
@@ -50,7 +50,8 @@ static int refuse(struct cli *cli, const char *path, struct span text, size_t at
 {
 	struct json_place place = json_place(text, at);
 
-	return fail(cli, EXIT_USAGE, "invalid", NULL, "%s:%u:%u: %s", path, place.line, place.column, what);
+	return cli_fail(
+		cli, EXIT_USAGE, "invalid", NULL, "%s:%u:%u: %s", path, place.line, place.column, what);
 }
 
 static bool are_texts(yyjson_val *list)
@@ -83,16 +84,16 @@ static const char *take_member(
 
 	if (is_queue || strcmp(name, "executor") == 0) {
 		if (yyjson_get_len(value) == 0 || !yyjson_is_str(value))
-			return text_of(cli, "%s takes a name", name);
+			return cli_text(cli, "%s takes a name", name);
 		*(is_queue ? &defaults->queue : &defaults->executor) =
-			text_of(cli, "%s", yyjson_get_str(value));
+			cli_text(cli, "%s", yyjson_get_str(value));
 		return NULL;
 	}
 	if (strcmp(name, "labels") != 0)
-		return text_of(cli,
+		return cli_text(cli,
 			"a repository may say queue, executor and labels, not %s: what runs is said by the "
 			"configuration of a worker",
-			word(cli, name));
+			cli_quote(cli, name));
 	if (!are_texts(value))
 		return "labels takes a list of texts";
 	return keep_labels(cli, value, &defaults->labels) < 0 ? "there is no memory for its labels" : NULL;
@@ -126,7 +127,7 @@ int defaults_read(struct cli *cli, struct defaults *ret_defaults)
 
 	int r = look_at(cli, path);
 	if (r == 0)
-		r = read_input(cli, path, &text);
+		r = cli_read_input(cli, path, &text);
 	if (r == 0)
 		r = take_text(cli, path, text, &defaults);
 	if (r == 0 || r == -ENOENT)

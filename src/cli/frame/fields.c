@@ -13,7 +13,7 @@ enum {
 	INPUT_BYTES_MAX = 16 << 20,
 };
 
-yyjson_val *field(yyjson_val *object, const char *key)
+yyjson_val *field_get(yyjson_val *object, const char *key)
 {
 	return yyjson_obj_get(object, key);
 }
@@ -27,7 +27,7 @@ const char *field_cstr(struct cli *cli, yyjson_val *object, const char *key)
 {
 	struct span text = field_text(object, key);
 
-	return text_of(cli, "%.*s", SPAN_ARGS(text));
+	return cli_text(cli, "%.*s", SPAN_ARGS(text));
 }
 
 int64_t field_int(yyjson_val *object, const char *key, int64_t otherwise)
@@ -43,7 +43,7 @@ bool field_bool(yyjson_val *object, const char *key)
 }
 
 /* "a,b" and the next "c" are three. */
-int put_names(struct buf *list, const struct args *args, const char *flag)
+int cli_put_names(struct buf *list, const struct args *args, const char *flag)
 {
 	const char *names;
 	size_t at = 0;
@@ -62,7 +62,7 @@ int put_names(struct buf *list, const struct args *args, const char *flag)
 	return r;
 }
 
-void member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key)
+void cli_member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key)
 {
 	cleanup(buf_done) struct buf list = {0};
 
@@ -71,7 +71,7 @@ void member_names(struct cli *cli, struct json_object *object, const char *flag,
 	buf_init(&list, INPUT_BYTES_MAX);
 	int r = buf_put_byte(&list, '[');
 	if (r == 0)
-		r = put_names(&list, &cli->args, flag);
+		r = cli_put_names(&list, &cli->args, flag);
 	if (r == 0)
 		r = buf_put_byte(&list, ']');
 	if (r < 0)
@@ -80,7 +80,7 @@ void member_names(struct cli *cli, struct json_object *object, const char *flag,
 		json_member_raw(object, key, buf_span(&list));
 }
 
-void members_of(struct json_object *object, yyjson_val *from, const char *but)
+void cli_members_of(struct json_object *object, yyjson_val *from, const char *but)
 {
 	size_t at, count;
 	yyjson_val *key, *value;
@@ -92,7 +92,7 @@ void members_of(struct json_object *object, yyjson_val *from, const char *but)
 	}
 }
 
-int read_input(struct cli *cli, const char *path, struct span *ret_text)
+int cli_read_input(struct cli *cli, const char *path, struct span *ret_text)
 {
 	bool standard = strcmp(path, "-") == 0;
 	cleanup(close_at) int opened = standard ? -1 : open(path, O_RDONLY | O_CLOEXEC);
@@ -101,21 +101,23 @@ int read_input(struct cli *cli, const char *path, struct span *ret_text)
 	ssize_t got = 0;
 
 	if (!standard && opened < 0)
-		return fail(cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno));
+		return cli_fail(
+			cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno));
 	if (standard && isatty(STDIN_FILENO))
-		say(cli, "stint: reading from the terminal; Ctrl-D ends it");
+		cli_say(cli, "stint: reading from the terminal; Ctrl-D ends it");
 	buf_init(&text, INPUT_BYTES_MAX);
 	int r = 0;
 	while (r == 0 && (got = read(standard ? STDIN_FILENO : opened, block, sizeof block)) > 0)
 		r = buf_put(&text, block, (size_t)got);
 	if (got < 0)
-		return fail(cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno));
+		return cli_fail(
+			cli, EXIT_USAGE, "unreadable", NULL, "cannot read %s: %s", path, strerror(errno));
 	if (r == -E2BIG)
-		return fail(cli, EXIT_USAGE, "too_large", NULL, "%s has more than %d MiB", path,
+		return cli_fail(cli, EXIT_USAGE, "too_large", NULL, "%s has more than %d MiB", path,
 			INPUT_BYTES_MAX >> 20);
 	if (r == 0)
 		r = arena_copy(&cli->arena, buf_span(&text), ret_text);
-	return r < 0 ? fail_fault(cli, r) : 0;
+	return r < 0 ? cli_fail_fault(cli, r) : 0;
 }
 
 /* That it is not JSON is said already. */
@@ -127,7 +129,7 @@ static const char *what_is_wrong(const struct json_complaint *complaint)
 	return complaint->reason + (says_it ? sizeof said - 1 : 0);
 }
 
-int read_json_flag(struct cli *cli, const char *flag, struct span *ret_json)
+int cli_read_json_flag(struct cli *cli, const char *flag, struct span *ret_json)
 {
 	const char *value = args_text(&cli->args, flag);
 	struct span text = span_of(value);
@@ -137,12 +139,12 @@ int read_json_flag(struct cli *cli, const char *flag, struct span *ret_json)
 	if (!value)
 		return 0;
 	if (value[0] == '@' || strcmp(value, "-") == 0)
-		r = read_input(cli, value[0] == '@' ? value + 1 : value, &text);
+		r = cli_read_input(cli, value[0] == '@' ? value + 1 : value, &text);
 	if (r != 0)
 		return r;
 	yyjson_doc *doc = json_read(text, &complaint);
 	if (!doc)
-		return fail(cli, EXIT_USAGE, "invalid", text_of(cli, "stint help %s", cli->verb->name),
+		return cli_fail(cli, EXIT_USAGE, "invalid", cli_text(cli, "stint help %s", cli->verb->name),
 			"--%s is not JSON at byte %zu: %s", flag, complaint.at, what_is_wrong(&complaint));
 	yyjson_doc_free(doc);
 	*ret_json = text;

@@ -30,14 +30,14 @@ static bool is_first_of_noun(size_t index)
 		strncmp(verbs[index - 1]->name, verb->name, len) != 0;
 }
 
-const char *verbs_of_noun(struct cli *cli, size_t index)
+const char *help_verbs_of_noun(struct cli *cli, size_t index)
 {
 	size_t len = noun_len(verbs[index]);
 	const char *text = "";
 
 	for (size_t i = index; i < verb_count && strncmp(verbs[i]->name, verbs[index]->name, len + 1) == 0;
 		i++)
-		text = text_of(cli, "%s%s%s", text, i > index ? " " : "", verbs[i]->name + len + 1);
+		text = cli_text(cli, "%s%s%s", text, i > index ? " " : "", verbs[i]->name + len + 1);
 	return text;
 }
 
@@ -50,7 +50,7 @@ static void put_entry(struct cli *cli, const struct entry *entry, bool left)
 	struct span brief = span_of(entry->brief);
 	int pad = left ? BRIEF_WIDTH - (int)text_width(brief) : 0;
 
-	put(cli, "%s%-*s%s%s%*s", term_paint(cli->term.color, PAINT_BOLD), NAME_WIDTH, entry->name,
+	cli_put(cli, "%s%-*s%s%s%*s", term_paint(cli->term.color, PAINT_BOLD), NAME_WIDTH, entry->name,
 		term_plain(cli->term.color, PAINT_BOLD), entry->brief, pad > 0 ? pad : 0, "");
 }
 
@@ -64,23 +64,23 @@ static void put_group(struct cli *cli, enum verb_group group)
 		if (i < verb_count) {
 			if (verbs[i]->group != group || verbs[i]->hidden || !is_first_of_noun(i))
 				continue;
-			entry.name = text_of(cli, "%.*s", (int)noun_len(verbs[i]), verbs[i]->name);
-			entry.brief = verbs[i]->stands_in ? text_of(cli, "as %s has it", verbs[i]->stands_in)
-				: strchr(verbs[i]->name, ' ') ? verbs_of_noun(cli, i)
+			entry.name = cli_text(cli, "%.*s", (int)noun_len(verbs[i]), verbs[i]->name);
+			entry.brief = verbs[i]->stands_in ? cli_text(cli, "as %s has it", verbs[i]->stands_in)
+				: strchr(verbs[i]->name, ' ') ? help_verbs_of_noun(cli, i)
 							      : verbs[i]->brief;
 		}
 		bool alone = !entry.name || strlen(entry.brief) >= BRIEF_WIDTH;
 		if (left.name && (alone || strlen(left.brief) >= BRIEF_WIDTH)) {
-			put(cli, "%-*s", GROUP_WIDTH, first ? group_name(group) : "");
+			cli_put(cli, "%-*s", GROUP_WIDTH, first ? verb_group_name(group) : "");
 			put_entry(cli, &left, false);
-			put(cli, "\n");
+			cli_put(cli, "\n");
 			first = false;
 			left = entry;
 		} else if (left.name) {
-			put(cli, "%-*s", GROUP_WIDTH, first ? group_name(group) : "");
+			cli_put(cli, "%-*s", GROUP_WIDTH, first ? verb_group_name(group) : "");
 			put_entry(cli, &left, true);
 			put_entry(cli, &entry, false);
-			put(cli, "\n");
+			cli_put(cli, "\n");
 			first = false;
 			left = (struct entry){0};
 		} else {
@@ -91,10 +91,10 @@ static void put_group(struct cli *cli, enum verb_group group)
 
 void help_screen(struct cli *cli)
 {
-	put(cli, "stint: durable work for agents and programs\n\n");
+	cli_put(cli, "stint: durable work for agents and programs\n\n");
 	for (int group = 0; group < GROUP_COUNT; group++)
 		put_group(cli, (enum verb_group)group);
-	put(cli,
+	cli_put(cli,
 		"\nstint help VERB says more. --json works nearly everywhere. Try:\n"
 		"  stint up\n"
 		"  stint add \"say hello\" --queue demo && stint why t-1\n");
@@ -110,8 +110,8 @@ void help_noun(struct cli *cli, const char *noun)
 		const struct verb *verb = verbs[i];
 		if (strncmp(verb->name, noun, len) != 0 || verb->name[len] != ' ')
 			continue;
-		const char *usage = text_of(cli, "stint %s %s", verb->name, verb->arguments);
-		put(cli, "%-36s %s\n", usage, verb->brief);
+		const char *usage = cli_text(cli, "stint %s %s", verb->name, verb->arguments);
+		cli_put(cli, "%-36s %s\n", usage, verb->brief);
 	}
 }
 
@@ -124,25 +124,25 @@ static void put_wrapped(struct cli *cli, const char *text, int indent, int colum
 		size_t len = strcspn(text, " \n");
 		int width = (int)text_width((struct span){text, len});
 		if (column > indent && column + 1 + width > TEXT_WIDTH) {
-			put(cli, "\n%*s", indent, "");
+			cli_put(cli, "\n%*s", indent, "");
 			column = indent;
 		} else if (column > indent) {
-			put(cli, " ");
+			cli_put(cli, " ");
 			column++;
 		}
-		put(cli, "%.*s", (int)len, text);
+		cli_put(cli, "%.*s", (int)len, text);
 		column += width;
 		text += len;
 		if (*text == '\n') { /* a line of its own */
-			put(cli, "\n%*s", indent, "");
+			cli_put(cli, "\n%*s", indent, "");
 			column = indent;
 		}
 		text += *text != 0;
 	}
-	put(cli, "\n");
+	cli_put(cli, "\n");
 }
 
-const char *flag_value(struct cli *cli, const struct verb *verb, const struct flag *flag)
+const char *help_flag_value(struct cli *cli, const struct verb *verb, const struct flag *flag)
 {
 	const char *some = "";
 
@@ -150,7 +150,7 @@ const char *flag_value(struct cli *cli, const struct verb *verb, const struct fl
 		return flag->value;
 	for (int i = 0; i < OUTPUT_FORMS; i++) {
 		if (verb_gives(verb, &output_forms[i]))
-			some = text_of(cli, "%s%s%s", some, some[0] ? "|" : "", output_forms[i].name);
+			some = cli_text(cli, "%s%s%s", some, some[0] ? "|" : "", output_forms[i].name);
 	}
 	return some;
 }
@@ -159,16 +159,16 @@ static void put_flag(struct cli *cli, const struct verb *verb, const struct flag
 {
 	static const int column = 2 + FLAG_WIDTH;
 	const char *value = flag->kind == FLAG_SWITCH ? ""
-		: flag->kind == FLAG_FIELDS           ? text_of(cli, "[=%s]", flag->value)
-						      : text_of(cli, " %s", flag_value(cli, verb, flag));
-	const char *left = text_of(cli, "%s--%s%s",
-		flag->letter ? text_of(cli, "-%c, ", flag->letter) : "    ", flag->name, value);
+		: flag->kind == FLAG_FIELDS           ? cli_text(cli, "[=%s]", flag->value)
+					    : cli_text(cli, " %s", help_flag_value(cli, verb, flag));
+	const char *left = cli_text(cli, "%s--%s%s",
+		flag->letter ? cli_text(cli, "-%c, ", flag->letter) : "    ", flag->name, value);
 	int pad = FLAG_WIDTH - (int)text_width(span_of(left));
 
-	put(cli, "  ");
-	put_clean(cli, span_of(left));
-	put(cli, pad > 0 ? "%*s" : "\n%*s", pad > 0 ? pad : column, "");
-	put_wrapped(cli, flag->many ? text_of(cli, "%s; may be repeated", flag->text) : flag->text, column,
+	cli_put(cli, "  ");
+	cli_put_clean(cli, span_of(left));
+	cli_put(cli, pad > 0 ? "%*s" : "\n%*s", pad > 0 ? pad : column, "");
+	put_wrapped(cli, flag->many ? cli_text(cli, "%s; may be repeated", flag->text) : flag->text, column,
 		column);
 }
 
@@ -178,13 +178,13 @@ static void put_flags(struct cli *cli, const struct verb *verb)
 	size_t at = 0;
 	bool general = false;
 
-	put(cli, "\n");
+	cli_put(cli, "\n");
 	while ((flag = verb_each_flag(verb, &at))) {
 		bool own = false;
 		for (const struct flag *mine = verb->flags; mine && mine->name; mine++)
 			own = own || mine == flag;
 		if (!own && !general && verb->flags)
-			put(cli, "\n");
+			cli_put(cli, "\n");
 		general = general || !own;
 		put_flag(cli, verb, flag);
 	}
@@ -192,13 +192,13 @@ static void put_flags(struct cli *cli, const struct verb *verb)
 
 void help_verb(struct cli *cli, const struct verb *verb)
 {
-	put(cli, "usage: stint %s%s%s%s\n\n", verb->name, verb->flags ? " [FLAGS]" : "",
+	cli_put(cli, "usage: stint %s%s%s%s\n\n", verb->name, verb->flags ? " [FLAGS]" : "",
 		verb->arguments[0] ? " " : "", verb->arguments);
 	put_wrapped(cli, verb->text ? verb->text : verb->brief, 0, 0);
 	put_flags(cli, verb);
 	if (verb->examples) {
-		put(cli, "\nExamples\n");
-		put_lines(cli, span_of(verb->examples), "  ");
+		cli_put(cli, "\nExamples\n");
+		cli_put_lines(cli, span_of(verb->examples), "  ");
 	}
 }
 
@@ -211,13 +211,13 @@ static int run(struct cli *cli)
 	if (count == 0)
 		help_screen(cli);
 	else if (verb && used < count)
-		return usage_unknown(cli, text_of(cli, "%s %s", words[0], words[1]), NULL);
+		return help_unknown(cli, cli_text(cli, "%s %s", words[0], words[1]), NULL);
 	else if (verb)
 		help_verb(cli, verb);
 	else if (verb_is_noun(words[0]) && count == 1)
 		help_noun(cli, words[0]);
 	else
-		return usage_unknown(
+		return help_unknown(
 			cli, words[verb_is_noun(words[0])], verb_is_noun(words[0]) ? words[0] : NULL);
 	return EXIT_GOOD;
 }
@@ -238,9 +238,9 @@ const struct verb verb_help = {
 static int run_version(struct cli *cli)
 {
 	if (cli->form == FORM_JSON)
-		put(cli, "{\"schema\":1,\"ok\":true,\"version\":\"%s\"}\n", STINT_VERSION);
+		cli_put(cli, "{\"schema\":1,\"ok\":true,\"version\":\"%s\"}\n", STINT_VERSION);
 	else
-		put(cli, "stint %s\n", STINT_VERSION);
+		cli_put(cli, "stint %s\n", STINT_VERSION);
 	return EXIT_GOOD;
 }
 

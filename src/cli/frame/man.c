@@ -11,45 +11,45 @@ static void put_text(struct cli *cli, const char *text)
 {
 	for (; *text; text++) {
 		if (strchr("\\_*#<>[]~-.|`!", *text))
-			put(cli, "\\");
-		put(cli, "%c", *text);
+			cli_put(cli, "\\");
+		cli_put(cli, "%c", *text);
 	}
 }
 
 static void put_title(struct cli *cli, const char *name, const char *section, const char *text)
 {
-	put(cli, "%s(%s) \"\" \"stint %s\"\n\n# NAME\n\n%s - ", name, section, STINT_VERSION, name);
+	cli_put(cli, "%s(%s) \"\" \"stint %s\"\n\n# NAME\n\n%s - ", name, section, STINT_VERSION, name);
 	put_text(cli, text);
-	put(cli, "\n\n");
+	cli_put(cli, "\n\n");
 }
 
 static void put_flag(struct cli *cli, const struct flag *flag)
 {
-	put(cli, "*--%s*", flag->name);
+	cli_put(cli, "*--%s*", flag->name);
 	if (flag->letter)
-		put(cli, ", *-%c*", flag->letter);
+		cli_put(cli, ", *-%c*", flag->letter);
 	if (flag->kind != FLAG_SWITCH) {
-		put(cli, flag->kind == FLAG_FIELDS ? "\\[=_" : " _");
+		cli_put(cli, flag->kind == FLAG_FIELDS ? "\\[=_" : " _");
 		put_text(cli, flag->value);
-		put(cli, flag->kind == FLAG_FIELDS ? "_\\]" : "_");
+		cli_put(cli, flag->kind == FLAG_FIELDS ? "_\\]" : "_");
 	}
-	put(cli, "\n\t");
+	cli_put(cli, "\n\t");
 	put_text(cli, flag->text);
-	put(cli, "%s\n\n", flag->many ? "; may be repeated" : "");
+	cli_put(cli, "%s\n\n", flag->many ? "; may be repeated" : "");
 }
 
 static void put_examples(struct cli *cli, const char *examples)
 {
-	put(cli, "```\n%s```\n\n", examples);
+	cli_put(cli, "```\n%s```\n\n", examples);
 }
 
 static void put_verb(struct cli *cli, const struct verb *verb)
 {
-	put(cli, "*stint %s* ", verb->name);
+	cli_put(cli, "*stint %s* ", verb->name);
 	put_text(cli, verb->arguments);
-	put(cli, "\n\n");
+	cli_put(cli, "\n\n");
 	put_text(cli, verb->text ? verb->text : verb->brief);
-	put(cli, "\n\n");
+	cli_put(cli, "\n\n");
 	for (const struct flag *flag = verb->flags; flag && flag->name; flag++)
 		put_flag(cli, flag);
 	if (verb->examples)
@@ -64,7 +64,7 @@ static void put_flags(struct cli *cli, const struct flag *flags)
 
 static void put_common(struct cli *cli)
 {
-	put(cli, "# FLAGS OF MOST VERBS\n\n");
+	cli_put(cli, "# FLAGS OF MOST VERBS\n\n");
 	put_flags(cli, flags_of_output);
 	put_flags(cli, flags_of_clients);
 	put_flags(cli, flags_of_all);
@@ -72,7 +72,7 @@ static void put_common(struct cli *cli)
 
 static void put_environment(struct cli *cli)
 {
-	put(cli,
+	cli_put(cli,
 		"# ENVIRONMENT\n\n"
 		"*STINT\\_HOME*\n\tThe state directory: where the server's socket, address and admin token are.\n\n"
 		"*STINT\\_URL*\n\tThe server: http://HOST:PORT or unix:/PATH.\n\n"
@@ -92,25 +92,25 @@ static void put_exits(struct cli *cli)
 #undef X
 	};
 
-	put(cli, "# EXIT STATUS\n\n");
+	cli_put(cli, "# EXIT STATUS\n\n");
 	for (size_t i = 0; i < sizeof exits / sizeof *exits; i++) {
-		put(cli, "*%d*\n\t", exits[i].number);
+		cli_put(cli, "*%d*\n\t", exits[i].number);
 		put_text(cli, exits[i].text);
-		put(cli, "\n\n");
+		cli_put(cli, "\n\n");
 	}
 }
 
 static void put_whole(struct cli *cli)
 {
 	put_title(cli, "stint", "1", "durable work for agents and programs");
-	put(cli,
+	cli_put(cli,
 		"# SYNOPSIS\n\n*stint* _VERB_ \\[_FLAGS_\\] \\[_ARGUMENTS_\\]\n\n"
 		"# DESCRIPTION\n\n"
 		"stint is the command line of a stint server: a durable work queue and worker supervisor. Data goes to standard "
 		"output and talk to standard error. On a terminal a list is a table; elsewhere it is one line per row with tabs "
 		"between. *--json* is for programs; its shapes are a promise, marked by \"schema\":1.\n\n");
 	for (int group = 0; group < GROUP_COUNT; group++) {
-		put(cli, "# %s\n\n", group_name((enum verb_group)group));
+		cli_put(cli, "# %s\n\n", verb_group_name((enum verb_group)group));
 		for (size_t i = 0; i < verb_count; i++) {
 			if (verbs[i]->group == (enum verb_group)group && !verbs[i]->hidden)
 				put_verb(cli, verbs[i]);
@@ -133,17 +133,17 @@ static int put_page(struct cli *cli, const char *first)
 			(name[len] != 0 && name[len] != ' '))
 			continue;
 		if (!any) {
-			put_title(cli, text_of(cli, "stint-%s", first), "1",
-				name[len] == ' ' ? verbs_of_noun(cli, i) : verbs[i]->brief);
-			put(cli, "# DESCRIPTION\n\n");
+			put_title(cli, cli_text(cli, "stint-%s", first), "1",
+				name[len] == ' ' ? help_verbs_of_noun(cli, i) : verbs[i]->brief);
+			cli_put(cli, "# DESCRIPTION\n\n");
 		}
 		any = true;
 		put_verb(cli, verbs[i]);
 	}
 	if (!any)
-		return usage_unknown(cli, first, NULL);
+		return help_unknown(cli, first, NULL);
 	put_common(cli);
-	put(cli, "# SEE ALSO\n\n*stint*(1)\n");
+	cli_put(cli, "# SEE ALSO\n\n*stint*(1)\n");
 	return EXIT_GOOD;
 }
 
@@ -160,9 +160,9 @@ static int run(struct cli *cli)
 	if (word)
 		return put_page(cli, word);
 	for (size_t i = 0; i < verb_count; i++) {
-		const char *first = text_of(cli, "%.*s", (int)strcspn(verbs[i]->name, " "), verbs[i]->name);
+		const char *first = cli_text(cli, "%.*s", (int)strcspn(verbs[i]->name, " "), verbs[i]->name);
 		if (!verbs[i]->hidden && strcmp(first, last) != 0)
-			put(cli, "%s\n", first);
+			cli_put(cli, "%s\n", first);
 		last = first;
 	}
 	return EXIT_GOOD;

@@ -27,7 +27,7 @@ static _Noreturn void die(int fault)
 	exit(EXIT_FAILED);
 }
 
-const char *text_of(struct cli *cli, const char *format, ...)
+const char *cli_text(struct cli *cli, const char *format, ...)
 {
 	cleanup(buf_done) struct buf text = {0};
 	struct span kept;
@@ -44,7 +44,7 @@ const char *text_of(struct cli *cli, const char *format, ...)
 	return kept.data;
 }
 
-const char *path_from_here(struct cli *cli, const char *path)
+const char *cli_path(struct cli *cli, const char *path)
 {
 	cleanup(free_at) char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
 
@@ -52,10 +52,10 @@ const char *path_from_here(struct cli *cli, const char *path)
 		path += 1 + strspn(path + 1, "/");
 	if (path[0] == '/')
 		return path;
-	return here ? text_of(cli, "%s%s%s", here, path[0] ? "/" : "", path) : NULL;
+	return here ? cli_text(cli, "%s%s%s", here, path[0] ? "/" : "", path) : NULL;
 }
 
-const char *word(struct cli *cli, const char *name)
+const char *cli_quote(struct cli *cli, const char *name)
 {
 	cleanup(buf_done) struct buf text = {0};
 
@@ -63,19 +63,19 @@ const char *word(struct cli *cli, const char *name)
 	int r = text_quote(&text, span_of(name));
 	if (r < 0)
 		die(r);
-	return text_of(cli, "%.*s", SPAN_ARGS(buf_span(&text)));
+	return cli_text(cli, "%.*s", SPAN_ARGS(buf_span(&text)));
 }
 
 /* ---- talk ------------------------------------------------------------------------------------------------ */
 
-void say(struct cli *cli, const char *format, ...)
+void cli_say(struct cli *cli, const char *format, ...)
 {
 	va_list list;
 
 	if (cli->quiet)
 		return;
 	if (cli->term.tty && cli->term.talk_tty)
-		flush(cli); /* what was said of a list comes after it */
+		cli_flush(cli); /* what was said of a list comes after it */
 	va_start(list, format);
 	vfprintf(stderr, format, list);
 	va_end(list);
@@ -105,7 +105,8 @@ static void put_error(
 	buf_put_byte(&cli->out, '\n');
 }
 
-int fail(struct cli *cli, enum exit_status status, const char *code, const char *fix, const char *format, ...)
+int cli_fail(
+	struct cli *cli, enum exit_status status, const char *code, const char *fix, const char *format, ...)
 {
 	const struct term *term = &cli->term;
 	cleanup(buf_done) struct buf clean = {0};
@@ -134,11 +135,11 @@ int fail(struct cli *cli, enum exit_status status, const char *code, const char 
 	return (int)status;
 }
 
-int fail_fault(struct cli *cli, int fault)
+int cli_fail_fault(struct cli *cli, int fault)
 {
 	if (fault == -E2BIG)
-		return fail(cli, EXIT_FAILED, "too_large", NULL, "there is more of it than fits here");
-	return fail(cli, EXIT_FAILED, "failed", NULL, "%s", strerror(-fault));
+		return cli_fail(cli, EXIT_FAILED, "too_large", NULL, "there is more of it than fits here");
+	return cli_fail(cli, EXIT_FAILED, "failed", NULL, "%s", strerror(-fault));
 }
 
 /* ---- data ------------------------------------------------------------------------------------------------- */
@@ -148,10 +149,10 @@ static void check(struct cli *cli, int fault)
 	if (fault < 0)
 		die(fault);
 	if (cli->out.len >= FLUSH_BYTES)
-		flush(cli);
+		cli_flush(cli);
 }
 
-void put(struct cli *cli, const char *format, ...)
+void cli_put(struct cli *cli, const char *format, ...)
 {
 	va_list list;
 
@@ -161,31 +162,31 @@ void put(struct cli *cli, const char *format, ...)
 	check(cli, r);
 }
 
-void put_clean(struct cli *cli, struct span text)
+void cli_put_clean(struct cli *cli, struct span text)
 {
 	check(cli, text_clean(&cli->out, text, cli->term.utf8, false));
 }
 
 /* Every line with something before it. */
-void put_lines(struct cli *cli, struct span text, const char *indent)
+void cli_put_lines(struct cli *cli, struct span text, const char *indent)
 {
 	while (text.len > 0 && text.data[text.len - 1] == '\n')
 		text.len--;
 	while (text.len > 0) {
 		const char *end = memchr(text.data, '\n', text.len);
 		size_t len = end ? (size_t)(end - text.data) : text.len;
-		put(cli, "%s", indent);
-		put_clean(cli, (struct span){text.data, len});
-		put(cli, "\n");
+		cli_put(cli, "%s", indent);
+		cli_put_clean(cli, (struct span){text.data, len});
+		cli_put(cli, "\n");
 		text = end ? (struct span){end + 1, text.len - len - 1} : (struct span){0};
 	}
 }
 
-void put_painted(struct cli *cli, enum paint paint, struct span text)
+void cli_put_painted(struct cli *cli, enum paint paint, struct span text)
 {
-	put(cli, "%s", term_paint(cli->term.color, paint));
-	put_clean(cli, text);
-	put(cli, "%s", term_plain(cli->term.color, paint));
+	cli_put(cli, "%s", term_paint(cli->term.color, paint));
+	cli_put_clean(cli, text);
+	cli_put(cli, "%s", term_plain(cli->term.color, paint));
 }
 
 /* Strings come from others. Not in a pipe: whoever reads that wants what was sent. */
@@ -201,7 +202,7 @@ static void make_harmless(struct cli *cli)
 	cli->out = out;
 }
 
-int flush(struct cli *cli)
+int cli_flush(struct cli *cli)
 {
 	if (cli->term.tty && (cli->form == FORM_JSON || cli->form == FORM_JSONL))
 		make_harmless(cli);
@@ -225,7 +226,7 @@ int flush(struct cli *cli)
 	return 0;
 }
 
-bool nobody_reads(void)
+bool cli_reader_is_gone(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO};
 
@@ -255,7 +256,7 @@ static void put_picked(struct cli *cli, yyjson_val *object)
 	check(cli, json_end(&picked));
 }
 
-void put_value(struct cli *cli, yyjson_val *value)
+void cli_put_value(struct cli *cli, yyjson_val *value)
 {
 	size_t at, count;
 	yyjson_val *item;
@@ -264,14 +265,14 @@ void put_value(struct cli *cli, yyjson_val *value)
 	if (cli->fields && yyjson_is_obj(value)) {
 		put_picked(cli, value);
 	} else if (cli->fields && yyjson_is_arr(value)) {
-		put(cli, "[");
+		cli_put(cli, "[");
 		yyjson_arr_foreach(value, at, count, item)
 		{
-			put(cli, "%s", any ? "," : "");
+			cli_put(cli, "%s", any ? "," : "");
 			any = true;
-			put_value(cli, item);
+			cli_put_value(cli, item);
 		}
-		put(cli, "]");
+		cli_put(cli, "]");
 	} else {
 		check(cli, value ? json_put_value(&cli->out, value) : buf_printf(&cli->out, "null"));
 	}
@@ -279,24 +280,24 @@ void put_value(struct cli *cli, yyjson_val *value)
 
 static void put_envelope(struct cli *cli, bool ok, const char *key, yyjson_val *value)
 {
-	put(cli, "{\"schema\":1,\"ok\":%s,\"%s\":", ok ? "true" : "false", key);
-	put_value(cli, value);
-	put(cli, "}\n");
+	cli_put(cli, "{\"schema\":1,\"ok\":%s,\"%s\":", ok ? "true" : "false", key);
+	cli_put_value(cli, value);
+	cli_put(cli, "}\n");
 }
 
-int put_json(struct cli *cli, const char *key, yyjson_val *value)
+int cli_put_json(struct cli *cli, const char *key, yyjson_val *value)
 {
 	put_envelope(cli, true, key, value);
 	return 0;
 }
 
-int put_json_text(struct cli *cli, bool ok, const char *key, struct span json)
+int cli_put_json_text(struct cli *cli, bool ok, const char *key, struct span json)
 {
 	struct json_complaint complaint;
 	yyjson_doc *doc = json_read_to(json, JSON_REPLY_DEPTH_MAX, &complaint);
 
 	if (!doc)
-		return fail_fault(cli, -ENOMEM);
+		return cli_fail_fault(cli, -ENOMEM);
 	put_envelope(cli, ok, key, yyjson_doc_get_root(doc));
 	yyjson_doc_free(doc);
 	return 0;

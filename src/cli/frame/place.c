@@ -26,11 +26,12 @@ int place_home(struct cli *cli, char *ret_home, size_t room)
 	if (!flag && !home) {
 		if (config_usual_home(ret_home, room))
 			return 0;
-		return fail(cli, EXIT_USAGE, "no_home", "export STINT_HOME=/path/of/the/state",
+		return cli_fail(cli, EXIT_USAGE, "no_home", "export STINT_HOME=/path/of/the/state",
 			"there is no state directory to look into");
 	}
 	if ((size_t)snprintf(ret_home, room, "%s", flag ? flag : home) >= room)
-		return fail(cli, EXIT_USAGE, "invalid", NULL, "the path of the state directory is too long");
+		return cli_fail(
+			cli, EXIT_USAGE, "invalid", NULL, "the path of the state directory is too long");
 	return 0;
 }
 
@@ -40,9 +41,9 @@ static int set_address(struct cli *cli, const char *url, const char *from)
 	const char *complaint = NULL;
 
 	if ((size_t)snprintf(place->url, sizeof place->url, "%s", url) >= sizeof place->url)
-		return fail(cli, EXIT_USAGE, "invalid", NULL, "%s: the address is too long", from);
+		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "%s: the address is too long", from);
 	if (http_address_parse(url, &place->address, &complaint) < 0)
-		return fail(cli, EXIT_USAGE, "invalid", "stint --url http://127.0.0.1:8787 ls",
+		return cli_fail(cli, EXIT_USAGE, "invalid", "stint --url http://127.0.0.1:8787 ls",
 			"%s says \"%s\": %s", from, url, complaint);
 	return 0;
 }
@@ -63,9 +64,9 @@ static int find_in_home(struct cli *cli)
 	if (r == 0)
 		return set_address(cli, url, path);
 	if (r == -EACCES)
-		return fail(cli, EXIT_UNAUTHORISED, "forbidden", "export STINT_URL=… STINT_TOKEN_FILE=…",
+		return cli_fail(cli, EXIT_UNAUTHORISED, "forbidden", "export STINT_URL=… STINT_TOKEN_FILE=…",
 			"%s belongs to somebody else; ask for an address and a token", place->home);
-	return fail(cli, EXIT_UNREACHABLE, "unreachable",
+	return cli_fail(cli, EXIT_UNREACHABLE, "unreachable",
 		strcmp(cli->verb->name, "doctor") == 0 ? "stint up" : "stint up   (or stint doctor)",
 		"no server runs in %s", place->home);
 }
@@ -76,10 +77,10 @@ static int set_token(struct cli *cli, const char *token, const char *from)
 
 	snprintf(place->token_from, sizeof place->token_from, "%s", from);
 	if ((size_t)snprintf(place->token, sizeof place->token, "%s", token) >= sizeof place->token)
-		return fail(cli, EXIT_USAGE, "invalid", NULL, "%s: the token is too long", from);
+		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "%s: the token is too long", from);
 	for (const char *at = place->token; *at; at++) {
 		if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 127)
-			return fail(cli, EXIT_USAGE, "invalid", NULL, "%s: that is not a token", from);
+			return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "%s: that is not a token", from);
 	}
 	return 0;
 }
@@ -90,7 +91,7 @@ static int token_of_file(struct cli *cli, const char *path, const char *from)
 	int r = config_read_line(path, line, sizeof line);
 
 	if (r < 0)
-		return fail(cli, EXIT_UNAUTHORISED, "unauthorized", "stint token create --kind …",
+		return cli_fail(cli, EXIT_UNAUTHORISED, "unauthorized", "stint token create --kind …",
 			"%s: cannot read a token from %s: %s", from, path, strerror(-r));
 	return set_token(cli, line, path);
 }
@@ -143,6 +144,6 @@ const char *program_beside(struct cli *cli, const char *name)
 
 	own[len > 0 ? len : 0] = 0;
 	char *slash = strrchr(own, '/');
-	const char *path = slash ? text_of(cli, "%.*s/%s", (int)(slash - own), own, name) : name;
+	const char *path = slash ? cli_text(cli, "%.*s/%s", (int)(slash - own), own, name) : name;
 	return access(path, X_OK) == 0 ? path : name;
 }

@@ -31,14 +31,14 @@ static const char *verbs_of(struct cli *cli, const char *noun)
 		if (verbs[i]->hidden || strncmp(name, noun, len) != 0 || name[len] != ' ')
 			continue;
 		if (last)
-			list = text_of(cli, "%s%s%s", list, list[0] ? ", " : "", last);
+			list = cli_text(cli, "%s%s%s", list, list[0] ? ", " : "", last);
 		last = name + len + 1;
 	}
-	return text_of(cli, "%s%s%s", list, list[0] ? " or " : "", last);
+	return cli_text(cli, "%s%s%s", list, list[0] ? " or " : "", last);
 }
 
 /* Nothing of that name: the nearest verb, of the noun if there is one. */
-int usage_unknown(struct cli *cli, const char *word, const char *noun)
+int help_unknown(struct cli *cli, const char *word, const char *noun)
 {
 	struct suggestion best = {0};
 
@@ -50,14 +50,14 @@ int usage_unknown(struct cli *cli, const char *word, const char *noun)
 					strlen(noun) != (size_t)(second - name))))
 			continue;
 		const char *candidate = noun ? second + 1
-			: second             ? text_of(cli, "%.*s", (int)(second - name), name)
+			: second             ? cli_text(cli, "%.*s", (int)(second - name), name)
 					     : name;
 		suggest_consider(&best, word, candidate);
 	}
 	const char *fix = best.word
-		? text_of(cli, "stint %s%s%s", noun ? noun : "", noun ? " " : "", best.word)
-		: text_of(cli, "stint help%s%s", noun ? " " : "", noun ? noun : "");
-	return fail(cli, EXIT_USAGE, "usage", fix, "there is no \"stint %s%s%s\"%s%s%s", noun ? noun : "",
+		? cli_text(cli, "stint %s%s%s", noun ? noun : "", noun ? " " : "", best.word)
+		: cli_text(cli, "stint help%s%s", noun ? " " : "", noun ? noun : "");
+	return cli_fail(cli, EXIT_USAGE, "usage", fix, "there is no \"stint %s%s%s\"%s%s%s", noun ? noun : "",
 		noun ? " " : "", word,
 		best.word      ? "; did you mean \""
 			: noun ? "; say "
@@ -80,7 +80,7 @@ static bool takes_next(const char *word)
 	return flag && flag->kind != FLAG_SWITCH && flag->kind != FLAG_FIELDS;
 }
 
-int flags_before(int count, char *const *words)
+int verb_flags_before(int count, char *const *words)
 {
 	int first = 0;
 
@@ -92,7 +92,7 @@ int flags_before(int count, char *const *words)
 /* Flags that stand before the verb count as if they stood behind it. */
 static int sort_words(int argc, char **argv, char **words)
 {
-	int count = 0, first = argc > 0 ? 1 + flags_before(argc - 1, argv + 1) : 0;
+	int count = 0, first = argc > 0 ? 1 + verb_flags_before(argc - 1, argv + 1) : 0;
 
 	/* the verb is one word or two; its own words follow after the flags */
 	int used = 0;
@@ -116,7 +116,8 @@ static int set_form(struct cli *cli)
 		cli->form = FORM_JSON;
 		cli->fields = args_text(&cli->args, "json");
 		if (cli->fields && !cli->fields[strspn(cli->fields, ",")])
-			return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", cli->verb->name),
+			return cli_fail(cli, EXIT_USAGE, "usage",
+				cli_text(cli, "stint help %s", cli->verb->name),
 				"--json= names no member; as in --json=id,state");
 	}
 	for (int i = 0; output && i < OUTPUT_FORMS; i++) {
@@ -124,7 +125,8 @@ static int set_form(struct cli *cli)
 		if (strcmp(output_forms[i].name, output) != 0)
 			continue;
 		if (!verb_gives(cli->verb, &output_forms[i]))
-			return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", cli->verb->name),
+			return cli_fail(cli, EXIT_USAGE, "usage",
+				cli_text(cli, "stint help %s", cli->verb->name),
 				"stint %s has no output of the form \"%s\"", cli->verb->name, output);
 		if (cli->form == FORM_AUTO || form == FORM_JSONL)
 			cli->form = form;
@@ -154,11 +156,11 @@ static int run_watching(struct cli *cli)
 
 	do {
 		if (again && clears)
-			put(cli, "\033[H\033[2J");
+			cli_put(cli, "\033[H\033[2J");
 		r = cli->verb->run(cli);
 		if (!again || r != 0)
 			return r;
-		r = flush(cli);
+		r = cli_flush(cli);
 		poll(NULL, 0, WATCH_MS);
 		arena_reset(&cli->arena);
 		cli->now_ms = clock_wall_ms();
@@ -199,14 +201,14 @@ static int run_stand_in(struct cli *cli, int count, char **words)
 
 	int r = args_read_loosely(&cli->args, cli->verb, count, words, &unknown);
 	if (r < 0)
-		return fail_fault(cli, r);
+		return cli_fail_fault(cli, r);
 	look_around(cli);
 	if (args_has(&cli->args, "help")) {
 		help_verb(cli, cli->verb);
 		return EXIT_GOOD;
 	}
 	if (unknown)
-		say(cli, "%s is not known to stint %s, and ignored", unknown, cli->verb->name);
+		cli_say(cli, "%s is not known to stint %s, and ignored", unknown, cli->verb->name);
 	return cli->verb->run(cli);
 }
 
@@ -220,12 +222,12 @@ static int run_verb(struct cli *cli, int count, char **words)
 	cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
 	int r = args_read(&cli->args, cli->verb, count, words, cli->now_ms, &complaint);
 	if (r == -EINVAL && asks_for_form(count, words, "yaml"))
-		return fail(cli, EXIT_USAGE, "usage", complaint.fix,
+		return cli_fail(cli, EXIT_USAGE, "usage", complaint.fix,
 			"there is no -o yaml: use -o json, which a reader of YAML reads as well");
 	if (r == -EINVAL)
-		return fail(cli, EXIT_USAGE, "usage", complaint.fix, "%s", complaint.text);
+		return cli_fail(cli, EXIT_USAGE, "usage", complaint.fix, "%s", complaint.text);
 	if (r < 0)
-		return fail_fault(cli, r);
+		return cli_fail_fault(cli, r);
 	cli->form = FORM_AUTO;
 	look_around(cli);
 	if (args_has(&cli->args, "help")) {
@@ -259,7 +261,7 @@ static int run_words(struct cli *cli, int count, char **words)
 	}
 	cli->verb = verb_find(count, words, &used);
 	if (cli->verb == &verb_complete)
-		return complete_words(cli, count - 1, words + 1);
+		return completion_words(cli, count - 1, words + 1);
 	if (cli->verb)
 		return run_verb(cli, count - used, words + used);
 	bool help = strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0;
@@ -268,7 +270,7 @@ static int run_words(struct cli *cli, int count, char **words)
 		return EXIT_GOOD;
 	}
 	if (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0) {
-		put(cli, "stint %s\n", STINT_VERSION);
+		cli_put(cli, "stint %s\n", STINT_VERSION);
 		return EXIT_GOOD;
 	}
 	if (verb_noun_stands_in(words[0]))
@@ -282,16 +284,16 @@ static int run_words(struct cli *cli, int count, char **words)
 	}
 	if (verb_is_noun(words[0])) {
 		if (count > 1 && words[1][0] != '-')
-			return usage_unknown(cli, words[1], words[0]);
+			return help_unknown(cli, words[1], words[0]);
 		if (asks_help) {
 			help_noun(cli, words[0]);
 			return EXIT_GOOD;
 		}
 		cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
-		return fail(cli, EXIT_USAGE, "usage", text_of(cli, "stint help %s", words[0]),
+		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", words[0]),
 			"stint %s needs a verb: %s", words[0], verbs_of(cli, words[0]));
 	}
-	return usage_unknown(cli, words[0], NULL);
+	return help_unknown(cli, words[0], NULL);
 }
 
 int cli_run(int argc, char **argv)
@@ -303,8 +305,8 @@ int cli_run(int argc, char **argv)
 	buf_init(&cli.out, OUT_BYTES_MAX);
 	term_look(&cli.term, COLOR_AUTO);
 	int status = words ? run_words(&cli, sort_words(argc, argv, words), words)
-			   : fail(&cli, EXIT_USAGE, "usage", NULL, "too many words");
-	int wrote = flush(&cli);
+			   : cli_fail(&cli, EXIT_USAGE, "usage", NULL, "too many words");
+	int wrote = cli_flush(&cli);
 	http_client_free(cli.client);
 	args_done(&cli.args);
 	buf_done(&cli.out);

@@ -22,7 +22,7 @@ enum {
 	PATH_BYTES_MAX = 16 << 10,
 };
 
-struct span encoded(struct cli *cli, struct span text)
+struct span cli_encode(struct cli *cli, struct span text)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct span kept = {"", 0};
@@ -41,7 +41,7 @@ int server_find(struct cli *cli)
 	if (r != 0 || cli->client)
 		return r;
 	cli->client = http_client_new(&cli->place.address, &limits);
-	return cli->client ? 0 : fail_fault(cli, -ENOMEM);
+	return cli->client ? 0 : cli_fail_fault(cli, -ENOMEM);
 }
 
 void reply_done(struct reply *reply)
@@ -57,15 +57,15 @@ static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool ch
 	const char *url = cli->place.url;
 
 	if (fault == -EINVAL)
-		return fail(cli, EXIT_USAGE, "invalid", NULL, "a value has a control character in it");
+		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "a value has a control character in it");
 	if (reach == HTTP_REACH_NOTHING)
-		return fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
+		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
 			"no server answers at %s: %s", url, strerror(-fault));
 	if (reach == HTTP_REACH_REPLY && fault != -ETIMEDOUT)
-		return fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
+		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
 			"%s does not speak like a stint server: %s", url,
 			fault == -E2BIG ? "the reply is too large" : "the reply cannot be read");
-	return fail(cli, EXIT_UNREACHABLE, "unreachable", changes ? "stint events" : "stint doctor",
+	return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", changes ? "stint events" : "stint doctor",
 		changes ? "%s: %s before the reply came: the change may have been made or not"
 			: "%s: %s before the reply came",
 		url, fault == -ETIMEDOUT ? "no answer in time" : "the connection broke");
@@ -132,18 +132,18 @@ static const char *fix_of(struct cli *cli, const struct ask *ask, int status, st
 	if (span_equal(code, SPAN("cursor_gone")))
 		return "stint events";
 	if (span_equal(code, SPAN("queue_draining")))
-		return text_of(cli, "stint queue resume %s", word(cli, queue ? queue : "default"));
+		return cli_text(cli, "stint queue resume %s", cli_quote(cli, queue ? queue : "default"));
 	if (span_equal(code, SPAN("slot_quarantined")) && slot)
-		return text_of(cli, "stint slot unquarantine %s", word(cli, slot));
+		return cli_text(cli, "stint slot unquarantine %s", cli_quote(cli, slot));
 	if (span_equal(code, SPAN("slot_taken")) || span_equal(code, SPAN("slot_quarantined")))
 		return "stint slot ls";
 	if (span_equal(code, SPAN("gate_required")) && strcmp(cli->verb->name, "task done") == 0)
 		return "stint task review   (others decide: stint inbox)";
 	if (span_equal(code, SPAN("task_exists")))
-		return task ? text_of(cli, "stint show %s", word(cli, task)) : "stint ls";
+		return task ? cli_text(cli, "stint show %s", cli_quote(cli, task)) : "stint ls";
 	if (status == 409 && task)
-		return text_of(cli, "stint why %s", word(cli, task));
-	return text_of(cli, "stint help %s", cli->verb->name);
+		return cli_text(cli, "stint why %s", cli_quote(cli, task));
+	return cli_text(cli, "stint help %s", cli->verb->name);
 }
 
 /* "errors": which fields, and what is wrong with them. */
@@ -153,10 +153,10 @@ static const char *errors_of(struct cli *cli, yyjson_val *problem)
 	size_t at, count;
 	yyjson_val *error;
 
-	yyjson_arr_foreach(field(problem, "errors"), at, count, error)
+	yyjson_arr_foreach(field_get(problem, "errors"), at, count, error)
 	{
 		struct span name = field_text(error, "field"), message = field_text(error, "message");
-		text = text_of(cli, "%s%s%.*s%s%.*s", text, at > 0 ? "; " : "", SPAN_ARGS(name),
+		text = cli_text(cli, "%s%s%.*s%s%.*s", text, at > 0 ? "; " : "", SPAN_ARGS(name),
 			name.len > 0 ? " " : "", SPAN_ARGS(message));
 		if (at == 8)
 			break;
@@ -186,9 +186,9 @@ static int tell_unknown(struct cli *cli, const char *code, const char *fix)
 	const struct place *place = &cli->place;
 
 	if (place->token[0])
-		return fail(cli, EXIT_UNAUTHORISED, code, fix,
+		return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
 			"the server at %s does not know the token from %s", place->url, place->token_from);
-	return fail(cli, EXIT_UNAUTHORISED, code, fix,
+	return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
 		"there is no token: neither --token, --token-file, $STINT_TOKEN nor $STINT_TOKEN_FILE%s%s%s",
 		place->home[0] ? ", and none to be read in " : "", place->home,
 		place->home[0] ? "/admin.token" : "");
@@ -209,22 +209,23 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 	struct span state = field_text(reply->root, "state");
 	enum exit_status status = exit_of_refusal(reply->status, code);
 	const char *errors = errors_of(cli, reply->root);
-	const char *name = code.len > 0 ? text_of(cli, "%.*s", SPAN_ARGS(code)) : "refused";
+	const char *name = code.len > 0 ? cli_text(cli, "%.*s", SPAN_ARGS(code)) : "refused";
 	const char *fix = fix_of(cli, ask, reply->status, code);
 
 	if (reply->status == 401)
 		return tell_unknown(cli, name, fix);
 	if (reply->status == 404 && ask->names[0])
-		return fail(cli, status, name, fix, "there is no %s\"%s\", or none that this token may see",
-			noun_of(ask->path), ask->names[0]);
+		return cli_fail(cli, status, name, fix,
+			"there is no %s\"%s\", or none that this token may see", noun_of(ask->path),
+			ask->names[0]);
 	if (errors[0])
-		return fail(cli, status, name, fix, "%s", errors);
+		return cli_fail(cli, status, name, fix, "%s", errors);
 	if (detail.len == 0)
-		return fail(cli, status, name, fix, "the server answers %d", reply->status);
+		return cli_fail(cli, status, name, fix, "the server answers %d", reply->status);
 	if (state.len > 0 && ask->names[0])
-		return fail(cli, status, name, fix, "%s is %.*s: %.*s", ask->names[0], SPAN_ARGS(state),
+		return cli_fail(cli, status, name, fix, "%s is %.*s: %.*s", ask->names[0], SPAN_ARGS(state),
 			SPAN_ARGS(detail));
-	return fail(cli, status, name, fix, "%.*s", SPAN_ARGS(detail));
+	return cli_fail(cli, status, name, fix, "%.*s", SPAN_ARGS(detail));
 }
 
 /* ---- one request ------------------------------------------------------------------------------------------ */
@@ -241,7 +242,7 @@ static int put_target(struct cli *cli, const struct ask *ask, struct span *ret_t
 		if (*at != '*')
 			r = buf_put_byte(&out, (unsigned char)*at);
 		else
-			r = buf_put_span(&out, encoded(cli, span_of(ask->names[used++])));
+			r = buf_put_span(&out, cli_encode(cli, span_of(ask->names[used++])));
 	}
 	if (r == 0 && ask->query.len > 0)
 		r = buf_printf(&out, "?%.*s", SPAN_ARGS(ask->query));
@@ -289,7 +290,7 @@ static int call(struct cli *cli, const struct ask *ask, const struct http_call *
 		if (!tries_again(ask, call, r, *ret_reach, r == 0 ? *ret_answer : NULL, tried))
 			return r;
 		if (tried == 0)
-			say(cli, "stint: the server at %s is away; trying again", cli->place.url);
+			cli_say(cli, "stint: the server at %s is away; trying again", cli->place.url);
 		wait_ms(PATIENCE_MS << (tried < DOUBLED_MAX ? tried : DOUBLED_MAX));
 		if (ask->stop && *ask->stop)
 			return r;
@@ -308,7 +309,7 @@ static int read_reply(struct cli *cli, const struct http_answer *answer, struct 
 	return ret_reply->root || ret_reply->status >= 300 ? 0 : -EPROTO;
 }
 
-int ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
+int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 {
 	struct place *place = &cli->place;
 	struct http_answer *answer;
@@ -328,7 +329,7 @@ int ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 	};
 	r = put_target(cli, ask, &request.target);
 	if (r < 0)
-		return fail_fault(cli, r);
+		return cli_fail_fault(cli, r);
 	r = call(cli, ask, &request, &answer, &reach);
 	if (r == 0)
 		r = read_reply(cli, answer, &reply);
@@ -344,35 +345,36 @@ int ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 	return 0;
 }
 
-int get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply)
+int server_get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply)
 {
 	struct ask question = {.method = HTTP_METHOD_GET, .path = path, .names = {name}};
 
-	return ask(cli, &question, ret_reply);
+	return server_ask(cli, &question, ret_reply);
 }
 
-int post(struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply)
+int server_post(
+	struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply)
 {
 	struct ask question = {.method = HTTP_METHOD_POST, .path = path, .names = {name}};
 
 	question.body = body.data ? body : SPAN("{}");
-	return ask(cli, &question, ret_reply);
+	return server_ask(cli, &question, ret_reply);
 }
 
-int change_each(struct cli *cli, const char *noun, const char *path, const char *done)
+int server_change_each(struct cli *cli, const char *noun, const char *path, const char *done)
 {
 	int status = 0;
 
 	for (size_t i = 0; i < cli->args.plain_count; i++) {
 		const char *name = args_plain(&cli->args, i);
 		struct reply reply;
-		int r = post(cli, path, name, (struct span){0}, &reply);
+		int r = server_post(cli, path, name, (struct span){0}, &reply);
 		if (r == 0) {
 			if (cli->form == FORM_JSON)
-				put_json(cli, noun, reply.root);
+				cli_put_json(cli, noun, reply.root);
 			else
-				put(cli, "%s\n", name);
-			say(cli, "%s %s", name, done);
+				cli_put(cli, "%s\n", name);
+			cli_say(cli, "%s %s", name, done);
 			reply_done(&reply);
 		}
 		status = status != 0 ? status : r;
@@ -444,7 +446,7 @@ static int open_stream(struct stream *stream, struct http_answer **ret_answer, e
 		.timeout_ms = TIMEOUT_MS,
 	};
 	const char *target = stream->after.len > 0 || id.len > 0
-		? text_of(cli, "/api/events?after=%.*s", SPAN_ARGS(id.len > 0 ? id : stream->after))
+		? cli_text(cli, "/api/events?after=%.*s", SPAN_ARGS(id.len > 0 ? id : stream->after))
 		: "/api/events";
 
 	request.target = span_of(target);
@@ -459,7 +461,7 @@ static int wait_again(struct stream *stream, uint32_t failures)
 	int64_t slice_ms = follow->idle_ms > 0 ? follow->idle_ms : STREAM_IDLE_MS;
 
 	if (failures >= 2 && !stream->said)
-		say(stream->cli, "stint: the server at %s is away; trying again", stream->cli->place.url);
+		cli_say(stream->cli, "stint: the server at %s is away; trying again", stream->cli->place.url);
 	stream->said = failures >= 2;
 	for (left_ms = left_ms < RECONNECT_MS_MAX ? left_ms : RECONNECT_MS_MAX; left_ms > 0;
 		left_ms -= slice_ms) {
@@ -512,12 +514,12 @@ static int follow_once(struct stream *stream, uint32_t *failures)
 	return wait_again(stream, *failures);
 }
 
-int newest_cursor(struct cli *cli, struct span *ret_cursor)
+int server_newest_cursor(struct cli *cli, struct span *ret_cursor)
 {
 	struct ask question = {
 		.method = HTTP_METHOD_GET, .path = "/api/events", .query = SPAN("after=now&limit=1")};
 	struct reply reply;
-	int r = ask(cli, &question, &reply);
+	int r = server_ask(cli, &question, &reply);
 
 	if (r != 0)
 		return r;
@@ -526,7 +528,7 @@ int newest_cursor(struct cli *cli, struct span *ret_cursor)
 	return 0;
 }
 
-int follow_events(struct cli *cli, const struct follow *follow)
+int server_follow(struct cli *cli, const struct follow *follow)
 {
 	struct stream stream = {.cli = cli, .follow = follow, .after = follow->after};
 	uint32_t failures = 0;

@@ -85,7 +85,7 @@ struct verb {
 	int (*run)(struct cli *cli);
 	bool hidden;
 	/* The program whose verb it stands in for: flags are read, and failures told, as that one does. NULL: none. See
-	 * args_read_loosely() and fail(). */
+	 * args_read_loosely() and cli_fail(). */
 	const char *stands_in;
 };
 
@@ -109,7 +109,7 @@ extern const struct output_form output_forms[OUTPUT_FORMS];
 
 bool verb_gives(const struct verb *verb, const struct output_form *form);
 
-const char *group_name(enum verb_group group);
+const char *verb_group_name(enum verb_group group);
 
 /* The verb of these words, and how many of them name it; NULL: none. */
 const struct verb *verb_find(int count, char *const *words, int *ret_used);

@@ -94,7 +94,7 @@ static void put_parents(
 	buf_init(&list, BODY_BYTES_MAX);
 	int r = buf_put_byte(&list, '[');
 	if (r == 0)
-		r = put_names(&list, &cli->args, "after");
+		r = cli_put_names(&list, &cli->args, "after");
 	for (uint32_t i = 0; r == 0 && i < more_count; i++) {
 		r = list.len > 1 ? buf_put_byte(&list, ',') : 0;
 		if (r == 0)
@@ -133,18 +133,18 @@ static int put_task(struct cli *cli, struct buf *body, const struct entry *entry
 	put_text(cli, &task, "owner", "owner");
 	put_text(cli, &task, "unique", "uniqueKey");
 	put_text(cli, &task, "workflow", "workflow");
-	member_names(cli, &task, "gate", "gates");
+	cli_member_names(cli, &task, "gate", "gates");
 	const char *dir = args_text(&cli->args, "cwd");
-	if (dir && path_from_here(cli, dir))
-		json_member_string(&task, "workingDir", span_of(path_from_here(cli, dir)));
+	if (dir && cli_path(cli, dir))
+		json_member_string(&task, "workingDir", span_of(cli_path(cli, dir)));
 	put_number(cli, &task, "priority", "priority");
 	put_number(cli, &task, "timeout", "timeoutMs");
 	put_number(cli, &task, "max-attempts", "maxAttempts");
 	put_number(cli, &task, "not-before", "notBefore");
 	put_number(cli, &task, "start-by", "startBy");
 	put_number(cli, &task, "finish-by", "finishBy");
-	member_names(cli, &task, "needs", "requires");
-	member_names(cli, &task, "label", "labels");
+	cli_member_names(cli, &task, "needs", "requires");
+	cli_member_names(cli, &task, "label", "labels");
 	if (!args_has(&cli->args, "label") && entry->defaults->labels.len > 0)
 		json_member_raw(&task, "labels", entry->defaults->labels);
 	put_parents(cli, &task, entry->parents, entry->parent_count);
@@ -163,7 +163,7 @@ static const char *random_key(struct cli *cli)
 
 	if (getrandom(bits, sizeof bits, 0) != sizeof bits)
 		return NULL;
-	return text_of(cli, "cli-%016llx%016llx", (unsigned long long)bits[0], (unsigned long long)bits[1]);
+	return cli_text(cli, "cli-%016llx%016llx", (unsigned long long)bits[0], (unsigned long long)bits[1]);
 }
 
 static int create(struct cli *cli, const struct entry *entry, const char *key, struct reply *ret_reply)
@@ -173,7 +173,7 @@ static int create(struct cli *cli, const struct entry *entry, const char *key, s
 	buf_init(&body, BODY_BYTES_MAX);
 	int r = put_task(cli, &body, entry);
 	if (r < 0)
-		return fail_fault(cli, r);
+		return cli_fail_fault(cli, r);
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
 		.path = "/api/tasks",
@@ -181,7 +181,7 @@ static int create(struct cli *cli, const struct entry *entry, const char *key, s
 		.key = key ? span_of(key) : (struct span){0},
 		.may_repeat = key != NULL,
 	};
-	return ask(cli, &question, ret_reply);
+	return server_ask(cli, &question, ret_reply);
 }
 
 static void tell_warnings(struct cli *cli, yyjson_val *task)
@@ -189,9 +189,9 @@ static void tell_warnings(struct cli *cli, yyjson_val *task)
 	size_t at, count;
 	yyjson_val *warning;
 
-	yyjson_arr_foreach(field(task, "warnings"), at, count, warning)
+	yyjson_arr_foreach(field_get(task, "warnings"), at, count, warning)
 	{
-		say(cli, "stint: %s", yyjson_get_str(warning));
+		cli_say(cli, "stint: %s", yyjson_get_str(warning));
 	}
 }
 
@@ -202,11 +202,11 @@ static void tell_times(struct cli *cli, yyjson_val *task)
 	int64_t timeout_ms = field_int(task, "timeoutMs", 0);
 
 	if (args_number(&cli->args, "timeout", 0) > timeout_ms)
-		say(cli, "stint: %.*s is the longest that the server allows for one attempt",
-			SPAN_ARGS(duration(cli, timeout_ms)));
+		cli_say(cli, "stint: %.*s is the longest that the server allows for one attempt",
+			SPAN_ARGS(view_duration(cli, timeout_ms)));
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		if (args_number(&cli->args, ends[i], INT64_MAX) <= cli->now_ms)
-			say(cli, "stint: --%s has passed already: the task fails at once", ends[i]);
+			cli_say(cli, "stint: --%s has passed already: the task fails at once", ends[i]);
 	}
 }
 
@@ -219,7 +219,7 @@ static void tell_created(struct cli *cli, yyjson_val *task)
 	if (!field_bool(task, "deduplicated"))
 		tell_times(cli, task);
 	if (cli->term.talk_tty)
-		say(cli, "%s: %.*s in queue %.*s; stint why %.*s says what it waits for",
+		cli_say(cli, "%s: %.*s in queue %.*s; stint why %.*s says what it waits for",
 			field_bool(task, "deduplicated") ? "there already" : "queued", SPAN_ARGS(state),
 			SPAN_ARGS(queue), SPAN_ARGS(id));
 }
@@ -256,24 +256,24 @@ static int add_one(struct cli *cli, const struct defaults *defaults)
 	struct entry entry = {.title = span_of(title), .defaults = defaults};
 	struct reply reply;
 
-	int r = file ? read_input(cli, file, &entry.text) : 0;
+	int r = file ? cli_read_input(cli, file, &entry.text) : 0;
 	if (r == 0)
-		r = read_json_flag(cli, "payload", &entry.payload);
+		r = cli_read_json_flag(cli, "payload", &entry.payload);
 	if (r != 0)
 		return r;
 	if (!title)
 		entry.title = first_line(entry.text);
 	if (is_blank(entry.title))
-		return fail(cli, EXIT_USAGE, "usage", "stint add \"say hello\" --queue demo",
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint add \"say hello\" --queue demo",
 			"a task needs a title, or a file whose first line is one");
 	r = create(cli, &entry, key ? key : random_key(cli), &reply);
 	if (r != 0)
 		return r;
 	tell_created(cli, reply.root);
 	if (cli->form == FORM_JSON)
-		r = put_json(cli, "task", reply.root);
+		r = cli_put_json(cli, "task", reply.root);
 	else
-		put(cli, "%.*s\n", SPAN_ARGS(field_text(reply.root, "id")));
+		cli_put(cli, "%.*s\n", SPAN_ARGS(field_text(reply.root, "id")));
 	reply_done(&reply);
 	return r;
 }
@@ -351,9 +351,9 @@ static int make_item(struct making *making, uint32_t item)
 
 	count = inherited(making, item, parents, count);
 	struct entry entry = {what->title, what->text, {0}, parents, count, making->defaults};
-	int r = create(cli, &entry, making->key ? text_of(cli, "%s/%u", making->key, item) : NULL, &reply);
+	int r = create(cli, &entry, making->key ? cli_text(cli, "%s/%u", making->key, item) : NULL, &reply);
 	if (r != 0) {
-		say(cli, "stint: line %u was not added, nor what comes after it", what->line);
+		cli_say(cli, "stint: line %u was not added, nor what comes after it", what->line);
 		return r;
 	}
 	int fault = arena_copy(&cli->arena, field_text(reply.root, "id"), &making->ids[item]);
@@ -362,9 +362,9 @@ static int make_item(struct making *making, uint32_t item)
 	if (fault == 0)
 		fault = json_put_value(&making->made, reply.root);
 	if (cli->form != FORM_JSON)
-		put_task_line(cli, reply.root);
+		view_put_task(cli, reply.root);
 	reply_done(&reply);
-	return fault < 0 ? fail_fault(cli, fault) : 0;
+	return fault < 0 ? cli_fail_fault(cli, fault) : 0;
 }
 
 static int make_all(struct making *making, const uint32_t *sequence, uint32_t count)
@@ -376,10 +376,10 @@ static int make_all(struct making *making, const uint32_t *sequence, uint32_t co
 			r = make_item(making, sequence[i]);
 	}
 	if (making->cli->form == FORM_JSON && r == 0) {
-		put(making->cli, "{\"schema\":1,\"ok\":true,\"tasks\":[");
+		cli_put(making->cli, "{\"schema\":1,\"ok\":true,\"tasks\":[");
 		if (buf_put_span(&making->cli->out, buf_span(&making->made)) < 0)
-			return fail_fault(making->cli, -E2BIG);
-		put(making->cli, "]}\n");
+			return cli_fail_fault(making->cli, -E2BIG);
+		cli_put(making->cli, "]}\n");
 	}
 	return r;
 }
@@ -392,24 +392,24 @@ static int add_checklist(struct cli *cli, const struct defaults *defaults)
 	struct span text;
 
 	if (args_has(&cli->args, "id") || args_has(&cli->args, "unique") || args_has(&cli->args, "payload"))
-		return fail(cli, EXIT_USAGE, "usage", "stint help add",
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help add",
 			"--id, --unique and --payload are for one task, not for a checklist");
-	int r = read_input(cli, file ? file : "-", &text);
+	int r = cli_read_input(cli, file ? file : "-", &text);
 	if (r != 0)
 		return r;
 	r = checklist_parse(text, &cli->arena, &list, &complaint);
 	if (r == -EINVAL && complaint.line > 0)
-		return fail(cli, EXIT_USAGE, "invalid", "stint help add", "line %u of the checklist %s",
+		return cli_fail(cli, EXIT_USAGE, "invalid", "stint help add", "line %u of the checklist %s",
 			complaint.line, complaint.reason);
 	if (r == -EINVAL)
-		return fail(
+		return cli_fail(
 			cli, EXIT_USAGE, "invalid", "stint help add", "the checklist: %s", complaint.reason);
 	struct making making = {
 		.cli = cli, .defaults = defaults, .list = &list, .key = key ? key : random_key(cli)};
 	uint32_t *sequence = arena_alloc(&cli->arena, (list.count + 1) * sizeof *sequence);
 	making.ids = arena_alloc(&cli->arena, (list.count + 1) * sizeof *making.ids);
 	if (r < 0 || !sequence || !making.ids)
-		return fail_fault(cli, r < 0 ? r : -ENOMEM);
+		return cli_fail_fault(cli, r < 0 ? r : -ENOMEM);
 	buf_init(&making.made, 64 << 20);
 	r = make_all(&making, sequence, order(&list, sequence));
 	buf_done(&making.made);

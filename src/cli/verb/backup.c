@@ -23,20 +23,20 @@ static int run_backup(struct cli *cli)
 		json_member_string(&object, "file", span_of(name));
 	int fault = json_end(&object);
 	if (fault < 0)
-		return fail_fault(cli, fault);
+		return cli_fail_fault(cli, fault);
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/backup",
 		.body = buf_span(&body),
 		.timeout_ms = BACKUP_TIMEOUT_MS};
-	int r = ask(cli, &question, &reply);
+	int r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
 	struct span path = field_text(reply.root, "path");
 	if (cli->form == FORM_JSON)
-		put_json(cli, "backup", reply.root);
+		cli_put_json(cli, "backup", reply.root);
 	else
-		put(cli, "%.*s\n", SPAN_ARGS(path.len > 0 ? path : field_text(reply.root, "file")));
-	say(cli, "%lld bytes; stintd --restore FILE makes a store of it again",
+		cli_put(cli, "%.*s\n", SPAN_ARGS(path.len > 0 ? path : field_text(reply.root, "file")));
+	cli_say(cli, "%lld bytes; stintd --restore FILE makes a store of it again",
 		(long long)field_int(reply.root, "bytes", 0));
 	reply_done(&reply);
 	return 0;
@@ -81,7 +81,7 @@ static size_t read_columns(struct cli *cli, yyjson_val *names, struct column *re
 	{
 		if (used < TABLE_COLUMNS_MAX && yyjson_is_str(name))
 			ret_columns[used++] =
-				(struct column){text_of(cli, "%s", yyjson_get_str(name)), .shrinks = true};
+				(struct column){cli_text(cli, "%s", yyjson_get_str(name)), .shrinks = true};
 	}
 	return used;
 }
@@ -89,14 +89,14 @@ static size_t read_columns(struct cli *cli, yyjson_val *names, struct column *re
 static int put_result(struct cli *cli, yyjson_val *result)
 {
 	struct column columns[TABLE_COLUMNS_MAX];
-	size_t width = read_columns(cli, field(result, "columns"), columns), at, count, cell, cells;
+	size_t width = read_columns(cli, field_get(result, "columns"), columns), at, count, cell, cells;
 	yyjson_val *row, *value;
 	struct table table;
 
 	if (cli->form == FORM_JSON)
-		return put_json(cli, "result", result);
+		return cli_put_json(cli, "result", result);
 	table_init(&table, columns, width, cli->term.utf8);
-	yyjson_arr_foreach(field(result, "rows"), at, count, row)
+	yyjson_arr_foreach(field_get(result, "rows"), at, count, row)
 	{
 		table_row(&table);
 		yyjson_arr_foreach(row, cell, cells, value)
@@ -105,12 +105,12 @@ static int put_result(struct cli *cli, yyjson_val *result)
 				add_value(&table, cell, value);
 		}
 	}
-	int r = put_rows(cli, &table, "rows", field(result, "rows"), "id");
+	int r = view_put_rows(cli, &table, "rows", field_get(result, "rows"), "id");
 	table_done(&table);
-	if (yyjson_arr_size(field(result, "columns")) > width)
-		say(cli, "… the first %zu columns; all of them with --json", width);
+	if (yyjson_arr_size(field_get(result, "columns")) > width)
+		cli_say(cli, "… the first %zu columns; all of them with --json", width);
 	if (field_bool(result, "truncated"))
-		say(cli, "… there are more rows: say LIMIT, or ask for less");
+		cli_say(cli, "… there are more rows: say LIMIT, or ask for less");
 	return r;
 }
 
@@ -122,7 +122,7 @@ static int run_query(struct cli *cli)
 	struct json_object object;
 	struct reply reply;
 
-	int r = strcmp(sql, "-") == 0 ? read_input(cli, "-", &text) : 0;
+	int r = strcmp(sql, "-") == 0 ? cli_read_input(cli, "-", &text) : 0;
 	if (r != 0)
 		return r;
 	buf_init(&body, 32 << 20);
@@ -130,12 +130,12 @@ static int run_query(struct cli *cli)
 	json_member_string(&object, "sql", text);
 	int fault = json_end(&object);
 	if (fault < 0)
-		return fail_fault(cli, fault);
+		return cli_fail_fault(cli, fault);
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/query",
 		.body = buf_span(&body),
 		.may_repeat = true};
-	r = ask(cli, &question, &reply);
+	r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
 	r = put_result(cli, reply.root);

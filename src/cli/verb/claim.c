@@ -51,8 +51,8 @@ static const char *worker_name(struct cli *cli)
 	if (given || (known && known[0]))
 		return given ? given : known;
 	gethostname(host, sizeof host - 1);
-	return user && user[0] ? text_of(cli, "%s@%s", user, host)
-			       : text_of(cli, "uid%u@%s", (unsigned)getuid(), host);
+	return user && user[0] ? cli_text(cli, "%s@%s", user, host)
+			       : cli_text(cli, "uid%u@%s", (unsigned)getuid(), host);
 }
 
 static int put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
@@ -64,7 +64,7 @@ static int put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
 	json_begin(&object, body);
 	json_member_string(&object, "workerId", span_of(worker_name(cli)));
 	if (!by_id) {
-		member_names(cli, &object, "queues", "queues");
+		cli_member_names(cli, &object, "queues", "queues");
 		json_member_int(&object, "max", args_number(args, "max", 1));
 		if (wait_ms > 0)
 			json_member_int(&object, "waitMs", wait_ms);
@@ -73,9 +73,9 @@ static int put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
 		json_member_int(&object, "leaseMs", args_number(args, "lease", 0));
 	if (args_text(args, "slot"))
 		json_member_string(&object, "slot", span_of(args_text(args, "slot")));
-	member_names(cli, &object, "capabilities", "capabilities");
-	member_names(cli, &object, "executors", "executors");
-	member_names(cli, &object, "include-statuses", "includeStatuses");
+	cli_member_names(cli, &object, "capabilities", "capabilities");
+	cli_member_names(cli, &object, "executors", "executors");
+	cli_member_names(cli, &object, "include-statuses", "includeStatuses");
 	if (args_has(args, "resume-owned"))
 		json_member_bool(&object, "resumeOwned", true);
 	if (args_text(args, "request-id"))
@@ -87,25 +87,25 @@ static int put_body(struct cli *cli, struct buf *body, int64_t wait_ms)
 
 static void put_env(struct cli *cli, const char *name, struct span value)
 {
-	put(cli, "export %s=%s\n", name, word(cli, text_of(cli, "%.*s", SPAN_ARGS(value))));
+	cli_put(cli, "export %s=%s\n", name, cli_quote(cli, cli_text(cli, "%.*s", SPAN_ARGS(value))));
 }
 
 static void put_claim_env(struct cli *cli, yyjson_val *claim)
 {
-	yyjson_val *task = field(claim, "task");
+	yyjson_val *task = field_get(claim, "task");
 	cleanup(buf_done) struct buf payload = {0};
 
 	put_env(cli, "STINT_TASK_ID", field_text(task, "id"));
 	put_env(cli, "STINT_FENCE", field_text(claim, "fence"));
 	put_env(cli, "STINT_WORKER_ID", span_of(worker_name(cli)));
-	put_env(cli, "STINT_ATTEMPT", number(cli, field_int(claim, "attempt", 0)));
+	put_env(cli, "STINT_ATTEMPT", view_number(cli, field_int(claim, "attempt", 0)));
 	put_env(cli, "STINT_QUEUE", field_text(task, "queue"));
 	put_env(cli, "STINT_TITLE", field_text(task, "title"));
 	buf_init(&payload, 32 << 20);
-	if (field(task, "payload") && json_put_value(&payload, field(task, "payload")) == 0)
+	if (field_get(task, "payload") && json_put_value(&payload, field_get(task, "payload")) == 0)
 		put_env(cli, "STINT_PAYLOAD", buf_span(&payload));
 	else /* that of the task before is not this one's */
-		put(cli, "unset STINT_PAYLOAD\n");
+		cli_put(cli, "unset STINT_PAYLOAD\n");
 }
 
 enum { C_ID, C_FENCE, C_LEASE, C_TRY, C_TITLE, C_COUNT };
@@ -127,15 +127,15 @@ static int put_table(struct cli *cli, yyjson_val *claims)
 	table_init(&table, columns, C_COUNT, cli->term.utf8);
 	yyjson_arr_foreach(claims, at, count, claim)
 	{
-		yyjson_val *task = field(claim, "task");
+		yyjson_val *task = field_get(claim, "task");
 		table_row(&table);
 		table_cell(&table, C_ID, field_text(task, "id"), PAINT_BOLD);
 		table_cell(&table, C_FENCE, field_text(claim, "fence"), PAINT_NONE);
-		table_cell(&table, C_LEASE, duration(cli, field_int(claim, "leaseMs", 0)), PAINT_NONE);
-		table_cell(&table, C_TRY, number(cli, field_int(claim, "attempt", 0)), PAINT_NONE);
+		table_cell(&table, C_LEASE, view_duration(cli, field_int(claim, "leaseMs", 0)), PAINT_NONE);
+		table_cell(&table, C_TRY, view_number(cli, field_int(claim, "attempt", 0)), PAINT_NONE);
 		table_cell(&table, C_TITLE, field_text(task, "title"), PAINT_NONE);
 	}
-	int r = put_rows(cli, &table, "claims", claims, "id");
+	int r = view_put_rows(cli, &table, "claims", claims, "id");
 	table_done(&table);
 	return r;
 }
@@ -146,18 +146,18 @@ static int put_claims(struct cli *cli, yyjson_val *claims)
 	size_t at, count;
 
 	if (!first && cli->form != FORM_JSON)
-		say(cli, "nothing to claim");
+		cli_say(cli, "nothing to claim");
 	if (cli->form == FORM_ENV && first) {
 		put_claim_env(cli, first);
 	} else if (cli->form == FORM_JSON) {
-		put(cli, "{\"schema\":1,\"ok\":true,\"claim\":");
-		put_value(cli, first);
-		put(cli, ",\"claims\":");
-		put_value(cli, claims);
-		put(cli, "}\n");
+		cli_put(cli, "{\"schema\":1,\"ok\":true,\"claim\":");
+		cli_put_value(cli, first);
+		cli_put(cli, ",\"claims\":");
+		cli_put_value(cli, claims);
+		cli_put(cli, "}\n");
 	} else if (cli->form == FORM_ID) {
 		yyjson_arr_foreach(claims, at, count, claim)
-			put_id(cli, field_text(field(claim, "task"), "id"));
+			view_put_id(cli, field_text(field_get(claim, "task"), "id"));
 	} else if (cli->form != FORM_ENV) {
 		return put_table(cli, claims);
 	}
@@ -174,11 +174,11 @@ static int claim_next(struct cli *cli, int64_t wait_ms, struct reply *ret_reply)
 	buf_init(&body, BODY_BYTES_MAX);
 	int r = put_body(cli, &body, wait_ms);
 	if (r < 0)
-		return fail_fault(cli, r);
+		return cli_fail_fault(cli, r);
 	question.body = buf_span(&body);
 	question.timeout_ms = wait_ms + 30000;
 	question.may_repeat = args_has(&cli->args, "request-id");
-	return ask(cli, &question, ret_reply);
+	return server_ask(cli, &question, ret_reply);
 }
 
 /* The server waits a minute at most: longer waits are several. */
@@ -192,7 +192,7 @@ static int wait_for_claim(struct cli *cli)
 		int r = claim_next(cli, wait_ms, &reply);
 		if (r != 0)
 			return r;
-		yyjson_val *claims = field(reply.root, "claims");
+		yyjson_val *claims = field_get(reply.root, "claims");
 		left_ms -= wait_ms;
 		if (yyjson_arr_size(claims) > 0 || left_ms <= 0) {
 			bool empty = yyjson_arr_size(claims) == 0;
@@ -214,8 +214,8 @@ static int claim_task(struct cli *cli)
 	buf_init(&list, 64 << 20);
 	int r = put_body(cli, &body, 0);
 	if (r < 0)
-		return fail_fault(cli, r);
-	r = post(cli, "/api/tasks/*/claim", args_text(&cli->args, "id"), buf_span(&body), &reply);
+		return cli_fail_fault(cli, r);
+	r = server_post(cli, "/api/tasks/*/claim", args_text(&cli->args, "id"), buf_span(&body), &reply);
 	if (r != 0)
 		return r;
 	buf_put_byte(&list, '[');
@@ -231,7 +231,7 @@ static int claim_task(struct cli *cli)
 static int run(struct cli *cli)
 {
 	if (cli->form == FORM_ENV && args_number(&cli->args, "max", 1) > 1)
-		return fail(cli, EXIT_USAGE, "usage", "stint help claim",
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help claim",
 			"-o env is for one claim: leave out --max");
 	return args_has(&cli->args, "id") ? claim_task(cli) : wait_for_claim(cli);
 }

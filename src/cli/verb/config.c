@@ -38,9 +38,10 @@ static int read_sets(struct cli *cli, struct config_sets *sets)
 	while ((set = args_each(&cli->args, "set", &at))) {
 		int r = config_sets_take(sets, set);
 		if (r == -E2BIG)
-			return fail(cli, EXIT_USAGE, "usage", NULL, "too many settings");
+			return cli_fail(cli, EXIT_USAGE, "usage", NULL, "too many settings");
 		if (r < 0)
-			return fail(cli, EXIT_USAGE, "usage", "stint config show --set task.crashBudget=4",
+			return cli_fail(cli, EXIT_USAGE, "usage",
+				"stint config show --set task.crashBudget=4",
 				"--set takes KEY=VALUE, not \"%s\"", set);
 	}
 	return 0;
@@ -76,7 +77,7 @@ static int put_config(struct cli *cli, const struct config *config)
 	add_row(&table, "home", &config->home);
 	for (int key = 0; key < CONFIG_KEY_COUNT; key++)
 		add_row(&table, config_keys[key].name, &config->values[key]);
-	int r = put_rows(cli, &table, "keys", NULL, "key");
+	int r = view_put_rows(cli, &table, "keys", NULL, "key");
 	table_done(&table);
 	return r;
 }
@@ -87,8 +88,8 @@ static int put_config_json(struct cli *cli, const struct config *config)
 
 	buf_init(&json, 4 << 20);
 	int fault = config_put_json(&json, config);
-	return fault < 0 ? fail_fault(cli, fault)
-			 : put_json_text(cli, config->problem_count == 0, "config", buf_span(&json));
+	return fault < 0 ? cli_fail_fault(cli, fault)
+			 : cli_put_json_text(cli, config->problem_count == 0, "config", buf_span(&json));
 }
 
 static int run_show(struct cli *cli)
@@ -110,7 +111,7 @@ static int run_show(struct cli *cli)
 		return r;
 	buf_init(&problems, 1 << 20);
 	config_put_problems(&problems, &config, "stint: ");
-	flush(cli);
+	cli_flush(cli);
 	if (write(STDERR_FILENO, problems.data, problems.len) < 0)
 		return EXIT_FAILED;
 	return EXIT_FAILED;
@@ -138,7 +139,7 @@ static void put_path(struct cli *cli, struct buf *json, const char *path)
 	struct json_object object;
 
 	if (cli->form != FORM_JSON) {
-		put(cli, "%s\t%s\n", path, there ? "there" : "not there");
+		cli_put(cli, "%s\t%s\n", path, there ? "there" : "not there");
 		return;
 	}
 	buf_put_byte(json, json->len == 0 ? '[' : ',');
@@ -158,7 +159,7 @@ static int run_path(struct cli *cli)
 	if (r != 0)
 		return r;
 	buf_init(&json, 64 << 10);
-	put_path(cli, &json, file ? file : text_of(cli, "%s/config.json", home));
+	put_path(cli, &json, file ? file : cli_text(cli, "%s/config.json", home));
 	if (!file && config_user_file(user, sizeof user))
 		put_path(cli, &json, user);
 	if (!file)
@@ -166,7 +167,7 @@ static int run_path(struct cli *cli)
 	if (cli->form != FORM_JSON)
 		return EXIT_GOOD;
 	buf_put_byte(&json, ']');
-	return put_json_text(cli, true, "files", buf_span(&json));
+	return cli_put_json_text(cli, true, "files", buf_span(&json));
 }
 
 const struct verb verb_config_path = {
@@ -190,10 +191,10 @@ static int run_schema(struct cli *cli)
 	buf_init(&json, 1 << 20);
 	int fault = config_put_schema(&json);
 	if (fault < 0)
-		return fail_fault(cli, fault);
+		return cli_fail_fault(cli, fault);
 	if (cli->form == FORM_JSON)
-		return put_json_text(cli, true, "document", buf_span(&json));
-	put(cli, "%.*s\n", SPAN_ARGS(buf_span(&json)));
+		return cli_put_json_text(cli, true, "document", buf_span(&json));
+	cli_put(cli, "%.*s\n", SPAN_ARGS(buf_span(&json)));
 	return EXIT_GOOD;
 }
 

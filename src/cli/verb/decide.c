@@ -25,8 +25,8 @@ static struct span waits_for(struct cli *cli, yyjson_val *approval)
 	struct span gate = field_text(approval, "gate"), stage = field_text(approval, "stage");
 
 	if (gate.len == 0)
-		return span_of(question_of(cli, field(approval, "question")));
-	return span_of(text_of(
+		return span_of(view_question(cli, field_get(approval, "question")));
+	return span_of(cli_text(
 		cli, "gate %.*s%s%.*s", SPAN_ARGS(gate), stage.len > 0 ? ", stage " : "", SPAN_ARGS(stage)));
 }
 
@@ -34,7 +34,7 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *approval)
 {
 	table_row(table);
 	table_cell(table, C_ID, field_text(approval, "task"), PAINT_BOLD);
-	table_cell(table, C_AGE, since(cli, field_int(approval, "since", 0)), PAINT_NONE);
+	table_cell(table, C_AGE, view_since(cli, field_int(approval, "since", 0)), PAINT_NONE);
 	table_cell(table, C_WAITS_FOR, waits_for(cli, approval), PAINT_YELLOW);
 	table_cell(table, C_TITLE, field_text(approval, "title"), PAINT_NONE);
 }
@@ -51,7 +51,7 @@ static int run_inbox(struct cli *cli)
 		.none = "nobody waits for you",
 	};
 
-	return put_list(cli, &view);
+	return view_put_list(cli, &view);
 }
 
 const struct verb verb_inbox = {
@@ -74,7 +74,7 @@ static int answer(struct cli *cli, const char *text, bool deny)
 	struct span given = span_of(text);
 	struct reply reply;
 
-	int r = text && strcmp(text, "-") == 0 ? read_input(cli, "-", &given) : 0;
+	int r = text && strcmp(text, "-") == 0 ? cli_read_input(cli, "-", &given) : 0;
 	if (r != 0)
 		return r;
 	buf_init(&body, 32 << 20);
@@ -85,11 +85,11 @@ static int answer(struct cli *cli, const char *text, bool deny)
 		json_member_bool(&object, "deny", true);
 	int fault = json_end(&object);
 	if (fault < 0)
-		return fail_fault(cli, fault);
-	r = post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), buf_span(&body), &reply);
+		return cli_fail_fault(cli, fault);
+	r = server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), buf_span(&body), &reply);
 	if (r != 0)
 		return r;
-	r = put_task_done(cli, reply.root,
+	r = view_put_task_done(cli, reply.root,
 		span_equal(field_text(reply.root, "state"), SPAN("running"))
 			? "has its answer and goes on"
 			: "has its answer and is ready again");
@@ -121,27 +121,27 @@ static bool lists(yyjson_val *names, struct span name)
 static const char *gate_meant(struct cli *cli, yyjson_val *task, int *ret_ending)
 {
 	const char *named = args_text(&cli->args, "gate"), *open = NULL, *all = "";
-	yyjson_val *passed = field(task, "gatesPassed");
+	yyjson_val *passed = field_get(task, "gatesPassed");
 	size_t at, count, left = 0;
 	yyjson_val *gate;
 
 	if (named)
 		return named;
-	yyjson_arr_foreach(field(task, "gates"), at, count, gate)
+	yyjson_arr_foreach(field_get(task, "gates"), at, count, gate)
 	{
 		struct span name = json_text(gate);
 		if (lists(passed, name))
 			continue;
-		open = text_of(cli, "%.*s", SPAN_ARGS(name));
-		all = text_of(cli, "%s%s%s", all, left++ > 0 ? ", " : "", open);
+		open = cli_text(cli, "%.*s", SPAN_ARGS(name));
+		all = cli_text(cli, "%s%s%s", all, left++ > 0 ? ", " : "", open);
 	}
 	if (left == 1)
 		return open;
 	if (count == 0)
 		return "review";
-	*ret_ending = left == 0 ? fail(cli, EXIT_CONFLICT, "bad_transition", NULL,
+	*ret_ending = left == 0 ? cli_fail(cli, EXIT_CONFLICT, "bad_transition", NULL,
 					  "every gate of it is passed: it waits for its next stage")
-				: fail(cli, EXIT_USAGE, "usage", NULL,
+				: cli_fail(cli, EXIT_USAGE, "usage", NULL,
 					  "it waits at several gates (%s): say at which with --gate", all);
 	return NULL;
 }
@@ -164,16 +164,16 @@ static int give_verdict(struct cli *cli, yyjson_val *task, bool passes)
 		json_member_string(&object, "reason", span_of(reason));
 	int fault = json_end(&object);
 	if (fault < 0)
-		return fail_fault(cli, fault);
+		return cli_fail_fault(cli, fault);
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/tasks/*/gates/*",
 		.names = {id, gate},
 		.body = buf_span(&body)};
-	r = ask(cli, &question, &reply);
+	r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
-	r = put_task_done(cli, reply.root,
-		text_of(cli, "%s gate %s and is %s", passes ? "passed" : "was rejected at", gate,
+	r = view_put_task_done(cli, reply.root,
+		cli_text(cli, "%s gate %s and is %s", passes ? "passed" : "was rejected at", gate,
 			field_cstr(cli, reply.root, "state")));
 	reply_done(&reply);
 	return r;
@@ -184,7 +184,7 @@ static int decide(struct cli *cli, bool passes)
 {
 	const char *text = args_plain(&cli->args, 1);
 	struct reply reply;
-	int r = get(cli, "/api/tasks/*", args_plain(&cli->args, 0), &reply);
+	int r = server_get(cli, "/api/tasks/*", args_plain(&cli->args, 0), &reply);
 
 	if (r != 0)
 		return r;

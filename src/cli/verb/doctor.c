@@ -41,7 +41,7 @@ void doctor_note(struct examination *exam, enum verdict verdict, const char *gro
 	va_end(list);
 	if (exam->count < CHECKS_MAX)
 		exam->checks[exam->count++] = (struct check){
-			group, name, text_of(exam->cli, "%s", text), verdict < WARN ? NULL : fix, verdict};
+			group, name, cli_text(exam->cli, "%s", text), verdict < WARN ? NULL : fix, verdict};
 }
 
 /* ---- the host ------------------------------------------------------------------------------------------------------ */
@@ -144,7 +144,7 @@ static void check_version(struct examination *exam)
 	doctor_note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
 		"install the same version of stint and stintd", "server %.*s, command %s", SPAN_ARGS(version),
 		STINT_VERSION);
-	if (yyjson_is_false(field(yyjson_doc_get_root(doc), "armed")))
+	if (yyjson_is_false(field_get(yyjson_doc_get_root(doc), "armed")))
 		doctor_note(
 			exam, WARN, "server", "execution", "stint arm", "disarmed: nothing is handed out");
 	yyjson_doc_free(doc);
@@ -188,13 +188,13 @@ static void check_workers(struct examination *exam)
 		if (!span_equal(field_text(worker, "state"), SPAN("active")))
 			continue;
 		live++;
-		if (!silent && worker_is_silent(worker))
+		if (!silent && view_worker_is_silent(worker))
 			silent = field_cstr(cli, worker, "workerId");
 	}
 	yyjson_doc_free(doc);
 	if (silent)
 		doctor_note(exam, WARN, "server", "workers",
-			text_of(cli, "stint worker show %s", word(cli, silent)),
+			cli_text(cli, "stint worker show %s", cli_quote(cli, silent)),
 			"%zu registered, but %s was not heard for more than half of its lease", live, silent);
 	else
 		doctor_note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,
@@ -223,14 +223,14 @@ static void check_slots(struct examination *exam)
 		const char *name = field_cstr(cli, slot, "name");
 		first = first ? first : name;
 		if (shut++ < SLOTS_NAMED_MAX)
-			names = text_of(cli, "%s%s%s", names, shut > 1 ? ", " : "", name);
+			names = cli_text(cli, "%s%s%s", names, shut > 1 ? ", " : "", name);
 	}
 	yyjson_doc_free(doc);
 	if (shut > 0)
 		doctor_note(exam, WARN, "server", "slots",
-			text_of(cli,
+			cli_text(cli,
 				"stint slot unquarantine %s   (when it is mended: stint worker show says what was wrong)",
-				word(cli, first)),
+				cli_quote(cli, first)),
 			"%zu in quarantine, because %s crashed too often: %s%s", shut,
 			shut > 1 ? "they" : "it", names, shut > SLOTS_NAMED_MAX ? ", …" : "");
 }
@@ -270,15 +270,15 @@ static void note_level(struct examination *exam, yyjson_val *answer)
 	struct cli *cli = exam->cli;
 	struct span level = field_text(answer, "level"), text = field_text(answer, "text");
 	struct span executor = field_text(answer, "executor"), fix = field_text(answer, "fix");
-	const char *name = text_of(cli, "%.*s", SPAN_ARGS(level));
-	const char *whose = executor.len > 0 ? text_of(cli, " for executor %.*s", SPAN_ARGS(executor)) : "";
+	const char *name = cli_text(cli, "%.*s", SPAN_ARGS(level));
+	const char *whose = executor.len > 0 ? cli_text(cli, " for executor %.*s", SPAN_ARGS(executor)) : "";
 
-	if (yyjson_is_true(field(answer, "works")))
+	if (yyjson_is_true(field_get(answer, "works")))
 		doctor_note(exam, PASS, "isolation", name, NULL, "can be had here%s%s%.*s", whose,
 			text.len ? ": " : "", SPAN_ARGS(text));
 	else
 		doctor_note(exam, executor.len > 0 ? FAIL : WARN, "isolation", name,
-			text_of(cli, "%.*s", SPAN_ARGS(fix)), "cannot be had here%s: %.*s", whose,
+			cli_text(cli, "%.*s", SPAN_ARGS(fix)), "cannot be had here%s: %.*s", whose,
 			SPAN_ARGS(text));
 }
 
@@ -365,9 +365,9 @@ static void check_listener(struct examination *exam)
 	struct span text;
 	const char *complaint;
 	char url[300] = "";
-	const char *path = text_of(cli, "%s/url", exam->home);
+	const char *path = cli_text(cli, "%s/url", exam->home);
 
-	if (access(path, R_OK) != 0 || read_input(cli, path, &text) != 0)
+	if (access(path, R_OK) != 0 || cli_read_input(cli, path, &text) != 0)
 		return;
 	snprintf(url, sizeof url, "%.*s", SPAN_ARGS(text));
 	url[strcspn(url, "\r\n")] = 0;
@@ -387,12 +387,12 @@ static void put_line(struct cli *cli, const struct check *check)
 	static const enum paint paints[VERDICTS] = {
 		[PASS] = PAINT_GREEN, [FIXED] = PAINT_GREEN, [WARN] = PAINT_YELLOW, [FAIL] = PAINT_RED};
 
-	put_painted(cli, paints[check->verdict], span_of(verdict_names[check->verdict]));
-	put(cli, "%s %-9s %-13s ", check->verdict == FIXED ? "" : " ", check->group, check->name);
-	put_clean(cli, span_of(check->text));
-	put(cli, "\n");
+	cli_put_painted(cli, paints[check->verdict], span_of(verdict_names[check->verdict]));
+	cli_put(cli, "%s %-9s %-13s ", check->verdict == FIXED ? "" : " ", check->group, check->name);
+	cli_put_clean(cli, span_of(check->text));
+	cli_put(cli, "\n");
 	if (check->fix)
-		put(cli, "      try: %s\n", check->fix);
+		cli_put(cli, "      try: %s\n", check->fix);
 }
 
 static void put_object(struct buf *json, const struct check *check)
@@ -427,13 +427,13 @@ static int tell(struct examination *exam)
 	}
 	if (cli->form == FORM_JSON) {
 		buf_put_byte(&json, ']');
-		r = put_json_text(cli, counts[FAIL] == 0, "checks", buf_span(&json));
+		r = cli_put_json_text(cli, counts[FAIL] == 0, "checks", buf_span(&json));
 	}
-	say(cli, "%zu passed, %s%zu to look at, %zu wrong%s", counts[PASS],
-		counts[FIXED] > 0 ? text_of(cli, "%zu repaired, ", counts[FIXED]) : "", counts[WARN],
+	cli_say(cli, "%zu passed, %s%zu to look at, %zu wrong%s", counts[PASS],
+		counts[FIXED] > 0 ? cli_text(cli, "%zu repaired, ", counts[FIXED]) : "", counts[WARN],
 		counts[FAIL],
 		exam->repairable > 0
-			? text_of(cli, "; stint doctor --fix repairs %zu of them", exam->repairable)
+			? cli_text(cli, "; stint doctor --fix repairs %zu of them", exam->repairable)
 			: "");
 	return r != 0 ? r : counts[FAIL] > 0 ? EXIT_FAILED : EXIT_GOOD;
 }
@@ -460,8 +460,8 @@ static bool nobody_home(struct examination *exam)
 
 	if (args_text(&cli->args, "url") || (url && url[0] && !args_text(&cli->args, "home")))
 		return false;
-	return access(text_of(cli, "%s/stint.sock", exam->home), F_OK) != 0 &&
-		access(text_of(cli, "%s/url", exam->home), F_OK) != 0;
+	return access(cli_text(cli, "%s/stint.sock", exam->home), F_OK) != 0 &&
+		access(cli_text(cli, "%s/url", exam->home), F_OK) != 0;
 }
 
 static int find_server(struct examination *exam)
@@ -473,7 +473,7 @@ static int find_server(struct examination *exam)
 	if (r != 0)
 		return r;
 	cli->client = http_client_new(&cli->place.address, &limits);
-	return cli->client ? 0 : fail_fault(cli, -ENOMEM);
+	return cli->client ? 0 : cli_fail_fault(cli, -ENOMEM);
 }
 
 static void check_server(struct examination *exam)

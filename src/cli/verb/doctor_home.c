@@ -41,7 +41,7 @@ static void check_closed(
 	struct examination *exam, const char *shown, const char *path, const struct stat *found)
 {
 	unsigned mode = (unsigned)found->st_mode & 07777;
-	const char *fix = text_of(exam->cli, "chmod %o %s", mode & 0700, word(exam->cli, path));
+	const char *fix = cli_text(exam->cli, "chmod %o %s", mode & 0700, cli_quote(exam->cli, path));
 
 	if (!(mode & 077)) {
 		doctor_note(exam, PASS, "files", shown, NULL, "%s, mode %04o", path, mode);
@@ -72,7 +72,8 @@ static void check_file(struct examination *exam, const char *shown, const char *
 	}
 	if (S_ISREG(found.st_mode) && found.st_size == 0)
 		doctor_note(exam, FAIL, "files", shown,
-			text_of(exam->cli, "rm %s   (and start the server again)", word(exam->cli, path)),
+			cli_text(exam->cli, "rm %s   (and start the server again)",
+				cli_quote(exam->cli, path)),
 			"%s is empty", path);
 	else if (found.st_uid != geteuid())
 		doctor_note(exam, WARN, "files", shown, "export STINT_HOME=/path/of/your/own",
@@ -118,7 +119,7 @@ static bool answers_nowhere(const char *url)
 /* A server that starts in this moment has put its own there: what is removed is what was looked at. */
 static int remove_left_over(struct cli *cli, const char *path, const struct stat *looked_at)
 {
-	const char *aside = text_of(cli, "%s.left-over", path);
+	const char *aside = cli_text(cli, "%s.left-over", path);
 	struct stat found;
 
 	if (rename(path, aside) < 0)
@@ -147,9 +148,9 @@ static void note_left_over(
 
 static void check_left_over(struct examination *exam)
 {
-	const char *path = text_of(exam->cli, "%s/stint.sock", exam->home);
-	const char *door = text_of(exam->cli, "%s/door/stint.sock", exam->home);
-	const char *url_path = text_of(exam->cli, "%s/url", exam->home);
+	const char *path = cli_text(exam->cli, "%s/stint.sock", exam->home);
+	const char *door = cli_text(exam->cli, "%s/door/stint.sock", exam->home);
+	const char *url_path = cli_text(exam->cli, "%s/url", exam->home);
 	struct stat socket_found, door_found, url_found;
 	char url[1280];
 	bool has_url = lstat(url_path, &url_found) == 0 && config_read_line(url_path, url, sizeof url) == 0;
@@ -231,7 +232,7 @@ void doctor_look_at_home(struct examination *exam)
 		check_left_over(exam);
 		for (size_t i = 0; i < sizeof files / sizeof *files; i++)
 			check_file(exam, files[i].name,
-				text_of(exam->cli, "%s/%s", exam->home, files[i].name), files[i].must_be);
+				cli_text(exam->cli, "%s/%s", exam->home, files[i].name), files[i].must_be);
 	}
 	check_token_file(exam);
 	if (strlen(exam->home) + sizeof "/stint.sock" > sizeof((struct sockaddr_un *)0)->sun_path)

@@ -65,24 +65,24 @@ static void put_line(struct cli *cli, yyjson_val *event)
 	buf_init(&clock, 64);
 	buf_init(&data, 4 << 20);
 	when_put_clock(&clock, field_int(event, "time", 0));
-	json_put_value(&data, field(event, "data"));
-	put(cli, "%s%.*s%s  ", term_paint(cli->term.color, PAINT_DIM), SPAN_ARGS(buf_span(&clock)),
+	json_put_value(&data, field_get(event, "data"));
+	cli_put(cli, "%s%.*s%s  ", term_paint(cli->term.color, PAINT_DIM), SPAN_ARGS(buf_span(&clock)),
 		term_plain(cli->term.color, PAINT_DIM));
-	put_painted(cli, PAINT_BOLD, type);
-	put(cli, "%*s", type.len < TYPE_WIDTH ? (int)(TYPE_WIDTH - type.len) : 0, "");
+	cli_put_painted(cli, PAINT_BOLD, type);
+	cli_put(cli, "%*s", type.len < TYPE_WIDTH ? (int)(TYPE_WIDTH - type.len) : 0, "");
 	if (task.len > 0) {
-		put(cli, "  ");
-		put_clean(cli, task);
+		cli_put(cli, "  ");
+		cli_put_clean(cli, task);
 	}
 	if (worker.len > 0 || actor.len > 0) {
-		put(cli, "  ");
-		put_clean(cli, worker.len > 0 ? worker : actor);
+		cli_put(cli, "  ");
+		cli_put_clean(cli, worker.len > 0 ? worker : actor);
 	}
 	if (data.len > 2) {
-		put(cli, "  ");
-		put_clean(cli, buf_span(&data));
+		cli_put(cli, "  ");
+		cli_put_clean(cli, buf_span(&data));
 	}
-	put(cli, "\n");
+	cli_put(cli, "\n");
 }
 
 static int on_event(void *context, yyjson_val *event)
@@ -97,13 +97,13 @@ static int on_event(void *context, yyjson_val *event)
 	if (watching->lines) {
 		put_line(cli, event);
 	} else if (watching->ids) {
-		put(cli, "%lld\n", (long long)field_int(event, "seq", 0));
+		cli_put(cli, "%lld\n", (long long)field_int(event, "seq", 0));
 	} else {
-		put_value(cli, event);
-		put(cli, "\n");
+		cli_put_value(cli, event);
+		cli_put(cli, "\n");
 	}
 	watching->count++;
-	if (args_has(&cli->args, "follow") && flush(cli) != 0)
+	if (args_has(&cli->args, "follow") && cli_flush(cli) != 0)
 		return EXIT_FAILED; /* nobody reads us any more */
 	return watching->limit > 0 && watching->count == watching->limit ? FOLLOW_DONE : 0;
 }
@@ -111,7 +111,7 @@ static int on_event(void *context, yyjson_val *event)
 static int on_idle(void *context)
 {
 	(void)context;
-	return nobody_reads() ? EXIT_FAILED : 0;
+	return cli_reader_is_gone() ? EXIT_FAILED : 0;
 }
 
 static int read_pages(struct watching *watching)
@@ -127,12 +127,12 @@ static int read_pages(struct watching *watching)
 		struct reply reply;
 		size_t at, count;
 		yyjson_val *event;
-		question.query = span_of(text_of(cli, "limit=%d%s%.*s", PAGE, after ? "&after=" : "",
-			SPAN_ARGS(encoded(cli, span_of(after ? after : "")))));
-		r = ask(cli, &question, &reply);
+		question.query = span_of(cli_text(cli, "limit=%d%s%.*s", PAGE, after ? "&after=" : "",
+			SPAN_ARGS(cli_encode(cli, span_of(after ? after : "")))));
+		r = server_ask(cli, &question, &reply);
 		if (r != 0)
 			return r;
-		yyjson_arr_foreach(field(reply.root, "events"), at, count, event)
+		yyjson_arr_foreach(field_get(reply.root, "events"), at, count, event)
 		{
 			r = r == 0 ? on_event(watching, event) : r;
 		}
@@ -157,10 +157,10 @@ static int check_types(struct cli *cli)
 			len = strcspn(names, ",");
 			if (len == 0 || event_types_has((struct span){names, len}))
 				continue;
-			const char *typed = text_of(cli, "%.*s", (int)len, names);
+			const char *typed = cli_text(cli, "%.*s", (int)len, names);
 			const char *like = event_types_like(typed, room);
-			return fail(cli, EXIT_USAGE, "usage",
-				like ? text_of(cli, "stint events --type %s", like) : "stint help events",
+			return cli_fail(cli, EXIT_USAGE, "usage",
+				like ? cli_text(cli, "stint events --type %s", like) : "stint help events",
 				"there is no event \"%s\"%s%s%s", typed, like ? "; did you mean " : "",
 				like ? like : "", like ? "?" : "");
 		}
@@ -188,18 +188,18 @@ static int run(struct cli *cli)
 		int r = read_pages(&watching);
 		if (r == 0 && watching.limit > 0 && watching.count == watching.limit &&
 			!args_has(&cli->args, "limit"))
-			say(cli,
+			cli_say(cli,
 				"… the first %lld; more with --limit 0, or from the last one on with --after SEQ",
 				(long long)watching.limit);
 		return r;
 	}
 	int r = 0;
 	if (after && strcmp(after, "now") != 0)
-		stream.after = encoded(cli, span_of(after));
+		stream.after = cli_encode(cli, span_of(after));
 	else
-		r = newest_cursor(cli, &stream.after);
+		r = server_newest_cursor(cli, &stream.after);
 	if (r == 0)
-		r = follow_events(cli, &stream);
+		r = server_follow(cli, &stream);
 	return r == FOLLOW_DONE ? 0 : r;
 }
 

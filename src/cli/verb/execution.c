@@ -23,14 +23,14 @@ static int set(struct cli *cli, bool armed, const char *done)
 		json_member_string(&object, "reason", span_of(reason));
 	int fault = json_end(&object);
 	if (fault < 0)
-		return fail_fault(cli, fault);
-	int r = post(cli, "/api/execution", NULL, buf_span(&body), &reply);
+		return cli_fail_fault(cli, fault);
+	int r = server_post(cli, "/api/execution", NULL, buf_span(&body), &reply);
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON)
-		r = put_json(cli, "execution", reply.root);
+		r = cli_put_json(cli, "execution", reply.root);
 	else
-		say(cli, "%s", done);
+		cli_say(cli, "%s", done);
 	reply_done(&reply);
 	return r;
 }

@@ -60,7 +60,7 @@ static int complain_at(struct cli *cli, const struct source *source, size_t at, 
 {
 	struct json_place place = json_place(source->text, at);
 
-	return fail(cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s; nothing was changed", source->path,
+	return cli_fail(cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s; nothing was changed", source->path,
 		place.line, place.column, wrong);
 }
 
@@ -80,14 +80,14 @@ static int source_open(struct cli *cli, struct source *source, bool must)
 	if (file < 0 && errno == ENOENT && !must)
 		return 0;
 	if (file < 0 || fstat(file, &status) < 0)
-		return fail(cli, EXIT_NOT_FOUND, "unreadable", NULL, "cannot read %s: %s", source->path,
+		return cli_fail(cli, EXIT_NOT_FOUND, "unreadable", NULL, "cannot read %s: %s", source->path,
 			strerror(errno));
 	if (!S_ISREG(status.st_mode) || status.st_size == 0)
-		return fail(cli, EXIT_FAILED, "invalid", NULL, "%s is empty, or no file; nothing was changed",
-			source->path);
+		return cli_fail(cli, EXIT_FAILED, "invalid", NULL,
+			"%s is empty, or no file; nothing was changed", source->path);
 	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
 	if (data == MAP_FAILED)
-		return fail(cli, EXIT_FAILED, "unreadable", NULL, "cannot read %s: %s", source->path,
+		return cli_fail(cli, EXIT_FAILED, "unreadable", NULL, "cannot read %s: %s", source->path,
 			strerror(errno));
 	madvise(data, (size_t)status.st_size, MADV_SEQUENTIAL);
 	source->text = (struct span){data, (size_t)status.st_size};
@@ -139,7 +139,7 @@ static int find_files(struct import *import)
 	if (!import->older.path[0])
 		fits = fits && join(import->older.path, directory, ASSIGNMENTS_FILE);
 	if (!fits)
-		return fail(cli, EXIT_USAGE, "usage", NULL, "that path is too long");
+		return cli_fail(cli, EXIT_USAGE, "usage", NULL, "that path is too long");
 	int r = source_open(cli, &import->older, false);
 	return r != 0 ? r : source_open(cli, &import->queues, import->older.text.len == 0);
 }
@@ -267,17 +267,17 @@ static int batch_begin(struct batch *batch, bool tries)
 /* "items[3].createdAt" and what is wrong with it, where it stands in the file. */
 static int tell_wrong_item(struct import *import, const struct batch *batch, const struct reply *reply)
 {
-	yyjson_val *error = yyjson_arr_get_first(field(reply->root, "errors"));
+	yyjson_val *error = yyjson_arr_get_first(field_get(reply->root, "errors"));
 	const char *name = field_cstr(import->cli, error, "field");
 	unsigned index;
 	int used = 0;
 
 	if (sscanf(name, "items[%u]%n", &index, &used) != 1 || index >= batch->count)
-		return fail(import->cli, EXIT_FAILED, "refused", "stint doctor", "%s",
+		return cli_fail(import->cli, EXIT_FAILED, "refused", "stint doctor", "%s",
 			field_cstr(import->cli, reply->root, "message"));
 	name += used + (name[used] == '.');
 	return complain_at(import->cli, &import->queues, batch->places[index],
-		text_of(import->cli, "%s%s%s", name, name[0] ? " " : "this ",
+		cli_text(import->cli, "%s%s%s", name, name[0] ? " " : "this ",
 			field_cstr(import->cli, error, "message")));
 }
 
@@ -286,12 +286,12 @@ static int count_items(struct import *import, const struct reply *reply)
 	size_t i, limit;
 	yyjson_val *item;
 
-	yyjson_arr_foreach(field(reply->root, "items"), i, limit, item)
+	yyjson_arr_foreach(field_get(reply->root, "items"), i, limit, item)
 	{
 		import->imported += field_bool(item, "imported");
 		import->existing += field_bool(item, "exists");
-		if (field(item, "error"))
-			return fail(import->cli, EXIT_CONFLICT, "refused", "stint queue ls",
+		if (field_get(item, "error"))
+			return cli_fail(import->cli, EXIT_CONFLICT, "refused", "stint queue ls",
 				"%s: the item %s: %s; what came before it is imported", import->queues.path,
 				field_cstr(import->cli, item, "id"),
 				field_cstr(import->cli, item, "message"));
@@ -313,9 +313,9 @@ static int batch_send(struct import *import, struct batch *batch)
 		return 0;
 	int r = buf_printf(&batch->body, "]}");
 	if (r < 0)
-		return fail_fault(cli, r);
+		return cli_fail_fault(cli, r);
 	question.body = buf_span(&batch->body);
-	r = ask(cli, &question, &reply);
+	r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
 	r = reply.status == 400 ? tell_wrong_item(import, batch, &reply) : count_items(import, &reply);
@@ -331,7 +331,7 @@ static int batch_add(struct import *import, struct batch *batch, struct span ite
 	if (r == 0)
 		r = buf_put_span(&batch->body, item);
 	if (r < 0)
-		return fail_fault(import->cli, r);
+		return cli_fail_fault(import->cli, r);
 	batch->places[batch->count++] = (size_t)(item.data - import->queues.text.data);
 	return 0;
 }
@@ -398,8 +398,8 @@ static int assign(struct import *import, struct span agent, yyjson_val *queues)
 	if (r == 0)
 		r = json_end(&object);
 	if (r < 0)
-		return fail_fault(cli, r);
-	r = post(cli, "/api/workqueue/assignments", NULL, buf_span(&body), &reply);
+		return cli_fail_fault(cli, r);
+	r = server_post(cli, "/api/workqueue/assignments", NULL, buf_span(&body), &reply);
 	if (r == 0)
 		reply_done(&reply);
 	import->assigned += r == 0;
@@ -416,7 +416,7 @@ static int assign_each(struct import *import, yyjson_val *agents, const char *me
 	yyjson_obj_foreach(agents, i, limit, key, value)
 	{
 		struct span agent = json_text(key);
-		yyjson_val *queues = member ? field(value, member) : value;
+		yyjson_val *queues = member ? field_get(value, member) : value;
 		bool wanted = yyjson_is_arr(queues) && yyjson_arr_size(queues) > 0 && agent.len > 0 &&
 			!yyjson_obj_getn(known, agent.data, agent.len);
 		if (r != 0 || !wanted)
@@ -432,19 +432,19 @@ static int assign_each(struct import *import, yyjson_val *agents, const char *me
 static int take_assignments(struct import *import)
 {
 	struct reply reply;
-	int r = get(import->cli, "/api/workqueue/assignments", NULL, &reply);
+	int r = server_get(import->cli, "/api/workqueue/assignments", NULL, &reply);
 
 	if (r != 0)
 		return r;
 	yyjson_doc *newer = read_span(import->queues.assignments), *older = read_span(import->older.agents);
-	yyjson_val *known = field(reply.root, "assignments"), *first = yyjson_doc_get_root(newer);
+	yyjson_val *known = field_get(reply.root, "assignments"), *first = yyjson_doc_get_root(newer);
 	r = assign_each(import, first, NULL, known);
 	reply_done(&reply);
 	if (r == 0 && older) {
-		r = get(import->cli, "/api/workqueue/assignments", NULL, &reply);
+		r = server_get(import->cli, "/api/workqueue/assignments", NULL, &reply);
 		if (r == 0)
 			r = assign_each(import, yyjson_doc_get_root(older), "queues",
-				import->dry_run && first ? first : field(reply.root, "assignments"));
+				import->dry_run && first ? first : field_get(reply.root, "assignments"));
 		reply_done(&reply);
 	}
 	yyjson_doc_free(newer);
@@ -458,20 +458,20 @@ static int take_assignments(struct import *import)
 static void say_defaults(struct import *import)
 {
 	yyjson_doc *doc = read_span(import->older.defaults);
-	yyjson_val *queues = field(yyjson_doc_get_root(doc), "queues"), *queue;
+	yyjson_val *queues = field_get(yyjson_doc_get_root(doc), "queues"), *queue;
 	const char *names = "";
 	size_t i, limit;
 
 	yyjson_arr_foreach(queues, i, limit, queue)
 	{
 		if (yyjson_is_str(queue))
-			names = text_of(
+			names = cli_text(
 				import->cli, "%s%s%s", names, names[0] ? "," : "", yyjson_get_str(queue));
 	}
 	if (names[0])
-		say(import->cli,
+		cli_say(import->cli,
 			"the default queues there are %s: set workqueue.defaultQueues, or CLAWNSOLE_DEFAULT_QUEUES",
-			word(import->cli, names));
+			cli_quote(import->cli, names));
 	yyjson_doc_free(doc);
 }
 
@@ -482,14 +482,14 @@ static int report(struct import *import)
 
 	say_defaults(import);
 	if (cli->form == FORM_JSON) {
-		put(cli,
+		cli_put(cli,
 			"{\"schema\":1,\"ok\":true,\"import\":{\"dryRun\":%s,\"items\":%llu,\"imported\":%llu,\"existing\":%llu,"
 			"\"assignments\":%llu}}\n",
 			import->dry_run ? "true" : "false", (unsigned long long)import->items, new_items,
 			(unsigned long long)import->existing, (unsigned long long)import->assigned);
 		return 0;
 	}
-	put(cli, "%s%llu of %llu items imported, %llu were there already; %llu assignments\n",
+	cli_put(cli, "%s%llu of %llu items imported, %llu were there already; %llu assignments\n",
 		import->dry_run ? "would be: " : "", new_items, (unsigned long long)import->items,
 		(unsigned long long)import->existing, (unsigned long long)import->assigned);
 	return 0;
@@ -500,7 +500,7 @@ static int run_clawnsole(struct cli *cli)
 	struct import *import = calloc(1, sizeof *import);
 
 	if (!import)
-		return fail_fault(cli, -ENOMEM);
+		return cli_fail_fault(cli, -ENOMEM);
 	import->cli = cli;
 	import->dry_run = args_has(&cli->args, "dry-run");
 	int r = find_files(import);

@@ -37,11 +37,11 @@ static int put_piece(struct log_reading *reading, yyjson_val *piece)
 	int64_t dropped = field_int(piece, "dropped", 0);
 
 	if (cli->form == FORM_JSON) {
-		put_json(cli, "log", piece);
+		cli_put_json(cli, "log", piece);
 		return 0;
 	}
 	if (dropped > 0)
-		say(cli, "stint: %lld bytes were dropped here", (long long)dropped);
+		cli_say(cli, "stint: %lld bytes were dropped here", (long long)dropped);
 	return put_text(cli, field_text(piece, "data"));
 }
 
@@ -59,13 +59,13 @@ int log_read_on(struct log_reading *reading)
 	do {
 		struct reply reply;
 		question.query =
-			span_of(text_of(cli, "limit=%d&after=%lld", PIECE_BYTES, (long long)reading->after));
+			span_of(cli_text(cli, "limit=%d&after=%lld", PIECE_BYTES, (long long)reading->after));
 		if (reading->attempt > 0)
-			question.query = span_of(text_of(cli, "%.*s&attempt=%lld", SPAN_ARGS(question.query),
+			question.query = span_of(cli_text(cli, "%.*s&attempt=%lld", SPAN_ARGS(question.query),
 				(long long)reading->attempt));
-		int r = ask(cli, &question, &reply);
+		int r = server_ask(cli, &question, &reply);
 		if (r == EXIT_NOT_FOUND && question.quiet_missing)
-			return fail(cli, r, "not_found", text_of(cli, "stint show %s", reading->id),
+			return cli_fail(cli, r, "not_found", cli_text(cli, "stint show %s", reading->id),
 				"%s has had no attempt %lld", reading->id, (long long)reading->attempt);
 		if (r != 0)
 			return r;
@@ -75,12 +75,12 @@ int log_read_on(struct log_reading *reading)
 		int fault = next > reading->after ? put_piece(reading, reply.root) : 0;
 		reply_done(&reply);
 		if (fault < 0)
-			return fail_fault(cli, fault);
+			return cli_fail_fault(cli, fault);
 		if (next <= reading->after)
 			break;
 		reading->after = next;
 	} while (next < length);
-	return flush(cli);
+	return cli_flush(cli);
 }
 
 int log_look(struct log_reading *reading, struct reply *ret_task)
@@ -91,7 +91,7 @@ int log_look(struct log_reading *reading, struct reply *ret_task)
 		.patience = reading->patience,
 		.stop = reading->stop};
 
-	return ask(reading->cli, &question, ret_task);
+	return server_ask(reading->cli, &question, ret_task);
 }
 
 /* Does somebody still write it, or has nobody begun yet? 0 and the answer, or the ending. */
@@ -110,7 +110,7 @@ static int look(struct log_reading *reading, bool *ret_goes_on)
 	return 0;
 }
 
-int put_log(struct cli *cli, const char *id)
+int view_put_log(struct cli *cli, const char *id)
 {
 	cleanup(free_at) char *kept = strdup(id);
 	struct log_reading reading = {
@@ -118,7 +118,7 @@ int put_log(struct cli *cli, const char *id)
 	bool goes_on = args_has(&cli->args, "follow");
 
 	if (!kept)
-		return fail_fault(cli, -ENOMEM);
+		return cli_fail_fault(cli, -ENOMEM);
 	reading.patience = goes_on ? LOG_PATIENCE : 0;
 	for (;;) {
 		bool last = !goes_on;
@@ -127,7 +127,7 @@ int put_log(struct cli *cli, const char *id)
 				: 0; /* before reading: what came in between is read */
 		if (r == 0)
 			r = log_read_on(&reading);
-		if (r != 0 || last || nobody_reads())
+		if (r != 0 || last || cli_reader_is_gone())
 			return r;
 		if (goes_on)
 			poll(NULL, 0, LOOK_MS);
@@ -138,12 +138,12 @@ static int run(struct cli *cli)
 {
 	struct reply task;
 
-	int r = get_task(cli, args_plain(&cli->args, 0), &task);
+	int r = server_get_task(cli, args_plain(&cli->args, 0), &task);
 	if (r != 0)
 		return r;
 	const char *id = field_cstr(cli, task.root, "id");
 	reply_done(&task);
-	return put_log(cli, id);
+	return view_put_log(cli, id);
 }
 
 const struct verb verb_logs = {

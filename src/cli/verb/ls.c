@@ -89,7 +89,8 @@ static struct span reason_beside(yyjson_val *task, struct span state)
 {
 	struct span reason = field_text(task, "reason");
 
-	return reason.len == 0 || state_is_final(state) || span_equal(reason, state) ? SPAN("-") : reason;
+	return reason.len == 0 || view_state_is_final(state) || span_equal(reason, state) ? SPAN("-")
+											  : reason;
 }
 
 static void add_cells(struct listing *listing, yyjson_val *task)
@@ -100,20 +101,20 @@ static void add_cells(struct listing *listing, yyjson_val *task)
 
 	table_row(table);
 	table_cell(table, C_ID, field_text(task, "id"), PAINT_BOLD);
-	table_cell(
-		table, C_STATE, field_bool(task, "stopping") ? SPAN("stopping") : state, state_paint(state));
+	table_cell(table, C_STATE, field_bool(task, "stopping") ? SPAN("stopping") : state,
+		view_state_paint(state));
 	table_cell(table, C_QUEUE, field_text(task, "queue"), PAINT_NONE);
-	table_cell(table, C_PRIORITY, number(cli, field_int(task, "priority", 0)), PAINT_NONE);
-	table_cell(table, C_AGE, since(cli, field_int(task, "createdAt", 0)), PAINT_NONE);
-	table_cell(table, C_TRIES, number(cli, field_int(task, "attempt", 0)), PAINT_NONE);
-	table_cell(table, C_WORKER, or_dash(worker), PAINT_NONE);
+	table_cell(table, C_PRIORITY, view_number(cli, field_int(task, "priority", 0)), PAINT_NONE);
+	table_cell(table, C_AGE, view_since(cli, field_int(task, "createdAt", 0)), PAINT_NONE);
+	table_cell(table, C_TRIES, view_number(cli, field_int(task, "attempt", 0)), PAINT_NONE);
+	table_cell(table, C_WORKER, view_or_dash(worker), PAINT_NONE);
 	table_cell(table, C_WHY, reason_beside(task, state), PAINT_NONE);
 	table_cell(table, C_TITLE, field_text(task, "title"), PAINT_NONE);
 	if (table->column_count <= C_OWNER)
 		return;
 	table_cell(table, C_OWNER, field_text(task, "owner"), PAINT_NONE);
 	table_cell(table, C_EXECUTOR, field_text(task, "executor"), PAINT_NONE);
-	table_cell(table, C_ERROR, field_text(field(task, "error"), "code"), PAINT_RED);
+	table_cell(table, C_ERROR, field_text(field_get(task, "error"), "code"), PAINT_RED);
 }
 
 /* One task of a page, in whatever form it will be shown. */
@@ -129,11 +130,11 @@ static int take_task(struct listing *listing, yyjson_val *task)
 			r = json_put_value(&listing->json, task);
 		break;
 	case FORM_JSONL:
-		put_value(cli, task);
-		put(cli, "\n");
+		cli_put_value(cli, task);
+		cli_put(cli, "\n");
 		break;
 	case FORM_ID:
-		put_id(cli, field_text(task, "id"));
+		view_put_id(cli, field_text(task, "id"));
 		break;
 	case FORM_AUTO:
 	case FORM_TABLE:
@@ -159,7 +160,7 @@ static int take_page(struct listing *listing, yyjson_val *page)
 	yyjson_arr_foreach(page, at, count, task)
 	{
 		struct span state = field_text(task, "state");
-		if (!all && state_is_final(state)) {
+		if (!all && view_state_is_final(state)) {
 			listing->ended = true;
 			return 0;
 		}
@@ -181,7 +182,7 @@ static int take_page(struct listing *listing, yyjson_val *page)
 static void put_filter(struct cli *cli, struct buf *query, const char *name, const char *value)
 {
 	if (value)
-		buf_printf(query, "%s=%.*s&", name, SPAN_ARGS(encoded(cli, span_of(value))));
+		buf_printf(query, "%s=%.*s&", name, SPAN_ARGS(cli_encode(cli, span_of(value))));
 }
 
 static struct span first_query(struct cli *cli, int64_t limit)
@@ -218,7 +219,7 @@ static int fetch(struct listing *listing)
 
 	question.query = first_query(cli, listing->limit);
 	while (r == 0 && !listing->ended) {
-		r = ask(cli, &question, &reply);
+		r = server_ask(cli, &question, &reply);
 		if (r != 0)
 			return r;
 		int fault = take_page(listing, reply.root);
@@ -226,7 +227,7 @@ static int fetch(struct listing *listing)
 		listing->ended = listing->ended || reply.next.len == 0;
 		reply_done(&reply);
 		if (fault < 0)
-			return fail_fault(cli, fault);
+			return cli_fail_fault(cli, fault);
 	}
 	return r;
 }
@@ -237,12 +238,12 @@ static int show(struct listing *listing)
 	struct json_complaint complaint;
 
 	if (cli->form != FORM_JSON)
-		return put_rows(cli, &listing->table, "tasks", NULL, "id");
-	put(cli, "{\"schema\":1,\"ok\":true,\"tasks\":[");
+		return view_put_rows(cli, &listing->table, "tasks", NULL, "id");
+	cli_put(cli, "{\"schema\":1,\"ok\":true,\"tasks\":[");
 	if (!cli->fields) {
 		if (buf_put_span(&cli->out, buf_span(&listing->json)) < 0)
-			return fail_fault(cli, -E2BIG);
-		put(cli, "]");
+			return cli_fail_fault(cli, -E2BIG);
+		cli_put(cli, "]");
 	} else {
 		cleanup(buf_done) struct buf whole = {0};
 		buf_init(&whole, JSON_BYTES_MAX);
@@ -251,10 +252,10 @@ static int show(struct listing *listing)
 		buf_put_byte(&whole, ']');
 		yyjson_doc *doc = json_read_to(buf_span(&whole), JSON_REPLY_DEPTH_MAX, &complaint);
 		cli->out.len--; /* the list brings its own bracket */
-		put_value(cli, yyjson_doc_get_root(doc));
+		cli_put_value(cli, yyjson_doc_get_root(doc));
 		yyjson_doc_free(doc);
 	}
-	put(cli, ",\"more\":%s}\n", listing->more ? "true" : "false");
+	cli_put(cli, ",\"more\":%s}\n", listing->more ? "true" : "false");
 	return 0;
 }
 
@@ -269,11 +270,11 @@ static int run(struct cli *cli)
 		r = show(&listing);
 	bool people = cli->form == FORM_AUTO || cli->form == FORM_TABLE || cli->form == FORM_WIDE;
 	if (r == 0 && people && listing.count == 0)
-		say(cli,
+		cli_say(cli,
 			args_has(&cli->args, "all") ? "no tasks"
 						    : "no tasks; stint ls --all shows those that have ended");
 	if (r == 0 && people && listing.more)
-		say(cli, "… there are more: stint ls --limit 0");
+		cli_say(cli, "… there are more: stint ls --limit 0");
 	table_done(&listing.table);
 	buf_done(&listing.json);
 	return r;

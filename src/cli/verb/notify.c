@@ -11,17 +11,17 @@ static const struct flag flags[] = {
 
 static int run_run(struct cli *cli)
 {
-	return become(cli, "stint-notify", "run");
+	return program_become(cli, "stint-notify", "run");
 }
 
 static int run_test(struct cli *cli)
 {
-	return become(cli, "stint-notify", "test");
+	return program_become(cli, "stint-notify", "test");
 }
 
 static int run_ls(struct cli *cli)
 {
-	return become(cli, "stint-notify", "ls");
+	return program_become(cli, "stint-notify", "ls");
 }
 
 const struct verb verb_notify_run = {

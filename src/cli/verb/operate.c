@@ -15,14 +15,14 @@ static const struct flag flags[] = {
 static int show_only(struct cli *cli, const char *id)
 {
 	struct reply reply;
-	int r = get(cli, "/api/tasks/*", id, &reply);
+	int r = server_get(cli, "/api/tasks/*", id, &reply);
 
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON)
-		put_json(cli, "task", reply.root);
+		cli_put_json(cli, "task", reply.root);
 	else
-		put_task_line(cli, reply.root);
+		view_put_task(cli, reply.root);
 	reply_done(&reply);
 	return 0;
 }
@@ -40,11 +40,11 @@ static int operate(struct cli *cli, const char *id, const char *path, const char
 		json_member_string(&object, "reason", span_of(reason));
 	int fault = json_end(&object);
 	if (fault < 0)
-		return fail_fault(cli, fault);
-	int r = post(cli, path, id, buf_span(&body), &reply);
+		return cli_fail_fault(cli, fault);
+	int r = server_post(cli, path, id, buf_span(&body), &reply);
 	if (r != 0)
 		return r;
-	r = put_task_done(cli, reply.root, reply.status == 202 ? begun : done);
+	r = view_put_task_done(cli, reply.root, reply.status == 202 ? begun : done);
 	reply_done(&reply);
 	return r;
 }

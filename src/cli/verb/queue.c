@@ -18,8 +18,8 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *queue)
 
 	table_row(table);
 	table_cell(table, C_NAME, field_text(queue, "name"), PAINT_BOLD);
-	table_cell(table, C_STATE, state, state_paint(state));
-	table_cell(table, C_READY, number(cli, field_int(queue, "ready", 0)), PAINT_NONE);
+	table_cell(table, C_STATE, state, view_state_paint(state));
+	table_cell(table, C_READY, view_number(cli, field_int(queue, "ready", 0)), PAINT_NONE);
 }
 
 static int run_ls(struct cli *cli)
@@ -34,22 +34,23 @@ static int run_ls(struct cli *cli)
 		.none = "no queues: nothing waits, and none is paused",
 	};
 
-	return put_list(cli, &view);
+	return view_put_list(cli, &view);
 }
 
 static int run_pause(struct cli *cli)
 {
-	return change_each(cli, "queue", "/api/queues/*/pause", "is paused: nothing in it is handed out");
+	return server_change_each(
+		cli, "queue", "/api/queues/*/pause", "is paused: nothing in it is handed out");
 }
 
 static int run_resume(struct cli *cli)
 {
-	return change_each(cli, "queue", "/api/queues/*/resume", "is open");
+	return server_change_each(cli, "queue", "/api/queues/*/resume", "is open");
 }
 
 static int run_drain(struct cli *cli)
 {
-	return change_each(cli, "queue", "/api/queues/*/drain", "is draining: it takes nothing new");
+	return server_change_each(cli, "queue", "/api/queues/*/drain", "is draining: it takes nothing new");
 }
 
 const struct verb verb_queue_ls = {

@@ -21,14 +21,14 @@ struct telling {
 static void say_as_it_is(struct telling *t)
 {
 	t->told.sentence =
-		text_of(t->cli, "%s is %s: %s.", t->id, field_cstr(t->cli, t->why, "state"), t->text);
+		cli_text(t->cli, "%s is %s: %s.", t->id, field_cstr(t->cli, t->why, "state"), t->text);
 }
 
 static const char *until(struct telling *t)
 {
 	int64_t until_ms = field_int(t->why, "until", 0);
 
-	return until_ms == 0 ? "" : text_of(t->cli, " (%.*s)", SPAN_ARGS(relative(t->cli, until_ms)));
+	return until_ms == 0 ? "" : cli_text(t->cli, " (%.*s)", SPAN_ARGS(view_relative(t->cli, until_ms)));
 }
 
 /* When somebody is let in again that crashed too often. */
@@ -38,7 +38,7 @@ static const char *trial(struct telling *t)
 
 	return until_ms == 0
 		? ""
-		: text_of(t->cli, "; a trial is due %.*s", SPAN_ARGS(relative(t->cli, until_ms)));
+		: cli_text(t->cli, "; a trial is due %.*s", SPAN_ARGS(view_relative(t->cli, until_ms)));
 }
 
 static const char *names_of(struct telling *t, const char *key)
@@ -47,9 +47,9 @@ static const char *names_of(struct telling *t, const char *key)
 	size_t at, count;
 	yyjson_val *name;
 
-	yyjson_arr_foreach(field(t->task, key), at, count, name)
+	yyjson_arr_foreach(field_get(t->task, key), at, count, name)
 	{
-		names = text_of(t->cli, "%s%s%s", names, at > 0 ? ", " : "", yyjson_get_str(name));
+		names = cli_text(t->cli, "%s%s%s", names, at > 0 ? ", " : "", yyjson_get_str(name));
 	}
 	return names;
 }
@@ -59,14 +59,14 @@ static const char *names_of(struct telling *t, const char *key)
 /* Could it run the task, and is all that could a pool whose workers are busy? The name of the pool, NULL: no. */
 static const char *full_pool(struct telling *t, yyjson_val *worker, bool *ret_fits)
 {
-	yyjson_val *pools = field(field(worker, "metadata"), "pools"), *name;
+	yyjson_val *pools = field_get(field_get(worker, "metadata"), "pools"), *name;
 	const char *wanted = field_cstr(t->cli, t->task, "executor"), *full = NULL;
 	size_t at, count;
 
-	*ret_fits = !yyjson_is_arr(field(worker, "executors"));
-	yyjson_arr_foreach(field(worker, "executors"), at, count, name)
+	*ret_fits = !yyjson_is_arr(field_get(worker, "executors"));
+	yyjson_arr_foreach(field_get(worker, "executors"), at, count, name)
 	{
-		const char *executor = text_of(t->cli, "%.*s", SPAN_ARGS(json_text(name)));
+		const char *executor = cli_text(t->cli, "%.*s", SPAN_ARGS(json_text(name)));
 		yyjson_val *pool = yyjson_obj_get(pools, executor);
 		if (wanted[0] && strcmp(wanted, executor) != 0)
 			continue;
@@ -88,7 +88,7 @@ static bool tell_busy_pool(struct telling *t)
 	yyjson_val *worker;
 	bool others = false, fits;
 
-	if (ask(t->cli, &question, &reply) != 0)
+	if (server_ask(t->cli, &question, &reply) != 0)
 		return false;
 	yyjson_arr_foreach(reply.root, at, count, worker)
 	{
@@ -104,10 +104,10 @@ static bool tell_busy_pool(struct telling *t)
 	reply_done(&reply);
 	if (!full || others)
 		return false;
-	t->told.sentence = text_of(t->cli,
+	t->told.sentence = cli_text(t->cli,
 		"%s is ready: all workers of pool %s of %s are busy; the first that is free takes it.", t->id,
 		full, whose);
-	t->told.fix = text_of(t->cli, "stint worker show %s", word(t->cli, whose));
+	t->told.fix = cli_text(t->cli, "stint worker show %s", cli_quote(t->cli, whose));
 	return true;
 }
 
@@ -115,25 +115,25 @@ static void tell_ready(struct telling *t)
 {
 	if (tell_busy_pool(t))
 		return;
-	t->told.sentence = text_of(
+	t->told.sentence = cli_text(
 		t->cli, "%s is ready: the next matching claim of queue %s takes it.", t->id, t->queue);
-	t->told.fix = text_of(t->cli, "stint claim --queues %s", word(t->cli, t->queue));
+	t->told.fix = cli_text(t->cli, "stint claim --queues %s", cli_quote(t->cli, t->queue));
 }
 
 static void tell_parked(struct telling *t)
 {
 	say_as_it_is(t);
-	t->told.fix = text_of(t->cli, "stint unpark %s", t->id);
+	t->told.fix = cli_text(t->cli, "stint unpark %s", t->id);
 }
 
 static void tell_timed(struct telling *t)
 {
 	const char *code = field_cstr(t->cli, t->why, "code");
-	const char *message = code[0] ? field_cstr(t->cli, field(t->task, "error"), "message") : "";
+	const char *message = code[0] ? field_cstr(t->cli, field_get(t->task, "error"), "message") : "";
 
-	t->told.sentence = text_of(t->cli, "%s is scheduled: %s%s%s%s%s%s.", t->id, t->text, until(t),
+	t->told.sentence = cli_text(t->cli, "%s is scheduled: %s%s%s%s%s%s.", t->id, t->text, until(t),
 		code[0] ? "; the last one ended with " : "", code, message[0] ? ": " : "", message);
-	t->told.fix = text_of(t->cli, "stint wait %s", t->id);
+	t->told.fix = cli_text(t->cli, "stint wait %s", t->id);
 }
 
 /* The first parent that is not done, and what it is doing instead. */
@@ -143,7 +143,7 @@ static void tell_parents(struct telling *t)
 	yyjson_val *parent;
 
 	say_as_it_is(t);
-	yyjson_arr_foreach(field(t->task, "blockedBy"), at, count, parent)
+	yyjson_arr_foreach(field_get(t->task, "blockedBy"), at, count, parent)
 	{
 		struct reply reply;
 		const char *id = yyjson_get_str(parent);
@@ -153,23 +153,23 @@ static void tell_parents(struct telling *t)
 			.quiet_missing = true};
 		if (!id || at == PARENTS_LOOKED_AT_MAX)
 			break;
-		if (ask(t->cli, &question, &reply) != 0)
+		if (server_ask(t->cli, &question, &reply) != 0)
 			continue;
 		const char *state = field_cstr(t->cli, reply.root, "state");
 		reply_done(&reply);
 		if (strcmp(state, "done") == 0)
 			continue;
-		t->told.sentence = text_of(t->cli, "%s is %s: it comes after %s, which is %s.", t->id,
+		t->told.sentence = cli_text(t->cli, "%s is %s: it comes after %s, which is %s.", t->id,
 			field_cstr(t->cli, t->why, "state"), id, state);
-		t->told.fix = text_of(t->cli, "stint why %s", id);
+		t->told.fix = cli_text(t->cli, "stint why %s", id);
 		return;
 	}
 }
 
 static void tell_paused(struct telling *t)
 {
-	t->told.sentence = text_of(t->cli, "%s is ready, but its queue %s is paused.", t->id, t->queue);
-	t->told.fix = text_of(t->cli, "stint queue resume %s", word(t->cli, t->queue));
+	t->told.sentence = cli_text(t->cli, "%s is ready, but its queue %s is paused.", t->id, t->queue);
+	t->told.fix = cli_text(t->cli, "stint queue resume %s", cli_quote(t->cli, t->queue));
 }
 
 static void tell_disarmed(struct telling *t)
@@ -181,27 +181,27 @@ static void tell_disarmed(struct telling *t)
 static void tell_not_autonomous(struct telling *t)
 {
 	say_as_it_is(t);
-	t->told.fix = text_of(t->cli,
+	t->told.fix = cli_text(t->cli,
 		"PATCH /api/tasks/%s {\"metadata\":{\"autonomous_execution\":true}}, if it may run on its own",
 		t->id);
 }
 
 static void tell_no_worker(struct telling *t)
 {
-	t->told.sentence = text_of(t->cli, "%s is ready: %s.", t->id, t->text);
-	t->told.fix = text_of(t->cli, "stint worker ls   (or take it yourself: stint claim --queues %s)",
-		word(t->cli, t->queue));
+	t->told.sentence = cli_text(t->cli, "%s is ready: %s.", t->id, t->text);
+	t->told.fix = cli_text(t->cli, "stint worker ls   (or take it yourself: stint claim --queues %s)",
+		cli_quote(t->cli, t->queue));
 }
 
 static void tell_unserved(struct telling *t)
 {
-	t->told.sentence = text_of(t->cli, "%s is ready: %s %s.", t->id, t->text, t->queue);
-	t->told.fix = text_of(t->cli, "stint worker run --queues %s", word(t->cli, t->queue));
+	t->told.sentence = cli_text(t->cli, "%s is ready: %s %s.", t->id, t->text, t->queue);
+	t->told.fix = cli_text(t->cli, "stint worker run --queues %s", cli_quote(t->cli, t->queue));
 }
 
 static void tell_no_capability(struct telling *t)
 {
-	t->told.sentence = text_of(t->cli, "%s is ready: no live worker has all it requires (%s).", t->id,
+	t->told.sentence = cli_text(t->cli, "%s is ready: no live worker has all it requires (%s).", t->id,
 		names_of(t, "requires"));
 	t->told.fix = "stint worker ls -o wide";
 }
@@ -234,7 +234,7 @@ static struct executors look_for_executors(struct telling *t)
 
 	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .keeps_refusal = 403};
 
-	if (ask(t->cli, &question, &reply) != 0)
+	if (server_ask(t->cli, &question, &reply) != 0)
 		return found;
 	found.known = reply.status == 200; /* whoever has a claim may not see who else is there */
 	yyjson_arr_foreach(reply.root, at, count, worker)
@@ -242,9 +242,9 @@ static struct executors look_for_executors(struct telling *t)
 		if (!span_equal(field_text(worker, "state"), SPAN("active")))
 			continue;
 		found.workers++;
-		yyjson_arr_foreach(field(worker, "executors"), index, max, name)
+		yyjson_arr_foreach(field_get(worker, "executors"), index, max, name)
 		{
-			add_executor(t, text_of(t->cli, "%.*s", SPAN_ARGS(json_text(name))), &found);
+			add_executor(t, cli_text(t->cli, "%.*s", SPAN_ARGS(json_text(name))), &found);
 		}
 	}
 	reply_done(&reply);
@@ -262,8 +262,8 @@ static const char *what_is_there(struct telling *t, const struct executors *foun
 	if (found->count == 0)
 		return "; the workers that are there have none";
 	for (size_t i = 0; i < found->count; i++)
-		names = text_of(t->cli, "%s%s%s", names, i > 0 ? ", " : "", found->names[i]);
-	return text_of(t->cli,
+		names = cli_text(t->cli, "%s%s%s", names, i > 0 ? ", " : "", found->names[i]);
+	return cli_text(t->cli,
 		found->like.word ? "; those that are there have %s: was %s meant?"
 				 : "; those that are there have %s",
 		names, found->like.word);
@@ -275,11 +275,11 @@ static void tell_executor(struct telling *t, const char *state, const char *then
 	const char *wanted = field_cstr(t->cli, t->task, "executor");
 	struct executors found = look_for_executors(t);
 
-	t->told.sentence = text_of(t->cli, "%s is %s: no live worker of queue %s has its executor %s%s%s",
+	t->told.sentence = cli_text(t->cli, "%s is %s: no live worker of queue %s has its executor %s%s%s",
 		t->id, state, t->queue, wanted, what_is_there(t, &found), found.like.word ? "" : ".");
-	t->told.fix =
-		text_of(t->cli, "stint worker run --queues %s   (with an executor %s in its configuration%s)",
-			word(t->cli, t->queue), word(t->cli, wanted), then);
+	t->told.fix = cli_text(t->cli,
+		"stint worker run --queues %s   (with an executor %s in its configuration%s)",
+		cli_quote(t->cli, t->queue), cli_quote(t->cli, wanted), then);
 }
 
 static void tell_no_executor(struct telling *t)
@@ -289,7 +289,7 @@ static void tell_no_executor(struct telling *t)
 
 static void tell_owner_away(struct telling *t)
 {
-	t->told.sentence = text_of(t->cli, "%s is ready: it is for slot %s, and no live worker fills that.",
+	t->told.sentence = cli_text(t->cli, "%s is ready: it is for slot %s, and no live worker fills that.",
 		t->id, field_cstr(t->cli, t->task, "owner"));
 	t->told.fix = "stint worker ls";
 }
@@ -297,7 +297,7 @@ static void tell_owner_away(struct telling *t)
 static void tell_workers_busy(struct telling *t)
 {
 	t->told.sentence =
-		text_of(t->cli, "%s is ready: %s; the first that has room takes it.", t->id, t->text);
+		cli_text(t->cli, "%s is ready: %s; the first that has room takes it.", t->id, t->text);
 	t->told.fix = "stint worker ls";
 }
 
@@ -305,20 +305,20 @@ static void tell_owner_quarantined(struct telling *t)
 {
 	const char *slot = field_cstr(t->cli, t->task, "owner");
 
-	t->told.sentence = text_of(t->cli, "%s is ready: its slot %s crashed too often and is quarantined%s.",
-		t->id, slot, trial(t));
-	t->told.fix = text_of(t->cli, "stint slot unquarantine %s", word(t->cli, slot));
+	t->told.sentence = cli_text(t->cli,
+		"%s is ready: its slot %s crashed too often and is quarantined%s.", t->id, slot, trial(t));
+	t->told.fix = cli_text(t->cli, "stint slot unquarantine %s", cli_quote(t->cli, slot));
 }
 
 static void tell_pool_quarantined(struct telling *t)
 {
 	const char *slot = field_cstr(t->cli, t->why, "slot");
 
-	t->told.sentence = text_of(t->cli,
+	t->told.sentence = cli_text(t->cli,
 		"%s is ready, but of the pool that could take it %s crashed too often and is quarantined%s.",
 		t->id, slot, trial(t));
-	t->told.fix = text_of(t->cli, "stint slot unquarantine %s   (stint worker show says what was wrong)",
-		word(t->cli, slot));
+	t->told.fix = cli_text(t->cli, "stint slot unquarantine %s   (stint worker show says what was wrong)",
+		cli_quote(t->cli, slot));
 }
 
 static void tell_kept_for_host(struct telling *t)
@@ -326,10 +326,10 @@ static void tell_kept_for_host(struct telling *t)
 	int64_t left_ms = field_int(t->why, "until", 0) - clock_wall_ms();
 	int64_t minutes = left_ms > 0 ? (left_ms + 59999) / 60000 : 1;
 
-	t->told.sentence = text_of(t->cli,
+	t->told.sentence = cli_text(t->cli,
 		"%s is ready and has its answer: for %lld more minute%s only host %s, where it asked, may claim it.",
 		t->id, (long long)minutes, minutes == 1 ? "" : "s", field_cstr(t->cli, t->why, "host"));
-	t->told.fix = text_of(t->cli,
+	t->told.fix = cli_text(t->cli,
 		"stint park %s && stint unpark %s   (then anyone may, with a cold start)", t->id, t->id);
 }
 
@@ -341,10 +341,10 @@ static void tell_store(struct telling *t)
 
 static void tell_held(struct telling *t)
 {
-	t->told.sentence =
-		text_of(t->cli, "%s is %s: %s (%s, lease %.*s).", t->id, field_cstr(t->cli, t->why, "state"),
-			t->text, t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))));
-	t->told.fix = text_of(t->cli, "stint show %s", t->id);
+	t->told.sentence = cli_text(t->cli, "%s is %s: %s (%s, lease %.*s).", t->id,
+		field_cstr(t->cli, t->why, "state"), t->text, t->worker,
+		SPAN_ARGS(view_duration(t->cli, field_int(t->task, "leaseMs", 0))));
+	t->told.fix = cli_text(t->cli, "stint show %s", t->id);
 }
 
 /* Perhaps nobody is there who runs it, and only its lease does not know yet. */
@@ -358,11 +358,11 @@ static const char *silence(struct telling *t)
 	const char *told = "";
 	struct reply reply;
 
-	if (ask(t->cli, &question, &reply) != 0)
+	if (server_ask(t->cli, &question, &reply) != 0)
 		return told;
-	if (worker_is_silent(reply.root))
-		told = text_of(t->cli, ", but was last heard %.*s ago",
-			SPAN_ARGS(duration(t->cli, field_int(reply.root, "heartbeatAgeMs", 0))));
+	if (view_worker_is_silent(reply.root))
+		told = cli_text(t->cli, ", but was last heard %.*s ago",
+			SPAN_ARGS(view_duration(t->cli, field_int(reply.root, "heartbeatAgeMs", 0))));
 	reply_done(&reply);
 	return told;
 }
@@ -372,27 +372,28 @@ static void tell_running(struct telling *t)
 {
 	int64_t left_ms = field_int(t->task, "runMs", 0);
 	const char *clock = left_ms > 0
-		? text_of(t->cli, "; it may run for %.*s more", SPAN_ARGS(duration(t->cli, left_ms)))
+		? cli_text(t->cli, "; it may run for %.*s more", SPAN_ARGS(view_duration(t->cli, left_ms)))
 		: "";
 
-	t->told.sentence = text_of(t->cli, "%s is running: %s holds it, with a lease of %.*s%s%s.", t->id,
-		t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))), silence(t), clock);
-	t->told.fix = text_of(t->cli, "stint logs --follow %s", t->id);
+	t->told.sentence = cli_text(t->cli, "%s is running: %s holds it, with a lease of %.*s%s%s.", t->id,
+		t->worker, SPAN_ARGS(view_duration(t->cli, field_int(t->task, "leaseMs", 0))), silence(t),
+		clock);
+	t->told.fix = cli_text(t->cli, "stint logs --follow %s", t->id);
 }
 
 static void tell_stopping(struct telling *t)
 {
-	t->told.sentence =
-		text_of(t->cli, "%s is %s: %s (%s, lease %.*s).", t->id, field_cstr(t->cli, t->why, "state"),
-			t->text, t->worker, SPAN_ARGS(duration(t->cli, field_int(t->task, "leaseMs", 0))));
-	t->told.fix = text_of(t->cli, "stint worker show %s", word(t->cli, t->worker));
+	t->told.sentence = cli_text(t->cli, "%s is %s: %s (%s, lease %.*s).", t->id,
+		field_cstr(t->cli, t->why, "state"), t->text, t->worker,
+		SPAN_ARGS(view_duration(t->cli, field_int(t->task, "leaseMs", 0))));
+	t->told.fix = cli_text(t->cli, "stint worker show %s", cli_quote(t->cli, t->worker));
 }
 
 static void tell_asking(struct telling *t)
 {
 	t->told.sentence =
-		text_of(t->cli, "%s asks: %s", t->id, question_of(t->cli, field(t->task, "question")));
-	t->told.fix = text_of(t->cli, "stint answer %s TEXT", t->id);
+		cli_text(t->cli, "%s asks: %s", t->id, view_question(t->cli, field_get(t->task, "question")));
+	t->told.fix = cli_text(t->cli, "stint answer %s TEXT", t->id);
 }
 
 static bool has_passed(struct telling *t, struct span gate)
@@ -400,7 +401,7 @@ static bool has_passed(struct telling *t, struct span gate)
 	size_t at, count;
 	yyjson_val *passed;
 
-	yyjson_arr_foreach(field(t->task, "gatesPassed"), at, count, passed)
+	yyjson_arr_foreach(field_get(t->task, "gatesPassed"), at, count, passed)
 	{
 		if (span_equal(json_text(passed), gate))
 			return true;
@@ -415,30 +416,30 @@ static void tell_review(struct telling *t)
 	size_t at, count, left = 0;
 	yyjson_val *gate;
 
-	yyjson_arr_foreach(field(t->task, "gates"), at, count, gate)
+	yyjson_arr_foreach(field_get(t->task, "gates"), at, count, gate)
 	{
 		if (!has_passed(t, json_text(gate)))
-			names = text_of(t->cli, "%s%s%.*s", names, left++ > 0 ? ", " : "",
+			names = cli_text(t->cli, "%s%s%.*s", names, left++ > 0 ? ", " : "",
 				SPAN_ARGS(json_text(gate)));
 	}
 	say_as_it_is(t);
-	t->told.fix = text_of(t->cli, "stint approve %s", t->id);
+	t->told.fix = cli_text(t->cli, "stint approve %s", t->id);
 	const char *workflow = field_cstr(t->cli, t->task, "workflow");
 	if (left > 0) {
-		t->told.sentence = text_of(t->cli, "%s was reported, and waits for a verdict at %s %s.",
+		t->told.sentence = cli_text(t->cli, "%s was reported, and waits for a verdict at %s %s.",
 			t->id, left > 1 ? "gates" : "gate", names);
 	} else if (workflow[0]) {
-		t->told.sentence = text_of(t->cli,
+		t->told.sentence = cli_text(t->cli,
 			"%s was reported, and waits at stage %s for what comes next to be told.", t->id,
 			field_cstr(t->cli, t->task, "stage"));
-		t->told.fix = text_of(t->cli, "stint workflow show %s   (then POST /api/tasks/%s/events)",
-			word(t->cli, workflow), t->id);
+		t->told.fix = cli_text(t->cli, "stint workflow show %s   (then POST /api/tasks/%s/events)",
+			cli_quote(t->cli, workflow), t->id);
 	}
 }
 
 static void tell_blocked(struct telling *t)
 {
-	yyjson_val *error = field(t->task, "error");
+	yyjson_val *error = field_get(t->task, "error");
 
 	if (strcmp(field_cstr(t->cli, t->why, "code"), "DEPENDENCY_FAILED") == 0) {
 		tell_parents(t);
@@ -447,25 +448,25 @@ static void tell_blocked(struct telling *t)
 	}
 	/* the server said so, and not a worker that looked into the task */
 	if (strncmp(field_cstr(t->cli, error, "message"), "no active worker of queue ", 26) == 0) {
-		tell_executor(t, "blocked", text_of(t->cli, "; then stint retry %s", t->id));
+		tell_executor(t, "blocked", cli_text(t->cli, "; then stint retry %s", t->id));
 		return;
 	}
-	t->told.sentence = text_of(t->cli, "%s is blocked: %s (%s: %s).", t->id, t->text,
+	t->told.sentence = cli_text(t->cli, "%s is blocked: %s (%s: %s).", t->id, t->text,
 		field_cstr(t->cli, error, "code"), field_cstr(t->cli, error, "message"));
-	t->told.fix = text_of(t->cli, "stint retry %s", t->id);
+	t->told.fix = cli_text(t->cli, "stint retry %s", t->id);
 }
 
 static void tell_ended(struct telling *t)
 {
-	yyjson_val *error = field(t->task, "error");
+	yyjson_val *error = field_get(t->task, "error");
 	const char *state = field_cstr(t->cli, t->why, "state");
 
 	if (strcmp(state, "failed") == 0)
-		t->told.sentence = text_of(t->cli, "%s has failed: %s: %s.", t->id,
+		t->told.sentence = cli_text(t->cli, "%s has failed: %s: %s.", t->id,
 			field_cstr(t->cli, error, "code"), field_cstr(t->cli, error, "message"));
 	else
-		t->told.sentence = text_of(t->cli, "%s is %s; that is final.", t->id, state);
-	t->told.fix = text_of(t->cli, "stint retry %s", t->id);
+		t->told.sentence = cli_text(t->cli, "%s is %s; that is final.", t->id, state);
+	t->told.fix = cli_text(t->cli, "stint retry %s", t->id);
 }
 
 static const struct {

@@ -52,7 +52,7 @@ static struct span title_of(struct cli *cli)
 	struct span cut;
 
 	for (size_t i = 0; i < cli->args.plain_count && strlen(title) < TITLE_BYTES_MAX; i++)
-		title = text_of(cli, "%s%s%s", title, i > 0 ? " " : "", args_plain(&cli->args, i));
+		title = cli_text(cli, "%s%s%s", title, i > 0 ? " " : "", args_plain(&cli->args, i));
 	cut = span_of(title);
 	if (cut.len <= TITLE_BYTES_MAX)
 		return cut;
@@ -100,9 +100,10 @@ static int put_task(struct cli *cli, struct buf *body)
 	const char *cwd = args_text(&cli->args, "cwd");
 	struct json_object task;
 
-	cwd = path_from_here(cli, cwd ? cwd : ".");
+	cwd = cli_path(cli, cwd ? cwd : ".");
 	if (cwd && !args_has(&cli->args, "cwd") && !args_has(&cli->args, "no-cwd") && holds_state(cli, cwd)) {
-		say(cli, "stint: it runs in an empty directory: the state of stint lies beneath this one");
+		cli_say(cli,
+			"stint: it runs in an empty directory: the state of stint lies beneath this one");
 		cwd = NULL;
 	}
 	json_begin(&task, body);
@@ -125,7 +126,7 @@ static int check_words(struct cli *cli)
 {
 	for (size_t i = 0; i < cli->args.plain_count; i++) {
 		if (!utf8_is_text(span_of(args_plain(&cli->args, i))))
-			return fail(cli, EXIT_USAGE, "invalid", NULL,
+			return cli_fail(cli, EXIT_USAGE, "invalid", NULL,
 				"word %zu of the command is not UTF-8, and cannot be sent as it is; write it in a script",
 				i + 1);
 	}
@@ -140,18 +141,18 @@ static int create(struct cli *cli, struct reply *ret_task)
 	buf_init(&body, BODY_BYTES_MAX);
 	int r = put_task(cli, &body);
 	if (r < 0)
-		return fail_fault(cli, r);
+		return cli_fail_fault(cli, r);
 	bool key = getrandom(bits, sizeof bits, 0) == sizeof bits;
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
 		.path = "/api/tasks",
 		.body = buf_span(&body),
-		.key = key ? span_of(text_of(cli, "run-%016llx%016llx", (unsigned long long)bits[0],
+		.key = key ? span_of(cli_text(cli, "run-%016llx%016llx", (unsigned long long)bits[0],
 				     (unsigned long long)bits[1]))
 			   : (struct span){0},
 		.may_repeat = key,
 	};
-	return ask(cli, &question, ret_task);
+	return server_ask(cli, &question, ret_task);
 }
 
 /* ---- following ------------------------------------------------------------------------------------------------- */
@@ -175,8 +176,8 @@ static void tell_lonely(struct following *following)
 		clock_ms(CLOCK_MONOTONIC) - following->began_ms < LONELY_MS)
 		return;
 	following->told = true;
-	say(cli, "stint: %s waits for a worker; stint up starts one, stint why %s says more",
-		following->log.id, word(cli, following->log.id));
+	cli_say(cli, "stint: %s waits for a worker; stint up starts one, stint why %s says more",
+		following->log.id, cli_quote(cli, following->log.id));
 }
 
 /* It waits for a person, and whoever looks at its output may be the one. */
@@ -186,8 +187,9 @@ static void tell_question(struct following *following, yyjson_val *task)
 	bool asking = span_equal(field_text(task, "state"), SPAN("asking"));
 
 	if (asking && !following->asking)
-		say(cli, "stint: %s asks: %s   (stint answer %s TEXT)", following->log.id,
-			field_cstr(cli, field(task, "question"), "question"), word(cli, following->log.id));
+		cli_say(cli, "stint: %s asks: %s   (stint answer %s TEXT)", following->log.id,
+			field_cstr(cli, field_get(task, "question"), "question"),
+			cli_quote(cli, following->log.id));
 	following->asking = asking;
 }
 
@@ -196,18 +198,18 @@ static int ending(struct following *following, yyjson_val *task)
 {
 	struct cli *cli = following->cli;
 	struct span state = field_text(task, "state");
-	yyjson_val *error = field(task, "error"), *details = field(error, "details");
+	yyjson_val *error = field_get(task, "error"), *details = field_get(error, "details");
 	const char *id = following->log.id, *message = field_cstr(cli, error, "message");
 
 	if (cli->form == FORM_JSON)
-		put_json(cli, "task", task);
+		cli_put_json(cli, "task", task);
 	if (span_equal(state, SPAN("done")))
 		return EXIT_GOOD;
 	if (span_equal(state, SPAN("cancelled"))) {
-		say(cli, "stint: %s was cancelled", id);
+		cli_say(cli, "stint: %s was cancelled", id);
 		return following->cancelled ? EXIT_INTERRUPTED : EXIT_UNSUCCESSFUL;
 	}
-	say(cli, "stint: %s %.*s: %s", id, SPAN_ARGS(state), message);
+	cli_say(cli, "stint: %s %.*s: %s", id, SPAN_ARGS(state), message);
 	int64_t code = field_int(details, "exit", 0), number = field_int(details, "signal", 0);
 	if (code > 0 && code <= 255)
 		return (int)code;
@@ -217,7 +219,7 @@ static int ending(struct following *following, yyjson_val *task)
 /* Is this as far as it goes without a person? */
 static bool is_settled(struct span state)
 {
-	return state_is_final(state) || span_equal(state, SPAN("blocked")) ||
+	return view_state_is_final(state) || span_equal(state, SPAN("blocked")) ||
 		span_equal(state, SPAN("review"));
 }
 
@@ -229,7 +231,7 @@ static int cancel(struct following *following)
 	if (following->cancelled)
 		return 0;
 	following->cancelled = true;
-	int r = post(cli, "/api/tasks/*/cancel", following->log.id, (struct span){0}, &reply);
+	int r = server_post(cli, "/api/tasks/*/cancel", following->log.id, (struct span){0}, &reply);
 	if (r == 0)
 		reply_done(&reply);
 	return r;
@@ -269,7 +271,7 @@ static int follow(struct following *following)
 		arena_reset(&following->cli->arena); /* of the last look: it may run for weeks */
 		int r = look(following, &task, &moved);
 		if (r != 0) { /* no server any more, or a token that may only add */
-			say(following->cli, "stint: %s is queued all the same, and runs without us",
+			cli_say(following->cli, "stint: %s is queued all the same, and runs without us",
 				following->log.id);
 			return interrupted > 0 ? EXIT_INTERRUPTED : r;
 		}
@@ -309,13 +311,13 @@ static int run(struct cli *cli)
 	following.log.id = id;
 	if (!id) {
 		reply_done(&task);
-		return fail_fault(cli, -ENOMEM);
+		return cli_fail_fault(cli, -ENOMEM);
 	}
 	if (args_has(&cli->args, "detach")) {
 		if (cli->form == FORM_JSON)
-			r = put_json(cli, "task", task.root);
+			r = cli_put_json(cli, "task", task.root);
 		else
-			put(cli, "%s\n", following.log.id);
+			cli_put(cli, "%s\n", following.log.id);
 		reply_done(&task);
 		return r;
 	}

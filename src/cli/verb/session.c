@@ -46,10 +46,10 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *session)
 	table_cell(table, C_ID, field_text(session, "id"), PAINT_BOLD);
 	table_cell(table, C_STATUS, status, status_paint(status));
 	table_cell(table, C_TASK, field_text(session, "taskId"), PAINT_NONE);
-	table_cell(table, C_WORKER, or_dash(field_text(session, "workerId")), PAINT_NONE);
-	table_cell(table, C_SINCE, relative(cli, since_ms(session)), PAINT_NONE);
-	table_cell(table, C_MODEL, or_dash(field_text(session, "model")), PAINT_NONE);
-	table_cell(table, C_ERROR, or_dash(field_text(session, "error")), PAINT_NONE);
+	table_cell(table, C_WORKER, view_or_dash(field_text(session, "workerId")), PAINT_NONE);
+	table_cell(table, C_SINCE, view_relative(cli, since_ms(session)), PAINT_NONE);
+	table_cell(table, C_MODEL, view_or_dash(field_text(session, "model")), PAINT_NONE);
+	table_cell(table, C_ERROR, view_or_dash(field_text(session, "error")), PAINT_NONE);
 }
 
 static int run_ls(struct cli *cli)
@@ -64,7 +64,7 @@ static int run_ls(struct cli *cli)
 		.none = "no sessions: none runs, and none ended in the last 24 hours",
 	};
 
-	return put_list(cli, &view);
+	return view_put_list(cli, &view);
 }
 
 static int run_show(struct cli *cli)
@@ -72,21 +72,21 @@ static int run_show(struct cli *cli)
 	struct table table;
 	struct reply reply;
 
-	int r = get(cli, "/api/sessions/*", args_plain(&cli->args, 0), &reply);
+	int r = server_get(cli, "/api/sessions/*", args_plain(&cli->args, 0), &reply);
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON) {
-		put_json(cli, "session", reply.root);
+		cli_put_json(cli, "session", reply.root);
 		reply_done(&reply);
 		return 0;
 	}
 	table_init(&table, columns, C_COUNT, cli->term.utf8);
 	add_row(cli, &table, reply.root);
-	put_row_as_lines(cli, &table);
+	view_put_row_as_lines(cli, &table);
 	struct span prompt = field_text(reply.root, "prompt");
 	if (prompt.len > 0) {
-		put(cli, "\n");
-		put_lines(cli, prompt, "  ");
+		cli_put(cli, "\n");
+		cli_put_lines(cli, prompt, "  ");
 	}
 	table_done(&table);
 	reply_done(&reply);
@@ -101,17 +101,17 @@ static int stop_one(struct cli *cli, const char *label)
 		.may_repeat = true};
 	struct reply reply;
 
-	int r = ask(cli, &question, &reply);
+	int r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON)
-		put_json(cli, "session", reply.root);
+		cli_put_json(cli, "session", reply.root);
 	else
-		put(cli, "%s\n", label);
+		cli_put(cli, "%s\n", label);
 	if (reply.status == 202)
-		say(cli, "%s is stopping: its worker has been told", label);
+		cli_say(cli, "%s is stopping: its worker has been told", label);
 	else
-		say(cli, "%s is %.*s", label, SPAN_ARGS(field_text(reply.root, "status")));
+		cli_say(cli, "%s is %.*s", label, SPAN_ARGS(field_text(reply.root, "status")));
 	reply_done(&reply);
 	return 0;
 }
@@ -132,12 +132,12 @@ static int run_logs(struct cli *cli)
 {
 	struct reply reply;
 
-	int r = get(cli, "/api/sessions/*", args_plain(&cli->args, 0), &reply);
+	int r = server_get(cli, "/api/sessions/*", args_plain(&cli->args, 0), &reply);
 	if (r != 0)
 		return r;
 	const char *task = field_cstr(cli, reply.root, "taskId");
 	reply_done(&reply);
-	return put_log(cli, task);
+	return view_put_log(cli, task);
 }
 
 const struct verb verb_session_ls = {

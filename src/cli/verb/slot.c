@@ -30,11 +30,11 @@ static void add_slot(struct cli *cli, struct table *table, yyjson_val *slot)
 		state = SPAN("open");
 	table_row(table);
 	table_cell(table, S_NAME, name, PAINT_BOLD);
-	table_cell(table, S_STATE, state, state_paint(state));
-	table_cell(table, S_WORKER, or_dash(field_text(slot, "workerId")), PAINT_NONE);
-	table_cell(table, S_RESTARTS, number(cli, field_int(slot, "crashes", 0)), PAINT_NONE);
-	table_cell(table, S_UNTIL, relative(cli, field_int(slot, "trialAt", 0)), PAINT_NONE);
-	table_cell(table, S_SINCE, relative(cli, field_int(slot, "since", 0)), PAINT_NONE);
+	table_cell(table, S_STATE, state, view_state_paint(state));
+	table_cell(table, S_WORKER, view_or_dash(field_text(slot, "workerId")), PAINT_NONE);
+	table_cell(table, S_RESTARTS, view_number(cli, field_int(slot, "crashes", 0)), PAINT_NONE);
+	table_cell(table, S_UNTIL, view_relative(cli, field_int(slot, "trialAt", 0)), PAINT_NONE);
+	table_cell(table, S_SINCE, view_relative(cli, field_int(slot, "since", 0)), PAINT_NONE);
 }
 
 static int run_slots(struct cli *cli)
@@ -49,12 +49,12 @@ static int run_slots(struct cli *cli)
 		.none = "no slots",
 	};
 
-	return put_list(cli, &view);
+	return view_put_list(cli, &view);
 }
 
 static int run_unquarantine(struct cli *cli)
 {
-	return change_each(cli, "slot", "/api/slots/*/unquarantine", "may work again");
+	return server_change_each(cli, "slot", "/api/slots/*/unquarantine", "may work again");
 }
 
 const struct verb verb_slot_ls = {

@@ -38,7 +38,7 @@ static const char *given_or(struct cli *cli, const char *flag, const char *varia
 
 static int missing(struct cli *cli, const char *flag, const char *variable)
 {
-	return fail(cli, EXIT_USAGE, "usage", "stint claim -o env   (prints all three)",
+	return cli_fail(cli, EXIT_USAGE, "usage", "stint claim -o env   (prints all three)",
 		"stint %s is for programs inside a task: there is no $%s, and no --%s", cli->verb->name,
 		variable, flag);
 }
@@ -79,9 +79,9 @@ static int report_send(struct cli *cli, const char *path, struct json_object *bo
 	int fault = json_end(body);
 
 	if (fault < 0)
-		return fail_fault(cli, fault);
+		return cli_fail_fault(cli, fault);
 	question.body = buf_span(body->buf);
-	return ask(cli, &question, ret_reply);
+	return server_ask(cli, &question, ret_reply);
 }
 
 static int send_and_tell(struct cli *cli, const char *path, struct json_object *body, const char *done)
@@ -92,12 +92,12 @@ static int send_and_tell(struct cli *cli, const char *path, struct json_object *
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON)
-		put_json(cli, "task", reply.root);
-	else if (field(reply.root, "report")) /* a supervisor ends the attempt, and may know better */
-		say(cli, "%.*s: noted; it counts when the process has ended",
+		cli_put_json(cli, "task", reply.root);
+	else if (field_get(reply.root, "report")) /* a supervisor ends the attempt, and may know better */
+		cli_say(cli, "%.*s: noted; it counts when the process has ended",
 			SPAN_ARGS(field_text(reply.root, "id")));
 	else
-		say(cli, "%.*s %s", SPAN_ARGS(field_text(reply.root, "id")), done);
+		cli_say(cli, "%.*s %s", SPAN_ARGS(field_text(reply.root, "id")), done);
 	reply_done(&reply);
 	return 0;
 }
@@ -106,7 +106,7 @@ static int send_and_tell(struct cli *cli, const char *path, struct json_object *
 static int put_json_flag(struct cli *cli, struct json_object *body, const char *flag, const char *key)
 {
 	struct span json = {0};
-	int r = read_json_flag(cli, flag, &json);
+	int r = cli_read_json_flag(cli, flag, &json);
 
 	if (r == 0 && json.len > 0)
 		json_member_raw(body, key, json);
@@ -118,7 +118,7 @@ static int put_plain(struct cli *cli, struct json_object *body, const char *key)
 {
 	const char *plain = args_plain(&cli->args, 0);
 	struct span text = span_of(plain);
-	int r = plain && strcmp(plain, "-") == 0 ? read_input(cli, "-", &text) : 0;
+	int r = plain && strcmp(plain, "-") == 0 ? cli_read_input(cli, "-", &text) : 0;
 
 	if (r == 0 && plain)
 		json_member_string(body, key, text);
@@ -168,12 +168,12 @@ static int run_progress(struct cli *cli)
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON)
-		put_json(cli, "progress", reply.root);
+		cli_put_json(cli, "progress", reply.root);
 	else
-		yyjson_arr_foreach(field(reply.root, "commands"), at, count, command)
-			put(cli, "%.*s\n", SPAN_ARGS(field_text(command, "type")));
-	say(cli, "noted; the lease runs for %.*s",
-		SPAN_ARGS(duration(cli, field_int(reply.root, "leaseMs", 0))));
+		yyjson_arr_foreach(field_get(reply.root, "commands"), at, count, command)
+			cli_put(cli, "%.*s\n", SPAN_ARGS(field_text(command, "type")));
+	cli_say(cli, "noted; the lease runs for %.*s",
+		SPAN_ARGS(view_duration(cli, field_int(reply.root, "leaseMs", 0))));
 	reply_done(&reply);
 	return 0;
 }
@@ -204,7 +204,7 @@ static const struct flag done_flags[] = {
 static int put_result(struct cli *cli, struct json_object *body)
 {
 	if (args_has(&cli->args, "result") && cli->args.plain_count > 0)
-		return fail(cli, EXIT_USAGE, "usage", "stint help task done",
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help task done",
 			"give a text or --result, not both");
 	return args_has(&cli->args, "result") ? put_json_flag(cli, body, "result", "result")
 					      : put_plain(cli, body, "result");
@@ -309,7 +309,7 @@ static int put_error(struct cli *cli, struct json_object *body, const char *code
 		json_member_string(&error, "credential", span_of(args_text(args, "credential")));
 	int fault = json_end(&error);
 	if (fault < 0)
-		return fail_fault(cli, fault);
+		return cli_fail_fault(cli, fault);
 	json_member_raw(body, "error", buf_span(&text));
 	return 0;
 }
@@ -374,20 +374,20 @@ static const struct flag ask_flags[] = {
 /* The answer, as text: what a person typed may be on several lines. Exit status 9: it is no. */
 static int put_answer(struct cli *cli, yyjson_val *task)
 {
-	yyjson_val *answer = field(task, "answer");
+	yyjson_val *answer = field_get(task, "answer");
 	struct span text = field_text(answer, "text");
 	bool denied = field_bool(answer, "deny");
 
 	if (cli->form == FORM_JSON)
-		put_json(cli, "task", task);
+		cli_put_json(cli, "task", task);
 	else if (cli->term.tty)
 		text_clean(&cli->out, text, cli->term.utf8, true);
 	else
 		buf_put_span(&cli->out, text);
 	if (cli->form != FORM_JSON && text.len > 0)
-		put(cli, "\n");
+		cli_put(cli, "\n");
 	if (denied)
-		say(cli, "the answer is no");
+		cli_say(cli, "the answer is no");
 	return denied ? EXIT_UNSUCCESSFUL : EXIT_GOOD;
 }
 
@@ -401,10 +401,10 @@ static bool is_waiting(yyjson_val *task, struct span fence)
 /* What the question came to: an answer, or the claim that it was asked with has ended. */
 static int tell_answer(struct cli *cli, yyjson_val *task, struct span fence)
 {
-	if (span_equal(field_text(task, "fence"), fence) && yyjson_is_obj(field(task, "answer")))
+	if (span_equal(field_text(task, "fence"), fence) && yyjson_is_obj(field_get(task, "answer")))
 		return put_answer(cli, task);
-	return fail(cli, EXIT_CONFLICT, "stale_claim",
-		text_of(cli, "stint why %s", field_cstr(cli, task, "id")),
+	return cli_fail(cli, EXIT_CONFLICT, "stale_claim",
+		cli_text(cli, "stint why %s", field_cstr(cli, task, "id")),
 		"the claim has ended while its question was open; the next attempt gets the answer");
 }
 
@@ -417,13 +417,14 @@ static int wait_for_news(struct cli *cli, const char *worker, int64_t most_ms, i
 	struct ask question = {.method = HTTP_METHOD_GET,
 		.path = "/api/workers/*/news",
 		.names = {worker},
-		.query = span_of(text_of(cli, "after=%lld&waitMs=%lld", (long long)*seq, (long long)wait_ms)),
+		.query =
+			span_of(cli_text(cli, "after=%lld&waitMs=%lld", (long long)*seq, (long long)wait_ms)),
 		.patience = WAITING_PATIENCE,
 		.timeout_ms = wait_ms + NEWS_SLACK_MS,
 		.quiet_missing = true,
 		.keeps_refusal = 410};
 	struct reply reply;
-	int r = ask(cli, &question, &reply);
+	int r = server_ask(cli, &question, &reply);
 	bool waited =
 		r == 0 && (field_bool(reply.root, "news") || clock_ms(CLOCK_MONOTONIC) - begun_ms >= wait_ms);
 
@@ -450,7 +451,7 @@ static int wait_for_answer(struct cli *cli, struct span fence)
 	uint32_t away = 0;
 
 	for (;;) {
-		int r = ask(cli, &question, &reply);
+		int r = server_ask(cli, &question, &reply);
 		if (r == EXIT_UNREACHABLE && ++away < AWAY_MAX)
 			continue;
 		if (r != 0)
@@ -464,7 +465,8 @@ static int wait_for_answer(struct cli *cli, struct span fence)
 			return r;
 		int64_t left_ms = timeout_ms - (clock_ms(CLOCK_MONOTONIC) - begun_ms);
 		if (left_ms <= 0)
-			return fail(cli, EXIT_TIMED_OUT, "timed_out", NULL, "nobody has answered in time");
+			return cli_fail(
+				cli, EXIT_TIMED_OUT, "timed_out", NULL, "nobody has answered in time");
 		r = wait_for_news(cli, worker, left_ms, &seq);
 		if (r != 0 && r != EXIT_UNREACHABLE)
 			return r;
@@ -481,9 +483,9 @@ static int hear_asked(struct cli *cli, yyjson_val *task)
 	if (args_has(&cli->args, "wait"))
 		return wait_for_answer(cli, fence);
 	if (cli->form == FORM_JSON)
-		put_json(cli, "task", task);
+		cli_put_json(cli, "task", task);
 	else
-		say(cli, "%.*s waits for an answer", SPAN_ARGS(field_text(task, "id")));
+		cli_say(cli, "%.*s waits for an answer", SPAN_ARGS(field_text(task, "id")));
 	return 0;
 }
 
@@ -508,7 +510,7 @@ static int run_ask(struct cli *cli)
 	if (fault == 0)
 		fault = buf_put_byte(&options, ']');
 	if (fault < 0)
-		return fail_fault(cli, fault);
+		return cli_fail_fault(cli, fault);
 	if (options.len > 2)
 		json_member_raw(&body, "options", buf_span(&options));
 	if (args_has(&cli->args, "deadline"))

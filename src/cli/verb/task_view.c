@@ -12,7 +12,7 @@ enum {
 	TOLD_MAX = 5,
 };
 
-enum paint state_paint(struct span state)
+enum paint view_state_paint(struct span state)
 {
 	static const struct {
 		const char *state;
@@ -32,23 +32,23 @@ enum paint state_paint(struct span state)
 	return PAINT_NONE;
 }
 
-bool state_is_final(struct span state)
+bool view_state_is_final(struct span state)
 {
 	return span_equal(state, SPAN("done")) || span_equal(state, SPAN("failed")) ||
 		span_equal(state, SPAN("cancelled"));
 }
 
-void put_task_line(struct cli *cli, yyjson_val *task)
+void view_put_task(struct cli *cli, yyjson_val *task)
 {
 	struct span state = field_text(task, "state"), title = field_text(task, "title");
 
-	put_clean(cli, field_text(task, "id"));
-	put(cli, "  ");
-	put_painted(cli, state_paint(state), state);
+	cli_put_clean(cli, field_text(task, "id"));
+	cli_put(cli, "  ");
+	cli_put_painted(cli, view_state_paint(state), state);
 	if (title.len > 0)
-		put(cli, "  ");
-	put_clean(cli, title);
-	put(cli, "\n");
+		cli_put(cli, "  ");
+	cli_put_clean(cli, title);
+	cli_put(cli, "\n");
 }
 
 /* The ids that begin so; how many, and the first of them. */
@@ -62,9 +62,9 @@ static size_t find_beginning(struct cli *cli, const char *typed, const char **re
 	yyjson_val *task;
 
 	question.query = span_of(
-		text_of(cli, "limit=%d&q=%.*s", LOOKED_AT_MAX, SPAN_ARGS(encoded(cli, span_of(typed)))));
+		cli_text(cli, "limit=%d&q=%.*s", LOOKED_AT_MAX, SPAN_ARGS(cli_encode(cli, span_of(typed)))));
 	*ret_ids = "";
-	if (ask(cli, &question, &reply) != 0)
+	if (server_ask(cli, &question, &reply) != 0)
 		return 0;
 	yyjson_arr_foreach(reply.root, at, count, task)
 	{
@@ -73,60 +73,60 @@ static size_t find_beginning(struct cli *cli, const char *typed, const char **re
 			continue;
 		*ret_id = found == 0 ? id : *ret_id;
 		if (found++ < TOLD_MAX)
-			*ret_ids = text_of(cli, "%s%s%s", *ret_ids, found > 1 ? ", " : "", id);
+			*ret_ids = cli_text(cli, "%s%s%s", *ret_ids, found > 1 ? ", " : "", id);
 	}
 	reply_done(&reply);
 	return found;
 }
 
-int get_task(struct cli *cli, const char *typed, struct reply *ret_task)
+int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
 {
 	struct ask question = {
 		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {typed}, .quiet_missing = true};
 	const char *id = typed, *ids = "";
 
-	int r = ask(cli, &question, ret_task);
+	int r = server_ask(cli, &question, ret_task);
 	if (r != EXIT_NOT_FOUND)
 		return r;
 	size_t found = strlen(typed) < BEGINNING_MIN ? 0 : find_beginning(cli, typed, &id, &ids);
 	if (found == 1) {
-		say(cli, "stint: %s is %s", typed, id);
-		return get(cli, "/api/tasks/*", id, ret_task);
+		cli_say(cli, "stint: %s is %s", typed, id);
+		return server_get(cli, "/api/tasks/*", id, ret_task);
 	}
 	if (found > 1)
-		return fail(cli, EXIT_NOT_FOUND, "not_found",
-			text_of(cli, "stint %s %s", cli->verb->name, id),
+		return cli_fail(cli, EXIT_NOT_FOUND, "not_found",
+			cli_text(cli, "stint %s %s", cli->verb->name, id),
 			"there is no task \"%s\"; %zu begin so: %s", typed, found, ids);
-	return fail(cli, EXIT_NOT_FOUND, "not_found", "stint ls --all",
+	return cli_fail(cli, EXIT_NOT_FOUND, "not_found", "stint ls --all",
 		"there is no task \"%s\", or none that this token may see", typed);
 }
 
-bool worker_is_silent(yyjson_val *worker)
+bool view_worker_is_silent(yyjson_val *worker)
 {
 	return field_int(worker, "heartbeatAgeMs", 0) > field_int(worker, "leaseGrantedMs", INT64_MAX) / 2;
 }
 
-const char *question_of(struct cli *cli, yyjson_val *question)
+const char *view_question(struct cli *cli, yyjson_val *question)
 {
 	const char *text = field_cstr(cli, question, "question");
-	yyjson_val *options = field(question, "options"), *option;
+	yyjson_val *options = field_get(question, "options"), *option;
 	size_t at, count;
 
 	yyjson_arr_foreach(options, at, count, option)
 	{
-		text = text_of(cli, "%s%s%.*s", text, at == 0 ? " (" : ", ", SPAN_ARGS(json_text(option)));
+		text = cli_text(cli, "%s%s%.*s", text, at == 0 ? " (" : ", ", SPAN_ARGS(json_text(option)));
 	}
-	return yyjson_arr_size(options) > 0 ? text_of(cli, "%s)", text) : text;
+	return yyjson_arr_size(options) > 0 ? cli_text(cli, "%s)", text) : text;
 }
 
 /* ---- cells -------------------------------------------------------------------------------------------------- */
 
 static struct span kept(struct cli *cli, const struct buf *text)
 {
-	return span_of(text_of(cli, "%.*s", SPAN_ARGS(buf_span(text))));
+	return span_of(cli_text(cli, "%.*s", SPAN_ARGS(buf_span(text))));
 }
 
-struct span relative(struct cli *cli, int64_t moment_ms)
+struct span view_relative(struct cli *cli, int64_t moment_ms)
 {
 	cleanup(buf_done) struct buf text = {0};
 
@@ -135,12 +135,12 @@ struct span relative(struct cli *cli, int64_t moment_ms)
 										      : kept(cli, &text);
 }
 
-struct span since(struct cli *cli, int64_t moment_ms)
+struct span view_since(struct cli *cli, int64_t moment_ms)
 {
-	return moment_ms == 0 ? SPAN("-") : duration(cli, cli->now_ms - moment_ms);
+	return moment_ms == 0 ? SPAN("-") : view_duration(cli, cli->now_ms - moment_ms);
 }
 
-struct span duration(struct cli *cli, int64_t ms)
+struct span view_duration(struct cli *cli, int64_t ms)
 {
 	cleanup(buf_done) struct buf text = {0};
 
@@ -148,28 +148,28 @@ struct span duration(struct cli *cli, int64_t ms)
 	return when_put_duration(&text, ms, false) < 0 ? SPAN("-") : kept(cli, &text);
 }
 
-struct span number(struct cli *cli, int64_t value)
+struct span view_number(struct cli *cli, int64_t value)
 {
-	return span_of(text_of(cli, "%lld", (long long)value));
+	return span_of(cli_text(cli, "%lld", (long long)value));
 }
 
-struct span or_dash(struct span text)
+struct span view_or_dash(struct span text)
 {
 	return text.len > 0 ? text : SPAN("-");
 }
 
 /* ---- lists -------------------------------------------------------------------------------------------------- */
 
-void put_id(struct cli *cli, struct span id)
+void view_put_id(struct cli *cli, struct span id)
 {
 	if (cli->term.tty)
-		put_clean(cli, id);
+		cli_put_clean(cli, id);
 	else
-		put(cli, "%.*s", SPAN_ARGS(id));
-	put(cli, "\n");
+		cli_put(cli, "%.*s", SPAN_ARGS(id));
+	cli_put(cli, "\n");
 }
 
-int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *list, const char *id)
+int view_put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *list, const char *id)
 {
 	size_t at, count;
 	yyjson_val *item;
@@ -177,16 +177,16 @@ int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *
 
 	switch (cli->form) {
 	case FORM_JSON:
-		return put_json(cli, key, list);
+		return cli_put_json(cli, key, list);
 	case FORM_JSONL:
 		yyjson_arr_foreach(list, at, count, item)
 		{
-			put_value(cli, item);
-			put(cli, "\n");
+			cli_put_value(cli, item);
+			cli_put(cli, "\n");
 		}
 		return 0;
 	case FORM_ID:
-		yyjson_arr_foreach(list, at, count, item) put_id(cli, field_text(item, id));
+		yyjson_arr_foreach(list, at, count, item) view_put_id(cli, field_text(item, id));
 		return 0;
 	case FORM_AUTO:
 		if (!cli->term.tty) {
@@ -200,45 +200,45 @@ int put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *
 		r = table->row_count > 0 ? table_put(&cli->out, table, &cli->term) : 0;
 		break;
 	}
-	return r < 0 ? fail_fault(cli, r) : 0;
+	return r < 0 ? cli_fail_fault(cli, r) : 0;
 }
 
-int put_list(struct cli *cli, const struct list_view *view)
+int view_put_list(struct cli *cli, const struct list_view *view)
 {
 	struct table table;
 	struct reply reply;
 	size_t at, count;
 	yyjson_val *item;
 
-	int r = get(cli, view->path, NULL, &reply);
+	int r = server_get(cli, view->path, NULL, &reply);
 	if (r != 0)
 		return r;
 	table_init(&table, view->columns, view->column_count, cli->term.utf8);
 	yyjson_arr_foreach(reply.root, at, count, item) view->add(cli, &table, item);
-	r = put_rows(cli, &table, view->key, reply.root, view->id);
+	r = view_put_rows(cli, &table, view->key, reply.root, view->id);
 	if (r == 0 && view->none && table.row_count == 0 && cli->form == FORM_AUTO)
-		say(cli, "%s", view->none);
+		cli_say(cli, "%s", view->none);
 	table_done(&table);
 	reply_done(&reply);
 	return r;
 }
 
-void put_row_as_lines(struct cli *cli, const struct table *table)
+void view_put_row_as_lines(struct cli *cli, const struct table *table)
 {
 	for (size_t c = 0; table->fault == 0 && c < table->column_count; c++) {
-		put(cli, "%-14s", table->columns[c].name);
-		put_painted(cli, table->cells[c].paint, table->cells[c].text);
-		put(cli, "\n");
+		cli_put(cli, "%-14s", table->columns[c].name);
+		cli_put_painted(cli, table->cells[c].paint, table->cells[c].text);
+		cli_put(cli, "\n");
 	}
 }
 
-int put_task_done(struct cli *cli, yyjson_val *task, const char *what)
+int view_put_task_done(struct cli *cli, yyjson_val *task, const char *what)
 {
 	struct span id = field_text(task, "id");
 
 	if (cli->form == FORM_JSON)
-		return put_json(cli, "task", task);
-	put(cli, "%.*s\n", SPAN_ARGS(id));
-	say(cli, "%.*s %s", SPAN_ARGS(id), what);
+		return cli_put_json(cli, "task", task);
+	cli_put(cli, "%.*s\n", SPAN_ARGS(id));
+	cli_say(cli, "%.*s %s", SPAN_ARGS(id), what);
 	return 0;
 }

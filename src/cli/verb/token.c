@@ -54,7 +54,7 @@ static int put_body(struct cli *cli, struct buf *text)
 		json_member_string(&body, "name", span_of(name ? name : args_text(args, "kind")));
 	if (args_has(args, "expires"))
 		json_member_int(&body, "expiresInMs", args_number(args, "expires", 0));
-	member_names(cli, &body, "queues", "queues");
+	cli_member_names(cli, &body, "queues", "queues");
 	return json_end(&body);
 }
 
@@ -64,24 +64,25 @@ static int make_file(struct cli *cli, const char *path, int *ret_fd)
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0 && errno == EEXIST)
-		return fail(cli, EXIT_USAGE, "exists", NULL, "%s is there already; nothing was made", path);
+		return cli_fail(
+			cli, EXIT_USAGE, "exists", NULL, "%s is there already; nothing was made", path);
 	if (fd < 0)
-		return fail(cli, EXIT_FAILED, "failed", NULL, "cannot make %s: %s; no token was made", path,
-			strerror(errno));
+		return cli_fail(cli, EXIT_FAILED, "failed", NULL, "cannot make %s: %s; no token was made",
+			path, strerror(errno));
 	*ret_fd = fd;
 	return 0;
 }
 
 static int write_file(struct cli *cli, int fd, const char *path, yyjson_val *token)
 {
-	const char *line = text_of(cli, "%.*s\n", SPAN_ARGS(field_text(token, "token")));
+	const char *line = cli_text(cli, "%.*s\n", SPAN_ARGS(field_text(token, "token")));
 
 	if (write(fd, line, strlen(line)) == (ssize_t)strlen(line))
 		return 0;
 	int fault = errno;
 	unlink(path);
-	return fail(cli, EXIT_FAILED, "failed",
-		text_of(cli, "stint token revoke %.*s", SPAN_ARGS(field_text(token, "id"))),
+	return cli_fail(cli, EXIT_FAILED, "failed",
+		cli_text(cli, "stint token revoke %.*s", SPAN_ARGS(field_text(token, "id"))),
 		"cannot write the token to %s: %s", path, strerror(fault));
 }
 
@@ -93,9 +94,9 @@ static int put_token(struct cli *cli, yyjson_val *token, bool with_text)
 
 	buf_init(&json, 1 << 20);
 	json_begin(&object, &json);
-	members_of(&object, token, with_text ? NULL : "token");
+	cli_members_of(&object, token, with_text ? NULL : "token");
 	int r = json_end(&object);
-	return r < 0 ? fail_fault(cli, r) : put_json_text(cli, true, "token", buf_span(&json));
+	return r < 0 ? cli_fail_fault(cli, r) : cli_put_json_text(cli, true, "token", buf_span(&json));
 }
 
 static int run_create(struct cli *cli)
@@ -106,20 +107,20 @@ static int run_create(struct cli *cli)
 	struct reply reply;
 
 	if (!args_has(&cli->args, "kind"))
-		return fail(cli, EXIT_USAGE, "usage", "stint token create --kind worker --name ci-1",
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint token create --kind worker --name ci-1",
 			"say what the token is for: --kind");
 	if (args_has(&cli->args, "queues") &&
 		!args_text(&cli->args, "queues")[strspn(args_text(&cli->args, "queues"), ",")])
-		return fail(cli, EXIT_USAGE, "usage", "stint queue ls",
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint queue ls",
 			"--queues names no queue; leave it out for all of them");
 	buf_init(&body, 128 << 10);
 	int r = put_body(cli, &body);
 	if (r < 0)
-		return fail_fault(cli, r);
+		return cli_fail_fault(cli, r);
 	r = out ? make_file(cli, out, &fd) : 0;
 	if (r != 0)
 		return r;
-	r = post(cli, "/api/tokens", NULL, buf_span(&body), &reply);
+	r = server_post(cli, "/api/tokens", NULL, buf_span(&body), &reply);
 	if (r != 0) {
 		if (out)
 			unlink(out);
@@ -131,9 +132,9 @@ static int run_create(struct cli *cli)
 	if (r == 0 && cli->form == FORM_JSON)
 		r = put_token(cli, reply.root, !out);
 	else if (r == 0)
-		put(cli, "%.*s\n", SPAN_ARGS(out ? span_of(out) : token));
+		cli_put(cli, "%.*s\n", SPAN_ARGS(out ? span_of(out) : token));
 	if (r == 0)
-		say(cli, "token %.*s; it is not shown again, and stint token revoke %.*s ends it",
+		cli_say(cli, "token %.*s; it is not shown again, and stint token revoke %.*s ends it",
 			SPAN_ARGS(field_text(reply.root, "id")), SPAN_ARGS(field_text(reply.root, "id")));
 	reply_done(&reply);
 	return r;
@@ -188,8 +189,8 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *token)
 	table_cell(table, C_KIND, field_text(token, "kind"), PAINT_NONE);
 	table_cell(table, C_NAME, field_text(token, "name"), PAINT_NONE);
 	table_cell(table, C_STATE, state, paint);
-	table_cell(table, C_CREATED, relative(cli, field_int(token, "createdAt", 0)), PAINT_NONE);
-	table_cell(table, C_EXPIRES, relative(cli, field_int(token, "expiresAt", 0)), PAINT_NONE);
+	table_cell(table, C_CREATED, view_relative(cli, field_int(token, "createdAt", 0)), PAINT_NONE);
+	table_cell(table, C_EXPIRES, view_relative(cli, field_int(token, "expiresAt", 0)), PAINT_NONE);
 	table_cell(table, C_BY, field_text(token, "createdBy"), PAINT_NONE);
 }
 
@@ -205,7 +206,7 @@ static int run_ls(struct cli *cli)
 		.none = "no tokens but the one in admin.token",
 	};
 
-	return put_list(cli, &view);
+	return view_put_list(cli, &view);
 }
 
 const struct verb verb_token_ls = {
@@ -231,13 +232,13 @@ static int run_revoke(struct cli *cli)
 			.body = SPAN("{}"),
 			.may_repeat = true};
 		struct reply reply;
-		int r = ask(cli, &question, &reply);
+		int r = server_ask(cli, &question, &reply);
 		if (r == 0) {
 			if (cli->form == FORM_JSON)
-				put_json(cli, "token", reply.root);
+				cli_put_json(cli, "token", reply.root);
 			else
-				put(cli, "%s\n", id);
-			say(cli, "%s is revoked", id);
+				cli_put(cli, "%s\n", id);
+			cli_say(cli, "%s is revoked", id);
 			reply_done(&reply);
 		}
 		status = status != 0 ? status : r;

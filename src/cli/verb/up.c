@@ -148,7 +148,7 @@ static const char *before_try(const struct running *running)
 
 	return config_usual_home(usual, sizeof usual) && strcmp(usual, running->home) == 0
 		? ""
-		: text_of(cli, "export STINT_HOME=%s; ", word(cli, running->home));
+		: cli_text(cli, "export STINT_HOME=%s; ", cli_quote(cli, running->home));
 }
 
 static int tell_running(struct running *running)
@@ -157,8 +157,8 @@ static int tell_running(struct running *running)
 	char url[256] = "its socket";
 
 	read_url(running->home, url, sizeof url);
-	put(cli, "already up: a server runs in %s and listens on %s\n", running->home, url);
-	put(cli, "try      %s%s ls\n", before_try(running), own_name(cli));
+	cli_put(cli, "already up: a server runs in %s and listens on %s\n", running->home, url);
+	cli_put(cli, "try      %s%s ls\n", before_try(running), own_name(cli));
 	return EXIT_GOOD;
 }
 
@@ -266,8 +266,8 @@ static void start_companion(struct running *running, struct companion *companion
 	if (companion->pid == 0)
 		companion->become(running, self);
 	if (companion->pid < 0) {
-		say(running->cli, "stint: %s could not be started: %s; %s", companion->name, strerror(errno),
-			companion->without);
+		cli_say(running->cli, "stint: %s could not be started: %s; %s", companion->name,
+			strerror(errno), companion->without);
 		companion->pid = 0;
 	}
 }
@@ -304,10 +304,10 @@ static int start(struct running *running)
 	sigprocmask(SIG_BLOCK, &wanted, NULL);
 	running->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (running->signals < 0)
-		return fail_fault(running->cli, -errno);
+		return cli_fail_fault(running->cli, -errno);
 	running->pid = fork();
 	if (running->pid < 0)
-		return fail_fault(running->cli, -errno);
+		return cli_fail_fault(running->cli, -errno);
 	if (running->pid == 0)
 		become_server(running, self);
 	return 0;
@@ -339,10 +339,10 @@ static void start_again_later(struct running *running, struct companion *compani
 											 : AGAIN_MS_MAX;
 	companion->again_at_ms = now_ms + companion->again_ms;
 	if (WIFSIGNALED(status))
-		say(running->cli, "stint: %s was ended by signal %d; another one is started in %d s",
+		cli_say(running->cli, "stint: %s was ended by signal %d; another one is started in %d s",
 			companion->name, WTERMSIG(status), companion->again_ms / 1000);
 	else
-		say(running->cli, "stint: %s cannot start now; another one is started in %d s",
+		cli_say(running->cli, "stint: %s cannot start now; another one is started in %d s",
 			companion->name, companion->again_ms / 1000);
 }
 
@@ -362,8 +362,8 @@ static void look_after(struct running *running, struct companion *companion)
 	else if (!running->stopping && (WIFSIGNALED(status) || WEXITSTATUS(status) == STATUS_NOT_NOW))
 		start_again_later(running, companion, status);
 	else if (!running->stopping)
-		say(running->cli, "stint: %s ended, with status %d; %s", companion->name, WEXITSTATUS(status),
-			companion->without);
+		cli_say(running->cli, "stint: %s ended, with status %d; %s", companion->name,
+			WEXITSTATUS(status), companion->without);
 }
 
 static void end_child(pid_t *child)
@@ -403,18 +403,18 @@ static bool pump(struct running *running, int timeout_ms, int *ret_status)
 static int end_status(struct running *running, int status)
 {
 	if (running->stopping) {
-		say(running->cli, "stint: stopped");
+		cli_say(running->cli, "stint: stopped");
 		return EXIT_GOOD;
 	}
 	if (WIFEXITED(status))
-		return fail(running->cli, EXIT_FAILED, "ended",
+		return cli_fail(running->cli, EXIT_FAILED, "ended",
 			WEXITSTATUS(status) == STATUS_CONFIG
 				? "stint config show --origin   (or stint doctor)"
 				: WEXITSTATUS(status) == STATUS_STORE
 				? "stint doctor"
 				: "stint up --listen 127.0.0.1:0   (if the port is taken), or stint doctor",
 			"the server ended by itself, with status %d", WEXITSTATUS(status));
-	return fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
+	return cli_fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
 		WTERMSIG(status));
 }
 
@@ -439,10 +439,10 @@ static void put_agents(struct cli *cli)
 {
 	static const char *const agents[] = {"claude", "codex", "gemini", "opencode", "openclaw"};
 
-	put(cli, "agents  ");
+	cli_put(cli, "agents  ");
 	for (size_t i = 0; i < sizeof agents / sizeof *agents; i++)
-		put(cli, " %s %s", is_in_path(agents[i]) ? (cli->term.utf8 ? "✔" : "+") : "-", agents[i]);
-	put(cli, "\n");
+		cli_put(cli, " %s %s", is_in_path(agents[i]) ? (cli->term.utf8 ? "✔" : "+") : "-", agents[i]);
+	cli_put(cli, "\n");
 }
 
 static const char *reach_of(const char *url)
@@ -468,8 +468,8 @@ static const char *worker_roots(struct running *running)
 	if (running->rooted)
 		return "the roots of the configuration";
 	if (!home || home[0] != '/')
-		return text_of(cli, "%s", here ? here : "/");
-	return inside || !here ? text_of(cli, "%s", home) : text_of(cli, "%s and %s", home, here);
+		return cli_text(cli, "%s", here ? here : "/");
+	return inside || !here ? cli_text(cli, "%s", home) : cli_text(cli, "%s and %s", home, here);
 }
 
 static void put_up(struct running *running, bool created, bool demo)
@@ -478,21 +478,22 @@ static void put_up(struct running *running, bool created, bool demo)
 	char url[256] = "";
 
 	read_url(running->home, url, sizeof url);
-	put(cli, "stint %s is up; Ctrl-C stops it\n", STINT_VERSION);
-	put(cli, "store    %s/stint.db (%s)\n", running->home, created ? "new" : "was there");
-	put(cli, "url      %s (%s)\n", url, reach_of(url));
-	put(cli, "token    %s/admin.token\n", running->home);
+	cli_put(cli, "stint %s is up; Ctrl-C stops it\n", STINT_VERSION);
+	cli_put(cli, "store    %s/stint.db (%s)\n", running->home, created ? "new" : "was there");
+	cli_put(cli, "url      %s (%s)\n", url, reach_of(url));
+	cli_put(cli, "token    %s/admin.token\n", running->home);
 	put_agents(cli);
 	if (running->worker.pid > 0)
-		put(cli, "worker   runs what `stint run` asks for, beneath %s\n", worker_roots(running));
+		cli_put(cli, "worker   runs what `stint run` asks for, beneath %s\n", worker_roots(running));
 	if (running->notify.pid > 0)
-		put(cli, "notify   tells the targets of the configuration; %s notify ls\n", own_name(cli));
+		cli_put(cli, "notify   tells the targets of the configuration; %s notify ls\n",
+			own_name(cli));
 	if (demo)
-		put(cli,
+		cli_put(cli,
 			"demo     three tasks: demo-hello works, demo-crash is killed and recovers (stint show demo-crash), "
 			"demo-ask waits for you (stint inbox)\n");
-	put(cli, "try      %s%s add \"say hello\" --queue demo\n", before_try(running), own_name(cli));
-	flush(cli);
+	cli_put(cli, "try      %s%s add \"say hello\" --queue demo\n", before_try(running), own_name(cli));
+	cli_flush(cli);
 }
 
 /* ---- the verb ------------------------------------------------------------------------------------------------------------ */
@@ -536,7 +537,7 @@ static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
 			kill(running->pid, SIGTERM);
 			waitpid(running->pid, ret_status, 0);
 			*ret_ended = true;
-			return fail(running->cli, EXIT_FAILED, "timed_out", "stint doctor",
+			return cli_fail(running->cli, EXIT_FAILED, "timed_out", "stint doctor",
 				"the server is not ready after %d s", START_MS / 1000);
 		}
 	}
@@ -589,9 +590,10 @@ static int find_home(struct cli *cli, char *ret_home, size_t room)
 	if (r != 0 || ret_home[0] == '/')
 		return r;
 	here = getcwd(NULL, 0);
-	named = text_of(cli, "%s/%s", here ? here : "", ret_home);
+	named = cli_text(cli, "%s/%s", here ? here : "", ret_home);
 	if (!here || strlen(named) >= room)
-		return fail(cli, EXIT_USAGE, "invalid", NULL, "the path of the state directory is too long");
+		return cli_fail(
+			cli, EXIT_USAGE, "invalid", NULL, "the path of the state directory is too long");
 	strcpy(ret_home, named);
 	return 0;
 }

@@ -121,7 +121,7 @@ const struct output_form output_forms[OUTPUT_FORMS] = {
 	{"env", GIVES_ENV},
 };
 
-const char *group_name(enum verb_group group)
+const char *verb_group_name(enum verb_group group)
 {
 	static const char *const names[GROUP_COUNT] = {
 		[GROUP_START] = "Start",

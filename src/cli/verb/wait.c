@@ -59,7 +59,7 @@ static void draw(struct waiting *waiting)
 	const char *full = cli->term.utf8 ? "█" : "#", *empty = cli->term.utf8 ? "░" : "-";
 	cleanup(buf_done) struct buf note = {0}, cut = {0};
 	int part = waiting->count == 1 && waiting->percent >= 0 ? waiting->percent : 0;
-	const char *counts = text_of(cli, "%zu/%zu", waiting->ended, waiting->count);
+	const char *counts = cli_text(cli, "%zu/%zu", waiting->ended, waiting->count);
 	int room = (int)cli->term.talk_width - 1 - (int)strlen(counts);
 
 	if (!cli->term.talk_moves || cli->quiet)
@@ -113,8 +113,8 @@ static void tell_stuck(struct waiting *waiting, const struct waited *task)
 		if (!span_equal(task->state, span_of(states[i])))
 			continue;
 		wipe(waiting);
-		say(cli, "stint: %s is %s, and waits for a person; stint why %s says more", task->id,
-			states[i], word(cli, task->id));
+		cli_say(cli, "stint: %s is %s, and waits for a person; stint why %s says more", task->id,
+			states[i], cli_quote(cli, task->id));
 	}
 }
 
@@ -123,10 +123,10 @@ static void note_state(struct waiting *waiting, struct waited *task, struct span
 	if (state.len == 0)
 		return;
 	bool changed = !span_equal(task->state, state);
-	task->state = span_of(text_of(waiting->cli, "%.*s", SPAN_ARGS(state)));
+	task->state = span_of(cli_text(waiting->cli, "%.*s", SPAN_ARGS(state)));
 	if (changed)
 		tell_stuck(waiting, task);
-	bool ended = state_is_final(state);
+	bool ended = view_state_is_final(state);
 	waiting->ended += (size_t)ended - (size_t)task->ended; /* a retry makes it open again */
 	task->ended = ended;
 }
@@ -135,14 +135,14 @@ static int on_event(void *context, yyjson_val *event)
 {
 	struct waiting *waiting = context;
 	struct waited *task = find(waiting, field_text(event, "task"));
-	yyjson_val *data = field(event, "data");
+	yyjson_val *data = field_get(event, "data");
 	struct span note = field_text(data, "note");
 
 	if (!task)
 		return 0;
 	note_state(waiting, task, field_text(data, "state"));
 	double percent;
-	if (json_number(field(data, "percent"), &percent) && percent >= 0 && percent <= 100)
+	if (json_number(field_get(data, "percent"), &percent) && percent >= 0 && percent <= 100)
 		waiting->percent = (int)percent;
 	snprintf(waiting->note, sizeof waiting->note, "%s %.*s%s%.*s", task->id, SPAN_ARGS(task->state),
 		note.len > 0 ? ": " : "", SPAN_ARGS(note));
@@ -165,15 +165,15 @@ static int put_end(struct waiting *waiting, const struct waited *task)
 	struct reply reply;
 
 	if (cli->form != FORM_JSON) {
-		put(cli, "%s  ", task->id);
-		put_painted(cli, state_paint(task->state), task->state);
-		put(cli, "\n");
+		cli_put(cli, "%s  ", task->id);
+		cli_put_painted(cli, view_state_paint(task->state), task->state);
+		cli_put(cli, "\n");
 		return 0;
 	}
-	int r = get(cli, "/api/tasks/*", task->id, &reply);
+	int r = server_get(cli, "/api/tasks/*", task->id, &reply);
 	if (r != 0)
 		return r;
-	put_json(cli, "task", reply.root);
+	cli_put_json(cli, "task", reply.root);
 	reply_done(&reply);
 	return 0;
 }
@@ -207,15 +207,16 @@ static int time_out(struct waiting *waiting)
 		const struct waited *task = &waiting->tasks[i];
 		if (task->ended)
 			continue;
-		open = text_of(cli, "%s%s%s %s%.*s", open, named > 0 ? ", " : "", task->id,
+		open = cli_text(cli, "%s%s%s %s%.*s", open, named > 0 ? ", " : "", task->id,
 			named > 0 ? "" : "is still ", SPAN_ARGS(task->state));
 		first = first ? first : task;
 		named++;
 	}
 	assert(first);
 	if (named < left)
-		open = text_of(cli, "%s and %zu more", open, left - named);
-	return fail(cli, EXIT_TIMED_OUT, "timed_out", text_of(cli, "stint why %s", first->id), "%s", open);
+		open = cli_text(cli, "%s and %zu more", open, left - named);
+	return cli_fail(
+		cli, EXIT_TIMED_OUT, "timed_out", cli_text(cli, "stint why %s", first->id), "%s", open);
 }
 
 /* How they stand now. */
@@ -226,7 +227,7 @@ static int look(struct waiting *waiting)
 
 	for (size_t i = 0; r == 0 && i < waiting->count; i++) {
 		struct waited *task = &waiting->tasks[i];
-		r = get(waiting->cli, "/api/tasks/*", task->id, &reply);
+		r = server_get(waiting->cli, "/api/tasks/*", task->id, &reply);
 		if (r != 0)
 			return r;
 		note_state(waiting, task, field_text(reply.root, "state"));
@@ -240,7 +241,7 @@ static int look(struct waiting *waiting)
 static int look_from(void *context, struct span *ret_after)
 {
 	struct waiting *waiting = context;
-	int r = newest_cursor(waiting->cli, ret_after);
+	int r = server_newest_cursor(waiting->cli, ret_after);
 
 	if (r == 0)
 		r = look(waiting);
@@ -262,7 +263,7 @@ static int run(struct cli *cli)
 	}
 	waiting.tasks = arena_alloc(&cli->arena, cli->args.plain_count * sizeof *waiting.tasks);
 	if (!waiting.tasks)
-		return fail_fault(cli, -ENOMEM);
+		return cli_fail_fault(cli, -ENOMEM);
 	for (size_t i = 0; i < cli->args.plain_count; i++) {
 		const char *id = args_plain(&cli->args, i);
 		if (!find(&waiting, span_of(id)))
@@ -270,7 +271,7 @@ static int run(struct cli *cli)
 	}
 	int r = look_from(&waiting, &follow.after);
 	if (r == 0)
-		r = follow_events(cli, &follow);
+		r = server_follow(cli, &follow);
 	if (r == FOLLOW_DONE)
 		return finish(&waiting);
 	if (r == EXIT_TIMED_OUT)

@@ -18,26 +18,26 @@ static int put_object(struct cli *cli, yyjson_val *why, const struct answer_why 
 
 	buf_init(&text, OBJECT_BYTES_MAX);
 	json_begin(&object, &text);
-	members_of(&object, why, NULL);
+	cli_members_of(&object, why, NULL);
 	json_member_string(&object, "sentence", span_of(told->sentence));
 	if (told->fix)
 		json_member_string(&object, "fix", span_of(told->fix));
 	else
 		json_member_raw(&object, "fix", SPAN("null"));
 	int r = json_end(&object);
-	return r < 0 ? fail_fault(cli, r) : put_json_text(cli, true, "why", buf_span(&text));
+	return r < 0 ? cli_fail_fault(cli, r) : cli_put_json_text(cli, true, "why", buf_span(&text));
 }
 
 static int put_why(struct cli *cli, yyjson_val *why, const struct answer_why *told)
 {
 	if (cli->form == FORM_JSON)
 		return put_object(cli, why, told);
-	put_clean(cli, span_of(told->sentence));
-	put(cli, "\n");
+	cli_put_clean(cli, span_of(told->sentence));
+	cli_put(cli, "\n");
 	if (told->fix) {
-		put(cli, "  try: ");
-		put_clean(cli, span_of(told->fix));
-		put(cli, "\n");
+		cli_put(cli, "  try: ");
+		cli_put_clean(cli, span_of(told->fix));
+		cli_put(cli, "\n");
 	}
 	return 0;
 }
@@ -46,11 +46,11 @@ static int run_one(struct cli *cli, const char *id)
 {
 	struct reply task, why;
 
-	int r = get_task(cli, id, &task);
+	int r = server_get_task(cli, id, &task);
 	if (r != 0)
 		return r;
 	id = field_cstr(cli, task.root, "id");
-	r = get(cli, "/api/tasks/*/why", id, &why);
+	r = server_get(cli, "/api/tasks/*/why", id, &why);
 	if (r == 0) {
 		struct answer_why told = reason_tell(cli, why.root, task.root);
 		r = put_why(cli, why.root, &told);

@@ -47,7 +47,7 @@ static struct span joined(struct cli *cli, yyjson_val *list, const char *otherwi
 		return span_of(otherwise);
 	yyjson_arr_foreach(list, at, count, name)
 	{
-		text = text_of(cli, "%s%s%s", text, at > 0 ? "," : "", yyjson_get_str(name));
+		text = cli_text(cli, "%s%s%s", text, at > 0 ? "," : "", yyjson_get_str(name));
 	}
 	return text[0] ? span_of(text) : SPAN("-");
 }
@@ -57,13 +57,13 @@ static void add_process(struct cli *cli, struct table *table, yyjson_val *worker
 {
 	int64_t pid = field_int(worker, "pid", 0), restarts = field_int(worker, "restarts", 0);
 
-	table_cell(table, C_HOST, or_dash(field_text(worker, "host")), PAINT_NONE);
-	table_cell(table, C_PID, pid > 0 ? number(cli, pid) : SPAN("-"), PAINT_NONE);
+	table_cell(table, C_HOST, view_or_dash(field_text(worker, "host")), PAINT_NONE);
+	table_cell(table, C_PID, pid > 0 ? view_number(cli, pid) : SPAN("-"), PAINT_NONE);
 	struct span version = field_text(worker, "version");
 	if (version.len == 0)
-		version = field_text(field(worker, "metadata"), "version");
-	table_cell(table, C_VERSION, or_dash(version), PAINT_NONE);
-	table_cell(table, C_RESTARTS, number(cli, restarts), PAINT_NONE);
+		version = field_text(field_get(worker, "metadata"), "version");
+	table_cell(table, C_VERSION, view_or_dash(version), PAINT_NONE);
+	table_cell(table, C_RESTARTS, view_number(cli, restarts), PAINT_NONE);
 }
 
 /* How long ago it was heard. */
@@ -71,7 +71,7 @@ static struct span heard(struct cli *cli, yyjson_val *worker)
 {
 	int64_t age_ms = field_int(worker, "heartbeatAgeMs", -1);
 
-	return age_ms >= 0 ? duration(cli, age_ms) : SPAN("-");
+	return age_ms >= 0 ? view_duration(cli, age_ms) : SPAN("-");
 }
 
 static void add_row(struct cli *cli, struct table *table, yyjson_val *worker)
@@ -79,22 +79,22 @@ static void add_row(struct cli *cli, struct table *table, yyjson_val *worker)
 	struct span state = field_text(worker, "state"), slot = field_text(worker, "slot");
 	int64_t room = field_int(worker, "maxConcurrent", 0);
 	const char *held = room > 0
-		? text_of(cli, "%lld/%lld", (long long)field_int(worker, "held", 0), (long long)room)
-		: text_of(cli, "%lld", (long long)field_int(worker, "held", 0));
+		? cli_text(cli, "%lld/%lld", (long long)field_int(worker, "held", 0), (long long)room)
+		: cli_text(cli, "%lld", (long long)field_int(worker, "held", 0));
 
 	table_row(table);
 	table_cell(table, C_ID, field_text(worker, "workerId"), PAINT_BOLD);
-	table_cell(table, C_STATE, state, state_paint(state));
-	table_cell(table, C_SLOT, or_dash(slot), PAINT_NONE);
+	table_cell(table, C_STATE, state, view_state_paint(state));
+	table_cell(table, C_SLOT, view_or_dash(slot), PAINT_NONE);
 	table_cell(table, C_HELD, span_of(held), PAINT_NONE);
-	table_cell(table, C_LEASE, duration(cli, field_int(worker, "leaseMs", 0)), PAINT_NONE);
+	table_cell(table, C_LEASE, view_duration(cli, field_int(worker, "leaseMs", 0)), PAINT_NONE);
 	table_cell(table, C_BEAT, heard(cli, worker), PAINT_NONE);
-	table_cell(table, C_CAPABILITIES, joined(cli, field(worker, "capabilities"), "-"), PAINT_NONE);
+	table_cell(table, C_CAPABILITIES, joined(cli, field_get(worker, "capabilities"), "-"), PAINT_NONE);
 	if (table->column_count <= C_EXECUTORS)
 		return;
-	table_cell(table, C_EXECUTORS, joined(cli, field(worker, "executors"), "any"), PAINT_NONE);
+	table_cell(table, C_EXECUTORS, joined(cli, field_get(worker, "executors"), "any"), PAINT_NONE);
 	add_process(cli, table, worker);
-	table_cell(table, C_REGISTERED, relative(cli, field_int(worker, "registeredAt", 0)), PAINT_NONE);
+	table_cell(table, C_REGISTERED, view_relative(cli, field_int(worker, "registeredAt", 0)), PAINT_NONE);
 }
 
 static const struct flag ls_flags[] = {
@@ -111,7 +111,7 @@ static int run_ls(struct cli *cli)
 	bool all = args_has(&cli->args, "all");
 	cleanup(buf_done) struct buf json = {0};
 
-	int r = get(cli, "/api/workers", NULL, &reply);
+	int r = server_get(cli, "/api/workers", NULL, &reply);
 	if (r != 0)
 		return r;
 	buf_init(&json, 64 << 20);
@@ -129,9 +129,9 @@ static int run_ls(struct cli *cli)
 	buf_put_byte(&json, ']');
 	struct json_complaint complaint;
 	yyjson_doc *shown = json_read_to(buf_span(&json), JSON_REPLY_DEPTH_MAX, &complaint);
-	r = put_rows(cli, &table, "workers", yyjson_doc_get_root(shown), "workerId");
+	r = view_put_rows(cli, &table, "workers", yyjson_doc_get_root(shown), "workerId");
 	if (r == 0 && table.row_count == 0 && cli->form == FORM_AUTO)
-		say(cli, "no workers");
+		cli_say(cli, "no workers");
 	yyjson_doc_free(shown);
 	table_done(&table);
 	reply_done(&reply);
@@ -142,11 +142,11 @@ static void put_trouble(struct cli *cli, yyjson_val *trouble)
 {
 	if (!yyjson_is_obj(trouble))
 		return;
-	put(cli, "%-14s", "");
-	put_clean(cli, field_text(trouble, "worker"));
-	put(cli, ", %.*s: ", SPAN_ARGS(relative(cli, field_int(trouble, "at", 0))));
-	put_clean(cli, field_text(trouble, "reason"));
-	put(cli, "\n");
+	cli_put(cli, "%-14s", "");
+	cli_put_clean(cli, field_text(trouble, "worker"));
+	cli_put(cli, ", %.*s: ", SPAN_ARGS(view_relative(cli, field_int(trouble, "at", 0))));
+	cli_put_clean(cli, field_text(trouble, "reason"));
+	cli_put(cli, "\n");
 }
 
 /* Those of its workers that do not just wait for work. */
@@ -155,38 +155,38 @@ static void put_seats(struct cli *cli, yyjson_val *pool)
 	size_t at, count;
 	yyjson_val *seat;
 
-	yyjson_arr_foreach(field(pool, "workers"), at, count, seat)
+	yyjson_arr_foreach(field_get(pool, "workers"), at, count, seat)
 	{
 		if (span_equal(field_text(seat, "state"), SPAN("ready")))
 			continue;
-		put(cli, "%-14s", "");
-		put_clean(cli, field_text(seat, "id"));
-		put(cli, " is ");
-		put_clean(cli, field_text(seat, "state"));
-		put(cli, "%s", field_text(seat, "task").len > 0 ? " with " : "");
-		put_clean(cli, field_text(seat, "task"));
-		put(cli, "\n");
+		cli_put(cli, "%-14s", "");
+		cli_put_clean(cli, field_text(seat, "id"));
+		cli_put(cli, " is ");
+		cli_put_clean(cli, field_text(seat, "state"));
+		cli_put(cli, "%s", field_text(seat, "task").len > 0 ? " with " : "");
+		cli_put_clean(cli, field_text(seat, "task"));
+		cli_put(cli, "\n");
 	}
 }
 
 /* Its pools, as it told of them itself: any text may stand there. */
 static void put_pools(struct cli *cli, yyjson_val *worker)
 {
-	yyjson_val *pools = field(field(worker, "metadata"), "pools"), *name, *pool;
+	yyjson_val *pools = field_get(field_get(worker, "metadata"), "pools"), *name, *pool;
 	size_t at, count;
 
 	yyjson_obj_foreach(pools, at, count, name, pool)
 	{
-		put(cli, "%-14s", "POOL");
-		put_clean(cli, json_text(name));
-		put(cli, ": %lld of %lld run, %lld busy; %lld done, %lld failed, %lld crashes\n",
+		cli_put(cli, "%-14s", "POOL");
+		cli_put_clean(cli, json_text(name));
+		cli_put(cli, ": %lld of %lld run, %lld busy; %lld done, %lld failed, %lld crashes\n",
 			(long long)field_int(pool, "activeWorkers", 0),
 			(long long)field_int(pool, "totalWorkers", 0),
 			(long long)field_int(pool, "busyWorkers", 0),
 			(long long)field_int(pool, "tasksCompleted", 0),
 			(long long)field_int(pool, "tasksFailed", 0),
 			(long long)field_int(pool, "workerCrashes", 0));
-		put_trouble(cli, field(pool, "lastTrouble"));
+		put_trouble(cli, field_get(pool, "lastTrouble"));
 		put_seats(cli, pool);
 	}
 }
@@ -196,13 +196,13 @@ static void put_held(struct cli *cli, yyjson_val *worker)
 	size_t at, count;
 	yyjson_val *task;
 
-	put(cli, "%-14s", "TASKS");
-	yyjson_arr_foreach(field(worker, "tasks"), at, count, task)
+	cli_put(cli, "%-14s", "TASKS");
+	yyjson_arr_foreach(field_get(worker, "tasks"), at, count, task)
 	{
-		put(cli, "%s", at > 0 ? ", " : "");
-		put_clean(cli, json_text(task));
+		cli_put(cli, "%s", at > 0 ? ", " : "");
+		cli_put_clean(cli, json_text(task));
 	}
-	put(cli, "%s\n", yyjson_arr_size(field(worker, "tasks")) == 0 ? "-" : "");
+	cli_put(cli, "%s\n", yyjson_arr_size(field_get(worker, "tasks")) == 0 ? "-" : "");
 }
 
 static int run_show(struct cli *cli)
@@ -210,17 +210,17 @@ static int run_show(struct cli *cli)
 	struct table table;
 	struct reply reply;
 
-	int r = get(cli, "/api/workers/*", args_plain(&cli->args, 0), &reply);
+	int r = server_get(cli, "/api/workers/*", args_plain(&cli->args, 0), &reply);
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON) {
-		put_json(cli, "worker", reply.root);
+		cli_put_json(cli, "worker", reply.root);
 		reply_done(&reply);
 		return 0;
 	}
 	table_init(&table, columns, C_COUNT, cli->term.utf8);
 	add_row(cli, &table, reply.root);
-	put_row_as_lines(cli, &table);
+	view_put_row_as_lines(cli, &table);
 	put_held(cli, reply.root);
 	put_pools(cli, reply.root);
 	table_done(&table);
@@ -230,13 +230,13 @@ static int run_show(struct cli *cli)
 
 static int run_quiet(struct cli *cli)
 {
-	return change_each(
+	return server_change_each(
 		cli, "worker", "/api/workers/*/quiet", "finishes what it has and gets nothing new");
 }
 
 static int run_stop(struct cli *cli)
 {
-	return change_each(cli, "worker", "/api/workers/*/terminate", "is told to stop");
+	return server_change_each(cli, "worker", "/api/workers/*/terminate", "is told to stop");
 }
 
 const struct verb verb_worker_ls = {

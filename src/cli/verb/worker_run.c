@@ -105,7 +105,7 @@ static const struct flag sweep_flags[] = {
 	{0},
 };
 
-int become(struct cli *cli, const char *program, const char *mode)
+int program_become(struct cli *cli, const char *program, const char *mode)
 {
 	const char *argv[WORDS_MAX + 3] = {program_beside(cli, program), mode};
 	size_t count = mode ? 2 : 1;
@@ -115,7 +115,7 @@ int become(struct cli *cli, const char *program, const char *mode)
 		if (arg->flag && verb_flag(&verb_version, arg->flag->name, strlen(arg->flag->name)))
 			continue; /* --quiet and --color are ours */
 		if (arg->flag)
-			argv[count++] = text_of(cli, "--%s", arg->flag->name);
+			argv[count++] = cli_text(cli, "--%s", arg->flag->name);
 		if (arg->text)
 			argv[count++] = arg->text;
 	}
@@ -123,28 +123,28 @@ int become(struct cli *cli, const char *program, const char *mode)
 		argv[count++] = "--json";
 	argv[count] = NULL;
 	execvp(argv[0], (char *const *)argv);
-	return fail(cli, EXIT_FAILED, "not_installed", "stint doctor", "cannot run %s: %s", argv[0],
+	return cli_fail(cli, EXIT_FAILED, "not_installed", "stint doctor", "cannot run %s: %s", argv[0],
 		strerror(errno));
 }
 
 static int run_trees(struct cli *cli)
 {
-	return become(cli, "stint-worker", "worktrees");
+	return program_become(cli, "stint-worker", "worktrees");
 }
 
 static int run_run(struct cli *cli)
 {
-	return become(cli, "stint-worker", NULL);
+	return program_become(cli, "stint-worker", NULL);
 }
 
 static int run_once(struct cli *cli)
 {
-	return become(cli, "stint-worker", "run-once");
+	return program_become(cli, "stint-worker", "run-once");
 }
 
 static int run_sweep(struct cli *cli)
 {
-	return become(cli, "stint-worker", "sweep-prs");
+	return program_become(cli, "stint-worker", "sweep-prs");
 }
 
 const struct verb verb_worker_trees = {

@@ -16,13 +16,13 @@ static const struct column columns[C_COUNT] = {
 
 static void add_row(struct cli *cli, struct table *table, yyjson_val *workflow)
 {
-	bool built_in = yyjson_is_true(field(workflow, "builtIn"));
+	bool built_in = yyjson_is_true(field_get(workflow, "builtIn"));
 
 	table_row(table);
 	table_cell(table, C_NAME, field_text(workflow, "name"), PAINT_BOLD);
 	table_cell(table, C_LAST, field_text(workflow, "last"), PAINT_NONE);
-	table_cell(
-		table, C_RULES, number(cli, (int64_t)yyjson_arr_size(field(workflow, "rules"))), PAINT_NONE);
+	table_cell(table, C_RULES, view_number(cli, (int64_t)yyjson_arr_size(field_get(workflow, "rules"))),
+		PAINT_NONE);
 	table_cell(table, C_FROM, built_in ? SPAN("built in") : SPAN("configuration"), PAINT_NONE);
 	table_cell(table, C_TEXT, field_text(workflow, "text"), PAINT_NONE);
 }
@@ -38,7 +38,7 @@ static int run_ls(struct cli *cli)
 		.add = add_row,
 	};
 
-	return put_list(cli, &view);
+	return view_put_list(cli, &view);
 }
 
 enum { R_EVENTS, R_FROM, R_TO, R_GUARDS, R_ACTION, R_COUNT };
@@ -59,7 +59,7 @@ static struct span words_of(struct cli *cli, yyjson_val *list)
 	yyjson_val *word;
 
 	yyjson_arr_foreach(list, at, count, word) text =
-		text_of(cli, "%s%s%s", text, at > 0 ? " " : "", yyjson_get_str(word));
+		cli_text(cli, "%s%s%s", text, at > 0 ? " " : "", yyjson_get_str(word));
 	return count > 0 ? span_of(text) : SPAN("-");
 }
 
@@ -68,10 +68,10 @@ static struct span end_of(struct cli *cli, yyjson_val *rule)
 {
 	const char *to = field_cstr(cli, rule, "to");
 
-	if (yyjson_is_true(field(rule, "reports")))
-		return span_of(text_of(cli, "%s (reports)", to));
-	if (field(rule, "onReject"))
-		return span_of(text_of(cli, "rejected: %s", field_cstr(cli, rule, "onReject")));
+	if (yyjson_is_true(field_get(rule, "reports")))
+		return span_of(cli_text(cli, "%s (reports)", to));
+	if (field_get(rule, "onReject"))
+		return span_of(cli_text(cli, "rejected: %s", field_cstr(cli, rule, "onReject")));
 	return span_of(to);
 }
 
@@ -86,13 +86,13 @@ static void put_rules(struct cli *cli, yyjson_val *rules)
 	{
 		struct span action = field_text(rule, "action");
 		table_row(&table);
-		table_cell(&table, R_EVENTS, words_of(cli, field(rule, "events")), PAINT_BOLD);
-		table_cell(&table, R_FROM, words_of(cli, field(rule, "from")), PAINT_NONE);
+		table_cell(&table, R_EVENTS, words_of(cli, field_get(rule, "events")), PAINT_BOLD);
+		table_cell(&table, R_FROM, words_of(cli, field_get(rule, "from")), PAINT_NONE);
 		table_cell(&table, R_TO, end_of(cli, rule), PAINT_NONE);
-		table_cell(&table, R_GUARDS, words_of(cli, field(rule, "guards")), PAINT_NONE);
-		table_cell(&table, R_ACTION, or_dash(action), PAINT_NONE);
+		table_cell(&table, R_GUARDS, words_of(cli, field_get(rule, "guards")), PAINT_NONE);
+		table_cell(&table, R_ACTION, view_or_dash(action), PAINT_NONE);
 	}
-	put_rows(cli, &table, "rules", rules, "to");
+	view_put_rows(cli, &table, "rules", rules, "to");
 	table_done(&table);
 }
 
@@ -101,19 +101,19 @@ static int run_show(struct cli *cli)
 	struct table table;
 	struct reply reply;
 
-	int r = get(cli, "/api/workflows/*", args_plain(&cli->args, 0), &reply);
+	int r = server_get(cli, "/api/workflows/*", args_plain(&cli->args, 0), &reply);
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON) {
-		r = put_json(cli, "workflow", reply.root);
+		r = cli_put_json(cli, "workflow", reply.root);
 		reply_done(&reply);
 		return r;
 	}
 	table_init(&table, columns, C_COUNT, cli->term.utf8);
 	add_row(cli, &table, reply.root);
-	put_row_as_lines(cli, &table);
-	put(cli, "\n");
-	put_rules(cli, field(reply.root, "rules"));
+	view_put_row_as_lines(cli, &table);
+	cli_put(cli, "\n");
+	put_rules(cli, field_get(reply.root, "rules"));
 	table_done(&table);
 	reply_done(&reply);
 	return 0;

@@ -118,13 +118,13 @@ static const char *command_name(const struct cli *cli)
 static bool has_all(struct cli *cli, bool item, const char *const *flags)
 {
 	if (item && !args_plain(&cli->args, 0)) {
-		fail(cli, EXIT_FAILED, "usage", NULL, "%s requires <itemId>", command_name(cli));
+		cli_fail(cli, EXIT_FAILED, "usage", NULL, "%s requires <itemId>", command_name(cli));
 		return false;
 	}
 	for (; *flags; flags++) {
 		if (value_of(cli, *flags))
 			continue;
-		fail(cli, EXIT_FAILED, "usage", NULL, "%s requires --%s", command_name(cli), *flags);
+		cli_fail(cli, EXIT_FAILED, "usage", NULL, "%s requires --%s", command_name(cli), *flags);
 		return false;
 	}
 	return true;
@@ -161,7 +161,7 @@ static int send_body(struct cli *cli, const char *path, struct json_object *body
 {
 	int r = json_end(body);
 
-	return r < 0 ? fail_fault(cli, r) : post(cli, path, NULL, buf_span(body->buf), ret_reply);
+	return r < 0 ? cli_fail_fault(cli, r) : server_post(cli, path, NULL, buf_span(body->buf), ret_reply);
 }
 
 /* ---- what is answered ------------------------------------------------------------------------------------------- */
@@ -175,26 +175,26 @@ static void put_pretty(struct cli *cli, yyjson_val *value, int spaces)
 
 	for (const char *at = text; at; at = strchr(at, '\n')) {
 		if (*at == '\n')
-			put(cli, "\n%*s", spaces, "");
+			cli_put(cli, "\n%*s", spaces, "");
 		at += *at == '\n';
-		put(cli, "%.*s", (int)strcspn(at, "\n"), at);
+		cli_put(cli, "%.*s", (int)strcspn(at, "\n"), at);
 	}
 	if (!text)
-		put(cli, "null");
+		cli_put(cli, "null");
 }
 
 /* {"ok":true,"KEY":…,…}: the members of the reply that the original has, in its order. */
 static int put_members(struct cli *cli, struct reply *reply, const char *const *keys)
 {
-	put(cli, "{\n  \"ok\": true");
+	cli_put(cli, "{\n  \"ok\": true");
 	for (; *keys; keys++) {
-		yyjson_val *value = field(reply->root, *keys);
+		yyjson_val *value = field_get(reply->root, *keys);
 		if (!value)
 			continue;
-		put(cli, ",\n  \"%s\": ", *keys);
+		cli_put(cli, ",\n  \"%s\": ", *keys);
 		put_pretty(cli, value, 2);
 	}
-	put(cli, "\n}\n");
+	cli_put(cli, "\n}\n");
 	reply_done(reply);
 	return 0;
 }
@@ -265,13 +265,13 @@ static int member_result(struct cli *cli, struct json_object *body)
 	if (!given)
 		text = SPAN("true"); /* a flag without a value is that */
 	bool from_file = given && given[0] == '@';
-	int r = from_file ? read_input(cli, given + 1, &text) : 0;
+	int r = from_file ? cli_read_input(cli, given + 1, &text) : 0;
 	if (r != 0)
 		return r;
 	yyjson_doc *doc = json_read(text, &complaint);
 	if (!doc && from_file) {
 		struct json_place place = json_place(text, complaint.at);
-		return fail(cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s", given + 1, place.line,
+		return cli_fail(cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s", given + 1, place.line,
 			place.column, complaint.reason);
 	}
 	if (doc)
@@ -332,21 +332,21 @@ static int run_inspect(struct cli *cli)
 
 	if (!has_all(cli, true, needs))
 		return EXIT_FAILED;
-	int r = get(cli, "/api/workqueue/item/*", args_plain(&cli->args, 0), &reply);
+	int r = server_get(cli, "/api/workqueue/item/*", args_plain(&cli->args, 0), &reply);
 	return r != 0 ? r : put_item(cli, &reply);
 }
 
 static const char *list_query(struct cli *cli, struct span after)
 {
-	const char *query = text_of(cli, "order=oldest&limit=%d", PAGE_ITEMS);
+	const char *query = cli_text(cli, "order=oldest&limit=%d", PAGE_ITEMS);
 	static const char *const flags[] = {"queue", "status"};
 
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
 		if (value_of(cli, flags[i]))
-			query = text_of(cli, "%s&%s=%.*s", query, flags[i],
-				SPAN_ARGS(encoded(cli, span_of(value_of(cli, flags[i])))));
+			query = cli_text(cli, "%s&%s=%.*s", query, flags[i],
+				SPAN_ARGS(cli_encode(cli, span_of(value_of(cli, flags[i])))));
 	}
-	return after.len > 0 ? text_of(cli, "%s&after=%.*s", query, SPAN_ARGS(after)) : query;
+	return after.len > 0 ? cli_text(cli, "%s&after=%.*s", query, SPAN_ARGS(after)) : query;
 }
 
 /* As many as there are, oldest first, a page at a time: however long the list, little of it is here at once. */
@@ -361,14 +361,14 @@ static int run_list(struct cli *cli)
 		yyjson_val *item;
 		size_t at, count;
 		question.query = span_of(list_query(cli, after));
-		int r = ask(cli, &question, &reply);
+		int r = server_ask(cli, &question, &reply);
 		if (r != 0)
 			return r;
 		if (after.len == 0)
-			put(cli, "{\n  \"ok\": true,\n  \"items\": [");
-		yyjson_arr_foreach(field(reply.root, "items"), at, count, item)
+			cli_put(cli, "{\n  \"ok\": true,\n  \"items\": [");
+		yyjson_arr_foreach(field_get(reply.root, "items"), at, count, item)
 		{
-			put(cli, "%s\n    ", any ? "," : "");
+			cli_put(cli, "%s\n    ", any ? "," : "");
 			put_pretty(cli, item, 4);
 			any = true;
 		}
@@ -376,10 +376,10 @@ static int run_list(struct cli *cli)
 		struct span next = field_text(reply.root, "next");
 		arena_reset(&cli->arena);
 		if (next.len > 0)
-			after = span_of(text_of(cli, "%.*s", SPAN_ARGS(next)));
+			after = span_of(cli_text(cli, "%.*s", SPAN_ARGS(next)));
 		reply_done(&reply);
 	} while (after.len > 0);
-	put(cli, "%s]\n}\n", any ? "\n  " : "");
+	cli_put(cli, "%s]\n}\n", any ? "\n  " : "");
 	return 0;
 }
 
@@ -391,10 +391,10 @@ static int assignments_set(struct cli *cli)
 	struct reply reply;
 
 	if (!value_of(cli, "agent"))
-		return fail(cli, EXIT_FAILED, "usage", NULL, "assignments set requires --agent");
+		return cli_fail(cli, EXIT_FAILED, "usage", NULL, "assignments set requires --agent");
 	if (!value_of(cli, "queues") ||
 		strspn(value_of(cli, "queues"), ", ") == strlen(value_of(cli, "queues")))
-		return fail(cli, EXIT_FAILED, "usage", NULL, "assignments set requires --queues q1,q2");
+		return cli_fail(cli, EXIT_FAILED, "usage", NULL, "assignments set requires --queues q1,q2");
 	buf_init(&text, BODY_BYTES_MAX);
 	json_begin(&body, &text);
 	member_flag(cli, &body, "agent", "agentId");
@@ -416,9 +416,9 @@ static int run_assignments(struct cli *cli)
 	if (strcmp(what, "set") == 0)
 		return assignments_set(cli);
 	if (strcmp(what, "list") != 0)
-		return fail(
+		return cli_fail(
 			cli, EXIT_FAILED, "usage", NULL, "unknown workqueue assignments command: %s", what);
-	int r = get(cli, "/api/workqueue/assignments", NULL, &reply);
+	int r = server_get(cli, "/api/workqueue/assignments", NULL, &reply);
 	return r != 0 ? r : put_members(cli, &reply, keys);
 }
 
