@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "api/beat_token.h"
+#include "api/worker/beat_token.h"
 #include "base/take.h"
 
 static bool is_alnum(unsigned char c)

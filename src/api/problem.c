@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "api/beat_token.h"
+#include "api/worker/beat_token.h"
 #include "base/take.h"
 
 static int put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail,

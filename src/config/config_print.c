@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 int config_put_origin(struct buf *out, const struct config_origin *origin)
 {

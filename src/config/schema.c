@@ -5,7 +5,7 @@
 
 #include "base/take.h"
 #include "config/config.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	SCHEMA_BYTES_MAX = 1 << 20,

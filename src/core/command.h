@@ -13,12 +13,12 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "core/failure.h"
-#include "core/queue.h"
-#include "core/task.h"
-#include "core/token.h"
-#include "core/verdict.h"
-#include "core/worker.h"
+#include "core/task/failure.h"
+#include "core/flow/queue.h"
+#include "core/task/task.h"
+#include "core/task/verdict.h"
+#include "core/worker/token.h"
+#include "core/worker/worker.h"
 #include "core/workflow.h"
 
 enum command_kind {
@@ -234,8 +234,8 @@ struct command {
 	uint64_t fence;
 	bool by_name; /* no fence was given */
 	enum seen_end
-		seen;     /* COMPLETE, FAIL, REPORT, BLOCK, RELEASE: the end by its report; core/verdict.h */
-	struct span data; /* kept with the task: a result, an error, a checkpoint, a question, an answer */
+		seen; /* COMPLETE, FAIL, REPORT, BLOCK, RELEASE: the end by its report; core/task/verdict.h */
+	struct span data;   /* kept with the task: a result, an error, a checkpoint, a question, an answer */
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
 	struct command_told told;

@@ -20,8 +20,8 @@
 
 #include "base/take.h"
 #include "exec/parts.h"
-#include "exec/proc.h"
-#include "exec/shim.h"
+#include "exec/tree/proc.h"
+#include "exec/request/request.h"
 
 /* After the grace. By then a shim that lives has killed everything that can be killed. */
 enum { SHIM_LATE_MS = 5000 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "wire/http_client.h"
-#include "wire/json.h"
+#include "wire/http/client.h"
+#include "wire/json/json.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

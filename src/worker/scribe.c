@@ -5,7 +5,7 @@
 
 #include "base/take.h"
 #include "base/utf8.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 #include "worker/beat_text.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 
 /* "key":["a","b"] */
 void supervisor_put_name(struct json_object *object, struct buf *list, const char *name)

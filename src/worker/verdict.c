@@ -7,7 +7,7 @@
 
 #include "base/take.h"
 #include "base/utf8.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	EXIT_LATER = 75, /* EX_TEMPFAIL */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/take.h"
-#include "core/verdict.h"
+#include "core/task/verdict.h"
 
 static enum seen_end seen_of(enum failure_code code, bool exited, bool checked)
 {

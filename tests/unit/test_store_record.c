@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/rng.h"
 #include "base/take.h"
-#include "store/record.h"
+#include "store/record/record.h"
 
 enum {
 	BYTES_MAX = 1 << 20,

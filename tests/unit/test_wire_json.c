@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
