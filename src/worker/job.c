@@ -19,8 +19,11 @@ static void take(struct job *job, enum process_stream stream, struct buf *into)
 	struct span part;
 
 	while ((part = output_unread(output, NULL)).len > 0) {
-		if (buf_put(into, part.data, part.len) < 0)
+		size_t before = into->len;
+		if (buf_put(into, part.data, part.len) < 0) {
+			buf_cut(into, before);
 			job->dropped += part.len;
+		}
 		process_advance(job->process, stream, part.len);
 	}
 }

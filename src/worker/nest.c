@@ -207,7 +207,7 @@ static int put_crash(struct estate *estate, const char *run, yyjson_val *record)
 	json_begin(&object, &body);
 	put_text(&object, "workerId", worker);
 	put_text(&object, "fence", fence);
-	r = object.fault < 0 ? object.fault : buf_put_byte(&body, ',');
+	r = buf_put_byte(&body, ',');
 	if (r == 0)
 		r = failure_put(&body, "WORKER_CRASHED",
 			"the supervisor ended while it ran; its processes are gone", RETRY_USUAL);

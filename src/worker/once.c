@@ -109,7 +109,7 @@ static void put_links(struct json_object *object, yyjson_val *links)
 			json_put_string(&list, json_text(link)) == 0)
 			put++;
 		else
-			list.len = before; /* too long for this: nothing of it is told */
+			buf_cut(&list, before); /* too long for this: nothing of it is told */
 	}
 	if (put > 0 && buf_put_byte(&list, ']') == 0)
 		json_member_raw(object, "links", buf_span(&list));

@@ -68,7 +68,7 @@ static int put_head(struct run *run, struct buf *text, enum report_verb verb, st
 	json_note(object, r);
 	json_member_string(object, "workerId", pulse_worker_id(run->supervisor->pulse));
 	json_member_string(object, "fence", span_of(run->fence));
-	return object->fault;
+	return buf_fault(text);
 }
 
 static int put_report(struct run *run)
