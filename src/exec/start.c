@@ -4,8 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +25,7 @@
 enum {
 	LINGER_DEFAULT_MS = 1000,
 	OUTPUT_DEFAULT_BYTES = 1 << 20,
+	SPAWN_STACK_BYTES = 16 << 10,
 };
 
 /* Our ends and the child's; whatever is left in it when a start ends is closed. */
@@ -267,36 +268,56 @@ static int write_request(struct start *start)
 	return start->request < 0 ? start->request : 0;
 }
 
-/* It begins with nothing but its end of the socket, in a session of its own, deaf to signals. */
+/* What becomes the shim shares our memory until it does, and we stand still. */
+struct newborn {
+	const char *path;
+	char **argv;
+	int control;
+	int error; /* 0 unless it could not become the shim */
+};
+
+__attribute__((no_sanitize("address"))) static int become_shim(void *context)
+{
+	static char *env[] = {NULL};
+	struct newborn *newborn = context;
+
+	if (setsid() >= 0 && dup2(newborn->control, SHIM_CONTROL_FD) == SHIM_CONTROL_FD)
+		execve(newborn->path, newborn->argv, env);
+	newborn->error = errno;
+	_exit(127);
+}
+
+/* It begins with nothing but its end of the socket, in a session of its own, deaf to signals. posix_spawn() would do the
+ * same with 120 system calls more: it resets each signal, because a handler of ours must not run in a process that shares
+ * our memory. Here all are blocked until exec has forgotten the handlers. */
 static int spawn_shim(struct start *start)
 {
-	struct cgroup_leaves *leaves = &start->process->leaves;
-	char *argv[CGROUP_LEAVES_MAX + 3] = {"stint-shim", start->process->run}, *env[] = {NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t all;
-	int error;
+	static char stack[SPAWN_STACK_BYTES] __attribute__((aligned(16)));
+	struct process *process = start->process;
+	char *argv[CGROUP_LEAVES_MAX + 3] = {"stint-shim", process->run};
+	struct newborn newborn = {.path = process->host->shim, .argv = argv, .control = start->shim_control};
+	sigset_t all, old;
+	int status, pidfd = -1, fault = 0;
 
-	for (uint32_t i = 0; i < leaves->count; i++)
-		argv[2 + i] = leaves->paths[i];
+	for (uint32_t i = 0; i < process->leaves.count; i++)
+		argv[2 + i] = process->leaves.paths[i];
 	sigfillset(&all);
-	if ((error = posix_spawn_file_actions_init(&actions)))
-		return -error;
-	if ((error = posix_spawnattr_init(&attr))) {
-		posix_spawn_file_actions_destroy(&actions);
-		return -error;
+	sigprocmask(SIG_SETMASK, &all, &old);
+	pid_t pid = clone(become_shim, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
+		&newborn, &pidfd);
+	if (pid < 0)
+		fault = -errno;
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (fault)
+		return fault;
+	process->pidfd = pidfd; /* ours, and not waited for: it is nobody else */
+	if (newborn.error == 0) {
+		process->shim = pid;
+		return 0;
 	}
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-	posix_spawnattr_setsigmask(&attr, &all);
-	error = posix_spawn_file_actions_adddup2(&actions, start->shim_control, SHIM_CONTROL_FD);
-	if (!error)
-		error = posix_spawn(
-			&start->process->shim, start->process->host->shim, &actions, &attr, argv, env);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	if (error)
-		start->process->shim = 0;
-	return -error;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return -newborn.error;
 }
 
 static int send_request(const struct start *start)
@@ -346,9 +367,6 @@ static int start_shim(struct start *start)
 
 	if (fault)
 		return fault;
-	process->pidfd = pidfd_open_of(process->shim); /* ours, and not waited for: it is nobody else */
-	if (process->pidfd < 0)
-		return process->pidfd;
 	proc_stat_read(process->shim, &stat);
 	process->shim_start = stat.start;
 	fault = process_attach(process);

@@ -129,18 +129,17 @@ static void set_descriptors(const struct child *child)
 
 /* As root too a child has only what containers give: enough to install a package, not to look into other processes
  * or to change the machine. And no raw sockets: a container has a network of its own, and here it could listen to what
- * others tell the server. What is not in the bounding set no exec brings back. Without privileges there is nothing
- * to drop, and no right to drop it. */
+ * others tell the server. What is not in the bounding set no exec brings back. */
 static void drop_privileges(const struct child *child)
 {
 	static const uint64_t kept = 1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FOWNER |
 		1ull << CAP_FSETID | 1ull << CAP_KILL | 1ull << CAP_SETGID | 1ull << CAP_SETUID |
 		1ull << CAP_SETPCAP | 1ull << CAP_SETFCAP | 1ull << CAP_NET_BIND_SERVICE |
 		1ull << CAP_AUDIT_WRITE;
+	int fault = proc_drop_bounding(child->self, ~kept);
 
-	for (int i = 0; i < 64 && prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
-		if (!(kept >> i & 1) && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0 && errno != EPERM)
-			fail(child, STAGE_PRIVILEGES, errno, "");
+	if (fault)
+		fail(child, STAGE_PRIVILEGES, -fault, "");
 	step(child, STAGE_PRIVILEGES, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0);
 }
 

@@ -56,6 +56,7 @@ struct shim {
 	/* Paths, the tree's first; known before the request, so that they go whatever happens. */
 	char *const *cgroups;
 	uint32_t cgroup_count;
+	struct proc_self self;
 	struct request request;
 	int fds[REQUEST_FDS_MAX];
 	int fd_count;
@@ -109,14 +110,13 @@ static _Noreturn void refuse(struct shim *shim, enum start_stage stage, int erro
 /* Only the socket is ours. 1 and 2 must not be given to what comes over it. */
 static void settle(struct shim *shim)
 {
-	struct sigaction usual = {.sa_handler = SIG_DFL};
 	sigset_t all, wanted;
 
 	syscall(SYS_close_range, 1, ~0u, 0);
 	if (open("/dev/null", O_RDWR | O_CLOEXEC) != 1 || open("/dev/null", O_RDWR | O_CLOEXEC) != 2)
 		refuse(shim, STAGE_SHIM, errno, "/dev/null");
-	for (int signal = 1; signal < 65; signal++)
-		sigaction(signal, &usual, NULL);
+	proc_self_read(&shim->self);
+	proc_heed_signals(&shim->self);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	sigemptyset(&wanted);
@@ -196,6 +196,7 @@ static int make_ruleset(struct shim *shim)
 static void start_child(struct shim *shim)
 {
 	struct child child = {.request = &shim->request,
+		.self = &shim->self,
 		.fds = shim->fds,
 		.shim = getpid(),
 		.cgroups = shim->cgroups,
