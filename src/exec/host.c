@@ -168,6 +168,7 @@ static int prepare(struct host *host, const struct host_options *options, char *
 		return complain(complaint, -EOPNOTSUPP, "/proc/sys/kernel/random/boot_id cannot be read");
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return complain(complaint, -errno, "subreaper: %s", strerror(errno));
+	system_grants_open(&host->system);
 	if (!options->cgroup_unwanted)
 		cgroup_look(&host->place);
 	cgroup_sweep_place(&host->place);
@@ -176,6 +177,7 @@ static int prepare(struct host *host, const struct host_options *options, char *
 
 static void host_free(struct host *host)
 {
+	system_grants_close(&host->system);
 	buf_done(&host->filter);
 	buf_done(&host->filter_offline);
 	free(host);

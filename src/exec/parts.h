@@ -6,6 +6,7 @@
 #include "exec/cgroup_place.h"
 #include "exec/host.h"
 #include "exec/process.h"
+#include "exec/system_grants.h"
 
 enum { HOST_READ_BYTES = 65536 }; /* from a stream in one turn of the loop, so that none starves the others */
 
@@ -17,6 +18,7 @@ struct host {
 	struct buf filter, filter_offline; /* for seccomp; the latter for who shall have no network */
 	int landlock_abi;
 	struct cgroup_place place;
+	struct system_grants system;
 	struct process *first; /* started and not yet gone */
 	uint32_t count;
 	char read[HOST_READ_BYTES];

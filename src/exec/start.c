@@ -33,9 +33,11 @@ struct start {
 	struct process *process;
 	const struct process_spec *spec;
 	int request, shim_control;
-	int child[3];           /* stdin, stdout, stderr */
-	struct wall_plan *plan; /* NULL: there is no wall */
-	bool walled;            /* there is one for the shim to make */
+	int child[3];                         /* stdin, stdout, stderr */
+	struct wall_plan *plan;               /* NULL: there is no wall */
+	bool walled;                          /* there is one for the shim to make */
+	int grant_fds[REQUEST_GRANT_FDS_MAX]; /* not ours */
+	size_t grant_fd_count;
 };
 
 static void start_done(struct start *start)
@@ -207,22 +209,37 @@ static int open_pipes(struct start *start)
 	return 0;
 }
 
-static void list_grants(const struct start *start, struct grant *grants, size_t *ret_count)
+/* A descriptor of a grant goes with the request, and its number there is an index. */
+static int list_grant(
+	struct start *start, const struct grant *grant, struct grant *ret_grants, size_t *ret_count)
+{
+	struct grant *listed = &ret_grants[(*ret_count)++];
+
+	*listed = *grant;
+	if (!grant_has_fd(grant))
+		return 0;
+	if (start->grant_fd_count == REQUEST_GRANT_FDS_MAX)
+		return -E2BIG;
+	listed->fd = REQUEST_FD_COUNT + (int)start->grant_fd_count;
+	start->grant_fds[start->grant_fd_count++] = grant->fd;
+	return 0;
+}
+
+/* check_spec() has made sure that they fit. */
+static int list_grants(struct start *start, struct grant *ret_grants, size_t *ret_count)
 {
 	const struct confine *confine = &start->spec->confine;
-	int next_fd = REQUEST_FD_COUNT;
-	size_t count = grants_system_count;
+	const struct system_grants *system = &start->process->host->system;
+	int fault = 0;
 
-	memcpy(grants, grants_system, sizeof *grants * count);
-	grants[count++] = (struct grant){
+	*ret_count = 0;
+	for (size_t i = 0; i < system->count && !fault; i++)
+		fault = list_grant(start, &system->grants[i], ret_grants, ret_count);
+	ret_grants[(*ret_count)++] = (struct grant){
 		.fd = REQUEST_FD_WORKDIR, .access = confine->workdir_read_only ? GRANT_READ : GRANT_WRITE};
-	for (size_t i = 0; i < confine->grant_count; i++) {
-		grants[count] = confine->grants[i];
-		if (!grants[count].path)
-			grants[count].fd = next_fd++;
-		count++;
-	}
-	*ret_count = count;
+	for (size_t i = 0; i < confine->grant_count && !fault; i++)
+		fault = list_grant(start, &confine->grants[i], ret_grants, ret_count);
+	return fault;
 }
 
 static int write_request(struct start *start)
@@ -257,7 +274,8 @@ static int write_request(struct start *start)
 	buf_init(&buf, REQUEST_BYTES_MAX);
 	snprintf(marker, sizeof marker, PROCESS_MARKER "=%s", spec->run);
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
-	list_grants(start, grants, &request.grant_count);
+	if (!fault && !start->walled)
+		fault = list_grants(start, grants, &request.grant_count);
 	if (start->walled)
 		wall_plan_ask(start->plan, spec, &request);
 	if (!fault)
@@ -342,13 +360,8 @@ static int send_request(const struct start *start)
 	for (uint32_t i = 0; i < CGROUP_LEAVES_MAX; i++)
 		fds[REQUEST_FD_CGROUP + i] =
 			i < process->leaves.count ? process->leaves.fds[i] : spec->workdir_fd;
-	for (size_t i = 0; i < spec->confine.grant_count && !start->walled; i++) {
-		if (spec->confine.grants[i].path)
-			continue;
-		if (count == REQUEST_FDS_MAX)
-			return -E2BIG;
-		fds[count++] = spec->confine.grants[i].fd;
-	}
+	for (size_t i = 0; i < start->grant_fd_count; i++)
+		fds[count++] = start->grant_fds[i];
 	for (size_t i = 0; start->walled && i < start->plan->bind_count; i++)
 		fds[count++] = start->plan->fds[i];
 	message.msg_controllen = CMSG_SPACE(count * sizeof *fds);

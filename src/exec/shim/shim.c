@@ -182,15 +182,40 @@ static int make_ruleset(struct shim *shim)
 		return -1;
 	for (size_t i = 0; i < request->grant_count; i++) {
 		grants[i] = request->grants[i];
-		if (!grants[i].path && grants[i].fd >= shim->fd_count)
+		if (!grant_has_fd(&grants[i]))
+			continue;
+		if (grants[i].fd < 0 || grants[i].fd >= shim->fd_count)
 			refuse(shim, STAGE_REQUEST, EPROTO, "");
-		grants[i].fd = grants[i].path ? -1 : shim->fds[grants[i].fd];
+		grants[i].fd = shim->fds[grants[i].fd];
 	}
 	ruleset = landlock_ruleset(
 		request->landlock_abi, grants, request->grant_count, request->keep_out, &culprit);
 	if (ruleset < 0)
 		refuse(shim, STAGE_LANDLOCK, -ruleset, culprit && culprit->path ? culprit->path : "");
 	return ruleset;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* What the child has is the child's alone, so that its ends mean something: all but ours are closed, a range at a time. */
+static void close_the_childs(const struct shim *shim)
+{
+	int kept[6 + CGROUP_LEAVES_MAX + PROCESS_HOLDS] = {
+		SHIM_CONTROL_FD, 1, 2, shim->signals, shim->status, shim->deadline.timer};
+	int count = 6, next = 0;
+
+	for (int i = REQUEST_FD_CGROUP; i < REQUEST_FD_COUNT; i++)
+		kept[count++] = shim->fds[i];
+	qsort(kept, (size_t)count, sizeof *kept, compare_numbers);
+	for (int i = 0; i < count; i++) {
+		if (next < kept[i])
+			syscall(SYS_close_range, next, kept[i] - 1, 0);
+		next = kept[i] + 1;
+	}
+	syscall(SYS_close_range, next, ~0u, 0);
 }
 
 static void start_child(struct shim *shim)
@@ -219,13 +244,7 @@ static void start_child(struct shim *shim)
 	if (shim->main == 0)
 		child_become(&child);
 	shim->status = status[0];
-	close(status[1]);
-	if (child.ruleset >= 0)
-		close(child.ruleset);
-	/* What the child has is the child's alone, so that its ends mean something. */
-	for (int i = 0; i < shim->fd_count; i++)
-		if (i < REQUEST_FD_CGROUP || i >= REQUEST_FD_COUNT)
-			close(shim->fds[i]);
+	close_the_childs(shim);
 }
 
 /* ---- ending ------------------------------------------------------------------------------------------------------- */
@@ -610,10 +629,10 @@ int main(int argc, char **argv)
 	shim.cgroup_count = argc > 2 && argc - 2 <= CGROUP_LEAVES_MAX ? (uint32_t)argc - 2 : 0;
 	shim.parent = getppid();
 	settle(&shim);
-	receive_request(&shim);
 	int fault = deadline_open(&shim.deadline);
 	if (fault < 0)
 		refuse(&shim, STAGE_SHIM, -fault, "timerfd");
+	receive_request(&shim);
 	deadline_push(&shim.deadline, &shim.request.lease);
 	tell(&shim, &(struct shim_report){0}, REPORT_READY);
 	budget_init(&shim.budget, &shim.request.limits, shim.fds + REQUEST_FD_CGROUP, shim.cgroup_count,
