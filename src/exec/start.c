@@ -274,6 +274,13 @@ static int write_request(struct start *start)
 	buf_init(&buf, REQUEST_BYTES_MAX);
 	snprintf(marker, sizeof marker, PROCESS_MARKER "=%s", spec->run);
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
+	if (process->leaves.counts_tasks)
+		request.limits.tasks = LIMIT_UNCHANGED;
+	if (!fault && !start->walled) {
+		process->search_key = search_key(spec->argv[0], env);
+		request.search_from =
+			search_index(&process->host->searches, process->search_key, monotonic_ms());
+	}
 	if (!fault && !start->walled)
 		fault = list_grants(start, grants, &request.grant_count);
 	if (start->walled)

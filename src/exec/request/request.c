@@ -80,7 +80,8 @@ int request_encode(const struct request *request, struct buf *buf)
 		request->gid, limits->files, limits->core_bytes, limits->file_bytes, limits->tasks,
 		limits->memory_bytes, limits->cpu_us, (uint64_t)request->landlock_abi,
 		request->cgroups_needed, request->budget_later, request->finishes,
-		(uint64_t)request->lease.until_ms, request->lease.grace_ms, request->lease.window_ms};
+		(uint64_t)request->lease.until_ms, request->lease.grace_ms, request->lease.window_ms,
+		request->search_from};
 	int fault = put_text(buf, REQUEST_VERSION);
 
 	if (!fault)
@@ -205,6 +206,7 @@ int request_decode(struct span bytes, struct request *ret_request)
 	request.lease.until_ms = (int64_t)reader_uvarint(&reader);
 	request.lease.grace_ms = (uint32_t)reader_uvarint(&reader);
 	request.lease.window_ms = (uint32_t)reader_uvarint(&reader);
+	request.search_from = (uint32_t)reader_uvarint(&reader);
 	request.grants = read_grants(&reader, &request.grant_count);
 	request.keep_out = read_text(&reader);
 	read_wall(&reader, &request.wall);

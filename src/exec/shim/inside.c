@@ -86,7 +86,7 @@ static void pass_on(int status)
 
 	do
 		got = read(status, &word, sizeof word);
-	while (got < 0 && errno == EINTR);
+	while ((got < 0 && errno == EINTR) || (got == sizeof word && word.kind == WORD_TRIES));
 	close(status);
 	if (got == sizeof word) {
 		say(&word);

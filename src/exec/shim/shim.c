@@ -75,6 +75,7 @@ struct shim {
 	bool unstarted;            /* the start failed, and that was told */
 	struct status_word word;   /* of the child */
 	size_t word_bytes;         /* read so far */
+	uint32_t path_index;       /* where the program was found */
 	uint32_t strays;           /* behind the wall */
 };
 
@@ -315,7 +316,7 @@ static void enforce_budget(struct shim *shim)
 
 static void tell_started(struct shim *shim)
 {
-	struct shim_report report = {.main = shim->main};
+	struct shim_report report = {.main = shim->main, .path_index = shim->path_index};
 	struct proc_stat stat = {0};
 
 	proc_stat_read(shim->main, &stat); /* also of one that has ended: it was not waited for yet */
@@ -367,6 +368,9 @@ static void take_word(struct shim *shim, const struct status_word *word)
 		shim->report.core_dumped = word->core_dumped;
 		shim->strays = word->strays;
 		tell_ended(shim);
+		break;
+	case WORD_TRIES:
+		shim->path_index = word->path_index;
 		break;
 	}
 }
@@ -634,6 +638,7 @@ int main(int argc, char **argv)
 		refuse(&shim, STAGE_SHIM, -fault, "timerfd");
 	receive_request(&shim);
 	deadline_push(&shim.deadline, &shim.request.lease);
+	shim.path_index = shim.request.search_from;
 	tell(&shim, &(struct shim_report){0}, REPORT_READY);
 	budget_init(&shim.budget, &shim.request.limits, shim.fds + REQUEST_FD_CGROUP, shim.cgroup_count,
 		!shim.request.budget_later);
