@@ -16,12 +16,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "core/command.h"
-#include "core/document.h"
-#include "core/given.h"
-#include "core/question.h"
+#include "core/task/document.h"
+#include "core/task/given.h"
+#include "core/task/question.h"
 #include "core/record.h"
 #include "core/why.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 /* What a credential may do. A route names one or more; none does not build. */
 enum scope {
@@ -153,8 +153,8 @@ struct api_reads {
 		void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted);
 	int (*mint_instance)(void *context, struct span parent, struct span worker, uint64_t number,
 		struct arena *arena, struct span *ret_text);
-	int (*mint_claim)(void *context, struct span parent, int64_t task, uint64_t fence,
-		struct arena *arena, struct span *ret_text);
+	int (*mint_claim)(void *context, struct span parent, const struct task *task, struct arena *arena,
+		struct span *ret_text);
 	const struct token *(*find_token)(void *context, struct span id); /* NULL: none */
 	int (*each_token)(void *context, int (*each)(void *each_context, const struct token *token),
 		void *each_context);
