@@ -53,6 +53,10 @@ static void refuse_text(struct api_call *call, const struct json_complaint *comp
 {
 	char detail[256];
 
+	if (complaint->no_memory) {
+		call_refuse_request(call, -ENOMEM);
+		return;
+	}
 	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s",
 		complaint->at, complaint->reason);
 	call_bad_request(call, detail);
@@ -104,8 +108,7 @@ bool form_is_good(struct form *form)
 	cleanup(buf_done) struct buf members = {0};
 
 	if (form->fault < 0) {
-		api_refuse(
-			form->call, REFUSED_TOO_LARGE, "The request is larger than the server has room for.");
+		call_refuse_request(form->call, form->fault);
 		return false;
 	}
 	if (form->error_count == 0)

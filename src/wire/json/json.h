@@ -20,7 +20,8 @@ enum {
 };
 
 struct json_complaint {
-	size_t at; /* byte offset */
+	size_t at;      /* byte offset */
+	bool no_memory; /* the text may be right: there was no memory to read it */
 	char reason[160];
 };
 

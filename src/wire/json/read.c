@@ -37,6 +37,7 @@ __attribute__((format(printf, 3, 4))) static void complain(
 	va_list arguments;
 
 	complaint->at = at;
+	complaint->no_memory = false;
 	va_start(arguments, format);
 	vsnprintf(complaint->reason, sizeof complaint->reason, format, arguments);
 	va_end(arguments);
@@ -91,6 +92,7 @@ static bool many_keys_differ(struct reading *reading, yyjson_val *object)
 
 	if (!keys) {
 		complain(reading->complaint, 0, "There is no memory to read this.");
+		reading->complaint->no_memory = true;
 		return false;
 	}
 	yyjson_obj_foreach(object, index, max, key, value)
@@ -296,6 +298,7 @@ static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, int depth
 		(char *)(uintptr_t)text.data, text.len, flags | YYJSON_READ_BIGNUM_AS_RAW, memory, &error);
 	if (!doc) {
 		complain(ret_complaint, error.pos, "This is not JSON: %s.", error.msg);
+		ret_complaint->no_memory = error.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION;
 		return NULL;
 	}
 	reading.doc = doc;

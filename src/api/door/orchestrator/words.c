@@ -155,7 +155,7 @@ bool orchestrator_read(
 	}
 	body->has_pr = told_has_pr(yyjson_obj_get(form.root, "metadata"));
 	if (form.fault < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+		call_refuse_request(call, form.fault);
 	else if (form.error_count > 0)
 		refuse_form(&form);
 	*ret_given = given;
