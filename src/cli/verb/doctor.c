@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +12,11 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/take.h"
+#include "cli/frame/spawn.h"
 #include "cli/verb/doctor.h"
 #include "cli/verb/task_view.h"
 
@@ -237,34 +236,6 @@ static void check_slots(struct examination *exam)
 
 /* ---- isolation ---------------------------------------------------------------------------------------------------------- */
 
-/* What the worker says: it knows, and it tries. Its status; -1: there is no such program. */
-static int ask_worker(struct examination *exam, struct buf *said)
-{
-	char *argv[] = {(char *)program_beside(exam->cli, "stint-worker"), "--check-isolation", "--home",
-		exam->home, NULL};
-	posix_spawn_file_actions_t actions;
-	int pair[2], status = -1;
-	char block[4096];
-	ssize_t got;
-	pid_t pid;
-
-	if (!argv[0] || pipe2(pair, O_CLOEXEC) < 0)
-		return -1;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, pair[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	int error = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(pair[1]);
-	while (error == 0 && ((got = read(pair[0], block, sizeof block)) > 0 || (got < 0 && errno == EINTR)))
-		if (got > 0 && buf_put(said, block, (size_t)got) < 0)
-			break;
-	close(pair[0]);
-	while (error == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return error == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static void note_level(struct examination *exam, yyjson_val *answer)
 {
 	struct cli *cli = exam->cli;
@@ -290,7 +261,9 @@ static void check_isolation(struct examination *exam)
 	yyjson_val *answer;
 
 	buf_init(&said, 256 << 10);
-	int status = ask_worker(exam, &said);
+	const char *argv[] = {
+		program_beside(exam->cli, "stint-worker"), "--check-isolation", "--home", exam->home, NULL};
+	int status = spawn_and_read(argv, &said); /* the worker knows: it tries each level */
 	yyjson_doc *doc = status == 0 ? json_read(buf_span(&said), &complaint) : NULL;
 	if (!doc)
 		doctor_note(exam, WARN, "isolation", "worker", "stint worker run --check-config",
