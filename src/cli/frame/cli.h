@@ -15,20 +15,11 @@
 #include "cli/frame/exit.h"
 #include "cli/frame/term.h"
 #include "cli/frame/verb.h"
+#include "config/server_place.h"
 #include "wire/http/client.h"
 #include "wire/json/json.h"
 
 enum form { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
-
-/* The server and the credential: place.c says how they are found. */
-struct place {
-	bool known;
-	char home[1024]; /* empty: none */
-	char url[1280];
-	struct http_address address;
-	char token[512]; /* empty: none */
-	char token_from[1280];
-};
 
 struct cli {
 	const struct verb *verb;
@@ -38,7 +29,9 @@ struct cli {
 	bool quiet;
 	struct term term;
 	struct arena arena; /* lives as long as the run */
-	struct place place;
+	char home[1024];    /* the state directory; empty: none, or not looked for yet */
+	bool place_known;
+	struct server_place place; /* the server and the credential: see place_find() */
 	struct http_client *client;
 	struct buf out; /* on its way to standard output */
 	int64_t now_ms;
@@ -167,7 +160,7 @@ struct span cli_encode(struct cli *cli, struct span text);
 
 /* The state directory that is meant. 0, or the ending. */
 int place_home(struct cli *cli, char *ret_home, size_t room);
-int place_find(struct cli *cli); /* fills cli->place */
+int place_find(struct cli *cli); /* fills cli->home and cli->place */
 
 /* The path of another program of ours: beside this one, or else its bare name, for PATH. */
 const char *program_beside(struct cli *cli, const char *name);

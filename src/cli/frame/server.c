@@ -183,15 +183,15 @@ static const char *noun_of(const char *path)
 /* 401: which token was meant, or where one would have been looked for. */
 static int tell_unknown(struct cli *cli, const char *code, const char *fix)
 {
-	const struct place *place = &cli->place;
+	const struct server_place *place = &cli->place;
 
 	if (place->token[0])
 		return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
 			"the server at %s does not know the token from %s", place->url, place->token_from);
 	return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
 		"there is no token: neither --token, --token-file, $STINT_TOKEN nor $STINT_TOKEN_FILE%s%s%s",
-		place->home[0] ? ", and none to be read in " : "", place->home,
-		place->home[0] ? "/admin.token" : "");
+		cli->home[0] ? ", and none to be read in " : "", cli->home,
+		cli->home[0] ? "/admin.token" : "");
 }
 
 /* Behind the doors of older systems the words are others. */
@@ -311,7 +311,7 @@ static int read_reply(struct cli *cli, const struct http_answer *answer, struct 
 
 int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
 {
-	struct place *place = &cli->place;
+	struct server_place *place = &cli->place;
 	struct http_answer *answer;
 	enum http_reach reach = HTTP_REACH_NOTHING;
 	struct reply reply = {0};
@@ -436,7 +436,7 @@ static int read_stream(struct stream *stream, struct http_answer *answer)
 static int open_stream(struct stream *stream, struct http_answer **ret_answer, enum http_reach *ret_reach)
 {
 	struct cli *cli = stream->cli;
-	const struct place *place = &cli->place;
+	const struct server_place *place = &cli->place;
 	struct span id = buf_span(&stream->sse.id);
 	struct http_call request = {
 		.method = HTTP_METHOD_GET,

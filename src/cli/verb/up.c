@@ -146,7 +146,7 @@ static const char *own_name(struct cli *cli)
 static const char *before_try(const struct running *running)
 {
 	struct cli *cli = running->cli;
-	char usual[sizeof cli->place.home];
+	char usual[sizeof cli->home];
 
 	return config_usual_home(usual, sizeof usual) && strcmp(usual, running->home) == 0
 		? ""
