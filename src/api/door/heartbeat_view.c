@@ -214,7 +214,7 @@ static int put_metadata(struct buf *out, const struct heartbeat *beat)
 		json_member_string(&object, "offlineReason", beat->offline_reason);
 	if (beat->detected_ms != 0)
 		json_member_int(&object, "detectedAt", beat->detected_ms);
-	int r = object.fault;
+	int r = buf_fault(out);
 	yyjson_obj_foreach(yyjson_doc_get_root(beat->said), i, limit, key, value)
 	{
 		if (r == 0 && !is_own(json_text(key)))
@@ -235,7 +235,7 @@ int heartbeat_put(struct buf *out, const struct heartbeat *beat)
 	json_member_raw_or_null(&object, "sessionId", beat->session);
 	json_member_int(&object, "lastUpdate", beat->last_update_ms);
 	json_member_int(&object, "startedAt", beat->started_ms);
-	int r = object.fault < 0 ? object.fault : buf_printf(out, ",\"metadata\":");
+	int r = buf_printf(out, ",\"metadata\":");
 	if (r == 0)
 		r = put_metadata(out, beat);
 	return r < 0 ? r : buf_put_byte(out, '}');
@@ -255,7 +255,7 @@ int heartbeat_put_row(struct buf *out, const struct heartbeat *beat)
 	json_member_string_or_null(&object, "task", beat->title.len > 0 ? beat->title : beat->task);
 	json_member_cstr(&object, "mode", strcmp(beat->status, "working") == 0 ? "active" : "waiting");
 	json_member_cstr(&object, "lastBeatAt", at);
-	int r = object.fault < 0 ? object.fault : buf_printf(out, ",\"beats\":[{\"at\":\"%s\"}]}", at);
+	int r = buf_printf(out, ",\"beats\":[{\"at\":\"%s\"}]}", at);
 	return r;
 }
 

@@ -116,7 +116,7 @@ static int put_said(struct buf *out, const struct slot_beat *beat, bool is_new)
 	struct json_object object, said;
 
 	json_begin(&object, out);
-	int r = object.fault < 0 ? object.fault : buf_printf(out, "\"heartbeat\":");
+	int r = buf_printf(out, "\"heartbeat\":");
 	json_begin(&said, out);
 	json_member_string(&said, "status", beat->status);
 	json_member_string_or_null(&said, "task", beat->task);

@@ -210,7 +210,7 @@ static int put_notice(struct buf *out, const struct spawn_body *body)
 
 	if (body->channel.len > 0 && !span_equal(body->channel, SPAN("internal")))
 		json_member_string(&members, "channel", body->channel);
-	return members.fault;
+	return buf_fault(members.buf);
 }
 
 /* The text of a task that is made for a session. */
@@ -222,7 +222,7 @@ static int put_members(struct buf *out, const struct spawn_body *body)
 	json_member_string(&members, "instructions", body->prompt);
 	json_member_string_if_any(&members, "model", body->model);
 	json_member_string_if_any(&members, "thinking", body->thinking);
-	return members.fault;
+	return buf_fault(members.buf);
 }
 
 /* The route is for those who create and those who change: which of them it is, the body says. */

@@ -23,30 +23,24 @@ const struct workflows *call_workflows(const struct api_call *call)
 struct words {
 	struct buf *out;
 	bool any;
-	int fault;
 };
 
 static void words_begin(struct words *words, struct buf *out)
 {
-	*words = (struct words){.out = out, .fault = buf_put_byte(out, '[')};
+	*words = (struct words){.out = out};
+	buf_put_byte(out, '[');
 }
 
 static void words_add(struct words *words, struct span word)
 {
-	if (words->fault == 0 && words->any)
-		words->fault = buf_put_byte(words->out, ',');
-	if (words->fault == 0)
-		words->fault = json_put_string(words->out, word);
-	words->any = true;
+	json_put_comma(words->out, &words->any);
+	json_put_string(words->out, word);
 }
 
 static void put_words(struct json_object *object, const char *key, struct words *words)
 {
-	if (words->fault == 0)
-		words->fault = buf_put_byte(words->out, ']');
-	if (words->fault < 0 && object->fault == 0)
-		object->fault = words->fault;
-	json_member_raw(object, key, buf_span(words->out));
+	buf_put_byte(words->out, ']');
+	json_member_buf(object, key, words->out);
 	buf_clear(words->out);
 }
 
@@ -113,7 +107,7 @@ static int put_workflow(struct buf *out, uint32_t number, const struct workflow_
 	json_member_cstr(&object, "text", plan->text);
 	json_member_cstr(&object, "last", stage_name(plan->last));
 	json_member_bool(&object, "builtIn", number < WORKFLOW_CONFIGURED);
-	json_member_raw(&object, "rules", buf_span(&rules));
+	json_member_buf(&object, "rules", &rules);
 	return r < 0 ? r : json_end(&object);
 }
 

@@ -154,7 +154,7 @@ static int put_event(struct buf *out, const struct record *record)
 		json_member_string(&event, "session", record->subject);
 	if (record->actor.len > 0)
 		json_member_string(&event, "actor", record->actor);
-	int r = event.fault < 0 ? event.fault : buf_printf(out, ",\"data\":");
+	int r = buf_fault(event.buf) < 0 ? buf_fault(event.buf) : buf_printf(out, ",\"data\":");
 	if (r == 0)
 		r = put_data(out, record);
 	return r < 0 ? r : buf_put_byte(out, '}');
@@ -192,7 +192,7 @@ static int list_event(void *context, const struct record *record)
 		if (r == 0)
 			r = put_event(listing->out, record);
 		if (r < 0) {
-			listing->out->len = before;
+			buf_cut(listing->out, before);
 			return r;
 		}
 		listing->put++;
@@ -350,7 +350,7 @@ int api_put_stream_event(struct buf *out, const struct record *record)
 		r = buf_put_span(out, SPAN("\n\n"));
 	}
 	if (r < 0)
-		out->len = before;
+		buf_cut(out, before);
 	return r;
 }
 

@@ -200,7 +200,7 @@ static void audit_query(struct api_call *call, struct span sql)
 		sql.len = SQL_AUDITED_MAX;
 	json_member_string(&members, "sql", sql);
 	command->kind = COMMAND_AUDIT;
-	if (members.fault < 0)
+	if (buf_fault(members.buf) < 0)
 		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
 	else
 		call_audit(call, command, (struct span){0}, buf_span(&more));

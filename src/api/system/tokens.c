@@ -122,7 +122,7 @@ static void put_members(struct json_object *object, const struct token *token)
 		buf_init(&queues, 1 << 20);
 		int r = put_queues(&queues, token);
 		json_note(object, r);
-		json_member_raw(object, "queues", buf_span(&queues));
+		json_member_buf(object, "queues", &queues);
 	}
 	json_member_int(object, "createdAt", token->created_ms);
 	json_member_string(object, "createdBy", token->created_by);
@@ -217,7 +217,7 @@ static void audit(
 	buf_init(&more, 4096);
 	put_kind(&members, kind, gate);
 	json_member_string(&members, "name", name);
-	if (members.fault < 0)
+	if (buf_fault(members.buf) < 0)
 		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
 	else
 		call_audit(call, &call->commands[0], object, buf_span(&more));

@@ -264,7 +264,7 @@ static int put_refused_item(
 	int r = json_end(&item);
 	if (r < 0 || errors.len == 0)
 		return r;
-	out->len--;
+	buf_drop(out, 1);
 	r = buf_printf(out, ",\"errors\":[");
 	if (r == 0)
 		r = buf_put_span(out, errors);

@@ -35,7 +35,7 @@ static int put_note(struct buf *note, const struct emit_body *body)
 		json_member_string(&members, "id", body->id);
 	if (body->data.len > 0)
 		json_member_raw(&members, "data", body->data);
-	return members.fault;
+	return buf_fault(members.buf);
 }
 
 /* Does what was told name a pull request? */
@@ -63,10 +63,10 @@ static int put_action(struct api_call *call, struct span task, enum action actio
 	if (r == 0)
 		r = json_end(&linked);
 	json_member_string(&members, "title", buf_span(&title));
-	json_member_raw(&members, "payload", buf_span(&link));
-	json_member_raw(&members, "metadata", buf_span(&link));
+	json_member_buf(&members, "payload", &link);
+	json_member_buf(&members, "metadata", &link);
 	if (r == 0)
-		r = members.fault;
+		r = buf_fault(members.buf);
 	return r < 0 ? r : arena_copy(call->arena, buf_span(&body), ret_body);
 }
 
@@ -115,7 +115,7 @@ bool call_tells(struct api_call *call, struct command *command, const struct tid
 	command->told.may_judge = principal_passes(&call->who, SPAN(WORKFLOW_GATE));
 	if (tiding->type.len > 0)
 		json_member_string(&members, "event", tiding->type);
-	int r = members.fault < 0 ? members.fault : put_actions(call, command);
+	int r = buf_fault(members.buf) < 0 ? buf_fault(members.buf) : put_actions(call, command);
 	if (r < 0)
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
 	return r == 0 && (note.len == 0 || call_keep(call, &note, &command->told.note) == 0);

@@ -39,7 +39,7 @@ static int put_note(struct buf *note, const struct verdict_body *body)
 		json_member_string(&members, "reason", body->reason);
 	if (body->evidence.len > 0)
 		json_member_raw(&members, "evidence", body->evidence);
-	return members.fault;
+	return buf_fault(members.buf);
 }
 
 static bool read_verdict(struct api_call *call, struct verdict_body *body, bool *ret_passes)

@@ -61,7 +61,8 @@ static int keep_told(struct api_call *call, const struct log_body *body, struct 
 	buf_init(&note, 8 * LOG_TOLD_MAX);
 	json_member_int(&members, "offset", body->offset + (int64_t)(body->data.len - text.len));
 	json_member_string(&members, "text", text);
-	return members.fault < 0 ? members.fault : arena_copy(call->arena, buf_span(&note), ret_note);
+	return buf_fault(members.buf) < 0 ? buf_fault(members.buf)
+					  : arena_copy(call->arena, buf_span(&note), ret_note);
 }
 
 void log_append_begin(struct api_call *call)

@@ -156,8 +156,8 @@ static void put_stage(const struct api_call *call, struct json_object *object, c
 	if (r == 0)
 		r = buf_put_byte(&passed, ']');
 	json_note(object, r);
-	json_member_raw(object, "gates", buf_span(&all));
-	json_member_raw(object, "gatesPassed", buf_span(&passed));
+	json_member_buf(object, "gates", &all);
+	json_member_buf(object, "gatesPassed", &passed);
 }
 
 static char *write_claim(char *at, const struct task_document *document)
@@ -307,7 +307,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	claim = (struct json_object){.buf = out, .any = true};
 	char *at = json_room(&claim, MEMBERS_BYTES_MAX + claimed->checkpoint.len);
 	if (!at)
-		return claim.fault;
+		return buf_fault(claim.buf);
 	at = json_write_decimal(at, "fence", claimed->task.fence);
 	at = json_write_int(at, "leaseMs", claimed->lease_ms);
 	at = json_write_int(at, "attempt", claimed->task.attempt);
@@ -334,7 +334,7 @@ int warnings_put(struct buf *out, struct span warnings)
 {
 	if (warnings.len == 0)
 		return 0;
-	out->len--; /* the brace comes after them */
+	buf_drop(out, 1); /* the brace comes after them */
 	int r = buf_printf(out, ",\"warnings\":[");
 	if (r == 0)
 		r = buf_put_span(out, warnings);

@@ -133,7 +133,7 @@ static int put_note(struct buf *note, const struct report *report)
 	put_json(&members, "evidence", report->evidence);
 	json_member_string_if_any(&members, "reason", report->reason);
 	put_message(&members, report->error);
-	return members.fault;
+	return buf_fault(members.buf);
 }
 
 static int put_question(struct buf *question, const struct report *report)

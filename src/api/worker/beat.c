@@ -327,7 +327,7 @@ static int put_beat(struct api_call *call, const struct result *result)
 
 	json_begin(&object, call->body);
 	put_standing(&object, call, result);
-	int r = object.fault < 0 ? object.fault : buf_put_span(call->body, SPAN(",\"lost\":"));
+	int r = buf_put_span(call->body, SPAN(",\"lost\":"));
 	if (r == 0)
 		r = json_put_strings(call->body, result->lost, result->lost_count);
 	if (r == 0)

@@ -75,7 +75,7 @@ void cli_member_names(struct cli *cli, struct json_object *object, const char *f
 	if (r == 0)
 		r = buf_put_byte(&list, ']');
 	if (r < 0)
-		object->fault = r;
+		json_note(object, r);
 	else
 		json_member_raw(object, key, buf_span(&list));
 }

@@ -100,7 +100,7 @@ static void put_error(
 	json_begin(&object, &cli->out);
 	json_member_int(&object, "schema", 1);
 	json_member_bool(&object, "ok", false);
-	json_member_raw(&object, "error", buf_span(&inner));
+	json_member_buf(&object, "error", &inner);
 	json_end(&object);
 	buf_put_byte(&cli->out, '\n');
 }
@@ -117,7 +117,8 @@ int cli_fail(
 	vsnprintf(message, sizeof message, format, list);
 	va_end(list);
 	buf_init(&clean, 16 * LINE_BYTES_MAX);
-	text_clean(&clean, span_of(message), term->utf8, true);
+	if (text_clean(&clean, span_of(message), term->utf8, true) < 0)
+		buf_clear(&clean); /* the code is still said */
 	if (cli->verb && cli->verb->stands_in) {
 		fprintf(stderr, "%.*s\n", SPAN_ARGS(buf_span(&clean)));
 		buf_clear(&cli->out); /* nothing of it has gone out yet, or all of it has */
@@ -127,9 +128,12 @@ int cli_fail(
 		term_plain(term->talk_color, PAINT_RED), SPAN_ARGS(buf_span(&clean)), code);
 	if (fix) {
 		buf_clear(&clean);
-		text_clean(&clean, span_of(fix), term->utf8, false);
+		if (text_clean(&clean, span_of(fix), term->utf8, false) < 0)
+			buf_clear(&clean);
 		fprintf(stderr, "  try: %.*s\n", SPAN_ARGS(buf_span(&clean)));
 	}
+	if (buf_fault(&cli->out))
+		buf_clear(&cli->out); /* of an answer that does not fit nothing is shown */
 	if (cli->form == FORM_JSON)
 		put_error(cli, status, code, fix, message);
 	return (int)status;
@@ -204,6 +208,8 @@ static void make_harmless(struct cli *cli)
 
 int cli_flush(struct cli *cli)
 {
+	if (buf_fault(&cli->out))
+		die(buf_fault(&cli->out));
 	if (cli->term.tty && (cli->form == FORM_JSON || cli->form == FORM_JSONL))
 		make_harmless(cli);
 

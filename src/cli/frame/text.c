@@ -95,7 +95,6 @@ static int put_point(struct buf *out, struct span bytes, uint32_t point, bool ut
 
 int text_clean(struct buf *out, struct span text, bool utf8, bool lines)
 {
-	size_t before = out->len;
 	int r = 0;
 
 	while (r == 0 && text.len > 0) {
@@ -106,8 +105,6 @@ int text_clean(struct buf *out, struct span text, bool utf8, bool lines)
 		r = put_point(out, (struct span){text.data, len}, point, utf8, lines);
 		text = (struct span){text.data + len, text.len - len};
 	}
-	if (r < 0)
-		out->len = before;
 	return r;
 }
 

@@ -103,7 +103,7 @@ static void put_parents(
 	if (r == 0)
 		r = buf_put_byte(&list, ']');
 	if (r < 0)
-		task->fault = r;
+		json_note(task, r);
 	else if (list.len > 2)
 		json_member_raw(task, "blockedBy", buf_span(&list));
 }

@@ -64,7 +64,7 @@ static int put_task(struct buf *body, const struct demo_task *task, const char *
 	json_member_word(&object, "queue", "shell");
 	json_member_word(&object, "executor", "shell");
 	json_member_raw(&object, "labels", SPAN("[\"demo\"]"));
-	json_member_raw(&object, "payload", buf_span(&payload));
+	json_member_buf(&object, "payload", &payload);
 	return json_end(&object);
 }
 

@@ -394,7 +394,7 @@ static int assign(struct import *import, struct span agent, yyjson_val *queues)
 	json_begin(&object, &body);
 	json_member_string(&object, "agentId", agent);
 	int r = json_put_value(&list, queues);
-	json_member_raw(&object, "queues", buf_span(&list));
+	json_member_buf(&object, "queues", &list);
 	if (r == 0)
 		r = json_end(&object);
 	if (r < 0)

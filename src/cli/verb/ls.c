@@ -251,7 +251,7 @@ static int show(struct listing *listing)
 		buf_put_span(&whole, buf_span(&listing->json));
 		buf_put_byte(&whole, ']');
 		yyjson_doc *doc = json_read_to(buf_span(&whole), JSON_REPLY_DEPTH_MAX, &complaint);
-		cli->out.len--; /* the list brings its own bracket */
+		buf_drop(&cli->out, 1); /* the list brings its own bracket */
 		cli_put_value(cli, yyjson_doc_get_root(doc));
 		yyjson_doc_free(doc);
 	}

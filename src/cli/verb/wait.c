@@ -69,7 +69,8 @@ static void draw(struct waiting *waiting)
 	int rest = room - (bar > 0 ? bar + 1 : 0) - 1;
 	buf_init(&note, 4096);
 	buf_init(&cut, 4096);
-	text_clean(&note, span_of(waiting->note), cli->term.utf8, false);
+	if (text_clean(&note, span_of(waiting->note), cli->term.utf8, false) < 0)
+		buf_clear(&note); /* the counts are shown without it */
 	text_fit(&cut, buf_span(&note),
 		(size_t)(rest < 0                       ? 0
 				: rest < NOTE_WIDTH_MAX ? rest

@@ -86,7 +86,7 @@ static int put_event(void *context, const struct record *record)
 	if (r < 0)
 		return r;
 	if (before > 0 && page->bytes.len > PAGE_BYTES_MAX) { /* it begins the next page */
-		page->bytes.len = before;
+		buf_cut(&page->bytes, before);
 		return -ENOBUFS;
 	}
 	page->last = record->seq;

@@ -51,33 +51,29 @@ int http_decode(struct span text, bool in_query, struct buf *out)
 			r = buf_put_byte(out, (unsigned char)r);
 	}
 	if (r < 0)
-		out->len = before;
+		buf_cut(out, before);
 	return r;
 }
 
 int http_encode(struct span text, struct buf *out)
 {
-	size_t before = out->len;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < text.len; i++) {
+	for (size_t i = 0; i < text.len; i++) {
 		unsigned char byte = (unsigned char)text.data[i], letter = byte | 32;
 		bool plain = (byte >= '0' && byte <= '9') || (byte < 128 && letter >= 'a' && letter <= 'z') ||
 			(byte != 0 && strchr("-._~", byte));
-		r = plain ? buf_put_byte(out, byte) : buf_printf(out, "%%%02X", byte);
+		if (plain)
+			buf_put_byte(out, byte);
+		else
+			buf_printf(out, "%%%02X", byte);
 	}
-	if (r < 0)
-		out->len = before;
-	return r;
+	return buf_fault(out);
 }
 
 int http_put_path(struct buf *out, const char *before, struct span name, const char *after)
 {
-	int r = buf_put_span(out, span_of(before));
-
-	if (r == 0)
-		r = http_encode(name, out);
-	return r < 0 ? r : buf_put_span(out, span_of(after));
+	buf_put_span(out, span_of(before));
+	http_encode(name, out);
+	return buf_put_span(out, span_of(after));
 }
 
 static void split_at_equals(struct span piece, struct span *ret_name, struct span *ret_value)

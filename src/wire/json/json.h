@@ -67,8 +67,18 @@ static inline int64_t json_int(yyjson_val *object, const char *key)
 /* The text of a member, with a zero behind it; cut if there is no room for all, empty if there is none. */
 void json_copy_text(yyjson_val *object, const char *key, char *ret_text, size_t room);
 
-/* Writing. All append to the buffer; -ENOMEM, -E2BIG. A string is quoted and escaped; bytes in it that are not UTF-8
- * become U+FFFD. */
+/*
+ * Writing. All append to the buffer, and the first fault stays in it (base/buf.h): write everything, then ask once, by
+ * json_end() of the outermost object or by buf_fault(). New code does not look at what the puts return.
+ *
+ *	json_begin(&object, &out);
+ *	json_member_string(&object, "name", name);
+ *	if (json_put_key(&object, "tags"))
+ *		json_put_strings(&out, tags, count);
+ *	return json_end(&object);
+ */
+
+/* A string is quoted and escaped; bytes in it that are not UTF-8 become U+FFFD. */
 int json_put_string(struct buf *buf, struct span text);
 int json_put_base64(struct buf *buf, struct span bytes); /* quoted, with padding */
 
@@ -91,16 +101,16 @@ int json_put_value(struct buf *buf, yyjson_val *value);
 struct json_object {
 	struct buf *buf;
 	bool any;
-	int fault; /* the first one; later calls do nothing */
 };
 
 void json_begin(struct json_object *object, struct buf *buf);
-int json_end(struct json_object *object); /* the fault, if there was any */
+int json_end(struct json_object *object); /* the fault of the buffer, if there was any */
 
+/* The value of a member could not be made: a fault of the buffer, if there was none before. 0 is none. */
 static inline void json_note(struct json_object *object, int fault)
 {
-	if (object->fault == 0)
-		object->fault = fault;
+	if (fault)
+		buf_fail(object->buf, fault);
 }
 
 /* Members are compiled where they are written: of a key that is a literal, a few stores are left. */
@@ -113,9 +123,7 @@ JSON_MEMBER char *json_member_at(struct json_object *object, const char *key, si
 	struct buf *buf = object->buf;
 	size_t len = strlen(key);
 
-	if (object->fault == 0)
-		object->fault = buf_reserve(buf, len + 4 + value_max);
-	if (object->fault != 0)
+	if (buf_reserve(buf, len + 4 + value_max) < 0)
 		return NULL;
 	char *at = buf->data + buf->len;
 	if (object->any)
@@ -139,9 +147,9 @@ JSON_MEMBER void json_member_raw(struct json_object *object, const char *key, st
 {
 	char *at = json_member_at(object, key, json.len);
 
-	assert(json.len > 0);
 	if (!at)
 		return;
+	assert(json.len > 0);
 	memcpy(at, json.data, json.len);
 	json_wrote(object, at + json.len);
 }
@@ -160,7 +168,7 @@ JSON_MEMBER bool json_put_key(struct json_object *object, const char *key)
 JSON_MEMBER void json_member_string(struct json_object *object, const char *key, struct span value)
 {
 	if (json_put_key(object, key))
-		json_note(object, json_put_string(object->buf, value));
+		json_put_string(object->buf, value);
 }
 
 JSON_MEMBER void json_member_int(struct json_object *object, const char *key, int64_t value)
@@ -197,6 +205,9 @@ JSON_MEMBER void json_member_null(struct json_object *object, const char *key)
 	json_member_raw(object, key, SPAN("null"));
 }
 
+/* Already JSON, in a buffer of its own; a fault of that one is handed on. */
+void json_member_buf(struct json_object *object, const char *key, const struct buf *json);
+
 /* Already JSON, or missing. */
 JSON_MEMBER void json_member_raw_or_null(struct json_object *object, const char *key, struct span json)
 {
@@ -230,9 +241,8 @@ enum {
 JSON_MEMBER char *json_room(struct json_object *object, size_t bytes_max)
 {
 	assert(object->any);
-	if (object->fault == 0)
-		object->fault = buf_reserve(object->buf, bytes_max);
-	return object->fault == 0 ? object->buf->data + object->buf->len : NULL;
+	assert(bytes_max > 0);
+	return buf_reserve(object->buf, bytes_max) == 0 ? object->buf->data + object->buf->len : NULL;
 }
 
 /* The most that a text may take: each byte of it may need an escape. */

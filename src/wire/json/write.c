@@ -36,59 +36,59 @@ static size_t plain_end(struct span text, size_t at)
 	return at;
 }
 
-static int put_escaped(struct buf *buf, unsigned char byte)
+static void put_escaped(struct buf *buf, unsigned char byte)
 {
 	static const char hex[] = "0123456789abcdef";
 	char escape[6] = {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
 
 	switch (byte) {
 	case '"':
-		return buf_put(buf, "\\\"", 2);
+		buf_put(buf, "\\\"", 2);
+		return;
 	case '\\':
-		return buf_put(buf, "\\\\", 2);
+		buf_put(buf, "\\\\", 2);
+		return;
 	case '\n':
-		return buf_put(buf, "\\n", 2);
+		buf_put(buf, "\\n", 2);
+		return;
 	case '\r':
-		return buf_put(buf, "\\r", 2);
+		buf_put(buf, "\\r", 2);
+		return;
 	case '\t':
-		return buf_put(buf, "\\t", 2);
+		buf_put(buf, "\\t", 2);
+		return;
 	default:
-		return buf_put(buf, escape, sizeof escape);
+		buf_put(buf, escape, sizeof escape);
 	}
 }
 
-/* One character that cannot be copied without a look. Returns its length in the text, or a fault. */
-static int put_special(struct buf *buf, struct span text)
+/* One character that cannot be copied without a look. Returns its length in the text. */
+static size_t put_special(struct buf *buf, struct span text)
 {
 	bool good;
 	size_t len = utf8_next(text, &good);
-	int r;
 
 	if (!good)
-		r = buf_put(buf, "\xef\xbf\xbd", 3);
+		buf_put(buf, "\xef\xbf\xbd", 3);
 	else if (len == 1)
-		r = put_escaped(buf, (unsigned char)text.data[0]);
+		put_escaped(buf, (unsigned char)text.data[0]);
 	else
-		r = buf_put(buf, text.data, len);
-	return r < 0 ? r : (int)len;
+		buf_put(buf, text.data, len);
+	return len;
 }
 
-static int put_characters(struct buf *buf, struct span text)
+static void put_characters(struct buf *buf, struct span text)
 {
 	size_t at = 0;
 
 	while (at < text.len) {
 		size_t run = plain_end(text, at);
-		int r = buf_put(buf, text.data + at, run - at);
 
+		buf_put(buf, text.data + at, run - at);
 		at = run;
-		if (r == 0 && at < text.len)
-			r = put_special(buf, (struct span){text.data + at, text.len - at});
-		if (r < 0)
-			return r;
-		at += (size_t)r;
+		if (at < text.len)
+			at += put_special(buf, (struct span){text.data + at, text.len - at});
 	}
-	return 0;
 }
 
 /* It is known that nothing in it needs an escape. */
@@ -109,19 +109,11 @@ static int put_word(struct buf *buf, struct span word)
 
 int json_put_string(struct buf *buf, struct span text)
 {
-	size_t before = buf->len;
-
 	if (plain_end(text, 0) == text.len)
 		return put_word(buf, text);
-	int r = buf_put_byte(buf, '"');
-
-	if (r == 0)
-		r = put_characters(buf, text);
-	if (r == 0)
-		r = buf_put_byte(buf, '"');
-	if (r < 0)
-		buf->len = before;
-	return r;
+	buf_put_byte(buf, '"');
+	put_characters(buf, text);
+	return buf_put_byte(buf, '"');
 }
 
 char *json_write_string(char *at, struct span text)
@@ -138,11 +130,11 @@ char *json_write_string(char *at, struct span text)
 int json_put_base64(struct buf *buf, struct span bytes)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	int r = buf_reserve(buf, (bytes.len + 2) / 3 * 4 + 2);
 
-	if (r == 0)
-		r = buf_put_byte(buf, '"');
-	for (size_t i = 0; r == 0 && i < bytes.len; i += 3) {
+	if (buf_reserve(buf, (bytes.len + 2) / 3 * 4 + 2) < 0)
+		return buf_fault(buf);
+	buf_put_byte(buf, '"');
+	for (size_t i = 0; i < bytes.len; i += 3) {
 		size_t left = bytes.len - i;
 		uint32_t three = (uint32_t)(unsigned char)bytes.data[i] << 16;
 		if (left > 1)
@@ -151,9 +143,9 @@ int json_put_base64(struct buf *buf, struct span bytes)
 			three |= (unsigned char)bytes.data[i + 2];
 		char four[4] = {digits[three >> 18], digits[three >> 12 & 63],
 			left > 1 ? digits[three >> 6 & 63] : '=', left > 2 ? digits[three & 63] : '='};
-		r = buf_put(buf, four, sizeof four);
+		buf_put(buf, four, sizeof four);
 	}
-	return r < 0 ? r : buf_put_byte(buf, '"');
+	return buf_put_byte(buf, '"');
 }
 
 int json_put_value(struct buf *buf, yyjson_val *value)
@@ -168,7 +160,7 @@ int json_put_value(struct buf *buf, yyjson_val *value)
 	cleanup(free_at) char *text = yyjson_val_write_opts(value, YYJSON_WRITE_NOFLAG, NULL, &len, &error);
 	if (!text) {
 		assert(error.code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION); /* what was read can be written */
-		return -ENOMEM;
+		return buf_fail(buf, -ENOMEM);
 	}
 	return buf_put(buf, text, len);
 }
@@ -176,14 +168,13 @@ int json_put_value(struct buf *buf, yyjson_val *value)
 int json_put_strings(struct buf *buf, const struct span *items, size_t count)
 {
 	bool any = false;
-	int r = buf_put_byte(buf, '[');
 
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = json_put_comma(buf, &any);
-		if (r == 0)
-			r = json_put_string(buf, items[i]);
+	buf_put_byte(buf, '[');
+	for (size_t i = 0; i < count; i++) {
+		json_put_comma(buf, &any);
+		json_put_string(buf, items[i]);
 	}
-	return r < 0 ? r : buf_put_byte(buf, ']');
+	return buf_put_byte(buf, ']');
 }
 
 /* ---- objects ---- */
@@ -191,14 +182,20 @@ int json_put_strings(struct buf *buf, const struct span *items, size_t count)
 void json_begin(struct json_object *object, struct buf *buf)
 {
 	*object = (struct json_object){.buf = buf};
-	json_note(object, buf_put_byte(buf, '{'));
+	buf_put_byte(buf, '{');
 }
 
 int json_end(struct json_object *object)
 {
-	if (object->fault == 0)
-		json_note(object, buf_put_byte(object->buf, '}'));
-	return object->fault;
+	return buf_put_byte(object->buf, '}');
+}
+
+void json_member_buf(struct json_object *object, const char *key, const struct buf *json)
+{
+	if (buf_fault(json))
+		json_note(object, buf_fault(json));
+	else
+		json_member_raw(object, key, buf_span(json));
 }
 
 void json_member_int_or_null(struct json_object *object, const char *key, int64_t value)
@@ -225,26 +222,16 @@ void json_member_string_if_any(struct json_object *object, const char *key, stru
 
 void json_member_node(struct json_object *object, yyjson_val *key, yyjson_val *value)
 {
-	struct buf *buf = object->buf;
-
-	if (object->fault == 0 && object->any)
-		json_note(object, buf_put_byte(buf, ','));
-	object->any = true;
-	if (object->fault == 0)
-		json_note(object, json_put_value(buf, key));
-	if (object->fault == 0)
-		json_note(object, buf_put_byte(buf, ':'));
-	if (object->fault == 0)
-		json_note(object, json_put_value(buf, value));
+	json_put_comma(object->buf, &object->any);
+	json_put_value(object->buf, key);
+	buf_put_byte(object->buf, ':');
+	json_put_value(object->buf, value);
 }
 
 void json_members_raw(struct json_object *object, struct span members)
 {
 	if (members.len == 0)
 		return;
-	if (object->fault == 0 && object->any)
-		json_note(object, buf_put_byte(object->buf, ','));
-	object->any = true;
-	if (object->fault == 0)
-		json_note(object, buf_put_span(object->buf, members));
+	json_put_comma(object->buf, &object->any);
+	buf_put_span(object->buf, members);
 }

@@ -145,7 +145,7 @@ static int put_note(struct buf *note, const struct orchestrator_body *body)
 		json_member_string(&members, "note", body->message);
 	if (body->metadata.len > 0)
 		json_member_raw(&members, "metadata", body->metadata);
-	return members.fault;
+	return buf_fault(members.buf);
 }
 
 /* Why it failed, should this be its last word. */
@@ -238,7 +238,7 @@ void orchestrator_release_begin(struct api_call *call)
 	if (!command)
 		return;
 	json_member_string(&members, "reason", body.reason);
-	if (members.fault < 0)
+	if (buf_fault(members.buf) < 0)
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
 	else
 		call_keep(call, &note, &command->note);

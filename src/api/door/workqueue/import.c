@@ -100,7 +100,7 @@ static int put_metadata(struct buf *out, yyjson_val *item)
 				json_member_node(&metadata, key, value);
 		}
 	}
-	json_member_raw(&metadata, IMPORTED_KEY, buf_span(&rest_text));
+	json_member_buf(&metadata, IMPORTED_KEY, &rest_text);
 	return r < 0 ? r : json_end(&metadata);
 }
 
@@ -116,8 +116,8 @@ static int put_body(struct buf *out, yyjson_val *item, struct span key)
 	json_member_string(&members, "instructions", json_text(yyjson_obj_get(item, "instructions")));
 	if (key.len > 0)
 		json_member_string(&members, "uniqueKey", key);
-	json_member_raw(&members, "metadata", buf_span(&metadata));
-	return r < 0 ? r : members.fault;
+	json_member_buf(&members, "metadata", &metadata);
+	return r < 0 ? r : buf_fault(members.buf);
 }
 
 /* A time as the item has it: "" is none. */

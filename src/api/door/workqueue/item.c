@@ -219,8 +219,9 @@ static void put_meta(struct json_object *object, const struct item *item)
 		if (!yyjson_equals_str(key, IMPORTED_KEY))
 			json_member_node(&meta, key, value);
 	}
-	if (json_end(&meta) == 0 && meta.any)
-		json_member_raw(object, "meta", buf_span(&text));
+	json_end(&meta);
+	if (meta.any)
+		json_member_buf(object, "meta", &text);
 }
 
 static void put_optional(struct json_object *object, const struct item *item)
@@ -359,7 +360,7 @@ static int put_owner(struct buf *members, const struct api_call *call, const str
 
 	json_member_string(&object, "claimedBy", document->holder);
 	json_member_int(&object, "leaseUntil", call->now.wall_ms + document->lease_ms);
-	return object.fault;
+	return buf_fault(members);
 }
 
 static void refuse_claimed(struct api_call *call, const struct result *result)

@@ -203,7 +203,7 @@ static int put_body(struct buf *body, struct enqueued *item)
 		json_member_string(&members, "uniqueKey", item->key);
 	if (item->meta.len > 0)
 		json_member_raw(&members, "metadata", item->meta);
-	return members.fault;
+	return buf_fault(members.buf);
 }
 
 static void fill_enqueue(struct api_call *call, struct enqueued *item)
@@ -496,7 +496,7 @@ static bool keep_note(struct api_call *call, const struct said *said, struct com
 	buf_init(&note, 8 * NOTE_BYTES_MAX);
 	json_member_string(&members, "note", said->note);
 	command->words = said->note;
-	return members.fault == 0 && call_keep(call, &note, &command->note) == 0;
+	return buf_fault(members.buf) == 0 && call_keep(call, &note, &command->note) == 0;
 }
 
 static bool keep_error(struct api_call *call, const struct said *said, struct command *command)
