@@ -89,9 +89,11 @@ int spawn_and_read(const char *const *argv, struct buf *said)
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -1;
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, pair[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	int error = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
+	int error = posix_spawn_file_actions_adddup2(&actions, pair[1], STDOUT_FILENO);
+	if (error == 0)
+		error = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	if (error == 0)
+		error = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	close(pair[1]);
 	while (error == 0 && ((got = read(pair[0], block, sizeof block)) > 0 || (got < 0 && errno == EINTR)))
