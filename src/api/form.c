@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "api/beat_token.h"
+#include "api/worker/beat_token.h"
 #include "base/take.h"
 
 static bool is_alnum(unsigned char c)
@@ -96,7 +96,7 @@ void form_error(struct form *form, const char *field, const char *format, ...)
 	json_member_cstr(&error, "field", name);
 	json_member_cstr(&error, "message", message);
 	if (r < 0 || json_end(&error) < 0)
-		form->errors.len = before; /* there are more than enough */
+		buf_cut(&form->errors, before); /* there are more than enough */
 }
 
 bool form_is_good(struct form *form)

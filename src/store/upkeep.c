@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "store/sound.h"
+#include "store/read/sound.h"
 #include "store/store_parts.h"
 
 enum {

@@ -24,7 +24,7 @@
 #include "config/config.h"
 #include "exec/request/confine.h"
 #include "exec/wall/wall.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	EXECUTORS_MAX = 64,

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "core/failure.h"
+#include "core/task/failure.h"
 #include "sim/sim.h"
 
 enum {

@@ -17,7 +17,7 @@
 
 #include "base/take.h"
 #include "exec/wall/plan.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	CONFIG_BYTES_MAX = 256 << 10,
