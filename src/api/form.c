@@ -53,8 +53,8 @@ static void refuse_text(struct api_call *call, const struct json_complaint *comp
 {
 	char detail[256];
 
-	if (complaint->no_memory) {
-		call_refuse_request(call, -ENOMEM);
+	if (complaint->fault < 0) {
+		call_refuse_request(call, complaint->fault);
 		return;
 	}
 	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s",
