@@ -21,6 +21,7 @@ enum {
 
 struct json_complaint {
 	size_t at; /* byte offset */
+	int fault; /* 0: the text is wrong; -ENOMEM, -E2BIG: the machine or the arena has no room to read it */
 	char reason[160];
 };
 
