@@ -340,7 +340,7 @@ struct command *call_commands(struct api_call *call, uint32_t count)
 
 int call_keep(struct api_call *call, const struct buf *text, struct span *ret_text)
 {
-	int r = arena_copy(call->arena, buf_span(text), ret_text);
+	int r = buf_fault(text) ? buf_fault(text) : arena_copy(call->arena, buf_span(text), ret_text);
 
 	if (r < 0)
 		api_refuse(call, REFUSED_TOO_LARGE, "The request is larger than the server has room for.");

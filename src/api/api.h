@@ -16,12 +16,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "core/command.h"
-#include "core/document.h"
-#include "core/given.h"
-#include "core/question.h"
+#include "core/task/document.h"
+#include "core/task/given.h"
+#include "core/task/question.h"
 #include "core/record.h"
 #include "core/why.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 /* What a credential may do. A route names one or more; none does not build. */
 enum scope {

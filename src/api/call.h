@@ -11,7 +11,7 @@
 #pragma once
 
 #include "api/api.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 struct route {
 	enum http_method method;

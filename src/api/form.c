@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "api/beat_token.h"
+#include "api/worker/beat_token.h"
 #include "base/take.h"
 
 static_assert(
@@ -69,14 +69,12 @@ bool form_is_good(struct form *form)
 	if (form->error_count == 0)
 		return true;
 	buf_init(&members, 128 << 10);
-	int r = buf_printf(&members, "\"errors\":[");
-	if (r == 0)
-		r = buf_put_span(&members, buf_span(&form->errors));
-	if (r == 0)
-		r = buf_put_byte(&members, ']');
+	buf_put_span(&members, SPAN("\"errors\":["));
+	buf_put_span(&members, buf_span(&form->errors));
+	buf_put_byte(&members, ']');
 	call_refuse_with(form_call(form), REFUSED_INVALID,
 		form->error_count == 1 ? "One field cannot be accepted." : "Some fields cannot be accepted.",
-		r < 0 ? (struct span){0} : buf_span(&members));
+		buf_fault(&members) < 0 ? (struct span){0} : buf_span(&members));
 	return false;
 }
 

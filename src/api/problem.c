@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "api/beat_token.h"
+#include "api/worker/beat_token.h"
 #include "base/take.h"
 
 static int put_problem(struct buf *body, int status, const char *code, const char *title, const char *detail,
@@ -229,6 +229,8 @@ void call_again(struct api_call *call)
 
 void call_reply(struct api_call *call, int status, int fault)
 {
+	if (fault == 0)
+		fault = buf_fault(call->body);
 	if (fault < 0) {
 		call_refuse_fault(call, fault == -ENOENT ? -EIO : fault);
 		return;

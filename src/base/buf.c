@@ -43,6 +43,33 @@ void buf_set_max(struct buf *buf, size_t max)
 void buf_clear(struct buf *buf)
 {
 	buf->len = 0;
+	buf->fault = 0;
+}
+
+void buf_cut(struct buf *buf, size_t len)
+{
+	assert(len <= buf->len);
+	buf->len = len;
+	buf->fault = 0;
+}
+
+void buf_drop(struct buf *buf, size_t bytes)
+{
+	if (buf->fault)
+		return;
+	assert(bytes <= buf->len);
+	buf->len -= bytes;
+}
+
+/* Without room between `len` and `cap` the quick half of buf_reserve() never succeeds, and needs no look at the fault. */
+int buf_fail(struct buf *buf, int fault)
+{
+	assert(fault <= 0);
+	if (fault && !buf->fault) {
+		buf->fault = fault;
+		buf->cap = buf->len;
+	}
+	return buf->fault;
 }
 
 static size_t buf_cap_for(const struct buf *buf, size_t need)
@@ -63,13 +90,15 @@ int buf_grow(struct buf *buf, size_t more)
 
 	assert(buf->len <= buf->cap);
 	assert(buf->cap <= buf->max);
+	if (buf->fault)
+		return buf->fault;
 	if (more > buf->max - buf->len)
-		return -E2BIG;
+		return buf_fail(buf, -E2BIG);
 
 	cap = buf_cap_for(buf, buf->len + more);
 	data = realloc(buf->data, cap + 1);
 	if (!data)
-		return -ENOMEM;
+		return buf_fail(buf, -ENOMEM);
 	buf->data = data;
 	buf->cap = cap;
 	return 0;
@@ -151,7 +180,7 @@ int buf_put_bytes(struct buf *buf, struct span bytes)
 	int fault;
 
 	if (bytes.len > SIZE_MAX - prefix_len)
-		return -E2BIG;
+		return buf_fail(buf, -E2BIG);
 	/* Room for both before either: a length without its bytes must not stay behind. */
 	fault = buf_reserve(buf, prefix_len + bytes.len);
 	if (fault)
@@ -175,14 +204,14 @@ int buf_vprintf(struct buf *buf, const char *format, va_list args)
 	va_list again;
 	int len, fault;
 
-	fault = buf_reserve(buf, 0);
+	fault = buf->fault ? buf->fault : buf_reserve(buf, 0);
 	if (fault)
 		return fault;
 	va_copy(again, args);
 	len = buf_print_tail(buf, format, again);
 	va_end(again);
 	if (len < 0)
-		return -EINVAL;
+		return buf_fail(buf, -EINVAL);
 
 	if ((size_t)len > buf->cap - buf->len) {
 		fault = buf_reserve(buf, (size_t)len);

@@ -2,9 +2,25 @@
  * A buf owns bytes that grow up to a hard maximum. A reader takes apart what
  * the buf_put family put together.
  *
- * Every buf_put appends all it was given or, on a fault, nothing at all:
+ * The first fault stays in the buf, and from then on every put does nothing:
  *   -E2BIG   the bytes would pass the maximum
  *   -ENOMEM  the machine has no memory
+ * So a caller puts all it has, one line each, and asks once, before it hands
+ * the bytes over:
+ *
+ *	buf_put_span(&buf, SPAN("task "));
+ *	buf_put_decimal(&buf, number);
+ *	buf_put_byte(&buf, '\n');
+ *	return buf_fault(&buf);
+ *
+ * Bytes that were cut short never leave: buf_span() of a buf with a fault is
+ * empty. To take it without the question is a bug all the same. New code does
+ * not look at what the puts return.
+ *
+ * Three things take the fault away: buf_clear() and buf_done(), with all bytes;
+ * and buf_cut(), with the bytes since a length of before the fault, for who may
+ * leave a part out.
+ *
  * Growing moves the bytes: a span of the buf lives until the next put. For the
  * same reason the bytes put must not lie inside the buf itself.
  */
@@ -20,8 +36,9 @@
 struct buf {
 	char *data; /* NULL until the first byte */
 	size_t len;
-	size_t cap;
+	size_t cap; /* no more than `len` after a fault: no put finds room */
 	size_t max;
+	int fault; /* the first one: a negative errno, or 0 */
 };
 
 /* The longest encoding of a 64-bit number, and its most digits. */
@@ -37,13 +54,29 @@ void buf_done(struct buf *buf);
 /* From now on no more than that; what is there already must fit. */
 void buf_set_max(struct buf *buf, size_t max);
 
-/* Forgets the bytes and keeps the memory. */
+/* Forgets the bytes and the fault, and keeps the memory. */
 void buf_clear(struct buf *buf);
+
+/* Forgets the bytes behind the first `len`, and the fault if there is one: `len` is a length that the buf had before it. */
+void buf_cut(struct buf *buf, size_t len);
+
+/* Takes so many bytes off the end; after a fault it does nothing. */
+void buf_drop(struct buf *buf, size_t bytes);
+
+/* A fault of the caller's own, where the bytes to be put could not be made: as if a put had failed. 0 is none. Returns the
+ * fault that the buf has now. */
+int buf_fail(struct buf *buf, int fault);
+
+/* The first fault, or 0. */
+static inline int buf_fault(const struct buf *buf)
+{
+	return buf->fault;
+}
 
 /* The rare half of buf_reserve(): not for others. */
 int buf_grow(struct buf *buf, size_t more);
 
-/* After it, putting up to `more` bytes cannot fail. Replies are written in many small puts: the case that there is
+/* After it, putting up to `more` bytes cannot fail. If there is no such room, that is a fault of the buf. Replies are written in many small puts: the case that there is
  * room is decided where it is asked. */
 static inline int buf_reserve(struct buf *buf, size_t more)
 {
@@ -126,9 +159,10 @@ int buf_put_bytes(struct buf *buf, struct span bytes);
 int buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int buf_vprintf(struct buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
+/* The bytes. After a fault there are none to be had: what was cut short never leaves. Ask buf_fault() before. */
 static inline struct span buf_span(const struct buf *buf)
 {
-	return (struct span){buf->data, buf->len};
+	return buf->fault ? (struct span){0} : (struct span){buf->data, buf->len};
 }
 
 /*

@@ -1,6 +1,6 @@
 /*
  * The command line of a program: flags with a value or without, and words that are none. stint(1) has verbs, letters and
- * kinds of values of its own (cli/args.c); this is for the programs behind it.
+ * kinds of values of its own (cli/frame/args.c); this is for the programs behind it.
  */
 #pragma once
 

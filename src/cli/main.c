@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <stdbool.h>
 
-#include "cli/exit.h"
-#include "cli/run.h"
+#include "cli/frame/exit.h"
+#include "cli/frame/run.h"
 
 /* Whoever starts us without one of the three would have the next file in its place, and that is the connection. A file
  * that cannot be written says so to whoever writes. */

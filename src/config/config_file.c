@@ -12,7 +12,7 @@
 
 #include "base/take.h"
 #include "config/reading.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

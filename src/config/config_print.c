@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 int config_put_origin(struct buf *out, const struct config_origin *origin)
 {
@@ -110,17 +110,14 @@ static void member_list(struct json_object *object, const char *name, const stru
 	struct json_object inner;
 
 	json_member_raw(object, name, SPAN("["));
-	for (uint32_t i = 0; object->fault == 0 && i < count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		if (i > 0)
-			object->fault = buf_put_byte(object->buf, ',');
+			buf_put_byte(object->buf, ',');
 		json_begin(&inner, object->buf);
 		put(&inner, config, i);
-		int r = json_end(&inner);
-		if (object->fault == 0)
-			object->fault = r;
+		json_end(&inner);
 	}
-	if (object->fault == 0)
-		object->fault = buf_put_byte(object->buf, ']');
+	buf_put_byte(object->buf, ']');
 }
 
 static void put_value(struct json_object *object, const struct config *config, uint32_t key)

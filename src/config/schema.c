@@ -5,7 +5,7 @@
 
 #include "base/take.h"
 #include "config/config.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	SCHEMA_BYTES_MAX = 1 << 20,
@@ -70,16 +70,16 @@ static void put_key(struct json_object *properties, const char *name, const stru
 	buf_init(&help, SCHEMA_BYTES_MAX);
 	json_begin(&value, &text);
 	bool has_unit = row->of[0] && row->type == CONFIG_NUMBER;
-	int r = buf_printf(&help, "%s%s%s%s", row->help, has_unit ? " (" : "", has_unit ? row->of : "",
+	buf_printf(&help, "%s%s%s%s", row->help, has_unit ? " (" : "", has_unit ? row->of : "",
 		has_unit ? ")" : "");
-	json_member_string(&value, "description", buf_span(&help));
+	if (buf_fault(&help))
+		json_note(&value, buf_fault(&help));
+	else
+		json_member_string(&value, "description", buf_span(&help));
 	put_bounds(&value, row);
 	put_default(&value, row);
-	r = r < 0 ? r : json_end(&value);
-	if (r < 0)
-		properties->fault = r;
-	else
-		json_member_raw(properties, name, buf_span(&text));
+	json_end(&value);
+	json_member_buf(properties, name, &text);
 }
 
 static size_t group_len(const char *name)
@@ -95,10 +95,10 @@ static bool is_in_group(const char *name, const char *group, size_t len)
 }
 
 /* {"type":"object","properties":{…},"additionalProperties":false} */
-static int put_object(struct json_object *object, struct span properties)
+static int put_object(struct json_object *object, const struct buf *properties)
 {
 	json_member_string(object, "type", SPAN("object"));
-	json_member_raw(object, "properties", properties);
+	json_member_buf(object, "properties", properties);
 	json_member_bool(object, "additionalProperties", false);
 	return json_end(object);
 }
@@ -116,15 +116,11 @@ static void put_group(struct json_object *properties, const char *first, size_t 
 		if (is_in_group(config_keys[key].name, first, len))
 			put_key(&members, config_keys[key].name + len + 1, &config_keys[key]);
 	}
-	int r = json_end(&members);
+	json_end(&members);
 	json_begin(&group, &text);
-	if (r == 0)
-		r = put_object(&group, buf_span(&inner));
+	put_object(&group, &inner);
 	memcpy(name, first, len);
-	if (r < 0)
-		properties->fault = r;
-	else
-		json_member_raw(properties, name, buf_span(&text));
+	json_member_buf(properties, name, &text);
 }
 
 static bool is_first_of_group(int key, size_t len)
@@ -153,9 +149,9 @@ int config_put_schema(struct buf *out)
 	}
 	for (uint32_t i = 0; (name = config_foreign_key(i)); i++)
 		json_member_raw(&properties, name, SPAN("true")); /* others know what it may be */
-	int r = json_end(&properties);
+	json_end(&properties);
 	json_begin(&schema, out);
 	json_member_string(&schema, "$schema", SPAN("https://json-schema.org/draft/2020-12/schema"));
 	json_member_string(&schema, "title", SPAN("stint configuration"));
-	return r < 0 ? r : put_object(&schema, buf_span(&inner));
+	return put_object(&schema, &inner);
 }

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "wire/http_client.h"
+#include "wire/http/client.h"
 
 struct server_place_flags {
 	const char *url, *home, *token, *token_file; /* NULL: not given */

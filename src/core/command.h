@@ -13,11 +13,11 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "core/failure.h"
-#include "core/queue.h"
-#include "core/task.h"
-#include "core/token.h"
-#include "core/worker.h"
+#include "core/task/failure.h"
+#include "core/flow/queue.h"
+#include "core/task/task.h"
+#include "core/worker/token.h"
+#include "core/worker/worker.h"
 #include "core/workflow.h"
 
 enum command_kind {

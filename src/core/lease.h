@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "core/given.h"
+#include "core/task/given.h"
 
 struct lease {
 	int64_t deadline_ms;

@@ -8,7 +8,7 @@
 
 #include "base/span.h"
 #include "core/event.h"
-#include "core/task.h"
+#include "core/task/task.h"
 
 /* Numbers that explain an event. Stored numbers: only ever appended. */
 enum fact {
@@ -48,7 +48,7 @@ struct record {
 	struct span note;    /* what the caller said, as it said it */
 	uint32_t facts;      /* bit per enum fact */
 	int64_t fact[FACT_COUNT];
-	uint64_t changed;     /* bit per column; see store/record.c */
+	uint64_t changed;     /* bit per column; see store/record/record.c */
 	struct task columns;  /* the changed ones, as they are after the event */
 	enum task_state from; /* TASK_NOWHERE for other nouns */
 };

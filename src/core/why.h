@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/task.h"
+#include "core/task/task.h"
 
 // clang-format off
 #define WHYS(X) \

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/task.h"
+#include "core/task/task.h"
 
 // clang-format off
 #define S(name)   STAGE_BIT(STAGE_##name)

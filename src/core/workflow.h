@@ -19,7 +19,7 @@
 
 #include "base/span.h"
 #include "core/refusal.h"
-#include "core/state.h"
+#include "core/task/state.h"
 
 struct task;
 

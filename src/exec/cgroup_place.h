@@ -7,8 +7,9 @@
  */
 #pragma once
 
-#include "exec/cgroup.h"
-#include "exec/confine.h"
+#include "exec/tree/cgroup.h"
+#include "exec/request/confine.h"
+#include "exec/host.h"
 
 enum { BOUND_REASON_BYTES = 400 };
 

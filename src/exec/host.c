@@ -22,10 +22,9 @@
 
 #include "base/take.h"
 #include "exec/parts.h"
-#include "exec/landlock.h"
-#include "exec/proc.h"
-#include "exec/syscalls.h"
-#include "exec/tree.h"
+#include "exec/tree/proc.h"
+#include "exec/wall/syscalls.h"
+#include "exec/tree/tree.h"
 
 enum {
 	SWEEP_EVERY_MS = 10,

@@ -14,9 +14,9 @@
 
 #include "base/take.h"
 #include "exec/cgroup_place.h"
-#include "exec/proc.h"
-#include "exec/shim.h"
-#include "exec/tree.h"
+#include "exec/tree/proc.h"
+#include "exec/request/request.h"
+#include "exec/tree/tree.h"
 
 enum { ROUND_MS = 25 };
 

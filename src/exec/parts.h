@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "exec/byway.h"
+#include "exec/wall/byway.h"
 #include "exec/cgroup_place.h"
 #include "exec/host.h"
 #include "exec/process.h"

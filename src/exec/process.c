@@ -20,8 +20,8 @@
 
 #include "base/take.h"
 #include "exec/parts.h"
-#include "exec/proc.h"
-#include "exec/shim.h"
+#include "exec/tree/proc.h"
+#include "exec/request/request.h"
 
 /* After the grace. By then a shim that lives has killed everything that can be killed. */
 enum { SHIM_LATE_MS = 5000 };
@@ -242,7 +242,10 @@ static int stdin_keep(struct process *process, struct span bytes)
 		memmove(waiting->data, waiting->data + process->stdin_written, waiting->len);
 		process->stdin_written = 0;
 	}
+	size_t before = waiting->len;
 	int fault = buf_put_span(waiting, bytes);
+	if (fault)
+		buf_cut(waiting, before); /* what waits is still written, and a shorter one may fit later */
 	return fault == -E2BIG ? -ENOBUFS : fault;
 }
 

@@ -20,22 +20,16 @@
 #include <sys/types.h>
 
 #include "base/span.h"
-#include "exec/confine.h"
+#include "exec/request/confine.h"
 #include "exec/host.h"
 #include "exec/output.h"
+#include "exec/request/terms.h"
 
 enum {
-	PROCESS_RUN_BYTES_MAX = 64,
-	PROCESS_ARGS_MAX = 4096,
-	PROCESS_ENV_MAX = 1024,
 	PROCESS_INPUT_BYTES_MAX = 16 << 20,
 	PROCESS_OUTPUT_BYTES_MAX = 16 << 20,
 	PROCESS_WRITE_BYTES_MAX = 4 << 20, /* waiting in a STDIN_PIPE */
-	PROCESS_HOLDS = 2,
 };
-
-/* In the environment of everything we start, with the run as its value: how a tree is found whose shim is dead. */
-#define PROCESS_MARKER "STINT_RUN"
 
 enum process_stdin {
 	STDIN_NULL,  /* /dev/null */
@@ -51,14 +45,6 @@ enum output_overflow {
 };
 
 struct process;
-
-/* Until when it may run without a further word of ours: then its shim ends it (deadline.h). */
-struct process_lease {
-	int64_t until_ms; /* on the clock that counts from boot (CLOCK_BOOTTIME); 0: for as long as it likes */
-	uint32_t grace_ms; /* between TERM and KILL */
-	uint32_t
-		window_ms; /* if the machine sleeps: so long after it woke it may run on all the same; 0: it may not */
-};
 
 /* All come from the loop, none from within process_start(), process_stop() or process_kill(). Only gone may free. */
 struct process_events {
@@ -102,33 +88,6 @@ struct process_spec {
 /* The defaults above, nothing granted, no working directory. */
 struct process_spec process_spec_default(void);
 
-/* Where a start failed. */
-enum start_stage {
-	STAGE_NONE,
-	STAGE_SHIM,    /* the shim did not come to life */
-	STAGE_REQUEST, /* it did not understand us: another version? */
-	STAGE_FORK,    /* no process could be made */
-	STAGE_SESSION,
-	STAGE_STDIO,
-	STAGE_LIMITS,
-	STAGE_WORKDIR,
-	STAGE_PRIVILEGES,
-	STAGE_USER,
-	STAGE_LANDLOCK, /* a path that cannot be granted: detail names it */
-	STAGE_SECCOMP,
-	STAGE_EXEC,        /* argv[0] itself */
-	STAGE_INTERPRETER, /* argv[0] is there, and what its first line or its header names is not */
-	STAGE_WALL,        /* what should make the wall ended before the program began: detail names it */
-};
-
-enum { START_DETAIL_BYTES = 256 };
-
-struct start_fault {
-	enum start_stage stage;
-	int error;                       /* a positive errno */
-	char detail[START_DETAIL_BYTES]; /* the path it is about, or empty */
-};
-
 enum process_ended {
 	ENDED_NOT_YET,
 	ENDED_UNSTARTED, /* `fault` says why; nothing of argv ever ran */
@@ -136,9 +95,6 @@ enum process_ended {
 	ENDED_SIGNAL,    /* `code` is the signal */
 	ENDED_LOST,      /* the shim died before it could tell: how it ended nobody knows */
 };
-
-/* Which budget of its limits a tree used up; it was ended for that, or ended before we could. */
-enum process_spent { SPENT_NOTHING, SPENT_MEMORY, SPENT_CPU, SPENT_OUTPUT };
 
 struct process_end {
 	enum process_ended how;

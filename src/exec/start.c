@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/above.h"
+#include "exec/request/above.h"
 #include "exec/env.h"
 #include "exec/parts.h"
-#include "exec/proc.h"
-#include "exec/shim.h"
-#include "exec/wall_plan.h"
+#include "exec/tree/proc.h"
+#include "exec/request/request.h"
+#include "exec/wall/plan.h"
 
 enum {
 	LINGER_DEFAULT_MS = 1000,
@@ -54,7 +54,7 @@ static void start_done(struct start *start)
 static int plan_wall(struct start *start)
 {
 	struct wall_plan *plan = calloc(1, sizeof *plan);
-	int fault = plan ? wall_plan_make(plan, start->process->host, start->spec) : -ENOMEM;
+	int fault = plan ? wall_plan_make(plan, start->process->host->shim, start->spec) : -ENOMEM;
 
 	if (fault)
 		free(plan);

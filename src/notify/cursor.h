@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "notify/message.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	CURSOR_ERROR_BYTES = 256,

@@ -10,7 +10,7 @@
 #include <curl/curl.h>
 
 #include "config/server_place.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 #include "wire/sse.h"
 
 enum feed_step {

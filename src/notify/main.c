@@ -181,13 +181,14 @@ static int put_json_target(struct buf *out, const struct target *target, const s
 	json_begin(&object, out);
 	json_member_string(&object, "name", span_of(target->name));
 	json_member_string(&object, "url", span_of(origin));
-	if (json_put_key(&object, "events"))
-		json_note(&object, buf_put_byte(out, '['));
-	for (size_t i = 0; object.fault == 0 && target->events && target->events[i]; i++) {
-		json_note(&object, i > 0 ? buf_put_byte(out, ',') : 0);
-		json_note(&object, json_put_string(out, span_of(target->events[i])));
+	json_put_key(&object, "events");
+	buf_put_byte(out, '[');
+	for (size_t i = 0; target->events && target->events[i]; i++) {
+		if (i > 0)
+			buf_put_byte(out, ',');
+		json_put_string(out, span_of(target->events[i]));
 	}
-	json_note(&object, buf_put_byte(out, ']'));
+	buf_put_byte(out, ']');
 	if (cursor->known)
 		json_member_decimal(&object, "cursor", (uint64_t)cursor->seq);
 	else

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "notify/targets.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	MESSAGE_BYTES_MAX = 64 << 10,

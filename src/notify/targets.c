@@ -14,7 +14,7 @@
 
 #include "base/take.h"
 #include "wire/event_types.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	URL_BYTES_MAX = 2000,

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "api/workflow_form.h"
+#include "api/flow/workflow_form.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "store/store.h"

@@ -23,12 +23,12 @@
 #include <uv.h>
 
 #include "api/api.h"
-#include "server/metrics.h"
+#include "server/watch/metrics.h"
 #include "server/mint.h"
 #include "server/options.h"
-#include "server/sources.h"
+#include "server/net/sources.h"
 #include "store/store.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 struct connection;
 

@@ -20,13 +20,13 @@
 
 #include "base/arena.h"
 #include "base/span.h"
-#include "core/document.h"
-#include "core/question.h"
-#include "core/queue.h"
-#include "core/slot.h"
-#include "core/task.h"
-#include "core/token.h"
-#include "core/worker.h"
+#include "core/task/document.h"
+#include "core/task/question.h"
+#include "core/flow/queue.h"
+#include "core/worker/slot.h"
+#include "core/task/task.h"
+#include "core/worker/token.h"
+#include "core/worker/worker.h"
 
 struct task_row {
 	struct task task;   /* claim.holder is not stored: the text below is */
@@ -92,7 +92,7 @@ enum extra_kind {
 	EXTRA_RECOVERED =
 		15, /* it was lost by the slot that owns it: when (wall, decimal), a space, the session of then */
 	EXTRA_SPAWNED =
-		16, /* it is a session: see command_session.c; of task 0 by place: which tasks are, round and round */
+		16, /* it is a session: see command/session.c; of task 0 by place: which tasks are, round and round */
 	EXTRA_WORDS = 17,       /* the last that a holder said */
 	EXTRA_LAST_HOLDER = 18, /* who held the last claim that was taken by a name; see last_holder_put() */
 	EXTRA_CLAIMANT = 19,    /* by number: a principal that held an attempt before the last one */

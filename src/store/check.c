@@ -9,7 +9,7 @@
 
 #include "base/pool.h"
 #include "store/store.h"
-#include "store/turn.h"
+#include "store/turn/turn.h"
 
 enum {
 	PAGE_ROWS = 1000,

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "store/commands.h"
+#include "store/command/commands.h"
 #include "store/store_parts.h"
 
 #define DAY_MS (24 * 60 * 60 * INT64_C(1000))

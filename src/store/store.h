@@ -12,7 +12,7 @@
  *   open.c, upkeep.c         what comes before the first of them, and what goes on between them
  *   turn.c, turn_*.c         a turn from the inside: views, staging, commit
  *   commands.c, command_*.c, timers.c   what happens in it
- *   read.c, read_worker.c, why.c, figures.c   reading between turns
+ *   read.c, read/worker.c, why.c, figures.c   reading between turns
  *   hot*.c, lane.c, names.c  what is in memory: tasks and workers; ready tasks in claim order; texts as numbers
  *   record.c, log.c          events and their folding; the output of attempts
  *   memory/, sqlite/         where rows live
@@ -24,12 +24,12 @@
 
 #include "base/arena.h"
 #include "core/command.h"
-#include "core/document.h"
-#include "core/given.h"
-#include "core/slot.h"
+#include "core/task/document.h"
+#include "core/task/given.h"
+#include "core/worker/slot.h"
 #include "core/why.h"
 #include "store/backend.h"
-#include "store/record.h"
+#include "store/record/record.h"
 
 struct store;
 

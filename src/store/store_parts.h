@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "store/turn.h"
+#include "store/turn/turn.h"
 
 /* Is it a fault that ends by itself, once there is room again or the disk may be written? */
 bool fault_will_pass(int fault);

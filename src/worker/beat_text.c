@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "wire/http_client.h"
-#include "wire/json.h"
+#include "wire/http/client.h"
+#include "wire/json/json.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -34,8 +34,8 @@ static void put_ids(struct json_object *object, const char *key, const struct sp
 		r = buf_put_byte(&list, ']');
 	if (r == 0)
 		json_member_raw(object, key, buf_span(&list));
-	else if (object->fault == 0)
-		object->fault = r;
+	else
+		json_note(object, r);
 }
 
 int beat_put(struct buf *out, const struct beat_request *request, struct span worker_id, struct span about)

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "wire/http_answer.h"
+#include "wire/http/answer.h"
 #include "worker/beat.h"
 
 /* {"workerId":…,"leaseMs":…, …}. `about`: members that say who the worker is ("slot":…), without braces; they go with a

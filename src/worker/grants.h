@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
-#include "exec/confine.h"
+#include "exec/request/confine.h"
 #include "worker/settings.h"
 
 struct grant_list {

@@ -19,11 +19,13 @@ static void take(struct job *job, enum process_stream stream, struct buf *into)
 	struct span part;
 
 	while ((part = output_unread(output, NULL)).len > 0) {
-		if (buf_put(into, part.data, part.len) < 0)
+		size_t before = into->len;
+		if (buf_put(into, part.data, part.len) < 0) {
+			buf_cut(into, before);
 			job->dropped += part.len;
+		}
 		process_advance(job->process, stream, part.len);
 	}
-	job->dropped += output->dropped;
 }
 
 static void on_output(void *context, struct process *process, enum process_stream stream)
@@ -41,6 +43,7 @@ static void on_gone(void *context, struct process *process)
 
 	uv_timer_stop(&job->clock);
 	take(job, STREAM_OUT, &job->out);
+	job->dropped += process_output(process, STREAM_OUT)->dropped; /* a total: added once */
 	output_tail(process_output(process, STREAM_ERR), JOB_WORDS_BYTES_MAX, &job->err);
 	job->end = *process_end(process);
 	process_free(process);

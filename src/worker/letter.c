@@ -15,9 +15,14 @@ static const char *const yields_names[] = {
 
 /* ---- one ---- */
 
+int letter_begin(struct buf *out, enum yields_to to)
+{
+	return to == YIELDS_TO_NOTHING ? 0 : buf_printf(out, "%s\n", yields_names[to]);
+}
+
 int letter_put(struct buf *out, enum yields_to to, struct span target, struct span body)
 {
-	int r = to == YIELDS_TO_NOTHING ? 0 : buf_printf(out, "%s\n", yields_names[to]);
+	int r = letter_begin(out, to);
 
 	if (r == 0)
 		r = buf_put_span(out, target);

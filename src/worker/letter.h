@@ -26,6 +26,8 @@ struct letter_text {
 	struct span target, body;
 };
 
+/* Its first line, if it gives way to something: the target and the body follow. */
+int letter_begin(struct buf *out, enum yields_to to);
 int letter_put(struct buf *out, enum yields_to to, struct span target, struct span body);
 
 /* -EINVAL: that is no letter. The spans are parts of the text. */

@@ -1,13 +1,13 @@
 /*
  * A line to the server: one connection over libuv, kept alive, one request at a time. Nothing waits: the answer comes
- * to a callback, from the loop. The requests are those of wire/http_client.h.
+ * to a callback, from the loop. The requests are those of wire/http/client.h.
  */
 #pragma once
 
 #include <uv.h>
 
-#include "wire/http_answer.h"
-#include "wire/http_client.h"
+#include "wire/http/answer.h"
+#include "wire/http/client.h"
 
 struct line;
 

@@ -14,10 +14,10 @@
 #include "base/files.h"
 #include "base/take.h"
 #include "exec/orphan.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 #include "exec/rundir.h"
-#include "wire/http.h"
-#include "wire/json.h"
+#include "wire/http/http.h"
+#include "wire/json/json.h"
 #include "worker/letter.h"
 #include "worker/verdict.h"
 
@@ -25,7 +25,9 @@ CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
 	RECORD_BYTES_MAX = 16 << 10,
-	RECORDS_MAX = 1000, /* of one dead worker */
+	RECORDS_MAX =
+		1000, /* of one dead worker at a time: it had as many runs, and workers of pools besides */
+	ROUNDS_MAX = 100,
 	DEAD_MAX = 1000,
 	ENTRIES_AT_ONCE = 1000, /* some milliseconds */
 	ORPHANS_MS = 15 * 1000,
@@ -162,7 +164,7 @@ struct estate {
 	uint32_t count;
 	struct arena arena; /* of the reports that nobody has made */
 	struct letter_file *crashes;
-	uint32_t crash_count;
+	uint32_t crash_count, settled;
 };
 
 static int collect_record(void *context, const char *name)
@@ -205,7 +207,7 @@ static int put_crash(struct estate *estate, const char *run, yyjson_val *record)
 	json_begin(&object, &body);
 	put_text(&object, "workerId", worker);
 	put_text(&object, "fence", fence);
-	r = object.fault < 0 ? object.fault : buf_put_byte(&body, ',');
+	r = buf_put_byte(&body, ',');
 	if (r == 0)
 		r = failure_put(&body, "WORKER_CRASHED",
 			"the supervisor ended while it ran; its processes are gone", RETRY_USUAL);
@@ -277,14 +279,40 @@ static int settle_record(void *context, const char *name)
 
 	estate->nest->adopted += has_letter(estate, name) || read_left(estate, name, &doc) != LEFT_NOTHING;
 	rundir_remove(estate->nest->runs_fd, name);
-	unlinkat(estate->records_fd, name, 0);
+	estate->settled += unlinkat(estate->records_fd, name, 0) == 0;
 	return 0;
+}
+
+/* Some of what it had under way is ended, reported and forgotten. 1: there may be more. Outbox and records may be missing: it
+ * died while they were made, or ended cleanly with reports that nobody took. */
+static int take_over_some(struct estate *estate, char complaint[NEST_COMPLAINT_BYTES])
+{
+	bool has_records = estate->records_fd >= 0;
+	struct orphans_left left = {0};
+
+	estate->count = estate->crash_count = estate->settled = 0;
+	int r = has_records ? file_each(estate->records_fd, RECORDS_MAX, collect_record, estate) : 0;
+	if (r == 0 && estate->count > 0)
+		r = orphans_end(estate->identities, estate->count, ORPHANS_MS, &left);
+	if (r == 0 && left.left > 0) {
+		snprintf(complaint, NEST_COMPLAINT_BYTES,
+			"%u processes of a worker that died are still there and do not go away", left.left);
+		return -EBUSY;
+	}
+	estate->nest->orphans += left.found;
+	if (r == 0 && estate->outbox_fd >= 0 && estate->dir_fd != estate->nest->dir_fd)
+		r = file_each(estate->outbox_fd, UINT32_MAX, inherit_letter, estate);
+	if (r == 0 && has_records)
+		r = report_crashes(estate);
+	if (r == 0 && has_records)
+		r = file_each(estate->records_fd, RECORDS_MAX, settle_record, estate);
+	return r < 0 ? r : estate->settled == RECORDS_MAX;
 }
 
 static int take_over(struct nest *nest, int dir_fd, char complaint[NEST_COMPLAINT_BYTES])
 {
 	struct estate estate = {.nest = nest, .dir_fd = dir_fd};
-	struct orphans_left left = {0};
+	int r = 1;
 
 	cleanup(close_at) int outbox_fd = openat(dir_fd, "outbox", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup(close_at) int records_fd = openat(dir_fd, "runs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -294,25 +322,11 @@ static int take_over(struct nest *nest, int dir_fd, char complaint[NEST_COMPLAIN
 	estate.outbox_fd = outbox_fd;
 	estate.records_fd = records_fd;
 	estate.identities = identities;
-	/* either may be missing: it died while it was made, or ended cleanly with reports that nobody took */
-	int r = records_fd >= 0 ? file_each(records_fd, RECORDS_MAX, collect_record, &estate) : 0;
-	if (r == 0 && estate.count > 0)
-		r = orphans_end(identities, estate.count, ORPHANS_MS, &left);
-	if (r == 0 && left.left > 0) {
-		snprintf(complaint, NEST_COMPLAINT_BYTES,
-			"%u processes of a worker that died are still there and do not go away", left.left);
-		return -EBUSY;
-	}
-	nest->orphans += left.found;
-	if (r == 0 && outbox_fd >= 0 && dir_fd != nest->dir_fd)
-		r = file_each(outbox_fd, UINT32_MAX, inherit_letter, &estate);
-	if (r == 0 && records_fd >= 0)
-		r = report_crashes(&estate);
-	if (r == 0 && records_fd >= 0)
-		r = file_each(records_fd, RECORDS_MAX, settle_record, &estate);
+	for (int round = 0; r == 1 && round < ROUNDS_MAX; round++)
+		r = take_over_some(&estate, complaint);
 	file_tidy(outbox_fd);
 	file_tidy(records_fd);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 /* 0 and the lock, or -EBUSY: somebody lives there. */

@@ -77,11 +77,13 @@ static struct span one_line(struct arena *arena, struct span text, size_t most)
 	return kept;
 }
 
-static void put_line(struct buf *text)
+static int put_line(struct buf *text)
 {
-	buf_put_byte(text, '\n');
-	fwrite(text->data, 1, text->len, stdout);
-	fflush(stdout);
+	int r = buf_put_byte(text, '\n');
+
+	if (r == 0 && (fwrite(text->data, 1, text->len, stdout) != text->len || fflush(stdout) != 0))
+		r = -errno;
+	return r;
 }
 
 struct outcome {
@@ -107,7 +109,7 @@ static void put_links(struct json_object *object, yyjson_val *links)
 			json_put_string(&list, json_text(link)) == 0)
 			put++;
 		else
-			list.len = before; /* too long for this: nothing of it is told */
+			buf_cut(&list, before); /* too long for this: nothing of it is told */
 	}
 	if (put > 0 && buf_put_byte(&list, ']') == 0)
 		json_member_raw(object, "links", buf_span(&list));
@@ -140,8 +142,14 @@ static void say(struct once *once, const struct outcome *outcome)
 	if (outcome->next_steps.len > 0)
 		json_member_string(&object, "nextSteps", outcome->next_steps);
 	json_member_int(&object, "elapsedMs", worker_clock_ms() - once->begun_ms);
-	if (json_end(&object) == 0)
-		put_line(&text);
+	int r = json_end(&object);
+	if (r == 0)
+		r = put_line(&text);
+	if (r < 0) { /* whoever reads it shall not take silence for success */
+		once->bad = true;
+		log_error("the result cannot be written", log_cstr("action", outcome->action),
+			log_cstr("reason", strerror(-r)));
+	}
 }
 
 /* ---- passes ------------------------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 #include "worker/settings.h"
 
 /* The configuration object: each member is a field of the object and a flag. */

@@ -1,5 +1,6 @@
 #include "worker/outbox.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/take.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 #include "worker/beat.h"
 #include "worker/beat_text.h"
 #include "worker/letter.h"
@@ -18,7 +19,6 @@
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
 enum {
-	LETTERS_MAX = 20000,
 	COURIERS_MAX = 32,
 	TIMEOUT_MS = 30 * 1000,
 	AWAY_MS = 15 * 1000,
@@ -27,14 +27,16 @@ enum {
 };
 
 enum letter_state {
-	LETTER_NEW,     /* in memory: the disk was not asked yet */
-	LETTER_REFUSED, /* in memory: the disk did not take it */
+	LETTER_RESERVED, /* its owner has nothing to tell yet */
+	LETTER_NEW,      /* in memory: the disk was not asked yet */
+	LETTER_REFUSED,  /* in memory: the disk did not take it */
 	LETTER_SAVED,
 };
 
 struct letter {
 	struct letter *next;
 	char name[LETTER_NAME_BYTES];
+	void *owner;
 	enum letter_state state;
 	int fault;   /* of the disk */
 	bool untold; /* its owner has not heard yet what the disk said */
@@ -55,7 +57,9 @@ struct courier {
 
 struct outbox {
 	struct letter *first, **end;
-	uint32_t count;
+	uint32_t count, reserved; /* of all; of those that were not put yet */
+	bool cut;                 /* there are more on disk than could be loaded */
+	bool taken;               /* the server has taken one since they were */
 	struct courier couriers[COURIERS_MAX];
 	uv_loop_t *loop;
 	struct http_address address;
@@ -80,7 +84,7 @@ static void send_more(struct outbox *outbox);
 
 static struct letter *add(struct outbox *outbox, const char *name, enum letter_state state)
 {
-	struct letter *letter = outbox->count < LETTERS_MAX ? calloc(1, sizeof *letter) : NULL;
+	struct letter *letter = outbox->count < OUTBOX_LETTERS_MAX ? calloc(1, sizeof *letter) : NULL;
 
 	if (!letter || strlen(name) >= sizeof letter->name) {
 		free(letter);
@@ -92,6 +96,7 @@ static struct letter *add(struct outbox *outbox, const char *name, enum letter_s
 	*outbox->end = letter;
 	outbox->end = &letter->next;
 	outbox->count++;
+	outbox->reserved += state == LETTER_RESERVED;
 	return letter;
 }
 
@@ -105,6 +110,7 @@ static void take_out(struct outbox *outbox, struct letter *letter)
 	if (!*at)
 		outbox->end = at;
 	outbox->count--;
+	outbox->reserved -= letter->state == LETTER_RESERVED;
 	buf_done(&letter->text);
 	free(letter);
 }
@@ -164,7 +170,7 @@ static bool save_all(struct outbox *outbox)
 	bool all = true;
 
 	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
-		if (letter->state == LETTER_SAVED)
+		if (letter->state == LETTER_SAVED || letter->state == LETTER_RESERVED)
 			continue;
 		some[count++] = letter;
 		if (count == LETTERS_TOGETHER_MAX) {
@@ -181,7 +187,7 @@ static void tell_saved(struct outbox *outbox)
 		if (!letter->untold)
 			continue;
 		letter->untold = false;
-		outbox->events->saved(outbox->context, letter->name, letter->fault);
+		outbox->events->saved(outbox->context, letter->owner, letter->fault);
 	}
 }
 
@@ -230,6 +236,20 @@ static bool is_final(int status)
 			status != 429);
 }
 
+/* From now on there is no such letter. */
+static void end_letter(struct outbox *outbox, struct letter *letter, const struct outbox_answer *answer)
+{
+	void *owner = letter->owner;
+	char name[LETTER_NAME_BYTES];
+
+	strcpy(name, letter->name);
+	take_out(outbox, letter);
+	if (outbox->cut && outbox->taken && outbox->count == outbox->reserved)
+		outbox_load(outbox);
+	outbox->events->settled(outbox->context, owner, name, answer);
+	wake(outbox);
+}
+
 /* It has come back. */
 static struct letter *take_letter(struct courier *courier)
 {
@@ -245,17 +265,14 @@ static void settle(struct courier *courier, int status, const struct http_answer
 	struct outbox *outbox = courier->outbox;
 	struct letter *letter = take_letter(courier);
 	struct json_complaint complaint;
-	char name[LETTER_NAME_BYTES];
 	cleanup(yyjson_doc_free_at) yyjson_doc *doc = status >= 300
 		? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint)
 		: NULL;
 
-	strcpy(name, letter->name);
 	outbox->failures = 0;
-	unlinkat(outbox->dir_fd, name, 0);
-	take_out(outbox, letter);
-	outbox->events->settled(outbox->context, name, status, code_of(doc), http_answer_body(answer));
-	wake(outbox);
+	outbox->taken = true;
+	unlinkat(outbox->dir_fd, letter->name, 0);
+	end_letter(outbox, letter, &(struct outbox_answer){status, code_of(doc), http_answer_body(answer)});
 }
 
 /* The server is away, or wants to be asked later. Of several that come back the first counts. */
@@ -456,14 +473,9 @@ static void dismiss_idle(struct outbox *outbox)
 /* It is no letter, or it is gone: nothing will ever come of it. */
 static void leave_out(struct outbox *outbox, struct letter *letter, int fault)
 {
-	char name[LETTER_NAME_BYTES];
-
-	strcpy(name, letter->name);
-	log_error("a report cannot be read and is left out", log_cstr("run", name),
+	log_error("a report cannot be read and is left out", log_cstr("run", letter->name),
 		log_cstr("reason", strerror(-fault)));
-	take_out(outbox, letter);
-	wake(outbox);
-	outbox->events->settled(outbox->context, name, 0, (struct span){0}, (struct span){0});
+	end_letter(outbox, letter, &(struct outbox_answer){0});
 }
 
 /* Not even if it is tried again; and the others do not wait for it. What is on disk stays there for the next worker. */
@@ -479,7 +491,7 @@ static struct letter *next_letter(struct outbox *outbox)
 	struct letter *unasked = NULL;
 
 	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
-		if (letter->courier)
+		if (letter->courier || letter->state == LETTER_RESERVED)
 			continue;
 		if (letter->asked && !letter->held && letter->state != LETTER_NEW)
 			return letter;
@@ -519,17 +531,43 @@ static void send_more(struct outbox *outbox)
 
 /* ---- for the owner ---- */
 
-int outbox_put(struct outbox *outbox, const char *name, enum yields_to to, struct span target,
-	struct span body, bool held)
+struct letter *outbox_reserve(struct outbox *outbox, const char *name, void *owner)
 {
-	struct letter *letter = add(outbox, name, LETTER_NEW);
+	struct letter *letter = add(outbox, name, LETTER_RESERVED);
 
 	if (!letter)
-		return -ENOMEM;
-	if (letter_put(&letter->text, to, target, body) < 0) {
+		return NULL;
+	letter->owner = owner;
+	if (buf_reserve(&letter->text, OUTBOX_RESERVED_BYTES) < 0) {
 		take_out(outbox, letter);
-		return -ENOMEM;
+		return NULL;
 	}
+	return letter;
+}
+
+void outbox_give_back(struct outbox *outbox, struct letter *letter)
+{
+	assert(letter->state == LETTER_RESERVED);
+	take_out(outbox, letter);
+}
+
+uint32_t outbox_room(const struct outbox *outbox)
+{
+	return OUTBOX_LETTERS_MAX - outbox->count;
+}
+
+struct buf *outbox_text(struct letter *letter)
+{
+	assert(letter->state == LETTER_RESERVED);
+	buf_clear(&letter->text);
+	return &letter->text;
+}
+
+void outbox_put(struct outbox *outbox, struct letter *letter, enum yields_to to, bool held)
+{
+	assert(letter->state == LETTER_RESERVED);
+	letter->state = LETTER_NEW;
+	outbox->reserved--;
 	letter->held = held;
 	letter->asked = to == YIELDS_TO_NOTHING;
 	uv_idle_start(&outbox->turn, on_turn);
@@ -537,33 +575,53 @@ int outbox_put(struct outbox *outbox, const char *name, enum yields_to to, struc
 	struct courier *courier = letter->asked || outbox->away ? NULL : find_courier(outbox);
 	if (courier)
 		begin(courier, letter); /* if not now, then later */
-	return 0;
 }
-void outbox_release(struct outbox *outbox, const char *name)
+
+int outbox_post(struct outbox *outbox, const char *name, struct span target, struct span body)
 {
-	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
-		if (strcmp(letter->name, name) == 0)
-			letter->held = false;
-	}
+	struct letter *letter = outbox_reserve(outbox, name, NULL);
+
+	if (!letter)
+		return -ENOMEM;
+	int r = letter_put(outbox_text(letter), YIELDS_TO_NOTHING, target, body);
+	if (r < 0)
+		outbox_give_back(outbox, letter);
+	else
+		outbox_put(outbox, letter, YIELDS_TO_NOTHING, false);
+	return r;
+}
+
+void outbox_release(struct outbox *outbox, struct letter *letter)
+{
+	letter->held = false;
 	wake(outbox);
 }
 
 uint32_t outbox_waiting(const struct outbox *outbox)
 {
-	return outbox->count;
+	return outbox->count - outbox->reserved;
+}
+
+bool outbox_is_away(const struct outbox *outbox)
+{
+	return outbox->failures > 0;
 }
 
 static int load_name(void *context, const char *name)
 {
-	return add(context, name, LETTER_SAVED) ? 0 : -ENOMEM;
+	struct outbox *outbox = context;
+
+	outbox->cut = !add(outbox, name, LETTER_SAVED);
+	return outbox->cut ? -ENOBUFS : 0;
 }
 
+/* Those that are too many are loaded when the others are gone. */
 int outbox_load(struct outbox *outbox)
 {
-	int r = file_each(outbox->dir_fd, LETTERS_MAX, load_name, outbox);
-
+	outbox->cut = outbox->taken = false;
+	int r = file_each(outbox->dir_fd, OUTBOX_LETTERS_MAX + 1, load_name, outbox);
 	send_after(outbox, 0);
-	return r < 0 ? r : (int)outbox->count;
+	return r < 0 && r != -ENOBUFS ? r : (int)outbox_waiting(outbox);
 }
 
 struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, struct span token, int dir_fd,

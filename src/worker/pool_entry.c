@@ -101,9 +101,8 @@ void pool_entry_tell_crash(struct pool_seat *seat)
 	snprintf(seat->letter, sizeof seat->letter, "%s-crash", seat->run);
 	int r = put_target(&target, seat, "crash");
 	if (r == 0)
-		r = outbox_put(seat->pools->supervisor->outbox, seat->letter, YIELDS_TO_NOTHING,
-			buf_span(&target), SPAN("{}"), false);
-	if (r == -ENOMEM) { /* nobody will answer */
+		r = outbox_post(seat->pools->supervisor->outbox, seat->letter, buf_span(&target), SPAN("{}"));
+	if (r < 0) { /* nobody will answer */
 		seat->letter[0] = 0;
 		pool_seat_perform(
 			seat, pool_worker_told(&seat->worker, POOL_ENTRY_FREE, pool_clock_ms()), NULL);

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/take.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 #include "exec/rundir.h"
 #include "worker/environment.h"
 #include "worker/grants.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	POOL_MODULES_MAX = 256,

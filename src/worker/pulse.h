@@ -5,7 +5,7 @@
 
 #include <uv.h>
 
-#include "wire/http_client.h"
+#include "wire/http/client.h"
 #include "worker/beat.h"
 
 enum pulse_kind {

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "wire/json.h"
+#include "wire/json/json.h"
 #include "worker/supervisor.h"
 #include "worker/verdict.h"
 
@@ -44,8 +44,8 @@ void run_saved(struct run *run, int fault);
 /* Some of what it left on disk, if that may go. False: there is nothing to do. It may be over with that. */
 bool run_sweep(struct run *run);
 
-/* The outbox has settled its report. */
-void run_settled(struct run *run);
+/* The outbox has settled its report, which is gone; `taken`: the server has it. */
+void run_settled(struct run *run, bool taken);
 
 /* Only when it is over. */
 void run_free(struct run *run);

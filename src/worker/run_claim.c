@@ -28,7 +28,7 @@ static int keep_input(struct run *run, yyjson_val *task, yyjson_val *checkpoint)
 	buf_init(&text, TASK_BYTES_MAX);
 	int r = json_put_value(&text, task);
 	if (r == 0 && checkpoint && !yyjson_is_null(checkpoint) && !yyjson_obj_get(task, "checkpoint")) {
-		text.len--; /* the brace comes after it */
+		buf_drop(&text, 1); /* the brace comes after it */
 		r = buf_printf(&text, ",\"checkpoint\":");
 		if (r == 0)
 			r = json_put_value(&text, checkpoint);

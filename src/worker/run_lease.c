@@ -1,6 +1,6 @@
 /*
  * How long a run may go on without a word of ours: we may be stopped ourselves, and then its shim ends it in time
- * (exec/deadline.h). It is told so when it starts a process, and again whenever we have reason to go on:
+ * (exec/shim/deadline.h). It is told so when it starts a process, and again whenever we have reason to go on:
  *
  *	a heartbeat was accepted           for a lease from the sending of that beat on
  *	no answer, on the server's host    for a lease from now on: work goes on there while the server is away

@@ -19,10 +19,16 @@
 
 enum { RUN_BODY_BYTES_MAX = 1 << 20 }; /* of a report */
 
+struct run;
+
+/* What a run has to tell: the verb, and the members of the body besides workerId and fence. -ENOMEM: it is asked again later;
+ * any other fault: the run has nothing of that left. */
+typedef int (*run_teller)(struct run *run, enum report_verb *ret_verb, struct buf *members);
+
 enum run_phase {
 	RUN_CLAIMED, /* a token for its claim is asked for */
 	RUN_STARTED, /* the process, or what is left of it */
-	RUN_ENDED,   /* it is gone; the log is brought to its end */
+	RUN_ENDED,   /* it is gone; the report is written, the log is brought to its end */
 	RUN_TOLD,    /* the report is on its way */
 	RUN_OVER,
 };
@@ -45,15 +51,22 @@ struct run {
 	int64_t claimed_ms, heard_ms;   /* on the clock of leases: the last sign of life */
 	int64_t lease_ms;               /* of its claim, from claimed_ms on */
 	bool bound;                     /* a heartbeat has: from then on it lives as long as we do */
-	bool spoke, reported;
+	bool spoke;
 	bool asks;              /* when it was last looked at */
 	bool remembered;        /* its record is there, and what it left on disk */
 	bool unneeded;          /* both may go */
 	bool cleared;           /* what it left was removed to make room for its report */
 	struct process_end end; /* once it is gone */
-	bool logged;            /* that it ended */
+	bool has_end;
+	bool logged; /* that it ended */
 	enum stop_reason stop;
-	enum report_verb verb; /* of its report */
+	struct letter *letter; /* of its report; NULL: it is settled, or there is none */
+	run_teller teller;     /* who writes it; NULL: nothing is reported */
+	uint32_t tries;        /* that there was no memory for it */
+	bool told;             /* it is in the outbox */
+	bool log_ended;
+	bool taken;            /* the server has it */
+	enum report_verb verb; /* of it */
 	int64_t limit_ms;
 	int64_t final_ms; /* when it must be gone, after its last word; 0: it has not said it */
 	uint32_t failures;
@@ -61,7 +74,7 @@ struct run {
 	struct line *looks; /* NULL: it was never looked at */
 	bool has_token, tree_unwanted;
 	struct worktree *tree;              /* of its own; NULL: none */
-	const char *refused_code, *refused; /* to be told when its work tree is gone */
+	const char *refused_code, *refused; /* to be told, as soon as its work tree is gone */
 	const char *tree_rest;              /* what of the work dir the task named beneath the top of it */
 	struct process *process;
 	struct scribe scribe;
@@ -69,6 +82,9 @@ struct run {
 	int open_handles;
 	/* of one that a pool works off */
 	struct pool_job job;
+	enum report_verb answer_verb; /* how its worker answered */
+	struct buf answer;
+	bool answer_lost;    /* there was no memory to keep it */
 	struct output words; /* what its worker wrote on standard error for it */
 	struct line *notes;  /* its progress; NULL until there is some */
 	uv_timer_t note_timer;
@@ -86,8 +102,12 @@ static inline int64_t earliest(int64_t a, int64_t b)
 int run_read_claim(struct run *run, yyjson_val *claim);
 bool run_find_executor(struct run *run, yyjson_val *task);
 
-/* Of one that has ended it is held until its log is at its end, too. */
-void run_report(struct run *run, enum report_verb verb, struct span members);
+/* Into the outbox, at once or as soon as there is memory for it. After the process has ended the report is held until the log
+ * is uploaded. */
+void run_report(struct run *run, run_teller teller);
+
+/* The log is uploaded. */
+void run_log_ended(struct run *run);
 
 /* In our own log: how it ended, once that can be relied upon. */
 void run_log_end(struct run *run, const char *as);
@@ -100,9 +120,6 @@ void run_refuse_start(struct run *run, int fault);
 
 /* Stopped before it had a process. */
 void run_end_unstarted(struct run *run);
-
-/* The end of a run that has no report, or whose report is settled. */
-void run_finish(struct run *run);
 
 /* What it left on disk may go. */
 void run_let_go(struct run *run);

@@ -1,6 +1,8 @@
 /* A run that a worker of a pool works off: it has a job in place of a process. */
 #include "worker/run_parts.h"
 
+#include <errno.h>
+
 #include "base/clock.h"
 #include "base/take.h"
 
@@ -100,28 +102,42 @@ static void on_job_progress(void *context, int percent, struct span note)
 		send_note(run);
 }
 
+static int tell_stopped(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	struct attempt_end attempt = {.stop = run->stop,
+		.end = &run->end,
+		.limit_ms = run->limit_ms,
+		.limit_is_budget = run->timeout_is_budget};
+
+	return verdict_put(&attempt, ret_verb, members);
+}
+
+static int tell_answer(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	*ret_verb = run->answer_verb;
+	return run->answer_lost ? -ENODATA : buf_put_span(members, buf_span(&run->answer));
+}
+
+static void keep_answer(struct run *run, const struct pool_job_end *end)
+{
+	run->answer_verb = end->verb;
+	run->answer_lost = buf_put_span(&run->answer, end->members) < 0;
+}
+
 static void on_job_ended(void *context, const struct pool_job_end *end)
 {
 	struct run *run = context;
-	cleanup(buf_done) struct buf members = {0};
-	struct process_end asked = {.stop_asked = !end->lapsed, .lapsed = end->lapsed};
-
-	run_heed_lapse(run, &asked);
-	struct attempt_end attempt = {.stop = run->stop,
-		.end = &asked,
-		.limit_ms = run->limit_ms,
-		.limit_is_budget = run->timeout_is_budget};
-	enum report_verb verb = end->verb;
 	bool started = run->phase == RUN_STARTED;
 
-	buf_init(&members, RUN_BODY_BYTES_MAX);
+	run->end = (struct process_end){.stop_asked = !end->lapsed, .lapsed = end->lapsed};
+	run->has_end = true;
+	run_heed_lapse(run, &run->end);
 	uv_timer_stop(&run->clock);
 	uv_timer_stop(&run->note_timer);
 	run->phase = started ? RUN_ENDED : RUN_TOLD;
 	if (run->stop != STOP_LOST) {
-		int r = end->stopped ? verdict_put(&attempt, &verb, &members) : 0;
-		run_report(run, verb, end->stopped && r == 0 ? buf_span(&members) : end->members);
-		run->reported = true;
+		keep_answer(run, end);
+		run_report(run, end->stopped ? tell_stopped : tell_answer);
 	} else {
 		run_let_go(run);
 		run_log_end(run, "lost");

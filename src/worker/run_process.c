@@ -39,20 +39,10 @@ static void on_exited(void *context, struct process *process)
 
 static void on_log_finished(void *context)
 {
-	struct run *run = context;
-
-	process_free(run->process);
-	run->process = NULL;
-	run->scribe.process = NULL;
-	run->scribe.own = NULL;
-	if (!run->reported) {
-		run_finish(run);
-		return;
-	}
-	run->phase = RUN_TOLD;
-	outbox_release(run->supervisor->outbox, run->name);
+	run_log_ended(context);
 }
 
+/* Its process is there until the report is in the outbox. */
 static int judge(struct run *run, enum report_verb *ret_verb, struct buf *members)
 {
 	cleanup(buf_done) struct buf out = {0}, err = {0};
@@ -85,20 +75,14 @@ static void on_gone(void *context, struct process *process)
 {
 	struct run *run = context;
 	const struct process_end *end = process_end(process);
-	cleanup(buf_done) struct buf members = {0};
-	enum report_verb verb = REPORT_RELEASE;
 
 	uv_timer_stop(&run->clock);
 	run->phase = RUN_ENDED;
 	run->end = *end;
+	run->has_end = true;
 	run_heed_lapse(run, end);
-	buf_init(&members, RUN_BODY_BYTES_MAX);
 	if (run->stop != STOP_LOST) {
-		int r = judge(run, &verb, &members);
-		if (r < 0)
-			buf_clear(&members);
-		run_report(run, verb, buf_span(&members));
-		run->reported = true;
+		run_report(run, judge);
 	} else {
 		run_let_go(run);
 		run_log_end(run, "lost");

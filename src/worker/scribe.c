@@ -5,7 +5,7 @@
 
 #include "base/take.h"
 #include "base/utf8.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 #include "worker/beat_text.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
@@ -68,10 +68,13 @@ static size_t take_text(struct scribe *scribe, struct span bytes)
 		if (!good && is_unfinished(rest) && !scribe->finishing)
 			break;
 		bool text = good && rest.data[0] != 0;
+		size_t before = scribe->piece.len;
 		int r = text ? buf_put(&scribe->piece, rest.data, len)
 			     : buf_put(&scribe->piece, "\xef\xbf\xbd", 3);
-		if (r < 0)
+		if (r < 0) {
+			buf_cut(&scribe->piece, before); /* what there is goes out, and the rest waits */
 			break;
+		}
 		used += len;
 		scribe->amid_line = rest.data[len - 1] != '\n';
 	}
@@ -80,8 +83,10 @@ static size_t take_text(struct scribe *scribe, struct span bytes)
 
 static void take_last(struct scribe *scribe)
 {
-	if (scribe->amid_line)
-		buf_put_byte(&scribe->piece, '\n');
+	size_t before = scribe->piece.len;
+
+	if (scribe->amid_line && buf_put_byte(&scribe->piece, '\n') < 0)
+		buf_cut(&scribe->piece, before);
 	take_text(scribe, scribe->last);
 	scribe->last = (struct span){0};
 }

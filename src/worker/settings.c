@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/above.h"
+#include "exec/request/above.h"
 #include "exec/cgroup_place.h"
 
 #define PATH_USUAL "/usr/local/bin:/usr/bin:/bin"

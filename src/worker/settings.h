@@ -22,9 +22,9 @@
 #include <stdint.h>
 
 #include "config/config.h"
-#include "exec/confine.h"
-#include "exec/wall.h"
-#include "wire/json.h"
+#include "exec/request/confine.h"
+#include "exec/wall/wall.h"
+#include "wire/json/json.h"
 
 enum {
 	EXECUTORS_MAX = 64,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/above.h"
+#include "exec/request/above.h"
 
 enum {
 	GRACE_MS = 10 * 1000,

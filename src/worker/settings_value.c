@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/suggest.h"
-#include "exec/above.h"
+#include "exec/request/above.h"
 
 enum { KEY_BYTES_MAX = 64 };
 

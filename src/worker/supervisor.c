@@ -85,39 +85,29 @@ void supervisor_sweep(struct supervisor *supervisor)
 	uv_idle_start(&supervisor->broom, on_broom);
 }
 
-static struct run *find_named(const struct supervisor *supervisor, const char *name)
+static void on_saved(void *context, void *owner, int fault)
 {
-	for (uint32_t i = 0; i < supervisor->run_count; i++) {
-		if (strcmp(run_name(supervisor->runs[i]), name) == 0)
-			return supervisor->runs[i];
-	}
-	return NULL;
+	(void)context;
+	if (owner)
+		run_saved(owner, fault);
 }
 
-static void on_saved(void *context, const char *name, int fault)
-{
-	struct run *run = find_named(context, name);
-
-	if (run)
-		run_saved(run, fault);
-}
-
-static void on_settled(void *context, const char *name, int status, struct span code, struct span body)
+static void on_settled(void *context, void *owner, const char *name, const struct outbox_answer *answer)
 {
 	struct supervisor *supervisor = context;
+	struct run *run = owner;
 
-	if (pools_settled(supervisor->pools, name, status, body)) {
+	if (!run && pools_settled(supervisor->pools, name, answer->status, answer->body)) {
 		supervisor_look_for_end(supervisor);
 		return;
 	}
-	if (status >= 300 && !supervisor->once) /* a pass says in its result what became of it */
+	if (answer->status >= 300 && !supervisor->once) /* a pass says in its result what became of it */
 		log_warn("a report was refused; the server keeps what is late", log_cstr("run", name),
-			log_int("status", status), log_span("code", code));
-	struct run *run = find_named(supervisor, name);
+			log_int("status", answer->status), log_span("code", answer->code));
 	if (run) {
 		if (supervisor->once)
-			once_settled(supervisor->once, status, body);
-		run_settled(run);
+			once_settled(supervisor->once, answer->status, answer->body);
+		run_settled(run, answer->status >= 200 && answer->status < 300);
 		return;
 	}
 	if (!supervisor->pulse && outbox_waiting(supervisor->outbox) == 0)
@@ -131,13 +121,8 @@ static const struct outbox_events outbox_events = {.saved = on_saved, .settled =
 
 static void on_signal(uv_signal_t *signal, int number)
 {
-	struct supervisor *supervisor = signal->data;
-
 	(void)number;
-	if (!supervisor->stopping)
-		supervisor_stop(supervisor, 0);
-	else if (!supervisor->hurrying)
-		supervisor_hurry(supervisor);
+	supervisor_hear_signal(signal->data);
 }
 
 /* For whoever comes after us. If it fails, that one waits for a lease to end: no reason not to go on. */
@@ -350,9 +335,9 @@ static void report_predecessor(struct supervisor *supervisor)
 		len > CRASH_ID_BYTES_MAX ? id + len - CRASH_ID_BYTES_MAX : id);
 	int r = http_put_path(&target, "/api/slots/", span_of(options->slot), "/crash");
 	if (r == 0)
-		outbox_put(supervisor->outbox, name, YIELDS_TO_NOTHING, buf_span(&target), SPAN("{}"), false);
+		r = outbox_post(supervisor->outbox, name, buf_span(&target), SPAN("{}"));
 	log_warn("the worker that had this slot did not end cleanly", log_cstr("slot", options->slot),
-		log_cstr("worker", id));
+		log_cstr("worker", id), log_cstr("untold", r < 0 ? strerror(-r) : ""));
 }
 
 static int open_parts(struct supervisor *supervisor)

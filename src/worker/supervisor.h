@@ -65,7 +65,7 @@ struct supervisor {
 	int64_t described_ms;                /* when the server was told of the pools */
 	struct buf body;
 	uv_timer_t claim_timer, stop_timer, watchdog;
-	int64_t drain_until_ms, last_ran_ms; /* while it stops */
+	int64_t drain_until_ms, kill_until_ms, last_ran_ms; /* while it stops */
 	uv_idle_t broom;
 	struct leftovers leftovers;
 	uv_signal_t term, interrupt;
@@ -81,12 +81,13 @@ struct supervisor {
 	uint32_t troubles; /* of this host, in a row: the last thing it tried could not be started */
 	bool asked_one;    /* the next claim asks all queues: the one of its turn had nothing */
 	enum beat_standing standing;
-	bool stopping; /* no new claims */
-	bool hurrying; /* what runs is being stopped */
-	bool leaving;  /* goodbye is said, or will be */
-	bool late;     /* that waits for the answer to our registration */
-	bool over;     /* the server has given up on us: all must be gone, then we come back */
-	int status;    /* to end with */
+	bool stopping;  /* no new claims */
+	bool hurrying;  /* what runs is being stopped */
+	bool impatient; /* a second signal came: nothing waits for a server that is away */
+	bool leaving;   /* goodbye is said, or will be */
+	bool late;      /* that waits for the answer to our registration */
+	bool over;      /* the server has given up on us: all must be gone, then we come back */
+	int status;     /* to end with */
 };
 
 /* Runs until it is told to stop. The status to end with. */

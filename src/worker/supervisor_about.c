@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 
 /* "key":["a","b"] */
 void supervisor_put_name(struct json_object *object, struct buf *list, const char *name)
@@ -14,8 +14,7 @@ void supervisor_put_name(struct json_object *object, struct buf *list, const cha
 
 	if (r == 0)
 		r = json_put_string(list, span_of(name));
-	if (r < 0 && object->fault == 0)
-		object->fault = r;
+	json_note(object, r);
 }
 
 void supervisor_put_list(struct json_object *object, const char *key, struct buf *list)
@@ -24,8 +23,8 @@ void supervisor_put_list(struct json_object *object, const char *key, struct buf
 
 	if (r == 0)
 		json_member_raw(object, key, buf_span(list));
-	else if (object->fault == 0)
-		object->fault = r;
+	else
+		json_note(object, r);
 }
 
 /* All that it has, or those with room. */
@@ -112,5 +111,5 @@ int supervisor_put_about(struct supervisor *supervisor, struct buf *about)
 		if (json_end(&replaces) == 0)
 			json_member_raw(&object, "replaces", buf_span(&dead));
 	}
-	return object.fault;
+	return buf_fault(object.buf);
 }

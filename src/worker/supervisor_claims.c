@@ -49,7 +49,11 @@ static uint64_t find_offer(const struct supervisor *supervisor, uint32_t *ret_ma
 	const struct settings *settings = supervisor->settings;
 	uint64_t offer = 0;
 
-	*ret_max = CLAIMS_MAX;
+	*ret_max = outbox_room(supervisor->outbox);
+	if (*ret_max > CLAIMS_MAX)
+		*ret_max = CLAIMS_MAX;
+	if (*ret_max == 0) /* there would be no room to tell how they ended */
+		return 0;
 	for (uint32_t i = 0; i < settings->executor_count; i++) {
 		uint32_t room = room_of(supervisor, &settings->executors[i]);
 		if (room == 0)

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "wire/json.h"
+#include "wire/json/json.h"
 #include "worker/supervisor.h"
 #include "worker/verdict.h"
 
@@ -28,6 +28,9 @@ int supervisor_put_about(struct supervisor *supervisor, struct buf *about);
 
 /* supervisor_stop.c: no new claims; what runs may end within its time. */
 void supervisor_stop(struct supervisor *supervisor, int status);
+
+/* SIGTERM, SIGINT: the second one skips every wait for others. */
+void supervisor_hear_signal(struct supervisor *supervisor);
 
 /* It has no time any more. */
 void supervisor_hurry(struct supervisor *supervisor);

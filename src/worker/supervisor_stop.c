@@ -4,6 +4,7 @@
  */
 #include "worker/supervisor_parts.h"
 
+#include <stdnoreturn.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -14,7 +15,9 @@
 enum {
 	LEAVE_MS = 3 * 1000,
 	REPORTS_MS = 10 * 1000, /* for the last reports, after everything has ended */
-	DRAIN_LOOK_MS = 500,
+	LOOK_MS = 200,
+	HURRIED_REPORTS_MS =
+		1000, /* the same after a second signal; none at all of a server that does not answer */
 	KILL_SLACK_MS = 15 * 1000,
 	POOL_DRAIN_MS = 5 * 1000,
 };
@@ -112,15 +115,6 @@ void supervisor_heard_late(struct supervisor *supervisor)
 	uv_timer_start(&supervisor->stop_timer, on_late, 0, 0);
 }
 
-static void on_reports_due(uv_timer_t *timer)
-{
-	struct supervisor *supervisor = timer->data;
-
-	log_warn("the server does not take the last reports; they are sent by the next worker in this home",
-		log_int("reports", outbox_waiting(supervisor->outbox)));
-	leave(supervisor);
-}
-
 /* Whatever was waiting for the last run. */
 void supervisor_look_for_end(struct supervisor *supervisor)
 {
@@ -148,9 +142,8 @@ void supervisor_look_for_end(struct supervisor *supervisor)
 
 /* Everything is gone and the server is away: what there is to say is on disk. Or something could not be killed: a disk
  * that does not answer, a bug of ours; shims and the next worker do the rest. */
-static void on_stop_failed(uv_timer_t *timer)
+static noreturn void give_up(struct supervisor *supervisor)
 {
-	struct supervisor *supervisor = timer->data;
 	struct host_facts facts;
 
 	host_describe(supervisor->host, &facts);
@@ -166,6 +159,16 @@ static void on_stop_failed(uv_timer_t *timer)
 	_exit(facts.processes > 0 ? 1 : status);
 }
 
+/* Nothing runs, and the server does not take what there is to say. */
+static void leave_reports(struct supervisor *supervisor)
+{
+	if (supervisor->run_count > 0)
+		give_up(supervisor);
+	log_warn("the server does not take the last reports; the next worker here sends them",
+		log_int("reports", outbox_waiting(supervisor->outbox)));
+	leave(supervisor);
+}
+
 static bool anything_runs(const struct supervisor *supervisor)
 {
 	bool runs = !pools_are_gone(supervisor->pools) || !leftovers_are_idle(&supervisor->leftovers);
@@ -175,41 +178,60 @@ static bool anything_runs(const struct supervisor *supervisor)
 	return runs;
 }
 
-void supervisor_hurry(struct supervisor *supervisor)
+/* How long what there is to say may wait for the server once nothing runs. */
+static int64_t reports_ms(const struct supervisor *supervisor)
 {
-	supervisor->hurrying = true;
-	supervisor_stop_all(supervisor, STOP_SHUTDOWN, INT64_MAX);
-	if (supervisor->leaving)
-		return;
-	int64_t grace_ms = 0;
-	for (uint32_t i = 0; i < supervisor->settings->executor_count; i++) {
-		int64_t its_ms = supervisor->settings->executors[i].grace_ms;
-		grace_ms = its_ms > grace_ms ? its_ms : grace_ms;
-	}
-	if (anything_runs(supervisor))
-		uv_timer_start(
-			&supervisor->stop_timer, on_stop_failed, (uint64_t)(grace_ms + KILL_SLACK_MS), 0);
-	else if (supervisor->run_count > 0)
-		uv_timer_start(&supervisor->stop_timer, on_stop_failed, REPORTS_MS, 0);
-	else
-		uv_timer_start(&supervisor->stop_timer, on_reports_due, REPORTS_MS, 0);
+	if (!supervisor->impatient)
+		return REPORTS_MS;
+	return outbox_is_away(supervisor->outbox) ? 0 : HURRIED_REPORTS_MS;
 }
 
 /* What runs may take its time, and so may a server that answers and is told; what has ended and cannot be told waits on disk
- * for the next worker. A pass of run-once does not beat, and cannot know which of the two it is. */
-static void on_draining(uv_timer_t *timer)
+ * for the next worker. A pass of run-once does not beat, and cannot know which of the two it is: it waits for the drain. */
+static void on_stopping(uv_timer_t *timer)
 {
 	struct supervisor *supervisor = timer->data;
 	int64_t now_ms = worker_clock_ms();
 	int64_t heard_ms = supervisor->pulse ? pulse_heard_ms(supervisor->pulse) : INT64_MIN;
+	bool runs = anything_runs(supervisor);
 
-	if (anything_runs(supervisor) || supervisor->once)
+	if (runs || (supervisor->once && !supervisor->hurrying))
 		supervisor->last_ran_ms = now_ms;
-	else if (heard_ms > supervisor->last_ran_ms)
+	else if (heard_ms > supervisor->last_ran_ms && !supervisor->hurrying)
 		supervisor->last_ran_ms = heard_ms;
-	if (now_ms - supervisor->last_ran_ms >= REPORTS_MS)
-		on_stop_failed(timer);
-	else if (now_ms >= supervisor->drain_until_ms)
+	if (!runs && now_ms - supervisor->last_ran_ms >= reports_ms(supervisor))
+		leave_reports(supervisor);
+	else if (!supervisor->hurrying && now_ms >= supervisor->drain_until_ms)
+		supervisor_hurry(supervisor);
+	else if (supervisor->hurrying && runs && now_ms >= supervisor->kill_until_ms)
+		give_up(supervisor);
+}
+
+void supervisor_hurry(struct supervisor *supervisor)
+{
+	int64_t grace_ms = 0, now_ms = worker_clock_ms();
+
+	supervisor->hurrying = true;
+	supervisor_stop_all(supervisor, STOP_SHUTDOWN, INT64_MAX);
+	if (supervisor->leaving)
+		return;
+	for (uint32_t i = 0; i < supervisor->settings->executor_count; i++) {
+		int64_t its_ms = supervisor->settings->executors[i].grace_ms;
+		grace_ms = its_ms > grace_ms ? its_ms : grace_ms;
+	}
+	supervisor->kill_until_ms = now_ms + grace_ms + KILL_SLACK_MS;
+	supervisor->last_ran_ms = now_ms;
+	uv_timer_start(&supervisor->stop_timer, on_stopping, 0, LOOK_MS);
+}
+
+void supervisor_hear_signal(struct supervisor *supervisor)
+{
+	if (!supervisor->stopping) {
+		supervisor_stop(supervisor, 0);
+		return;
+	}
+	supervisor->impatient = true;
+	if (!supervisor->hurrying)
 		supervisor_hurry(supervisor);
 }
 
@@ -226,13 +248,11 @@ static void on_pools_drained(uv_timer_t *timer)
 
 static void begin_drain(struct supervisor *supervisor)
 {
-	uint64_t look_ms = supervisor->options->drain_ms < DRAIN_LOOK_MS
-		? (uint64_t)supervisor->options->drain_ms
-		: DRAIN_LOOK_MS;
-
 	supervisor->last_ran_ms = worker_clock_ms();
 	supervisor->drain_until_ms = supervisor->last_ran_ms + supervisor->options->drain_ms;
-	uv_timer_start(&supervisor->stop_timer, on_draining, look_ms, DRAIN_LOOK_MS);
+	uv_timer_start(&supervisor->stop_timer, on_stopping,
+		(uint64_t)(supervisor->options->drain_ms < LOOK_MS ? supervisor->options->drain_ms : LOOK_MS),
+		LOOK_MS);
 }
 
 /* No new claims; what runs may end within its time. */

@@ -10,7 +10,7 @@
 
 #include "base/take.h"
 #include "exec/process.h"
-#include "wire/http_client.h"
+#include "wire/http/client.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

@@ -7,7 +7,7 @@
 
 #include "base/take.h"
 #include "base/utf8.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	EXIT_LATER = 75, /* EX_TEMPFAIL */
@@ -179,7 +179,7 @@ int release_put(struct buf *members, const char *reason, int64_t delay_ms)
 	json_member_string(&object, "reason", span_of(reason));
 	if (delay_ms > 0)
 		json_member_int(&object, "delayMs", delay_ms);
-	return object.fault;
+	return buf_fault(members);
 }
 
 /* What it said last, if it said anything: most programs say there what went wrong. */

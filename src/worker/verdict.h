@@ -11,7 +11,7 @@
  *	could not be started  by whose fault it was: the task's, this host's, or what it asks for
  *	stopped by us         cancelled: given back, which confirms it; too long, no sign of life: a timeout; it waits for
  *	                      an answer, we stop, or lost touch with the server: given back, nothing spent
- *	ended by its shim     its lease was over, and nobody had pushed it (exec/deadline.h): as if we had stopped it
+ *	ended by its shim     its lease was over, and nobody had pushed it (exec/shim/deadline.h): as if we had stopped it
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 
 #include "base/buf.h"
 #include "exec/process.h"
-#include "exec/wall.h"
+#include "exec/wall/wall.h"
 
 enum stop_reason {
 	STOP_NOT,

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 /* ---- for an attempt --------------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "exec/wall.h"
+#include "exec/wall/wall.h"
 #include "worker/environment.h"
 #include "worker/settings.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/above.h"
+#include "exec/request/above.h"
 #include "exec/workdir.h"
 
 enum { CONFIG_BYTES_MAX = 64 << 10 };

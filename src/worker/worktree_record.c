@@ -12,7 +12,7 @@
 
 #include "base/files.h"
 #include "base/take.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

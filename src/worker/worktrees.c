@@ -11,7 +11,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/take.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 #include "worker/worktree.h"
 
 enum {

@@ -1,7 +1,8 @@
 /*
- * Clocks that a test can set, put before the real ones with LD_PRELOAD. The file that STINT_CLOCKS names holds two
- * numbers of 64 bits: what to add to the wall clock and to the clock that counts from boot, in milliseconds. They
- * may change at any time. CLOCK_MONOTONIC is left alone, so a jump of the other is what a suspend looks like.
+ * Clocks that a test can set, put before the real ones with LD_PRELOAD. The file that STINT_CLOCKS names holds three
+ * numbers of 64 bits: what to add to the wall clock, to the clock that counts from boot and to CLOCK_MONOTONIC, in
+ * milliseconds. They may change at any time. A jump of the second alone is what a suspend looks like; one of all three
+ * is what a process sees that was stopped.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -20,7 +21,7 @@ __attribute__((constructor)) static void look(void)
 
 	if (fd < 0)
 		abort();
-	void *at = mmap(NULL, 2 * sizeof *shifts, PROT_READ, MAP_SHARED, fd, 0);
+	void *at = mmap(NULL, 3 * sizeof *shifts, PROT_READ, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		abort();
 	shifts = at;
@@ -36,6 +37,8 @@ int clock_gettime(clockid_t clock, struct timespec *ret_at)
 		shift_ms = shifts[0];
 	if (shifts && clock == CLOCK_BOOTTIME)
 		shift_ms = shifts[1];
+	if (shifts && (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE))
+		shift_ms = shifts[2];
 	int64_t ns = (int64_t)ret_at->tv_nsec + shift_ms % 1000 * 1000000;
 	ret_at->tv_sec += shift_ms / 1000;
 	if (ns < 0) {

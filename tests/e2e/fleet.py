@@ -10,6 +10,7 @@ import json
 import random
 import time
 
+from hang import HANG_S
 import proof
 import stintd
 
@@ -326,8 +327,9 @@ class Worker(Member):
                 raise Fault("%s has one fence for %s and %s" % (hold.task, before.life.key, life.key))
             return  # asked again, answered again
         if before is not None and (int(before.fence) > int(hold.fence) or before.is_safe()):
-            raise Fault("%s was given to %s under %s; %s holds it under %s until %d" % (
-                hold.task, life.key, hold.fence, before.life.key, before.fence, before.life.renewed_until_ms))
+            raise Fault("%s was given to %s under %s at %d; %s holds it under %s, %s until %d" % (
+                hold.task, life.key, hold.fence, lease_clock_ms(), before.life.key, before.fence,
+                "bound" if before.bound else "unconfirmed", before.life.renewed_until_ms if before.bound else before.until_ms))
         fleet.counts["claims"] += 1
         fleet.counts["changed hands"] += before is not None
         fleet.holds[hold.task] = self.holds[hold.task] = hold
@@ -393,7 +395,7 @@ class Fleet:
             yield
         finally:
             self.closed = self.over = True
-            await asyncio.wait(running, timeout=30)
+            await asyncio.wait(running, timeout=HANG_S)
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)

@@ -12,12 +12,14 @@ import tempfile
 import time
 import unittest
 
+from hang import HANG_S
 import stintd
 
 VERIFY = os.environ.get("STINT_VERIFY", "build/tests/stint-verify")
 CHECKER = os.environ.get("STINT_CHECKER", "build/tests/stint-checker")
 CLOCKS_SO = os.environ.get("STINT_CLOCKS_SO", "build/tests/e2e/stint-clocks.so")
 
+STEP_MS = 1000  # less than what a server takes for a stall
 GONE = (OSError, ValueError, stintd.http.client.HTTPException)  # what a call ends with when the server dies
 
 
@@ -42,13 +44,22 @@ class Clocks:
 
     def __init__(self):
         self.file = tempfile.NamedTemporaryFile(prefix="stint-clocks-")
-        self.wall_ms = self.boot_ms = 0
+        self.wall_ms = self.boot_ms = self.monotonic_ms = 0
         self.set()
 
     def set(self, wall_ms=None, boot_ms=None):
+        """A jump of the clock since boot alone is a sleep of the machine."""
         self.wall_ms = self.wall_ms if wall_ms is None else wall_ms
         self.boot_ms = self.boot_ms if boot_ms is None else boot_ms
-        os.pwrite(self.file.fileno(), struct.pack("=qq", self.wall_ms, self.boot_ms), 0)
+        self.write()
+
+    def advance(self, ms):
+        """All of them: what a process sees that was stopped for so long."""
+        self.wall_ms, self.boot_ms, self.monotonic_ms = self.wall_ms + ms, self.boot_ms + ms, self.monotonic_ms + ms
+        self.write()
+
+    def write(self):
+        os.pwrite(self.file.fileno(), struct.pack("=qqq", self.wall_ms, self.boot_ms, self.monotonic_ms), 0)
 
     def command(self):
         return ["env", "LD_PRELOAD=" + CLOCKS_SO, "STINT_CLOCKS=" + self.file.name]
@@ -175,11 +186,25 @@ class ProofCase(unittest.TestCase):
         return sum(value for name, value in self.metrics().items()
                    if name.startswith("stint_tasks{") and "blocked" not in name)
 
-    def wait_until(self, condition, seconds=20, what="it never came true"):
+    def wait_until(self, condition, seconds=HANG_S, what="it never came true"):
         until = time.monotonic() + seconds
         while not condition():
             self.assertLess(time.monotonic(), until, what)
             time.sleep(0.005)
+
+    def pass_time(self, ms):
+        """By the server's clocks, in steps that it does not take for a stall."""
+        for _ in range(ms // STEP_MS):
+            self.clocks.advance(STEP_MS)
+            self.claim("somebody", queues=["nothing"])  # a turn sees it
+
+    def pass_time_until(self, condition, at_most_ms=10 * 60 * 1000):
+        """How many milliseconds passed until then."""
+        since = self.clocks.boot_ms
+        while not condition():
+            self.assertLess(self.clocks.boot_ms - since, at_most_ms, "it never came true")
+            self.pass_time(STEP_MS)
+        return self.clocks.boot_ms - since
 
     def request_bytes(self, method, path, body=b"", *headers):
         """A request as it stands on the wire."""
@@ -192,7 +217,7 @@ class ProofCase(unittest.TestCase):
     def wire(self, data=b"", local=False):
         wire = socket.socket(socket.AF_UNIX if local else socket.AF_INET, socket.SOCK_STREAM)
         self.addCleanup(wire.close)
-        wire.settimeout(20)
+        wire.settimeout(HANG_S)
         wire.connect(os.path.join(self.server.home, "stint.sock") if local else ("127.0.0.1", self.server.port))
         wire.sendall(data)
         return wire

@@ -13,6 +13,8 @@ import tempfile
 import time
 import unittest
 
+from hang import HANG_S
+
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools"))
 import openapi
 
@@ -72,14 +74,18 @@ class Client:
     def __init__(self, server, token=None, local=False):
         self.server, self.local = server, local
         self.token = server.token if token is None else token
-        self.connection = None
+        self.connection = self.asked = None
 
     def open(self):
         if self.local:
-            return LocalConnection(os.path.join(self.server.home, "stint.sock"), timeout=20)
-        return http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=20)
+            return LocalConnection(os.path.join(self.server.home, "stint.sock"), timeout=HANG_S)
+        return http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=HANG_S)
 
     def call(self, method, path, body=None, headers=None, judged=True):
+        self.send(method, path, body, headers)
+        return self.receive(judged)
+
+    def send(self, method, path, body=None, headers=None):
         sent = {"Authorization": "Bearer " + self.token} if self.token else {}
         data = None
         if body is not None:
@@ -88,7 +94,12 @@ class Client:
         sent.update(headers or {})
         if self.connection is None:
             self.connection = self.open()
+        self.asked = method, path, data
         self.connection.request(method, path, body=data, headers=sent)
+
+    def receive(self, judged=True):
+        """The reply to what was sent last."""
+        method, path, data = self.asked
         answer = self.connection.getresponse()
         reply = Reply(answer.status, dict(answer.getheaders()), answer.read())
         if judged:
@@ -128,7 +139,7 @@ class Server:
             os.unlink(url)
         self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, env=environment(),
                                         stderr=self.log if self.log_to is None else self.log_to)
-        until = time.monotonic() + 20
+        until = time.monotonic() + HANG_S
         while not os.path.exists(url):
             if self.process.poll() is not None:
                 raise RuntimeError("stintd ended: " + self.said())
@@ -150,11 +161,11 @@ class Server:
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(HANG_S)
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(10)
+        return self.process.wait(HANG_S)
 
     def end(self):
         if self.process.poll() is None:
@@ -166,7 +177,7 @@ class Server:
 class Case(unittest.TestCase):
     """A test with a server of its own and one client of it."""
     flags = ()
-    patience_s = 60
+    patience_s = HANG_S
 
     def setUp(self):
         self.server = Server(*self.flags)

@@ -6,6 +6,7 @@ import subprocess
 import time
 import unittest
 
+from hang import HANG_S
 import stintd
 import test_worker
 from test_worker import STINT
@@ -16,7 +17,7 @@ def sh(script, **more):
 
 
 def stint(server, *words, **variables):
-    return subprocess.run([STINT, *words, "--home", server.home], capture_output=True, text=True, timeout=60,
+    return subprocess.run([STINT, *words, "--home", server.home], capture_output=True, text=True, timeout=HANG_S,
                           stdin=subprocess.DEVNULL, env=stintd.environment(**variables))
 
 
@@ -217,9 +218,9 @@ class Hosts(Case):
             there = self.wait_for_work(pool, "there", 1)
             here = self.wait_for_work(pool, "here", 2)
             self.answer("t", text="that one")
-            self.assertEqual([claim["task"]["id"] for claim in here.result(30).json["claims"]], ["t"])
+            self.assertEqual([claim["task"]["id"] for claim in here.result(HANG_S).json["claims"]], ["t"])
             self.create(id="u")
-            self.assertEqual([claim["task"]["id"] for claim in there.result(30).json["claims"]], ["u"])
+            self.assertEqual([claim["task"]["id"] for claim in there.result(HANG_S).json["claims"]], ["u"])
 
     def test_a_question_that_is_sent_twice_is_one(self):
         self.create(id="t")

@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 import unittest
 
+from hang import HANG_S
 import stintd
 import test_pool
 import test_walls
@@ -25,7 +26,7 @@ def check(config, **more):
         if "user" in more:
             os.chown(home, more["user"], more["user"])
         ran = subprocess.run([worker, "--check-config", "--home", home, "--config", path], capture_output=True, text=True,
-                             env=stintd.environment(), timeout=60, **more)
+                             env=stintd.environment(), timeout=HANG_S, **more)
         return ran.returncode, ran.stdout, ran.stderr
 
 

@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 
+from hang import HANG_S
 import stintd
 
 STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
@@ -50,7 +51,7 @@ class Shell:
 
     def until(self, end):
         """What it wrote up to and with `end`, a pattern."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + HANG_S
         while not (match := re.search(end, self.seen)):
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.fd], [], [], left)[0]:
@@ -135,7 +136,7 @@ class Completing(unittest.TestCase):
 
     def reads_back(self, shell, line):
         """The words of a line as that shell understands them; nothing else may happen on the way."""
-        ran = subprocess.run([shell, "-c", f"printf '%s\\n' {line}"], capture_output=True, text=True, timeout=30,
+        ran = subprocess.run([shell, "-c", f"printf '%s\\n' {line}"], capture_output=True, text=True, timeout=HANG_S,
                              cwd=self.folder, env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"})
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(os.listdir(self.folder), ["plan.md"])
@@ -160,7 +161,7 @@ class Completing(unittest.TestCase):
         if not shutil.which("zsh"):
             self.skipTest("zsh is not installed: apt-get install zsh")
         with open(os.path.join(self.folder, "_stint"), "w") as file:
-            subprocess.run([STINT, "completion", "zsh"], stdout=file, check=True, timeout=30)
+            subprocess.run([STINT, "completion", "zsh"], stdout=file, check=True, timeout=HANG_S)
         setup = SETUP["zsh"].replace("autoload", "fpath=(~ $fpath); autoload").replace("; source <(stint completion zsh)", "")
         shell = Shell("zsh", self.server.home, self.folder, setup)
         self.addCleanup(shell.end)
@@ -172,7 +173,7 @@ class Completing(unittest.TestCase):
         env = {"PATH": os.path.dirname(STINT) + ":" + os.environ["PATH"], "STINT_HOME": self.server.home,
                "HOME": self.folder, "LANG": "C.UTF-8", "TERM": "dumb"}
         ran = subprocess.run(["fish", "--no-config", "-c", "stint completion fish | source; complete -C $argv[1]", typed],
-                             capture_output=True, text=True, timeout=30, cwd=self.folder, env=env)
+                             capture_output=True, text=True, timeout=HANG_S, cwd=self.folder, env=env)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         offers = [offer.split("\t")[0] for offer in ran.stdout.splitlines()]
         word = typed.split(" ")[-1]

@@ -9,6 +9,7 @@ import tempfile
 import time
 import unittest
 
+from hang import HANG_S
 import stintd
 
 
@@ -32,7 +33,7 @@ class ConfigurationCase(unittest.TestCase):
     def run_stintd(self, *flags, variables=None):
         environment = stintd.environment(XDG_CONFIG_HOME=os.path.join(self.top, "user"), **(variables or {}))
         return subprocess.run([stintd.STINTD, "--home", self.home, *flags], env=environment, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG_S)
 
     def effective(self, *flags, **variables):
         run = self.run_stintd("--check-config", "--json", *flags, variables=variables)
@@ -156,7 +157,7 @@ def lines_of(server):
 
 
 def wait_for(what):
-    until = time.monotonic() + 20
+    until = time.monotonic() + HANG_S
     while not what():
         if time.monotonic() > until:
             raise AssertionError("it did not come to pass")
@@ -281,7 +282,7 @@ class Logs(unittest.TestCase):
         first = stintd.Server()
         try:
             second = subprocess.run(first.command(), env=stintd.environment(), text=True, capture_output=True,
-                                    stdin=subprocess.DEVNULL, timeout=30)
+                                    stdin=subprocess.DEVNULL, timeout=HANG_S)
             self.assertEqual(second.returncode, 74)
             line = json.loads(second.stderr.splitlines()[-1])
             self.assertEqual(line["level"], "error")
@@ -300,7 +301,7 @@ class Logs(unittest.TestCase):
                 self.assertEqual(os.readlink("/proc/%d/fd/%d" % (process.pid, number)), "/dev/null")
         finally:
             process.terminate()
-            self.assertEqual(process.wait(10), 0)
+            self.assertEqual(process.wait(HANG_S), 0)
             shutil.rmtree(home, ignore_errors=True)
 
 

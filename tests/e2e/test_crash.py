@@ -10,6 +10,7 @@ import threading
 import time
 import unittest
 
+from hang import HANG_S
 import proof
 
 ROUNDS = int(os.environ.get("STINT_CRASH_ROUNDS", "8"))
@@ -17,7 +18,7 @@ SEED = int(os.environ.get("STINT_CRASH_SEED", str(random.SystemRandom().randrang
 QUEUES = ["a", "b", "c"]
 LEASE_MS = 1500
 RETRY_BASE_MS, RETRY_MAX_MS, GRACE_MS, VERIFY_MS, CRASHES = 20, 200, 300, 1000, 6
-DRAIN_SECONDS = 60
+DRAIN_SECONDS = HANG_S
 
 
 class Fault(Exception):

@@ -15,6 +15,7 @@ import threading
 import time
 import unittest
 
+from hang import HANG_S
 import stintd
 
 STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
@@ -28,13 +29,13 @@ def environment(folder, **more):
             "TERM": "xterm", "NO_COLOR": "1", "XDG_CONFIG_HOME": folder, **more}
 
 
-def run(command, folder, env, timeout=60):
+def run(command, folder, env, timeout=HANG_S):
     return subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL)
 
 
 def stint(*args):
-    return subprocess.run([STINT, *args], capture_output=True, text=True, timeout=30, env=environment("/nonexistent"))
+    return subprocess.run([STINT, *args], capture_output=True, text=True, timeout=HANG_S, env=environment("/nonexistent"))
 
 
 def verbs():
@@ -178,7 +179,7 @@ class World:
 
         def end():
             worker.send_signal(signal.SIGTERM)
-            worker.wait(30)
+            worker.wait(HANG_S)
 
         self.test.addCleanup(end)
 
@@ -250,45 +251,45 @@ class OfTheHelp(unittest.TestCase):
             tried = run(lines[-1][4:], folder, environment(folder))
             self.assertEqual(tried.returncode, 0, tried.stderr)
             process.send_signal(signal.SIGINT)
-            self.assertEqual(process.wait(20), 0)
+            self.assertEqual(process.wait(HANG_S), 0)
         finally:
             process.kill()
-            process.communicate(timeout=20)
+            process.communicate(timeout=HANG_S)
 
     def supervises(self, example):
         world = World(self, "worker run", example)
         process = subprocess.Popen(["bash", "-c", "exec " + example], cwd=world.folder, env=world.env,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
-            until = time.monotonic() + 20
+            until = time.monotonic() + HANG_S
             while not [worker for worker in world.client.get("/api/workers").json if worker.get("executors") == ["tests"]]:
                 self.assertLess(time.monotonic(), until)
             process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(20), 0)
+            self.assertEqual(process.wait(HANG_S), 0)
         finally:
             process.kill()
-            process.communicate(timeout=20)
+            process.communicate(timeout=HANG_S)
 
     def watches(self, example):
         world = World(self, "notify run", example)
         process = subprocess.Popen(["bash", "-c", "exec " + example], cwd=world.folder, env=world.env,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
-            until = time.monotonic() + 20
+            until = time.monotonic() + HANG_S
             while b"\nstint_event_streams 1\n" not in world.client.get("/metrics").body:
                 self.assertLess(time.monotonic(), until)
             process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(20), 0)
+            self.assertEqual(process.wait(HANG_S), 0)
         finally:
             process.kill()
-            process.communicate(timeout=20)
+            process.communicate(timeout=HANG_S)
 
     def follows(self, example):
         world = World(self, "events", example)
         process = subprocess.Popen(["bash", "-c", 'notify() { echo "$1"; }; ' + example], cwd=world.folder, env=world.env,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
         try:
-            until = time.monotonic() + 20
+            until = time.monotonic() + HANG_S
             while b"\nstint_event_streams 1\n" not in world.client.get("/metrics").body:
                 self.assertLess(time.monotonic(), until)
             world.end("t-7k3", "fail", error={"code": "EXECUTION_ERROR", "message": "no", "retry": False})
@@ -298,7 +299,7 @@ class OfTheHelp(unittest.TestCase):
             self.assertIn("task.failed", line)
         finally:
             os.killpg(process.pid, signal.SIGINT)
-            process.communicate(timeout=20)
+            process.communicate(timeout=HANG_S)
 
 
 class Terminal:
@@ -318,7 +319,7 @@ class Terminal:
     def said(self, command):
         """What it prints."""
         self.send(command + "\nprintf '\\036%s\\036' \"$?\"")
-        seen, until = "", time.monotonic() + 60
+        seen, until = "", time.monotonic() + HANG_S
         while seen.count("\x1e") < 2:
             left = until - time.monotonic()
             if left <= 0 or not select.select([self.fd], [], [], left)[0]:
@@ -357,7 +358,7 @@ class OfTheReadme(unittest.TestCase):
 
         def end():
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=20)
+            process.communicate(timeout=HANG_S)
 
         self.addCleanup(end)
         lines = [process.stdout.readline()]
@@ -409,7 +410,7 @@ class OfTheReadme(unittest.TestCase):
             self.assertEqual((bad.returncode, bad.stdout), (9, "t-2  failed\n"), bad.stderr)
         finally:
             os.killpg(worker.pid, signal.SIGKILL)
-            worker.wait(20)
+            worker.wait(HANG_S)
 
     def test_from_an_agent(self):
         self.up()

@@ -5,6 +5,7 @@ import subprocess
 import threading
 import unittest
 
+from hang import HANG_S
 import stintd
 
 STINT = os.environ.get("STINT", "build/stint")
@@ -42,7 +43,7 @@ class Execution(stintd.Case):
         self.server.kill()
         for path in paths:
             done = subprocess.run([stintd.STINTD, "--home", self.server.home, "--restore", path],
-                                  capture_output=True, text=True, timeout=30)
+                                  capture_output=True, text=True, timeout=HANG_S)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("disarmed", done.stdout)
         self.server.start()
@@ -96,7 +97,7 @@ class Execution(stintd.Case):
             pass
         self.arm(False)
         for thread in threads:
-            thread.join(20)
+            thread.join(HANG_S)
             self.assertFalse(thread.is_alive())
         for reply in replies:
             self.refused(reply)
@@ -116,7 +117,7 @@ class Execution(stintd.Case):
 
     def test_the_verbs(self):
         def stint(*args):
-            done = subprocess.run([STINT, *args, "--home", self.server.home], capture_output=True, text=True, timeout=30,
+            done = subprocess.run([STINT, *args, "--home", self.server.home], capture_output=True, text=True, timeout=HANG_S,
                                   env=stintd.environment())
             return done.returncode, done.stdout + done.stderr
         self.create(id="t")

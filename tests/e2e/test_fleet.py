@@ -9,6 +9,7 @@ import random
 import sys
 import time
 
+from hang import HANG_S
 import fleet
 import proof
 
@@ -19,7 +20,7 @@ SOAK_SECONDS = int(os.environ.get("STINT_SOAK_SECONDS", "8"))
 SOAK_WORKERS = int(os.environ.get("STINT_SOAK_WORKERS", "200"))
 LEASE_MS, BEAT_MS, GRACE_MS, VERIFY_MS = 2000, 400, 600, 1500
 RETRY_BASE_MS, RETRY_MAX_MS, CRASHES = 20, 100, 50
-DRAIN_SECONDS = 60
+DRAIN_SECONDS = HANG_S
 
 
 def tell_people(text):

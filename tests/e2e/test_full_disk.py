@@ -10,6 +10,7 @@ import threading
 import time
 import unittest
 
+from hang import HANG_S
 import proof
 
 MIB = 1 << 20
@@ -86,14 +87,14 @@ class FullCase(proof.Proved, proof.ProofCase):
     def fill_up(self):
         """Somebody fills the disk, and whatever the server gives back too."""
         self.disk.fill()
-        until = time.monotonic() + 20
+        until = time.monotonic() + HANG_S
         while self.make() or not self.is_degraded():
             self.assertLess(time.monotonic(), until)
         self.fill_for_good()
 
     def fill_for_good(self):
         """A server that was quicker to take its ballast back than we are finds the disk full once more."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + HANG_S
         self.disk.fill()
         while not self.is_degraded():
             self.assertLess(time.monotonic(), until)
@@ -122,7 +123,7 @@ class FullDisk(FullCase):
         token = self.beat("beats", token=token, leaseMs=LEASE_MS, boundTasks=[other]).json["token"]
         renew = lambda: self.report("progress", plain, "plain", leaseMs=LEASE_MS).status == 200
         self.disk.fill()
-        until = time.monotonic() + 20
+        until = time.monotonic() + HANG_S
         while renew() and self.beat("beats", token=token, leaseMs=LEASE_MS).status in (200, 409):
             self.make(300000)  # more than the log has in hand
             self.assertLess(time.monotonic(), until)
@@ -304,7 +305,7 @@ class FullUnderLoad(FullCase):
         finally:
             stopping.set()
             for thread in threads:
-                thread.join(20)
+                thread.join(HANG_S)
         self.assertEqual([key for key, tasks in asked.items() if len(tasks) != 1], [])
         titles = {}
         for event in self.events():

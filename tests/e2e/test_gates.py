@@ -4,6 +4,7 @@ import os
 import subprocess
 import unittest
 
+from hang import HANG_S
 import stintd
 
 STINT = os.environ.get("STINT", "build/stint")
@@ -171,7 +172,7 @@ class Verdicts(Gates):
 class Commands(Gates):
     def stint(self, *args, token=None):
         env = stintd.environment(STINT_URL=self.server.url, STINT_TOKEN=token or self.server.token)
-        done = subprocess.run([STINT, *args], capture_output=True, text=True, timeout=30, env=env)
+        done = subprocess.run([STINT, *args], capture_output=True, text=True, timeout=HANG_S, env=env)
         return done.returncode, done.stdout + done.stderr
 
     def test_inbox_approve_and_deny(self):

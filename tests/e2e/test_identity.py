@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 import unittest
 
+from hang import HANG_S
 import stintd
 import test_tokens
 from test_tokens import TokenCase
@@ -315,7 +316,7 @@ class Sight(Case):
 
     def test_a_stream_of_certain_queues_tells_of_those_alone(self):
         minted = self.mint("viewer", queues=["q"])
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=HANG_S)
         connection.request("GET", "/api/events?after=0", headers={
             "Authorization": "Bearer " + minted["token"], "Accept": "text/event-stream"})
         stream = connection.getresponse()
@@ -378,12 +379,12 @@ class Open(unittest.TestCase):
                       ["--listen", "0.0.0.0:0", "--behind-proxy"], ["--listen", "[::]:0"]):
             with tempfile.TemporaryDirectory() as home:
                 run = subprocess.run([stintd.STINTD, "--home", home, *flags, "--set", "auth=open"],
-                                     capture_output=True, text=True, timeout=20)
+                                     capture_output=True, text=True, timeout=HANG_S)
                 self.assertEqual(run.returncode, 78, flags)
                 self.assertIn("auth=open", run.stderr.splitlines()[-1], "the listener may be refused as well")
         with tempfile.TemporaryDirectory() as home:
             run = subprocess.run([stintd.STINTD, "--home", home, "--set", "auth=none"],
-                                 capture_output=True, text=True, timeout=20)
+                                 capture_output=True, text=True, timeout=HANG_S)
             self.assertEqual(run.returncode, 78)
             self.assertIn('one of "token", "open"', run.stderr)
 

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 
+from hang import HANG_S
 import proof
 import stintd
 import test_pool
@@ -193,13 +194,13 @@ class PassCase(Case):
         def end():
             if process.poll() is None:
                 process.kill()
-            process.communicate(timeout=20)
+            process.communicate(timeout=HANG_S)
 
         self.addCleanup(end)
         return process
 
     def said(self, process):
-        return json.loads(process.communicate(timeout=60)[0])
+        return json.loads(process.communicate(timeout=HANG_S)[0])
 
 
 class Pass(PassCase):

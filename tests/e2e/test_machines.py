@@ -9,6 +9,7 @@ import struct
 import subprocess
 import unittest
 
+from hang import HANG_S
 from test_walls import needs
 from test_worker import Case, sh
 
@@ -132,7 +133,7 @@ class Machines(Case):
         with open(self.path("disk/init"), "wb") as file:
             file.write(INIT)
         os.chmod(self.path("disk/init"), 0o755)
-        subprocess.run([mke2fs, "-q", "-t", "ext4", "-d", self.path("disk"), self.path("disk,raw.img"), "24m"], check=True, timeout=60,
+        subprocess.run([mke2fs, "-q", "-t", "ext4", "-d", self.path("disk"), self.path("disk,raw.img"), "24m"], check=True, timeout=HANG_S,
                        stdout=subprocess.DEVNULL)
         files = []
         for path in modules():
@@ -182,7 +183,7 @@ class Machines(Case):
         self.until(lambda: "at work" in self.log("t")["data"], "it runs")
         self.assertEqual(len(self.machines()), 1)
         worker.process.kill()
-        worker.process.wait(30)
+        worker.process.wait(HANG_S)
         self.until(lambda: not self.machines(), "it ends with its worker")
 
     def machines(self):

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
+from hang import HANG_S
 import proof
 import stintd
 import test_pulse
@@ -169,7 +170,7 @@ class Waiting(Case):
         self.register()
         waits = [self.wait() for _ in range(3)]
         self.assertEqual(self.server.stop(), 0)
-        self.assertEqual([reply.result(20).json["news"] for reply in waits], [False] * 3)
+        self.assertEqual([reply.result(HANG_S).json["news"] for reply in waits], [False] * 3)
 
     def test_a_claim_that_waits_is_answered_when_its_worker_may_claim_no_more(self):
         self.register()
@@ -379,7 +380,7 @@ class Work(test_worker.Case):
         once = subprocess.Popen([STINT, "worker", "run-once", "--home", self.server.home, "--config", config, "--agent-id", "a"],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=stintd.environment())
         self.addCleanup(once.stdout.close)
-        self.addCleanup(once.wait, 20)
+        self.addCleanup(once.wait, HANG_S)
         self.addCleanup(once.kill)
         pid = self.read("pid")
         self.until(lambda: b"\nstint_waiting_news 1\n" in self.client.get("/metrics").body, "it waits for news")

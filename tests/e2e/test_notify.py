@@ -15,6 +15,7 @@ import subprocess
 import threading
 import unittest
 
+from hang import HANG_S
 import proof
 import stintd
 import test_sessions
@@ -58,7 +59,7 @@ class Receiver:
                 status, gone = receiver.answers.pop(0) if receiver.answers else 200, receiver.gone
                 receiver.messages.append(Message(self.headers, body))
                 if status is None:
-                    gone.wait(30)
+                    gone.wait(HANG_S)
                     status = 200
                 try:
                     self.send_response(status)
@@ -120,7 +121,7 @@ class NotifyCase(test_sessions.SessionCase):
         return [NOTIFY, *words, "--home", self.home, "--set", "log.format=json"]
 
     def ask(self, *words):
-        return subprocess.run(self.command(*words), capture_output=True, text=True, timeout=30, env=stintd.environment())
+        return subprocess.run(self.command(*words), capture_output=True, text=True, timeout=HANG_S, env=stintd.environment())
 
     def start(self):
         """Until it knows where it begins."""
@@ -133,15 +134,15 @@ class NotifyCase(test_sessions.SessionCase):
     def end(self, process):
         if process.poll() is None:
             process.kill()
-            process.wait(10)
+            process.wait(HANG_S)
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        self.assertEqual(self.process.wait(10), 0)
+        self.assertEqual(self.process.wait(HANG_S), 0)
 
     def kill(self):
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(HANG_S)
 
     def lines(self):
         with open(os.path.join(self.home, "notify.log")) as file:
@@ -348,7 +349,7 @@ class Trouble(NotifyCase):
         pem = os.path.join(self.home, "receiver.pem")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                         "-keyout", pem + ".key", "-out", pem, "-subj", "/CN=receiver", "-addext",
-                        "subjectAltName=DNS:localhost"], check=True, capture_output=True, timeout=60)
+                        "subjectAltName=DNS:localhost"], check=True, capture_output=True, timeout=HANG_S)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pem, pem + ".key")
         ops.server.socket = context.wrap_socket(ops.server.socket, server_side=True)
@@ -366,7 +367,7 @@ class Trouble(NotifyCase):
     def test_a_proxy_of_the_environment_is_not_asked(self):
         ops, proxy = self.receiver(), self.receiver("proxy")
         self.configure({"ops": self.target()})
-        said = subprocess.run(self.command("test", "ops"), capture_output=True, timeout=30,
+        said = subprocess.run(self.command("test", "ops"), capture_output=True, timeout=HANG_S,
                               env=stintd.environment(http_proxy=proxy.url, ALL_PROXY=proxy.url))
         self.assertEqual((said.returncode, len(ops.messages), proxy.messages), (0, 1, []), said.stderr)
 
@@ -434,7 +435,7 @@ class Gone(NotifyCase):
         self.server.stop()
         self.client.close()
         restored = subprocess.run([stintd.STINTD, "--home", self.home, "--restore", backup], capture_output=True,
-                                  text=True, timeout=30, env=stintd.environment())
+                                  text=True, timeout=HANG_S, env=stintd.environment())
         self.assertEqual(restored.returncode, 0, restored.stderr)
         self.server.start()
         self.finish_session("third")
@@ -482,7 +483,7 @@ class Up(NotifyCase):
         self.finish_session("s")
         self.wait_for(ops, 1)
         up.send_signal(signal.SIGTERM)
-        self.assertEqual(up.wait(20), 0)
+        self.assertEqual(up.wait(HANG_S), 0)
 
     def test_stint_up_tells_others_if_there_are_any(self):
         ops, up = self.up(stdout=subprocess.PIPE)
@@ -573,7 +574,7 @@ class Words(NotifyCase):
         self.configure({"ops": self.target(events=["task.*"])})
 
         def stint(*words):
-            return subprocess.run([STINT, "notify", *words, "--home", self.home], capture_output=True, text=True, timeout=30,
+            return subprocess.run([STINT, "notify", *words, "--home", self.home], capture_output=True, text=True, timeout=HANG_S,
                                   env=stintd.environment())
 
         said = stint("test", "ops")

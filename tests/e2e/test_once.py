@@ -9,10 +9,11 @@ import subprocess
 import tempfile
 import unittest
 
+from hang import HANG_S
 import stintd
 
 STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
-PATIENCE_S = 60
+PATIENCE_S = HANG_S
 
 
 def sh(script, **more):
@@ -53,7 +54,7 @@ class Case(stintd.Case):
         def end():
             if process.poll() is None:
                 process.kill()
-            process.communicate(timeout=20)
+            process.communicate(timeout=HANG_S)
 
         self.addCleanup(end)
         return process
@@ -68,6 +69,16 @@ class Case(stintd.Case):
 
 
 class Results(Case):
+    def test_a_result_that_cannot_be_written_is_no_success(self):
+        self.create(id="t")
+        with open("/dev/full", "w") as full:
+            ran = subprocess.run(self.words("--agent-id", "dev-3"), stdout=full, stderr=subprocess.PIPE, text=True,
+                                 timeout=PATIENCE_S, stdin=subprocess.DEVNULL, env=stintd.environment())
+        self.assertEqual(self.task("t")["state"], "done")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("the result cannot be written", ran.stderr)
+        self.assertIn("No space left on device", ran.stderr)
+
     executors = {
         **Case.executors,
         "text": sh("echo one; echo two"),
@@ -213,7 +224,7 @@ class Resuming(Case):
         self.until(lambda: self.task("t")["workerId"] == "dev-3" and os.listdir(
             os.path.join(self.server.home, "workers", "agent-dev-3", "runs")), "it runs")
         process.kill()
-        process.wait(20)
+        process.wait(HANG_S)
         status, result = self.result()
         self.assertEqual((status, result["action"], result.get("summary")), (0, "completed", "second"), (result, self.task("t")))
         self.assertEqual((self.task("t")["attempt"], self.task("t")["spent"], self.task("t")["crashes"]), (2, 0, 0))
@@ -421,14 +432,14 @@ class Skill(unittest.TestCase):
         for command in commands:
             with self.subTest(command=command):
                 words = shlex.split(command.split(")")[0].split("#")[0].replace("$", ""), posix=True)
-                ran = subprocess.run([STINT, *words[1:], "--help"], capture_output=True, text=True, timeout=30)
+                ran = subprocess.run([STINT, *words[1:], "--help"], capture_output=True, text=True, timeout=HANG_S)
                 self.assertEqual((ran.returncode, ran.stdout[:6]), (0, "usage:"), ran.stderr)
 
     def test_its_cron_job_is_one_and_calls_what_is_there(self):
         job, = [job for text in re.findall(r"^```json\n(.*?)^```", self.text, re.S | re.M) if "schedule" in (job := json.loads(text))]
         self.assertEqual((job["schedule"]["kind"], job["payload"]["kind"], job["sessionTarget"]), ("every", "agentTurn", "isolated"))
         command = job["payload"]["message"].partition(": ")[2].split()
-        ran = subprocess.run([STINT, *command[1:], "--help"], capture_output=True, text=True, timeout=30)
+        ran = subprocess.run([STINT, *command[1:], "--help"], capture_output=True, text=True, timeout=HANG_S)
         self.assertEqual((command[0], ran.returncode), ("stint", 0), ran.stderr)
 
 

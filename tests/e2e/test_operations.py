@@ -10,6 +10,7 @@ import sys
 import time
 import unittest
 
+from hang import HANG_S
 import stintd
 
 
@@ -281,7 +282,7 @@ class Backup(OperationsCase):
 
     def begin(self):
         """Ask for a backup and do not read the reply; return the socket once the copy has begun."""
-        wire = socket.create_connection(("127.0.0.1", self.server.port), timeout=20)
+        wire = socket.create_connection(("127.0.0.1", self.server.port), timeout=HANG_S)
         wire.sendall((f"POST /api/backup HTTP/1.1\r\nHost: localhost:{self.server.port}\r\n"
                       f"Authorization: Bearer {self.server.token}\r\nContent-Length: 0\r\n\r\n").encode())
         self.addCleanup(wire.close)
@@ -307,7 +308,7 @@ class Backup(OperationsCase):
     def test_a_client_that_leaves_takes_its_backup_with_it(self):
         self.fill()
         wire = self.begin()
-        until = time.monotonic() + 20
+        until = time.monotonic() + HANG_S
         while not self.left() and time.monotonic() < until:
             pass
         wire.close()
@@ -366,14 +367,14 @@ finally:
 """
         script = 'mount -t tmpfs -o size=36m none /mnt && export TMPDIR=/mnt && exec "$@"'
         run = subprocess.run(["unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-c", inner,
-                              os.path.dirname(os.path.abspath(__file__))], capture_output=True, text=True, timeout=60)
+                              os.path.dirname(os.path.abspath(__file__))], capture_output=True, text=True, timeout=HANG_S)
         self.assertEqual(run.returncode, 0, run.stderr)
 
 
 class Restore(OperationsCase):
     def restore(self, path, home=None):
         return subprocess.run([stintd.STINTD, "--home", home or self.server.home, "--restore", path],
-                              capture_output=True, text=True, timeout=30)
+                              capture_output=True, text=True, timeout=HANG_S)
 
     def test_the_store_is_as_it_was_and_nothing_of_since_is_mistaken_for_it(self):
         self.create(id="before")

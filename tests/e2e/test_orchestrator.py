@@ -6,6 +6,7 @@ import subprocess
 import threading
 import unittest
 
+from hang import HANG_S
 import stintd
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -200,7 +201,7 @@ class Walk(Connector):
 
     def walk(self):
         done = subprocess.run([os.path.join(HERE, "connector.sh"), self.server.url], capture_output=True, text=True,
-                              timeout=60)
+                              timeout=HANG_S)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         answers = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([answer["ok"] for answer in answers], [True] * 9, done.stdout)
@@ -262,7 +263,7 @@ class Walk(Connector):
     def test_the_database_answers_the_success_criteria(self):
         def query(sql):
             done = subprocess.run([STINT, "db", "query", sql, "--json", "--home", self.server.home], capture_output=True,
-                                  text=True, timeout=30, env=stintd.environment())
+                                  text=True, timeout=HANG_S, env=stintd.environment())
             self.assertEqual(done.returncode, 0, done.stderr)
             return json.loads(done.stdout)["result"]["rows"]
         self.add()
@@ -299,14 +300,14 @@ class Racers(Connector):
 
         def race(number):
             client = self.server.client(token="")
-            gate.wait(30)
+            gate.wait(HANG_S)
             answers.append(client.post(f"{BASE}/tasks/VTID-01180/claim", {"worker_id": f"w-{number}"}))
             client.close()
         threads = [threading.Thread(target=race, args=(number,)) for number in range(100)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(HANG_S)
         self.assertEqual(sorted(answer.status for answer in answers), [200] + [409] * 99)
         winner, = [answer.json["worker_id"] for answer in answers if answer.status == 200]
         self.assertEqual(self.task()["workerId"], winner)

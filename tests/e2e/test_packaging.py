@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 import unittest
 
+from hang import HANG_S
+
 STINTD = os.path.abspath(os.environ.get("STINTD", "build/stintd"))
 BUILD = os.path.dirname(STINTD)
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -17,7 +19,7 @@ ANALYZE = shutil.which("systemd-analyze")
 
 
 def analyze(*args):
-    return subprocess.run([ANALYZE, *args], capture_output=True, text=True, timeout=60)
+    return subprocess.run([ANALYZE, *args], capture_output=True, text=True, timeout=HANG_S)
 
 
 @unittest.skipUnless(ANALYZE, "there is no systemd-analyze here (package systemd)")
@@ -67,7 +69,7 @@ class Pm2(unittest.TestCase):
     def test_one_process_per_slot_that_is_restarted(self):
         path = os.path.join(TOP, "packaging/pm2/ecosystem.config.js")
         ran = subprocess.run(["node", "-e", "console.log(JSON.stringify(require(process.argv[1]).apps))", path],
-                             capture_output=True, text=True, timeout=60, check=True)
+                             capture_output=True, text=True, timeout=HANG_S, check=True)
         apps = json.loads(ran.stdout)
         self.assertEqual([app["env"]["SLOT_ID"] for app in apps], ["slot-1", "slot-2"])
         for app in apps:

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import time
 
+from hang import HANG_S
 import proof
 import test_worker
 
@@ -126,7 +127,7 @@ class Plugs(PlugCase):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, 9)
         self.workers[slot].process.kill()
-        self.workers[slot].process.wait(10)
+        self.workers[slot].process.wait(HANG_S)
 
     def pull(self, dice):
         what = dice.choice(["worker", "worker and shims", "server", "both", "everything"])

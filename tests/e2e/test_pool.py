@@ -7,6 +7,7 @@ import sys
 import time
 import unittest
 
+from hang import HANG_S
 import stintd
 import test_worker
 
@@ -361,7 +362,7 @@ class Stopping(Case):
         worker.process.send_signal(signal.SIGTERM)
         self.until(lambda: "stopping" in worker.said(), "it heard")
         open(self.path("let-go"), "w").close()
-        self.assertEqual(worker.process.wait(60), 0)
+        self.assertEqual(worker.process.wait(HANG_S), 0)
         self.assertEqual(self.is_in("t", "done")["result"], "held")
 
     def test_work_that_does_not_is_given_back_and_costs_nothing(self):
@@ -401,7 +402,7 @@ class Stopping(Case):
         self.create(id="t", module="hang", maxAttempts=1)
         pid = self.read("hangs")
         worker.process.kill()
-        worker.process.wait(10)
+        worker.process.wait(HANG_S)
         os.unlink(self.path("hangs"))
         worker = self.pool("any", size=2)
         again = self.read("hangs")
@@ -420,7 +421,7 @@ class Stopping(Case):
         def once():
             ran = test_worker.subprocess.run(
                 [test_worker.WORKER, "run-once", "--agent-id", "a", "--queues", "q", "--home", self.server.home, "--config", config],
-                stdout=test_worker.subprocess.PIPE, stderr=test_worker.subprocess.PIPE, text=True, env=stintd.environment(), timeout=60)
+                stdout=test_worker.subprocess.PIPE, stderr=test_worker.subprocess.PIPE, text=True, env=stintd.environment(), timeout=HANG_S)
             return json.loads(ran.stdout)
 
         self.assertEqual((done := once())["action"], "completed", done)

@@ -5,10 +5,11 @@ import subprocess
 import threading
 import unittest
 
+from hang import HANG_S
 import stintd
 
 PULSE = os.environ.get("STINT_PULSE", "build/tests/e2e/stint-pulse")
-PATIENCE_S = 40
+PATIENCE_S = HANG_S
 
 
 class Pulse:
@@ -44,12 +45,12 @@ class Pulse:
     def end(self):
         self.process.stdin.close()
         try:
-            return self.process.wait(10)
+            return self.process.wait(HANG_S)
         finally:
             if self.process.poll() is None:
                 self.process.kill()
-                self.process.wait(10)
-            self.reader.join(10)
+                self.process.wait(HANG_S)
+            self.reader.join(HANG_S)
             self.process.stdout.close()
 
 

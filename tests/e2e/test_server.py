@@ -11,6 +11,7 @@ import threading
 import time
 import unittest
 
+from hang import HANG_S
 import stintd
 
 
@@ -20,6 +21,12 @@ class ServerCase(stintd.Case):
         reply = (client or self.client).post("/api/claims", body)
         self.assertEqual(reply.status, 200, reply.body)
         return reply.json["claims"]
+
+    def metric(self, name):
+        for line in self.client.get("/metrics").body.decode().splitlines():
+            if line.startswith(name + " "):
+                return float(line.split()[1])
+        self.fail("there is no metric " + name)
 
 
 class Life(ServerCase):
@@ -83,11 +90,11 @@ class Life(ServerCase):
     def test_a_waiting_claim_is_answered_when_work_comes(self):
         got = []
         other = self.server.client()
-        waiting = threading.Thread(target=lambda: got.extend(self.claim("w1", other, waitMs=10000)))
+        waiting = threading.Thread(target=lambda: got.extend(self.claim("w1", other, waitMs=60000)))
         waiting.start()
-        time.sleep(0.1)
+        self.until(lambda: self.metric("stint_waiting_claims") == 1, "it waits")
         self.create()
-        waiting.join(10)
+        waiting.join(HANG_S)
         self.assertEqual([claim["task"]["id"] for claim in got], ["t-1"])
         other.close()
 
@@ -95,23 +102,15 @@ class Life(ServerCase):
         """A claim that waits, and is known to; its claims once they are there."""
         before = self.metric("stint_waiting_claims")
         client, got = self.server.client(), []
-        thread = threading.Thread(target=lambda: got.extend(self.claim(worker, client, waitMs=20000, **fields)))
+        thread = threading.Thread(target=lambda: got.extend(self.claim(worker, client, waitMs=60000, **fields)))
         thread.start()
-        until = time.monotonic() + 5
-        while self.metric("stint_waiting_claims") == before and time.monotonic() < until:
-            time.sleep(0.005)
+        self.until(lambda: self.metric("stint_waiting_claims") != before, "it waits")
 
         def join():
-            thread.join(10)
+            thread.join(HANG_S)
             client.close()
             return [claim["task"]["id"] for claim in got]
         return join
-
-    def metric(self, name):
-        for line in self.client.get("/metrics").body.decode().splitlines():
-            if line.startswith(name + " "):
-                return float(line.split()[1])
-        self.fail("there is no metric " + name)
 
     def test_work_goes_to_whoever_has_waited_longest_also_after_it_was_asked_in_vain(self):
         first, second = self.wait_for_work("w1"), self.wait_for_work("w2", capabilities=["gpu"])
@@ -126,15 +125,13 @@ class Life(ServerCase):
     def test_work_goes_to_whoever_has_waited_longest_for_its_queue_among_many_who_wait_for_others(self):
         wires = []
         for i in range(120):
-            body = b'{"workerId":"o%d","queues":["other-%d"],"waitMs":20000}' % (i, i % 40)
+            body = b'{"workerId":"o%d","queues":["other-%d"],"waitMs":60000}' % (i, i % 40)
             wire = socket.create_connection(("127.0.0.1", self.server.port))
             wires.append(wire)
             wire.sendall(b"POST /api/claims HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
                          b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
                          % (self.server.token.encode(), len(body), body))
-        until = time.monotonic() + 20
-        while self.metric("stint_waiting_claims") < len(wires) and time.monotonic() < until:
-            time.sleep(0.005)
+        self.until(lambda: self.metric("stint_waiting_claims") == len(wires), "they all wait")
         waiting = [self.wait_for_work("w1"), self.wait_for_work("w2", queues=["p", "q"]),
                    self.wait_for_work("w3", queues=["p"]), self.wait_for_work("w4"),
                    self.wait_for_work("w5", queues=[])]
@@ -166,22 +163,19 @@ class Life(ServerCase):
         self.create()
         first, = self.claim("w1")
         other, got = self.server.client(), []
-        body = {"workerId": "w1", "queues": ["q"], "waitMs": 10000,
+        body = {"workerId": "w1", "queues": ["q"], "waitMs": 60000,
                 "finish": [{"id": "t-1", "fence": first["fence"], "outcome": "complete"}]}
         waiting = threading.Thread(target=lambda: got.append(other.post("/api/claims", body).json))
         waiting.start()
-        until = time.monotonic() + 5
-        while self.client.get("/api/tasks/t-1").json["state"] != "done" and time.monotonic() < until:
-            time.sleep(0.01)
-        self.assertEqual(self.client.get("/api/tasks/t-1").json["state"], "done")
+        self.until(lambda: self.client.get("/api/tasks/t-1").json["state"] == "done", "it is finished")
         self.create()
-        waiting.join(10)
+        waiting.join(HANG_S)
         self.assertEqual(got[0]["finished"], [{"id": "t-1", "ok": True}])
         self.assertEqual(got[0]["claims"][0]["task"]["id"], "t-2")
         other.close()
 
     def test_a_claim_whose_client_hung_up_is_given_back(self):
-        body = b'{"workerId":"w1","queues":["q"],"waitMs":20000}'
+        body = b'{"workerId":"w1","queues":["q"],"waitMs":60000}'
         head = ("POST /api/claims HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer %s\r\n"
                 "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n"
                 % (self.server.port, self.server.token, len(body)))
@@ -192,16 +186,13 @@ class Life(ServerCase):
         for _ in range(3):  # by then the server has seen that they are gone
             self.client.get("/livez")
         self.create()
-        until = time.monotonic() + 5
-        while self.client.get("/api/tasks/t-1").json["state"] != "ready" and time.monotonic() < until:
-            time.sleep(0.01)
-        self.assertEqual(self.client.get("/api/tasks/t-1").json["state"], "ready")
+        self.until(lambda: self.client.get("/api/tasks/t-1").json["state"] == "ready", "it is given back")
 
     def test_pipelined_requests_are_answered_in_order(self):
         request = ("GET /api/tasks/%s HTTP/1.1\r\nHost: localhost:%d\r\nAuthorization: Bearer %s\r\n\r\n")
         self.create()
         wire = socket.create_connection(("127.0.0.1", self.server.port))
-        wire.settimeout(10)
+        wire.settimeout(HANG_S)
         wire.sendall("".join(request % (name, self.server.port, self.server.token)
                              for name in ("t-1", "nope", "t-1")).encode())
         seen = b""
@@ -226,7 +217,7 @@ class Races(ServerCase):
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join(20)
+                thread.join(HANG_S)
             for client in clients:
                 client.close()
             self.assertEqual(len(won), 1)
@@ -261,7 +252,7 @@ class Gate(ServerCase):
                            b"POST /api/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n"
                            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"):
             wire = socket.create_connection(("127.0.0.1", self.server.port))
-            wire.settimeout(10)
+            wire.settimeout(HANG_S)
             wire.sendall(bytes_sent)
             seen = b""
             while True:
@@ -304,11 +295,11 @@ class Plug(ServerCase):
             threads = [threading.Thread(target=work, args=("w%d" % i,)) for i in range(8)]
             for thread in threads:
                 thread.start()
-            time.sleep(0.3)
+            self.until(lambda: done, "somebody has done something")
             self.server.kill()
             stopping.set()
             for thread in threads:
-                thread.join(10)
+                thread.join(HANG_S)
             self.client.close()
             self.server.start()
             self.assertGreater(len(done), 0)
@@ -330,18 +321,18 @@ class Plug(ServerCase):
 
     def test_sigterm_answers_those_who_wait_and_ends_with_0(self):
         other, got = self.server.client(), []
-        waiting = threading.Thread(target=lambda: got.append(self.claim("w1", other, waitMs=30000)))
+        waiting = threading.Thread(target=lambda: got.append(self.claim("w1", other, waitMs=60000)))
         waiting.start()
-        time.sleep(0.1)
+        self.until(lambda: self.metric("stint_waiting_claims") == 1, "it waits")
         self.assertEqual(self.server.stop(), 0)
-        waiting.join(10)
+        waiting.join(HANG_S)
         self.assertEqual(got, [[]])
         other.close()
 
     def test_sigterm_waits_for_whoever_reads_its_reply_slowly(self):
         self.create(payload={"text": 900000 * "x"})
         with socket.socket(socket.AF_UNIX) as wire:
-            wire.settimeout(10)
+            wire.settimeout(HANG_S)
             wire.connect(os.path.join(self.server.home, "stint.sock"))
             wire.sendall(b"GET /api/tasks/t-1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n"
                          % self.server.token.encode())
@@ -353,12 +344,12 @@ class Plug(ServerCase):
         head, _, body = got.partition(b"\r\n\r\n")
         self.assertIn(b"Content-Length: %d" % len(body), head)
         self.assertEqual(len(json.loads(body)["payload"]["text"]), 900000)
-        self.assertEqual(self.server.process.wait(10), 0)
+        self.assertEqual(self.server.process.wait(HANG_S), 0)
 
     def test_sigterm_does_not_wait_for_whoever_does_not_read(self):
         self.create(payload={"text": 900000 * "x"})
         with socket.socket(socket.AF_UNIX) as wire:
-            wire.settimeout(10)
+            wire.settimeout(HANG_S)
             wire.connect(os.path.join(self.server.home, "stint.sock"))
             wire.sendall(b"GET /api/tasks/t-1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n"
                          % self.server.token.encode())
@@ -366,7 +357,7 @@ class Plug(ServerCase):
             self.assertEqual(self.server.stop(), 0)
 
     def test_a_second_server_on_the_same_store_is_turned_away_at_once(self):
-        second = subprocess.run(self.server.command(), capture_output=True, text=True, timeout=10)
+        second = subprocess.run(self.server.command(), capture_output=True, text=True, timeout=HANG_S)
         self.assertEqual(second.returncode, 74)
         self.assertIn("in use", second.stderr)
         self.assertEqual(self.client.get("/livez").status, 200)
@@ -374,7 +365,7 @@ class Plug(ServerCase):
 
 class Start(unittest.TestCase):
     def refused(self, *flags):
-        run = subprocess.run([stintd.STINTD, *flags], capture_output=True, text=True, timeout=10)
+        run = subprocess.run([stintd.STINTD, *flags], capture_output=True, text=True, timeout=HANG_S)
         return run.returncode, run.stderr
 
     def test_a_wrong_start_says_what_was_wrong(self):
@@ -409,7 +400,7 @@ class Pipelining(ServerCase):
 
     def setUp(self):
         super().setUp()
-        self.wire = socket.create_connection(("127.0.0.1", self.server.port), timeout=10)
+        self.wire = socket.create_connection(("127.0.0.1", self.server.port), timeout=HANG_S)
         self.addCleanup(self.wire.close)
 
     def request(self, method, path, body=None):
@@ -439,8 +430,10 @@ class Pipelining(ServerCase):
 
     def test_requests_in_one_breath_share_a_commit_and_are_answered_in_order(self):
         before = self.commits()
+        self.server.process.send_signal(signal.SIGSTOP)  # they all lie before it when it looks
         self.wire.sendall(b"".join(
             self.request("POST", "/api/tasks", {"id": "p-%d" % i, "title": "x", "queue": "q"}) for i in range(40)))
+        self.server.process.send_signal(signal.SIGCONT)
         self.assertEqual([(status, body["id"]) for status, body in self.replies(40)],
                          [(201, "p-%d" % i) for i in range(40)])
         self.assertLess(self.commits() - before, 20)
@@ -464,7 +457,7 @@ class Pipelining(ServerCase):
         self.assertEqual([status for status, _ in self.replies(3)], [201, 201, 400])
 
     def test_a_claim_that_waits_holds_up_those_behind_it(self):
-        self.wire.sendall(self.request("POST", "/api/claims", {"workerId": "w", "queues": ["q"], "waitMs": 10000}) +
+        self.wire.sendall(self.request("POST", "/api/claims", {"workerId": "w", "queues": ["q"], "waitMs": 60000}) +
                           self.request("POST", "/api/tasks", {"id": "b", "title": "x", "queue": "other"}))
         self.create(id="a")
         (first, claimed), (second, created) = self.replies(2)
@@ -480,13 +473,9 @@ class Pipelining(ServerCase):
             self.request("POST", "/api/claims", {"workerId": "w", "queues": ["q"]}) for _ in range(8)))
         self.wire.close()
         self.server.process.send_signal(signal.SIGCONT)
-        until = time.monotonic() + 10
-        while time.monotonic() < until:
-            states = [self.client.get("/api/tasks/h-%d" % i).json["state"] for i in range(8)]
-            if states == ["ready"] * 8 and not self.client.get("/api/workers/w").status == 200:
-                break
-            time.sleep(0.02)
-        self.assertEqual(states, ["ready"] * 8)
+        self.until(lambda: self.client.get("/api/workers/w").status != 200, "the worker is forgotten")
+        self.until(lambda: {self.client.get("/api/tasks/h-%d" % i).json["state"] for i in range(8)} == {"ready"},
+                   "they are all given back")
 
 
 if __name__ == "__main__":

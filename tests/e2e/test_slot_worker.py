@@ -6,6 +6,7 @@ import signal
 import subprocess
 import unittest
 
+from hang import HANG_S
 import proof
 import test_sessions
 import test_slots
@@ -33,7 +34,7 @@ class WorkerCase(proof.Proved, test_sessions.SessionCase):
         process = subprocess.Popen([NODE, "--require", os.path.join(PROGRAMS, "hurry.cjs"),
                                     os.path.join(PROGRAMS, program), *args], env=environment,
                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.addCleanup(process.wait, 20)
+        self.addCleanup(process.wait, HANG_S)
         self.addCleanup(process.kill)
         return process
 
@@ -79,7 +80,7 @@ class Loop(WorkerCase):
         self.wait_until(lambda: self.status("second") == "done")
         self.wait_until(lambda: self.entry()["status"] == "idle")
         worker.send_signal(signal.SIGTERM)
-        self.assertEqual(worker.wait(20), 0)
+        self.assertEqual(worker.wait(HANG_S), 0)
         self.assertEqual((self.entry()["status"], self.entry()["metadata"]["offlineReason"]),
                          ("offline", "graceful-shutdown"))
         self.assertEqual(self.types_of(test_slots.TASK), ["task.created", "task.claimed", "task.completed"])
@@ -91,7 +92,7 @@ class Loop(WorkerCase):
         worker.send_signal(signal.SIGTERM)
         self.assertEqual(self.status(), "in-progress")
         self.report("complete", claim, "agents")
-        self.assertEqual(worker.wait(20), 0)
+        self.assertEqual(worker.wait(HANG_S), 0)
         self.assertEqual((self.status(), self.entry()["status"]), ("done", "offline"))
 
     def test_a_session_that_fails_blocks_the_task(self):
@@ -120,7 +121,7 @@ class Death(WorkerCase):
         session = self.serve_next()["task"]["id"]
         self.wait_until(lambda: self.task().get("sessionId") == session)
         worker.kill()
-        worker.wait(20)
+        worker.wait(HANG_S)
         self.pass_time(85)
         self.assertEqual((self.entry()["status"], self.status()), ("working", "in-progress"))
         self.pass_time(8)
@@ -130,7 +131,7 @@ class Death(WorkerCase):
                          ("offline", "stale-heartbeat", 1))
         self.assertEqual(task["metadata"], {"crashRecovery": True, "previousSession": session,
                                             "recoveredAt": entry["metadata"]["detectedAt"]})
-        self.assertEqual(self.node("watchdog.mjs").wait(20), 0)
+        self.assertEqual(self.node("watchdog.mjs").wait(HANG_S), 0)
         self.assertEqual(self.types_of(test_slots.TASK), ["task.created", "task.claimed", "task.expired"])
         self.start()
         self.finish()
@@ -144,7 +145,7 @@ class Death(WorkerCase):
         session = self.serve_next()["task"]["id"]
         self.wait_until(lambda: self.task().get("sessionId") == session)
         worker.kill()
-        worker.wait(20)
+        worker.wait(HANG_S)
         self.start()
         self.wait_until(lambda: self.session(session)["status"] == "stopped")
         second = self.serve_next()

@@ -13,6 +13,7 @@ import tempfile
 import time
 import uuid
 
+from hang import HANG_S
 import fleet
 import proof
 import stintd
@@ -122,7 +123,7 @@ class StoppedWorker(VanishingCase):
         self.assertIn((late["done"], late["code"]), ((409, "stale_claim"), (410, "WORKER_INACTIVE")))
         end = [said for said in map(json.loads, process.stdout) if "beat" in said][-1]
         self.assertEqual((end["beat"], end["code"]), (410, "WORKER_INACTIVE"))
-        self.assertEqual(process.wait(20), 0)
+        self.assertEqual(process.wait(HANG_S), 0)
         self.assertEqual(self.report("complete", claim, "other", result="from other").status, 200)
         self.assertEqual(self.client.get("/api/tasks/" + task).json["result"], "from other")
         self.assertEqual(self.types_of(task), ["task.created", "task.claimed", "task.confirmed", "task.expired",
@@ -336,11 +337,11 @@ class MachineServer(proof.Server):
 
     def kill(self):
         os.kill(self.inside(), signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(HANG_S)
 
     def stop(self):
         os.kill(self.inside(), signal.SIGTERM)
-        return self.process.wait(10)
+        return self.process.wait(HANG_S)
 
     def end(self):
         super().end()
@@ -486,7 +487,7 @@ class TwoProcesses(VanishingCase):
 
     def until_state(self, task, state, token):
         """It beats all the while."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG_S
         while self.state(task) != state:
             self.assertLess(time.monotonic(), deadline, self.state(task))
             token = self.beat("w", token=token).json["token"]

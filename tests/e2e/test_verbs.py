@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+from hang import HANG_S
 import stintd
 from test_cli import STINT, CliCase, environment
 
@@ -265,7 +266,7 @@ class Verbs(CliCase):
         self.each(begin, but=self.LOCAL)
         for verb, process in waiting:
             with self.subTest(verb=" ".join(verb)):
-                out, err = process.communicate(timeout=60)
+                out, err = process.communicate(timeout=HANG_S)
                 told = json.loads(out)
                 if verb == ["doctor"]:
                     self.assertEqual((process.returncode, told["ok"]), (1, False))

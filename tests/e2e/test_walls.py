@@ -7,6 +7,7 @@ import sys
 import tempfile
 import unittest
 
+from hang import HANG_S
 import stintd
 import test_pool
 import test_worktrees
@@ -16,7 +17,7 @@ from test_worker import STINT, WORKER, Case, sh
 def levels():
     """What stint-worker says of this machine: the reason why not, by level."""
     with tempfile.TemporaryDirectory(prefix="stint-walls-") as home:
-        ran = subprocess.run([WORKER, "--check-isolation", "--home", home], capture_output=True, text=True, timeout=120,
+        ran = subprocess.run([WORKER, "--check-isolation", "--home", home], capture_output=True, text=True, timeout=HANG_S,
                              env=stintd.environment())
     return {answer["level"]: None if answer["works"] else answer["text"] for answer in json.loads(ran.stdout)}
 
@@ -381,7 +382,7 @@ class Line(unittest.TestCase):
 
     def converse(self, script, said=b"stint 1\nend W\narg true\ninput 2\n{}"):
         ran = subprocess.run([os.path.join(os.path.dirname(WORKER), "stint-shim"), "--guest", "W", "/bin/sh", "-c", script],
-                             input=said, capture_output=True, timeout=60)
+                             input=said, capture_output=True, timeout=HANG_S)
         return ran.returncode, ran.stdout, ran.stderr
 
     def test_what_comes_before_it_is_ready_is_noise(self):
@@ -430,7 +431,7 @@ class Doctor(unittest.TestCase):
                 with open(os.path.join(home, "config.json"), "w") as file:
                     json.dump(variables.pop("config"), file)
                 os.chmod(os.path.join(home, "config.json"), 0o600)
-            ran = subprocess.run([STINT, "doctor", "--json", "--home", home], capture_output=True, text=True, timeout=120,
+            ran = subprocess.run([STINT, "doctor", "--json", "--home", home], capture_output=True, text=True, timeout=HANG_S,
                                  env=stintd.environment(**variables))
         return [check for check in json.loads(ran.stdout)["checks"] if check["group"] == "isolation"]
 
@@ -453,7 +454,7 @@ class Doctor(unittest.TestCase):
             self.skipTest("there is no qemu-system-x86_64")
         works = os.access("/dev/kvm", os.R_OK | os.W_OK) and subprocess.run(
             [qemu, "-nodefaults", "-display", "none", "-machine", "accel=kvm", "-cpu", "max", "-S", "-monitor", "stdio"],
-            input=b"quit\n", capture_output=True, timeout=60).returncode == 0
+            input=b"quit\n", capture_output=True, timeout=HANG_S).returncode == 0
         line, = [line for line in self.lines() if line["name"] == "vm"]
         self.assertEqual("software emulation" in line["text"], not works, line)
 
@@ -466,7 +467,7 @@ class Doctor(unittest.TestCase):
                 json.dump({"executors": {"x": sh("true", isolation="container", rootfs="/")}}, file)
             os.chmod(path, 0o600)
             ran = subprocess.run([WORKER, "--check-isolation", "--home", home, "--config", path], capture_output=True, text=True,
-                                 timeout=120, env=stintd.environment())
+                                 timeout=HANG_S, env=stintd.environment())
         said = {answer["level"]: answer for answer in json.loads(ran.stdout)}
         for level in ("process", "sandbox", "container"):
             self.assertFalse(said[level]["works"], said[level])
@@ -490,7 +491,7 @@ class Doctor(unittest.TestCase):
                     json.dump({"executors": {"x": executor}}, file)
                 os.chmod(path, 0o600)
                 ran = subprocess.run([WORKER, "--check-config", "--home", home, "--config", path], capture_output=True, text=True,
-                                     timeout=60, env=stintd.environment())
+                                     timeout=HANG_S, env=stintd.environment())
                 self.assertEqual(ran.returncode, 78, ran.stderr)
                 self.assertIn(said, ran.stderr)
 
@@ -506,7 +507,7 @@ class Doctor(unittest.TestCase):
                         file.write('{"executors": {\n "x": {"kind": "command", "argv": ["true"],\n  "%s": ["/usr", "%s"]}}}' % (key, grant))
                     os.chmod(path, 0o600)
                     ran = subprocess.run([WORKER, "--check-config", "--home", home, "--config", path], capture_output=True, text=True,
-                                         timeout=60, env=stintd.environment())
+                                         timeout=HANG_S, env=stintd.environment())
                     self.assertEqual(ran.returncode, 78, (grant, ran.stdout))
                     self.assertIn("%s:3" % path, ran.stderr)
                     self.assertIn('executors.x.%s: "%s" %s the state directory %s' % (key, grant, said, home), ran.stderr)

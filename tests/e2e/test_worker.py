@@ -13,12 +13,13 @@ import threading
 import time
 import unittest
 
+from hang import HANG_S
 import proof
 import stintd
 
 STINT = os.path.abspath(os.environ.get("STINT", "build/stint"))
 WORKER = os.path.abspath(os.environ.get("STINT_WORKER", "build/stint-worker"))
-PATIENCE_S = 60
+PATIENCE_S = HANG_S
 
 
 def sh(script, **more):
@@ -47,14 +48,14 @@ class Worker:
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
         try:
-            return self.process.wait(60)
+            return self.process.wait(HANG_S)
         except subprocess.TimeoutExpired:
             raise AssertionError("it does not end: " + self.said()) from None
 
     def end(self):
         if self.process.poll() is None:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(HANG_S)
         self.said_to.close()
 
 
@@ -331,7 +332,7 @@ class Stops(Case):
         self.until(lambda: '"stopping"' in worker.said(), "it stops")
         self.create(id="later")
         open(self.path("go"), "w").close()
-        self.assertEqual(worker.process.wait(60), 0)
+        self.assertEqual(worker.process.wait(HANG_S), 0)
         self.assertEqual(self.task("t")["result"], "done")
         self.assertEqual(self.task("later")["state"], "ready", "nothing new was claimed")
 
@@ -351,7 +352,7 @@ class Stops(Case):
         worker = self.worker({"x": sh("true")})
         name = self.until(lambda: self.client.get("/api/workers").json, "registered")[0]["workerId"]
         self.client.post("/api/workers/%s/terminate" % name)
-        self.assertEqual(worker.process.wait(60), 0)
+        self.assertEqual(worker.process.wait(HANG_S), 0)
 
     def test_a_quiet_one_takes_nothing_new(self):
         worker, pid = self.start("echo $$ > $DIR/pid; until [ -e $DIR/go ]; do sleep 0.05; done", "--concurrency", "2")
@@ -367,7 +368,7 @@ class Stops(Case):
     def test_the_death_of_the_supervisor_ends_its_children_and_the_next_one_explains_it(self):
         worker, pid = self.start("echo $$ > $DIR/pid; sleep 1000 & wait")
         worker.process.kill()
-        worker.process.wait(10)
+        worker.process.wait(HANG_S)
         self.until(lambda: self.is_gone(pid), "the shim ends the tree")
         os.unlink(self.path("pid"))
         self.worker({"x": sh("echo again")})
@@ -380,7 +381,7 @@ class Stops(Case):
     def test_a_failure_that_was_told_before_the_supervisor_died_is_not_a_crash(self):
         worker, _ = self.start(STINT + " task fail 'no disk'; echo $$ > $DIR/pid; sleep 1000")
         worker.process.kill()
-        worker.process.wait(10)
+        worker.process.wait(HANG_S)
         self.worker({"x": sh("echo again")})
         events = self.until(lambda: [event for event in self.client.get("/api/tasks/t/events").json["events"] if event["type"] == "task.failed"],
                             "told")
@@ -413,7 +414,7 @@ class Absences(Case):
         open(self.path("go"), "w").close()
         self.until(lambda: '"ended"' in worker.said(), "it ended")
         worker.process.kill()
-        worker.process.wait(10)
+        worker.process.wait(HANG_S)
         self.server.start()
         self.client.close()
         self.worker({"x": sh("echo again")})
@@ -430,7 +431,7 @@ class Absences(Case):
         open(self.path("go"), "w").close()
         self.until(lambda: '"ended"' in worker.said(), "it ended")
         worker.process.kill()
-        worker.process.wait(10)
+        worker.process.wait(HANG_S)
         self.server.start()
         self.client.close()
         self.worker({"x": sh("echo again")}, *flags)
@@ -514,7 +515,7 @@ class Slots(Case):
         filler, = self.client.get("/api/workers").json
         self.assertEqual((filler["slot"], filler["leaseGrantedMs"]), ("s-1", 90000))
         second = self.worker({"x": sh("true")}, "--slot", "s-1")
-        self.assertEqual(second.process.wait(30), 75)
+        self.assertEqual(second.process.wait(HANG_S), 75)
         self.create(id="t", owner="s-1")
         self.create(id="other", owner="s-2")
         self.is_in("t", "done")
@@ -523,7 +524,7 @@ class Slots(Case):
     def test_a_slot_that_is_taken_elsewhere_is_left_alone(self):
         self.client.post("/api/workers/register", {"workerId": "elsewhere", "slot": "s-1"})
         worker = self.worker({"x": sh("true")}, "--slot", "s-1")
-        self.assertEqual(worker.process.wait(30), 75)
+        self.assertEqual(worker.process.wait(HANG_S), 75)
         self.assertIn("elsewhere", worker.said())
 
     def test_the_slot_comes_from_the_environment_too(self):
@@ -535,7 +536,7 @@ class Slots(Case):
         self.create(id="t", owner="s")
         pid = self.read("pid")
         first.process.kill()
-        first.process.wait(10)
+        first.process.wait(HANG_S)
         self.worker({"x": sh("echo second")}, "--slot", "s")
         self.assertEqual(self.is_in("t", "done")["result"], "second")
         self.assertTrue(self.is_gone(pid))
@@ -628,7 +629,7 @@ class Slots(Case):
         self.until(lambda: fcntl.fcntl(lease, fcntl.F_GETLEASE) != fcntl.F_WRLCK, "it takes over")
         second.process.send_signal(signal.SIGTERM)
         fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-        self.assertEqual(second.process.wait(60), 0)
+        self.assertEqual(second.process.wait(HANG_S), 0)
         failed = [event for event in self.client.get("/api/tasks/t/events").json["events"] if event["type"] == "task.failed"]
         self.assertEqual([event["data"]["code"] for event in failed], ["WORKER_CRASHED"])
         slot, = self.client.get("/api/slots").json
@@ -675,7 +676,7 @@ class Slots(Case):
             if "quarantined" in worker.said():
                 break
             worker.process.kill()
-            worker.process.wait(10)
+            worker.process.wait(HANG_S)
             os.truncate(worker.log, 0)
         self.assertEqual(self.client.get("/api/slots").json[0]["state"], "quarantined")
         self.create(id="t", owner="s")
@@ -693,7 +694,7 @@ class Beginnings(Case):
             worker.process.send_signal(signal.SIGTERM)
             with open(os.path.join(self.server.home, "admin.token")) as own:
                 file.write(own.read())
-        self.assertEqual(worker.process.wait(60), 0, worker.said())
+        self.assertEqual(worker.process.wait(HANG_S), 0, worker.said())
         self.assertIn('"stopped"', worker.said())
         self.assertNotIn("active", [found["state"] for found in self.client.get("/api/workers").json])
 
@@ -707,7 +708,7 @@ class Beginnings(Case):
         with open(self.path("token"), "w") as file:
             file.write("stint_worker_0123456789abcdef_" + 43 * "x")
         worker = self.worker({"x": sh("true")}, "--token-file", self.path("token"))
-        self.assertEqual(worker.process.wait(30), 77)
+        self.assertEqual(worker.process.wait(HANG_S), 77)
         self.assertIn("401", worker.said())
 
     def test_a_worker_of_few_queues_serves_those_alone(self):
@@ -747,7 +748,7 @@ class Beginnings(Case):
 
 class Commands(Case):
     def stint(self, *args, cwd=None):
-        return subprocess.run([STINT, *args], capture_output=True, text=True, timeout=60, cwd=cwd or self.folder,
+        return subprocess.run([STINT, *args], capture_output=True, text=True, timeout=HANG_S, cwd=cwd or self.folder,
                               env=stintd.environment(STINT_HOME=self.server.home))
 
     def test_run_follows_the_output_and_ends_with_the_commands_status(self):
@@ -789,7 +790,7 @@ class Commands(Case):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=stintd.environment(STINT_HOME=self.server.home))
         self.assertIn("t-1 asks: go on?", process.stderr.readline())
         self.assertEqual(self.stint("answer", "t-1", "yes").returncode, 0)
-        self.assertEqual((process.communicate(timeout=60)[0], process.returncode), ("yes\n", 0))
+        self.assertEqual((process.communicate(timeout=HANG_S)[0], process.returncode), ("yes\n", 0))
 
     def test_a_server_that_goes_away_is_waited_for(self):
         self.worker({}, "--shell", "--root", self.folder)
@@ -803,7 +804,7 @@ class Commands(Case):
         self.server.start()
         with open(os.path.join(self.folder, "go"), "w"):
             pass
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANG_S)
         self.assertEqual(process.returncode, 5)
 
     def test_ctrl_c_cancels_it(self):
@@ -812,7 +813,7 @@ class Commands(Case):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=stintd.environment(STINT_HOME=self.server.home))
         self.assertEqual(process.stdout.readline(), "begin\n")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANG_S)
         self.assertEqual((process.returncode, "cancelled" in err), (130, True), err)
         self.assertEqual(self.client.get("/api/tasks").json[-1]["state"], "cancelled")
 
@@ -829,11 +830,11 @@ class Commands(Case):
         try:
             self.until(lambda: [w for w in self.client.get("/api/workers").json if w["workerId"].startswith("through-")], "registered")
             process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(30), 0)
+            self.assertEqual(process.wait(HANG_S), 0)
         finally:
             if process.poll() is None:
                 process.kill()
-                process.wait(10)
+                process.wait(HANG_S)
 
 
 class Configuration(unittest.TestCase):
@@ -843,7 +844,7 @@ class Configuration(unittest.TestCase):
             with open(path, "w") as file:
                 file.write(config if isinstance(config, str) else json.dumps(config))
             return subprocess.run([WORKER, "--home", folder, "--check-config", *flags], capture_output=True, text=True,
-                                  timeout=30, env=stintd.environment())
+                                  timeout=HANG_S, env=stintd.environment())
 
     def test_a_good_one_is_told(self):
         ran = self.check({"executors": {"tests": {"kind": "command", "argv": ["make", "test"]}},
@@ -909,7 +910,7 @@ class Configuration(unittest.TestCase):
             with open(path, "w") as file:
                 json.dump({"executors": {"a": {"kind": "command", "argv": ["true"]}}}, file)
             os.chmod(path, 0o666)
-            ran = subprocess.run([WORKER, "--home", folder, "--check-config"], capture_output=True, text=True, timeout=30,
+            ran = subprocess.run([WORKER, "--home", folder, "--check-config"], capture_output=True, text=True, timeout=HANG_S,
                                  env=stintd.environment())
             self.assertEqual(ran.returncode, 78)
 
@@ -931,7 +932,7 @@ class Configuration(unittest.TestCase):
                 (os.environ["STINTD"], ["run"], 'stintd takes flags only, and "run" is none'),
                 (os.environ["STINTD"], ["--hme=/x"], "there is no flag --hme; did you mean --home?"),
                 (os.environ["STINTD"], ["--home"], "--home needs a value")):
-            ran = subprocess.run([program, *words], capture_output=True, text=True, timeout=30, env=stintd.environment())
+            ran = subprocess.run([program, *words], capture_output=True, text=True, timeout=HANG_S, env=stintd.environment())
             self.assertEqual((ran.returncode, ran.stdout), (2, ""), words)
             self.assertIn(said, ran.stderr)
             self.assertEqual(ran.stderr.count("\n"), 1)
@@ -940,14 +941,14 @@ class Configuration(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             home = os.path.join(folder, "none")
             for flags, said in (([], "no work trees\n"), (["--json"], '{"schema":1,"ok":true,"worktrees":[]}\n')):
-                ran = subprocess.run([WORKER, "worktrees", "--home", home, *flags], capture_output=True, text=True, timeout=30,
+                ran = subprocess.run([WORKER, "worktrees", "--home", home, *flags], capture_output=True, text=True, timeout=HANG_S,
                                      env=stintd.environment())
                 self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, said, ""))
             self.assertFalse(os.path.exists(home))
 
     def test_run_is_what_it_does_without_a_word(self):
         for words in (["run", "--help"], ["--help"], ["-h"]):
-            ran = subprocess.run([WORKER, *words], capture_output=True, text=True, timeout=30, env=stintd.environment())
+            ran = subprocess.run([WORKER, *words], capture_output=True, text=True, timeout=HANG_S, env=stintd.environment())
             self.assertEqual((ran.returncode, ran.stderr), (0, ""))
             self.assertIn("usage: stint-worker [run]", ran.stdout)
 
@@ -961,7 +962,7 @@ class Stranded(Case):
         self.assertEqual((error["code"], error["message"]),
                          ("EXECUTOR_NOT_FOUND", "no active worker of queue q has executor nobody-has-this; start one that has it, or give "
                           "the task another one, then retry it"))
-        ran = subprocess.run([os.environ["STINT"], "why", "t"], capture_output=True, text=True, timeout=30,
+        ran = subprocess.run([os.environ["STINT"], "why", "t"], capture_output=True, text=True, timeout=HANG_S,
                              env=stintd.environment(STINT_HOME=self.server.home))
         self.assertEqual(ran.stdout, "t is blocked: no live worker of queue q has its executor nobody-has-this; no worker is there.\n"
                          "  try: stint worker run --queues q   (with an executor nobody-has-this in its configuration; then stint "

@@ -5,6 +5,7 @@ The disk is a small file system in a mount namespace of this process alone; the 
 import os
 import unittest
 
+from hang import HANG_S
 import test_full_disk
 import test_worker
 import test_worktrees
@@ -37,7 +38,7 @@ class FullDisk(test_worker.Case):
 
     def kill(self, worker):
         worker.process.kill()
-        worker.process.wait(10)
+        worker.process.wait(HANG_S)
 
     def outbox(self):
         place = os.path.join(self.disk.place, "workers")
@@ -128,7 +129,7 @@ class FullDisk(test_worker.Case):
     def test_a_worker_does_not_start_on_it_and_says_so(self):
         self.disk.fill()
         worker = self.start("echo fine")
-        self.assertEqual(worker.process.wait(60), 75)
+        self.assertEqual(worker.process.wait(HANG_S), 75)
         self.assertIn("No space left on device", worker.said())
 
 

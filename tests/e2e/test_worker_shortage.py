@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 
+from hang import HANG_S
 import proof
 import stintd
 import test_plugs
@@ -155,7 +156,7 @@ class AnotherUser(test_worker.Case):
              "--home", self.path("home"), "--config", self.path("config"), "--url", self.server.url, "--token-file",
              self.path("token"), "--concurrency", "2"],
             stdin=subprocess.DEVNULL, stderr=said_to, env=stintd.environment(), start_new_session=True)
-        self.addCleanup(process.wait, 30)
+        self.addCleanup(process.wait, HANG_S)
         self.addCleanup(process.kill)
         return process
 
@@ -178,7 +179,7 @@ class AnotherUser(test_worker.Case):
         self.assertIn("fork", error["message"])
         self.until(lambda: self.processes() == [worker.pid], "nothing is left of it")
         worker.terminate()
-        self.assertEqual(worker.wait(60), 0)
+        self.assertEqual(worker.wait(HANG_S), 0)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
+from hang import HANG_S
 import stintd
 
 STINT = os.environ.get("STINT", "build/stint")
@@ -135,7 +136,7 @@ class Configured(unittest.TestCase):
         self.assertEqual(self.client.get("/api/tasks?workflow=docs").json, [])
 
     def stint(self, *words):
-        run = subprocess.run([STINT, *words], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL,
+        run = subprocess.run([STINT, *words], capture_output=True, text=True, timeout=HANG_S, stdin=subprocess.DEVNULL,
                              env=stintd.environment(STINT_HOME=self.server.home))
         return run.returncode, run.stdout, run.stderr
 
@@ -165,7 +166,7 @@ class Wrong(unittest.TestCase):
         with open(path, "w") as file:
             file.write(text)
         run = subprocess.run([stintd.STINTD, "--home", self.home, "--listen", "127.0.0.1:0"], capture_output=True,
-                             text=True, timeout=20, env=stintd.environment())
+                             text=True, timeout=HANG_S, env=stintd.environment())
         self.assertEqual(run.returncode, 78, run.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.home, "stint.db")), "nothing was begun")
         return run.stderr.replace(path, "FILE")

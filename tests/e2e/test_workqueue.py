@@ -13,13 +13,14 @@ import tempfile
 import time
 import unittest
 
+from hang import HANG_S
 import stintd
 from test_cli import STINT, CliCase, Ran, environment
 
 ITEM = ["id", "queue", "title", "instructions", "priority", "status", "claimedBy", "claimedAt", "leaseUntil", "attempts",
         "lastError", "createdAt", "updatedAt"]
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
-WAIT_S = 20
+WAIT_S = HANG_S
 
 
 def wait_for(what, wanted):
@@ -51,7 +52,7 @@ class Door(CliCase):
     def shell(self, line, status=0, **env):
         """A line as a shell reads it."""
         path = self.folder.name + ":" + os.environ["PATH"]
-        ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, cwd=self.folder.name,
+        ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=HANG_S, cwd=self.folder.name,
                              env=environment(STINT_HOME=self.server.home, PATH=path, **env))
         self.assertEqual(ran.returncode, status, f"{line}: {ran.stdout}{ran.stderr}")
         return Ran(ran.returncode, ran.stdout, ran.stderr)

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+from hang import HANG_S
 import stintd
 from test_worker import STINT, Case, sh
 
@@ -35,7 +36,7 @@ class TreeCase(Case):
         self.git("commit", "-q", "-m", "first")
 
     def git(self, *args, cwd=None):
-        ran = subprocess.run([GIT, *args], cwd=cwd or self.repo, env=ENV, capture_output=True, text=True, timeout=60)
+        ran = subprocess.run([GIT, *args], cwd=cwd or self.repo, env=ENV, capture_output=True, text=True, timeout=HANG_S)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         return ran.stdout
 
@@ -58,7 +59,7 @@ class TreeCase(Case):
 
     def trees(self, *flags):
         ran = subprocess.run([STINT, "worker", "worktrees", "--home", self.home or self.server.home, "--json", *flags], capture_output=True,
-                             text=True, timeout=120, env=stintd.environment())
+                             text=True, timeout=HANG_S, env=stintd.environment())
         self.assertEqual(ran.returncode, 0, ran.stderr)
         return json.loads(ran.stdout)["worktrees"]
 

@@ -9,6 +9,7 @@ import signal
 import time
 import unittest
 
+from hang import HANG_S
 from test_worker import sh
 from test_worktrees import TreeCase
 
@@ -19,7 +20,7 @@ class Died(TreeCase):
     def kill_when(self, worker, is_so):
         self.until(is_so, worker.said())
         worker.process.send_signal(signal.SIGKILL)
-        worker.process.wait(10)
+        worker.process.wait(HANG_S)
 
     def heal(self):
         log = os.path.join(self.server.home, "worker.log")
@@ -59,7 +60,7 @@ class Died(TreeCase):
             while time.monotonic() < deadline:
                 pass
             worker.process.send_signal(signal.SIGKILL)
-            worker.process.wait(10)
+            worker.process.wait(HANG_S)
             self.client.post("/api/tasks/%s/cancel" % task, {})
             self.heal()
             self.assert_nothing_left()

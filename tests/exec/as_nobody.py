@@ -28,7 +28,7 @@ def main():
         for name in ("STINT_SHIM", "STINT_EXEC_CHILD", "STINT_EXEC_HOSTILE", "STINT_EXEC_SUPERVISOR"):
             env[name] = shutil.copy(os.environ[name], place)
         program = shutil.copy(sys.argv[1], place)
-        return subprocess.run([program, *sys.argv[2:]], env=env, cwd="/", preexec_fn=become_nobody, timeout=110).returncode
+        return subprocess.run([program, *sys.argv[2:]], env=env, cwd="/", preexec_fn=become_nobody).returncode
 
 
 sys.exit(main())

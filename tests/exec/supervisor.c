@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "exec/wall.h"
+#include "exec/wall/wall.h"
 #include "world.h"
 
 enum {

@@ -24,10 +24,10 @@
 
 #include "base/take.h"
 #include "exec/orphan.h"
-#include "exec/proc.h"
-#include "exec/shim.h"
-#include "exec/tree.h"
-#include "exec/wall.h"
+#include "exec/tree/proc.h"
+#include "exec/request/request.h"
+#include "exec/tree/tree.h"
+#include "exec/wall/wall.h"
 #include "world.h"
 
 enum { RECORDS_MAX = 16 };
@@ -172,7 +172,7 @@ static int64_t until_nothing_is_left(struct supervisor *supervisor)
 {
 	int64_t began_ms = monotonic_ms();
 
-	while (left_of(supervisor) && monotonic_ms() - began_ms < SHIM_ORPHAN_MS)
+	while (left_of(supervisor) && monotonic_ms() - began_ms < WORLD_PATIENCE_MS)
 		poll(NULL, 0, 20);
 	assert_int_equal(left_of(supervisor), 0);
 	supervisor_done(supervisor);
@@ -188,7 +188,7 @@ static int64_t kill_and_wait(struct supervisor *supervisor)
 static char *const everything[] = {
 	"exec-supervisor", "deaf", "family:20", "stopped", "hang", "scrubbed", "polite", NULL};
 
-static void a_killed_supervisor_leaves_nothing_after_five_seconds(void **state)
+static void a_killed_supervisor_leaves_nothing(void **state)
 {
 	struct supervisor supervisor;
 
@@ -196,7 +196,8 @@ static void a_killed_supervisor_leaves_nothing_after_five_seconds(void **state)
 	supervisor_start(&supervisor, everything);
 	assert_int_equal(supervisor.count, 6);
 	assert_true(left_of(&supervisor) >= 12);
-	print_message("gone %d ms after the supervisor\n", (int)kill_and_wait(&supervisor));
+	print_message("figure: gone after a killed supervisor\t%d\t%d\tms\n", (int)kill_and_wait(&supervisor),
+		SHIM_ORPHAN_MS);
 }
 
 static void a_shim_that_was_stopped_wakes_when_the_supervisor_dies(void **state)
@@ -424,7 +425,7 @@ static void nothing_is_left_of_containers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_killed_supervisor_leaves_nothing_after_five_seconds),
+		cmocka_unit_test(a_killed_supervisor_leaves_nothing),
 		cmocka_unit_test(a_shim_that_was_stopped_wakes_when_the_supervisor_dies),
 		cmocka_unit_test(a_supervisor_killed_during_a_start_leaves_nothing),
 		cmocka_unit_test(a_stopped_supervisor_leaves_nothing_past_its_lease),

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/landlock.h"
+#include "exec/request/confine.h"
 #include "scene.h"
 #include "../skip.h"
 

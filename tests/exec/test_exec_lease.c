@@ -14,8 +14,8 @@
 
 #include "base/clock.h"
 #include "base/take.h"
-#include "exec/deadline.h"
-#include "exec/proc.h"
+#include "exec/shim/deadline.h"
+#include "exec/tree/proc.h"
 #include "world.h"
 
 enum { LONG_MS = 10 * 60 * 1000 };

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/shim.h"
+#include "exec/request/request.h"
 #include "world.h"
 #include "../skip.h"
 

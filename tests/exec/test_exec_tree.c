@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "exec/cgroup.h"
-#include "exec/proc.h"
-#include "exec/tree.h"
+#include "exec/tree/cgroup.h"
+#include "exec/tree/proc.h"
+#include "exec/tree/tree.h"
 #include "world.h"
 #include "../skip.h"
 

@@ -29,11 +29,11 @@
 
 #include "base/take.h"
 #include "exec/cgroup_place.h"
-#include "exec/landlock.h"
-#include "exec/proc.h"
-#include "exec/shim.h"
-#include "exec/wall.h"
-#include "exec/wall_plan.h"
+#include "exec/request/confine.h"
+#include "exec/tree/proc.h"
+#include "exec/request/request.h"
+#include "exec/wall/wall.h"
+#include "exec/wall/plan.h"
 #include "scene.h"
 #include "../skip.h"
 
@@ -281,7 +281,7 @@ static void podman_may_go_before_the_program(void **state)
 	running_done(&running);
 }
 
-/* Where exec/byway.h has its links. */
+/* Where exec/wall/byway.h has its links. */
 static const char *ways(const char *name)
 {
 	static char path[256];

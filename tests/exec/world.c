@@ -16,9 +16,9 @@
 #include <cmocka.h>
 
 #include "base/take.h"
-#include "exec/proc.h"
+#include "exec/tree/proc.h"
 #include "exec/rundir.h"
-#include "exec/tree.h"
+#include "exec/tree/tree.h"
 
 uint64_t now_ns(void)
 {

@@ -6,7 +6,7 @@
 
 #include "base/base36.h"
 #include "base/take.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	SLICES_MAX = 10000,

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "base/take.h"
 #include "fuzz/fuzz.h"
-#include "wire/http_answer.h"
+#include "wire/http/answer.h"
 #include "wire/sse.h"
 
 #define TEXT_MAX ((size_t)64 << 20)

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "cli/checklist.h"
-#include "cli/text.h"
-#include "cli/when.h"
+#include "cli/verb/checklist.h"
+#include "cli/frame/text.h"
+#include "cli/frame/when.h"
 #include "fuzz/fuzz.h"
 
 static void check_list(struct span text)

@@ -12,7 +12,7 @@
 #include "base/take.h"
 #include "config/config.h"
 #include "fuzz/fuzz.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "api/task_keys.h"
+#include "api/task/keys.h"
 #include "base/take.h"
 #include "fuzz/api_world.h"
 #include "fuzz/fuzz.h"

@@ -11,7 +11,7 @@
 #include "base/take.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/http_dialogue.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 #define TEXT_MAX ((size_t)64 << 20)
 

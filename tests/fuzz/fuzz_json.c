@@ -7,7 +7,7 @@
 
 #include "base/take.h"
 #include "fuzz/fuzz.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 #define TEXT_MAX ((size_t)64 << 20)
 

@@ -8,7 +8,7 @@
 
 #include "base/take.h"
 #include "fuzz/fuzz.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 #define TEXT_MAX ((size_t)64 << 20)
 

@@ -4,9 +4,9 @@
  */
 #include <assert.h>
 
-#include "cli/json_walk.h"
+#include "cli/frame/json_walk.h"
 #include "fuzz/fuzz.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 static bool is_within(struct span part, struct span whole)
 {

@@ -5,10 +5,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "api/workflow_form.h"
+#include "api/flow/workflow_form.h"
 #include "base/take.h"
 #include "fuzz/fuzz.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/span.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 /* How the bytes come: `first` of them, then `each` at a time; 0 means all the rest. With a seed, any which way. */
 struct http_pieces {

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "store/record.h"
+#include "store/record/record.h"
 #include "store/store.h"
 
 enum {

@@ -4,11 +4,12 @@
  */
 #include <stdio.h>
 
-#include "core/failure.h"
+#include "core/task/failure.h"
 #include "sim/sim.h"
 
 enum {
 	RETRY_AT_ONE_IN = 6,
+	FENCES_AHEAD = 1000000,
 };
 
 /* ---- claiming ------------------------------------------------------------------------------------- */
@@ -119,12 +120,14 @@ static void fill_report(struct sim *sim, struct request *request)
 	}
 }
 
-/* A fence that is not, or no longer, the holder's own must change nothing. */
+/* A fence that is not the holder's own must change nothing: one of an earlier claim, or one that no claim of this run will
+ * have. It is not the next one: a late copy of the request would then end the claim that gets that fence, by right, and
+ * the worker would not know. */
 static uint64_t shown_fence(struct sim *sim, const struct hold *hold)
 {
 	if (sim->calm || !rng_chance(&sim->rng, 40))
 		return hold->fence;
-	return rng_chance(&sim->rng, 2) ? hold->fence - 1 : hold->fence + 1;
+	return rng_chance(&sim->rng, 2) ? hold->fence - 1 : hold->fence + FENCES_AHEAD;
 }
 
 static void report(struct sim *sim, struct actor *actor, struct hold *hold, enum command_kind kind)

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "core/given.h"
+#include "core/task/given.h"
 
 struct clocks {
 	int64_t true_ms;

@@ -13,7 +13,7 @@
 #include "core/command.h"
 #include "sim/request.h"
 #include "sim/words.h"
-#include "store/record.h"
+#include "store/record/record.h"
 
 struct sim;
 

@@ -5,7 +5,7 @@
 
 #include "base/take.h"
 #include "sim/sim.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum {
 	WIRE_BYTES_MAX = 1 << 20,

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/exit.h"
-#include "cli/verb.h"
+#include "cli/frame/exit.h"
+#include "cli/frame/verb.h"
 #include "print.h"
 
 /* A | would end the cell. */

@@ -7,10 +7,10 @@
 
 #include "config/key.h"
 #include "core/event.h"
-#include "core/failure.h"
-#include "core/given.h"
+#include "core/task/failure.h"
+#include "core/task/given.h"
 #include "core/refusal.h"
-#include "core/state.h"
+#include "core/task/state.h"
 #include "core/why.h"
 #include "print.h"
 

@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <time.h>
 
-#include "core/execution.h"
+#include "core/flow/execution.h"
 #include "sqlite_place.h"
 
 static void commit_tasks(struct backend *backend, int64_t first, int64_t last)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/question.h"
+#include "core/task/question.h"
 #include "store/backend.h"
 #include "store/memory.h"
 #include "sqlite_place.h"

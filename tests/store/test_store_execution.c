@@ -3,7 +3,7 @@
  */
 #include "store_fixture.h"
 
-#include "core/execution.h"
+#include "core/flow/execution.h"
 
 static bool arm(struct world *world, bool armed)
 {

@@ -3,7 +3,7 @@
  */
 #include "store_fixture.h"
 
-#include "core/log.h"
+#include "core/task/log.h"
 
 static enum refusal say_log(
 	struct world *world, const char *task, uint64_t fence, int64_t offset, struct span data)

@@ -71,6 +71,26 @@ static void a_new_time_is_kept_and_comes(void **state)
 	assert_int_equal(put_time(world, "a", 0), REFUSED_BAD_TRANSITION);
 }
 
+static void a_deadline_that_is_given_again_in_the_turn_in_which_it_fired_fires_again(void **state)
+{
+	struct world *world = *state;
+	struct command create = say_create("a", "q");
+	struct command again[] = {say_about(COMMAND_RETRY, "a"), say_update("a")};
+	struct result results[2];
+
+	create.create.start_by_ms = world->now.wall_ms + 1000;
+	world_run(world, &create);
+	again[1].update.patch.set_start_by = true;
+	again[1].update.patch.start_by_ms = create.create.start_by_ms;
+	world_pass(world, 1000);
+	assert_int_equal(store_turn(world->store, world->now, again, 2, results), 0);
+	assert_int_equal(results[1].refusal, REFUSED_NOTHING);
+	assert_int_equal(world_state(world, "a"), TASK_READY);
+	assert_int_equal(store_idle_ms(world->store, world->now), 0);
+	world_run(world, NULL);
+	assert_int_equal(world_state(world, "a"), TASK_FAILED);
+}
+
 static void new_parents_take_the_place_of_the_old_ones(void **state)
 {
 	struct world *world = *state;
@@ -224,6 +244,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(a_new_time_is_kept_and_comes),
+		ON_BOTH(a_deadline_that_is_given_again_in_the_turn_in_which_it_fired_fires_again),
 		ON_BOTH(new_parents_take_the_place_of_the_old_ones),
 		ON_BOTH(a_parent_that_died_blocks_and_one_that_is_done_does_not),
 		ON_BOTH(nobody_waits_for_itself),

@@ -19,7 +19,7 @@
 #include "api/api.h"
 #include "base/take.h"
 #include "base/base36.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 #define EVERYTHING                                                                  \
 	(SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_PRODUCE) | SCOPE_BIT(SCOPE_WORK) | \

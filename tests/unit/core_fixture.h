@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "core/slot.h"
-#include "core/task.h"
+#include "core/worker/slot.h"
+#include "core/task/task.h"
 #include "core/why.h"
-#include "core/worker.h"
+#include "core/worker/worker.h"
 
 #define SECONDS(n) ((int64_t)(n) * 1000)
 #define MINUTES(n) SECONDS((n) * 60)

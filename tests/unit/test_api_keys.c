@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "api/task_keys.h"
+#include "api/task/keys.h"
 #include "base/rng.h"
 #include "base/take.h"
 

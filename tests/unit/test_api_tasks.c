@@ -1,5 +1,5 @@
 #include "api_fixture.h"
-#include "api/task_form.h"
+#include "api/task/form.h"
 
 /* ---- create ---- */
 

@@ -1,6 +1,6 @@
 #include "api_fixture.h"
 
-#include "core/failure.h"
+#include "core/task/failure.h"
 
 #define DOOR "/api/workqueue/"
 

@@ -13,6 +13,16 @@
 #include "base/rng.h"
 #include "base/take.h"
 
+static bool starved;
+
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+	return starved ? NULL : __real_realloc(memory, bytes);
+}
+
 static void puts_append_in_order(void **state)
 {
 	cleanup(buf_done) struct buf buf;
@@ -34,12 +44,163 @@ static void a_buf_fills_to_its_maximum_and_not_beyond(void **state)
 
 	(void)state;
 	buf_init(&buf, 5);
-	assert_int_equal(buf_put(&buf, "123", 3), 0);
-	assert_int_equal(buf_put(&buf, "456", 3), -E2BIG);
-	assert_int_equal(buf_put(&buf, "45", 2), 0);
-	assert_int_equal(buf_put_byte(&buf, '6'), -E2BIG);
-	assert_int_equal(buf_put(&buf, "", far_too_many), -E2BIG);
+	buf_put(&buf, "12345", 5);
 	assert_true(span_equal(buf_span(&buf), SPAN("12345")));
+	buf_put_byte(&buf, '6');
+	assert_int_equal(buf_fault(&buf), -E2BIG);
+	buf_cut(&buf, 5);
+	buf_put(&buf, "", far_too_many);
+	assert_int_equal(buf_fault(&buf), -E2BIG);
+	buf_cut(&buf, 5);
+	assert_true(span_equal(buf_span(&buf), SPAN("12345")));
+}
+
+/* Every way to put something, each of a few bytes. */
+static void put_one(struct buf *buf, int which)
+{
+	switch (which) {
+	case 0:
+		buf_put(buf, "ab", 2);
+		break;
+	case 1:
+		buf_put_span(buf, SPAN("ab"));
+		break;
+	case 2:
+		buf_put_byte(buf, 'a');
+		break;
+	case 3:
+		buf_put_decimal(buf, 7);
+		break;
+	case 4:
+		buf_put_uvarint(buf, 7);
+		break;
+	case 5:
+		buf_put_svarint(buf, -70000);
+		break;
+	case 6:
+		buf_put_bytes(buf, SPAN("a"));
+		break;
+	case 7:
+		buf_printf(buf, "%d", 7);
+		break;
+	}
+}
+
+enum {
+	WAYS = 8,
+};
+
+static void after_a_fault_no_put_appends_anything(void **state)
+{
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		cleanup(buf_done) struct buf buf;
+
+		buf_init(&buf, 16);
+		buf_put(&buf, "123", 3);
+		buf_put(&buf, "four and ten bytes", 18);
+		put_one(&buf, way); /* there would be room for it */
+		assert_int_equal(buf_fault(&buf), -E2BIG);
+		assert_int_equal(buf.len, 3);
+		assert_int_not_equal(buf_reserve(&buf, 1), 0);
+	}
+}
+
+static void every_put_that_finds_no_room_is_a_fault_of_the_buf(void **state)
+{
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		cleanup(buf_done) struct buf buf;
+
+		buf_init(&buf, 3);
+		buf_put(&buf, "123", 3);
+		put_one(&buf, way);
+		assert_int_equal(buf_fault(&buf), -E2BIG);
+		assert_int_equal(buf.len, 3);
+	}
+}
+
+static void bytes_that_were_cut_short_cannot_be_had(void **state)
+{
+	cleanup(buf_done) struct buf buf;
+
+	(void)state;
+	buf_init(&buf, 5);
+	buf_put(&buf, "123", 3);
+	buf_put(&buf, "456", 3);
+	assert_true(span_is_empty(buf_span(&buf)));
+}
+
+static void the_first_fault_is_the_one_that_stays(void **state)
+{
+	cleanup(buf_done) struct buf buf;
+
+	(void)state;
+	buf_init(&buf, 5);
+	assert_int_equal(buf_fail(&buf, 0), 0);
+	assert_int_equal(buf_fail(&buf, -EPROTO), -EPROTO);
+	buf_put(&buf, "123456", 6);
+	assert_int_equal(buf_fail(&buf, -EIO), -EPROTO);
+	assert_int_equal(buf_fault(&buf), -EPROTO);
+}
+
+static void a_buf_without_memory_keeps_what_it_had_and_takes_no_more(void **state)
+{
+	struct buf buf;
+	size_t before;
+
+	(void)state;
+	buf_init(&buf, 1 << 20);
+	buf_printf(&buf, "%060d", 1);
+	before = buf.len;
+	starved = true;
+	buf_printf(&buf, "%5000d", 1);
+	starved = false;
+	buf_put_byte(&buf, 'x');
+	assert_int_equal(buf_fault(&buf), -ENOMEM);
+	assert_int_equal(buf.len, before);
+	buf_done(&buf); /* a checker of leaks sees whether it was freed */
+	assert_int_equal(buf_fault(&buf), 0);
+	starved = true;
+	buf_put_byte(&buf, 'x');
+	starved = false;
+	assert_int_equal(buf_fault(&buf), -ENOMEM);
+	buf_clear(&buf);
+	buf_put_byte(&buf, 'x');
+	assert_true(span_equal(buf_span(&buf), SPAN("x")));
+	buf_done(&buf);
+}
+
+static void a_buf_that_was_cut_goes_on_without_the_part_that_failed(void **state)
+{
+	cleanup(buf_done) struct buf buf;
+	size_t before;
+
+	(void)state;
+	buf_init(&buf, 5);
+	buf_put(&buf, "12", 2);
+	before = buf.len;
+	buf_put(&buf, "34", 2);
+	buf_put(&buf, "56", 2);
+	buf_cut(&buf, before);
+	assert_int_equal(buf_fault(&buf), 0);
+	buf_put(&buf, "789", 3);
+	assert_true(span_equal(buf_span(&buf), SPAN("12789")));
+}
+
+static void bytes_are_dropped_from_the_end_but_not_after_a_fault(void **state)
+{
+	cleanup(buf_done) struct buf buf;
+
+	(void)state;
+	buf_init(&buf, 5);
+	buf_put(&buf, "123", 3);
+	buf_drop(&buf, 1);
+	assert_true(span_equal(buf_span(&buf), SPAN("12")));
+	buf_clear(&buf);
+	buf_fail(&buf, -ENOMEM);
+	buf_drop(&buf, 1);
+	assert_int_equal(buf.len, 0);
 }
 
 static void a_buf_grows_through_many_sizes(void **state)
@@ -81,7 +242,10 @@ static void a_done_buf_may_be_used_again(void **state)
 	assert_int_equal(buf_put(&buf, "old", 3), 0);
 	buf_done(&buf);
 	assert_int_equal(buf_put(&buf, "new", 3), 0);
+	assert_true(span_equal(buf_span(&buf), SPAN("new")));
 	assert_int_equal(buf_put(&buf, "!", 1), -E2BIG);
+	buf_done(&buf);
+	assert_int_equal(buf_put(&buf, "new", 3), 0);
 	assert_true(span_equal(buf_span(&buf), SPAN("new")));
 	buf_done(&buf);
 }
@@ -94,6 +258,7 @@ static void reserved_room_does_not_move_the_bytes(void **state)
 	(void)state;
 	buf_init(&buf, 5000);
 	assert_int_equal(buf_reserve(&buf, 5001), -E2BIG);
+	buf_clear(&buf);
 	assert_int_equal(buf_reserve(&buf, 5000), 0);
 	data = buf.data;
 	for (int i = 0; i < 5000; i++)
@@ -122,10 +287,11 @@ static void printed_text_may_fill_the_buf_to_the_last_byte(void **state)
 	buf_init(&buf, 6);
 	assert_int_equal(buf_printf(&buf, "%d", 1234567), -E2BIG);
 	assert_int_equal(buf.len, 0);
+	buf_clear(&buf);
 	assert_int_equal(buf_printf(&buf, "%d", 123456), 0);
-	assert_int_equal(buf_printf(&buf, "%d", 7), -E2BIG);
 	assert_int_equal(buf_printf(&buf, "%s", ""), 0);
 	assert_true(span_equal(buf_span(&buf), SPAN("123456")));
+	assert_int_equal(buf_printf(&buf, "%d", 7), -E2BIG);
 }
 
 static void bytes_that_do_not_fit_leave_no_length_behind(void **state)
@@ -136,6 +302,7 @@ static void bytes_that_do_not_fit_leave_no_length_behind(void **state)
 	buf_init(&buf, 5);
 	assert_int_equal(buf_put_bytes(&buf, SPAN("12345")), -E2BIG);
 	assert_int_equal(buf.len, 0);
+	buf_clear(&buf);
 	assert_int_equal(buf_put_bytes(&buf, SPAN("1234")), 0);
 	assert_true(span_equal(buf_span(&buf),
 		SPAN("\x04"
@@ -344,6 +511,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(puts_append_in_order),
 		cmocka_unit_test(a_buf_fills_to_its_maximum_and_not_beyond),
+		cmocka_unit_test(after_a_fault_no_put_appends_anything),
+		cmocka_unit_test(every_put_that_finds_no_room_is_a_fault_of_the_buf),
+		cmocka_unit_test(bytes_that_were_cut_short_cannot_be_had),
+		cmocka_unit_test(the_first_fault_is_the_one_that_stays),
+		cmocka_unit_test(a_buf_without_memory_keeps_what_it_had_and_takes_no_more),
+		cmocka_unit_test(a_buf_that_was_cut_goes_on_without_the_part_that_failed),
+		cmocka_unit_test(bytes_are_dropped_from_the_end_but_not_after_a_fault),
 		cmocka_unit_test(a_buf_grows_through_many_sizes),
 		cmocka_unit_test(a_cleared_buf_keeps_its_memory),
 		cmocka_unit_test(a_done_buf_may_be_used_again),

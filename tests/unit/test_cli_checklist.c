@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/checklist.h"
+#include "cli/verb/checklist.h"
 
 static struct arena arena;
 

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 #undef fail /* the command has one of its own */
 
-#include "cli/cli.h"
-#include "cli/table.h"
-#include "cli/text.h"
+#include "cli/frame/cli.h"
+#include "cli/frame/table.h"
+#include "cli/frame/text.h"
 
 static void expect_clean(const char *text, bool utf8, const char *shown)
 {
@@ -189,7 +189,7 @@ static void members_that_are_picked_leave_nothing_behind(void **state)
 	(void)state;
 	arena_init(&cli.arena, 1 << 20);
 	buf_init(&cli.out, 1 << 20);
-	put_value(&cli, yyjson_doc_get_root(doc));
+	cli_put_value(&cli, yyjson_doc_get_root(doc));
 	assert_true(span_equal(buf_span(&cli.out), SPAN("{\"b\":[2],\"c\":null}")));
 	assert_int_equal(cli.arena.held, 0);
 	yyjson_doc_free(doc);

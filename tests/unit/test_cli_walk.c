@@ -1,4 +1,4 @@
-#include "cli/json_walk.h"
+#include "cli/frame/json_walk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

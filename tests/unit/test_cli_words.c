@@ -11,11 +11,11 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "cli/args.h"
-#include "cli/exit.h"
+#include "cli/frame/args.h"
+#include "cli/frame/exit.h"
 #include "base/suggest.h"
-#include "cli/verb.h"
-#include "cli/when.h"
+#include "cli/frame/verb.h"
+#include "cli/frame/when.h"
 #include "core/refusal.h"
 
 #define NOW INT64_C(1700000000000)
@@ -94,15 +94,15 @@ static void priorities_are_numbers_or_words(void **state)
 	int64_t priority;
 
 	(void)state;
-	assert_int_equal(priority_parse("urgent", &priority), 0);
+	assert_int_equal(args_priority("urgent", &priority), 0);
 	assert_int_equal(priority, 100);
-	assert_int_equal(priority_parse("p3", &priority), 0);
+	assert_int_equal(args_priority("p3", &priority), 0);
 	assert_int_equal(priority, -50);
-	assert_int_equal(priority_parse("-7", &priority), 0);
+	assert_int_equal(args_priority("-7", &priority), 0);
 	assert_int_equal(priority, -7);
-	assert_int_equal(priority_parse("2147483648", &priority), -EINVAL);
-	assert_int_equal(priority_parse("soon", &priority), -EINVAL);
-	assert_int_equal(priority_parse("", &priority), -EINVAL);
+	assert_int_equal(args_priority("2147483648", &priority), -EINVAL);
+	assert_int_equal(args_priority("soon", &priority), -EINVAL);
+	assert_int_equal(args_priority("", &priority), -EINVAL);
 }
 
 /* ---- suggestions ---- */

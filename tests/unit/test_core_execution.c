@@ -1,6 +1,6 @@
 #include "core_fixture.h"
 
-#include "core/execution.h"
+#include "core/flow/execution.h"
 
 static void what_is_stored_and_not_understood_is_disarmed(void **state)
 {

@@ -3,7 +3,7 @@
  */
 #include "core_fixture.h"
 
-#include "core/log.h"
+#include "core/task/log.h"
 
 static struct log_decision append(struct world *w, const struct log *log, int64_t offset, uint32_t bytes)
 {

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "core/pace.h"
+#include "core/task/pace.h"
 
 #define NOW INT64_C(5000000)
 

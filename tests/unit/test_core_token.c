@@ -6,7 +6,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "core/token.h"
+#include "core/worker/token.h"
 
 static void every_kind_is_found_by_its_name_and_no_other_is(void **state)
 {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "store/lane.h"
+#include "store/index/lane.h"
 
 enum {
 	SLOTS = 3000,

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/rng.h"
 #include "base/take.h"
-#include "store/names.h"
+#include "store/index/names.h"
 
 enum { SOMEBODY = 16, ANOTHER = 17 };
 

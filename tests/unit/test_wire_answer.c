@@ -13,8 +13,8 @@
 
 #include "base/buf.h"
 #include "base/take.h"
-#include "wire/http_answer.h"
-#include "wire/http_client.h"
+#include "wire/http/answer.h"
+#include "wire/http/client.h"
 #include "wire/sse.h"
 
 static const struct http_answer_limits limits = {.head_bytes_max = 256, .body_bytes_max = 64};

@@ -12,7 +12,7 @@
 
 #include "base/take.h"
 #include "fuzz/http_dialogue.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 CLEANUP_AT(struct http_input, http_input_free);
 

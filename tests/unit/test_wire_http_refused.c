@@ -13,7 +13,7 @@
 
 #include "base/take.h"
 #include "fuzz/http_dialogue.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 struct vector {
 	int status;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 
@@ -399,17 +399,36 @@ static void the_first_fault_stays_and_nothing_follows_it(void **state)
 	json_member_string(&object, "a", SPAN("0123456789"));
 	json_member_int(&object, "b", 1);
 	assert_int_equal(json_end(&object), -E2BIG);
-	assert_true(span_equal(buf_span(&out), SPAN("{\"a\":")));
+	assert_true(span_is_empty(buf_span(&out)));
+	assert_memory_equal(out.data, "{\"a\":", 5);
+	assert_int_equal(out.len, 5);
 }
 
-static void a_string_that_does_not_fit_leaves_nothing(void **state)
+static void a_value_that_could_not_be_made_is_a_fault_of_the_whole_text(void **state)
+{
+	cleanup(buf_done) struct buf out, inner;
+	struct json_object object;
+
+	(void)state;
+	buf_init(&out, 1000);
+	buf_init(&inner, 2);
+	json_begin(&object, &out);
+	json_put_string(&inner, SPAN("long"));
+	json_member_buf(&object, "a", &inner);
+	json_member_int(&object, "b", 1);
+	json_note(&object, -ENOENT);
+	assert_int_equal(json_end(&object), -E2BIG);
+	assert_true(span_is_empty(buf_span(&out)));
+}
+
+static void a_string_that_does_not_fit_is_a_fault(void **state)
 {
 	(void)state;
 	for (size_t max = 0; max < 13; max++) {
 		cleanup(buf_done) struct buf out;
 		buf_init(&out, max);
 		assert_int_equal(json_put_string(&out, SPAN("a\n\x01\xff")), -E2BIG);
-		assert_int_equal(out.len, 0);
+		assert_int_equal(buf_fault(&out), -E2BIG);
 	}
 }
 
@@ -435,7 +454,8 @@ int main(void)
 		cmocka_unit_test(an_object_has_commas_between_its_members),
 		cmocka_unit_test(an_empty_object_is_two_braces),
 		cmocka_unit_test(the_first_fault_stays_and_nothing_follows_it),
-		cmocka_unit_test(a_string_that_does_not_fit_leaves_nothing),
+		cmocka_unit_test(a_value_that_could_not_be_made_is_a_fault_of_the_whole_text),
+		cmocka_unit_test(a_string_that_does_not_fit_is_a_fault),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/take.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 #define FIXED "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n"
 #define KEEP  FIXED "Connection: keep-alive\r\n\r\n"

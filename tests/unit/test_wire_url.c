@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "base/take.h"
-#include "wire/http.h"
+#include "wire/http/http.h"
 
 static void expect_decoded(struct span text, bool in_query, struct span expected)
 {

@@ -140,6 +140,22 @@ static void many_crashes_cost_the_syncs_of_one(void **state)
 	assert_int_equal(syncs - before, usual + 2); /* of their file, and of the directory */
 }
 
+/* As many runs as a worker may have, and workers of pools besides. */
+static void more_than_a_thousand_records_are_all_taken_over_at_once(void **state)
+{
+	char run[16];
+
+	(void)state;
+	open_as("w-1");
+	for (int i = 0; i < 1003; i++) {
+		snprintf(run, sizeof run, "r-%d", i);
+		note(run, "t");
+	}
+	open_as("w-2");
+	assert_int_equal(nest.adopted, 1003);
+	assert_int_equal(letters(), 1003);
+}
+
 static void what_was_reported_is_not_reported_again(void **state)
 {
 	(void)state;
@@ -250,6 +266,7 @@ int main(void)
 		T(workers_that_start_beside_each_other_all_do),
 		T(what_nobody_reported_is_a_crash),
 		T(many_crashes_cost_the_syncs_of_one),
+		T(more_than_a_thousand_records_are_all_taken_over_at_once),
 		T(what_was_reported_is_not_reported_again),
 		T(what_was_being_written_is_removed),
 		T(who_is_not_let_into_a_slot_leaves_the_record_of_who_was_there),

@@ -224,21 +224,21 @@ static void on_guest(uv_stream_t *door, int status)
 
 /* ---- the world ---- */
 
-static void on_saved(void *context, const char *name, int fault)
+static void on_saved(void *context, void *owner, int fault)
 {
 	(void)context;
-	assert_int_equal(is_on_disk(name), fault == 0);
+	if (owner)
+		assert_int_equal(is_on_disk(owner), fault == 0);
 	world.saved += fault == 0;
 	world.fault = fault;
 }
 
-static void on_settled(void *context, const char *name, int status, struct span code, struct span body)
+static void on_settled(void *context, void *owner, const char *name, const struct outbox_answer *answer)
 {
 	(void)context;
+	(void)owner;
 	(void)name;
-	(void)code;
-	(void)body;
-	world.status = status;
+	world.status = answer->status;
 	world.settled++;
 }
 
@@ -325,10 +325,15 @@ static void inherit(enum yields_to to)
 
 /* ---- tests ---- */
 
-static void put(const char *name, enum yields_to to, bool held)
+/* Its owner is its name. */
+static struct letter *put(const char *name, enum yields_to to, bool held)
 {
-	assert_int_equal(
-		outbox_put(world.outbox, name, to, SPAN("/api/tasks/t/complete"), SPAN(LETTER), held), 0);
+	struct letter *letter = outbox_reserve(world.outbox, name, (void *)name);
+
+	assert_non_null(letter);
+	assert_int_equal(letter_put(outbox_text(letter), to, SPAN("/api/tasks/t/complete"), SPAN(LETTER)), 0);
+	outbox_put(world.outbox, letter, to, held);
+	return letter;
 }
 
 static void a_letter_is_a_file_before_it_is_sent_and_until_the_server_has_it(void **state)
@@ -363,20 +368,21 @@ static void nothing_is_sent_before_it_is_on_disk(void **state)
 	(void)state;
 	put("first", YIELDS_TO_NOTHING, false);
 	until_settled(1);
-	put("run", YIELDS_TO_NOTHING, false);
-	outbox_release(world.outbox, "first"); /* whoever wakes it: it looks for what can be sent */
+	struct letter *second = put("run", YIELDS_TO_NOTHING, false);
+	outbox_release(world.outbox, second); /* whoever wakes it: it looks for what can be sent */
 	until_settled(2);
 	assert_non_null(world.last);
 	assert_int_equal(world.unread, 0);
 }
 
+static char names[20][16];
+static struct letter *many[20];
+
 static void put_many(int count, bool held)
 {
-	char name[16];
-
 	for (int i = 0; i < count; i++) {
-		snprintf(name, sizeof name, "run-%d", i);
-		put(name, YIELDS_TO_NOTHING, held);
+		snprintf(names[i], sizeof names[i], "run-%d", i);
+		many[i] = put(names[i], YIELDS_TO_NOTHING, held);
 	}
 }
 
@@ -400,14 +406,14 @@ static void of_many_at_once_each_is_there_until_the_server_has_it(void **state)
 	(void)state;
 	put_many(3, true);
 	until_saved(3);
-	outbox_release(world.outbox, "run-1");
+	outbox_release(world.outbox, many[1]);
 	until_settled(1);
 	assert_string_equal(world.keys, "run-1 ");
 	assert_true(is_on_disk("run-0"));
 	assert_false(is_on_disk("run-1"));
 	assert_true(is_on_disk("run-2"));
-	outbox_release(world.outbox, "run-0");
-	outbox_release(world.outbox, "run-2");
+	outbox_release(world.outbox, many[0]);
+	outbox_release(world.outbox, many[2]);
 	until_settled(3);
 }
 
@@ -484,8 +490,7 @@ static void what_is_sent_again_has_the_same_key(void **state)
 {
 	(void)state;
 	world.away = 1;
-	outbox_put(
-		world.outbox, "w1-crash", YIELDS_TO_NOTHING, SPAN("/api/slots/s/crash"), SPAN("{}"), false);
+	assert_int_equal(outbox_post(world.outbox, "w1-crash", SPAN("/api/slots/s/crash"), SPAN("{}")), 0);
 	until_settled(1);
 	assert_string_equal(world.keys, "w1-crash w1-crash ");
 }
@@ -502,16 +507,14 @@ static void one_that_is_held_is_asked_for_and_waits(void **state)
 {
 	(void)state;
 	world.task = "{\"fence\":\"7\"}";
-	put("run", YIELDS_TO_QUESTION, true);
+	struct letter *letter = put("run", YIELDS_TO_QUESTION, true);
 	while (!world.heard[0])
 		assert_true(turn());
-	assert_int_equal(outbox_put(world.outbox, "other", YIELDS_TO_NOTHING, SPAN("/api/tasks/u/fail"),
-				 SPAN("{}"), false),
-		0);
+	assert_int_equal(outbox_post(world.outbox, "other", SPAN("/api/tasks/u/fail"), SPAN("{}")), 0);
 	until_settled(1);
 	assert_string_equal(world.heard, "GET /api/tasks/t \nPOST /api/tasks/u/fail {}\n");
 	assert_true(is_on_disk("run"));
-	outbox_release(world.outbox, "run");
+	outbox_release(world.outbox, letter);
 	until_settled(2);
 	assert_string_equal(world.heard,
 		"GET /api/tasks/t \nPOST /api/tasks/u/fail {}\nPOST /api/tasks/t/complete " LETTER "\n");
@@ -523,12 +526,12 @@ static void one_that_is_released_after_trouble_is_sent(void **state)
 	(void)state;
 	world.task = "{\"fence\":\"7\"}";
 	world.refusals = 1;
-	put("run", YIELDS_TO_WORD, true);
+	struct letter *letter = put("run", YIELDS_TO_WORD, true);
 	while (strcmp(world.heard, "GET /api/tasks/t \nGET /api/tasks/t \n") != 0)
 		assert_true(turn());
 	for (int i = 0; i < 100; i++) /* the answer is heard */
 		assert_true(turn());
-	outbox_release(world.outbox, "run");
+	outbox_release(world.outbox, letter);
 	until_settled(1);
 }
 
@@ -605,10 +608,65 @@ static void what_cannot_be_read_keeps_nobody_waiting(void **state)
 	assert_int_equal(unlinkat(world.dir_fd, "run", AT_REMOVEDIR), 0);
 }
 
+/* Whoever reserved before the work began tells its end, however full it is by then. */
+static void what_is_reserved_can_be_put_when_the_outbox_is_full(void **state)
+{
+	struct letter *letter = outbox_reserve(world.outbox, "run", (void *)"run");
+	char name[16];
+
+	(void)state;
+	assert_non_null(letter);
+	assert_int_equal(outbox_room(world.outbox), OUTBOX_LETTERS_MAX - 1);
+	for (uint32_t i = 1; i < OUTBOX_LETTERS_MAX; i++) {
+		snprintf(name, sizeof name, "r-%u", i);
+		assert_non_null(outbox_reserve(world.outbox, name, NULL));
+	}
+	assert_int_equal(outbox_room(world.outbox), 0);
+	assert_null(outbox_reserve(world.outbox, "more", NULL));
+	assert_int_equal(outbox_waiting(world.outbox), 0);
+	assert_int_equal(letter_put(outbox_text(letter), YIELDS_TO_NOTHING, SPAN("/api/tasks/t/complete"),
+				 SPAN(LETTER)),
+		0);
+	outbox_put(world.outbox, letter, YIELDS_TO_NOTHING, false);
+	until_settled(1);
+	assert_string_equal(world.heard, "POST /api/tasks/t/complete " LETTER "\n");
+	assert_int_equal(outbox_room(world.outbox), 1);
+}
+
+static void what_is_given_back_leaves_nothing(void **state)
+{
+	(void)state;
+	outbox_give_back(world.outbox, outbox_reserve(world.outbox, "run", NULL));
+	assert_int_equal(outbox_room(world.outbox), OUTBOX_LETTERS_MAX);
+	assert_false(is_on_disk("run"));
+}
+
+/* Nothing of a dead worker waits for another start. */
+static void what_does_not_fit_is_loaded_when_the_rest_is_sent(void **state)
+{
+	char name[16];
+
+	(void)state;
+	for (uint32_t i = 2; i < OUTBOX_LETTERS_MAX; i++) {
+		snprintf(name, sizeof name, "r-%u", i);
+		assert_non_null(outbox_reserve(world.outbox, name, NULL));
+	}
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof name, "left-%d", i);
+		assert_int_equal(file_write(world.dir_fd, name, SPAN("/api/tasks/t/fail\n{}"), false), 0);
+	}
+	assert_int_equal(outbox_load(world.outbox), 2);
+	until_settled(5);
+	assert_int_equal(outbox_waiting(world.outbox), 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		T(what_is_reserved_can_be_put_when_the_outbox_is_full),
+		T(what_is_given_back_leaves_nothing),
+		T(what_does_not_fit_is_loaded_when_the_rest_is_sent),
 		T(a_letter_is_a_file_before_it_is_sent_and_until_the_server_has_it),
 		T(however_long_the_reply_is_the_letter_is_settled),
 		T(nothing_is_sent_before_it_is_on_disk),

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "wire/json.h"
+#include "wire/json/json.h"
 #include "worker/verdict.h"
 
 struct world {

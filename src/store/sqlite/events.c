@@ -26,9 +26,9 @@ static int put_pack(struct sqlite *store, enum sql_statement which, int64_t last
 
 int events_flush(struct sqlite *store)
 {
-	int fault = 0;
+	int fault = buf_fault(&store->pack);
 
-	if (store->pack.len > 0)
+	if (!fault && store->pack.len > 0)
 		fault = put_pack(store, SQL_PUT_EVENTS, store->pack_last, buf_span(&store->pack));
 	events_forget(store);
 	return fault;

@@ -21,7 +21,7 @@
 #include <strings.h>
 
 #include "base/take.h"
-#include "core/question.h"
+#include "core/task/question.h"
 #include "store/sqlite/sqlite_backend.h"
 
 enum {

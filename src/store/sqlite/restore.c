@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/take.h"
-#include "core/execution.h"
+#include "core/flow/execution.h"
 #include "store/sqlite/sqlite_backend.h"
 
 /* restore.sql writes them by number. */

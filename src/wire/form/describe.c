@@ -224,12 +224,13 @@ static void collect(struct form *form, const char *name, const char *message)
 	struct json_object error;
 	size_t before = form->errors.len;
 
-	int r = before > 0 ? buf_put_byte(&form->errors, ',') : 0;
+	if (before > 0)
+		buf_put_byte(&form->errors, ',');
 	json_begin(&error, &form->errors);
 	json_member_string(&error, "field", span_of(name));
 	json_member_string(&error, "message", span_of(message));
-	if (r < 0 || json_end(&error) < 0)
-		form->errors.len = before; /* there is no room for more */
+	if (json_end(&error) < 0)
+		buf_cut(&form->errors, before); /* there is no room for more */
 }
 
 /* The steps from the outermost on. */

@@ -318,7 +318,8 @@ static bool take_json(struct form *form, const struct field *field, yyjson_val *
 	if (!good)
 		return form_wrong(form, field, value);
 	buf_init(&text, JSON_BYTES_MAX);
-	int r = json_put_value(&text, value);
+	json_put_value(&text, value);
+	int r = buf_fault(&text);
 	if (r == 0)
 		r = arena_copy(form->arena, buf_span(&text), into);
 	return r == 0 || form_short(form, r);

@@ -18,7 +18,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum field_kind {
 	/* struct span, as it stands in the document */

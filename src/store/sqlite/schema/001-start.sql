@@ -38,7 +38,7 @@ CREATE TABLE task_extra (
 ) STRICT, WITHOUT ROWID;
 
 -- One event per change; the row has one or several in a row, and the number of the last one. How they are put together
--- is known to src/store/sqlite/events.c, what is in each to src/store/record.c.
+-- is known to src/store/sqlite/events.c, what is in each to src/store/record/record.c.
 CREATE TABLE event (
 	last INTEGER PRIMARY KEY,
 	data BLOB NOT NULL

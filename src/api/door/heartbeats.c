@@ -1,0 +1,397 @@
+/*
+ * The heartbeats of slot workers, as their own document has them: who fills which slot, and what it does.
+ *
+ * A slot worker is a worker of the engine that is called like its slot, beats without tokens and asks for 90 s. What it
+ * says of itself is kept as the worker's metadata, its words about its state as the member "heartbeat" of that. The
+ * document is made anew for every reader, in slices: a slot is what the engine says it is. Who holds a task works on
+ * it; whose lease is over is offline, since when and why. The word of the worker counts where the engine knows no
+ * better: between the beat that says "working" and the claim.
+ *
+ * Rejected: stamping a slot that nobody beats for. Whoever takes a task with PATCH alone is no beating worker, and a
+ * watchdog that reads the document must not take its silence for death.
+ */
+#include "api/form.h"
+#include "api/door/heartbeat_view.h"
+#include "api/task/form.h"
+
+#include <errno.h>
+
+#include "base/iso_time.h"
+#include "base/take.h"
+
+enum {
+	SLOT_LEASE_MS = 90 * 1000, /* stale after that */
+	SESSION_MAX = 1024,
+	METADATA_MAX = 64 << 10,
+	SLOTS_MAX = 10000,  /* of one document */
+	SLICE_LOOKS = 500,  /* workers looked at … */
+	SLICE_ENTRIES = 50, /* … or looked at and told, in one slice */
+	CELLS_FIRST = 64,
+};
+
+#define TIME_MAX INT64_C(253402300799999)
+
+/* ---- a beat ------------------------------------------------------------------------------------------- */
+
+struct slot_beat {
+	struct span slot, status, task, title, session, metadata;
+	struct span session_json;
+	int64_t last_update_ms, started_ms, pid;
+	bool is_working, is_offline;
+};
+
+static const struct field beat_fields[] = {
+	FIELD_MUST_BE(slot_beat, slot, "slot", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD_MUST_BE(slot_beat, status, "status", FIELD_NAME, .max = 0),
+	FIELD(slot_beat, task, "task", FIELD_ID, .max = 0),
+	FIELD(slot_beat, title, "taskTitle", FIELD_TEXT, .max = 4096),
+	FIELD(slot_beat, session, "sessionId", FIELD_NAME, .max = SESSION_MAX),
+	FIELD(slot_beat, last_update_ms, "lastUpdate", FIELD_INT, .max = TIME_MAX),
+	FIELD(slot_beat, started_ms, "startedAt", FIELD_INT, .max = TIME_MAX),
+	FIELD(slot_beat, metadata, "metadata", FIELD_OBJECT, .max = 0),
+};
+
+static void read_status(struct form *form, struct slot_beat *beat)
+{
+	beat->is_working = span_equal(beat->status, SPAN("working"));
+	beat->is_offline = span_equal(beat->status, SPAN("offline"));
+	if (beat->status.len > 0 && !beat->is_working && !beat->is_offline &&
+		!span_equal(beat->status, SPAN("idle")))
+		form_error(form, "status", "must be \"idle\", \"working\" or \"offline\"");
+	if (beat->is_working && beat->task.len == 0 && form->error_count == 0)
+		form_error(form, "task", "is required while the status is \"working\": the id of the task");
+	if (!beat->is_working)
+		beat->task = beat->title = beat->session = (struct span){0};
+}
+
+static void read_pid(struct form *form, struct slot_beat *beat)
+{
+	yyjson_val *pid = yyjson_obj_get(yyjson_obj_get(form->root, "metadata"), "workerPid");
+
+	if (!pid || yyjson_is_null(pid))
+		return;
+	if (node_int(pid, &beat->pid) < 0 || beat->pid < 1 || beat->pid > INT32_MAX)
+		form_error(form, "metadata.workerPid", "must be the number of a process, or null");
+}
+
+static void read_session_json(struct form *form, struct slot_beat *beat)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	if (beat->session.len == 0)
+		return;
+	buf_init(&text, 8 * SESSION_MAX);
+	int r = json_put_string(&text, beat->session);
+	if (r == 0)
+		r = arena_copy(form->arena, buf_span(&text), &beat->session_json);
+	if (r < 0)
+		form->fault = r;
+}
+
+void heartbeat_beat_begin(struct api_call *call)
+{
+	struct slot_beat *beat = arena_alloc(call->arena, sizeof *beat);
+	cleanup(form_done) struct form form = {0};
+
+	if (!form_open(&form, call, false))
+		return;
+	if (!beat) {
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+		return;
+	}
+	form.tolerant = true;
+	form_read(&form, form.root, FIELDS(beat_fields), beat);
+	read_status(&form, beat);
+	read_pid(&form, beat);
+	read_session_json(&form, beat);
+	if (!form_is_good(&form))
+		return;
+	call->detail = beat;
+	call->step = API_READ; /* what it said before is not said again: see merge_said() */
+}
+
+/* What this beat says of the slot's state; null takes away what was true of another one. */
+static int put_said(struct buf *out, const struct slot_beat *beat, bool is_new)
+{
+	struct json_object object, said;
+
+	json_begin(&object, out);
+	int r = buf_printf(out, "\"heartbeat\":");
+	json_begin(&said, out);
+	json_member_string(&said, "status", beat->status);
+	json_member_string_or_null(&said, "task", beat->task);
+	json_member_string_or_null(&said, "taskTitle", beat->title);
+	json_member_string_or_null(&said, "sessionId", beat->session);
+	if (beat->started_ms != 0)
+		json_member_int(&said, "startedAt", beat->started_ms);
+	else if (is_new)
+		json_member_null(&said, "startedAt");
+	if (r == 0)
+		r = json_end(&said);
+	object.any = true;
+	json_member_null(&object, "restartCount"); /* the server counts */
+	json_member_null(&object, "detectedAt");
+	if (!beat->is_working)
+		json_member_null(&object, "taskStartedAt");
+	if (beat->is_offline)
+		json_member_null(&object, "workerPid");
+	else
+		json_member_null(&object, "offlineReason");
+	return r < 0 ? r : json_end(&object);
+}
+
+/* Its metadata as it shall be: what it said before, what it says now, and its state. */
+static int merge_said(struct api_call *call, const struct slot_beat *beat, struct span old, bool is_new,
+	struct span *ret_text)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct span members = {0};
+	int r = 0;
+
+	buf_init(&text, 2 * METADATA_MAX);
+	if (old.len > 2)
+		members = (struct span){old.data + 1, old.len - 2}; /* without the braces */
+	if (beat->metadata.len > 0)
+		r = task_body_merge(call->arena, members, beat->metadata, &members);
+	if (r == 0)
+		r = put_said(&text, beat, is_new);
+	if (r == 0)
+		r = task_body_merge(call->arena, members, buf_span(&text), &members);
+	if (r == 0 && members.len > METADATA_MAX)
+		r = -E2BIG;
+	buf_clear(&text);
+	if (r == 0)
+		r = buf_put_byte(&text, '{');
+	if (r == 0)
+		r = buf_put_span(&text, members);
+	if (r == 0)
+		r = buf_put_byte(&text, '}');
+	return r < 0 ? r : arena_copy(call->arena, buf_span(&text), ret_text);
+}
+
+static void fill_beat(struct command *command, struct slot_beat *beat, struct span metadata)
+{
+	command->kind = COMMAND_BEAT;
+	command->worker = beat->slot;
+	command->beat = (struct command_beat){
+		.named = true,
+		.lease_ms = SLOT_LEASE_MS,
+		.describes = true,
+		.slot = beat->slot,
+		.any_executor = true,
+		.metadata = metadata,
+		.process = {.pid = (uint32_t)beat->pid},
+		.bound = {&beat->task, beat->is_working},
+		.tells_all = !beat->is_offline,
+		.session = beat->session_json,
+	};
+}
+
+void heartbeat_beat_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct slot_beat *beat = call->detail;
+	struct worker_document worker = {0};
+	struct span metadata;
+
+	int r = reads->read_worker(reads->context, beat->slot, &worker);
+	bool alive = r == 0 && worker_is_alive(&worker.worker);
+	if (r == -ENOENT || (r == 0 && !worker_belongs_to(&worker.worker, call->who.number)))
+		worker = (struct worker_document){0}; /* what somebody else said there is not the caller's */
+	r = r == -ENOENT ? 0 : r;
+	if (r == 0 && beat->is_offline && worker.worker.state == WORKER_INACTIVE) {
+		heartbeat_reply(call, beat->slot); /* it has been that before */
+		return;
+	}
+	if (r == 0)
+		r = merge_said(call, beat, worker.metadata, !alive, &metadata);
+	if (r == -E2BIG) {
+		call_refuse_field(
+			call, "metadata", "must not have more than 65536 bytes with what it had before");
+		return;
+	}
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	struct command *commands = call_commands(call, beat->is_offline ? 2 : 1);
+	if (!commands)
+		return;
+	fill_beat(&commands[0], beat, metadata);
+	if (!beat->is_offline)
+		return;
+	commands[1].kind = COMMAND_LEAVE;
+	commands[1].worker = beat->slot;
+	commands[1].leave = WORKER_SHUTDOWN;
+}
+
+void heartbeat_beat_finish(struct api_call *call, const struct result *results)
+{
+	const struct slot_beat *beat = call->detail;
+
+	for (uint32_t i = 0; i < call->command_count; i++) {
+		if (results[i].refusal != REFUSED_NOTHING) {
+			call_refuse_result(call, &results[i]);
+			return;
+		}
+		if (results[i].event_seq != 0)
+			call->reply.event_seq = results[i].event_seq;
+	}
+	heartbeat_reply(call, beat->slot);
+}
+
+/* ---- the document ------------------------------------------------------------------------------------- */
+
+/* The one worker of each slot that is shown: the one that lives, else the one that was heard last. */
+struct choice {
+	uint32_t slot, handle; /* slot 0: a free cell */
+	bool alive;
+	int64_t last_beat_ms;
+};
+
+struct listing {
+	struct api_call *call;
+	struct choice *cells; /* a power of two of them, half of them free at least */
+	uint32_t cell_count, chosen;
+	bool array; /* the other historical form */
+	bool telling;
+	uint32_t told;
+	uint32_t at;
+};
+
+static struct choice *cell_of(const struct listing *listing, uint32_t slot)
+{
+	uint32_t at = (slot * UINT32_C(2654435761)) & (listing->cell_count - 1);
+
+	while (listing->cells[at].slot != 0 && listing->cells[at].slot != slot)
+		at = (at + 1) & (listing->cell_count - 1);
+	return &listing->cells[at];
+}
+
+static int grow_cells(struct listing *listing)
+{
+	struct choice *old = listing->cells;
+	uint32_t count = listing->cell_count;
+
+	if (2 * (listing->chosen + 1) <= count)
+		return 0;
+	listing->cell_count = count > 0 ? 2 * count : CELLS_FIRST;
+	listing->cells = arena_alloc(listing->call->arena, listing->cell_count * sizeof *old);
+	if (!listing->cells)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		if (old[i].slot != 0)
+			*cell_of(listing, old[i].slot) = old[i];
+	}
+	return 0;
+}
+
+static bool is_shown(const struct api_call *call, struct span id, const struct worker *worker)
+{
+	return worker->slot != 0 && worker->state != WORKER_UNKNOWN &&
+		worker_is_visible(&call->who, id, worker);
+}
+
+static int choose(void *context, struct span id, const struct worker *worker)
+{
+	struct listing *listing = context;
+	struct choice choice = {worker->slot, worker->handle, worker_is_alive(worker), worker->last_beat_ms};
+
+	if (!is_shown(listing->call, id, worker) || listing->chosen == SLOTS_MAX)
+		return 0;
+	int r = grow_cells(listing);
+	if (r < 0)
+		return r;
+	struct choice *cell = cell_of(listing, worker->slot);
+	listing->chosen += cell->slot == 0;
+	if (cell->slot == 0 || choice.alive > cell->alive ||
+		(choice.alive == cell->alive && choice.last_beat_ms > cell->last_beat_ms))
+		*cell = choice;
+	return 0;
+}
+
+static int put_entry(struct listing *listing, struct span id)
+{
+	struct api_call *call = listing->call;
+	struct heartbeat beat;
+
+	int r = heartbeat_read(call, id, &beat);
+	if (r == 0 && listing->told++ > 0)
+		r = buf_put_byte(call->body, ',');
+	if (r == 0 && listing->array) {
+		r = heartbeat_put_row(call->body, &beat);
+	} else if (r == 0) {
+		r = json_put_string(call->body, beat.slot);
+		if (r == 0)
+			r = buf_put_byte(call->body, ':');
+		if (r == 0)
+			r = heartbeat_put(call->body, &beat);
+	}
+	heartbeat_done(&beat);
+	return r;
+}
+
+/* The text of the task that it holds may be long: it is forgotten as soon as the title is told. */
+static int tell(void *context, struct span id, const struct worker *worker)
+{
+	struct listing *listing = context;
+	struct api_call *call = listing->call;
+	struct arena arena, *whole = call->arena;
+
+	if (!is_shown(call, id, worker) || cell_of(listing, worker->slot)->handle != worker->handle)
+		return 0;
+	arena_init(&arena, 16 * API_TEXT_MAX);
+	call->arena = &arena;
+	int r = put_entry(listing, id);
+	call->arena = whole;
+	arena_done(&arena);
+	return r;
+}
+
+static struct listing *listing_new(struct api_call *call)
+{
+	struct query_value shape = {.name = "shape"};
+	struct listing *listing;
+	char at[ISO_TIME_BYTES + 1];
+
+	if (!query_read(call, &shape, 1))
+		return NULL;
+	bool array = span_equal(shape.value, SPAN("array"));
+	if (shape.value.data && !array && !span_equal(shape.value, SPAN("map"))) {
+		call_refuse_field(call, "shape", "must be \"map\" or \"array\"");
+		return NULL;
+	}
+	listing = arena_alloc(call->arena, sizeof *listing);
+	iso_time_put(call->now.wall_ms, at);
+	int r = array ? buf_printf(call->body, "{\"updatedAt\":\"%s\",\"workers\":[", at)
+		      : buf_printf(call->body, "{\"workers\":{");
+	if (listing && r == 0) {
+		*listing = (struct listing){.call = call, .array = array};
+		r = grow_cells(listing);
+	}
+	if (!listing || r < 0) {
+		call_refuse_fault(call, -ENOMEM);
+		return NULL;
+	}
+	call->detail = listing;
+	call_reply_begin(call);
+	return listing;
+}
+
+/* In slices: first the one worker of each slot is chosen, then they are told. */
+void heartbeat_list_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct listing *listing = call->detail ? call->detail : listing_new(call);
+
+	if (!listing)
+		return;
+	int r = reads->page_workers(reads->context, &listing->at,
+		listing->telling ? SLICE_ENTRIES : SLICE_LOOKS, listing->telling ? tell : choose, listing);
+	if (r == 0 && (listing->at != 0 || !listing->telling)) {
+		listing->telling |= listing->at == 0;
+		call_again(call);
+		return;
+	}
+	call_reply(call, 200, r < 0 ? r : buf_printf(call->body, listing->array ? "]}" : "}}"));
+}

@@ -1,0 +1,450 @@
+/*
+ * What worker connectors look at: the tasks that wait, the workers, and figures. Lists are made in slices.
+ */
+#include "api/door/orchestrator/orchestrator.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "api/task/keys.h"
+#include "base/take.h"
+
+enum {
+	PENDING_DEFAULT = 100,
+	PENDING_MAX = 200,
+	WORKERS_MAX = 1000, /* of one reply */
+	SCAN_TASKS = 500,   /* of one slice */
+	SCAN_WORKERS = 100,
+	SORT_STEPS = 1000,
+	READ_TASKS = 32,
+};
+
+#define DAY_MS (24 * 60 * 60 * INT64_C(1000))
+
+/* ---- tasks that wait ------------------------------------------------------------------------------------ */
+
+struct pending {
+	struct api_call *call;
+	struct span worker; /* of the query */
+	struct task_keys keys;
+	uint32_t at, scan_at, count;
+	bool scanned, sorted;
+};
+
+/* As the original read it: a number somewhere, or the default; never too many. */
+static uint32_t limit_of(struct span text)
+{
+	int64_t limit = 0;
+
+	for (size_t i = 0; i < text.len && i < 9 && text.data[i] >= '0' && text.data[i] <= '9'; i++)
+		limit = limit * 10 + (text.data[i] - '0');
+	if (limit == 0)
+		return text.len > 0 && text.data[0] == '-' ? 1 : PENDING_DEFAULT;
+	return limit > PENDING_MAX ? PENDING_MAX : (uint32_t)limit;
+}
+
+/* The oldest first, whatever their priority. */
+static struct task_key age_key(int64_t created_ms, int64_t seq)
+{
+	return (struct task_key){.created_ms = created_ms, .seq = seq};
+}
+
+static int gather_waiting(void *context, const struct task_outline *outline)
+{
+	struct pending *pending = context;
+	struct task_key key = age_key(outline->created_ms, outline->seq);
+	bool mine =
+		outline->owner == 0 || span_equal(name_of(pending->call, outline->owner), pending->worker);
+
+	if (outline->state != TASK_READY || !mine || !principal_may_see(pending->call, outline))
+		return 0;
+	return task_keys_add(&pending->keys, &key);
+}
+
+/* Its own claims are there for it too. */
+static int gather_own(void *context, struct span id)
+{
+	struct pending *pending = context;
+	const struct api_reads *reads = pending->call->reads;
+	struct task_document document;
+	int64_t seq;
+
+	int r = reads->find_task(reads->context, id, &seq);
+	if (r == 0)
+		r = reads->read_task(reads->context, seq, pending->call->arena, &document);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	struct task_key key = age_key(document.task.created_ms, seq);
+	return task_keys_add(&pending->keys, &key);
+}
+
+static int find_own(struct pending *pending)
+{
+	const struct api_reads *reads = pending->call->reads;
+	struct worker_document found;
+
+	if (pending->worker.len == 0 || reads->read_worker(reads->context, pending->worker, &found) < 0 ||
+		!orchestrator_sees_worker(pending->call, &found.worker))
+		return 0;
+	int r = reads->each_held(reads->context, pending->worker, gather_own, pending);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* NULL: it was refused. Parameters that nobody knows are ignored. */
+static struct pending *pending_new(struct api_call *call)
+{
+	struct pending *pending = arena_alloc(call->arena, sizeof *pending);
+	struct span name, text;
+	uint32_t limit = PENDING_DEFAULT;
+	size_t at = 0;
+	int r = pending ? 0 : -ENOMEM;
+
+	call->query_taken = true;
+	while (r == 0 && http_query_next(call->request->query, &at, &name, &text)) {
+		cleanup(buf_done) struct buf decoded = {0};
+		buf_init(&decoded, 8192);
+		if (http_decode(text, true, &decoded) < 0)
+			continue;
+		if (span_equal(name, SPAN("limit")))
+			limit = limit_of(buf_span(&decoded));
+		if (span_equal(name, SPAN("worker_id")) && text_is_name(buf_span(&decoded), COMMAND_ID_MAX))
+			r = arena_copy(call->arena, buf_span(&decoded), &pending->worker);
+	}
+	if (r == 0)
+		r = buf_printf(call->body, "{\"ok\":true,\"tasks\":[");
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return NULL;
+	}
+	pending->call = call;
+	task_keys_init(&pending->keys, call->arena, limit);
+	call->detail = pending;
+	call_reply_begin(call);
+	return pending;
+}
+
+static int put_pending(struct pending *pending, const struct task_document *document)
+{
+	struct api_call *call = pending->call;
+	const struct task *task = &document->task;
+	yyjson_doc *doc = task_body_read(document->body);
+	bool claimed = task_is_claimed(task);
+	struct json_object object;
+	int r = pending->count++ > 0 ? buf_put_byte(call->body, ',') : 0;
+
+	json_begin(&object, call->body);
+	orchestrator_put_task(&object, document, doc);
+	if (claimed)
+		json_member_string(&object, "claimed_by", document->holder);
+	else
+		json_member_null(&object, "claimed_by");
+	orchestrator_time(&object, "claim_started_at", task->claim.claimed_wall_ms);
+	orchestrator_time(&object, "claim_expires_at", orchestrator_claim_expires_ms(call, task));
+	int fault = json_end(&object);
+	yyjson_doc_free(doc);
+	return r < 0 ? r : fault;
+}
+
+/* Is it still there for the worker? */
+static bool still_waits(const struct pending *pending, const struct task_document *document)
+{
+	const struct task *task = &document->task;
+
+	if (!principal_sees(pending->call, task))
+		return false;
+	return task->state == TASK_READY ||
+		(task_is_claimed(task) && span_equal(document->holder, pending->worker));
+}
+
+static int render_pending(struct pending *pending)
+{
+	const struct api_reads *reads = pending->call->reads;
+	struct task_document document;
+	struct arena arena;
+	int r = 0;
+
+	arena_init(&arena, 16 * API_TEXT_MAX);
+	for (uint32_t i = 0; r == 0 && i < READ_TASKS && pending->at < pending->keys.count; i++) {
+		r = reads->read_task(
+			reads->context, pending->keys.items[pending->at++].seq, &arena, &document);
+		if (r == 0 && still_waits(pending, &document))
+			r = put_pending(pending, &document);
+		if (r == -ENOENT)
+			r = 0;
+		arena_reset(&arena);
+	}
+	arena_done(&arena);
+	return r;
+}
+
+static int end_pending(struct pending *pending)
+{
+	struct api_call *call = pending->call;
+	struct json_object rest = {.buf = call->body, .any = true};
+
+	int r = buf_put_byte(call->body, ']');
+	json_member_int(&rest, "count", pending->count);
+	if (pending->worker.len > 0)
+		json_member_string(&rest, "worker_id", pending->worker);
+	else
+		json_member_null(&rest, "worker_id");
+	orchestrator_time(&rest, "timestamp", call->now.wall_ms);
+	int fault = json_end(&rest);
+	return r < 0 ? r : fault;
+}
+
+void orchestrator_pending_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct pending *pending = call->detail ? call->detail : pending_new(call);
+	int r = 0;
+
+	if (!pending)
+		return;
+	if (!pending->scanned) {
+		r = reads->page_open(reads->context, &pending->scan_at, SCAN_TASKS, gather_waiting, pending);
+		pending->scanned = pending->scan_at == 0;
+		if (r == 0 && pending->scanned)
+			r = find_own(pending);
+	} else if (!pending->sorted) {
+		pending->sorted = task_keys_sort(&pending->keys, SORT_STEPS);
+	} else {
+		r = render_pending(pending);
+	}
+	if (r == 0 && (!pending->sorted || pending->at < pending->keys.count)) {
+		call_again(call);
+		return;
+	}
+	call_reply(call, 200, r < 0 ? r : end_pending(pending));
+}
+
+/* ---- workers -------------------------------------------------------------------------------------------- */
+
+struct known_worker {
+	struct span id;
+	int64_t registered_ms;
+};
+
+struct workers {
+	struct api_call *call;
+	struct known_worker *items;
+	uint32_t count, at;
+};
+
+static int note_worker(void *context, struct span id, const struct worker *worker)
+{
+	struct workers *workers = context;
+
+	if (!worker_is_alive(worker) || !orchestrator_sees_worker(workers->call, worker) ||
+		workers->count == WORKERS_MAX)
+		return 0;
+	struct known_worker *known = &workers->items[workers->count];
+	int r = arena_copy(workers->call->arena, id, &known->id);
+	if (r < 0)
+		return r;
+	known->registered_ms = worker->registered_ms;
+	workers->count++;
+	return 0;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct known_worker *left = a, *right = b;
+
+	if (left->registered_ms != right->registered_ms)
+		return left->registered_ms > right->registered_ms ? -1 : 1;
+	return 0;
+}
+
+static int put_first(void *context, struct span id)
+{
+	struct json_object *object = context;
+
+	json_member_string(object, "current_vtid", id);
+	return 1;
+}
+
+static int put_worker(struct api_call *call, struct span id, bool *any)
+{
+	const struct api_reads *reads = call->reads;
+	struct worker_document found;
+	struct json_object object;
+
+	if (reads->read_worker(reads->context, id, &found) < 0 || !worker_is_alive(&found.worker))
+		return 0;
+	int r = json_put_comma(call->body, any);
+	json_begin(&object, call->body);
+	json_member_string(&object, "worker_id", id);
+	json_member_set(call, &object, "capabilities", found.worker.capabilities);
+	json_member_int(&object, "max_concurrent", found.worker.max_concurrent);
+	json_member_cstr(&object, "status", "active");
+	orchestrator_time(&object, "registered_at", found.worker.registered_ms);
+	orchestrator_time(&object, "last_heartbeat_at", found.worker.last_beat_ms);
+	if (found.worker.held == 0 || reads->each_held(reads->context, id, put_first, &object) <= 0)
+		json_member_null(&object, "current_vtid");
+	json_member_raw(&object, "metadata", found.metadata.len > 0 ? found.metadata : SPAN("{}"));
+	int fault = json_end(&object);
+	return r < 0 ? r : fault;
+}
+
+static int render_workers(struct workers *workers)
+{
+	struct api_call *call = workers->call;
+	bool any = false;
+	int r = buf_printf(call->body, "{\"ok\":true,\"workers\":[");
+
+	qsort(workers->items, workers->count, sizeof *workers->items, newest_first);
+	for (uint32_t i = 0; r == 0 && i < workers->count; i++)
+		r = put_worker(call, workers->items[i].id, &any);
+	if (r == 0)
+		r = buf_put_byte(call->body, ']');
+	struct json_object rest = {.buf = call->body, .any = true};
+	json_member_int(&rest, "count", workers->count);
+	orchestrator_time(&rest, "timestamp", call->now.wall_ms);
+	int fault = json_end(&rest);
+	return r < 0 ? r : fault;
+}
+
+void orchestrator_workers_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct workers *workers = call->detail;
+
+	call->query_taken = true;
+	if (!workers) {
+		workers = arena_alloc(call->arena, sizeof *workers);
+		if (workers)
+			workers->items = arena_alloc(call->arena, WORKERS_MAX * sizeof *workers->items);
+		if (!workers || !workers->items) {
+			call_refuse_fault(call, -ENOMEM);
+			return;
+		}
+		workers->call = call;
+		call->detail = workers;
+	}
+	int r = reads->page_workers(reads->context, &workers->at, SCAN_WORKERS, note_worker, workers);
+	if (r == 0 && workers->at != 0) {
+		call_again(call);
+		return;
+	}
+	call_reply(call, 200, r < 0 ? r : render_workers(workers));
+}
+
+/* ---- figures --------------------------------------------------------------------------------------------- */
+
+struct figures {
+	struct api_call *call;
+	int64_t midnight_ms, before;
+	uint32_t at;
+	enum { FIGURES_WORKERS, FIGURES_OPEN, FIGURES_FINAL, FIGURES_DONE } phase;
+	int64_t workers, active, with_tasks, claims, pending, today;
+};
+
+static int count_worker(void *context, struct span id, const struct worker *worker)
+{
+	struct figures *figures = context;
+
+	(void)id;
+	if (worker->state == WORKER_UNKNOWN || !orchestrator_sees_worker(figures->call, worker))
+		return 0;
+	figures->workers++;
+	figures->active += worker_is_alive(worker);
+	figures->with_tasks += worker->held > 0;
+	return 0;
+}
+
+static int count_open(void *context, const struct task_outline *outline)
+{
+	struct figures *figures = context;
+
+	if (!principal_serves(&figures->call->who, name_of(figures->call, outline->queue)))
+		return 0;
+	figures->pending += outline->state == TASK_READY;
+	figures->claims += outline->state == TASK_CLAIMED || outline->state == TASK_RUNNING;
+	figures->today += outline->created_ms >= figures->midnight_ms;
+	return 0;
+}
+
+/* The newest come first: the first that is of another day ends it. */
+static int count_final(void *context, const struct task_outline *outline)
+{
+	struct figures *figures = context;
+
+	if (outline->created_ms < figures->midnight_ms)
+		return 1;
+	figures->today += principal_serves(&figures->call->who, name_of(figures->call, outline->queue));
+	return 0;
+}
+
+static int figures_slice(struct figures *figures)
+{
+	const struct api_reads *reads = figures->call->reads;
+	int r = 0;
+
+	switch (figures->phase) {
+	case FIGURES_WORKERS:
+		r = reads->page_workers(reads->context, &figures->at, SCAN_WORKERS, count_worker, figures);
+		figures->phase = figures->at == 0 ? FIGURES_OPEN : FIGURES_WORKERS;
+		return r;
+	case FIGURES_OPEN:
+		r = reads->page_open(reads->context, &figures->at, SCAN_TASKS, count_open, figures);
+		figures->phase = figures->at == 0 ? FIGURES_FINAL : FIGURES_OPEN;
+		return r;
+	case FIGURES_FINAL:
+		r = reads->page_final(reads->context, &figures->before, SCAN_TASKS, count_final, figures);
+		figures->phase = r != 0 || figures->before <= 0 ? FIGURES_DONE : FIGURES_FINAL;
+		return r == 1 ? 0 : r;
+	case FIGURES_DONE:
+		break;
+	}
+	return 0;
+}
+
+static int put_figures(const struct figures *figures)
+{
+	struct api_call *call = figures->call;
+	const struct {
+		const char *name;
+		int64_t value;
+	} rows[] = {
+		{"total_workers", figures->workers},
+		{"active_workers", figures->active},
+		{"workers_with_tasks", figures->with_tasks},
+		{"pending_tasks", figures->pending},
+		{"active_claims", figures->claims},
+		{"tasks_today", figures->today},
+	};
+	struct json_object object;
+
+	json_begin(&object, call->body);
+	json_member_bool(&object, "ok", true);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		json_member_int(&object, rows[i].name, rows[i].value);
+	json_member_bool(&object, "execution_armed", call_is_armed(call, NULL));
+	orchestrator_time(&object, "timestamp", call->now.wall_ms);
+	return json_end(&object);
+}
+
+void orchestrator_stats_read(struct api_call *call)
+{
+	struct figures *figures = call->detail;
+
+	call->query_taken = true;
+	if (!figures) {
+		figures = arena_alloc(call->arena, sizeof *figures);
+		if (!figures) {
+			call_refuse_fault(call, -ENOMEM);
+			return;
+		}
+		*figures = (struct figures){.call = call,
+			.midnight_ms = call->now.wall_ms / DAY_MS * DAY_MS,
+			.before = INT64_MAX};
+		call->detail = figures;
+	}
+	int r = figures_slice(figures);
+	if (r == 0 && figures->phase != FIGURES_DONE) {
+		call_again(call);
+		return;
+	}
+	call_reply(call, 200, r < 0 ? r : put_figures(figures));
+}

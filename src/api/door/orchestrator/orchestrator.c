@@ -1,0 +1,286 @@
+/*
+ * The surface of worker connectors: /api/v1/worker/orchestrator. Workers register, look for tasks, claim one by its
+ * VTID, tell how it goes and beat; each is one of the commands that everybody else gives by another name.
+ *
+ * Its words: a VTID is the id of a task, a worker_id a name with instances behind it. Names are snake_case, times
+ * ISO 8601, fields that nobody knows are ignored, and a refusal is {"ok":false,"error":…}. A claim has two clocks: five
+ * minutes that every sign of life renews, and the time it was claimed for (claim_expires_at), past which nothing does.
+ * Answers have an extra `fence` and calls accept it; without one the name is compared, and the event says so.
+ *
+ *   door/orchestrator/words.c   what is asked and answered everywhere   door/orchestrator/worker.c   those who work
+ *   door/orchestrator/lists.c   pending tasks, workers, counts          here: claim, progress, release
+ */
+#include "api/door/orchestrator/orchestrator.h"
+
+#include "base/take.h"
+
+enum {
+	MINUTE_MS = 60 * 1000,
+};
+
+/* ---- claim --------------------------------------------------------------------------------------------- */
+
+void orchestrator_claim_begin(struct api_call *call)
+{
+	struct orchestrator_body body;
+	unsigned given;
+
+	if (!orchestrator_has_vtid(call) || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body, &given))
+		return;
+	struct command *command = orchestrator_command(call, COMMAND_CLAIM, &body, given);
+	if (!command)
+		return;
+	command->claim = (struct command_claim){
+		.slot = body.worker, /* a task may be somebody's own */
+		.any_executor = true,
+		.named = true,
+		.takes_ready = true,
+		.enters = true,
+		.extends = true,
+		.max = 1,
+		.lease_ms = ORCHESTRATOR_LIVENESS_MS,
+		.run_ms = body.expires_minutes * MINUTE_MS,
+	};
+}
+
+static const char *claim_reason(const struct result *result)
+{
+	switch (result->refusal) {
+	case REFUSED_NOT_FOUND:
+		return "Task not found";
+	case REFUSED_CLAIMED_BY_OTHER:
+		return "Task already claimed by another worker";
+	case REFUSED_ALREADY_TERMINAL:
+		return "Task is already terminal";
+	case REFUSED_BAD_TRANSITION:
+		return "Task is not waiting for a worker";
+	case REFUSED_WORKER_FULL:
+		return "Worker holds as many tasks as its max_concurrent allows";
+	case REFUSED_QUEUE_PAUSED:
+		return "Task is in a queue that is paused";
+	case REFUSED_STALE_CLAIM:
+		return "The fence is that of an earlier claim";
+	case REFUSED_EXECUTION_DISARMED:
+		return "Autopilot execution is disarmed";
+	case REFUSED_NOT_AUTONOMOUS:
+		return "Task does not have metadata.autonomous_execution: true";
+	default:
+		return refusal_detail(result) ? refusal_detail(result) : refusal_text(result->refusal);
+	}
+}
+
+/* Who has it, and until when: told to whoever was too late. */
+static void put_holder(struct api_call *call, struct json_object *object, const struct result *result)
+{
+	const struct api_reads *reads = call->reads;
+	struct task_document document;
+
+	if (result->refusal != REFUSED_CLAIMED_BY_OTHER ||
+		reads->read_task(reads->context, result->task.seq, call->arena, &document) < 0 ||
+		document.holder.len == 0)
+		return;
+	json_member_string(object, "claimed_by", document.holder);
+	orchestrator_time(object, "expires_at", orchestrator_claim_expires_ms(call, &document.task));
+}
+
+static void refuse_claim(struct api_call *call, const struct result *result)
+{
+	struct json_object object;
+
+	buf_clear(call->body);
+	orchestrator_put_no(call, &object, refusal_code(result->refusal), claim_reason(result));
+	json_member_string(&object, "vtid", call->params[0]);
+	put_holder(call, &object, result);
+	orchestrator_put_now(call, &object);
+	call_reply(call, refusal_http_status(result->refusal), json_end(&object));
+}
+
+static void put_claim(struct api_call *call, const struct claimed *claimed, yyjson_doc *doc)
+{
+	int64_t expires_ms = orchestrator_claim_expires_ms(call, &claimed->task);
+	struct json_object object;
+
+	json_begin(&object, call->body);
+	json_member_bool(&object, "ok", true);
+	json_member_bool(&object, "claimed", true);
+	json_member_string(&object, "vtid", claimed->id);
+	json_member_string(&object, "worker_id", call->commands[0].worker);
+	json_member_decimal(&object, "fence", claimed->task.fence);
+	orchestrator_put_text(&object, "title", yyjson_obj_get(yyjson_doc_get_root(doc), "title"));
+	orchestrator_put_summary(&object, doc);
+	json_member_string(&object, "spec", orchestrator_spec(doc));
+	orchestrator_put_snapshot(&object, doc);
+	json_member_cstr(&object, "state", stage_name(workflow_stage_of(&claimed->task)));
+	json_member_int(&object, "attempt", claimed->task.attempt);
+	orchestrator_time(&object, "claim_expires_at", expires_ms);
+	orchestrator_time(&object, "expires_at", expires_ms);
+	if (claimed->checkpoint.len > 0)
+		json_member_raw(&object, "checkpoint", claimed->checkpoint);
+	orchestrator_put_now(call, &object);
+	call_reply(call, 200, json_end(&object));
+}
+
+void orchestrator_claim_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+
+	if (result->refusal != REFUSED_NOTHING) {
+		refuse_claim(call, result);
+		return;
+	}
+	yyjson_doc *doc = task_body_read(result->claims[0].body);
+	put_claim(call, &result->claims[0], doc);
+	yyjson_doc_free(doc);
+	call->reply.event_seq = result->event_seq;
+}
+
+/* ---- progress ------------------------------------------------------------------------------------------ */
+
+static int put_note(struct buf *note, const struct orchestrator_body *body)
+{
+	struct json_object members = {.buf = note};
+
+	json_member_string(&members, "event", body->event);
+	if (body->message.len > 0)
+		json_member_string(&members, "note", body->message);
+	if (body->metadata.len > 0)
+		json_member_raw(&members, "metadata", body->metadata);
+	return buf_fault(members.buf);
+}
+
+/* Why it failed, should this be its last word. */
+static int put_error(struct buf *error, const struct orchestrator_body *body)
+{
+	struct json_object object;
+
+	json_begin(&object, error);
+	json_member_cstr(&object, "code", failure_code_name(CODE_EXECUTION_ERROR));
+	json_member_string(&object, "message", body->message.len > 0 ? body->message : body->event);
+	json_member_cstr(&object, "class", failure_class_name(CLASS_TASK));
+	return json_end(&object);
+}
+
+void orchestrator_progress_begin(struct api_call *call)
+{
+	cleanup(buf_done) struct buf note = {0}, error = {0};
+	struct orchestrator_body body;
+	unsigned given;
+
+	buf_init(&note, 2 * API_TEXT_MAX);
+	buf_init(&error, 8 * ORCHESTRATOR_MESSAGE_MAX);
+	if (!orchestrator_has_vtid(call) ||
+		!orchestrator_read(call, ORCHESTRATOR_WORKER | ORCHESTRATOR_EVENT, &body, &given))
+		return;
+	struct command *command = orchestrator_command(call, COMMAND_PROGRESS, &body, given);
+	if (!command)
+		return;
+	struct tiding tiding = {.type = body.event, .has_pr = body.has_pr};
+	command->lease_ms = ORCHESTRATOR_LIVENESS_MS;
+	command->data = body.metadata;
+	command->told.ends = true;
+	if (put_note(&note, &body) < 0 || put_error(&error, &body) < 0) {
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+		return;
+	}
+	if (call_keep(call, &note, &command->note) == 0 && call_keep(call, &error, &command->told.error) == 0)
+		call_tells(call, command, &tiding);
+}
+
+/* Nobody's claim, another's, or one that is over. */
+static bool is_without_claim(enum refusal refusal)
+{
+	return refusal == REFUSED_NOT_CLAIMED || refusal == REFUSED_CLAIMED_BY_OTHER ||
+		refusal == REFUSED_STALE_CLAIM || refusal == REFUSED_ALREADY_TERMINAL ||
+		refusal == REFUSED_NOT_FOUND;
+}
+
+void orchestrator_progress_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+	struct json_object object;
+
+	if (is_without_claim(result->refusal)) {
+		orchestrator_refuse(
+			call, 400, refusal_code(result->refusal), "No active claim for this task");
+		return;
+	}
+	if (result->refusal != REFUSED_NOTHING) {
+		orchestrator_refuse_result(call, result);
+		return;
+	}
+	json_begin(&object, call->body);
+	json_member_bool(&object, "ok", true);
+	json_member_string(&object, "vtid", result->id);
+	json_member_string(&object, "event", call->commands[0].told.tiding.type);
+	json_member_cstr(&object, "state", stage_name(workflow_stage_of(&result->task)));
+	if (task_is_claimed(&result->task))
+		json_member_decimal(&object, "fence", result->task.fence);
+	orchestrator_put_now(call, &object);
+	call->reply.event_seq = result->event_seq;
+	call_reply(call, 200, json_end(&object));
+}
+
+/* ---- release ------------------------------------------------------------------------------------------- */
+
+void orchestrator_release_begin(struct api_call *call)
+{
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+	struct orchestrator_body body;
+	unsigned given;
+
+	buf_init(&note, 64 << 10);
+	if (!orchestrator_has_vtid(call) || !orchestrator_read(call, ORCHESTRATOR_WORKER, &body, &given))
+		return;
+	if (body.reason.len == 0)
+		body.reason = SPAN("completed");
+	struct command *command = orchestrator_command(call, COMMAND_RELEASE, &body, given);
+	if (!command)
+		return;
+	json_member_string(&members, "reason", body.reason);
+	if (buf_fault(members.buf) < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else
+		call_keep(call, &note, &command->note);
+}
+
+/* Its last word has ended the claim already: there is nothing left to give back. */
+static bool was_reported(const struct api_call *call, const struct result *result)
+{
+	const struct api_reads *reads = call->reads;
+	const struct task *task = &result->task;
+	struct task_document document;
+
+	if (task->seq == 0 || task_is_claimed(task) || task->claimant != call->who.number ||
+		reads->read_task(reads->context, task->seq, call->arena, &document) < 0 ||
+		reads->read_last(reads->context, call->arena, &document) < 0)
+		return false;
+	return span_equal(document.last.worker, call->commands[0].worker) &&
+		(task->ended == ENDED_REVIEW || task->ended == ENDED_FAIL || task->ended == ENDED_COMPLETE);
+}
+
+void orchestrator_release_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+	struct json_object object;
+	bool is_over = result->refusal != REFUSED_NOTHING && was_reported(call, result);
+
+	if (is_without_claim(result->refusal) && !is_over) {
+		orchestrator_refuse(
+			call, 409, refusal_code(result->refusal), "No active claim for this task");
+		return;
+	}
+	if (result->refusal != REFUSED_NOTHING && !is_over) {
+		orchestrator_refuse_result(call, result);
+		return;
+	}
+	json_begin(&object, call->body);
+	json_member_bool(&object, "ok", true);
+	json_member_bool(&object, "released", true);
+	json_member_string(&object, "vtid", call->params[0]);
+	json_member_string(&object, "worker_id", call->commands[0].worker);
+	json_members_raw(&object, call->commands[0].note);
+	orchestrator_put_now(call, &object);
+	call->reply.event_seq = result->event_seq;
+	call_reply(call, 200, json_end(&object));
+}

@@ -1,0 +1,296 @@
+/*
+ * The words of the worker connector's surface: how it says no, what a body may have, and how a task is told.
+ */
+#include "api/door/orchestrator/orchestrator.h"
+
+#include <stdio.h>
+
+#include "base/iso_time.h"
+#include "base/take.h"
+#include "base/uuid.h"
+
+enum {
+	EXPIRES_MINUTES = 60,
+	EXPIRES_MINUTES_MAX = 7 * 24 * 60,
+	EVENT_MAX = 128,
+};
+
+/* ---- saying no ---------------------------------------------------------------------------------------- */
+
+/* Whoever shows no credential does not learn from the way it is refused which paths there are. */
+static bool is_route_told(const struct api_call *call)
+{
+	return call->route && call->who.scopes != 0;
+}
+
+static bool is_claim(const struct api_call *call)
+{
+	return is_route_told(call) && call->route->finish == orchestrator_claim_finish;
+}
+
+static bool is_release(const struct api_call *call)
+{
+	return is_route_told(call) && call->route->finish == orchestrator_release_finish;
+}
+
+void orchestrator_put_no(
+	struct api_call *call, struct json_object *object, const char *code, const char *text)
+{
+	json_begin(object, call->body);
+	json_member_bool(object, "ok", false);
+	if (is_claim(call))
+		json_member_bool(object, "claimed", false);
+	if (is_release(call))
+		json_member_bool(object, "released", false);
+	if (is_claim(call) || is_release(call))
+		json_member_cstr(object, "reason", text);
+	json_member_cstr(object, "error", text);
+	if (code)
+		json_member_cstr(object, "error_code", code);
+}
+
+/* Whatever is refused before, or without, the words of this surface. */
+int orchestrator_put_refused(struct api_call *call, struct refused *refused)
+{
+	struct json_object object;
+
+	refused->status = refused->status == 422 ? 400 : refused->status;
+	orchestrator_put_no(call, &object, refused->code, refused->detail ? refused->detail : refused->title);
+	return json_end(&object);
+}
+
+/* In its own words; `code` may be NULL. */
+void orchestrator_refuse(struct api_call *call, int status, const char *code, const char *text)
+{
+	struct json_object object;
+
+	buf_clear(call->body);
+	orchestrator_put_no(call, &object, code, text);
+	call_reply(call, status, json_end(&object));
+}
+
+/* Of a command: those that mean the same here as everywhere. */
+void orchestrator_refuse_result(struct api_call *call, const struct result *result)
+{
+	if (result->refusal == REFUSED_NOT_FOUND)
+		orchestrator_refuse(call, 404, refusal_code(result->refusal), "Task not found");
+	else
+		call_refuse_result(call, result);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+static const struct field fields[] = {
+	FIELD(orchestrator_body, worker, "worker_id", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(orchestrator_body, event, "event", FIELD_NAME, .max = EVENT_MAX),
+	FIELD(orchestrator_body, fence, "fence", FIELD_DECIMAL, .max = 0),
+	FIELD(orchestrator_body, message, "message", FIELD_TEXT, .max = ORCHESTRATOR_MESSAGE_MAX),
+	FIELD(orchestrator_body, reason, "reason", FIELD_TEXT, .max = 4096),
+	FIELD(orchestrator_body, active, "active_vtid", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(orchestrator_body, version, "version", FIELD_TEXT, .max = 255),
+	FIELD(orchestrator_body, metadata, "metadata", FIELD_OBJECT, .max = 0),
+	FIELD(orchestrator_body, capabilities, "capabilities", FIELD_NAMES, .max = 0),
+	FIELD(orchestrator_body, max_concurrent, "max_concurrent", FIELD_INT, .min = 1, .max = 100000),
+	FIELD(orchestrator_body, expires_minutes, "expires_minutes", FIELD_INT, .min = 1,
+		.max = EXPIRES_MINUTES_MAX),
+};
+
+/* The first mistake, with its field: "max_concurrent must be …". */
+static void refuse_form(struct form *form)
+{
+	struct json_complaint complaint;
+	cleanup(buf_done) struct buf list = {0}, text = {0};
+
+	buf_init(&list, 64 << 10);
+	buf_init(&text, 4 << 10);
+	int r = buf_put_byte(&list, '[');
+	if (r == 0)
+		r = buf_put_span(&list, buf_span(&form->errors));
+	if (r == 0)
+		r = buf_put_byte(&list, ']');
+	yyjson_doc *doc = r == 0 ? json_read(buf_span(&list), &complaint) : NULL;
+	yyjson_val *first = yyjson_arr_get_first(yyjson_doc_get_root(doc));
+	const char *field = yyjson_get_str(yyjson_obj_get(first, "field"));
+	const char *message = yyjson_get_str(yyjson_obj_get(first, "message"));
+	r = buf_printf(&text, "%s %s%c", field ? field : "the body", message ? message : "is wrong", 0);
+	orchestrator_refuse(form_call(form), 400, refusal_code(REFUSED_INVALID),
+		r == 0 ? text.data : "the body is wrong");
+	yyjson_doc_free(doc);
+}
+
+/* What the original calls by name when it is missing. An empty text is as good as none. */
+static bool has_required(struct form *form, unsigned required)
+{
+	static const char *const names[] = {"worker_id", "event"};
+
+	for (unsigned i = 0; i < 2; i++) {
+		yyjson_val *value = yyjson_obj_get(form->root, names[i]);
+		bool missing = !value || yyjson_is_null(value) || yyjson_equals_str(value, "");
+		char text[64];
+		if (!(required & 1u << i) || !missing)
+			continue;
+		snprintf(text, sizeof text, "%s is required", names[i]);
+		orchestrator_refuse(form_call(form), 400, NULL, text);
+		return false;
+	}
+	return true;
+}
+
+/* Reads the body; fields that nobody knows are ignored. False: the call was refused. */
+bool orchestrator_read(
+	struct api_call *call, unsigned required, struct orchestrator_body *body, unsigned *ret_given)
+{
+	cleanup(form_done) struct form form = {0};
+	unsigned given = 0;
+
+	*body = (struct orchestrator_body){.max_concurrent = 1, .expires_minutes = EXPIRES_MINUTES};
+	if (!form_open(&form, call, false) || !has_required(&form, required))
+		return false;
+	for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
+		yyjson_val *value = yyjson_obj_get(form.root, fields[i].name);
+		if (!value || yyjson_is_null(value))
+			continue;
+		given |= 1u << i;
+		form_take(&form, &fields[i], value, body);
+	}
+	body->has_pr = told_has_pr(yyjson_obj_get(form.root, "metadata"));
+	*ret_given = given;
+	if (form.fault == 0 && form.error_count > 0) {
+		refuse_form(&form);
+		return false;
+	}
+	return form_is_good(&form);
+}
+
+/* The VTID of the path, as something that a task may be called. */
+bool orchestrator_has_vtid(struct api_call *call)
+{
+	if (text_is_name(call->params[0], COMMAND_ID_MAX))
+		return true;
+	orchestrator_refuse(call, 404, refusal_code(REFUSED_NOT_FOUND), "Task not found");
+	return false;
+}
+
+/* A command about the task of the path, by the worker of the body. NULL: the call was refused. */
+struct command *orchestrator_command(
+	struct api_call *call, enum command_kind kind, const struct orchestrator_body *body, unsigned given)
+{
+	struct command *command = call_commands(call, 1);
+
+	if (!command)
+		return NULL;
+	command->kind = kind;
+	command->task = call->params[0];
+	command->worker = body->worker;
+	command->fence = body->fence;
+	command->by_name = !(given & ORCHESTRATOR_FENCE);
+	return command;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+void orchestrator_time(struct json_object *object, const char *key, int64_t wall_ms)
+{
+	char text[ISO_TIME_BYTES + 1];
+
+	if (wall_ms <= 0) {
+		json_member_null(object, key);
+		return;
+	}
+	iso_time_put(wall_ms, text);
+	json_member_cstr(object, key, text);
+}
+
+void orchestrator_put_now(const struct api_call *call, struct json_object *object)
+{
+	orchestrator_time(object, "timestamp", call->now.wall_ms);
+}
+
+void orchestrator_put_text(struct json_object *object, const char *key, yyjson_val *value)
+{
+	if (yyjson_is_str(value))
+		json_member_string(object, key, json_text(value));
+	else
+		json_member_null(object, key);
+}
+
+struct span orchestrator_spec(yyjson_doc *doc)
+{
+	yyjson_val *body = yyjson_doc_get_root(doc);
+	yyjson_val *text = yyjson_obj_get(body, "instructions");
+
+	if (!yyjson_is_str(text))
+		text = yyjson_obj_get(body, "description");
+	return yyjson_is_str(text) ? json_text(text) : SPAN("");
+}
+
+/* The one that the metadata name, or what stands for the text: the same for the same text. */
+void orchestrator_put_snapshot(struct json_object *object, yyjson_doc *doc)
+{
+	yyjson_val *metadata = yyjson_obj_get(yyjson_doc_get_root(doc), "metadata");
+	yyjson_val *given = yyjson_obj_get(metadata, "spec_snapshot_id");
+	struct span spec = orchestrator_spec(doc);
+	char text[UUID_CHARS + 1];
+
+	if (yyjson_is_str(given)) {
+		json_member_string(object, "spec_snapshot_id", json_text(given));
+		return;
+	}
+	uuid_write(digest_text(spec, SPAN("1")), digest_text(spec, SPAN("2")), text);
+	json_member_cstr(object, "spec_snapshot_id", text);
+}
+
+void orchestrator_put_summary(struct json_object *object, yyjson_doc *doc)
+{
+	static const char *const names[] = {"summary", "layer", "module", "spec_status"};
+	yyjson_val *metadata = yyjson_obj_get(yyjson_doc_get_root(doc), "metadata");
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		orchestrator_put_text(object, names[i], yyjson_obj_get(metadata, names[i]));
+}
+
+/* The words of the ledger that the original kept. */
+static const char *status_word(enum task_state state)
+{
+	switch (task_status_of(state)) {
+	case STATUS_TODO:
+		return state == TASK_READY ? "in_progress" : "scheduled";
+	case STATUS_IN_PROGRESS:
+		return "in_progress";
+	case STATUS_REVIEW:
+		return "in_review";
+	case STATUS_BLOCKED:
+		return state == TASK_FAILED ? "failed" : "blocked";
+	case STATUS_DONE:
+		return "completed";
+	case STATUS_CANCELLED:
+	case STATUS_NONE:
+	case TASK_STATUS_COUNT:
+		break;
+	}
+	return "cancelled";
+}
+
+int64_t orchestrator_claim_expires_ms(const struct api_call *call, const struct task *task)
+{
+	if (!task_is_claimed(task))
+		return 0;
+	return call->now.wall_ms + task->claim.run_until_ms - call->now.lease_ms;
+}
+
+void orchestrator_put_task(struct json_object *object, const struct task_document *document, yyjson_doc *doc)
+{
+	const struct task *task = &document->task;
+
+	json_member_string(object, "vtid", document->id);
+	orchestrator_put_text(object, "title", yyjson_obj_get(yyjson_doc_get_root(doc), "title"));
+	orchestrator_put_summary(object, doc);
+	json_member_cstr(object, "status", status_word(task->state));
+	json_member_cstr(object, "state", stage_name(workflow_stage_of(task)));
+	json_member_bool(object, "is_terminal", task_state_is_final(task->state));
+	json_member_int(object, "priority", task->priority);
+	orchestrator_time(object, "dispatched_at", task->ready_at_ms);
+	orchestrator_put_snapshot(object, doc);
+	orchestrator_time(object, "created_at", task->created_ms);
+	orchestrator_time(object, "updated_at", task->updated_ms);
+}

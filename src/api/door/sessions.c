@@ -1,0 +1,472 @@
+/*
+ * Sessions: agents that are asked for by a label, and watched and stopped by it.
+ *
+ * A session is a task with a label, and its process is an attempt of that task. Without a task of the caller's one is
+ * made in the queue "sessions", whose id is the label where a label can be one: whoever serves that queue runs it. With
+ * taskId the label is put onto that task, which runs wherever it would have run. So everything that is true of tasks is
+ * true of sessions; this file knows their words and no rule.
+ */
+#include "api/form.h"
+#include "api/task/form.h"
+#include "api/task/view.h"
+
+#include <errno.h>
+
+#include "base/take.h"
+
+enum {
+	SLICE_SESSIONS = 20,
+	DOCUMENT_MAX = 16 * API_TEXT_MAX,
+};
+
+#define LISTED_MS (INT64_C(24) * 3600 * 1000) /* a session that has ended is listed that long */
+
+/* ---- a session as JSON -------------------------------------------------------------------------------- */
+
+struct view {
+	struct task_document task;
+	struct session_document session;
+};
+
+static int read_view(const struct api_call *call, int64_t seq, struct arena *arena, struct view *ret_view)
+{
+	const struct api_reads *reads = call->reads;
+
+	int r = reads->read_session(reads->context, seq, arena, &ret_view->session);
+	return r < 0 ? r : reads->read_task(reads->context, seq, arena, &ret_view->task);
+}
+
+/* … if it is there for the caller. */
+static int see_view(struct api_call *call, int64_t seq, struct arena *arena, struct view *ret_view)
+{
+	int r = read_view(call, seq, arena, ret_view);
+
+	return r == 0 && !principal_sees(call, &ret_view->task.task) ? -ENOENT : r;
+}
+
+static int find_view(struct api_call *call, struct view *ret_view)
+{
+	const struct api_reads *reads = call->reads;
+	int64_t seq;
+
+	int r = reads->find_session(reads->context, call->params[0], &seq);
+	return r < 0 ? r : see_view(call, seq, call->arena, ret_view);
+}
+
+static const char *status_of(const struct task *task)
+{
+	switch (task->state) {
+	case TASK_PENDING:
+		return "pending";
+	case TASK_SCHEDULED:
+	case TASK_WAITING:
+	case TASK_READY:
+		return "queued";
+	case TASK_CLAIMED:
+	case TASK_RUNNING:
+		return task->claim.stopping ? "stopping" : "running";
+	case TASK_ASKING:
+		return "asking";
+	case TASK_REVIEW:
+	case TASK_DONE:
+		return "completed";
+	case TASK_BLOCKED:
+		return task->code == CODE_STOPPED ? "stopped" : "failed";
+	case TASK_FAILED:
+		return "failed";
+	case TASK_CANCELLED:
+		return "stopped";
+	case TASK_NOWHERE:
+	case TASK_STATE_COUNT:
+		break;
+	}
+	return "unknown";
+}
+
+static bool is_completed(const struct task *task)
+{
+	return task->state == TASK_DONE || task->state == TASK_REVIEW;
+}
+
+static bool has_failed(const struct task *task)
+{
+	return task->state == TASK_FAILED || task->state == TASK_BLOCKED || task->state == TASK_CANCELLED;
+}
+
+/* In words, where there are any. */
+static void put_error(struct json_object *object, const struct task_document *document)
+{
+	const struct task *task = &document->task;
+	yyjson_doc *words = has_failed(task) ? task_error_read(task, document->error) : NULL;
+	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(words), "message");
+
+	if (!has_failed(task))
+		json_member_null(object, "error");
+	else if (task->state == TASK_CANCELLED)
+		json_member_cstr(object, "error", "the session was stopped");
+	else if (yyjson_is_str(message))
+		json_member_string(object, "error", json_text(message));
+	else
+		json_member_cstr(object, "error", failure_code_name(task->code));
+	yyjson_doc_free(words);
+}
+
+/* What was asked for, member by member as it was said; the prompt only where one session is looked at alone. */
+static void put_spec(struct json_object *object, struct span spec, bool alone)
+{
+	static const char *const keys[] = {"channel", "model", "thinking", "prompt"};
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read(spec, &complaint);
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys - !alone; i++) {
+		yyjson_val *value = yyjson_obj_get(yyjson_doc_get_root(doc), keys[i]);
+		if (yyjson_is_str(value))
+			json_member_string(object, keys[i], json_text(value));
+		else
+			json_member_null(object, keys[i]);
+	}
+	yyjson_doc_free(doc);
+}
+
+static int put_session(struct buf *out, const struct view *view, bool alone)
+{
+	const struct task *task = &view->task.task;
+	bool held = task->claim.holder != 0, ended = is_completed(task) || has_failed(task);
+	struct json_object object;
+
+	json_begin(&object, out);
+	json_member_string(&object, "id", view->session.label);
+	json_member_string(&object, "taskId", view->task.id);
+	json_member_cstr(&object, "status", status_of(task));
+	json_member_bool(&object, "completed", is_completed(task));
+	put_error(&object, &view->task);
+	json_member_raw_or_null(&object, "agentSessionId", view->task.session);
+	put_spec(&object, view->session.spec, alone);
+	if (held)
+		json_member_string(&object, "workerId", view->task.holder);
+	else
+		json_member_null(&object, "workerId");
+	json_member_int(&object, "attempt", task->attempt);
+	json_member_int(&object, "createdAt", task->created_ms);
+	json_member_int_or_null(&object, "startedAt", task->claim.claimed_wall_ms);
+	json_member_int_or_null(&object, "endedAt", ended ? task->updated_ms : 0);
+	if (alone)
+		json_member_raw_or_null(&object, "result", view->task.result);
+	return json_end(&object);
+}
+
+static void reply(struct api_call *call, int status, const struct view *view)
+{
+	call_reply(call, status, put_session(call->body, view, true));
+}
+
+/* The session of the task as it is now. */
+static void reply_with(struct api_call *call, int status, const struct result *result)
+{
+	struct view view;
+
+	int r = read_view(call, result->task.seq, call->arena, &view);
+	call->reply.event_seq = result->event_seq;
+	if (r < 0)
+		call_refuse_fault(call, r);
+	else
+		reply(call, status, &view);
+}
+
+/* ---- spawning ---------------------------------------------------------------------------------------- */
+
+struct spawn_body {
+	struct span label, channel, prompt, model, thinking, task;
+	bool auto_start;
+};
+
+static const struct field spawn_fields[] = {
+	FIELD(spawn_body, label, "sessionLabel", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(spawn_body, channel, "channel", FIELD_NAME, .max = 0),
+	FIELD(spawn_body, prompt, "prompt", FIELD_TEXT, .max = API_TEXT_MAX),
+	FIELD(spawn_body, model, "model", FIELD_NAME, .max = 0),
+	FIELD(spawn_body, thinking, "thinking", FIELD_NAME, .max = 0),
+	FIELD(spawn_body, auto_start, "autoStart", FIELD_BOOL, .max = 0),
+	FIELD(spawn_body, task, "taskId", FIELD_NAME, .max = COMMAND_ID_MAX),
+};
+
+/* What is kept with the task, in the caller's words. */
+static int put_asked(struct buf *out, const struct spawn_body *body)
+{
+	struct json_object object;
+
+	json_begin(&object, out);
+	json_member_string(&object, "channel", body->channel.len > 0 ? body->channel : SPAN("internal"));
+	json_member_string_if_any(&object, "model", body->model);
+	json_member_string_if_any(&object, "thinking", body->thinking);
+	json_member_string_if_any(&object, "prompt", body->prompt);
+	return json_end(&object);
+}
+
+/* Word of its end for another channel than ours; empty: nobody wants any. */
+static int put_notice(struct buf *out, const struct spawn_body *body)
+{
+	struct json_object members = {.buf = out};
+
+	if (body->channel.len > 0 && !span_equal(body->channel, SPAN("internal")))
+		json_member_string(&members, "channel", body->channel);
+	return buf_fault(members.buf);
+}
+
+/* The text of a task that is made for a session. */
+static int put_members(struct buf *out, const struct spawn_body *body)
+{
+	struct json_object members = {.buf = out};
+
+	json_member_string(&members, "title", body->label.len > 0 ? body->label : SPAN("session"));
+	json_member_string(&members, "instructions", body->prompt);
+	json_member_string_if_any(&members, "model", body->model);
+	json_member_string_if_any(&members, "thinking", body->thinking);
+	return buf_fault(members.buf);
+}
+
+/* The route is for those who create and those who change: which of them it is, the body says. */
+static bool may(struct api_call *call, enum scope scope, const char *otherwise)
+{
+	if (call->who.scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN)))
+		return true;
+	api_refuse(call, REFUSED_FORBIDDEN, otherwise);
+	return false;
+}
+
+static void fill_create(
+	struct api_call *call, const struct spawn_body *body, const struct command_spawn *spawn)
+{
+	cleanup(buf_done) struct buf members = {0};
+
+	if (!may(call, SCOPE_PRODUCE,
+		    "Without taskId it creates a task, and the credential is not for that."))
+		return;
+	struct command *command = call_commands(call, 1);
+	if (!command)
+		return;
+	buf_init(&members, 8 * API_TEXT_MAX);
+	command->kind = COMMAND_CREATE;
+	command->create = (struct command_create){
+		.id = text_is_id(body->label) ? body->label : (struct span){0},
+		.queue = SPAN("sessions"),
+		.max_attempts = 1, /* one process was asked for, and whoever asked decides about another */
+		.parked = !body->auto_start,
+		.spawn = *spawn,
+	};
+	if (call->request->idempotency_key.data) {
+		command->create.idempotency_key = call->request->idempotency_key;
+		digest_request(call->request, command->create.fingerprint);
+	}
+	if (!principal_serves(&call->who, command->create.queue)) {
+		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than \"sessions\".");
+		return;
+	}
+	if (put_members(&members, body) < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else
+		call_keep(call, &members, &command->create.body);
+}
+
+/* On a task of the caller's: whoever may change that may do this. It is let go on if it was parked. */
+static void fill_update(
+	struct api_call *call, const struct spawn_body *body, const struct command_spawn *spawn)
+{
+	if (!may(call, SCOPE_OPERATE,
+		    "With taskId it changes a task that is there, and the credential is not for that."))
+		return;
+	struct command *commands = call_commands(call, body->auto_start ? 2 : 1);
+	if (!commands)
+		return;
+	commands[0].kind = COMMAND_UPDATE;
+	commands[0].task = body->task;
+	commands[0].update.spawn = *spawn;
+	if (!body->auto_start)
+		return;
+	commands[1].kind = COMMAND_UNPARK;
+	commands[1].task = body->task;
+}
+
+void session_spawn_begin(struct api_call *call)
+{
+	struct spawn_body body = {.auto_start = true};
+	cleanup(form_done) struct form form = {0};
+	cleanup(buf_done) struct buf asked = {0}, notice = {0};
+	struct command_spawn spawn;
+
+	if (!form_open(&form, call, false))
+		return;
+	form.tolerant = true;
+	form_read(&form, form.root, FIELDS(spawn_fields), &body);
+	if (body.task.len == 0 && body.prompt.len == 0 && form.error_count == 0)
+		form_error(&form, "prompt", "is required, unless taskId names a task that is there");
+	if (!form_is_good(&form))
+		return;
+	buf_init(&asked, 8 * API_TEXT_MAX);
+	buf_init(&notice, 8 * COMMAND_NAME_MAX);
+	if (put_asked(&asked, &body) < 0 || put_notice(&notice, &body) < 0) {
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+		return;
+	}
+	spawn.label = body.label;
+	if (call_keep(call, &asked, &spawn.spec) < 0 || call_keep(call, &notice, &spawn.notice) < 0)
+		return;
+	if (body.task.len > 0)
+		fill_update(call, &body, &spawn);
+	else
+		fill_create(call, &body, &spawn);
+}
+
+static struct span location_of(struct api_call *call, int64_t seq)
+{
+	const struct api_reads *reads = call->reads;
+	struct session_document session;
+	cleanup(buf_done) struct buf text = {0};
+	struct span location;
+
+	buf_init(&text, 1024);
+	int r = reads->read_session(reads->context, seq, call->arena, &session);
+	if (r == 0)
+		r = http_put_path(&text, "/api/sessions/", session.label, "");
+	return r < 0 || arena_copy(call->arena, buf_span(&text), &location) < 0 ? (struct span){0} : location;
+}
+
+/* The second command lets go on what was parked; what was not needs it not. */
+void session_spawn_finish(struct api_call *call, const struct result *results)
+{
+	struct result last = results[0];
+
+	if (results[0].refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, &results[0]);
+		return;
+	}
+	if (call->command_count > 1 && results[1].event_seq != 0)
+		last.event_seq = results[1].event_seq;
+	reply_with(call, results[0].deduplicated ? 200 : 201, &last);
+	if (call->reply.status == 201)
+		call->reply.location = location_of(call, last.task.seq);
+}
+
+/* ---- looking ----------------------------------------------------------------------------------------- */
+
+struct listing {
+	struct api_call *call;
+	uint32_t at, told;
+};
+
+static int list_session(void *context, int64_t seq, int64_t ended_ms)
+{
+	struct listing *listing = context;
+	struct api_call *call = listing->call;
+	struct arena arena;
+	struct view view;
+
+	if (ended_ms != 0 && call->now.wall_ms - ended_ms > LISTED_MS)
+		return 0;
+	arena_init(&arena, DOCUMENT_MAX);
+	int r = see_view(call, seq, &arena, &view);
+	if (r == 0)
+		r = listing->told++ > 0 ? buf_put_byte(call->body, ',') : 0;
+	if (r == 0)
+		r = put_session(call->body, &view, false);
+	arena_done(&arena);
+	return r == -ENOENT ? 0 : r; /* retention was faster, or it is not for the caller's eyes */
+}
+
+/* In slices, oldest first. */
+void session_list_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct listing *listing = call->detail;
+
+	if (!listing) {
+		if (!query_read(call, NULL, 0))
+			return;
+		listing = arena_alloc(call->arena, sizeof *listing);
+		if (!listing || buf_put_byte(call->body, '[') < 0) {
+			call_refuse_fault(call, -ENOMEM);
+			return;
+		}
+		listing->call = call;
+		call->detail = listing;
+		call_reply_begin(call);
+	}
+	int r = reads->page_sessions(reads->context, &listing->at, SLICE_SESSIONS, list_session, listing);
+	if (r == 0 && listing->at != 0) {
+		call_again(call);
+		return;
+	}
+	call_reply(call, 200, r < 0 ? r : buf_put_byte(call->body, ']'));
+}
+
+void session_read(struct api_call *call)
+{
+	struct view view;
+
+	if (!query_read(call, NULL, 0))
+		return;
+	int r = find_view(call, &view);
+	if (r < 0)
+		call_refuse_fault(call, r);
+	else
+		reply(call, 200, &view);
+}
+
+/* Its log is its task's. */
+void session_log_read(struct api_call *call)
+{
+	struct view view;
+
+	int r = find_view(call, &view);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	call->params[0] = view.task.id;
+	log_read(call);
+}
+
+/* ---- stopping ---------------------------------------------------------------------------------------- */
+
+/* Whether its task is its own is known to the store alone, so it is read first. */
+void session_stop_begin(struct api_call *call)
+{
+	uint64_t given;
+
+	if (form_read_body(call, NULL, 0, NULL, &given))
+		call->step = API_READ;
+}
+
+void session_stop_read(struct api_call *call)
+{
+	struct view view;
+
+	if (!query_read(call, NULL, 0))
+		return;
+	int r = find_view(call, &view);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	if (is_completed(&view.task.task) || has_failed(&view.task.task)) {
+		reply(call, 200, &view); /* nothing of it runs */
+		return;
+	}
+	if (!call_commands(call, 1))
+		return;
+	call->commands[0].task = view.task.id;
+	call->commands[0].note = SPAN("\"reason\":\"its session was stopped\"");
+	call->commands[0].kind = view.session.own ? COMMAND_CANCEL : COMMAND_STOP;
+	if (!view.session.own)
+		call->commands[0].data = SPAN(
+			"{\"code\":\"STOPPED\",\"message\":\"its session was stopped\",\"class\":\"policy\"}");
+}
+
+/* Work under a beating worker stops first: accepted, and not over yet. One that ended meanwhile is as it is. */
+void session_stop_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal != REFUSED_NOTHING && results[0].refusal != REFUSED_ALREADY_TERMINAL)
+		call_refuse_result(call, &results[0]);
+	else
+		reply_with(call, results[0].task.claim.stopping ? 202 : 200, &results[0]);
+}

@@ -1,0 +1,368 @@
+/*
+ * Items that have a past in a file of the original.
+ *
+ * Each becomes a task of its own id with one event, and is the same again when it comes again: what is there already is
+ * left as it is. Ids, queues, texts, priorities, statuses, attempts, results, errors, notes, keys and times of creation
+ * go where a task has them; the rest stands in the metadata, as it was, so that nothing is lost. What somebody held
+ * there is ready here: no claim of theirs can be proved to us. A key that two open items share belongs to the first.
+ */
+#include "api/door/workqueue/workqueue.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/iso_time.h"
+#include "base/take.h"
+
+enum {
+	IMPORT_MAX = 500,
+};
+
+struct imported {
+	struct span id; /* for the answer */
+	bool exists, refused;
+	enum refusal refusal;
+};
+
+struct importing {
+	uint32_t count;
+	struct imported *items;
+	uint32_t *of; /* the item of each command */
+	bool again;   /* without keys that others hold */
+	bool tries;   /* nothing is changed: what would be? */
+};
+
+static void reply_imported(struct api_call *call, const struct importing *importing);
+
+/* ---- one item ---------------------------------------------------------------------------------------------- */
+
+/* Any number is one there: the next whole one goes first as it did, but for those that lie between. */
+static int32_t nearest(double number)
+{
+	if (number >= INT32_MAX)
+		return INT32_MAX;
+	if (number <= INT32_MIN)
+		return INT32_MIN;
+	return (int32_t)(number < 0 ? number - 0.5 : number + 0.5);
+}
+
+static int32_t read_priority(struct form *form, yyjson_val *item)
+{
+	yyjson_val *value = yyjson_obj_get(item, "priority");
+	double number = 0;
+
+	if (!value || yyjson_is_null(value))
+		return 0;
+	if (!json_number(value, &number))
+		form_error(form, "priority", "must be a number");
+	return nearest(number);
+}
+
+/* Members that a task has a place for. A priority that it has not quite is kept as it was. */
+static bool has_place(struct span name, yyjson_val *value)
+{
+	static const char *const names[] = {
+		"id", "queue", "title", "instructions", "priority", "result", "meta", "dedupeKey"};
+	double number = 0;
+
+	if (span_equal(name, SPAN("priority")) && json_number(value, &number) && number != nearest(number))
+		return false;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (span_equal(span_of(names[i]), name))
+			return true;
+	}
+	return false;
+}
+
+/* "metadata":{what the item had there,"clawnsoleItem":{all that has no place}} */
+static int put_metadata(struct buf *out, yyjson_val *item)
+{
+	cleanup(buf_done) struct buf rest_text = {0};
+	struct json_object metadata, rest;
+	yyjson_val *meta = yyjson_obj_get(item, "meta"), *key, *value;
+	size_t i, limit;
+
+	buf_init(&rest_text, 2 * API_TEXT_MAX);
+	json_begin(&rest, &rest_text);
+	yyjson_obj_foreach(item, i, limit, key, value)
+	{
+		bool odd_meta = value == meta && !yyjson_is_obj(meta);
+		if (!has_place(json_text(key), value) || odd_meta)
+			json_member_node(&rest, key, value);
+	}
+	int r = json_end(&rest);
+	json_begin(&metadata, out);
+	if (yyjson_is_obj(meta)) {
+		yyjson_obj_foreach(meta, i, limit, key, value)
+		{
+			if (!yyjson_equals_str(key, IMPORTED_KEY))
+				json_member_node(&metadata, key, value);
+		}
+	}
+	json_member_buf(&metadata, IMPORTED_KEY, &rest_text);
+	return r < 0 ? r : json_end(&metadata);
+}
+
+static int put_body(struct buf *out, yyjson_val *item, struct span key)
+{
+	cleanup(buf_done) struct buf metadata = {0};
+	struct json_object members = {.buf = out};
+	struct span title = json_text(yyjson_obj_get(item, "title"));
+
+	buf_init(&metadata, 3 * API_TEXT_MAX);
+	int r = put_metadata(&metadata, item);
+	json_member_string(&members, "title", title.len > 0 ? title : SPAN("(untitled)"));
+	json_member_string(&members, "instructions", json_text(yyjson_obj_get(item, "instructions")));
+	if (key.len > 0)
+		json_member_string(&members, "uniqueKey", key);
+	json_member_buf(&members, "metadata", &metadata);
+	return r < 0 ? r : buf_fault(members.buf);
+}
+
+/* A time as the item has it: "" is none. */
+static int64_t read_time(struct form *form, yyjson_val *item, const char *name)
+{
+	struct span text = field_trimmed(form, item, name, 64);
+	int64_t wall_ms = 0;
+
+	if (text.len > 0 && iso_time_read(text, &wall_ms) < 0)
+		form_error(form, name, "must be a time such as 2026-02-09T20:20:35.682Z");
+	return wall_ms;
+}
+
+static enum task_state read_status(struct form *form, yyjson_val *item)
+{
+	struct span status = field_trimmed(form, item, "status", 32);
+
+	if (span_equal(status, SPAN("pending")))
+		return TASK_PENDING;
+	if (span_equal(status, SPAN("done")))
+		return TASK_DONE;
+	if (span_equal(status, SPAN("failed")))
+		return TASK_FAILED;
+	if (status.len > 0 && item_states(status) == 0)
+		form_error(
+			form, "status", "must be one of ready, pending, claimed, in_progress, done, failed");
+	return TASK_READY;
+}
+
+static void read_past(struct form *form, yyjson_val *item, struct command_create *create)
+{
+	struct task_past *past = &create->past;
+	cleanup(buf_done) struct buf error = {0};
+	struct span last_error = field_trimmed(form, item, "lastError", NOTE_BYTES_MAX);
+
+	buf_init(&error, 8 * NOTE_BYTES_MAX);
+	past->state = read_status(form, item);
+	past->created_ms = read_time(form, item, "createdAt");
+	past->attempt = (uint32_t)field_whole(form, item, "attempts", 0, 1000000, 0);
+	create->past_note = field_trimmed(form, item, "lastNote", NOTE_BYTES_MAX);
+	if (last_error.len > 0 &&
+		(item_error_put(&error, last_error) < 0 ||
+			arena_copy(form->arena, buf_span(&error), &create->past_error) < 0))
+		form->fault = -ENOMEM;
+	if (!task_state_is_final(past->state))
+		return;
+	create->past_holder = field_trimmed(form, item, "claimedBy", COMMAND_ID_MAX);
+	if (create->past_holder.len > 0 && !text_is_name(create->past_holder, COMMAND_ID_MAX))
+		form_error(form, "claimedBy", "must be without control characters");
+	past->claimed_ms = read_time(form, item, "claimedAt");
+	past->lease_until_ms = field_whole(form, item, "leaseUntil", 0, INT64_C(1) << 53, 0);
+}
+
+struct result_field {
+	struct span json;
+};
+
+static struct span read_result(struct form *form, yyjson_val *item)
+{
+	static const struct field field = FIELD(result_field, json, "result", FIELD_VALUE, .max = 0);
+	struct result_field result = {0};
+	yyjson_val *value = yyjson_obj_get(item, "result");
+
+	if (value)
+		form_take(form, &field, value, &result);
+	return result.json;
+}
+
+static void read_item(struct form *form, yyjson_val *item, struct command *command)
+{
+	struct command_create *create = &command->create;
+	cleanup(buf_done) struct buf body = {0};
+
+	command->kind = COMMAND_CREATE;
+	command->note = SPAN("\"imported\":\"clawnsole\"");
+	create->id = field_trimmed(form, item, "id", COMMAND_ID_MAX);
+	create->queue = field_trimmed(form, item, "queue", COMMAND_NAME_MAX);
+	if (!text_is_id(create->id))
+		form_error(form, "id",
+			"must be 1 to %d letters, digits, '.', '_', ':' or '-', and begin with a letter or digit",
+			COMMAND_ID_MAX);
+	if (!text_is_name(create->queue, COMMAND_NAME_MAX))
+		form_error(
+			form, "queue", "must be 1 to %d bytes without control characters", COMMAND_NAME_MAX);
+	field_trimmed(form, item, "title", TITLE_BYTES_MAX);
+	field_trimmed(form, item, "instructions", API_TEXT_MAX);
+	create->priority = read_priority(form, item);
+	create->unique_key = field_key(form, item, create->queue);
+	read_past(form, item, create);
+	create->past_result = read_result(form, item);
+	buf_init(&body, 8 * API_TEXT_MAX);
+	int r = put_body(&body, item, create->unique_key);
+	if (r == 0)
+		r = arena_copy(form->arena, buf_span(&body), &create->body);
+	if (r < 0)
+		form->fault = r;
+}
+
+/* ---- the request --------------------------------------------------------------------------------------------- */
+
+static struct importing *importing_new(struct api_call *call, size_t count)
+{
+	struct importing *importing = arena_alloc(call->arena, sizeof *importing);
+
+	if (importing) {
+		importing->count = (uint32_t)count;
+		importing->items = arena_alloc(call->arena, (count + 1) * sizeof *importing->items);
+		importing->of = arena_alloc(call->arena, (count + 1) * sizeof *importing->of);
+	}
+	if (importing && importing->items && importing->of)
+		return importing;
+	api_refuse(call, REFUSED_TOO_LARGE, "There is no room for so many at once.");
+	return NULL;
+}
+
+/* Which of them are there already? */
+static void try_import(struct api_call *call, struct importing *importing)
+{
+	const struct api_reads *reads = call->reads;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < importing->count; i++) {
+		int64_t seq;
+		r = reads->find_task(reads->context, importing->items[i].id, &seq);
+		importing->items[i].exists = r == 0;
+		r = r == -ENOENT ? 0 : r;
+	}
+	call->command_count = 0;
+	if (r < 0)
+		call_refuse_fault(call, r);
+	else
+		reply_imported(call, importing);
+}
+
+/* One that cannot be taken refuses them all: nothing is changed by half. */
+void workqueue_import_begin(struct api_call *call)
+{
+	cleanup(form_done) struct form form = {0};
+	size_t i, limit;
+	struct form_path path;
+	yyjson_val *item;
+
+	call->query_taken = true;
+	if (!form_open(&form, call, false))
+		return;
+	yyjson_val *items = yyjson_obj_get(form.root, "items");
+	size_t count = yyjson_arr_size(items);
+	if (!yyjson_is_arr(items) || count == 0 || count > IMPORT_MAX) {
+		call_refuse_field(call, "items", "must be a list of 1 to 500 items");
+		return;
+	}
+	struct importing *importing = importing_new(call, count);
+	if (!importing || !call_commands(call, (uint32_t)count))
+		return;
+	yyjson_arr_foreach(items, i, limit, item)
+	{
+		form_enter(&form, &path, SPAN("items"), (int64_t)i);
+		if (yyjson_is_obj(item))
+			read_item(&form, item, &call->commands[i]);
+		else
+			form_wrong_as(&form, "", "an object", item);
+		form_leave(&form);
+		importing->items[i].id = call->commands[i].create.id;
+		importing->of[i] = (uint32_t)i;
+	}
+	call->detail = importing;
+	importing->tries = yyjson_is_true(yyjson_obj_get(form.root, "dryRun"));
+	if (form_is_good(&form) && importing->tries)
+		try_import(call, importing);
+}
+
+/* ---- the answer ----------------------------------------------------------------------------------------------- */
+
+/* Those whose key another open item holds come again without it; their text still has it. True: there are any. */
+static bool import_again(struct api_call *call, struct importing *importing, const struct result *results)
+{
+	const struct command *before = call->commands;
+	uint32_t count = 0, was = call->command_count;
+
+	for (uint32_t i = 0; i < was; i++)
+		count += results[i].deduplicated;
+	if (count == 0 || importing->again || !call_commands(call, count))
+		return false;
+	importing->again = true;
+	for (uint32_t i = 0, at = 0; i < was; i++) {
+		if (!results[i].deduplicated)
+			continue;
+		call->commands[at].kind = COMMAND_CREATE;
+		call->commands[at].note = before[i].note;
+		call->commands[at].create = before[i].create;
+		call->commands[at].create.unique_key = (struct span){0};
+		importing->of[at++] = importing->of[i];
+	}
+	return true;
+}
+
+static void note_results(struct api_call *call, struct importing *importing, const struct result *results)
+{
+	for (uint32_t i = 0; i < call->command_count; i++) {
+		struct imported *item = &importing->items[importing->of[i]];
+		item->exists = results[i].refusal == REFUSED_TASK_EXISTS;
+		item->refused = results[i].refusal != REFUSED_NOTHING && !item->exists;
+		item->refusal = results[i].refusal;
+		if (results[i].event_seq > call->reply.event_seq)
+			call->reply.event_seq = results[i].event_seq;
+	}
+}
+
+static int put_imported(struct buf *out, const struct imported *item, bool tries)
+{
+	struct json_object object;
+
+	json_begin(&object, out);
+	json_member_string(&object, "id", item->id);
+	json_member_bool(&object, "imported", !item->exists && !item->refused && !tries);
+	if (item->exists)
+		json_member_bool(&object, "exists", true);
+	if (item->refused) {
+		json_member_cstr(&object, "error", refusal_code(item->refusal));
+		json_member_cstr(&object, "message", refusal_text(item->refusal));
+	}
+	return json_end(&object);
+}
+
+static void reply_imported(struct api_call *call, const struct importing *importing)
+{
+	int r = buf_put_span(call->body, SPAN("{\"ok\":true,\"items\":["));
+	for (uint32_t i = 0; r == 0 && i < importing->count; i++) {
+		r = i > 0 ? buf_put_byte(call->body, ',') : 0;
+		if (r == 0)
+			r = put_imported(call->body, &importing->items[i], importing->tries);
+	}
+	if (r == 0)
+		r = buf_put_span(call->body, SPAN("]}"));
+	call_reply(call, 200, r);
+}
+
+void workqueue_import_finish(struct api_call *call, const struct result *results)
+{
+	struct importing *importing = call->detail;
+
+	note_results(call, importing, results);
+	if (import_again(call, importing, results))
+		return;
+	if (call->step == API_REPLY && call->reply.status != 0)
+		return; /* there was no room for it */
+	reply_imported(call, importing);
+}

@@ -1,0 +1,436 @@
+/*
+ * An item as clients of the original know it, and how they are told no.
+ *
+ * Whoever ended an item stands in it for as long as it is kept, as there; an item that is given back forgets its
+ * holder. What an imported item brought along is shown until something happens to it here.
+ */
+#include "api/door/workqueue/workqueue.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "api/task/form.h"
+#include "api/task/view.h"
+#include "base/iso_time.h"
+#include "base/take.h"
+
+/* ---- words ------------------------------------------------------------------------------------------------ */
+
+const char *item_status(enum task_state state)
+{
+	switch (state) {
+	case TASK_PENDING:
+	case TASK_SCHEDULED:
+	case TASK_WAITING:
+		return "pending";
+	case TASK_READY:
+		return "ready";
+	case TASK_CLAIMED:
+		return "claimed";
+	case TASK_RUNNING:
+	case TASK_ASKING:
+	case TASK_REVIEW:
+		return "in_progress";
+	case TASK_DONE:
+		return "done";
+	case TASK_BLOCKED:
+	case TASK_FAILED:
+	case TASK_CANCELLED:
+		return "failed";
+	case TASK_NOWHERE:
+	case TASK_STATE_COUNT:
+		break;
+	}
+	return "";
+}
+
+uint32_t item_states(struct span status)
+{
+	uint32_t states = 0;
+
+	for (int i = TASK_NOWHERE + 1; i < TASK_STATE_COUNT; i++) {
+		if (span_equal(span_of(item_status((enum task_state)i)), status))
+			states |= STATE_BIT((enum task_state)i);
+	}
+	return states;
+}
+
+/* The length before the name: no queue and key can be taken for another queue and key. */
+struct span field_key(struct form *form, yyjson_val *object, struct span queue)
+{
+	struct span key = field_trimmed(form, object, "dedupeKey", DEDUPE_KEY_BYTES_MAX), kept = {0};
+	char text[COMMAND_NAME_MAX + 1];
+
+	if (key.len == 0)
+		return kept;
+	if (!text_is_name(key, DEDUPE_KEY_BYTES_MAX)) {
+		form_error(form, "dedupeKey", "must be without control characters");
+		return kept;
+	}
+	if (queue.len + key.len > DEDUPE_KEY_BYTES_MAX) {
+		form_error(form, "dedupeKey", "has, with the queue, %zu bytes; at most %d are allowed",
+			queue.len + key.len, DEDUPE_KEY_BYTES_MAX);
+		return kept;
+	}
+	int len = snprintf(text, sizeof text, "%zu:%.*s:%.*s", queue.len, SPAN_ARGS(queue), SPAN_ARGS(key));
+	int r = arena_copy(form->arena, (struct span){text, (size_t)len}, &kept);
+	if (r < 0)
+		form->fault = r;
+	return kept;
+}
+
+/* Back from there; a key that another door gave is itself. */
+static struct span dedupe_key_of(struct span key, struct span queue)
+{
+	char before[32];
+	int len = snprintf(before, sizeof before, "%zu:", queue.len);
+	size_t skip = (size_t)len + queue.len + 1;
+
+	if (key.len < skip || memcmp(key.data, before, (size_t)len) != 0 ||
+		memcmp(key.data + len, queue.data, queue.len) != 0 || key.data[skip - 1] != ':')
+		return key;
+	return (struct span){key.data + skip, key.len - skip};
+}
+
+int item_error_put(struct buf *out, struct span message)
+{
+	struct json_object error;
+
+	json_begin(&error, out);
+	json_member_cstr(&error, "code", failure_code_name(CODE_EXECUTION_ERROR));
+	json_member_string(&error, "message", message);
+	json_member_cstr(&error, "class", failure_class_name(CLASS_TASK));
+	json_member_bool(&error, "retry", false);
+	return json_end(&error);
+}
+
+int item_read(
+	const struct api_call *call, int64_t seq, struct arena *arena, struct task_document *ret_document)
+{
+	const struct api_reads *reads = call->reads;
+	int r = reads->read_task(reads->context, seq, arena, ret_document);
+
+	return r < 0 ? r : reads->read_last(reads->context, arena, ret_document);
+}
+
+/* ---- an item ---------------------------------------------------------------------------------------------- */
+
+struct item {
+	const struct api_call *call;
+	const struct task_document *document;
+	yyjson_doc *doc;
+	yyjson_val *body;     /* what was said when it was made */
+	yyjson_val *imported; /* what it brought along; NULL: it was made here, or has changed since */
+};
+
+static struct span member_text(yyjson_val *object, const char *key)
+{
+	yyjson_val *value = yyjson_obj_get(object, key);
+
+	return json_text(value);
+}
+
+static yyjson_val *imported_of(const struct item *item)
+{
+	const struct task *task = &item->document->task;
+	yyjson_val *kept = yyjson_obj_get(yyjson_obj_get(item->body, "metadata"), IMPORTED_KEY);
+	bool same = yyjson_get_uint(yyjson_obj_get(kept, "attempts")) == task->attempt;
+	struct span status = member_text(kept, "status");
+
+	/* what was held there is free here */
+	if (span_equal(status, SPAN("claimed")) || span_equal(status, SPAN("in_progress")))
+		status = SPAN("ready");
+	return same && span_equal(status, span_of(item_status(task->state))) ? kept : NULL;
+}
+
+static int item_open(struct item *item)
+{
+	item->doc = task_body_read(item->document->body);
+	item->body = yyjson_doc_get_root(item->doc);
+	if (!item->doc)
+		return -ENOMEM;
+	item->imported = imported_of(item);
+	return 0;
+}
+
+static void put_iso(struct json_object *object, const char *key, int64_t wall_ms)
+{
+	char text[ISO_TIME_BYTES + 1] = "";
+
+	if (wall_ms != 0)
+		iso_time_put(wall_ms, text);
+	json_member_cstr(object, key, text);
+}
+
+static void put_holder(struct json_object *object, const struct item *item)
+{
+	const struct task_document *document = item->document;
+	const struct claim *claim = &document->task.claim;
+	struct last_holder last = document->last;
+
+	if (claim->holder != 0)
+		last = (struct last_holder){document->holder, claim->claimed_wall_ms,
+			item->call->now.wall_ms + document->lease_ms};
+	json_member_string(object, "claimedBy", last.worker);
+	put_iso(object, "claimedAt", last.claimed_ms);
+	json_member_int(object, "leaseUntil", last.until_ms);
+}
+
+/* What a worker reported, or why the server gave it up. */
+static void put_last_error(struct json_object *object, const struct item *item)
+{
+	const struct task_document *document = item->document;
+	struct json_complaint complaint;
+	yyjson_doc *doc = document->error.len > 0 ? json_read(document->error, &complaint) : NULL;
+	struct span message = member_text(yyjson_doc_get_root(doc), "message");
+	enum failure_code code = document->task.code;
+	char room[TASK_FAILURE_BYTES], text[TASK_FAILURE_BYTES + 64] = "";
+
+	if (message.len == 0 && code != CODE_NONE)
+		snprintf(text, sizeof text, "%s: %s", failure_code_name(code),
+			task_failure_text(item->call, &document->task, room));
+	json_member_string(object, "lastError", message.len > 0 ? message : span_of(text));
+	yyjson_doc_free(doc);
+}
+
+static void put_times(struct json_object *object, const struct item *item)
+{
+	struct span before = member_text(item->imported, "updatedAt");
+
+	put_iso(object, "createdAt", item->document->task.created_ms);
+	if (before.len > 0)
+		json_member_string(object, "updatedAt", before);
+	else
+		put_iso(object, "updatedAt", item->document->task.updated_ms);
+}
+
+/* The metadata without what is ours in it; nothing if there is none. */
+static void put_meta(struct json_object *object, const struct item *item)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object meta;
+	size_t i, limit;
+	yyjson_val *key, *value;
+
+	buf_init(&text, 2 * API_TEXT_MAX);
+	json_begin(&meta, &text);
+	yyjson_obj_foreach(yyjson_obj_get(item->body, "metadata"), i, limit, key, value)
+	{
+		if (!yyjson_equals_str(key, IMPORTED_KEY))
+			json_member_node(&meta, key, value);
+	}
+	json_end(&meta);
+	if (meta.any)
+		json_member_buf(object, "meta", &text);
+}
+
+static void put_optional(struct json_object *object, const struct item *item)
+{
+	const struct task_document *document = item->document;
+	struct span key = member_text(item->body, "uniqueKey");
+
+	if (key.len > 0)
+		json_member_string(
+			object, "dedupeKey", dedupe_key_of(key, name_of(item->call, document->task.queue)));
+	if (document->words.len > 0)
+		json_member_string(object, "lastNote", document->words);
+	if (document->result.len > 0)
+		json_member_raw(object, "result", document->result);
+	put_meta(object, item);
+	if (document->task.claim.holder != 0)
+		json_member_decimal(object, "fence", document->task.fence);
+}
+
+int item_put(
+	const struct api_call *call, struct buf *out, const struct task_document *document, bool deduplicated)
+{
+	struct item item = {.call = call, .document = document};
+	const struct task *task = &document->task;
+	struct json_object object;
+
+	int r = item_open(&item);
+	if (r < 0)
+		return r;
+	struct span title = member_text(item.body, "title");
+	struct span instructions = member_text(item.body, "instructions");
+	json_begin(&object, out);
+	json_member_string(&object, "id", document->id);
+	json_member_string(&object, "queue", name_of(call, task->queue));
+	json_member_string(&object, "title", title.len > 0 ? title : SPAN("(untitled)"));
+	json_member_string(&object, "instructions",
+		instructions.data ? instructions : member_text(item.body, "description"));
+	json_member_int(&object, "priority", task->priority);
+	json_member_cstr(&object, "status", item_status(task->state));
+	put_holder(&object, &item);
+	json_member_int(&object, "attempts", task->attempt);
+	put_last_error(&object, &item);
+	put_times(&object, &item);
+	put_optional(&object, &item);
+	if (deduplicated)
+		json_member_bool(&object, "_deduped", true);
+	yyjson_doc_free(item.doc);
+	return json_end(&object);
+}
+
+/* The task as this command left it: others of the same turn may have come after it, and taken it over. */
+static void set_back(const struct api_call *call, const struct result *result, struct task_document *document)
+{
+	struct given given = {.rules = call->rules, .now = call->now};
+	int64_t updated_ms = document->task.updated_ms;
+
+	document->task = result->task;
+	if (document->task.updated_ms == 0)
+		document->task.updated_ms = updated_ms;
+	if (result->task.claim.holder == 0)
+		return;
+	int64_t left_ms = task_lease_remaining_ms(&result->task, &result->worker, &given);
+	int64_t granted_ms = result->task.claim.lease.granted_ms;
+	document->lease_ms = left_ms < granted_ms ? left_ms : granted_ms;
+	if (call->commands[0].worker.len > 0)
+		document->holder = call->commands[0].worker;
+}
+
+void item_reply(struct api_call *call, const struct result *result, bool deduplicated, struct span more)
+{
+	struct task_document document;
+
+	int r = item_read(call, result->task.seq, call->arena, &document);
+	if (r == 0)
+		set_back(call, result, &document);
+	if (r == 0)
+		r = buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":"));
+	if (r == 0)
+		r = item_put(call, call->body, &document, deduplicated);
+	if (r == 0)
+		r = buf_put_span(call->body, more);
+	if (r == 0)
+		r = buf_put_byte(call->body, '}');
+	call->reply.event_seq = result->event_seq;
+	call_reply(call, 200, r);
+}
+
+void item_reply_document(struct api_call *call, const struct task_document *document)
+{
+	int r = buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":"));
+
+	if (r == 0)
+		r = item_put(call, call->body, document, false);
+	if (r == 0)
+		r = buf_put_byte(call->body, '}');
+	call_reply(call, 200, r);
+}
+
+/* ---- no ---------------------------------------------------------------------------------------------------- */
+
+/* Our code as the original's; most are the same. */
+static const struct {
+	const char *ours, *theirs;
+	int status;
+} codes[] = {
+	{"bad_request", "invalid_request", 400},
+	{"invalid", "invalid_request", 400},
+	{"too_large", "request_too_large", 413},
+	{"unavailable", "workqueue_error", 503},
+};
+
+int workqueue_put_refused(struct api_call *call, struct refused *refused)
+{
+	const char *code = refused->code;
+	struct json_object object;
+
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+		if (strcmp(codes[i].ours, refused->code) == 0) {
+			code = codes[i].theirs;
+			refused->status = codes[i].status;
+		}
+	}
+	json_begin(&object, call->body);
+	json_member_bool(&object, "ok", false);
+	json_member_cstr(&object, "error", code);
+	json_member_cstr(&object, "message", refused->detail ? refused->detail : refused->title);
+	if (refused->members.len > 0)
+		json_members_raw(&object, refused->members);
+	return json_end(&object);
+}
+
+/* Who has it and until when; its fence is nobody else's business. */
+static int put_owner(struct buf *members, const struct api_call *call, const struct task_document *document)
+{
+	struct json_object object = {.buf = members};
+
+	json_member_string(&object, "claimedBy", document->holder);
+	json_member_int(&object, "leaseUntil", call->now.wall_ms + document->lease_ms);
+	return buf_fault(members);
+}
+
+static void refuse_claimed(struct api_call *call, const struct result *result)
+{
+	cleanup(buf_done) struct buf members = {0}, text = {0};
+	struct task_document document;
+
+	buf_init(&members, 4096);
+	buf_init(&text, 4096);
+	int r = item_read(call, result->task.seq, call->arena, &document);
+	if (r == 0)
+		r = put_owner(&members, call, &document);
+	if (r == 0)
+		r = buf_printf(&text, "item claimed by another agent: %.*s", SPAN_ARGS(document.holder));
+	if (r == 0)
+		r = buf_put_byte(&text, 0);
+	if (r < 0)
+		call_refuse_result(call, result);
+	else
+		call_refuse_with(call, result->refusal, text.data, buf_span(&members));
+}
+
+void item_refuse(struct api_call *call, const struct result *result, struct span id)
+{
+	char text[COMMAND_ID_MAX + 32];
+
+	switch (result->refusal) {
+	case REFUSED_CLAIMED_BY_OTHER:
+		refuse_claimed(call, result);
+		return;
+	case REFUSED_NOT_FOUND:
+		snprintf(text, sizeof text, "item not found: %.*s", SPAN_ARGS(id));
+		api_refuse(call, REFUSED_NOT_FOUND, text);
+		return;
+	case REFUSED_ALREADY_TERMINAL:
+		snprintf(text, sizeof text, "item is already %s", item_status(result->task.state));
+		api_refuse(call, REFUSED_ALREADY_TERMINAL, text);
+		return;
+	case REFUSED_NOT_CLAIMED:
+		api_refuse(call, REFUSED_NOT_CLAIMED, "item is not claimed");
+		return;
+	default: /* what is new here has our own words */
+		call_refuse_result(call, result);
+	}
+}
+
+void workqueue_missing(struct api_call *call, const char *code, const char *message)
+{
+	call_problem(call, 400, code, message, message, (struct span){0});
+}
+
+int item_find(struct api_call *call, struct span id, struct task_document *ret_document)
+{
+	const struct api_reads *reads = call->reads;
+	int64_t seq;
+
+	int r = text_is_name(id, COMMAND_ID_MAX) ? reads->find_task(reads->context, id, &seq) : -ENOENT;
+	if (r == 0)
+		r = item_read(call, seq, call->arena, ret_document);
+	return r == 0 && !principal_sees(call, &ret_document->task) ? -ENOENT : r;
+}
+
+bool workqueue_find(struct api_call *call, struct span id, struct task_document *ret_document)
+{
+	struct result none = {.refusal = REFUSED_NOT_FOUND};
+
+	int r = item_find(call, id, ret_document);
+	if (r == -ENOENT)
+		item_refuse(call, &none, id);
+	else if (r < 0)
+		call_refuse_fault(call, r);
+	return r == 0;
+}

@@ -1,0 +1,490 @@
+/*
+ * Items, their counts and their queues: one pass over the rows, newest or oldest first, a bounded slice per call.
+ *
+ * A list is cut after `limit` items, or when enough rows were looked at for them, so that a filter that matches little
+ * costs as much as one that matches all; "next" then says where to go on. The original tells everything at once. Counts
+ * and queues look at every row, as long as it takes: nobody waits for them meanwhile.
+ */
+#include "api/door/workqueue/workqueue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/take.h"
+
+enum {
+	ITEMS_MAX = 1000,
+	LOOKS_MAX = 100000,         /* rows for one list */
+	ACTIVE_MAX = 1000,          /* items that a summary shows … */
+	ACTIVE_BYTES_MAX = 4 << 20, /* … while they are no longer than this together */
+	QUEUES_MAX = 1000,          /* that are told */
+	/* of one slice */
+	SLICE_ROWS = 500,
+	SLICE_ITEMS = 32,
+	SLICE_BYTES = 128 << 10,
+};
+
+enum { P_QUEUE, P_STATUS, P_LIMIT, P_ORDER, P_AFTER, P_COUNT };
+
+enum phase { PHASE_LOOK, PHASE_TELL };
+
+/* An item that somebody holds, for a summary. */
+struct active {
+	int64_t updated_ms;
+	struct span json;
+};
+
+struct pass {
+	struct api_call *call;
+	struct query_value values[P_COUNT];
+	struct span queue; /* empty: all */
+	uint32_t states;
+	uint32_t limit;
+	bool oldest_first;
+	enum phase phase;
+	int64_t at;
+	uint32_t looked_at;
+	int64_t *seqs; /* of the items to be told */
+	uint32_t count, told;
+	uint32_t tell_at; /* the next of them */
+	struct active *active;
+	size_t active_bytes;
+	bool is_cut;
+	uint64_t counts[TASK_STATE_COUNT];
+	uint32_t *queues; /* by number, each once */
+	uint32_t queue_count;
+};
+
+/* ---- what was asked -------------------------------------------------------------------------------------------- */
+
+/* Parameters that nobody knows are ignored, as the original does; of two with the same name the first counts. */
+static bool read_query(struct pass *pass)
+{
+	static const char *const names[P_COUNT] = {"queue", "status", "limit", "order", "after"};
+	struct api_call *call = pass->call;
+	struct span name, text;
+	size_t at = 0;
+
+	call->query_taken = true;
+	while (http_query_next(call->request->query, &at, &name, &text)) {
+		for (int i = 0; i < P_COUNT; i++) {
+			cleanup(buf_done) struct buf decoded = {0};
+			pass->values[i].name = names[i];
+			if (pass->values[i].value.data || !span_equal(span_of(names[i]), name))
+				continue;
+			buf_init(&decoded, 8192);
+			if (http_decode(text, true, &decoded) < 0) {
+				call_refuse_field(call, names[i], "has an escape that is none");
+				return false;
+			}
+			if (call_keep(call, &decoded, &pass->values[i].value) < 0)
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool read_states(struct pass *pass)
+{
+	struct span text = text_trim(pass->values[P_STATUS].value);
+	struct name_list names;
+
+	pass->states = ~0u;
+	if (text.len == 0)
+		return true;
+	pass->states = 0;
+	if (csv_names(pass->call->arena, text, &names) < 0) {
+		call_refuse_fault(pass->call, -ENOMEM);
+		return false;
+	}
+	for (uint32_t i = 0; i < names.count; i++) {
+		uint32_t states = item_states(names.items[i]);
+		if (states == 0) {
+			call_refuse_field(pass->call, "status",
+				"must be of ready, pending, claimed, in_progress, done, failed, with commas between them");
+			return false;
+		}
+		pass->states |= states;
+	}
+	return true;
+}
+
+static bool read_place(struct pass *pass)
+{
+	struct query_value *values = pass->values;
+	int64_t limit, after;
+
+	pass->oldest_first = span_equal(values[P_ORDER].value, SPAN("oldest"));
+	if (values[P_ORDER].value.data && !pass->oldest_first &&
+		!span_equal(values[P_ORDER].value, SPAN("newest"))) {
+		call_refuse_field(pass->call, "order", "must be newest or oldest");
+		return false;
+	}
+	if (query_int(&values[P_LIMIT], 1, ITEMS_MAX, ITEMS_MAX, &limit) < 0) {
+		call_refuse_field(pass->call, "limit", "must be from 1 to 1000");
+		return false;
+	}
+	if (query_int(&values[P_AFTER], 1, INT64_MAX, 0, &after) < 0) {
+		call_refuse_field(pass->call, "after", "must be as it was given out in \"next\"");
+		return false;
+	}
+	pass->limit = (uint32_t)limit;
+	pass->at = after != 0 ? after : pass->oldest_first ? 0 : INT64_MAX;
+	return true;
+}
+
+/* NULL: the call was refused. */
+static struct pass *pass_new(struct api_call *call, uint32_t items, uint32_t queues)
+{
+	struct pass *pass = arena_alloc(call->arena, sizeof *pass);
+
+	if (pass) {
+		pass->seqs = arena_alloc(call->arena, (items + 1) * sizeof *pass->seqs);
+		pass->queues = arena_alloc(call->arena, (queues + 1) * sizeof *pass->queues);
+	}
+	if (!pass || !pass->seqs || !pass->queues) {
+		call_refuse_fault(call, -ENOMEM);
+		return NULL;
+	}
+	pass->call = call;
+	if (!read_query(pass) || !read_states(pass) || !read_place(pass))
+		return NULL;
+	pass->queue = text_trim(pass->values[P_QUEUE].value);
+	call->detail = pass;
+	return pass;
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------------------ */
+
+enum {
+	ENOUGH = 1,
+};
+
+static bool matches(const struct pass *pass, const struct task_outline *outline)
+{
+	return (pass->states & STATE_BIT(outline->state)) != 0 &&
+		(pass->queue.len == 0 || span_equal(pass->queue, name_of(pass->call, outline->queue))) &&
+		principal_may_see(pass->call, outline);
+}
+
+static int look(struct pass *pass, int (*each)(void *context, const struct task_outline *outline))
+{
+	const struct api_reads *reads = pass->call->reads;
+	int r = reads->page_rows(reads->context, pass->oldest_first, &pass->at, SLICE_ROWS, each, pass);
+
+	if (r == ENOUGH || pass->at == (pass->oldest_first ? INT64_MAX : 0))
+		pass->phase = PHASE_TELL;
+	return r == ENOUGH ? 0 : r;
+}
+
+/* ---- items --------------------------------------------------------------------------------------------------------- */
+
+static int gather(void *context, const struct task_outline *outline)
+{
+	struct pass *pass = context;
+
+	pass->looked_at++;
+	if (matches(pass, outline))
+		pass->seqs[pass->count++] = outline->seq;
+	pass->is_cut = pass->count == pass->limit || pass->looked_at >= LOOKS_MAX;
+	return pass->is_cut ? ENOUGH : 0;
+}
+
+static int tell_item(struct pass *pass, int64_t seq, struct arena *arena, size_t *bytes)
+{
+	struct api_call *call = pass->call;
+	struct task_document document;
+
+	int r = item_read(call, seq, arena, &document);
+	if (r == -ENOENT)
+		return 0; /* purged since */
+	if (r < 0 || !principal_sees(call, &document.task))
+		return r;
+	*bytes += document.body.len + document.result.len;
+	r = pass->told++ > 0 ? buf_put_byte(call->body, ',') : 0;
+	return r < 0 ? r : item_put(call, call->body, &document, false);
+}
+
+/* A slice of the items that were chosen, from `*at` on. */
+static int tell_slice(struct pass *pass, uint32_t *at)
+{
+	struct arena arena;
+	size_t bytes = 0;
+	int r = 0;
+
+	arena_init(&arena, 16 * API_TEXT_MAX);
+	for (uint32_t i = 0; r == 0 && i < SLICE_ITEMS && bytes < SLICE_BYTES && *at < pass->count; i++) {
+		r = tell_item(pass, pass->seqs[(*at)++], &arena, &bytes);
+		arena_reset(&arena);
+	}
+	arena_done(&arena);
+	return r;
+}
+
+static int end_items(struct pass *pass)
+{
+	struct buf *body = pass->call->body;
+	int r = buf_put_byte(body, ']');
+
+	if (r == 0 && pass->is_cut)
+		r = buf_printf(body, ",\"next\":\"%lld\"", (long long)pass->at);
+	return r < 0 ? r : buf_put_byte(body, '}');
+}
+
+void workqueue_items_read(struct api_call *call)
+{
+	struct pass *pass = call->detail ? call->detail : pass_new(call, ITEMS_MAX, 0);
+
+	if (!pass)
+		return;
+	call->query_taken = true;
+	bool looking = pass->phase == PHASE_LOOK;
+	int r = looking ? look(pass, gather) : tell_slice(pass, &pass->tell_at);
+	if (r == 0 && looking && pass->phase == PHASE_TELL) {
+		call_reply_begin(call);
+		r = buf_put_span(call->body, SPAN("{\"ok\":true,\"items\":["));
+	}
+	if (r == 0 && (pass->phase == PHASE_LOOK || pass->tell_at < pass->count)) {
+		call_again(call);
+		return;
+	}
+	call_reply(call, 200, r < 0 ? r : end_items(pass));
+}
+
+void workqueue_item_read(struct api_call *call)
+{
+	struct task_document document;
+
+	call->query_taken = true;
+	int r = item_find(call, call->params[0], &document);
+	if (r == 0)
+		item_reply_document(call, &document);
+	else if (r == -ENOENT)
+		call_reply(call, 200, buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":null}")));
+	else
+		call_refuse_fault(call, r);
+}
+
+/* ---- the summary ---------------------------------------------------------------------------------------------------- */
+
+static bool is_active(enum task_state state)
+{
+	return state == TASK_CLAIMED || state == TASK_RUNNING || state == TASK_ASKING || state == TASK_REVIEW;
+}
+
+static int count_row(void *context, const struct task_outline *outline)
+{
+	struct pass *pass = context;
+
+	if (!matches(pass, outline))
+		return 0;
+	pass->counts[outline->state]++;
+	if (is_active(outline->state) && pass->count < ACTIVE_MAX)
+		pass->seqs[pass->count++] = outline->seq;
+	return 0;
+}
+
+/* {"ready":3,"done":9}: a status that no item has is not there. */
+static int put_counts(struct buf *out, const uint64_t counts[TASK_STATE_COUNT])
+{
+	static const char *const words[] = {"ready", "pending", "claimed", "in_progress", "done", "failed"};
+	struct json_object object;
+
+	json_begin(&object, out);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		uint32_t states = item_states(span_of(words[i]));
+		uint64_t count = 0;
+		for (int state = 1; state < TASK_STATE_COUNT; state++)
+			count += states & STATE_BIT((enum task_state)state) ? counts[state] : 0;
+		if (count > 0)
+			json_member_int(&object, words[i], (int64_t)count);
+	}
+	return json_end(&object);
+}
+
+static int by_update(const void *a, const void *b)
+{
+	const struct active *left = a, *right = b;
+
+	return left->updated_ms > right->updated_ms ? -1 : left->updated_ms < right->updated_ms;
+}
+
+static int render_active(struct pass *pass, int64_t seq, struct active *ret_active)
+{
+	struct api_call *call = pass->call;
+	cleanup(buf_done) struct buf text = {0};
+	struct task_document document;
+	struct arena arena;
+
+	arena_init(&arena, 16 * API_TEXT_MAX);
+	buf_init(&text, 16 * API_TEXT_MAX);
+	int r = item_read(call, seq, &arena, &document);
+	if (r == 0 && is_active(document.task.state) && pass->active_bytes < ACTIVE_BYTES_MAX)
+		r = item_put(call, &text, &document, false);
+	pass->active_bytes += text.len;
+	if (r == 0)
+		r = arena_copy(call->arena, buf_span(&text), &ret_active->json);
+	ret_active->updated_ms = r == 0 ? document.task.updated_ms : 0;
+	arena_done(&arena);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* A slice of them. */
+static int render_slice(struct pass *pass)
+{
+	int r = 0;
+
+	if (!pass->active)
+		pass->active = arena_alloc(pass->call->arena, (ACTIVE_MAX + 1) * sizeof *pass->active);
+	if (!pass->active)
+		return -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < SLICE_ITEMS && pass->tell_at < pass->count; i++, pass->tell_at++)
+		r = render_active(pass, pass->seqs[pass->tell_at], &pass->active[pass->tell_at]);
+	return r;
+}
+
+/* The last touched one first, as the original has them. */
+static int put_active(struct pass *pass)
+{
+	struct buf *body = pass->call->body;
+	bool any = false;
+	int r = 0;
+
+	if (pass->count > 0)
+		qsort(pass->active, pass->count, sizeof *pass->active, by_update);
+	for (uint32_t i = 0; r == 0 && i < pass->count; i++) {
+		if (pass->active[i].json.len == 0)
+			continue;
+		r = json_put_comma(body, &any);
+		if (r == 0)
+			r = buf_put_span(body, pass->active[i].json);
+	}
+	return r;
+}
+
+static int put_summary(struct pass *pass)
+{
+	struct buf *body = pass->call->body;
+	int r = buf_put_span(body, SPAN("{\"ok\":true,"));
+
+	if (r == 0 && pass->queue.len > 0) {
+		r = buf_put_span(body, SPAN("\"queue\":"));
+		if (r == 0)
+			r = json_put_string(body, pass->queue);
+		if (r == 0)
+			r = buf_put_byte(body, ',');
+	}
+	if (r == 0)
+		r = buf_put_span(body, SPAN("\"counts\":"));
+	if (r == 0)
+		r = put_counts(body, pass->counts);
+	if (r == 0)
+		r = buf_put_span(body, SPAN(",\"active\":["));
+	if (r == 0)
+		r = put_active(pass);
+	return r < 0 ? r : buf_put_span(body, SPAN("]}"));
+}
+
+void workqueue_summary_read(struct api_call *call)
+{
+	struct pass *pass = call->detail ? call->detail : pass_new(call, ACTIVE_MAX, 0);
+
+	if (!pass)
+		return;
+	call->query_taken = true;
+	int r = pass->phase == PHASE_LOOK ? look(pass, count_row) : render_slice(pass);
+	if (r == 0 && (pass->phase == PHASE_LOOK || pass->tell_at < pass->count))
+		call_again(call);
+	else
+		call_reply(call, 200, r < 0 ? r : put_summary(pass));
+}
+
+/* ---- queues ------------------------------------------------------------------------------------------------------------ */
+
+static int note_queue(void *context, const struct task_outline *outline)
+{
+	struct pass *pass = context;
+
+	if (!principal_may_see(pass->call, outline))
+		return 0;
+	for (uint32_t i = 0; i < pass->queue_count; i++) {
+		if (pass->queues[i] == outline->queue)
+			return 0;
+	}
+	if (pass->queue_count < QUEUES_MAX)
+		pass->queues[pass->queue_count++] = outline->queue;
+	return 0;
+}
+
+struct names {
+	struct span *items;
+	uint32_t count, max;
+};
+
+static int add_queue(void *context, struct span name, enum queue_state state, uint32_t ready)
+{
+	struct names *names = context;
+
+	(void)state;
+	(void)ready;
+	if (names->count < names->max)
+		names->items[names->count++] = name;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return span_compare(*(const struct span *)a, *(const struct span *)b);
+}
+
+/* Of items, of queues that somebody paused, and those that are claimed from by default. */
+static int put_queue_names(struct pass *pass)
+{
+	struct api_call *call = pass->call;
+	const struct api_reads *reads = call->reads;
+	struct names names = {.max = QUEUES_MAX + 2000};
+	struct name_list defaults = {0};
+	int r = 0;
+
+	names.items = arena_alloc(call->arena, names.max * sizeof *names.items);
+	if (!names.items)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < pass->queue_count; i++)
+		add_queue(&names, name_of(call, pass->queues[i]), QUEUE_OPEN, 0);
+	r = reads->each_queue(reads->context, add_queue, &names);
+	if (r == 0 && reads->default_queues)
+		r = csv_names(call->arena, span_of(reads->default_queues(reads->context)), &defaults);
+	for (uint32_t i = 0; i < defaults.count; i++)
+		add_queue(&names, defaults.items[i], QUEUE_OPEN, 0);
+	qsort(names.items, names.count, sizeof *names.items, by_name);
+	for (uint32_t i = 0; r == 0 && i < names.count; i++) {
+		bool again = i > 0 && span_equal(names.items[i], names.items[i - 1]);
+		if (again || !principal_serves(&call->who, names.items[i]))
+			continue;
+		r = pass->told++ > 0 ? buf_put_byte(call->body, ',') : 0;
+		if (r == 0)
+			r = json_put_string(call->body, names.items[i]);
+	}
+	return r;
+}
+
+void workqueue_queues_read(struct api_call *call)
+{
+	struct pass *pass = call->detail ? call->detail : pass_new(call, 0, QUEUES_MAX);
+
+	if (!pass)
+		return;
+	call->query_taken = true;
+	int r = look(pass, note_queue);
+	if (r == 0 && pass->phase == PHASE_LOOK) {
+		call_again(call);
+		return;
+	}
+	if (r == 0)
+		r = buf_put_span(call->body, SPAN("{\"ok\":true,\"queues\":["));
+	if (r == 0)
+		r = put_queue_names(pass);
+	if (r == 0)
+		r = buf_put_span(call->body, SPAN("]}"));
+	call_reply(call, 200, r);
+}

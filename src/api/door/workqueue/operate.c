@@ -1,0 +1,401 @@
+/*
+ * What an operator does to items: change them, remove them, say which queues an agent works for.
+ *
+ * The original lets an admin write any status over any other. Here a status is reached by the moves that lead there,
+ * each with its event: what is held is called off and opened again, what is over is opened again, what nobody holds is
+ * parked. What only its holder can say (that it is done, that it is in progress) is refused.
+ */
+#include "api/task/form.h"
+#include "api/door/workqueue/workqueue.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/take.h"
+
+enum {
+	MOVES_MAX = 3,
+	TRIES_MAX = 10, /* when others are faster */
+	SLOTS_READ = 200,
+};
+
+/* ---- update -------------------------------------------------------------------------------------------------- */
+
+struct updating {
+	struct span item, status;
+	struct span patch; /* of the text, as JSON; empty: it stays */
+	bool set_priority;
+	int64_t priority;
+	uint32_t tries;
+};
+
+static void put_patched(
+	struct form *form, yyjson_val *patch, const char *name, size_t max, struct json_object *out)
+{
+	yyjson_val *value = yyjson_obj_get(patch, name);
+	struct span text = field_trimmed(form, patch, name, max);
+
+	if (!value || yyjson_is_null(value))
+		return;
+	json_member_string(
+		out, name, text.len == 0 && strcmp(name, "title") == 0 ? SPAN("(untitled)") : text);
+}
+
+static void read_patch(struct form *form, yyjson_val *patch, struct updating *updating)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object members;
+
+	buf_init(&text, 4 * API_TEXT_MAX);
+	json_begin(&members, &text);
+	put_patched(form, patch, "title", TITLE_BYTES_MAX, &members);
+	put_patched(form, patch, "instructions", API_TEXT_MAX, &members);
+	int r = json_end(&members);
+	if (r == 0 && members.any)
+		r = arena_copy(form->arena, buf_span(&text), &updating->patch);
+	if (r < 0)
+		form->fault = r;
+	double number;
+	updating->set_priority = json_number(yyjson_obj_get(patch, "priority"), &number) ||
+		yyjson_is_str(yyjson_obj_get(patch, "priority"));
+	updating->priority = field_whole(form, patch, "priority", INT32_MIN, INT32_MAX, 0);
+	updating->status = field_trimmed(form, patch, "status", 32);
+}
+
+void workqueue_update_begin(struct api_call *call)
+{
+	cleanup(form_done) struct form form = {0};
+	struct updating *updating = arena_alloc(call->arena, sizeof *updating);
+
+	call->query_taken = true;
+	if (!form_open(&form, call, false))
+		return;
+	yyjson_val *patch = yyjson_obj_get(form.root, "patch");
+	if (!updating)
+		form.fault = -ENOMEM;
+	else
+		updating->item = field_trimmed(&form, form.root, "itemId", COMMAND_ID_MAX);
+	if (patch && !yyjson_is_obj(patch))
+		form_error(&form, "patch", "must be an object");
+	else if (updating)
+		read_patch(&form, patch, updating);
+	if (!form_is_good(&form))
+		return;
+	if (updating->item.len == 0) {
+		workqueue_missing(call, "itemId_required", "\"itemId\" says which item is meant");
+		return;
+	}
+	if (updating->status.len > 0 && item_states(updating->status) == 0) {
+		workqueue_missing(call, "invalid_status",
+			"\"status\" must be one of ready, pending, claimed, in_progress, done, failed");
+		return;
+	}
+	call->detail = updating;
+	call->step = API_READ;
+}
+
+static bool is_held(enum task_state state)
+{
+	return task_state_may_hold_claim(state) || state == TASK_REVIEW;
+}
+
+/* The moves from there to that status; -1: none lead there. */
+static int moves_to(enum task_state from, struct span status, enum command_kind ret_moves[MOVES_MAX])
+{
+	bool parks = span_equal(status, SPAN("pending"));
+	int count = 0;
+
+	if (span_equal(span_of(item_status(from)), status) && from != TASK_BLOCKED)
+		return 0;
+	if (span_equal(status, SPAN("failed"))) {
+		ret_moves[count++] = COMMAND_CANCEL;
+		return from == TASK_DONE ? -1 : count;
+	}
+	if (!parks && !span_equal(status, SPAN("ready")))
+		return -1;
+	if (is_held(from))
+		ret_moves[count++] = COMMAND_CANCEL;
+	if (is_held(from) || from == TASK_BLOCKED || task_state_is_final(from))
+		ret_moves[count++] = COMMAND_RETRY;
+	if (parks)
+		ret_moves[count++] = COMMAND_PARK;
+	else if (from == TASK_PENDING)
+		ret_moves[count++] = COMMAND_UNPARK;
+	return count > 0 ? count : -1; /* it becomes ready by itself, or not at all */
+}
+
+static void fill_update(const struct updating *updating, const struct task_document *document,
+	struct span body, struct command *command)
+{
+	command->kind = COMMAND_UPDATE;
+	command->task = updating->item;
+	command->update.patch.set_priority = updating->set_priority;
+	command->update.patch.priority = (int32_t)updating->priority;
+	if (updating->patch.len == 0)
+		return;
+	command->update.set_body = true;
+	command->update.body = body;
+	command->update.body_version = document->task.version;
+}
+
+static void refuse_move(struct api_call *call, enum task_state from, struct span status)
+{
+	char text[256];
+
+	snprintf(text, sizeof text,
+		"the item is %s, and no operator makes it %.*s: claim-next claims it, and whoever has claimed it says how it goes",
+		item_status(from), SPAN_ARGS(status));
+	api_refuse(call, REFUSED_BAD_TRANSITION, text);
+}
+
+void workqueue_update_read(struct api_call *call)
+{
+	const struct updating *updating = call->detail;
+	enum command_kind moves[MOVES_MAX];
+	struct task_document document;
+	struct span body = {0};
+	int count = 0;
+
+	if (!workqueue_find(call, updating->item, &document))
+		return;
+	if (updating->status.len > 0)
+		count = moves_to(document.task.state, updating->status, moves);
+	if (count < 0) {
+		refuse_move(call, document.task.state, updating->status);
+		return;
+	}
+	int r = updating->patch.len > 0 ? task_body_merge(call->arena, document.body, updating->patch, &body)
+					: 0;
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	bool changes = updating->set_priority || updating->patch.len > 0;
+	if (!changes && count == 0) {
+		item_reply_document(call, &document);
+		return;
+	}
+	if (!call_commands(call, (uint32_t)count + changes))
+		return;
+	if (changes)
+		fill_update(updating, &document, body, &call->commands[0]);
+	for (int i = 0; i < count; i++) {
+		struct command *command = &call->commands[i + changes];
+		command->kind = moves[i];
+		command->task = updating->item;
+		command->note = SPAN("\"operator\":true");
+	}
+}
+
+void workqueue_update_finish(struct api_call *call, const struct result *results)
+{
+	struct updating *updating = call->detail;
+	uint32_t last = call->command_count - 1;
+
+	if (results[0].refusal == REFUSED_VERSION_MISMATCH && updating->tries++ < TRIES_MAX) {
+		workqueue_update_read(call);
+		return;
+	}
+	for (uint32_t i = 0; i <= last; i++) {
+		if (results[i].refusal != REFUSED_NOTHING) {
+			item_refuse(call, &results[i], updating->item);
+			return;
+		}
+	}
+	item_reply(call, &results[last], false, (struct span){0});
+}
+
+/* ---- delete --------------------------------------------------------------------------------------------------- */
+
+struct deleting {
+	struct span item;
+	struct span shown; /* as it was: the answer */
+};
+
+void workqueue_delete_begin(struct api_call *call)
+{
+	cleanup(form_done) struct form form = {0};
+	struct deleting *deleting = arena_alloc(call->arena, sizeof *deleting);
+
+	call->query_taken = true;
+	if (!form_open(&form, call, false))
+		return;
+	if (!deleting)
+		form.fault = -ENOMEM;
+	else
+		deleting->item = field_trimmed(&form, form.root, "itemId", COMMAND_ID_MAX);
+	if (!form_is_good(&form))
+		return;
+	if (deleting->item.len == 0) {
+		workqueue_missing(call, "itemId_required", "\"itemId\" says which item is meant");
+		return;
+	}
+	call->detail = deleting;
+	call->step = API_READ;
+}
+
+/* What is not over yet is called off first: whoever waits for it learns that it will not come. */
+void workqueue_delete_read(struct api_call *call)
+{
+	struct deleting *deleting = call->detail;
+	cleanup(buf_done) struct buf shown = {0};
+	struct task_document document;
+
+	if (!workqueue_find(call, deleting->item, &document))
+		return;
+	buf_init(&shown, 16 * API_TEXT_MAX);
+	int r = item_put(call, &shown, &document, false);
+	if (r == 0)
+		r = arena_copy(call->arena, buf_span(&shown), &deleting->shown);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	bool open = !task_state_is_final(document.task.state);
+	if (!call_commands(call, open ? 2 : 1))
+		return;
+	for (uint32_t i = 0; i < call->command_count; i++) {
+		call->commands[i].kind = open && i == 0 ? COMMAND_CANCEL : COMMAND_PURGE;
+		call->commands[i].task = deleting->item;
+	}
+}
+
+void workqueue_delete_finish(struct api_call *call, const struct result *results)
+{
+	const struct deleting *deleting = call->detail;
+	const struct result *last = &results[call->command_count - 1];
+
+	if (last->refusal == REFUSED_BAD_TRANSITION && last->task.claim.stopping) {
+		api_refuse(call, REFUSED_BAD_TRANSITION,
+			"its worker was told to stop; delete it again when it has, or when its lease has ended");
+		return;
+	}
+	if (last->refusal != REFUSED_NOTHING) {
+		item_refuse(call, last, deleting->item);
+		return;
+	}
+	int r = buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":"));
+	if (r == 0)
+		r = buf_put_span(call->body, deleting->shown);
+	if (r == 0)
+		r = buf_put_byte(call->body, '}');
+	call->reply.event_seq = last->event_seq;
+	call_reply(call, 200, r);
+}
+
+/* ---- assignments ------------------------------------------------------------------------------------------------ */
+
+static void fill_assign(struct api_call *call, struct span agent, struct name_list queues)
+{
+	cleanup(buf_done) struct buf note = {0};
+
+	if (!call_commands(call, 1))
+		return;
+	call->commands[0].kind = COMMAND_SLOT_ASSIGN;
+	call->commands[0].assign.slot = agent;
+	call->commands[0].assign.queues = queues;
+	buf_init(&note, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
+	int r = buf_put_span(&note, SPAN("\"queues\":"));
+	if (r == 0)
+		r = queues_put(&note, &queues);
+	if (r < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else
+		call_keep(call, &note, &call->commands[0].note);
+}
+
+void workqueue_assign_begin(struct api_call *call)
+{
+	cleanup(form_done) struct form form = {0};
+
+	call->query_taken = true;
+	if (!form_open(&form, call, false))
+		return;
+	struct span agent = field_trimmed(&form, form.root, "agentId", COMMAND_ID_MAX);
+	struct name_list queues = field_queues(&form, form.root, "queues");
+	if (form.error_count == 0 && !text_is_name(agent, COMMAND_ID_MAX))
+		form_error(&form, "agentId", "is required: 1 to %d bytes without control characters",
+			COMMAND_ID_MAX);
+	if (form.error_count == 0 && queues.count == 0)
+		form_error(&form, "queues", "is required: a list of at least one queue");
+	if (form_is_good(&form))
+		fill_assign(call, agent, queues);
+}
+
+void workqueue_assign_finish(struct api_call *call, const struct result *results)
+{
+	const struct command *command = &call->commands[0];
+
+	if (results[0].refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, &results[0]);
+		return;
+	}
+	int r = buf_put_span(call->body, SPAN("{\"ok\":true,\"agentId\":"));
+	if (r == 0)
+		r = json_put_string(call->body, command->assign.slot);
+	if (r == 0)
+		r = buf_put_span(call->body, SPAN(",\"queues\":"));
+	if (r == 0)
+		r = queues_put(call->body, &command->assign.queues);
+	if (r == 0)
+		r = buf_put_byte(call->body, '}');
+	call->reply.event_seq = results[0].event_seq;
+	call_reply(call, 200, r);
+}
+
+struct assigned {
+	struct api_call *call;
+	int64_t after;
+	bool any;
+};
+
+/* "agent":["a","b"] */
+static int put_assigned(void *context, struct span slot, struct span queues)
+{
+	struct assigned *assigned = context;
+	struct buf *body = assigned->call->body;
+	struct span queue;
+	bool any = false;
+	int r = json_put_comma(body, &assigned->any);
+
+	if (r == 0)
+		r = json_put_string(body, slot);
+	if (r == 0)
+		r = buf_put_span(body, SPAN(":["));
+	while (r == 0 && assigned_next(&queues, &queue)) {
+		r = json_put_comma(body, &any);
+		if (r == 0)
+			r = json_put_string(body, queue);
+	}
+	return r < 0 ? r : buf_put_byte(body, ']');
+}
+
+void workqueue_assignments_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct assigned *assigned = call->detail;
+	int r = 0;
+
+	call->query_taken = true;
+	if (!assigned) {
+		assigned = arena_alloc(call->arena, sizeof *assigned);
+		if (!assigned) {
+			call_refuse_fault(call, -ENOMEM);
+			return;
+		}
+		assigned->call = call;
+		call->detail = assigned;
+		call_reply_begin(call);
+		r = buf_put_span(call->body, SPAN("{\"ok\":true,\"assignments\":{"));
+	}
+	if (r == 0)
+		r = reads->page_assignments(
+			reads->context, &assigned->after, SLOTS_READ, put_assigned, assigned);
+	if (r == 0 && assigned->after != 0) {
+		call_again(call);
+		return;
+	}
+	if (r == 0)
+		r = buf_put_span(call->body, SPAN("}}"));
+	call_reply(call, 200, r);
+}

@@ -1,0 +1,615 @@
+/*
+ * Adding items, taking the next one, saying how it goes: the hot half of the door.
+ *
+ * A claim here is known by a name: its lease is its own, 15 minutes unless the caller asks for another, and lasts for
+ * as long as there is progress, because the original knows no other clock. Whoever shows the fence that came with the
+ * item is held to it; whoever does not is matched by name, and the event says so.
+ */
+#include "api/door/workqueue/workqueue.h"
+
+#include <errno.h>
+
+#include "base/take.h"
+
+#define LEASE_ASKED_MAX (INT64_C(365) * 24 * 3600 * 1000) /* the rules clamp it further */
+
+/* ---- fields of a request -------------------------------------------------------------------------------- */
+
+struct span text_trim(struct span text)
+{
+	static const char space[] = " \t\n\r\f\v";
+
+	while (text.len > 0 && memchr(space, text.data[0], sizeof space - 1))
+		text = (struct span){text.data + 1, text.len - 1};
+	while (text.len > 0 && memchr(space, text.data[text.len - 1], sizeof space - 1))
+		text.len--;
+	return text;
+}
+
+struct span field_trimmed(struct form *form, yyjson_val *object, const char *name, size_t max)
+{
+	yyjson_val *value = yyjson_obj_get(object, name);
+	struct span text = {0}, kept = {0};
+
+	if (!value || yyjson_is_null(value))
+		return kept;
+	if (!yyjson_is_str(value)) {
+		form_error(form, name, "must be a string");
+		return kept;
+	}
+	text = text_trim(json_text(value));
+	if (text.len > max) {
+		form_error(form, name, "has %zu bytes; at most %zu are allowed", text.len, max);
+		return kept;
+	}
+	int r = text.len > 0 ? arena_copy(form->arena, text, &kept) : 0;
+	if (r < 0)
+		form->fault = r;
+	return kept;
+}
+
+static int digits_read(struct span text, int64_t *ret_number)
+{
+	bool minus = text.len > 0 && text.data[0] == '-';
+	int64_t number = 0;
+
+	if (text.len == (size_t)minus || text.len > 18)
+		return -EINVAL;
+	for (size_t i = minus; i < text.len; i++) {
+		if (text.data[i] < '0' || text.data[i] > '9')
+			return -EINVAL;
+		number = number * 10 + (text.data[i] - '0');
+	}
+	*ret_number = minus ? -number : number;
+	return 0;
+}
+
+int64_t field_whole(
+	struct form *form, yyjson_val *object, const char *name, int64_t min, int64_t max, int64_t otherwise)
+{
+	yyjson_val *value = yyjson_obj_get(object, name);
+	int64_t number = otherwise;
+
+	if (!value || yyjson_is_null(value))
+		return otherwise;
+	int r = yyjson_is_str(value) ? digits_read(text_trim(json_text(value)), &number)
+				     : node_int(value, &number);
+	if (r < 0 || number < min || number > max)
+		form_error(form, name, "must be a whole number from %lld to %lld", (long long)min,
+			(long long)max);
+	return number;
+}
+
+/* One more name, unless it is blank. */
+static void add_name(struct form *form, const char *field, struct span text, struct name_list *names)
+{
+	struct span trimmed = text_trim(text), *items = (struct span *)names->items;
+
+	if (trimmed.len == 0)
+		return;
+	if (!text_is_name(trimmed, COMMAND_NAME_MAX)) {
+		form_error(form, field, "has a name that is not 1 to %d bytes without control characters",
+			COMMAND_NAME_MAX);
+		return;
+	}
+	if (names->count == COMMAND_LIST_MAX) {
+		form_error(form, field, "has more than %d names", COMMAND_LIST_MAX);
+		return;
+	}
+	int r = arena_copy(form->arena, trimmed, &items[names->count]);
+	if (r < 0)
+		form->fault = r;
+	else
+		names->count++;
+}
+
+struct name_list field_queues(struct form *form, yyjson_val *object, const char *name)
+{
+	yyjson_val *value = yyjson_obj_get(object, name), *item;
+	struct name_list names = {0};
+	size_t i, limit;
+
+	if (!value || yyjson_is_null(value))
+		return names;
+	if (!yyjson_is_arr(value)) {
+		form_error(form, name, "must be a list of strings");
+		return names;
+	}
+	names.items = arena_alloc(form->arena, COMMAND_LIST_MAX * sizeof *names.items);
+	if (!names.items) {
+		form->fault = -ENOMEM;
+		return names;
+	}
+	yyjson_arr_foreach(value, i, limit, item)
+	{
+		uint32_t errors = form->error_count;
+		if (yyjson_is_str(item))
+			add_name(form, name, json_text(item), &names);
+		else
+			form_error(form, name, "has at [%zu] what is no string", i);
+		if (form->error_count > errors)
+			break;
+	}
+	return names;
+}
+
+int queues_put(struct buf *out, const struct name_list *queues)
+{
+	return json_put_strings(out, queues->items, queues->count);
+}
+
+int csv_names(struct arena *arena, struct span text, struct name_list *ret_names)
+{
+	struct span *items = arena_alloc(arena, COMMAND_LIST_MAX * sizeof *items);
+
+	*ret_names = (struct name_list){items, 0};
+	if (!items)
+		return -ENOMEM;
+	while (text.len > 0 && ret_names->count < COMMAND_LIST_MAX) {
+		const char *comma = memchr(text.data, ',', text.len);
+		size_t len = comma ? (size_t)(comma - text.data) : text.len;
+		struct span name = text_trim((struct span){text.data, len});
+		if (text_is_name(name, COMMAND_NAME_MAX))
+			items[ret_names->count++] = name;
+		text = comma ? (struct span){comma + 1, text.len - len - 1} : (struct span){0};
+	}
+	return 0;
+}
+
+static bool check_name(struct form *form, const char *field, struct span name)
+{
+	if (name.len == 0 || text_is_name(name, COMMAND_ID_MAX))
+		return true;
+	form_error(form, field, "must be 1 to %d bytes without control characters", COMMAND_ID_MAX);
+	return false;
+}
+
+/* ---- enqueue ------------------------------------------------------------------------------------------------ */
+
+struct enqueued {
+	struct span queue, title, instructions, key, meta;
+	int64_t priority;
+};
+
+static void read_meta(struct form *form, struct enqueued *item)
+{
+	static const struct field field = FIELD(enqueued, meta, "meta", FIELD_OBJECT, .max = 0);
+	yyjson_val *meta = yyjson_obj_get(form->root, "meta");
+
+	if (meta && !yyjson_is_null(meta))
+		form_take(form, &field, meta, item);
+}
+
+static void read_enqueued(struct form *form, struct enqueued *item)
+{
+	item->queue = field_trimmed(form, form->root, "queue", COMMAND_NAME_MAX);
+	item->title = field_trimmed(form, form->root, "title", TITLE_BYTES_MAX);
+	item->instructions = field_trimmed(form, form->root, "instructions", API_TEXT_MAX);
+	item->key = field_key(form, form->root, item->queue);
+	item->priority = field_whole(form, form->root, "priority", INT32_MIN, INT32_MAX, 0);
+	read_meta(form, item);
+	if (item->queue.len > 0 && !text_is_name(item->queue, COMMAND_NAME_MAX))
+		form_error(form, "queue", "must be a name without control characters");
+}
+
+/* The members of the task that nobody below looks into. */
+static int put_body(struct buf *body, struct enqueued *item)
+{
+	struct json_object members = {.buf = body};
+
+	json_member_string(&members, "title", item->title.len > 0 ? item->title : SPAN("(untitled)"));
+	json_member_string(&members, "instructions", item->instructions);
+	if (item->key.len > 0)
+		json_member_string(&members, "uniqueKey", item->key);
+	if (item->meta.len > 0)
+		json_member_raw(&members, "metadata", item->meta);
+	return buf_fault(members.buf);
+}
+
+static void fill_enqueue(struct api_call *call, struct enqueued *item)
+{
+	cleanup(buf_done) struct buf body = {0};
+
+	if (!principal_serves(&call->who, item->queue)) {
+		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than this one.");
+		return;
+	}
+	buf_init(&body, 4 * API_TEXT_MAX);
+	if (!call_commands(call, 1))
+		return;
+	struct command *command = &call->commands[0];
+	command->kind = COMMAND_CREATE;
+	command->create.queue = item->queue;
+	command->create.priority = (int32_t)item->priority;
+	command->create.unique_key = item->key;
+	if (put_body(&body, item) < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else
+		call_keep(call, &body, &command->create.body);
+}
+
+void workqueue_enqueue_begin(struct api_call *call)
+{
+	cleanup(form_done) struct form form = {0};
+	struct enqueued item = {0};
+
+	call->query_taken = true;
+	if (!form_open(&form, call, false))
+		return;
+	read_enqueued(&form, &item);
+	if (!form_is_good(&form))
+		return;
+	if (item.queue.len == 0)
+		workqueue_missing(
+			call, "queue_required", "\"queue\" names the queue that the item goes into");
+	else
+		fill_enqueue(call, &item);
+}
+
+void workqueue_enqueue_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal != REFUSED_NOTHING)
+		call_refuse_result(call, &results[0]);
+	else
+		item_reply(call, &results[0], results[0].deduplicated, (struct span){0});
+}
+
+/* ---- claim-next ---------------------------------------------------------------------------------------------- */
+
+/* Where the queues came from, for the answer. */
+struct sources {
+	const char *name;
+	struct name_list queues;
+};
+
+bool assigned_next(struct span *rest, struct span *ret_queue)
+{
+	size_t len = 1;
+
+	if (rest->len == 0)
+		return false;
+	while (len < rest->len && rest->data[len] != ASSIGNMENT_SEPARATOR)
+		len++;
+	*ret_queue = (struct span){rest->data + 1, len - 1};
+	*rest = (struct span){rest->data + len, rest->len - len};
+	return true;
+}
+
+static int assigned_names(struct arena *arena, struct span text, struct name_list *ret_names)
+{
+	struct span *items = arena_alloc(arena, COMMAND_LIST_MAX * sizeof *items);
+
+	*ret_names = (struct name_list){items, 0};
+	if (!items)
+		return -ENOMEM;
+	while (ret_names->count < COMMAND_LIST_MAX && assigned_next(&text, &items[ret_names->count]))
+		ret_names->count++;
+	return 0;
+}
+
+/* Those that were named; else those of the agent; else the default. */
+static int resolve_queues(
+	struct api_call *call, struct form *form, struct span agent, struct sources *ret_sources)
+{
+	const struct api_reads *reads = call->reads;
+	struct span text = {0};
+	bool own_default = yyjson_is_arr(yyjson_obj_get(form->root, "defaultQueues"));
+
+	*ret_sources = (struct sources){"requested", field_queues(form, form->root, "queues")};
+	if (ret_sources->queues.count > 0 || form->error_count > 0)
+		return 0;
+	int r = reads->assignment ? reads->assignment(reads->context, agent, call->arena, &text) : -ENOENT;
+	if (r == 0)
+		r = assigned_names(call->arena, text, &ret_sources->queues);
+	ret_sources->name = "assignment";
+	if (r != -ENOENT && (r < 0 || ret_sources->queues.count > 0))
+		return r;
+	ret_sources->name = "default";
+	if (own_default) {
+		ret_sources->queues = field_queues(form, form->root, "defaultQueues");
+		return 0;
+	}
+	const char *defaults = reads->default_queues ? reads->default_queues(reads->context) : "";
+	return csv_names(call->arena, span_of(defaults), &ret_sources->queues);
+}
+
+/* A list, or "ready,pending"; ready alone if nothing is said. */
+static void read_statuses(struct form *form, struct command_claim *claim)
+{
+	yyjson_val *value = yyjson_obj_get(form->root, "includeStatuses");
+	struct name_list names = {0};
+
+	claim->takes_ready = !value || yyjson_is_null(value);
+	if (claim->takes_ready)
+		return;
+	if (!yyjson_is_str(value))
+		names = field_queues(form, form->root, "includeStatuses");
+	else if (csv_names(form->arena, json_text(value), &names) < 0)
+		form->fault = -ENOMEM;
+	for (uint32_t i = 0; i < names.count; i++) {
+		bool ready = span_equal(names.items[i], SPAN("ready"));
+		bool pending = span_equal(names.items[i], SPAN("pending"));
+		claim->takes_ready |= ready;
+		claim->takes_pending |= pending;
+		if (!ready && !pending)
+			form_error(form, "includeStatuses", "may have only \"ready\" and \"pending\"");
+	}
+	if (names.count == 0 && form->error_count == 0)
+		form_error(form, "includeStatuses", "must name \"ready\", \"pending\" or both");
+}
+
+static bool is_true(yyjson_val *root, const char *name)
+{
+	yyjson_val *value = yyjson_obj_get(root, name);
+
+	return yyjson_is_true(value) || yyjson_equals_str(value, "true");
+}
+
+/* Whoever works for certain queues gets work of those alone. */
+static bool may_claim(struct api_call *call, const struct name_list *queues)
+{
+	for (uint32_t i = 0; i < queues->count; i++) {
+		if (!principal_serves(&call->who, queues->items[i])) {
+			api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than these.");
+			return false;
+		}
+	}
+	return true;
+}
+
+static void fill_claim(
+	struct api_call *call, struct span agent, const struct command_claim *claim, struct sources *sources)
+{
+	if (sources->queues.count == 0) {
+		int r = buf_put_span(
+			call->body, SPAN("{\"ok\":true,\"item\":null,\"reason\":\"NO_QUEUES\"}"));
+		call_reply(call, 200, r);
+		return;
+	}
+	if (!may_claim(call, &sources->queues) || !call_commands(call, 1))
+		return;
+	call->detail = sources;
+	struct command *command = &call->commands[0];
+	command->kind = COMMAND_CLAIM_NEXT;
+	command->worker = agent;
+	command->claim = *claim;
+	command->claim.queues = sources->queues;
+	command->claim.slot = agent;
+	command->claim.any_executor = true;
+	command->claim.named = true;
+	command->claim.max = 1;
+	command->claim.run_ms = TASK_DELAY_MS_MAX;
+}
+
+void workqueue_claim_begin(struct api_call *call)
+{
+	cleanup(form_done) struct form form = {0};
+	struct sources *sources = arena_alloc(call->arena, sizeof *sources);
+	struct command_claim claim = {0};
+
+	call->query_taken = true;
+	if (!form_open(&form, call, false))
+		return;
+	struct span agent = field_trimmed(&form, form.root, "agentId", COMMAND_ID_MAX);
+	check_name(&form, "agentId", agent);
+	if (agent.len == 0 && form.error_count == 0)
+		form_error(&form, "agentId", "is required");
+	claim.lease_ms = field_whole(&form, form.root, "leaseMs", 0, LEASE_ASKED_MAX, 0);
+	claim.resumes = is_true(form.root, "resumeOwned") || is_true(form.root, "preferOwned");
+	read_statuses(&form, &claim);
+	int r = !sources ? -ENOMEM : form.error_count == 0 ? resolve_queues(call, &form, agent, sources) : 0;
+	if (r < 0)
+		form.fault = r;
+	if (form_is_good(&form))
+		fill_claim(call, agent, &claim, sources);
+}
+
+/* ,"queues":[…],"queuesSource":"…" */
+static int put_sources(struct buf *out, const struct sources *sources)
+{
+	int r = buf_put_span(out, SPAN(",\"queues\":"));
+
+	if (r == 0)
+		r = queues_put(out, &sources->queues);
+	return r < 0 ? r : buf_printf(out, ",\"queuesSource\":\"%s\"", sources->name);
+}
+
+void workqueue_claim_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+	cleanup(buf_done) struct buf more = {0};
+
+	if (result->refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, result);
+		return;
+	}
+	buf_init(&more, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
+	int r = put_sources(&more, call->detail);
+	if (r == 0 && result->claim_count > 0) {
+		struct result taken = *result;
+		taken.task = result->claims[0].task;
+		item_reply(call, &taken, false, buf_span(&more));
+		return;
+	}
+	if (r == 0)
+		r = buf_put_span(call->body, SPAN("{\"ok\":true,\"item\":null"));
+	if (r == 0)
+		r = buf_put_span(call->body, buf_span(&more));
+	if (r == 0)
+		r = buf_put_byte(call->body, '}');
+	call->reply.event_seq = result->event_seq;
+	call_reply(call, 200, r);
+}
+
+/* ---- how it goes ----------------------------------------------------------------------------------------------- */
+
+struct said {
+	struct span item, agent, note, error, result;
+	uint64_t fence;
+	bool has_fence;
+	int64_t lease_ms;
+};
+
+/* Digits in a string, as it was given out; a number will do as long as none of it is lost. */
+static void read_fence(struct form *form, struct said *said)
+{
+	static const struct field field = FIELD(said, fence, "fence", FIELD_DECIMAL, .max = 0);
+	yyjson_val *value = yyjson_obj_get(form->root, "fence");
+
+	if (form_call(form)->who.fence != 0) { /* the token of a claim is its fence */
+		said->fence = form_call(form)->who.fence;
+		said->has_fence = true;
+	}
+	if (!value || yyjson_is_null(value) || yyjson_equals_str(value, ""))
+		return;
+	said->has_fence = true;
+	if (yyjson_is_uint(value))
+		said->fence = yyjson_get_uint(value);
+	else
+		form_take(form, &field, value, said);
+}
+
+static void read_said(struct form *form, struct said *said)
+{
+	static const struct field result = FIELD(said, result, "result", FIELD_VALUE, .max = 0);
+	yyjson_val *value = yyjson_obj_get(form->root, "result");
+
+	said->item = field_trimmed(form, form->root, "itemId", COMMAND_ID_MAX);
+	said->agent = field_trimmed(form, form->root, "agentId", COMMAND_ID_MAX);
+	said->note = field_trimmed(form, form->root, "note", NOTE_BYTES_MAX);
+	said->error = field_trimmed(form, form->root, "error", NOTE_BYTES_MAX);
+	said->lease_ms = field_whole(form, form->root, "leaseMs", 0, LEASE_ASKED_MAX, 0);
+	if (value)
+		form_take(form, &result, value, said);
+	check_name(form, "itemId", said->item);
+	check_name(form, "agentId", said->agent);
+	read_fence(form, said);
+}
+
+static bool keep_note(struct api_call *call, const struct said *said, struct command *command)
+{
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+
+	if (said->note.len == 0)
+		return true;
+	buf_init(&note, 8 * NOTE_BYTES_MAX);
+	json_member_string(&members, "note", said->note);
+	command->words = said->note;
+	return buf_fault(members.buf) == 0 && call_keep(call, &note, &command->note) == 0;
+}
+
+static bool keep_error(struct api_call *call, const struct said *said, struct command *command)
+{
+	cleanup(buf_done) struct buf error = {0};
+
+	command->failure =
+		(struct failure){.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK, .no_retry = true};
+	buf_init(&error, 8 * NOTE_BYTES_MAX);
+	return item_error_put(&error, said->error) == 0 && call_keep(call, &error, &command->data) == 0;
+}
+
+static void fill_said(struct api_call *call, const struct said *said, enum command_kind kind)
+{
+	if (!call_commands(call, 1))
+		return;
+	struct command *command = &call->commands[0];
+	command->kind = kind;
+	command->task = said->item;
+	command->worker = said->agent;
+	command->fence = said->fence;
+	command->by_name = !said->has_fence;
+	if (kind == COMMAND_PROGRESS)
+		command->lease_ms = said->lease_ms;
+	if (kind == COMMAND_COMPLETE)
+		command->data = said->result;
+	if (!keep_note(call, said, command) || (kind == COMMAND_FAIL && !keep_error(call, said, command))) {
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+		return;
+	}
+	/* with the token of a claim it is the work itself that speaks: under a supervisor that is a report */
+	if (kind != COMMAND_PROGRESS)
+		report_keep_word(call, command, kind == COMMAND_FAIL ? "fail" : "complete");
+}
+
+static void report_begin(struct api_call *call, enum command_kind (*kind_of)(yyjson_val *root))
+{
+	cleanup(form_done) struct form form = {0};
+	struct said said = {0};
+
+	call->query_taken = true;
+	if (!form_open(&form, call, false))
+		return;
+	read_said(&form, &said);
+	if (!form_is_good(&form))
+		return;
+	enum command_kind kind = kind_of(form.root);
+	if (said.item.len == 0)
+		workqueue_missing(call, "itemId_required", "\"itemId\" says which item is meant");
+	else if (said.agent.len == 0)
+		workqueue_missing(call, "agentId_required", "\"agentId\" says who reports");
+	else if (kind == COMMAND_KIND_COUNT)
+		workqueue_missing(
+			call, "invalid_status", "\"status\" must be one of in_progress, done, failed");
+	else if (kind == COMMAND_FAIL && said.error.len == 0)
+		workqueue_missing(call, "error_required", "\"error\" says what went wrong");
+	else
+		fill_said(call, &said, kind);
+}
+
+static enum command_kind kind_of_status(yyjson_val *root)
+{
+	yyjson_val *status = yyjson_obj_get(root, "status");
+
+	if (yyjson_equals_str(status, "in_progress"))
+		return COMMAND_PROGRESS;
+	if (yyjson_equals_str(status, "done"))
+		return COMMAND_COMPLETE;
+	return yyjson_equals_str(status, "failed") ? COMMAND_FAIL : COMMAND_KIND_COUNT;
+}
+
+static enum command_kind is_progress(yyjson_val *root)
+{
+	(void)root;
+	return COMMAND_PROGRESS;
+}
+
+static enum command_kind is_complete(yyjson_val *root)
+{
+	(void)root;
+	return COMMAND_COMPLETE;
+}
+
+static enum command_kind is_fail(yyjson_val *root)
+{
+	(void)root;
+	return COMMAND_FAIL;
+}
+
+void workqueue_transition_begin(struct api_call *call)
+{
+	report_begin(call, kind_of_status);
+}
+
+void workqueue_progress_begin(struct api_call *call)
+{
+	report_begin(call, is_progress);
+}
+
+void workqueue_done_begin(struct api_call *call)
+{
+	report_begin(call, is_complete);
+}
+
+void workqueue_fail_begin(struct api_call *call)
+{
+	report_begin(call, is_fail);
+}
+
+void workqueue_report_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal != REFUSED_NOTHING)
+		item_refuse(call, &results[0], call->commands[0].task);
+	else
+		item_reply(call, &results[0], false, (struct span){0});
+}

@@ -1,0 +1,86 @@
+/*
+ * The door of the clawnsole workqueue: what its files share. Its words stand in them and nowhere else: an item is a
+ * task, an agent is the worker of that id, a dedupeKey is a unique key within a queue.
+ *
+ *   workqueue.c          adding, taking, reporting
+ *   door/workqueue/operate.c  what an operator does: update, delete, assignments
+ *   door/workqueue/import.c   items with a past in a file of the original
+ *   door/workqueue/item.c     an item as JSON; what is refused
+ *   door/workqueue/list.c     lists of items, queues and counts
+ *
+ * Fields that nobody knows are ignored, as the original does; what a known one cannot be is told.
+ */
+#pragma once
+
+#include "api/form.h"
+
+enum {
+	TITLE_BYTES_MAX = 4096,
+	NOTE_BYTES_MAX = 64 << 10,
+	DEDUPE_KEY_BYTES_MAX = COMMAND_NAME_MAX - 5, /* together with the queue: "3:qqq:key" is a name */
+};
+
+/* In the metadata of a task that was imported: what the item said that a task has no place for. */
+#define IMPORTED_KEY "clawnsoleItem"
+
+/* ---- fields of a request -------------------------------------------------------------------------------- */
+
+struct span text_trim(struct span text);
+
+/* A text without the space around it, in the arena; empty if it is not there. What is wrong goes into the form. */
+struct span field_trimmed(struct form *form, yyjson_val *object, const char *name, size_t max);
+
+/* A whole number, be it written as a number or as digits in a string; `otherwise` if it is not there. */
+int64_t field_whole(
+	struct form *form, yyjson_val *object, const char *name, int64_t min, int64_t max, int64_t otherwise);
+
+/* Names in a list, trimmed; blank ones are left out. Not there, or null: none. */
+struct name_list field_queues(struct form *form, yyjson_val *object, const char *name);
+
+/* The same of "a,b". */
+int csv_names(struct arena *arena, struct span text, struct name_list *ret_names);
+
+/* ["a","b"] */
+int queues_put(struct buf *out, const struct name_list *queues);
+
+/* The queues that an agent is assigned, one after the other; false: there is no more. */
+bool assigned_next(struct span *rest, struct span *ret_queue);
+
+/* A member that must be there and is not: {"error":"itemId_required"}. */
+void workqueue_missing(struct api_call *call, const char *code, const char *message);
+
+/* A task with everything that an item shows. -ENOENT. */
+int item_read(
+	const struct api_call *call, int64_t seq, struct arena *arena, struct task_document *ret_document);
+
+/* The same of that id, if it is there for the caller. */
+int item_find(struct api_call *call, struct span id, struct task_document *ret_document);
+
+/* The document of an item, or the call was refused. */
+bool workqueue_find(struct api_call *call, struct span id, struct task_document *ret_document);
+
+/* ---- items ------------------------------------------------------------------------------------------------ */
+
+/* The word for its state, as old clients know it. */
+const char *item_status(enum task_state state);
+
+/* States of that status, a bit each; 0: there is no such status. */
+uint32_t item_states(struct span status);
+
+/* The unique key of a task for the "dedupeKey" of an item in that queue, in the arena; empty: it has none. */
+struct span field_key(struct form *form, yyjson_val *object, struct span queue);
+
+int item_put(const struct api_call *call, struct buf *out, const struct task_document *document,
+	bool deduplicated);
+
+/* {"ok":true,"item":…} with the task as that command left it; `more`: members behind them. */
+void item_reply(struct api_call *call, const struct result *result, bool deduplicated, struct span more);
+
+/* The same of a task as it was read. */
+void item_reply_document(struct api_call *call, const struct task_document *document);
+
+/* No to what somebody said about an item. */
+void item_refuse(struct api_call *call, const struct result *result, struct span id);
+
+/* What an error of ours is for an item: a text. And the other way round, in the arena. */
+int item_error_put(struct buf *out, struct span message);

@@ -1,0 +1,43 @@
+/*
+ * What an admin did, as its event tells it. A secret is no part of it: whoever calls names objects by their ids.
+ */
+#include "api/call.h"
+
+#include "base/take.h"
+
+enum {
+	REQUEST_ID_MAX = 128,
+};
+
+/* Of a client's own making: taken over only if it can neither fill the log nor look like something else in it. */
+static bool request_id_is_sane(struct span id)
+{
+	for (size_t i = 0; i < id.len; i++) {
+		if (id.data[i] <= ' ' || id.data[i] > '~')
+			return false;
+	}
+	return id.len > 0 && id.len <= REQUEST_ID_MAX;
+}
+
+bool call_audit(struct api_call *call, struct command *command, struct span object, struct span more)
+{
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+	char route[128];
+
+	snprintf(route, sizeof route, "%s %s", http_method_name(call->route->method), call->route->pattern);
+	buf_init(&note, API_TEXT_MAX);
+	json_member_string(&members, "principal", call->who.id);
+	json_member_cstr(&members, "route", route);
+	if (object.len > 0)
+		json_member_string(&members, "object", object);
+	if (more.len > 0)
+		json_members_raw(&members, more);
+	if (request_id_is_sane(call->request->request_id))
+		json_member_string(&members, "requestId", call->request->request_id);
+	if (buf_fault(members.buf) < 0) {
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+		return false;
+	}
+	return call_keep(call, &note, &command->note) == 0;
+}

@@ -1,0 +1,577 @@
+/*
+ * Events: the stream from a cursor, as pages or without end; and those of one task.
+ *
+ * A cursor is the number of the last event seen; "now" is that of the last one there is. One that lies before what is kept, or behind the last event
+ * (the store was restored), is refused: skipping silently would be worse.
+ */
+#include "api/call.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/base36.h"
+#include "base/take.h"
+
+enum {
+	EVENTS_DEFAULT = 100,
+	EVENTS_MAX = 1000,
+	SLICE_EVENTS = 100,
+	SLICE_BYTES = 64 << 10,
+	LIST_BYTES_MAX = 16 << 20,  /* of one reply, about */
+	TRAIL_MAX = 20000,          /* events of one task that are followed back … */
+	LOOKED_THROUGH_MAX = 20000, /* … or else so many of all, before the caller must ask again */
+};
+
+/* ---- one event -------------------------------------------------------------------------------------- */
+
+static void put_task_id(struct json_object *object, const struct record *record)
+{
+	char text[2 + BASE36_MAX] = "t-";
+
+	if (record->id.len > 0) {
+		json_member_string(object, "task", record->id);
+		return;
+	}
+	size_t len = base36_encode((uint64_t)record->task, text + 2);
+	json_member_string(object, "task", (struct span){text, len + 2});
+}
+
+static void put_change(struct json_object *data, const struct record *record)
+{
+	const struct task *columns = &record->columns;
+
+	if (record->from != TASK_NOWHERE)
+		json_member_cstr(data, "from", task_state_name(record->from));
+	if (columns->state != TASK_NOWHERE)
+		json_member_cstr(data, "state", task_state_name(columns->state));
+	if (columns->attempt != 0)
+		json_member_int(data, "attempt", columns->attempt);
+	if (columns->fence != 0)
+		json_member_decimal(data, "fence", columns->fence);
+	if (columns->spent != 0)
+		json_member_int(data, "spent", columns->spent);
+	if (columns->crashes != 0)
+		json_member_int(data, "crashes", columns->crashes);
+	if (columns->code != CODE_NONE)
+		json_member_cstr(data, "code", failure_code_name(columns->code));
+	if (columns->stage != STAGE_NONE)
+		json_member_cstr(data, "stage", stage_name(columns->stage));
+}
+
+static void put_stage(struct json_object *data, const struct record *record)
+{
+	int64_t from = record_has(record, FACT_STAGE_FROM) ? record->fact[FACT_STAGE_FROM] : 0;
+	int64_t action = record_has(record, FACT_ACTION) ? record->fact[FACT_ACTION] : 0;
+
+	if (from > STAGE_NONE && from < STAGE_COUNT)
+		json_member_cstr(data, "fromStage", stage_name((enum stage)from));
+	if (action > ACTION_NONE && action < ACTION_COUNT)
+		json_member_cstr(data, "action", action_name((enum action)action));
+}
+
+/* Facts that mean something to a reader; the others are of the lease clock. */
+static const struct {
+	enum fact fact;
+	const char *name;
+	bool is_flag;
+} facts[] = {
+	{FACT_GRANTED, "leaseMs", false},
+	{FACT_NAME_ONLY, "nameOnly", true},
+	{FACT_NAMED, "named", true},
+	{FACT_MAX, "maxConcurrent", false},
+	{FACT_STOPPING, "stopping", true},
+	{FACT_REPORTED, "reported", true},
+	{FACT_TRIAL, "trial", true},
+	{FACT_OVERDUE, "overdue", true},
+	{FACT_RETRY_AT, "retryAt", false},
+	{FACT_GENERATION, "generation", false},
+	{FACT_START, "start", false},
+};
+
+static void put_facts(struct json_object *data, const struct record *record)
+{
+	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+		if (!record_has(record, facts[i].fact))
+			continue;
+		int64_t value = record->fact[facts[i].fact];
+		if (!facts[i].is_flag)
+			json_member_int(data, facts[i].name, value);
+		else if (value != 0)
+			json_member_bool(data, facts[i].name, true);
+	}
+	int64_t klass = record_has(record, FACT_CLASS) ? record->fact[FACT_CLASS] : 0;
+	if (klass > FAILURE_CLASS_NONE && klass < FAILURE_CLASS_COUNT)
+		json_member_cstr(data, "class", failure_class_name((enum failure_class)klass));
+	int64_t ended = record_has(record, FACT_REASON) ? record->fact[FACT_REASON] : 0;
+	if (ended > WORKER_ENDED_NOT && ended <= WORKER_REPLACED)
+		json_member_cstr(data, "ended", worker_end_name((enum worker_end)ended));
+}
+
+/* What the subject of such an event is; of a worker's the slot that it fills. */
+static const char *subject_name(enum event_kind kind)
+{
+	if (kind == EVENT_SLOT_QUARANTINED || kind == EVENT_SLOT_UNQUARANTINED ||
+		kind == EVENT_SLOT_ASSIGNED ||
+		(kind >= EVENT_WORKER_REGISTERED && kind <= EVENT_WORKER_INACTIVE))
+		return "slot";
+	if (kind == EVENT_GATE_OPENED || kind == EVENT_GATE_PASSED || kind == EVENT_GATE_REJECTED)
+		return "gate";
+	return "queue";
+}
+
+static int put_data(struct buf *out, const struct record *record)
+{
+	struct json_object data;
+
+	json_begin(&data, out);
+	if (record->task != 0)
+		put_change(&data, record);
+	if (record->subject.len > 0 && !event_kind_is_of_session(record->kind))
+		json_member_string(&data, subject_name(record->kind), record->subject);
+	put_facts(&data, record);
+	put_stage(&data, record);
+	/* the name that worker connectors know it by */
+	if (record->kind == EVENT_TASK_EXPIRED && record_has(record, FACT_NAMED))
+		json_member_cstr(&data, "event", "worker.claim.expired");
+	json_members_raw(&data, record->note);
+	return json_end(&data);
+}
+
+/* One event as JSON, for lists and streams. */
+static int put_event(struct buf *out, const struct record *record)
+{
+	struct json_object event;
+
+	json_begin(&event, out);
+	json_member_int(&event, "seq", record->seq);
+	json_member_int(&event, "time", record->wall_ms);
+	json_member_cstr(&event, "type", event_kind_name(record->kind));
+	if (record->task != 0)
+		put_task_id(&event, record);
+	if (record->worker.len > 0)
+		json_member_string(&event, "worker", record->worker);
+	if (event_kind_is_of_session(record->kind))
+		json_member_string(&event, "session", record->subject);
+	if (record->actor.len > 0)
+		json_member_string(&event, "actor", record->actor);
+	int r = buf_fault(event.buf) < 0 ? buf_fault(event.buf) : buf_printf(out, ",\"data\":");
+	if (r == 0)
+		r = put_data(out, record);
+	return r < 0 ? r : buf_put_byte(out, '}');
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------ */
+
+/* Both lists are made in slices; what happens between two of them may be seen or not. */
+struct event_listing {
+	struct buf *out;
+	const struct api_call *call;
+	int64_t task; /* only those of this one; 0: all */
+	int64_t next; /* the last one looked at */
+	uint32_t put, limit;
+	uint32_t looked_through; /* in all slices */
+	uint32_t looked_at;
+	size_t slice_end; /* of `out`: what goes beyond it ends the slice */
+	size_t bytes;     /* written by all slices */
+	bool from_cursor; /* it was given: nothing behind it may be missing */
+	struct trail *trail;
+};
+
+enum {
+	ENOUGH = 1, /* for this slice */
+};
+
+static int list_event(void *context, const struct record *record)
+{
+	struct event_listing *listing = context;
+
+	listing->looked_at++;
+	if (listing->task == 0 ? api_sees_event(listing->call, record) : listing->task == record->task) {
+		size_t before = listing->out->len;
+		int r = listing->put > 0 ? buf_put_byte(listing->out, ',') : 0;
+		if (r == 0)
+			r = put_event(listing->out, record);
+		if (r < 0) {
+			buf_cut(listing->out, before);
+			return r;
+		}
+		listing->put++;
+		listing->bytes += listing->out->len - before;
+	}
+	listing->next = record->seq;
+	return listing->put == listing->limit || listing->out->len > listing->slice_end ? ENOUGH : 0;
+}
+
+/* A slice: events that follow the last one looked at. *ret_end: there are no more of them. */
+static int list_slice(struct api_call *call, struct event_listing *listing, uint32_t count, bool *ret_end)
+{
+	const struct api_reads *reads = call->reads;
+
+	listing->looked_at = 0;
+	listing->slice_end = call->body->len + SLICE_BYTES;
+	int r = reads->page_events(reads->context, listing->next, count, list_event, listing);
+	*ret_end = r == 0 && listing->looked_at < count;
+	return r == ENOUGH ? 0 : r;
+}
+
+static bool is_full(const struct event_listing *listing)
+{
+	return listing->put == listing->limit || listing->bytes > LIST_BYTES_MAX;
+}
+
+static void refuse_cursor(struct api_call *call)
+{
+	char members[64];
+	int len = snprintf(members, sizeof members, "\"oldest\":\"%lld\"",
+		(long long)call->reads->event_base(call->reads->context));
+
+	call_refuse_with(call, REFUSED_CURSOR_GONE,
+		"Events between that cursor and what is kept are gone, or the store was restored: read the tasks anew and start without a cursor.",
+		(struct span){members, (size_t)len});
+}
+
+static bool sees_events_of(const struct api_call *call, int64_t task)
+{
+	const struct principal *who = &call->who;
+	const struct api_reads *reads = call->reads;
+	uint32_t queue;
+
+	if (who->task_seq != 0)
+		return task == who->task_seq;
+	if (who->queues.count == 0)
+		return true;
+	if (task == 0 || reads->task_queue(reads->context, task, &queue) < 0)
+		return false; /* of no queue, or of none that is known any more */
+	return principal_serves(who, name_of(call, queue));
+}
+
+bool api_sees_event(const struct api_call *call, const struct record *record)
+{
+	return sees_events_of(call, record->task);
+}
+
+static bool is_now(const struct query_value *after)
+{
+	return span_equal(after->value, SPAN("now"));
+}
+
+/* Where to begin, or refused. */
+static bool read_after(struct api_call *call, const struct query_value *after, int64_t *ret_after)
+{
+	const struct api_reads *reads = call->reads;
+	int64_t base = reads->event_base(reads->context);
+
+	if (is_now(after)) {
+		*ret_after = reads->last_event(reads->context);
+		return true;
+	}
+	if (query_int(after, 0, INT64_MAX, base, ret_after) < 0) {
+		call_refuse_field(call, "after", "must be a cursor as it was given out, or now");
+		return false;
+	}
+	if (*ret_after >= base && *ret_after <= reads->last_event(reads->context))
+		return true;
+	refuse_cursor(call);
+	return false;
+}
+
+/* A browser that comes back asks for the same address as before, and says in a header how far it got: the header
+ * counts. What stands in the address must be a cursor all the same. */
+static bool take_header(struct api_call *call, struct query_value *after)
+{
+	int64_t cursor;
+
+	if (!is_now(after) && query_int(after, 0, INT64_MAX, 0, &cursor) < 0) {
+		call_refuse_field(call, "after", "must be a cursor as it was given out, or now");
+		return false;
+	}
+	if (call->request->last_event_id.len > 0)
+		after->value = call->request->last_event_id;
+	return true;
+}
+
+/* Where to begin and how many, or refused. */
+static bool read_cursor(struct api_call *call, struct query_value *after, struct query_value *limit,
+	int64_t *ret_after, uint32_t *ret_limit)
+{
+	int64_t count;
+
+	if (query_int(limit, 1, EVENTS_MAX, EVENTS_DEFAULT, &count) < 0) {
+		call_refuse_field(call, "limit", "must be from 1 to 1000");
+		return false;
+	}
+	*ret_limit = (uint32_t)count;
+	return take_header(call, after) && read_after(call, after, ret_after);
+}
+
+/* A reply that is full ends the page early, and so does compaction behind a slow reader: the next one goes on from
+ * there, or is told. */
+static void finish_listing(struct api_call *call, struct event_listing *listing, int fault)
+{
+	if ((fault == -E2BIG || fault == -ESTALE) && listing->put > 0)
+		fault = 0;
+	if (fault == 0)
+		fault = buf_printf(call->body, "],\"next\":\"%lld\"}", (long long)listing->next);
+	call_reply(call, 200, fault);
+}
+
+/* ---- streams ---------------------------------------------------------------------------------------- */
+
+int api_put_stream_start(struct buf *out)
+{
+	return buf_put_span(out, SPAN("retry: 2000\n\n"));
+}
+
+int api_put_stream_comment(struct buf *out)
+{
+	return buf_put_span(out, SPAN(":\n\n"));
+}
+
+/* A line end would end the field. In JSON it can only stand between tokens, where a blank does as well. */
+static void make_one_line(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\n' || text[i] == '\r')
+			text[i] = ' ';
+	}
+}
+
+int api_put_stream_event(struct buf *out, const struct record *record)
+{
+	size_t before = out->len;
+	int r = buf_printf(
+		out, "id: %lld\nevent: %s\ndata: ", (long long)record->seq, event_kind_name(record->kind));
+	size_t data = out->len;
+
+	if (r == 0)
+		r = put_event(out, record);
+	if (r == 0) {
+		make_one_line(out->data + data, out->len - data);
+		r = buf_put_span(out, SPAN("\n\n"));
+	}
+	if (r < 0)
+		buf_cut(out, before);
+	return r;
+}
+
+static void stream_read(struct api_call *call)
+{
+	struct query_value after = {.name = "after"};
+
+	if (!query_read(call, &after, 1) || !take_header(call, &after))
+		return;
+	if (!read_after(call, &after, &call->stream_after))
+		return;
+	call->reply = (struct http_reply){
+		.status = 200,
+		.content_type = SPAN("text/event-stream"),
+		.stream = true,
+		.head = call->request->method == HTTP_METHOD_HEAD,
+	};
+	call->step = call->reply.head ? API_REPLY : API_STREAM;
+}
+
+/* ---- the routes ------------------------------------------------------------------------------------- */
+
+/* NULL: it was refused. */
+static struct event_listing *listing_new(struct api_call *call)
+{
+	struct query_value values[] = {{.name = "after"}, {.name = "limit"}};
+	struct event_listing *listing = arena_alloc(call->arena, sizeof *listing);
+
+	if (!listing) {
+		call_refuse_fault(call, -ENOMEM);
+		return NULL;
+	}
+	listing->out = call->body;
+	listing->call = call;
+	if (!query_read(call, values, 2) ||
+		!read_cursor(call, &values[0], &values[1], &listing->next, &listing->limit))
+		return NULL;
+	listing->from_cursor = values[0].value.data != NULL;
+	call->detail = listing;
+	return listing;
+}
+
+static int begin_listing(struct api_call *call)
+{
+	call_reply_begin(call);
+	return buf_printf(call->body, "{\"events\":[");
+}
+
+void event_list_read(struct api_call *call)
+{
+	struct event_listing *listing = call->detail;
+	bool end = false;
+	int r = 0;
+
+	if (!listing) {
+		if (request_accepts(call->request, "text/event-stream")) {
+			stream_read(call);
+			return;
+		}
+		listing = listing_new(call);
+		if (!listing)
+			return;
+		r = begin_listing(call);
+	}
+	uint32_t left = listing->limit - listing->put;
+	if (r == 0)
+		r = list_slice(call, listing, left < SLICE_EVENTS ? left : SLICE_EVENTS, &end);
+	listing->looked_through += listing->looked_at;
+	end |= listing->looked_through >= LOOKED_THROUGH_MAX; /* some may not be for these eyes */
+	if (r == 0 && !end && !is_full(listing))
+		call_again(call);
+	else
+		finish_listing(call, listing, r);
+}
+
+/* ---- the events of one task --------------------------------------------------------------------------- */
+
+/*
+ * Each event of a task names the one before it, so its history is followed from its end back to the cursor. The oldest
+ * of what was found is told first; while following the trail only as many are remembered as will be told, the last
+ * ones found. A history that is very long is not followed to its beginning for every page of it: then the events of
+ * all tasks are looked through from the cursor on, a bounded number of them, and the reply may have few or none.
+ */
+struct trail {
+	int64_t at;    /* the event to look at next; 0: the beginning was reached */
+	int64_t after; /* the cursor */
+	int64_t last;  /* event of all, when the trail was begun */
+	int64_t *seqs; /* the last `limit` ones that were found, round and round */
+	uint32_t found, told;
+	bool is_followed;
+};
+
+static int step_back(void *context, const struct record *record)
+{
+	*(int64_t *)context = record->previous;
+	return 0;
+}
+
+/* A slice of following. */
+static int follow_trail(struct api_call *call, struct event_listing *listing)
+{
+	const struct api_reads *reads = call->reads;
+	struct trail *trail = listing->trail;
+
+	for (uint32_t i = 0; i < SLICE_EVENTS && trail->found < TRAIL_MAX; i++) {
+		trail->is_followed = trail->at <= trail->after;
+		if (trail->is_followed)
+			return 0;
+		int64_t seq = trail->at;
+		trail->seqs[trail->found++ % listing->limit] = seq;
+		trail->at = 0;
+		int r = reads->page_events(reads->context, seq - 1, 1, step_back, &trail->at);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* The beginning of the trail was compacted while it was followed. Without a cursor the rest is what was asked for. */
+static int shorten_trail(struct api_call *call, struct event_listing *listing)
+{
+	int64_t base = call->reads->event_base(call->reads->context);
+
+	if (listing->trail->after >= base)
+		return 0;
+	if (listing->from_cursor)
+		return -ESTALE;
+	listing->next = listing->trail->after = base;
+	return 0;
+}
+
+/* A slice of telling: what was found, the oldest first. */
+static int tell_trail(struct api_call *call, struct event_listing *listing, bool *ret_end)
+{
+	struct trail *trail = listing->trail;
+	uint32_t count = trail->found < listing->limit ? trail->found : listing->limit;
+	int r = 0;
+
+	listing->slice_end = call->body->len + SLICE_BYTES;
+	for (uint32_t i = 0; r == 0 && i < SLICE_EVENTS && trail->told < count; i++) {
+		int64_t seq = trail->seqs[(trail->found - 1 - trail->told) % listing->limit];
+		listing->next = seq - 1;
+		r = call->reads->page_events(call->reads->context, seq - 1, 1, list_event, listing);
+		if (r >= 0 && listing->next != seq)
+			r = -ESTALE;
+		trail->told++;
+	}
+	*ret_end = trail->told == count;
+	if (*ret_end && trail->found <= listing->limit)
+		listing->next = trail->last; /* that was all */
+	return r == ENOUGH ? 0 : r;
+}
+
+/* A slice of looking through the events of all. */
+static int look_through(struct api_call *call, struct event_listing *listing, bool *ret_end)
+{
+	int r = list_slice(call, listing, SLICE_EVENTS, ret_end);
+
+	listing->looked_through += listing->looked_at;
+	*ret_end |= listing->looked_through >= LOOKED_THROUGH_MAX;
+	return r;
+}
+
+/* NULL: it was refused. */
+static struct event_listing *trail_new(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct event_listing *listing = listing_new(call);
+	struct trail *trail = arena_alloc(call->arena, sizeof *trail);
+	struct task_document document;
+
+	if (!listing)
+		return NULL;
+	listing->trail = trail;
+	int r = trail ? reads->find_task(reads->context, call->params[0], &listing->task) : -ENOMEM;
+	if (r == 0 && !sees_events_of(call, listing->task))
+		r = -ENOENT;
+	if (r == 0)
+		r = reads->read_task(reads->context, listing->task, call->arena, &document);
+	if (r == 0) {
+		trail->seqs = arena_alloc(call->arena, listing->limit * sizeof *trail->seqs);
+		r = trail->seqs ? 0 : -ENOMEM;
+	}
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return NULL;
+	}
+	trail->at = document.task.version;
+	trail->after = listing->next;
+	trail->last = reads->last_event(reads->context);
+	return listing;
+}
+
+static int trail_slice(struct api_call *call, struct event_listing *listing, bool *ret_end)
+{
+	struct trail *trail = listing->trail;
+	bool was_followed = trail->is_followed || trail->found == TRAIL_MAX;
+
+	if (was_followed)
+		return trail->is_followed ? tell_trail(call, listing, ret_end)
+					  : look_through(call, listing, ret_end);
+	int r = shorten_trail(call, listing);
+	if (r == 0)
+		r = follow_trail(call, listing);
+	if (r == 0 && (trail->is_followed || trail->found == TRAIL_MAX))
+		r = begin_listing(call);
+	return r;
+}
+
+void task_events_read(struct api_call *call)
+{
+	struct event_listing *listing = call->detail ? call->detail : trail_new(call);
+	bool end = false;
+
+	if (!listing)
+		return;
+	int r = trail_slice(call, listing, &end);
+	if (r == -ESTALE && listing->put == 0)
+		refuse_cursor(call);
+	else if (r == 0 && !end && !is_full(listing))
+		call_again(call);
+	else
+		finish_listing(call, listing, r);
+}

@@ -1,0 +1,444 @@
+/*
+ * Tokens: giving credentials to others, seeing who has which, and taking them back. Only admins do; but whoever holds
+ * a claim may make a credential for that claim alone, to hand to the program that does the work.
+ *
+ * The text of a token is told once, in the reply that made it, and known to nobody afterwards: not to the store,
+ * the events or the log.
+ */
+#include "api/form.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/take.h"
+
+#define LIVES_MAX_MS       (INT64_C(10) * 365 * 24 * 3600 * 1000)
+#define WORKER_LIVES_MS    (INT64_C(30) * 24 * 3600 * 1000)
+#define TOKEN_NAME_MAX     100
+#define BIT_OF(row, given) (((given) >> (row)) & 1)
+
+/* ---- what a token may do ------------------------------------------------------------------------------ */
+
+uint32_t api_scopes_of(enum token_kind kind)
+{
+	switch (kind) {
+	case TOKEN_ADMIN:
+		return SCOPE_BIT(SCOPE_COUNT) - 1;
+	case TOKEN_OPERATOR:
+		return SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_APPROVE) |
+			SCOPE_BIT(SCOPE_EMIT);
+	case TOKEN_PRODUCER:
+		return SCOPE_BIT(SCOPE_PRODUCE);
+	case TOKEN_WORKER:
+		return SCOPE_BIT(SCOPE_WORK);
+	case TOKEN_VIEWER:
+		return SCOPE_BIT(SCOPE_READ);
+	case TOKEN_METRICS:
+		return SCOPE_BIT(SCOPE_METRICS);
+	case TOKEN_APPROVER:
+		return SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_APPROVE);
+	case TOKEN_GATE:
+		return SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_GATE);
+	case TOKEN_EMIT:
+		return SCOPE_BIT(SCOPE_EMIT);
+	case TOKEN_KIND_COUNT:
+		break;
+	}
+	return 0;
+}
+
+static bool has(const struct principal *who, enum scope scope)
+{
+	return (who->scopes & (SCOPE_BIT(scope) | SCOPE_BIT(SCOPE_ADMIN))) != 0;
+}
+
+bool principal_serves(const struct principal *who, struct span queue)
+{
+	for (uint32_t i = 0; i < who->queues.count; i++) {
+		if (span_equal(who->queues.items[i], queue))
+			return true;
+	}
+	return who->queues.count == 0;
+}
+
+bool principal_sees(const struct api_call *call, const struct task *task)
+{
+	const struct principal *who = &call->who;
+	struct given given = {.rules = call->rules, .now = call->now};
+
+	if (who->task_seq != 0)
+		return task->seq == who->task_seq;
+	if (who->queues.count > 0 && !principal_serves(who, name_of(call, task->queue)))
+		return false;
+	if (has(who, SCOPE_READ))
+		return true;
+	return task_is_claimed(task) ? task->claimant == who->number : task_is_claimable(task, true, &given);
+}
+
+bool principal_may_see(const struct api_call *call, const struct task_outline *outline)
+{
+	const struct principal *who = &call->who;
+
+	if (who->queues.count > 0 && !principal_serves(who, name_of(call, outline->queue)))
+		return false;
+	return has(who, SCOPE_READ) || !task_state_is_final(outline->state);
+}
+
+bool principal_passes(const struct principal *who, struct span gate)
+{
+	return has(who, SCOPE_APPROVE) || (has(who, SCOPE_GATE) && span_equal(who->gate, gate));
+}
+
+/* ---- replies ------------------------------------------------------------------------------------------ */
+
+static int put_queues(struct buf *out, const struct token *token)
+{
+	struct span queues[TOKEN_QUEUES_MAX];
+
+	return json_put_strings(out, queues, token_queues(token, queues));
+}
+
+/* "gate:NAME" for an approver of one gate. */
+static void put_kind(struct json_object *object, enum token_kind kind, struct span gate)
+{
+	char text[sizeof "gate:" + COMMAND_NAME_MAX];
+
+	if (kind == TOKEN_GATE)
+		snprintf(text, sizeof text, "%s:%.*s", token_kind_name(kind), SPAN_ARGS(gate));
+	else
+		snprintf(text, sizeof text, "%s", token_kind_name(kind));
+	json_member_cstr(object, "kind", text);
+}
+
+/* Neither the secret nor its hash is among them. */
+static void put_members(struct json_object *object, const struct token *token)
+{
+	cleanup(buf_done) struct buf queues = {0};
+
+	json_member_string(object, "id", token->id);
+	put_kind(object, token->kind, token->gate);
+	json_member_string(object, "name", token->name);
+	if (token->queues.len > 0) {
+		buf_init(&queues, 1 << 20);
+		int r = put_queues(&queues, token);
+		json_note(object, r);
+		json_member_buf(object, "queues", &queues);
+	}
+	json_member_int(object, "createdAt", token->created_ms);
+	json_member_string(object, "createdBy", token->created_by);
+	json_member_int_or_null(object, "expiresAt", token->expires_ms);
+	if (token->revoked_ms != 0) {
+		json_member_int(object, "revokedAt", token->revoked_ms);
+		json_member_string(object, "revokedBy", token->revoked_by);
+	}
+}
+
+/* The token that the turn left behind; with its text if it was made just now. */
+static void reply_token(struct api_call *call, int status, struct span id, struct span text)
+{
+	const struct token *token = call->reads->find_token(call->reads->context, id);
+	struct json_object object;
+
+	if (!token) {
+		api_refuse(call, REFUSED_NOT_FOUND, NULL);
+		return;
+	}
+	json_begin(&object, call->body);
+	put_members(&object, token);
+	if (text.len > 0)
+		json_member_string(&object, "token", text);
+	call_reply(call, status, json_end(&object));
+}
+
+/* ---- give --------------------------------------------------------------------------------------------- */
+
+struct token_body {
+	struct span kind, name, task;
+	struct name_list queues;
+	int64_t lives_ms;
+	uint64_t fence;
+};
+
+enum token_row { ROW_NAME, ROW_QUEUES, ROW_LIVES, ROW_TASK, ROW_FENCE };
+
+static const struct field token_fields[] = {
+	[ROW_NAME] = FIELD(token_body, name, "name", FIELD_NAME, .max = TOKEN_NAME_MAX),
+	[ROW_QUEUES] = FIELD(token_body, queues, "queues", FIELD_NAMES, .max = 0),
+	[ROW_LIVES] = FIELD(token_body, lives_ms, "expiresInMs", FIELD_INT, .max = LIVES_MAX_MS),
+	[ROW_TASK] = FIELD(token_body, task, "task", FIELD_NAME, .max = COMMAND_ID_MAX),
+	[ROW_FENCE] = FIELD(token_body, fence, "fence", FIELD_DECIMAL, .max = 0),
+	FIELD_MUST_BE(token_body, kind, "kind", FIELD_NAME, .max = sizeof "gate:" - 1 + COMMAND_NAME_MAX),
+};
+
+/* The kind, or 0 and an error that says what is wrong with it. */
+static enum token_kind read_kind(struct form *form, struct span name, struct span *ret_gate)
+{
+	static const char gate[] = "gate:";
+	const size_t prefix = sizeof gate - 1;
+	enum token_kind kind = token_kind_find(name);
+
+	if (name.len > prefix && memcmp(name.data, gate, prefix) == 0) {
+		*ret_gate = (struct span){name.data + prefix, name.len - prefix};
+		return TOKEN_GATE;
+	}
+	if (kind == TOKEN_GATE)
+		kind = 0; /* which one? */
+	if (kind == 0 && name.len > 0)
+		form_error(form, "kind",
+			"must be \"admin\", \"operator\", \"producer\", \"worker\", \"claim\", \"approver\", \"gate:NAME\", \"emit\", \"viewer\" or \"metrics\"");
+	return kind;
+}
+
+static void check_fields(
+	struct form *form, enum token_kind kind, const struct token_body *body, uint64_t given)
+{
+	if (!BIT_OF(ROW_NAME, given))
+		form_error(form, "name", "is required");
+	if (BIT_OF(ROW_TASK, given))
+		form_error(form, "task", "is for the kind \"claim\"");
+	if (BIT_OF(ROW_FENCE, given))
+		form_error(form, "fence", "is for the kind \"claim\"");
+	if (!BIT_OF(ROW_QUEUES, given) || kind == 0)
+		return;
+	if (!token_kind_has_queues(kind))
+		form_error(
+			form, "queues", "are not for this kind: it has to do with all of them, or with none");
+	else if (body->queues.count == 0)
+		form_error(form, "queues", "must name one at least; leave the field out for all of them");
+}
+
+/* Its event says what was given or taken back, and never the secret. */
+static void audit(
+	struct api_call *call, enum token_kind kind, struct span gate, struct span name, struct span object)
+{
+	cleanup(buf_done) struct buf more = {0};
+	struct json_object members = {.buf = &more};
+
+	buf_init(&more, 4096);
+	put_kind(&members, kind, gate);
+	json_member_string(&members, "name", name);
+	if (buf_fault(members.buf) < 0)
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+	else
+		call_audit(call, &call->commands[0], object, buf_span(&more));
+}
+
+static void fill_put(struct api_call *call, const struct token_body *body, enum token_kind kind,
+	struct span gate, uint64_t given)
+{
+	const struct api_reads *reads = call->reads;
+	struct minted *minted = arena_alloc(call->arena, sizeof *minted);
+
+	if (!minted || reads->mint_token(reads->context, kind, call->arena, minted) < 0 ||
+		!call_commands(call, 1)) {
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+		return;
+	}
+	call->detail = minted;
+	call->commands[0].kind = COMMAND_TOKEN_PUT;
+	struct command_token *token = &call->commands[0].token;
+	*token = (struct command_token){
+		.id = minted->id,
+		.kind = kind,
+		.name = body->name,
+		.gate = gate,
+		.queues = body->queues,
+		.lives_ms = body->lives_ms,
+	};
+	if (!BIT_OF(ROW_LIVES, given) && kind == TOKEN_WORKER)
+		token->lives_ms = WORKER_LIVES_MS;
+	memcpy(token->hash, minted->hash, sizeof token->hash);
+	audit(call, kind, gate, body->name, minted->id);
+}
+
+/* ---- for one claim ------------------------------------------------------------------------------------- */
+
+static void check_claim_fields(struct form *form, uint64_t given)
+{
+	if (!BIT_OF(ROW_TASK, given))
+		form_error(form, "task", "is required");
+	if (!BIT_OF(ROW_FENCE, given))
+		form_error(form, "fence", "is required");
+	if (BIT_OF(ROW_NAME, given))
+		form_error(form, "name", "is not for the kind \"claim\": it has that of its claim");
+	if (BIT_OF(ROW_QUEUES, given))
+		form_error(form, "queues", "are not for the kind \"claim\": it is for one task");
+	if (BIT_OF(ROW_LIVES, given))
+		form_error(form, "expiresInMs", "is not for the kind \"claim\": it ends with its claim");
+}
+
+/* A claim that the caller holds, or any if it is an admin. Others' tasks are not there. */
+static int find_claim(
+	struct api_call *call, const struct token_body *body, struct task_document *ret_document)
+{
+	const struct api_reads *reads = call->reads;
+	const struct principal *who = &call->who;
+	int64_t seq;
+
+	int r = reads->find_task(reads->context, body->task, &seq);
+	if (r == 0)
+		r = reads->read_task(reads->context, seq, call->arena, ret_document);
+	if (r < 0)
+		return r;
+	const struct task *task = &ret_document->task;
+	bool mine = task_is_claimed(task) && task->claimant == who->number &&
+		(who->worker.len == 0 || span_equal(who->worker, ret_document->holder));
+	return mine || has(who, SCOPE_ADMIN) ? 0 : -ENOENT;
+}
+
+static void reply_claim(struct api_call *call, const struct token_body *body)
+{
+	const struct api_reads *reads = call->reads;
+	struct task_document document;
+	struct json_object object;
+	struct span text;
+
+	int r = find_claim(call, body, &document);
+	if (r == 0 && (!task_is_claimed(&document.task) || document.task.fence != body->fence)) {
+		api_refuse(call, REFUSED_STALE_CLAIM,
+			"That claim is over: there is nothing to make a token for.");
+		return;
+	}
+	if (r == 0)
+		r = reads->mint_claim(
+			reads->context, call->who.id, document.task.seq, body->fence, call->arena, &text);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	json_begin(&object, call->body);
+	json_member_cstr(&object, "kind", "claim");
+	json_member_string(&object, "task", document.id);
+	json_member_decimal(&object, "fence", body->fence);
+	json_member_string(&object, "workerId", document.holder);
+	json_member_string(&object, "token", text);
+	call_reply(call, 201, json_end(&object));
+}
+
+/* What an admin does for others leaves a trace first. */
+static void fill_claim(struct api_call *call, const struct token_body *body)
+{
+	struct token_body *kept = arena_alloc(call->arena, sizeof *kept);
+
+	if (!kept || !call_commands(call, 1)) {
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+		return;
+	}
+	*kept = *body;
+	call->detail = kept;
+	call->commands[0].kind = COMMAND_AUDIT;
+	call_audit(call, &call->commands[0], body->task, SPAN("\"kind\":\"claim\""));
+}
+
+void token_create_begin(struct api_call *call)
+{
+	struct token_body body = {0};
+	struct span gate = {0};
+	cleanup(form_done) struct form form = {0};
+
+	if (!form_open(&form, call, false))
+		return;
+	uint64_t given = form_read(&form, form.root, FIELDS(token_fields), &body);
+	bool is_claim = span_equal(body.kind, SPAN("claim")), is_admin = has(&call->who, SCOPE_ADMIN);
+	if (!is_claim && !is_admin) {
+		api_refuse(call, REFUSED_FORBIDDEN,
+			"Only an admin gives tokens, but for those of one's own claims.");
+		return;
+	}
+	enum token_kind kind = is_claim ? 0 : read_kind(&form, body.kind, &gate);
+	if (is_claim)
+		check_claim_fields(&form, given);
+	else
+		check_fields(&form, kind, &body, given);
+	if (!form_is_good(&form))
+		return;
+	if (!is_claim)
+		fill_put(call, &body, kind, gate, given);
+	else if (is_admin)
+		fill_claim(call, &body);
+	else
+		reply_claim(call, &body);
+}
+
+void token_create_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal == REFUSED_TOO_LARGE)
+		api_refuse(call, REFUSED_TOO_LARGE,
+			"There are as many tokens as the store keeps. Those that have ended are forgotten after 30 days.");
+	else if (results[0].refusal != REFUSED_NOTHING)
+		call_refuse_result(call, &results[0]);
+	else if (call->commands[0].kind == COMMAND_AUDIT)
+		reply_claim(call, call->detail);
+	else
+		reply_token(call, 201, ((const struct minted *)call->detail)->id,
+			((const struct minted *)call->detail)->text);
+}
+
+/* ---- see ---------------------------------------------------------------------------------------------- */
+
+struct token_listing {
+	struct api_call *call;
+	bool any;
+};
+
+static int put_token(void *context, const struct token *token)
+{
+	struct token_listing *listing = context;
+	struct buf *body = listing->call->body;
+	struct json_object object;
+
+	int r = json_put_comma(body, &listing->any);
+	if (r < 0)
+		return r;
+	json_begin(&object, body);
+	put_members(&object, token);
+	return json_end(&object);
+}
+
+void token_list_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct token_listing listing = {call, false};
+
+	if (!query_read(call, NULL, 0))
+		return;
+	int r = buf_put_byte(call->body, '[');
+	if (r == 0)
+		r = reads->each_token(reads->context, put_token, &listing);
+	if (r == 0)
+		r = buf_put_byte(call->body, ']');
+	call_reply(call, 200, r);
+}
+
+/* ---- take back ---------------------------------------------------------------------------------------- */
+
+void token_revoke_begin(struct api_call *call)
+{
+	uint64_t given;
+
+	if (!form_read_body(call, NULL, 0, NULL, &given))
+		return;
+	if (span_equal(call->params[0], call->reads->root_token(call->reads->context))) {
+		api_refuse(call, REFUSED_FORBIDDEN,
+			"That is the token in the file admin.token. To replace it, remove the file and start the server again.");
+		return;
+	}
+	const struct token *token = call->reads->find_token(call->reads->context, call->params[0]);
+	if (!token) {
+		api_refuse(call, REFUSED_NOT_FOUND, NULL);
+		return;
+	}
+	if (!call_commands(call, 1))
+		return;
+	call->commands[0].kind = COMMAND_TOKEN_REVOKE;
+	call->commands[0].token.id = call->params[0];
+	audit(call, token->kind, token->gate, token->name, call->params[0]);
+}
+
+void token_revoke_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal != REFUSED_NOTHING)
+		call_refuse_result(call, &results[0]);
+	else
+		reply_token(call, 200, call->params[0], (struct span){0});
+}

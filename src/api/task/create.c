@@ -1,0 +1,321 @@
+/*
+ * Tasks are created: one by one, or many at once.
+ */
+#include "api/task/form.h"
+#include "api/task/view.h"
+
+#include <stdio.h>
+
+#include "base/take.h"
+
+enum {
+	BATCH_MAX = 1000,
+};
+
+#define OTHER_QUEUE "The credential is for other queues than this one."
+
+/* ---- create ----------------------------------------------------------------------------------------- */
+
+static void fill_create(struct api_call *call, const struct task_form *task, struct command *command)
+{
+	command->kind = COMMAND_CREATE;
+	task_form_to_create(task, &command->create);
+	if (!call->request->idempotency_key.data)
+		return;
+	command->create.idempotency_key = call->request->idempotency_key;
+	digest_request(call->request, command->create.fingerprint);
+}
+
+void task_create_begin(struct api_call *call)
+{
+	struct task_form *task = arena_alloc(call->arena, sizeof *task);
+	cleanup(form_done) struct form form = {0};
+
+	if (!form_open(&form, call, false) || !call_key_is_good(call))
+		return;
+	if (!task) {
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+		return;
+	}
+	task_form_create(&form, form.root, task);
+	if (!form_is_good(&form) || !call_commands(call, 1))
+		return;
+	call->detail = task;
+	fill_create(call, task, &call->commands[0]);
+	if (!principal_serves(&call->who, call->commands[0].create.queue))
+		api_refuse(call, REFUSED_FORBIDDEN, OTHER_QUEUE);
+}
+
+/* The task that a create made, or found: the first is known without asking the store. */
+static int document_of(struct api_call *call, const struct command *command, const struct result *result,
+	struct task_document *ret_document)
+{
+	const struct api_reads *reads = call->reads;
+
+	if (result->deduplicated || result->repeated)
+		return reads->read_task(reads->context, result->task.seq, call->arena, ret_document);
+	*ret_document = (struct task_document){
+		.task = result->task,
+		.id = result->id,
+		.body = command->create.body,
+	};
+	return 0;
+}
+
+static int put_created(struct api_call *call, const struct command *command, struct span warnings,
+	const struct result *result, struct task_document *ret_document)
+{
+	struct json_object object;
+
+	int r = document_of(call, command, result, ret_document);
+	if (r < 0)
+		return r;
+	json_begin(&object, call->body);
+	task_put_members(call, &object, ret_document);
+	if (result->deduplicated)
+		json_member_bool(&object, "deduplicated", true);
+	r = json_end(&object);
+	return r < 0 ? r : warnings_put(call->body, warnings);
+}
+
+static struct span location_of(struct api_call *call, struct span id)
+{
+	static const struct span prefix = {"/api/tasks/", sizeof "/api/tasks/" - 1};
+	char *text = arena_alloc(call->arena, prefix.len + id.len);
+
+	if (!text)
+		return (struct span){0};
+	memcpy(text, prefix.data, prefix.len);
+	memcpy(text + prefix.len, id.data, id.len);
+	return (struct span){text, prefix.len + id.len};
+}
+
+bool parent_is_missing(const struct result *result)
+{
+	return result->refusal == REFUSED_INVALID && result->id.len > 0;
+}
+
+void parent_tell_missing(const struct result *result, char message[256])
+{
+	snprintf(message, 256,
+		result->cyclic ? "names %.*s, which waits for this task itself"
+			       : "names %.*s, and there is no such task",
+		SPAN_ARGS(result->id));
+}
+
+void task_create_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+	const struct task_form *task = call->detail;
+	struct task_document document;
+	char message[256];
+
+	if (parent_is_missing(result)) {
+		parent_tell_missing(result, message);
+		call_refuse_field(call, "blockedBy", message);
+		return;
+	}
+	if (result->refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, result);
+		return;
+	}
+	int r = put_created(call, &call->commands[0], task->warnings, result, &document);
+	call_reply(call, result->deduplicated ? 200 : 201, r);
+	if (r < 0)
+		return;
+	call->reply.event_seq = result->event_seq;
+	call->reply.location = location_of(call, document.id);
+	call->reply.etag = task_etag(call, document.task.version);
+}
+
+/* ---- many at once ----------------------------------------------------------------------------------- */
+
+struct batch_item {
+	struct task_form task;
+	struct span errors; /* elements of a JSON list */
+	bool forbidden;     /* its queue is not the caller's */
+};
+
+struct batch {
+	uint32_t count;
+	struct batch_item *items;
+};
+
+static struct batch *batch_new(struct api_call *call, size_t count)
+{
+	struct batch *batch = arena_alloc(call->arena, sizeof *batch);
+
+	if (batch)
+		batch->items = arena_alloc(call->arena, (count + 1) * sizeof *batch->items);
+	if (!batch || !batch->items) {
+		api_refuse(call, REFUSED_TOO_LARGE, "There is no room for so many at once.");
+		return NULL;
+	}
+	batch->count = (uint32_t)count;
+	return batch;
+}
+
+static yyjson_val *batch_list(struct form *form)
+{
+	struct {
+		yyjson_val *tasks;
+	} body = {0};
+	static const struct field fields[] = {{"tasks", FIELD_NODE, .required = true, .at = 0}};
+
+	if (yyjson_is_arr(form->root))
+		return form->root;
+	form_read(form, form->root, FIELDS(fields), &body);
+	if (body.tasks && !yyjson_is_arr(body.tasks))
+		form_error(form, "tasks", "must be a list of tasks");
+	return body.tasks;
+}
+
+/* What is wrong with one item concerns that item alone. */
+static bool read_item(struct api_call *call, yyjson_val *document, struct batch_item *item)
+{
+	cleanup(form_done) struct form form = {0};
+
+	form_init(&form, call);
+	task_form_create(&form, document, &item->task);
+	if (form.fault < 0)
+		return form_is_good(&form);
+	if (form.error_count > 0)
+		return call_keep(call, &form.errors, &item->errors) == 0;
+	struct command_create create = {0};
+	task_form_to_create(&item->task, &create);
+	item->forbidden = !principal_serves(&call->who, create.queue);
+	return true;
+}
+
+/* Each item has a key of its own, so that a repeated batch meets each of its tasks again. */
+static bool key_item(struct api_call *call, struct command *command, uint32_t index)
+{
+	cleanup(buf_done) struct buf key = {0};
+
+	if (command->create.idempotency_key.len == 0)
+		return true;
+	buf_init(&key, IDEMPOTENCY_KEY_MAX + 16);
+	int r = buf_put_span(&key, command->create.idempotency_key);
+	if (r == 0)
+		r = buf_printf(&key, "/%u", index);
+	return r == 0 && call_keep(call, &key, &command->create.idempotency_key) == 0;
+}
+
+static bool has_command(const struct batch_item *item)
+{
+	return item->errors.len == 0 && !item->forbidden;
+}
+
+static bool fill_batch(struct api_call *call, const struct batch *batch)
+{
+	uint32_t good = 0;
+
+	for (uint32_t i = 0; i < batch->count; i++)
+		good += has_command(&batch->items[i]);
+	struct command *commands = call_commands(call, good);
+	for (uint32_t i = 0, at = 0; commands && i < batch->count; i++) {
+		if (!has_command(&batch->items[i]))
+			continue;
+		fill_create(call, &batch->items[i].task, &commands[at]);
+		if (!key_item(call, &commands[at++], i))
+			return false;
+	}
+	return commands != NULL;
+}
+
+void task_batch_begin(struct api_call *call)
+{
+	cleanup(form_done) struct form form = {0};
+	size_t i, limit;
+	yyjson_val *document;
+
+	if (!form_open(&form, call, true) || !call_key_is_good(call))
+		return;
+	yyjson_val *list = batch_list(&form);
+	if (yyjson_arr_size(list) > BATCH_MAX)
+		form_error(&form, "tasks", "has %zu tasks; at most %d are allowed", yyjson_arr_size(list),
+			BATCH_MAX);
+	if (!form_is_good(&form))
+		return;
+	struct batch *batch = batch_new(call, yyjson_arr_size(list));
+	if (!batch)
+		return;
+	call->detail = batch;
+	yyjson_arr_foreach(list, i, limit, document)
+	{
+		if (!read_item(call, document, &batch->items[i]))
+			return;
+	}
+	if (fill_batch(call, batch) && call->command_count == 0)
+		task_batch_finish(call, NULL);
+}
+
+static int put_refused_item(
+	struct buf *out, int status, const char *code, const char *detail, struct span errors)
+{
+	struct json_object item;
+
+	json_begin(&item, out);
+	json_member_bool(&item, "ok", false);
+	json_member_int(&item, "status", status);
+	json_member_cstr(&item, "code", code);
+	if (detail)
+		json_member_cstr(&item, "detail", detail);
+	int r = json_end(&item);
+	if (r < 0 || errors.len == 0)
+		return r;
+	buf_drop(out, 1);
+	r = buf_printf(out, ",\"errors\":[");
+	if (r == 0)
+		r = buf_put_span(out, errors);
+	return r < 0 ? r : buf_printf(out, "]}");
+}
+
+static int put_item(struct api_call *call, const struct batch_item *item, const struct command *command,
+	const struct result *result)
+{
+	struct task_document document;
+	char message[256];
+
+	if (result->refusal != REFUSED_NOTHING) {
+		if (parent_is_missing(result))
+			parent_tell_missing(result, message);
+		return put_refused_item(call->body, refusal_http_status(result->refusal),
+			refusal_code(result->refusal),
+			parent_is_missing(result) ? message : refusal_text(result->refusal),
+			(struct span){0});
+	}
+	int r = buf_printf(
+		call->body, "{\"ok\":true,\"status\":%d,\"task\":", result->deduplicated ? 200 : 201);
+	if (r == 0)
+		r = put_created(call, command, item->task.warnings, result, &document);
+	return r < 0 ? r : buf_put_byte(call->body, '}');
+}
+
+void task_batch_finish(struct api_call *call, const struct result *results)
+{
+	const struct batch *batch = call->detail;
+	uint32_t at = 0;
+
+	int r = buf_printf(call->body, "{\"results\":[");
+	for (uint32_t i = 0; r == 0 && i < batch->count; i++) {
+		const struct batch_item *item = &batch->items[i];
+		if (i > 0)
+			r = buf_put_byte(call->body, ',');
+		if (r == 0 && item->errors.len > 0)
+			r = put_refused_item(call->body, refusal_http_status(REFUSED_INVALID),
+				refusal_code(REFUSED_INVALID), NULL, item->errors);
+		else if (r == 0 && item->forbidden)
+			r = put_refused_item(call->body, refusal_http_status(REFUSED_FORBIDDEN),
+				refusal_code(REFUSED_FORBIDDEN), OTHER_QUEUE, item->errors);
+		else if (r == 0) {
+			r = put_item(call, item, &call->commands[at], &results[at]);
+			if (results[at].event_seq > call->reply.event_seq)
+				call->reply.event_seq = results[at].event_seq;
+			at++;
+		}
+	}
+	if (r == 0)
+		r = buf_printf(call->body, "]}");
+	call_reply(call, 200, r);
+}

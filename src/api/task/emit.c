@@ -1,0 +1,172 @@
+/*
+ * Events from outside: CI, a code host, a deploy or a person tells something about a task. What was told travels in
+ * the data of one event of the task; the same id acts once.
+ */
+#include "api/call.h"
+
+#include "api/form.h"
+#include "base/take.h"
+
+enum {
+	TYPE_MAX = 128,
+	EMIT_ID_MAX = 255,
+	EMIT_DATA_MAX = 64 << 10,
+};
+
+struct emit_body {
+	struct span id, type, status, data;
+};
+
+static const struct field emit_fields[] = {
+	FIELD(emit_body, id, "id", FIELD_NAME, .max = EMIT_ID_MAX),
+	FIELD_MUST_BE(emit_body, type, "type", FIELD_NAME, .max = TYPE_MAX),
+	FIELD(emit_body, status, "status", FIELD_NAME, .max = TYPE_MAX),
+	FIELD(emit_body, data, "data", FIELD_VALUE, .max = 0),
+};
+
+static int put_note(struct buf *note, const struct emit_body *body)
+{
+	struct json_object members = {.buf = note};
+
+	json_member_string(&members, "event", body->type);
+	if (body->status.len > 0)
+		json_member_string(&members, "status", body->status);
+	if (body->id.len > 0)
+		json_member_string(&members, "id", body->id);
+	if (body->data.len > 0)
+		json_member_raw(&members, "data", body->data);
+	return buf_fault(members.buf);
+}
+
+/* Does what was told name a pull request? */
+bool told_has_pr(yyjson_val *data)
+{
+	return yyjson_get_num(yyjson_obj_get(data, "pr_number")) != 0 ||
+		yyjson_get_len(yyjson_obj_get(data, "pr_number")) > 0 ||
+		yyjson_get_len(yyjson_obj_get(data, "pr_url")) > 0;
+}
+
+/* The task that an action of a workflow is: its text is the same whatever the stage of the other one says. */
+static int put_action(struct api_call *call, struct span task, enum action action, struct span *ret_body)
+{
+	cleanup(buf_done) struct buf title = {0}, body = {0}, link = {0};
+	struct json_object members = {.buf = &body}, linked;
+	const char *name = action_name(action);
+
+	buf_init(&title, 1 << 10);
+	buf_init(&body, 8 << 10);
+	buf_init(&link, 4 << 10);
+	int r = buf_printf(&title, "%s %.*s", name, SPAN_ARGS(task));
+	json_begin(&linked, &link);
+	json_member_cstr(&linked, "action", name);
+	json_member_string(&linked, "task", task);
+	if (r == 0)
+		r = json_end(&linked);
+	json_member_string(&members, "title", buf_span(&title));
+	json_member_buf(&members, "payload", &link);
+	json_member_buf(&members, "metadata", &link);
+	if (r == 0)
+		r = buf_fault(members.buf);
+	return r < 0 ? r : arena_copy(call->arena, buf_span(&body), ret_body);
+}
+
+/* What the stages of the task may set going, where the configuration has a queue for it. */
+static int put_actions(struct api_call *call, struct command *command)
+{
+	const struct span *queues = call->action_queues;
+	struct command_action *actions;
+	bool any = false;
+	int r = 0;
+
+	for (int i = ACTION_NONE + 1; queues && i < ACTION_COUNT; i++)
+		any = any || queues[i].len > 0;
+	if (!any)
+		return 0;
+	actions = arena_alloc(call->arena, ACTION_COUNT * sizeof *actions);
+	if (!actions)
+		return -ENOMEM;
+	for (int i = ACTION_NONE + 1; r == 0 && i < ACTION_COUNT; i++) {
+		actions[i].queue = queues[i];
+		if (queues[i].len > 0)
+			r = put_action(call, command->task, (enum action)i, &actions[i].body);
+	}
+	command->told.actions = actions;
+	return r;
+}
+
+static bool data_has_pr(struct span data)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = data.len > 0 ? json_read(data, &complaint) : NULL;
+	bool has_pr = told_has_pr(yyjson_doc_get_root(doc));
+
+	yyjson_doc_free(doc);
+	return has_pr;
+}
+
+bool call_tells(struct api_call *call, struct command *command, const struct tiding *tiding)
+{
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+
+	buf_init(&note, 8 << 10);
+	command->told.tiding = *tiding;
+	command->told.by_work = call->who.task_seq != 0;
+	command->told.may_judge = principal_passes(&call->who, SPAN(WORKFLOW_GATE));
+	if (tiding->type.len > 0)
+		json_member_string(&members, "event", tiding->type);
+	int r = buf_fault(members.buf) < 0 ? buf_fault(members.buf) : put_actions(call, command);
+	if (r < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	return r == 0 && (note.len == 0 || call_keep(call, &note, &command->told.note) == 0);
+}
+
+void task_emit_begin(struct api_call *call)
+{
+	struct emit_body body = {0};
+	cleanup(buf_done) struct buf note = {0};
+	uint64_t given;
+
+	buf_init(&note, 2 * EMIT_DATA_MAX);
+	if (!form_read_body(call, FIELDS(emit_fields), &body, &given))
+		return;
+	if (body.data.len > EMIT_DATA_MAX) {
+		call_refuse_field(call, "data", "has more than 65536 bytes");
+		return;
+	}
+	if (!call_commands(call, 1))
+		return;
+	struct command *command = &call->commands[0];
+	command->kind = COMMAND_EMIT;
+	command->task = call->params[0];
+	if (body.id.len > 0) {
+		command->emit.id = body.id;
+		command->emit.digest = digest_text(body.id, (struct span){0});
+		digest_request(call->request, command->emit.fingerprint);
+	}
+	struct tiding tiding = {.type = body.type, .status = body.status, .has_pr = data_has_pr(body.data)};
+	if (put_note(&note, &body) < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else if (call_keep(call, &note, &command->note) == 0)
+		call_tells(call, command, &tiding);
+}
+
+void task_emit_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+	struct json_object object;
+
+	if (result->refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, result);
+		return;
+	}
+	json_begin(&object, call->body);
+	json_member_string(&object, "task", result->id);
+	json_member_int(&object, "seq", result->noted_seq);
+	json_member_int(&object, "time", result->noted_ms);
+	json_member_cstr(&object, "type", event_kind_name(EVENT_TASK_NOTED));
+	if (result->task.workflow != WORKFLOW_NONE)
+		json_member_cstr(&object, "stage", stage_name(result->task.stage));
+	call->reply.event_seq = result->event_seq;
+	call_reply(call, 200, json_end(&object));
+}

@@ -1,0 +1,82 @@
+#include "api/task/failure_form.h"
+
+#include "base/take.h"
+
+struct failure_body {
+	struct span code, message, klass, credential, details;
+	int64_t retry_at_ms;
+	bool retry;
+};
+
+static const struct field fields[] = {
+	FIELD(failure_body, code, "code", FIELD_NAME, .max = 64),
+	FIELD(failure_body, message, "message", FIELD_TEXT, .max = 64 << 10),
+	FIELD(failure_body, klass, "class", FIELD_NAME, .max = 16),
+	FIELD(failure_body, retry_at_ms, "retryAt", FIELD_INT, .max = INT64_C(253402300799999)),
+	FIELD(failure_body, retry, "retry", FIELD_BOOL, .max = 0),
+	FIELD(failure_body, credential, "credential", FIELD_NAME, .max = 0),
+	FIELD(failure_body, details, "details", FIELD_VALUE, .max = 0),
+};
+
+/* The server's own verdicts are no worker's to give: they count as unknown codes. */
+static enum failure_code code_named(struct span name)
+{
+	enum failure_code code = failure_code_from_name(name.data ? name.data : "", name.len);
+
+	return failure_code_class(code) == CLASS_FINAL ? CODE_OTHER : code;
+}
+
+static enum failure_class class_of(enum failure_code code, struct span name)
+{
+	enum failure_class klass = FAILURE_CLASS_NONE;
+
+	if (code != CODE_OTHER)
+		return failure_code_class(code);
+	if (name.len > 0)
+		klass = failure_class_from_name(name.data, name.len);
+	return klass == FAILURE_CLASS_NONE ? CLASS_TASK : klass;
+}
+
+static int put_failure(struct buf *text, const struct failure_body *body, const struct failure *failure)
+{
+	struct json_object object;
+
+	json_begin(&object, text);
+	if (body->code.len > 0)
+		json_member_string(&object, "code", body->code);
+	else
+		json_member_cstr(&object, "code", failure_code_name(failure->code));
+	json_member_string(&object, "message", body->message);
+	json_member_cstr(&object, "class", failure_class_name(failure->klass));
+	if (failure->retry_at_ms != 0)
+		json_member_int(&object, "retryAt", failure->retry_at_ms);
+	if (failure->no_retry)
+		json_member_bool(&object, "retry", false);
+	if (body->credential.len > 0)
+		json_member_string(&object, "credential", body->credential);
+	if (body->details.len > 0)
+		json_member_raw(&object, "details", body->details);
+	return json_end(&object);
+}
+
+void failure_read(struct form *form, yyjson_val *error, struct failure *ret_failure, struct span *ret_json)
+{
+	struct failure_body body = {.retry = true};
+	cleanup(buf_done) struct buf text = {0};
+
+	if (!yyjson_is_obj(error)) {
+		form_wrong_as(form, "error", "an object with code and message", error);
+		return;
+	}
+	form_read_inner(form, "error", error, FIELDS(fields), &body);
+	ret_failure->code = code_named(body.code);
+	ret_failure->klass = class_of(ret_failure->code, body.klass);
+	ret_failure->retry_at_ms = body.retry_at_ms;
+	ret_failure->no_retry = !body.retry;
+	buf_init(&text, 4 * API_TEXT_MAX);
+	int r = put_failure(&text, &body, ret_failure);
+	if (r == 0)
+		r = arena_copy(form->arena, buf_span(&text), ret_json);
+	if (r < 0)
+		form->fault = r;
+}

@@ -1,0 +1,223 @@
+/*
+ * The output of attempts: appended by whoever holds the task, read by anyone who may read.
+ *
+ * Positions are bytes of UTF-8. A piece never crosses a gap, so a reader always knows what is missing and where: as
+ * JSON by its numbers, as text by a line in between.
+ */
+#include "api/call.h"
+
+#include <errno.h>
+
+#include "api/form.h"
+#include "base/take.h"
+#include "core/task/log.h"
+
+enum {
+	PIECE_DEFAULT = 64 << 10,
+	PIECE_MIN = 16, /* the longest character, and then some */
+	PIECE_MAX = 256 << 10,
+};
+
+struct log_body {
+	struct span worker, data;
+	uint64_t fence;
+	int64_t offset, dropped;
+};
+
+static const struct field log_fields[] = {
+	FIELD(log_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(log_body, fence, "fence", FIELD_DECIMAL, .max = 0),
+	FIELD_MUST_BE(log_body, offset, "offset", FIELD_INT, .max = LOG_LENGTH_MAX),
+	FIELD_MUST_BE(log_body, data, "data", FIELD_TEXT, .max = LOG_APPEND_MAX),
+	FIELD(log_body, dropped, "dropped", FIELD_INT, .max = LOG_LENGTH_MAX),
+};
+
+/* As for reports: what the credential says need not be said again. */
+static void check_append(struct form *form, struct log_body *body)
+{
+	const struct principal *who = &form_call(form)->who;
+
+	if (body->worker.len == 0)
+		body->worker = who->worker;
+	if (body->fence == 0)
+		body->fence = who->fence;
+	if (body->fence == 0 && form->error_count == 0)
+		form_error(form, "fence", "is required");
+	if (body->dropped > body->offset)
+		form_error(form, "dropped", "must not be more than lies before \"offset\"");
+}
+
+/* The end of it, for those who follow the events of a session. */
+static int keep_told(struct api_call *call, const struct log_body *body, struct span *ret_note)
+{
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+	struct span text = body->data;
+
+	if (text.len > LOG_TOLD_MAX)
+		text = (struct span){text.data + text.len - LOG_TOLD_MAX, LOG_TOLD_MAX};
+	while (text.len > 0 && ((unsigned char)text.data[0] & 0xc0) == 0x80) /* amid a character */
+		text = (struct span){text.data + 1, text.len - 1};
+	buf_init(&note, 8 * LOG_TOLD_MAX);
+	json_member_int(&members, "offset", body->offset + (int64_t)(body->data.len - text.len));
+	json_member_string(&members, "text", text);
+	return buf_fault(members.buf) < 0 ? buf_fault(members.buf)
+					  : arena_copy(call->arena, buf_span(&note), ret_note);
+}
+
+void log_append_begin(struct api_call *call)
+{
+	struct log_body body = {0};
+	cleanup(form_done) struct form form = {0};
+
+	if (!form_open(&form, call, false))
+		return;
+	form_read(&form, form.root, FIELDS(log_fields), &body);
+	check_append(&form, &body);
+	if (!form_is_good(&form) || !call_commands(call, 1))
+		return;
+	struct command *command = &call->commands[0];
+	command->kind = COMMAND_LOG;
+	command->task = call->params[0];
+	command->worker = body.worker;
+	command->fence = body.fence;
+	command->data = body.data;
+	command->log.offset = body.offset;
+	command->log.dropped = body.dropped;
+	if (keep_told(call, &body, &command->note) < 0)
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+}
+
+/* The client goes on from where the log is. */
+static void refuse_offset(struct api_call *call, const struct result *result)
+{
+	cleanup(buf_done) struct buf members = {0};
+
+	buf_init(&members, 64);
+	int r = buf_printf(&members, "\"length\":%lld", (long long)result->log_length);
+	call_refuse_with(call, REFUSED_BAD_OFFSET,
+		"Nothing was appended. The log of this attempt is \"length\" bytes long: go on from there, with \"dropped\" for what cannot be sent any more.",
+		r < 0 ? (struct span){0} : buf_span(&members));
+}
+
+void log_append_finish(struct api_call *call, const struct result *results)
+{
+	const struct command *command = &call->commands[0];
+
+	if (results[0].refusal == REFUSED_BAD_OFFSET) {
+		refuse_offset(call, &results[0]);
+		return;
+	}
+	if (results[0].refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, &results[0]);
+		return;
+	}
+	int r = buf_printf(call->body, "{\"attempt\":%u,\"next\":%lld}", results[0].task.attempt,
+		(long long)command->log.offset + (long long)command->data.len);
+	call->reply.event_seq = results[0].event_seq;
+	call_reply(call, 200, r);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------- */
+
+enum parameter { P_ATTEMPT, P_AFTER, P_LIMIT, P_COUNT };
+
+struct log_query {
+	int64_t seq, attempt, after, limit;
+};
+
+static bool read_query(struct api_call *call, int64_t limit_default, int64_t limit_max, struct log_query *ret)
+{
+	struct query_value values[P_COUNT] = {[P_ATTEMPT] = {.name = "attempt"},
+		[P_AFTER] = {.name = "after"},
+		[P_LIMIT] = {.name = "limit"}};
+
+	if (!query_read(call, values, P_COUNT))
+		return false;
+	if (query_int(&values[P_ATTEMPT], 1, UINT32_MAX, 0, &ret->attempt) < 0)
+		call_refuse_field(call, "attempt", "must be the number of an attempt, from 1 on");
+	else if (query_int(&values[P_AFTER], 0, LOG_LENGTH_MAX, 0, &ret->after) < 0)
+		call_refuse_field(call, "after", "must be a position in bytes");
+	else if (query_int(&values[P_LIMIT], PIECE_MIN, limit_max, limit_default, &ret->limit) < 0)
+		call_refuse_field(
+			call, "limit", "must be a number of bytes from 16 to 262144, as text to 4194304");
+	else
+		return true;
+	return false;
+}
+
+static int put_piece(struct buf *out, const struct log_piece *piece)
+{
+	struct json_object object;
+
+	json_begin(&object, out);
+	json_member_int(&object, "attempt", piece->attempt);
+	json_member_int(&object, "offset", piece->offset);
+	json_member_string(&object, "data", piece->data);
+	json_member_int(&object, "dropped", piece->dropped);
+	json_member_int(&object, "length", piece->length);
+	json_member_int(&object, "next", piece->offset + (int64_t)piece->data.len);
+	return json_end(&object);
+}
+
+static int read_piece(struct api_call *call, const struct log_query *query, struct log_piece *ret_piece)
+{
+	return call->reads->read_log(call->reads->context, query->seq, (uint32_t)query->attempt, query->after,
+		(uint32_t)query->limit, call->arena, ret_piece);
+}
+
+/* The pieces one after the other, with a line for each gap. */
+static int put_text(struct api_call *call, struct log_query query)
+{
+	struct log_piece piece;
+	int64_t left = query.limit;
+	int r;
+
+	do {
+		query.limit = left < PIECE_MAX ? left : PIECE_MAX;
+		r = read_piece(call, &query, &piece);
+		if (r == 0 && piece.dropped > 0)
+			r = buf_printf(call->body, "%s[%lld bytes were dropped]\n",
+				call->body->len > 0 ? "\n" : "", (long long)piece.dropped);
+		if (r == 0)
+			r = buf_put_span(call->body, piece.data);
+		query.attempt = piece.attempt;
+		query.after = piece.offset + (int64_t)piece.data.len;
+		left -= (int64_t)piece.data.len;
+	} while (r == 0 && piece.data.len > 0 && left >= PIECE_MIN && query.after < piece.length);
+	return r;
+}
+
+static int find_visible(struct api_call *call, int64_t *ret_seq)
+{
+	const struct api_reads *reads = call->reads;
+	struct task_document document;
+
+	int r = reads->find_task(reads->context, call->params[0], ret_seq);
+	if (r == 0)
+		r = reads->read_task(reads->context, *ret_seq, call->arena, &document);
+	return r == 0 && !principal_sees(call, &document.task) ? -ENOENT : r;
+}
+
+void log_read(struct api_call *call)
+{
+	bool as_text = request_accepts(call->request, "text/plain");
+	struct log_query query;
+	struct log_piece piece;
+
+	if (!read_query(
+		    call, as_text ? LOG_KEEP_MAX : PIECE_DEFAULT, as_text ? LOG_KEEP_MAX : PIECE_MAX, &query))
+		return;
+	int r = find_visible(call, &query.seq);
+	if (r == 0 && as_text)
+		r = put_text(call, query);
+	else if (r == 0)
+		r = read_piece(call, &query, &piece);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	call_reply(call, 200, as_text ? 0 : put_piece(call->body, &piece));
+	if (as_text)
+		call->reply.content_type = SPAN("text/plain; charset=utf-8");
+}

@@ -1,0 +1,614 @@
+/*
+ * Task documents, by a table: every field of a task, what it may be, and where it is kept.
+ *
+ * Columns are what the rules look at. Everything else is text that nobody below the API reads: it is kept as
+ * members of a JSON object, so that showing a task is copying them. Lists that the store turns into numbers
+ * (requires, blockedBy) are kept both ways. Fields that nobody knows go into metadata and are named in warnings:
+ * a task document is the one place where we are not strict, because producers annotate.
+ */
+#include "api/task/form.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/take.h"
+
+enum place {
+	IN_COLUMN = 1 << 0,
+	IN_BODY = 1 << 1,
+	AT_BIRTH = 1 << 2, /* cannot be changed later */
+	SPECIAL = 1 << 3,  /* read by its own function */
+	LATER = 1 << 4,    /* cannot be said at creation */
+};
+
+#define TEXT_MAX       API_TEXT_MAX
+#define TIME_MAX       INT64_C(253402300799999) /* the year 9999 */
+#define COLUMN(member) offsetof(struct task_columns, member)
+
+/* Names are looked for in this order: what most tasks have comes first. */
+static const struct task_field {
+	struct field field;
+	unsigned place;
+} table[] = {
+	// clang-format off
+	{{"title",          FIELD_TEXT,  .max = 4096},                                         IN_BODY},
+	{{"queue",          FIELD_NAME,  .at = COLUMN(queue)},                                 IN_COLUMN},
+	{{"payload",        FIELD_VALUE, .max = 0},                                            IN_BODY},
+	{{"id",             FIELD_ID,    .at = COLUMN(id)},                                    IN_COLUMN | AT_BIRTH},
+	{{"description",    FIELD_TEXT,  .max = TEXT_MAX},                                     IN_BODY},
+	{{"instructions",   FIELD_TEXT,  .max = TEXT_MAX},                                     IN_BODY},
+	{{"steps",          FIELD_LIST,  .max = 0},                                            IN_BODY},
+	{{"deliverables",   FIELD_VALUE, .max = 0},                                            IN_BODY},
+	{{"workingDir",     FIELD_NAME,  .max = 4096},                                         IN_BODY},
+	{{"model",          FIELD_NAME,  .max = 0},                                            IN_BODY},
+	{{"thinking",       FIELD_NAME,  .max = 0},                                            IN_BODY},
+	{{"owner",          FIELD_NAME,  .at = COLUMN(owner)},                                 IN_COLUMN},
+	{{"requires",       FIELD_NAMES, .at = COLUMN(requires)},                              IN_COLUMN | IN_BODY},
+	{{"priority",       FIELD_NODE,  .max = 0},                                            SPECIAL},
+	{{"executor",       FIELD_NAME,  .at = COLUMN(executor)},                              IN_COLUMN},
+	{{"module",         FIELD_NAME,  .max = 4096},                                         IN_BODY},
+	{{"isolationLevel", FIELD_NODE,  .max = 0},                                            SPECIAL | IN_BODY},
+	{{"blockedBy",      FIELD_NAMES, .max = COMMAND_ID_MAX, .at = COLUMN(parents)},        IN_COLUMN | IN_BODY},
+	{{"notBefore",      FIELD_INT,   .max = TIME_MAX, .at = COLUMN(not_before_ms)},        IN_COLUMN | IN_BODY},
+	{{"startBy",        FIELD_INT,   .max = TIME_MAX, .at = COLUMN(start_by_ms)},          IN_COLUMN},
+	{{"finishBy",       FIELD_INT,   .max = TIME_MAX, .at = COLUMN(finish_by_ms)},         IN_COLUMN},
+	{{"timeoutMs",      FIELD_INT,   .min = 1, .max = TIME_MAX, .at = COLUMN(timeout_ms)}, IN_COLUMN},
+	{{"maxAttempts",    FIELD_INT,   .min = 1, .max = TASK_ATTEMPTS_MAX, .at = COLUMN(max_attempts)}, IN_COLUMN},
+	{{"uniqueKey",      FIELD_NAME,  .at = COLUMN(unique_key)},                            IN_COLUMN | IN_BODY},
+	{{"concurrencyKey", FIELD_NAME,  .max = 0},                                            IN_BODY},
+	{{"credential",     FIELD_NAME,  .max = 0},                                            IN_BODY},
+	{{"budget",         FIELD_VALUE, .max = 0},                                            IN_BODY},
+	{{"labels",         FIELD_NAMES, .max = 0},                                            IN_BODY},
+	{{"workflow",       FIELD_NODE,  .max = 0},                                            SPECIAL | AT_BIRTH},
+	{{"gates",          FIELD_NAMES, .at = COLUMN(gates)},                                 IN_COLUMN | AT_BIRTH},
+	{{"metadata",       FIELD_NODE,  .max = 0},                                            SPECIAL},
+	{{"state",          FIELD_NODE,  .max = 0},                                            SPECIAL | AT_BIRTH},
+	{{"status",         FIELD_NODE,  .max = 0},                                            SPECIAL | LATER},
+	// clang-format on
+};
+
+enum {
+	FIELD_COUNT = sizeof table / sizeof *table,
+	BODY_BYTES_USUAL = 512,
+};
+_Static_assert(FIELD_COUNT <= 64, "a bit for each");
+
+/* What the server says about a task and nobody else. */
+static const char *const read_only[] = {"stage", "gatesPassed", "attempt", "spent", "crashes", "workerId",
+	"sessionId", "fence", "leaseMs", "result", "error", "question", "answer", "checkpoint", "evidence",
+	"report", "reason", "stopping", "parking", "runMs", "createdAt", "updatedAt", "version", "warnings",
+	"deduplicated"};
+
+static int row_of(struct span name)
+{
+	for (int i = 0; i < FIELD_COUNT; i++) {
+		if (span_is(name, table[i].field.name))
+			return i;
+	}
+	return -1;
+}
+
+uint64_t task_field_bit(const char *name)
+{
+	int row = row_of(span_of(name));
+
+	assert(row >= 0);
+	return UINT64_C(1) << row;
+}
+
+static bool is_read_only(struct span name)
+{
+	for (size_t i = 0; i < sizeof read_only / sizeof *read_only; i++) {
+		if (span_is(name, read_only[i]))
+			return true;
+	}
+	return false;
+}
+
+/* ---- fields with rules of their own ----------------------------------------------------------------- */
+
+static const struct {
+	const char *word;
+	int32_t priority;
+} priority_words[] = {{"urgent", 100}, {"P0", 100}, {"high", 50}, {"P1", 50}, {"normal", 0}, {"P2", 0},
+	{"low", -50}, {"P3", -50}};
+
+static void take_priority(struct form *form, yyjson_val *value, struct task_columns *columns)
+{
+	for (size_t i = 0; yyjson_is_str(value) && i < sizeof priority_words / sizeof *priority_words; i++) {
+		if (span_equal(span_of(priority_words[i].word), json_text(value))) {
+			columns->priority = priority_words[i].priority;
+			return;
+		}
+	}
+	int64_t number;
+	if (node_int(value, &number) < 0 || number < INT32_MIN || number > INT32_MAX)
+		form_error(form, "priority",
+			"must be an integer of 32 bits, or one of urgent, high, normal, low, P0, P1, P2, P3");
+	else
+		columns->priority = number;
+}
+
+static void take_isolation(struct form *form, yyjson_val *value)
+{
+	static const char *const levels[] = {"process", "sandbox", "container", "vm"};
+
+	for (size_t i = 0; yyjson_is_str(value) && i < sizeof levels / sizeof *levels; i++) {
+		if (span_equal(span_of(levels[i]), json_text(value)))
+			return;
+	}
+	form_error(form, "isolationLevel", "must be one of process, sandbox, container, vm");
+}
+
+static void take_workflow(struct form *form, yyjson_val *value, struct task_columns *columns)
+{
+	const struct workflows *all = call_workflows(form_call(form));
+
+	columns->workflow = yyjson_is_str(value) ? workflow_from_name(all, json_text(value)) : WORKFLOW_NONE;
+	if (columns->workflow == WORKFLOW_NONE)
+		form_error(form, "workflow",
+			"must be autopilot, autopilot-deploy or one that the server's configuration has: GET /api/workflows lists them");
+}
+
+static void take_state(struct form *form, yyjson_val *value, struct task_columns *columns)
+{
+	columns->parked = yyjson_equals_str(value, "pending");
+	if (!columns->parked)
+		form_error(form, "state", "is read-only; a new task may only ask for \"pending\"");
+}
+
+/* A lane to be put into. Calling a task off has a route of its own, because it may take its time. */
+static void take_status(struct form *form, yyjson_val *value, struct task_columns *columns)
+{
+	columns->status = yyjson_is_str(value)
+		? task_status_from_name(yyjson_get_str(value), yyjson_get_len(value))
+		: STATUS_NONE;
+	if (columns->status == STATUS_CANCELLED)
+		form_error(form, "status",
+			"cannot be set to \"cancelled\": POST /api/tasks/ID/cancel does that");
+	else if (columns->status == STATUS_NONE)
+		form_error(form, "status", "must be one of todo, in-progress, review, blocked, done");
+}
+
+static void take_special(struct form *form, struct span name, yyjson_val *value, struct task_columns *columns)
+{
+	if (span_equal(name, SPAN("priority")))
+		take_priority(form, value, columns);
+	else if (span_equal(name, SPAN("isolationLevel")))
+		take_isolation(form, value);
+	else if (span_equal(name, SPAN("workflow")))
+		take_workflow(form, value, columns);
+	else if (span_equal(name, SPAN("state")))
+		take_state(form, value, columns);
+	else if (span_equal(name, SPAN("status")))
+		take_status(form, value, columns);
+	else if (!yyjson_is_obj(value))
+		form_wrong_as(form, "metadata", "an object", value);
+}
+
+/* ---- a document ------------------------------------------------------------------------------------- */
+
+/* One known field. What only the body keeps is checked here and written by the caller. */
+static void take_field(
+	struct form *form, const struct task_field *row, yyjson_val *value, struct task_columns *columns)
+{
+	const struct field *field = &row->field;
+	struct field checked = *field;
+	struct {
+		union {
+			struct span text;
+			struct name_list list;
+			int64_t number;
+		};
+	} ignored;
+
+	if (row->place & SPECIAL) {
+		take_special(form, span_of(field->name), value, columns);
+		return;
+	}
+	if (row->place & IN_COLUMN) {
+		form_take(form, field, value, columns);
+		return;
+	}
+	checked.at = 0;
+	if (field->kind != FIELD_VALUE)
+		form_take(form, &checked, value, &ignored);
+}
+
+static void tell_read_only(struct form *form, struct span name)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "%.*s", SPAN_ARGS(name));
+	form_error(form, text, "is read-only: the server says it");
+}
+
+/* A JSON key and value into the members. */
+static int put_member(struct buf *members, yyjson_val *key, yyjson_val *value)
+{
+	int r = members->len > 0 ? buf_put_byte(members, ',') : 0;
+
+	if (r == 0)
+		r = json_put_value(members, key);
+	if (r == 0)
+		r = buf_put_byte(members, ':');
+	return r < 0 ? r : json_put_value(members, value);
+}
+
+static int put_warning(struct buf *warnings, struct span name, bool kept)
+{
+	char text[256];
+
+	snprintf(text, sizeof text,
+		kept ? "unknown field \"%.*s\" was kept in metadata"
+		     : "unknown field \"%.*s\" was left out: metadata has one of that name",
+		(int)(name.len < 150 ? name.len : 150), name.data);
+	int r = warnings->len > 0 ? buf_put_byte(warnings, ',') : 0;
+	return r < 0 ? r : json_put_string(warnings, span_of(text));
+}
+
+struct parsing {
+	struct form *form;
+	struct task_form *task;
+	bool patch;
+	struct buf body, metadata_text, warnings;
+};
+
+static void take_unknown(struct parsing *parsing, yyjson_val *document, yyjson_val *key, yyjson_val *value)
+{
+	yyjson_val *metadata = yyjson_obj_get(document, "metadata");
+	bool kept = !yyjson_is_obj(metadata) ||
+		!yyjson_obj_getn(metadata, yyjson_get_str(key), yyjson_get_len(key));
+	int r = put_warning(&parsing->warnings, json_text(key), kept);
+
+	if (r == 0 && kept)
+		r = put_member(&parsing->metadata_text, key, value);
+	if (r < 0)
+		parsing->form->fault = r;
+}
+
+static void take_null(struct parsing *parsing, int row, yyjson_val *key, yyjson_val *value)
+{
+	if (!parsing->patch)
+		return; /* as if it had not been said */
+	parsing->task->cleared |= UINT64_C(1) << row;
+	if (span_equal(json_text(key), SPAN("queue")))
+		form_error(parsing->form, "queue", "must be a name; a task is always in a queue");
+	if (table[row].place & LATER)
+		take_status(parsing->form, value, &parsing->task->columns);
+	if (!(table[row].place & IN_BODY))
+		return;
+	int r = put_member(&parsing->body, key, value);
+	if (r < 0)
+		parsing->form->fault = r;
+}
+
+/* Whoever does the work says how it goes; what the work is, others say. */
+static bool is_of_claim(struct span name)
+{
+	return span_equal(name, SPAN("status")) || span_equal(name, SPAN("metadata"));
+}
+
+static void take_member(struct parsing *parsing, yyjson_val *document, yyjson_val *key, yyjson_val *value)
+{
+	struct span name = json_text(key);
+	int row = row_of(name);
+
+	if (row < 0) {
+		if (is_read_only(name))
+			tell_read_only(parsing->form, name);
+		else
+			take_unknown(parsing, document, key, value);
+		return;
+	}
+	if (form_call(parsing->form)->who.task_seq != 0 && !is_of_claim(name)) {
+		form_error(parsing->form, table[row].field.name,
+			"cannot be changed with the token of a claim: that changes \"status\" and \"metadata\"");
+		return;
+	}
+	if (parsing->patch && (table[row].place & AT_BIRTH)) {
+		form_error(parsing->form, table[row].field.name, "cannot be changed after creation");
+		return;
+	}
+	if (!parsing->patch && (table[row].place & LATER)) {
+		tell_read_only(parsing->form, name);
+		return;
+	}
+	if (yyjson_is_null(value)) {
+		take_null(parsing, row, key, value);
+		return;
+	}
+	parsing->task->given |= UINT64_C(1) << row;
+	take_field(parsing->form, &table[row], value, &parsing->task->columns);
+	int r = table[row].place & IN_BODY ? put_member(&parsing->body, key, value) : 0;
+	if (r < 0)
+		parsing->form->fault = r;
+}
+
+/* What the caller put into metadata, and what we do not know. Metadata that is taken away is gone before that comes:
+ * see task_patch_read(). */
+static int put_metadata(struct parsing *parsing, yyjson_val *metadata)
+{
+	struct buf *body = &parsing->body;
+	size_t i, limit;
+	yyjson_val *key, *value;
+	int r = 0;
+
+	if (yyjson_is_obj(metadata)) {
+		yyjson_obj_foreach(metadata, i, limit, key, value)
+		{
+			if (r == 0)
+				r = put_member(&parsing->metadata_text, key, value);
+		}
+	}
+	if (r < 0)
+		return r;
+	bool is_taken_away = parsing->patch && yyjson_is_null(metadata);
+	if (parsing->metadata_text.len == 0 && !yyjson_is_obj(metadata) && !is_taken_away)
+		return 0;
+	r = body->len > 0 ? buf_put_byte(body, ',') : 0;
+	if (r == 0 && parsing->metadata_text.len == 0 && is_taken_away)
+		return buf_put_span(body, SPAN("\"metadata\":null"));
+	if (r == 0)
+		r = buf_put_span(body, SPAN("\"metadata\":{"));
+	if (r == 0)
+		r = buf_put_span(body, buf_span(&parsing->metadata_text));
+	return r < 0 ? r : buf_put_byte(body, '}');
+}
+
+static void parsing_done(struct parsing *parsing)
+{
+	buf_done(&parsing->body);
+	buf_done(&parsing->metadata_text);
+	buf_done(&parsing->warnings);
+}
+
+static void parse(struct form *form, yyjson_val *document, bool patch, struct task_form *ret)
+{
+	cleanup(parsing_done) struct parsing parsing = {.form = form, .task = ret, .patch = patch};
+	size_t i, limit;
+	yyjson_val *key, *value;
+
+	*ret = (struct task_form){0};
+	buf_init(&parsing.body, 2 * API_TEXT_MAX);
+	buf_reserve(&parsing.body,
+		BODY_BYTES_USUAL); /* so that it need not grow; no matter if there is no memory */
+	buf_init(&parsing.metadata_text, 2 * API_TEXT_MAX);
+	buf_init(&parsing.warnings, 2 * API_TEXT_MAX);
+	if (!yyjson_is_obj(document)) {
+		form_wrong_as(form, "", "an object", document);
+		return;
+	}
+	yyjson_obj_foreach(document, i, limit, key, value) take_member(&parsing, document, key, value);
+	int r = put_metadata(&parsing, yyjson_obj_get(document, "metadata"));
+	if (r == 0)
+		r = arena_copy(form->arena, buf_span(&parsing.body), &ret->body);
+	if (r == 0)
+		r = arena_copy(form->arena, buf_span(&parsing.warnings), &ret->warnings);
+	if (r < 0)
+		form->fault = r;
+}
+
+/* Its own gates, and that of its workflow. */
+static void complete_gates(struct form *form, struct task_columns *columns)
+{
+	struct span *gates = arena_alloc(form->arena, (columns->gates.count + 1) * sizeof *gates);
+	uint32_t count = columns->gates.count;
+
+	if (!gates) {
+		form->fault = -ENOMEM;
+		return;
+	}
+	if (count > 0)
+		memcpy(gates, columns->gates.items, count * sizeof *gates);
+	if (columns->workflow != WORKFLOW_NONE)
+		gates[count++] = SPAN(WORKFLOW_GATE);
+	columns->gates = (struct name_list){gates, count};
+}
+
+/* Strictly true: nothing that only looks like it sets a task going. */
+bool task_is_autonomous(yyjson_val *metadata)
+{
+	return yyjson_is_true(yyjson_obj_get(metadata, "autonomous_execution"));
+}
+
+void task_form_create(struct form *form, yyjson_val *document, struct task_form *ret)
+{
+	parse(form, document, false, ret);
+	ret->columns.autonomous =
+		task_is_autonomous(yyjson_obj_get(document, "metadata")) || task_is_autonomous(document);
+	if (ret->columns.gates.count >= TASK_GATES_MAX)
+		form_error(form, "gates", "has more than %d names", TASK_GATES_MAX - 1);
+	else if (ret->columns.gates.count > 0 || ret->columns.workflow != WORKFLOW_NONE)
+		complete_gates(form, &ret->columns);
+	if (ret->columns.queue.len == 0)
+		ret->columns.queue = SPAN("default");
+}
+
+/* What a slot worker says of its failure stands in the metadata that comes with it. */
+static void put_slot_error(struct form *form, yyjson_val *document, struct span *ret_error)
+{
+	yyjson_val *reason = yyjson_obj_get(yyjson_obj_get(document, "metadata"), "errorReason");
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object error;
+
+	buf_init(&text, API_TEXT_MAX);
+	json_begin(&error, &text);
+	json_member_cstr(&error, "code", failure_code_name(CODE_EXECUTION_ERROR));
+	json_member_string(&error, "message",
+		yyjson_is_str(reason) ? json_text(reason) : SPAN("its status was set to blocked"));
+	json_member_cstr(&error, "class", failure_class_name(CLASS_TASK));
+	int r = json_end(&error);
+	if (r == 0)
+		r = arena_copy(form->arena, buf_span(&text), ret_error);
+	if (r < 0)
+		form->fault = r;
+}
+
+void task_form_patch(struct form *form, yyjson_val *document, struct task_form *ret)
+{
+	yyjson_val *metadata = yyjson_obj_get(document, "metadata");
+
+	parse(form, document, true, ret);
+	if (ret->columns.status == STATUS_BLOCKED)
+		put_slot_error(form, document, &ret->error);
+	ret->says_failure = yyjson_obj_get(metadata, "failedAt") != NULL;
+	ret->says_recovery = yyjson_obj_get(metadata, "recoveredAt") != NULL;
+}
+
+/* ---- commands --------------------------------------------------------------------------------------- */
+
+static uint32_t clamp_u32(int64_t value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+void task_form_to_create(const struct task_form *form, struct command_create *ret)
+{
+	const struct task_columns *columns = &form->columns;
+
+	*ret = (struct command_create){
+		.id = columns->id,
+		.queue = columns->queue,
+		.owner = columns->owner,
+		.executor = columns->executor,
+		.requires = columns->requires,
+		.parents = columns->parents,
+		.unique_key = columns->unique_key,
+		.body = form->body,
+		.priority = (int32_t)columns->priority,
+		.timeout_ms = clamp_u32(columns->timeout_ms), /* the core clamps it to the cap */
+		.max_attempts = (uint32_t)columns->max_attempts,
+		.not_before_ms = columns->not_before_ms,
+		.start_by_ms = columns->start_by_ms,
+		.finish_by_ms = columns->finish_by_ms,
+		.parked = columns->parked,
+		.autonomous = columns->autonomous,
+		.workflow = columns->workflow,
+		.gates = columns->gates,
+	};
+}
+
+void task_form_to_update(const struct task_form *form, struct command_update *ret)
+{
+	const struct task_columns *columns = &form->columns;
+	uint64_t touched = form->given | form->cleared;
+
+	*ret = (struct command_update){
+		.owner = columns->owner,
+		.queue = columns->queue,
+		.executor = columns->executor,
+		.requires = columns->requires,
+		.parents = columns->parents,
+		.unique_key = columns->unique_key,
+		.status = columns->status,
+		.says_failure = form->says_failure,
+		.says_recovery = form->says_recovery,
+		.patch =
+			{
+				.set_not_before = touched & task_field_bit("notBefore"),
+				.set_parents = touched & task_field_bit("blockedBy"),
+				.set_keyed = touched & task_field_bit("uniqueKey"),
+				.not_before_ms = columns->not_before_ms,
+				.set_priority = touched & task_field_bit("priority"),
+				.set_owner = touched & task_field_bit("owner"),
+				.set_queue = form->given & task_field_bit("queue"),
+				.set_requires = touched & task_field_bit("requires"),
+				.set_executor = touched & task_field_bit("executor"),
+				.set_max_attempts = form->given & task_field_bit("maxAttempts"),
+				.set_timeout = touched & task_field_bit("timeoutMs"),
+				.set_start_by = touched & task_field_bit("startBy"),
+				.set_finish_by = touched & task_field_bit("finishBy"),
+				.priority = (int32_t)columns->priority,
+				.max_attempts = (uint32_t)columns->max_attempts,
+				.timeout_ms = clamp_u32(columns->timeout_ms),
+				.start_by_ms = columns->start_by_ms,
+				.finish_by_ms = columns->finish_by_ms,
+			},
+	};
+}
+
+/* ---- merging ---------------------------------------------------------------------------------------- */
+
+static int put_members_of(struct arena *arena, yyjson_mut_val *merged, struct span *ret_members)
+{
+	size_t len;
+	cleanup(free_at) char *text = yyjson_mut_val_write(merged, 0, &len);
+
+	if (!text)
+		return -ENOMEM;
+	assert(len >= 2);
+	if (len > 2 * API_TEXT_MAX)
+		return -E2BIG;
+	return arena_copy(arena, (struct span){text + 1, len - 2}, ret_members); /* without the braces */
+}
+
+yyjson_doc *task_body_read(struct span members)
+{
+	struct json_complaint complaint;
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, 4 * API_TEXT_MAX);
+	if (buf_put_byte(&text, '{') < 0 || buf_put_span(&text, members) < 0 || buf_put_byte(&text, '}') < 0)
+		return NULL;
+	/* what nobody knows lies in the metadata, a level deeper than it came */
+	return json_read_to(buf_span(&text), JSON_REPLY_DEPTH_MAX, &complaint);
+}
+
+int task_body_merge(struct arena *arena, struct span members, struct span patch, struct span *ret_members)
+{
+	struct json_complaint complaint;
+	yyjson_doc *old = task_body_read(members);
+	yyjson_doc *new = json_read_to(patch, JSON_REPLY_DEPTH_MAX, &complaint);
+	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+	yyjson_mut_val *merged = old && new && doc
+		? yyjson_merge_patch(doc, yyjson_doc_get_root(old), yyjson_doc_get_root(new))
+		: NULL;
+	int r = merged ? put_members_of(arena, merged, ret_members) : -EPROTO;
+	yyjson_mut_doc_free(doc);
+	yyjson_doc_free(new);
+	yyjson_doc_free(old);
+	return r;
+}
+
+/* Each member of `given` into the metadata of the text. */
+static bool put_each(yyjson_mut_doc *doc, yyjson_val *given)
+{
+	yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+	yyjson_mut_val *metadata = yyjson_mut_obj_get(root, "metadata");
+	size_t at, count;
+	yyjson_val *key, *value;
+	bool ok = true;
+
+	if (!yyjson_mut_is_obj(metadata)) {
+		metadata = yyjson_mut_obj(doc);
+		ok = yyjson_mut_obj_put(root, yyjson_mut_str(doc, "metadata"), metadata);
+	}
+	yyjson_obj_foreach(given, at, count, key, value)
+	{
+		ok = ok &&
+			yyjson_mut_obj_put(
+				metadata, yyjson_val_mut_copy(doc, key), yyjson_val_mut_copy(doc, value));
+	}
+	return ok;
+}
+
+int task_body_put_metadata(
+	struct arena *arena, struct span members, struct span object, struct span *ret_members)
+{
+	struct json_complaint complaint;
+	yyjson_doc *old = task_body_read(members);
+	yyjson_doc *given = json_read(object, &complaint);
+	yyjson_mut_doc *doc = old && given ? yyjson_doc_mut_copy(old, NULL) : NULL;
+	int r = doc ? 0 : -EPROTO;
+
+	if (r == 0 && !put_each(doc, yyjson_doc_get_root(given)))
+		r = -ENOMEM;
+	if (r == 0)
+		r = put_members_of(arena, yyjson_mut_doc_get_root(doc), ret_members);
+	yyjson_mut_doc_free(doc);
+	yyjson_doc_free(given);
+	yyjson_doc_free(old);
+	return r;
+}

@@ -1,0 +1,363 @@
+/*
+ * Tasks as JSON: the columns by name, and between them the members that the caller gave, copied as they are.
+ *
+ * What the server says is always there, null if there is nothing to say; what the caller may say, and what is kept
+ * beside a task (sessionId, checkpoint, question, answer, evidence), is there once it was said. A report is answered
+ * with what it said itself: nothing is read for it but the text.
+ */
+#include "api/task/form.h"
+#include "api/task/view.h"
+
+#include <stdio.h>
+
+#include "base/take.h"
+
+enum {
+	MEMBERS_BYTES_MAX = 512, /* of any of the groups of members below, but for the texts in it */
+};
+
+/* Words about an earlier failure are not about this one. */
+yyjson_doc *task_error_read(const struct task *task, struct span error)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = error.len > 0 ? json_read(error, &complaint) : NULL;
+	yyjson_val *name = yyjson_obj_get(yyjson_doc_get_root(doc), "code");
+
+	if (yyjson_is_str(name) &&
+		failure_code_from_name(yyjson_get_str(name), yyjson_get_len(name)) == task->code)
+		return doc;
+	yyjson_doc_free(doc);
+	return NULL;
+}
+
+const char *task_failure_text(
+	const struct api_call *call, const struct task *task, char room[TASK_FAILURE_BYTES])
+{
+	if (task->code != CODE_EXECUTOR_NOT_FOUND || task->executor == 0)
+		return failure_code_text(task->code);
+	snprintf(room, TASK_FAILURE_BYTES,
+		"no active worker of queue %.*s has executor %.*s; start one that has it, or give the task another one, then retry it",
+		SPAN_ARGS(name_of(call, task->queue)), SPAN_ARGS(name_of(call, task->executor)));
+	return room;
+}
+
+static void put_own_error(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	char room[TASK_FAILURE_BYTES];
+	struct json_object error;
+
+	if (!json_put_key(object, "error"))
+		return;
+	json_begin(&error, object->buf);
+	json_member_cstr(&error, "code", failure_code_name(task->code));
+	json_member_cstr(&error, "message", task_failure_text(call, task, room));
+	json_member_cstr(&error, "class", failure_class_name(failure_code_class(task->code)));
+	json_note(object, json_end(&error));
+}
+
+/* The worker's own words if they are about this; else the code that the server itself gave. */
+static void put_error(
+	const struct api_call *call, struct json_object *object, const struct task *task, struct span error)
+{
+	if (task->code == CODE_NONE) {
+		json_member_null(object, "error");
+		return;
+	}
+	yyjson_doc *own = task_error_read(task, error);
+	if (own)
+		json_member_raw(object, "error", error);
+	else
+		put_own_error(call, object, task);
+	yyjson_doc_free(own);
+}
+
+/* The same as one sentence. */
+static void put_reason(const struct api_call *call, struct json_object *object, const char *key,
+	const struct task *task, struct span error)
+{
+	yyjson_doc *own = task_error_read(task, error);
+	yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(own), "message");
+	char room[TASK_FAILURE_BYTES];
+
+	if (yyjson_is_str(message))
+		json_member_string(object, key, json_text(message));
+	else
+		json_member_cstr(object, key, task_failure_text(call, task, room));
+	yyjson_doc_free(own);
+}
+
+static void put_asked_for(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	struct span queue = name_of(call, task->queue), owner = name_of(call, task->owner),
+		    executor = name_of(call, task->executor);
+	char *at = json_room(object,
+		MEMBERS_BYTES_MAX + json_string_max(queue) + json_string_max(owner) +
+			json_string_max(executor));
+
+	if (!at)
+		return;
+	at = json_write_text_or_null(at, "queue", queue);
+	at = json_write_text_or_null(at, "owner", owner);
+	at = json_write_int(at, "priority", task->priority);
+	at = json_write_text_or_null(at, "executor", executor);
+	if (task->start_by_ms != 0)
+		at = json_write_int(at, "startBy", task->start_by_ms);
+	if (task->finish_by_ms != 0)
+		at = json_write_int(at, "finishBy", task->finish_by_ms);
+	at = json_write_int(at, "timeoutMs", task->timeout_ms);
+	at = json_write_int(at, "maxAttempts", task->max_attempts);
+	json_wrote(object, at);
+}
+
+struct gate_listing {
+	struct buf *all, *passed;
+	uint32_t bit, mask;
+};
+
+static int put_gate(void *context, struct span name)
+{
+	struct gate_listing *listing = context;
+	bool passed = (listing->mask & listing->bit) != 0;
+	int r = listing->all->len > 1 ? buf_put_byte(listing->all, ',') : 0;
+
+	if (r == 0)
+		r = json_put_string(listing->all, name);
+	if (r == 0 && passed && listing->passed->len > 1)
+		r = buf_put_byte(listing->passed, ',');
+	if (r == 0 && passed)
+		r = json_put_string(listing->passed, name);
+	listing->bit <<= 1;
+	return r;
+}
+
+/* Where it stands in its workflow, and which verdicts it needs; nothing of a task that has neither. */
+static void put_stage(const struct api_call *call, struct json_object *object, const struct task *task)
+{
+	const struct api_reads *reads = call->reads;
+	cleanup(buf_done) struct buf all = {0}, passed = {0};
+	struct gate_listing listing = {&all, &passed, 1, task->gates_passed};
+
+	if (task->workflow != WORKFLOW_NONE) {
+		json_member_string(
+			object, "workflow", workflow_plan_of(call_workflows(call), task->workflow)->name);
+		json_member_cstr(object, "stage", stage_name(task->stage));
+	}
+	if (task->gates == 0 || !reads->each_member)
+		return;
+	buf_init(&all, 64 << 10);
+	buf_init(&passed, 64 << 10);
+	int r = buf_put_byte(&all, '[');
+	if (r == 0)
+		r = buf_put_byte(&passed, '[');
+	if (r == 0)
+		r = reads->each_member(reads->context, task->gates, put_gate, &listing);
+	if (r == 0)
+		r = buf_put_byte(&all, ']');
+	if (r == 0)
+		r = buf_put_byte(&passed, ']');
+	json_note(object, r);
+	json_member_buf(object, "gates", &all);
+	json_member_buf(object, "gatesPassed", &passed);
+}
+
+static char *write_claim(char *at, const struct task_document *document)
+{
+	const struct task *task = &document->task;
+	bool is_held = task->claim.holder != 0;
+
+	at = json_write_text_or_null(at, "workerId", is_held ? document->holder : SPAN(""));
+	at = task->fence == 0 ? json_write_raw(at, "fence", SPAN("null"))
+			      : json_write_decimal(at, "fence", task->fence);
+	at = is_held ? json_write_int(at, "leaseMs", document->lease_ms)
+		     : json_write_raw(at, "leaseMs", SPAN("null"));
+	return task->claim.stopping ? json_write_raw(at, "stopping", SPAN("true")) : at;
+}
+
+static void put_standing(struct json_object *object, const struct task_document *document)
+{
+	const struct task *task = &document->task;
+	char *at = json_room(
+		object, MEMBERS_BYTES_MAX + json_string_max(document->holder) + document->result.len);
+
+	if (!at)
+		return;
+	at = json_write_word(at, "status", task_state_status(task->state));
+	at = json_write_word(at, "state", task_state_name(task->state));
+	at = json_write_int(at, "attempt", task->attempt);
+	at = json_write_int(at, "spent", task->spent);
+	at = json_write_int(at, "crashes", task->crashes);
+	at = write_claim(at, document);
+	at = json_write_raw(at, "result", document->result.len > 0 ? document->result : SPAN("null"));
+	json_wrote(object, at);
+}
+
+static void put_times(struct json_object *object, const struct task *task)
+{
+	char *at = json_room(object, MEMBERS_BYTES_MAX);
+
+	if (!at)
+		return;
+	at = json_write_int(at, "createdAt", task->created_ms);
+	at = json_write_int(at, "updatedAt", task->updated_ms);
+	at = json_write_int(at, "version", task->version);
+	json_wrote(object, at);
+}
+
+static void put_kept(struct json_object *object, const struct task_document *document)
+{
+	static const struct {
+		const char *key;
+		size_t at;
+	} kept[] = {
+		{"sessionId", offsetof(struct task_document, session)},
+		{"checkpoint", offsetof(struct task_document, checkpoint)},
+		{"question", offsetof(struct task_document, question)},
+		{"answer", offsetof(struct task_document, answer)},
+		{"evidence", offsetof(struct task_document, evidence)},
+		{"report", offsetof(struct task_document, report)},
+	};
+
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+		const struct span *json = (const void *)((const char *)document + kept[i].at);
+		if (json->len > 0)
+			json_member_raw(object, kept[i].key, *json);
+	}
+}
+
+/* What slot workers write into the metadata themselves when a task fails, or when they come back after a crash, is there
+ * too when it was the server that found out. Whoever said it last counts. */
+static int put_traces(const struct api_call *call, struct buf *text, const struct task_document *document)
+{
+	struct json_object metadata;
+
+	json_begin(&metadata, text);
+	if (document->recovered_ms != 0) {
+		json_member_bool(&metadata, "crashRecovery", true);
+		json_member_raw_or_null(&metadata, "previousSession", document->previous_session);
+		json_member_int(&metadata, "recoveredAt", document->recovered_ms);
+	}
+	if (document->failed_ms != 0) {
+		put_reason(call, &metadata, "errorReason", &document->task, document->error);
+		json_member_int(&metadata, "failedAt", document->failed_ms);
+		if (document->failed_session.len > 0)
+			json_member_raw(&metadata, "sessionId", document->failed_session);
+	}
+	return json_end(&metadata);
+}
+
+static struct span body_with_traces(const struct api_call *call, const struct task_document *document)
+{
+	cleanup(buf_done) struct buf traces = {0};
+	struct span body = document->body;
+
+	buf_init(&traces, API_TEXT_MAX);
+	int r = put_traces(call, &traces, document);
+	if (r == 0)
+		r = task_body_put_metadata(call->arena, document->body, buf_span(&traces), &body);
+	return r < 0 ? document->body : body;
+}
+
+void task_put_members(
+	const struct api_call *call, struct json_object *object, const struct task_document *document)
+{
+	const struct task *task = &document->task;
+	bool is_traced = document->recovered_ms != 0 || document->failed_ms != 0;
+	struct span body = is_traced ? body_with_traces(call, document) : document->body;
+
+	json_member_string(object, "id", document->id);
+	if (body.len > 0)
+		json_members_raw(object, body);
+	put_asked_for(call, object, task);
+	if (task->workflow != WORKFLOW_NONE || task->gates != 0)
+		put_stage(call, object, task);
+	put_standing(object, document);
+	put_error(call, object, task, document->error);
+	put_kept(object, document);
+	put_times(object, task);
+}
+
+int task_put(const struct api_call *call, struct buf *out, const struct task_document *document)
+{
+	struct json_object object;
+
+	json_begin(&object, out);
+	task_put_members(call, &object, document);
+	return json_end(&object);
+}
+
+int claim_put(const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker)
+{
+	struct task_document document = {
+		.task = claimed->task,
+		.id = claimed->id,
+		.holder = worker,
+		.body = claimed->body,
+		.session = claimed->session,
+		.question = claimed->question,
+		.answer = claimed->answer,
+		.lease_ms = claimed->lease_ms,
+	};
+	struct json_object claim;
+
+	int r = buf_put_span(out, SPAN("{\"task\":"));
+	if (r == 0)
+		r = task_put(call, out, &document);
+	if (r < 0)
+		return r;
+	claim = (struct json_object){.buf = out, .any = true};
+	char *at = json_room(&claim, MEMBERS_BYTES_MAX + claimed->checkpoint.len);
+	if (!at)
+		return buf_fault(claim.buf);
+	at = json_write_decimal(at, "fence", claimed->task.fence);
+	at = json_write_int(at, "leaseMs", claimed->lease_ms);
+	at = json_write_int(at, "attempt", claimed->task.attempt);
+	at = json_write_raw(
+		at, "checkpoint", claimed->checkpoint.len > 0 ? claimed->checkpoint : SPAN("null"));
+	json_wrote(&claim, at);
+	return json_end(&claim);
+}
+
+struct span task_etag(struct api_call *call, int64_t version)
+{
+	char *text = arena_alloc(call->arena, DECIMAL_DIGITS_MAX + 2);
+	struct buf etag = {.data = text, .cap = DECIMAL_DIGITS_MAX + 2, .max = DECIMAL_DIGITS_MAX + 2};
+
+	if (!text)
+		return (struct span){0};
+	buf_put_byte(&etag, '"');
+	buf_put_decimal(&etag, (uint64_t)version);
+	buf_put_byte(&etag, '"');
+	return buf_span(&etag);
+}
+
+int warnings_put(struct buf *out, struct span warnings)
+{
+	if (warnings.len == 0)
+		return 0;
+	buf_drop(out, 1); /* the brace comes after them */
+	int r = buf_printf(out, ",\"warnings\":[");
+	if (r == 0)
+		r = buf_put_span(out, warnings);
+	return r < 0 ? r : buf_printf(out, "]}");
+}
+
+void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings)
+{
+	const struct api_reads *reads = call->reads;
+	struct task_document document;
+
+	int r = reads->read_task(reads->context, result->task.seq, call->arena, &document);
+	int64_t updated_ms = r == 0 ? document.task.updated_ms : 0;
+	document.task =
+		result->task; /* as this command left it: others of the same turn may have come after it */
+	if (document.task.updated_ms == 0) /* it changed nothing, and the memory does not know */
+		document.task.updated_ms = updated_ms;
+	if (r == 0)
+		r = task_put(call, call->body, &document);
+	if (r == 0)
+		r = warnings_put(call->body, warnings);
+	call->reply.event_seq = result->event_seq;
+	call_reply(call, status, r);
+	if (r == 0)
+		call->reply.etag = task_etag(call, document.task.version);
+}

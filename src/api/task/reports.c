@@ -1,0 +1,514 @@
+/*
+ * What a holder says about its claim. Each carries the worker and the fence: the proof that it still holds it.
+ */
+#include "api/task/failure_form.h"
+#include "api/task/report_form.h"
+#include "api/task/view.h"
+
+#include <errno.h>
+
+#include "base/take.h"
+
+#define DELAY_MAX (INT64_C(365) * 24 * 3600 * 1000)
+#define TIME_MAX  INT64_C(253402300799999)
+
+enum {
+	SESSION_ID_MAX = 1024,
+	MESSAGE_NOTED_BYTES = 300,
+};
+
+struct report {
+	struct span id, outcome;                            /* of one in a list */
+	struct span worker, note, event, reason, question;  /* texts */
+	struct span result, evidence, data, usage, options; /* JSON */
+	struct span session_id;                             /* JSON */
+	yyjson_val *error, *percent, *session;
+	uint64_t fence;
+	int64_t lease_ms, delay_ms, deadline_ms;
+};
+
+/* Both must be there, or be known from the credential: its worker, its claim. */
+enum proof_row { ROW_WORKER, ROW_FENCE };
+
+#define WORKER [ROW_WORKER] = FIELD(report, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX)
+#define FENCE  [ROW_FENCE] = FIELD(report, fence, "fence", FIELD_DECIMAL, .max = 0)
+
+#define RESULT FIELD(report, result, "result", FIELD_VALUE, .max = 0)
+#define ERROR  FIELD_MUST_BE(report, error, "error", FIELD_NODE, .max = 0)
+#define REASON FIELD(report, reason, "reason", FIELD_TEXT, .max = 4096)
+#define DELAY  FIELD(report, delay_ms, "delayMs", FIELD_INT, .max = DELAY_MAX)
+
+static const struct field progress_fields[] = {
+	WORKER,
+	FENCE,
+	FIELD(report, note, "note", FIELD_TEXT, .max = 64 << 10),
+	FIELD(report, percent, "percent", FIELD_NODE, .max = 0),
+	FIELD(report, lease_ms, "leaseMs", FIELD_INT, .max = DELAY_MAX),
+	FIELD(report, event, "event", FIELD_NAME, .max = 0),
+	FIELD(report, data, "data", FIELD_VALUE, .max = 0),
+	FIELD(report, session, "session", FIELD_NODE, .max = 0),
+	FIELD(report, usage, "usage", FIELD_OBJECT, .max = 0),
+};
+
+static const struct field complete_fields[] = {
+	WORKER,
+	FENCE,
+	RESULT,
+};
+
+static const struct field review_fields[] = {
+	WORKER,
+	FENCE,
+	RESULT,
+	FIELD(report, evidence, "evidence", FIELD_VALUE, .max = 0),
+};
+
+static const struct field error_fields[] = {
+	WORKER,
+	FENCE,
+	ERROR,
+};
+
+static const struct field release_fields[] = {
+	WORKER,
+	FENCE,
+	REASON,
+	DELAY,
+};
+
+static const struct field ask_fields[] = {
+	WORKER,
+	FENCE,
+	FIELD_MUST_BE(report, question, "question", FIELD_TEXT, .max = 64 << 10),
+	FIELD(report, options, "options", FIELD_LIST, .max = 0),
+	FIELD(report, deadline_ms, "deadline", FIELD_INT, .max = TIME_MAX),
+};
+
+/* ---- requests --------------------------------------------------------------------------------------- */
+
+static void put_json(struct json_object *object, const char *key, struct span json)
+{
+	if (json.len > 0)
+		json_member_raw(object, key, json);
+}
+
+static void put_node(struct json_object *object, const char *key, yyjson_val *value)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	if (!value)
+		return;
+	buf_init(&text, API_TEXT_MAX);
+	int r = json_put_value(&text, value);
+	if (r < 0)
+		json_note(object, r);
+	else
+		json_member_raw(object, key, buf_span(&text));
+}
+
+/* Why it failed, for whoever reads the history: the error itself is gone when a later attempt succeeds. */
+static void put_message(struct json_object *members, yyjson_val *error)
+{
+	yyjson_val *message = yyjson_obj_get(error, "message");
+	struct span text = json_text(message);
+
+	if (!yyjson_is_str(message))
+		return;
+	while (text.len > MESSAGE_NOTED_BYTES ||
+		(text.len < yyjson_get_len(message) && ((unsigned char)text.data[text.len] & 0xc0) == 0x80))
+		text.len--; /* to the end of a character */
+	json_member_string_if_any(members, "message", text);
+}
+
+/* What goes into the event. */
+static int put_note(struct buf *note, const struct report *report)
+{
+	struct json_object members = {.buf = note};
+
+	json_member_string_if_any(&members, "note", report->note);
+	put_node(&members, "percent", report->percent);
+	json_member_string_if_any(&members, "event", report->event);
+	put_node(&members, "session", report->session);
+	put_json(&members, "usage", report->usage);
+	put_json(&members, "evidence", report->evidence);
+	json_member_string_if_any(&members, "reason", report->reason);
+	put_message(&members, report->error);
+	return buf_fault(members.buf);
+}
+
+static int put_question(struct buf *question, const struct report *report)
+{
+	struct json_object object;
+
+	json_begin(&object, question);
+	json_member_string(&object, "question", report->question);
+	put_json(&object, "options", report->options);
+	if (report->deadline_ms != 0)
+		json_member_int(&object, "deadline", report->deadline_ms);
+	return json_end(&object);
+}
+
+/* By when it is needed makes no other question of it. */
+static void keep_asked(struct api_call *call, const struct report *report)
+{
+	cleanup(buf_done) struct buf asked = {0};
+	struct report timeless = *report;
+
+	timeless.deadline_ms = 0;
+	buf_init(&asked, 2 * API_TEXT_MAX);
+	if (put_question(&asked, &timeless) < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else
+		call_keep(call, &asked, &call->commands[0].asked);
+}
+
+static void complete_proof(struct form *form, struct report *report, uint64_t given)
+{
+	const struct principal *who = &form_call(form)->who;
+
+	if (!(given & 1u << ROW_WORKER)) {
+		report->worker = who->worker;
+		if (report->worker.len == 0)
+			form_error(form, "workerId", "is required");
+	}
+	if (!(given & 1u << ROW_FENCE)) {
+		report->fence = who->fence;
+		if (report->fence == 0)
+			form_error(form, "fence", "is required");
+	}
+}
+
+/* A session is told by its id, or as an object that has one. */
+static void read_session(struct form *form, struct report *report)
+{
+	yyjson_val *id =
+		yyjson_is_obj(report->session) ? yyjson_obj_get(report->session, "id") : report->session;
+	cleanup(buf_done) struct buf text = {0};
+
+	if (!yyjson_is_str(id) || !text_is_name(json_text(id), SESSION_ID_MAX)) {
+		form_error(form, "session",
+			"must be an id of 1 to %d bytes, or an object with such an \"id\"", SESSION_ID_MAX);
+		return;
+	}
+	buf_init(&text, 8 * SESSION_ID_MAX);
+	int r = json_put_string(&text, json_text(id));
+	if (r == 0)
+		r = arena_copy(form->arena, buf_span(&text), &report->session_id);
+	if (r < 0)
+		form->fault = r;
+}
+
+static void check_report(struct form *form, struct report *report)
+{
+	if (report->session)
+		read_session(form, report);
+	double percent;
+
+	if (report->percent && (!json_number(report->percent, &percent) || percent < 0 || percent > 100))
+		form_error(form, "percent", "must be a number from 0 to 100");
+}
+
+/* What the work itself says of its end: {"outcome","result"|"error","evidence"}. */
+static int put_word(struct buf *word, const char *outcome, const struct command *command)
+{
+	struct json_object object;
+	bool failed = command->kind == COMMAND_FAIL || command->kind == COMMAND_BLOCK ||
+		command->kind == COMMAND_UPDATE;
+
+	json_begin(&object, word);
+	json_member_cstr(&object, "outcome", outcome);
+	put_json(&object, failed ? "error" : "result", command->data);
+	if (command->kind == COMMAND_REPORT)
+		put_json(&object, "evidence", command->beside);
+	return json_end(&object);
+}
+
+bool report_keep_word(struct api_call *call, struct command *command, const char *outcome)
+{
+	cleanup(buf_done) struct buf word = {0};
+
+	if (call->who.task.len == 0 || !outcome)
+		return true;
+	buf_init(&word, 4 * API_TEXT_MAX);
+	if (put_word(&word, outcome, command) < 0) {
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+		return false;
+	}
+	return call_keep(call, &word, &command->report) == 0;
+}
+
+static const char *outcome_of(enum command_kind kind)
+{
+	switch (kind) {
+	case COMMAND_COMPLETE:
+		return "complete";
+	case COMMAND_REPORT:
+		return "review";
+	case COMMAND_FAIL:
+		return "fail";
+	case COMMAND_BLOCK:
+		return "block";
+	case COMMAND_RELEASE:
+		return "release";
+	default: /* the others say nothing of an end */
+		return NULL;
+	}
+}
+
+/* What a report and an element of "finish" have in common: everything but who says it, and of which task. */
+static void fill_command(
+	struct form *form, struct report *report, enum command_kind kind, struct command *command)
+{
+	struct failure failure = {0};
+	struct span error = {0};
+	cleanup(buf_done) struct buf note = {0};
+
+	check_report(form, report);
+	if (report->error)
+		failure_read(form, report->error, &failure, &error);
+	command->kind = kind;
+	command->fence = report->fence;
+	command->data = report->error ? error : kind == COMMAND_PROGRESS ? report->data : report->result;
+	command->beside = kind == COMMAND_REPORT ? report->evidence : report->session_id;
+	if (report->error)
+		command->failure = failure;
+	if (kind == COMMAND_PROGRESS)
+		command->lease_ms = report->lease_ms;
+	if (kind == COMMAND_RELEASE)
+		command->delay_ms = report->delay_ms;
+	buf_init(&note, 4 * API_TEXT_MAX);
+	int r = put_note(&note, report);
+	if (r == 0 && note.len > 0)
+		r = arena_copy(form->arena, buf_span(&note), &command->note);
+	if (r < 0)
+		form->fault = r;
+}
+
+/* The command of the report; false: refused. */
+static bool fill_report(struct form *form, struct report *report, enum command_kind kind)
+{
+	struct api_call *call = form_call(form);
+	struct command *command = call_commands(call, 1);
+
+	if (!command)
+		return false;
+	fill_command(form, report, kind, command);
+	command->task = call->params[0];
+	command->worker = report->worker;
+	if (!form_is_good(form) || !report_keep_word(call, command, outcome_of(kind)))
+		return false;
+	struct tiding tiding = {.type = report->event};
+	return (report->event.len == 0 && kind != COMMAND_REPORT) || call_tells(call, command, &tiding);
+}
+
+/* ---- in a list ---- */
+
+#define LISTED                                                                  \
+	FIELD_MUST_BE(report, id, "id", FIELD_NAME, .max = COMMAND_ID_MAX),     \
+		FIELD_MUST_BE(report, fence, "fence", FIELD_DECIMAL, .max = 0), \
+		FIELD_MUST_BE(report, outcome, "outcome", FIELD_NAME, .max = 0)
+
+static const struct field finish_complete_fields[] = {LISTED, RESULT};
+static const struct field finish_fail_fields[] = {LISTED, ERROR};
+static const struct field finish_release_fields[] = {LISTED, REASON, DELAY};
+static const struct field finish_any_fields[] = {
+	LISTED, RESULT, REASON, DELAY, FIELD(report, error, "error", FIELD_NODE, .max = 0)};
+
+static const struct ending {
+	const char *outcome;
+	enum command_kind kind;
+	const struct field *fields;
+	uint32_t count;
+} endings[] = {
+	{"complete", COMMAND_COMPLETE, FIELDS(finish_complete_fields)},
+	{"fail", COMMAND_FAIL, FIELDS(finish_fail_fields)},
+	{"release", COMMAND_RELEASE, FIELDS(finish_release_fields)},
+};
+
+void report_read_finish(struct form *form, yyjson_val *item, struct command *command)
+{
+	static const struct ending unknown = {NULL, COMMAND_COMPLETE, FIELDS(finish_any_fields)};
+	const struct ending *ending = &unknown;
+	struct report report = {0};
+
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+		if (yyjson_equals_str(yyjson_obj_get(item, "outcome"), endings[i].outcome))
+			ending = &endings[i];
+	}
+	form_read(form, item, ending->fields, ending->count, &report);
+	if (ending == &unknown && report.outcome.len > 0)
+		form_error(form, "outcome", "must be \"complete\", \"fail\" or \"release\"");
+	command->task = report.id;
+	fill_command(form, &report, ending->kind, command);
+}
+
+/* ---- one by one ---- */
+
+static bool report_begin(struct api_call *call, enum command_kind kind, const struct field *fields,
+	uint32_t count, struct report *report)
+{
+	cleanup(form_done) struct form form = {0};
+
+	*report = (struct report){0};
+	if (!form_open(&form, call, false))
+		return false;
+	uint64_t given = form_read(&form, form.root, fields, count, report);
+	complete_proof(&form, report, given);
+	return fill_report(&form, report, kind);
+}
+
+void report_progress_begin(struct api_call *call)
+{
+	struct report report;
+
+	report_begin(call, COMMAND_PROGRESS, FIELDS(progress_fields), &report);
+}
+
+void report_complete_begin(struct api_call *call)
+{
+	struct report report;
+
+	report_begin(call, COMMAND_COMPLETE, FIELDS(complete_fields), &report);
+}
+
+void report_review_begin(struct api_call *call)
+{
+	struct report report;
+
+	report_begin(call, COMMAND_REPORT, FIELDS(review_fields), &report);
+}
+
+void report_fail_begin(struct api_call *call)
+{
+	struct report report;
+
+	report_begin(call, COMMAND_FAIL, FIELDS(error_fields), &report);
+}
+
+void report_block_begin(struct api_call *call)
+{
+	struct report report;
+
+	report_begin(call, COMMAND_BLOCK, FIELDS(error_fields), &report);
+}
+
+void report_release_begin(struct api_call *call)
+{
+	struct report report;
+
+	report_begin(call, COMMAND_RELEASE, FIELDS(release_fields), &report);
+}
+
+void report_ask_begin(struct api_call *call)
+{
+	struct report report;
+	cleanup(buf_done) struct buf question = {0};
+
+	buf_init(&question, 2 * API_TEXT_MAX);
+	if (!report_begin(call, COMMAND_ASK, FIELDS(ask_fields), &report))
+		return;
+	if (put_question(&question, &report) < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else if (call_keep(call, &question, &call->commands[0].data) == 0)
+		keep_asked(call, &report);
+}
+
+/* ---- replies ---------------------------------------------------------------------------------------- */
+
+static int64_t remaining_ms(const struct api_call *call, const struct result *result)
+{
+	struct given given = {.rules = call->rules, .now = call->now};
+	const struct lease *lease =
+		result->task.claim.clock == CLOCK_WORKER ? &result->worker.lease : &result->task.claim.lease;
+	int64_t left = task_lease_remaining_ms(&result->task, &result->worker, &given);
+
+	/* the turn may have come a moment after the request: never tell more than was granted */
+	return left < lease->granted_ms ? left : lease->granted_ms;
+}
+
+static int put_commands(struct api_call *call, const struct result *result)
+{
+	struct given given = {.rules = call->rules, .now = call->now};
+	bool any = false;
+	bool stops = task_must_stop(&result->task, &given);
+	int r = 0;
+
+	if (stops || task_must_park(&result->task, &given)) {
+		r = buf_printf(call->body, "{\"type\":\"%s\",\"task\":", stops ? "cancel" : "park");
+		if (r == 0)
+			r = json_put_string(call->body, result->id);
+		if (r == 0)
+			r = buf_put_byte(call->body, '}');
+		any = true;
+	}
+	if (r == 0 && result->worker.state == WORKER_QUIET)
+		r = buf_printf(call->body, "%s{\"type\":\"quiet\"}", any ? "," : "");
+	if (r == 0 && result->worker.state == WORKER_TERMINATING)
+		r = buf_printf(call->body, "%s{\"type\":\"terminate\"}", any ? "," : "");
+	return r;
+}
+
+void report_progress_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+
+	if (result->refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, result);
+		return;
+	}
+	int r = buf_printf(
+		call->body, "{\"leaseMs\":%lld,\"commands\":[", (long long)remaining_ms(call, result));
+	if (r == 0)
+		r = put_commands(call, result);
+	if (r == 0)
+		r = buf_printf(call->body, "]}");
+	call->reply.event_seq = result->event_seq;
+	call_reply(call, 200, r);
+}
+
+/* What the report itself said, and the columns as the turn left them: the hot path asks the store for no more
+ * than the text. */
+static int report_document(struct api_call *call, const struct command *command, const struct result *result,
+	struct task_document *ret)
+{
+	const struct api_reads *reads = call->reads;
+	enum command_kind kind = command->kind;
+
+	bool again = kind == COMMAND_ASK && result->task.state != TASK_ASKING; /* it has its answer already */
+
+	if (result->repeated || result->heard || again) /* much may have happened since, or nothing yet */
+		return reads->read_task(reads->context, result->task.seq, call->arena, ret);
+	*ret = (struct task_document){.task = result->task, .id = result->id};
+	if (result->task.claim.holder != 0) {
+		ret->holder = command->worker;
+		ret->lease_ms = remaining_ms(call, result);
+	}
+	if (kind == COMMAND_COMPLETE || kind == COMMAND_REPORT)
+		ret->result = command->data;
+	if (kind == COMMAND_REPORT)
+		ret->evidence = command->beside;
+	if (kind == COMMAND_FAIL || kind == COMMAND_BLOCK)
+		ret->error = command->data;
+	else if (kind == COMMAND_ASK)
+		ret->question = command->data;
+	return reads->read_body ? reads->read_body(reads->context, result->task.seq, call->arena, &ret->body)
+				: 0;
+}
+
+void report_finish(struct api_call *call, const struct result *results)
+{
+	const struct result *result = &results[0];
+	struct task_document document;
+
+	if (result->refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, result);
+		return;
+	}
+	int r = report_document(call, &call->commands[0], result, &document);
+	if (r == 0)
+		r = task_put(call, call->body, &document);
+	call->reply.event_seq = result->event_seq;
+	call_reply(call, 200, r);
+	if (r == 0)
+		call->reply.etag = task_etag(call, result->task.version);
+}

@@ -1,0 +1,370 @@
+/*
+ * Tasks: reading one, changing it, and what people do to it.
+ */
+#include "api/task/form.h"
+#include "api/task/view.h"
+
+#include <errno.h>
+
+#include "base/take.h"
+
+enum {
+	REASON_MAX = 4096,
+	PATCH_TRIES_MAX = 10,
+};
+
+/* ---- read ------------------------------------------------------------------------------------------- */
+
+static int find_document(struct api_call *call, struct task_document *ret_document)
+{
+	const struct api_reads *reads = call->reads;
+	int64_t seq;
+
+	int r = reads->find_task(reads->context, call->params[0], &seq);
+	if (r == 0)
+		r = reads->read_task(reads->context, seq, call->arena, ret_document);
+	return r == 0 && !principal_sees(call, &ret_document->task) ? -ENOENT : r;
+}
+
+/* If-None-Match: does it name that version, among others or with "*"? Weak or not makes no difference here. */
+static bool etag_is_listed(struct span list, struct span etag)
+{
+	if (span_equal(list, SPAN("*")))
+		return true;
+	for (size_t at = 0; at + etag.len <= list.len; at++) {
+		bool ends = at + etag.len == list.len || strchr(", \t", list.data[at + etag.len]);
+		if (ends && memcmp(list.data + at, etag.data, etag.len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What its holder goes by: how much of its time limit is left, and whether it has waited long enough for an answer. */
+static void put_clocks(struct json_object *object, const struct api_call *call, const struct task *task)
+{
+	struct given given = {.rules = call->rules, .now = call->now};
+	int64_t run_ms = task_run_remaining_ms(task, &given);
+
+	if (!task_is_claimed(task))
+		return;
+	json_member_int(object, "runMs", run_ms > 0 ? run_ms : 0);
+	if (task_must_park(task, &given))
+		json_member_bool(object, "parking", true);
+}
+
+void task_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct task_document document;
+	struct json_object object;
+
+	int r = find_document(call, &document);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	call->reply.etag = task_etag(call, document.task.version);
+	if (etag_is_listed(call->request->if_none_match, call->reply.etag)) {
+		call->reply.status = 304;
+		return;
+	}
+	json_begin(&object, call->body);
+	task_put_members(call, &object, &document);
+	put_clocks(&object, call, &document.task);
+	json_member_cstr(&object, "reason", why_name(reads->why(reads->context, &document.task).why));
+	call_reply(call, 200, json_end(&object));
+}
+
+void task_why_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct task_document document;
+	struct json_object object;
+
+	int r = find_document(call, &document);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	struct reason reason = reads->why(reads->context, &document.task);
+	json_begin(&object, call->body);
+	json_member_string(&object, "id", document.id);
+	json_member_cstr(&object, "state", task_state_name(document.task.state));
+	json_member_cstr(&object, "reason", why_name(reason.why));
+	json_member_cstr(&object, "text", why_text(reason.why));
+	if (reason.until_ms != 0)
+		json_member_int(&object, "until", reason.until_ms);
+	if (reason.why == WHY_KEPT_FOR_HOST)
+		json_member_string(&object, "host", reads->name(reads->context, document.task.resume_host));
+	if (reason.slot != 0)
+		json_member_string(&object, "slot", reads->name(reads->context, reason.slot));
+	if (reason.code != CODE_NONE)
+		json_member_cstr(&object, "code", failure_code_name(reason.code));
+	call_reply(call, 200, json_end(&object));
+}
+
+/* ---- change ----------------------------------------------------------------------------------------- */
+
+/* What it says about the end of the attempt, if the work itself puts its task there. */
+static const char *outcome_of(enum task_status lane)
+{
+	switch (lane) {
+	case STATUS_DONE:
+		return "complete";
+	case STATUS_REVIEW:
+		return "review";
+	case STATUS_BLOCKED:
+		return "block";
+	case STATUS_TODO:
+		return "release";
+	case STATUS_NONE:
+	case STATUS_IN_PROGRESS:
+	case STATUS_CANCELLED:
+	case TASK_STATUS_COUNT:
+		break;
+	}
+	return NULL;
+}
+
+/* A text that changes is merged with what is there, so the task is read first; see task_patch_read(). */
+void task_patch_begin(struct api_call *call)
+{
+	struct task_form *task = arena_alloc(call->arena, sizeof *task);
+	cleanup(form_done) struct form form = {0};
+
+	if (!form_open(&form, call, false))
+		return;
+	if (!task) {
+		api_refuse(call, REFUSED_UNAVAILABLE, NULL);
+		return;
+	}
+	task_form_patch(&form, form.root, task);
+	if (!form_is_good(&form) || !call_commands(call, 1))
+		return;
+	struct command *command = &call->commands[0];
+	command->kind = COMMAND_UPDATE;
+	command->task = call->params[0];
+	command->worker = call->who.worker; /* with the token of a claim: it acts for that */
+	command->fence = call->who.fence;
+	task_form_to_update(task, &command->update);
+	if (command->update.status != STATUS_NONE)
+		command->data = task->error;
+	if (!report_keep_word(call, command, outcome_of(command->update.status)))
+		return;
+	if (command->update.status != STATUS_NONE && command->fence == 0) {
+		command->by_name = true;
+		if (call->who.number != PRINCIPAL_OPEN) /* who shows nothing is the slot worker itself */
+			command->note = SPAN("\"operator\":true");
+	}
+	call->detail = task;
+	if (task->body.len > 0)
+		call->step = API_READ;
+}
+
+/* The metadata as they will be say whether it may run on its own. */
+static void read_autonomous(struct command_update *update)
+{
+	yyjson_doc *doc = task_body_read(update->body);
+
+	update->patch.set_autonomous = true;
+	update->patch.autonomous = task_is_autonomous(yyjson_obj_get(yyjson_doc_get_root(doc), "metadata"));
+	yyjson_doc_free(doc);
+}
+
+/* The text is the one of this very version: a change in between must not be lost. */
+void task_patch_read(struct api_call *call)
+{
+	const struct task_form *task = call->detail;
+	struct command_update *update = &call->commands[0].update;
+	cleanup(buf_done) struct buf patch = {0};
+	struct task_document document;
+
+	int r = find_document(call, &document);
+	buf_init(&patch, 3 * API_TEXT_MAX);
+	if (r == 0 && (task->cleared & task_field_bit("metadata")))
+		r = task_body_merge(call->arena, document.body, SPAN("{\"metadata\":null}"), &document.body);
+	if (r == 0)
+		r = buf_put_byte(&patch, '{');
+	if (r == 0)
+		r = buf_put_span(&patch, task->body);
+	if (r == 0)
+		r = buf_put_byte(&patch, '}');
+	if (r == 0)
+		r = task_body_merge(call->arena, document.body, buf_span(&patch), &update->body);
+	if (r < 0) {
+		call_refuse_fault(call, r);
+		return;
+	}
+	update->set_body = true;
+	update->body_version = document.task.version;
+	read_autonomous(update);
+	call->step = API_TURN;
+}
+
+void task_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal != REFUSED_NOTHING)
+		call_refuse_result(call, &results[0]);
+	else
+		task_reply(call, 200, &results[0], (struct span){0});
+}
+
+/* Somebody else was faster, and the caller did not ask for a certain version: merge again with what is there now. */
+static bool patch_again(struct api_call *call, const struct result *result)
+{
+	struct task_form *task = call->detail;
+
+	if (result->refusal != REFUSED_VERSION_MISMATCH || call->commands[0].if_version != 0 ||
+		task->tries++ == PATCH_TRIES_MAX)
+		return false;
+	task_patch_read(call);
+	return true;
+}
+
+/* What the sender of a move should do instead. */
+static const char *move_detail(const struct command_update *update, const struct result *result)
+{
+	if (update->status == STATUS_NONE)
+		return refusal_detail(result);
+	if (result->refusal == REFUSED_CLAIMED_BY_OTHER)
+		return "A worker holds it that is not the slot that owns it: that worker reports how it ends, or POST /api/tasks/ID/cancel stops it.";
+	if (result->refusal != REFUSED_BAD_TRANSITION)
+		return refusal_detail(result);
+	if (update->status == STATUS_IN_PROGRESS && result->task.state == TASK_READY)
+		return "Nobody owns the task, so there is no slot to take it: send \"owner\" along, or claim it with POST /api/tasks/ID/claim.";
+	if (update->status == STATUS_IN_PROGRESS)
+		return "Only a task that is ready can be taken.";
+	if (update->status == STATUS_TODO)
+		return "Only work in progress can be given back: POST /api/tasks/ID/retry opens a task that has ended, POST /api/tasks/ID/answer goes on with one that asks.";
+	if (result->task.state == TASK_REVIEW)
+		return "The work was reported, and waits for a verdict: POST /api/tasks/ID/gates/GATE, or stint approve.";
+	if (task_state_is_final(result->task.state))
+		return "It has ended: POST /api/tasks/ID/retry opens it again.";
+	return "Only work in progress can end so: claim the task first.";
+}
+
+static void refuse_patch(struct api_call *call, const struct result *result)
+{
+	cleanup(buf_done) struct buf members = {0};
+	char message[256];
+
+	if (parent_is_missing(result)) {
+		parent_tell_missing(result, message);
+		call_refuse_field(call, "blockedBy", message);
+		return;
+	}
+	buf_init(&members, 256);
+	int r = buf_printf(&members, "\"state\":\"%s\"",
+		result->task.seq != 0 ? task_state_name(result->task.state) : "");
+	call_refuse_with(call, result->refusal, move_detail(&call->commands[0].update, result),
+		r < 0 || result->task.seq == 0 ? (struct span){0} : buf_span(&members));
+}
+
+void task_patch_finish(struct api_call *call, const struct result *results)
+{
+	const struct task_form *task = call->detail;
+
+	if (patch_again(call, &results[0]))
+		return;
+	if (results[0].refusal != REFUSED_NOTHING)
+		refuse_patch(call, &results[0]);
+	else
+		task_reply(call, 200, &results[0], task->warnings);
+}
+
+/* ---- what people do --------------------------------------------------------------------------------- */
+
+struct reason_body {
+	struct span reason;
+};
+
+static const struct field reason_fields[] = {
+	FIELD(reason_body, reason, "reason", FIELD_TEXT, .max = REASON_MAX),
+};
+
+/* A command that needs nothing but the task; the reason goes into its event. */
+static void operator_begin(struct api_call *call, enum command_kind kind)
+{
+	struct reason_body body = {0};
+	cleanup(buf_done) struct buf note = {0};
+	struct json_object members = {.buf = &note};
+	uint64_t given;
+
+	buf_init(&note, 8 * REASON_MAX);
+	if (!form_read_body(call, FIELDS(reason_fields), &body, &given) || !call_commands(call, 1))
+		return;
+	call->commands[0].kind = kind;
+	call->commands[0].task = call->params[0];
+	if (body.reason.len == 0)
+		return;
+	json_member_string(&members, "reason", body.reason);
+	call_keep(call, &note, &call->commands[0].note);
+}
+
+void task_cancel_begin(struct api_call *call)
+{
+	operator_begin(call, COMMAND_CANCEL);
+}
+
+void task_retry_begin(struct api_call *call)
+{
+	operator_begin(call, COMMAND_RETRY);
+}
+
+void task_park_begin(struct api_call *call)
+{
+	operator_begin(call, COMMAND_PARK);
+}
+
+void task_unpark_begin(struct api_call *call)
+{
+	operator_begin(call, COMMAND_UNPARK);
+}
+
+/* Work under a beating worker stops first: accepted, and not over yet. */
+void task_cancel_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal != REFUSED_NOTHING)
+		call_refuse_result(call, &results[0]);
+	else
+		task_reply(call, results[0].task.claim.stopping ? 202 : 200, &results[0], (struct span){0});
+}
+
+struct answer_body {
+	struct span text;
+	bool deny;
+};
+
+static const struct field answer_fields[] = {
+	FIELD(answer_body, text, "text", FIELD_TEXT, .max = API_TEXT_MAX),
+	FIELD(answer_body, deny, "deny", FIELD_BOOL, .max = 0),
+};
+
+void task_answer_begin(struct api_call *call)
+{
+	struct answer_body body = {0};
+	cleanup(buf_done) struct buf answer = {0};
+	struct json_object object;
+	uint64_t given;
+
+	buf_init(&answer, 8 * API_TEXT_MAX);
+	if (!form_read_body(call, FIELDS(answer_fields), &body, &given))
+		return;
+	if (!body.deny && body.text.len == 0) {
+		call_refuse_field(call, "text", "is required, unless \"deny\" is true");
+		return;
+	}
+	if (!call_commands(call, 1))
+		return;
+	call->commands[0].kind = COMMAND_ANSWER;
+	call->commands[0].task = call->params[0];
+	json_begin(&object, &answer);
+	if (body.text.len > 0)
+		json_member_string(&object, "text", body.text);
+	if (body.deny)
+		json_member_bool(&object, "deny", true);
+	if (json_end(&object) < 0)
+		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	else
+		call_keep(call, &answer, &call->commands[0].data);
+}

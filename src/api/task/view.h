@@ -1,0 +1,41 @@
+/*
+ * A task as the API shows it.
+ */
+#pragma once
+
+#include "api/call.h"
+
+/* The members of a task into an object that is open. */
+void task_put_members(
+	const struct api_call *call, struct json_object *object, const struct task_document *document);
+
+/* The task as an object. */
+int task_put(const struct api_call *call, struct buf *out, const struct task_document *document);
+
+/* The words of whoever reported why the task is where it is; NULL: the server found out itself. To be freed. */
+yyjson_doc *task_error_read(const struct task *task, struct span error);
+
+enum {
+	TASK_FAILURE_BYTES = 2 * COMMAND_NAME_MAX + 200,
+};
+
+/* What the server itself says of the code that the task has: a sentence, perhaps in `room`. */
+const char *task_failure_text(
+	const struct api_call *call, const struct task *task, char room[TASK_FAILURE_BYTES]);
+
+/* What a handed-out task looks like: {"task":…,"fence":…,"leaseMs":…,"attempt":…,"checkpoint":…} */
+int claim_put(
+	const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker);
+
+/* Reply with the task that is meant by the result, as it is in the store now. `warnings`: elements of a JSON list. */
+void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings);
+
+/* Adds "warnings" to the object that was written last; nothing if there are none. */
+int warnings_put(struct buf *out, struct span warnings);
+
+/* The ETag of that version, in the arena; empty if there is no room. */
+struct span task_etag(struct api_call *call, int64_t version);
+
+/* task/create.c: a parent that is not there, or waits for the task itself, is the caller's mistake in one field. */
+bool parent_is_missing(const struct result *result);
+void parent_tell_missing(const struct result *result, char ret_message[256]);

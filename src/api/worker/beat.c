@@ -1,0 +1,344 @@
+/*
+ * Workers come and stay: registration and heartbeats, also with the names of the liveness protocol (workerInstanceKey,
+ * leaseDuration, boundActivities, unboundActivities).
+ */
+#include "api/form.h"
+
+#include <ctype.h>
+
+#include "api/worker/beat_token.h"
+#include "base/take.h"
+#include "base/uuid.h"
+
+#define LEASE_ASKED_MAX (INT64_C(365) * 24 * 3600 * 1000) /* the rules clamp it further */
+
+struct beat_body {
+	struct span worker, worker_key, slot, metadata;
+	struct name_list capabilities, executors;
+	struct name_list bound, bound_activities, unbound, unbound_activities;
+	uint64_t token;
+	int64_t lease_ms, max_concurrent;
+	yyjson_val *lease_duration;
+	struct span host, boot, version;
+	int64_t pid, start;
+	yyjson_val *replaces;
+};
+
+/* The rows that say who it is come first: a beat that has one of them describes the worker anew. */
+enum beat_row {
+	ROW_EXECUTORS,
+	ROW_SLOT,
+	ROW_CAPABILITIES,
+	ROW_MAX,
+	ROW_METADATA,
+	ROW_HOST,
+	ROW_BOOT,
+	ROW_PID,
+	ROW_START,
+	ROW_VERSION,
+	ROW_REPLACES,
+	DESCRIBING,
+	ROW_TOKEN = DESCRIBING
+};
+
+#define DESCRIPTION                                                                                 \
+	[ROW_EXECUTORS] = FIELD(beat_body, executors, "executors", FIELD_NAMES, .max = 0),          \
+	[ROW_SLOT] = FIELD(beat_body, slot, "slot", FIELD_NAME, .max = 0),                          \
+	[ROW_CAPABILITIES] = FIELD(beat_body, capabilities, "capabilities", FIELD_NAMES, .max = 0), \
+	[ROW_MAX] = FIELD(beat_body, max_concurrent, "maxConcurrent", FIELD_INT, .max = 100000),    \
+	[ROW_METADATA] = FIELD(beat_body, metadata, "metadata", FIELD_OBJECT, .max = 0),            \
+	[ROW_HOST] = FIELD(beat_body, host, "host", FIELD_NAME, .max = 0),                          \
+	[ROW_BOOT] = FIELD(beat_body, boot, "bootId", FIELD_TEXT, .max = 64),                       \
+	[ROW_PID] = FIELD(beat_body, pid, "pid", FIELD_INT, .min = 1, .max = INT32_MAX),            \
+	[ROW_START] = FIELD(beat_body, start, "startTime", FIELD_INT, .min = 1, .max = INT64_MAX),  \
+	[ROW_VERSION] = FIELD(beat_body, version, "version", FIELD_NAME, .max = 0),                 \
+	[ROW_REPLACES] = FIELD(beat_body, replaces, "replaces", FIELD_NODE, .max = 0)
+
+static const struct field register_fields[] = {
+	DESCRIPTION,
+	FIELD_MUST_BE(beat_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),
+};
+
+static const struct field beat_fields[] = {
+	DESCRIPTION,
+	[ROW_TOKEN] = FIELD(beat_body, token, "token", FIELD_BY, .by = form_take_token,
+		.allowed = "the string that was given out"),
+	FIELD(beat_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, worker_key, "workerInstanceKey", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),
+	FIELD(beat_body, lease_duration, "leaseDuration", FIELD_NODE, .max = 0),
+	FIELD(beat_body, bound, "boundTasks", FIELD_NAMES, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, bound_activities, "boundActivities", FIELD_NAMES, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, unbound, "unboundTasks", FIELD_NAMES, .max = COMMAND_ID_MAX),
+	FIELD(beat_body, unbound_activities, "unboundActivities", FIELD_NAMES, .max = COMMAND_ID_MAX),
+};
+
+/* Seconds as protobuf writes them in JSON: "60s", "1.5s"; up to seven digits and nine behind the point. -1: it is none. */
+static int64_t seconds_read(struct span text)
+{
+	int64_t ms = 0, part_ms = 1000;
+	size_t i = 0, point;
+
+	for (; i < text.len && i < 7 && isdigit((unsigned char)text.data[i]); i++)
+		ms = ms * 10 + (text.data[i] - '0') * INT64_C(1000);
+	point = i;
+	if (i > 0 && i < text.len && text.data[i] == '.')
+		i++;
+	for (; i > point && i < text.len && i <= point + 9 && isdigit((unsigned char)text.data[i]); i++)
+		ms += (text.data[i] - '0') * (part_ms /= 10);
+	return point > 0 && i + 1 == text.len && text.data[i] == 's' ? ms : -1;
+}
+
+/* leaseDuration: milliseconds as leaseMs has them, or a text with seconds. */
+static void read_lease_duration(struct form *form, struct beat_body *body)
+{
+	yyjson_val *value = body->lease_duration;
+	int64_t asked_ms = -1;
+
+	if (!value)
+		return;
+	if (yyjson_is_str(value))
+		asked_ms = seconds_read(json_text(value));
+	else if (node_int(value, &asked_ms) < 0)
+		asked_ms = -1;
+	if (asked_ms < 0 || asked_ms > LEASE_ASKED_MAX)
+		form_error(form, "leaseDuration",
+			"must be a whole number of milliseconds, or seconds as in \"60s\", up to 365 days");
+	else if (body->lease_ms > 0 && (asked_ms > 0 || yyjson_is_str(value)))
+		form_error(form, "leaseDuration", "is another name of leaseMs: send one of them");
+	else if (body->lease_ms == 0)
+		body->lease_ms = asked_ms;
+}
+
+/* The other names mean the same; both at once is a mistake. */
+static void join_names(struct form *form, struct beat_body *body)
+{
+	if (body->worker.len > 0 && body->worker_key.len > 0)
+		form_error(form, "workerInstanceKey", "is another name of workerId: send one of them");
+	if (body->worker.len == 0)
+		body->worker = body->worker_key;
+	if (body->worker.len == 0 && form->error_count == 0)
+		form_error(form, "workerId", "is required");
+	read_lease_duration(form, body);
+	if (body->bound.count > 0 && body->bound_activities.count > 0)
+		form_error(form, "boundActivities", "is another name of boundTasks: send one of them");
+	if (body->bound.count == 0)
+		body->bound = body->bound_activities;
+	if (body->unbound.count > 0 && body->unbound_activities.count > 0)
+		form_error(form, "unboundActivities", "is another name of unboundTasks: send one of them");
+	if (body->unbound.count == 0)
+		body->unbound = body->unbound_activities;
+}
+
+/* ---- which process it is, and which one it says is dead ---- */
+
+static void read_boot(struct form *form, struct span text, struct command_process *process)
+{
+	if (text.len > 0 && !uuid_read(text, &process->boot_hi, &process->boot_lo))
+		form_error(form, "bootId",
+			"must be 32 hexadecimal digits, as in /proc/sys/kernel/random/boot_id");
+}
+
+struct replaces_body {
+	struct span worker;
+	int64_t pid, start;
+};
+
+static const struct field replaces_fields[] = {
+	FIELD_MUST_BE(replaces_body, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX),
+	FIELD_MUST_BE(replaces_body, pid, "pid", FIELD_INT, .min = 1, .max = INT32_MAX),
+	FIELD_MUST_BE(replaces_body, start, "startTime", FIELD_INT, .min = 1, .max = INT64_MAX),
+};
+
+/* The server looks for itself where it can: on its own machine. */
+static void read_replaces(struct form *form, const struct beat_body *body, struct command_beat *beat)
+{
+	const struct api_reads *reads = form_call(form)->reads;
+	struct replaces_body replaces = {0};
+
+	if (!body->replaces)
+		return;
+	form_read_inner(form, "replaces", body->replaces, FIELDS(replaces_fields), &replaces);
+	if (body->slot.len == 0)
+		form_error(form, "replaces", "is about a slot: say which one with \"slot\"");
+	if (body->host.len == 0 || body->boot.len == 0)
+		form_error(
+			form, "replaces", "is believed from the same machine only: send host and bootId too");
+	beat->replaces = (struct command_replaces){
+		.worker = replaces.worker,
+		.pid = (uint32_t)replaces.pid,
+		.start = (uint64_t)replaces.start,
+	};
+	if (reads->process_is_alive)
+		beat->replaces.seen_alive = reads->process_is_alive(reads->context, beat->process.boot_hi,
+			beat->process.boot_lo, beat->replaces.pid, beat->replaces.start);
+}
+
+static void read_process(struct form *form, const struct beat_body *body, struct command_beat *beat)
+{
+	beat->process = (struct command_process){
+		.host = body->host,
+		.pid = (uint32_t)body->pid,
+		.start = (uint64_t)body->start,
+	};
+	read_boot(form, body->boot, &beat->process);
+	read_replaces(form, body, beat);
+}
+
+static void fill_beat(struct api_call *call, enum command_kind kind, const struct beat_body *body,
+	const struct command_beat *said, uint64_t given)
+{
+	struct command *command = call_commands(call, 1);
+
+	if (!command)
+		return;
+	command->kind = kind;
+	command->worker = body->worker;
+	command->beat = (struct command_beat){
+		.lease_ms = body->lease_ms,
+		.describes = kind == COMMAND_REGISTER || (given & ((1u << DESCRIBING) - 1)) != 0,
+		.slot = body->slot,
+		.capabilities = body->capabilities,
+		.executors = body->executors,
+		.any_executor = !(given & 1u << ROW_EXECUTORS),
+		.max_concurrent = (uint32_t)body->max_concurrent,
+		.metadata = body->metadata,
+		.bound = body->bound,
+		.unbound = body->unbound,
+		.has_token = kind == COMMAND_BEAT && (given & 1u << ROW_TOKEN) != 0,
+		.token = body->token,
+		.process = said->process,
+		.version = body->version,
+		.replaces = said->replaces,
+	};
+}
+
+void worker_register_begin(struct api_call *call)
+{
+	struct beat_body body = {0};
+	struct command_beat said = {0};
+	cleanup(form_done) struct form form = {0};
+
+	if (!form_open(&form, call, false))
+		return;
+	uint64_t given = form_read(&form, form.root, FIELDS(register_fields), &body);
+	read_process(&form, &body, &said);
+	if (form_is_good(&form))
+		fill_beat(call, COMMAND_REGISTER, &body, &said, given);
+}
+
+void worker_beat_begin(struct api_call *call)
+{
+	struct beat_body body = {0};
+	struct command_beat said = {0};
+	cleanup(form_done) struct form form = {0};
+
+	if (!form_open(&form, call, false))
+		return;
+	uint64_t given = form_read(&form, form.root, FIELDS(beat_fields), &body);
+	join_names(&form, &body);
+	if ((given & ((1u << DESCRIBING) - 1)) != 0)
+		read_process(&form, &body, &said);
+	if (form_is_good(&form))
+		fill_beat(call, COMMAND_BEAT, &body, &said, given);
+}
+
+static void put_standing(struct json_object *object, const struct api_call *call, const struct result *result)
+{
+	char token[BEAT_TOKEN_CHARS];
+
+	json_member_string(object, "workerId", call->commands[0].worker);
+	json_member_cstr(object, "state", worker_state_name(result->worker.state));
+	beat_token_write(result->worker.token, token);
+	json_member_string(object, "token", (struct span){token, sizeof token});
+	json_member_int(object, "leaseMs", result->worker.lease.granted_ms);
+}
+
+/* The instance's own token: good for this worker alone, as long as it lives. */
+static void put_credential(struct json_object *object, struct api_call *call, const struct worker *worker)
+{
+	const struct api_reads *reads = call->reads;
+	struct span text;
+
+	if (!reads->mint_instance || call->who.number == PRINCIPAL_OPEN)
+		return;
+	int r = reads->mint_instance(reads->context, call->who.id, call->commands[0].worker,
+		worker->credential, call->arena, &text);
+	if (r == 0)
+		json_member_string(object, "credential", text);
+	else
+		json_note(object, r);
+}
+
+void worker_register_finish(struct api_call *call, const struct result *results)
+{
+	struct json_object object;
+
+	if (results[0].refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, &results[0]);
+		return;
+	}
+	json_begin(&object, call->body);
+	put_standing(&object, call, &results[0]);
+	put_credential(&object, call, &results[0].worker);
+	call->reply.event_seq = results[0].event_seq;
+	call_reply(call, 200, json_end(&object));
+}
+
+static int put_orders(struct buf *out, const char *type, const struct span *tasks, uint32_t count, bool *any)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		r = buf_printf(out, "%s{\"type\":\"%s\",\"task\":", *any ? "," : "", type);
+		if (r == 0)
+			r = json_put_string(out, tasks[i]);
+		if (r == 0)
+			r = buf_put_byte(out, '}');
+		*any = true;
+	}
+	return r;
+}
+
+static int put_commands(struct buf *out, const struct result *result)
+{
+	bool any = false;
+	int r = put_orders(out, "cancel", result->stop, result->stop_count, &any);
+
+	if (r == 0)
+		r = put_orders(out, "park", result->park, result->park_count, &any);
+	if (r == 0)
+		r = put_orders(out, "reported", result->reported, result->reported_count, &any);
+	if (r == 0 && result->worker.state == WORKER_QUIET)
+		r = buf_printf(out, "%s{\"type\":\"quiet\"}", any ? "," : "");
+	if (r == 0 && result->worker.state == WORKER_TERMINATING)
+		r = buf_printf(out, "%s{\"type\":\"terminate\"}", any ? "," : "");
+	return r;
+}
+
+static int put_beat(struct api_call *call, const struct result *result)
+{
+	struct json_object object;
+
+	json_begin(&object, call->body);
+	put_standing(&object, call, result);
+	int r = buf_put_span(call->body, SPAN(",\"lost\":"));
+	if (r == 0)
+		r = json_put_strings(call->body, result->lost, result->lost_count);
+	if (r == 0)
+		r = buf_put_span(call->body, SPAN(",\"commands\":["));
+	if (r == 0)
+		r = put_commands(call->body, result);
+	return r < 0 ? r : buf_put_span(call->body, SPAN("]}"));
+}
+
+void worker_beat_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, &results[0]);
+		return;
+	}
+	call->reply.event_seq = results[0].event_seq;
+	call_reply(call, 200, put_beat(call, &results[0]));
+}

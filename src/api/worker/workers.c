@@ -1,0 +1,343 @@
+/*
+ * Workers: looking at them, and sending them away. How they come and stay is in worker/beat.c.
+ */
+#include "api/form.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "base/uuid.h"
+
+enum {
+	SLICE_WORKERS = 100,
+	WORKERS_MAX = 10000, /* of one reply */
+};
+
+static int64_t lease_left_ms(const struct api_call *call, const struct worker *worker)
+{
+	struct given given = {.rules = call->rules, .now = call->now};
+
+	return worker_is_alive(worker) ? lease_remaining_ms(&worker->lease, &given) : 0;
+}
+
+static void put_boot(struct json_object *object, const struct process *process)
+{
+	char text[UUID_CHARS + 1];
+
+	if ((process->boot_hi | process->boot_lo) == 0)
+		return;
+	uuid_write(process->boot_hi, process->boot_lo, text);
+	json_member_cstr(object, "bootId", text);
+}
+
+/* What it said of its process, as far as it did. */
+static void put_process(
+	const struct api_call *call, struct json_object *object, const struct process *process)
+{
+	if (process->host != 0)
+		json_member_string(object, "host", name_of(call, process->host));
+	put_boot(object, process);
+	if (process->pid != 0)
+		json_member_int(object, "pid", process->pid);
+	if (process->start != 0)
+		json_member_int(object, "startTime", (int64_t)process->start);
+}
+
+/* How long ago it was heard, by the clock that its lease runs on; by people's if that was before this start. */
+static void put_age(struct json_object *object, const struct api_call *call, const struct worker *worker)
+{
+	int64_t age_ms = call->now.wall_ms - worker->last_beat_ms;
+
+	if (worker->heard_ms != INT64_MIN)
+		age_ms = call->now.lease_ms - worker->heard_ms;
+	if (worker->last_beat_ms != 0)
+		json_member_int(object, "heartbeatAgeMs", age_ms > 0 ? age_ms : 0);
+	else
+		json_member_null(object, "heartbeatAgeMs");
+}
+
+/* The ids of what it holds: for one worker alone, since there may be thousands. */
+static void put_tasks(const struct api_call *call, struct json_object *object, struct span id)
+{
+	const struct api_reads *reads = call->reads;
+	struct name_listing listing = {object->buf, false};
+
+	if (!json_put_key(object, "tasks"))
+		return;
+	int r = buf_put_byte(object->buf, '[');
+	if (r == 0)
+		r = reads->each_held(reads->context, id, name_listing_put, &listing);
+	json_note(object, r < 0 ? r : buf_put_byte(object->buf, ']'));
+}
+
+/* Everything that is known of it. `alone`: with the ids of what it holds. */
+static int put_worker(
+	const struct api_call *call, struct buf *out, struct span id, const struct worker *worker, bool alone)
+{
+	const struct api_reads *reads = call->reads;
+	struct worker_document more = {0};
+	struct json_object object;
+
+	if (reads->read_worker && reads->read_worker(reads->context, id, &more) < 0)
+		more = (struct worker_document){0};
+	json_begin(&object, out);
+	json_member_string(&object, "workerId", id);
+	json_member_cstr(&object, "state", worker_state_name(worker->state));
+	if (worker->ended != WORKER_ENDED_NOT)
+		json_member_cstr(&object, "ended", worker_end_name(worker->ended));
+	if (more.ended_ms != 0)
+		json_member_int(&object, "endedAt", more.ended_ms);
+	json_member_string_or_null(&object, "slot", name_of(call, worker->slot));
+	json_member_set(call, &object, "capabilities", worker->capabilities);
+	if (!worker->any_executor)
+		json_member_set(call, &object, "executors", worker->executors);
+	json_member_int(&object, "maxConcurrent", worker->max_concurrent);
+	json_member_int(&object, "held", worker->held);
+	json_member_int(&object, "leaseMs", lease_left_ms(call, worker));
+	json_member_int(&object, "leaseGrantedMs", worker->lease.granted_ms);
+	json_member_int(&object, "registeredAt", worker->registered_ms);
+	json_member_int_or_null(&object, "lastBeatAt", worker->last_beat_ms);
+	put_age(&object, call, worker);
+	json_member_int(&object, "instance", more.instance);
+	json_member_int(&object, "restarts", more.restarts);
+	put_process(call, &object, &worker->process);
+	if (worker->version != 0)
+		json_member_string(&object, "version", name_of(call, worker->version));
+	if (more.metadata.len > 0)
+		json_member_raw(&object, "metadata", more.metadata);
+	if (alone && reads->each_held)
+		put_tasks(call, &object, id);
+	return json_end(&object);
+}
+
+struct worker_listing {
+	struct api_call *call;
+	struct span state; /* empty: all */
+	bool alive;        /* this time those that live, or the others */
+	uint32_t count, limit;
+	uint32_t at;
+};
+
+bool worker_is_visible(const struct principal *who, struct span id, const struct worker *worker)
+{
+	if ((who->scopes & (SCOPE_BIT(SCOPE_READ) | SCOPE_BIT(SCOPE_ADMIN))) != 0)
+		return who->queues.count == 0;
+	return worker->principal == who->number && (who->worker.len == 0 || span_equal(who->worker, id));
+}
+
+/* Claimants that never registered are no workers of the list. */
+static int list_worker(void *context, struct span id, const struct worker *worker)
+{
+	struct worker_listing *listing = context;
+	struct api_call *call = listing->call;
+
+	if (worker->state == WORKER_UNKNOWN || worker_is_alive(worker) != listing->alive)
+		return 0;
+	if (!worker_is_visible(&call->who, id, worker))
+		return 0;
+	if (listing->state.data && !span_equal(listing->state, span_of(worker_state_name(worker->state))))
+		return 0;
+	if (listing->count == listing->limit)
+		return 1;
+	int r = listing->count++ > 0 ? buf_put_byte(call->body, ',') : 0;
+	return r < 0 ? r : put_worker(call, call->body, id, worker, false);
+}
+
+static bool is_worker_state(struct span name)
+{
+	for (int state = WORKER_ACTIVE; state <= WORKER_INACTIVE; state++) {
+		if (span_equal(name, span_of(worker_state_name((enum worker_state)state))))
+			return true;
+	}
+	return false;
+}
+
+/* NULL: it was refused. */
+static struct worker_listing *worker_listing_new(struct api_call *call)
+{
+	struct query_value values[] = {{.name = "state"}, {.name = "limit"}};
+	struct worker_listing *listing;
+	int64_t limit;
+
+	if (!query_read(call, values, 2))
+		return NULL;
+	if (values[0].value.data && !is_worker_state(values[0].value)) {
+		call_refuse_field(
+			call, "state", "must be \"active\", \"quiet\", \"terminating\" or \"inactive\"");
+		return NULL;
+	}
+	if (query_int(&values[1], 1, WORKERS_MAX, WORKERS_MAX, &limit) < 0) {
+		call_refuse_field(call, "limit", "must be a number from 1 to 10000");
+		return NULL;
+	}
+	listing = arena_alloc(call->arena, sizeof *listing);
+	if (!listing || buf_put_byte(call->body, '[') < 0) {
+		call_refuse_fault(call, -ENOMEM);
+		return NULL;
+	}
+	*listing = (struct worker_listing){
+		.call = call, .state = values[0].value, .alive = true, .limit = (uint32_t)limit};
+	call->detail = listing;
+	call_reply_begin(call);
+	return listing;
+}
+
+/* In slices. Those that live come first: there may be many more that once did. */
+void worker_list_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct worker_listing *listing = call->detail ? call->detail : worker_listing_new(call);
+
+	if (!listing)
+		return;
+	int r = reads->page_workers(reads->context, &listing->at, SLICE_WORKERS, list_worker, listing);
+	if (r == 0 && (listing->at != 0 || listing->alive)) {
+		listing->alive &= listing->at != 0;
+		call_again(call);
+		return;
+	}
+	call_reply(call, 200, r < 0 ? r : buf_put_byte(call->body, ']'));
+}
+
+/* Also a claimant that never registered, as long as it holds something. */
+void worker_read(struct api_call *call)
+{
+	const struct api_reads *reads = call->reads;
+	struct worker_document found;
+
+	if (!query_read(call, NULL, 0))
+		return;
+	int r = reads->read_worker(reads->context, call->params[0], &found);
+	if (r == 0 && !worker_is_visible(&call->who, found.id, &found.worker))
+		r = -ENOENT;
+	if (r < 0)
+		call_refuse_fault(call, r);
+	else
+		call_reply(call, 200, put_worker(call, call->body, found.id, &found.worker, true));
+}
+
+/* ---- news ------------------------------------------------------------------------------------------- */
+
+static void reply_news(struct api_call *call, struct span worker, bool news)
+{
+	const struct api_reads *reads = call->reads;
+	struct json_object object;
+
+	json_begin(&object, call->body);
+	json_member_string(&object, "workerId", worker);
+	json_member_bool(&object, "news", news);
+	json_member_int(&object, "seq", reads->last_event(reads->context));
+	call_reply(call, 200, json_end(&object));
+}
+
+void api_finish_news(struct api_call *call, bool news)
+{
+	assert(call->step == API_NEWS);
+	call->step = API_REPLY;
+	reply_news(call, call->news_of, news);
+}
+
+/* For the worker itself: others have the events. False: it was refused. */
+static bool find_own(struct api_call *call, struct worker_document *ret_found)
+{
+	const struct principal *who = &call->who;
+	int r = call->reads->read_worker(call->reads->context, call->params[0], ret_found);
+	bool is_own = r == 0 && worker_belongs_to(&ret_found->worker, who->number) &&
+		(who->worker.len == 0 || span_equal(who->worker, ret_found->id));
+
+	if (!is_own) {
+		call_refuse_fault(call, -ENOENT);
+		return false;
+	}
+	if (ret_found->worker.state == WORKER_INACTIVE) {
+		api_refuse(call, REFUSED_WORKER_INACTIVE, NULL);
+		return false;
+	}
+	return true;
+}
+
+void worker_news_read(struct api_call *call)
+{
+	struct query_value values[] = {{.name = "after"}, {.name = "waitMs"}};
+	struct worker_document found;
+	int64_t after;
+
+	if (!query_read(call, values, 2))
+		return;
+	if (query_int(&values[0], 0, INT64_MAX, 0, &after) < 0) {
+		call_refuse_field(call, "after", "must be the seq of an earlier answer");
+		return;
+	}
+	if (query_int(&values[1], 0, WAIT_MS_MAX, 0, &call->wait_ms) < 0) {
+		call_refuse_field(call, "waitMs", "must be a number from 0 to 60000");
+		return;
+	}
+	if (!find_own(call, &found))
+		return;
+	if (found.news_seq > after || call->wait_ms == 0 || call->request->method == HTTP_METHOD_HEAD) {
+		reply_news(call, found.id, found.news_seq > after);
+		return;
+	}
+	call->news_of = call->params[0];
+	call->step = API_NEWS;
+}
+
+/* ---- sending away ----------------------------------------------------------------------------------- */
+
+static bool worker_begin(struct api_call *call, enum command_kind kind)
+{
+	uint64_t given;
+
+	if (!form_read_body(call, NULL, 0, NULL, &given))
+		return false;
+	if (!text_is_name(call->params[0], COMMAND_ID_MAX)) {
+		api_refuse(call, REFUSED_NOT_FOUND, NULL);
+		return false;
+	}
+	if (!call_commands(call, 1))
+		return false;
+	call->commands[0].kind = kind;
+	call->commands[0].worker = call->params[0];
+	return true;
+}
+
+void worker_quiet_begin(struct api_call *call)
+{
+	worker_begin(call, COMMAND_QUIET);
+}
+
+void worker_terminate_begin(struct api_call *call)
+{
+	worker_begin(call, COMMAND_TERMINATE);
+}
+
+/* A goodbye, unless an operator says ?how=terminated. */
+void worker_leave_begin(struct api_call *call)
+{
+	struct query_value how = {.name = "how"};
+
+	if (!query_read(call, &how, 1))
+		return;
+	bool terminated = span_equal(how.value, SPAN("terminated"));
+	if (how.value.data && !terminated && !span_equal(how.value, SPAN("shutdown"))) {
+		call_refuse_field(call, "how", "must be \"shutdown\" or \"terminated\"");
+		return;
+	}
+	if (terminated && !(call->who.scopes & (SCOPE_BIT(SCOPE_OPERATE) | SCOPE_BIT(SCOPE_ADMIN)))) {
+		api_refuse(call, REFUSED_FORBIDDEN, "Only an operator terminates a worker.");
+		return;
+	}
+	if (worker_begin(call, COMMAND_LEAVE))
+		call->commands[0].leave = terminated ? WORKER_TERMINATED : WORKER_SHUTDOWN;
+}
+
+void worker_finish(struct api_call *call, const struct result *results)
+{
+	if (results[0].refusal != REFUSED_NOTHING) {
+		call_refuse_result(call, &results[0]);
+		return;
+	}
+	call->reply.event_seq = results[0].event_seq;
+	call_reply(
+		call, 200, put_worker(call, call->body, call->commands[0].worker, &results[0].worker, false));
+}

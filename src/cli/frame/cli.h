@@ -1,0 +1,192 @@
+/*
+ * One run of `stint`: what was asked, what we write to, where the server is. Verbs get this and return how it ends
+ * (exit.h); whatever went wrong has been told by then.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/span.h"
+#include "cli/frame/args.h"
+#include "cli/frame/exit.h"
+#include "cli/frame/term.h"
+#include "cli/frame/verb.h"
+#include "wire/http/client.h"
+#include "wire/json/json.h"
+
+enum form { FORM_AUTO, FORM_TABLE, FORM_WIDE, FORM_JSON, FORM_JSONL, FORM_ID, FORM_ENV };
+
+/* The server and the credential: place.c says how they are found. */
+struct place {
+	bool known;
+	char home[1024]; /* empty: none */
+	char url[1280];
+	struct http_address address;
+	char token[512]; /* empty: none */
+	char token_from[1280];
+};
+
+struct cli {
+	const struct verb *verb;
+	struct args args;
+	enum form form;
+	const char *fields; /* of --json=FIELDS; NULL: all */
+	bool quiet;
+	struct term term;
+	struct arena arena; /* lives as long as the run */
+	struct place place;
+	struct http_client *client;
+	struct buf out; /* on its way to standard output */
+	int64_t now_ms;
+	const char *program; /* argv[0] */
+};
+
+/* ---- saying: out.c --------------------------------------------------------------------------------------- */
+
+/* Talk, on standard error; nothing with --quiet. */
+void cli_say(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What went wrong, its code and the command that helps; with --json also as an object on standard output. Returns the
+ * ending. `fix` may be NULL. A verb that stands in for another program says the sentence alone, and ends with 1. */
+int cli_fail(struct cli *cli, enum exit_status status, const char *code, const char *fix, const char *format,
+	...) __attribute__((format(printf, 5, 6)));
+int cli_fail_fault(struct cli *cli, int fault); /* no memory, no room */
+
+/* Data, on standard output. Faults (no memory) end the run. */
+void cli_put(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_put_clean(struct cli *cli, struct span text); /* on one line */
+void cli_put_lines(struct cli *cli, struct span text, const char *indent);
+void cli_put_painted(struct cli *cli, enum paint paint, struct span text);
+
+/* Write it out: 0, or EXIT_FAILED when nobody takes it. */
+int cli_flush(struct cli *cli);
+
+/* Has whoever read us gone? For those who wait and have nothing to write: a write would have told. */
+bool cli_reader_is_gone(void);
+
+/* {"schema":1,"ok":true,"KEY":value}; the members of the value are picked by --json=FIELDS. */
+int cli_put_json(struct cli *cli, const char *key, yyjson_val *value);
+int cli_put_json_text(struct cli *cli, bool ok, const char *key, struct span json); /* of a value we made */
+void cli_put_value(struct cli *cli, yyjson_val *value); /* as it is, or the members that were asked for */
+
+/* Formats a text that lives as long as the run. */
+const char *cli_text(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A path that means the same elsewhere: a worker has another directory. NULL: ours is gone. */
+const char *cli_path(struct cli *cli, const char *path);
+
+/* A name in a command that somebody may paste: names come from others, and a shell must not find more in them. */
+const char *cli_quote(struct cli *cli, const char *name);
+
+/* ---- members of JSON: fields.c ---------------------------------------------------------------------------- */
+
+struct span field_text(yyjson_val *object, const char *key); /* empty: not there or no string */
+int64_t field_int(yyjson_val *object, const char *key, int64_t otherwise);
+bool field_bool(yyjson_val *object, const char *key);
+yyjson_val *field_get(yyjson_val *object, const char *key);
+const char *field_cstr(struct cli *cli, yyjson_val *object, const char *key); /* "" if not there */
+
+/* What goes into a request or an answer of ours. Faults are kept by the object. The names of a flag, if it was given; all
+ * members of another object but one (NULL: all); and "a","b" after what is there. */
+void cli_member_names(struct cli *cli, struct json_object *object, const char *flag, const char *key);
+void cli_members_of(struct json_object *object, yyjson_val *from, const char *but);
+int cli_put_names(struct buf *list, const struct args *args, const char *flag);
+
+/* A value given with a flag of kind FLAG_JSON: text, @FILE or - for standard input. 0, or the ending. */
+int cli_read_json_flag(struct cli *cli, const char *flag, struct span *ret_json);
+int cli_read_input(struct cli *cli, const char *path, struct span *ret_text); /* "-": standard input */
+
+/* ---- asking: server.c -------------------------------------------------------------------------------------- */
+
+struct reply {
+	int status;
+	yyjson_doc *doc;
+	yyjson_val *root;
+	struct span next; /* the query of Link: rel=next */
+};
+
+void reply_done(struct reply *reply);
+
+struct ask {
+	enum http_method method;
+	const char *path; /* a * in it is replaced by the next of `names`, encoded */
+	const char *names[2];
+	struct span query; /* encoded */
+	struct span body;
+	struct span key;   /* Idempotency-Key */
+	bool may_repeat;   /* GET always may */
+	uint32_t patience; /* how often a server that is away is tried again: after 1, 2, 4, 8, 8 s */
+	const volatile sig_atomic_t *stop; /* not 0: no longer */
+	int64_t timeout_ms;                /* 0: 30 s */
+	bool quiet_missing;                /* a 404 is not told: the caller has something better to say */
+	int keeps_refusal;                 /* a reply of this status is the caller's to tell */
+};
+
+/* 0 and the reply; or the ending, told. */
+int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply);
+int server_get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply);
+int server_post(
+	struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply);
+
+/* Posts to the path for every name that was given, tells each reply as that noun, and says that it is `done`. The first
+ * failure is the ending; the others are tried all the same. */
+int server_change_each(struct cli *cli, const char *noun, const char *path, const char *done);
+
+/* Find the server, so that `client` and `place` are there. 0, or the ending. */
+int server_find(struct cli *cli);
+
+/* Events from the cursor on, until `each` or `idle` returns something other than
+ * 0: that is returned, or the ending. The connection is made again when it is lost. */
+enum {
+	FOLLOW_DONE = 1000, /* no ending has that number */
+};
+
+struct follow {
+	struct span after; /* the cursor */
+	int (*each)(void *context, yyjson_val *event);
+	int (*idle)(void *context);
+	int64_t idle_ms; /* how often it is called at least; 0: every second */
+	/* The events behind the cursor are no longer kept: 0, with a new cursor in `ret_after`, goes on from there. NULL:
+	 * that is the end of it. */
+	int (*lost)(void *context, struct span *ret_after);
+	void *context;
+};
+int server_follow(struct cli *cli, const struct follow *follow);
+
+/* The cursor of the last event there is. */
+int server_newest_cursor(struct cli *cli, struct span *ret_cursor);
+
+/* A path or query value, encoded, that lives as long as the run. */
+struct span cli_encode(struct cli *cli, struct span text);
+
+/* ---- where: place.c ---------------------------------------------------------------------------------------- */
+
+/* The state directory that is meant. 0, or the ending. */
+int place_home(struct cli *cli, char *ret_home, size_t room);
+int place_find(struct cli *cli); /* fills cli->place */
+
+/* The path of another program of ours: beside this one, or else its bare name, for PATH. */
+const char *program_beside(struct cli *cli, const char *name);
+
+/* Another program does it, which links what this one does not: what was said is passed on, behind a word of that program's own
+ * if there is one (NULL: none). Comes back with a status only if it cannot be run. */
+int program_become(struct cli *cli, const char *program, const char *mode);
+
+/* ---- help.c, man.c, completion.c ---------------------------------------------------------------------------- */
+
+/* How a value is called, or the choices: of the forms of output those that the verb has. */
+const char *help_flag_value(struct cli *cli, const struct verb *verb, const struct flag *flag);
+
+/* "pause resume drain": what there is to do with a noun; `index` is that of its first verb. */
+const char *help_verbs_of_noun(struct cli *cli, size_t index);
+
+void help_screen(struct cli *cli);
+void help_verb(struct cli *cli, const struct verb *verb);
+void help_noun(struct cli *cli, const char *noun);
+int verb_flags_before(int count, char *const *words); /* how many words come before the verb */
+int completion_words(struct cli *cli, int count, char *const *words);
+int help_unknown(struct cli *cli, const char *word, const char *noun);

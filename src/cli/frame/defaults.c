@@ -1,0 +1,136 @@
+/*
+ * Only the file of the repository counts, not one further up: whoever owns a directory above ours, /tmp for one, shall
+ * not say where our tasks go. For the same reason it must be ours or root's.
+ */
+#include "cli/frame/defaults.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+enum { FILE_BYTES_MAX = 64 << 10 };
+
+/* The path of the file, if we are in a repository; else NULL. */
+static const char *find_file(struct cli *cli)
+{
+	cleanup(free_at) char *dir = getcwd(NULL, 0);
+
+	while (dir && dir[0] == '/' && dir[1]) {
+		if (access(cli_text(cli, "%s/.git", dir), F_OK) == 0)
+			return cli_text(cli, "%s/.stint/config.json", dir);
+		*strrchr(dir, '/') = 0;
+	}
+	return NULL;
+}
+
+/* Is it there, and to be followed? 0, -ENOENT, or the ending. */
+static int look_at(struct cli *cli, const char *path)
+{
+	struct stat stat_;
+
+	if (!path || stat(path, &stat_) < 0)
+		return -ENOENT;
+	if (stat_.st_uid != geteuid() && stat_.st_uid != 0) {
+		cli_say(cli, "stint: %s is not followed: it belongs to another user", path);
+		return -ENOENT;
+	}
+	if (!S_ISREG(stat_.st_mode) || stat_.st_size > FILE_BYTES_MAX)
+		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "%s is no file of at most %d KiB", path,
+			FILE_BYTES_MAX >> 10);
+	return 0;
+}
+
+static int refuse(struct cli *cli, const char *path, struct span text, size_t at, const char *what)
+{
+	struct json_place place = json_place(text, at);
+
+	return cli_fail(
+		cli, EXIT_USAGE, "invalid", NULL, "%s:%u:%u: %s", path, place.line, place.column, what);
+}
+
+static bool are_texts(yyjson_val *list)
+{
+	size_t at, count;
+	yyjson_val *one;
+
+	yyjson_arr_foreach(list, at, count, one)
+	{
+		if (!yyjson_is_str(one))
+			return false;
+	}
+	return yyjson_is_arr(list);
+}
+
+static int keep_labels(struct cli *cli, yyjson_val *list, struct span *ret_labels)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, 2 * FILE_BYTES_MAX);
+	int r = json_put_value(&text, list);
+	return r < 0 ? r : arena_copy(&cli->arena, buf_span(&text), ret_labels);
+}
+
+/* What is wrong with it, or NULL. */
+static const char *take_member(
+	struct cli *cli, const char *name, yyjson_val *value, struct defaults *defaults)
+{
+	bool is_queue = strcmp(name, "queue") == 0;
+
+	if (is_queue || strcmp(name, "executor") == 0) {
+		if (yyjson_get_len(value) == 0 || !yyjson_is_str(value))
+			return cli_text(cli, "%s takes a name", name);
+		*(is_queue ? &defaults->queue : &defaults->executor) =
+			cli_text(cli, "%s", yyjson_get_str(value));
+		return NULL;
+	}
+	if (strcmp(name, "labels") != 0)
+		return cli_text(cli,
+			"a repository may say queue, executor and labels, not %s: what runs is said by the "
+			"configuration of a worker",
+			cli_quote(cli, name));
+	if (!are_texts(value))
+		return "labels takes a list of texts";
+	return keep_labels(cli, value, &defaults->labels) < 0 ? "there is no memory for its labels" : NULL;
+}
+
+static int take_text(struct cli *cli, const char *path, struct span text, struct defaults *defaults)
+{
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read_config(text, &complaint);
+	size_t at, count;
+	yyjson_val *key, *value;
+
+	if (!doc)
+		return refuse(cli, path, text, complaint.at, complaint.reason);
+	if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
+		return refuse(cli, path, text, 0, "it must be an object, as in {\"queue\": \"ci\"}");
+	yyjson_obj_foreach(yyjson_doc_get_root(doc), at, count, key, value)
+	{
+		const char *wrong = take_member(cli, yyjson_get_str(key), value, defaults);
+		if (wrong)
+			return refuse(cli, path, text, json_string_at(doc, key), wrong);
+	}
+	return 0;
+}
+
+int defaults_read(struct cli *cli, struct defaults *ret_defaults)
+{
+	const char *path = find_file(cli);
+	struct defaults defaults = {0};
+	struct span text;
+
+	int r = look_at(cli, path);
+	if (r == 0)
+		r = cli_read_input(cli, path, &text);
+	if (r == 0)
+		r = take_text(cli, path, text, &defaults);
+	if (r == 0 || r == -ENOENT)
+		*ret_defaults = defaults;
+	return r == -ENOENT ? 0 : r;
+}

@@ -1,0 +1,316 @@
+#include "cli/frame/run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/frame/cli.h"
+#include "base/suggest.h"
+#include "cli/verb/verbs.h"
+
+enum {
+	ARENA_BYTES_MAX = 512 << 20,
+	OUT_BYTES_MAX = 256 << 20,
+	WORDS_MAX = 4096,
+	WATCH_MS = 2000,
+};
+
+/* ---- what was meant --------------------------------------------------------------------------------------- */
+
+/* "ls, pause, resume or drain" */
+static const char *verbs_of(struct cli *cli, const char *noun)
+{
+	const char *list = "", *last = NULL;
+	size_t len = strlen(noun);
+
+	for (size_t i = 0; i < verb_count; i++) {
+		const char *name = verbs[i]->name;
+		if (verbs[i]->hidden || strncmp(name, noun, len) != 0 || name[len] != ' ')
+			continue;
+		if (last)
+			list = cli_text(cli, "%s%s%s", list, list[0] ? ", " : "", last);
+		last = name + len + 1;
+	}
+	return cli_text(cli, "%s%s%s", list, list[0] ? " or " : "", last);
+}
+
+/* Nothing of that name: the nearest verb, of the noun if there is one. */
+int help_unknown(struct cli *cli, const char *word, const char *noun)
+{
+	struct suggestion best = {0};
+
+	for (size_t i = 0; i < verb_count; i++) {
+		const char *name = verbs[i]->name, *second = strchr(name, ' ');
+		if (verbs[i]->hidden ||
+			(noun &&
+				(!second || strncmp(name, noun, (size_t)(second - name)) != 0 ||
+					strlen(noun) != (size_t)(second - name))))
+			continue;
+		const char *candidate = noun ? second + 1
+			: second             ? cli_text(cli, "%.*s", (int)(second - name), name)
+					     : name;
+		suggest_consider(&best, word, candidate);
+	}
+	const char *fix = best.word
+		? cli_text(cli, "stint %s%s%s", noun ? noun : "", noun ? " " : "", best.word)
+		: cli_text(cli, "stint help%s%s", noun ? " " : "", noun ? noun : "");
+	return cli_fail(cli, EXIT_USAGE, "usage", fix, "there is no \"stint %s%s%s\"%s%s%s", noun ? noun : "",
+		noun ? " " : "", word,
+		best.word      ? "; did you mean \""
+			: noun ? "; say "
+			       : "",
+		best.word      ? best.word
+			: noun ? verbs_of(cli, noun)
+			       : "",
+		best.word ? "\"?" : "");
+}
+
+/* Does this flag before the verb take the next word as its value? A verb without flags of its own has exactly the flags
+ * that may stand there. */
+static bool takes_next(const char *word)
+{
+	static const struct verb any = {.gives = GIVES_JSON | GIVES_AGAIN};
+	const struct flag *flag = word[1] == '-' ? verb_flag(&any, word + 2, strlen(word + 2))
+		: !word[2]                       ? verb_letter(&any, word[1])
+						 : NULL;
+
+	return flag && flag->kind != FLAG_SWITCH && flag->kind != FLAG_FIELDS;
+}
+
+int verb_flags_before(int count, char *const *words)
+{
+	int first = 0;
+
+	while (first < count && words[first][0] == '-' && words[first][1] != 0)
+		first += takes_next(words[first]) && first + 1 < count ? 2 : 1;
+	return first;
+}
+
+/* Flags that stand before the verb count as if they stood behind it. */
+static int sort_words(int argc, char **argv, char **words)
+{
+	int count = 0, first = argc > 0 ? 1 + verb_flags_before(argc - 1, argv + 1) : 0;
+
+	/* the verb is one word or two; its own words follow after the flags */
+	int used = 0;
+	verb_find(argc - first, argv + first, &used);
+	if (used == 0)
+		used = argc - first;
+	for (int i = first; i < first + used; i++)
+		words[count++] = argv[i];
+	for (int i = 1; i < first; i++)
+		words[count++] = argv[i];
+	for (int i = first + used; i < argc; i++)
+		words[count++] = argv[i];
+	return count;
+}
+
+static int set_form(struct cli *cli)
+{
+	const char *output = args_text(&cli->args, "output");
+
+	if (args_has(&cli->args, "json")) {
+		cli->form = FORM_JSON;
+		cli->fields = args_text(&cli->args, "json");
+		if (cli->fields && !cli->fields[strspn(cli->fields, ",")])
+			return cli_fail(cli, EXIT_USAGE, "usage",
+				cli_text(cli, "stint help %s", cli->verb->name),
+				"--json= names no member; as in --json=id,state");
+	}
+	for (int i = 0; output && i < OUTPUT_FORMS; i++) {
+		enum form form = (enum form)(FORM_TABLE + i);
+		if (strcmp(output_forms[i].name, output) != 0)
+			continue;
+		if (!verb_gives(cli->verb, &output_forms[i]))
+			return cli_fail(cli, EXIT_USAGE, "usage",
+				cli_text(cli, "stint help %s", cli->verb->name),
+				"stint %s has no output of the form \"%s\"", cli->verb->name, output);
+		if (cli->form == FORM_AUTO || form == FORM_JSONL)
+			cli->form = form;
+	}
+	return 0;
+}
+
+static void look_around(struct cli *cli)
+{
+	const char *color = args_text(&cli->args, "color");
+
+	cli->quiet = args_has(&cli->args, "quiet");
+	term_look(&cli->term,
+		!color                                 ? COLOR_AUTO
+			: strcmp(color, "always") == 0 ? COLOR_ALWAYS
+			: strcmp(color, "never") == 0  ? COLOR_NEVER
+						       : COLOR_AUTO);
+}
+
+/* ---- the run ----------------------------------------------------------------------------------------------- */
+
+/* Once, or every two seconds as long as all goes well. On a terminal each takes the place of the one before. */
+static int run_watching(struct cli *cli)
+{
+	bool again = args_has(&cli->args, "watch"), clears = cli->term.moves && cli->form != FORM_JSON;
+	int r;
+
+	do {
+		if (again && clears)
+			cli_put(cli, "\033[H\033[2J");
+		r = cli->verb->run(cli);
+		if (!again || r != 0)
+			return r;
+		r = cli_flush(cli);
+		poll(NULL, 0, WATCH_MS);
+		arena_reset(&cli->arena);
+		cli->now_ms = clock_wall_ms();
+	} while (r == 0);
+	return r;
+}
+
+/* -o FORM, in any of its spellings? */
+static bool asks_for_form(int count, char **words, const char *form)
+{
+	for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
+		const char *word = words[i],
+			   *value = strncmp(word, "--output=", 9) == 0 ? word + 9
+			: strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0
+			? (i + 1 < count ? words[i + 1] : "")
+			: strncmp(word, "-o", 2) == 0 ? word + 2
+						      : "";
+		if (strcmp(value, form) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whoever asks for JSON gets a complaint about the other words in JSON, too. */
+static bool asks_for_json(int count, char **words)
+{
+	for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
+		if (strcmp(words[i], "--json") == 0 || strncmp(words[i], "--json=", 7) == 0)
+			return true;
+	}
+	return asks_for_form(count, words, "json");
+}
+
+/* As the program that it stands in for: the form is always the same. */
+static int run_stand_in(struct cli *cli, int count, char **words)
+{
+	const char *unknown;
+
+	int r = args_read_loosely(&cli->args, cli->verb, count, words, &unknown);
+	if (r < 0)
+		return cli_fail_fault(cli, r);
+	look_around(cli);
+	if (args_has(&cli->args, "help")) {
+		help_verb(cli, cli->verb);
+		return EXIT_GOOD;
+	}
+	if (unknown)
+		cli_say(cli, "%s is not known to stint %s, and ignored", unknown, cli->verb->name);
+	return cli->verb->run(cli);
+}
+
+static int run_verb(struct cli *cli, int count, char **words)
+{
+	struct args_complaint complaint;
+
+	if (cli->verb->stands_in)
+		return run_stand_in(cli, count, words);
+
+	cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
+	int r = args_read(&cli->args, cli->verb, count, words, cli->now_ms, &complaint);
+	if (r == -EINVAL && asks_for_form(count, words, "yaml"))
+		return cli_fail(cli, EXIT_USAGE, "usage", complaint.fix,
+			"there is no -o yaml: use -o json, which a reader of YAML reads as well");
+	if (r == -EINVAL)
+		return cli_fail(cli, EXIT_USAGE, "usage", complaint.fix, "%s", complaint.text);
+	if (r < 0)
+		return cli_fail_fault(cli, r);
+	cli->form = FORM_AUTO;
+	look_around(cli);
+	if (args_has(&cli->args, "help")) {
+		help_verb(cli, cli->verb);
+		return EXIT_GOOD;
+	}
+	r = set_form(cli);
+	return r != 0 ? r : run_watching(cli);
+}
+
+/* The noun alone is a question, and anything else a mistake: as the other program has it. */
+static int run_noun_standing_in(struct cli *cli, int count, char **words)
+{
+	bool asks = count < 2 || strcmp(words[1], "help") == 0 || strncmp(words[1], "-", 1) == 0;
+
+	if (asks) {
+		help_noun(cli, words[0]);
+		return EXIT_GOOD;
+	}
+	fprintf(stderr, "unknown %s command: %s\n", words[0], words[1]);
+	return EXIT_FAILED;
+}
+
+static int run_words(struct cli *cli, int count, char **words)
+{
+	int used = 0;
+
+	if (count == 0) {
+		help_screen(cli);
+		return EXIT_GOOD;
+	}
+	cli->verb = verb_find(count, words, &used);
+	if (cli->verb == &verb_complete)
+		return completion_words(cli, count - 1, words + 1);
+	if (cli->verb)
+		return run_verb(cli, count - used, words + used);
+	bool help = strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0;
+	if (help) {
+		help_screen(cli);
+		return EXIT_GOOD;
+	}
+	if (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0) {
+		cli_put(cli, "stint %s\n", STINT_VERSION);
+		return EXIT_GOOD;
+	}
+	if (verb_noun_stands_in(words[0]))
+		return run_noun_standing_in(cli, count, words);
+	/* with flags alone, or with nothing, a worker is meant to be one; and so is a notifier */
+	bool asks_help = count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
+	bool alone = (count == 1 || words[1][0] == '-') && !asks_help;
+	if (alone && (strcmp(words[0], "worker") == 0 || strcmp(words[0], "notify") == 0)) {
+		cli->verb = words[0][0] == 'w' ? &verb_worker_run : &verb_notify_run;
+		return run_verb(cli, count - 1, words + 1);
+	}
+	if (verb_is_noun(words[0])) {
+		if (count > 1 && words[1][0] != '-')
+			return help_unknown(cli, words[1], words[0]);
+		if (asks_help) {
+			help_noun(cli, words[0]);
+			return EXIT_GOOD;
+		}
+		cli->form = asks_for_json(count, words) ? FORM_JSON : FORM_AUTO;
+		return cli_fail(cli, EXIT_USAGE, "usage", cli_text(cli, "stint help %s", words[0]),
+			"stint %s needs a verb: %s", words[0], verbs_of(cli, words[0]));
+	}
+	return help_unknown(cli, words[0], NULL);
+}
+
+int cli_run(int argc, char **argv)
+{
+	struct cli cli = {.now_ms = clock_wall_ms(), .program = argc > 0 ? argv[0] : "stint"};
+	char **words = argc < WORDS_MAX ? calloc((size_t)argc + 1, sizeof *words) : NULL;
+
+	arena_init(&cli.arena, ARENA_BYTES_MAX);
+	buf_init(&cli.out, OUT_BYTES_MAX);
+	term_look(&cli.term, COLOR_AUTO);
+	int status = words ? run_words(&cli, sort_words(argc, argv, words), words)
+			   : cli_fail(&cli, EXIT_USAGE, "usage", NULL, "too many words");
+	int wrote = cli_flush(&cli);
+	http_client_free(cli.client);
+	args_done(&cli.args);
+	buf_done(&cli.out);
+	arena_done(&cli.arena);
+	free(words);
+	return status != 0 ? status : wrote;
+}

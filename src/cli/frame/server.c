@@ -1,0 +1,545 @@
+/*
+ * Asking the server: one request, one reply, and every way in which that can fail told in one place.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/take.h"
+#include "cli/frame/cli.h"
+#include "wire/sse.h"
+
+enum {
+	TIMEOUT_MS = 30000,
+	PATIENCE_MS = 1000, /* then doubled … */
+	DOUBLED_MAX = 3,    /* … so often */
+	STREAM_IDLE_MS = 1000,
+	STREAM_DEAD_MS = 45000,  /* the server says something every 15 s */
+	RECONNECT_MS_MAX = 5000, /* between two tries: 0.2, 1, 2, 3, … s */
+	RECONNECTS_MAX = 60,     /* in a row, without an event: about five minutes */
+	EVENT_BYTES_MAX = 8 << 20,
+	PATH_BYTES_MAX = 16 << 10,
+};
+
+struct span cli_encode(struct cli *cli, struct span text)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct span kept = {"", 0};
+
+	buf_init(&out, PATH_BYTES_MAX);
+	if (http_encode(text, &out) == 0 && arena_copy(&cli->arena, buf_span(&out), &kept) == 0)
+		return kept;
+	return SPAN("-"); /* longer than any name: the server has none of that */
+}
+
+int server_find(struct cli *cli)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	int r = cli->client ? 0 : place_find(cli);
+
+	if (r != 0 || cli->client)
+		return r;
+	cli->client = http_client_new(&cli->place.address, &limits);
+	return cli->client ? 0 : cli_fail_fault(cli, -ENOMEM);
+}
+
+void reply_done(struct reply *reply)
+{
+	yyjson_doc_free(reply->doc);
+	*reply = (struct reply){0};
+}
+
+/* ---- what can go wrong ------------------------------------------------------------------------------------ */
+
+static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool changes)
+{
+	const char *url = cli->place.url;
+
+	if (fault == -EINVAL)
+		return cli_fail(cli, EXIT_USAGE, "invalid", NULL, "a value has a control character in it");
+	if (reach == HTTP_REACH_NOTHING)
+		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
+			"no server answers at %s: %s", url, strerror(-fault));
+	if (reach == HTTP_REACH_REPLY && fault != -ETIMEDOUT)
+		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
+			"%s does not speak like a stint server: %s", url,
+			fault == -E2BIG ? "the reply is too large" : "the reply cannot be read");
+	return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", changes ? "stint events" : "stint doctor",
+		changes ? "%s: %s before the reply came: the change may have been made or not"
+			: "%s: %s before the reply came",
+		url, fault == -ETIMEDOUT ? "no answer in time" : "the connection broke");
+}
+
+/* Where to find the names of what a verb takes. */
+static const char *list_of(enum offer offer)
+{
+	switch (offer) {
+	case OFFER_WORKERS:
+		return "stint worker ls --all";
+	case OFFER_SLOTS:
+		return "stint slot ls";
+	case OFFER_SESSIONS:
+		return "stint session ls";
+	case OFFER_WORKFLOWS:
+		return "stint workflow ls";
+	case OFFER_TOKENS:
+		return "stint token ls";
+	case OFFER_QUEUES:
+		return "stint queue ls";
+	case OFFER_NOTHING:
+	case OFFER_TASKS:
+	case OFFER_STATES:
+	case OFFER_LEVELS:
+	case OFFER_FILES:
+	case OFFER_VERBS:
+		break;
+	}
+	return "stint ls --all";
+}
+
+/* The task that a request is about, or else the command, however it was said; NULL: none. */
+static const char *task_meant(struct cli *cli, const struct ask *ask)
+{
+	if (strncmp(ask->path, "/api/tasks/*", strlen("/api/tasks/*")) == 0)
+		return ask->names[0];
+	const char *plain = cli->verb->offer == OFFER_TASKS ? args_plain(&cli->args, 0) : NULL;
+	const char *flag =
+		args_text(&cli->args, "id") ? args_text(&cli->args, "id") : args_text(&cli->args, "task");
+
+	return plain ? plain : flag ? flag : getenv("STINT_TASK_ID");
+}
+
+/* A command that helps with a refusal. */
+static const char *fix_of(struct cli *cli, const struct ask *ask, int status, struct span code)
+{
+	const char *task = task_meant(cli, ask), *queue = args_text(&cli->args, "queue");
+	const char *slot = args_text(&cli->args, "slot");
+
+	if (status == 401)
+		return cli->place.token[0] ? "stint doctor" : "export STINT_TOKEN_FILE=/path/of/a/token";
+	if (span_equal(code, SPAN("EXECUTION_DISARMED")))
+		return "stint arm";
+	if (status == 403 &&
+		strcmp(cli->verb->name, "claim") == 0) /* an id that is another's, or no right to claim */
+		return "stint claim --worker NAME   (or, by an admin: stint token create --kind worker)";
+	if (status == 403)
+		return "stint token create --kind …   (by an admin)";
+	if (status == 404)
+		return list_of(cli->verb->offer);
+	if (status == 503 || status == 429)
+		return "stint doctor";
+	if (span_equal(code, SPAN("cursor_gone")))
+		return "stint events";
+	if (span_equal(code, SPAN("queue_draining")))
+		return cli_text(cli, "stint queue resume %s", cli_quote(cli, queue ? queue : "default"));
+	if (span_equal(code, SPAN("slot_quarantined")) && slot)
+		return cli_text(cli, "stint slot unquarantine %s", cli_quote(cli, slot));
+	if (span_equal(code, SPAN("slot_taken")) || span_equal(code, SPAN("slot_quarantined")))
+		return "stint slot ls";
+	if (span_equal(code, SPAN("gate_required")) && strcmp(cli->verb->name, "task done") == 0)
+		return "stint task review   (others decide: stint inbox)";
+	if (span_equal(code, SPAN("task_exists")))
+		return task ? cli_text(cli, "stint show %s", cli_quote(cli, task)) : "stint ls";
+	if (status == 409 && task)
+		return cli_text(cli, "stint why %s", cli_quote(cli, task));
+	return cli_text(cli, "stint help %s", cli->verb->name);
+}
+
+/* "errors": which fields, and what is wrong with them. */
+static const char *errors_of(struct cli *cli, yyjson_val *problem)
+{
+	const char *text = "";
+	size_t at, count;
+	yyjson_val *error;
+
+	yyjson_arr_foreach(field_get(problem, "errors"), at, count, error)
+	{
+		struct span name = field_text(error, "field"), message = field_text(error, "message");
+		text = cli_text(cli, "%s%s%.*s%s%.*s", text, at > 0 ? "; " : "", SPAN_ARGS(name),
+			name.len > 0 ? " " : "", SPAN_ARGS(message));
+		if (at == 8)
+			break;
+	}
+	return text;
+}
+
+/* What is looked for there, with a space behind it. */
+static const char *noun_of(const char *path)
+{
+	static const struct {
+		const char *path, *noun;
+	} nouns[] = {{"/api/tasks/", "task "}, {"/api/workers/", "worker "}, {"/api/slots/", "slot "},
+		{"/api/queues/", "queue "}, {"/api/sessions/", "session "}, {"/api/tokens/", "token "},
+		{"/api/workflows/", "workflow "}};
+
+	for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
+		if (strncmp(path, nouns[i].path, strlen(nouns[i].path)) == 0)
+			return nouns[i].noun;
+	}
+	return "";
+}
+
+/* 401: which token was meant, or where one would have been looked for. */
+static int tell_unknown(struct cli *cli, const char *code, const char *fix)
+{
+	const struct place *place = &cli->place;
+
+	if (place->token[0])
+		return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
+			"the server at %s does not know the token from %s", place->url, place->token_from);
+	return cli_fail(cli, EXIT_UNAUTHORISED, code, fix,
+		"there is no token: neither --token, --token-file, $STINT_TOKEN nor $STINT_TOKEN_FILE%s%s%s",
+		place->home[0] ? ", and none to be read in " : "", place->home,
+		place->home[0] ? "/admin.token" : "");
+}
+
+/* Behind the doors of older systems the words are others. */
+static struct span first_text(yyjson_val *root, const char *first, const char *second)
+{
+	struct span text = field_text(root, first);
+
+	return text.len > 0 ? text : field_text(root, second);
+}
+
+static int tell_refusal(struct cli *cli, const struct ask *ask, const struct reply *reply)
+{
+	struct span code = first_text(reply->root, "code", "error");
+	struct span detail = first_text(reply->root, "detail", "message");
+	struct span state = field_text(reply->root, "state");
+	enum exit_status status = exit_of_refusal(reply->status, code);
+	const char *errors = errors_of(cli, reply->root);
+	const char *name = code.len > 0 ? cli_text(cli, "%.*s", SPAN_ARGS(code)) : "refused";
+	const char *fix = fix_of(cli, ask, reply->status, code);
+
+	if (reply->status == 401)
+		return tell_unknown(cli, name, fix);
+	if (reply->status == 404 && ask->names[0])
+		return cli_fail(cli, status, name, fix,
+			"there is no %s\"%s\", or none that this token may see", noun_of(ask->path),
+			ask->names[0]);
+	if (errors[0])
+		return cli_fail(cli, status, name, fix, "%s", errors);
+	if (detail.len == 0)
+		return cli_fail(cli, status, name, fix, "the server answers %d", reply->status);
+	if (state.len > 0 && ask->names[0])
+		return cli_fail(cli, status, name, fix, "%s is %.*s: %.*s", ask->names[0], SPAN_ARGS(state),
+			SPAN_ARGS(detail));
+	return cli_fail(cli, status, name, fix, "%.*s", SPAN_ARGS(detail));
+}
+
+/* ---- one request ------------------------------------------------------------------------------------------ */
+
+/* The path with its names in place, and the query. */
+static int put_target(struct cli *cli, const struct ask *ask, struct span *ret_target)
+{
+	cleanup(buf_done) struct buf out = {0};
+	size_t used = 0;
+	int r = 0;
+
+	buf_init(&out, 2 * PATH_BYTES_MAX);
+	for (const char *at = ask->path; r == 0 && *at; at++) {
+		if (*at != '*')
+			r = buf_put_byte(&out, (unsigned char)*at);
+		else
+			r = buf_put_span(&out, cli_encode(cli, span_of(ask->names[used++])));
+	}
+	if (r == 0 && ask->query.len > 0)
+		r = buf_printf(&out, "?%.*s", SPAN_ARGS(ask->query));
+	return r < 0 ? r : arena_copy(&cli->arena, buf_span(&out), ret_target);
+}
+
+/* </api/tasks?a=b>; rel="next" → a=b */
+static struct span next_of(struct cli *cli, struct span link)
+{
+	struct span next = {0};
+	const char *query = link.len > 0 ? memchr(link.data, '?', link.len) : NULL;
+	const char *end = query ? memchr(query, '>', link.len - (size_t)(query - link.data)) : NULL;
+
+	if (end && memmem(end, link.len - (size_t)(end - link.data), "next", 4))
+		arena_copy(&cli->arena, (struct span){query + 1, (size_t)(end - query - 1)}, &next);
+	return next;
+}
+
+static void wait_ms(int ms)
+{
+	poll(NULL, 0, ms);
+}
+
+/* Whether it pays to try again: a server that is away or says "later", for those with patience; and once for everybody
+ * when the connection broke amid a request that may be repeated. */
+static bool tries_again(const struct ask *ask, const struct http_call *call, int fault, enum http_reach reach,
+	const struct http_answer *answer, uint32_t tried)
+{
+	if (fault == 0)
+		return tried < ask->patience &&
+			(http_answer_status(answer) == 503 || http_answer_status(answer) == 429);
+	if (fault == -EINVAL || fault == -ETIMEDOUT || fault == -E2BIG)
+		return false;
+	if (reach == HTTP_REACH_NOTHING)
+		return tried < ask->patience;
+	return reach == HTTP_REACH_UNKNOWN && call->may_repeat &&
+		tried < (ask->patience > 1 ? ask->patience : 1);
+}
+
+static int call(struct cli *cli, const struct ask *ask, const struct http_call *call,
+	struct http_answer **ret_answer, enum http_reach *ret_reach)
+{
+	for (uint32_t tried = 0;; tried++) {
+		int r = http_client_call(cli->client, call, ret_answer, ret_reach);
+		if (!tries_again(ask, call, r, *ret_reach, r == 0 ? *ret_answer : NULL, tried))
+			return r;
+		if (tried == 0)
+			cli_say(cli, "stint: the server at %s is away; trying again", cli->place.url);
+		wait_ms(PATIENCE_MS << (tried < DOUBLED_MAX ? tried : DOUBLED_MAX));
+		if (ask->stop && *ask->stop)
+			return r;
+	}
+}
+
+static int read_reply(struct cli *cli, const struct http_answer *answer, struct reply *ret_reply)
+{
+	struct json_complaint complaint;
+	struct span body = http_answer_body(answer);
+
+	*ret_reply = (struct reply){.status = http_answer_status(answer)};
+	ret_reply->next = next_of(cli, http_answer_field(answer, HTTP_ANSWER_LINK));
+	ret_reply->doc = body.len > 0 ? json_read_to(body, JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
+	ret_reply->root = yyjson_doc_get_root(ret_reply->doc);
+	return ret_reply->root || ret_reply->status >= 300 ? 0 : -EPROTO;
+}
+
+int server_ask(struct cli *cli, const struct ask *ask, struct reply *ret_reply)
+{
+	struct place *place = &cli->place;
+	struct http_answer *answer;
+	enum http_reach reach = HTTP_REACH_NOTHING;
+	struct reply reply = {0};
+
+	int r = server_find(cli);
+	if (r != 0)
+		return r;
+	struct http_call request = {
+		.method = ask->method,
+		.body = ask->body,
+		.token = place->token[0] ? span_of(place->token) : (struct span){0},
+		.idempotency_key = ask->key,
+		.may_repeat = ask->may_repeat || ask->method == HTTP_METHOD_GET,
+		.timeout_ms = ask->timeout_ms > 0 ? ask->timeout_ms : TIMEOUT_MS,
+	};
+	r = put_target(cli, ask, &request.target);
+	if (r < 0)
+		return cli_fail_fault(cli, r);
+	r = call(cli, ask, &request, &answer, &reach);
+	if (r == 0)
+		r = read_reply(cli, answer, &reply);
+	if (r < 0)
+		return tell_fault(cli, r, reach, ask->method != HTTP_METHOD_GET);
+	if (reply.status >= 300 && reply.status != ask->keeps_refusal) {
+		int status = reply.status == 404 && ask->quiet_missing ? EXIT_NOT_FOUND
+								       : tell_refusal(cli, ask, &reply);
+		reply_done(&reply);
+		return status;
+	}
+	*ret_reply = reply;
+	return 0;
+}
+
+int server_get(struct cli *cli, const char *path, const char *name, struct reply *ret_reply)
+{
+	struct ask question = {.method = HTTP_METHOD_GET, .path = path, .names = {name}};
+
+	return server_ask(cli, &question, ret_reply);
+}
+
+int server_post(
+	struct cli *cli, const char *path, const char *name, struct span body, struct reply *ret_reply)
+{
+	struct ask question = {.method = HTTP_METHOD_POST, .path = path, .names = {name}};
+
+	question.body = body.data ? body : SPAN("{}");
+	return server_ask(cli, &question, ret_reply);
+}
+
+int server_change_each(struct cli *cli, const char *noun, const char *path, const char *done)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < cli->args.plain_count; i++) {
+		const char *name = args_plain(&cli->args, i);
+		struct reply reply;
+		int r = server_post(cli, path, name, (struct span){0}, &reply);
+		if (r == 0) {
+			if (cli->form == FORM_JSON)
+				cli_put_json(cli, noun, reply.root);
+			else
+				cli_put(cli, "%s\n", name);
+			cli_say(cli, "%s %s", name, done);
+			reply_done(&reply);
+		}
+		status = status != 0 ? status : r;
+	}
+	return status;
+}
+
+/* ---- the stream -------------------------------------------------------------------------------------------- */
+
+struct stream {
+	struct cli *cli;
+	const struct follow *follow;
+	struct span after; /* from here, until an event came with its own place */
+	struct sse sse;
+	int ended;  /* what the caller returned */
+	bool moved; /* an event came since the last connection */
+	bool met;   /* the server was there once: it will come back */
+	bool said;  /* … that it is away */
+};
+
+static int on_event(void *context, const struct sse_event *event)
+{
+	struct stream *stream = context;
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read_to(event->data, JSON_REPLY_DEPTH_MAX, &complaint);
+
+	if (!doc)
+		return -EPROTO;
+	stream->moved = true;
+	stream->ended = stream->follow->each(stream->follow->context, yyjson_doc_get_root(doc));
+	yyjson_doc_free(doc);
+	return stream->ended != 0 ? -ECANCELED : 0;
+}
+
+/* What came, until the stream ends (0), the caller has enough (-ECANCELED), or it breaks. */
+static int read_stream(struct stream *stream, struct http_answer *answer)
+{
+	struct cli *cli = stream->cli;
+	int64_t idle_ms = stream->follow->idle_ms > 0 ? stream->follow->idle_ms : STREAM_IDLE_MS;
+	int64_t silent_ms = 0;
+
+	for (;;) {
+		struct span body = http_answer_body(answer);
+		int r = sse_feed(&stream->sse, body, on_event, stream);
+		if (r < 0)
+			return r;
+		http_answer_take(answer, body.len);
+		silent_ms = body.len > 0 ? 0 : silent_ms + idle_ms;
+		if (stream->follow->idle)
+			stream->ended = stream->follow->idle(stream->follow->context);
+		if (stream->ended != 0)
+			return -ECANCELED;
+		r = silent_ms > STREAM_DEAD_MS ? -ETIMEDOUT : http_client_more(cli->client, idle_ms);
+		if (r == 0 || (r < 0 && (r != -ETIMEDOUT || silent_ms > STREAM_DEAD_MS)))
+			return r;
+	}
+}
+
+static int open_stream(struct stream *stream, struct http_answer **ret_answer, enum http_reach *ret_reach)
+{
+	struct cli *cli = stream->cli;
+	const struct place *place = &cli->place;
+	struct span id = buf_span(&stream->sse.id);
+	struct http_call request = {
+		.method = HTTP_METHOD_GET,
+		.accept = SPAN("text/event-stream"),
+		.token = place->token[0] ? span_of(place->token) : (struct span){0},
+		.may_repeat = true,
+		.timeout_ms = TIMEOUT_MS,
+	};
+	const char *target = stream->after.len > 0 || id.len > 0
+		? cli_text(cli, "/api/events?after=%.*s", SPAN_ARGS(id.len > 0 ? id : stream->after))
+		: "/api/events";
+
+	request.target = span_of(target);
+	return http_client_call(cli->client, &request, ret_answer, ret_reach);
+}
+
+/* Between two connections. The caller may have enough of it at any time. */
+static int wait_again(struct stream *stream, uint32_t failures)
+{
+	const struct follow *follow = stream->follow;
+	int64_t left_ms = failures < 2 ? 200 : (int64_t)(failures - 1) * PATIENCE_MS;
+	int64_t slice_ms = follow->idle_ms > 0 ? follow->idle_ms : STREAM_IDLE_MS;
+
+	if (failures >= 2 && !stream->said)
+		cli_say(stream->cli, "stint: the server at %s is away; trying again", stream->cli->place.url);
+	stream->said = failures >= 2;
+	for (left_ms = left_ms < RECONNECT_MS_MAX ? left_ms : RECONNECT_MS_MAX; left_ms > 0;
+		left_ms -= slice_ms) {
+		if (follow->idle)
+			stream->ended = follow->idle(follow->context);
+		if (stream->ended != 0)
+			break;
+		wait_ms((int)(left_ms < slice_ms ? left_ms : slice_ms));
+	}
+	return stream->ended;
+}
+
+/* What happened meanwhile is not to be had any more: the caller looks for itself how things stand. */
+static int go_on_behind(struct stream *stream)
+{
+	buf_clear(&stream->sse.id);
+	return stream->follow->lost(stream->follow->context, &stream->after);
+}
+
+/* One connection's worth. 0: try again. */
+static int follow_once(struct stream *stream, uint32_t *failures)
+{
+	struct cli *cli = stream->cli;
+	static const struct ask question = {.path = "/api/events"};
+	struct http_answer *answer;
+	enum http_reach reach;
+
+	int r = open_stream(stream, &answer, &reach);
+	if (r == 0 && http_answer_status(answer) != 200 && http_answer_status(answer) != 503) {
+		struct reply reply;
+		read_reply(cli, answer, &reply);
+		bool lost = reply.status == 410 && stream->follow->lost;
+		stream->ended = lost ? 0 : tell_refusal(cli, &question, &reply);
+		reply_done(&reply);
+		return lost ? go_on_behind(stream) : stream->ended;
+	}
+	stream->moved = false;
+	if (r == 0 && http_answer_status(answer) == 200) {
+		stream->met = true;
+		stream->said = false;
+		r = read_stream(stream, answer);
+	}
+	if (stream->ended != 0)
+		return stream->ended;
+	*failures = stream->moved ? 0 : *failures + 1;
+	if (*failures > RECONNECTS_MAX || !stream->met)
+		return tell_fault(cli, r < 0 ? r : -ECONNRESET, reach, false);
+	sse_restart(&stream->sse);
+	http_client_hang_up(cli->client);
+	return wait_again(stream, *failures);
+}
+
+int server_newest_cursor(struct cli *cli, struct span *ret_cursor)
+{
+	struct ask question = {
+		.method = HTTP_METHOD_GET, .path = "/api/events", .query = SPAN("after=now&limit=1")};
+	struct reply reply;
+	int r = server_ask(cli, &question, &reply);
+
+	if (r != 0)
+		return r;
+	*ret_cursor = span_of(field_cstr(cli, reply.root, "next"));
+	reply_done(&reply);
+	return 0;
+}
+
+int server_follow(struct cli *cli, const struct follow *follow)
+{
+	struct stream stream = {.cli = cli, .follow = follow, .after = follow->after};
+	uint32_t failures = 0;
+	int r = server_find(cli);
+
+	if (r != 0)
+		return r;
+	sse_init(&stream.sse, EVENT_BYTES_MAX);
+	while (r == 0)
+		r = follow_once(&stream, &failures);
+	sse_done(&stream.sse);
+	http_client_hang_up(cli->client);
+	return r;
+}

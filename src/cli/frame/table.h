@@ -1,0 +1,55 @@
+/*
+ * Rows in columns. On a terminal: a header, and no line wider than it is. The column that may shrink gives way first;
+ * when that is not enough, columns go, the least needed first. Elsewhere: one line per row, cells between tabs, whole,
+ * without a header, for `cut` and `read`.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/span.h"
+#include "cli/frame/term.h"
+
+enum {
+	TABLE_COLUMNS_MAX = 16,
+	TABLE_ROWS_MAX = 100000,
+};
+
+struct column {
+	const char *name;
+	bool right;   /* numbers */
+	bool shrinks; /* down to 12 columns */
+	uint8_t rank; /* 0: always there; the highest go first when there is no room */
+};
+
+struct cell {
+	struct span text; /* clean */
+	enum paint paint;
+};
+
+struct table {
+	const struct column *columns;
+	size_t column_count;
+	struct cell *cells;
+	size_t row_count, row_room;
+	bool utf8;          /* letters beyond ASCII may be shown */
+	struct arena arena; /* of the texts */
+	int fault;          /* the first one; later calls do nothing */
+};
+
+void table_init(struct table *table, const struct column *columns, size_t count, bool utf8);
+void table_done(struct table *table);
+
+/* A new row, its cells empty. */
+void table_row(struct table *table);
+
+/* A cell of the last row. The text is cleaned and copied. */
+void table_cell(struct table *table, size_t column, struct span text, enum paint paint);
+
+/* -ENOMEM, -E2BIG: rows beyond the limit. */
+int table_put(struct buf *out, const struct table *table, const struct term *term);
+int table_put_tabs(struct buf *out, const struct table *table);

@@ -1,0 +1,453 @@
+/*
+ * stint add: queue a task, or a checklist of them. Every request carries a key, ours if the caller gave none, so
+ * that one whose reply was lost is sent again and makes no second task.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/take.h"
+#include "cli/verb/checklist.h"
+#include "cli/frame/defaults.h"
+#include "cli/verb/task_view.h"
+
+enum {
+	BODY_BYTES_MAX = 16 << 20,
+	PARENTS_MAX = 1000,
+	TITLE_BYTES_MAX = 200, /* of one that is taken from a text */
+};
+
+static const struct flag flags[] = {
+	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "the queue (default \"default\")"},
+	{"file", 'f', FLAG_TEXT, OFFER_FILES, .value = "FILE",
+		.text = "instructions from a file; - is standard input"},
+	{"payload", 0, FLAG_JSON, OFFER_FILES, .value = "JSON",
+		.text = "data for the worker: JSON, @FILE or -"},
+	{"priority", 'p', FLAG_PRIORITY, .value = "N",
+		.text = "higher first; or urgent, high, normal, low, P0 to P3"},
+	{"after", 0, FLAG_NAMES, OFFER_TASKS, true, .value = "ID,…",
+		.text = "not before these tasks are done"},
+	{"not-before", 0, FLAG_MOMENT, .value = "TIME",
+		.text = "not before that: 30m from now, or 2026-12-31T18:00"},
+	{"start-by", 0, FLAG_MOMENT, .value = "TIME", .text = "fails if nobody has begun by then"},
+	{"finish-by", 0, FLAG_MOMENT, .value = "TIME", .text = "fails if it is not done by then"},
+	{"timeout", 0, FLAG_DURATION, .value = "TIME", .text = "for one attempt (default 30m)"},
+	{"max-attempts", 0, FLAG_NUMBER, .value = "N", .text = "failures before it is given up (default 3)",
+		.least = 1, .most = 1000000},
+	{"needs", 0, FLAG_NAMES, .many = true, .value = "CAP,…",
+		.text = "capabilities that a worker must have"},
+	{"executor", 'x', FLAG_TEXT, .value = "NAME", .text = "the executor that runs it"},
+	{"module", 0, FLAG_TEXT, .value = "NAME",
+		.text = "the part of that executor that runs it: see docs/pool.md"},
+	{"isolation", 0, FLAG_TEXT, OFFER_LEVELS, .value = "LEVEL",
+		.text = "at least that: process, sandbox, container or vm; see docs/isolation.md"},
+	{"owner", 0, FLAG_TEXT, OFFER_SLOTS, .value = "SLOT", .text = "only for the worker in this slot"},
+	{"label", 'l', FLAG_NAMES, .many = true, .value = "LABEL,…", .text = "labels to find it by"},
+	{"cwd", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
+		.text = "where it is to be done; from here, if it does not begin with /"},
+	{"id", 0, FLAG_TEXT, .value = "ID", .text = "its id; one that exists is refused"},
+	{"unique", 'u', FLAG_TEXT, .value = "KEY",
+		.text = "at most one unfinished task of this key: adding again gives that one"},
+	{"key", 'k', FLAG_TEXT, .value = "KEY",
+		.text = "the same key again within a day gives the same task"},
+	{"workflow", 0, FLAG_TEXT, OFFER_WORKFLOWS, .value = "NAME",
+		.text = "its stages: see stint workflow ls"},
+	{"gate", 0, FLAG_NAMES, .many = true, .value = "NAME,…",
+		.text = "it is done only when somebody else has let it pass: see stint approve"},
+	{"hold", 0, FLAG_SWITCH, .text = "parked: nobody takes it before stint unpark"},
+	{0},
+};
+
+/* ---- the document ------------------------------------------------------------------------------------------ */
+
+static void put_text(struct cli *cli, struct json_object *task, const char *flag, const char *key)
+{
+	const char *text = args_text(&cli->args, flag);
+
+	if (text)
+		json_member_string(task, key, span_of(text));
+}
+
+/* What the flag says, else the repository. */
+static void put_text_or(
+	struct cli *cli, struct json_object *task, const char *flag, const char *key, const char *otherwise)
+{
+	const char *text = args_text(&cli->args, flag);
+
+	if (text || otherwise)
+		json_member_string(task, key, span_of(text ? text : otherwise));
+}
+
+static void put_number(struct cli *cli, struct json_object *task, const char *flag, const char *key)
+{
+	if (args_has(&cli->args, flag))
+		json_member_int(task, key, args_number(&cli->args, flag, 0));
+}
+
+/* Those that the flag names, and those of the checklist. */
+static void put_parents(
+	struct cli *cli, struct json_object *task, const struct span *more, uint32_t more_count)
+{
+	cleanup(buf_done) struct buf list = {0};
+
+	buf_init(&list, BODY_BYTES_MAX);
+	int r = buf_put_byte(&list, '[');
+	if (r == 0)
+		r = cli_put_names(&list, &cli->args, "after");
+	for (uint32_t i = 0; r == 0 && i < more_count; i++) {
+		r = list.len > 1 ? buf_put_byte(&list, ',') : 0;
+		if (r == 0)
+			r = json_put_string(&list, more[i]);
+	}
+	if (r == 0)
+		r = buf_put_byte(&list, ']');
+	if (r < 0)
+		json_note(task, r);
+	else if (list.len > 2)
+		json_member_raw(task, "blockedBy", buf_span(&list));
+}
+
+/* One task: what the flags say of all of them, and what is its own. */
+struct entry {
+	struct span title, text, payload;
+	const struct span *parents;
+	uint32_t parent_count;
+	const struct defaults *defaults;
+};
+
+static int put_task(struct cli *cli, struct buf *body, const struct entry *entry)
+{
+	struct json_object task;
+
+	json_begin(&task, body);
+	if (entry->title.len > 0)
+		json_member_string(&task, "title", entry->title);
+	if (entry->text.len > 0)
+		json_member_string(&task, "instructions", entry->text);
+	put_text(cli, &task, "id", "id");
+	put_text_or(cli, &task, "queue", "queue", entry->defaults->queue);
+	put_text_or(cli, &task, "executor", "executor", entry->defaults->executor);
+	put_text(cli, &task, "module", "module");
+	put_text(cli, &task, "isolation", "isolationLevel");
+	put_text(cli, &task, "owner", "owner");
+	put_text(cli, &task, "unique", "uniqueKey");
+	put_text(cli, &task, "workflow", "workflow");
+	cli_member_names(cli, &task, "gate", "gates");
+	const char *dir = args_text(&cli->args, "cwd");
+	if (dir && cli_path(cli, dir))
+		json_member_string(&task, "workingDir", span_of(cli_path(cli, dir)));
+	put_number(cli, &task, "priority", "priority");
+	put_number(cli, &task, "timeout", "timeoutMs");
+	put_number(cli, &task, "max-attempts", "maxAttempts");
+	put_number(cli, &task, "not-before", "notBefore");
+	put_number(cli, &task, "start-by", "startBy");
+	put_number(cli, &task, "finish-by", "finishBy");
+	cli_member_names(cli, &task, "needs", "requires");
+	cli_member_names(cli, &task, "label", "labels");
+	if (!args_has(&cli->args, "label") && entry->defaults->labels.len > 0)
+		json_member_raw(&task, "labels", entry->defaults->labels);
+	put_parents(cli, &task, entry->parents, entry->parent_count);
+	if (entry->payload.len > 0)
+		json_member_raw(&task, "payload", entry->payload);
+	if (args_has(&cli->args, "hold"))
+		json_member_string(&task, "state", SPAN("pending"));
+	return json_end(&task);
+}
+
+/* ---- the request -------------------------------------------------------------------------------------------- */
+
+static const char *random_key(struct cli *cli)
+{
+	uint64_t bits[2] = {0};
+
+	if (getrandom(bits, sizeof bits, 0) != sizeof bits)
+		return NULL;
+	return cli_text(cli, "cli-%016llx%016llx", (unsigned long long)bits[0], (unsigned long long)bits[1]);
+}
+
+static int create(struct cli *cli, const struct entry *entry, const char *key, struct reply *ret_reply)
+{
+	cleanup(buf_done) struct buf body = {0};
+
+	buf_init(&body, BODY_BYTES_MAX);
+	int r = put_task(cli, &body, entry);
+	if (r < 0)
+		return cli_fail_fault(cli, r);
+	struct ask question = {
+		.method = HTTP_METHOD_POST,
+		.path = "/api/tasks",
+		.body = buf_span(&body),
+		.key = key ? span_of(key) : (struct span){0},
+		.may_repeat = key != NULL,
+	};
+	return server_ask(cli, &question, ret_reply);
+}
+
+static void tell_warnings(struct cli *cli, yyjson_val *task)
+{
+	size_t at, count;
+	yyjson_val *warning;
+
+	yyjson_arr_foreach(field_get(task, "warnings"), at, count, warning)
+	{
+		cli_say(cli, "stint: %s", yyjson_get_str(warning));
+	}
+}
+
+/* What came out otherwise than it was asked for, or cannot come out well. */
+static void tell_times(struct cli *cli, yyjson_val *task)
+{
+	static const char *const ends[] = {"start-by", "finish-by"};
+	int64_t timeout_ms = field_int(task, "timeoutMs", 0);
+
+	if (args_number(&cli->args, "timeout", 0) > timeout_ms)
+		cli_say(cli, "stint: %.*s is the longest that the server allows for one attempt",
+			SPAN_ARGS(view_duration(cli, timeout_ms)));
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		if (args_number(&cli->args, ends[i], INT64_MAX) <= cli->now_ms)
+			cli_say(cli, "stint: --%s has passed already: the task fails at once", ends[i]);
+	}
+}
+
+static void tell_created(struct cli *cli, yyjson_val *task)
+{
+	struct span id = field_text(task, "id"), state = field_text(task, "state"),
+		    queue = field_text(task, "queue");
+
+	tell_warnings(cli, task);
+	if (!field_bool(task, "deduplicated"))
+		tell_times(cli, task);
+	if (cli->term.talk_tty)
+		cli_say(cli, "%s: %.*s in queue %.*s; stint why %.*s says what it waits for",
+			field_bool(task, "deduplicated") ? "there already" : "queued", SPAN_ARGS(state),
+			SPAN_ARGS(queue), SPAN_ARGS(id));
+}
+
+/* ---- one task ------------------------------------------------------------------------------------------------ */
+
+static struct span first_line(struct span text)
+{
+	while (text.len > 0 && strchr(" \t\r\n#", text.data[0]))
+		text = (struct span){text.data + 1, text.len - 1};
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] == '\n' || text.data[i] == '\r')
+			text.len = i;
+	}
+	if (text.len <= TITLE_BYTES_MAX)
+		return text;
+	text.len = TITLE_BYTES_MAX;
+	while (text.len > 0 && ((unsigned char)text.data[text.len] & 0xc0) == 0x80)
+		text.len--; /* not amid a character */
+	return text;
+}
+
+static bool is_blank(struct span text)
+{
+	while (text.len > 0 && strchr(" \t\r\n", text.data[text.len - 1]))
+		text.len--;
+	return text.len == 0;
+}
+
+static int add_one(struct cli *cli, const struct defaults *defaults)
+{
+	const char *title = args_plain(&cli->args, 0), *file = args_text(&cli->args, "file");
+	const char *key = args_text(&cli->args, "key");
+	struct entry entry = {.title = span_of(title), .defaults = defaults};
+	struct reply reply;
+
+	int r = file ? cli_read_input(cli, file, &entry.text) : 0;
+	if (r == 0)
+		r = cli_read_json_flag(cli, "payload", &entry.payload);
+	if (r != 0)
+		return r;
+	if (!title)
+		entry.title = first_line(entry.text);
+	if (is_blank(entry.title))
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint add \"say hello\" --queue demo",
+			"a task needs a title, or a file whose first line is one");
+	r = create(cli, &entry, key ? key : random_key(cli), &reply);
+	if (r != 0)
+		return r;
+	tell_created(cli, reply.root);
+	if (cli->form == FORM_JSON)
+		r = cli_put_json(cli, "task", reply.root);
+	else
+		cli_put(cli, "%.*s\n", SPAN_ARGS(field_text(reply.root, "id")));
+	reply_done(&reply);
+	return r;
+}
+
+/* ---- a checklist --------------------------------------------------------------------------------------------- */
+
+/* Children before their parents, and what comes first before what comes after: each names only tasks that exist. The
+ * order is that of the file, with every parent moved behind the last thing below it. */
+static uint32_t order(const struct checklist *list, uint32_t *ret_order)
+{
+	uint32_t count = 0, open[CHECKLIST_DEPTH_MAX], depth = 0;
+
+	for (uint32_t i = 0; i <= list->count; i++) {
+		int32_t parent = i < list->count ? list->items[i].parent : CHECKLIST_NONE;
+		while (depth > 0 && (i == list->count || (int32_t)open[depth - 1] != parent))
+			ret_order[count++] = open[--depth];
+		if (i < list->count)
+			open[depth++] = i;
+	}
+	return count;
+}
+
+struct making {
+	struct cli *cli;
+	const struct defaults *defaults;
+	const struct checklist *list;
+	struct span *ids; /* of the tasks that were made */
+	const char *key;
+	struct buf made; /* JSON, with commas between */
+};
+
+/* What an item waits for: all that lies below it, and the number before it. A number before it that is done has
+ * nothing to wait for, but its own predecessors have been waited for then. */
+static uint32_t parents_of(const struct making *making, uint32_t item, struct span *ret_parents)
+{
+	const struct checklist *list = making->list;
+	int32_t before = list->items[item].before;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		if (list->items[i].parent == (int32_t)item && making->ids[i].len > 0)
+			ret_parents[count++] = making->ids[i];
+	}
+	while (before != CHECKLIST_NONE && making->ids[before].len == 0)
+		before = list->items[before].before;
+	if (before != CHECKLIST_NONE)
+		ret_parents[count++] = making->ids[before];
+	return count;
+}
+
+/* An item that comes later holds back all that lies below it, too. */
+static uint32_t inherited(
+	const struct making *making, uint32_t item, struct span *ret_parents, uint32_t count)
+{
+	const struct checklist *list = making->list;
+
+	for (int32_t above = list->items[item].parent; above != CHECKLIST_NONE;
+		above = list->items[above].parent) {
+		int32_t before = list->items[above].before;
+		while (before != CHECKLIST_NONE && making->ids[before].len == 0)
+			before = list->items[before].before;
+		if (before != CHECKLIST_NONE && count < PARENTS_MAX)
+			ret_parents[count++] = making->ids[before];
+	}
+	return count;
+}
+
+static int make_item(struct making *making, uint32_t item)
+{
+	struct cli *cli = making->cli;
+	const struct checklist_item *what = &making->list->items[item];
+	struct span parents[PARENTS_MAX + CHECKLIST_DEPTH_MAX];
+	uint32_t count = parents_of(making, item, parents);
+	struct reply reply;
+
+	count = inherited(making, item, parents, count);
+	struct entry entry = {what->title, what->text, {0}, parents, count, making->defaults};
+	int r = create(cli, &entry, making->key ? cli_text(cli, "%s/%u", making->key, item) : NULL, &reply);
+	if (r != 0) {
+		cli_say(cli, "stint: line %u was not added, nor what comes after it", what->line);
+		return r;
+	}
+	int fault = arena_copy(&cli->arena, field_text(reply.root, "id"), &making->ids[item]);
+	if (fault == 0 && making->made.len > 0)
+		fault = buf_put_byte(&making->made, ',');
+	if (fault == 0)
+		fault = json_put_value(&making->made, reply.root);
+	if (cli->form != FORM_JSON)
+		view_put_task(cli, reply.root);
+	reply_done(&reply);
+	return fault < 0 ? cli_fail_fault(cli, fault) : 0;
+}
+
+static int make_all(struct making *making, const uint32_t *sequence, uint32_t count)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		if (!making->list->items[sequence[i]].done)
+			r = make_item(making, sequence[i]);
+	}
+	if (making->cli->form == FORM_JSON && r == 0) {
+		cli_put(making->cli, "{\"schema\":1,\"ok\":true,\"tasks\":[");
+		if (buf_put_span(&making->cli->out, buf_span(&making->made)) < 0)
+			return cli_fail_fault(making->cli, -E2BIG);
+		cli_put(making->cli, "]}\n");
+	}
+	return r;
+}
+
+static int add_checklist(struct cli *cli, const struct defaults *defaults)
+{
+	const char *file = args_text(&cli->args, "file"), *key = args_text(&cli->args, "key");
+	struct checklist list = {0};
+	struct checklist_complaint complaint;
+	struct span text;
+
+	if (args_has(&cli->args, "id") || args_has(&cli->args, "unique") || args_has(&cli->args, "payload"))
+		return cli_fail(cli, EXIT_USAGE, "usage", "stint help add",
+			"--id, --unique and --payload are for one task, not for a checklist");
+	int r = cli_read_input(cli, file ? file : "-", &text);
+	if (r != 0)
+		return r;
+	r = checklist_parse(text, &cli->arena, &list, &complaint);
+	if (r == -EINVAL && complaint.line > 0)
+		return cli_fail(cli, EXIT_USAGE, "invalid", "stint help add", "line %u of the checklist %s",
+			complaint.line, complaint.reason);
+	if (r == -EINVAL)
+		return cli_fail(
+			cli, EXIT_USAGE, "invalid", "stint help add", "the checklist: %s", complaint.reason);
+	struct making making = {
+		.cli = cli, .defaults = defaults, .list = &list, .key = key ? key : random_key(cli)};
+	uint32_t *sequence = arena_alloc(&cli->arena, (list.count + 1) * sizeof *sequence);
+	making.ids = arena_alloc(&cli->arena, (list.count + 1) * sizeof *making.ids);
+	if (r < 0 || !sequence || !making.ids)
+		return cli_fail_fault(cli, r < 0 ? r : -ENOMEM);
+	buf_init(&making.made, 64 << 20);
+	r = make_all(&making, sequence, order(&list, sequence));
+	buf_done(&making.made);
+	return r;
+}
+
+static int run(struct cli *cli)
+{
+	const char *title = args_plain(&cli->args, 0);
+	struct defaults defaults;
+
+	int r = defaults_read(cli, &defaults);
+	if (r != 0)
+		return r;
+	return title && strcmp(title, "-") == 0 ? add_checklist(cli, &defaults) : add_one(cli, &defaults);
+}
+
+const struct verb verb_add = {
+	.name = "add",
+	.group = GROUP_WORK,
+	.arguments = "TITLE | -",
+	.most = 1,
+	.gives = GIVES_JSON,
+	.brief = "queue a task",
+	.text = "Queues a task and prints its id. With - it reads a Markdown checklist, from standard input or from the file "
+		"of --file, and makes a task of every open item: an item waits for all that is indented below it; items "
+		"with numbers go one after the other, bullets side by side; [x] is done already. The flags count for each "
+		"of them.\n"
+		"\n"
+		"If a checklist fails half-way, the same command with the same --key goes on where it stopped.\n"
+		"\n"
+		"Within a git repository its .stint/config.json may name what is not said here: queue, executor, labels. It is "
+		"not trusted with more; any other key in it is an error.",
+	.flags = flags,
+	.examples = "stint add \"say hello\" --queue demo --payload '{\"name\":\"world\"}'\n"
+		    "stint add \"port to C23\" --after t-7k3 --priority high --timeout 1h\n"
+		    "stint add -f instructions.md --needs gpu --label nightly\n"
+		    "stint add \"look at what came in\" --executor claude --isolation sandbox --cwd ~/inbox\n"
+		    "printf -- '- [ ] release\\n  - [ ] build\\n  - [ ] test\\n' | stint add -\n",
+	.run = run,
+};

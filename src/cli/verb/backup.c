@@ -1,0 +1,158 @@
+/*
+ * stint backup, stint db query: a copy of the store while the server runs, and a look into it.
+ */
+#include <string.h>
+
+#include "base/take.h"
+#include "cli/verb/task_view.h"
+
+enum {
+	BACKUP_TIMEOUT_MS = 3600 * 1000,
+};
+
+static int run_backup(struct cli *cli)
+{
+	const char *name = args_plain(&cli->args, 0);
+	cleanup(buf_done) struct buf body = {0};
+	struct json_object object;
+	struct reply reply;
+
+	buf_init(&body, 64 << 10);
+	json_begin(&object, &body);
+	if (name)
+		json_member_string(&object, "file", span_of(name));
+	int fault = json_end(&object);
+	if (fault < 0)
+		return cli_fail_fault(cli, fault);
+	struct ask question = {.method = HTTP_METHOD_POST,
+		.path = "/api/backup",
+		.body = buf_span(&body),
+		.timeout_ms = BACKUP_TIMEOUT_MS};
+	int r = server_ask(cli, &question, &reply);
+	if (r != 0)
+		return r;
+	struct span path = field_text(reply.root, "path");
+	if (cli->form == FORM_JSON)
+		cli_put_json(cli, "backup", reply.root);
+	else
+		cli_put(cli, "%.*s\n", SPAN_ARGS(path.len > 0 ? path : field_text(reply.root, "file")));
+	cli_say(cli, "%lld bytes; stintd --restore FILE makes a store of it again",
+		(long long)field_int(reply.root, "bytes", 0));
+	reply_done(&reply);
+	return 0;
+}
+
+const struct verb verb_backup = {
+	.name = "backup",
+	.group = GROUP_ADMIN,
+	.arguments = "[NAME]",
+	.most = 1,
+	.gives = GIVES_JSON,
+	.brief = "copy the store, live",
+	.text = "Makes a copy of the store on the server's computer while it runs, in its directory of backups, and prints "
+		"where it is. stintd --restore FILE, with the server stopped, makes a store of it again.",
+	.examples = "stint backup\nstint backup before-upgrade.db\n",
+	.run = run_backup,
+};
+
+/* ---- queries ---------------------------------------------------------------------------------------------------- */
+
+static void add_value(struct table *table, size_t column, yyjson_val *value)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	if (yyjson_is_null(value))
+		return;
+	if (yyjson_is_str(value)) {
+		table_cell(table, column, json_text(value), PAINT_NONE);
+		return;
+	}
+	buf_init(&text, 1 << 20);
+	json_put_value(&text, value);
+	table_cell(table, column, buf_span(&text), PAINT_NONE);
+}
+
+static size_t read_columns(struct cli *cli, yyjson_val *names, struct column *ret_columns)
+{
+	size_t at, count, used = 0;
+	yyjson_val *name;
+
+	yyjson_arr_foreach(names, at, count, name)
+	{
+		if (used < TABLE_COLUMNS_MAX && yyjson_is_str(name))
+			ret_columns[used++] =
+				(struct column){cli_text(cli, "%s", yyjson_get_str(name)), .shrinks = true};
+	}
+	return used;
+}
+
+static int put_result(struct cli *cli, yyjson_val *result)
+{
+	struct column columns[TABLE_COLUMNS_MAX];
+	size_t width = read_columns(cli, field_get(result, "columns"), columns), at, count, cell, cells;
+	yyjson_val *row, *value;
+	struct table table;
+
+	if (cli->form == FORM_JSON)
+		return cli_put_json(cli, "result", result);
+	table_init(&table, columns, width, cli->term.utf8);
+	yyjson_arr_foreach(field_get(result, "rows"), at, count, row)
+	{
+		table_row(&table);
+		yyjson_arr_foreach(row, cell, cells, value)
+		{
+			if (cell < width)
+				add_value(&table, cell, value);
+		}
+	}
+	int r = view_put_rows(cli, &table, "rows", field_get(result, "rows"), "id");
+	table_done(&table);
+	if (yyjson_arr_size(field_get(result, "columns")) > width)
+		cli_say(cli, "… the first %zu columns; all of them with --json", width);
+	if (field_bool(result, "truncated"))
+		cli_say(cli, "… there are more rows: say LIMIT, or ask for less");
+	return r;
+}
+
+static int run_query(struct cli *cli)
+{
+	const char *sql = args_plain(&cli->args, 0);
+	struct span text = span_of(sql);
+	cleanup(buf_done) struct buf body = {0};
+	struct json_object object;
+	struct reply reply;
+
+	int r = strcmp(sql, "-") == 0 ? cli_read_input(cli, "-", &text) : 0;
+	if (r != 0)
+		return r;
+	buf_init(&body, 32 << 20);
+	json_begin(&object, &body);
+	json_member_string(&object, "sql", text);
+	int fault = json_end(&object);
+	if (fault < 0)
+		return cli_fail_fault(cli, fault);
+	struct ask question = {.method = HTTP_METHOD_POST,
+		.path = "/api/query",
+		.body = buf_span(&body),
+		.may_repeat = true};
+	r = server_ask(cli, &question, &reply);
+	if (r != 0)
+		return r;
+	r = put_result(cli, reply.root);
+	reply_done(&reply);
+	return r;
+}
+
+const struct verb verb_db_query = {
+	.name = "db query",
+	.group = GROUP_ADMIN,
+	.arguments = "SQL",
+	.least = 1,
+	.most = 1,
+	.gives = GIVES_JSON | GIVES_ROWS,
+	.brief = "look into the store",
+	.text = "Asks the store in SQL. It reads only; the server ends what takes too long and cuts what is too much. With - the "
+		"question is read from standard input.",
+	.examples = "stint db query 'SELECT * FROM worker_registry'\n",
+	.run = run_query,
+};

@@ -1,0 +1,531 @@
+/*
+ * stint doctor: what is wrong here, one line per thing that was looked at, each with what to do about it. It changes
+ * nothing unless it is told to (--fix, doctor_home.c). With --security it knocks on the server's doors, as somebody would
+ * who means harm.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "cli/verb/doctor.h"
+#include "cli/verb/task_view.h"
+
+enum {
+	CALL_MS = 5000,
+	SLOW_MS = 250,
+	SLOTS_NAMED_MAX = 5,
+};
+
+#define SPACE_LEAST ((uint64_t)64 << 20)
+#define SPACE_GOOD  ((uint64_t)1 << 30)
+
+void doctor_note(struct examination *exam, enum verdict verdict, const char *group, const char *name,
+	const char *fix, const char *format, ...)
+{
+	char text[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof text, format, list);
+	va_end(list);
+	if (exam->count < CHECKS_MAX)
+		exam->checks[exam->count++] = (struct check){
+			group, name, cli_text(exam->cli, "%s", text), verdict < WARN ? NULL : fix, verdict};
+}
+
+/* ---- the host ------------------------------------------------------------------------------------------------------ */
+
+static void check_space(struct examination *exam)
+{
+	struct statvfs space;
+
+	if (statvfs(exam->home, &space) < 0)
+		return;
+	uint64_t left = (uint64_t)space.f_bavail * space.f_frsize;
+	enum verdict verdict = left < SPACE_LEAST ? FAIL : left < SPACE_GOOD ? WARN : PASS;
+	doctor_note(exam, verdict, "store", "disk space", "make room, or move the state directory",
+		"%llu MiB free", (unsigned long long)(left >> 20));
+}
+
+static void check_clock(struct examination *exam)
+{
+	struct timex clock = {0};
+	int64_t least_ms = INT64_C(1735689600000); /* 2025 */
+
+	if (exam->cli->now_ms < least_ms) {
+		doctor_note(exam, FAIL, "host", "clock", "set the clock", "the clock says it is before 2025");
+		return;
+	}
+	if (adjtimex(&clock) >= 0 && !(clock.status & STA_UNSYNC))
+		doctor_note(exam, PASS, "host", "clock", NULL, "synchronised");
+	else
+		doctor_note(exam, WARN, "host", "clock", "timedatectl set-ntp true",
+			"nobody keeps the clock right; delays and deadlines follow it, leases do not");
+}
+
+/* ---- the server ------------------------------------------------------------------------------------------------------ */
+
+static int knock(struct examination *exam, const struct http_call *wanted, struct http_answer **ret_answer)
+{
+	struct cli *cli = exam->cli;
+	struct http_call call = *wanted;
+	enum http_reach reach;
+
+	if (call.timeout_ms == 0)
+		call.timeout_ms = CALL_MS;
+	call.may_repeat = true;
+	return http_client_call(cli->client, &call, ret_answer, &reach);
+}
+
+static int64_t monotonic_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static bool check_reach(struct examination *exam)
+{
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/livez")};
+	struct http_answer *answer;
+	int64_t began_us = monotonic_us();
+
+	int r = knock(exam, &call, &answer);
+	int64_t took_us = monotonic_us() - began_us;
+	if (r < 0) {
+		doctor_note(exam, FAIL, "server", "reachable", "stint up", "nobody answers at %s: %s",
+			exam->cli->place.url, strerror(-r));
+		return false;
+	}
+	doctor_note(exam, took_us > SLOW_MS * 1000 ? WARN : PASS, "server", "reachable",
+		"look at the load of the machine", "%s answers in %lld.%lld ms", exam->cli->place.url,
+		(long long)(took_us / 1000), (long long)(took_us % 1000 / 100));
+	return true;
+}
+
+static void check_version(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/version")};
+	struct json_complaint complaint;
+	struct http_answer *answer;
+
+	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
+	if (knock(exam, &call, &answer) < 0)
+		return;
+	int status = http_answer_status(answer);
+	if (status == 401) {
+		doctor_note(exam, FAIL, "server", "token", "export STINT_TOKEN_FILE=/path/of/a/token",
+			cli->place.token[0] ? "the server does not know the token from %s"
+					    : "there is no token%s",
+			cli->place.token[0] ? cli->place.token_from : "");
+		return;
+	}
+	if (status == 403) {
+		doctor_note(exam, WARN, "server", "token", "stint token create --kind viewer",
+			"the token from %s may not look", cli->place.token_from);
+		return;
+	}
+	doctor_note(exam, PASS, "server", "token", NULL, "the one from %s is known", cli->place.token_from);
+	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
+	struct span version = field_text(yyjson_doc_get_root(doc), "version");
+	doctor_note(exam, span_equal(version, SPAN(STINT_VERSION)) ? PASS : WARN, "server", "version",
+		"install the same version of stint and stintd", "server %.*s, command %s", SPAN_ARGS(version),
+		STINT_VERSION);
+	if (yyjson_is_false(field_get(yyjson_doc_get_root(doc), "armed")))
+		doctor_note(
+			exam, WARN, "server", "execution", "stint arm", "disarmed: nothing is handed out");
+	yyjson_doc_free(doc);
+}
+
+static void check_ready(struct examination *exam)
+{
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/readyz")};
+	struct json_complaint complaint;
+	struct http_answer *answer;
+
+	if (knock(exam, &call, &answer) < 0)
+		return;
+	if (http_answer_status(answer) == 200) {
+		doctor_note(exam, PASS, "store", "writable", NULL, "the server takes changes");
+		return;
+	}
+	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
+	struct span detail = field_text(yyjson_doc_get_root(doc), "detail");
+	doctor_note(exam, FAIL, "store", "writable", "make room on the disk of the store", "%.*s",
+		SPAN_ARGS(detail));
+	yyjson_doc_free(doc);
+}
+
+static void check_workers(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/workers")};
+	struct json_complaint complaint;
+	struct http_answer *answer;
+	size_t at, count, live = 0;
+	const char *silent = NULL;
+	yyjson_val *worker;
+
+	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
+	if (knock(exam, &call, &answer) < 0 || http_answer_status(answer) != 200)
+		return;
+	yyjson_doc *doc = json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, worker)
+	{
+		if (!span_equal(field_text(worker, "state"), SPAN("active")))
+			continue;
+		live++;
+		if (!silent && view_worker_is_silent(worker))
+			silent = field_cstr(cli, worker, "workerId");
+	}
+	yyjson_doc_free(doc);
+	if (silent)
+		doctor_note(exam, WARN, "server", "workers",
+			cli_text(cli, "stint worker show %s", cli_quote(cli, silent)),
+			"%zu registered, but %s was not heard for more than half of its lease", live, silent);
+	else
+		doctor_note(exam, PASS, "server", "workers", NULL, "%zu registered and alive%s", live,
+			live == 0 ? "; scripts that only claim are not counted" : "");
+}
+
+/* Those that crashed too often: nothing is run there, however much waits. */
+static void check_slots(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/slots")};
+	const char *names = "", *first = NULL;
+	struct json_complaint complaint;
+	struct http_answer *answer;
+	size_t at, count, shut = 0;
+	yyjson_val *slot;
+
+	call.token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
+	if (knock(exam, &call, &answer) < 0 || http_answer_status(answer) != 200)
+		return;
+	yyjson_doc *doc = json_read(http_answer_body(answer), &complaint);
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, slot)
+	{
+		if (!span_equal(field_text(slot, "state"), SPAN("quarantined")))
+			continue;
+		const char *name = field_cstr(cli, slot, "name");
+		first = first ? first : name;
+		if (shut++ < SLOTS_NAMED_MAX)
+			names = cli_text(cli, "%s%s%s", names, shut > 1 ? ", " : "", name);
+	}
+	yyjson_doc_free(doc);
+	if (shut > 0)
+		doctor_note(exam, WARN, "server", "slots",
+			cli_text(cli,
+				"stint slot unquarantine %s   (when it is mended: stint worker show says what was wrong)",
+				cli_quote(cli, first)),
+			"%zu in quarantine, because %s crashed too often: %s%s", shut,
+			shut > 1 ? "they" : "it", names, shut > SLOTS_NAMED_MAX ? ", …" : "");
+}
+
+/* ---- isolation ---------------------------------------------------------------------------------------------------------- */
+
+/* What the worker says: it knows, and it tries. Its status; -1: there is no such program. */
+static int ask_worker(struct examination *exam, struct buf *said)
+{
+	char *argv[] = {(char *)program_beside(exam->cli, "stint-worker"), "--check-isolation", "--home",
+		exam->home, NULL};
+	posix_spawn_file_actions_t actions;
+	int pair[2], status = -1;
+	char block[4096];
+	ssize_t got;
+	pid_t pid;
+
+	if (!argv[0] || pipe2(pair, O_CLOEXEC) < 0)
+		return -1;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, pair[1], STDOUT_FILENO);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	int error = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pair[1]);
+	while (error == 0 && ((got = read(pair[0], block, sizeof block)) > 0 || (got < 0 && errno == EINTR)))
+		if (got > 0 && buf_put(said, block, (size_t)got) < 0)
+			break;
+	close(pair[0]);
+	while (error == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return error == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void note_level(struct examination *exam, yyjson_val *answer)
+{
+	struct cli *cli = exam->cli;
+	struct span level = field_text(answer, "level"), text = field_text(answer, "text");
+	struct span executor = field_text(answer, "executor"), fix = field_text(answer, "fix");
+	const char *name = cli_text(cli, "%.*s", SPAN_ARGS(level));
+	const char *whose = executor.len > 0 ? cli_text(cli, " for executor %.*s", SPAN_ARGS(executor)) : "";
+
+	if (yyjson_is_true(field_get(answer, "works")))
+		doctor_note(exam, PASS, "isolation", name, NULL, "can be had here%s%s%.*s", whose,
+			text.len ? ": " : "", SPAN_ARGS(text));
+	else
+		doctor_note(exam, executor.len > 0 ? FAIL : WARN, "isolation", name,
+			cli_text(cli, "%.*s", SPAN_ARGS(fix)), "cannot be had here%s: %.*s", whose,
+			SPAN_ARGS(text));
+}
+
+static void check_isolation(struct examination *exam)
+{
+	cleanup(buf_done) struct buf said = {0};
+	struct json_complaint complaint;
+	size_t at, count;
+	yyjson_val *answer;
+
+	buf_init(&said, 256 << 10);
+	int status = ask_worker(exam, &said);
+	yyjson_doc *doc = status == 0 ? json_read(buf_span(&said), &complaint) : NULL;
+	if (!doc)
+		doctor_note(exam, WARN, "isolation", "worker", "stint worker run --check-config",
+			status < 0 ? "stint-worker cannot be asked"
+				   : "stint-worker does not like its configuration");
+	yyjson_arr_foreach(yyjson_doc_get_root(doc), at, count, answer)
+	{
+		note_level(exam, answer);
+	}
+	yyjson_doc_free(doc);
+}
+
+/* ---- doors ------------------------------------------------------------------------------------------------------------ */
+
+static void check_door(struct examination *exam, const char *name, const char *what,
+	const struct http_call *call, int wanted)
+{
+	struct http_answer *answer;
+	int r = knock(exam, call, &answer);
+
+	if (r < 0)
+		doctor_note(exam, WARN, "security", name, "stint doctor", "%s: no answer (%s)", what,
+			strerror(-r));
+	else if (http_answer_status(answer) == wanted)
+		doctor_note(exam, PASS, "security", name, NULL, "%s: refused with %d", what, wanted);
+	else
+		doctor_note(exam, FAIL, "security", name,
+			"keep this server away from others, and report it (SECURITY.md)",
+			"%s: answered with %d instead of %d", what, http_answer_status(answer), wanted);
+}
+
+/* A configuration may let in whoever has none. */
+static void check_no_token(struct examination *exam, const struct http_call *call)
+{
+	struct http_answer *answer;
+
+	if (knock(exam, call, &answer) < 0 || http_answer_status(answer) != 200)
+		check_door(exam, "no token", "a request without a token", call, 401);
+	else
+		doctor_note(exam, WARN, "security", "no token",
+			"\"auth\": \"token\" in the configuration; if that is so, report it (SECURITY.md)",
+			"a request without a token: answered; whoever is on this computer may use the server");
+}
+
+static void check_doors(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct span token = cli->place.token[0] ? span_of(cli->place.token) : (struct span){0};
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/api/tasks?limit=1")};
+
+	check_no_token(exam, &call);
+	call.token = SPAN("stint_admin_0000000000000000_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+	check_door(exam, "wrong token", "a request with a made-up token", &call, 401);
+	call.token = token;
+	call.host = SPAN("attacker.example");
+	check_door(exam, "other host", "a request for another host (DNS rebinding)", &call, 421);
+	call.host = (struct span){0};
+	call.origin = SPAN("http://attacker.example");
+	check_door(exam, "other origin", "a request of another site's page", &call, 403);
+	call.origin = (struct span){0};
+	call.method = HTTP_METHOD_POST;
+	call.target = SPAN("/api/tasks");
+	call.body = SPAN("{}");
+	call.content_type = SPAN("text/plain");
+	check_door(exam, "form post", "a change that is not JSON (a form of some page)", &call, 415);
+}
+
+static void check_listener(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	struct http_address address;
+	struct span text;
+	const char *complaint;
+	char url[300] = "";
+	const char *path = cli_text(cli, "%s/url", exam->home);
+
+	if (access(path, R_OK) != 0 || cli_read_input(cli, path, &text) != 0)
+		return;
+	snprintf(url, sizeof url, "%.*s", SPAN_ARGS(text));
+	url[strcspn(url, "\r\n")] = 0;
+	if (http_address_parse(url, &address, &complaint) < 0)
+		return;
+	doctor_note(exam, http_address_is_loopback(&address) ? PASS : WARN, "security", "listener",
+		"stintd --listen 127.0.0.1:8787, or a proxy that speaks TLS in front", "%s", url);
+}
+
+/* ---- the verdict --------------------------------------------------------------------------------------------------------- */
+
+static const char *const verdict_names[VERDICTS] = {
+	[PASS] = "pass", [FIXED] = "fixed", [WARN] = "warn", [FAIL] = "fail"};
+
+static void put_line(struct cli *cli, const struct check *check)
+{
+	static const enum paint paints[VERDICTS] = {
+		[PASS] = PAINT_GREEN, [FIXED] = PAINT_GREEN, [WARN] = PAINT_YELLOW, [FAIL] = PAINT_RED};
+
+	cli_put_painted(cli, paints[check->verdict], span_of(verdict_names[check->verdict]));
+	cli_put(cli, "%s %-9s %-13s ", check->verdict == FIXED ? "" : " ", check->group, check->name);
+	cli_put_clean(cli, span_of(check->text));
+	cli_put(cli, "\n");
+	if (check->fix)
+		cli_put(cli, "      try: %s\n", check->fix);
+}
+
+static void put_object(struct buf *json, const struct check *check)
+{
+	struct json_object object;
+
+	buf_put_byte(json, json->len == 0 ? '[' : ',');
+	json_begin(&object, json);
+	json_member_string(&object, "group", span_of(check->group));
+	json_member_string(&object, "name", span_of(check->name));
+	json_member_string(&object, "verdict", span_of(verdict_names[check->verdict]));
+	json_member_string(&object, "text", span_of(check->text));
+	if (check->fix)
+		json_member_string(&object, "fix", span_of(check->fix));
+	json_end(&object);
+}
+
+static int tell(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	cleanup(buf_done) struct buf json = {0};
+	size_t counts[VERDICTS] = {0};
+	int r = 0;
+
+	buf_init(&json, 1 << 20);
+	for (size_t i = 0; i < exam->count; i++) {
+		counts[exam->checks[i].verdict]++;
+		if (cli->form == FORM_JSON)
+			put_object(&json, &exam->checks[i]);
+		else
+			put_line(cli, &exam->checks[i]);
+	}
+	if (cli->form == FORM_JSON) {
+		buf_put_byte(&json, ']');
+		r = cli_put_json_text(cli, counts[FAIL] == 0, "checks", buf_span(&json));
+	}
+	cli_say(cli, "%zu passed, %s%zu to look at, %zu wrong%s", counts[PASS],
+		counts[FIXED] > 0 ? cli_text(cli, "%zu repaired, ", counts[FIXED]) : "", counts[WARN],
+		counts[FAIL],
+		exam->repairable > 0
+			? cli_text(cli, "; stint doctor --fix repairs %zu of them", exam->repairable)
+			: "");
+	return r != 0 ? r : counts[FAIL] > 0 ? EXIT_FAILED : EXIT_GOOD;
+}
+
+static const struct flag flags[] = {
+	{"fix", 0, FLAG_SWITCH,
+		.text = "repair what is safe to repair: close files to others, make the state directory, remove what a server that "
+			"is gone has left; data is never touched"},
+	{"security", 0, FLAG_SWITCH,
+		.text = "also knock on the server's doors: hosts, origins, tokens, forms"},
+	{0},
+};
+
+static bool looks_at_home(struct cli *cli)
+{
+	return http_address_is_loopback(&cli->place.address) && !args_text(&cli->args, "url");
+}
+
+/* Is it the state directory that says where the server is, and does it not? */
+static bool nobody_home(struct examination *exam)
+{
+	struct cli *cli = exam->cli;
+	const char *url = getenv("STINT_URL");
+
+	if (args_text(&cli->args, "url") || (url && url[0] && !args_text(&cli->args, "home")))
+		return false;
+	return access(cli_text(cli, "%s/stint.sock", exam->home), F_OK) != 0 &&
+		access(cli_text(cli, "%s/url", exam->home), F_OK) != 0;
+}
+
+static int find_server(struct examination *exam)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	struct cli *cli = exam->cli;
+	int r = place_find(cli);
+
+	if (r != 0)
+		return r;
+	cli->client = http_client_new(&cli->place.address, &limits);
+	return cli->client ? 0 : cli_fail_fault(cli, -ENOMEM);
+}
+
+static void check_server(struct examination *exam)
+{
+	if (!check_reach(exam))
+		return;
+	check_version(exam);
+	check_ready(exam);
+	check_workers(exam);
+	check_slots(exam);
+	if (args_has(&exam->cli->args, "security"))
+		check_doors(exam);
+}
+
+static int run(struct cli *cli)
+{
+	struct examination exam = {.cli = cli, .repairs = args_has(&cli->args, "fix")};
+
+	int r = place_home(cli, exam.home, sizeof exam.home);
+	if (r != 0)
+		return r;
+	bool nobody = nobody_home(&exam);
+	if (!nobody)
+		r = find_server(&exam);
+	if (r != 0)
+		return r;
+	check_clock(&exam);
+	if (nobody || looks_at_home(cli)) {
+		doctor_look_at_home(&exam);
+		check_space(&exam);
+		check_isolation(&exam);
+	}
+	if (nobody)
+		doctor_note(
+			&exam, FAIL, "server", "reachable", "stint up", "no server runs in %s", exam.home);
+	else
+		check_server(&exam);
+	if (args_has(&cli->args, "security") && !nobody && looks_at_home(cli))
+		check_listener(&exam);
+	return tell(&exam);
+}
+
+const struct verb verb_doctor = {
+	.name = "doctor",
+	.group = GROUP_START,
+	.arguments = "",
+	.gives = GIVES_JSON,
+	.brief = "what is wrong here?",
+	.text = "Looks at the state directory, the disk, the clock, the levels of isolation and the server, and prints a line for "
+		"each: pass, warn or fail, and what to do. Exit status 1 when something is wrong. It changes nothing, but with --fix, "
+		"which says what it did.",
+	.flags = flags,
+	.examples = "stint doctor\nstint doctor --fix\nstint doctor --security\n",
+	.run = run,
+};

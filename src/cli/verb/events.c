@@ -1,0 +1,221 @@
+/*
+ * stint events: what happened, and with --follow what happens, without a gap. On a terminal a line for people, elsewhere
+ * the events themselves, one JSON object per line.
+ */
+#include <string.h>
+
+#include "base/take.h"
+#include "cli/verb/task_view.h"
+#include "wire/event_types.h"
+#include "cli/frame/when.h"
+
+enum {
+	LIMIT_DEFAULT = 100,
+	LIMIT_MAX = 10000000,
+	PAGE = 1000,
+	TYPE_WIDTH = 18,
+};
+
+static const struct flag flags[] = {
+	{"follow", 'f', FLAG_SWITCH, .text = "go on with what happens from now on, until Ctrl-C"},
+	{"after", 0, FLAG_TEXT, .value = "CURSOR",
+		.text = "only what came after: the seq of an event, or now"},
+	{"task", 't', FLAG_TEXT, OFFER_TASKS, .value = "ID", .text = "only about this task"},
+	{"type", 0, FLAG_NAMES, .many = true, .value = "TYPE,…",
+		.text = "only of these types: task.failed, or worker (or worker.*) for all about workers"},
+	{"limit", 'n', FLAG_NUMBER, .value = "N",
+		.text = "stop after so many (default 100; 0: all; with --follow: no limit)", .least = 0,
+		.most = LIMIT_MAX},
+	{0},
+};
+
+struct watching {
+	struct cli *cli;
+	int64_t limit, count;
+	bool lines; /* for people */
+	bool ids;   /* the cursors alone */
+};
+
+static bool is_wanted_type(struct cli *cli, struct span type)
+{
+	const char *names;
+	size_t at = 0;
+	bool any = false;
+
+	while ((names = args_each(&cli->args, "type", &at))) {
+		any = true;
+		while (*names) {
+			size_t len = strcspn(names, ",");
+			size_t noun = len > 2 && memcmp(names + len - 2, ".*", 2) == 0 ? len - 2 : len;
+			if (noun > 0 && noun <= type.len && memcmp(names, type.data, noun) == 0 &&
+				(type.len == noun || type.data[noun] == '.'))
+				return true;
+			names += len + (names[len] == ',');
+		}
+	}
+	return !any;
+}
+
+static void put_line(struct cli *cli, yyjson_val *event)
+{
+	cleanup(buf_done) struct buf clock = {0}, data = {0};
+	struct span task = field_text(event, "task"), worker = field_text(event, "worker");
+	struct span type = field_text(event, "type"), actor = field_text(event, "actor");
+
+	buf_init(&clock, 64);
+	buf_init(&data, 4 << 20);
+	when_put_clock(&clock, field_int(event, "time", 0));
+	json_put_value(&data, field_get(event, "data"));
+	cli_put(cli, "%s%.*s%s  ", term_paint(cli->term.color, PAINT_DIM), SPAN_ARGS(buf_span(&clock)),
+		term_plain(cli->term.color, PAINT_DIM));
+	cli_put_painted(cli, PAINT_BOLD, type);
+	cli_put(cli, "%*s", type.len < TYPE_WIDTH ? (int)(TYPE_WIDTH - type.len) : 0, "");
+	if (task.len > 0) {
+		cli_put(cli, "  ");
+		cli_put_clean(cli, task);
+	}
+	if (worker.len > 0 || actor.len > 0) {
+		cli_put(cli, "  ");
+		cli_put_clean(cli, worker.len > 0 ? worker : actor);
+	}
+	if (data.len > 2) {
+		cli_put(cli, "  ");
+		cli_put_clean(cli, buf_span(&data));
+	}
+	cli_put(cli, "\n");
+}
+
+static int on_event(void *context, yyjson_val *event)
+{
+	struct watching *watching = context;
+	struct cli *cli = watching->cli;
+	const char *task = args_text(&cli->args, "task");
+
+	if ((task && !span_equal(span_of(task), field_text(event, "task"))) ||
+		!is_wanted_type(cli, field_text(event, "type")))
+		return 0;
+	if (watching->lines) {
+		put_line(cli, event);
+	} else if (watching->ids) {
+		cli_put(cli, "%lld\n", (long long)field_int(event, "seq", 0));
+	} else {
+		cli_put_value(cli, event);
+		cli_put(cli, "\n");
+	}
+	watching->count++;
+	if (args_has(&cli->args, "follow") && cli_flush(cli) != 0)
+		return EXIT_FAILED; /* nobody reads us any more */
+	return watching->limit > 0 && watching->count == watching->limit ? FOLLOW_DONE : 0;
+}
+
+static int on_idle(void *context)
+{
+	(void)context;
+	return cli_reader_is_gone() ? EXIT_FAILED : 0;
+}
+
+static int read_pages(struct watching *watching)
+{
+	struct cli *cli = watching->cli;
+	const char *task = args_text(&cli->args, "task"), *after = args_text(&cli->args, "after");
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = task ? "/api/tasks/*/events" : "/api/events",
+		.names = {task}};
+	int r = 0;
+
+	while (r == 0) {
+		struct reply reply;
+		size_t at, count;
+		yyjson_val *event;
+		question.query = span_of(cli_text(cli, "limit=%d%s%.*s", PAGE, after ? "&after=" : "",
+			SPAN_ARGS(cli_encode(cli, span_of(after ? after : "")))));
+		r = server_ask(cli, &question, &reply);
+		if (r != 0)
+			return r;
+		yyjson_arr_foreach(field_get(reply.root, "events"), at, count, event)
+		{
+			r = r == 0 ? on_event(watching, event) : r;
+		}
+		const char *next = field_cstr(cli, reply.root, "next");
+		reply_done(&reply);
+		if (!next[0] || (after && strcmp(next, after) == 0))
+			break;
+		after = next;
+	}
+	return r == FOLLOW_DONE ? 0 : r;
+}
+
+/* A type that there is not would be waited for in vain. */
+static int check_types(struct cli *cli)
+{
+	const char *names;
+	char room[EVENT_TYPE_BYTES];
+	size_t at = 0;
+
+	while ((names = args_each(&cli->args, "type", &at))) {
+		for (size_t len; *names; names += len + (names[len] == ',')) {
+			len = strcspn(names, ",");
+			if (len == 0 || event_types_has((struct span){names, len}))
+				continue;
+			const char *typed = cli_text(cli, "%.*s", (int)len, names);
+			const char *like = event_types_like(typed, room);
+			return cli_fail(cli, EXIT_USAGE, "usage",
+				like ? cli_text(cli, "stint events --type %s", like) : "stint help events",
+				"there is no event \"%s\"%s%s%s", typed, like ? "; did you mean " : "",
+				like ? like : "", like ? "?" : "");
+		}
+	}
+	return 0;
+}
+
+/* The list of a task may end between pages: its cursor moves on all the same. */
+static int run(struct cli *cli)
+{
+	bool follow = args_has(&cli->args, "follow");
+	const char *after = args_text(&cli->args, "after");
+	struct watching watching = {
+		.cli = cli,
+		.limit = args_number(&cli->args, "limit", follow ? 0 : LIMIT_DEFAULT),
+		.lines = cli->form == FORM_TABLE || cli->form == FORM_WIDE ||
+			(cli->form == FORM_AUTO && cli->term.tty),
+		.ids = cli->form == FORM_ID,
+	};
+	struct follow stream = {.each = on_event, .idle = on_idle, .context = &watching};
+
+	if (check_types(cli) != 0)
+		return EXIT_USAGE;
+	if (!follow) {
+		int r = read_pages(&watching);
+		if (r == 0 && watching.limit > 0 && watching.count == watching.limit &&
+			!args_has(&cli->args, "limit"))
+			cli_say(cli,
+				"… the first %lld; more with --limit 0, or from the last one on with --after SEQ",
+				(long long)watching.limit);
+		return r;
+	}
+	int r = 0;
+	if (after && strcmp(after, "now") != 0)
+		stream.after = cli_encode(cli, span_of(after));
+	else
+		r = server_newest_cursor(cli, &stream.after);
+	if (r == 0)
+		r = server_follow(cli, &stream);
+	return r == FOLLOW_DONE ? 0 : r;
+}
+
+const struct verb verb_events = {
+	.name = "events",
+	.group = GROUP_WATCH,
+	.arguments = "",
+	.gives = GIVES_JSON | GIVES_ROWS,
+	.brief = "what happens",
+	.text = "Prints events: every change there ever was, in order, from the oldest that is kept. With --follow it prints "
+		"what happens from now on, and misses nothing: a connection that breaks is made again from the last event "
+		"on. On a terminal a line for people; elsewhere, and with --json, one JSON object per line.",
+	.flags = flags,
+	.examples =
+		"stint events --follow\n"
+		"stint events --task t-7k3\n"
+		"stint events --follow --type task.failed | while read -r event; do notify \"$event\"; done\n",
+	.run = run,
+};

@@ -1,0 +1,72 @@
+/*
+ * stint arm, disarm: the kill switch. It stops the handing out of work and nothing else.
+ */
+#include "base/take.h"
+#include "cli/verb/task_view.h"
+
+static const struct flag flags[] = {
+	{"reason", 'r', FLAG_TEXT, .value = "TEXT", .text = "kept in the event, for whoever asks later"},
+	{0},
+};
+
+static int set(struct cli *cli, bool armed, const char *done)
+{
+	const char *reason = args_text(&cli->args, "reason");
+	cleanup(buf_done) struct buf body = {0};
+	struct json_object object;
+	struct reply reply;
+
+	buf_init(&body, 64 << 10);
+	json_begin(&object, &body);
+	json_member_bool(&object, "armed", armed);
+	if (reason)
+		json_member_string(&object, "reason", span_of(reason));
+	int fault = json_end(&object);
+	if (fault < 0)
+		return cli_fail_fault(cli, fault);
+	int r = server_post(cli, "/api/execution", NULL, buf_span(&body), &reply);
+	if (r != 0)
+		return r;
+	if (cli->form == FORM_JSON)
+		r = cli_put_json(cli, "execution", reply.root);
+	else
+		cli_say(cli, "%s", done);
+	reply_done(&reply);
+	return r;
+}
+
+static int run_arm(struct cli *cli)
+{
+	return set(cli, true, "execution is armed: work is handed out");
+}
+
+static int run_disarm(struct cli *cli)
+{
+	return set(cli, false, "execution is disarmed: nothing is handed out until stint arm");
+}
+
+const struct verb verb_arm = {
+	.name = "arm",
+	.group = GROUP_WORKERS,
+	.arguments = "",
+	.gives = GIVES_JSON,
+	.brief = "hand work out again",
+	.text = "Arms execution: work is handed out again after stint disarm.",
+	.flags = flags,
+	.examples = "stint arm\n",
+	.run = run_arm,
+};
+
+const struct verb verb_disarm = {
+	.name = "disarm",
+	.group = GROUP_WORKERS,
+	.arguments = "",
+	.gives = GIVES_JSON,
+	.brief = "hand nothing out",
+	.text = "Disarms execution: every claim, of every queue and by every door, is refused with EXECUTION_DISARMED, and those "
+		"who wait for work are told so at once. What is running runs on, and may report; nothing is lost. It stays so "
+		"over restarts, until stint arm.",
+	.flags = flags,
+	.examples = "stint disarm --reason \"the agents went wild\"\n",
+	.run = run_disarm,
+};

@@ -1,0 +1,550 @@
+/*
+ * stint import clawnsole: the state files of the clawnsole workqueue become tasks.
+ *
+ * The files are looked through twice: first everything is read, here and by the server, and nothing is changed; then it
+ * is taken over, some hundred items at a time. However large they are, little of them is in memory at once. What is there
+ * already stays as it is, so the same import once more, or one that was cut off, goes on where it left.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "cli/frame/cli.h"
+#include "cli/frame/json_walk.h"
+#include "cli/verb/verbs.h"
+
+enum {
+	PATH_BYTES = 4096,
+	BATCH_ITEMS = 400,
+	BATCH_BYTES = 700 << 10, /* a request has 1 MiB at most */
+	ITEM_BYTES_MAX = 1000 << 10,
+	REST_BYTES_MAX = 16 << 20, /* of what is no item */
+	BAR_WIDTH = 24,
+	FORGET_BYTES = 8 << 20, /* then the kernel may have the room of what was passed */
+};
+
+#define QUEUES_FILE      "work-queues.json"
+#define ASSIGNMENTS_FILE "work-queue-assignments.json"
+
+/* A file as it lies in memory; the kernel has only as much of it there as is looked at. */
+struct source {
+	char path[PATH_BYTES];
+	struct span text; /* empty: there is no such file */
+	size_t items_at;  /* where the list begins; 0: there is none */
+	struct span assignments, agents, defaults;
+};
+
+struct import {
+	struct cli *cli;
+	struct source queues, older;
+	bool dry_run;
+	uint64_t items, imported, existing, assigned;
+};
+
+static void source_done(struct source *source)
+{
+	if (source->text.len > 0)
+		munmap((void *)source->text.data, source->text.len);
+	source->text = (struct span){0};
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------ */
+
+static int complain_at(struct cli *cli, const struct source *source, size_t at, const char *wrong)
+{
+	struct json_place place = json_place(source->text, at);
+
+	return cli_fail(cli, EXIT_FAILED, "invalid", NULL, "%s:%u:%u: %s; nothing was changed", source->path,
+		place.line, place.column, wrong);
+}
+
+static int complain_walk(struct cli *cli, const struct source *source, const struct json_walk *walk)
+{
+	size_t base = (size_t)(walk->text.data - source->text.data);
+
+	return complain_at(cli, source, base + walk->at, walk->wrong);
+}
+
+/* 0: it is mapped, or not there and need not be. */
+static int source_open(struct cli *cli, struct source *source, bool must)
+{
+	cleanup(close_at) int file = open(source->path, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+
+	if (file < 0 && errno == ENOENT && !must)
+		return 0;
+	if (file < 0 || fstat(file, &status) < 0)
+		return cli_fail(cli, EXIT_NOT_FOUND, "unreadable", NULL, "cannot read %s: %s", source->path,
+			strerror(errno));
+	if (!S_ISREG(status.st_mode) || status.st_size == 0)
+		return cli_fail(cli, EXIT_FAILED, "invalid", NULL,
+			"%s is empty, or no file; nothing was changed", source->path);
+	void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+	if (data == MAP_FAILED)
+		return cli_fail(cli, EXIT_FAILED, "unreadable", NULL, "cannot read %s: %s", source->path,
+			strerror(errno));
+	madvise(data, (size_t)status.st_size, MADV_SEQUENTIAL);
+	source->text = (struct span){data, (size_t)status.st_size};
+	return 0;
+}
+
+/* What lies before that place is not looked at again soon: the kernel may have its room. */
+static void source_forget(const struct source *source, size_t upto)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (upto > page)
+		madvise((void *)source->text.data, upto / page * page, MADV_DONTNEED);
+}
+
+static bool join(char path[PATH_BYTES], const char *directory, const char *name)
+{
+	return snprintf(path, PATH_BYTES, "%s/%s", directory, name) < PATH_BYTES;
+}
+
+/* Where the original has them: a directory, or one of the two files in it. */
+static int find_files(struct import *import)
+{
+	struct cli *cli = import->cli;
+	const char *given = args_plain(&cli->args, 0), *home = getenv("OPENCLAW_HOME");
+	char directory[PATH_BYTES - 64];
+	struct stat status;
+	bool fits = true;
+
+	if (given)
+		fits = snprintf(directory, sizeof directory, "%s", given) < (int)sizeof directory;
+	else if (home && home[0])
+		fits = snprintf(directory, sizeof directory, "%s/clawnsole", home) < (int)sizeof directory;
+	else
+		fits = snprintf(directory, sizeof directory, "%s/.openclaw/clawnsole",
+			       getenv("HOME") ? getenv("HOME") : "") < (int)sizeof directory;
+	bool is_file = fits && stat(directory, &status) == 0 && S_ISREG(status.st_mode);
+	char *slash = strrchr(directory, '/');
+	if (is_file) {
+		bool older = strcmp(slash ? slash + 1 : directory, ASSIGNMENTS_FILE) == 0;
+		snprintf(older ? import->older.path : import->queues.path, PATH_BYTES, "%s", directory);
+		if (slash)
+			*slash = 0;
+		else
+			strcpy(directory, ".");
+	}
+	if (!import->queues.path[0])
+		fits = fits && join(import->queues.path, directory, QUEUES_FILE);
+	if (!import->older.path[0])
+		fits = fits && join(import->older.path, directory, ASSIGNMENTS_FILE);
+	if (!fits)
+		return cli_fail(cli, EXIT_USAGE, "usage", NULL, "that path is too long");
+	int r = source_open(cli, &import->older, false);
+	return r != 0 ? r : source_open(cli, &import->queues, import->older.text.len == 0);
+}
+
+/* ---- what is in them --------------------------------------------------------------------------------------------- */
+
+/* Values that are small enough to be read at once. */
+static int check_value(struct cli *cli, const struct source *source, struct span value, size_t max)
+{
+	struct json_complaint complaint;
+	size_t at = (size_t)(value.data - source->text.data);
+
+	if (value.len > max)
+		return complain_at(cli, source, at, "this is larger than it may be");
+	yyjson_doc *doc = json_read(value, &complaint);
+	if (!doc)
+		return complain_at(cli, source, at + complaint.at, complaint.reason);
+	yyjson_doc_free(doc);
+	return 0;
+}
+
+/* To their end; they are looked at later, one by one. */
+static void pass_items(struct source *source, struct json_walk *walk)
+{
+	struct json_walk items;
+	struct span item;
+
+	source->items_at = walk->at;
+	if (json_walk_list(&items, walk->text, walk->at)) {
+		while (json_walk_element(&items, &item)) {
+			if (items.at - walk->at > FORGET_BYTES) {
+				source_forget(source, items.at);
+				walk->at = items.at;
+			}
+		}
+	}
+	walk->at = items.at;
+	walk->wrong = items.wrong;
+}
+
+static int take_member(struct import *import, struct source *source, struct span key, struct span value)
+{
+	size_t at = (size_t)(value.data - source->text.data);
+	int r = check_value(import->cli, source, value, REST_BYTES_MAX);
+	if (r != 0)
+		return r;
+	if (span_equal(key, SPAN("version")) && !span_equal(value, SPAN("1")))
+		return complain_at(import->cli, source, at, "only version 1 of these files is known");
+	if (span_equal(key, SPAN("assignments")))
+		source->assignments = value;
+	else if (span_equal(key, SPAN("agents")))
+		source->agents = value;
+	else if (span_equal(key, SPAN("defaults")))
+		source->defaults = value;
+	return 0;
+}
+
+/* What it has at its top. */
+static int source_read(struct import *import, struct source *source)
+{
+	struct json_walk walk;
+	struct span key, value;
+	int r = 0;
+
+	if (source->text.len == 0)
+		return 0;
+	json_walk_object(&walk, source->text, 0);
+	while (r == 0 && !walk.wrong && json_walk_key(&walk, &key)) {
+		if (span_equal(key, SPAN("items")))
+			pass_items(source, &walk);
+		else if (json_walk_value(&walk, &value))
+			r = take_member(import, source, key, value);
+	}
+	if (r == 0 && !json_walk_end(&walk))
+		r = complain_walk(import->cli, source, &walk);
+	source_forget(source, source->text.len);
+	return r;
+}
+
+/* ---- progress ------------------------------------------------------------------------------------------------------ */
+
+static void draw(const struct import *import, const char *what, size_t at)
+{
+	const struct cli *cli = import->cli;
+	size_t whole = import->queues.text.len;
+	int done = whole > 0 ? (int)(at * BAR_WIDTH / whole) : BAR_WIDTH;
+	char bar[BAR_WIDTH + 1];
+
+	if (!cli->term.talk_moves || cli->quiet)
+		return;
+	memset(bar, ' ', BAR_WIDTH);
+	memset(bar, '=', (size_t)done);
+	bar[BAR_WIDTH] = 0;
+	fprintf(stderr, "\r\033[K%-9s [%s] %3d %%  %llu items", what, bar,
+		whole > 0 ? (int)(at * 100 / whole) : 100, (unsigned long long)import->items);
+}
+
+static void draw_end(const struct import *import)
+{
+	if (import->cli->term.talk_moves && !import->cli->quiet)
+		fputs("\r\033[K", stderr);
+}
+
+/* ---- items ---------------------------------------------------------------------------------------------------------- */
+
+/* Some items on their way to the server. */
+struct batch {
+	struct buf body;
+	size_t places[BATCH_ITEMS]; /* where each stands in the file */
+	uint32_t count;
+};
+
+static void batch_done(struct batch *batch)
+{
+	buf_done(&batch->body);
+}
+
+static int batch_begin(struct batch *batch, bool tries)
+{
+	batch->count = 0;
+	buf_clear(&batch->body);
+	return buf_printf(&batch->body, "{%s\"items\":[", tries ? "\"dryRun\":true," : "");
+}
+
+/* "items[3].createdAt" and what is wrong with it, where it stands in the file. */
+static int tell_wrong_item(struct import *import, const struct batch *batch, const struct reply *reply)
+{
+	yyjson_val *error = yyjson_arr_get_first(field_get(reply->root, "errors"));
+	const char *name = field_cstr(import->cli, error, "field");
+	unsigned index;
+	int used = 0;
+
+	if (sscanf(name, "items[%u]%n", &index, &used) != 1 || index >= batch->count)
+		return cli_fail(import->cli, EXIT_FAILED, "refused", "stint doctor", "%s",
+			field_cstr(import->cli, reply->root, "message"));
+	name += used + (name[used] == '.');
+	return complain_at(import->cli, &import->queues, batch->places[index],
+		cli_text(import->cli, "%s%s%s", name, name[0] ? " " : "this ",
+			field_cstr(import->cli, error, "message")));
+}
+
+static int count_items(struct import *import, const struct reply *reply)
+{
+	size_t i, limit;
+	yyjson_val *item;
+
+	yyjson_arr_foreach(field_get(reply->root, "items"), i, limit, item)
+	{
+		import->imported += field_bool(item, "imported");
+		import->existing += field_bool(item, "exists");
+		if (field_get(item, "error"))
+			return cli_fail(import->cli, EXIT_CONFLICT, "refused", "stint queue ls",
+				"%s: the item %s: %s; what came before it is imported", import->queues.path,
+				field_cstr(import->cli, item, "id"),
+				field_cstr(import->cli, item, "message"));
+	}
+	return 0;
+}
+
+static int batch_send(struct import *import, struct batch *batch)
+{
+	struct cli *cli = import->cli;
+	struct reply reply;
+	struct ask question = {.method = HTTP_METHOD_POST,
+		.path = "/api/workqueue/import",
+		.may_repeat = true, /* what is there already stays as it is */
+		.patience = 3,
+		.keeps_refusal = 400};
+
+	if (batch->count == 0)
+		return 0;
+	int r = buf_printf(&batch->body, "]}");
+	if (r < 0)
+		return cli_fail_fault(cli, r);
+	question.body = buf_span(&batch->body);
+	r = server_ask(cli, &question, &reply);
+	if (r != 0)
+		return r;
+	r = reply.status == 400 ? tell_wrong_item(import, batch, &reply) : count_items(import, &reply);
+	reply_done(&reply);
+	arena_reset(&cli->arena);
+	return r;
+}
+
+static int batch_add(struct import *import, struct batch *batch, struct span item)
+{
+	int r = batch->count > 0 ? buf_put_byte(&batch->body, ',') : 0;
+
+	if (r == 0)
+		r = buf_put_span(&batch->body, item);
+	if (r < 0)
+		return cli_fail_fault(import->cli, r);
+	batch->places[batch->count++] = (size_t)(item.data - import->queues.text.data);
+	return 0;
+}
+
+/* All of them: tried, so that nothing is changed before everything is known to be good; or taken over. */
+static int each_item(struct import *import, bool tries)
+{
+	cleanup(batch_done) struct batch batch = {0};
+	const struct source *source = &import->queues;
+	struct json_walk walk;
+	struct span item;
+
+	import->items = import->imported = import->existing = 0;
+	if (source->items_at == 0)
+		return 0;
+	buf_init(&batch.body, 4 << 20);
+	int r = batch_begin(&batch, tries);
+	json_walk_list(&walk, source->text, source->items_at);
+	while (r == 0 && json_walk_element(&walk, &item)) {
+		if (tries)
+			r = check_value(import->cli, source, item, ITEM_BYTES_MAX);
+		bool full = batch.count == BATCH_ITEMS || batch.body.len + item.len > BATCH_BYTES;
+		if (r == 0 && full && batch.count > 0) {
+			r = batch_send(import, &batch);
+			draw(import, tries ? "checking" : "importing", walk.at);
+			source_forget(source, walk.at);
+			if (r == 0)
+				r = batch_begin(&batch, tries);
+		}
+		if (r == 0)
+			r = batch_add(import, &batch, item);
+		import->items++;
+	}
+	if (r == 0 && walk.wrong)
+		r = complain_walk(import->cli, source, &walk);
+	if (r == 0)
+		r = batch_send(import, &batch);
+	draw_end(import);
+	return r;
+}
+
+/* ---- assignments ------------------------------------------------------------------------------------------------------ */
+
+static yyjson_doc *read_span(struct span text)
+{
+	struct json_complaint complaint;
+
+	return text.len > 0 ? json_read(text, &complaint) : NULL;
+}
+
+static int assign(struct import *import, struct span agent, yyjson_val *queues)
+{
+	struct cli *cli = import->cli;
+	cleanup(buf_done) struct buf body = {0}, list = {0};
+	struct json_object object;
+	struct reply reply;
+
+	buf_init(&body, 4 << 20);
+	buf_init(&list, 4 << 20);
+	json_begin(&object, &body);
+	json_member_string(&object, "agentId", agent);
+	int r = json_put_value(&list, queues);
+	json_member_buf(&object, "queues", &list);
+	if (r == 0)
+		r = json_end(&object);
+	if (r < 0)
+		return cli_fail_fault(cli, r);
+	r = server_post(cli, "/api/workqueue/assignments", NULL, buf_span(&body), &reply);
+	if (r == 0)
+		reply_done(&reply);
+	import->assigned += r == 0;
+	return r;
+}
+
+/* An agent that has queues here already keeps them: somebody set them, or an import did. */
+static int assign_each(struct import *import, yyjson_val *agents, const char *member, yyjson_val *known)
+{
+	size_t i, limit;
+	yyjson_val *key, *value;
+	int r = 0;
+
+	yyjson_obj_foreach(agents, i, limit, key, value)
+	{
+		struct span agent = json_text(key);
+		yyjson_val *queues = member ? field_get(value, member) : value;
+		bool wanted = yyjson_is_arr(queues) && yyjson_arr_size(queues) > 0 && agent.len > 0 &&
+			!yyjson_obj_getn(known, agent.data, agent.len);
+		if (r != 0 || !wanted)
+			continue;
+		if (import->dry_run)
+			import->assigned++;
+		else
+			r = assign(import, agent, queues);
+	}
+	return r;
+}
+
+static int take_assignments(struct import *import)
+{
+	struct reply reply;
+	int r = server_get(import->cli, "/api/workqueue/assignments", NULL, &reply);
+
+	if (r != 0)
+		return r;
+	yyjson_doc *newer = read_span(import->queues.assignments), *older = read_span(import->older.agents);
+	yyjson_val *known = field_get(reply.root, "assignments"), *first = yyjson_doc_get_root(newer);
+	r = assign_each(import, first, NULL, known);
+	reply_done(&reply);
+	if (r == 0 && older) {
+		r = server_get(import->cli, "/api/workqueue/assignments", NULL, &reply);
+		if (r == 0)
+			r = assign_each(import, yyjson_doc_get_root(older), "queues",
+				import->dry_run && first ? first : field_get(reply.root, "assignments"));
+		reply_done(&reply);
+	}
+	yyjson_doc_free(newer);
+	yyjson_doc_free(older);
+	return r;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------------------------- */
+
+/* The older file has queues for everybody else: that is a setting of the server, or of whoever claims. */
+static void say_defaults(struct import *import)
+{
+	yyjson_doc *doc = read_span(import->older.defaults);
+	yyjson_val *queues = field_get(yyjson_doc_get_root(doc), "queues"), *queue;
+	const char *names = "";
+	size_t i, limit;
+
+	yyjson_arr_foreach(queues, i, limit, queue)
+	{
+		if (yyjson_is_str(queue))
+			names = cli_text(
+				import->cli, "%s%s%s", names, names[0] ? "," : "", yyjson_get_str(queue));
+	}
+	if (names[0])
+		cli_say(import->cli,
+			"the default queues there are %s: set workqueue.defaultQueues, or CLAWNSOLE_DEFAULT_QUEUES",
+			cli_quote(import->cli, names));
+	yyjson_doc_free(doc);
+}
+
+static int report(struct import *import)
+{
+	struct cli *cli = import->cli;
+	unsigned long long new_items = import->dry_run ? import->items - import->existing : import->imported;
+
+	say_defaults(import);
+	if (cli->form == FORM_JSON) {
+		cli_put(cli,
+			"{\"schema\":1,\"ok\":true,\"import\":{\"dryRun\":%s,\"items\":%llu,\"imported\":%llu,\"existing\":%llu,"
+			"\"assignments\":%llu}}\n",
+			import->dry_run ? "true" : "false", (unsigned long long)import->items, new_items,
+			(unsigned long long)import->existing, (unsigned long long)import->assigned);
+		return 0;
+	}
+	cli_put(cli, "%s%llu of %llu items imported, %llu were there already; %llu assignments\n",
+		import->dry_run ? "would be: " : "", new_items, (unsigned long long)import->items,
+		(unsigned long long)import->existing, (unsigned long long)import->assigned);
+	return 0;
+}
+
+static int run_clawnsole(struct cli *cli)
+{
+	struct import *import = calloc(1, sizeof *import);
+
+	if (!import)
+		return cli_fail_fault(cli, -ENOMEM);
+	import->cli = cli;
+	import->dry_run = args_has(&cli->args, "dry-run");
+	int r = find_files(import);
+	if (r == 0)
+		r = source_read(import, &import->older);
+	if (r == 0)
+		r = source_read(import, &import->queues);
+	if (r == 0)
+		r = each_item(import, true);
+	if (r == 0 && !import->dry_run)
+		r = each_item(import, false);
+	if (r == 0)
+		r = take_assignments(import);
+	if (r == 0)
+		r = report(import);
+	source_done(&import->queues);
+	source_done(&import->older);
+	free(import);
+	return r;
+}
+
+static const struct flag flags[] = {
+	{"dry-run", 0, FLAG_SWITCH, .text = "read and check everything, and change nothing"},
+	{0},
+};
+
+const struct verb verb_import_clawnsole = {
+	.name = "import clawnsole",
+	.group = GROUP_ADMIN,
+	.arguments = "[PATH]",
+	.most = 1,
+	.offer = OFFER_FILES,
+	.gives = GIVES_JSON,
+	.brief = "take over its workqueue",
+	.text = "Takes over the items and assignments of the clawnsole workqueue: work-queues.json and the older "
+		"work-queue-assignments.json, in PATH (default ${OPENCLAW_HOME:-~/.openclaw}/clawnsole), or PATH is one of them. "
+		"Everything is checked before anything is changed.\n"
+		"\n"
+		"Every item becomes a task of the same id, with its queue, texts, priority, key, attempts, result, error, note, meta "
+		"and time of creation; what a task has no place for stands in its metadata as clawnsoleItem. done and failed stay so. "
+		"What was claimed or in progress is ready here: no claim of theirs can be proved. What is there already stays as it "
+		"is: an import may be repeated, and one that was cut off goes on. Agents that have queues here keep them.",
+	.flags = flags,
+	.examples = "stint import clawnsole --dry-run\n"
+		    "stint import clawnsole ~/.openclaw/clawnsole\n",
+	.run = run_clawnsole,
+};

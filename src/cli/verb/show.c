@@ -1,0 +1,327 @@
+/*
+ * stint show: one task as a whole: what it is, why it is where it is, what it said, and what happened to it.
+ */
+#include <string.h>
+
+#include "base/take.h"
+#include "cli/verb/reason.h"
+#include "cli/verb/task_view.h"
+#include "cli/frame/when.h"
+
+enum {
+	EVENTS_SHOWN_MAX = 200,
+	PAGES_MAX = 1000, /* of events looked at; the server goes through some thousands for each */
+	LABEL_WIDTH = 13,
+};
+
+static const struct flag flags[] = {
+	{"no-timeline", 0, FLAG_SWITCH, .text = "without what happened to it"},
+	{0},
+};
+
+/* ---- lines ------------------------------------------------------------------------------------------------------ */
+
+static void put_label(struct cli *cli, const char *label)
+{
+	cli_put(cli, "%s%-*s%s", term_paint(cli->term.color, PAINT_DIM), LABEL_WIDTH, label,
+		term_plain(cli->term.color, PAINT_DIM));
+}
+
+static void put_text(struct cli *cli, const char *label, struct span text)
+{
+	if (text.len == 0)
+		return;
+	put_label(cli, label);
+	cli_put_clean(cli, text);
+	cli_put(cli, "\n");
+}
+
+/* A time: how long ago, and when. */
+static void put_time(struct cli *cli, const char *label, int64_t moment_ms)
+{
+	cleanup(buf_done) struct buf clock = {0};
+
+	if (moment_ms == 0)
+		return;
+	buf_init(&clock, 64);
+	when_put_clock(&clock, moment_ms);
+	put_label(cli, label);
+	cli_put(cli, "%.*s  (%.*s)\n", SPAN_ARGS(view_relative(cli, moment_ms)), SPAN_ARGS(buf_span(&clock)));
+}
+
+/* A string as it is, anything else as JSON. */
+static void put_any(struct cli *cli, const char *label, yyjson_val *value)
+{
+	cleanup(buf_done) struct buf json = {0};
+
+	if (!value || yyjson_is_null(value) || (yyjson_is_arr(value) && yyjson_arr_size(value) == 0))
+		return;
+	if (yyjson_is_str(value)) {
+		struct span text = json_text(value);
+		if (!memchr(text.data, '\n', text.len)) {
+			put_text(cli, label, text);
+			return;
+		}
+		put_label(cli, label);
+		cli_put(cli, "\n");
+		cli_put_lines(cli, text, "  ");
+		return;
+	}
+	buf_init(&json, 64 << 20);
+	json_put_value(&json, value);
+	put_text(cli, label, buf_span(&json));
+}
+
+static void put_error(struct cli *cli, yyjson_val *error)
+{
+	if (!yyjson_is_obj(error))
+		return;
+	put_label(cli, "error");
+	cli_put_painted(cli, PAINT_RED, field_text(error, "code"));
+	cli_put(cli, "  ");
+	cli_put_clean(cli, field_text(error, "message"));
+	cli_put(cli, "  (%.*s)\n", SPAN_ARGS(field_text(error, "class")));
+}
+
+static void put_question(struct cli *cli, yyjson_val *task)
+{
+	yyjson_val *question = field_get(task, "question");
+	bool open = span_equal(field_text(task, "state"), SPAN("asking"));
+
+	put_any(cli, open ? "asks" : "asked", field_get(question, "question"));
+	if (open) {
+		put_any(cli, "options", field_get(question, "options"));
+		put_time(cli, "answer by", field_int(question, "deadline", 0));
+	}
+	put_any(cli, "answer", field_get(field_get(task, "answer"), "text"));
+}
+
+static void put_stage(struct cli *cli, yyjson_val *task)
+{
+	struct span workflow = field_text(task, "workflow");
+
+	if (workflow.len == 0)
+		return;
+	put_label(cli, "workflow");
+	cli_put_clean(cli, workflow);
+	cli_put(cli, ", at stage ");
+	cli_put_clean(cli, view_or_dash(field_text(task, "stage")));
+	cli_put(cli, "\n");
+}
+
+static void put_head(struct cli *cli, yyjson_val *task)
+{
+	struct span state = field_text(task, "state");
+
+	cli_put_painted(cli, PAINT_BOLD, field_text(task, "id"));
+	cli_put(cli, "  ");
+	cli_put_clean(cli, field_text(task, "title"));
+	cli_put(cli, "\n");
+	put_label(cli, "state");
+	cli_put_painted(cli, view_state_paint(state), state);
+	cli_put(cli, "%s\n", field_bool(task, "stopping") ? " (stopping)" : "");
+}
+
+static void put_body(struct cli *cli, yyjson_val *task)
+{
+	put_text(cli, "queue", field_text(task, "queue"));
+	put_any(cli, "priority", field_get(task, "priority"));
+	put_any(cli, "owner", field_get(task, "owner"));
+	put_any(cli, "executor", field_get(task, "executor"));
+	put_any(cli, "module", field_get(task, "module"));
+	put_any(cli, "isolation", field_get(task, "isolationLevel"));
+	put_any(cli, "requires", field_get(task, "requires"));
+	put_any(cli, "labels", field_get(task, "labels"));
+	put_any(cli, "unique", field_get(task, "uniqueKey"));
+	put_any(cli, "credential", field_get(task, "credential"));
+	put_any(cli, "after", field_get(task, "blockedBy"));
+	put_stage(cli, task);
+	put_any(cli, "gates", field_get(task, "gates"));
+	put_any(cli, "passed", field_get(task, "gatesPassed"));
+	put_any(cli, "work dir", field_get(task, "workingDir"));
+	put_any(cli, "model", field_get(task, "model"));
+	put_any(cli, "thinking", field_get(task, "thinking"));
+	put_label(cli, "timeout");
+	cli_put(cli, "%.*s\n", SPAN_ARGS(view_duration(cli, field_int(task, "timeoutMs", 0))));
+	put_label(cli, "attempts");
+	cli_put(cli, "%lld, %lld of %lld failures spent\n", (long long)field_int(task, "attempt", 0),
+		(long long)field_int(task, "spent", 0), (long long)field_int(task, "maxAttempts", 0));
+	if (field_text(task, "workerId").len > 0) {
+		put_label(cli, "worker");
+		cli_put_clean(cli, field_text(task, "workerId"));
+		cli_put(cli, ", lease %.*s\n", SPAN_ARGS(view_duration(cli, field_int(task, "leaseMs", 0))));
+	}
+	put_any(cli, "session", field_get(task, "sessionId"));
+	put_time(cli, "created", field_int(task, "createdAt", 0));
+	put_time(cli, "changed", field_int(task, "updatedAt", 0));
+	put_time(cli, "not before", field_int(task, "notBefore", 0));
+	put_time(cli, "start by", field_int(task, "startBy", 0));
+	put_time(cli, "finish by", field_int(task, "finishBy", 0));
+	put_any(cli, "description", field_get(task, "description"));
+	put_any(cli, "instructions", field_get(task, "instructions"));
+	put_any(cli, "steps", field_get(task, "steps"));
+	put_any(cli, "deliverables", field_get(task, "deliverables"));
+	put_any(cli, "payload", field_get(task, "payload"));
+	put_any(cli, "metadata", field_get(task, "metadata"));
+	put_error(cli, field_get(task, "error"));
+	put_question(cli, task);
+	put_any(cli, "result", field_get(task, "result"));
+}
+
+/* ---- what happened ---------------------------------------------------------------------------------------------- */
+
+static void put_detail(struct cli *cli, yyjson_val *data, const char *key, const char *label)
+{
+	yyjson_val *value = field_get(data, key);
+	cleanup(buf_done) struct buf json = {0};
+
+	if (!value)
+		return;
+	cli_put(cli, "  %s%s", label, label[0] ? " " : "");
+	if (yyjson_is_str(value)) {
+		cli_put_clean(cli, field_text(data, key));
+		return;
+	}
+	buf_init(&json, 1 << 20);
+	json_put_value(&json, value);
+	cli_put_clean(cli, buf_span(&json));
+}
+
+static void put_event(struct cli *cli, yyjson_val *event)
+{
+	yyjson_val *data = field_get(event, "data");
+	struct span type = field_text(event, "type"), worker = field_text(event, "worker");
+	struct span actor = field_text(event, "actor"), state = field_text(data, "state");
+	cleanup(buf_done) struct buf clock = {0};
+
+	buf_init(&clock, 64);
+	when_put_clock(&clock, field_int(event, "time", 0));
+	struct span shown = type.len > 5 && memcmp(type.data, "task.", 5) == 0
+		? (struct span){type.data + 5, type.len - 5}
+		: type;
+	cli_put(cli, "  %.*s  %-12.*s", SPAN_ARGS(buf_span(&clock)), SPAN_ARGS(shown));
+	if (state.len > 0)
+		cli_put_painted(
+			cli, view_state_paint(state), span_of(cli_text(cli, "%-10.*s", SPAN_ARGS(state))));
+	else
+		cli_put(cli, "%-10s", "");
+	if (worker.len > 0 || actor.len > 0) {
+		cli_put(cli, " ");
+		cli_put_clean(cli, worker.len > 0 ? worker : actor);
+	}
+	put_detail(cli, data, "gate", "gate");
+	put_detail(cli, data, "fromStage", "");
+	put_detail(cli, data, "stage", field_get(data, "fromStage") ? "to" : "stage");
+	put_detail(cli, data, "attempt", "attempt");
+	put_detail(cli, data, "percent", "");
+	cli_put(cli, "%s", field_get(data, "percent") ? " %" : "");
+	put_detail(cli, data, "note", "");
+	put_detail(cli, data, "code", "");
+	put_detail(cli, data, "message", "");
+	put_detail(cli, data, "reason", "");
+	cli_put(cli, "\n");
+}
+
+/* Every event of the task, page by page; as JSON elements, or as lines. */
+static int put_events(struct cli *cli, const char *id, bool json)
+{
+	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/tasks/*/events", .names = {id}};
+	const char *after = "";
+	int shown = 0;
+
+	for (int page = 0; page < PAGES_MAX && shown < EVENTS_SHOWN_MAX; page++) {
+		struct reply reply;
+		size_t at, count;
+		yyjson_val *event;
+		question.query =
+			after[0] ? span_of(cli_text(cli, "limit=200&after=%s", after)) : SPAN("limit=200");
+		int r = server_ask(cli, &question, &reply);
+		if (r != 0)
+			return r;
+		yyjson_arr_foreach(field_get(reply.root, "events"), at, count, event)
+		{
+			if (json) {
+				cli_put(cli, "%s", shown > 0 ? "," : "");
+				json_put_value(&cli->out, event);
+			} else {
+				put_event(cli, event);
+			}
+			shown++;
+		}
+		const char *next = field_cstr(cli, reply.root, "next");
+		reply_done(&reply);
+		if (!next[0] || strcmp(next, after) == 0)
+			break;
+		after = next;
+	}
+	return 0;
+}
+
+/* ---- the verb ---------------------------------------------------------------------------------------------------- */
+
+static int show_json(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
+{
+	cli_put(cli, "{\"schema\":1,\"ok\":true,\"task\":");
+	cli_put_value(cli, task);
+	cli_put(cli, ",\"why\":");
+	json_put_value(&cli->out, why);
+	int r = 0;
+	if (!args_has(&cli->args, "no-timeline")) {
+		cli_put(cli, ",\"events\":[");
+		r = put_events(cli, id, true);
+		cli_put(cli, "]");
+	}
+	cli_put(cli, "}\n");
+	return r;
+}
+
+static int show_people(struct cli *cli, const char *id, yyjson_val *task, yyjson_val *why)
+{
+	struct answer_why told = reason_tell(cli, why, task);
+
+	put_head(cli, task);
+	put_text(cli, "why", span_of(told.sentence));
+	if (told.fix)
+		put_text(cli, "try", span_of(told.fix));
+	put_body(cli, task);
+	if (args_has(&cli->args, "no-timeline"))
+		return 0;
+	cli_put(cli, "%stimeline%s\n", term_paint(cli->term.color, PAINT_DIM),
+		term_plain(cli->term.color, PAINT_DIM));
+	return put_events(cli, id, false);
+}
+
+static int run(struct cli *cli)
+{
+	const char *id = args_plain(&cli->args, 0);
+	struct reply task, why;
+
+	int r = server_get_task(cli, id, &task);
+	if (r != 0)
+		return r;
+	id = field_cstr(cli, task.root, "id");
+	r = server_get(cli, "/api/tasks/*/why", id, &why);
+	if (r == 0) {
+		r = cli->form == FORM_JSON ? show_json(cli, id, task.root, why.root)
+					   : show_people(cli, id, task.root, why.root);
+		reply_done(&why);
+	}
+	reply_done(&task);
+	return r;
+}
+
+const struct verb verb_show = {
+	.name = "show",
+	.group = GROUP_WORK,
+	.arguments = "ID",
+	.least = 1,
+	.most = 1,
+	.offer = OFFER_TASKS,
+	.gives = GIVES_JSON | GIVES_AGAIN,
+	.brief = "one task, its timeline",
+	.text = "Shows one task: what it is, why it is where it is, its result or error, and what happened to it.",
+	.flags = flags,
+	.examples = "stint show t-7k3\n"
+		    "stint show t-7k3 --json=result\n",
+	.run = run,
+};

@@ -1,0 +1,244 @@
+#include "cli/verb/task_view.h"
+
+#include <string.h>
+
+#include "base/take.h"
+#include "cli/frame/text.h"
+#include "cli/frame/when.h"
+
+enum {
+	BEGINNING_MIN = 3,
+	LOOKED_AT_MAX = 1000,
+	TOLD_MAX = 5,
+};
+
+enum paint view_state_paint(struct span state)
+{
+	static const struct {
+		const char *state;
+		enum paint paint;
+	} paints[] = {{"ready", PAINT_CYAN}, {"claimed", PAINT_BLUE}, {"running", PAINT_BLUE},
+		{"asking", PAINT_YELLOW}, {"review", PAINT_YELLOW}, {"blocked", PAINT_RED},
+		{"failed", PAINT_RED}, {"done", PAINT_GREEN}, {"pending", PAINT_DIM},
+		{"scheduled", PAINT_DIM}, {"waiting", PAINT_DIM}, {"cancelled", PAINT_DIM},
+		{"active", PAINT_GREEN}, {"open", PAINT_GREEN}, {"paused", PAINT_YELLOW},
+		{"draining", PAINT_YELLOW}, {"quiet", PAINT_YELLOW}, {"terminating", PAINT_YELLOW},
+		{"inactive", PAINT_DIM}, {"quarantined", PAINT_RED}};
+
+	for (size_t i = 0; i < sizeof paints / sizeof *paints; i++) {
+		if (span_equal(span_of(paints[i].state), state))
+			return paints[i].paint;
+	}
+	return PAINT_NONE;
+}
+
+bool view_state_is_final(struct span state)
+{
+	return span_equal(state, SPAN("done")) || span_equal(state, SPAN("failed")) ||
+		span_equal(state, SPAN("cancelled"));
+}
+
+void view_put_task(struct cli *cli, yyjson_val *task)
+{
+	struct span state = field_text(task, "state"), title = field_text(task, "title");
+
+	cli_put_clean(cli, field_text(task, "id"));
+	cli_put(cli, "  ");
+	cli_put_painted(cli, view_state_paint(state), state);
+	if (title.len > 0)
+		cli_put(cli, "  ");
+	cli_put_clean(cli, title);
+	cli_put(cli, "\n");
+}
+
+/* The ids that begin so; how many, and the first of them. */
+static size_t find_beginning(struct cli *cli, const char *typed, const char **ret_id, const char **ret_ids)
+{
+	struct ask question = {.method = HTTP_METHOD_GET,
+		.path = "/api/tasks",
+		.keeps_refusal = 403 /* whoever may see one task alone has no list to look in */};
+	struct reply reply;
+	size_t at, count, found = 0;
+	yyjson_val *task;
+
+	question.query = span_of(
+		cli_text(cli, "limit=%d&q=%.*s", LOOKED_AT_MAX, SPAN_ARGS(cli_encode(cli, span_of(typed)))));
+	*ret_ids = "";
+	if (server_ask(cli, &question, &reply) != 0)
+		return 0;
+	yyjson_arr_foreach(reply.root, at, count, task)
+	{
+		const char *id = field_cstr(cli, task, "id");
+		if (strncmp(id, typed, strlen(typed)) != 0)
+			continue;
+		*ret_id = found == 0 ? id : *ret_id;
+		if (found++ < TOLD_MAX)
+			*ret_ids = cli_text(cli, "%s%s%s", *ret_ids, found > 1 ? ", " : "", id);
+	}
+	reply_done(&reply);
+	return found;
+}
+
+int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task)
+{
+	struct ask question = {
+		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {typed}, .quiet_missing = true};
+	const char *id = typed, *ids = "";
+
+	int r = server_ask(cli, &question, ret_task);
+	if (r != EXIT_NOT_FOUND)
+		return r;
+	size_t found = strlen(typed) < BEGINNING_MIN ? 0 : find_beginning(cli, typed, &id, &ids);
+	if (found == 1) {
+		cli_say(cli, "stint: %s is %s", typed, id);
+		return server_get(cli, "/api/tasks/*", id, ret_task);
+	}
+	if (found > 1)
+		return cli_fail(cli, EXIT_NOT_FOUND, "not_found",
+			cli_text(cli, "stint %s %s", cli->verb->name, id),
+			"there is no task \"%s\"; %zu begin so: %s", typed, found, ids);
+	return cli_fail(cli, EXIT_NOT_FOUND, "not_found", "stint ls --all",
+		"there is no task \"%s\", or none that this token may see", typed);
+}
+
+bool view_worker_is_silent(yyjson_val *worker)
+{
+	return field_int(worker, "heartbeatAgeMs", 0) > field_int(worker, "leaseGrantedMs", INT64_MAX) / 2;
+}
+
+const char *view_question(struct cli *cli, yyjson_val *question)
+{
+	const char *text = field_cstr(cli, question, "question");
+	yyjson_val *options = field_get(question, "options"), *option;
+	size_t at, count;
+
+	yyjson_arr_foreach(options, at, count, option)
+	{
+		text = cli_text(cli, "%s%s%.*s", text, at == 0 ? " (" : ", ", SPAN_ARGS(json_text(option)));
+	}
+	return yyjson_arr_size(options) > 0 ? cli_text(cli, "%s)", text) : text;
+}
+
+/* ---- cells -------------------------------------------------------------------------------------------------- */
+
+static struct span kept(struct cli *cli, const struct buf *text)
+{
+	return span_of(cli_text(cli, "%.*s", SPAN_ARGS(buf_span(text))));
+}
+
+struct span view_relative(struct cli *cli, int64_t moment_ms)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, 64);
+	return moment_ms == 0 || when_put_relative(&text, moment_ms, cli->now_ms) < 0 ? SPAN("-")
+										      : kept(cli, &text);
+}
+
+struct span view_since(struct cli *cli, int64_t moment_ms)
+{
+	return moment_ms == 0 ? SPAN("-") : view_duration(cli, cli->now_ms - moment_ms);
+}
+
+struct span view_duration(struct cli *cli, int64_t ms)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_init(&text, 64);
+	return when_put_duration(&text, ms, false) < 0 ? SPAN("-") : kept(cli, &text);
+}
+
+struct span view_number(struct cli *cli, int64_t value)
+{
+	return span_of(cli_text(cli, "%lld", (long long)value));
+}
+
+struct span view_or_dash(struct span text)
+{
+	return text.len > 0 ? text : SPAN("-");
+}
+
+/* ---- lists -------------------------------------------------------------------------------------------------- */
+
+void view_put_id(struct cli *cli, struct span id)
+{
+	if (cli->term.tty)
+		cli_put_clean(cli, id);
+	else
+		cli_put(cli, "%.*s", SPAN_ARGS(id));
+	cli_put(cli, "\n");
+}
+
+int view_put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *list, const char *id)
+{
+	size_t at, count;
+	yyjson_val *item;
+	int r = 0;
+
+	switch (cli->form) {
+	case FORM_JSON:
+		return cli_put_json(cli, key, list);
+	case FORM_JSONL:
+		yyjson_arr_foreach(list, at, count, item)
+		{
+			cli_put_value(cli, item);
+			cli_put(cli, "\n");
+		}
+		return 0;
+	case FORM_ID:
+		yyjson_arr_foreach(list, at, count, item) view_put_id(cli, field_text(item, id));
+		return 0;
+	case FORM_AUTO:
+		if (!cli->term.tty) {
+			r = table_put_tabs(&cli->out, table);
+			break;
+		}
+		__attribute__((fallthrough));
+	case FORM_TABLE:
+	case FORM_WIDE:
+	case FORM_ENV:
+		r = table->row_count > 0 ? table_put(&cli->out, table, &cli->term) : 0;
+		break;
+	}
+	return r < 0 ? cli_fail_fault(cli, r) : 0;
+}
+
+int view_put_list(struct cli *cli, const struct list_view *view)
+{
+	struct table table;
+	struct reply reply;
+	size_t at, count;
+	yyjson_val *item;
+
+	int r = server_get(cli, view->path, NULL, &reply);
+	if (r != 0)
+		return r;
+	table_init(&table, view->columns, view->column_count, cli->term.utf8);
+	yyjson_arr_foreach(reply.root, at, count, item) view->add(cli, &table, item);
+	r = view_put_rows(cli, &table, view->key, reply.root, view->id);
+	if (r == 0 && view->none && table.row_count == 0 && cli->form == FORM_AUTO)
+		cli_say(cli, "%s", view->none);
+	table_done(&table);
+	reply_done(&reply);
+	return r;
+}
+
+void view_put_row_as_lines(struct cli *cli, const struct table *table)
+{
+	for (size_t c = 0; table->fault == 0 && c < table->column_count; c++) {
+		cli_put(cli, "%-14s", table->columns[c].name);
+		cli_put_painted(cli, table->cells[c].paint, table->cells[c].text);
+		cli_put(cli, "\n");
+	}
+}
+
+int view_put_task_done(struct cli *cli, yyjson_val *task, const char *what)
+{
+	struct span id = field_text(task, "id");
+
+	if (cli->form == FORM_JSON)
+		return cli_put_json(cli, "task", task);
+	cli_put(cli, "%.*s\n", SPAN_ARGS(id));
+	cli_say(cli, "%.*s %s", SPAN_ARGS(id), what);
+	return 0;
+}

@@ -1,0 +1,76 @@
+/*
+ * Tasks as people see them.
+ */
+#pragma once
+
+#include "cli/frame/cli.h"
+#include "cli/frame/table.h"
+
+/* One that beats, and has not done so for half of its lease. */
+bool view_worker_is_silent(yyjson_val *worker);
+
+/* What a task asks, with the answers to choose from. */
+const char *view_question(struct cli *cli, yyjson_val *question);
+
+/* A task by its id, or by the beginning of it when no other begins so; for looking only, because what is unique today
+ * need not be tomorrow. */
+int server_get_task(struct cli *cli, const char *typed, struct reply *ret_task);
+
+/* The log of an attempt, as far as it is there: what has not been read yet is printed. */
+struct log_reading {
+	struct cli *cli;
+	const char *id;
+	int64_t attempt, after; /* 0: the last one; where we are */
+	uint32_t patience;      /* with a server that is away */
+	const volatile sig_atomic_t *stop;
+};
+
+enum {
+	LOG_PATIENCE = 40, /* about five minutes */
+};
+
+/* verb/logs.c. 0, or the ending */
+int log_read_on(struct log_reading *reading);
+int log_look(struct log_reading *reading, struct reply *ret_task); /* at its task */
+
+enum paint view_state_paint(struct span state);
+bool view_state_is_final(struct span state);
+
+/* One line for the lists of people: id, state, title. */
+void view_put_task(struct cli *cli, yyjson_val *task);
+
+/* A line of -o id: as it is, and on a terminal harmless. */
+void view_put_id(struct cli *cli, struct span id);
+
+/* Rows in the form that was asked for; `id` names the member that -o id prints. */
+int view_put_rows(struct cli *cli, struct table *table, const char *key, yyjson_val *list, const char *id);
+
+/* A list that the server has, from the question to the last row. */
+struct list_view {
+	const char *path;
+	const char *key; /* of the list in JSON */
+	const char *id;  /* the member that -o id prints */
+	const struct column *columns;
+	size_t column_count;
+	void (*add)(struct cli *cli, struct table *table, yyjson_val *item); /* a row */
+	const char *none; /* what is said when there is none; NULL: nothing */
+};
+
+int view_put_list(struct cli *cli, const struct list_view *view);
+
+/* The first row alone, a line for each column: what `show` says of one. */
+void view_put_row_as_lines(struct cli *cli, const struct table *table);
+
+/* A task after something was done to it: in JSON, or its id and a sentence. */
+int view_put_task_done(struct cli *cli, yyjson_val *task, const char *what);
+
+/* The log of the task of that very id, as the flags say. */
+extern const struct flag log_flags[];
+int view_put_log(struct cli *cli, const char *id);
+
+/* "5m", "in 2h", … for a cell; and "-" for what is empty. */
+struct span view_relative(struct cli *cli, int64_t moment_ms);
+struct span view_since(struct cli *cli, int64_t moment_ms);
+struct span view_duration(struct cli *cli, int64_t ms);
+struct span view_number(struct cli *cli, int64_t value);
+struct span view_or_dash(struct span text);

@@ -1,0 +1,664 @@
+/*
+ * stint up: a server and a worker here, in the foreground, for a laptop, and whoever tells others, if there are others; Ctrl-C
+ * stops everything. The one place in this program that forks.
+ *
+ *	look ──somebody is here──▶ say who, end
+ *	  └──▶ start stintd ──it is ready──▶ start stint-worker, stint-notify ──▶ say where and what to try ──▶ wait
+ *	          └──it ends first──▶ its own words are on the terminal already; say what helps
+ *	wait ──Ctrl-C, TERM──▶ TERM to the worker, then to the server ──they end, or KILL after a while──▶ end
+ *	  ├──one of the others is killed, or cannot start now──▶ say so; start it again, after a while
+ *	  ├──one of the others ends──▶ say so; the server goes on
+ *	  └──the server ends──▶ stop the worker, end with its status
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/take.h"
+#include "cli/frame/cli.h"
+#include "cli/verb/demo.h"
+#include "config/config.h"
+
+enum {
+	START_MS = 60000, /* a store of a million tasks takes a second */
+	STOP_MS = 10000,
+	WORKER_STOP_MS = 30000, /* it gives its children ten seconds */
+	LOOK_MS = 5,
+	RACE_MS = 10000,
+	AGAIN_MS = 1000, /* one that was killed comes back after that; twice as long each time … */
+	AGAIN_MS_MAX = 32000,
+	STEADY_MS = 60000, /* … unless it had run for so long */
+	SETS_MAX = 64,
+	STATUS_CONFIG = 78, /* of stintd: something it was told is wrong */
+	STATUS_STORE = 74,  /* its store cannot be used */
+	STATUS_NOT_NOW = 75,
+};
+
+static const struct flag flags[] = {
+	{"home", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
+		.text = "the state directory (default $STINT_HOME, or ~/.local/state/stint)"},
+	{"listen", 0, FLAG_TEXT, .value = "ADDRESS:PORT",
+		.text = "default 127.0.0.1:8787; port 0 picks a free one"},
+	{"config", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
+		.text = "instead of config.json in the state directory"},
+	{"set", 0, FLAG_TEXT, .many = true, .value = "KEY=VALUE", .text = "a setting of the server"},
+	{"no-worker", 0, FLAG_SWITCH, .text = "the server alone: nothing is run here"},
+	{"no-demo", 0, FLAG_SWITCH, .text = "a new store without the three tasks that show how it works"},
+	{0},
+};
+
+struct running;
+
+/* A program that runs beside the server and is started again when it is killed. */
+struct companion {
+	const char *name, *without; /* what there is, if it does not come back */
+	void (*become)(const struct running *running, pid_t parent);
+	pid_t pid;                     /* 0: it does not run */
+	int64_t since_ms, again_at_ms; /* the second: when it is started again; 0: it is not */
+	int again_ms;
+};
+
+struct running {
+	struct cli *cli;
+	char home[1024];
+	pid_t pid; /* of the server; 0: there is none */
+	struct companion worker, notify;
+	int signals; /* a signalfd for INT, TERM and CHLD */
+	bool stopping;
+	bool notifies; /* the configuration has "notify" */
+	bool rooted;   /* … and "roots": then nothing is added to them */
+	bool hush;     /* nobody has said what the server is to log: we say ourselves what there is to say */
+};
+
+/* ---- who is here already -------------------------------------------------------------------------------------------- */
+
+/* Does anybody answer on the socket of this home? */
+static bool answers(const char *home)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	struct http_call call = {.method = HTTP_METHOD_GET, .target = SPAN("/livez"), .timeout_ms = 2000};
+	struct http_address address;
+	struct http_answer *answer;
+	enum http_reach reach;
+	const char *complaint;
+	char url[1100];
+
+	snprintf(url, sizeof url, "unix:%s/stint.sock", home);
+	if (http_address_parse(url, &address, &complaint) < 0)
+		return false;
+	struct http_client *client = http_client_new(&address, &limits);
+	bool alive = client && http_client_call(client, &call, &answer, &reach) == 0 &&
+		http_answer_status(answer) == 200;
+	http_client_free(client);
+	return alive;
+}
+
+/* Who listens on the socket of this home; 0: nobody. */
+static pid_t listener(const char *home)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct ucred peer = {0};
+	socklen_t len = sizeof peer;
+	cleanup(close_at) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	int written = snprintf(address.sun_path, sizeof address.sun_path, "%s/stint.sock", home);
+	if (fd < 0 || written >= (int)sizeof address.sun_path ||
+		connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return 0;
+	return peer.pid;
+}
+
+static bool read_url(const char *home, char *ret_url, size_t room)
+{
+	char path[1100];
+	ssize_t got;
+
+	snprintf(path, sizeof path, "%s/url", home);
+	cleanup(close_at) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || (got = read(fd, ret_url, room - 1)) <= 0)
+		return false;
+	ret_url[got] = 0;
+	ret_url[strcspn(ret_url, "\r\n")] = 0;
+	return true;
+}
+
+/* As it was called: whoever has built it and not installed it can paste the line. */
+static const char *own_name(struct cli *cli)
+{
+	return strchr(cli->program, '/') ? cli->program : "stint";
+}
+
+/* What another terminal needs to be told first; nothing, if it would look there anyway. */
+static const char *before_try(const struct running *running)
+{
+	struct cli *cli = running->cli;
+	char usual[sizeof cli->place.home];
+
+	return config_usual_home(usual, sizeof usual) && strcmp(usual, running->home) == 0
+		? ""
+		: cli_text(cli, "export STINT_HOME=%s; ", cli_quote(cli, running->home));
+}
+
+static int tell_running(struct running *running)
+{
+	struct cli *cli = running->cli;
+	char url[256] = "its socket";
+
+	read_url(running->home, url, sizeof url);
+	cli_put(cli, "already up: a server runs in %s and listens on %s\n", running->home, url);
+	cli_put(cli, "try      %s%s ls\n", before_try(running), own_name(cli));
+	return EXIT_GOOD;
+}
+
+/* ---- the child ------------------------------------------------------------------------------------------------------- */
+
+/* In the child: as its parent was before it began to listen for signals, and never longer than it. */
+static void be_child(pid_t parent)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setpgid(0, 0); /* Ctrl-C is ours to pass on: once, as TERM */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(1);
+}
+
+static _Noreturn void become_server(const struct running *running, pid_t parent)
+{
+	const struct args *args = &running->cli->args;
+	const char *path = program_beside(running->cli, "stintd");
+	const char *argv[2 * SETS_MAX + 16] = {path, "--home", running->home};
+	size_t count = 3, at = 0;
+	const char *set;
+
+	be_child(parent);
+	if (running->hush) {
+		argv[count++] = "--set";
+		argv[count++] = "log.level=warn";
+	}
+	if (args_text(args, "listen")) {
+		argv[count++] = "--listen";
+		argv[count++] = args_text(args, "listen");
+	}
+	if (args_text(args, "config")) {
+		argv[count++] = "--config";
+		argv[count++] = args_text(args, "config");
+	}
+	while ((set = args_each(args, "set", &at)) && count < 2 * SETS_MAX + 8) {
+		argv[count++] = "--set";
+		argv[count++] = set;
+	}
+	argv[count] = NULL;
+	execvp(path, (char *const *)argv);
+	fprintf(stderr, "stint: cannot run %s: %s\n", path, strerror(errno));
+	_exit(127);
+}
+
+/* A worker that runs what stint run asks for, where its user works. */
+static _Noreturn void become_worker(const struct running *running, pid_t parent)
+{
+	struct cli *cli = running->cli;
+	const char *path = program_beside(cli, "stint-worker"), *home = getenv("HOME");
+	cleanup(free_at) char *here = getcwd(NULL, 0);
+	const char *argv[24] = {
+		path, "--home", running->home, "--shell", "--concurrency", "4", "--drain-ms", "5000"};
+	size_t count = 8;
+
+	be_child(parent);
+	unsetenv("STINT_URL"); /* its server is ours */
+	if (!running->rooted && home && home[0] == '/') {
+		argv[count++] = "--root";
+		argv[count++] = home;
+	}
+	if (!running->rooted && here) {
+		argv[count++] = "--root";
+		argv[count++] = here;
+	}
+	if (args_text(&cli->args, "config")) {
+		argv[count++] = "--config";
+		argv[count++] = args_text(&cli->args, "config");
+	}
+	if (running->hush) {
+		argv[count++] = "--set";
+		argv[count++] = "log.level=error";
+	}
+	execvp(path, (char *const *)argv);
+	fprintf(stderr, "stint: cannot run %s: %s\n", path, strerror(errno));
+	_exit(127);
+}
+
+static _Noreturn void become_notify(const struct running *running, pid_t parent)
+{
+	struct cli *cli = running->cli;
+	const char *path = program_beside(cli, "stint-notify"), *config = args_text(&cli->args, "config");
+	const char *argv[] = {path, "--home", running->home, "--set",
+		running->hush ? "log.level=warn" : "log.format=auto", config ? "--config" : NULL, config,
+		NULL};
+
+	be_child(parent);
+	unsetenv("STINT_URL"); /* its server is ours */
+	execvp(path, (char *const *)argv);
+	fprintf(stderr, "stint: cannot run %s: %s\n", path, strerror(errno));
+	_exit(127);
+}
+
+static void start_companion(struct running *running, struct companion *companion)
+{
+	pid_t self = getpid();
+
+	companion->again_at_ms = 0;
+	companion->since_ms = clock_ms(CLOCK_MONOTONIC);
+	companion->pid = fork();
+	if (companion->pid == 0)
+		companion->become(running, self);
+	if (companion->pid < 0) {
+		cli_say(running->cli, "stint: %s could not be started: %s; %s", companion->name,
+			strerror(errno), companion->without);
+		companion->pid = 0;
+	}
+}
+
+/* What it says of logs and of where tasks may work, and whether there is somebody to tell. */
+static void look_into_config(struct running *running)
+{
+	cleanup(config_done) struct config config = {0};
+	const struct args *args = &running->cli->args;
+	struct config_request request = {.home = args_text(args, "home"), .file = args_text(args, "config")};
+	const char *set;
+	size_t at = 0;
+
+	config_read(&config, &request);
+	running->hush = config.values[CONFIG_LOG_LEVEL].origin.source == CONFIG_DEFAULT;
+	while ((set = args_each(args, "set", &at)))
+		running->hush &= strncmp(set, "log.level=", 10) != 0;
+	for (uint32_t i = 0; i < config.foreign_count; i++) {
+		running->notifies |= strcmp(config.foreign[i].name, "notify") == 0;
+		running->rooted |= strcmp(config.foreign[i].name, "roots") == 0;
+	}
+}
+
+static int start(struct running *running)
+{
+	pid_t self = getpid();
+	sigset_t wanted;
+
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGINT);
+	sigaddset(&wanted, SIGTERM);
+	sigaddset(&wanted, SIGHUP);
+	sigaddset(&wanted, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &wanted, NULL);
+	running->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (running->signals < 0)
+		return cli_fail_fault(running->cli, -errno);
+	running->pid = fork();
+	if (running->pid < 0)
+		return cli_fail_fault(running->cli, -errno);
+	if (running->pid == 0)
+		become_server(running, self);
+	return 0;
+}
+
+/* Somebody wants it to end; the second time at once. */
+static void pass_on(struct running *running)
+{
+	int number = running->stopping ? SIGKILL : SIGTERM;
+
+	if (running->notify.pid > 0) /* what it has not told by now it tells the next time */
+		kill(running->notify.pid, number);
+	if (running->worker.pid > 0)
+		kill(running->worker.pid, number);
+	if (running->worker.pid == 0 || running->stopping)
+		kill(running->pid, number);
+	running->stopping = true;
+}
+
+/* What a worker ran was ended by its shims, and is told by the one that comes after it; what was not told to others is told by
+ * the next one. */
+static void start_again_later(struct running *running, struct companion *companion, int status)
+{
+	int64_t now_ms = clock_ms(CLOCK_MONOTONIC);
+	int before_ms = companion->again_ms;
+
+	companion->again_ms = before_ms == 0 || now_ms - companion->since_ms > STEADY_MS ? AGAIN_MS
+		: before_ms < AGAIN_MS_MAX                                               ? 2 * before_ms
+											 : AGAIN_MS_MAX;
+	companion->again_at_ms = now_ms + companion->again_ms;
+	if (WIFSIGNALED(status))
+		cli_say(running->cli, "stint: %s was ended by signal %d; another one is started in %d s",
+			companion->name, WTERMSIG(status), companion->again_ms / 1000);
+	else
+		cli_say(running->cli, "stint: %s cannot start now; another one is started in %d s",
+			companion->name, companion->again_ms / 1000);
+}
+
+static void look_after(struct running *running, struct companion *companion)
+{
+	int status;
+
+	if (companion->pid == 0 && companion->again_at_ms > 0 && !running->stopping &&
+		clock_ms(CLOCK_MONOTONIC) >= companion->again_at_ms)
+		start_companion(running, companion);
+	if (companion->pid == 0 || waitpid(companion->pid, &status, WNOHANG) != companion->pid)
+		return;
+	companion->pid = 0;
+	if (running->stopping && companion == &running->worker)
+		kill(running->pid,
+			SIGTERM); /* the worker reports to it to the last: it is stopped after it */
+	else if (!running->stopping && (WIFSIGNALED(status) || WEXITSTATUS(status) == STATUS_NOT_NOW))
+		start_again_later(running, companion, status);
+	else if (!running->stopping)
+		cli_say(running->cli, "stint: %s ended, with status %d; %s", companion->name,
+			WEXITSTATUS(status), companion->without);
+}
+
+static void end_child(pid_t *child)
+{
+	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + STOP_MS;
+	int status;
+
+	if (*child == 0)
+		return;
+	kill(*child, SIGTERM);
+	kill(*child, SIGTERM); /* there is nobody left to report to */
+	while (waitpid(*child, &status, WNOHANG) == 0) {
+		if (clock_ms(CLOCK_MONOTONIC) > until_ms)
+			kill(*child, SIGKILL);
+		poll(NULL, 0, LOOK_MS);
+	}
+	*child = 0;
+}
+
+/* Signals that came within the time. Returns true when the server has ended; its status is in *ret_status. */
+static bool pump(struct running *running, int timeout_ms, int *ret_status)
+{
+	struct pollfd poll_fd = {.fd = running->signals, .events = POLLIN};
+	struct signalfd_siginfo info;
+
+	poll(&poll_fd, 1, timeout_ms);
+	while (read(running->signals, &info, sizeof info) == sizeof info) {
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		pass_on(running);
+	}
+	look_after(running, &running->worker);
+	look_after(running, &running->notify);
+	return waitpid(running->pid, ret_status, WNOHANG) == running->pid;
+}
+
+static int end_status(struct running *running, int status)
+{
+	if (running->stopping) {
+		cli_say(running->cli, "stint: stopped");
+		return EXIT_GOOD;
+	}
+	if (WIFEXITED(status))
+		return cli_fail(running->cli, EXIT_FAILED, "ended",
+			WEXITSTATUS(status) == STATUS_CONFIG
+				? "stint config show --origin   (or stint doctor)"
+				: WEXITSTATUS(status) == STATUS_STORE
+				? "stint doctor"
+				: "stint up --listen 127.0.0.1:0   (if the port is taken), or stint doctor",
+			"the server ended by itself, with status %d", WEXITSTATUS(status));
+	return cli_fail(running->cli, EXIT_FAILED, "ended", "stint up", "the server was ended by signal %d",
+		WTERMSIG(status));
+}
+
+/* ---- what there is ----------------------------------------------------------------------------------------------------- */
+
+static bool is_in_path(const char *name)
+{
+	const char *path = getenv("PATH");
+	char file[1200];
+
+	while (path && *path) {
+		size_t len = strcspn(path, ":");
+		snprintf(file, sizeof file, "%.*s/%s", (int)len, path, name);
+		if (len > 0 && access(file, X_OK) == 0)
+			return true;
+		path += len + (path[len] == ':');
+	}
+	return false;
+}
+
+static void put_agents(struct cli *cli)
+{
+	static const char *const agents[] = {"claude", "codex", "gemini", "opencode", "openclaw"};
+
+	cli_put(cli, "agents  ");
+	for (size_t i = 0; i < sizeof agents / sizeof *agents; i++)
+		cli_put(cli, " %s %s", is_in_path(agents[i]) ? (cli->term.utf8 ? "✔" : "+") : "-", agents[i]);
+	cli_put(cli, "\n");
+}
+
+static const char *reach_of(const char *url)
+{
+	struct http_address address;
+	const char *complaint;
+
+	return http_address_parse(url, &address, &complaint) == 0 && http_address_is_loopback(&address)
+		? "this computer only"
+		: "open to others, through the proxy in front";
+}
+
+/* Where it may work, as become_worker() says. */
+static const char *worker_roots(struct running *running)
+{
+	struct cli *cli = running->cli;
+	cleanup(free_at) char *here = getcwd(NULL, 0);
+	const char *home = getenv("HOME");
+	size_t len = home ? strlen(home) : 0;
+	bool inside = home && here && strncmp(here, home, len) == 0 &&
+		(here[len] == 0 || here[len] == '/' || (len > 0 && home[len - 1] == '/'));
+
+	if (running->rooted)
+		return "the roots of the configuration";
+	if (!home || home[0] != '/')
+		return cli_text(cli, "%s", here ? here : "/");
+	return inside || !here ? cli_text(cli, "%s", home) : cli_text(cli, "%s and %s", home, here);
+}
+
+static void put_up(struct running *running, bool created, bool demo)
+{
+	struct cli *cli = running->cli;
+	char url[256] = "";
+
+	read_url(running->home, url, sizeof url);
+	cli_put(cli, "stint %s is up; Ctrl-C stops it\n", STINT_VERSION);
+	cli_put(cli, "store    %s/stint.db (%s)\n", running->home, created ? "new" : "was there");
+	cli_put(cli, "url      %s (%s)\n", url, reach_of(url));
+	cli_put(cli, "token    %s/admin.token\n", running->home);
+	put_agents(cli);
+	if (running->worker.pid > 0)
+		cli_put(cli, "worker   runs what `stint run` asks for, beneath %s\n", worker_roots(running));
+	if (running->notify.pid > 0)
+		cli_put(cli, "notify   tells the targets of the configuration; %s notify ls\n",
+			own_name(cli));
+	if (demo)
+		cli_put(cli,
+			"demo     three tasks: demo-hello works, demo-crash is killed and recovers (stint show demo-crash), "
+			"demo-ask waits for you (stint inbox)\n");
+	cli_put(cli, "try      %s%s add \"say hello\" --queue demo\n", before_try(running), own_name(cli));
+	cli_flush(cli);
+}
+
+/* ---- the verb ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_store_in_use(const char *home)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char path[1100];
+
+	snprintf(path, sizeof path, "%s/stint.db", home);
+	cleanup(close_at) int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* Has somebody else the store, who was started in the same moment and answers soon? */
+static bool lost_the_race(const struct running *running, int status)
+{
+	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + RACE_MS;
+	bool other = false;
+
+	if (running->stopping || !WIFEXITED(status) || WEXITSTATUS(status) != STATUS_STORE)
+		return false;
+	while (!(other = answers(running->home)) && is_store_in_use(running->home) &&
+		clock_ms(CLOCK_MONOTONIC) < until_ms)
+		poll(NULL, 0, LOOK_MS);
+	return other;
+}
+
+static int wait_ready(struct running *running, bool *ret_ended, int *ret_status)
+{
+	int64_t until_ms = clock_ms(CLOCK_MONOTONIC) + START_MS;
+
+	while (!(*ret_ended = pump(running, LOOK_MS, ret_status))) {
+		char url[256];
+		/* another one may answer: one that was started in the same moment */
+		if (running->stopping ||
+			(listener(running->home) == running->pid && answers(running->home) &&
+				read_url(running->home, url, sizeof url)))
+			return 0;
+		if (clock_ms(CLOCK_MONOTONIC) > until_ms) {
+			kill(running->pid, SIGTERM);
+			waitpid(running->pid, ret_status, 0);
+			*ret_ended = true;
+			return cli_fail(running->cli, EXIT_FAILED, "timed_out", "stint doctor",
+				"the server is not ready after %d s", START_MS / 1000);
+		}
+	}
+	return 0;
+}
+
+/* Until somebody may have something to say, or is to be started. */
+static int patience_ms(const struct running *running)
+{
+	const struct companion *companions[] = {&running->worker, &running->notify};
+	int64_t now_ms = clock_ms(CLOCK_MONOTONIC), least_ms = -1;
+
+	if (running->stopping)
+		return 100;
+	for (size_t i = 0; i < sizeof companions / sizeof *companions; i++) {
+		int64_t in_ms = companions[i]->again_at_ms - now_ms;
+		if (companions[i]->again_at_ms != 0 && (least_ms < 0 || in_ms < least_ms))
+			least_ms = in_ms > 0 ? in_ms : 0;
+	}
+	return (int)least_ms;
+}
+
+static int wait_end(struct running *running)
+{
+	int64_t killed_ms = 0;
+	int status;
+
+	while (!pump(running, patience_ms(running), &status)) {
+		if (running->stopping && killed_ms == 0)
+			killed_ms = clock_ms(CLOCK_MONOTONIC) +
+				(running->worker.pid > 0 ? WORKER_STOP_MS : STOP_MS);
+		if (running->stopping && clock_ms(CLOCK_MONOTONIC) > killed_ms) {
+			if (running->worker.pid > 0)
+				kill(running->worker.pid, SIGKILL);
+			kill(running->pid, SIGKILL);
+		}
+	}
+	end_child(&running->worker.pid);
+	end_child(&running->notify.pid);
+	return end_status(running, status);
+}
+
+/* As an absolute path: it is told to other terminals. */
+static int find_home(struct cli *cli, char *ret_home, size_t room)
+{
+	cleanup(free_at) char *here = NULL;
+	const char *named;
+
+	int r = place_home(cli, ret_home, room);
+	if (r != 0 || ret_home[0] == '/')
+		return r;
+	here = getcwd(NULL, 0);
+	named = cli_text(cli, "%s/%s", here ? here : "", ret_home);
+	if (!here || strlen(named) >= room)
+		return cli_fail(
+			cli, EXIT_USAGE, "invalid", NULL, "the path of the state directory is too long");
+	strcpy(ret_home, named);
+	return 0;
+}
+
+static int run(struct cli *cli)
+{
+	struct running running = {
+		.cli = cli,
+		.signals = -1,
+		.worker = {.name = "the worker",
+			.without = "the server goes on without one",
+			.become = become_worker},
+		.notify = {.name = "stint-notify",
+			.without = "nobody is told any more",
+			.become = become_notify},
+	};
+	char store[1100];
+	bool ended;
+	int status;
+
+	int r = find_home(cli, running.home, sizeof running.home);
+	if (r != 0)
+		return r;
+	if (answers(running.home))
+		return tell_running(&running);
+	snprintf(store, sizeof store, "%s/stint.db", running.home);
+	bool created = access(store, F_OK) != 0;
+	look_into_config(&running);
+	r = start(&running);
+	if (r == 0)
+		r = wait_ready(&running, &ended, &status);
+	if (r == 0 && ended)
+		r = lost_the_race(&running, status) ? tell_running(&running) : end_status(&running, status);
+	else if (r == 0) {
+		if (!running.stopping) {
+			if (!args_has(&cli->args, "no-worker"))
+				start_companion(&running, &running.worker);
+			if (running.notifies)
+				start_companion(&running, &running.notify);
+			bool demo = created && running.worker.pid > 0 && !args_has(&cli->args, "no-demo") &&
+				demo_add(running.home, program_beside(cli, "stint"));
+			put_up(&running, created, demo);
+		}
+		r = wait_end(&running);
+	}
+	if (running.signals >= 0)
+		close(running.signals);
+	return r;
+}
+
+const struct verb verb_up = {
+	.name = "up",
+	.group = GROUP_START,
+	.arguments = "",
+	.gives = TALKS_TO_NOBODY,
+	.brief = "server and worker, here",
+	.text = "Starts a server in the foreground, for this computer only, and a worker that runs what stint run asks for and "
+		"whatever else the configuration has executors for, and stint-notify if the configuration has \"notify\"; prints "
+		"where they are and a line to try. A new store gets three "
+		"tasks that show how it works: one that works, one whose process is killed in its first attempt, one that asks. Ctrl-C stops them: "
+		"running work gets five seconds to end and is given back then; a second Ctrl-C does not wait. A worker, or a "
+		"stint-notify, that is killed is started again. Where a server runs already it says so and ends well.",
+	.flags = flags,
+	.examples = "stint up\n"
+		    "stint up --no-demo\n"
+		    "stint up --home /tmp/stint --listen 127.0.0.1:0\n",
+	.run = run,
+};

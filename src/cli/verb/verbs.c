@@ -1,0 +1,238 @@
+/*
+ * Every verb there is, in the order of the help.
+ */
+#include "cli/verb/verbs.h"
+
+#include <assert.h>
+#include <string.h>
+
+const struct verb *const verbs[] = {
+	&verb_up,
+	&verb_doctor,
+	&verb_add,
+	&verb_run,
+	&verb_ls,
+	&verb_show,
+	&verb_why,
+	&verb_wait,
+	&verb_cancel,
+	&verb_retry,
+	&verb_park,
+	&verb_unpark,
+	&verb_inbox,
+	&verb_answer,
+	&verb_approve,
+	&verb_deny,
+	&verb_events,
+	&verb_logs,
+	&verb_queue_ls,
+	&verb_queue_pause,
+	&verb_queue_resume,
+	&verb_queue_drain,
+	&verb_workflow_ls,
+	&verb_workflow_show,
+	&verb_disarm,
+	&verb_arm,
+	&verb_worker_run,
+	&verb_worker_once,
+	&verb_worker_sweep,
+	&verb_worker_trees,
+	&verb_worker_ls,
+	&verb_worker_show,
+	&verb_worker_quiet,
+	&verb_worker_stop,
+	&verb_slot_ls,
+	&verb_slot_unquarantine,
+	&verb_session_ls,
+	&verb_session_show,
+	&verb_session_stop,
+	&verb_session_logs,
+	&verb_claim,
+	&verb_task_progress,
+	&verb_task_done,
+	&verb_task_review,
+	&verb_task_fail,
+	&verb_task_block,
+	&verb_task_ask,
+	&verb_task_release,
+	&verb_workqueue_enqueue,
+	&verb_workqueue_claim,
+	&verb_workqueue_progress,
+	&verb_workqueue_done,
+	&verb_workqueue_fail,
+	&verb_workqueue_inspect,
+	&verb_workqueue_list,
+	&verb_workqueue_assignments,
+	&verb_notify_run,
+	&verb_notify_test,
+	&verb_notify_ls,
+	&verb_token_create,
+	&verb_token_ls,
+	&verb_token_revoke,
+	&verb_config_show,
+	&verb_config_path,
+	&verb_config_schema,
+	&verb_backup,
+	&verb_db_query,
+	&verb_import_clawnsole,
+	&verb_completion,
+	&verb_version,
+	&verb_help,
+	&verb_complete,
+	&verb_man,
+};
+
+const size_t verb_count = sizeof verbs / sizeof *verbs;
+
+const struct flag flags_of_all[] = {
+	{"quiet", 'q', FLAG_SWITCH, .text = "say nothing on standard error but what went wrong"},
+	{"color", 0, FLAG_CHOICE, .value = "auto|always|never",
+		.text = "colours: auto is on a terminal, unless NO_COLOR is set"},
+	{"help", 'h', FLAG_SWITCH, .text = "this text"},
+	{0},
+};
+
+const struct flag flags_of_clients[] = {
+	{"home", 0, FLAG_TEXT, OFFER_FILES, .value = "DIR",
+		.text = "the state directory of the server (default $STINT_HOME)"},
+	{"url", 0, FLAG_TEXT, .value = "URL",
+		.text = "the server: http://HOST:PORT or unix:/PATH (default $STINT_URL)"},
+	{"token", 0, FLAG_TEXT, .value = "TOKEN",
+		.text = "the credential (default $STINT_TOKEN); others can see it, so a file is better"},
+	{"token-file", 0, FLAG_TEXT, OFFER_FILES, .value = "FILE",
+		.text = "a file with the credential (default $STINT_TOKEN_FILE)"},
+	{0},
+};
+
+const struct flag flags_of_output[] = {
+	{"json", 0, FLAG_FIELDS, .value = "FIELDS", .text = "JSON; with =a,b only these members"},
+	{"output", 'o', FLAG_CHOICE, .value = "table|wide|json|jsonl|id|env",
+		.text = "the form of the output"},
+	{"watch", 0, FLAG_SWITCH, .text = "again every two seconds, until Ctrl-C"},
+	{0},
+};
+
+const struct output_form output_forms[OUTPUT_FORMS] = {
+	{"table", GIVES_ROWS},
+	{"wide", GIVES_ROWS},
+	{"json", GIVES_JSON},
+	{"jsonl", GIVES_ROWS},
+	{"id", GIVES_ROWS},
+	{"env", GIVES_ENV},
+};
+
+const char *verb_group_name(enum verb_group group)
+{
+	static const char *const names[GROUP_COUNT] = {
+		[GROUP_START] = "Start",
+		[GROUP_WORK] = "Work",
+		[GROUP_DECIDE] = "Decide",
+		[GROUP_WATCH] = "Watch",
+		[GROUP_WORKERS] = "Workers",
+		[GROUP_PROTOCOL] = "Protocol",
+		[GROUP_ADMIN] = "Admin",
+	};
+
+	assert(group < GROUP_COUNT);
+	return names[group];
+}
+
+/* ---- words to verbs -------------------------------------------------------------------------------------- */
+
+/* Does the name begin with this whole word? */
+static bool begins(const char *name, const char *word)
+{
+	size_t len = strlen(word);
+
+	return strncmp(name, word, len) == 0 && (name[len] == 0 || name[len] == ' ');
+}
+
+const struct verb *verb_find(int count, char *const *words, int *ret_used)
+{
+	for (size_t i = 0; count > 0 && i < verb_count; i++) {
+		const char *name = verbs[i]->name, *second = strchr(name, ' ');
+		if (!begins(name, words[0]) || strlen(words[0]) == 0)
+			continue;
+		if (second && (count < 2 || strcmp(second + 1, words[1]) != 0))
+			continue;
+		*ret_used = second ? 2 : 1;
+		return verbs[i];
+	}
+	return NULL;
+}
+
+bool verb_is_noun(const char *word)
+{
+	for (size_t i = 0; i < verb_count; i++) {
+		if (word[0] && begins(verbs[i]->name, word) && strchr(verbs[i]->name, ' '))
+			return true;
+	}
+	return false;
+}
+
+bool verb_noun_stands_in(const char *word)
+{
+	for (size_t i = 0; i < verb_count; i++) {
+		if (word[0] && verbs[i]->stands_in && begins(verbs[i]->name, word))
+			return true;
+	}
+	return false;
+}
+
+/* ---- flags ------------------------------------------------------------------------------------------------ */
+
+static bool has_output(const struct verb *verb, const struct flag *flag)
+{
+	if (strcmp(flag->name, "json") == 0)
+		return verb->gives & GIVES_JSON;
+	if (strcmp(flag->name, "watch") == 0)
+		return verb->gives & GIVES_AGAIN;
+	return verb->gives & (GIVES_JSON | GIVES_ROWS | GIVES_ENV);
+}
+
+bool verb_gives(const struct verb *verb, const struct output_form *form)
+{
+	return verb->gives & form->needs;
+}
+
+const struct flag *verb_each_flag(const struct verb *verb, size_t *at)
+{
+	static const struct flag no_flags[] = {{0}};
+	const struct flag *const lists[] = {verb->flags ? verb->flags : no_flags, flags_of_output,
+		verb->gives & TALKS_TO_NOBODY ? no_flags : flags_of_clients, flags_of_all};
+	size_t skip = (*at)++;
+
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+		for (const struct flag *flag = lists[i]; flag->name; flag++) {
+			if (lists[i] == flags_of_output && !has_output(verb, flag))
+				continue;
+			if (skip-- == 0)
+				return flag;
+		}
+	}
+	return NULL;
+}
+
+const struct flag *verb_flag(const struct verb *verb, const char *name, size_t len)
+{
+	const struct flag *flag;
+	size_t at = 0;
+
+	while ((flag = verb_each_flag(verb, &at))) {
+		if (strlen(flag->name) == len && strncmp(flag->name, name, len) == 0)
+			return flag;
+	}
+	return NULL;
+}
+
+const struct flag *verb_letter(const struct verb *verb, char letter)
+{
+	const struct flag *flag;
+	size_t at = 0;
+
+	while ((flag = verb_each_flag(verb, &at))) {
+		if (flag->letter == letter)
+			return flag;
+	}
+	return NULL;
+}

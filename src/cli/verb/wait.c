@@ -1,0 +1,300 @@
+/*
+ * stint wait: until tasks have ended. The event stream tells; nothing is asked twice. The cursor is taken before the
+ * tasks are looked at, so an end in between is not missed.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/take.h"
+#include "cli/verb/task_view.h"
+#include "cli/frame/text.h"
+
+enum {
+	IDLE_MS_MAX = 1000,
+	BAR_WIDTH_MAX = 24,
+	NOTE_WIDTH_MAX = 40,
+	NAMED_MAX = 10,
+	TASKS_MAX = 1000,
+};
+
+static const struct flag flags[] = {
+	{"timeout", 't', FLAG_DURATION, .value = "TIME",
+		.text = "give up after that long, with exit status 8"},
+	{"any", 0, FLAG_SWITCH, .text = "until one of them has ended"},
+	{0},
+};
+
+struct waited {
+	const char *id;
+	struct span state;
+	bool ended;
+};
+
+struct waiting {
+	struct cli *cli;
+	struct waited *tasks;
+	size_t count, ended;
+	int64_t until_ms; /* monotonic; 0: for ever */
+	bool drawn;
+	int percent; /* of the task that moved last; -1: not known */
+	char note[200];
+};
+
+/* ---- the bar -------------------------------------------------------------------------------------------------- */
+
+static void wipe(struct waiting *waiting)
+{
+	if (waiting->drawn)
+		fputs("\r\033[K", stderr);
+	waiting->drawn = false;
+}
+
+/* On one line, whatever the terminal's width: the note gives way first, then the bar. */
+static void draw(struct waiting *waiting)
+{
+	struct cli *cli = waiting->cli;
+	const char *full = cli->term.utf8 ? "█" : "#", *empty = cli->term.utf8 ? "░" : "-";
+	cleanup(buf_done) struct buf note = {0}, cut = {0};
+	int part = waiting->count == 1 && waiting->percent >= 0 ? waiting->percent : 0;
+	const char *counts = cli_text(cli, "%zu/%zu", waiting->ended, waiting->count);
+	int room = (int)cli->term.talk_width - 1 - (int)strlen(counts);
+
+	if (!cli->term.talk_moves || cli->quiet)
+		return;
+	int bar = room - 1 < BAR_WIDTH_MAX ? room - 1 : BAR_WIDTH_MAX;
+	int filled = bar > 0 ? (int)waiting->ended * bar / (int)waiting->count + part * bar / 100 : 0;
+	int rest = room - (bar > 0 ? bar + 1 : 0) - 1;
+	buf_init(&note, 4096);
+	buf_init(&cut, 4096);
+	if (text_clean(&note, span_of(waiting->note), cli->term.utf8, false) < 0)
+		buf_clear(&note); /* the counts are shown without it */
+	text_fit(&cut, buf_span(&note),
+		(size_t)(rest < 0                       ? 0
+				: rest < NOTE_WIDTH_MAX ? rest
+							: NOTE_WIDTH_MAX),
+		cli->term.utf8);
+	if (!waiting->drawn)
+		term_wipe_at_signals();
+	fputs("\r\033[K", stderr);
+	for (int i = 0; i < bar; i++)
+		fputs(i < filled ? full : empty, stderr);
+	fprintf(stderr, "%s%s%s%.*s", bar > 0 ? " " : "", counts, cut.len > 0 ? " " : "",
+		SPAN_ARGS(buf_span(&cut)));
+	fflush(stderr);
+	waiting->drawn = true;
+}
+
+/* ---- what happens --------------------------------------------------------------------------------------------- */
+
+static struct waited *find(struct waiting *waiting, struct span id)
+{
+	for (size_t i = 0; i < waiting->count; i++) {
+		if (span_equal(span_of(waiting->tasks[i].id), id))
+			return &waiting->tasks[i];
+	}
+	return NULL;
+}
+
+static bool is_over(const struct waiting *waiting)
+{
+	return waiting->ended == waiting->count ||
+		(waiting->ended > 0 && args_has(&waiting->cli->args, "any"));
+}
+
+/* Nothing moves it by itself: whoever waits may be the one. */
+static void tell_stuck(struct waiting *waiting, const struct waited *task)
+{
+	static const char *const states[] = {"pending", "asking", "review", "blocked"};
+	struct cli *cli = waiting->cli;
+
+	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+		if (!span_equal(task->state, span_of(states[i])))
+			continue;
+		wipe(waiting);
+		cli_say(cli, "stint: %s is %s, and waits for a person; stint why %s says more", task->id,
+			states[i], cli_quote(cli, task->id));
+	}
+}
+
+static void note_state(struct waiting *waiting, struct waited *task, struct span state)
+{
+	if (state.len == 0)
+		return;
+	bool changed = !span_equal(task->state, state);
+	task->state = span_of(cli_text(waiting->cli, "%.*s", SPAN_ARGS(state)));
+	if (changed)
+		tell_stuck(waiting, task);
+	bool ended = view_state_is_final(state);
+	waiting->ended += (size_t)ended - (size_t)task->ended; /* a retry makes it open again */
+	task->ended = ended;
+}
+
+static int on_event(void *context, yyjson_val *event)
+{
+	struct waiting *waiting = context;
+	struct waited *task = find(waiting, field_text(event, "task"));
+	yyjson_val *data = field_get(event, "data");
+	struct span note = field_text(data, "note");
+
+	if (!task)
+		return 0;
+	note_state(waiting, task, field_text(data, "state"));
+	double percent;
+	if (json_number(field_get(data, "percent"), &percent) && percent >= 0 && percent <= 100)
+		waiting->percent = (int)percent;
+	snprintf(waiting->note, sizeof waiting->note, "%s %.*s%s%.*s", task->id, SPAN_ARGS(task->state),
+		note.len > 0 ? ": " : "", SPAN_ARGS(note));
+	draw(waiting);
+	return is_over(waiting) ? FOLLOW_DONE : 0;
+}
+
+static int on_idle(void *context)
+{
+	const struct waiting *waiting = context;
+
+	return waiting->until_ms != 0 && clock_ms(CLOCK_MONOTONIC) >= waiting->until_ms ? EXIT_TIMED_OUT : 0;
+}
+
+/* ---- the end --------------------------------------------------------------------------------------------------- */
+
+static int put_end(struct waiting *waiting, const struct waited *task)
+{
+	struct cli *cli = waiting->cli;
+	struct reply reply;
+
+	if (cli->form != FORM_JSON) {
+		cli_put(cli, "%s  ", task->id);
+		cli_put_painted(cli, view_state_paint(task->state), task->state);
+		cli_put(cli, "\n");
+		return 0;
+	}
+	int r = server_get(cli, "/api/tasks/*", task->id, &reply);
+	if (r != 0)
+		return r;
+	cli_put_json(cli, "task", reply.root);
+	reply_done(&reply);
+	return 0;
+}
+
+static int finish(struct waiting *waiting)
+{
+	bool all_done = true;
+	int r = 0;
+
+	wipe(waiting);
+	for (size_t i = 0; r == 0 && i < waiting->count; i++) {
+		const struct waited *task = &waiting->tasks[i];
+		if (!task->ended)
+			continue;
+		all_done = all_done && span_equal(task->state, SPAN("done"));
+		r = put_end(waiting, task);
+	}
+	return r != 0 ? r : all_done ? EXIT_GOOD : EXIT_UNSUCCESSFUL;
+}
+
+/* "t-1 is still ready, t-2 running": the first few of those that have not ended. */
+static int time_out(struct waiting *waiting)
+{
+	struct cli *cli = waiting->cli;
+	const struct waited *first = NULL;
+	const char *open = "";
+	size_t named = 0, left = waiting->count - waiting->ended;
+
+	wipe(waiting);
+	for (size_t i = 0; i < waiting->count && named < NAMED_MAX; i++) {
+		const struct waited *task = &waiting->tasks[i];
+		if (task->ended)
+			continue;
+		open = cli_text(cli, "%s%s%s %s%.*s", open, named > 0 ? ", " : "", task->id,
+			named > 0 ? "" : "is still ", SPAN_ARGS(task->state));
+		first = first ? first : task;
+		named++;
+	}
+	assert(first);
+	if (named < left)
+		open = cli_text(cli, "%s and %zu more", open, left - named);
+	return cli_fail(
+		cli, EXIT_TIMED_OUT, "timed_out", cli_text(cli, "stint why %s", first->id), "%s", open);
+}
+
+/* How they stand now. */
+static int look(struct waiting *waiting)
+{
+	struct reply reply;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < waiting->count; i++) {
+		struct waited *task = &waiting->tasks[i];
+		r = server_get(waiting->cli, "/api/tasks/*", task->id, &reply);
+		if (r != 0)
+			return r;
+		note_state(waiting, task, field_text(reply.root, "state"));
+		snprintf(waiting->note, sizeof waiting->note, "%s %.*s", task->id, SPAN_ARGS(task->state));
+		reply_done(&reply);
+	}
+	return r;
+}
+
+/* The cursor first: an end between the two is told twice rather than not at all. */
+static int look_from(void *context, struct span *ret_after)
+{
+	struct waiting *waiting = context;
+	int r = server_newest_cursor(waiting->cli, ret_after);
+
+	if (r == 0)
+		r = look(waiting);
+	if (r != 0)
+		return r;
+	draw(waiting);
+	return is_over(waiting) ? FOLLOW_DONE : 0;
+}
+
+static int run(struct cli *cli)
+{
+	struct waiting waiting = {.cli = cli, .percent = -1};
+	struct follow follow = {.each = on_event, .idle = on_idle, .lost = look_from, .context = &waiting};
+
+	if (args_has(&cli->args, "timeout")) {
+		int64_t timeout_ms = args_number(&cli->args, "timeout", 0);
+		waiting.until_ms = clock_ms(CLOCK_MONOTONIC) + timeout_ms;
+		follow.idle_ms = timeout_ms / 10 + 1 < IDLE_MS_MAX ? timeout_ms / 10 + 1 : IDLE_MS_MAX;
+	}
+	waiting.tasks = arena_alloc(&cli->arena, cli->args.plain_count * sizeof *waiting.tasks);
+	if (!waiting.tasks)
+		return cli_fail_fault(cli, -ENOMEM);
+	for (size_t i = 0; i < cli->args.plain_count; i++) {
+		const char *id = args_plain(&cli->args, i);
+		if (!find(&waiting, span_of(id)))
+			waiting.tasks[waiting.count++].id = id;
+	}
+	int r = look_from(&waiting, &follow.after);
+	if (r == 0)
+		r = server_follow(cli, &follow);
+	if (r == FOLLOW_DONE)
+		return finish(&waiting);
+	if (r == EXIT_TIMED_OUT)
+		return time_out(&waiting);
+	wipe(&waiting);
+	return r;
+}
+
+const struct verb verb_wait = {
+	.name = "wait",
+	.group = GROUP_WORK,
+	.arguments = "ID...",
+	.least = 1,
+	.most = TASKS_MAX,
+	.offer = OFFER_TASKS,
+	.gives = GIVES_JSON,
+	.brief = "until tasks have ended",
+	.text = "Waits until all the tasks have ended and prints how. Exit status 0: all are done; 9: one of them failed or "
+		"was cancelled; 8: the time was up. With --json, one object per task.",
+	.flags = flags,
+	.examples = "stint wait t-7k3 && echo shipped\n"
+		    "stint wait --timeout 10m t-1 t-2 t-3\n"
+		    "stint wait $(stint add \"build\" --queue ci)\n",
+	.run = run,
+};

@@ -1,0 +1,88 @@
+/*
+ * stint why: the question that everybody asks of a queue, answered in one sentence and with the command that moves
+ * the task on.
+ */
+#include "base/take.h"
+#include "cli/verb/reason.h"
+#include "cli/verb/task_view.h"
+
+enum {
+	OBJECT_BYTES_MAX = 1 << 20,
+};
+
+/* What the server says, and what we make of it. */
+static int put_object(struct cli *cli, yyjson_val *why, const struct answer_why *told)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object object;
+
+	buf_init(&text, OBJECT_BYTES_MAX);
+	json_begin(&object, &text);
+	cli_members_of(&object, why, NULL);
+	json_member_string(&object, "sentence", span_of(told->sentence));
+	if (told->fix)
+		json_member_string(&object, "fix", span_of(told->fix));
+	else
+		json_member_raw(&object, "fix", SPAN("null"));
+	int r = json_end(&object);
+	return r < 0 ? cli_fail_fault(cli, r) : cli_put_json_text(cli, true, "why", buf_span(&text));
+}
+
+static int put_why(struct cli *cli, yyjson_val *why, const struct answer_why *told)
+{
+	if (cli->form == FORM_JSON)
+		return put_object(cli, why, told);
+	cli_put_clean(cli, span_of(told->sentence));
+	cli_put(cli, "\n");
+	if (told->fix) {
+		cli_put(cli, "  try: ");
+		cli_put_clean(cli, span_of(told->fix));
+		cli_put(cli, "\n");
+	}
+	return 0;
+}
+
+static int run_one(struct cli *cli, const char *id)
+{
+	struct reply task, why;
+
+	int r = server_get_task(cli, id, &task);
+	if (r != 0)
+		return r;
+	id = field_cstr(cli, task.root, "id");
+	r = server_get(cli, "/api/tasks/*/why", id, &why);
+	if (r == 0) {
+		struct answer_why told = reason_tell(cli, why.root, task.root);
+		r = put_why(cli, why.root, &told);
+		reply_done(&why);
+	}
+	reply_done(&task);
+	return r;
+}
+
+static int run(struct cli *cli)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < cli->args.plain_count; i++) {
+		int r = run_one(cli, args_plain(&cli->args, i));
+		status = status != 0 ? status : r;
+	}
+	return status;
+}
+
+const struct verb verb_why = {
+	.name = "why",
+	.group = GROUP_WORK,
+	.arguments = "ID...",
+	.least = 1,
+	.most = 1000,
+	.offer = OFFER_TASKS,
+	.gives = GIVES_JSON | GIVES_AGAIN,
+	.brief = "why is it not running?",
+	.text = "Says in one sentence why a task is where it is, and which command moves it on. With --json, one object "
+		"per task.",
+	.examples = "stint why t-7k3\n"
+		    "stint ls --state ready -o id | xargs -r stint why\n",
+	.run = run,
+};

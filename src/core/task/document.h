@@ -1,0 +1,79 @@
+/*
+ * Tasks, workers and slots as a reader gets them: their columns, and what is kept beside them.
+ */
+#pragma once
+
+#include "base/span.h"
+#include "core/worker/slot.h"
+#include "core/task/task.h"
+#include "core/worker/worker.h"
+
+/* The few columns by which a list chooses and orders tasks, before it reads any of them. */
+struct task_outline {
+	int64_t seq;
+	int64_t created_ms;
+	uint32_t queue, owner;
+	int32_t priority;
+	enum task_state state;
+};
+
+/* Who held a task last, when it took it, and until when it would have had it. */
+struct last_holder {
+	struct span worker;
+	int64_t claimed_ms, until_ms; /* wall */
+};
+
+/* A task as it is, with what is kept beside it. Spans live in the reader's arena. */
+struct task_document {
+	struct task task;
+	struct span id;
+	struct span holder; /* worker id */
+	struct span body;
+	struct span result, error, checkpoint, question, answer, evidence, session;
+	/* read apart, because few ask for them: */
+	struct span words; /* the last that a holder said, for people */
+	/* Of a task that is final or in review, if its last claim was taken by a name; else empty. */
+	struct last_holder last;
+	/* What the work itself said of its end, while its supervisor has not ended the attempt. */
+	struct span report;
+	int64_t lease_ms; /* remaining */
+	/* wall: when it was last taken from a slot worker that had died, when it failed under one; 0: never … */
+	int64_t recovered_ms, failed_ms;
+	struct span previous_session, failed_session; /* … and the session of then */
+};
+
+/* A worker with what it said of itself. Spans live until the next turn. */
+struct worker_document {
+	struct span id;
+	struct worker worker;
+	struct span metadata; /* as it was given; empty: none */
+	uint32_t instance;    /* how often that name has come to life */
+	uint32_t restarts;    /* unclean ends in its slot */
+	int64_t ended_ms;     /* wall: since when it is inactive, else 0 */
+	int64_t news_seq; /* the last event that it is to hear of; what was before the start may be, too */
+};
+
+/* What makes a task a session. Spans live in the reader's arena. */
+struct session_document {
+	struct span label;
+	struct span spec; /* what was asked for */
+	struct span notice;
+	bool own; /* the task was made for it */
+};
+
+/* A slot and who fills it. Spans live until the next turn. */
+struct slot_document {
+	struct span name;
+	struct slot slot;
+	struct span worker;          /* id of the live worker that fills it */
+	const struct worker *filler; /* NULL: nobody does */
+};
+
+/* A piece of the log of an attempt: what is kept from `offset` on without a gap. */
+struct log_piece {
+	uint32_t attempt;
+	int64_t offset;
+	int64_t dropped; /* bytes before it, since the position asked for, are not kept */
+	struct span data;
+	int64_t length; /* of the log so far, be it kept or not */
+};

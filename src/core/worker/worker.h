@@ -1,0 +1,165 @@
+/*
+ * Workers: one record per process instance, its lease and its heartbeat token.
+ *
+ *     unknown ──register · first beat──▶ active ──▶ quiet ──▶ terminating
+ *                                          │          │            │
+ *                                          └──────────┴────────────┴──▶ inactive (for good)
+ *
+ * A heartbeat extends the lease to server-now plus the granted length. Each accepted beat gets a new token;
+ * a beat with another token than the last one extends nothing and is told the current one, because that
+ * means our last reply was lost. An inactive worker never comes back under the same key.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/event.h"
+#include "core/task/given.h"
+#include "core/lease.h"
+#include "core/refusal.h"
+
+/* Stored numbers. Active, quiet and terminating are alive. */
+enum worker_state {
+	WORKER_UNKNOWN = 0, /* never registered: a plain claimant, or nobody */
+	WORKER_ACTIVE = 1,
+	WORKER_QUIET = 2,
+	WORKER_TERMINATING = 3,
+	WORKER_INACTIVE = 4,
+};
+
+enum worker_end {
+	WORKER_ENDED_NOT = 0,
+	WORKER_EXPIRED = 1,
+	WORKER_SHUTDOWN = 2,
+	WORKER_TERMINATED = 3,
+	WORKER_REPLACED = 4,
+};
+
+/* Which process a worker is, by its own word. Zero in a field: it did not say. */
+struct process {
+	uint32_t host;             /* name */
+	uint64_t boot_hi, boot_lo; /* boot id of its machine */
+	uint32_t pid;
+	uint64_t start; /* of the process, in the units of its system, since that boot */
+};
+
+struct worker {
+	uint32_t handle;    /* the store's number for it; tasks name their holder by it */
+	uint32_t principal; /* whose it is: who used the id first */
+	enum worker_state state;
+	enum worker_end ended;
+	bool named;     /* a name of an old door: it may come back as a new instance */
+	uint64_t token; /* last one issued */
+	uint64_t
+		credential; /* the one issued by its last registration: its own credential has that number; 0: none */
+	struct lease lease;
+	int64_t heard_ms; /* lease clock: last beat that this run of the server heard; INT64_MIN = none */
+	int64_t stored_deadline_ms; /* as the store has it; trails the lease by at most the restart grace */
+	uint32_t slot;
+	uint32_t capabilities;   /* set */
+	uint32_t executors;      /* set */
+	bool any_executor;       /* it named none: it takes tasks of any executor */
+	uint32_t max_concurrent; /* 0 = no limit */
+	uint32_t held;           /* live claims */
+	int64_t registered_ms;   /* wall */
+	int64_t last_beat_ms;    /* wall */
+	struct process process;
+	uint32_t version; /* name: of its program; 0: it did not say */
+};
+
+enum {
+	WORKER_HELD_MAX = 10000, /* live claims of one worker, however many it asks for */
+};
+
+struct worker_decision {
+	enum refusal refusal;
+	enum event_kind event; /* EVENT_NONE: nothing to record */
+	bool must_store;       /* the reply waits until this is on disk */
+	bool store_soon;       /* worth writing, but no reply waits for it */
+	bool frees_lost;       /* what it held is lost: decide each task with task_lose() */
+	bool frees_returned;   /* what it held is given back: task_return() */
+	struct worker worker;
+};
+
+/* A registration or a beat. */
+struct beat {
+	uint32_t principal;
+	bool inherits; /* whom the worker belongs to is no more: a name that has ended is anybody's again */
+	bool has_token;
+	uint64_t token;
+	int64_t lease_ms; /* asked for; 0 = default */
+	bool has_deltas;  /* binds or unbinds come with it */
+	bool registers;   /* it is a registration */
+	bool describes;   /* the fields below were given */
+	uint32_t slot;
+	uint32_t capabilities;
+	uint32_t executors;
+	bool any_executor;
+	uint32_t max_concurrent;
+	bool named;
+	struct process process;
+	uint32_t version;
+};
+
+/* What became of a newcomer's word that the worker in its slot is dead. */
+enum evidence {
+	EVIDENCE_NONE = 0, /* it gave none */
+	EVIDENCE_HOLDS,
+	EVIDENCE_OF_ANOTHER, /* it speaks of another worker than the one that fills the slot */
+	EVIDENCE_UNCHECKED,  /* that one never said which process it is: there is nothing to compare with */
+	EVIDENCE_FROM_AFAR,  /* the newcomer is not on the host and boot of that one */
+	EVIDENCE_OTHER_PROCESS, /* that one is another process */
+	EVIDENCE_REFUTED,       /* the server sees the process alive */
+};
+
+/* `dead` is the process that the newcomer says is dead. `seen_alive`: the server looked for that process on its own
+ * machine and found it; not finding it proves nothing, because the worker may live in a container. */
+enum evidence worker_judge(const struct process *old, const struct process *newcomer,
+	const struct process *dead, bool seen_alive);
+
+/* Explicit registration. `slot_taken`: another live worker fills the slot it asks for. */
+struct worker_decision worker_register(
+	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given);
+
+/* A heartbeat; the first one of an unknown key registers it. */
+struct worker_decision worker_beat(
+	const struct worker *worker, const struct beat *beat, bool slot_taken, const struct given *given);
+
+/* Does the beat come from another process than the worker's last one, which never said goodbye? Names of old doors come
+ * back so, and whoever registers under an id of its own choice; the worker is the same. */
+bool worker_is_restarted(const struct worker *worker, const struct beat *beat);
+
+/* A name of an old door was heard without a beat: it made progress. */
+struct worker_decision worker_renew(const struct worker *worker, const struct given *given);
+
+/* An operator's wish: take no more work; end. */
+struct worker_decision worker_quiet(const struct worker *worker);
+struct worker_decision worker_terminate(const struct worker *worker);
+
+/* The end: the lease ran out (no change while it has not); it said goodbye, an operator removed it, or its
+ * successor in the slot showed that it is gone. */
+struct worker_decision worker_expire(const struct worker *worker, const struct given *given);
+struct worker_decision worker_leave(const struct worker *worker, enum worker_end how);
+
+/* The store was restored, and all claims are void. Whoever beats must hear it: by its token nothing may have happened.
+ * A name of an old door is told by what it reports. */
+struct worker_decision worker_void(const struct worker *worker);
+
+/* The machine rebooted: the lease starts again. */
+struct worker_decision worker_rebase(const struct worker *worker, const struct given *given);
+
+/* May the principal act under this id? It is the first one's for as long as it is remembered; a claimant that never
+ * registered is remembered while it holds something. */
+bool worker_belongs_to(const struct worker *worker, uint32_t principal);
+
+bool worker_is_alive(const struct worker *worker);
+
+/* Does it send heartbeats, so that claims handed to it are verified? */
+bool worker_beats(const struct worker *worker);
+
+/* May it take one more task, and if not, why? */
+enum refusal worker_may_claim(const struct worker *worker);
+
+const char *worker_state_name(enum worker_state state);
+const char *worker_end_name(enum worker_end ended);

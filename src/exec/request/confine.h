@@ -1,0 +1,88 @@
+/*
+ * What a child of level `process` may do: the limits, the paths and the system calls.
+ *
+ * Nothing here weakens itself. A path that cannot be granted, a filter that cannot be loaded, a limit that the system
+ * refuses: the child does not start, and process_end() says why.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "exec/request/above.h"
+
+/* The version of Landlock that the kernel has; 0: none, or it is switched off. */
+int landlock_abi(void);
+
+enum { GRANTS_MAX = 128 };
+
+enum grant_access {
+	GRANT_READ,   /* read and execute what lies beneath */
+	GRANT_WRITE,  /* and change it */
+	GRANT_DEVICE, /* read, write and control one device */
+};
+
+/* One path beneath which a child may go. By descriptor where the caller has one, so that nothing is resolved twice. */
+struct grant {
+	const char *path; /* NULL: fd */
+	int fd;
+	enum grant_access access;
+	bool optional; /* left out if it does not exist */
+	/* Of a path that somebody configured, and tasks may be able to change: */
+	bool direct;        /* no link on the way: where it leads was looked up once, when they could not */
+	bool outside;       /* it may not lie in confine.keep_out either */
+	const char *inside; /* its name behind a wall; NULL: path */
+};
+
+/* A descriptor of it, to be closed, or a negative errno; -ELOOP: there is a link on the way of a direct one. */
+int grant_open(const struct grant *grant);
+
+/* Would it open what is to be kept out of? By what grant_open() has found, and what above_find_path() says of keep_out. */
+bool grant_opens(
+	const struct grant *grant, int fd, const char *keep_out, const struct place *above, int above_count);
+
+/* Programs, libraries, /etc, /proc, /sys and the usual devices: what nearly every program reads. No home, no /tmp, no
+ * /var, no /run. */
+extern const struct grant grants_system[];
+extern const size_t grants_system_count;
+
+#define LIMIT_UNCHANGED UINT64_MAX
+
+/*
+ * The one list of what a tree may use, at every level of isolation. Files, core dumps and the size of a file are limits of
+ * each process. Tasks and processors are bounds of the whole tree that it runs into: no more processes, no faster. Memory,
+ * processor time and output are its budget: a tree that uses one up is ended, and process_end.spent says which.
+ */
+struct limits {
+	uint64_t files;      /* open at a time */
+	uint64_t core_bytes; /* of a core dump */
+	uint64_t file_bytes; /* of any file it writes */
+	uint64_t tasks; /* processes and threads at a time. Where no cgroup counts them: of this user, beyond
+	                      * those of the whole machine at the start */
+	uint64_t cpu_milli; /* thousandths of a processor: 1500 is one and a half */
+	uint64_t memory_bytes;
+	uint64_t cpu_us; /* processor time */
+	uint64_t output_bytes;
+};
+
+/* 1024 files, 512 tasks, no core dump, 1 GiB files; the rest unchanged. */
+struct limits limits_default(void);
+
+/* What only a cgroup can count or hold back (cgroup_place.h). */
+enum bound { BOUND_MEMORY, BOUND_PIDS, BOUND_CPU, BOUND_COUNT };
+
+/* Which of them these limits cannot do without, as bits. Tasks can: there is a limit of the user's besides. */
+unsigned limits_bounds(const struct limits *limits);
+
+struct confine {
+	struct limits limits;
+	const struct grant
+		*grants; /* besides grants_system and the working directory, which is GRANT_WRITE */
+	size_t grant_count;
+	/* $STINT_HOME. A grant that would open it, by naming it or anything above it, is a fault: -EXDEV. Grants
+	 * beneath it (the run dir, a worktree) are the caller's word, unless they say `outside`; a working directory there
+	 * must lie in one of them. NULL: nothing to keep out of. */
+	const char *keep_out;
+	bool workdir_read_only;
+};

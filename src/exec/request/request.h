@@ -1,0 +1,161 @@
+/*
+ * Between us and our shims: private to this room, the same build on both sides.
+ *
+ *	us ──request and descriptors──▶ shim          once; REQUEST_VERSION says whether we are of one build
+ *	us ◀──ready──────────────────── shim          understood; until then nothing of the program has run
+ *	us ◀──started | unstarted────── shim          the program runs, or why not
+ *	us ──lease────────────────────▶ shim          again and again while we live: without it the tree ends (deadline.h)
+ *	us ──work | rest──────────────▶ shim          a worker of a pool has a task, or has none
+ *	us ──stop | kill──────────────▶ shim          any time; our end of the socket closing is the last stop
+ *	us ◀──exited─────────────────── shim          the program has ended; what it left gets TERM, then KILL
+ *	us ◀──gone───────────────────── shim          nothing is left; the shim ends too
+ *
+ * A socket of packets: each of these is one, whole or not at all. The request itself can be large and comes as a memory
+ * file beside the others.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/span.h"
+#include "exec/tree/cgroup.h"
+#include "exec/request/confine.h"
+#include "exec/request/terms.h"
+
+enum {
+	SHIM_ORPHAN_MS = 5000,        /* the tree has ended so long after our death */
+	SHIM_ORPHAN_TERM_MS = 2000,   /* and had so long after TERM */
+	SHIM_ORPHAN_FINISH_MS = 4000, /* or to come to its end by itself */
+	SHIM_CONTROL_FD = 0,
+	REQUEST_BYTES_MAX = 8 << 20,
+	REQUEST_GRANT_FDS_MAX = 128,
+	INSIDE_REQUEST_FD = 3, /* what stint-shim finds when it is inside of a wall (inside.h) */
+	INSIDE_STATUS_FD,
+	INSIDE_BIND_FD, /* the first of those that binds name */
+};
+
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 11"
+
+/* Instead of the name of a run, which does not begin so: the shim inside of a wall, at the line of a machine, and a
+ * program for trying a wall. */
+#define SHIM_INSIDE "--inside"
+#define SHIM_GUEST  "--guest"
+#define SHIM_TRIAL  "--trial"
+
+/* Of a machine (guest.h): qemu finds our stderr at this descriptor, because it takes none of the first three for a serial
+ * line. Of its arguments the first becomes the second where KVM does not work. */
+enum { GUEST_SAID_FD = 3 };
+#define GUEST_KVM "accel=kvm"
+#define GUEST_TCG "accel=tcg"
+#define KVM_PATH  "/dev/kvm"
+
+/* The descriptors of a request, in this order; those of grants follow. */
+enum request_fd {
+	REQUEST_FD_REQUEST,
+	REQUEST_FD_STDIN,
+	REQUEST_FD_STDOUT,
+	REQUEST_FD_STDERR,
+	REQUEST_FD_WORKDIR,
+	REQUEST_FD_CGROUP, /* and those after it: the work dir once more where there is none; their paths are arguments */
+	REQUEST_FD_HOLD =
+		REQUEST_FD_CGROUP + CGROUP_LEAVES_MAX, /* and those after it: kept and not looked at */
+	REQUEST_FD_COUNT = REQUEST_FD_HOLD + PROCESS_HOLDS,
+};
+
+enum { REQUEST_FDS_MAX = REQUEST_FD_COUNT + REQUEST_GRANT_FDS_MAX };
+
+/* What a wall was told to put at a path inside, and what was meant. */
+struct bind {
+	const char *path;
+	int fd; /* an index of the message's */
+};
+
+enum { WALL_ENV_MAX = 8 };
+
+#define WALL_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* What makes the wall around a program. The program that it starts inside is the shim once more (inside.h). */
+struct request_wall {
+	const char *const *argv; /* NULL at the end; empty: there is no wall */
+	const char *const *env;  /* of it, beyond the marker and PATH; NULL at the end */
+	const char *workdir;     /* its name inside */
+	const char *fixed;       /* a directory in which it must change nothing; "" for none */
+	const char *cover;       /* one that it must not see; "" for none */
+	bool own_user;           /* not root: it gets a user namespace in which it is */
+	bool loose; /* what made it may go while the program runs, and is not waited for after it */
+	const struct bind *binds; /* each is compared before anything runs */
+	size_t bind_count;
+};
+
+/* What a shim is asked for. Everything it points to belongs to whoever made it. */
+struct request {
+	const char *const *argv, *const *env; /* NULL at the end */
+	mode_t umask;
+	uint32_t linger_ms;
+	bool drop_user;
+	uid_t uid;
+	gid_t gid;
+	struct limits limits;
+	int landlock_abi; /* 0: there is none, and the host said that this is fine */
+	const struct grant *
+		grants; /* with the system's and the work dir; fd is an index of the message's. With a wall: as
+				     * it looks inside, by path alone */
+	size_t grant_count;
+	const char *keep_out; /* "" if there is nothing */
+	bool cgroups_needed;  /* limits are in them: who does not get in does not start */
+	bool budget_later;    /* processor time counts when an order says so */
+	bool finishes;        /* an orphan gets no TERM */
+	struct process_lease lease;
+	struct span filter; /* the seccomp program */
+	struct request_wall wall;
+};
+
+/* Faults as buf_put(). */
+int request_encode(const struct request *request, struct buf *buf);
+
+/* Borrows the bytes; argv, env and grants are malloc'ed and never freed: a shim decodes one request in its life.
+ * -EPROTO: not of our build. */
+int request_decode(struct span bytes, struct request *ret_request);
+
+/* On the status pipe of a child. Without a wall only a fault comes, and the pipe's end means that the program runs. */
+enum word_kind { WORD_FAULT, WORD_STARTED, WORD_ENDED };
+
+struct status_word {
+	uint32_t kind;
+	int32_t status, signal; /* WORD_ENDED */
+	bool core_dumped;
+	uint32_t strays; /* inside of the wall, when the program had ended */
+	struct start_fault fault;
+};
+
+enum order_kind { ORDER_STOP, ORDER_KILL, ORDER_LEASE, ORDER_WORK, ORDER_REST };
+
+struct shim_order {
+	uint32_t kind;
+	uint32_t grace_ms;          /* of ORDER_STOP */
+	struct process_lease lease; /* of ORDER_LEASE and ORDER_WORK */
+};
+
+enum report_kind { REPORT_READY, REPORT_STARTED, REPORT_UNSTARTED, REPORT_EXITED, REPORT_GONE };
+
+struct shim_report {
+	uint32_t kind;
+	/* started */
+	pid_t main;
+	uint64_t main_start;
+	/* unstarted */
+	struct start_fault fault;
+	/* exited */
+	int signal; /* 0: it left by itself with `status` */
+	int status;
+	bool core_dumped;
+	/* exited and gone */
+	uint32_t strays;
+	uint32_t spent;   /* enum process_spent */
+	uint32_t budgets; /* that orders had begun or ended by then */
+	bool kill_used, lapsed;
+	int64_t cpu_user_us, cpu_system_us, memory_peak_bytes;
+};

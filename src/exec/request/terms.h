@@ -1,0 +1,52 @@
+/* Terms of a process that the supervisor and its shim share: its lease, how its start can fail, which budget it spent. */
+#pragma once
+
+#include <stdint.h>
+
+enum {
+	PROCESS_RUN_BYTES_MAX = 64,
+	PROCESS_ARGS_MAX = 4096,
+	PROCESS_ENV_MAX = 1024,
+	PROCESS_HOLDS = 2,
+};
+
+/* In the environment of everything we start, with the run as its value: how a tree is found whose shim is dead. */
+#define PROCESS_MARKER "STINT_RUN"
+
+/* Until when it may run without a further word of ours: then its shim ends it (deadline.h). */
+struct process_lease {
+	int64_t until_ms; /* on the clock that counts from boot (CLOCK_BOOTTIME); 0: for as long as it likes */
+	uint32_t grace_ms; /* between TERM and KILL */
+	uint32_t
+		window_ms; /* if the machine sleeps: so long after it woke it may run on all the same; 0: it may not */
+};
+
+/* Where a start failed. */
+enum start_stage {
+	STAGE_NONE,
+	STAGE_SHIM,    /* the shim did not come to life */
+	STAGE_REQUEST, /* it did not understand us: another version? */
+	STAGE_FORK,    /* no process could be made */
+	STAGE_SESSION,
+	STAGE_STDIO,
+	STAGE_LIMITS,
+	STAGE_WORKDIR,
+	STAGE_PRIVILEGES,
+	STAGE_USER,
+	STAGE_LANDLOCK, /* a path that cannot be granted: detail names it */
+	STAGE_SECCOMP,
+	STAGE_EXEC,        /* argv[0] itself */
+	STAGE_INTERPRETER, /* argv[0] is there, and what its first line or its header names is not */
+	STAGE_WALL,        /* what should make the wall ended before the program began: detail names it */
+};
+
+enum { START_DETAIL_BYTES = 256 };
+
+struct start_fault {
+	enum start_stage stage;
+	int error;                       /* a positive errno */
+	char detail[START_DETAIL_BYTES]; /* the path it is about, or empty */
+};
+
+/* Which budget of its limits a tree used up; it was ended for that, or ended before we could. */
+enum process_spent { SPENT_NOTHING, SPENT_MEMORY, SPENT_CPU, SPENT_OUTPUT };

@@ -1,0 +1,373 @@
+/*
+ * In order, because each step needs what a later one takes away: the session, the cgroup, limits, descriptors and the
+ * directory as we are; then privileges and the user; then no_new_privs, Landlock and seccomp, which cannot be undone;
+ * then the program. A step that fails ends it: the status pipe says which and why.
+ *
+ * With a wall it stops half way: what makes the wall needs what a child gives up. The other half comes inside.
+ */
+#include "exec/shim/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "exec/tree/cgroup.h"
+#include "exec/shim/landlock.h"
+
+enum { OOM_SCORE = 200 }; /* rather a task than its supervisor, rather the supervisor than the machine */
+
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+#ifndef AT_RECURSIVE
+#define AT_RECURSIVE 0x8000
+#endif
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1u << 2)
+#endif
+
+static _Noreturn void fail(const struct child *child, enum start_stage stage, int error, const char *detail)
+{
+	struct status_word word = {.kind = WORD_FAULT, .fault = {.stage = stage, .error = error}};
+
+	snprintf(word.fault.detail, sizeof word.fault.detail, "%s", detail);
+	/* Small enough for a pipe to take in one piece; nobody is left to tell if it does not. */
+	if (write(child->status, &word, sizeof word) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static void step(const struct child *child, enum start_stage stage, bool done)
+{
+	if (!done)
+		fail(child, stage, errno, "");
+}
+
+/* All processes and threads of the machine now: what RLIMIT_NPROC counts is some of them. A limit of its own would
+ * count the rest of the user's, and a browser's threads would keep every task from starting anything. */
+static uint64_t tasks_now(void)
+{
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	unsigned long total = 0;
+	char text[128];
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[got < 0 ? 0 : got] = 0;
+	return sscanf(text, "%*s %*s %*s %*u/%lu", &total) == 1 ? total : 0;
+}
+
+static void limit(const struct child *child, int resource, uint64_t value)
+{
+	struct rlimit old, new;
+
+	if (value == LIMIT_UNCHANGED)
+		return;
+	step(child, STAGE_LIMITS, getrlimit(resource, &old) == 0);
+	new.rlim_max = value < old.rlim_max ? value : old.rlim_max;
+	new.rlim_cur = new.rlim_max;
+	step(child, STAGE_LIMITS, setrlimit(resource, &new) == 0);
+}
+
+static void set_limits(const struct child *child)
+{
+	const struct limits *limits = &child->request->limits;
+
+	if (limits->tasks != LIMIT_UNCHANGED)
+		limit(child, RLIMIT_NPROC, tasks_now() + limits->tasks);
+	limit(child, RLIMIT_NOFILE, limits->files);
+	limit(child, RLIMIT_CORE, limits->core_bytes);
+	limit(child, RLIMIT_FSIZE, limits->file_bytes);
+}
+
+/* The shim has the tree also without them; but limits that are in them hold nobody who is not. */
+static void enter_cgroups(const struct child *child)
+{
+	for (uint32_t i = 0; i < child->cgroup_count; i++) {
+		int fault = cgroup_enter(child->fds[REQUEST_FD_CGROUP + i]);
+		if (fault && child->request->cgroups_needed)
+			fail(child, STAGE_LIMITS, -fault, child->cgroups[i]);
+	}
+}
+
+static void set_oom_score(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	char text[16];
+	int len = snprintf(text, sizeof text, "%d", OOM_SCORE);
+
+	if (fd < 0)
+		return;
+	if (write(fd, text, (size_t)len) < 0) {
+		/* It is as likely a victim as before. */
+	}
+	close(fd);
+}
+
+/* 0 to 2 are the child's; all others end with exec, the status pipe too. */
+static void set_descriptors(const struct child *child)
+{
+	for (int i = 0; i < 3; i++)
+		step(child, STAGE_STDIO, dup2(child->fds[REQUEST_FD_STDIN + i], i) == i);
+	step(child, STAGE_STDIO, syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC) == 0);
+}
+
+/* As root too a child has only what containers give: enough to install a package, not to look into other processes
+ * or to change the machine. And no raw sockets: a container has a network of its own, and here it could listen to what
+ * others tell the server. What is not in the bounding set no exec brings back. Without privileges there is nothing
+ * to drop, and no right to drop it. */
+static void drop_privileges(const struct child *child)
+{
+	static const uint64_t kept = 1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FOWNER |
+		1ull << CAP_FSETID | 1ull << CAP_KILL | 1ull << CAP_SETGID | 1ull << CAP_SETUID |
+		1ull << CAP_SETPCAP | 1ull << CAP_SETFCAP | 1ull << CAP_NET_BIND_SERVICE |
+		1ull << CAP_AUDIT_WRITE;
+
+	for (int i = 0; i < 64 && prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
+		if (!(kept >> i & 1) && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0 && errno != EPERM)
+			fail(child, STAGE_PRIVILEGES, errno, "");
+	step(child, STAGE_PRIVILEGES, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0);
+}
+
+static void drop_user(const struct child *child)
+{
+	const struct request *request = child->request;
+
+	if (!request->drop_user)
+		return;
+	step(child, STAGE_USER, setgroups(0, NULL) == 0);
+	step(child, STAGE_USER, setresgid(request->gid, request->gid, request->gid) == 0);
+	step(child, STAGE_USER, setresuid(request->uid, request->uid, request->uid) == 0);
+}
+
+/* If the shim is killed, so are we. A change of user forgets this: it comes after. */
+static void die_with_shim(const struct child *child)
+{
+	step(child, STAGE_SESSION, prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
+	if (getppid() != child->shim)
+		_exit(127);
+}
+
+static void confine(const struct child *child)
+{
+	struct span filter = child->request->filter;
+	struct sock_fprog program = {
+		.len = (unsigned short)(filter.len / sizeof(struct sock_filter)),
+		.filter = (struct sock_filter *)filter.data,
+	};
+
+	step(child, STAGE_SECCOMP, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	if (child->ruleset >= 0) {
+		int fault = landlock_enforce(child->ruleset);
+		if (fault)
+			fail(child, STAGE_LANDLOCK, -fault, "");
+	}
+	step(child, STAGE_SECCOMP, syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
+}
+
+static const char *path_of(const char *const *env)
+{
+	for (; *env; env++)
+		if (strncmp(*env, "PATH=", 5) == 0)
+			return *env + 5;
+	return "/usr/local/bin:/usr/bin:/bin";
+}
+
+/* Returns only if it fails, with the reason. A script without a first line that names its interpreter is ENOEXEC: we do
+ * not guess a shell, as execvp() would. */
+static struct start_fault try_program(const struct request *request, const char *path)
+{
+	struct start_fault fault = {.stage = STAGE_EXEC};
+	struct stat stat_;
+
+	execve(path, (char *const *)request->argv, (char *const *)request->env);
+	fault.error = errno;
+	if (fault.error == ENOENT && access(path, F_OK) == 0)
+		fault.stage = STAGE_INTERPRETER;
+	if (fault.error == EACCES && stat(path, &stat_) == 0 && S_ISDIR(stat_.st_mode))
+		fault.error = EISDIR;
+	return fault;
+}
+
+/* Is it worth to look in the next directory of PATH? One that may not be executed is remembered. */
+static bool search_goes_on(struct start_fault fault)
+{
+	return fault.stage == STAGE_EXEC &&
+		(fault.error == ENOENT || fault.error == ENOTDIR || fault.error == EACCES ||
+			fault.error == EISDIR);
+}
+
+static struct start_fault search_program(const struct request *request)
+{
+	struct start_fault fault, worst = {.stage = STAGE_EXEC, .error = ENOENT};
+	const char *dir = path_of(request->env), *end;
+	char path[4096];
+
+	for (; dir; dir = *end ? end + 1 : NULL) {
+		end = strchrnul(dir, ':');
+		int len = snprintf(path, sizeof path, "%.*s/%s", (int)(end - dir), dir, request->argv[0]);
+		if (end == dir || len >= (int)sizeof path)
+			continue; /* an empty one would be the work dir, which is not ours */
+		fault = try_program(request, path);
+		if (!search_goes_on(fault))
+			return fault;
+		if (fault.error == EACCES)
+			worst = fault;
+	}
+	return worst;
+}
+
+/* ---- a wall ------------------------------------------------------------------------------------------------------- */
+
+static void write_map(const struct child *child, const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		fail(child, STAGE_WALL, errno, path);
+	close(fd);
+}
+
+/* Root of a user namespace of its own, which has one user: who wants mounts needs to be somebody's root. */
+static void become_own_root(const struct child *child)
+{
+	unsigned uid = geteuid(), gid = getegid();
+	char text[40];
+
+	prctl(PR_SET_DUMPABLE, 1, 0, 0,
+		0); /* like the shim its files in /proc would be root's; so it is after exec, too */
+	if (unshare(CLONE_NEWUSER) < 0)
+		fail(child, STAGE_WALL, errno, "user namespace");
+	write_map(child, "/proc/self/setgroups", "deny");
+	snprintf(text, sizeof text, "0 %u 1", gid);
+	write_map(child, "/proc/self/gid_map", text);
+	snprintf(text, sizeof text, "0 %u 1", uid);
+	write_map(child, "/proc/self/uid_map", text);
+}
+
+/* Mounts that nobody else has. The tree stays in the cgroups that it is in, because nobody can write to them: a runtime
+ * would move it into its own, where our limits are not. crun does not run where it sees both versions of cgroups:
+ * something empty over the second one is enough. */
+static void arrange_mounts(const struct child *child, const struct request_wall *wall)
+{
+	struct {
+		uint64_t set, clear, propagation, userns_fd;
+	} read_only = {.set = 1}; /* struct mount_attr with MOUNT_ATTR_RDONLY */
+
+	if (unshare(CLONE_NEWNS) < 0)
+		fail(child, STAGE_WALL, errno, "mount namespace");
+	if (mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		fail(child, STAGE_WALL, errno, "/");
+	if (wall->cover[0] &&
+		mount("none", wall->cover, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) < 0)
+		fail(child, STAGE_WALL, errno, wall->cover);
+	if (syscall(SYS_mount_setattr, AT_FDCWD, wall->fixed, AT_RECURSIVE, &read_only, sizeof read_only) <
+			0 &&
+		errno != EINVAL) /* it is not a mount: there are no cgroups */
+		fail(child, STAGE_WALL, errno, wall->fixed);
+}
+
+/* The request, the status pipe and what binds name, where inside.c looks for them: the only ones that the next exec
+ * leaves open. First all of them out of the way, because a number may be somebody's and somebody else's goal. */
+static void pass_descriptors(const struct child *child)
+{
+	const struct request_wall *wall = &child->request->wall;
+	int high[2 + REQUEST_GRANT_FDS_MAX], count = 0;
+
+	high[count++] = child->fds[REQUEST_FD_REQUEST];
+	high[count++] = child->status;
+	for (size_t i = 0; i < wall->bind_count; i++)
+		high[count++] = child->fds[wall->binds[i].fd];
+	for (int i = 0; i < count; i++) {
+		high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, INSIDE_REQUEST_FD + count);
+		step(child, STAGE_STDIO, high[i] >= 0);
+	}
+	for (int i = 0; i < count; i++)
+		if (dup2(high[i], INSIDE_REQUEST_FD + i) < 0)
+			_exit(127);
+}
+
+/* Only who is inside can be asked to end: a wall that fell to TERM would take the program along, without its grace. */
+static void block_asking(void)
+{
+	static const int asking[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
+		sigaddset(&mask, asking[i]);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
+static _Noreturn void enter_wall(struct child own)
+{
+	struct child *child = &own;
+	const struct request *request = child->request;
+	const char *env[2 + WALL_ENV_MAX + 1] = {request->env[0], WALL_PATH};
+
+	for (size_t i = 0; i < WALL_ENV_MAX && request->wall.env[i]; i++)
+		env[2 + i] = request->wall.env[i];
+	drop_user(child);
+	if (request->wall.own_user)
+		become_own_root(child);
+	if (request->wall.fixed[0])
+		arrange_mounts(child, &request->wall);
+	step(child, STAGE_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	die_with_shim(child);
+	block_asking();
+	pass_descriptors(child);
+	child->status = INSIDE_STATUS_FD;
+	execve(request->wall.argv[0], (char *const *)request->wall.argv, (char *const *)env);
+	fail(child, STAGE_WALL, errno, request->wall.argv[0]);
+}
+
+/* ---- in order ----------------------------------------------------------------------------------------------------- */
+
+_Noreturn void child_confine(const struct child *child)
+{
+	const struct request *request = child->request;
+	struct start_fault fault;
+	sigset_t none;
+
+	set_limits(child);
+	drop_privileges(child);
+	if (!request->wall.argv[0])
+		drop_user(child);
+	die_with_shim(child);
+	confine(child);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	fault = strchr(request->argv[0], '/') ? try_program(request, request->argv[0])
+					      : search_program(request);
+	fail(child, fault.stage, fault.error, request->argv[0]);
+}
+
+_Noreturn void child_become(const struct child *child)
+{
+	const struct request *request = child->request;
+
+	step(child, STAGE_SESSION, setsid() >= 0);
+	enter_cgroups(child);
+	set_oom_score();
+	step(child, STAGE_WORKDIR, fchdir(child->fds[REQUEST_FD_WORKDIR]) == 0);
+	set_descriptors(child);
+	umask(request->umask);
+	if (request->wall.argv[0])
+		enter_wall(*child);
+	child_confine(child);
+}

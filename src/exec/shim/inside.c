@@ -1,0 +1,186 @@
+#include "exec/shim/inside.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/shim/child.h"
+#include "exec/shim/landlock.h"
+#include "exec/request/request.h"
+
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1u << 2)
+#endif
+
+enum { EXIT_BROKEN = 125 };
+
+static void say(const struct status_word *word)
+{
+	if (write(INSIDE_STATUS_FD, word, sizeof *word) < 0)
+		return; /* nobody is there any more; the shim's death ends us, too */
+}
+
+static _Noreturn void refuse(enum start_stage stage, int error, const char *detail)
+{
+	struct status_word word = {.kind = WORD_FAULT, .fault = {.stage = stage, .error = error}};
+
+	snprintf(word.fault.detail, sizeof word.fault.detail, "%s", detail);
+	say(&word);
+	_exit(EXIT_BROKEN);
+}
+
+static void read_request(struct request *ret_request)
+{
+	struct stat stat;
+	void *bytes;
+
+	if (fstat(INSIDE_REQUEST_FD, &stat) < 0 || stat.st_size <= 0)
+		_exit(EXIT_BROKEN); /* somebody's hand, not a wall */
+	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, INSIDE_REQUEST_FD, 0);
+	if (bytes == MAP_FAILED ||
+		request_decode((struct span){bytes, (size_t)stat.st_size}, ret_request) < 0)
+		refuse(STAGE_REQUEST, EPROTO, "");
+}
+
+/* Is at this path what was meant? The descriptor came from outside and is of no use to anybody: it ends with exec. */
+static void check_bind(const char *path, int fd)
+{
+	struct stat meant, found;
+
+	if (fstat(fd, &meant) < 0 || stat(path, &found) < 0)
+		refuse(STAGE_WALL, errno, path);
+	if (meant.st_dev != found.st_dev || meant.st_ino != found.st_ino)
+		refuse(STAGE_WALL, ESTALE, path);
+}
+
+static int make_ruleset(const struct request *request)
+{
+	const struct grant *culprit;
+	int ruleset;
+
+	if (request->landlock_abi == 0)
+		return -1;
+	ruleset =
+		landlock_ruleset(request->landlock_abi, request->grants, request->grant_count, "", &culprit);
+	if (ruleset < 0)
+		refuse(STAGE_LANDLOCK, -ruleset, culprit && culprit->path ? culprit->path : "");
+	return ruleset;
+}
+
+/* What the child has to say before it is the program: its fault, or nothing. */
+static void pass_on(int status)
+{
+	struct status_word word = {0};
+	ssize_t got;
+
+	do
+		got = read(status, &word, sizeof word);
+	while (got < 0 && errno == EINTR);
+	close(status);
+	if (got == sizeof word) {
+		say(&word);
+		_exit(EXIT_BROKEN);
+	}
+	say(&(struct status_word){.kind = WORD_STARTED});
+}
+
+static pid_t start(const struct request *request)
+{
+	struct child child = {.request = request, .shim = getpid()};
+	int status[2];
+	pid_t pid;
+
+	child.ruleset = make_ruleset(request);
+	if (pipe2(status, O_CLOEXEC) < 0)
+		refuse(STAGE_STDIO, errno, "");
+	child.status = status[1];
+	pid = fork();
+	if (pid < 0)
+		refuse(STAGE_FORK, errno, "");
+	if (pid == 0) {
+		if (setsid() < 0)
+			_exit(EXIT_BROKEN);
+		child_confine(&child);
+	}
+	close(status[1]);
+	if (child.ruleset >= 0)
+		close(child.ruleset);
+	/* Its input and output are its own: their ends mean something. */
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	pass_on(status[0]);
+	return pid;
+}
+
+/* Who is still there besides us; where there is no /proc we know of one. */
+static uint32_t count_others(void)
+{
+	DIR *dir = opendir("/proc");
+	uint32_t count = 0;
+	struct dirent *entry;
+
+	if (!dir)
+		return 1;
+	while ((entry = readdir(dir)))
+		count += entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
+	closedir(dir);
+	return count > 1 ? count - 1 : 1;
+}
+
+static void tell_end(const siginfo_t *info)
+{
+	struct status_word word = {.kind = WORD_ENDED};
+	siginfo_t other = {0};
+	bool left;
+
+	word.status = info->si_code == CLD_EXITED ? info->si_status : 0;
+	word.signal = info->si_code == CLD_EXITED ? 0 : info->si_status;
+	word.core_dumped = info->si_code == CLD_DUMPED;
+	do {
+		other.si_pid = 0;
+		left = waitid(P_ALL, 0, &other, WEXITED | WNOHANG) == 0;
+	} while (left && other.si_pid != 0);
+	word.strays = left ? count_others() : 0;
+	say(&word);
+}
+
+int inside_main(void)
+{
+	static struct request request;
+	siginfo_t info = {0};
+	sigset_t all;
+	pid_t pid;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	read_request(&request);
+	if (syscall(SYS_close_range, INSIDE_REQUEST_FD, ~0u, CLOSE_RANGE_CLOEXEC) < 0 ||
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		refuse(STAGE_SESSION, errno, "");
+	for (size_t i = 0; i < request.wall.bind_count; i++)
+		check_bind(request.wall.binds[i].path, INSIDE_BIND_FD + (int)i);
+	if (chdir(request.wall.workdir) < 0)
+		refuse(STAGE_WORKDIR, errno, request.wall.workdir);
+	umask(request.umask);
+	for (int signal = 1; signal < 65; signal++)
+		sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	pid = start(&request);
+	/* Until nobody is left: when the first process goes, the kernel kills the others without asking. */
+	while (waitid(P_ALL, 0, &info, WEXITED) == 0 || errno == EINTR) {
+		if (info.si_pid == pid)
+			tell_end(&info);
+		info.si_pid = 0;
+	}
+	return 0;
+}

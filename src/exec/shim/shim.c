@@ -1,0 +1,622 @@
+/*
+ * stint-shim: stands between the supervisor and one program, and owns all that the program starts.
+ *
+ * It is a program of its own and not the supervisor once more under another name: one of it lives beside every running
+ * program, and this way it is a few hundred kilobytes, starts in well under a millisecond, and holds nothing of the
+ * supervisor's (no token, no connection, no heap) that a hostile child could hope to find in it.
+ *
+ *	starting ──exec closed the status pipe──▶ running ──the program ended──▶ leaving ──no child left──▶ gone
+ *	    └──a fault came out of it────────────────────────────────────────────▶
+ *
+ * It is a subreaper: a descendant that loses its parent becomes its child, so the tree is empty when the kernel says that
+ * it has no children. It ignores every signal; what ends it is the end of its tree. The tree is ended on an order, when
+ * the program has ended, when the supervisor has died (the socket says so, or else the kernel by a signal), and when it is
+ * silent past its lease (deadline.h).
+ */
+#include "exec/request/request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "exec/shim/budget.h"
+#include "exec/tree/cgroup.h"
+#include "exec/shim/child.h"
+#include "exec/shim/deadline.h"
+#include "exec/shim/guest.h"
+#include "exec/shim/inside.h"
+#include "exec/shim/landlock.h"
+#include "exec/tree/proc.h"
+#include "exec/tree/tree.h"
+
+enum {
+	PARENT_SIGNAL =
+		SIGCONT, /* the kernel's word that the supervisor has died; it wakes us if we were stopped */
+	KILL_EVERY_MS = 10,    /* between rounds: each round finds who was born or orphaned in the last */
+	WALL_LINGER_MS = 5000, /* a wall takes down what it built, also on a busy machine */
+};
+
+#define NEVER INT64_MAX
+
+struct shim {
+	/* Paths, the tree's first; known before the request, so that they go whatever happens. */
+	char *const *cgroups;
+	uint32_t cgroup_count;
+	struct request request;
+	int fds[REQUEST_FDS_MAX];
+	int fd_count;
+	pid_t parent, main;
+	int signals; /* a signalfd */
+	int status;  /* of the child, until it has become the program; then -1 */
+	bool told_started, ended, left, kill_used;
+	bool asked;         /* to end */
+	bool tearing;       /* what is killed now is a wall around nobody */
+	bool connected;     /* nothing is known of the supervisor's death */
+	int64_t kill_at_ms; /* NEVER: nobody wants it to end */
+	int64_t next_kill_ms;
+	struct deadline deadline;
+	struct budget budget;
+	struct shim_report report; /* of the end */
+	bool unstarted;            /* the start failed, and that was told */
+	struct status_word word;   /* of the child */
+	size_t word_bytes;         /* read so far */
+	uint32_t strays;           /* behind the wall */
+};
+
+static bool has_wall(const struct shim *shim)
+{
+	return shim->request.wall.argv[0] != NULL;
+}
+
+/* ---- talking ------------------------------------------------------------------------------------------------------ */
+
+static void tell(struct shim *shim, struct shim_report *report, enum report_kind kind)
+{
+	report->kind = kind;
+	/* Five packets at most: they always fit. If nobody is there, the loop sees it and knows what to do. */
+	if (shim->connected && send(SHIM_CONTROL_FD, report, sizeof *report, MSG_NOSIGNAL) < 0)
+		return;
+}
+
+static _Noreturn void refuse(struct shim *shim, enum start_stage stage, int error, const char *detail)
+{
+	struct shim_report report = {.fault = {.stage = stage, .error = error}};
+
+	snprintf(report.fault.detail, sizeof report.fault.detail, "%s", detail);
+	tell(shim, &report, REPORT_UNSTARTED);
+	for (uint32_t i = 0; i < shim->cgroup_count; i++)
+		cgroup_remove(shim->cgroups[i]);
+	tell(shim, &report, REPORT_GONE);
+	_exit(0);
+}
+
+/* ---- beginning ---------------------------------------------------------------------------------------------------- */
+
+/* Only the socket is ours. 1 and 2 must not be given to what comes over it. */
+static void settle(struct shim *shim)
+{
+	struct sigaction usual = {.sa_handler = SIG_DFL};
+	sigset_t all, wanted;
+
+	syscall(SYS_close_range, 1, ~0u, 0);
+	if (open("/dev/null", O_RDWR | O_CLOEXEC) != 1 || open("/dev/null", O_RDWR | O_CLOEXEC) != 2)
+		refuse(shim, STAGE_SHIM, errno, "/dev/null");
+	for (int signal = 1; signal < 65; signal++)
+		sigaction(signal, &usual, NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGCHLD);
+	sigaddset(&wanted, PARENT_SIGNAL);
+	shim->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (shim->signals < 0)
+		refuse(shim, STAGE_SHIM, errno, "signalfd");
+	if (prctl(PR_SET_PDEATHSIG, PARENT_SIGNAL, 0, 0, 0) < 0 ||
+		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		refuse(shim, STAGE_SHIM, errno, "prctl");
+}
+
+static void take_descriptors(struct shim *shim, struct msghdr *message)
+{
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		shim->fd_count = (int)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(shim->fds, CMSG_DATA(part), (size_t)shim->fd_count * sizeof(int));
+	}
+	if (message->msg_flags & MSG_CTRUNC)
+		refuse(shim, STAGE_SHIM, EMFILE, "");
+	if (shim->fd_count < REQUEST_FD_COUNT)
+		refuse(shim, STAGE_REQUEST, EPROTO, "");
+}
+
+static void receive_request(struct shim *shim)
+{
+	char room[CMSG_SPACE(sizeof shim->fds)] __attribute__((aligned(8)));
+	char byte;
+	struct iovec iov = {&byte, 1};
+	struct msghdr message = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+	struct stat stat;
+	void *bytes;
+
+	if (recvmsg(SHIM_CONTROL_FD, &message, MSG_CMSG_CLOEXEC) <=
+		0) { /* they died, or thought better of it */
+		for (uint32_t i = 0; i < shim->cgroup_count; i++)
+			cgroup_remove(shim->cgroups[i]);
+		_exit(0);
+	}
+	take_descriptors(shim, &message);
+	if (fstat(shim->fds[REQUEST_FD_REQUEST], &stat) < 0 || stat.st_size <= 0)
+		refuse(shim, STAGE_REQUEST, EPROTO, "");
+	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, shim->fds[REQUEST_FD_REQUEST], 0);
+	if (bytes == MAP_FAILED)
+		refuse(shim, STAGE_SHIM, errno, "");
+	if (request_decode((struct span){bytes, (size_t)stat.st_size}, &shim->request) < 0)
+		refuse(shim, STAGE_REQUEST, EPROTO, "");
+}
+
+/* -1 for none. The indices of descriptors become descriptors. */
+static int make_ruleset(struct shim *shim)
+{
+	const struct request *request = &shim->request;
+	struct grant grants[GRANTS_MAX];
+	const struct grant *culprit;
+	int ruleset;
+
+	if (request->landlock_abi == 0 || has_wall(shim))
+		return -1;
+	for (size_t i = 0; i < request->grant_count; i++) {
+		grants[i] = request->grants[i];
+		if (!grants[i].path && grants[i].fd >= shim->fd_count)
+			refuse(shim, STAGE_REQUEST, EPROTO, "");
+		grants[i].fd = grants[i].path ? -1 : shim->fds[grants[i].fd];
+	}
+	ruleset = landlock_ruleset(
+		request->landlock_abi, grants, request->grant_count, request->keep_out, &culprit);
+	if (ruleset < 0)
+		refuse(shim, STAGE_LANDLOCK, -ruleset, culprit && culprit->path ? culprit->path : "");
+	return ruleset;
+}
+
+static void start_child(struct shim *shim)
+{
+	struct child child = {.request = &shim->request,
+		.fds = shim->fds,
+		.shim = getpid(),
+		.cgroups = shim->cgroups,
+		.cgroup_count = shim->cgroup_count};
+	int status[2];
+
+	for (size_t i = 0; i < shim->request.wall.bind_count; i++)
+		if (shim->request.wall.binds[i].fd >= shim->fd_count)
+			refuse(shim, STAGE_REQUEST, EPROTO, "");
+	child.ruleset = make_ruleset(shim);
+	if (pipe2(status, O_CLOEXEC) < 0)
+		refuse(shim, STAGE_SHIM, errno, "");
+	/* Behind a wall somebody may have it open as long as he lives. */
+	if (has_wall(shim) && fcntl(status[0], F_SETFL, O_NONBLOCK) < 0)
+		refuse(shim, STAGE_SHIM, errno, "");
+	child.status = status[1];
+	shim->main = fork();
+	if (shim->main < 0)
+		refuse(shim, STAGE_FORK, errno, "");
+	if (shim->main == 0)
+		child_become(&child);
+	shim->status = status[0];
+	close(status[1]);
+	if (child.ruleset >= 0)
+		close(child.ruleset);
+	/* What the child has is the child's alone, so that its ends mean something. */
+	for (int i = 0; i < shim->fd_count; i++)
+		if (i < REQUEST_FD_CGROUP || i >= REQUEST_FD_COUNT)
+			close(shim->fds[i]);
+}
+
+/* ---- ending ------------------------------------------------------------------------------------------------------- */
+
+static void want_end(struct shim *shim, uint32_t grace_ms)
+{
+	int64_t at_ms = monotonic_ms() + grace_ms;
+
+	if (at_ms < shim->kill_at_ms)
+		shim->kill_at_ms = at_ms;
+}
+
+/* TERM for all. One that is stopped would sleep through it. Behind a wall it is for who is inside: it waits for him. */
+static uint32_t ask_to_end(struct shim *shim, uint32_t grace_ms)
+{
+	uint32_t reached;
+
+	want_end(shim, grace_ms);
+	shim->asked = true;
+	if (has_wall(shim) && !shim->told_started && !shim->ended)
+		return 0;
+	reached = tree_signal(getpid(), SIGTERM);
+	tree_signal(getpid(), SIGCONT);
+	return reached;
+}
+
+static void kill_round(struct shim *shim)
+{
+	uint32_t reached = 0;
+
+	if (shim->cgroup_count > 0)
+		reached = cgroup_signal(shim->fds[REQUEST_FD_CGROUP], shim->cgroups[0], SIGKILL);
+	reached += tree_signal(getpid(), SIGKILL);
+	shim->kill_used |= reached > 0 && !shim->tearing;
+	shim->next_kill_ms = monotonic_ms() + KILL_EVERY_MS;
+}
+
+/* What it has used up to now, as the next report says it. */
+static void add_usage(struct shim *shim)
+{
+	struct shim_report *report = &shim->report;
+	struct rusage usage;
+
+	budget_look(&shim->budget);
+	report->spent = shim->budget.spent;
+	report->budgets = shim->budget.orders_seen;
+	report->kill_used = shim->kill_used;
+	if (getrusage(RUSAGE_CHILDREN, &usage) < 0)
+		return;
+	report->cpu_user_us = (int64_t)usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec;
+	report->cpu_system_us = (int64_t)usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec;
+	report->memory_peak_bytes = (int64_t)usage.ru_maxrss * 1024;
+}
+
+/* The rest of a tree that has used up its budget. */
+static void enforce_budget(struct shim *shim)
+{
+	struct budget *budget = &shim->budget;
+
+	if (monotonic_ms() < budget->look_at_ms)
+		return;
+	budget_look(budget);
+	if (budget->spent != SPENT_NOTHING && !shim->ended)
+		ask_to_end(shim, budget->spent == SPENT_MEMORY ? 0 : shim->request.linger_ms);
+}
+
+/* ---- what the child says ------------------------------------------------------------------------------------------ */
+
+static void tell_started(struct shim *shim)
+{
+	struct shim_report report = {.main = shim->main};
+	struct proc_stat stat = {0};
+
+	proc_stat_read(shim->main, &stat); /* also of one that has ended: it was not waited for yet */
+	report.main_start = stat.start;
+	shim->told_started = true;
+	tell(shim, &report, REPORT_STARTED);
+	if (has_wall(shim) && shim->asked) {
+		tree_signal(getpid(), SIGTERM);
+		tree_signal(getpid(), SIGCONT);
+	}
+}
+
+static void tell_unstarted(struct shim *shim, const struct start_fault *fault)
+{
+	struct shim_report report = {.fault = *fault};
+
+	shim->unstarted = true;
+	tell(shim, &report, REPORT_UNSTARTED);
+}
+
+static void tell_ended(struct shim *shim)
+{
+	shim->ended = true;
+	add_usage(shim);
+	if (shim->told_started)
+		tell(shim, &shim->report, REPORT_EXITED);
+}
+
+/* Who was inside did not say how the program ended, and cannot any more. */
+static void tell_ended_unsaid(struct shim *shim, int signal)
+{
+	shim->report.signal = signal;
+	shim->strays = 1; /* nobody has counted */
+	tell_ended(shim);
+}
+
+static void take_word(struct shim *shim, const struct status_word *word)
+{
+	switch ((enum word_kind)word->kind) {
+	case WORD_FAULT:
+		tell_unstarted(shim, &word->fault);
+		break;
+	case WORD_STARTED:
+		tell_started(shim);
+		break;
+	case WORD_ENDED:
+		shim->report.status = word->status;
+		shim->report.signal = word->signal;
+		shim->report.core_dumped = word->core_dumped;
+		shim->strays = word->strays;
+		tell_ended(shim);
+		break;
+	}
+}
+
+/* What comes out of the status pipe: words, and its end. Without a wall that means that exec closed it. False: for now
+ * there is no more. */
+static bool read_status(struct shim *shim)
+{
+	char *into = (char *)&shim->word + shim->word_bytes;
+	ssize_t got = read(shim->status, into, sizeof shim->word - shim->word_bytes);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (got > 0)
+		shim->word_bytes += (size_t)got;
+	if (got > 0 && shim->word_bytes < sizeof shim->word)
+		return true;
+	if (got > 0) {
+		shim->word_bytes = 0;
+		take_word(shim, &shim->word);
+		return true;
+	}
+	close(shim->status);
+	shim->status = -1;
+	if (!has_wall(shim) && !shim->unstarted)
+		tell_started(shim);
+	if (shim->request.wall.loose && !shim->ended && (shim->told_started || shim->unstarted))
+		tell_ended_unsaid(shim, SIGKILL);
+	return false;
+}
+
+static void fell(struct shim *shim, const siginfo_t *info)
+{
+	struct start_fault fault = {.stage = STAGE_WALL};
+	const char *path = shim->request.wall.argv[0], *slash = strrchr(path, '/');
+
+	snprintf(fault.detail, sizeof fault.detail, "%s: %s %d", slash ? slash + 1 : path,
+		info->si_code == CLD_EXITED ? "exit status" : "signal", info->si_status);
+	tell_unstarted(shim, &fault);
+}
+
+/* The wall has gone, and who was inside did not say how the program ended: it was killed with it. */
+static void wall_ended(struct shim *shim, const siginfo_t *info)
+{
+	while (shim->status >= 0 && read_status(shim))
+		;
+	if (shim->ended || (shim->request.wall.loose && shim->told_started))
+		return;
+	if (!shim->told_started && !shim->unstarted)
+		fell(shim, info);
+	tell_ended_unsaid(shim, info->si_code == CLD_EXITED ? SIGKILL : info->si_status);
+}
+
+/* The program has ended; whatever of its tree is still there is a stray. What it used counts when it was waited for; until
+ * then its pid is its own. */
+static void main_ended(struct shim *shim, siginfo_t *info)
+{
+	struct shim_report *report = &shim->report;
+
+	if (has_wall(shim)) {
+		waitid(P_PID, (id_t)shim->main, info, WEXITED | WNOHANG);
+		wall_ended(shim, info);
+		return;
+	}
+	while (shim->status >= 0) /* it ended right after exec, or instead of it */
+		read_status(shim);
+	waitid(P_PID, (id_t)shim->main, info, WEXITED | WNOHANG);
+	report->signal = info->si_code == CLD_EXITED ? 0 : info->si_status;
+	report->status = info->si_code == CLD_EXITED ? info->si_status : 0;
+	report->core_dumped = info->si_code == CLD_DUMPED;
+	tell_ended(shim);
+}
+
+/* Returns whether a child is left. */
+static bool reap(struct shim *shim)
+{
+	for (;;) {
+		siginfo_t info = {0};
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+			return errno != ECHILD;
+		if (info.si_pid == 0)
+			return true;
+		if (info.si_pid == shim->main && (!shim->ended || has_wall(shim)))
+			main_ended(shim, &info);
+		else
+			waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
+	}
+}
+
+/* Somebody else may have been moved into it, or be about to leave it. */
+static void remove_cgroup(int fd, const char *path)
+{
+	for (int look = 0; cgroup_remove(path) == -EBUSY && look < 100; look++) {
+		cgroup_signal(fd, path, SIGKILL);
+		usleep(1000);
+	}
+}
+
+static _Noreturn void finish(struct shim *shim)
+{
+	add_usage(shim);
+	for (uint32_t i = 0; i < shim->cgroup_count; i++)
+		remove_cgroup(shim->fds[REQUEST_FD_CGROUP + i], shim->cgroups[i]);
+	tell(shim, &shim->report, REPORT_GONE);
+	_exit(0);
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------------------------- */
+
+static void orphaned(struct shim *shim)
+{
+	if (!shim->connected)
+		return;
+	shim->connected = false;
+	if (shim->request.finishes)
+		want_end(shim, SHIM_ORPHAN_FINISH_MS);
+	else
+		ask_to_end(shim, SHIM_ORPHAN_TERM_MS);
+}
+
+static void push(struct shim *shim, const struct process_lease *lease)
+{
+	if (!shim->report.lapsed)
+		deadline_push(&shim->deadline, lease);
+}
+
+static void obey(struct shim *shim, const struct shim_order *order)
+{
+	switch ((enum order_kind)order->kind) {
+	case ORDER_STOP:
+		ask_to_end(shim, order->grace_ms);
+		break;
+	case ORDER_KILL:
+		want_end(shim, 0);
+		break;
+	case ORDER_LEASE:
+		push(shim, &order->lease);
+		break;
+	case ORDER_WORK:
+	case ORDER_REST:
+		push(shim, &order->lease);
+		budget_begin(&shim->budget, order->kind == ORDER_WORK);
+		break;
+	}
+}
+
+/* All of them: the last may be the one that pushes a deadline which is over by now. */
+static void take_orders(struct shim *shim)
+{
+	struct shim_order order;
+	ssize_t got;
+
+	while ((got = recv(SHIM_CONTROL_FD, &order, sizeof order, MSG_DONTWAIT)) > 0) {
+		if (got == sizeof order)
+			obey(shim, &order);
+	}
+	if (got == 0 || (errno != EAGAIN && errno != EINTR))
+		orphaned(shim);
+}
+
+/* Nobody has pushed it in time. What is on its way out already is only hurried. */
+static void look_at_deadline(struct shim *shim)
+{
+	uint32_t grace_ms;
+
+	if (!deadline_is_over(&shim->deadline, &grace_ms))
+		return;
+	if (shim->asked) {
+		want_end(shim, grace_ms);
+		return;
+	}
+	shim->report.lapsed = !shim->ended;
+	ask_to_end(shim, grace_ms);
+}
+
+/* Several of a kind may have become one: a signal only says that it is worth to look. */
+static void take_signals(struct shim *shim)
+{
+	struct signalfd_siginfo info[8];
+
+	while (read(shim->signals, info, sizeof info) > 0)
+		;
+	if (getppid() != shim->parent)
+		orphaned(shim);
+}
+
+static int wait_ms(const struct shim *shim)
+{
+	int64_t now_ms = monotonic_ms();
+	int64_t at_ms = shim->kill_at_ms <= now_ms ? shim->next_kill_ms : shim->kill_at_ms;
+
+	if (shim->budget.look_at_ms < at_ms)
+		at_ms = shim->budget.look_at_ms;
+	if (at_ms == NEVER)
+		return -1;
+	int64_t wait_ms = at_ms > now_ms ? at_ms - now_ms : 0;
+	return wait_ms < INT_MAX ? (int)wait_ms : INT_MAX;
+}
+
+/* The tree is empty: gone. The program alone has ended: what is left gets its TERM, once. */
+static void look_at_children(struct shim *shim)
+{
+	if (!reap(shim)) {
+		while (shim->status >= 0 && read_status(shim))
+			;
+		finish(shim);
+	}
+	if (!shim->ended || shim->left)
+		return;
+	shim->left = true;
+	if (has_wall(shim) && shim->strays == 0) { /* it comes down by itself */
+		shim->tearing = shim->request.wall.loose;
+		want_end(shim, shim->tearing ? 0 : WALL_LINGER_MS);
+		return;
+	}
+	shim->report.strays = ask_to_end(shim, shim->request.linger_ms);
+	if (has_wall(shim)) /* and not what the wall is made of */
+		shim->report.strays = shim->strays;
+}
+
+static _Noreturn void serve(struct shim *shim)
+{
+	for (;;) {
+		enum { STATUS, SIGNALS, ORDERS, DEADLINE, COUNT };
+		struct pollfd polls[COUNT] = {
+			[STATUS] = {.fd = shim->status, .events = POLLIN},
+			[SIGNALS] = {.fd = shim->signals, .events = POLLIN},
+			[ORDERS] = {.fd = shim->connected ? SHIM_CONTROL_FD : -1, .events = POLLIN},
+			[DEADLINE] = {.fd = shim->deadline.timer, .events = POLLIN},
+		};
+		if (poll(polls, COUNT, wait_ms(shim)) < 0 && errno != EINTR)
+			usleep(KILL_EVERY_MS * 1000); /* no memory: it can only get better */
+		if (polls[STATUS].revents)
+			(void)read_status(shim);
+		if (polls[SIGNALS].revents)
+			take_signals(shim);
+		if (polls[ORDERS].revents)
+			take_orders(shim);
+		look_at_children(shim);
+		if (polls[DEADLINE].revents)
+			look_at_deadline(shim);
+		enforce_budget(shim);
+		if (shim->kill_at_ms <= monotonic_ms() && shim->next_kill_ms <= monotonic_ms())
+			kill_round(shim);
+	}
+}
+
+/* stint-shim RUN [CGROUP]... */
+int main(int argc, char **argv)
+{
+	static struct shim shim = {.status = -1, .kill_at_ms = NEVER, .connected = true};
+
+	if (argc == 2 && strcmp(argv[1], SHIM_INSIDE) == 0)
+		_exit(inside_main());
+	if (argc > 3 && strcmp(argv[1], SHIM_GUEST) == 0)
+		return guest_main(argv + 2);
+	if (argc == 2 && strcmp(argv[1], SHIM_TRIAL) == 0)
+		_exit(0);
+	shim.cgroups = argv + 2;
+	shim.cgroup_count = argc > 2 && argc - 2 <= CGROUP_LEAVES_MAX ? (uint32_t)argc - 2 : 0;
+	shim.parent = getppid();
+	settle(&shim);
+	receive_request(&shim);
+	int fault = deadline_open(&shim.deadline);
+	if (fault < 0)
+		refuse(&shim, STAGE_SHIM, -fault, "timerfd");
+	deadline_push(&shim.deadline, &shim.request.lease);
+	tell(&shim, &(struct shim_report){0}, REPORT_READY);
+	budget_init(&shim.budget, &shim.request.limits, shim.fds + REQUEST_FD_CGROUP, shim.cgroup_count,
+		!shim.request.budget_later);
+	start_child(&shim);
+	serve(&shim);
+}

@@ -1,0 +1,304 @@
+/*
+ * A path is resolved once, here: opened, held against the state directory, and then named to the wall by what the kernel
+ * calls it. The program that makes the wall resolves that name again, and somebody could have put a link there since; so
+ * the shim inside compares what it finds with what was opened, before anything else runs.
+ */
+#include "exec/wall/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/request/above.h"
+
+enum {
+	PLAN_BYTES_MAX = 1 << 20,
+	PLAN_ARGS_MAX = 1024,
+};
+
+/* ---- for sandbox.c, container.c and machine.c ---------------------------------------------------------------------------------- */
+
+const char *plan_text(struct wall_plan *plan, const char *format, ...)
+{
+	char text[4096 + 512];
+	struct span kept;
+	va_list args;
+
+	va_start(args, format);
+	int len = vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (len >= 0 && len < (int)sizeof text && arena_copy(&plan->arena, span_of(text), &kept) == 0)
+		return kept.data;
+	plan->short_of = true;
+	return "";
+}
+
+void plan_word(struct wall_plan *plan, const char *word)
+{
+	if (plan->argc + 1 < PLAN_ARGS_MAX)
+		plan->argv[plan->argc++] = word;
+	else
+		plan->short_of = true;
+}
+
+void plan_words(struct wall_plan *plan, const char *const *words)
+{
+	while (*words)
+		plan_word(plan, *words++);
+}
+
+void plan_grant(struct wall_plan *plan, const char *path, enum grant_access access)
+{
+	if (plan->grant_count < GRANTS_MAX)
+		plan->grants[plan->grant_count++] =
+			(struct grant){.path = path, .fd = -1, .access = access, .optional = true};
+	else
+		plan->short_of = true;
+}
+
+const char *plan_door(struct wall_plan *plan, const struct wall *wall)
+{
+	const char *slash = wall->socket ? strrchr(wall->socket, '/') : NULL;
+
+	return slash && wall->socket_alone
+		? plan_text(plan, "%.*s", (int)(slash - wall->socket), wall->socket)
+		: wall->socket;
+}
+
+const char *wall_program(struct arena *arena, const char *name)
+{
+	const char *dir = getenv("PATH"), *end;
+	char path[4096];
+	struct span kept;
+
+	if (strchr(name, '/'))
+		return access(name, X_OK) == 0 ? name : NULL;
+	for (dir = dir && dir[0] ? dir : "/usr/local/bin:/usr/bin:/bin"; dir; dir = *end ? end + 1 : NULL) {
+		end = strchrnul(dir, ':');
+		int len = snprintf(path, sizeof path, "%.*s/%s", (int)(end - dir), dir, name);
+		if (dir[0] == '/' && len < (int)sizeof path && access(path, X_OK) == 0)
+			return arena_copy(arena, span_of(path), &kept) < 0 ? NULL : kept.data;
+	}
+	return NULL;
+}
+
+/* ---- what is granted ------------------------------------------------------------------------------------------------ */
+
+/* What the kernel calls it. */
+static const char *path_of(struct wall_plan *plan, int fd)
+{
+	char link[64], path[4096];
+	ssize_t len;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	len = readlink(link, path, sizeof path);
+	return len <= 0 || len == sizeof path ? NULL : plan_text(plan, "%.*s", (int)len, path);
+}
+
+/* Takes the descriptor. */
+static int add_bind(struct wall_plan *plan, int taken, const char *inside, enum grant_access access)
+{
+	cleanup(close_at) int fd = taken;
+	size_t i = plan->bind_count;
+	const char *source = path_of(plan, fd);
+
+	if (!source)
+		return -ENAMETOOLONG;
+	if (i == REQUEST_GRANT_FDS_MAX)
+		return -E2BIG;
+	plan->sources[i] = source;
+	plan->access[i] = access;
+	plan->binds[i] = (struct bind){inside ? inside : source, REQUEST_FD_COUNT + (int)i};
+	plan->fds[i] = take_fd(fd);
+	plan->bind_count++;
+	return 0;
+}
+
+static int add_granted(struct wall_plan *plan, const struct process_spec *spec, const struct grant *grant,
+	const struct place *above, int above_count)
+{
+	char inside[4096];
+
+	/* A container has a system of its own: what may be missing there is missing. */
+	if (grant->optional && spec->wall->level == WALL_CONTAINER)
+		return 0;
+	cleanup(close_at) int fd = grant_open(grant);
+	if (fd < 0)
+		return fd == -ENOENT && grant->optional ? 0 : fd;
+	if (grant_opens(grant, fd, spec->confine.keep_out, above, above_count))
+		return -EXDEV;
+	const char *path = grant->inside ? grant->inside : grant->path ? grant->path : path_of(plan, fd);
+	int fault = path ? wall_name(spec->wall, path, inside, sizeof inside) : -ENAMETOOLONG;
+	return fault ? fault : add_bind(plan, take_fd(fd), plan_text(plan, "%s", inside), grant->access);
+}
+
+/* Nothing is mounted for it, it is what all else is mounted in; but it is compared with what was meant, too. */
+static int add_rootfs(struct wall_plan *plan, const struct wall *wall, const struct place *above, int count)
+{
+	const struct grant rootfs = {.path = wall->rootfs ? wall->rootfs : "", .direct = true};
+	cleanup(close_at) int fd = grant_open(&rootfs);
+
+	if (fd < 0)
+		return fd;
+	if (above_index(above, count, fd) >= 0)
+		return -EXDEV;
+	plan->rootfs = path_of(plan, fd);
+	int fault = plan->rootfs ? add_bind(plan, take_fd(fd), "/", GRANT_READ) : -ENAMETOOLONG;
+	if (!fault)
+		plan->sources[plan->bind_count - 1] = NULL;
+	return fault;
+}
+
+static bool is_above(const char *path, const struct place *above, int count)
+{
+	cleanup(close_at) int fd = open(path, O_PATH | O_CLOEXEC);
+
+	return fd >= 0 && above_index(above, count, fd) >= 0;
+}
+
+static int check_system(const struct wall *wall, const struct place *above, int count)
+{
+	if (wall->level == WALL_CONTAINER)
+		return wall->rootfs && is_above(wall->rootfs, above, count) ? -EXDEV : 0;
+	for (size_t i = 0; i < grants_system_count; i++)
+		if (is_above(grants_system[i].path, above, count))
+			return -EXDEV;
+	return 0;
+}
+
+int wall_system_check(const struct wall *wall, const char *keep_out)
+{
+	struct place above[ABOVE_MAX];
+	int count = above_find_path(keep_out, above);
+
+	return count < 0 ? count : check_system(wall, above, count);
+}
+
+static int add_workdir(
+	struct wall_plan *plan, const struct process_spec *spec, const struct place *above, int count)
+{
+	enum grant_access access = spec->confine.workdir_read_only ? GRANT_READ : GRANT_WRITE;
+	const char *path = path_of(plan, spec->workdir_fd);
+	char inside[4096];
+
+	if (above_index(above, count, spec->workdir_fd) >= 0)
+		return -EXDEV;
+	int fault = path ? wall_workdir_name(spec->wall, path, inside, sizeof inside) : -ENAMETOOLONG;
+	if (fault)
+		return fault;
+	plan->workdir = plan_text(plan, "%s", inside);
+	int fd = fcntl(spec->workdir_fd, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? -errno : add_bind(plan, fd, plan->workdir, access);
+}
+
+static void swap_binds(struct wall_plan *plan, size_t a, size_t b)
+{
+	struct bind bind = plan->binds[a];
+	const char *source = plan->sources[a];
+	enum grant_access access = plan->access[a];
+	int fd = plan->fds[a], index = bind.fd;
+
+	bind.fd = plan->binds[b].fd;
+	plan->binds[a] = plan->binds[b];
+	plan->binds[a].fd = index;
+	plan->sources[a] = plan->sources[b];
+	plan->access[a] = plan->access[b];
+	plan->fds[a] = plan->fds[b];
+	plan->binds[b] = bind;
+	plan->sources[b] = source;
+	plan->access[b] = access;
+	plan->fds[b] = fd;
+}
+
+/* What lies beneath comes after what lies above, or it would be covered; of the same path the last stays on top, and
+ * that is the work dir. */
+static void sort_binds(struct wall_plan *plan)
+{
+	for (size_t i = 1; i < plan->bind_count; i++)
+		for (size_t j = i; j > 0 && strlen(plan->binds[j - 1].path) > strlen(plan->binds[j].path);
+			j--)
+			swap_binds(plan, j - 1, j);
+}
+
+static int collect(struct wall_plan *plan, const struct process_spec *spec)
+{
+	const struct confine *confine = &spec->confine;
+	struct place above[ABOVE_MAX];
+	int count = above_find_path(confine->keep_out, above),
+	    fault = count < 0 ? count : check_system(spec->wall, above, count);
+
+	if (!fault && spec->wall->level == WALL_CONTAINER)
+		fault = add_rootfs(plan, spec->wall, above, count);
+	for (size_t i = 0; i < confine->grant_count && !fault; i++)
+		fault = add_granted(plan, spec, &confine->grants[i], above, count);
+	if (!fault)
+		fault = add_workdir(plan, spec, above, count);
+	sort_binds(plan);
+	for (size_t i = 0; i < plan->bind_count; i++)
+		plan_grant(plan, plan->binds[i].path, plan->access[i]);
+	return fault;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------ */
+
+int wall_plan_make(struct wall_plan *plan, const char *shim, const struct process_spec *spec)
+{
+	int fault;
+
+	*plan = (struct wall_plan){0};
+	arena_init(&plan->arena, PLAN_BYTES_MAX);
+	plan->argv = arena_alloc(&plan->arena, PLAN_ARGS_MAX * sizeof *plan->argv);
+	fault = !plan->argv                    ? -ENOMEM
+		: spec->wall->level == WALL_VM ? machine_plan(plan, shim, spec)
+					       : collect(plan, spec);
+	if (!fault && spec->wall->level == WALL_SANDBOX)
+		fault = sandbox_plan(plan, shim, spec);
+	if (!fault && spec->wall->level == WALL_CONTAINER)
+		fault = container_plan(plan, shim, spec);
+	if (!fault && plan->short_of)
+		fault = -E2BIG;
+	if (fault)
+		wall_plan_done(plan);
+	return fault;
+}
+
+void wall_plan_done(struct wall_plan *plan)
+{
+	for (size_t i = 0; i < plan->bind_count; i++)
+		close(plan->fds[i]);
+	plan->bind_count = 0;
+	byway_remove(plan->byway);
+	buf_done(&plan->input);
+	arena_done(&plan->arena);
+}
+
+/* Both versions of cgroups are mounted: crun knows it by this directory, and by what is mounted there. */
+static bool machine_is_hybrid(void)
+{
+	return access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0;
+}
+
+void wall_plan_ask(const struct wall_plan *plan, const struct process_spec *spec, struct request *request)
+{
+	bool container = spec->wall->level == WALL_CONTAINER;
+
+	request->grants = plan->grants;
+	request->grant_count = plan->grant_count;
+	request->keep_out = "";
+	request->wall = (struct request_wall){
+		.argv = plan->argv,
+		.env = plan->maker_env,
+		.workdir = plan->workdir,
+		.fixed = container ? "/sys/fs/cgroup" : "",
+		.cover = container && machine_is_hybrid() ? "/sys/fs/cgroup/unified" : "",
+		.own_user = container && (geteuid() != 0 || spec->drop_user),
+		.loose = plan->loose,
+		.binds = plan->binds,
+		.bind_count = plan->bind_count,
+	};
+}

@@ -1,0 +1,207 @@
+/*
+ * A short list of what is denied, everything else allowed: the level `process` runs compilers, interpreters and agents,
+ * and must not break them. Denied is what reaches into other processes, what changes the machine, and doors into the
+ * kernel that unprivileged programs hardly need and exploits like: EPERM, as if a privilege were missing.
+ *
+ * The program is made once and sent to every shim; the library is not linked into those.
+ */
+#include "exec/wall/syscalls.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/take.h"
+
+static const char *const denied[] = {
+	/* other processes */
+	"ptrace",
+	"process_vm_readv",
+	"process_vm_writev",
+	"process_madvise",
+	"kcmp",
+	"pidfd_getfd",
+	/* mounts and namespaces */
+	"mount",
+	"umount",
+	"umount2",
+	"move_mount",
+	"fsopen",
+	"fsconfig",
+	"fsmount",
+	"fspick",
+	"open_tree",
+	"mount_setattr",
+	"pivot_root",
+	"chroot",
+	"setns",
+	"unshare",
+	/* the kernel */
+	"kexec_load",
+	"kexec_file_load",
+	"init_module",
+	"finit_module",
+	"delete_module",
+	"bpf",
+	"perf_event_open",
+	"userfaultfd",
+	"io_uring_setup",
+	"io_uring_enter",
+	"io_uring_register",
+	"lookup_dcookie",
+	"open_by_handle_at",
+	"vm86",
+	"vm86old",
+	/* keys */
+	"keyctl",
+	"add_key",
+	"request_key",
+	/* the machine */
+	"reboot",
+	"swapon",
+	"swapoff",
+	"acct",
+	"quotactl",
+	"quotactl_fd",
+	"sethostname",
+	"setdomainname",
+	"settimeofday",
+	"stime",
+	"clock_settime",
+	"clock_settime64",
+	"clock_adjtime",
+	"clock_adjtime64",
+	"iopl",
+	"ioperm",
+	"syslog",
+	"nfsservctl",
+	"vhangup",
+};
+
+static void filter_release_at(scmp_filter_ctx *filter)
+{
+	if (*filter)
+		seccomp_release(*filter);
+}
+
+/* A name that this library or machine does not know cannot be called by it either. */
+static int deny(scmp_filter_ctx filter, const char *name)
+{
+	int number = seccomp_syscall_resolve_name(name);
+
+	return number == __NR_SCMP_ERROR ? 0 : seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+}
+
+static int deny_all(scmp_filter_ctx filter)
+{
+	int fault = 0;
+
+	for (size_t i = 0; i < sizeof denied / sizeof *denied && !fault; i++)
+		fault = deny(filter, denied[i]);
+	return fault;
+}
+
+/* Typing into the terminal that somebody else reads. Only the low half counts for the kernel. */
+static int deny_terminal(scmp_filter_ctx filter)
+{
+	static const unsigned int requests[] = {TIOCSTI, TIOCLINUX};
+	int fault = 0;
+
+	for (size_t i = 0; i < sizeof requests / sizeof *requests && !fault; i++)
+		fault = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
+			SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, requests[i]));
+	return fault;
+}
+
+/* Of another process: a limit of processor time ends it as surely as a signal, and Landlock lets it pass. 0 is who asks. */
+static int deny_limits(scmp_filter_ctx filter)
+{
+	return seccomp_rule_add(
+		filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0, 0));
+}
+
+/* Of machines and their host: the one network that a network namespace does not hold. Programs for the small sibling ask
+ * for all sockets by one call that hides which: there it is all of them. */
+static int deny_machines(scmp_filter_ctx filter)
+{
+	return seccomp_rule_add(
+		filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_VSOCK, 0));
+}
+
+/* A new user namespace is a set of privileges. clone3 hides its flags from us: without it the C library takes clone. */
+static int deny_namespaces(scmp_filter_ctx filter)
+{
+	int fault = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+		SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER));
+
+	return fault ? fault : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+}
+
+/* Programs for the small sibling of this processor are held to the same; others' calls do not exist. */
+static int add_architectures(scmp_filter_ctx filter)
+{
+	uint32_t small = seccomp_arch_native() == SCMP_ARCH_X86_64 ? SCMP_ARCH_X86
+		: seccomp_arch_native() == SCMP_ARCH_AARCH64       ? SCMP_ARCH_ARM
+								   : 0;
+	int fault = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
+
+	if (!fault && small)
+		fault = seccomp_arch_add(filter, small);
+	return fault == -EEXIST ? 0 : fault;
+}
+
+static int export(scmp_filter_ctx filter, struct buf *buf)
+{
+	cleanup(close_at) int fd = memfd_create("stint-filter", MFD_CLOEXEC);
+	struct stat stat;
+	int fault;
+
+	if (fd < 0)
+		return -errno;
+	fault = seccomp_export_bpf(filter, fd);
+	if (fault)
+		return fault;
+	if (fstat(fd, &stat) < 0)
+		return -errno;
+	fault = buf_reserve(buf, (size_t)stat.st_size);
+	if (fault)
+		return fault;
+	if (pread(fd, buf->data + buf->len, (size_t)stat.st_size, 0) != stat.st_size)
+		return -EIO;
+	buf->len += (size_t)stat.st_size;
+	return 0;
+}
+
+int syscalls_filter(bool offline, struct buf *buf)
+{
+	cleanup(filter_release_at) scmp_filter_ctx filter = NULL;
+	int fault;
+
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
+		return -EOPNOTSUPP;
+	filter = seccomp_init(SCMP_ACT_ALLOW);
+	if (!filter)
+		return -ENOMEM;
+	fault = add_architectures(filter);
+	if (!fault)
+		fault = deny_all(filter);
+	if (!fault)
+		fault = deny_terminal(filter);
+	if (!fault)
+		fault = deny_limits(filter);
+	if (!fault && offline)
+		fault = deny_machines(filter);
+	if (!fault)
+		fault = deny_namespaces(filter);
+	if (!fault)
+		seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE,
+			2); /* a tree: cheaper to walk; older ones keep a list */
+	return fault ? fault : export(filter, buf);
+}

@@ -1,0 +1,672 @@
+/*
+ * Connections: bytes in, requests out to the turns, replies back.
+ *
+ * Requests of a connection that only want a turn go into the same one, as many as have come; their replies keep their
+ * order and are written together. Everything else is under way alone; what the client sends meanwhile waits in the
+ * input, and what does not fit there waits in the client. While replies pile up that it does not read, nothing more is taken from it.
+ * A client that reads slowly, sends slowly or not at all costs its own connection and nothing else.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/take.h"
+#include "server/net/connection.h"
+
+enum {
+	LINGER_BYTES_MAX = 4 << 20,   /* what a refused client still sends is thrown away, up to that much */
+	UNSENT_BYTES_MAX = 256 << 10, /* with more on the way to the client, its next request waits */
+	OUTPUT_BYTES_MAX = 66 << 20,  /* that, and the largest reply there is */
+	KEPT_BYTES_MAX = 64 << 10,    /* of a buffer that is empty */
+	CONNECTIONS_MAX = 40000,      /* a worker has up to three: its beat, a claim that waits, and news */
+	AHEAD_MAX = 64,               /* requests of one connection that are under way before the last one */
+};
+
+static void serve(struct connection *connection);
+
+static void mark_dirty(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	if (connection->dirty)
+		return;
+	connection->dirty = true;
+	connection->dirty_previous = NULL;
+	connection->dirty_next = server->dirty;
+	if (server->dirty)
+		server->dirty->dirty_previous = connection;
+	server->dirty = connection;
+}
+
+static void unmark_dirty(struct connection *connection)
+{
+	if (!connection->dirty)
+		return;
+	connection->dirty = false;
+	if (connection->dirty_previous)
+		connection->dirty_previous->dirty_next = connection->dirty_next;
+	else
+		connection->server->dirty = connection->dirty_next;
+	if (connection->dirty_next)
+		connection->dirty_next->dirty_previous = connection->dirty_previous;
+}
+
+struct visitor *connection_visitor(struct connection *connection)
+{
+	return &connection->visitor;
+}
+
+static struct connection *of_handle(void *handle)
+{
+	return ((uv_handle_t *)handle)->data;
+}
+
+/* ---- closing ------------------------------------------------------------------------------------------- */
+
+static void abandon_all(struct connection *connection, struct exchange_list *list)
+{
+	struct exchange *next;
+
+	for (struct exchange *exchange = list->first; exchange; exchange = next) {
+		next = exchange->next;
+		exchange->next = exchange->previous = NULL;
+		exchange_abandon(connection->server, exchange);
+	}
+	*list = (struct exchange_list){0};
+}
+
+/* The one that is to be answered first; NULL: none is under way. */
+static struct exchange *oldest(const struct connection *connection)
+{
+	return connection->ahead_first ? connection->ahead_first : connection->current;
+}
+
+static struct exchange *take_oldest(struct connection *connection)
+{
+	struct exchange *exchange = oldest(connection);
+
+	if (connection->ahead_first) {
+		connection->ahead_first = exchange->behind;
+		connection->ahead_count--;
+	} else {
+		connection->current = NULL;
+	}
+	return exchange;
+}
+
+/* The current one lets another request come behind it. */
+static void let_another_come(struct connection *connection)
+{
+	struct exchange *exchange = connection->current;
+
+	exchange->behind = NULL;
+	if (connection->ahead_first)
+		connection->ahead_last->behind = exchange;
+	else
+		connection->ahead_first = exchange;
+	connection->ahead_last = exchange;
+	connection->ahead_count++;
+	connection->current = NULL;
+}
+
+static void outgoing_free(struct outgoing *outgoing)
+{
+	if (outgoing)
+		buf_done(&outgoing->bytes);
+	free(outgoing);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct connection *connection = of_handle(handle);
+
+	http_input_free(connection->input);
+	buf_done(&connection->out);
+	outgoing_free(connection->outgoing);
+	free(connection);
+}
+
+void connection_close(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	if (connection->closing)
+		return;
+	connection->closing = true;
+	if (connection->previous)
+		connection->previous->next = connection->next;
+	else
+		server->connections = connection->next;
+	if (connection->next)
+		connection->next->previous = connection->previous;
+	server->connection_count--;
+	unmark_dirty(connection);
+	struct exchange *exchange;
+	while ((exchange = take_oldest(connection)))
+		exchange_abandon(server, exchange);
+	abandon_all(connection, &connection->unsaid);
+	if (connection->outgoing)
+		abandon_all(connection, &connection->outgoing->unsaid);
+	uv_close((uv_handle_t *)&connection->stream, on_closed);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+static void free_said(struct connection *connection, struct exchange_list *list)
+{
+	struct exchange *next;
+
+	for (struct exchange *exchange = list->first; exchange; exchange = next) {
+		next = exchange->next;
+		exchange_free(connection->server, exchange);
+	}
+	*list = (struct exchange_list){0};
+}
+
+static void start_write(struct connection *connection);
+
+/* Empty it, and do not keep much memory for what was once in it. */
+static void buf_rest(struct buf *buf, size_t kept_max)
+{
+	if (buf->cap > kept_max)
+		buf_done(buf);
+	else
+		buf_clear(buf);
+}
+
+static void on_shut(uv_shutdown_t *shutdown, int status)
+{
+	(void)status;
+	free(shutdown);
+}
+
+static bool say_no_more(struct connection *connection)
+{
+	uv_shutdown_t *shutdown = calloc(1, sizeof *shutdown);
+	bool is_said = shutdown && uv_shutdown(shutdown, &connection->stream, on_shut) == 0;
+
+	if (!is_said)
+		free(shutdown);
+	return is_said;
+}
+
+/* Everything was said. Whoever was refused amid its sending must be able to read why: if we closed with bytes of it
+ * unread, the kernel would throw our reply away. */
+static void finish_closing(struct connection *connection)
+{
+	if (connection->shut)
+		return;
+	connection->shut = true;
+	if (!connection->deaf || !say_no_more(connection))
+		connection_close(connection);
+}
+
+static void after_write(struct connection *connection)
+{
+	connection->since_ms = connection->server->now.lease_ms;
+	connection->server->streams_hungry |= connection->current && connection->current->streams;
+	connection->server->readers_hungry |= connection->current && connection->current->is_begun;
+	if (connection->out.len > 0)
+		start_write(connection);
+	else if (connection->close_after)
+		finish_closing(connection);
+}
+
+/* The next piece of a long reply need not grow a buffer anew. */
+static void take_bytes_back(struct connection *connection)
+{
+	struct buf *bytes = &connection->outgoing->bytes;
+
+	if (connection->out.data || bytes->cap > KEPT_BYTES_MAX)
+		return;
+	connection->out = *bytes;
+	buf_clear(&connection->out);
+	buf_init(bytes, OUTPUT_BYTES_MAX);
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+	struct connection *connection = of_handle(write->handle);
+
+	if (connection->closing)
+		return;
+	if (status < 0) {
+		connection_close(connection);
+		return;
+	}
+	free_said(connection, &connection->outgoing->unsaid);
+	take_bytes_back(connection);
+	outgoing_free(connection->outgoing);
+	connection->outgoing = NULL;
+	after_write(connection);
+	if (!connection->closing && !connection->current)
+		serve(connection);
+}
+
+/* The kernel took `done` bytes; the rest follows as it makes room. */
+static void write_on(struct connection *connection, size_t done)
+{
+	struct outgoing *outgoing = calloc(1, sizeof *outgoing);
+
+	if (!outgoing) {
+		connection_close(connection);
+		return;
+	}
+	*outgoing = (struct outgoing){
+		.bytes = connection->out,
+		.unsaid = connection->unsaid,
+		.left_bytes = SIZE_MAX,
+	};
+	connection->outgoing = outgoing;
+	connection->unsaid = (struct exchange_list){0};
+	buf_init(&connection->out, OUTPUT_BYTES_MAX);
+	connection->since_ms = connection->server->now.lease_ms;
+	uv_buf_t rest = uv_buf_init(outgoing->bytes.data + done, (unsigned)(outgoing->bytes.len - done));
+	if (uv_write(&outgoing->write, &connection->stream, &rest, 1, on_written) < 0)
+		connection_close(connection);
+}
+
+/* Hand everything to the kernel; what it does not take at once is written as it makes room. */
+static void start_write(struct connection *connection)
+{
+	uv_buf_t bytes = uv_buf_init(connection->out.data, (unsigned)connection->out.len);
+	int written = uv_try_write(&connection->stream, &bytes, 1);
+
+	if (written == (int)connection->out.len) {
+		buf_rest(&connection->out, connection->server->connection_count > CROWD ? 0 : KEPT_BYTES_MAX);
+		free_said(connection, &connection->unsaid);
+		after_write(connection);
+		return;
+	}
+	if (written < 0 && written != UV_EAGAIN) {
+		connection_close(connection);
+		return;
+	}
+	write_on(connection, written > 0 ? (size_t)written : 0);
+}
+
+void connections_flush(struct server *server)
+{
+	struct connection *connection;
+
+	while ((connection = server->dirty)) {
+		unmark_dirty(connection);
+		if (!connection->outgoing && connection->out.len > 0)
+			start_write(connection);
+		if (!connection->closing && !connection->current)
+			serve(connection);
+	}
+}
+
+size_t connection_unsent(const struct connection *connection)
+{
+	return connection->out.len + (connection->outgoing ? connection->outgoing->bytes.len : 0);
+}
+
+struct buf *connection_output(struct connection *connection)
+{
+	assert(!connection->closing);
+	mark_dirty(connection);
+	return &connection->out;
+}
+
+static void put_reply(struct connection *connection, struct exchange *exchange)
+{
+	struct http_reply *reply = &exchange->call.reply;
+
+	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream;
+	metrics_count_reply(&connection->server->metrics, reply->status);
+	if (http_put_reply(&connection->out, reply) < 0) {
+		exchange_abandon(connection->server, exchange);
+		connection_close(connection);
+		return;
+	}
+	connection->close_after |= reply->close;
+	exchange_list_add(&connection->unsaid, exchange);
+	mark_dirty(connection);
+}
+
+void connection_reply(struct connection *connection, struct exchange *exchange)
+{
+	assert(!connection->closing);
+	exchange->is_answered = true;
+	while (!connection->closing && (exchange = oldest(connection)) && exchange->is_answered) {
+		take_oldest(connection);
+		put_reply(connection, exchange);
+	}
+}
+
+void connection_begin_stream(struct connection *connection)
+{
+	const struct http_reply *reply = &connection->current->call.reply;
+	struct buf *out = connection_output(connection);
+
+	metrics_count_reply(&connection->server->metrics, reply->status);
+	if (http_put_reply(out, reply) < 0 || api_put_stream_start(out) < 0)
+		connection_end_stream(connection);
+}
+
+void connection_end_stream(struct connection *connection)
+{
+	assert(connection->current);
+	assert(connection->current->streams);
+	exchange_abandon(connection->server, connection->current);
+	connection->current = NULL;
+	connection->close_after = true;
+	if (connection_unsent(connection) == 0)
+		connection_close(connection);
+	else
+		mark_dirty(connection);
+}
+
+/* ---- replies in pieces ---------------------------------------------------------------------------------- */
+
+bool connection_begin_pieces(struct connection *connection)
+{
+	struct exchange *exchange = connection->current;
+	struct http_reply *reply = &exchange->call.reply;
+
+	reply->chunked = exchange->request->takes_chunks;
+	reply->stream = !reply->chunked; /* its end is that of the connection */
+	reply->body = (struct span){0};
+	reply->close = !exchange->request->keep_alive || connection->server->stopping || reply->stream;
+	metrics_count_reply(&connection->server->metrics, reply->status);
+	histogram_add(&connection->server->metrics.request, uv_hrtime() - exchange->began_ns);
+	if (http_put_reply(connection_output(connection), reply) == 0)
+		return true;
+	connection_close(connection);
+	return false;
+}
+
+bool connection_put_piece(struct connection *connection, struct span bytes)
+{
+	struct buf *out = connection_output(connection);
+	bool chunked = connection->current->call.reply.chunked;
+
+	if ((chunked ? http_put_chunk(out, bytes) : buf_put_span(out, bytes)) == 0)
+		return true;
+	connection_close(connection);
+	return false;
+}
+
+void connection_end_pieces(struct connection *connection)
+{
+	struct exchange *exchange = connection->current;
+	const struct http_reply *reply = &exchange->call.reply;
+
+	if (reply->chunked && !reply->head && !connection_put_piece(connection, (struct span){0}))
+		return;
+	connection->current = NULL;
+	connection->close_after |= reply->close;
+	exchange_abandon(connection->server, exchange); /* all of it is in the output */
+	if (connection->close_after && connection_unsent(connection) == 0)
+		connection_close(connection);
+	else
+		mark_dirty(connection);
+}
+
+/* A connection that is idle, or waits for us, costs little. */
+void connection_rest(struct connection *connection)
+{
+	if (connection_unsent(connection) == 0)
+		buf_rest(&connection->out, 0);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+static void refuse_input(struct connection *connection, const struct http_complaint *complaint)
+{
+	struct http_request request = {.path = http_input_path(connection->input)};
+	cleanup(buf_done) struct buf body = {0};
+	struct api_call call = {.request = &request, .body = &body};
+
+	buf_init(&body, 4096);
+	api_refuse_early(&call, complaint->status, complaint->status == 413 ? "too_large" : "bad_request",
+		"Bad request", complaint->reason);
+	call.reply.close = true;
+	http_put_reply(&connection->out, &call.reply);
+	connection->close_after = connection->deaf = true;
+	journal_refused_request(complaint);
+	metrics_count_reply(&connection->server->metrics, call.reply.status);
+	mark_dirty(connection);
+}
+
+static bool take_request(struct connection *connection)
+{
+	struct exchange *exchange = exchange_new(connection->server);
+	struct http_request *copy = exchange ? arena_alloc(&exchange->arena, sizeof *copy) : NULL;
+
+	if (!copy || http_input_take(connection->input, &exchange->arena, copy) < 0) {
+		if (exchange)
+			exchange_free(connection->server, exchange);
+		connection_close(connection);
+		return false;
+	}
+	exchange->request = copy;
+	exchange->connection = connection;
+	connection->current = exchange;
+	connection->since_ms = connection->server->now.lease_ms;
+	connection->in_body = false;
+	connection->heard_bytes = 0;
+	exchange->began_ns = connection->server->now_ns;
+	exchange_begin(connection->server, exchange);
+	return !connection->closing;
+}
+
+/* ---- inputs: whoever has nothing to read has none, so that a few serve all ---- */
+
+bool connection_is_amid(const struct connection *connection)
+{
+	return connection->input && http_input_is_amid(connection->input);
+}
+
+/* False: no memory. */
+static bool take_input(struct connection *connection)
+{
+	struct server *server = connection->server;
+	struct http_limits limits = http_limits_default();
+
+	if (connection->input)
+		return true;
+	connection->input = server->spare_input_count > 0 ? server->spare_inputs[--server->spare_input_count]
+							  : http_input_new(&limits);
+	return connection->input != NULL;
+}
+
+static void give_input_back(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	if (!connection->input || !http_input_is_idle(connection->input))
+		return;
+	if (server->spare_input_count < SPARE_INPUTS_MAX)
+		server->spare_inputs[server->spare_input_count++] = connection->input;
+	else
+		http_input_free(connection->input);
+	connection->input = NULL;
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes);
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes);
+
+/* Whatever was complete in the input has been taken out: there is room. */
+static void read_on(struct connection *connection)
+{
+	if (!connection->in_body && http_input_is_in_body(connection->input)) {
+		connection->in_body = true;
+		connection->since_ms = connection->heard_ms = connection->server->now.lease_ms;
+	}
+	if (connection->paused)
+		uv_read_start(&connection->stream, on_room, on_read);
+	connection->paused = false;
+}
+
+static bool may_serve(const struct connection *connection)
+{
+	return !oldest(connection) && !connection->close_after && !connection->closing &&
+		connection_unsent(connection) <= UNSENT_BYTES_MAX;
+}
+
+/* May the next request join the current one? Only where that one has its place in the next turn, and cannot wait. */
+static bool may_join(const struct connection *connection)
+{
+	const struct exchange *current = connection->current;
+
+	return current && current->call.step == API_TURN && current->call.wait_ms == 0 &&
+		!current->is_later && !current->waits && connection->ahead_count < AHEAD_MAX &&
+		!connection->close_after && !connection->closing;
+}
+
+static void put_continue(struct connection *connection)
+{
+	connection->owes_continue = false;
+	http_put_continue(&connection->out);
+	mark_dirty(connection);
+}
+
+/* What comes while another one is under way: a request that changes something joins it, all else waits. */
+static bool serve_joined(struct connection *connection)
+{
+	struct http_complaint complaint;
+	enum http_verdict verdict = http_input_next(connection->input, NULL, &complaint);
+
+	if (verdict == HTTP_MORE)
+		read_on(connection);
+	connection->owes_continue |= verdict == HTTP_CONTINUE;
+	if (verdict != HTTP_READY || http_input_method(connection->input) != HTTP_METHOD_POST)
+		return false;
+	let_another_come(connection);
+	return take_request(connection);
+}
+
+static bool serve_alone(struct connection *connection)
+{
+	struct http_complaint complaint;
+
+	if (connection->owes_continue)
+		put_continue(connection);
+	switch (http_input_next(connection->input, NULL, &complaint)) {
+	case HTTP_MORE:
+		read_on(connection);
+		return false;
+	case HTTP_CONTINUE:
+		put_continue(connection);
+		return true;
+	case HTTP_BAD:
+		refuse_input(connection, &complaint);
+		return false;
+	case HTTP_READY:
+		return take_request(connection);
+	}
+	return false;
+}
+
+/* Take up the requests that lie in the input. */
+static void serve(struct connection *connection)
+{
+	bool more = connection->input != NULL;
+
+	while (more) {
+		if (may_serve(connection))
+			more = serve_alone(connection);
+		else
+			more = may_join(connection) && serve_joined(connection);
+	}
+	if (!connection->closing)
+		give_input_back(connection);
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
+{
+	static char thrown_away[64 << 10];
+	struct connection *connection = of_handle(handle);
+	char *at = thrown_away;
+	size_t len = sizeof thrown_away;
+
+	(void)suggested;
+	if (!connection->deaf &&
+		(!take_input(connection) || http_input_room(connection->input, &at, &len) < 0))
+		len = 0;
+	*ret_bytes = uv_buf_init(at, (unsigned)len);
+}
+
+static void hear(struct connection *connection, size_t got)
+{
+	struct server *server = connection->server;
+
+	clock_tick(server);
+	if (!connection_is_amid(connection) && !connection->current) {
+		connection->since_ms = server->now.lease_ms;
+		connection->heard_bytes = 0;
+	}
+	connection->heard_ms = server->now.lease_ms;
+	connection->heard_bytes += got;
+}
+
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
+{
+	struct connection *connection = of_handle(stream);
+
+	(void)bytes;
+	if (got == 0) {
+		give_input_back(connection);
+		return;
+	}
+	if (got == UV_ENOBUFS) { /* it sends faster than it is answered */
+		connection->paused = true;
+		uv_read_stop(stream);
+		return;
+	}
+	if (got < 0) { /* the client went away */
+		connection_close(connection);
+		return;
+	}
+	if (connection->deaf) {
+		connection->heard_bytes += (size_t)got;
+		if (connection->heard_bytes > LINGER_BYTES_MAX)
+			connection_close(connection);
+		return;
+	}
+	hear(connection, (size_t)got);
+	http_input_filled(connection->input, (size_t)got);
+	serve(connection);
+	turns_hurry(connection->server);
+}
+
+void connection_accept(uv_stream_t *listener, int status)
+{
+	struct server *server = listener->data;
+
+	if (status < 0) {
+		journal_refused_connection(uv_strerror(status));
+		return;
+	}
+	struct connection *connection = calloc(1, sizeof *connection);
+	if (!connection) {
+		journal_refused_connection("no memory");
+		return;
+	}
+	connection->server = server;
+	buf_init(&connection->out, OUTPUT_BYTES_MAX);
+	if (listener->type == UV_TCP)
+		uv_tcp_init(&server->loop, &connection->tcp);
+	else
+		uv_pipe_init(&server->loop, &connection->pipe, 0);
+	connection->stream.data = connection;
+	connection->next = server->connections;
+	if (server->connections)
+		server->connections->previous = connection;
+	server->connections = connection;
+	server->connection_count++;
+	connection->since_ms = connection->opened_ms = server->now.lease_ms;
+	if (uv_accept(listener, &connection->stream) < 0 || server->connection_count > CONNECTIONS_MAX ||
+		server->stopping) {
+		if (server->connection_count > CONNECTIONS_MAX)
+			journal_refused_connection("too many connections");
+		connection_close(connection);
+		return;
+	}
+	connection->visitor.source = source_of(&connection->stream);
+	if (listener->type == UV_TCP)
+		uv_tcp_nodelay(&connection->tcp, 1);
+	uv_read_start(&connection->stream, on_room, on_read);
+}

@@ -1,0 +1,138 @@
+/*
+ * All connections together: who has had its time, whose memory goes back, and their end.
+ */
+#include <malloc.h>
+#include <poll.h>
+
+#include "server/net/connection.h"
+
+enum {
+	HEAD_TIMEOUT_MS = 5000,  /* from its first byte to its last */
+	BODY_TIMEOUT_MS = 10000, /* from one byte to the next … */
+	RATE_AFTER_MS = 5000,    /* … and after this time, on the average at least … */
+	RATE_BYTES_PER_S = 256,
+	IDLE_TIMEOUT_MS = 60000,
+	WRITE_TIMEOUT_MS = 30000, /* in which the client takes nothing at all */
+	LINGER_MS = 2000,         /* what a refused client still sends is thrown away that long */
+	STRANGER_MS = 1000,
+};
+
+/* It sends a request, and too slowly. */
+static bool is_slow(const struct connection *connection, int64_t now_ms)
+{
+	int64_t age_ms = now_ms - connection->since_ms;
+
+	if (!connection->in_body)
+		return age_ms > HEAD_TIMEOUT_MS;
+	if (now_ms - connection->heard_ms > BODY_TIMEOUT_MS)
+		return true;
+	return age_ms > RATE_AFTER_MS && (int64_t)connection->heard_bytes < age_ms * RATE_BYTES_PER_S / 1000;
+}
+
+/* Bytes that the kernel took since the last look start the time anew. */
+static void note_progress(struct connection *connection, int64_t now_ms)
+{
+	size_t left = uv_stream_get_write_queue_size(&connection->stream);
+
+	if (left < connection->outgoing->left_bytes)
+		connection->since_ms = now_ms;
+	connection->outgoing->left_bytes = left;
+}
+
+static bool is_overdue(struct connection *connection, int64_t now_ms)
+{
+	if (connection->outgoing)
+		note_progress(connection, now_ms);
+	int64_t age_ms = now_ms - connection->since_ms;
+	if (connection->outgoing)
+		return age_ms > WRITE_TIMEOUT_MS;
+	if (connection->deaf)
+		return age_ms > LINGER_MS;
+	if (connection->current || connection->out.len > 0)
+		return false; /* it waits for us, or is about to hear from us */
+	if (connection_is_amid(connection))
+		return is_slow(connection, now_ms);
+	return age_ms > IDLE_TIMEOUT_MS;
+}
+
+static void rest_inputs(struct server *server)
+{
+	for (uint32_t i = 0; i < server->spare_input_count; i++)
+		http_input_rest(server->spare_inputs[i]);
+}
+
+/* A crowd has gone: what it took lies in pieces between what is still used, and only goes back if it is asked for. */
+static void release_memory(struct server *server)
+{
+	if (server->connection_count > server->crowd)
+		server->crowd = server->connection_count;
+	if (server->crowd < CROWD || server->connection_count > server->crowd / 2)
+		return;
+	malloc_trim(0);
+	server->crowd = server->connection_count;
+}
+
+/* Whoever connects has a moment to say who it is; of those who do not, a source keeps the youngest. */
+static bool is_one_too_many(const struct connection *connection)
+{
+	struct server *server = connection->server;
+	int64_t now_ms = server->now.lease_ms;
+
+	if (connection->visitor.known || now_ms - connection->opened_ms <= STRANGER_MS)
+		return false;
+	return source_count(&server->sources, &connection->visitor.source, now_ms) >
+		server->options->strangers_max;
+}
+
+/* The youngest stand first. One pass, and for a crowd every other time: with ten thousand that do nothing, reaching them
+ * is what it costs. */
+void connections_timeout(struct server *server)
+{
+	struct connection *next;
+
+	if (server->connection_count > CROWD && server->sweeps++ % 2 != 0)
+		return;
+	sources_begin_sweep(&server->sources);
+	for (struct connection *connection = server->connections; connection; connection = next) {
+		next = connection->next;
+		if (is_one_too_many(connection)) {
+			server->metrics.strangers_closed++;
+			connection_close(connection);
+		} else if (is_overdue(connection, server->now.lease_ms)) {
+			connection_close(connection);
+		} else if (!connection_is_amid(connection)) {
+			connection_rest(connection);
+		}
+	}
+	rest_inputs(server);
+	release_memory(server);
+}
+
+bool connections_are_quiet(const struct server *server)
+{
+	struct pollfd events = {.fd = uv_backend_fd(&server->loop), .events = POLLIN};
+
+	return poll(&events, 1, 0) == 0;
+}
+
+bool connections_have_unsent(const struct server *server)
+{
+	for (const struct connection *connection = server->connections; connection;
+		connection = connection->next) {
+		if (connection_unsent(connection) > 0)
+			return true;
+	}
+	return false;
+}
+
+void connections_close_all(struct server *server)
+{
+	struct connection *next;
+
+	while (server->spare_input_count > 0)
+		http_input_free(server->spare_inputs[--server->spare_input_count]);
+	for (struct connection *connection = server->connections; connection; connection = next) {
+		next = connection->next;
+		connection_close(connection);
+	}
+}

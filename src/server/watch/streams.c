@@ -1,0 +1,223 @@
+/*
+ * Streams of events: who listens, how far they got, and what they get next.
+ *
+ * A stream is the exchange of its request, which never comes to an end; it stays the current one of its connection
+ * and stands in `server->streams`. It has nothing but its position: there is no queue per reader. A page of events
+ * behind that position is read from the store when, and only when, the reader's output has room for it. So a reader
+ * that is stuck costs one full output and nothing else, and the connection's write timeout ends it; and one that
+ * fell behind what is kept is ended too, because it must hear that from 410 when it comes back. So is one whose
+ * credential is no longer good.
+ *
+ * Readers that keep up all stand at the same position: the last page read is kept for the next of them.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "server/server.h"
+
+enum {
+	RETRY_AFTER_S = 5,
+	OUTPUT_BYTES_MAX = 256 << 10,
+	PAGE_BYTES_MAX = 64 << 10, /* unless one event alone is larger */
+	PAGE_EVENTS_MAX = 500,
+	SIFTED_EVENTS_MAX = 100, /* where each must be asked for its queue */
+	PAGES_MAX = 8,           /* read for all streams together in one turn of the loop */
+	EVENT_BYTES_MAX = 8 << 20,
+	COMMENT_MS = 15000,
+};
+
+/* ---- beginning and end --------------------------------------------------------------------------------- */
+
+static uint32_t count_of(const struct server *server, uint32_t principal)
+{
+	uint32_t count = 0;
+
+	for (const struct exchange *stream = server->streams.first; stream; stream = stream->next)
+		count += stream->call.who.number == principal;
+	return count;
+}
+
+bool stream_begin(struct server *server, struct exchange *exchange)
+{
+	struct api_call *call = &exchange->call;
+
+	assert(call->step == API_STREAM);
+	if (server->stopping) {
+		api_refuse(call, REFUSED_UNAVAILABLE, "The server is stopping; come back in a moment.");
+		return false;
+	}
+	if (count_of(server, call->who.number) >= server->options->streams_max) {
+		api_refuse(call, REFUSED_RATE_LIMITED, "This credential has as many streams open as it may.");
+		call->reply.retry_after_s = RETRY_AFTER_S;
+		return false;
+	}
+	if (arena_copy(&exchange->arena, call->who.name, &call->who.name) < 0) {
+		api_refuse(call, REFUSED_UNAVAILABLE, "There is no room for another stream.");
+		return false;
+	}
+	exchange->streams = true;
+	exchange->said_ms = server->now.lease_ms;
+	exchange_list_add(&server->streams, exchange);
+	server->streams_hungry = true;
+	journal_reply(exchange);
+	connection_begin_stream(exchange->connection); /* which may have been its end */
+	return true;
+}
+
+void streams_stop(struct server *server)
+{
+	while (server->streams.first)
+		connection_end_stream(server->streams.first->connection);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------------------- */
+
+static int put_event(void *context, const struct record *record)
+{
+	struct stream_page *page = context;
+	size_t before = page->bytes.len;
+
+	assert(record->seq > page->last);
+	if (page->only && !api_sees_event(&page->only->call, record)) {
+		page->last = record->seq;
+		return 0;
+	}
+	int r = api_put_stream_event(&page->bytes, record);
+	if (r < 0)
+		return r;
+	if (before > 0 && page->bytes.len > PAGE_BYTES_MAX) { /* it begins the next page */
+		buf_cut(&page->bytes, before);
+		return -ENOBUFS;
+	}
+	page->last = record->seq;
+	return 0;
+}
+
+/* Of those who see everything all see the same. */
+static const struct exchange *reader_of(const struct exchange *stream)
+{
+	return stream->call.who.queues.count > 0 ? stream : NULL;
+}
+
+/* The events that follow the stream's position; at least one is looked at. A fault: they cannot be had. */
+static int read_page(struct server *server, const struct exchange *stream)
+{
+	struct stream_page *page = &server->page;
+	int64_t after = stream->call.stream_after;
+
+	buf_clear(&page->bytes);
+	buf_set_max(&page->bytes, EVENT_BYTES_MAX);
+	page->after = page->last = after;
+	page->only = reader_of(stream);
+	int r = store_page_events(
+		server->store, after, page->only ? SIFTED_EVENTS_MAX : PAGE_EVENTS_MAX, put_event, page);
+	if (page->last > after)
+		return 0;
+	return r < 0 ? r : -ENOENT;
+}
+
+static bool has_room(const struct exchange *stream, size_t bytes)
+{
+	size_t unsent = connection_unsent(stream->connection);
+
+	return unsent == 0 || unsent + bytes <= OUTPUT_BYTES_MAX;
+}
+
+enum feeding {
+	FED,
+	FULL,  /* it has to read first */
+	ENDED, /* and it is gone */
+	LATER, /* enough was read for one turn of the loop */
+};
+
+static enum feeding end(struct exchange *stream)
+{
+	connection_end_stream(stream->connection);
+	return ENDED;
+}
+
+/* Give it the page that follows its position. */
+static enum feeding feed(struct server *server, struct exchange *stream, uint32_t *pages)
+{
+	struct stream_page *page = &server->page;
+
+	if (!has_room(stream, PAGE_BYTES_MAX))
+		return FULL;
+	if (!gate_still_knows(server, stream))
+		return end(stream);
+	if (page->after != stream->call.stream_after || page->only != reader_of(stream)) {
+		if (*pages == PAGES_MAX)
+			return LATER;
+		++*pages;
+		if (read_page(server, stream) < 0)
+			return end(stream);
+	}
+	if (!has_room(stream, page->bytes.len))
+		return FULL;
+	if (buf_put_span(connection_output(stream->connection), buf_span(&page->bytes)) < 0)
+		return end(stream);
+	stream->call.stream_after = page->last;
+	stream->said_ms = server->now.lease_ms;
+	return FED;
+}
+
+/* Each that is behind and has room gets one page; those that got none for lack of time are first the next time.
+ * True: somebody could take more at once. */
+static bool feed_all(struct server *server, int64_t last)
+{
+	uint32_t pages = 0;
+	bool more = false;
+
+	server->page.after = -1; /* of no stream */
+	for (uint32_t left = server->streams.count; left > 0; left--) {
+		struct exchange *stream = server->streams.first;
+		if (stream->call.stream_after < last) {
+			enum feeding feeding = feed(server, stream, &pages);
+			if (feeding == LATER)
+				return true;
+			if (feeding == ENDED)
+				continue;
+			more |= feeding == FED && stream->call.stream_after < last;
+		}
+		exchange_list_remove(&server->streams, stream);
+		exchange_list_add(&server->streams, stream);
+	}
+	return more;
+}
+
+void streams_feed(struct server *server)
+{
+	int64_t last = store_last_event(server->store);
+
+	if (last == server->streams_last && !server->streams_hungry)
+		return;
+	server->streams_last = last;
+	server->streams_hungry = server->streams.first && feed_all(server, last);
+	connections_flush(server);
+}
+
+/* A sign of life, so that whoever stands between does not take the silence for death. False: it cannot be said. */
+static bool say_something(struct server *server, struct exchange *stream)
+{
+	if (server->now.lease_ms - stream->said_ms < COMMENT_MS || connection_unsent(stream->connection) > 0)
+		return true;
+	stream->said_ms = server->now.lease_ms;
+	return api_put_stream_comment(connection_output(stream->connection)) == 0;
+}
+
+void streams_sweep(struct server *server)
+{
+	struct exchange *next;
+
+	for (struct exchange *stream = server->streams.first; stream; stream = next) {
+		next = stream->next;
+		if (!gate_still_knows(server, stream) || !say_something(server, stream))
+			connection_end_stream(stream->connection);
+	}
+}
+
+void streams_done(struct server *server)
+{
+	assert(!server->streams.first);
+	buf_done(&server->page.bytes);
+}

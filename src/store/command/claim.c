@@ -1,0 +1,578 @@
+/*
+ * Choosing the next task for a claimant, and handing it over.
+ *
+ * The one place where many tasks are looked at: lanes give the first committed task of each kind the claimant may
+ * take; tasks that this turn has touched are compared beside them.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "store/command/commands.h"
+
+enum {
+	CLAIM_BYTES_MAX = 4 << 20, /* after that a claim hands out no further task */
+	AGAIN_BYTES_MAX =
+		2 * CLAIM_BYTES_MAX, /* so that what one claim handed out comes again, in any order */
+	TURN_BYTES_MAX = 64 << 20,   /* after that a turn begins no further claim */
+};
+
+/* Who claims, and what it may take. */
+struct chooser {
+	struct turn_worker *worker;
+	const struct command_claim *wants;
+	uint32_t slot;
+	struct name_set capabilities, executors;
+	bool any_executor;
+	size_t handed_before;            /* by this turn to others */
+	struct slot_gate gate, own_gate; /* of the slot it claims for, and of its own if that is another */
+	bool enters;
+	struct worker_decision entry;
+};
+
+static void union_with(struct name_set *set, const struct name_set *more)
+{
+	for (uint32_t i = 0; i < more->count && set->count < NAME_SET_MAX; i++) {
+		if (!name_set_contains(set, more->ids[i]))
+			set->ids[set->count++] = more->ids[i];
+	}
+}
+
+/* What it says now counts beside what it said when it registered. The result may be a refusal. */
+static int chooser_init(
+	struct turn *turn, const struct command *command, struct chooser *chooser, struct result *result)
+{
+	const struct names *names = &turn->store->names;
+	const struct command_claim *wants = &command->claim;
+	struct name_set registered;
+
+	chooser->worker = turn_worker(turn, command->worker, true);
+	if (!chooser->worker)
+		return -ENOMEM;
+	struct worker *worker = &chooser->worker->worker;
+	result->not_yours = !worker_belongs_to(worker, command->principal);
+	if (result->not_yours)
+		return command_refuse(result, REFUSED_FORBIDDEN);
+	worker->principal = command->principal; /* it was nobody's, or it was the caller's already */
+	chooser->wants = wants;
+	chooser->handed_before = turn->handed_bytes;
+	chooser->slot = wants->slot.len > 0 ? names_find(names, wants->slot) : worker->slot;
+	if (chooser->slot != worker->slot && slot_is_foreign(turn, command, wants->slot))
+		return command_refuse(result, REFUSED_SLOT_TAKEN);
+	names_resolve(names, wants->capabilities, &chooser->capabilities);
+	names_set_members(names, worker->capabilities, &registered);
+	union_with(&chooser->capabilities, &registered);
+	if (wants->any_executor && worker->state != WORKER_UNKNOWN) {
+		names_set_members(names, worker->executors, &chooser->executors);
+		chooser->any_executor = worker->any_executor;
+	} else {
+		names_resolve(names, wants->executors, &chooser->executors);
+		chooser->any_executor = wants->any_executor;
+	}
+	chooser->gate = slot_gate_of(turn, chooser->slot, command->worker);
+	chooser->own_gate =
+		slot_gate_of(turn, chooser->slot != worker->slot ? worker->slot : 0, command->worker);
+	chooser->enters = false;
+	return 0;
+}
+
+static enum refusal gates_refuse(const struct chooser *chooser)
+{
+	enum refusal refusal = chooser->own_gate.decision.refusal;
+
+	return refusal != REFUSED_NOTHING ? refusal : chooser->gate.decision.refusal;
+}
+
+/* Most claims are for no slot, or for one that has nothing to tell. */
+static int gates_pass(struct turn *turn, struct chooser *chooser)
+{
+	int r = chooser->own_gate.decision.event != EVENT_NONE ? slot_gate_pass(turn, &chooser->own_gate) : 0;
+
+	if (r == 0 && chooser->gate.decision.event != EVENT_NONE)
+		r = slot_gate_pass(turn, &chooser->gate);
+	return r;
+}
+
+/* Through an old door a claim is a sign of life, and may be the first: a name that has ended comes back with it. The
+ * worker counts as alive for the decision; that is written only if the claim is accepted. */
+static int chooser_enter(
+	struct turn *turn, const struct command *command, struct chooser *chooser, struct result *result)
+{
+	struct worker *worker = &chooser->worker->worker;
+	const struct beat beat = {
+		.principal = command->principal,
+		.lease_ms = command->claim.lease_ms,
+		.named = true,
+	};
+
+	if (!command->claim.enters)
+		return 0;
+	turn->given.next_token = store_next_token(turn->store);
+	chooser->entry = worker_beat(worker, &beat, false, &turn->given);
+	if (chooser->entry.refusal != REFUSED_NOTHING)
+		return command_refuse(result, chooser->entry.refusal);
+	chooser->enters = true;
+	chooser->entry.must_store |= chooser->entry.event != EVENT_NONE;
+	return 0;
+}
+
+static const struct worker *claiming_worker(const struct chooser *chooser)
+{
+	return chooser->enters ? &chooser->entry.worker : &chooser->worker->worker;
+}
+
+static int entry_pass(struct turn *turn, struct chooser *chooser)
+{
+	struct record record;
+
+	assert(chooser->enters);
+	turn_record(turn, &record, chooser->entry.event);
+	record.note = (struct span){0};
+	record_fact(&record, FACT_MAX, chooser->entry.worker.max_concurrent);
+	record_fact(&record, FACT_NAMED, chooser->entry.worker.named);
+	chooser->enters = false;
+	return turn_stage_worker(turn, chooser->worker, &chooser->entry, &record);
+}
+
+static bool may_take_from(const struct turn *turn, const struct chooser *chooser, const struct lane_key *lane)
+{
+	struct name_set needed;
+
+	if (lane->pending ? !chooser->wants->takes_pending : !chooser->wants->takes_ready)
+		return false;
+	if (lane->owner != 0 && lane->owner != chooser->slot)
+		return false;
+	if (!lane->autonomous && turn_opts_in(turn, lane->queue))
+		return false;
+	if (lane->host != 0 && lane->host != chooser->worker->worker.process.host)
+		return false;
+	if (lane->executor != 0 && !chooser->any_executor &&
+		!name_set_contains(&chooser->executors, lane->executor))
+		return false;
+	if (lane->requires == 0)
+		return true;
+	names_set_members(&turn->store->names, lane->requires, &needed);
+	return name_set_covers(&chooser->capabilities, &needed);
+}
+
+static bool wants_queue(const struct turn *turn, const struct chooser *chooser, uint32_t queue)
+{
+	const struct name_list *queues = &chooser->wants->queues;
+
+	if (turn_queue(turn, queue) == QUEUE_PAUSED)
+		return false;
+	if (queues->count == 0)
+		return true;
+	struct span text = names_text(&turn->store->names, queue);
+	for (uint32_t i = 0; i < queues->count; i++) {
+		if (span_equal(queues->items[i], text))
+			return true;
+	}
+	return false;
+}
+
+/* The best task so far: in the hot state, or among those this turn has touched. */
+struct candidate {
+	int64_t seq;
+	struct task task;
+};
+
+static bool is_better(const struct task *task, const struct candidate *best)
+{
+	return best->seq == 0 || task_claim_order(task, &best->task) < 0;
+}
+
+static void offer(struct candidate *best, const struct task *task)
+{
+	if (!is_better(task, best))
+		return;
+	best->seq = task->seq;
+	best->task = *task;
+}
+
+static bool turn_has(const struct turn *turn, int64_t seq)
+{
+	struct map_probe probe;
+	uint32_t index = map_first(&turn->task_by_seq, hash_u64((uint64_t)seq), &probe);
+
+	while (index != MAP_NONE && turn->tasks[index]->task.seq != seq)
+		index = map_next(&turn->task_by_seq, &probe);
+	return index != MAP_NONE;
+}
+
+/* The first task of the lane that this turn has not touched. */
+static void offer_lane(
+	struct turn *turn, const struct chooser *chooser, struct lane *lane, struct candidate *best)
+{
+	const struct hot *hot = &turn->store->hot;
+	struct task task;
+	uint32_t slot;
+
+	while ((slot = lane_peek(lane, turn->number)) != MAP_NONE) {
+		if (best->seq != 0 && !hot_goes_before(hot, slot, &best->task))
+			return;
+		if (!turn_has(turn, hot_seq(hot, slot))) {
+			hot_get(hot, slot, &task);
+			if (task_is_claimable(&task, chooser->wants->takes_pending, &turn->given)) {
+				offer(best, &task);
+				return;
+			}
+		}
+		lane_skip(lane);
+	}
+}
+
+static void offer_stand(
+	struct turn *turn, const struct chooser *chooser, const struct stand *stand, struct candidate *best)
+{
+	const struct lanes *lanes = &turn->store->hot.lanes;
+
+	if (!stand)
+		return;
+	for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+		if (may_take_from(turn, chooser, &lane->key))
+			offer_lane(turn, chooser, lane, best);
+	}
+}
+
+/* Whoever looks into a queue serves it. */
+static void note_served(struct turn *turn, const struct chooser *chooser, uint64_t queues)
+{
+	const struct worker *worker = &chooser->worker->worker;
+
+	if (worker->state == WORKER_UNKNOWN)
+		served_note(&turn->store->served, queues, turn->given.now.lease_ms);
+	else
+		hot_holder(&turn->store->hot, worker->handle)->serves |= queues;
+}
+
+static void offer_committed(struct turn *turn, const struct chooser *chooser, struct candidate *best)
+{
+	const struct lanes *lanes = &turn->store->hot.lanes;
+	const struct name_list *queues = &chooser->wants->queues;
+	const struct stand *stand = NULL;
+	uint64_t served = queues->count == 0 ? SERVED_ALL : 0;
+
+	for (uint32_t i = 0; i < queues->count; i++) {
+		uint32_t queue = names_find(&turn->store->names, queues->items[i]);
+		if (queue == 0)
+			continue;
+		served |= served_bit(queue);
+		if (turn_queue(turn, queue) == QUEUE_PAUSED)
+			continue;
+		offer_stand(turn, chooser, lanes_stand(lanes, queue, 0), best);
+		if (chooser->slot != 0)
+			offer_stand(turn, chooser, lanes_stand(lanes, queue, chooser->slot), best);
+	}
+	note_served(turn, chooser, served);
+	if (queues->count > 0)
+		return;
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		bool mine = stand->owner == 0 || stand->owner == chooser->slot;
+		if (mine && turn_queue(turn, stand->queue) != QUEUE_PAUSED)
+			offer_stand(turn, chooser, stand, best);
+	}
+}
+
+static void offer_touched(struct turn *turn, const struct chooser *chooser, struct candidate *best)
+{
+	struct lane_key lane;
+
+	for (uint32_t i = 0; i < turn->ready_count; i++) {
+		struct turn_task *view = turn->tasks[turn->ready[i]];
+		if (!is_better(&view->task, best))
+			continue;
+		if (!hot_lane_of(&view->task, &lane)) {
+			/* taken meanwhile; listed again should it come back */
+			view->listed = false;
+			turn->ready[i--] = turn->ready[--turn->ready_count];
+			continue;
+		}
+		if (may_take_from(turn, chooser, &lane) && wants_queue(turn, chooser, view->task.queue) &&
+			task_is_claimable(&view->task, chooser->wants->takes_pending, &turn->given))
+			*best = (struct candidate){view->task.seq, view->task};
+	}
+}
+
+static struct claimant claimant_of(const struct chooser *chooser)
+{
+	const struct command_claim *wants = chooser->wants;
+
+	return (struct claimant){
+		.worker = claiming_worker(chooser),
+		.slot = chooser->slot,
+		.named = wants->named,
+		.takes_pending = wants->takes_pending,
+		.resumes = wants->resumes,
+		.confirms = wants->confirms,
+		.lease_ms = wants->lease_ms,
+		.run_ms = wants->run_ms,
+		.request = wants->request,
+	};
+}
+
+/* What an earlier attempt left for the next one, if anything. */
+static int get_left(
+	struct turn *turn, const struct turn_task *view, enum extra_kind kind, struct span *ret_data)
+{
+	struct backend *backend = turn->store->backend;
+	int r = backend->ops->get_extra(backend, view->task.seq, kind, 0, &turn->arena, ret_data);
+
+	return r == -ENOENT ? 0 : r;
+}
+
+static int hand_over(struct turn *turn, struct turn_task *view, struct result *result)
+{
+	struct backend *backend = turn->store->backend;
+	struct claimed *claimed = (struct claimed *)&result->claims[result->claim_count];
+	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
+
+	if (!worker)
+		return -ENOMEM;
+	/* handed out before, and the memory does not keep when */
+	if (view->task.updated_ms == 0) {
+		struct task_row row;
+		int r = backend->ops->get_task(backend, view->task.seq, &turn->arena, &row);
+		if (r < 0)
+			return r;
+		view->task.updated_ms = row.updated_ms;
+	}
+	claimed->task = view->task;
+	claimed->lease_ms = task_lease_remaining_ms(&view->task, &worker->worker, &turn->given);
+	int r = turn_id_text(turn, view, &claimed->id);
+	if (r == 0)
+		r = backend->ops->get_body(backend, view->task.seq, &turn->arena, &claimed->body);
+	if (r == 0 && view->task.attempt > 1)
+		r = get_left(turn, view, EXTRA_CHECKPOINT, &claimed->checkpoint);
+	if (r == 0 && view->task.attempt > 1)
+		r = get_left(turn, view, EXTRA_SESSION, &claimed->session);
+	if (r == 0 && view->task.attempt > 1)
+		r = get_left(turn, view, EXTRA_QUESTION, &claimed->question);
+	if (r == 0 && claimed->question.len > 0)
+		r = get_left(turn, view, EXTRA_ANSWER, &claimed->answer);
+	if (r < 0)
+		return r;
+	turn->handed_bytes += claimed->body.len + claimed->checkpoint.len + claimed->session.len +
+		claimed->question.len + claimed->answer.len;
+	result->claim_count++;
+	return 0;
+}
+
+/* Claim this one; a refusal goes into the result. */
+static int claim_view(
+	struct turn *turn, struct chooser *chooser, struct turn_task *view, struct result *result)
+{
+	struct claimant by = claimant_of(chooser);
+
+	by.opted_in = turn_opts_in(turn, view->task.queue);
+	struct task_decision decision =
+		task_claim(&view->task, &by, turn_queue(turn, view->task.queue), &turn->given);
+
+	if (decision.refusal == REFUSED_NOTHING && gates_refuse(chooser) != REFUSED_NOTHING)
+		return command_refuse(result, gates_refuse(chooser));
+	int r = decision.refusal == REFUSED_NOTHING ? gates_pass(turn, chooser) : 0;
+	if (r == 0 && decision.refusal == REFUSED_NOTHING && chooser->enters)
+		r = entry_pass(turn, chooser);
+	if (r == 0)
+		r = command_stage(turn, view, &decision, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	return hand_over(turn, view, result);
+}
+
+/* The same worker again: the same claim, from now on. */
+static int claim_longer(struct turn *turn, const struct command *command, struct chooser *chooser,
+	struct turn_task *view, struct result *result)
+{
+	struct claimant by = claimant_of(chooser);
+
+	if (!command->by_name && command->fence != view->task.fence)
+		return command_refuse(result, REFUSED_STALE_CLAIM);
+	struct task_decision decision = task_extend(&view->task, &by, &turn->given);
+	int r = decision.refusal == REFUSED_NOTHING && chooser->enters ? entry_pass(turn, chooser) : 0;
+	if (r < 0)
+		return r;
+	r = command_stage(turn, view, &decision, result);
+	return r < 0 || result->refusal != REFUSED_NOTHING ? r : hand_over(turn, view, result);
+}
+
+/* No claim takes more than its share of a turn, and what was handed over must fit into a reply. */
+static bool has_enough(const struct turn *turn, const struct chooser *chooser, const struct result *result)
+{
+	return result->claim_count >= chooser->wants->max ||
+		turn->handed_bytes - chooser->handed_before >= CLAIM_BYTES_MAX;
+}
+
+/* Two replies carry it now. Which of them is read nobody knows, so the loss of one says nothing: see run_return(). */
+static int hand_over_again(struct turn *turn, struct turn_task *view, struct result *result)
+{
+	result->repeated = true;
+	view->task.claim.handed_again = true;
+	view->changed = true;
+	return hand_over(turn, view, result);
+}
+
+/* It made more than is asked for by now. */
+static int make_room(struct turn *turn, struct result *result)
+{
+	struct claimed *claims = arena_alloc(&turn->arena, COMMAND_CLAIMS_MAX * sizeof *claims);
+
+	if (!claims)
+		return -ENOMEM;
+	memcpy(claims, result->claims, result->claim_count * sizeof *claims);
+	result->claims = claims;
+	return 0;
+}
+
+/* The same requestId again: hand out what it made, as long as none of it was confirmed. All of it: what the claimant was not
+ * told of now it would never be. */
+static int claim_again(struct turn *turn, const struct chooser *chooser, struct result *result)
+{
+	struct held_tasks held;
+	struct turn_task *view;
+	int r = chooser->wants->request == 0 ? 0 : turn_held_by(turn, chooser->worker, &held);
+
+	if (r < 0 || chooser->wants->request == 0)
+		return r;
+	for (uint32_t i = 0; i < held.count && result->claim_count < COMMAND_CLAIMS_MAX &&
+		turn->handed_bytes - chooser->handed_before < AGAIN_BYTES_MAX;
+		i++) {
+		r = turn_task(turn, held.seqs[i], &view);
+		if (r < 0)
+			return r;
+		if (view->task.state != TASK_CLAIMED || view->task.claim.request != chooser->wants->request ||
+			!command_sees(turn, &view->task))
+			continue;
+		if (result->claim_count == chooser->wants->max)
+			r = make_room(turn, result);
+		if (r == 0)
+			r = hand_over_again(turn, view, result);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Its own live claims first: each gets a new fence. */
+static int claim_resume(struct turn *turn, struct chooser *chooser, struct result *result)
+{
+	struct held_tasks held;
+	struct turn_task *view, *best;
+	int r = chooser->wants->resumes ? turn_held_by(turn, chooser->worker, &held) : 0;
+
+	if (r < 0 || !chooser->wants->resumes)
+		return r;
+	while (!has_enough(turn, chooser, result)) {
+		best = NULL;
+		for (uint32_t i = 0; i < held.count; i++) {
+			r = held.seqs[i] == 0 ? -ENOENT : turn_task(turn, held.seqs[i], &view);
+			if (r == -ENOENT)
+				continue;
+			if (r < 0)
+				return r;
+			if (task_state_must_hold_claim(view->task.state) && !view->task.claim.stopping &&
+				wants_queue(turn, chooser, view->task.queue) &&
+				(!best || task_claim_order(&view->task, &best->task) < 0))
+				best = view;
+		}
+		if (!best)
+			return 0;
+		for (uint32_t i = 0; i < held.count; i++) {
+			if (held.seqs[i] == best->task.seq)
+				held.seqs[i] = 0;
+		}
+		r = claim_view(turn, chooser, best, result);
+		if (r < 0)
+			return r;
+		result->refusal = REFUSED_NOTHING; /* e.g. it belongs to another slot by now: the next one */
+	}
+	return 0;
+}
+
+static int claim_fresh(struct turn *turn, struct chooser *chooser, struct result *result)
+{
+	struct turn_task *view;
+
+	while (!has_enough(turn, chooser, result)) {
+		if (worker_may_claim(&chooser->worker->worker) != REFUSED_NOTHING)
+			return 0;
+		struct candidate best = {0};
+		offer_committed(turn, chooser, &best);
+		offer_touched(turn, chooser, &best);
+		if (best.seq == 0)
+			return 0;
+		int r = turn_task(turn, best.seq, &view);
+		if (r == 0)
+			r = claim_view(turn, chooser, view, result);
+		if (r < 0)
+			return r;
+		assert(result->refusal == REFUSED_NOTHING); /* only what it may take was offered */
+	}
+	return 0;
+}
+
+/* All that is handed out in a turn is in memory at once. Whoever comes when that is much has the next turn: were it
+ * let in until there is no more memory, the whole turn would fail, and with it what others asked for. */
+static bool put_off(const struct turn *turn, struct result *result)
+{
+	result->put_off = turn->handed_bytes >= TURN_BYTES_MAX;
+	if (result->put_off)
+		command_refuse(result, REFUSED_UNAVAILABLE);
+	return result->put_off;
+}
+
+int run_claim_next(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct chooser chooser;
+
+	assert(command->claim.max <= COMMAND_CLAIMS_MAX);
+	if (turn->given.disarmed) /* also what was claimed before and is asked for again */
+		return command_refuse(result, REFUSED_EXECUTION_DISARMED);
+	if (put_off(turn, result))
+		return 0;
+	int r = chooser_init(turn, command, &chooser, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	result->worker = chooser.worker->worker;
+	result->claims = arena_alloc(&turn->arena, (command->claim.max + 1) * sizeof *result->claims);
+	if (!result->claims)
+		return -ENOMEM;
+	if (chooser.worker->worker.state == WORKER_INACTIVE)
+		return command_refuse(result, REFUSED_WORKER_INACTIVE);
+	r = claim_again(turn, &chooser, result);
+	if (r < 0 || result->claim_count > 0)
+		return r;
+	if (gates_refuse(&chooser) != REFUSED_NOTHING)
+		return 0; /* nothing for it now */
+	r = claim_resume(turn, &chooser, result);
+	return r < 0 ? r : claim_fresh(turn, &chooser, result);
+}
+
+int run_claim(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct chooser chooser;
+	struct turn_task *view;
+
+	if (turn->given.disarmed)
+		return command_refuse(result, REFUSED_EXECUTION_DISARMED);
+	if (put_off(turn, result))
+		return 0;
+	int r = chooser_init(turn, command, &chooser, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	result->worker = chooser.worker->worker;
+	r = command_load(turn, command, result, &view);
+	if (r == 0 && view)
+		r = chooser_enter(turn, command, &chooser, result);
+	if (r < 0 || !view || result->refusal != REFUSED_NOTHING)
+		return r;
+	result->claims = arena_alloc(&turn->arena, sizeof *result->claims);
+	if (!result->claims)
+		return -ENOMEM;
+	if (command->claim.request != 0 && view->task.state == TASK_CLAIMED &&
+		view->task.claim.holder == chooser.worker->worker.handle &&
+		view->task.claim.request == command->claim.request)
+		return hand_over_again(turn, view, result);
+	if (command->claim.extends && view->task.claim.holder == chooser.worker->worker.handle)
+		return claim_longer(turn, command, &chooser, view, result);
+	return claim_view(turn, &chooser, view, result);
+}

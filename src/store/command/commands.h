@@ -1,0 +1,135 @@
+/*
+ * What the files of command_*.c share. Each run_*() takes one command: load the views, let the core decide,
+ * stage, fill in the result.
+ *
+ * A command is refused before anything of it is staged, so a refusal leaves nothing behind: the names that it made are
+ * taken back, and written only if it was accepted. A fault (< 0) ends the whole turn.
+ */
+#pragma once
+
+#include "store/turn/turn.h"
+
+/* "No": the result says so, and the turn goes on. Always 0. */
+int command_refuse(struct result *result, enum refusal refusal);
+
+/* What was kept of the request that the caller made under this key: -ENOENT if there was none, or no key. And keep one:
+ * whoever does fills in the fingerprint, and what it became. */
+int command_get_request(
+	struct turn *turn, const struct command *command, struct span key, struct idem_row *ret_row);
+int command_keep_request(
+	struct turn *turn, const struct command *command, struct span key, struct idem_row row);
+
+/* Is the task in one of the queues that the command may see? */
+bool command_sees(const struct turn *turn, const struct task *task);
+
+/* The task that the command is about, into the result too. *ret_view is NULL if the command was refused: there is no
+ * such task, or, for command_load(), it has another version than the caller knows. */
+int command_find(
+	struct turn *turn, const struct command *command, struct result *result, struct turn_task **ret_view);
+int command_load(
+	struct turn *turn, const struct command *command, struct result *result, struct turn_task **ret_view);
+
+/* Has it another version than the caller knows? */
+bool command_is_late(const struct command *command, const struct task *task);
+
+/* Stage a decision about it, or refuse. */
+int command_stage(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+	struct result *result);
+
+/* … and keep what came with the command beside the task. */
+int command_stage_keeping(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+	enum extra_kind kind, struct result *result);
+
+/* The tasks of these ids as parents of one that is being made or changed: an edge for each that is not done. A parent
+ * that is not there, or not for the caller's eyes, refuses the command, and the result names it. */
+struct parents {
+	struct edge_row *edges; /* in the turn's arena; the child is not filled in */
+	uint32_t count, dead;
+};
+
+int command_parents(
+	struct turn *turn, struct name_list ids, struct parents *ret_parents, struct result *result);
+bool parents_have(const struct parents *parents, int64_t parent);
+int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge);
+
+/* Was the store restored since the stale fence of the command was given out? */
+bool command_fence_is_of_before(const struct turn *turn, const struct command *command);
+
+/* What the caller shows as proof of its claim. */
+struct proof command_proof(const struct turn *turn, const struct command *command);
+
+/* Has the principal held an attempt of it, the last one or an earlier one? */
+int command_has_held(struct turn *turn, const struct task *task, uint32_t principal, bool *ret_has_held);
+
+/* What the command tells of the task goes into turn->tiding; from command_tell() on it moves the stage. */
+int command_listen(struct turn *turn, const struct turn_task *view, const struct command *command);
+void command_tell(struct turn *turn, const struct turn_task *view);
+
+/* No to a report about a claim. What the caller may not see is not there; a late result of its own is kept. */
+int command_refuse_report(struct turn *turn, const struct command *command, struct turn_task *view,
+	const struct task_decision *decision, struct result *result);
+
+/* Is the command the word of the work itself, whose claim is in the hands of a supervisor? */
+int command_is_heard(
+	struct turn *turn, const struct command *command, const struct task *task, bool *ret_heard);
+
+/* Keep that word: the supervisor ends the attempt when no process of it is left, and goes by it. The same word again
+ * changes nothing, another one takes its place. */
+int command_hear(
+	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result);
+
+/* The worker is gone: record it, and free what it held. */
+int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision);
+
+/* Why a claim was lost; `task` is as it was. */
+void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task);
+
+/* A quarantined slot lets nothing through but one trial: the first registration or claim uses that up. */
+struct slot_gate {
+	uint32_t slot;
+	struct slot_decision decision;
+};
+
+struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span worker);
+int slot_gate_pass(struct turn *turn, struct slot_gate *gate);
+
+/* The live worker that fills it, other than `except`; NULL: none. */
+struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t except);
+
+/* Is it the slot of somebody else's worker, or one of those behind it? */
+bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot);
+
+/* A label of somebody's choice: is it taken? Then the result is that session, if it has not ended. */
+int session_taken(
+	struct turn *turn, const struct command_spawn *spawn, struct result *result, bool *ret_settled);
+
+/* The task is a session from now on. */
+int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own);
+
+int run_create(struct turn *turn, const struct command *command, struct result *result);
+int run_update(struct turn *turn, const struct command *command, struct result *result);
+int run_call_off(struct turn *turn, const struct command *command, struct result *result);
+int run_retry(struct turn *turn, const struct command *command, struct result *result);
+int run_answer(struct turn *turn, const struct command *command, struct result *result);
+int run_purge(struct turn *turn, const struct command *command, struct result *result);
+int run_queue_set(struct turn *turn, const struct command *command, struct result *result);
+int run_execution_set(struct turn *turn, const struct command *command, struct result *result);
+int run_claim_next(struct turn *turn, const struct command *command, struct result *result);
+int run_claim(struct turn *turn, const struct command *command, struct result *result);
+int run_report(struct turn *turn, const struct command *command, struct result *result);
+int run_verdict(struct turn *turn, const struct command *command, struct result *result);
+int run_emit(struct turn *turn, const struct command *command, struct result *result);
+int run_log(struct turn *turn, const struct command *command, struct result *result);
+int run_return(struct turn *turn, const struct command *command, struct result *result);
+int run_beat(struct turn *turn, const struct command *command, struct result *result);
+int run_worker_command(struct turn *turn, const struct command *command, struct result *result);
+int run_token_put(struct turn *turn, const struct command *command, struct result *result);
+int run_token_revoke(struct turn *turn, const struct command *command, struct result *result);
+int run_audit(struct turn *turn, const struct command *command, struct result *result);
+int run_slot_assign(struct turn *turn, const struct command *command, struct result *result);
+int run_slot(struct turn *turn, const struct command *command, struct result *result);
+int run_slot_enter(struct turn *turn, const struct command *command, struct result *result);
+
+/* Commands that need nothing but the task. */
+int run_simple(struct turn *turn, const struct command *command,
+	struct task_decision (*decide)(const struct task *, const struct given *), struct result *result);

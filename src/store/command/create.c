@@ -1,0 +1,402 @@
+/*
+ * Creating a task once.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base36.h"
+#include "store/command/commands.h"
+
+static int find_generated(struct turn *turn, int64_t seq, bool *ret_taken)
+{
+	struct backend *backend = turn->store->backend;
+	char text[2 + BASE36_MAX] = "t-";
+	int64_t found;
+
+	*ret_taken = false;
+	if (turn->shadow_ids == 0)
+		return 0;
+	size_t len = base36_encode((uint64_t)seq, text + 2);
+	int r = backend->ops->find_id(backend, (struct span){text, len + 2}, &found);
+	*ret_taken = r == 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* The next sequence number whose generated id no caller has taken for itself. */
+static int next_seq(struct turn *turn, int64_t *ret_seq)
+{
+	bool taken;
+
+	do {
+		*ret_seq = ++turn->last_task;
+		int r = find_generated(turn, *ret_seq, &taken);
+		if (r < 0)
+			return r;
+	} while (taken);
+	return 0;
+}
+
+enum {
+	ASKER_BYTES_MAX = 16,
+};
+
+/* Whose keys they are: two tokens may have the same name. */
+static struct span asker_of(const struct command *command, char text[ASKER_BYTES_MAX])
+{
+	if (command->principal == PRINCIPAL_NOBODY)
+		return command->actor;
+	return (struct span){text, (size_t)snprintf(text, ASKER_BYTES_MAX, "#%u", command->principal)};
+}
+
+int command_get_request(
+	struct turn *turn, const struct command *command, struct span key, struct idem_row *ret_row)
+{
+	struct backend *backend = turn->store->backend;
+	char asker[ASKER_BYTES_MAX];
+
+	if (key.len == 0)
+		return -ENOENT;
+	int r = backend->ops->get_idem(backend, asker_of(command, asker), key, ret_row);
+	if (r < 0)
+		return r;
+	/* past its time a key is a new request */
+	return ret_row->created_ms + turn->store->retention.idempotency_ms <= turn->given.now.wall_ms
+		? -ENOENT
+		: 0;
+}
+
+int command_keep_request(
+	struct turn *turn, const struct command *command, struct span key, struct idem_row row)
+{
+	struct backend *backend = turn->store->backend;
+	char asker[ASKER_BYTES_MAX];
+
+	if (key.len == 0)
+		return 0;
+	row.principal = asker_of(command, asker);
+	row.key = key;
+	row.created_ms = turn->given.now.wall_ms;
+	int r = turn_write(turn);
+	return r < 0 ? r : backend->ops->put_idem(backend, &row);
+}
+
+/* Was this request answered before? Sets *ret_settled if the result is complete. */
+static int create_again(
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+{
+	const struct command_create *create = &command->create;
+	struct idem_row row;
+	struct turn_task *view;
+
+	*ret_settled = false;
+	int r = command_get_request(turn, command, create->idempotency_key, &row);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	*ret_settled = true;
+	if (memcmp(row.fingerprint, create->fingerprint, sizeof row.fingerprint) != 0)
+		return command_refuse(result, REFUSED_IDEMPOTENCY_CONFLICT);
+	result->repeated = true;
+	result->deduplicated = row.deduplicated;
+	r = turn_task(turn, row.task, &view);
+	if (r < 0)
+		return r == -ENOENT ? command_refuse(result, REFUSED_NOT_FOUND) : r; /* purged since */
+	result->task = view->task;
+	return turn_id_text(turn, view, &result->id);
+}
+
+static int remember_request(struct turn *turn, const struct command *command, int64_t task, bool deduplicated)
+{
+	const struct command_create *create = &command->create;
+	struct idem_row row = {.task = task, .deduplicated = deduplicated};
+
+	memcpy(row.fingerprint, create->fingerprint, sizeof row.fingerprint);
+	return command_keep_request(turn, command, create->idempotency_key, row);
+}
+
+/* Which task it is that has the id is told to those who may see that one. */
+static int refuse_taken(struct turn *turn, struct turn_task *view, struct result *result)
+{
+	int r = 0;
+
+	if (command_sees(turn, &view->task)) {
+		result->task = view->task;
+		r = turn_id_text(turn, view, &result->id);
+	}
+	return r < 0 ? r : command_refuse(result, REFUSED_TASK_EXISTS);
+}
+
+/* Is the id, or the unique key, taken? Sets *ret_settled if the result is complete. */
+static int create_taken(
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+{
+	struct backend *backend = turn->store->backend;
+	const struct command_create *create = &command->create;
+	struct turn_task *view;
+	int64_t seq;
+	int r;
+
+	*ret_settled = true;
+	if (create->id.len > 0) {
+		r = turn_task_by_id(turn, create->id, &view);
+		if (r != -ENOENT)
+			return r < 0 ? r : refuse_taken(turn, view, result);
+	}
+	if (create->unique_key.len > 0) {
+		r = backend->ops->find_key(backend, create->unique_key, &seq);
+		if (r == 0) {
+			r = turn_task(turn, seq, &view);
+			if (r < 0 || !command_sees(turn, &view->task))
+				return r < 0 ? r : command_refuse(result, REFUSED_TASK_EXISTS);
+			result->deduplicated = true;
+			result->task = view->task;
+			r = turn_id_text(turn, view, &result->id);
+			return r < 0 ? r : remember_request(turn, command, seq, true);
+		}
+		if (r != -ENOENT)
+			return r;
+	}
+	*ret_settled = false;
+	return 0;
+}
+
+static int draft_gates(struct turn *turn, struct name_list gates, struct task *draft)
+{
+	struct name_set set;
+	int r = turn_name_set(turn, gates, &draft->gates);
+
+	if (r < 0)
+		return r;
+	names_set_members(&turn->store->names, draft->gates, &set);
+	assert(set.count <= TASK_GATES_MAX);
+	draft->gate_count = set.count;
+	return 0;
+}
+
+static int draft_names(struct turn *turn, const struct command_create *create, struct task *draft)
+{
+	int r = turn_name(turn, create->queue, &draft->queue);
+
+	if (r == 0)
+		r = turn_name(turn, create->owner, &draft->owner);
+	if (r == 0)
+		r = turn_name(turn, create->executor, &draft->executor);
+	if (r == 0)
+		r = turn_name_set(turn, create->requires, &draft->requires);
+	if (r == 0 && create->gates.count > 0)
+		r = draft_gates(turn, create->gates, draft);
+	return r;
+}
+
+/* No such parent, or one that has too many children. */
+static int refuse_parent(struct result *result, struct span id, enum refusal refusal)
+{
+	result->id = id;
+	return command_refuse(result, refusal);
+}
+
+bool parents_have(const struct parents *parents, int64_t parent)
+{
+	for (uint32_t i = 0; i < parents->count; i++) {
+		if (parents->edges[i].parent == parent)
+			return true;
+	}
+	return false;
+}
+
+int command_parents(
+	struct turn *turn, struct name_list ids, struct parents *ret_parents, struct result *result)
+{
+	struct turn_task *parent;
+
+	assert(ids.count <= COMMAND_PARENTS_MAX);
+	*ret_parents = (struct parents){0};
+	if (ids.count == 0)
+		return 0;
+	ret_parents->edges = arena_alloc(&turn->arena, ids.count * sizeof *ret_parents->edges);
+	if (!ret_parents->edges)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ids.count; i++) {
+		int r = turn_task_by_id(turn, ids.items[i], &parent);
+		if (r == -ENOENT || (r == 0 && !command_sees(turn, &parent->task)))
+			return refuse_parent(result, ids.items[i], REFUSED_INVALID);
+		if (r < 0)
+			return r;
+		if (parent->task.state == TASK_DONE || parents_have(ret_parents, parent->task.seq))
+			continue;
+		/* what ends with one task is decided in one turn, so there is a limit to it */
+		if (parent->children >= COMMAND_CHILDREN_MAX)
+			return refuse_parent(result, ids.items[i], REFUSED_TOO_LARGE);
+		bool dead = task_state_is_final(parent->task.state);
+		ret_parents->edges[ret_parents->count++] =
+			(struct edge_row){.parent = parent->task.seq, .dead = dead};
+		ret_parents->dead += dead;
+	}
+	return 0;
+}
+
+int command_put_edge(struct turn *turn, int64_t child, struct edge_row edge)
+{
+	struct backend *backend = turn->store->backend;
+	struct turn_task *parent;
+
+	edge.child = child;
+	int r = backend->ops->put_edge(backend, &edge);
+	if (r == 0)
+		r = turn_task(turn, edge.parent, &parent);
+	if (r == 0)
+		parent->children++;
+	return r;
+}
+
+static int put_edges(struct turn *turn, int64_t child, const struct parents *parents)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < parents->count; i++)
+		r = command_put_edge(turn, child, parents->edges[i]);
+	return r;
+}
+
+static int put_beside(struct turn *turn, const struct command_create *create, int64_t seq)
+{
+	struct backend *backend = turn->store->backend;
+	int r = backend->ops->put_body(backend, seq, create->body);
+
+	if (r == 0 && create->id.len > 0) {
+		int64_t shadowed;
+		if (generated_id_seq(create->id, &shadowed) == 0)
+			turn->shadow_ids++;
+		r = backend->ops->put_id(backend, create->id, seq);
+		if (r == 0)
+			r = backend->ops->put_extra(backend, seq, EXTRA_ID, 0, create->id);
+	}
+	if (r == 0 && create->unique_key.len > 0) {
+		if (!task_state_is_final(create->past.state)) /* only then is it held */
+			r = backend->ops->put_key(backend, create->unique_key, seq);
+		if (r == 0)
+			r = backend->ops->put_extra(backend, seq, EXTRA_KEY, 0, create->unique_key);
+	}
+	return r;
+}
+
+/* What was said and done before it came here. */
+static int put_past(struct turn *turn, const struct command_create *create, int64_t seq)
+{
+	const struct backend_ops *ops = turn->store->backend->ops;
+	struct backend *backend = turn->store->backend;
+	const struct last_holder last = {
+		create->past_holder, create->past.claimed_ms, create->past.lease_until_ms};
+	char text[LAST_HOLDER_BYTES_MAX];
+	int r = 0;
+
+	if (create->past_result.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_RESULT, 0, create->past_result);
+	if (r == 0 && create->past_error.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_ERROR, 0, create->past_error);
+	if (r == 0 && create->past_note.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_WORDS, 0, create->past_note);
+	if (r == 0 && create->past_holder.len > 0)
+		r = ops->put_extra(backend, seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+	return r;
+}
+
+static struct task_decision decide_create(
+	const struct turn *turn, const struct command_create *create, const struct task *draft)
+{
+	enum queue_state queue = turn_queue(turn, draft->queue);
+
+	return create->past.state == TASK_NOWHERE ? task_create(draft, create->parked, queue, &turn->given)
+						  : task_import(draft, &create->past, queue, &turn->given);
+}
+
+static int stage_create(struct turn *turn, const struct command *command, struct task *draft,
+	const struct parents *parents, struct result *result)
+{
+	const struct command_create *create = &command->create;
+	struct turn_task *view;
+	struct record record;
+
+	int r = next_seq(turn, &draft->seq);
+	if (r < 0)
+		return r;
+	struct task_decision decision = decide_create(turn, create, draft);
+	if (decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, decision.refusal);
+	turn_record(turn, &record, decision.event);
+	r = turn_stage_new(turn, &decision, create->id, &record, &view);
+	if (r == 0)
+		r = put_beside(turn, create, draft->seq);
+	if (r == 0 && create->past.state != TASK_NOWHERE)
+		r = put_past(turn, create, draft->seq);
+	if (r == 0)
+		r = put_edges(turn, draft->seq, parents);
+	if (r == 0 && create->spawn.spec.len > 0)
+		r = session_spawn(turn, view, &create->spawn, true);
+	if (r == 0)
+		r = remember_request(turn, command, draft->seq, false);
+	if (r < 0)
+		return r;
+	result->task = view->task;
+	return turn_id_text(turn, view, &result->id);
+}
+
+int run_create(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct command_create *create = &command->create;
+	struct parents parents;
+	bool settled;
+
+	int r = create_again(turn, command, result, &settled);
+	if (r == 0 && !settled && create->spawn.spec.len > 0)
+		r = session_taken(turn, &create->spawn, result, &settled);
+	if (r == 0 && !settled)
+		r = create_taken(turn, command, result, &settled);
+	if (r < 0 || settled)
+		return r;
+	struct task draft = {
+		.priority = create->priority,
+		.timeout_ms = create->timeout_ms,
+		.max_attempts = create->max_attempts,
+		.ready_at_ms = create->not_before_ms,
+		.start_by_ms = create->start_by_ms,
+		.finish_by_ms = create->finish_by_ms,
+		.keyed = create->unique_key.len > 0,
+		.named_id = create->id.len > 0,
+		.autonomous = create->autonomous,
+		.workflow = create->workflow,
+	};
+	r = command_parents(turn, create->parents, &parents, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	draft.has_parent = create->parents.count > 0;
+	draft.open_parents = parents.count;
+	draft.dead_parents = parents.dead;
+	r = draft_names(turn, create, &draft);
+	if (r == -E2BIG)
+		return command_refuse(result, REFUSED_TOO_LARGE);
+	return r < 0 ? r : stage_create(turn, command, &draft, &parents, result);
+}
+
+int command_create_action(struct turn *turn, const struct command_action *action)
+{
+	struct backend *backend = turn->store->backend;
+	struct task draft = {0};
+	struct turn_task *view;
+	struct record record;
+
+	if (action->queue.len == 0)
+		return 0;
+	int r = turn_name(turn, action->queue, &draft.queue);
+	if (r == 0)
+		r = next_seq(turn, &draft.seq);
+	if (r < 0)
+		return r == -E2BIG ? 0 : r; /* then the event alone tells what is to be done */
+	/* it goes on with what was begun: a queue that takes nothing new takes it */
+	struct task_decision decision = task_create(&draft, false, QUEUE_OPEN, &turn->given);
+	turn_record(turn, &record, decision.event);
+	record.note = (struct span){0};
+	r = turn_stage_new(turn, &decision, (struct span){0}, &record, &view);
+	return r < 0 ? r : backend->ops->put_body(backend, draft.seq, action->body);
+}

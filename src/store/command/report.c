@@ -1,0 +1,414 @@
+/*
+ * What a holder says about its claim: progress, an end, a question; and a reply that was never written.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/take.h"
+#include "store/command/commands.h"
+
+/* A result whose claim was lost meanwhile changes nothing, but is kept for a person: one per fence. */
+static int keep_orphan(struct turn *turn, struct turn_task *view, const struct command *command)
+{
+	struct backend *backend = turn->store->backend;
+	struct span kept;
+	struct record record;
+	struct task_decision note = {.event = EVENT_TASK_ORPHAN_RESULT, .task = view->task};
+
+	int r = backend->ops->get_extra(
+		backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, &turn->arena, &kept);
+	if (r != -ENOENT)
+		return r;
+	turn_record(turn, &record, note.event);
+	record.worker = command->worker;
+	r = turn_stage_task(turn, view, &note, &record);
+	if (r < 0)
+		return r;
+	return backend->ops->put_extra(
+		backend, view->task.seq, EXTRA_ORPHAN, (int64_t)command->fence, command->data);
+}
+
+enum {
+	LOOK_BACK_MAX = 64,          /* events of one task that are looked at for a claim */
+	NOTE_BYTES_OF_ONE = 4 << 10, /* a longer note counts as more progress */
+};
+
+/* Was this fence given to the principal? The task has had another claim since, so that only the events know. */
+static int find_claim(
+	struct turn *turn, const struct task *task, const struct command *command, bool *ret_mine)
+{
+	struct backend *backend = turn->store->backend;
+	uint32_t claimant = PRINCIPAL_NOBODY; /* as long as no event says otherwise */
+	int64_t seq = task->version;
+	bool found = false;
+
+	*ret_mine = false;
+	for (uint32_t i = 0; i < LOOK_BACK_MAX && seq > turn->store->event_base; i++) {
+		struct record record;
+		struct span data;
+		int r = backend->ops->get_event(backend, seq, &turn->arena, &data);
+		if (r == 0)
+			r = record_decode(seq, data, &record);
+		if (r < 0)
+			return r == -ENOENT ? 0 : r;
+		found = found ||
+			(record.kind == EVENT_TASK_CLAIMED && record.columns.fence == command->fence);
+		seq = record.previous;
+		if (found && record_changes_claimant(&record)) { /* with that claim, or before it */
+			claimant = record.columns.claimant;
+			seq = 0;
+		}
+	}
+	*ret_mine = found && seq == 0 && claimant == command->principal;
+	return 0;
+}
+
+/* Somebody else's claim is not there for whoever may not see it: no fence makes a difference. A task that is ready may
+ * be seen, and after a restore nobody knows who had which fence. */
+static bool is_hidden(const struct command *command, const struct result *result)
+{
+	return !command->oversees && !result->restored && result->task.state != TASK_READY;
+}
+
+int command_refuse_report(struct turn *turn, const struct command *command, struct turn_task *view,
+	const struct task_decision *decision, struct result *result)
+{
+	bool was_mine = !decision->foreign;
+	int r = 0;
+
+	result->restored =
+		decision->refusal == REFUSED_STALE_CLAIM && command_fence_is_of_before(turn, command);
+	if ((decision->orphan || decision->foreign) && command->fence < view->task.fence)
+		r = find_claim(turn, &view->task, command, &was_mine);
+	if (r == 0 && was_mine && decision->orphan && command->data.len > 0)
+		r = keep_orphan(turn, view, command);
+	if (r < 0)
+		return r;
+	if (was_mine || !decision->foreign || !is_hidden(command, result))
+		return command_refuse(result, decision->refusal);
+	*result = (struct result){.id = command->task};
+	return command_refuse(result, REFUSED_NOT_FOUND);
+}
+
+/* The last word of a worker ends its claim: by the rules of the workflow, or by the door that it came through. What it
+ * says so has failed is not tried again. */
+static struct task_decision decide_progress(const struct turn *turn, const struct task *task,
+	const struct proof *proof, const struct command *command)
+{
+	const struct failure failure = {.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK, .no_retry = true};
+	const struct tiding *tiding = &turn->tiding;
+	enum refusal refusal;
+	const struct stage_rule *rule = workflow_find(turn_plan(turn, task), task, tiding, &refusal);
+	bool plain = command->told.ends && task->workflow == WORKFLOW_NONE;
+
+	if (refusal != REFUSED_NOTHING && task_proof_refusal(task, proof) == REFUSED_NOTHING)
+		return (struct task_decision){.refusal = refusal, .task = *task};
+	if (rule ? rule->to == STAGE_FAILED : plain && tiding_says_failed(tiding))
+		return task_fail(task, proof, &failure, &turn->given);
+	if (rule ? rule->reports : plain && tiding_says_done(tiding))
+		return task_report(task, proof, &turn->given);
+	return task_progress(task, proof, command->lease_ms, &turn->given);
+}
+
+static struct task_decision decide_report(
+	const struct turn *turn, const struct task *task, const struct command *command)
+{
+	struct proof proof = command_proof(turn, command);
+
+	switch (command->kind) {
+	case COMMAND_PROGRESS:
+		if (command->told.tiding.type.len > 0)
+			return decide_progress(turn, task, &proof, command);
+		return task_progress(task, &proof, command->lease_ms, &turn->given);
+	case COMMAND_COMPLETE:
+		return task_complete(task, &proof, &turn->given);
+	case COMMAND_FAIL:
+		return task_fail(task, &proof, &command->failure, &turn->given);
+	case COMMAND_REPORT:
+		return task_report(task, &proof, &turn->given);
+	case COMMAND_BLOCK:
+		return task_block(task, &proof, command->failure.code, &turn->given);
+	default: /* the other kinds do not come here */
+		assert(command->kind == COMMAND_RELEASE);
+		return task_release(task, &proof, command->delay_ms, &turn->given);
+	}
+}
+
+/* ---- questions ---- */
+
+enum {
+	FENCE_DIGITS_MAX = 20,
+};
+
+/* What is known of a question that is asked now. */
+enum asked {
+	ASKED_NEVER,
+	ASKED_NOW,    /* by this attempt, and it is the last one it asked */
+	ASKED_BEFORE, /* by an earlier one, and there is an answer */
+};
+
+static struct span what_is_asked(const struct command *command)
+{
+	return command->asked.len > 0 ? command->asked : command->data;
+}
+
+static int look_back(
+	struct turn *turn, const struct task *task, const struct command *command, enum asked *ret_asked)
+{
+	struct backend *backend = turn->store->backend;
+	struct span kept, what = what_is_asked(command), answer;
+	char fence[FENCE_DIGITS_MAX + 2];
+
+	*ret_asked = ASKED_NEVER;
+	int r = backend->ops->get_extra(backend, task->seq, EXTRA_ASKED, 0, &turn->arena, &kept);
+	if (r < 0 || what.len == 0)
+		return r == -ENOENT ? 0 : r;
+	const char *space = memchr(kept.data, ' ', kept.len);
+	if (!space)
+		return -EPROTO;
+	size_t digits = (size_t)(space - kept.data);
+	if (!span_equal(what, (struct span){space + 1, kept.len - digits - 1}))
+		return 0;
+	int len = snprintf(fence, sizeof fence, "%" PRIu64, task->fence);
+	if (span_equal((struct span){kept.data, digits}, (struct span){fence, (size_t)len})) {
+		*ret_asked = ASKED_NOW;
+		return 0;
+	}
+	r = backend->ops->get_extra(backend, task->seq, EXTRA_ANSWER, 0, &turn->arena, &answer);
+	*ret_asked = r == 0 ? ASKED_BEFORE : ASKED_NEVER;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* A program that begins anew asks what it has asked before: nobody is asked twice for that. Asked once more by the same
+ * attempt it is another question; unless the first one is still open, and our reply to it was lost. */
+static int decide_ask(struct turn *turn, const struct task *task, const struct command *command,
+	struct task_decision *ret_decision)
+{
+	static const struct worker nobody;
+	const struct worker *holder = &nobody;
+	struct proof proof = command_proof(turn, command);
+	enum asked asked;
+
+	if (task->claim.holder != 0) {
+		const struct turn_worker *worker = turn_worker_by_number(turn, task->claim.holder);
+		if (!worker)
+			return -ENOMEM;
+		holder = &worker->worker;
+	}
+	*ret_decision = task_ask(task, &proof, holder, &turn->given);
+	if (ret_decision->refusal != REFUSED_NOTHING && ret_decision->refusal != REFUSED_BAD_TRANSITION)
+		return 0;
+	int r = look_back(turn, task, command, &asked);
+	if (r == 0 && asked == ASKED_NOW && task->state == TASK_ASKING)
+		*ret_decision = (struct task_decision){.repeated = true, .task = *task};
+	if (r == 0 && asked == ASKED_BEFORE)
+		*ret_decision = task_ask_again(task, &proof, &turn->given);
+	return r;
+}
+
+/* The last question is this one's; an answer is to it, or there is none. */
+static int keep_asked(struct turn *turn, const struct task *task, const struct command *command)
+{
+	struct backend *backend = turn->store->backend;
+	struct span what = what_is_asked(command);
+	cleanup(buf_done) struct buf asked = {0};
+
+	buf_init(&asked, what.len + FENCE_DIGITS_MAX + 2);
+	int r = buf_printf(&asked, "%" PRIu64 " ", task->fence);
+	if (r == 0)
+		r = buf_put_span(&asked, what);
+	if (r == 0)
+		r = backend->ops->put_extra(backend, task->seq, EXTRA_ASKED, 0, buf_span(&asked));
+	if (r == 0 && task->state == TASK_ASKING)
+		r = backend->ops->delete_extra(backend, task->seq, EXTRA_ANSWER, 0);
+	return r;
+}
+
+static enum extra_kind report_extra(enum command_kind kind, enum event_kind event)
+{
+	switch (kind) {
+	case COMMAND_PROGRESS: /* the last word of an attempt came as progress */
+		return event == EVENT_TASK_REVIEWED ? EXTRA_RESULT : EXTRA_CHECKPOINT;
+	case COMMAND_FAIL:
+	case COMMAND_BLOCK:
+		return EXTRA_ERROR;
+	case COMMAND_ASK:
+		return EXTRA_QUESTION;
+	default:
+		return EXTRA_RESULT;
+	}
+}
+
+/* A door that knows names shows who ended a task, and since when it had it, long after the claim is gone. */
+static int keep_holder(struct turn *turn, const struct claim *before, const struct turn_task *view)
+{
+	struct backend *backend = turn->store->backend;
+	char text[LAST_HOLDER_BYTES_MAX];
+
+	if (!before->named || !last_holder_is_shown(view->task.state))
+		return 0;
+	const struct turn_worker *worker = turn_worker_by_number(turn, before->holder);
+	if (!worker)
+		return -ENOMEM;
+	const struct task held = {.claim = *before};
+	int64_t left_ms = task_lease_remaining_ms(&held, &worker->worker, &turn->given);
+	struct last_holder last = {worker->id, before->claimed_wall_ms, turn->given.now.wall_ms + left_ms};
+	return backend->ops->put_extra(
+		backend, view->task.seq, EXTRA_LAST_HOLDER, 0, last_holder_put(&last, text));
+}
+
+int command_hear(
+	struct turn *turn, const struct command *command, struct turn_task *view, struct result *result)
+{
+	struct backend *backend = turn->store->backend;
+	struct proof proof = command_proof(turn, command);
+	struct task_decision decision = task_hear(&view->task, &proof, &turn->given);
+	struct span before = {0};
+	int r = -ENOENT;
+
+	if (decision.refusal != REFUSED_NOTHING)
+		return command_refuse_report(turn, command, view, &decision, result);
+	result->heard = true;
+	if (view->task.claim.reported)
+		r = backend->ops->get_extra(backend, view->task.seq, EXTRA_REPORT, 0, &turn->arena, &before);
+	if (r == 0 && span_equal(before, command->report)) {
+		result->repeated = true;
+		return 0;
+	}
+	if (r < 0 && r != -ENOENT)
+		return r;
+	r = command_stage(turn, view, &decision, result);
+	return r < 0 ? r : backend->ops->put_extra(backend, view->task.seq, EXTRA_REPORT, 0, command->report);
+}
+
+int command_is_heard(
+	struct turn *turn, const struct command *command, const struct task *task, bool *ret_heard)
+{
+	*ret_heard = false;
+	if (command->report.len == 0 || task->claim.holder == 0)
+		return 0;
+	const struct turn_worker *holder = turn_worker_by_number(turn, task->claim.holder);
+	if (!holder)
+		return -ENOMEM;
+	*ret_heard = task_is_supervised(task, &holder->worker);
+	return 0;
+}
+
+/* What came with it beside its result. */
+static int keep_beside(
+	struct turn *turn, const struct turn_task *view, const struct command *command, enum event_kind event)
+{
+	struct backend *backend = turn->store->backend;
+	enum extra_kind kind = command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION;
+	int r = 0;
+
+	if (command->told.error.len > 0 && event == EVENT_TASK_FAILED)
+		r = backend->ops->put_extra(backend, view->task.seq, EXTRA_ERROR, 0, command->told.error);
+	if (r == 0 && command->beside.len > 0)
+		r = backend->ops->put_extra(backend, view->task.seq, kind, 0, command->beside);
+	return r;
+}
+
+/* Who holds it now goes into the result. The progress of a name is a sign of its life. */
+static int renew_holder(
+	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
+{
+	struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
+	struct record record;
+	int r = 0;
+
+	if (!worker)
+		return -ENOMEM;
+	if (command->kind == COMMAND_PROGRESS && worker->worker.named) {
+		struct worker_decision renewed = worker_renew(&worker->worker, &turn->given);
+		turn_record(turn, &record, renewed.event);
+		r = turn_stage_worker(turn, worker, &renewed, &record);
+	}
+	result->worker = worker->worker;
+	return r;
+}
+
+/* Progress leaves an event each time, also that of a hostile program with the token of its claim alone. */
+static bool keeps_pace(
+	struct turn *turn, const struct turn_task *view, const struct command *command, struct result *result)
+{
+	struct pace *pace = view->slot == MAP_NONE ? NULL : hot_progress(&turn->store->hot, view->slot);
+	uint32_t per_minute = turn->given.rules->attempt_progress;
+	int64_t now_ms = turn->given.now.lease_ms;
+
+	if (!pace) /* it was claimed a moment ago */
+		return true;
+	result->retry_ms = pace_wait_ms(pace, per_minute, now_ms);
+	for (size_t i = 0; i <= command->note.len / NOTE_BYTES_OF_ONE && result->retry_ms == 0; i++)
+		pace_take(pace, per_minute, now_ms);
+	return result->retry_ms == 0;
+}
+
+int run_report(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct turn_task *view;
+	bool heard;
+
+	int r = command_find(turn, command, result, &view);
+	if (r < 0 || !view)
+		return r;
+	r = command_is_heard(turn, command, &view->task, &heard);
+	if (r < 0)
+		return r;
+	if (heard)
+		return command_is_late(command, &view->task)
+			? command_refuse(result, REFUSED_VERSION_MISMATCH)
+			: command_hear(turn, command, view, result);
+	r = command_listen(turn, view, command);
+	if (r < 0)
+		return r;
+	command_tell(turn, view);
+	struct task_decision decision;
+	if (command->kind == COMMAND_ASK)
+		r = decide_ask(turn, &view->task, command, &decision);
+	else
+		decision = decide_report(turn, &view->task, command);
+	if (r < 0)
+		return r;
+	if (decision.refusal != REFUSED_NOTHING)
+		return command_refuse_report(turn, command, view, &decision, result);
+	/* what was said before is answered as then, however much has happened since; but what is no version at all was
+	 * never the right one */
+	bool repeated = decision.repeated && command->if_version >= 0;
+	if (!repeated && command_is_late(command, &view->task))
+		return command_refuse(result, REFUSED_VERSION_MISMATCH);
+	if (decision.event == EVENT_TASK_PROGRESSED && !keeps_pace(turn, view, command, result))
+		return command_refuse(result, REFUSED_RATE_LIMITED);
+	struct claim before = view->task.claim;
+	r = command_stage_keeping(turn, view, &decision, report_extra(command->kind, decision.event), result);
+	if (r == 0 && !result->repeated)
+		r = keep_holder(turn, &before, view);
+	if (r == 0 && command->words.len > 0 && !result->repeated)
+		r = turn->store->backend->ops->put_extra(
+			turn->store->backend, view->task.seq, EXTRA_WORDS, 0, command->words);
+	if (r == 0 && !result->repeated)
+		r = keep_beside(turn, view, command, decision.event);
+	if (r == 0 && command->kind == COMMAND_ASK && !result->repeated)
+		r = keep_asked(turn, &view->task, command);
+	return r < 0 || view->task.claim.holder == 0 ? r : renew_holder(turn, view, command, result);
+}
+
+int run_return(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct proof proof = command_proof(turn, command);
+	struct turn_task *view;
+
+	int r = command_find(turn, command, result, &view);
+	if (r < 0 || !view)
+		return r;
+	/* its holder may have it by another reply to the same requestId, and may have used it */
+	bool untouched = view->task.state == TASK_CLAIMED || view->task.version == command->version;
+	if (!untouched || view->task.claim.handed_again || view->task.claim.holder != proof.holder ||
+		view->task.fence != proof.fence)
+		return command_refuse(result, REFUSED_STALE_CLAIM);
+	struct task_decision decision = task_return(&view->task, &turn->given);
+	return command_stage(turn, view, &decision, result);
+}

@@ -1,0 +1,258 @@
+/*
+ * Sessions: a task gets a label, under which it is found and its attempts are told.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "store/command/commands.h"
+
+enum {
+	LABEL_MARK =
+		0x1f, /* before the label in its key, and behind it and the notice in what is kept with the task */
+	NEXT_PLACE = -1, /* of the rows of task 0: how many sessions there ever were */
+};
+
+static const int64_t index_seq = 0;
+
+static int put_number(struct buf *out, uint64_t number, char behind)
+{
+	int r = buf_put_decimal(out, number);
+
+	return r < 0 ? r : buf_put_byte(out, behind);
+}
+
+static uint64_t take_number(struct span *text)
+{
+	uint64_t number = 0;
+
+	while (text->len > 0) {
+		char c = *text->data++;
+		text->len--;
+		if (c < '0' || c > '9')
+			break;
+		number = number * 10 + (uint64_t)(c - '0');
+	}
+	return number;
+}
+
+static int key_of(struct arena *arena, struct span label, struct span *ret_key)
+{
+	char text[1 + COMMAND_ID_MAX] = {LABEL_MARK};
+
+	assert(label.len <= COMMAND_ID_MAX);
+	memcpy(text + 1, label.data, label.len);
+	return arena_copy(arena, (struct span){text, 1 + label.len}, ret_key);
+}
+
+int store_find_session(struct store *store, struct span label, int64_t *ret_seq)
+{
+	char text[1 + COMMAND_ID_MAX] = {LABEL_MARK};
+
+	if (label.len == 0 || label.len > COMMAND_ID_MAX)
+		return -ENOENT;
+	memcpy(text + 1, label.data, label.len);
+	return store->backend->ops->find_key(store->backend, (struct span){text, 1 + label.len}, ret_seq);
+}
+
+/* What stands before the next mark; the rest of the text is what is behind it. */
+static struct span take_part(struct span *text)
+{
+	const char *mark = text->len > 0 ? memchr(text->data, LABEL_MARK, text->len) : NULL;
+	struct span part = {text->data, mark ? (size_t)(mark - text->data) : 0};
+
+	if (mark)
+		*text = (struct span){mark + 1, text->len - part.len - 1};
+	return part;
+}
+
+static void split(struct span kept, struct session_document *ret_session)
+{
+	*ret_session = (struct session_document){0};
+	if (kept.len == 0)
+		return;
+	ret_session->own = kept.data[0] == '+';
+	kept = (struct span){kept.data + 1, kept.len - 1};
+	ret_session->label = take_part(&kept);
+	ret_session->notice = take_part(&kept);
+	ret_session->spec = kept;
+}
+
+int store_read_session(
+	struct store *store, int64_t seq, struct arena *arena, struct session_document *ret_session)
+{
+	struct span kept;
+	int r = store->backend->ops->get_extra(store->backend, seq, EXTRA_SPAWNED, 0, arena, &kept);
+
+	if (r == 0)
+		split(kept, ret_session);
+	return r;
+}
+
+/* ---- spawning ---------------------------------------------------------------------------------------- */
+
+int session_taken(
+	struct turn *turn, const struct command_spawn *spawn, struct result *result, bool *ret_settled)
+{
+	struct turn_task *view;
+	struct span key;
+	int64_t seq;
+
+	*ret_settled = false;
+	if (spawn->label.len == 0)
+		return 0;
+	int r = key_of(&turn->arena, spawn->label, &key);
+	if (r == 0)
+		r = turn->store->backend->ops->find_key(turn->store->backend, key, &seq);
+	if (r == 0)
+		r = turn_task(turn, seq, &view);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	*ret_settled = true;
+	if (!command_sees(turn, &view->task) || task_state_is_final(view->task.state))
+		return command_refuse(result, REFUSED_TASK_EXISTS);
+	result->deduplicated = true;
+	result->task = view->task;
+	return turn_id_text(turn, view, &result->id);
+}
+
+/* The place of the session among all there ever were. */
+static int put_place(struct turn *turn, const struct session *session)
+{
+	struct backend *backend = turn->store->backend;
+	uint64_t count = turn->store->sessions.count + turn->spawned_count;
+	struct buf *out = &turn->record;
+
+	buf_clear(out);
+	int r = put_number(out, (uint64_t)session->seq, session->own ? '+' : '-');
+	if (r == 0)
+		r = buf_put_span(out, session->label);
+	if (r == 0)
+		r = backend->ops->put_extra(
+			backend, index_seq, EXTRA_SPAWNED, (int64_t)(count % SESSIONS_MAX), buf_span(out));
+	buf_clear(out);
+	if (r == 0)
+		r = put_number(out, count + 1, ' ');
+	return r < 0 ? r
+		     : backend->ops->put_extra(backend, index_seq, EXTRA_SPAWNED, NEXT_PLACE, buf_span(out));
+}
+
+/* What is kept with the task itself; a label that it had before is no longer its own. */
+static int put_kept(struct turn *turn, const struct session *session, const struct command_spawn *spawn)
+{
+	struct backend *backend = turn->store->backend;
+	struct buf *out = &turn->record;
+	struct span key;
+
+	int r = session_forget(turn, session->seq);
+	buf_clear(out);
+	if (r == 0)
+		r = buf_put_byte(out, session->own ? '+' : '-');
+	if (r == 0)
+		r = buf_put_span(out, session->label);
+	if (r == 0)
+		r = buf_put_byte(out, LABEL_MARK);
+	if (r == 0)
+		r = buf_put_span(out, spawn->notice);
+	if (r == 0)
+		r = buf_put_byte(out, LABEL_MARK);
+	if (r == 0)
+		r = buf_put_span(out, spawn->spec);
+	if (r == 0)
+		r = backend->ops->put_extra(backend, session->seq, EXTRA_SPAWNED, 0, buf_span(out));
+	if (r == 0)
+		r = key_of(&turn->arena, session->label, &key);
+	return r < 0 ? r : backend->ops->put_key(backend, key, session->seq);
+}
+
+int session_spawn(struct turn *turn, struct turn_task *view, const struct command_spawn *spawn, bool own)
+{
+	struct session session = {.seq = view->task.seq, .own = own, .label = spawn->label};
+	int r = turn_write(turn);
+
+	if (r == 0 && session.label.len == 0)
+		r = turn_id_text(turn, view, &session.label);
+	if (r == 0)
+		r = put_kept(turn, &session, spawn);
+	if (r == 0)
+		r = put_place(turn, &session);
+	return r < 0 ? r : turn_stage_session(turn, view, &session);
+}
+
+/* The task goes, or gets another label. */
+int session_forget(struct turn *turn, int64_t seq)
+{
+	struct backend *backend = turn->store->backend;
+	struct session_document was;
+	struct span key;
+
+	int r = store_read_session(turn->store, seq, &turn->arena, &was);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = key_of(&turn->arena, was.label, &key);
+	return r < 0 ? r : backend->ops->delete_key(backend, key);
+}
+
+/* ---- at the start ------------------------------------------------------------------------------------ */
+
+static int load_place(struct store *store, int64_t at, struct arena *arena)
+{
+	struct backend *backend = store->backend;
+	struct session session = {0};
+	struct task_row row;
+	struct span text;
+
+	int r = backend->ops->get_extra(backend, index_seq, EXTRA_SPAWNED, at, arena, &text);
+	if (r < 0)
+		return r;
+	const char *number = text.data;
+	session.seq = (int64_t)take_number(&text);
+	session.own = text.data > number && text.data[-1] == '+';
+	session.label = text;
+	if (hot_find(&store->hot, session.seq) == MAP_NONE) {
+		r = backend->ops->get_task(backend, session.seq, arena, &row);
+		session.ended_ms = r == 0 ? row.updated_ms : 1; /* purged since: long ago */
+	}
+	return r < 0 && r != -ENOENT ? r : sessions_add(&store->sessions, &session);
+}
+
+int sessions_load(struct store *store)
+{
+	struct backend *backend = store->backend;
+	struct arena arena;
+	struct span text;
+
+	arena_init(&arena, 1 << 20);
+	int r = backend->ops->get_extra(backend, index_seq, EXTRA_SPAWNED, NEXT_PLACE, &arena, &text);
+	uint64_t count = r == 0 ? take_number(&text) : 0;
+	uint64_t at = count > SESSIONS_MAX ? count - SESSIONS_MAX : 0;
+	if (r == -ENOENT)
+		r = 0;
+	for (store->sessions.count = at; r == 0 && at < count; at++) {
+		arena_reset(&arena);
+		r = load_place(store, (int64_t)(at % SESSIONS_MAX), &arena);
+	}
+	arena_done(&arena);
+	return r;
+}
+
+/* ---- looking ----------------------------------------------------------------------------------------- */
+
+int store_page_sessions(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, int64_t seq, int64_t ended_ms), void *context)
+{
+	const struct sessions *sessions = &store->sessions;
+	uint64_t first = sessions->count > SESSIONS_MAX ? sessions->count - SESSIONS_MAX : 0;
+	uint64_t from = first + *at, end = sessions->count - from > limit ? from + limit : sessions->count;
+	int r = 0;
+
+	if (from > sessions->count)
+		end = from = sessions->count;
+	for (; r == 0 && from < end; from++) {
+		const struct session *session = &sessions->items[from % SESSIONS_MAX];
+		if (session->seq != 0)
+			r = each(context, session->seq, session->ended_ms);
+	}
+	*at = end < sessions->count ? (uint32_t)(end - first) : 0;
+	return r;
+}

@@ -1,0 +1,177 @@
+/*
+ * Slots: entering one, the crashes that are told of it, and the queues that are assigned to it.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/take.h"
+#include "store/command/commands.h"
+
+/* The same in every run of the server: it is stored with a trial. */
+static uint64_t worker_digest(struct span id)
+{
+	static const struct hash_key key = {0x7374696e74, 0x736c6f74};
+	uint64_t digest = hash_bytes(&key, id.data, id.len);
+
+	return digest != 0 ? digest : 1;
+}
+
+struct slot_gate slot_gate_of(struct turn *turn, uint32_t slot, struct span worker)
+{
+	struct slot_gate gate = {.slot = slot};
+	struct slot view;
+
+	if (slot != 0) {
+		turn_slot(turn, slot, &view);
+		gate.decision = slot_enter(&view, worker_digest(worker), &turn->given);
+	}
+	return gate;
+}
+
+int slot_gate_pass(struct turn *turn, struct slot_gate *gate)
+{
+	struct slot_decision *decision = &gate->decision;
+	struct record record;
+
+	if (decision->event == EVENT_NONE)
+		return 0;
+	turn_record(turn, &record, decision->event);
+	record_fact(&record, FACT_TRIAL, 1);
+	int r = turn_stage_slot(turn, gate->slot, &decision->slot, decision->event, &record);
+	decision->event = EVENT_NONE;
+	return r;
+}
+
+struct turn_worker *slot_filler(struct turn *turn, uint32_t slot, uint32_t except)
+{
+	const struct hot *hot = &turn->store->hot;
+
+	for (uint32_t number = hot_first_in_slot(hot, slot); number != 0;
+		number = hot_next_in_slot(hot, number)) {
+		if (number != except && hot_holder(hot, number)->view_turn != turn->number)
+			return turn_worker_by_number(turn, number);
+	}
+	for (uint32_t i = 0; i < turn->worker_count; i++) {
+		const struct worker *worker = &turn->workers[i]->worker;
+		if (worker->handle != except && worker->slot == slot && worker_is_alive(worker))
+			return turn->workers[i];
+	}
+	return NULL;
+}
+
+/* `<worker>/<executor>-<n>` is a slot behind a worker, which goes by its id or by the slot that it fills. */
+bool slot_is_foreign(struct turn *turn, const struct command *command, struct span slot)
+{
+	uint32_t name = names_find(&turn->store->names, slot);
+	const char *slash = memchr(slot.data, '/', slot.len);
+	const struct turn_worker *worker = name != 0 ? slot_filler(turn, name, 0) : NULL;
+
+	if (!worker && slash) {
+		struct span before = {slot.data, (size_t)(slash - slot.data)};
+		uint32_t behind = names_find(&turn->store->names, before);
+		worker = behind != 0 ? slot_filler(turn, behind, 0) : NULL;
+		if (!worker)
+			worker = turn_worker(turn, before, false);
+	}
+	return worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal);
+}
+
+/* Something wants to run in a slot that no registration names: a worker of a pool. */
+int run_slot_enter(struct turn *turn, const struct command *command, struct result *result)
+{
+	const struct turn_worker *worker = turn_worker(turn, command->worker, false);
+
+	if ((worker && !command->oversees && !worker_belongs_to(&worker->worker, command->principal)) ||
+		slot_is_foreign(turn, command, command->slot))
+		return command_refuse(result, REFUSED_FORBIDDEN);
+	struct slot_gate gate =
+		slot_gate_of(turn, names_find(&turn->store->names, command->slot), command->worker);
+	if (gate.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, gate.decision.refusal);
+	result->repeated = gate.decision.event == EVENT_NONE;
+	return slot_gate_pass(turn, &gate);
+}
+
+/* One crash counts once, however often it is told: a reply may be lost. Sets *ret_settled if the result is complete. */
+static int crash_again(
+	struct turn *turn, const struct command *command, struct result *result, bool *ret_settled)
+{
+	struct idem_row row = {0};
+
+	*ret_settled = false;
+	int r = command_get_request(turn, command, command->crash_key, &row);
+	if (r == 0) {
+		*ret_settled = result->repeated = true;
+		return memcmp(row.fingerprint, command->crash_fingerprint, sizeof row.fingerprint) == 0
+			? 0
+			: command_refuse(result, REFUSED_IDEMPOTENCY_CONFLICT);
+	}
+	if (r != -ENOENT)
+		return r;
+	row = (struct idem_row){0};
+	memcpy(row.fingerprint, command->crash_fingerprint, sizeof row.fingerprint);
+	return command_keep_request(turn, command, command->crash_key, row);
+}
+
+int run_slot(struct turn *turn, const struct command *command, struct result *result)
+{
+	uint32_t name;
+	struct slot view;
+	struct record record;
+
+	if (command->kind == COMMAND_UNQUARANTINE && names_find(&turn->store->names, command->slot) == 0)
+		return command_refuse(result, REFUSED_NOT_FOUND);
+	if (command->kind == COMMAND_SLOT_CRASH && slot_is_foreign(turn, command, command->slot))
+		return command_refuse(result, REFUSED_FORBIDDEN);
+	int r = turn_name(turn, command->slot, &name);
+	if (r < 0)
+		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
+	bool settled = false;
+	if (command->kind == COMMAND_SLOT_CRASH)
+		r = crash_again(turn, command, result, &settled);
+	if (r < 0 || settled)
+		return r;
+	turn_slot(turn, name, &view);
+	struct slot_decision decision = command->kind == COMMAND_SLOT_CRASH ? slot_crash(&view, &turn->given)
+									    : slot_unquarantine(&view);
+	turn_record(turn, &record, decision.event);
+	return turn_stage_slot(turn, name, &decision.slot, decision.event, &record);
+}
+
+/* Order and repetitions are the caller's own. */
+static int put_queues(struct buf *text, const struct name_list *queues)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < queues->count; i++) {
+		r = buf_put_byte(text, ASSIGNMENT_SEPARATOR);
+		if (r == 0)
+			r = buf_put_span(text, queues->items[i]);
+	}
+	return r;
+}
+
+int run_slot_assign(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct backend *backend = turn->store->backend;
+	cleanup(buf_done) struct buf queues = {0};
+	struct record record;
+	uint32_t slot;
+
+	assert(command->assign.queues.count <= COMMAND_LIST_MAX);
+	int r = turn_name(turn, command->assign.slot, &slot);
+	if (r < 0)
+		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
+	buf_init(&queues, COMMAND_LIST_MAX * (COMMAND_NAME_MAX + 1));
+	r = put_queues(&queues, &command->assign.queues);
+	if (r == 0)
+		r = turn_write(turn);
+	if (r == 0)
+		r = backend->ops->put_assignment(backend, slot, buf_span(&queues));
+	if (r < 0)
+		return r;
+	turn_record(turn, &record, EVENT_SLOT_ASSIGNED);
+	record.subject = names_text(&turn->store->names, slot);
+	return turn_stage_event(turn, &record);
+}

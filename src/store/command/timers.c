@@ -1,0 +1,96 @@
+/*
+ * What the clocks bring: lapsed leases, claims that were never confirmed, times that have come.
+ */
+#include <errno.h>
+
+#include "store/command/commands.h"
+
+static void take_timer(void *context, uint32_t timer)
+{
+	struct turn *turn = context;
+
+	turn->timers[turn->timer_count++] = timer;
+}
+
+static int claim_timer(struct turn *turn, int64_t seq)
+{
+	struct turn_task *view;
+	struct record record;
+
+	int r = turn_task(turn, seq, &view);
+	if (r < 0)
+		return r;
+	if (!task_is_claimed(&view->task))
+		return 0; /* ended by a timer before this one */
+	const struct turn_worker *holder = turn_worker_by_number(turn, view->task.claim.holder);
+	if (!holder)
+		return -ENOMEM;
+	struct lease due = view->task.claim.lease;
+	struct task_decision decision = task_verify(&view->task, &turn->given);
+	if (decision.event != EVENT_NONE)
+		due = (struct lease){view->task.claim.verify_at_ms, turn->given.rules->verify_after_ms};
+	else
+		decision = task_expire(&view->task, &holder->worker, &turn->given);
+	if (decision.event == EVENT_NONE)
+		return 0;
+	turn_record(turn, &record, decision.event);
+	record_fact(&record, FACT_DEADLINE, due.deadline_ms);
+	record_fact(&record, FACT_GRANTED, due.granted_ms);
+	record_fact(&record, FACT_GRACE_END, lease_end(&due, &turn->given));
+	command_add_loss_facts(turn, &record, &view->task);
+	return turn_stage_task(turn, view, &decision, &record);
+}
+
+static int worker_timer(struct turn *turn, uint32_t number)
+{
+	struct turn_worker *view = turn_worker_by_number(turn, number);
+
+	if (!view)
+		return -ENOMEM;
+	struct worker_decision decision = worker_expire(&view->worker, &turn->given);
+	return decision.event == EVENT_NONE ? 0 : command_end_worker(turn, view, &decision);
+}
+
+static int wall_timer(struct turn *turn, int64_t seq)
+{
+	struct turn_task *view;
+	struct record record;
+
+	if (hot_find(&turn->store->hot, seq) == MAP_NONE)
+		return 0; /* it has ended since */
+	int r = turn_task(turn, seq, &view);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	struct task_decision decision = task_deadline(&view->task, &turn->given);
+	if (decision.event == EVENT_NONE)
+		decision = task_due(&view->task, &turn->given);
+	if (decision.event == EVENT_NONE)
+		return 0;
+	turn_record(turn, &record, decision.event);
+	if (decision.event == EVENT_TASK_FAILED)
+		record_fact(&record, FACT_CLASS, CLASS_FINAL);
+	return turn_stage_task(turn, view, &decision, &record);
+}
+
+int timers_run(struct turn *turn)
+{
+	struct hot *hot = &turn->store->hot;
+	const struct moment *now = &turn->given.now;
+	int r = 0;
+
+	wheel_advance(&hot->lease_timers, now->lease_ms, STORE_TIMERS_MAX, take_timer, turn);
+	for (uint32_t i = 0; r == 0 && i < turn->timer_count; i++) {
+		uint32_t timer = turn->timers[i];
+		turn->given.random = rng_u32(&turn->store->rng);
+		r = (timer & 1) == TIMER_CLAIM ? claim_timer(turn, hot_timer_task(hot, timer))
+					       : worker_timer(turn, (timer >> 1) + 1);
+	}
+	while (r == 0 && turn->wall_timer_count < STORE_TIMERS_MAX) {
+		const struct heap_entry *next = heap_peek(&hot->wall_timers);
+		if (!next || next->at > now->wall_ms)
+			break;
+		turn->wall_timers[turn->wall_timer_count++] = heap_pop(&hot->wall_timers);
+		r = wall_timer(turn, (int64_t)turn->wall_timers[turn->wall_timer_count - 1].what);
+	}
+	return r;
+}

@@ -1,0 +1,541 @@
+/*
+ * Workers: registration, heartbeats with their deltas, goodbye.
+ */
+#include <errno.h>
+
+#include "store/command/commands.h"
+
+void command_add_loss_facts(const struct turn *turn, struct record *record, const struct task *task)
+{
+	if (task->claim.named)
+		record_fact(record, FACT_NAMED, 1);
+	if (task->claim.named && turn->given.now.lease_ms >= task->claim.run_until_ms)
+		record_fact(record, FACT_OVERDUE, 1);
+}
+
+/* What becomes of a task whose worker was lost. */
+static void count_lost(struct turn *turn, const struct task_decision *decision)
+{
+	enum task_state to = decision->task.state;
+
+	if (to == TASK_READY || to == TASK_SCHEDULED)
+		turn->rescheduled++;
+	else
+		turn->unscheduled[to == TASK_FAILED ? RESCHEDULE_PERMANENT : RESCHEDULE_SKIPPED]++;
+}
+
+/* Everything the worker held, each task on its own. */
+static int free_claims(struct turn *turn, const struct turn_worker *worker, bool lost)
+{
+	int64_t grace_end_ms = lease_end(&worker->worker.lease, &turn->given);
+	struct held_tasks held;
+	struct turn_task *view;
+	struct record record;
+
+	int r = turn_held_by(turn, worker, &held);
+	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+		r = turn_task(turn, held.seqs[i], &view);
+		if (r < 0)
+			return r;
+		struct task_decision decision =
+			lost ? task_lose(&view->task, &turn->given) : task_return(&view->task, &turn->given);
+		if (lost)
+			count_lost(turn, &decision);
+		turn_record(turn, &record, decision.event);
+		if (lost && worker->worker.ended == WORKER_EXPIRED) {
+			record_fact(&record, FACT_DEADLINE, worker->worker.lease.deadline_ms);
+			record_fact(&record, FACT_GRANTED, worker->worker.lease.granted_ms);
+			record_fact(&record, FACT_GRACE_END, grace_end_ms);
+		}
+		record_fact(&record, FACT_REASON, worker->worker.ended);
+		if (lost)
+			command_add_loss_facts(turn, &record, &view->task);
+		if (r == 0)
+			r = turn_stage_task(turn, view, &decision, &record);
+	}
+	return r;
+}
+
+/* Its worker is gone, or another process than it was, and nobody had said goodbye. If its crash was told since it was last
+ * heard that is this end, and it was counted. */
+static int count_unclean_end(struct turn *turn, uint32_t name, const struct worker *worker)
+{
+	int64_t heard_ms = worker->lease.deadline_ms - worker->lease.granted_ms;
+	struct slot view;
+	struct record none;
+
+	if (name == 0)
+		return 0;
+	turn_slot(turn, name, &view);
+	if (view.crashed_ms[0] != INT64_MIN && view.crashed_ms[0] > heard_ms)
+		return 0;
+	struct slot lost = slot_lost(&view);
+	turn_record(turn, &none, EVENT_NONE);
+	return turn_stage_slot(turn, name, &lost, EVENT_NONE, &none);
+}
+
+int command_end_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision)
+{
+	struct record record;
+
+	turn_record(turn, &record, decision->event);
+	record_fact(&record, FACT_REASON, decision->worker.ended);
+	if (decision->worker.ended == WORKER_EXPIRED) {
+		record_fact(&record, FACT_DEADLINE, decision->worker.lease.deadline_ms);
+		record_fact(&record, FACT_GRACE_END, lease_end(&decision->worker.lease, &turn->given));
+	}
+	int r = turn_stage_worker(turn, view, decision, &record);
+	if (r == 0 && (decision->worker.ended == WORKER_EXPIRED || decision->worker.ended == WORKER_REPLACED))
+		r = count_unclean_end(turn, decision->worker.slot, &decision->worker);
+	if (decision->worker.ended == WORKER_EXPIRED && !decision->frees_lost)
+		turn->unscheduled[RESCHEDULE_SKIPPED] += view->worker.held;
+	if (r == 0 && (decision->frees_lost || decision->frees_returned))
+		r = free_claims(turn, view, decision->frees_lost);
+	return r;
+}
+
+/* ---- how often they come ---- */
+
+/* Does it write a registration? Names of old doors register again as a matter of course. */
+static bool is_registration(const struct command *command, const struct worker_decision *decision)
+{
+	return decision->refusal == REFUSED_NOTHING &&
+		(decision->event == EVENT_WORKER_REGISTERED ||
+			(command->kind == COMMAND_REGISTER && !command->beat.named));
+}
+
+/* One that dies as soon as it starts comes back at once, and again. */
+static int count_registration(struct turn *turn, const struct command *command,
+	const struct turn_worker *view, uint32_t slot, struct result *result)
+{
+	struct registrations *registrations = &turn->store->registrations;
+	const struct rules *rules = turn->given.rules;
+	int64_t now_ms = turn->given.now.lease_ms;
+	struct pace *of_id = &hot_holder(&turn->store->hot, view->worker.handle)->registrations;
+	struct pace *of_all = registrations_of(registrations, REGISTRAR_PRINCIPAL, command->principal);
+	struct pace *of_slot = slot != 0 ? registrations_of(registrations, REGISTRAR_SLOT, slot) : of_id;
+
+	if (!of_all || !of_slot)
+		return -ENOMEM;
+	int64_t id_ms = pace_wait_ms(of_id, rules->slot_registrations, now_ms);
+	int64_t slot_ms = pace_wait_ms(of_slot, rules->slot_registrations, now_ms);
+	int64_t all_ms = pace_wait_ms(of_all, rules->principal_registrations, now_ms);
+	result->crash_loop = id_ms > 0 || slot_ms > 0;
+	result->retry_ms = slot_ms > id_ms ? slot_ms : id_ms;
+	if (all_ms > result->retry_ms)
+		result->retry_ms = all_ms;
+	if (result->retry_ms > 0) {
+		turn->store->registrations_refused++;
+		return command_refuse(result, REFUSED_RATE_LIMITED);
+	}
+	pace_take(of_id, rules->slot_registrations, now_ms);
+	if (of_slot != of_id)
+		pace_take(of_slot, rules->slot_registrations, now_ms);
+	pace_take(of_all, rules->principal_registrations, now_ms);
+	return 0;
+}
+
+/* Whoever says goodbye did not crash. */
+static int give_registration_back(struct turn *turn, const struct turn_worker *view)
+{
+	uint32_t per_minute = turn->given.rules->slot_registrations;
+
+	pace_give_back(&hot_holder(&turn->store->hot, view->worker.handle)->registrations, per_minute);
+	if (view->worker.slot == 0)
+		return 0;
+	struct pace *of_slot =
+		registrations_of(&turn->store->registrations, REGISTRAR_SLOT, view->worker.slot);
+	if (!of_slot)
+		return -ENOMEM;
+	pace_give_back(of_slot, per_minute);
+	return 0;
+}
+
+/* ---- one worker per slot ---- */
+
+/* The live worker in the way of the slot that is asked for, or NULL. */
+static struct turn_worker *slot_rival(
+	struct turn *turn, const struct turn_worker *view, const struct beat *beat)
+{
+	if (!beat->describes || beat->slot == 0 || beat->named)
+		return NULL;
+	if (worker_is_alive(&view->worker) && view->worker.slot == beat->slot)
+		return NULL;
+	return slot_filler(turn, beat->slot, view->worker.handle);
+}
+
+/* Has it shown that its rival for the slot is dead? */
+static enum evidence evidence_of(
+	const struct command_replaces *replaces, const struct turn_worker *rival, const struct beat *beat)
+{
+	struct process dead = {.pid = replaces->pid, .start = replaces->start};
+
+	if (replaces->worker.len == 0)
+		return EVIDENCE_NONE;
+	if (!span_equal(replaces->worker, rival->id))
+		return EVIDENCE_OF_ANOTHER;
+	return worker_judge(&rival->worker.process, &beat->process, &dead, replaces->seen_alive);
+}
+
+static int beat_of(struct turn *turn, const struct command_beat *from, bool inherits, struct beat *ret_beat)
+{
+	*ret_beat = (struct beat){
+		.principal = turn->command->principal,
+		.inherits = inherits,
+		.has_token = from->has_token,
+		.token = from->token,
+		.lease_ms = from->lease_ms,
+		/* one that tells all repeats most of it: what changes is written with the task */
+		.has_deltas = !from->tells_all && from->bound.count + from->unbound.count > 0,
+		.registers = turn->command->kind == COMMAND_REGISTER,
+		.describes = from->describes,
+		.any_executor = from->any_executor,
+		.max_concurrent = from->max_concurrent,
+		.named = from->named,
+	};
+	if (!from->describes)
+		return 0;
+	ret_beat->process = (struct process){
+		.boot_hi = from->process.boot_hi,
+		.boot_lo = from->process.boot_lo,
+		.pid = from->process.pid,
+		.start = from->process.start,
+	};
+	int r = turn_name(turn, from->slot, &ret_beat->slot);
+	if (r == 0)
+		r = turn_name(turn, from->process.host, &ret_beat->process.host);
+	if (r == 0)
+		r = turn_name(turn, from->version, &ret_beat->version);
+	if (r == 0)
+		r = turn_name_set(turn, from->capabilities, &ret_beat->capabilities);
+	if (r == 0)
+		r = turn_name_set(turn, from->executors, &ret_beat->executors);
+	return r;
+}
+
+/* The session in which the worker runs what it has just bound. */
+static int keep_session(struct turn *turn, const struct command_beat *beat, const struct turn_worker *view,
+	const struct turn_task *task, enum claim_clock before)
+{
+	struct backend *backend = turn->store->backend;
+
+	if (beat->session.len == 0 || (before == CLOCK_WORKER && !view->metadata.data))
+		return 0;
+	int r = turn_write(turn);
+	return r < 0 ? r : backend->ops->put_extra(backend, task->task.seq, EXTRA_SESSION, 0, beat->session);
+}
+
+static bool names_task(struct turn *turn, const struct name_list *ids, int64_t seq)
+{
+	struct turn_task *task;
+
+	for (uint32_t i = 0; i < ids->count; i++) {
+		if (turn_task_by_id(turn, ids->items[i], &task) == 0 && task->task.seq == seq)
+			return true;
+	}
+	return false;
+}
+
+/* What it holds and did not name: it no longer runs that. */
+static int unbind_rest(struct turn *turn, const struct command_beat *beat, const struct turn_worker *view)
+{
+	struct held_tasks held;
+	struct turn_task *task;
+	struct result ignored;
+
+	int r = turn_held_by(turn, view, &held);
+	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+		if (names_task(turn, &beat->bound, held.seqs[i]))
+			continue;
+		r = turn_task(turn, held.seqs[i], &task);
+		if (r < 0)
+			return r;
+		ignored = (struct result){0};
+		struct task_decision decision = task_unbind(&task->task, view->worker.handle, &turn->given);
+		r = command_stage(turn, task, &decision, &ignored);
+	}
+	return r;
+}
+
+static int apply_deltas(struct turn *turn, const struct command_beat *beat, const struct turn_worker *view,
+	struct result *result)
+{
+	uint32_t holder = view->worker.handle;
+	struct span *lost = arena_alloc(&turn->arena, (beat->bound.count + 1) * sizeof *lost);
+	struct turn_task *task;
+	struct result ignored;
+
+	if (!lost)
+		return -ENOMEM;
+	result->lost = lost;
+	for (uint32_t i = 0; i < beat->bound.count; i++) {
+		ignored = (struct result){0};
+		int r = turn_task_by_id(turn, beat->bound.items[i], &task);
+		if (r < 0 && r != -ENOENT)
+			return r;
+		struct task_decision decision = {.refusal = REFUSED_NOT_FOUND};
+		if (r == 0 && command_sees(turn, &task->task))
+			decision = task_bind(&task->task, holder, &turn->given);
+		if (decision.refusal != REFUSED_NOTHING) {
+			lost[result->lost_count++] = beat->bound.items[i];
+			continue;
+		}
+		enum claim_clock before = task->task.claim.clock;
+		r = command_stage(turn, task, &decision, &ignored);
+		if (r == 0)
+			r = keep_session(turn, beat, view, task, before);
+		if (r < 0)
+			return r;
+	}
+	for (uint32_t i = 0; i < beat->unbound.count; i++) {
+		ignored = (struct result){0};
+		int r = turn_task_by_id(turn, beat->unbound.items[i], &task);
+		if (r == -ENOENT || (r == 0 && !command_sees(turn, &task->task)))
+			continue;
+		if (r < 0)
+			return r;
+		struct task_decision decision = task_unbind(&task->task, holder, &turn->given);
+		r = command_stage(turn, task, &decision, &ignored);
+		if (r < 0)
+			return r;
+	}
+	return beat->tells_all ? unbind_rest(turn, beat, view) : 0;
+}
+
+/* A name says only that it lives: what it holds lives on with it, for as long as it was claimed for. */
+static int renew_claims(struct turn *turn, const struct turn_worker *view)
+{
+	struct held_tasks held;
+	struct turn_task *task;
+	struct record record;
+	int r = view->worker.named ? turn_held_by(turn, view, &held) : 0;
+
+	if (r < 0 || !view->worker.named)
+		return r;
+	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+		r = turn_task(turn, held.seqs[i], &task);
+		if (r < 0 || !task->task.claim.named)
+			continue;
+		struct task_decision decision = task_renew(&task->task, &turn->given);
+		turn_record(turn, &record, decision.event);
+		r = turn_stage_task(turn, task, &decision, &record);
+	}
+	return r;
+}
+
+static bool has_orders(const struct turn *turn, int64_t seq)
+{
+	struct task task;
+
+	turn_peek(turn, seq, &task);
+	return task_must_stop(&task, &turn->given) || task_must_park(&task, &turn->given) ||
+		task.claim.reported;
+}
+
+/* What it holds and must stop or let wait without it, or has heard the last of. */
+static int list_orders(struct turn *turn, const struct turn_worker *view, struct result *result)
+{
+	struct held_tasks held;
+	struct turn_task *task;
+
+	int r = turn_held_by(turn, view, &held);
+	struct span *stop = NULL, *reported = NULL, *park = NULL;
+	for (uint32_t i = 0; r == 0 && i < held.count; i++) {
+		if (!has_orders(turn, held.seqs[i])) /* mostly there are none, and the beat touches no task */
+			continue;
+		if (!stop) {
+			result->stop = stop = arena_alloc(&turn->arena, held.count * sizeof *stop);
+			result->reported = reported =
+				arena_alloc(&turn->arena, held.count * sizeof *reported);
+			result->park = park = arena_alloc(&turn->arena, held.count * sizeof *park);
+		}
+		r = stop && reported && park ? turn_task(turn, held.seqs[i], &task) : -ENOMEM;
+		if (r == 0 && task_must_stop(&task->task, &turn->given))
+			r = turn_id_text(turn, task, &stop[result->stop_count++]);
+		else if (r == 0 && task_must_park(&task->task, &turn->given))
+			r = turn_id_text(turn, task, &park[result->park_count++]);
+		if (r == 0 && task->task.claim.reported)
+			r = turn_id_text(turn, task, &reported[result->reported_count++]);
+	}
+	return r;
+}
+
+static void take_metadata(struct turn *turn, const struct command_beat *from, struct turn_worker *view,
+	struct worker_decision *decision)
+{
+	const struct holder *holder = hot_holder(&turn->store->hot, view->worker.handle);
+	struct span old = {holder->metadata, holder->metadata_len};
+
+	if (!from->describes || from->metadata.len == 0 || span_equal(old, from->metadata))
+		return;
+	view->metadata = from->metadata;
+	decision->must_store = true;
+	if (decision->event == EVENT_NONE)
+		decision->event = EVENT_WORKER_UPDATED;
+}
+
+/* The beat was accepted. A predecessor in its slot that was shown to be dead makes room first. */
+static int accept_beat(struct turn *turn, const struct command *command, struct turn_worker *view,
+	struct turn_worker *rival, struct worker_decision *decision, bool restarted, struct result *result)
+{
+	struct record record;
+	int r = restarted ? count_unclean_end(turn, view->worker.slot, &view->worker) : 0;
+
+	if (r == 0 && rival) {
+		struct worker_decision gone = worker_leave(&rival->worker, WORKER_REPLACED);
+		r = command_end_worker(turn, rival, &gone);
+	}
+	take_metadata(turn, &command->beat, view, decision);
+	if (decision->event != EVENT_NONE) {
+		turn_record(turn, &record, decision->event);
+		record_fact(&record, FACT_MAX, decision->worker.max_concurrent);
+		record_fact(&record, FACT_NAMED, decision->worker.named);
+	}
+	if (r == 0)
+		r = turn_stage_worker(turn, view, decision, &record);
+	if (r == 0 && restarted &&
+		!view->worker.named) /* a process knows nothing of what the one before it ran */
+		r = unbind_rest(turn, &command->beat, view);
+	bool has_deltas = command->beat.bound.count + command->beat.unbound.count > 0;
+	if (r == 0 && (has_deltas || command->beat.tells_all))
+		r = apply_deltas(turn, &command->beat, view, result);
+	if (r == 0 && !command->beat.tells_all) /* who tells all it runs keeps what it named */
+		r = renew_claims(turn, view);
+	if (r == 0)
+		r = list_orders(turn, view, result);
+	result->worker = view->worker;
+	return r;
+}
+
+/* Has the principal a credential that is good? Those who act without one in the table are there as long as they are
+ * let in; a name of theirs is kept from nobody afterwards. */
+static bool principal_lives(const struct turn *turn, uint32_t principal)
+{
+	const struct tokens *tokens = &turn->store->credentials;
+	bool lives = principal == PRINCIPAL_ADMIN;
+
+	for (uint32_t i = 0; i < tokens->count && !lives; i++)
+		lives = tokens->items[i]->principal == principal &&
+			token_is_live(tokens->items[i], turn->given.now.wall_ms);
+	return lives;
+}
+
+static enum refusal beat_refusal(
+	struct turn *turn, const struct command *command, const struct turn_worker *view, bool inherits)
+{
+	const struct command_beat *from = &command->beat;
+	struct beat bare = {
+		.principal = command->principal,
+		.inherits = inherits,
+		.has_token = from->has_token,
+		.token = from->token,
+		.named = from->named,
+	};
+
+	turn->given.next_token = UINT64_MAX; /* thrown away */
+	return command->kind == COMMAND_REGISTER
+		? worker_register(&view->worker, &bare, false, &turn->given).refusal
+		: worker_beat(&view->worker, &bare, false, &turn->given).refusal;
+}
+
+/* Where it stands is told to whom it belongs. */
+static int refuse_beat(const struct turn_worker *view, enum refusal refusal, struct result *result)
+{
+	result->not_yours = refusal == REFUSED_FORBIDDEN;
+	if (!result->not_yours)
+		result->worker = view->worker;
+	return command_refuse(result, refusal);
+}
+
+/* A worker that comes, or comes again, or moves to another slot, is held against the quarantine of that slot and, if it
+ * registers, counted. What stays where it is only beats. The result may be a refusal. */
+static int pass_gates(struct turn *turn, const struct command *command, const struct turn_worker *view,
+	const struct worker_decision *decision, struct result *result)
+{
+	bool registers = is_registration(command, decision);
+	struct slot_gate gate = {0};
+	int r = 0;
+
+	if (decision->refusal != REFUSED_NOTHING)
+		return 0;
+	if (registers || decision->worker.slot != view->worker.slot)
+		gate = slot_gate_of(turn, decision->worker.slot, command->worker);
+	if (gate.decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, gate.decision.refusal);
+	if (registers)
+		r = count_registration(turn, command, view, decision->worker.slot, result);
+	return r < 0 || result->refusal != REFUSED_NOTHING ? r : slot_gate_pass(turn, &gate);
+}
+
+int run_beat(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct turn_worker *view = turn_worker(turn, command->worker, true);
+	struct beat beat;
+
+	if (!view)
+		return -ENOMEM;
+	bool inherits = !worker_belongs_to(&view->worker, command->principal) &&
+		!principal_lives(turn, view->worker.principal);
+	if (command->beat.describes) { /* what will be refused needs no names */
+		enum refusal refusal = beat_refusal(turn, command, view, inherits);
+		if (refusal != REFUSED_NOTHING)
+			return refuse_beat(view, refusal, result);
+	}
+	int r = beat_of(turn, &command->beat, inherits, &beat);
+	if (r < 0)
+		return r == -E2BIG ? command_refuse(result, REFUSED_TOO_LARGE) : r;
+	turn->given.next_token = store_next_token(turn->store);
+	struct turn_worker *rival = slot_rival(turn, view, &beat);
+	if (rival)
+		result->evidence = evidence_of(&command->beat.replaces, rival, &beat);
+	/* nobody shows that a stranger's worker is dead */
+	bool taken = rival &&
+		!(result->evidence == EVIDENCE_HOLDS &&
+			worker_belongs_to(&rival->worker, command->principal));
+	struct worker_decision decision = command->kind == COMMAND_REGISTER
+		? worker_register(&view->worker, &beat, taken, &turn->given)
+		: worker_beat(&view->worker, &beat, taken, &turn->given);
+	r = pass_gates(turn, command, view, &decision, result);
+	if (r < 0 || result->refusal != REFUSED_NOTHING)
+		return r;
+	if (decision.refusal == REFUSED_NOTHING)
+		return accept_beat(turn, command, view, rival, &decision,
+			worker_is_restarted(&view->worker, &beat), result);
+	if (decision.refusal == REFUSED_SLOT_TAKEN &&
+		(command->oversees || worker_belongs_to(&rival->worker, command->principal)))
+		result->slot_holder = rival->id;
+	return refuse_beat(view, decision.refusal, result);
+}
+
+int run_worker_command(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct turn_worker *view = turn_worker(turn, command->worker, false);
+	struct worker_decision decision;
+	struct record record;
+
+	if (!view || !(command->oversees || worker_belongs_to(&view->worker, command->principal)))
+		return command_refuse(result, REFUSED_NOT_FOUND);
+	if (command->kind == COMMAND_LEAVE)
+		decision = worker_leave(&view->worker, command->leave);
+	else
+		decision = command->kind == COMMAND_QUIET ? worker_quiet(&view->worker)
+							  : worker_terminate(&view->worker);
+	result->worker = view->worker;
+	if (decision.refusal != REFUSED_NOTHING)
+		return command_refuse(result, decision.refusal);
+	if (decision.event == EVENT_NONE) {
+		result->repeated = true;
+		return 0;
+	}
+	int r;
+	if (command->kind == COMMAND_LEAVE) {
+		r = command->leave == WORKER_SHUTDOWN ? give_registration_back(turn, view) : 0;
+		if (r == 0)
+			r = command_end_worker(turn, view, &decision);
+	} else {
+		turn_record(turn, &record, decision.event);
+		r = turn_stage_worker(turn, view, &decision, &record);
+	}
+	result->worker = view->worker;
+	return r;
+}

@@ -1,0 +1,760 @@
+/*
+ * Tasks in memory, with their claims and timers, and how many there are of each kind.
+ */
+#include "store/index/parts.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* A task as it lies in memory. */
+struct hot_task {
+	int64_t seq;
+	int64_t created_ms;
+	int64_t ready_at_ms;
+	int64_t version;
+	uint64_t fence;
+	uint32_t queue, owner, requires, executor;
+	int32_t priority;
+	uint32_t timeout_ms;
+	uint32_t attempt;
+	union {
+		uint32_t claim;    /* HOT_CLAIMED: the slot of its hot_claim, which has the claimant too */
+		uint32_t claimant; /* … and else of its last claim */
+	};
+	uint16_t max_attempts, spent;
+	uint16_t crashes, interruptions;
+	uint16_t open_parents, dead_parents;
+	uint8_t state, ended, code, flags;
+};
+
+enum {
+	WALL_TIMERS_SPARE = 1024,
+	RUN_LOOKS = 32, /* tasks of one priority that are asked how long they wait */
+};
+
+enum hot_flag {
+	HOT_KEYED = 1,
+	HOT_HAS_PARENT = 2,
+	HOT_NAMED_ID = 4,
+	HOT_HAS_RARE = 8, /* has a row in `rares` */
+	HOT_IS_PARENT = 16,
+	HOT_CLAIMED = 32,
+	HOT_AUTONOMOUS = 64,
+};
+
+struct hot_claim {
+	int64_t seq; /* first, because the pool writes over the first bytes of what is free */
+	struct claim claim;
+	uint32_t next, previous; /* of the same holder */
+	uint32_t claimant;
+	struct pace progress;
+	struct wheel_node timer;
+};
+
+/* What few tasks have: deadlines, a workflow, gates, a question. */
+struct hot_rare {
+	int64_t seq;
+	int64_t start_by_ms, finish_by_ms;
+	int64_t resume_until_ms;
+	uint32_t resume_host;
+	uint32_t gates, gates_passed;
+	uint8_t workflow, stage, gate_count;
+};
+
+struct hot_parent {
+	int64_t seq;
+	uint32_t children;
+};
+
+void hot_die(void)
+{
+	log_error("out of memory after a commit; ending, so that a restart can rebuild the state");
+	abort();
+}
+
+static struct hot_task *task_at(const struct hot *hot, uint32_t slot)
+{
+	return pool_at(&hot->tasks, slot);
+}
+
+static struct hot_claim *claim_at(const struct hot *hot, uint32_t slot)
+{
+	return pool_at(&hot->claims, slot);
+}
+
+static struct hot_rare *rare_at(const struct hot *hot, uint32_t slot)
+{
+	return pool_at(&hot->rares, slot);
+}
+
+static struct hot_parent *parent_at(const struct hot *hot, uint32_t slot)
+{
+	return pool_at(&hot->parents, slot);
+}
+
+static uint64_t parent_hash(void *context, uint32_t slot)
+{
+	return hash_u64((uint64_t)parent_at(context, slot)->seq);
+}
+
+static uint64_t task_hash(void *context, uint32_t slot)
+{
+	return hash_u64((uint64_t)task_at(context, slot)->seq);
+}
+
+static uint64_t rare_hash(void *context, uint32_t slot)
+{
+	return hash_u64((uint64_t)rare_at(context, slot)->seq);
+}
+
+static struct queue_tally *tally_at(const struct hot *hot, uint32_t slot)
+{
+	return pool_at(&hot->tallies, slot);
+}
+
+static uint64_t tally_hash(void *context, uint32_t slot)
+{
+	return hash_u64(tally_at(context, slot)->queue);
+}
+
+static const struct map_ops tally_ops = {.hash_of = tally_hash};
+static const struct map_ops task_ops = {.hash_of = task_hash};
+static const struct map_ops rare_ops = {.hash_of = rare_hash};
+static const struct map_ops parent_ops = {.hash_of = parent_hash};
+
+static int lane_order(const void *context, uint32_t a, uint32_t b)
+{
+	return hot_order(context, a, b);
+}
+
+static struct wheel_node *timer_node(void *context, uint32_t timer)
+{
+	const struct hot *hot = context;
+
+	if ((timer & 1) == TIMER_CLAIM)
+		return &claim_at(hot, timer >> 1)->timer;
+	return &((struct holder *)pool_at(&hot->holders, timer >> 1))->timer;
+}
+
+void hot_init(struct hot *hot, struct hash_key key, int64_t now_lease_ms)
+{
+	memset(hot, 0, sizeof *hot);
+	hot->key = key;
+	pool_init(&hot->tasks, sizeof(struct hot_task));
+	pool_init(&hot->claims, sizeof(struct hot_claim));
+	pool_init(&hot->rares, sizeof(struct hot_rare));
+	pool_init(&hot->parents, sizeof(struct hot_parent));
+	pool_init(&hot->tallies, sizeof(struct queue_tally));
+	map_init(&hot->tally_by_queue, &tally_ops, hot);
+	hot->last_tally = POOL_NONE;
+	map_init(&hot->by_seq, &task_ops, hot);
+	map_init(&hot->rare_by_seq, &rare_ops, hot);
+	map_init(&hot->parent_by_seq, &parent_ops, hot);
+	holders_init(hot);
+	lanes_init(&hot->lanes, lane_order, hot);
+	heap_init(&hot->wall_timers);
+	wheel_init(&hot->lease_timers, timer_node, hot, now_lease_ms);
+}
+
+void hot_done(struct hot *hot)
+{
+	holders_done(hot);
+	lanes_done(&hot->lanes);
+	map_done(&hot->by_seq);
+	map_done(&hot->rare_by_seq);
+	map_done(&hot->parent_by_seq);
+	map_done(&hot->tally_by_queue);
+	pool_done(&hot->tallies);
+	pool_done(&hot->tasks);
+	pool_done(&hot->claims);
+	pool_done(&hot->rares);
+	pool_done(&hot->parents);
+	heap_done(&hot->wall_timers);
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------ */
+
+uint32_t hot_find(const struct hot *hot, int64_t seq)
+{
+	struct map_probe probe;
+	uint32_t slot = map_first(&hot->by_seq, hash_u64((uint64_t)seq), &probe);
+
+	while (slot != MAP_NONE && task_at(hot, slot)->seq != seq)
+		slot = map_next(&hot->by_seq, &probe);
+	return slot;
+}
+
+static uint32_t find_rare(const struct hot *hot, int64_t seq)
+{
+	struct map_probe probe;
+	uint32_t slot = map_first(&hot->rare_by_seq, hash_u64((uint64_t)seq), &probe);
+
+	while (slot != MAP_NONE && rare_at(hot, slot)->seq != seq)
+		slot = map_next(&hot->rare_by_seq, &probe);
+	return slot;
+}
+
+void hot_get(const struct hot *hot, uint32_t slot, struct task *ret_task)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	*ret_task = (struct task){
+		.seq = row->seq,
+		.created_ms = row->created_ms,
+		.queue = row->queue,
+		.owner = row->owner,
+		.requires = row->requires,
+		.executor = row->executor,
+		.priority = row->priority,
+		.timeout_ms = row->timeout_ms,
+		.max_attempts = row->max_attempts,
+		.keyed = (row->flags & HOT_KEYED) != 0,
+		.has_parent = (row->flags & HOT_HAS_PARENT) != 0,
+		.named_id = (row->flags & HOT_NAMED_ID) != 0,
+		.autonomous = (row->flags & HOT_AUTONOMOUS) != 0,
+		.state = (enum task_state)row->state,
+		.ready_at_ms = row->ready_at_ms,
+		.attempt = row->attempt,
+		.spent = row->spent,
+		.crashes = row->crashes,
+		.interruptions = row->interruptions,
+		.open_parents = row->open_parents,
+		.dead_parents = row->dead_parents,
+		.fence = row->fence,
+		.ended = (enum claim_end)row->ended,
+		.code = (enum failure_code)row->code,
+		.version = row->version,
+	};
+	if (row->flags & HOT_CLAIMED) {
+		ret_task->claim = claim_at(hot, row->claim)->claim;
+		ret_task->claimant = claim_at(hot, row->claim)->claimant;
+	} else {
+		ret_task->claimant = row->claimant;
+	}
+	if (row->flags & HOT_HAS_RARE) {
+		const struct hot_rare *rare = rare_at(hot, find_rare(hot, row->seq));
+		ret_task->start_by_ms = rare->start_by_ms;
+		ret_task->finish_by_ms = rare->finish_by_ms;
+		ret_task->workflow = (enum workflow)rare->workflow;
+		ret_task->stage = (enum stage)rare->stage;
+		ret_task->gates = rare->gates;
+		ret_task->gate_count = rare->gate_count;
+		ret_task->gates_passed = rare->gates_passed;
+		ret_task->resume_host = rare->resume_host;
+		ret_task->resume_until_ms = rare->resume_until_ms;
+	}
+}
+
+bool hot_outline(const struct hot *hot, uint32_t slot, struct task_outline *ret_outline)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	*ret_outline = (struct task_outline){
+		.seq = row->seq,
+		.created_ms = row->created_ms,
+		.queue = row->queue,
+		.owner = row->owner,
+		.priority = row->priority,
+		.state = (enum task_state)row->state,
+	};
+	return row->state != TASK_NOWHERE;
+}
+
+uint32_t hot_slots(const struct hot *hot)
+{
+	return pool_high(&hot->tasks);
+}
+
+static uint32_t find_parent(const struct hot *hot, int64_t seq)
+{
+	struct map_probe probe;
+	uint32_t slot = map_first(&hot->parent_by_seq, hash_u64((uint64_t)seq), &probe);
+
+	while (slot != MAP_NONE && parent_at(hot, slot)->seq != seq)
+		slot = map_next(&hot->parent_by_seq, &probe);
+	return slot;
+}
+
+uint32_t hot_children(const struct hot *hot, uint32_t slot)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	return row->flags & HOT_IS_PARENT ? parent_at(hot, find_parent(hot, row->seq))->children : 0;
+}
+
+void hot_set_children(struct hot *hot, int64_t seq, uint32_t count)
+{
+	uint32_t slot = hot_find(hot, seq);
+
+	if (slot == MAP_NONE)
+		return;
+	struct hot_task *row = task_at(hot, slot);
+	uint32_t parent = row->flags & HOT_IS_PARENT ? find_parent(hot, seq) : MAP_NONE;
+	if (parent == MAP_NONE) {
+		hot_must(pool_alloc(&hot->parents, &parent));
+		parent_at(hot, parent)->seq = seq;
+		hot_must(map_insert(&hot->parent_by_seq, hash_u64((uint64_t)seq), parent));
+		row->flags |= HOT_IS_PARENT;
+	}
+	parent_at(hot, parent)->children = count;
+}
+
+static void drop_children(struct hot *hot, const struct hot_task *row)
+{
+	if (!(row->flags & HOT_IS_PARENT))
+		return;
+	uint32_t parent = find_parent(hot, row->seq);
+	map_remove(&hot->parent_by_seq, hash_u64((uint64_t)row->seq), parent);
+	pool_free(&hot->parents, parent);
+}
+
+int hot_order(const struct hot *hot, uint32_t a, uint32_t b)
+{
+	const struct hot_task *left = task_at(hot, a), *right = task_at(hot, b);
+
+	if (left->priority != right->priority)
+		return left->priority > right->priority ? -1 : 1;
+	if (left->created_ms != right->created_ms)
+		return left->created_ms < right->created_ms ? -1 : 1;
+	return left->seq < right->seq ? -1 : left->seq > right->seq;
+}
+
+int64_t hot_seq(const struct hot *hot, uint32_t slot)
+{
+	return task_at(hot, slot)->seq;
+}
+
+bool hot_goes_before(const struct hot *hot, uint32_t slot, const struct task *task)
+{
+	const struct hot_task *row = task_at(hot, slot);
+	struct task other = {.seq = row->seq, .created_ms = row->created_ms, .priority = row->priority};
+
+	return task_claim_order(&other, task) < 0;
+}
+
+bool hot_lane_of(const struct task *task, struct lane_key *ret_key)
+{
+	if (task->state != TASK_READY && task->state != TASK_PENDING)
+		return false;
+	*ret_key = (struct lane_key){
+		.queue = task->queue,
+		.owner = task->owner,
+		.requires = task->requires,
+		.executor = task->executor,
+		.host = task->resume_host,
+		.pending = task->state == TASK_PENDING,
+		.autonomous = task->autonomous,
+	};
+	return true;
+}
+
+static bool row_lane(const struct hot *hot, const struct hot_task *row, struct lane_key *ret_key)
+{
+	struct task task = {
+		.state = (enum task_state)row->state,
+		.queue = row->queue,
+		.owner = row->owner,
+		.requires = row->requires,
+		.executor = row->executor,
+		.autonomous = (row->flags & HOT_AUTONOMOUS) != 0,
+	};
+
+	if (row->flags & HOT_HAS_RARE)
+		task.resume_host = rare_at(hot, find_rare(hot, row->seq))->resume_host;
+	return hot_lane_of(&task, ret_key);
+}
+
+static void set_rare(struct hot *hot, struct hot_task *row, const struct task *task)
+{
+	uint32_t slot = row->flags & HOT_HAS_RARE ? find_rare(hot, row->seq) : MAP_NONE;
+	bool wanted = task &&
+		(task->start_by_ms != 0 || task->finish_by_ms != 0 || task->workflow != WORKFLOW_NONE ||
+			task->gates != 0 || task->resume_host != 0);
+
+	if (!wanted) {
+		if (slot != MAP_NONE) {
+			map_remove(&hot->rare_by_seq, hash_u64((uint64_t)row->seq), slot);
+			pool_free(&hot->rares, slot);
+		}
+		row->flags &= (uint8_t)~HOT_HAS_RARE;
+		return;
+	}
+	if (slot == MAP_NONE) {
+		hot_must(pool_alloc(&hot->rares, &slot));
+		rare_at(hot, slot)->seq = row->seq;
+		hot_must(map_insert(&hot->rare_by_seq, hash_u64((uint64_t)row->seq), slot));
+	}
+	*rare_at(hot, slot) = (struct hot_rare){
+		.seq = row->seq,
+		.start_by_ms = task->start_by_ms,
+		.finish_by_ms = task->finish_by_ms,
+		.workflow = (uint8_t)task->workflow,
+		.stage = (uint8_t)task->stage,
+		.gates = task->gates,
+		.gate_count = (uint8_t)task->gate_count,
+		.gates_passed = task->gates_passed,
+		.resume_host = task->resume_host,
+		.resume_until_ms = task->resume_until_ms,
+	};
+	row->flags |= HOT_HAS_RARE;
+}
+
+static void unlink_claim(struct hot *hot, struct hot_task *row)
+{
+	if (!(row->flags & HOT_CLAIMED))
+		return;
+	struct hot_claim *claim = claim_at(hot, row->claim);
+	struct holder *holder = hot_holder(hot, claim->claim.holder);
+	wheel_drop(&hot->lease_timers, row->claim << 1 | TIMER_CLAIM);
+	if (claim->previous == POOL_NONE)
+		holder->first_claim = claim->next;
+	else
+		claim_at(hot, claim->previous)->next = claim->next;
+	if (claim->next != POOL_NONE)
+		claim_at(hot, claim->next)->previous = claim->previous;
+	*claim = (struct hot_claim){0};
+	pool_free(&hot->claims, row->claim);
+	row->flags &= (uint8_t)~HOT_CLAIMED;
+}
+
+static void link_claim(struct hot *hot, struct hot_task *row, const struct claim *wanted)
+{
+	struct holder *holder = hot_holder(hot, wanted->holder);
+
+	hot_must(pool_alloc(&hot->claims, &row->claim));
+	row->flags |= HOT_CLAIMED;
+	struct hot_claim *claim = claim_at(hot, row->claim);
+	claim->seq = row->seq;
+	claim->previous = POOL_NONE;
+	claim->next = holder->first_claim;
+	if (holder->first_claim != POOL_NONE)
+		claim_at(hot, holder->first_claim)->previous = row->claim;
+	holder->first_claim = row->claim;
+}
+
+static void set_claim(struct hot *hot, struct hot_task *row, const struct task *task)
+{
+	uint32_t before = row->flags & HOT_CLAIMED ? claim_at(hot, row->claim)->claim.holder : 0;
+
+	if (before != task->claim.holder) {
+		unlink_claim(hot, row);
+		if (task->claim.holder != 0)
+			link_claim(hot, row, &task->claim);
+	}
+	if (row->flags & HOT_CLAIMED) {
+		claim_at(hot, row->claim)->claim = task->claim;
+		claim_at(hot, row->claim)->claimant = task->claimant;
+	} else {
+		row->claimant = task->claimant;
+	}
+}
+
+static uint16_t narrow(uint32_t value)
+{
+	assert(value <= UINT16_MAX);
+	return (uint16_t)value;
+}
+
+static void pack(struct hot_task *row, const struct task *task)
+{
+	unsigned kept = row->flags & (HOT_HAS_RARE | HOT_IS_PARENT | HOT_CLAIMED);
+
+	row->created_ms = task->created_ms;
+	row->ready_at_ms = task->ready_at_ms;
+	row->version = task->version;
+	row->fence = task->fence;
+	row->queue = task->queue;
+	row->owner = task->owner;
+	row->requires = task->requires;
+	row->executor = task->executor;
+	row->priority = task->priority;
+	row->timeout_ms = task->timeout_ms;
+	row->attempt = task->attempt;
+	row->max_attempts = narrow(task->max_attempts);
+	row->spent = narrow(task->spent);
+	row->crashes = narrow(task->crashes);
+	row->interruptions = narrow(task->interruptions);
+	row->open_parents = narrow(task->open_parents);
+	row->dead_parents = narrow(task->dead_parents);
+	row->state = (uint8_t)task->state;
+	row->ended = (uint8_t)task->ended;
+	row->code = (uint8_t)task->code;
+	row->flags =
+		(uint8_t)(kept | (task->keyed ? HOT_KEYED : 0u) | (task->has_parent ? HOT_HAS_PARENT : 0u) |
+			(task->named_id ? HOT_NAMED_ID : 0u) | (task->autonomous ? HOT_AUTONOMOUS : 0u));
+}
+
+static struct hot_task *row_make(struct hot *hot, int64_t seq, uint32_t *ret_slot)
+{
+	hot_must(pool_alloc(&hot->tasks, ret_slot));
+	struct hot_task *row = task_at(hot, *ret_slot);
+	row->seq = seq;
+	if (hot->is_indexed)
+		hot_must(map_insert(&hot->by_seq, hash_u64((uint64_t)seq), *ret_slot));
+	return row;
+}
+
+void hot_index(struct hot *hot)
+{
+	assert(!hot->is_indexed);
+	hot_must(map_reserve(&hot->by_seq, pool_high(&hot->tasks)));
+	for (uint32_t slot = 0; slot < pool_high(&hot->tasks); slot++)
+		hot_must(map_insert(&hot->by_seq, task_hash(hot, slot), slot));
+	hot->is_indexed = true;
+}
+
+/* A timer that is set earlier than needed looks, and is set again: renewals move nothing. */
+static void arm_claim(struct hot *hot, uint32_t slot, const struct task *task, const struct given *given)
+{
+	struct given bare = given_bare(given);
+	int64_t lease_ms = task_next_lease_ms(task, &bare);
+	const struct hot_claim *claim = claim_at(hot, slot);
+
+	if (lease_ms == INT64_MAX)
+		wheel_drop(&hot->lease_timers, slot << 1 | TIMER_CLAIM);
+	else if (!claim->timer.hangs || lease_ms < claim->timer.at_ms)
+		wheel_set(&hot->lease_timers, slot << 1 | TIMER_CLAIM, lease_ms);
+}
+
+/* The wall time at which the row wants to be looked at. */
+static int64_t row_wall_ms(const struct hot *hot, uint32_t slot)
+{
+	const struct hot_task *row = task_at(hot, slot);
+	struct task task;
+
+	if (row->state != TASK_SCHEDULED && !(row->flags & HOT_HAS_RARE))
+		return INT64_MAX;
+	hot_get(hot, slot, &task);
+	return task_next_wall_ms(&task);
+}
+
+void hot_rearm_wall(struct hot *hot, const struct heap_entry *timer)
+{
+	uint32_t slot = hot_find(hot, (int64_t)timer->what);
+
+	if (slot != MAP_NONE && row_wall_ms(hot, slot) == timer->at)
+		hot_must(heap_push(&hot->wall_timers, *timer));
+}
+
+/* Timers of tasks that have ended, or are due at another time by now, are dropped when they are the most. They come
+ * out of the heap in order, so that one that was set twice is kept once. */
+static void sift_wall_timers(struct hot *hot)
+{
+	size_t wanted = hot->count[TASK_SCHEDULED] + pool_used(&hot->rares);
+	struct heap_entry last = {INT64_MIN, 0};
+	struct heap kept;
+
+	if (heap_count(&hot->wall_timers) <= 2 * wanted + WALL_TIMERS_SPARE)
+		return;
+	heap_init(&kept);
+	while (heap_count(&hot->wall_timers) > 0) {
+		struct heap_entry entry = heap_pop(&hot->wall_timers);
+		uint32_t slot = hot_find(hot, (int64_t)entry.what);
+		bool again = entry.at == last.at && entry.what == last.what;
+		if (!again && slot != MAP_NONE && row_wall_ms(hot, slot) == entry.at)
+			hot_must(heap_push(&kept, entry));
+		last = entry;
+	}
+	heap_done(&hot->wall_timers);
+	hot->wall_timers = kept;
+}
+
+/* ---- tallies: tasks by queue and state -------------------------------------------------------- */
+
+uint32_t hot_find_tally(const struct hot *hot, uint32_t queue)
+{
+	struct map_probe probe;
+
+	if (hot->last_tally != POOL_NONE && tally_at(hot, hot->last_tally)->queue == queue)
+		return hot->last_tally;
+	uint32_t slot = map_first(&hot->tally_by_queue, hash_u64(queue), &probe);
+	while (slot != MAP_NONE && tally_at(hot, slot)->queue != queue)
+		slot = map_next(&hot->tally_by_queue, &probe);
+	return slot;
+}
+
+static struct queue_tally *tally_of(struct hot *hot, uint32_t queue)
+{
+	uint32_t slot = hot_find_tally(hot, queue);
+
+	if (slot == MAP_NONE) {
+		hot_must(pool_alloc(&hot->tallies, &slot));
+		tally_at(hot, slot)->queue = queue;
+		hot_must(map_insert(&hot->tally_by_queue, hash_u64(queue), slot));
+	}
+	hot->last_tally = slot;
+	return tally_at(hot, slot);
+}
+
+static bool is_backing_off(enum task_state state, uint32_t code)
+{
+	return state == TASK_SCHEDULED && code != CODE_NONE;
+}
+
+static bool is_asking_to_stop(enum task_state state, const struct claim *claim)
+{
+	return state == TASK_ASKING && claim->holder != 0 && claim->stopping;
+}
+
+static void count_out(struct hot *hot, const struct hot_task *row)
+{
+	if (row->state == TASK_ASKING && row->flags & HOT_CLAIMED)
+		hot->asking_to_stop -= is_asking_to_stop(row->state, &claim_at(hot, row->claim)->claim);
+	hot->count[row->state]--;
+	tally_of(hot, row->queue)->count[row->state]--;
+	hot->backing_off -= is_backing_off(row->state, row->code);
+}
+
+static void count_in(struct hot *hot, const struct task *task, bool moved)
+{
+	struct queue_tally *tally = tally_of(hot, task->queue);
+
+	hot->count[task->state]++;
+	tally->count[task->state]++;
+	tally->came[task->state] += moved;
+	hot->backing_off += is_backing_off(task->state, task->code);
+	hot->asking_to_stop += is_asking_to_stop(task->state, &task->claim);
+}
+
+void hot_loaded(struct hot *hot)
+{
+	holders_loaded(hot);
+	for (uint32_t i = 0; i < pool_high(&hot->tallies); i++)
+		memset(tally_at(hot, i)->came, 0, sizeof tally_at(hot, i)->came);
+}
+
+const struct queue_tally *hot_tally(const struct hot *hot, uint32_t at)
+{
+	return at < pool_high(&hot->tallies) ? tally_at(hot, at) : NULL;
+}
+
+int64_t hot_claimed_ms(const struct hot *hot, uint32_t slot, uint64_t *ret_fence)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	*ret_fence = row->fence;
+	return row->flags & HOT_CLAIMED ? claim_at(hot, row->claim)->claim.claimed_wall_ms : 0;
+}
+
+struct pace *hot_progress(struct hot *hot, uint32_t slot)
+{
+	const struct hot_task *row = task_at(hot, slot);
+
+	return row->flags & HOT_CLAIMED ? &claim_at(hot, row->claim)->progress : NULL;
+}
+
+/* Pieces that begin and end in the priority at hand hold nothing new but its later tasks. */
+int64_t hot_oldest_ready_ms(const struct hot *hot, const struct lane *lane, uint32_t *looks)
+{
+	int64_t oldest_ms = INT64_MAX;
+	uint32_t run = 0, count;
+	int32_t priority = 0;
+
+	for (uint32_t at = 0; at < lane_pieces(lane) && *looks > 0; at++) {
+		const uint32_t *slots = lane_piece(lane, at, &count);
+		bool passed = run >= RUN_LOOKS && task_at(hot, slots[count - 1])->priority == priority;
+		*looks -= 1;
+		for (uint32_t i = 0; i < count && !passed && *looks > 0; i++, *looks -= 1) {
+			const struct hot_task *row = task_at(hot, slots[i]);
+			run = run > 0 && row->priority == priority ? run + 1 : 1;
+			priority = row->priority;
+			if (run <= RUN_LOOKS && row->ready_at_ms < oldest_ms)
+				oldest_ms = row->ready_at_ms;
+		}
+	}
+	return oldest_ms;
+}
+
+void hot_set(struct hot *hot, uint32_t slot, const struct task *task, const struct given *given)
+{
+	struct lane_key old_lane, new_lane;
+
+	assert(slot == MAP_NONE || task_at(hot, slot)->seq == task->seq);
+	if (task_state_is_final(task->state)) {
+		if (slot != MAP_NONE)
+			tally_of(hot, task->queue)->came[task->state]++;
+		hot_forget(hot, slot);
+		return;
+	}
+	bool fresh = slot == MAP_NONE;
+	struct hot_task *row = fresh ? row_make(hot, task->seq, &slot) : task_at(hot, slot);
+	int64_t old_wall_ms = fresh ? INT64_MAX : row_wall_ms(hot, slot);
+	bool stood = !fresh && row_lane(hot, row, &old_lane);
+	bool stands = hot_lane_of(task, &new_lane);
+	bool stays = stood && stands && lane_key_equal(&old_lane, &new_lane) &&
+		row->priority == task->priority && row->created_ms == task->created_ms;
+	if (stood && !stays)
+		lanes_remove(&hot->lanes, &old_lane, slot);
+	bool moved = fresh || row->state != task->state;
+	if (!fresh)
+		count_out(hot, row);
+	count_in(hot, task, moved);
+	pack(row, task);
+	set_claim(hot, row, task);
+	set_rare(hot, row, task);
+	if (stands && !stays)
+		hot_must(lanes_insert(&hot->lanes, &new_lane, slot));
+	if (row->flags & HOT_CLAIMED)
+		arm_claim(hot, row->claim, task, given);
+	int64_t wall_ms = task_next_wall_ms(task);
+	if (wall_ms != INT64_MAX && wall_ms != old_wall_ms)
+		hot_must(heap_push(&hot->wall_timers, (struct heap_entry){wall_ms, (uint64_t)task->seq}));
+	sift_wall_timers(hot);
+}
+
+void hot_forget(struct hot *hot, uint32_t slot)
+{
+	struct lane_key lane;
+
+	if (slot == MAP_NONE)
+		return;
+	struct hot_task *row = task_at(hot, slot);
+	if (row_lane(hot, row, &lane))
+		lanes_remove(&hot->lanes, &lane, slot);
+	count_out(hot, row);
+	unlink_claim(hot, row);
+	set_rare(hot, row, NULL);
+	drop_children(hot, row);
+	map_remove(&hot->by_seq, hash_u64((uint64_t)row->seq), slot);
+	row->state = TASK_NOWHERE; /* for those who walk the slots */
+	pool_free(&hot->tasks, slot);
+}
+
+uint32_t hot_next_claim(const struct hot *hot, const struct holder *holder, uint32_t at, int64_t *ret_seq)
+{
+	uint32_t next = at == MAP_NONE ? holder->first_claim : claim_at(hot, at)->next;
+
+	if (next == POOL_NONE)
+		return MAP_NONE;
+	*ret_seq = claim_at(hot, next)->seq;
+	return next;
+}
+
+int64_t hot_timer_task(const struct hot *hot, uint32_t timer)
+{
+	assert((timer & 1) == TIMER_CLAIM);
+	return claim_at(hot, timer >> 1)->seq;
+}
+
+void hot_rearm(struct hot *hot, uint32_t timer, const struct given *given)
+{
+	if ((timer & 1) == TIMER_WORKER) {
+		struct holder *holder = pool_at(&hot->holders, timer >> 1);
+		if (holder->worker.handle == (timer >> 1) + 1) /* not freed meanwhile */
+			holder_arm(hot, holder, given);
+		return;
+	}
+	const struct hot_claim *claim = claim_at(hot, timer >> 1);
+	struct task task;
+	if (claim->claim.holder == 0)
+		return;
+	uint32_t slot = hot_find(hot, claim->seq);
+	if (slot == MAP_NONE || !(task_at(hot, slot)->flags & HOT_CLAIMED) ||
+		task_at(hot, slot)->claim != timer >> 1)
+		return;
+	hot_get(hot, slot, &task);
+	arm_claim(hot, timer >> 1, &task, given);
+}

@@ -1,0 +1,358 @@
+#include "store/index/lane.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+enum {
+	CHUNK_SLOTS = 126,
+};
+
+struct chunk {
+	uint32_t count;
+	uint32_t slots[CHUNK_SLOTS];
+};
+
+static uint64_t place_hash(uint32_t queue, uint32_t owner)
+{
+	return hash_u64((uint64_t)queue << 32 | owner);
+}
+
+static struct stand *stand_at(const struct lanes *lanes, uint32_t slot)
+{
+	return pool_at(&lanes->stands, slot);
+}
+
+static struct lane *lane_at(const struct lanes *lanes, uint32_t slot)
+{
+	return pool_at(&lanes->lanes, slot);
+}
+
+static uint64_t hash_of(void *context, uint32_t slot)
+{
+	const struct stand *stand = stand_at(context, slot);
+
+	return place_hash(stand->queue, stand->owner);
+}
+
+static const struct map_ops map_ops = {.hash_of = hash_of};
+
+void lanes_init(struct lanes *lanes, int (*order)(const void *, uint32_t, uint32_t), const void *context)
+{
+	pool_init(&lanes->lanes, sizeof(struct lane));
+	pool_init(&lanes->stands, sizeof(struct stand));
+	map_init(&lanes->by_place, &map_ops, lanes);
+	lanes->first_stand = POOL_NONE;
+	lanes->order = order;
+	lanes->context = context;
+}
+
+void lanes_done(struct lanes *lanes)
+{
+	const struct stand *stand = NULL;
+
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+			for (uint32_t i = 0; i < lane->chunk_count; i++)
+				free(lane->chunks[i]);
+			free(lane->chunks);
+		}
+	}
+	pool_done(&lanes->lanes);
+	pool_done(&lanes->stands);
+	map_done(&lanes->by_place);
+}
+
+static uint32_t stand_slot(const struct lanes *lanes, uint32_t queue, uint32_t owner)
+{
+	struct map_probe probe;
+	uint32_t slot = map_first(&lanes->by_place, place_hash(queue, owner), &probe);
+
+	for (; slot != MAP_NONE; slot = map_next(&lanes->by_place, &probe)) {
+		const struct stand *stand = stand_at(lanes, slot);
+		if (stand->queue == queue && stand->owner == owner)
+			return slot;
+	}
+	return MAP_NONE;
+}
+
+const struct stand *lanes_stand(const struct lanes *lanes, uint32_t queue, uint32_t owner)
+{
+	uint32_t slot = stand_slot(lanes, queue, owner);
+
+	return slot == MAP_NONE ? NULL : stand_at(lanes, slot);
+}
+
+const struct stand *lanes_next_stand(const struct lanes *lanes, const struct stand *stand)
+{
+	uint32_t slot = stand ? stand->next : lanes->first_stand;
+
+	return slot == POOL_NONE ? NULL : stand_at(lanes, slot);
+}
+
+struct lane *lanes_first(const struct lanes *lanes, const struct stand *stand)
+{
+	return stand->first_lane == POOL_NONE ? NULL : lane_at(lanes, stand->first_lane);
+}
+
+struct lane *lanes_next(const struct lanes *lanes, const struct lane *lane)
+{
+	return lane->next == POOL_NONE ? NULL : lane_at(lanes, lane->next);
+}
+
+bool lane_key_equal(const struct lane_key *a, const struct lane_key *b)
+{
+	return a->queue == b->queue && a->owner == b->owner && a->requires == b->requires &&
+		a->executor == b->executor && a->host == b->host && a->pending == b->pending &&
+		a->autonomous == b->autonomous;
+}
+
+static struct lane *lane_find(const struct lanes *lanes, const struct lane_key *key)
+{
+	const struct stand *stand = lanes_stand(lanes, key->queue, key->owner);
+
+	if (!stand)
+		return NULL;
+	for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+		if (lane_key_equal(&lane->key, key))
+			return lane;
+	}
+	return NULL;
+}
+
+static int stand_make(struct lanes *lanes, uint32_t queue, uint32_t owner, uint32_t *ret_slot)
+{
+	*ret_slot = stand_slot(lanes, queue, owner);
+	if (*ret_slot != MAP_NONE)
+		return 0;
+	int r = pool_alloc(&lanes->stands, ret_slot);
+	if (r < 0)
+		return r;
+	*stand_at(lanes, *ret_slot) = (struct stand){queue, owner, POOL_NONE, lanes->first_stand, POOL_NONE};
+	if (lanes->first_stand != POOL_NONE)
+		stand_at(lanes, lanes->first_stand)->previous = *ret_slot;
+	lanes->first_stand = *ret_slot;
+	return map_insert(&lanes->by_place, place_hash(queue, owner), *ret_slot);
+}
+
+static int lane_make(struct lanes *lanes, const struct lane_key *key, struct lane **ret_lane)
+{
+	uint32_t stand_number, lane_number;
+
+	*ret_lane = lane_find(lanes, key);
+	if (*ret_lane)
+		return 0;
+	int r = stand_make(lanes, key->queue, key->owner, &stand_number);
+	if (r < 0)
+		return r;
+	r = pool_alloc(&lanes->lanes, &lane_number);
+	if (r < 0)
+		return r;
+	struct stand *stand = stand_at(lanes, stand_number);
+	struct lane *lane = lane_at(lanes, lane_number);
+	lane->key = *key;
+	lane->next = stand->first_lane;
+	stand->first_lane = lane_number;
+	*ret_lane = lane;
+	return 0;
+}
+
+static void stand_drop(struct lanes *lanes, uint32_t slot)
+{
+	struct stand *stand = stand_at(lanes, slot);
+
+	if (stand->previous == POOL_NONE)
+		lanes->first_stand = stand->next;
+	else
+		stand_at(lanes, stand->previous)->next = stand->next;
+	if (stand->next != POOL_NONE)
+		stand_at(lanes, stand->next)->previous = stand->previous;
+	map_remove(&lanes->by_place, place_hash(stand->queue, stand->owner), slot);
+	pool_free(&lanes->stands, slot);
+}
+
+/* An empty lane goes, and its stand with the last one: names that nobody uses any more cost nothing. */
+static void lane_drop(struct lanes *lanes, struct lane *lane)
+{
+	uint32_t stand_number = stand_slot(lanes, lane->key.queue, lane->key.owner);
+	struct stand *stand = stand_at(lanes, stand_number);
+	uint32_t *link = &stand->first_lane;
+
+	while (lane_at(lanes, *link) != lane)
+		link = &lane_at(lanes, *link)->next;
+	uint32_t lane_number = *link;
+	*link = lane->next;
+	free(lane->chunks);
+	pool_free(&lanes->lanes, lane_number);
+	if (stand->first_lane != POOL_NONE)
+		return;
+	stand_drop(lanes, stand_number);
+}
+
+/* The first chunk whose last entry does not come before the slot; the last chunk if there is none. */
+static uint32_t chunk_for(const struct lanes *lanes, const struct lane *lane, uint32_t slot)
+{
+	uint32_t low = 0, high = lane->chunk_count - 1;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct chunk *chunk = lane->chunks[middle];
+		if (lanes->order(lanes->context, chunk->slots[chunk->count - 1], slot) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Where in the chunk the slot stands or should stand. */
+static uint32_t place_in(const struct lanes *lanes, const struct chunk *chunk, uint32_t slot)
+{
+	uint32_t low = 0, high = chunk->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (lanes->order(lanes->context, chunk->slots[middle], slot) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A new empty chunk at position `at`. */
+static struct chunk *chunk_open(struct lane *lane, uint32_t at)
+{
+	if (lane->chunk_count == lane->chunk_cap) {
+		uint32_t cap = lane->chunk_cap ? lane->chunk_cap * 2 : 4;
+		struct chunk **chunks = realloc(lane->chunks, cap * sizeof *chunks);
+		if (!chunks)
+			return NULL;
+		lane->chunks = chunks;
+		lane->chunk_cap = cap;
+	}
+	struct chunk *chunk = malloc(sizeof *chunk);
+	if (!chunk)
+		return NULL;
+	chunk->count = 0;
+	memmove(&lane->chunks[at + 1], &lane->chunks[at], (lane->chunk_count - at) * sizeof *lane->chunks);
+	lane->chunks[at] = chunk;
+	lane->chunk_count++;
+	return chunk;
+}
+
+/* Make room in a full chunk: at its end by a new chunk, anywhere else by halving it. */
+static int chunk_split(struct lane *lane, uint32_t at, uint32_t place)
+{
+	struct chunk *full = lane->chunks[at];
+	struct chunk *fresh = chunk_open(lane, at + 1);
+
+	if (!fresh)
+		return -ENOMEM;
+	uint32_t keep = place == CHUNK_SLOTS ? CHUNK_SLOTS : CHUNK_SLOTS / 2;
+	fresh->count = CHUNK_SLOTS - keep;
+	memcpy(fresh->slots, full->slots + keep, fresh->count * sizeof *fresh->slots);
+	full->count = keep;
+	return 0;
+}
+
+/* Most tasks come in the order they will leave in: then there is nothing to search. */
+static bool goes_last(const struct lanes *lanes, const struct lane *lane, uint32_t slot)
+{
+	const struct chunk *last = lane->chunks[lane->chunk_count - 1];
+
+	return last->count == 0 || lanes->order(lanes->context, last->slots[last->count - 1], slot) < 0;
+}
+
+int lanes_insert(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
+{
+	struct lane *lane;
+	int r = lane_make(lanes, key, &lane);
+	if (r < 0)
+		return r;
+	if (lane->chunk_count == 0 && !chunk_open(lane, 0))
+		return -ENOMEM;
+
+	uint32_t at = lane->chunk_count - 1;
+	uint32_t place = lane->chunks[at]->count;
+	if (!goes_last(lanes, lane, slot)) {
+		at = chunk_for(lanes, lane, slot);
+		place = place_in(lanes, lane->chunks[at], slot);
+	}
+	if (lane->chunks[at]->count == CHUNK_SLOTS) {
+		r = chunk_split(lane, at, place);
+		if (r < 0)
+			return r;
+		if (place > lane->chunks[at]->count || place == CHUNK_SLOTS) {
+			place -= lane->chunks[at]->count;
+			at++;
+		}
+	}
+	struct chunk *chunk = lane->chunks[at];
+	memmove(&chunk->slots[place + 1], &chunk->slots[place],
+		(chunk->count - place) * sizeof *chunk->slots);
+	chunk->slots[place] = slot;
+	chunk->count++;
+	lane->total++;
+	return 0;
+}
+
+void lanes_remove(struct lanes *lanes, const struct lane_key *key, uint32_t slot)
+{
+	struct lane *lane = lane_find(lanes, key);
+
+	assert(lane);
+	assert(lane->total > 0);
+	uint32_t at = chunk_for(lanes, lane, slot);
+	struct chunk *chunk = lane->chunks[at];
+	uint32_t place = place_in(lanes, chunk, slot);
+	assert(place < chunk->count);
+	assert(chunk->slots[place] == slot);
+	chunk->count--;
+	memmove(&chunk->slots[place], &chunk->slots[place + 1],
+		(chunk->count - place) * sizeof *chunk->slots);
+	lane->total--;
+	if (chunk->count == 0) {
+		free(chunk);
+		lane->chunk_count--;
+		memmove(&lane->chunks[at], &lane->chunks[at + 1],
+			(lane->chunk_count - at) * sizeof *lane->chunks);
+	}
+	if (lane->total == 0)
+		lane_drop(lanes, lane);
+}
+
+uint32_t lane_pieces(const struct lane *lane)
+{
+	return lane->chunk_count;
+}
+
+const uint32_t *lane_piece(const struct lane *lane, uint32_t at, uint32_t *ret_count)
+{
+	*ret_count = lane->chunks[at]->count;
+	return lane->chunks[at]->slots;
+}
+
+uint32_t lane_peek(struct lane *lane, uint64_t turn)
+{
+	if (lane->cursor_turn != turn) {
+		lane->cursor_turn = turn;
+		lane->cursor_chunk = 0;
+		lane->cursor_at = 0;
+	}
+	if (lane->cursor_chunk == lane->chunk_count)
+		return MAP_NONE;
+	return lane->chunks[lane->cursor_chunk]->slots[lane->cursor_at];
+}
+
+void lane_skip(struct lane *lane)
+{
+	assert(lane->cursor_chunk < lane->chunk_count);
+	if (++lane->cursor_at == lane->chunks[lane->cursor_chunk]->count) {
+		lane->cursor_chunk++;
+		lane->cursor_at = 0;
+	}
+}

@@ -1,0 +1,32 @@
+/*
+ * What hot.c and index/holder.c share. Only they include this.
+ */
+#pragma once
+
+#include "store/index/index.h"
+
+/* A fault here is want of memory, after a commit: see the top of hot.h. */
+_Noreturn void hot_die(void);
+
+static inline void hot_must(int fault)
+{
+	if (fault < 0)
+		hot_die();
+}
+
+/* Grace moves timers later, never earlier, and a full disk must not lose one: they are set for the bare times. */
+static inline struct given given_bare(const struct given *given)
+{
+	struct given bare = *given;
+
+	bare.grace.frozen = false;
+	return bare;
+}
+
+/* index/holder.c */
+void holders_init(struct hot *hot);
+void holders_done(struct hot *hot);
+void holders_loaded(struct hot *hot); /* all of them: see hot_loaded() */
+
+/* Sets the timer of its lease, or drops it if there is none. */
+void holder_arm(struct hot *hot, struct holder *holder, const struct given *given);

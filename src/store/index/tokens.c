@@ -1,0 +1,98 @@
+#include "store/index/tokens.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct token *token_copy(const struct token *token)
+{
+	struct token *copy = malloc(sizeof *copy + token->id.len + token->name.len + token->gate.len +
+		token->queues.len + token->created_by.len + token->revoked_by.len);
+
+	if (!copy)
+		return NULL;
+	*copy = *token;
+	char *at = (char *)(copy + 1);
+	struct span *const texts[] = {
+		&copy->id, &copy->name, &copy->gate, &copy->queues, &copy->created_by, &copy->revoked_by};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		if (texts[i]->len > 0)
+			memcpy(at, texts[i]->data, texts[i]->len);
+		texts[i]->data = at;
+		at += texts[i]->len;
+	}
+	return copy;
+}
+
+void tokens_done(struct tokens *tokens)
+{
+	for (uint32_t i = 0; i < tokens->count; i++)
+		free(tokens->items[i]);
+	free(tokens->items);
+	*tokens = (struct tokens){0};
+}
+
+/* Where the id stands, or would stand. */
+static uint32_t place_of(const struct tokens *tokens, struct span id, bool *ret_there)
+{
+	uint32_t low = 0, high = tokens->count;
+
+	*ret_there = false;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = span_compare(tokens->items[middle]->id, id);
+		if (order == 0)
+			*ret_there = true;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct token *tokens_find(const struct tokens *tokens, struct span id)
+{
+	bool there;
+	uint32_t at = place_of(tokens, id, &there);
+
+	return there ? tokens->items[at] : NULL;
+}
+
+int tokens_set(struct tokens *tokens, struct token *token)
+{
+	bool there;
+	uint32_t at = place_of(tokens, token->id, &there);
+
+	tokens->changes++;
+	if (there) {
+		free(tokens->items[at]);
+		tokens->items[at] = token;
+		return 0;
+	}
+	if (tokens->count == tokens->cap) {
+		uint32_t cap = tokens->cap ? tokens->cap * 2 : 16;
+		struct token **grown = realloc(tokens->items, cap * sizeof(struct token *));
+		if (!grown)
+			return -ENOMEM;
+		tokens->items = grown;
+		tokens->cap = cap;
+	}
+	memmove(&tokens->items[at + 1], &tokens->items[at], (tokens->count - at) * sizeof *tokens->items);
+	tokens->items[at] = token;
+	tokens->count++;
+	return 0;
+}
+
+void tokens_drop(struct tokens *tokens, struct span id)
+{
+	bool there;
+	uint32_t at = place_of(tokens, id, &there);
+
+	if (!there)
+		return;
+	tokens->changes++;
+	free(tokens->items[at]); /* `id` may have been its own: not looked at any more */
+	tokens->count--;
+	memmove(&tokens->items[at], &tokens->items[at + 1], (tokens->count - at) * sizeof *tokens->items);
+}

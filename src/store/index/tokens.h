@@ -1,0 +1,25 @@
+/*
+ * The tokens of a store in memory, in order of id: looked up with every request.
+ */
+#pragma once
+
+#include "core/worker/token.h"
+
+struct tokens {
+	struct token **items;
+	uint32_t count, cap;
+	uint64_t changes; /* so often one came, was replaced or went: what was found before holds no longer */
+};
+
+/* A copy in one piece with its texts, to be free()d; NULL: no memory. */
+struct token *token_copy(const struct token *token);
+
+void tokens_done(struct tokens *tokens);
+
+/* NULL: there is none. Valid until the next turn. */
+const struct token *tokens_find(const struct tokens *tokens, struct span id);
+
+/* Takes a copy over; it replaces the one of its id. -ENOMEM: it is still the caller's. */
+int tokens_set(struct tokens *tokens, struct token *token);
+
+void tokens_drop(struct tokens *tokens, struct span id);

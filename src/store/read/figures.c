@@ -1,0 +1,202 @@
+/*
+ * Figures for the metrics and for people: counts, ages and queues, from memory. Each looks at a bounded number of tasks
+ * and workers.
+ */
+#include <string.h>
+
+#include "store/turn/turn.h"
+
+enum {
+	QUEUES_TOLD_MAX = 1000,
+	LOOKS_MAX = 50000, /* at tasks or workers, for figures: about a millisecond */
+	QUEUES_TOLD_CELLS = 2048,
+};
+
+uint64_t store_rescheduled(const struct store *store)
+{
+	return store->rescheduled;
+}
+
+uint64_t store_reschedule_errors(const struct store *store, enum reschedule_error type)
+{
+	return store->unscheduled[type];
+}
+
+uint64_t store_registrations_refused(const struct store *store)
+{
+	return store->registrations_refused;
+}
+
+uint32_t store_workers(const struct store *store, enum worker_state state)
+{
+	return store->hot.workers[state];
+}
+
+uint32_t store_slots_quarantined(const struct store *store)
+{
+	return store->quarantined;
+}
+
+/* Whoever has not been heard since the start is as old as people's clock says. */
+int64_t store_heartbeat_age_max_ms(const struct store *store, struct moment now)
+{
+	uint32_t number = hot_longest_unheard(&store->hot);
+	int64_t age_ms = 0;
+
+	if (number != 0) {
+		const struct worker *worker = &hot_holder(&store->hot, number)->worker;
+		age_ms = worker->heard_ms != INT64_MIN ? now.lease_ms - worker->heard_ms
+						       : now.wall_ms - worker->last_beat_ms;
+	}
+	return age_ms > 0 ? age_ms : 0;
+}
+
+const struct times *store_wait_times(const struct store *store)
+{
+	return &store->wait_times;
+}
+
+const struct times *store_run_times(const struct store *store)
+{
+	return &store->run_times;
+}
+
+/* Since when the longest waiting task of each tally is ready. */
+static void find_oldest(const struct store *store, int64_t oldest_ms[QUEUES_TOLD_MAX])
+{
+	const struct lanes *lanes = &store->hot.lanes;
+	const struct stand *stand = NULL;
+	uint32_t looks = LOOKS_MAX;
+
+	for (uint32_t i = 0; i < QUEUES_TOLD_MAX; i++)
+		oldest_ms[i] = INT64_MAX;
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		uint32_t at = hot_find_tally(&store->hot, stand->queue);
+		if (at >= QUEUES_TOLD_MAX)
+			continue;
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+			int64_t ready_ms = lane->key.pending ? INT64_MAX
+							     : hot_oldest_ready_ms(&store->hot, lane, &looks);
+			if (ready_ms < oldest_ms[at])
+				oldest_ms[at] = ready_ms;
+		}
+	}
+}
+
+int store_each_queue_figures(const struct store *store,
+	int (*each)(void *context, const struct queue_figures *figures), void *context)
+{
+	const struct queue_tally *tally;
+	int64_t oldest_ms[QUEUES_TOLD_MAX];
+	int r = 0;
+
+	find_oldest(store, oldest_ms);
+	for (uint32_t i = 0; r == 0 && i < QUEUES_TOLD_MAX && (tally = hot_tally(&store->hot, i)); i++) {
+		struct queue_figures figures = {
+			.name = names_text(&store->names, tally->queue),
+			.count = tally->count,
+			.came = tally->came,
+			.oldest_ready_ms = oldest_ms[i],
+		};
+		r = each(context, &figures);
+	}
+	return r;
+}
+
+/* The ready tasks of a lane have one reason in common, and its first one is asked for it. */
+static uint32_t count_ready_reasons(struct store *store, struct moment now, uint32_t *counts)
+{
+	const struct lanes *lanes = &store->hot.lanes;
+	const struct stand *stand = NULL;
+	uint32_t asked = 0, unasked = 0, count;
+	struct task task;
+
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane)) {
+			if (lane->key.pending || lane->total == 0)
+				continue;
+			asked += 1 + store->hot.workers_alive +
+				(store->quarantined > 0 ? store->slot_count : 0);
+			if (asked > LOOKS_MAX) {
+				unasked += lane->total;
+				continue;
+			}
+			hot_get(&store->hot, lane_piece(lane, 0, &count)[0], &task);
+			counts[store_why(store, &task, now).why] += lane->total;
+		}
+	}
+	return unasked;
+}
+
+uint32_t store_count_reasons(struct store *store, struct moment now, uint32_t ret_counts[WHY_COUNT])
+{
+	const struct hot *hot = &store->hot;
+
+	memset(ret_counts, 0, WHY_COUNT * sizeof *ret_counts);
+	ret_counts[WHY_PARKED] = hot->count[TASK_PENDING];
+	ret_counts[WHY_SCHEDULED] = hot->count[TASK_SCHEDULED] - hot->backing_off;
+	ret_counts[WHY_BACKING_OFF] = hot->backing_off;
+	ret_counts[WHY_DEPENDENCY] = hot->count[TASK_WAITING];
+	ret_counts[WHY_ASKING] = hot->count[TASK_ASKING] - hot->asking_to_stop;
+	ret_counts[WHY_REVIEW] = hot->count[TASK_REVIEW];
+	ret_counts[WHY_BLOCKED] = hot->count[TASK_BLOCKED];
+	return count_ready_reasons(store, now, ret_counts);
+}
+
+/* Queues as they were met, and cells that find them by their number: there may be many more stands than queues. */
+struct queue_board {
+	struct {
+		uint32_t name, waiting;
+		enum queue_state state;
+	} rows[QUEUES_TOLD_MAX];
+	uint32_t count;
+	uint16_t cells[QUEUES_TOLD_CELLS]; /* 1 + row; 0: empty */
+};
+
+/* The row of that queue; QUEUES_TOLD_MAX: there is no room for another. */
+static uint32_t board_row(struct queue_board *board, uint32_t name)
+{
+	uint32_t cell = (uint32_t)hash_u64(name) % QUEUES_TOLD_CELLS;
+
+	while (board->cells[cell] != 0 && board->rows[board->cells[cell] - 1].name != name)
+		cell = (cell + 1) % QUEUES_TOLD_CELLS;
+	if (board->cells[cell] != 0)
+		return board->cells[cell] - 1u;
+	if (board->count == QUEUES_TOLD_MAX)
+		return QUEUES_TOLD_MAX;
+	board->rows[board->count].name = name;
+	board->rows[board->count].state = QUEUE_OPEN;
+	board->cells[cell] = (uint16_t)++board->count;
+	return board->count - 1;
+}
+
+static void board_waiting(struct queue_board *board, const struct lanes *lanes)
+{
+	const struct stand *stand = NULL;
+
+	while ((stand = lanes_next_stand(lanes, stand))) {
+		uint32_t row = board_row(board, stand->queue);
+		if (row == QUEUES_TOLD_MAX)
+			continue;
+		for (struct lane *lane = lanes_first(lanes, stand); lane; lane = lanes_next(lanes, lane))
+			board->rows[row].waiting += lane->key.pending ? 0 : lane->total;
+	}
+}
+
+int store_each_queue(const struct store *store,
+	int (*each)(void *context, struct span name, enum queue_state state, uint32_t waiting), void *context)
+{
+	struct queue_board board = {.count = 0};
+	int r = 0;
+
+	board_waiting(&board, &store->hot.lanes);
+	for (uint32_t i = 0; i < store->queue_count; i++) {
+		uint32_t row = board_row(&board, store->queues[i].name);
+		if (row < QUEUES_TOLD_MAX)
+			board.rows[row].state = store->queues[i].state;
+	}
+	for (uint32_t i = 0; r == 0 && i < board.count; i++)
+		r = each(context, names_text(&store->names, board.rows[i].name), board.rows[i].state,
+			board.rows[i].waiting);
+	return r;
+}

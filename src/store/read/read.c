@@ -1,0 +1,596 @@
+/*
+ * Reading from a store, between turns: one task, pages of tasks and events, and what is known in memory.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base36.h"
+#include "store/store.h"
+#include "store/turn/turn.h"
+
+int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task)
+{
+	struct task_row row;
+	uint32_t slot = hot_find(&store->hot, seq);
+
+	if (slot != MAP_NONE) {
+		hot_get(&store->hot, slot, ret_task);
+		return 0;
+	}
+	int r = store->backend->ops->get_task(store->backend, seq, arena, &row);
+	if (r == 0) {
+		*ret_task = row.task;
+		ret_task->updated_ms = row.updated_ms;
+	}
+	return r;
+}
+
+/* The memory has everything about a live task but this: it is for people, and would cost each waiting task room. */
+static int load_updated(struct store *store, struct arena *arena, struct task *task)
+{
+	struct task_row row;
+	int r = task->updated_ms != 0 ? 0
+				      : store->backend->ops->get_task(store->backend, task->seq, arena, &row);
+
+	if (r == 0 && task->updated_ms == 0)
+		task->updated_ms = row.updated_ms;
+	return r;
+}
+
+int store_find_task(struct store *store, struct span id, int64_t *ret_seq)
+{
+	struct backend *backend = store->backend;
+	int64_t seq;
+	bool generated = generated_id_seq(id, &seq) == 0;
+	int r;
+
+	if (!generated || store->shadow_ids > 0) {
+		r = backend->ops->find_id(backend, id, ret_seq);
+		if (r != -ENOENT || !generated)
+			return r;
+	}
+	struct task task;
+	struct arena arena;
+	arena_init(&arena, 1 << 20);
+	r = store_load_task(store, seq, &arena, &task);
+	arena_done(&arena);
+	if (r == 0 && task.named_id)
+		return -ENOENT;
+	if (r == 0)
+		*ret_seq = seq;
+	return r;
+}
+
+static int optional(int fault)
+{
+	return fault == -ENOENT ? 0 : fault;
+}
+
+/* When, a space, and the session: see EXTRA_RECOVERED. */
+static void take_moment(struct span kept, int64_t *ret_when_ms, struct span *ret_session)
+{
+	size_t at = 0;
+
+	for (; at < kept.len && kept.data[at] >= '0' && kept.data[at] <= '9'; at++)
+		*ret_when_ms = *ret_when_ms * 10 + (kept.data[at] - '0');
+	if (at < kept.len)
+		*ret_session = (struct span){kept.data + at + 1, kept.len - at - 1};
+}
+
+/* Only tasks with an owner have any. A failure counts as long as it is why the task is where it is; one that was lost
+ * since then, and is in line again, is where it is because of that. */
+static int read_moments(struct store *store, struct arena *arena, struct task_document *document)
+{
+	struct backend *backend = store->backend;
+	const struct task *task = &document->task;
+	struct span recovered = {0}, failed = {0};
+
+	if (task->owner == 0)
+		return 0;
+	int r = backend->ops->get_extra(backend, task->seq, EXTRA_RECOVERED, 0, arena, &recovered);
+	if (optional(r) < 0)
+		return r;
+	take_moment(recovered, &document->recovered_ms, &document->previous_session);
+	if (task->code == CODE_NONE || (task->code == CODE_LEASE_LOST && task->state != TASK_FAILED))
+		return 0;
+	r = backend->ops->get_extra(backend, task->seq, EXTRA_FAILED, 0, arena, &failed);
+	if (optional(r) < 0)
+		return r;
+	take_moment(failed, &document->failed_ms, &document->failed_session);
+	return 0;
+}
+
+bool last_holder_is_shown(enum task_state state)
+{
+	return task_state_is_final(state) || state == TASK_REVIEW;
+}
+
+struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDER_BYTES_MAX])
+{
+	int len = snprintf(text, LAST_HOLDER_BYTES_MAX, "%lld %lld %.*s", (long long)last->claimed_ms,
+		(long long)last->until_ms, SPAN_ARGS(last->worker));
+
+	assert(len > 0 && len < LAST_HOLDER_BYTES_MAX);
+	return (struct span){text, (size_t)len};
+}
+
+static int read_last_holder(
+	struct store *store, const struct task *task, struct arena *arena, struct last_holder *ret_last)
+{
+	struct backend *backend = store->backend;
+	long long claimed_ms, until_ms;
+	struct span kept;
+	char text[LAST_HOLDER_BYTES_MAX];
+	int used;
+
+	if (!last_holder_is_shown(task->state))
+		return 0;
+	int r = backend->ops->get_extra(backend, task->seq, EXTRA_LAST_HOLDER, 0, arena, &kept);
+	if (r < 0)
+		return optional(r);
+	snprintf(text, sizeof text, "%.*s", SPAN_ARGS(kept));
+	if (sscanf(text, "%lld %lld%n", &claimed_ms, &until_ms, &used) != 2 || text[used++] != ' ')
+		return -EPROTO;
+	*ret_last = (struct last_holder){{kept.data + used, kept.len - (size_t)used}, claimed_ms, until_ms};
+	return 0;
+}
+
+static int read_extras(struct store *store, int64_t seq, struct arena *arena, struct task_document *document)
+{
+	struct backend *backend = store->backend;
+	const struct {
+		enum extra_kind kind;
+		struct span *into;
+	} extras[] = {
+		{EXTRA_RESULT, &document->result},
+		{EXTRA_ERROR, &document->error},
+		{EXTRA_CHECKPOINT, &document->checkpoint},
+		{EXTRA_QUESTION, &document->question},
+		{EXTRA_ANSWER, &document->answer},
+		{EXTRA_EVIDENCE, &document->evidence},
+		{EXTRA_SESSION, &document->session},
+	};
+
+	for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
+		int r = backend->ops->get_extra(backend, seq, extras[i].kind, 0, arena, extras[i].into);
+		if (optional(r) < 0)
+			return r;
+	}
+	int r = read_moments(store, arena, document);
+	if (r < 0)
+		return r;
+	return document->task.claim.reported
+		? backend->ops->get_extra(backend, seq, EXTRA_REPORT, 0, arena, &document->report)
+		: 0;
+}
+
+int store_read_task(struct store *store, int64_t seq, struct moment now, struct arena *arena,
+	struct task_document *ret_document)
+{
+	struct given given = {.rules = &store->rules, .now = now, .grace = store->grace};
+	struct task_document document = {0};
+	struct task *task = &document.task;
+
+	int r = store_load_task(store, seq, arena, task);
+	if (r < 0)
+		return r;
+	r = load_updated(store, arena, task);
+	if (r == 0)
+		r = store_task_id(store, task, arena, &document.id);
+	if (r == 0 && task->claim.holder != 0) {
+		const struct holder *holder = hot_holder(&store->hot, task->claim.holder);
+		document.lease_ms = task_lease_remaining_ms(task, &holder->worker, &given);
+		r = arena_copy(arena, holder_id(holder), &document.holder);
+	}
+	if (r == 0)
+		r = store->backend->ops->get_body(store->backend, seq, arena, &document.body);
+	if (r == 0)
+		r = read_extras(store, seq, arena, &document);
+	if (r == 0)
+		*ret_document = document;
+	return r;
+}
+
+int store_read_last(struct store *store, struct arena *arena, struct task_document *document)
+{
+	struct backend *backend = store->backend;
+	int r = backend->ops->get_extra(backend, document->task.seq, EXTRA_WORDS, 0, arena, &document->words);
+
+	return optional(r) < 0 ? r : read_last_holder(store, &document->task, arena, &document->last);
+}
+
+int store_read_body(struct store *store, int64_t seq, struct arena *arena, struct span *ret_body)
+{
+	return store->backend->ops->get_body(store->backend, seq, arena, ret_body);
+}
+
+int store_each_member(
+	const struct store *store, uint32_t set, int (*each)(void *context, struct span name), void *context)
+{
+	struct name_set members;
+	int r = 0;
+
+	names_set_members(&store->names, set, &members);
+	for (uint32_t i = 0; r == 0 && i < members.count; i++)
+		r = each(context, names_text(&store->names, members.ids[i]));
+	return r;
+}
+
+struct page {
+	struct store *store;
+	int (*task)(void *context, const struct task *task, struct span holder);
+	int (*event)(void *context, const struct record *record);
+	void *context;
+};
+
+static int page_task(void *context, const struct task_row *row)
+{
+	const struct page *page = context;
+	struct task task = row->task;
+
+	task.updated_ms = row->updated_ms;
+	if (row->holder.len > 0)
+		task.claim.holder = hot_find_holder(&page->store->hot, row->holder);
+	return page->task(page->context, &task, row->holder);
+}
+
+int store_page_tasks(struct store *store, int64_t after, uint32_t limit,
+	int (*each)(void *context, const struct task *task, struct span holder), void *context)
+{
+	struct page page = {.store = store, .task = each, .context = context};
+
+	return store->backend->ops->page_tasks(store->backend, after, limit, page_task, &page);
+}
+
+/* The places of a page: from `*at` on. The position moves to their end, or to 0 behind the last one. */
+static uint32_t places_end(uint32_t *at, uint32_t limit, uint32_t high)
+{
+	uint32_t end = *at < high && high - *at > limit ? *at + limit : high;
+
+	*at = end < high ? end : 0;
+	return end;
+}
+
+int store_page_open(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	const struct hot *hot = &store->hot;
+	uint32_t slot = *at, end = places_end(at, limit, hot_slots(hot));
+	struct task_outline outline;
+	int r = 0;
+
+	for (; r == 0 && slot < end; slot++) {
+		if (hot_outline(hot, slot, &outline))
+			r = each(context, &outline);
+	}
+	return r;
+}
+
+struct final_page {
+	int (*each)(void *context, const struct task_outline *outline);
+	void *context;
+	uint32_t looked_at;
+	int64_t before;
+};
+
+static int look_at_outline(void *context, const struct task_outline *outline)
+{
+	struct final_page *page = context;
+
+	page->looked_at++;
+	page->before = outline->seq;
+	return task_state_is_final(outline->state) ? page->each(page->context, outline) : 0;
+}
+
+int store_page_final(struct store *store, int64_t *before, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	struct final_page page = {.each = each, .context = context};
+	struct backend *backend = store->backend;
+
+	int r = backend->ops->page_outlines(backend, *before, limit, look_at_outline, &page);
+	*before = r == 0 && page.looked_at < limit ? 0 : page.before;
+	return r;
+}
+
+struct row_page {
+	int (*each)(void *context, const struct task_outline *outline);
+	void *context;
+	uint32_t looked_at;
+	int64_t last;
+};
+
+static int look_at_row(void *context, const struct task_outline *outline)
+{
+	struct row_page *page = context;
+
+	page->looked_at++;
+	page->last = outline->seq;
+	return page->each(page->context, outline);
+}
+
+static int look_at_task(void *context, const struct task_row *row)
+{
+	const struct task *task = &row->task;
+	struct task_outline outline = {
+		task->seq, task->created_ms, task->queue, task->owner, task->priority, task->state};
+
+	return look_at_row(context, &outline);
+}
+
+int store_page_rows(struct store *store, bool oldest_first, int64_t *at, uint32_t limit,
+	int (*each)(void *context, const struct task_outline *outline), void *context)
+{
+	struct row_page page = {.each = each, .context = context};
+	struct backend *backend = store->backend;
+	int r = oldest_first ? backend->ops->page_tasks(backend, *at, limit, look_at_task, &page)
+			     : backend->ops->page_outlines(backend, *at, limit, look_at_row, &page);
+
+	*at = r == 0 && page.looked_at < limit ? (oldest_first ? INT64_MAX : 0) : page.last;
+	return r;
+}
+
+int store_assignment(struct store *store, struct span slot, struct arena *arena, struct span *ret_queues)
+{
+	uint32_t name = names_find(&store->names, slot);
+
+	return name == 0 ? -ENOENT
+			 : store->backend->ops->get_assignment(store->backend, name, arena, ret_queues);
+}
+
+struct assignment_page {
+	const struct store *store;
+	int (*each)(void *context, struct span slot, struct span queues);
+	void *context;
+	uint32_t looked_at;
+	int64_t last;
+};
+
+static int page_assignment(void *context, int64_t slot, struct span queues)
+{
+	struct assignment_page *page = context;
+
+	page->looked_at++;
+	page->last = slot;
+	return page->each(page->context, names_text(&page->store->names, (uint32_t)slot), queues);
+}
+
+int store_page_assignments(struct store *store, int64_t *after, uint32_t limit,
+	int (*each)(void *context, struct span slot, struct span queues), void *context)
+{
+	struct assignment_page page = {.store = store, .each = each, .context = context};
+	int r = store->backend->ops->page_assignments(store->backend, *after, limit, page_assignment, &page);
+
+	*after = r == 0 && page.looked_at < limit ? 0 : page.last;
+	return r;
+}
+
+static int page_event(void *context, int64_t seq, struct span data)
+{
+	const struct page *page = context;
+	struct record record;
+	int r = record_decode(seq, data, &record);
+
+	return r < 0 ? r : page->event(page->context, &record);
+}
+
+int store_page_events(struct store *store, int64_t after, uint32_t limit,
+	int (*each)(void *context, const struct record *record), void *context)
+{
+	struct page page = {.store = store, .event = each, .context = context};
+
+	if (after < store->event_base)
+		return -ESTALE; /* never a silent skip */
+	return store->backend->ops->page_events(store->backend, after, limit, page_event, &page);
+}
+
+int store_task_id(struct store *store, const struct task *task, struct arena *arena, struct span *ret_id)
+{
+	char text[2 + BASE36_MAX] = "t-";
+
+	if (task->named_id)
+		return store->backend->ops->get_extra(store->backend, task->seq, EXTRA_ID, 0, arena, ret_id);
+	size_t len = base36_encode((uint64_t)task->seq, text + 2);
+	return arena_copy(arena, (struct span){text, len + 2}, ret_id);
+}
+
+static bool knows(const uint32_t *queues, uint32_t count, uint32_t queue)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (queues[i] == queue)
+			return true;
+	}
+	return false;
+}
+
+struct ready_work store_ready_work(const struct store *store, uint32_t *ret_queues, uint32_t max)
+{
+	const struct turn *turn = &store->turn;
+	struct ready_work work = {0};
+
+	for (uint32_t i = 0; i < turn->ready_count; i++) {
+		const struct task *task = &turn->tasks[turn->ready[i]]->task;
+		if (task->state != TASK_READY && task->state != TASK_PENDING)
+			continue;
+		work.tasks++;
+		if (work.queue_count < max && !knows(ret_queues, work.queue_count, task->queue))
+			ret_queues[work.queue_count++] = task->queue;
+	}
+	return work;
+}
+
+const struct span *store_news(const struct store *store, uint32_t *ret_count)
+{
+	*ret_count = store->turn.news_count;
+	return store->turn.news;
+}
+
+uint64_t store_worker_changes(const struct store *store)
+{
+	return store->worker_changes;
+}
+
+int64_t store_last_event(const struct store *store)
+{
+	return store->last_event;
+}
+
+uint64_t store_events_told(const struct store *store, enum event_kind kind)
+{
+	return store->told[kind];
+}
+
+int64_t store_event_base(const struct store *store)
+{
+	return store->event_base;
+}
+
+bool store_opts_in(const struct store *store, uint32_t queue)
+{
+	const char *at = store->opt_in_queues ? store->opt_in_queues : "";
+	struct span name = names_text(&store->names, queue);
+
+	for (; *at; at += strspn(at, " ")) {
+		struct span opted = {at, strcspn(at, " ")};
+		if (span_equal(opted, name) || span_equal(opted, SPAN("*")))
+			return true;
+		at += opted.len;
+	}
+	return false;
+}
+
+bool store_is_armed(const struct store *store, int64_t *ret_since_ms)
+{
+	if (ret_since_ms)
+		*ret_since_ms = store->execution_ms;
+	return !store->disarmed;
+}
+
+uint32_t store_generation(const struct store *store)
+{
+	return store->generation;
+}
+
+const char *store_kind(const struct store *store)
+{
+	return store->backend->ops->name;
+}
+
+uint32_t store_schema(const struct store *store)
+{
+	return store->backend->schema;
+}
+
+uint64_t store_starts(const struct store *store)
+{
+	return store->starts;
+}
+
+struct span store_name(const struct store *store, uint32_t number)
+{
+	return names_text(&store->names, number);
+}
+
+uint32_t store_count(const struct store *store, enum task_state state)
+{
+	assert(!task_state_is_final(state));
+	return store->hot.count[state];
+}
+
+size_t store_timers(const struct store *store)
+{
+	return heap_count(&store->hot.wall_timers) + store->hot.lease_timers.count;
+}
+
+enum queue_state store_queue_state(const struct store *store, struct span queue)
+{
+	uint32_t name = names_find(&store->names, queue);
+
+	for (uint32_t i = 0; i < store->queue_count; i++) {
+		if (name != 0 && store->queues[i].name == name)
+			return store->queues[i].state;
+	}
+	return QUEUE_OPEN;
+}
+
+bool store_live_claim(const struct store *store, int64_t seq, struct task *ret_task, struct span *ret_holder)
+{
+	uint32_t slot = hot_find(&store->hot, seq);
+
+	if (slot == MAP_NONE)
+		return false;
+	hot_get(&store->hot, slot, ret_task);
+	if (!task_is_claimed(ret_task))
+		return false;
+	*ret_holder = store_worker_id(store, ret_task->claim.holder);
+	return true;
+}
+
+int store_task_queue(struct store *store, int64_t seq, uint32_t *ret_queue)
+{
+	uint32_t slot = hot_find(&store->hot, seq);
+	struct task_row row = {0};
+	struct arena arena;
+	int r = 0;
+
+	if (slot != MAP_NONE) {
+		hot_get(&store->hot, slot, &row.task);
+	} else {
+		arena_init(&arena, 4096);
+		r = store->backend->ops->get_task(store->backend, seq, &arena, &row);
+		arena_done(&arena);
+	}
+	if (r == 0)
+		*ret_queue = row.task.queue;
+	return r;
+}
+
+int store_page_workers(const struct store *store, uint32_t *at, uint32_t limit,
+	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
+{
+	const struct hot *hot = &store->hot;
+	uint32_t before = *at, end = places_end(at, limit, pool_high(&hot->holders));
+	int r = 0;
+
+	for (uint32_t number = before + 1; r == 0 && number <= end; number++) {
+		const struct holder *holder = hot_holder(hot, number);
+		if (holder->worker.handle == number) /* not free */
+			r = each(context, holder_id(holder), &holder->worker);
+	}
+	return r;
+}
+
+int store_each_worker(const struct store *store,
+	int (*each)(void *context, struct span id, const struct worker *worker), void *context)
+{
+	uint32_t at = 0;
+
+	return store_page_workers(store, &at, UINT32_MAX, each, context);
+}
+
+const struct token *store_find_token(const struct store *store, struct span id)
+{
+	return tokens_find(&store->credentials, id);
+}
+
+uint64_t store_token_changes(const struct store *store)
+{
+	return store->credentials.changes;
+}
+
+int store_each_token(
+	const struct store *store, int (*each)(void *context, const struct token *token), void *context)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < store->credentials.count; i++)
+		r = each(context, store->credentials.items[i]);
+	return r;
+}
+
+int store_query(struct store *store, struct question *question)
+{
+	return store->backend->ops->query(store->backend, question);
+}

@@ -1,0 +1,388 @@
+/*
+ * The logs of attempts: where their chunks lie is one small row per attempt, each chunk is another. All of them hang
+ * on the task and go with it.
+ *
+ * A log is data and not state: appending leaves the task as it is, and only what a session prints is told in an event,
+ * as long as that is not too much. An append is durable before it is answered, like everything else.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/task/log.h"
+#include "store/command/commands.h"
+
+enum {
+	ATTEMPT_MAX = 1 << 22, /* so that attempt and offset fit into one number */
+};
+
+/* The attempts of a task that have a log, in order. */
+struct logged {
+	uint32_t count;
+	uint32_t attempts[LOG_ATTEMPTS_MAX];
+};
+
+static int64_t chunk_number(uint32_t attempt, int64_t offset)
+{
+	assert(attempt < ATTEMPT_MAX);
+	assert(offset < LOG_LENGTH_MAX);
+	return (int64_t)attempt * LOG_LENGTH_MAX + offset;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------- */
+
+static void put_bucket(const struct log_bucket *bucket, struct buf *out)
+{
+	buf_put_svarint(out, bucket->at_ms);
+	buf_put_uvarint(out, bucket->level);
+}
+
+static struct log_bucket read_bucket(struct reader *reader)
+{
+	int64_t at_ms = reader_svarint(reader);
+
+	return (struct log_bucket){at_ms, (uint32_t)reader_uvarint(reader)};
+}
+
+static int encode_log(const struct log *log, struct buf *out)
+{
+	int64_t end = 0;
+
+	buf_clear(out);
+	int r = buf_reserve(out, (6 + 2 * LOG_CHUNKS_MAX) * UVARINT_BYTES_MAX); /* nothing below can fail */
+	if (r < 0)
+		return r;
+	buf_put_uvarint(out, (uint64_t)log->length);
+	put_bucket(&log->said, out);
+	put_bucket(&log->told, out);
+	buf_put_uvarint(out, log->count);
+	for (uint32_t i = 0; i < log->count; i++) {
+		buf_put_uvarint(out, (uint64_t)(log->chunks[i].offset - end));
+		buf_put_uvarint(out, log->chunks[i].bytes);
+		end = log->chunks[i].offset + log->chunks[i].bytes;
+	}
+	return 0;
+}
+
+static int decode_log(struct span data, struct log *ret_log)
+{
+	struct reader reader;
+	int64_t end = 0;
+
+	reader_init(&reader, data);
+	ret_log->length = (int64_t)reader_uvarint(&reader);
+	ret_log->said = read_bucket(&reader);
+	ret_log->told = read_bucket(&reader);
+	uint64_t count = reader_uvarint(&reader);
+	if (count > LOG_CHUNKS_MAX)
+		return -EPROTO;
+	ret_log->count = (uint32_t)count;
+	for (uint32_t i = 0; i < ret_log->count; i++) {
+		ret_log->chunks[i].offset = end + (int64_t)reader_uvarint(&reader);
+		ret_log->chunks[i].bytes = (uint32_t)reader_uvarint(&reader);
+		end = ret_log->chunks[i].offset + ret_log->chunks[i].bytes;
+	}
+	return reader_is_done(&reader) && end <= ret_log->length ? 0 : -EPROTO;
+}
+
+static int get_log(
+	struct backend *backend, int64_t seq, uint32_t attempt, struct arena *arena, struct log *ret_log)
+{
+	struct span data;
+
+	*ret_log = (struct log){0};
+	int r = backend->ops->get_extra(backend, seq, EXTRA_LOG, attempt, arena, &data);
+	return r < 0 ? (r == -ENOENT ? 0 : r) : decode_log(data, ret_log);
+}
+
+static int get_logged(struct backend *backend, int64_t seq, struct arena *arena, struct logged *ret_logged)
+{
+	struct reader reader;
+	struct span data;
+
+	*ret_logged = (struct logged){0};
+	int r = backend->ops->get_extra(backend, seq, EXTRA_LOG, 0, arena, &data);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	reader_init(&reader, data);
+	while (reader.at < reader.end && !reader.broken && ret_logged->count < LOG_ATTEMPTS_MAX)
+		ret_logged->attempts[ret_logged->count++] = (uint32_t)reader_uvarint(&reader);
+	return reader_is_done(&reader) ? 0 : -EPROTO;
+}
+
+/* ---- appending --------------------------------------------------------------------------------------- */
+
+/* Are the bytes that it repeats the same as those that are kept? */
+static int compare(struct turn *turn, const struct turn_task *view, const struct log *log, int64_t offset,
+	struct span data, bool *ret_same)
+{
+	struct backend *backend = turn->store->backend;
+	int64_t end = offset + (int64_t)data.len;
+	struct span kept;
+
+	*ret_same = true;
+	for (uint32_t i = log_find(log, offset); i < log->count && log->chunks[i].offset < end; i++) {
+		const struct log_chunk *chunk = &log->chunks[i];
+		int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_LOG_CHUNK,
+			chunk_number(view->task.attempt, chunk->offset), &turn->arena, &kept);
+		if (r < 0)
+			return r;
+		if (kept.len != chunk->bytes)
+			return -EPROTO;
+		int64_t from = offset > chunk->offset ? offset : chunk->offset;
+		int64_t upto = end < chunk->offset + chunk->bytes ? end : chunk->offset + chunk->bytes;
+		*ret_same &= memcmp(data.data + (from - offset), kept.data + (from - chunk->offset),
+				     (size_t)(upto - from)) == 0;
+	}
+	return 0;
+}
+
+/* The oldest log gives way. */
+static int forget_log(struct turn *turn, int64_t seq, uint32_t attempt)
+{
+	struct backend *backend = turn->store->backend;
+	struct log log;
+	int r = get_log(backend, seq, attempt, &turn->arena, &log);
+
+	for (uint32_t i = 0; r == 0 && i < log.count; i++)
+		r = backend->ops->delete_extra(
+			backend, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, log.chunks[i].offset));
+	return r < 0 ? r : backend->ops->delete_extra(backend, seq, EXTRA_LOG, attempt);
+}
+
+/* The first append of an attempt: note that it has a log. */
+static int note_attempt(struct turn *turn, int64_t seq, uint32_t attempt)
+{
+	struct backend *backend = turn->store->backend;
+	struct logged logged;
+
+	int r = get_logged(backend, seq, &turn->arena, &logged);
+	if (r == 0 && logged.count == LOG_ATTEMPTS_MAX) {
+		r = forget_log(turn, seq, logged.attempts[0]);
+		memmove(logged.attempts, logged.attempts + 1, --logged.count * sizeof *logged.attempts);
+	}
+	if (r < 0)
+		return r;
+	logged.attempts[logged.count++] = attempt;
+	buf_clear(&turn->record);
+	for (uint32_t i = 0; r == 0 && i < logged.count; i++)
+		r = buf_put_uvarint(&turn->record, logged.attempts[i]);
+	return r < 0 ? r : backend->ops->put_extra(backend, seq, EXTRA_LOG, 0, buf_span(&turn->record));
+}
+
+/* Chunks that were kept and are not any more: those at the beginning and at the end are in both lists. */
+static int delete_dropped(
+	struct turn *turn, const struct turn_task *view, const struct log *before, const struct log *after)
+{
+	struct backend *backend = turn->store->backend;
+	uint32_t j = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < before->count; i++) {
+		int64_t offset = before->chunks[i].offset;
+		while (j < after->count && after->chunks[j].offset < offset)
+			j++;
+		if (j == after->count || after->chunks[j].offset != offset)
+			r = backend->ops->delete_extra(backend, view->task.seq, EXTRA_LOG_CHUNK,
+				chunk_number(view->task.attempt, offset));
+	}
+	return r;
+}
+
+static int put_chunk(struct turn *turn, const struct turn_task *view, const struct log_decision *decision,
+	struct span fresh)
+{
+	struct backend *backend = turn->store->backend;
+	const struct log_chunk *last = &decision->log.chunks[decision->log.count - 1];
+	int64_t number = chunk_number(view->task.attempt, last->offset);
+	struct span kept;
+
+	if (!decision->joins)
+		return backend->ops->put_extra(backend, view->task.seq, EXTRA_LOG_CHUNK, number, fresh);
+	int r = backend->ops->get_extra(
+		backend, view->task.seq, EXTRA_LOG_CHUNK, number, &turn->arena, &kept);
+	buf_clear(&turn->record);
+	if (r == 0)
+		r = buf_put_span(&turn->record, kept);
+	if (r == 0)
+		r = buf_put_span(&turn->record, fresh);
+	if (r < 0)
+		return r;
+	return backend->ops->put_extra(
+		backend, view->task.seq, EXTRA_LOG_CHUNK, number, buf_span(&turn->record));
+}
+
+static int write_log(struct turn *turn, const struct turn_task *view, const struct log *before,
+	const struct log_decision *decision, struct span fresh)
+{
+	struct backend *backend = turn->store->backend;
+	int64_t seq = view->task.seq;
+	uint32_t attempt = view->task.attempt;
+
+	int r = turn_write(turn);
+	if (r == 0 && before->length == 0)
+		r = note_attempt(turn, seq, attempt);
+	if (r == 0)
+		r = delete_dropped(turn, view, before, &decision->log);
+	if (r == 0 && fresh.len > 0)
+		r = put_chunk(turn, view, decision, fresh);
+	if (r == 0)
+		r = encode_log(&decision->log, &turn->record);
+	return r < 0 ? r : backend->ops->put_extra(backend, seq, EXTRA_LOG, attempt, buf_span(&turn->record));
+}
+
+static int refuse_log(struct result *result, enum refusal refusal, const struct log *log)
+{
+	result->log_length = log->length;
+	return command_refuse(result, refusal);
+}
+
+/* Whole characters only: what was dropped cannot be compared, and might end within one. */
+static bool begins_a_character(struct span text)
+{
+	return text.len == 0 || ((unsigned char)text.data[0] & 0xc0) != 0x80;
+}
+
+static int append(
+	struct turn *turn, struct turn_task *view, const struct command *command, struct result *result)
+{
+	struct log_append wanted = {
+		.offset = command->log.offset,
+		.dropped = command->log.dropped,
+		.bytes = (uint32_t)command->data.len,
+	};
+	struct log log;
+	bool same;
+
+	int r = get_log(turn->store->backend, view->task.seq, view->task.attempt, &turn->arena, &log);
+	if (r < 0)
+		return r;
+	struct log_decision decision = log_append(&log, &wanted, &turn->given);
+	if (decision.refusal != REFUSED_NOTHING)
+		return refuse_log(result, decision.refusal, &log);
+	struct span known = {command->data.data, decision.known};
+	struct span fresh = {command->data.data + decision.known, command->data.len - decision.known};
+	r = known.len > 0 ? compare(turn, view, &log, wanted.offset, known, &same) : 0;
+	if (r < 0)
+		return r;
+	if ((known.len > 0 && !same) || !begins_a_character(fresh))
+		return refuse_log(result, REFUSED_BAD_OFFSET, &log);
+	result->repeated = !decision.grows;
+	if (!decision.grows)
+		return 0;
+	r = write_log(turn, view, &log, &decision, fresh);
+	return r == 0 && decision.tells ? turn_tell_output(turn, view) : r;
+}
+
+int run_log(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct proof proof = command_proof(turn, command);
+	struct turn_task *view;
+
+	assert(command->data.len <= LOG_APPEND_MAX);
+	int r = command_find(turn, command, result, &view);
+	if (r < 0 || !view)
+		return r;
+	if (command->worker.len == 0) /* the fence alone will do */
+		proof.holder = view->task.claim.holder;
+	struct task_decision decision = task_append_log(&view->task, &proof);
+	if (decision.refusal != REFUSED_NOTHING)
+		return command_refuse_report(turn, command, view, &decision, result);
+	if (command_is_late(command, &view->task))
+		return command_refuse(result, REFUSED_VERSION_MISMATCH);
+	if (view->task.attempt >= ATTEMPT_MAX)
+		return command_refuse(result, REFUSED_TOO_LARGE);
+	return append(turn, view, command, result);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------- */
+
+static int add_chunk(struct backend *backend, int64_t seq, uint32_t attempt, const struct log_chunk *chunk,
+	struct arena *arena, struct log_piece *piece, struct buf *out, size_t limit)
+{
+	struct span data;
+	int64_t from = piece->offset + (int64_t)out->len - chunk->offset;
+
+	int r = backend->ops->get_extra(
+		backend, seq, EXTRA_LOG_CHUNK, chunk_number(attempt, chunk->offset), arena, &data);
+	if (r < 0)
+		return r;
+	if (data.len != chunk->bytes || from < 0 || from > chunk->bytes)
+		return -EPROTO;
+	size_t bytes = data.len - (size_t)from;
+	return buf_put(out, data.data + from, bytes < limit - out->len ? bytes : limit - out->len);
+}
+
+/* Cut it so that it begins and ends between characters. */
+static void cut_characters(struct log_piece *piece, bool ends)
+{
+	struct span *data = &piece->data;
+
+	while (!begins_a_character(*data)) {
+		data->data++;
+		data->len--;
+		piece->offset++;
+	}
+	if (ends || data->len == 0)
+		return;
+	size_t tail = data->len;
+	while (tail > 0 && !begins_a_character((struct span){data->data + tail - 1, 1}))
+		tail--;
+	unsigned char lead = tail > 0 ? (unsigned char)data->data[tail - 1] : 0;
+	size_t wanted = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+	if (tail > 0 && data->len - (tail - 1) < wanted)
+		data->len = tail - 1;
+}
+
+static int read_piece(struct backend *backend, int64_t seq, const struct log *log, int64_t after,
+	uint32_t limit, struct arena *arena, struct log_piece *piece)
+{
+	uint32_t i = log_find(log, after);
+	struct buf out;
+	int r = 0;
+
+	piece->length = log->length;
+	piece->offset = after < log->length ? after : log->length;
+	if (i < log->count && log->chunks[i].offset > piece->offset)
+		piece->offset = log->chunks[i].offset;
+	else if (i == log->count)
+		piece->offset = log->length;
+	buf_init(&out, limit);
+	while (r == 0 && i < log->count && out.len < limit &&
+		log->chunks[i].offset <= piece->offset + (int64_t)out.len)
+		r = add_chunk(backend, seq, piece->attempt, &log->chunks[i++], arena, piece, &out, limit);
+	if (r == 0)
+		r = arena_copy(arena, buf_span(&out), &piece->data);
+	buf_done(&out);
+	if (r < 0)
+		return r;
+	cut_characters(piece, piece->data.len < limit);
+	piece->dropped = piece->offset > after ? piece->offset - after : 0;
+	return 0;
+}
+
+int store_read_log(struct store *store, int64_t seq, uint32_t attempt, int64_t after, uint32_t limit,
+	struct arena *arena, struct log_piece *ret_piece)
+{
+	struct backend *backend = store->backend;
+	struct log_piece piece = {.attempt = attempt};
+	struct logged logged;
+	struct task task;
+	struct log log;
+
+	int r = store_load_task(store, seq, arena, &task);
+	if (r == 0 && attempt > task.attempt)
+		return -ENOENT;
+	if (r == 0 && attempt == 0)
+		r = get_logged(backend, seq, arena, &logged);
+	if (r < 0)
+		return r;
+	if (attempt == 0)
+		piece.attempt = logged.count > 0 ? logged.attempts[logged.count - 1] : task.attempt;
+	r = get_log(backend, seq, piece.attempt, arena, &log);
+	if (r == 0)
+		r = read_piece(backend, seq, &log, after, limit, arena, &piece);
+	if (r == 0)
+		*ret_piece = piece;
+	return r;
+}

@@ -1,0 +1,152 @@
+/*
+ * What follows for the task itself from what happened to it: its session is told of, its stage moves, its gates open.
+ * Each is a note beside the event that caused it.
+ */
+#include <errno.h>
+
+#include "store/turn/parts.h"
+
+/* ---- sessions ---- */
+
+/* The label of the task's session, as the turn has it; empty: it is none. */
+static struct span session_label(const struct turn *turn, int64_t seq)
+{
+	for (uint32_t i = turn->spawned_count; i > 0; i--) {
+		if (turn->spawned[i - 1].seq == seq)
+			return turn->spawned[i - 1].label;
+	}
+	const struct session *session = sessions_find(&turn->store->sessions, seq);
+	return session ? session->label : (struct span){0};
+}
+
+/* A note beside the event that says what happened to the task. */
+static int note_session(struct turn *turn, struct turn_task *view, enum event_kind kind, struct span label,
+	struct span worker, struct span note)
+{
+	struct task after = view->task;
+	struct record record;
+
+	turn_record(turn, &record, kind);
+	record.note = note;
+	record.subject = label;
+	record.worker = worker;
+	int r = turn_stage_change(turn, view, &after, &record);
+	if (r < 0)
+		return r;
+	after.version = record.seq;
+	view->task = after;
+	view->changed = true;
+	return turn_write_row(turn, &after, false);
+}
+
+/* An attempt of a session began, or is over. With the session itself, whoever spawned it wanted word of it. */
+int turn_follow_session(
+	struct turn *turn, struct turn_task *view, enum event_kind event, uint64_t fence, uint32_t holder)
+{
+	struct span label = session_label(turn, view->task.seq);
+	struct session_document session = {0};
+
+	if (label.len == 0)
+		return 0;
+	enum event_kind kind = task_session_event(event, fence, holder != 0, &view->task);
+	if (kind == EVENT_NONE)
+		return 0;
+	uint32_t who = view->task.claim.holder != 0 ? view->task.claim.holder : holder;
+	const struct turn_worker *worker = turn_worker_by_number(turn, who);
+	if (!worker)
+		return -ENOMEM;
+	int r = task_session_is_over(view->task.state)
+		? store_read_session(turn->store, view->task.seq, &turn->arena, &session)
+		: 0;
+	return r < 0 ? r : note_session(turn, view, kind, label, worker->id, session.notice);
+}
+
+int turn_tell_output(struct turn *turn, struct turn_task *view)
+{
+	struct span label = session_label(turn, view->task.seq);
+
+	if (label.len == 0)
+		return 0;
+	const struct turn_worker *worker = turn_worker_by_number(turn, view->task.claim.holder);
+	return worker ? note_session(turn, view, EVENT_SESSION_OUTPUT, label, worker->id, turn->command->note)
+		      : -ENOMEM;
+}
+
+int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session)
+{
+	int r = turn_grow(
+		(void **)&turn->spawned, turn->spawned_count, &turn->spawned_cap, sizeof *turn->spawned);
+
+	if (r < 0)
+		return r;
+	turn->spawned[turn->spawned_count++] = *session;
+	/* it runs already: the attempt is the session's from now on */
+	return task_is_claimed(&view->task) ? turn_follow_session(turn, view, EVENT_NONE, 0, 0) : 0;
+}
+
+/* ---- stages and gates ---- */
+
+static int stage_action(struct turn *turn, enum action action)
+{
+	const struct command *command = turn->command;
+
+	if (action == ACTION_NONE || !command || !command->told.actions)
+		return 0;
+	return command_create_action(turn, &command->told.actions[action]);
+}
+
+const struct workflow_plan *turn_plan(const struct turn *turn, const struct task *task)
+{
+	return task->workflow == WORKFLOW_NONE ? &workflow_plan_unknown
+					       : workflow_plan_of(&turn->store->workflows, task->workflow);
+}
+
+int turn_follow(struct turn *turn, struct turn_task *view, const struct task *before)
+{
+	static const struct tiding nothing;
+	const struct tiding *tiding = turn->told_seq == view->task.seq ? &turn->tiding : &nothing;
+	struct record record;
+
+	if (view->task.workflow == WORKFLOW_NONE)
+		return 0;
+	struct stage_move move = workflow_follow(turn_plan(turn, before), before, &view->task, tiding);
+	if (move.stage == view->task.stage)
+		return 0;
+	struct task_decision decision = task_set_stage(&view->task, move.stage);
+	turn_record(turn, &record, decision.event);
+	record.note = turn->command ? turn->command->told.note : (struct span){0};
+	record_fact(&record, FACT_STAGE_FROM, view->task.stage);
+	if (move.action != ACTION_NONE)
+		record_fact(&record, FACT_ACTION, move.action);
+	int r = turn_stage_one(turn, view, &decision, &record);
+	return r < 0 ? r : stage_action(turn, move.action);
+}
+
+/* The work was reported: its gates are open. */
+static int open_gates(struct turn *turn, struct turn_task *view)
+{
+	struct name_set gates;
+	struct record record;
+	int r = 0;
+
+	names_set_members(&turn->store->names, view->task.gates, &gates);
+	for (uint32_t i = 0; r == 0 && i < gates.count; i++) {
+		struct task_decision decision = task_open_gate(&view->task, UINT32_C(1) << i);
+		turn_record(turn, &record, decision.event);
+		record.note = (struct span){0};
+		record.subject = names_text(&turn->store->names, gates.ids[i]);
+		r = turn_stage_one(turn, view, &decision, &record);
+	}
+	return r;
+}
+
+/* What follows for the task itself from what was decided about it. */
+int turn_follow_own(struct turn *turn, struct turn_task *view, const struct task *before)
+{
+	int r = turn_follow(turn, view, before);
+
+	if (r == 0 && view->task.gates != 0 && view->task.state == TASK_REVIEW &&
+		before->state != TASK_REVIEW)
+		r = open_gates(turn, view);
+	return r;
+}

@@ -1,0 +1,143 @@
+/*
+ * Decisions about everything but tasks: workers, queues, slots, execution and tokens.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "store/turn/parts.h"
+
+int turn_store_worker(struct turn *turn, struct turn_worker *view)
+{
+	struct backend *backend = turn->store->backend;
+	const struct holder *holder = hot_holder(&turn->store->hot, view->worker.handle);
+	struct worker_row row = {
+		.worker = view->worker,
+		.id = view->id,
+		.instance = view->instance,
+		.metadata = view->metadata.data ? view->metadata
+						: (struct span){holder->metadata, holder->metadata_len},
+		.ended_ms = holder->ended_ms,
+	};
+
+	if (view->worker.state == WORKER_INACTIVE && row.ended_ms == 0)
+		row.ended_ms = turn->given.now.wall_ms;
+	if (view->worker.state != WORKER_INACTIVE)
+		row.ended_ms = 0;
+	int r = turn_write(turn);
+	if (r < 0)
+		return r;
+	view->stale_on_disk = false;
+	view->worker.stored_deadline_ms = view->worker.lease.deadline_ms;
+	return backend->ops->put_worker(backend, &row);
+}
+
+int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
+	struct record *record)
+{
+	assert(decision->refusal == REFUSED_NOTHING);
+	bool is_sent_away = worker_is_alive(&view->worker) && decision->worker.state != view->worker.state;
+	if (is_sent_away) {
+		int r = turn_tell(turn, view->worker.handle);
+		if (r < 0)
+			return r;
+	}
+	uint32_t held = view->worker.held;
+	view->worker = decision->worker;
+	view->worker.held = held;
+	if (decision->event == EVENT_WORKER_REGISTERED)
+		view->instance++;
+	if (decision->event != EVENT_NONE) {
+		record->worker = view->id;
+		record_fact(record, FACT_INSTANCE, view->instance);
+		record_fact(record, FACT_GRANTED, view->worker.lease.granted_ms);
+		record->subject = names_text(&turn->store->names, view->worker.slot);
+		int r = turn_stage_event(turn, record);
+		if (r < 0)
+			return r;
+	}
+	if (decision->must_store)
+		return turn_store_worker(turn, view);
+	view->stale_on_disk |= decision->store_soon;
+	return 0;
+}
+
+int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record)
+{
+	struct backend *backend = turn->store->backend;
+	struct queue_row row = {name, state};
+	uint32_t i = 0;
+
+	while (i < turn->queue_count && turn->queues[i].name != name)
+		i++;
+	int r = turn_grow((void **)&turn->queues, i, &turn->queue_cap, sizeof *turn->queues);
+	if (r < 0)
+		return r;
+	record->subject = names_text(&turn->store->names, name);
+	r = turn_stage_event(turn, record);
+	if (r < 0)
+		return r;
+	turn->queues[i] = (struct turn_queue){name, state};
+	if (i == turn->queue_count)
+		turn->queue_count++;
+	return backend->ops->put_queue(backend, &row);
+}
+
+int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record)
+{
+	struct backend *backend = turn->store->backend;
+	int r = turn_stage_event(turn, record);
+
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_EXECUTION, execution);
+	if (r == 0)
+		r = backend->ops->put_meta(backend, META_EXECUTION_MS, record->wall_ms);
+	if (r < 0)
+		return r;
+	turn->disarmed = !execution_is_armed(execution);
+	turn->execution_ms = record->wall_ms;
+	turn->given.disarmed = turn->disarmed; /* from here on, in this very turn */
+	return 0;
+}
+
+int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
+	struct record *record)
+{
+	struct backend *backend = turn->store->backend;
+	struct slot_row row = {name, *slot};
+	uint32_t i = 0;
+	int r = turn_write(turn);
+
+	while (i < turn->slot_count && turn->slots[i].name != name)
+		i++;
+	if (r == 0)
+		r = turn_grow((void **)&turn->slots, i, &turn->slot_cap, sizeof *turn->slots);
+	if (r == 0 && event != EVENT_NONE) {
+		record->subject = names_text(&turn->store->names, name);
+		r = turn_stage_event(turn, record);
+	}
+	if (r < 0)
+		return r;
+	turn->slots[i] = (struct turn_slot){name, *slot};
+	if (i == turn->slot_count)
+		turn->slot_count++;
+	return backend->ops->put_slot(backend, &row);
+}
+
+int turn_stage_token(struct turn *turn, const struct token *token)
+{
+	struct backend *backend = turn->store->backend;
+	int r = turn_write(turn);
+
+	if (r == 0)
+		r = turn_grow(
+			(void **)&turn->tokens, turn->token_count, &turn->token_cap, sizeof(struct token *));
+	if (r == 0)
+		r = backend->ops->put_token(backend, token);
+	if (r < 0)
+		return r;
+	struct token *copy = token_copy(token);
+	if (!copy)
+		return -ENOMEM;
+	turn->tokens[turn->token_count++] = copy;
+	return 0;
+}

@@ -1,0 +1,378 @@
+/*
+ * The one way to write a decision about a task: its event, its row, and what follows from it for others.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "store/turn/parts.h"
+
+void turn_record(struct turn *turn, struct record *record, enum event_kind kind)
+{
+	*record = (struct record){
+		.kind = kind,
+		.wall_ms = turn->given.now.wall_ms,
+		.lease_ms = turn->given.now.lease_ms,
+	};
+	if (turn->command) {
+		record->actor = turn->command->actor;
+		record->note = turn->command->note;
+	}
+}
+
+int turn_stage_event(struct turn *turn, struct record *record)
+{
+	struct backend *backend = turn->store->backend;
+	int r = turn_write(turn);
+	if (r < 0)
+		return r;
+	record->seq = turn->last_event + 1;
+	turn->told[record->kind]++;
+	buf_clear(&turn->record);
+	r = record_encode(record, &turn->record);
+	if (r < 0)
+		return r;
+	r = backend->ops->put_event(backend, record->seq, buf_span(&turn->record));
+	if (r < 0)
+		return r;
+	turn->last_event = record->seq;
+	return 0;
+}
+
+int turn_write_row(struct turn *turn, const struct task *task, bool fresh)
+{
+	struct backend *backend = turn->store->backend;
+	struct task_row row = {.task = *task, .updated_ms = task->updated_ms};
+
+	if (task->claim.holder != 0) {
+		const struct turn_worker *holder = turn_worker_by_number(turn, task->claim.holder);
+		if (!holder)
+			return -ENOMEM;
+		row.holder = holder->id;
+	}
+	int r = turn_write(turn);
+	if (r < 0)
+		return r;
+	return backend->ops->put_task(backend, &row, fresh);
+}
+
+/* A unique key is held from creation until the task is final, and again after a retry. */
+static int move_key(struct turn *turn, const struct turn_task *view, bool was_final, bool is_final)
+{
+	struct backend *backend = turn->store->backend;
+	struct span key;
+
+	if (!view->task.keyed || was_final == is_final)
+		return 0;
+	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
+	if (r < 0)
+		return r;
+	return is_final ? backend->ops->delete_key(backend, key)
+			: backend->ops->put_key(backend, key, view->task.seq);
+}
+
+static int count_holder(struct turn *turn, uint32_t before, uint32_t after)
+{
+	if (before == after)
+		return 0;
+	if (before != 0) {
+		struct turn_worker *holder = turn_worker_by_number(turn, before);
+		if (!holder)
+			return -ENOMEM;
+		assert(holder->worker.held > 0);
+		holder->worker.held--;
+	}
+	if (after != 0) {
+		struct turn_worker *holder = turn_worker_by_number(turn, after);
+		if (!holder)
+			return -ENOMEM;
+		holder->worker.held++;
+	}
+	return 0;
+}
+
+static int stage_follow(struct turn *turn, struct turn_task *view, enum follow follow);
+
+/* The row changes although nothing happened that an event tells: a lease moved. */
+static int stage_quietly(struct turn *turn, struct turn_task *view, struct task *after)
+{
+	after->updated_ms = turn->given.now.wall_ms;
+	int r = turn_write_row(turn, after, false);
+	if (r < 0)
+		return r;
+	view->task = *after;
+	view->changed = true;
+	return 0;
+}
+
+static bool claim_equal(const struct claim *a, const struct claim *b)
+{
+	return a->holder == b->holder && a->clock == b->clock &&
+		a->lease.deadline_ms == b->lease.deadline_ms && a->lease.granted_ms == b->lease.granted_ms &&
+		a->verify_at_ms == b->verify_at_ms && a->run_until_ms == b->run_until_ms &&
+		a->run_ms == b->run_ms && a->asked_at_ms == b->asked_at_ms && a->stopping == b->stopping &&
+		a->reported == b->reported && a->request == b->request && a->named == b->named &&
+		a->claimed_wall_ms == b->claimed_wall_ms;
+}
+
+int turn_stage_change(
+	struct turn *turn, struct turn_task *view, const struct task *after, struct record *record)
+{
+	uint32_t holder = after->claim.holder != 0 ? after->claim.holder : view->task.claim.holder;
+	int r = turn_own_id(turn, view);
+	if (r < 0)
+		return r;
+	record->task = view->task.seq;
+	record->previous = view->task.version;
+	record->id = view->own_id;
+	if (holder != 0 && record->worker.len == 0) {
+		const struct turn_worker *worker = turn_worker_by_number(turn, holder);
+		if (!worker)
+			return -ENOMEM;
+		record->worker = worker->id;
+	}
+	record_diff(record, &view->task, after);
+	return turn_stage_event(turn, record);
+}
+
+/* Whoever held an attempt before the last one is remembered: they give no verdict on the task. */
+static int keep_claimant(struct turn *turn, const struct task *before, const struct task *after)
+{
+	struct backend *backend = turn->store->backend;
+
+	if (before->claimant == PRINCIPAL_NOBODY || before->claimant == after->claimant)
+		return 0;
+	return backend->ops->put_extra(backend, after->seq, EXTRA_CLAIMANT, before->claimant, SPAN("1"));
+}
+
+/* ---- what a slot finds of a loss or a failure ------------------------------------------------------ */
+
+/* When it was, and the session of then. */
+static int keep_moment(struct turn *turn, int64_t seq, enum extra_kind kind)
+{
+	struct backend *backend = turn->store->backend;
+	struct span session = {0};
+
+	int r = backend->ops->get_extra(backend, seq, EXTRA_SESSION, 0, &turn->arena, &session);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	buf_clear(&turn->record);
+	r = buf_put_decimal(&turn->record, (uint64_t)turn->given.now.wall_ms);
+	if (r == 0)
+		r = buf_put_byte(&turn->record, ' ');
+	if (r == 0)
+		r = buf_put_span(&turn->record, session);
+	return r < 0 ? r : backend->ops->put_extra(backend, seq, kind, 0, buf_span(&turn->record));
+}
+
+/* Slot workers of old write into the metadata of their task when it failed, and when they took it up after a crash. What
+ * the server finds out by itself is told in the same words, so it is remembered; unless the caller says it. */
+static int keep_trace(struct turn *turn, const struct task *after, enum event_kind event)
+{
+	const struct command *command = turn->command;
+	bool is_said = command && command->kind == COMMAND_UPDATE && command->update.says_failure;
+	bool in_line = after->state == TASK_READY || after->state == TASK_SCHEDULED;
+	bool lost = event == EVENT_TASK_EXPIRED;
+
+	if (lost && in_line)
+		return keep_moment(turn, after->seq, EXTRA_RECOVERED);
+	if (is_said || after->code == CODE_NONE)
+		return 0;
+	return lost || event == EVENT_TASK_FAILED || event == EVENT_TASK_BLOCKED
+		? keep_moment(turn, after->seq, EXTRA_FAILED)
+		: 0;
+}
+
+/* ---- who is to hear of it -------------------------------------------------------------------------- */
+
+/* Somebody else than the holder, or the clock, has done something to what it holds: a word of the worker itself needs no
+ * telling. */
+static bool is_news(const struct turn *turn, const struct task *before, const struct task *after)
+{
+	if (turn->command && turn->command->kind >= COMMAND_CLAIM_NEXT)
+		return false;
+	return after->claim.holder != before->claim.holder ||
+		after->claim.stopping > before->claim.stopping ||
+		(before->state == TASK_ASKING && after->state != TASK_ASKING);
+}
+
+int turn_tell(struct turn *turn, uint32_t holder)
+{
+	struct span id = holder_id(hot_holder(&turn->store->hot, holder));
+
+	if (holder == turn->news_last) /* one that is lost with thousands of tasks is told once */
+		return 0;
+	int r = turn_grow((void **)&turn->news, turn->news_count, &turn->news_cap, sizeof *turn->news);
+	if (r == 0)
+		r = arena_copy(&turn->arena, id, &turn->news[turn->news_count]);
+	if (r < 0)
+		return r;
+	turn->news_count++;
+	turn->news_last = holder;
+	return 0;
+}
+
+/* ---- the one way to write a decision -------------------------------------------------------------- */
+
+int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+	struct record *record)
+{
+	bool has_own_follow = view->task.workflow != WORKFLOW_NONE || view->task.gates != 0;
+	struct task before;
+
+	if (!has_own_follow || decision->event == EVENT_NONE)
+		return turn_stage_one(turn, view, decision, record);
+	before = view->task;
+	int r = turn_stage_one(turn, view, decision, record);
+	return r < 0 || view->gone ? r : turn_follow_own(turn, view, &before);
+}
+
+int turn_stage_one(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+	struct record *record)
+{
+	struct task after = decision->task;
+	bool was_final = task_state_is_final(view->task.state);
+
+	assert(decision->refusal == REFUSED_NOTHING);
+	if (decision->event == EVENT_NONE)
+		return claim_equal(&view->task.claim, &after.claim) ? 0 : stage_quietly(turn, view, &after);
+
+	uint64_t fence = view->task.fence;
+	uint32_t holder = view->task.claim.holder;
+	int r = turn_stage_change(turn, view, &after, record);
+	if (r < 0)
+		return r;
+	after.version = record->seq;
+	after.updated_ms = record->wall_ms;
+	view->gone = after.state == TASK_NOWHERE;
+	if (view->gone)
+		r = session_forget(turn, after.seq);
+	if (r < 0)
+		return r;
+	r = view->gone ? turn->store->backend->ops->delete_task(turn->store->backend, after.seq)
+		       : turn_write_row(turn, &after, false);
+	if (r == 0)
+		r = count_holder(turn, view->task.claim.holder, after.claim.holder);
+	if (r == 0)
+		r = keep_claimant(turn, &view->task, &after);
+	if (r == 0 && after.owner != 0 && !view->gone)
+		r = keep_trace(turn, &after, decision->event);
+	if (r == 0 && holder != 0 && is_news(turn, &view->task, &after))
+		r = turn_tell(turn, holder);
+	if (r < 0)
+		return r;
+	view->task = after;
+	view->changed = true;
+	if (was_final && view->children == 0)
+		view->children = 1; /* reopened: how many it blocks is on disk, see stage_follow() */
+	bool is_final = view->gone || task_state_is_final(after.state);
+	turn->finals += (int)(is_final && !view->gone) - (int)was_final;
+	r = move_key(turn, view, was_final, is_final);
+	if (r == 0 && turn->store->sessions.count + turn->spawned_count > 0 && !view->gone)
+		r = turn_follow_session(turn, view, decision->event, fence, holder);
+	if (r == 0)
+		r = turn_list_ready(turn, view);
+	if (r == 0 && decision->follow != FOLLOW_NOTHING)
+		r = stage_follow(turn, view, decision->follow);
+	return r;
+}
+
+int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
+	struct record *record, struct turn_task **ret_view)
+{
+	static const struct task nothing;
+	struct turn_task *view;
+	int r = turn_add_view(turn, decision->task.seq, &view);
+	if (r < 0)
+		return r;
+	view->task = nothing;
+	view->task.seq = decision->task.seq;
+	view->own_id = own_id;
+	struct task after = decision->task;
+	r = turn_stage_change(turn, view, &after, record);
+	if (r < 0)
+		return r;
+	after.version = record->seq;
+	after.updated_ms = record->wall_ms;
+	r = turn_write_row(turn, &after, true);
+	if (r < 0)
+		return r;
+	view->task = after;
+	view->changed = true;
+	turn->finals += task_state_is_final(after.state); /* it came from elsewhere, and is over */
+	*ret_view = view;
+	return turn_list_ready(turn, view);
+}
+
+/* ---- what one task means for those it blocks ---------------------------------------------------- */
+
+struct edges {
+	struct turn *turn;
+	struct edge_row *rows;
+	uint32_t count, cap;
+};
+
+static int collect_edge(void *context, const struct edge_row *row)
+{
+	struct edges *edges = context;
+
+	if (edges->count == edges->cap) {
+		uint32_t cap = edges->cap ? edges->cap * 2 : 16;
+		struct edge_row *rows = arena_alloc(&edges->turn->arena, cap * sizeof *rows);
+		if (!rows)
+			return -ENOMEM;
+		if (edges->count > 0)
+			memcpy(rows, edges->rows, edges->count * sizeof *rows);
+		edges->rows = rows;
+		edges->cap = cap;
+	}
+	edges->rows[edges->count++] = *row;
+	return 0;
+}
+
+static int stage_child(struct turn *turn, const struct edge_row *edge, enum follow follow)
+{
+	struct backend *backend = turn->store->backend;
+	struct edge_row changed = *edge;
+	struct turn_task *child;
+	struct task_decision decision;
+	struct record record;
+	int r = turn_task(turn, edge->child, &child);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+
+	if (follow == FOLLOW_PARENT_DONE) {
+		decision = task_parent_done(&child->task, &turn->given);
+		r = backend->ops->delete_edge(backend, edge->parent, edge->child);
+	} else {
+		changed.dead = follow == FOLLOW_PARENT_DEAD;
+		decision = changed.dead ? task_parent_dead(&child->task, &turn->given)
+					: task_parent_reopened(&child->task, &turn->given);
+		r = backend->ops->put_edge(backend, &changed);
+	}
+	if (r < 0)
+		return r;
+	turn_record(turn, &record, decision.event);
+	return turn_stage_task(turn, child, &decision, &record);
+}
+
+static int stage_follow(struct turn *turn, struct turn_task *view, enum follow follow)
+{
+	struct backend *backend = turn->store->backend;
+	struct edges edges = {.turn = turn};
+
+	if (follow == FOLLOW_PARENT_REVIVED) { /* those that it blocks wait again, and then no longer */
+		int opened = stage_follow(turn, view, FOLLOW_PARENT_REOPENED);
+		return opened < 0 ? opened : stage_follow(turn, view, FOLLOW_PARENT_DONE);
+	}
+	if (view->children == 0 && !view->was_final)
+		return 0;
+	int r = backend->ops->children(backend, view->task.seq, collect_edge, &edges);
+	if (r == 0 && follow == FOLLOW_PARENT_REOPENED)
+		view->children = edges.count;
+	for (uint32_t i = 0; r == 0 && i < edges.count; i++) {
+		if (edges.rows[i].dead == (follow == FOLLOW_PARENT_REOPENED))
+			r = stage_child(turn, &edges.rows[i], follow);
+	}
+	return r;
+}

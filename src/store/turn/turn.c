@@ -1,0 +1,344 @@
+/*
+ * The turn: one owner, many commands, one commit.
+ *
+ * Rejected: changing the memory at once and undoing it when the commit fails. The undo would be a second
+ * path to every change, taken only on the worst day. Copies cost a few hundred bytes per task touched.
+ */
+#include "store/turn/parts.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	TURN_ARENA_MAX = 512 << 20,
+	RECORD_MAX = 20 << 20,
+};
+
+static uint64_t task_hash(void *context, uint32_t index)
+{
+	const struct turn *turn = context;
+
+	return hash_u64((uint64_t)turn->tasks[index]->task.seq);
+}
+
+static const struct map_ops task_ops = {.hash_of = task_hash};
+
+void turn_init(struct turn *turn, struct store *store)
+{
+	turn->store = store;
+	arena_init(&turn->arena, TURN_ARENA_MAX);
+	buf_init(&turn->record, RECORD_MAX);
+	map_init(&turn->task_by_seq, &task_ops, turn);
+}
+
+void turn_done(struct turn *turn)
+{
+	arena_done(&turn->arena);
+	buf_done(&turn->record);
+	map_done(&turn->task_by_seq);
+	free(turn->tasks);
+	free(turn->ready);
+	free(turn->workers);
+	free(turn->news);
+	free(turn->queues);
+	free(turn->slots);
+	free(turn->spawned);
+	free(turn->tokens);
+}
+
+static void forget_tasks(struct turn *turn)
+{
+	for (uint32_t i = 0; i < turn->task_count; i++)
+		map_remove(&turn->task_by_seq, hash_u64((uint64_t)turn->tasks[i]->task.seq), i);
+	turn->task_count = 0;
+	turn->ready_count = 0;
+}
+
+void turn_begin(struct turn *turn, struct moment now)
+{
+	struct store *store = turn->store;
+
+	assert(!turn->begun);
+	forget_tasks(turn);
+	arena_reset(&turn->arena);
+	turn->number++;
+	turn->in_commit = false;
+	turn->worker_count = 0;
+	turn->news_count = turn->news_last = 0;
+	turn->queue_count = 0;
+	turn->slot_count = 0;
+	turn->token_count = 0;
+	turn->spawned_count = 0;
+	turn->timer_count = 0;
+	turn->wall_timer_count = 0;
+	turn->last_event = store->last_event;
+	memset(turn->told, 0, sizeof turn->told);
+	turn->last_task = store->last_task;
+	turn->last_principal = store->last_principal;
+	turn->disarmed = store->disarmed;
+	turn->execution_ms = store->execution_ms;
+	turn->shadow_ids = store->shadow_ids;
+	turn->finals = store->finals;
+	turn->handed_bytes = 0;
+	turn->rescheduled = 0;
+	memset(turn->unscheduled, 0, sizeof turn->unscheduled);
+	turn->command = NULL;
+	turn->told_seq = 0;
+	turn->given = (struct given){
+		.rules = &store->rules,
+		.now = now,
+		.grace = store->grace,
+		.generation = store->generation,
+		.disarmed = store->disarmed,
+	};
+}
+
+int turn_write(struct turn *turn)
+{
+	if (turn->begun)
+		return 0;
+	if (turn->memory_only)
+		return -ENOSPC;
+	int r = turn->store->backend->ops->begin(turn->store->backend);
+	if (r == 0)
+		turn->begun = true;
+	return r;
+}
+
+/* ---- the end of a turn -------------------------------------------------------------------------- */
+
+static void rearm_timers(struct turn *turn)
+{
+	struct hot *hot = &turn->store->hot;
+
+	for (uint32_t i = 0; i < turn->timer_count; i++)
+		hot_rearm(hot, turn->timers[i], &turn->given);
+	for (uint32_t i = 0; i < turn->wall_timer_count; i++)
+		hot_rearm_wall(hot, &turn->wall_timers[i]);
+}
+
+static void apply_queues(struct turn *turn)
+{
+	struct store *store = turn->store;
+
+	for (uint32_t i = 0; i < turn->queue_count; i++) {
+		uint32_t j = 0;
+		while (j < store->queue_count && store->queues[j].name != turn->queues[i].name)
+			j++;
+		if (turn_grow((void **)&store->queues, j, &store->queue_cap, sizeof *store->queues) < 0)
+			abort();
+		store->queues[j] = turn->queues[i];
+		if (j == store->queue_count)
+			store->queue_count++;
+	}
+}
+
+static uint32_t find_slot(const struct store *store, uint32_t name)
+{
+	struct map_probe probe;
+	uint32_t index = map_first(&store->slot_by_name, hash_u64(name), &probe);
+
+	while (index != MAP_NONE && store->slots[index].name != name)
+		index = map_next(&store->slot_by_name, &probe);
+	return index;
+}
+
+const struct slot *store_find_slot(const struct store *store, uint32_t name)
+{
+	uint32_t index = find_slot(store, name);
+
+	return index != MAP_NONE ? &store->slots[index].slot : NULL;
+}
+
+int store_set_slot(struct store *store, const struct turn_slot *slot)
+{
+	uint32_t index = find_slot(store, slot->name);
+
+	if (index == MAP_NONE) {
+		index = store->slot_count;
+		if (turn_grow((void **)&store->slots, index, &store->slot_cap, sizeof *store->slots) < 0 ||
+			map_insert(&store->slot_by_name, hash_u64(slot->name), index) < 0)
+			return -ENOMEM;
+		store->slots[store->slot_count++] = (struct turn_slot){.name = slot->name};
+	}
+	store->quarantined -= store->slots[index].slot.state == SLOT_QUARANTINED;
+	store->quarantined += slot->slot.state == SLOT_QUARANTINED;
+	store->slots[index] = *slot;
+	return 0;
+}
+
+static void apply_slots(struct turn *turn)
+{
+	for (uint32_t i = 0; i < turn->slot_count; i++) {
+		if (store_set_slot(turn->store, &turn->slots[i]) < 0)
+			abort();
+	}
+}
+
+static void apply_tokens(struct turn *turn)
+{
+	for (uint32_t i = 0; i < turn->token_count; i++) {
+		if (tokens_set(&turn->store->credentials, turn->tokens[i]) < 0)
+			abort();
+	}
+	turn->token_count = 0;
+}
+
+static void apply_sessions(struct turn *turn)
+{
+	struct sessions *sessions = &turn->store->sessions;
+
+	for (uint32_t i = 0; i < turn->spawned_count; i++) {
+		if (sessions_add(sessions, &turn->spawned[i]) < 0)
+			abort();
+	}
+	for (uint32_t i = 0; sessions->count > 0 && i < turn->task_count; i++) {
+		const struct turn_task *view = turn->tasks[i];
+		struct session *session = view->changed ? sessions_find(sessions, view->task.seq) : NULL;
+		if (session)
+			session->ended_ms = view->gone || task_state_is_final(view->task.state)
+				? turn->given.now.wall_ms
+				: 0;
+	}
+}
+
+const int64_t times_ends_ms[TIMES_BUCKETS - 1] = {
+	10, 50, 100, 500, 1000, 5000, 10000, 60000, 300000, 1800000, 7200000};
+
+static void times_add(struct times *times, int64_t ms)
+{
+	uint32_t i = 0;
+
+	if (ms < 0) /* somebody set the clock */
+		ms = 0;
+	while (i < TIMES_BUCKETS - 1 && ms > times_ends_ms[i])
+		i++;
+	times->buckets[i]++;
+	times->sum_ms += ms;
+}
+
+/* A claim was made, or is over: how long did it take? */
+static void note_times(struct turn *turn, const struct turn_task *view)
+{
+	struct store *store = turn->store;
+	const struct task *task = &view->task;
+	uint64_t fence = 0;
+	int64_t claimed_ms = view->slot != MAP_NONE ? hot_claimed_ms(&store->hot, view->slot, &fence) : 0;
+	bool fresh = task->claim.holder != 0 && task->fence != fence;
+
+	if (claimed_ms != 0 && (task->claim.holder == 0 || fresh))
+		times_add(&store->run_times, turn->given.now.wall_ms - claimed_ms);
+	if (fresh)
+		times_add(&store->wait_times, task->claim.claimed_wall_ms - task->ready_at_ms);
+}
+
+static void apply_tasks(struct turn *turn)
+{
+	struct hot *hot = &turn->store->hot;
+
+	for (uint32_t i = 0; i < turn->task_count; i++) {
+		const struct turn_task *view = turn->tasks[i];
+		if (view->gone) {
+			hot_forget(hot, view->slot);
+		} else if (view->changed) {
+			note_times(turn, view);
+			hot_set(hot, view->slot, &view->task, &turn->given);
+		}
+		if (view->children > 0 || view->orphaned)
+			hot_set_children(hot, view->task.seq, view->children);
+	}
+}
+
+static void apply_workers(struct turn *turn)
+{
+	struct hot *hot = &turn->store->hot;
+
+	for (uint32_t i = 0; i < turn->worker_count; i++) {
+		const struct turn_worker *view = turn->workers[i];
+		struct holder *holder = hot_holder(hot, view->worker.handle);
+		holder->instance = view->instance;
+		holder->stale_on_disk = view->stale_on_disk;
+		hot_set_worker(hot, &view->worker, view->metadata, &turn->given);
+	}
+}
+
+static void apply_news(struct turn *turn)
+{
+	struct hot *hot = &turn->store->hot;
+
+	for (uint32_t i = 0; i < turn->news_count; i++) {
+		uint32_t number = hot_find_holder(hot, turn->news[i]);
+		if (number != 0)
+			hot_holder(hot, number)->news_seq = turn->last_event;
+	}
+}
+
+/* The transaction is on disk: now, and only now, the memory follows. */
+static void turn_apply(struct turn *turn)
+{
+	struct store *store = turn->store;
+
+	apply_tasks(turn);
+	apply_workers(turn);
+	apply_news(turn);
+	apply_queues(turn);
+	apply_tokens(turn);
+	apply_slots(turn);
+	apply_sessions(turn);
+	names_commit(&store->names);
+	store->last_event = turn->last_event;
+	store->last_task = turn->last_task;
+	store->last_principal = turn->last_principal;
+	store->disarmed = turn->disarmed;
+	store->execution_ms = turn->execution_ms;
+	store->shadow_ids = turn->shadow_ids;
+	store->finals = turn->finals;
+	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
+		store->told[kind] += turn->told[kind];
+	store->worker_changes += turn->worker_count;
+	store->rescheduled += turn->rescheduled;
+	for (int type = 0; type < RESCHEDULE_ERROR_COUNT; type++)
+		store->unscheduled[type] += turn->unscheduled[type];
+	rearm_timers(turn);
+}
+
+int turn_commit(struct turn *turn)
+{
+	struct backend *backend = turn->store->backend;
+
+	if (turn->begun) {
+		turn->in_commit = true;
+		int r = backend->ops->commit(backend);
+		if (r < 0) {
+			turn_abort(turn);
+			return r;
+		}
+		turn->begun = false;
+	}
+	turn->in_commit = false;
+	turn_apply(turn);
+	return 0;
+}
+
+void turn_abort(struct turn *turn)
+{
+	struct store *store = turn->store;
+
+	if (turn->begun)
+		store->backend->ops->rollback(store->backend);
+	turn->begun = false;
+	turn->news_count = 0;
+	turn->ready_count = 0; /* nothing to claim, in queues that may have no name */
+	for (uint32_t i = 0; i < turn->token_count; i++)
+		free(turn->tokens[i]);
+	turn->token_count = 0;
+	for (uint32_t i = 0; i < turn->worker_count; i++) {
+		if (turn->workers[i]->added)
+			hot_drop_holder(&store->hot, turn->workers[i]->worker.handle);
+	}
+	names_forget(&store->names);
+	rearm_timers(turn);
+	store->unscheduled[RESCHEDULE_RETRY] += turn->rescheduled + turn->unscheduled[RESCHEDULE_PERMANENT];
+}

@@ -1,0 +1,252 @@
+/*
+ * A turn from the inside: copies of what it looks at, what it has staged, and how it ends.
+ *
+ * The turn works on copies. Rows and events go into the backend's open transaction as they are decided; the
+ * memory of the store is touched only by turn_commit(), after the transaction is on disk. A turn that cannot
+ * be committed leaves nothing behind.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "core/flow/execution.h"
+#include "store/index/index.h"
+#include "store/command/missing.h"
+#include "store/index/names.h"
+#include "store/index/sessions.h"
+#include "store/index/registrations.h"
+#include "store/index/served.h"
+#include "store/store.h"
+#include "store/index/tokens.h"
+
+struct turn_task {
+	struct task task; /* as the turn has it */
+	uint32_t slot;    /* in the hot state when the turn began, or MAP_NONE */
+	struct span own_id;
+	uint32_t children; /* tasks that it blocks; of a final one only whether there may be any */
+	bool changed, gone, was_final;
+	bool orphaned; /* a child was taken away from it */
+	bool listed;   /* in turn.ready */
+};
+
+struct turn_worker {
+	struct worker worker;
+	struct span id, metadata; /* metadata.data NULL: as it was */
+	uint32_t instance;
+	bool added;
+	bool stale_on_disk;
+};
+
+struct turn_queue {
+	uint32_t name;
+	enum queue_state state;
+};
+
+struct turn_slot {
+	uint32_t name;
+	struct slot slot;
+};
+
+struct turn {
+	struct store *store;
+	uint64_t number;
+	struct given given;
+	struct arena arena;
+	struct buf record;
+	bool in_commit;   /* the last commit failed: what is on disk depends on how */
+	bool begun;       /* the backend's transaction is open */
+	bool memory_only; /* the disk is full: nothing may be written */
+
+	struct turn_task **tasks;
+	uint32_t task_count, task_cap;
+	struct map task_by_seq;
+	uint32_t *ready; /* tasks of this turn that stood in a lane at some moment */
+	uint32_t ready_count, ready_cap;
+
+	struct turn_worker **workers;
+	uint32_t worker_count, worker_cap;
+	struct span *
+		news; /* ids of those that are to hear of something, in the arena: who only claimed may be forgotten */
+	uint32_t news_count, news_cap;
+	uint32_t news_last; /* number of the last of them */
+
+	struct turn_queue *queues;
+	uint32_t queue_count, queue_cap;
+	struct turn_slot *slots;
+	uint32_t slot_count, slot_cap;
+
+	struct session *spawned; /* by this turn; labels are the command's, or the arena's */
+	uint32_t spawned_count, spawned_cap;
+
+	struct token **tokens; /* copies, as they shall be */
+	uint32_t token_count, token_cap;
+
+	uint32_t timers[STORE_TIMERS_MAX]; /* taken out of the wheel */
+	uint32_t timer_count;
+	struct heap_entry wall_timers[STORE_TIMERS_MAX];
+	uint32_t wall_timer_count;
+
+	int64_t last_event, last_task;
+	uint32_t last_principal;
+	bool disarmed;
+	int64_t execution_ms;
+	uint32_t told[EVENT_KIND_COUNT]; /* events of this turn, by kind */
+	uint64_t shadow_ids;
+	int64_t finals;
+	size_t handed_bytes; /* of the tasks that were handed out */
+	uint32_t rescheduled, unscheduled[RESCHEDULE_ERROR_COUNT];
+
+	const struct command *command; /* the one at hand, NULL for timers */
+	struct tiding tiding; /* what it tells, and of which task; 0: what it says moves no stage (yet) */
+	int64_t told_seq;
+	bool names_spent; /* its principal may bring in no more */
+};
+
+struct store {
+	struct backend *backend;
+	struct rules rules;
+	struct retention retention;
+	struct hot hot;
+	struct names names;
+	struct rng rng;
+	struct turn turn;
+	struct grace grace;
+
+	/* queues and slots that are not as they are by default */
+	struct turn_queue *queues;
+	uint32_t queue_count, queue_cap;
+	struct turn_slot *slots;
+	uint32_t slot_count, slot_cap;
+	struct map slot_by_name;
+	uint32_t quarantined; /* of them */
+
+	struct tokens credentials;
+	struct sessions sessions;
+	struct workflows workflows;
+	char workflow_names[WORKFLOW_MAX][WORKFLOW_NAME_MAX]; /* of those that were configured */
+	uint64_t workflows_new;                               /* bit per number that is not on disk yet */
+	struct registrations registrations;
+	struct served served;
+	uint64_t registrations_refused;               /* by this run, because there were too many */
+	uint64_t rescheduled;                         /* tasks of lost workers, by this run … */
+	uint64_t unscheduled[RESCHEDULE_ERROR_COUNT]; /* … and those that were not, by the reason */
+
+	uint32_t generation;
+	uint64_t starts;
+	uint64_t tokens; /* issued by this run */
+	int64_t last_event, last_task, event_base;
+	uint32_t last_principal;
+	bool disarmed;
+	int64_t execution_ms;            /* wall: since when it is so; 0: it was never set */
+	uint64_t told[EVENT_KIND_COUNT]; /* events committed by this run, by kind */
+	uint64_t worker_changes;         /* workers that were looked at by turns of this run */
+	struct times wait_times, run_times;
+	uint64_t shadow_ids;
+	int64_t finals;
+	struct missing missing;
+	int64_t purge_cursor; /* of the sweep that goes round and round */
+	uint64_t boot_hi, boot_lo;
+	const char *opt_in_queues;
+	enum restored restored;
+	bool rebooted;
+	bool started; /* the start is on disk */
+	bool degraded, dead;
+	bool backing_up;
+	char complaint[256];
+};
+
+/* Life of a turn. turn_commit: 0, or a fault after which turn_abort() has already been called. */
+void turn_init(struct turn *turn, struct store *store);
+void turn_done(struct turn *turn);
+void turn_begin(struct turn *turn, struct moment now);
+int turn_commit(struct turn *turn);
+void turn_abort(struct turn *turn);
+
+/* Open the backend's transaction if it is not open yet. */
+int turn_write(struct turn *turn);
+
+/* "t-" and the sequence in base 36; -EINVAL if the id is not of that form. */
+int generated_id_seq(struct span id, int64_t *ret_seq);
+
+/* Views. -ENOENT: no such task. */
+int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task);
+/* A task that is not final, and remains unseen. */
+void turn_peek(const struct turn *turn, int64_t seq, struct task *ret_task);
+int turn_task_by_id(struct turn *turn, struct span id, struct turn_task **ret_task);
+int turn_own_id(struct turn *turn, struct turn_task *view); /* loads it if the task has one */
+int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id);
+struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make); /* NULL: none, or no memory */
+struct turn_worker *turn_worker_by_number(struct turn *turn, uint32_t number);
+int turn_tell(struct turn *turn, uint32_t holder); /* it is to hear of what the turn does */
+/* The number of a name, a new one for the command at hand. -E2BIG: there are too many, all in all or of its principal. */
+int turn_name(struct turn *turn, struct span text, uint32_t *ret_id);
+int turn_name_set(struct turn *turn, struct name_list members, uint32_t *ret_id);
+int turn_keep_names(struct turn *turn, uint32_t count); /* write those after the first `count` */
+enum queue_state turn_queue(const struct turn *turn, uint32_t name);
+bool turn_opts_in(const struct turn *turn, uint32_t queue); /* hands it out only what may run on its own? */
+void turn_slot(const struct turn *turn, uint32_t name, struct slot *ret_slot);
+
+/* As committed; NULL: by default. -ENOMEM. */
+const struct slot *store_find_slot(const struct store *store, uint32_t name);
+int store_set_slot(struct store *store, const struct turn_slot *slot);
+
+int turn_new_principal(struct turn *turn, uint32_t *ret_principal);      /* a number that nobody has had */
+const struct token *turn_token(const struct turn *turn, struct span id); /* NULL: none */
+
+/* Every task that the worker holds as the turn has it. */
+struct held_tasks {
+	int64_t *seqs;
+	uint32_t count;
+};
+int turn_held_by(struct turn *turn, const struct turn_worker *worker, struct held_tasks *ret_held);
+
+/* Staging. */
+void turn_record(struct turn *turn, struct record *record, enum event_kind kind);
+int turn_stage_task(struct turn *turn, struct turn_task *view, const struct task_decision *decision,
+	struct record *record);
+int turn_stage_new(struct turn *turn, const struct task_decision *decision, struct span own_id,
+	struct record *record, struct turn_task **ret_view);
+const struct workflow_plan *turn_plan(const struct turn *turn, const struct task *task);
+/* Where it stands in its workflow after what happened to it; `before` is the task as it was. */
+int turn_follow(struct turn *turn, struct turn_task *view, const struct task *before);
+int turn_store_worker(struct turn *turn, struct turn_worker *view); /* as it is */
+int turn_stage_worker(struct turn *turn, struct turn_worker *view, const struct worker_decision *decision,
+	struct record *record);
+int turn_stage_event(struct turn *turn, struct record *record);
+int turn_stage_queue(struct turn *turn, uint32_t name, enum queue_state state, struct record *record);
+int turn_stage_execution(struct turn *turn, enum execution execution, struct record *record);
+int turn_stage_slot(struct turn *turn, uint32_t name, const struct slot *slot, enum event_kind event,
+	struct record *record);
+int turn_tell_output(struct turn *turn, struct turn_task *view); /* of a session; other tasks have none */
+int turn_stage_session(struct turn *turn, struct turn_task *view, const struct session *session);
+int turn_stage_token(struct turn *turn, const struct token *token); /* it is copied */
+
+/* read.c: how EXTRA_LAST_HOLDER is kept, and of which tasks: those whose last attempt was the last word so far. */
+bool last_holder_is_shown(enum task_state state);
+enum {
+	LAST_HOLDER_BYTES_MAX = COMMAND_ID_MAX + 48,
+};
+struct span last_holder_put(const struct last_holder *last, char text[LAST_HOLDER_BYTES_MAX]);
+
+/* commands.c: one command; timers.c: what the clocks bring. A fault ends the turn. */
+int command_run(struct turn *turn, const struct command *command, struct result *result);
+int timers_run(struct turn *turn);
+
+/* command/session.c */
+int session_forget(struct turn *turn, int64_t seq); /* its label is free again */
+int sessions_load(struct store *store);
+
+/* workflows.c: the plans by number; those that are new go into the turn of the start. */
+int workflows_load(struct store *store, const struct store_options *options); /* -E2BIG: too many names */
+int workflows_keep(struct turn *turn);
+
+/* command/create.c: a task that the stage of another one sets going; without a queue there is none. */
+int command_create_action(struct turn *turn, const struct command_action *action);
+
+/* read.c: a task as it was committed, from memory, or from disk if it is final. -ENOENT. */
+int store_load_task(struct store *store, int64_t seq, struct arena *arena, struct task *ret_task);
+
+/* The next number for a heartbeat token. */
+uint64_t store_next_token(struct store *store);

@@ -1,0 +1,650 @@
+/*
+ * Bytes of one connection into requests.
+ *
+ * All bytes lie in one buffer. Lines (request line, headers, chunk sizes, trailers) get our own look, each once and
+ * when it is whole. That look is narrower than llhttp's, and enough for a request that is plain: one of our methods,
+ * and a body of a length that it says. (It was llhttp's too, for a third of what it costs to read a request; that both
+ * read the same is held by tests/fuzz/http_dialogue.c instead.) Everything else goes to llhttp afterwards: a head
+ * with all its lines at once, lines between and after chunks one by one, bodies as they come. So what we say about a
+ * request depends on its bytes alone and not on the pieces in which the network brought them. The phases:
+ *
+ *	START ──line──▶ HEADERS ──blank line──┬──────────────────────────────────▶ READY ──drop──▶ START
+ *	                                      ├──▶ BODY ──all bytes──────────────▶ READY
+ *	                                      └──▶ CHUNK_SIZE ──"0"──▶ TRAILERS ──▶ READY
+ *	                                             ▲    └──size──▶ CHUNK_DATA ──▶ CHUNK_END ─┐
+ *	                                             └─────────────────────────────────────────┘
+ *	any ──complaint──▶ BAD          READY ──drop, the connection is not kept──▶ CLOSED
+ *
+ * The buffer, from `start`, the first byte of the message:
+ *
+ *	│ head │ body so far │ gap: framing of chunks read │ read, not yet understood │ room
+ *	       body_at                                     at                         len
+ *
+ * Chunks are pushed together where they lie; the gap is closed when room is needed.
+ */
+#include "wire/http/http.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <llhttp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/scan.h"
+#include "wire/http/head.h"
+
+enum phase {
+	PHASE_START,
+	PHASE_HEADERS,
+	PHASE_BODY,
+	PHASE_CHUNK_SIZE,
+	PHASE_CHUNK_DATA,
+	PHASE_CHUNK_END,
+	PHASE_TRAILERS,
+	PHASE_READY,
+	PHASE_BAD,
+	PHASE_CLOSED,
+};
+
+enum {
+	CAP_MIN = 4096,
+	ROOM_WANTED = 1024,    /* less than this is not worth a read */
+	START_LINE_EXTRA = 32, /* method, version, blanks and CRLF around the URL */
+	CHUNK_LINE_MAX = 256,  /* the size and the extensions of one chunk */
+	CHUNK_DIGITS_MAX = 16, /* 64 bits */
+	CHUNK_END_LEN = 2,     /* CRLF */
+};
+
+struct http_input {
+	struct http_limits limits;
+	llhttp_t parser;
+
+	char *data; /* NULL at rest */
+	size_t cap;
+	size_t start; /* the message in the buffer; the other positions are counted from here */
+	size_t len;   /* bytes of it that were read */
+	size_t at;    /* bytes of it that were understood */
+	size_t seen;  /* bytes behind `at` in which no line ends */
+
+	enum phase phase;
+	struct http_head head;
+	size_t body_at;
+	size_t body_len;
+	uint64_t left; /* of the body, or of the chunk */
+	size_t trailer_bytes;
+	size_t extension_bytes;
+	bool skipped_line; /* the empty line that may stand before a request */
+	bool told_continue;
+	const struct http_complaint *complaint;
+};
+
+// clang-format off
+static const struct http_complaint
+	bad_syntax        = {400, "The request is not well-formed HTTP."},
+	bad_line_end      = {400, "Lines must end in CR LF, and CR and LF may stand nowhere else."},
+	bad_control       = {400, "A control byte stands where text was expected."},
+	bad_chunk         = {400, "A chunk of the body is malformed."},
+	bad_empty_lines   = {400, "There are empty lines before the request."},
+	url_too_long      = {414, "The request line is too long."},
+	head_too_large    = {431, "The headers are too large."},
+	trailer_too_large = {431, "The headers after the body are too large."},
+	body_too_large    = {413, "The body is too large."},
+	unknown_method    = {501, "The method is unknown."};
+// clang-format on
+
+/* ---- what llhttp tells us ---- */
+
+static int complain_in_callback(struct http_input *input, const struct http_complaint *complaint)
+{
+	input->complaint = complaint;
+	return HPE_USER;
+}
+
+static int on_headers_complete(llhttp_t *parser)
+{
+	struct http_input *input = parser->data;
+
+	if (parser->upgrade)
+		return complain_in_callback(input, &bad_syntax);
+	input->left = input->head.content_length;
+	if (input->left > input->limits.body_bytes_max)
+		return complain_in_callback(input, &body_too_large);
+	input->phase =
+		http_head_has(&input->head, HTTP_FIELD_TRANSFER_ENCODING) ? PHASE_CHUNK_SIZE : PHASE_BODY;
+	return 0;
+}
+
+static int on_chunk_header(llhttp_t *parser)
+{
+	struct http_input *input = parser->data;
+
+	input->left = parser->content_length;
+	if (input->left > input->limits.body_bytes_max - input->body_len)
+		return complain_in_callback(input, &body_too_large);
+	input->phase = input->left > 0 ? PHASE_CHUNK_DATA : PHASE_TRAILERS;
+	return 0;
+}
+
+static int on_chunk_complete(llhttp_t *parser)
+{
+	struct http_input *input = parser->data;
+
+	if (input->phase == PHASE_CHUNK_END)
+		input->phase = PHASE_CHUNK_SIZE;
+	return 0;
+}
+
+static int on_message_complete(llhttp_t *parser)
+{
+	struct http_input *input = parser->data;
+
+	input->phase = PHASE_READY;
+	return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+	.on_headers_complete = on_headers_complete,
+	.on_chunk_header = on_chunk_header,
+	.on_chunk_complete = on_chunk_complete,
+	.on_message_complete = on_message_complete,
+};
+
+/* ---- life ---- */
+
+/* Ready for a message at `start`; what was read stays. */
+static void expect_message(struct http_input *input)
+{
+	input->phase = PHASE_START;
+	input->head = (struct http_head){0};
+	input->at = 0;
+	input->seen = 0;
+	input->body_at = 0;
+	input->body_len = 0;
+	input->left = 0;
+	input->trailer_bytes = 0;
+	input->extension_bytes = 0;
+	input->skipped_line = false;
+	input->told_continue = false;
+}
+
+struct http_input *http_input_new(const struct http_limits *limits)
+{
+	struct http_input *input = calloc(1, sizeof *input);
+
+	if (!input)
+		return NULL;
+	input->limits = *limits;
+	expect_message(input);
+	return input;
+}
+
+void http_input_free(struct http_input *input)
+{
+	if (!input)
+		return;
+	free(input->data);
+	free(input);
+}
+
+void http_input_rest(struct http_input *input)
+{
+	if (input->len > 0 || input->phase == PHASE_READY)
+		return;
+	free(input->data);
+	input->data = NULL;
+	input->cap = 0;
+	input->start = 0;
+}
+
+bool http_input_is_amid(const struct http_input *input)
+{
+	return input->len > 0 && input->phase < PHASE_READY;
+}
+
+bool http_input_is_idle(const struct http_input *input)
+{
+	return input->len == 0 && input->phase == PHASE_START && !input->skipped_line;
+}
+
+bool http_input_is_in_body(const struct http_input *input)
+{
+	return input->phase > PHASE_HEADERS && input->phase < PHASE_READY;
+}
+
+/* ---- room ---- */
+
+/* A head, a body, and a line that is not complete: whoever takes the requests out never fills it. */
+static size_t cap_max(const struct http_input *input)
+{
+	return 2 * input->limits.head_bytes_max + input->limits.body_bytes_max + CAP_MIN;
+}
+
+static void close_gap(struct http_input *input)
+{
+	size_t body_end = input->body_at + input->body_len;
+	char *message = input->data + input->start;
+
+	if (input->body_at == 0 || input->at == body_end)
+		return;
+	assert(input->at > body_end);
+	assert(input->len >= input->at);
+	memmove(message + body_end, message + input->at, input->len - input->at);
+	input->len -= input->at - body_end;
+	input->at = body_end;
+}
+
+static void compact(struct http_input *input)
+{
+	close_gap(input);
+	if (input->start > 0 && input->len > 0)
+		memmove(input->data, input->data + input->start, input->len);
+	input->start = 0;
+}
+
+static int grow(struct http_input *input)
+{
+	size_t cap = input->cap > 0 ? input->cap * 2 : CAP_MIN;
+	char *data;
+
+	if (cap > cap_max(input))
+		cap = cap_max(input);
+	if (cap == input->cap)
+		return -ENOBUFS;
+	data = realloc(input->data, cap);
+	if (!data)
+		return -ENOMEM;
+	input->data = data;
+	input->cap = cap;
+	return 0;
+}
+
+static size_t room(const struct http_input *input)
+{
+	return input->cap - input->start - input->len;
+}
+
+int http_input_room(struct http_input *input, char **ret_at, size_t *ret_len)
+{
+	int r = 0;
+
+	if (input->cap > 0 && room(input) < ROOM_WANTED)
+		compact(input);
+	if (room(input) < ROOM_WANTED)
+		r = grow(input);
+	if (room(input) == 0)
+		return r;
+	*ret_at = input->data + input->start + input->len;
+	*ret_len = room(input);
+	return 0;
+}
+
+void http_input_filled(struct http_input *input, size_t len)
+{
+	assert(len <= room(input));
+	input->len += len;
+}
+
+/* ---- the next piece: a line, or some of a body ---- */
+
+static size_t complain(struct http_input *input, const struct http_complaint *complaint)
+{
+	input->phase = PHASE_BAD;
+	input->complaint = complaint;
+	return 0;
+}
+
+/* The length of the line at `at` with its CR LF; 0: it is not all there, or there is cause for complaint. */
+static size_t line_next(struct http_input *input, size_t max, const struct http_complaint *too_long)
+{
+	const char *line = input->data + input->start + input->at;
+	size_t here = input->len - input->at;
+	size_t end = here < max ? here : max;
+	size_t at = scan_text(line, input->seen, end);
+
+	input->seen = at;
+	if (at == end || (line[at] == '\r' && at + 1 == end))
+		return here >= max ? complain(input, too_long) : 0;
+	if (line[at] == '\r' && line[at + 1] == '\n')
+		return at + 2;
+	return complain(input, line[at] == '\r' || line[at] == '\n' ? &bad_line_end : &bad_control);
+}
+
+static size_t start_line_max(const struct http_limits *limits)
+{
+	size_t max = limits->url_bytes_max + START_LINE_EXTRA;
+
+	return max < limits->head_bytes_max ? max : limits->head_bytes_max;
+}
+
+static size_t body_next(const struct http_input *input)
+{
+	size_t here = input->len - input->at;
+
+	return here < input->left ? here : (size_t)input->left;
+}
+
+static size_t piece_next(struct http_input *input)
+{
+	const struct http_limits *limits = &input->limits;
+
+	switch (input->phase) {
+	case PHASE_START:
+		return line_next(input, start_line_max(limits), &url_too_long);
+	case PHASE_HEADERS:
+		return line_next(input, limits->head_bytes_max - input->at, &head_too_large);
+	case PHASE_CHUNK_SIZE:
+		return line_next(input, CHUNK_LINE_MAX, &bad_chunk);
+	case PHASE_CHUNK_END:
+		return line_next(input, CHUNK_END_LEN, &bad_chunk);
+	case PHASE_TRAILERS:
+		return line_next(input, limits->head_bytes_max - input->trailer_bytes, &trailer_too_large);
+	case PHASE_BODY:
+	case PHASE_CHUNK_DATA:
+		return body_next(input);
+	case PHASE_READY:
+	case PHASE_BAD:
+	case PHASE_CLOSED:
+		return 0;
+	}
+	return 0;
+}
+
+/* ---- our own look at a line, before llhttp's ---- */
+
+static const struct http_complaint *chunk_size_check(struct http_input *input, struct span line)
+{
+	size_t digits = 0;
+
+	while (digits < line.len && isxdigit((unsigned char)line.data[digits]))
+		digits++;
+	if (digits == 0 || digits > CHUNK_DIGITS_MAX)
+		return &bad_chunk;
+	input->extension_bytes += line.len - digits;
+	return input->extension_bytes > input->limits.head_bytes_max ? &bad_chunk : NULL;
+}
+
+static const struct http_complaint *trailer_check(struct http_input *input, struct span line)
+{
+	input->trailer_bytes += line.len + 2;
+	return line.len > 0 ? http_head_trailer(&input->head, line, &input->limits) : NULL;
+}
+
+static const struct http_complaint *header_check(struct http_input *input, struct span line)
+{
+	if (line.len > 0)
+		return http_head_field(&input->head, line, input->at, &input->limits);
+	input->body_at = input->at + 2;
+	return http_head_end(&input->head);
+}
+
+static const struct http_complaint *piece_check(struct http_input *input, struct span piece)
+{
+	struct span line = {piece.data, piece.len - 2}; /* of the phases that have lines */
+
+	switch (input->phase) {
+	case PHASE_START:
+		return http_head_start(&input->head, line, input->at, &input->limits);
+	case PHASE_HEADERS:
+		return header_check(input, line);
+	case PHASE_CHUNK_SIZE:
+		return chunk_size_check(input, line);
+	case PHASE_TRAILERS:
+		return trailer_check(input, line);
+	case PHASE_BODY:
+	case PHASE_CHUNK_DATA:
+	case PHASE_CHUNK_END:
+	case PHASE_READY:
+	case PHASE_BAD:
+	case PHASE_CLOSED:
+		return NULL;
+	}
+	return NULL;
+}
+
+/* ---- llhttp's turn ---- */
+
+/* The phase that must follow if llhttp and we agree about where the message stands. */
+static bool phase_follows(const struct http_input *input, enum phase before, struct span piece)
+{
+	enum phase now = input->phase;
+	bool is_blank = piece.len == 2;
+
+	switch (before) {
+	case PHASE_HEADERS:
+		return now == PHASE_READY || now == PHASE_BODY || now == PHASE_CHUNK_SIZE;
+	case PHASE_BODY:
+		return now == (input->left > 0 ? PHASE_BODY : PHASE_READY);
+	case PHASE_CHUNK_SIZE:
+		return now == PHASE_CHUNK_DATA || now == PHASE_TRAILERS;
+	case PHASE_CHUNK_DATA:
+		return now == (input->left > 0 ? PHASE_CHUNK_DATA : PHASE_CHUNK_END);
+	case PHASE_CHUNK_END:
+		return now == PHASE_CHUNK_SIZE;
+	case PHASE_TRAILERS:
+		return now == (is_blank ? PHASE_READY : PHASE_TRAILERS);
+	case PHASE_START:
+	case PHASE_READY:
+	case PHASE_BAD:
+	case PHASE_CLOSED:
+		break;
+	}
+	return false;
+}
+
+static const struct http_complaint *complaint_of(const struct http_input *input, llhttp_errno_t error)
+{
+	if (input->complaint)
+		return input->complaint;
+	return error == HPE_INVALID_METHOD ? &unknown_method : &bad_syntax;
+}
+
+static void body_add(struct http_input *input, size_t len)
+{
+	char *message = input->data + input->start;
+
+	if (input->body_at + input->body_len != input->at)
+		memmove(message + input->body_at + input->body_len, message + input->at, len);
+	input->body_len += len;
+}
+
+/* Move our own phase where llhttp has no callback for it. */
+static void phase_step(struct http_input *input, size_t len)
+{
+	if (input->phase != PHASE_BODY && input->phase != PHASE_CHUNK_DATA)
+		return;
+	input->left -= len;
+	if (input->phase == PHASE_CHUNK_DATA && input->left == 0)
+		input->phase = PHASE_CHUNK_END;
+}
+
+/* A line of the head that is not the last one: llhttp gets it with the others. */
+static bool is_amid_head(const struct http_input *input, size_t len)
+{
+	return input->phase == PHASE_START || (input->phase == PHASE_HEADERS && len > 2);
+}
+
+/* The end of a plain head, or some of its body. False: it is too large, and it was said so. */
+static bool take_plain(struct http_input *input, size_t len)
+{
+	if (input->phase == PHASE_BODY)
+		input->left -= len;
+	else
+		input->left = input->head.content_length;
+	if (input->left > input->limits.body_bytes_max) {
+		complain(input, &body_too_large);
+		return false;
+	}
+	input->phase = input->left > 0 ? PHASE_BODY : PHASE_READY;
+	return true;
+}
+
+/* False: llhttp does not like it, and it was said so. */
+static bool execute(struct http_input *input, struct span piece)
+{
+	const char *end = piece.data + piece.len;
+	enum phase before = input->phase;
+
+	phase_step(input, piece.len);
+	if (before == PHASE_HEADERS) {
+		piece.data = input->data + input->start;
+		llhttp_init(&input->parser, HTTP_REQUEST, &settings);
+		input->parser.data = input;
+	}
+	llhttp_errno_t error = llhttp_execute(&input->parser, piece.data, (size_t)(end - piece.data));
+	if (error != HPE_OK && (error != HPE_PAUSED || llhttp_get_error_pos(&input->parser) != end)) {
+		complain(input, complaint_of(input, error));
+		return false;
+	}
+	if (!phase_follows(input, before, piece)) {
+		complain(input, &bad_syntax);
+		return false;
+	}
+	return true;
+}
+
+static void piece_take(struct http_input *input, size_t len)
+{
+	struct span piece = {input->data + input->start + input->at, len};
+	const struct http_complaint *complaint = piece_check(input, piece);
+	enum phase before = input->phase;
+
+	input->seen = 0;
+	if (complaint) {
+		complain(input, complaint);
+		return;
+	}
+	if (is_amid_head(input, len))
+		input->phase = PHASE_HEADERS;
+	else if (!(http_head_is_plain(&input->head) ? take_plain(input, len) : execute(input, piece)))
+		return;
+	if (before == PHASE_BODY || before == PHASE_CHUNK_DATA)
+		body_add(input, len);
+	input->at += len;
+}
+
+/* RFC 9112, 2.2: some clients send an empty line after a request. One is forgiven. */
+static void skip_empty_line(struct http_input *input)
+{
+	if (input->skipped_line) {
+		complain(input, &bad_empty_lines);
+		return;
+	}
+	input->skipped_line = true;
+	input->start += 2;
+	input->len -= 2;
+	input->seen = 0;
+}
+
+/* ---- verdicts ---- */
+
+static struct span marked(const char *message, struct http_mark mark)
+{
+	return mark.at == 0 ? (struct span){0} : (struct span){message + mark.at, mark.len};
+}
+
+/* The request, whose bytes lie at `message`. */
+static void read_request(
+	const struct http_input *input, const char *message, struct http_request *ret_request)
+{
+	const struct http_head *head = &input->head;
+	const struct http_mark *fields = head->fields;
+
+	*ret_request = (struct http_request){
+		.method = head->method,
+		.path = marked(message, head->path),
+		.query = marked(message, head->query),
+		.host = marked(message, fields[HTTP_FIELD_HOST]),
+		.authorization = marked(message, fields[HTTP_FIELD_AUTHORIZATION]),
+		.content_type = marked(message, fields[HTTP_FIELD_CONTENT_TYPE]),
+		.accept = marked(message, fields[HTTP_FIELD_ACCEPT]),
+		.origin = marked(message, fields[HTTP_FIELD_ORIGIN]),
+		.fetch_site = marked(message, fields[HTTP_FIELD_FETCH_SITE]),
+		.idempotency_key = marked(message, fields[HTTP_FIELD_IDEMPOTENCY_KEY]),
+		.if_match = marked(message, fields[HTTP_FIELD_IF_MATCH]),
+		.if_none_match = marked(message, fields[HTTP_FIELD_IF_NONE_MATCH]),
+		.last_event_id = marked(message, fields[HTTP_FIELD_LAST_EVENT_ID]),
+		.request_id = marked(message, fields[HTTP_FIELD_REQUEST_ID]),
+		.body = {message + input->body_at, input->body_len},
+		.bytes = {message, input->body_at + input->body_len},
+		.keep_alive = http_head_keeps_alive(head),
+		.takes_chunks = head->is_http_1_1,
+	};
+}
+
+/* The client waits for our word, unless it has sent some of the body already. */
+static bool must_tell_continue(const struct http_input *input)
+{
+	return input->head.expects_continue && !input->told_continue && input->body_at > 0 &&
+		input->len == input->body_at && input->phase < PHASE_READY;
+}
+
+enum http_verdict http_input_next(
+	struct http_input *input, struct http_request *ret_request, struct http_complaint *ret_complaint)
+{
+	size_t len;
+
+	if (input->phase == PHASE_CLOSED)
+		input->len = 0;
+	if (input->len == 0)
+		return HTTP_MORE;
+	while ((len = piece_next(input)) > 0) {
+		if (input->phase == PHASE_START && len == 2)
+			skip_empty_line(input);
+		else
+			piece_take(input, len);
+	}
+	if (input->phase == PHASE_READY) {
+		if (ret_request)
+			read_request(input, input->data + input->start, ret_request);
+		return HTTP_READY;
+	}
+	if (input->phase == PHASE_BAD) {
+		*ret_complaint = *input->complaint;
+		return HTTP_BAD;
+	}
+	if (must_tell_continue(input)) {
+		input->told_continue = true;
+		return HTTP_CONTINUE;
+	}
+	return HTTP_MORE;
+}
+
+struct span http_input_path(const struct http_input *input)
+{
+	return input->body_at > 0 ? marked(input->data + input->start, input->head.path) : (struct span){0};
+}
+
+enum http_method http_input_method(const struct http_input *input)
+{
+	return input->head.method;
+}
+
+int http_input_take(struct http_input *input, struct arena *arena, struct http_request *ret_request)
+{
+	struct span bytes = {input->data + input->start, input->body_at + input->body_len};
+	int r = arena_copy(arena, bytes, &bytes);
+
+	if (r < 0)
+		return r;
+	read_request(input, bytes.data, ret_request);
+	http_input_drop(input);
+	return 0;
+}
+
+void http_input_drop(struct http_input *input)
+{
+	bool keep_alive = http_head_keeps_alive(&input->head);
+
+	assert(input->phase == PHASE_READY);
+	assert(input->at <= input->len);
+	input->start += input->at;
+	input->len -= input->at;
+	expect_message(input);
+	if (!keep_alive) /* whatever follows, the client has been told that nobody reads it */
+		input->phase = PHASE_CLOSED;
+	if (input->len == 0 || !keep_alive) {
+		input->start = 0;
+		input->len = 0;
+	}
+}
