@@ -20,7 +20,7 @@ int file_read(int dir_fd, const char *name, struct buf *out)
 	if (fd < 0)
 		return -errno;
 	while (r == 0 && (got = read(fd, block, sizeof block)) != 0)
-		r = got < 0 ? -errno : buf_put(out, block, (size_t)got);
+		r = got < 0 ? buf_fail(out, -errno) : buf_put(out, block, (size_t)got);
 	return r;
 }
 

@@ -141,7 +141,7 @@ void config_describe(struct yyjson_val *value, char *out, size_t bytes);
 /* ---- telling; -ENOMEM, -E2BIG --------------------------------------------------------------------------- */
 
 /* "FILE:LINE:COLUMN", "STINT_LISTEN", "--set", "default" */
-int config_put_origin(struct buf *out, const struct config_origin *origin);
+void config_put_origin(struct buf *out, const struct config_origin *origin);
 
 /* All problems, one per line, each beginning with `prefix`. */
 int config_put_problems(struct buf *out, const struct config *config, const char *prefix);

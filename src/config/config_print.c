@@ -6,11 +6,12 @@
 #include "config/config.h"
 #include "wire/json/json.h"
 
-int config_put_origin(struct buf *out, const struct config_origin *origin)
+void config_put_origin(struct buf *out, const struct config_origin *origin)
 {
 	if (origin->line > 0)
-		return buf_printf(out, "%s:%u:%u", origin->name, origin->line, origin->column);
-	return buf_printf(out, "%s", origin->name);
+		buf_printf(out, "%s:%u:%u", origin->name, origin->line, origin->column);
+	else
+		buf_printf(out, "%s", origin->name);
 }
 
 static uint32_t kept_problems(const struct config *config)
@@ -21,66 +22,54 @@ static uint32_t kept_problems(const struct config *config)
 int config_put_problems(struct buf *out, const struct config *config, const char *prefix)
 {
 	uint32_t kept = kept_problems(config);
-	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < kept; i++) {
-		r = buf_printf(out, "%s", prefix);
-		if (r == 0)
-			r = config_put_origin(out, &config->problems[i].where);
-		if (r == 0)
-			r = buf_printf(out, ": %s\n", config->problems[i].what);
+	for (uint32_t i = 0; i < kept; i++) {
+		buf_printf(out, "%s", prefix);
+		config_put_origin(out, &config->problems[i].where);
+		buf_printf(out, ": %s\n", config->problems[i].what);
 	}
-	if (r == 0 && config->problem_count > kept)
-		r = buf_printf(out, "%sand %u more\n", prefix, config->problem_count - kept);
-	return r;
+	if (config->problem_count > kept)
+		buf_printf(out, "%sand %u more\n", prefix, config->problem_count - kept);
+	return buf_fault(out);
 }
 
 /* ---- for people ---------------------------------------------------------------------------------------- */
 
-static int put_row(struct buf *out, const char *name, const struct config_value *value)
+static void put_row(struct buf *out, const char *name, const struct config_value *value)
 {
-	int r = buf_printf(out, "%-26s  %-30s  ", name, value->text);
-
-	if (r == 0)
-		r = config_put_origin(out, &value->origin);
-	return r < 0 ? r : buf_put_byte(out, '\n');
+	buf_printf(out, "%-26s  %-30s  ", name, value->text);
+	config_put_origin(out, &value->origin);
+	buf_put_byte(out, '\n');
 }
 
-static int put_foreign(struct buf *out, const struct config_foreign *foreign)
+static void put_foreign(struct buf *out, const struct config_foreign *foreign)
 {
-	int r = buf_printf(out, "%-26s  is left to %-19s  ", foreign->name, foreign->program);
-
-	if (r == 0)
-		r = config_put_origin(out, &foreign->where);
-	return r < 0 ? r : buf_put_byte(out, '\n');
+	buf_printf(out, "%-26s  is left to %-19s  ", foreign->name, foreign->program);
+	config_put_origin(out, &foreign->where);
+	buf_put_byte(out, '\n');
 }
 
 int config_put_table(struct buf *out, const struct config *config)
 {
-	int r = buf_printf(out, "%-26s  %-30s  %s\n", "KEY", "VALUE", "ORIGIN");
-
-	if (r == 0)
-		r = put_row(out, "home", &config->home);
-	for (int i = 0; r == 0 && i < CONFIG_KEY_COUNT; i++)
-		r = put_row(out, config_keys[i].name, &config->values[i]);
-	for (uint32_t i = 0; r == 0 && i < config->foreign_count; i++)
-		r = put_foreign(out, &config->foreign[i]);
-	return r;
+	buf_printf(out, "%-26s  %-30s  %s\n", "KEY", "VALUE", "ORIGIN");
+	put_row(out, "home", &config->home);
+	for (int i = 0; i < CONFIG_KEY_COUNT; i++)
+		put_row(out, config_keys[i].name, &config->values[i]);
+	for (uint32_t i = 0; i < config->foreign_count; i++)
+		put_foreign(out, &config->foreign[i]);
+	return buf_fault(out);
 }
 
 int config_put_keys(struct buf *out)
 {
-	int r = 0;
-
-	for (int i = 0; r == 0 && i < CONFIG_KEY_COUNT; i++) {
+	for (int i = 0; i < CONFIG_KEY_COUNT; i++) {
 		const struct config_key_row *row = &config_keys[i];
-		r = buf_printf(out, "  %-26s %s", row->name, row->help);
-		if (r == 0 && row->fallback[0])
-			r = buf_printf(out, " [%s]", row->fallback);
-		if (r == 0)
-			r = buf_put_byte(out, '\n');
+		buf_printf(out, "  %-26s %s", row->name, row->help);
+		if (row->fallback[0])
+			buf_printf(out, " [%s]", row->fallback);
+		buf_put_byte(out, '\n');
 	}
-	return r;
+	return buf_fault(out);
 }
 
 /* ---- for programs -------------------------------------------------------------------------------------- */
@@ -163,6 +152,7 @@ int config_put_json(struct buf *out, const struct config *config)
 	member_list(&object, "keys", config, CONFIG_KEY_COUNT, put_value);
 	member_list(&object, "ignored", config, config->foreign_count, put_ignored);
 	member_list(&object, "problems", config, kept_problems(config), put_problem);
-	int r = json_end(&object);
-	return r < 0 ? r : buf_put_byte(out, '\n');
+	json_end(&object);
+	buf_put_byte(out, '\n');
+	return buf_fault(out);
 }

@@ -99,35 +99,36 @@ static bool next_word(const char **at, struct span *ret_word)
 	return ret_word->len > 0;
 }
 
-static int put_words(const char *words, struct buf *out)
+static void put_words(const char *words, struct buf *out)
 {
 	struct span word;
 	const char *before = "one of ";
-	int r = 0;
 
-	while (r == 0 && next_word(&words, &word)) {
-		r = buf_printf(out, "%s\"%.*s\"", before, SPAN_ARGS(word));
+	while (next_word(&words, &word)) {
+		buf_printf(out, "%s\"%.*s\"", before, SPAN_ARGS(word));
 		before = ", ";
 	}
-	return r;
 }
 
-int config_key_put_allowed(enum config_key key, struct buf *out)
+void config_key_put_allowed(enum config_key key, struct buf *out)
 {
 	const struct config_key_row *row = &config_keys[key];
 
 	switch (row->type) {
 	case CONFIG_TEXT:
-		return buf_printf(out, "a text: %s", row->of);
+		buf_printf(out, "a text: %s", row->of);
+		return;
 	case CONFIG_NUMBER:
-		return buf_printf(out, "a whole number%s%s from %" PRId64 " to %" PRId64,
-			row->of[0] ? " of " : "", row->of, row->least, row->most);
+		buf_printf(out, "a whole number%s%s from %" PRId64 " to %" PRId64, row->of[0] ? " of " : "",
+			row->of, row->least, row->most);
+		return;
 	case CONFIG_BOOL:
-		return buf_put_span(out, SPAN("true or false"));
+		buf_put_span(out, SPAN("true or false"));
+		return;
 	case CONFIG_CHOICE:
-		return put_words(row->of, out);
+		put_words(row->of, out);
+		return;
 	}
-	return -EINVAL;
 }
 
 static bool parse_number(const struct config_key_row *row, const char *text, int64_t *ret_number)

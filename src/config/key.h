@@ -104,8 +104,8 @@ const char *config_key_owner(const char *name);
 /* Such keys, one after the other; NULL: there are no more. */
 const char *config_foreign_key(uint32_t number);
 
-/* "a whole number of ms from 1 to 10". -ENOMEM, -E2BIG. */
-int config_key_put_allowed(enum config_key key, struct buf *out);
+/* "a whole number of ms from 1 to 10". */
+void config_key_put_allowed(enum config_key key, struct buf *out);
 
 /* The text as a value of that key; false: it is none. A bool is 0 or 1, a choice the place of its word. */
 bool config_key_parse(enum config_key key, const char *text, int64_t *ret_number);

@@ -1,35 +1,32 @@
 /*
  * The keys as a JSON Schema, for editors: what a file may say, in a form that they check while it is written.
  */
+#include <stdio.h>
 #include <string.h>
 
-#include "base/take.h"
 #include "config/config.h"
 #include "wire/json/json.h"
 
 enum {
-	SCHEMA_BYTES_MAX = 1 << 20,
+	HELP_BYTES = 512, /* of a key, with its unit */
 };
 
-static int put_words(struct buf *out, const char *words)
+static void put_words(struct buf *out, const char *words)
 {
-	int r = buf_put_byte(out, '[');
+	bool any = false;
 
-	for (const char *at = words; r == 0 && *at; at += strspn(at, " ")) {
+	buf_put_byte(out, '[');
+	for (const char *at = words; *at; at += strspn(at, " ")) {
 		size_t len = strcspn(at, " ");
-		r = at > words ? buf_put_byte(out, ',') : 0;
-		if (r == 0)
-			r = json_put_string(out, (struct span){at, len});
+		json_put_comma(out, &any);
+		json_put_string(out, (struct span){at, len});
 		at += len;
 	}
-	return r < 0 ? r : buf_put_byte(out, ']');
+	buf_put_byte(out, ']');
 }
 
 static void put_bounds(struct json_object *value, const struct config_key_row *row)
 {
-	cleanup(buf_done) struct buf words = {0};
-
-	buf_init(&words, SCHEMA_BYTES_MAX);
 	switch (row->type) {
 	case CONFIG_NUMBER:
 		json_member_string(value, "type", SPAN("integer"));
@@ -45,8 +42,8 @@ static void put_bounds(struct json_object *value, const struct config_key_row *r
 		json_member_int(value, "maxLength", row->most);
 		break;
 	case CONFIG_CHOICE:
-		if (put_words(&words, row->of) == 0)
-			json_member_raw(value, "enum", buf_span(&words));
+		if (json_put_key(value, "enum"))
+			put_words(value->buf, row->of);
 		break;
 	}
 }
@@ -63,23 +60,18 @@ static void put_default(struct json_object *value, const struct config_key_row *
 
 static void put_key(struct json_object *properties, const char *name, const struct config_key_row *row)
 {
-	cleanup(buf_done) struct buf text = {0}, help = {0};
-	struct json_object value;
-
-	buf_init(&text, SCHEMA_BYTES_MAX);
-	buf_init(&help, SCHEMA_BYTES_MAX);
-	json_begin(&value, &text);
 	bool has_unit = row->of[0] && row->type == CONFIG_NUMBER;
-	buf_printf(&help, "%s%s%s%s", row->help, has_unit ? " (" : "", has_unit ? row->of : "",
-		has_unit ? ")" : "");
-	if (buf_fault(&help))
-		json_note(&value, buf_fault(&help));
-	else
-		json_member_string(&value, "description", buf_span(&help));
+	struct json_object value;
+	char help[HELP_BYTES];
+
+	snprintf(help, sizeof help, has_unit ? "%s (%s)" : "%s", row->help, row->of);
+	if (!json_put_key(properties, name))
+		return;
+	json_begin(&value, properties->buf);
+	json_member_string(&value, "description", span_of(help));
 	put_bounds(&value, row);
 	put_default(&value, row);
 	json_end(&value);
-	json_member_buf(properties, name, &text);
 }
 
 static size_t group_len(const char *name)
@@ -94,33 +86,37 @@ static bool is_in_group(const char *name, const char *group, size_t len)
 	return group_len(name) == len && strncmp(name, group, len) == 0;
 }
 
-/* {"type":"object","properties":{…},"additionalProperties":false} */
-static int put_object(struct json_object *object, const struct buf *properties)
+/* {"type":"object","properties":{ … what comes until the end */
+static void begin_properties(struct json_object *object, struct json_object *ret_properties)
 {
 	json_member_string(object, "type", SPAN("object"));
-	json_member_buf(object, "properties", properties);
+	if (json_put_key(object, "properties"))
+		json_begin(ret_properties, object->buf);
+}
+
+/* … },"additionalProperties":false} */
+static int end_properties(struct json_object *object, struct json_object *properties)
+{
+	json_end(properties);
 	json_member_bool(object, "additionalProperties", false);
 	return json_end(object);
 }
 
 static void put_group(struct json_object *properties, const char *first, size_t len)
 {
-	cleanup(buf_done) struct buf text = {0}, inner = {0};
-	struct json_object members, group;
+	struct json_object group, members = {.buf = properties->buf};
 	char name[CONFIG_NAME_MAX] = "";
 
-	buf_init(&text, SCHEMA_BYTES_MAX);
-	buf_init(&inner, SCHEMA_BYTES_MAX);
-	json_begin(&members, &inner);
+	memcpy(name, first, len);
+	if (!json_put_key(properties, name))
+		return;
+	json_begin(&group, properties->buf);
+	begin_properties(&group, &members);
 	for (int key = 0; key < CONFIG_KEY_COUNT; key++) {
 		if (is_in_group(config_keys[key].name, first, len))
 			put_key(&members, config_keys[key].name + len + 1, &config_keys[key]);
 	}
-	json_end(&members);
-	json_begin(&group, &text);
-	put_object(&group, &inner);
-	memcpy(name, first, len);
-	json_member_buf(properties, name, &text);
+	end_properties(&group, &members);
 }
 
 static bool is_first_of_group(int key, size_t len)
@@ -134,12 +130,13 @@ static bool is_first_of_group(int key, size_t len)
 
 int config_put_schema(struct buf *out)
 {
-	cleanup(buf_done) struct buf inner = {0};
-	struct json_object properties, schema;
+	struct json_object schema, properties = {.buf = out};
 	const char *name;
 
-	buf_init(&inner, SCHEMA_BYTES_MAX);
-	json_begin(&properties, &inner);
+	json_begin(&schema, out);
+	json_member_string(&schema, "$schema", SPAN("https://json-schema.org/draft/2020-12/schema"));
+	json_member_string(&schema, "title", SPAN("stint configuration"));
+	begin_properties(&schema, &properties);
 	for (int key = 0; key < CONFIG_KEY_COUNT; key++) {
 		size_t len = group_len(config_keys[key].name);
 		if (len == 0)
@@ -149,9 +146,5 @@ int config_put_schema(struct buf *out)
 	}
 	for (uint32_t i = 0; (name = config_foreign_key(i)); i++)
 		json_member_raw(&properties, name, SPAN("true")); /* others know what it may be */
-	json_end(&properties);
-	json_begin(&schema, out);
-	json_member_string(&schema, "$schema", SPAN("https://json-schema.org/draft/2020-12/schema"));
-	json_member_string(&schema, "title", SPAN("stint configuration"));
-	return put_object(&schema, &inner);
+	return end_properties(&schema, &properties);
 }

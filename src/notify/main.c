@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/command_line.h"
+#include "base/files.h"
 #include "base/iso_time.h"
 #include "base/log.h"
 #include "base/take.h"
@@ -172,7 +174,7 @@ static int check_words(struct flags *flags)
 
 /* ---- ls --------------------------------------------------------------------------------------------------------------- */
 
-static int put_json_target(struct buf *out, const struct target *target, const struct cursor *cursor)
+static void put_json_target(struct buf *out, const struct target *target, const struct cursor *cursor)
 {
 	struct json_object object;
 	char origin[300];
@@ -181,11 +183,10 @@ static int put_json_target(struct buf *out, const struct target *target, const s
 	json_begin(&object, out);
 	json_member_string(&object, "name", span_of(target->name));
 	json_member_string(&object, "url", span_of(origin));
-	json_put_key(&object, "events");
-	buf_put_byte(out, '[');
+	bool any = false;
+	json_member_raw(&object, "events", SPAN("["));
 	for (size_t i = 0; target->events && target->events[i]; i++) {
-		if (i > 0)
-			buf_put_byte(out, ',');
+		json_put_comma(out, &any);
 		json_put_string(out, span_of(target->events[i]));
 	}
 	buf_put_byte(out, ']');
@@ -194,32 +195,30 @@ static int put_json_target(struct buf *out, const struct target *target, const s
 	else
 		json_member_null(&object, "cursor");
 	cursor_put_figures(&object, cursor);
-	return json_end(&object);
+	json_end(&object);
 }
 
-static int put_target(struct buf *out, const struct target *target, const struct cursor *cursor)
+static void put_target(struct buf *out, const struct target *target, const struct cursor *cursor)
 {
 	char origin[300], when[ISO_TIME_BYTES + 1];
 
 	target_put_origin(target, origin, sizeof origin);
 	iso_time_put(cursor->last_ms, when);
-	int r = buf_printf(
-		out, "%s  %s\n  events     sessions of channel %s", target->name, origin, target->name);
-	for (size_t i = 0; r == 0 && target->events && target->events[i]; i++)
-		r = buf_printf(out, ", %s", target->events[i]);
-	if (r == 0)
-		r = buf_put_byte(out, '\n');
-	if (r == 0 && !cursor->known)
-		return buf_printf(
+	buf_printf(out, "%s  %s\n  events     sessions of channel %s", target->name, origin, target->name);
+	for (size_t i = 0; target->events && target->events[i]; i++)
+		buf_printf(out, ", %s", target->events[i]);
+	buf_put_byte(out, '\n');
+	if (!cursor->known) {
+		buf_printf(
 			out, "  cursor     none yet: it begins with what happens when stint-notify runs\n");
-	if (r == 0)
-		r = buf_printf(out, "  cursor     %lld\n  delivered  %lld, given up %lld, missed %lld\n",
-			(long long)cursor->seq, (long long)cursor->delivered, (long long)cursor->given_up,
-			(long long)cursor->missed);
-	if (r == 0 && cursor->last_ms > 0)
-		r = buf_printf(out, "  last       %s %s: %s\n", when, cursor->last_id,
+		return;
+	}
+	buf_printf(out, "  cursor     %lld\n  delivered  %lld, given up %lld, missed %lld\n",
+		(long long)cursor->seq, (long long)cursor->delivered, (long long)cursor->given_up,
+		(long long)cursor->missed);
+	if (cursor->last_ms > 0)
+		buf_printf(out, "  last       %s %s: %s\n", when, cursor->last_id,
 			cursor->last_error[0] ? cursor->last_error : "delivered");
-	return r;
 }
 
 static int list(const struct targets *targets, const char *home, bool json)
@@ -230,23 +229,28 @@ static int list(const struct targets *targets, const char *home, bool json)
 	if (dir_fd < 0)
 		return complain(EXIT_FAILED, "cannot look into %s/notify: %s", home, strerror(-dir_fd));
 	buf_init(&out, TEXT_BYTES_MAX);
-	int r = json ? buf_printf(&out, "{\"schema\":1,\"ok\":true,\"targets\":[") : 0;
-	for (uint32_t i = 0; r == 0 && i < targets->count; i++) {
+	if (json)
+		buf_printf(&out, "{\"schema\":1,\"ok\":true,\"targets\":[");
+	for (uint32_t i = 0; i < targets->count; i++) {
 		const struct target *target = &targets->items[i];
 		struct cursor cursor;
-		r = cursor_read(dir_fd, target->name, &cursor);
+		int r = cursor_read(dir_fd, target->name, &cursor);
 		if (r < 0)
 			return complain(EXIT_FAILED, "%s/notify/%s.json cannot be read: %s", home,
 				target->name, strerror(-r));
 		if (json && i > 0)
-			r = buf_put_byte(&out, ',');
-		if (r == 0)
-			r = json ? put_json_target(&out, target, &cursor) : put_target(&out, target, &cursor);
+			buf_put_byte(&out, ',');
+		if (json)
+			put_json_target(&out, target, &cursor);
+		else
+			put_target(&out, target, &cursor);
 	}
-	if (r == 0 && json)
-		r = buf_printf(&out, "]}\n");
-	fwrite(out.data, 1, out.len, stdout);
-	return r < 0 ? EXIT_FAILED : 0;
+	if (json)
+		buf_printf(&out, "]}\n");
+	if (buf_fault(&out))
+		return complain(EXIT_FAILED, "the list does not fit: %s", strerror(-buf_fault(&out)));
+	int r = file_write_all(STDOUT_FILENO, buf_span(&out));
+	return r < 0 ? complain(EXIT_FAILED, "cannot write the list: %s", strerror(-r)) : 0;
 }
 
 /* ---- test -------------------------------------------------------------------------------------------------------------- */

@@ -109,14 +109,16 @@ static struct span subject_of(yyjson_val *event)
 }
 
 /* The event; `shortened`, all of it but its data. */
-static int put_event(struct buf *out, yyjson_val *event, bool shortened)
+static void put_event(struct buf *out, yyjson_val *event, bool shortened)
 {
 	struct json_object object;
 	size_t index, count;
 	yyjson_val *key, *value;
 
-	if (!shortened)
-		return json_put_value(out, event);
+	if (!shortened) {
+		json_put_value(out, event);
+		return;
+	}
 	json_begin(&object, out);
 	yyjson_obj_foreach(event, index, count, key, value)
 	{
@@ -124,7 +126,7 @@ static int put_event(struct buf *out, yyjson_val *event, bool shortened)
 			json_member_node(&object, key, value);
 	}
 	json_member_bool(&object, "shortened", true);
-	return json_end(&object);
+	json_end(&object);
 }
 
 static int put_message(struct buf *out, const char *source, const char *id, yyjson_val *event, bool shortened)
@@ -139,25 +141,23 @@ static int put_message(struct buf *out, const char *source, const char *id, yyjs
 		json_member_string(&object, "subject", subject);
 	json_member_decimal(&object, "sequence", yyjson_get_uint(yyjson_obj_get(event, "seq")));
 	if (json_put_key(&object, "data"))
-		json_note(&object, put_event(out, event, shortened));
+		put_event(out, event, shortened);
 	return json_end(&object);
 }
 
 /* ---- for people -------------------------------------------------------------------------------------------------- */
 
 /* At Slack <, > and & begin what would be more than text: a mention of everybody, a link that says another address. */
-static int put_escaped(struct buf *out, struct span text)
+static void put_escaped(struct buf *out, struct span text)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < text.len; i++) {
+	for (size_t i = 0; i < text.len; i++) {
 		char byte = text.data[i];
-		r = byte == '&'       ? buf_put_span(out, SPAN("&amp;"))
-			: byte == '<' ? buf_put_span(out, SPAN("&lt;"))
-			: byte == '>' ? buf_put_span(out, SPAN("&gt;"))
-				      : buf_put_byte(out, (unsigned char)byte);
+		buf_put_span(out,
+			byte == '&'           ? SPAN("&amp;")
+				: byte == '<' ? SPAN("&lt;")
+				: byte == '>' ? SPAN("&gt;")
+					      : (struct span){&text.data[i], 1});
 	}
-	return r;
 }
 
 /* Not in the middle of a character. */
@@ -184,17 +184,16 @@ static int put_line(struct buf *out, yyjson_val *event)
 	/* an event that leaves the state as it was has it in `from` */
 	struct span state = text_of(data, yyjson_obj_get(data, "state") ? "state" : "from");
 
-	int r = buf_put_span(out, text_of(event, "type"));
+	buf_put_span(out, text_of(event, "type"));
 	for (size_t i = 0; i < out->len; i++)
 		out->data[i] = out->data[i] == '.' || out->data[i] == '_' ? ' ' : out->data[i];
-	if (r == 0)
-		r = buf_printf(out, "%s%.*s", about.len > 0 ? ": " : ":", SPAN_ARGS(about));
-	if (r == 0 && state.len + code.len > 0)
-		r = buf_printf(out, " [%.*s%s%.*s]", SPAN_ARGS(state),
-			state.len > 0 && code.len > 0 ? " " : "", SPAN_ARGS(code));
-	if (r == 0 && said.len > 0)
-		r = buf_printf(out, " %.*s", SPAN_ARGS(said));
-	return r;
+	buf_printf(out, "%s%.*s", about.len > 0 ? ": " : ":", SPAN_ARGS(about));
+	if (state.len + code.len > 0)
+		buf_printf(out, " [%.*s%s%.*s]", SPAN_ARGS(state), state.len > 0 && code.len > 0 ? " " : "",
+			SPAN_ARGS(code));
+	if (said.len > 0)
+		buf_printf(out, " %.*s", SPAN_ARGS(said));
+	return buf_fault(out);
 }
 
 static int put_for_people(struct buf *out, enum target_format format, yyjson_val *event)
@@ -205,13 +204,16 @@ static int put_for_people(struct buf *out, enum target_format format, yyjson_val
 	buf_init(&line, MESSAGE_BYTES_MAX);
 	buf_init(&escaped, MESSAGE_BYTES_MAX);
 	int r = put_line(&line, event);
-	if (r < 0 || format == FORMAT_NTFY)
-		return r < 0 ? r : buf_put_span(out, buf_span(&line));
-	r = format == FORMAT_SLACK ? put_escaped(&escaped, buf_span(&line)) : 0;
 	if (r < 0)
-		return r;
+		return buf_fail(out, r);
+	if (format == FORMAT_NTFY) {
+		buf_put_span(out, buf_span(&line));
+		return buf_fault(out);
+	}
 	json_begin(&object, out);
 	if (format == FORMAT_SLACK) {
+		put_escaped(&escaped, buf_span(&line));
+		json_note(&object, buf_fault(&escaped));
 		json_member_string(&object, "text", buf_span(&escaped));
 	} else {
 		json_member_string(&object, "content", buf_span(&line));

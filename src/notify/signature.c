@@ -21,7 +21,7 @@ int secret_parse(struct span text, struct secret *ret_secret)
 	return 0;
 }
 
-static int put_one(struct buf *out, const struct secret *secret, struct span head, struct span body)
+static void put_one(struct buf *out, const struct secret *secret, struct span head, struct span body)
 {
 	unsigned char mac[crypto_auth_hmacsha256_BYTES];
 	char text[sodium_base64_ENCODED_LEN(sizeof mac, sodium_base64_VARIANT_ORIGINAL)];
@@ -33,7 +33,7 @@ static int put_one(struct buf *out, const struct secret *secret, struct span hea
 	crypto_auth_hmacsha256_final(&state, mac);
 	sodium_bin2base64(text, sizeof text, mac, sizeof mac, sodium_base64_VARIANT_ORIGINAL);
 	sodium_memzero(&state, sizeof state);
-	return buf_printf(out, "v1,%s", text);
+	buf_printf(out, "v1,%s", text);
 }
 
 int signature_put(struct buf *out, const struct secret *secrets, uint32_t count, const char *id,
@@ -41,12 +41,13 @@ int signature_put(struct buf *out, const struct secret *secrets, uint32_t count,
 {
 	char head[256];
 	int len = snprintf(head, sizeof head, "%s.%lld.", id, (long long)timestamp_s);
-	int r = len < (int)sizeof head ? 0 : -E2BIG;
 
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		r = i > 0 ? buf_put_byte(out, ' ') : 0;
-		if (r == 0)
-			r = put_one(out, &secrets[i], (struct span){head, (size_t)len}, body);
+	if (len >= (int)sizeof head)
+		return buf_fail(out, -E2BIG);
+	for (uint32_t i = 0; i < count; i++) {
+		if (i > 0)
+			buf_put_byte(out, ' ');
+		put_one(out, &secrets[i], (struct span){head, (size_t)len}, body);
 	}
-	return r;
+	return buf_fault(out);
 }

@@ -53,9 +53,9 @@ int frame_read(struct frame_reader *reader, struct span bytes, size_t *ret_used,
 	size_t part = length - reader->body.len;
 	if (part > bytes.len - used)
 		part = bytes.len - used;
-	int r = buf_put(&reader->body, bytes.data + used, part);
-	if (r < 0)
-		return r;
+	buf_put(&reader->body, bytes.data + used, part);
+	if (buf_fault(&reader->body))
+		return buf_fault(&reader->body);
 	*ret_used = used + part;
 	reader->whole = reader->body.len == length;
 	if (reader->whole)
@@ -74,10 +74,8 @@ int frame_put(struct buf *out, struct span body)
 		(unsigned char)(body.len >> 16), (unsigned char)(body.len >> 8), (unsigned char)body.len};
 
 	if (body.len > FRAME_BYTES_MAX)
-		return -EMSGSIZE;
-	int r = buf_reserve(out, sizeof head + body.len);
-	if (r < 0)
-		return r;
+		return buf_fail(out, -EMSGSIZE);
 	buf_put(out, head, sizeof head);
-	return buf_put_span(out, body);
+	buf_put_span(out, body);
+	return buf_fault(out);
 }

@@ -44,5 +44,5 @@ uint32_t frame_length(const struct frame_reader *reader);
 /* Is it in the middle of one? An end here is an end too early. */
 bool frame_is_open(const struct frame_reader *reader);
 
-/* Head and body. -EMSGSIZE: too long for a frame; -ENOMEM, -E2BIG. On a fault nothing was put. */
+/* Head and body. -EMSGSIZE: too long for a frame; -ENOMEM, -E2BIG. */
 int frame_put(struct buf *out, struct span body);

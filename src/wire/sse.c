@@ -33,7 +33,8 @@ void sse_restart(struct sse *sse)
 static int set(struct buf *field, struct span value)
 {
 	buf_clear(field);
-	return buf_put_span(field, value);
+	buf_put_span(field, value);
+	return buf_fault(field);
 }
 
 static int take_id(struct sse *sse, struct span value)
@@ -64,8 +65,9 @@ static int take_field(struct sse *sse, struct span name, struct span value)
 		return set(&sse->type, value);
 	if (!span_equal(name, SPAN("data")))
 		return 0;
-	int r = buf_put_span(&sse->data, value);
-	return r < 0 ? r : buf_put_byte(&sse->data, '\n');
+	buf_put_span(&sse->data, value);
+	buf_put_byte(&sse->data, '\n');
+	return buf_fault(&sse->data);
 }
 
 /* A line of a field, a comment, or the empty line that ends an event. */
@@ -110,7 +112,8 @@ int sse_feed(struct sse *sse, struct span bytes, int (*each)(void *context, cons
 			r = take_line(sse, each, context);
 			buf_clear(&sse->line);
 		} else {
-			r = buf_put_byte(&sse->line, (unsigned char)byte);
+			buf_put_byte(&sse->line, (unsigned char)byte);
+			r = buf_fault(&sse->line);
 		}
 	}
 	return r < 0 ? r : 0;
