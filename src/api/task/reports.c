@@ -384,7 +384,7 @@ void report_read_finish(struct form *form, yyjson_val *item, struct command *com
 	command->task = report.id;
 	fill_command(form, &report, row->kind, command);
 	if (may_be_reviewed(command))
-		tell(form->call, command, &report);
+		tell(form_call(form), command, &report);
 }
 
 /* ---- one by one ---- */
