@@ -318,6 +318,17 @@ yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint)
 	return json_read_to(text, JSON_DEPTH_MAX, ret_complaint);
 }
 
+int json_read_reply(struct span text, yyjson_doc **ret_doc)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read_to(text, JSON_REPLY_DEPTH_MAX, &complaint);
+
+	if (!doc)
+		return complaint.fault < 0 ? complaint.fault : -EPROTO;
+	*ret_doc = doc;
+	return 0;
+}
+
 yyjson_doc *json_read_to(struct span text, int depth_max, struct json_complaint *ret_complaint)
 {
 	return read_with(text, YYJSON_READ_NOFLAG, depth_max, NULL, ret_complaint);
