@@ -105,7 +105,8 @@ static int open_store(struct server *server)
 		log_error("not started: the store cannot be opened", log_cstr("store", options->store),
 			log_cstr("reason",
 				r == -E2BIG ? "it has known as many names of workflows as it may"
-					    : strerror(-r)));
+					: backend->complaint ? backend->complaint
+							     : strerror(-r)));
 		backend->ops->close(backend);
 		return EXIT_STORE;
 	}

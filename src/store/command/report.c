@@ -9,6 +9,7 @@
 
 #include "base/take.h"
 #include "store/command/commands.h"
+#include "store/read/sound.h"
 
 /* A result whose claim was lost meanwhile changes nothing, but is kept for a person: one per fence. */
 static int keep_orphan(struct turn *turn, struct turn_task *view, const struct command *command)
@@ -50,8 +51,8 @@ static int find_claim(
 		struct record record;
 		struct span data;
 		int r = backend->ops->get_event(backend, seq, &turn->arena, &data);
-		if (r == 0)
-			r = record_decode(seq, data, &record);
+		if (r == 0 && record_decode(seq, data, &record) < 0)
+			r = store_damaged(turn->store, "event", seq);
 		if (r < 0)
 			return r == -ENOENT ? 0 : r;
 		found = found ||
@@ -166,9 +167,9 @@ static int look_back(
 	int r = backend->ops->get_extra(backend, task->seq, EXTRA_ASKED, 0, &turn->arena, &kept);
 	if (r < 0 || what.len == 0)
 		return r == -ENOENT ? 0 : r;
-	const char *space = memchr(kept.data, ' ', kept.len);
+	const char *space = kept.len > 0 ? memchr(kept.data, ' ', kept.len) : NULL;
 	if (!space)
-		return -EPROTO;
+		return store_damaged(turn->store, "task_extra", task->seq);
 	size_t digits = (size_t)(space - kept.data);
 	if (!span_equal(what, (struct span){space + 1, kept.len - digits - 1}))
 		return 0;
