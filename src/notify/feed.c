@@ -200,12 +200,11 @@ static int finish(struct feed *feed, int64_t now_ms)
 static int take_event(void *context, const struct sse_event *event)
 {
 	struct feed *feed = context;
-	struct json_complaint complaint;
-	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
-		json_read_to(event->data, JSON_REPLY_DEPTH_MAX, &complaint);
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = NULL;
 
-	if (!doc)
-		return -EPROTO;
+	int r = json_read_reply(event->data, &doc);
+	if (r < 0)
+		return r;
 	feed->fault = feed->events->event(feed->events->context, feed->generation, yyjson_doc_get_root(doc));
 	return feed->fault;
 }

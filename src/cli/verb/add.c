@@ -92,19 +92,15 @@ static void put_parents(
 	cleanup(buf_done) struct buf list = {0};
 
 	buf_init(&list, BODY_BYTES_MAX);
-	int r = buf_put_byte(&list, '[');
-	if (r == 0)
-		r = cli_put_names(&list, &cli->args, "after");
-	for (uint32_t i = 0; r == 0 && i < more_count; i++) {
-		r = list.len > 1 ? buf_put_byte(&list, ',') : 0;
-		if (r == 0)
-			r = json_put_string(&list, more[i]);
+	buf_put_byte(&list, '[');
+	cli_put_names(&list, &cli->args, "after");
+	for (uint32_t i = 0; i < more_count; i++) {
+		if (list.len > 1)
+			buf_put_byte(&list, ',');
+		json_put_string(&list, more[i]);
 	}
-	if (r == 0)
-		r = buf_put_byte(&list, ']');
-	if (r < 0)
-		json_note(task, r);
-	else if (list.len > 2)
+	buf_put_byte(&list, ']');
+	if (cli_span(cli, &list).len > 2)
 		json_member_raw(task, "blockedBy", buf_span(&list));
 }
 
@@ -116,7 +112,7 @@ struct entry {
 	const struct defaults *defaults;
 };
 
-static int put_task(struct cli *cli, struct buf *body, const struct entry *entry)
+static void put_task(struct cli *cli, struct buf *body, const struct entry *entry)
 {
 	struct json_object task;
 
@@ -152,7 +148,7 @@ static int put_task(struct cli *cli, struct buf *body, const struct entry *entry
 		json_member_raw(&task, "payload", entry->payload);
 	if (args_has(&cli->args, "hold"))
 		json_member_string(&task, "state", SPAN("pending"));
-	return json_end(&task);
+	json_end(&task);
 }
 
 /* ---- the request -------------------------------------------------------------------------------------------- */
@@ -171,13 +167,11 @@ static int create(struct cli *cli, const struct entry *entry, const char *key, s
 	cleanup(buf_done) struct buf body = {0};
 
 	buf_init(&body, BODY_BYTES_MAX);
-	int r = put_task(cli, &body, entry);
-	if (r < 0)
-		return cli_fail_fault(cli, r);
+	put_task(cli, &body, entry);
 	struct ask question = {
 		.method = HTTP_METHOD_POST,
 		.path = "/api/tasks",
-		.body = buf_span(&body),
+		.body = cli_span(cli, &body),
 		.key = key ? span_of(key) : (struct span){0},
 		.may_repeat = key != NULL,
 	};
@@ -356,15 +350,14 @@ static int make_item(struct making *making, uint32_t item)
 		cli_say(cli, "stint: line %u was not added, nor what comes after it", what->line);
 		return r;
 	}
-	int fault = arena_copy(&cli->arena, field_text(reply.root, "id"), &making->ids[item]);
-	if (fault == 0 && making->made.len > 0)
-		fault = buf_put_byte(&making->made, ',');
-	if (fault == 0)
-		fault = json_put_value(&making->made, reply.root);
+	making->ids[item] = span_of(field_cstr(cli, reply.root, "id"));
+	if (making->made.len > 0)
+		buf_put_byte(&making->made, ',');
+	json_put_value(&making->made, reply.root);
 	if (cli->form != FORM_JSON)
 		view_put_task(cli, reply.root);
 	reply_done(&reply);
-	return fault < 0 ? cli_fail_fault(cli, fault) : 0;
+	return 0;
 }
 
 static int make_all(struct making *making, const uint32_t *sequence, uint32_t count)
@@ -377,8 +370,7 @@ static int make_all(struct making *making, const uint32_t *sequence, uint32_t co
 	}
 	if (making->cli->form == FORM_JSON && r == 0) {
 		cli_put(making->cli, "{\"schema\":1,\"ok\":true,\"tasks\":[");
-		if (buf_put_span(&making->cli->out, buf_span(&making->made)) < 0)
-			return cli_fail_fault(making->cli, -E2BIG);
+		buf_put_span(&making->cli->out, cli_span(making->cli, &making->made));
 		cli_put(making->cli, "]}\n");
 	}
 	return r;

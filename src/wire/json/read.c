@@ -11,6 +11,7 @@
 #include "wire/json/json.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ __attribute__((format(printf, 3, 4))) static void complain(
 	va_list arguments;
 
 	complaint->at = at;
+	complaint->fault = 0;
 	va_start(arguments, format);
 	vsnprintf(complaint->reason, sizeof complaint->reason, format, arguments);
 	va_end(arguments);
@@ -91,6 +93,7 @@ static bool many_keys_differ(struct reading *reading, yyjson_val *object)
 
 	if (!keys) {
 		complain(reading->complaint, 0, "There is no memory to read this.");
+		reading->complaint->fault = -ENOMEM;
 		return false;
 	}
 	yyjson_obj_foreach(object, index, max, key, value)
@@ -296,6 +299,8 @@ static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, int depth
 		(char *)(uintptr_t)text.data, text.len, flags | YYJSON_READ_BIGNUM_AS_RAW, memory, &error);
 	if (!doc) {
 		complain(ret_complaint, error.pos, "This is not JSON: %s.", error.msg);
+		if (error.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+			ret_complaint->fault = -ENOMEM;
 		return NULL;
 	}
 	reading.doc = doc;
@@ -311,6 +316,17 @@ static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, int depth
 yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint)
 {
 	return json_read_to(text, JSON_DEPTH_MAX, ret_complaint);
+}
+
+int json_read_reply(struct span text, yyjson_doc **ret_doc)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read_to(text, JSON_REPLY_DEPTH_MAX, &complaint);
+
+	if (!doc)
+		return complaint.fault < 0 ? complaint.fault : -EPROTO;
+	*ret_doc = doc;
+	return 0;
 }
 
 yyjson_doc *json_read_to(struct span text, int depth_max, struct json_complaint *ret_complaint)
