@@ -84,7 +84,7 @@ static void read_session_json(struct form *form, struct slot_beat *beat)
 	buf_init(&text, 8 * SESSION_MAX);
 	int r = json_put_string(&text, beat->session);
 	if (r == 0)
-		r = arena_copy(form->call->arena, buf_span(&text), &beat->session_json);
+		r = arena_copy(form->arena, buf_span(&text), &beat->session_json);
 	if (r < 0)
 		form->fault = r;
 }

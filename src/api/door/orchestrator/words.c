@@ -126,8 +126,8 @@ static void refuse_form(struct form *form)
 	const char *field = yyjson_get_str(yyjson_obj_get(first, "field"));
 	const char *message = yyjson_get_str(yyjson_obj_get(first, "message"));
 	r = buf_printf(&text, "%s %s%c", field ? field : "the body", message ? message : "is wrong", 0);
-	orchestrator_refuse(
-		form->call, 400, refusal_code(REFUSED_INVALID), r == 0 ? text.data : "the body is wrong");
+	orchestrator_refuse(form_call(form), 400, refusal_code(REFUSED_INVALID),
+		r == 0 ? text.data : "the body is wrong");
 	yyjson_doc_free(doc);
 }
 
@@ -143,7 +143,7 @@ static bool has_required(struct form *form, unsigned required)
 		if (!(required & 1u << i) || !missing)
 			continue;
 		snprintf(text, sizeof text, "%s is required", names[i]);
-		orchestrator_refuse(form->call, 400, NULL, text);
+		orchestrator_refuse(form_call(form), 400, NULL, text);
 		return false;
 	}
 	return true;
@@ -167,12 +167,12 @@ bool orchestrator_read(
 		form_take(&form, &fields[i], value, body);
 	}
 	body->has_pr = told_has_pr(yyjson_obj_get(form.root, "metadata"));
-	if (form.fault < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else if (form.error_count > 0)
-		refuse_form(&form);
 	*ret_given = given;
-	return form.fault == 0 && form.error_count == 0;
+	if (form.fault == 0 && form.error_count > 0) {
+		refuse_form(&form);
+		return false;
+	}
+	return form_is_good(&form);
 }
 
 /* The VTID of the path, as something that a task may be called. */

@@ -155,7 +155,7 @@ static void read_past(struct form *form, yyjson_val *item, struct command_create
 	create->past_note = field_trimmed(form, item, "lastNote", NOTE_BYTES_MAX);
 	if (last_error.len > 0 &&
 		(item_error_put(&error, last_error) < 0 ||
-			arena_copy(form->call->arena, buf_span(&error), &create->past_error) < 0))
+			arena_copy(form->arena, buf_span(&error), &create->past_error) < 0))
 		form->fault = -ENOMEM;
 	if (!task_state_is_final(past->state))
 		return;
@@ -206,7 +206,7 @@ static void read_item(struct form *form, yyjson_val *item, struct command *comma
 	buf_init(&body, 8 * API_TEXT_MAX);
 	int r = put_body(&body, item, create->unique_key);
 	if (r == 0)
-		r = arena_copy(form->call->arena, buf_span(&body), &create->body);
+		r = arena_copy(form->arena, buf_span(&body), &create->body);
 	if (r < 0)
 		form->fault = r;
 }
@@ -252,6 +252,7 @@ void workqueue_import_begin(struct api_call *call)
 {
 	cleanup(form_done) struct form form = {0};
 	size_t i, limit;
+	struct form_path path;
 	yyjson_val *item;
 
 	call->query_taken = true;
@@ -268,15 +269,15 @@ void workqueue_import_begin(struct api_call *call)
 		return;
 	yyjson_arr_foreach(items, i, limit, item)
 	{
-		snprintf(form.prefix, sizeof form.prefix, "items[%zu].", i);
+		form_enter(&form, &path, SPAN("items"), (int64_t)i);
 		if (yyjson_is_obj(item))
 			read_item(&form, item, &call->commands[i]);
 		else
-			form_error(&form, "", "must be an object");
+			form_wrong_as(&form, "", "an object", item);
+		form_leave(&form);
 		importing->items[i].id = call->commands[i].create.id;
 		importing->of[i] = (uint32_t)i;
 	}
-	form.prefix[0] = 0;
 	call->detail = importing;
 	importing->tries = yyjson_is_true(yyjson_obj_get(form.root, "dryRun"));
 	if (form_is_good(&form) && importing->tries)

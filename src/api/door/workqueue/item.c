@@ -69,7 +69,7 @@ struct span field_key(struct form *form, yyjson_val *object, struct span queue)
 		return kept;
 	}
 	int len = snprintf(text, sizeof text, "%zu:%.*s:%.*s", queue.len, SPAN_ARGS(queue), SPAN_ARGS(key));
-	int r = arena_copy(form->call->arena, (struct span){text, (size_t)len}, &kept);
+	int r = arena_copy(form->arena, (struct span){text, (size_t)len}, &kept);
 	if (r < 0)
 		form->fault = r;
 	return kept;

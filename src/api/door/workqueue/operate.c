@@ -53,7 +53,7 @@ static void read_patch(struct form *form, yyjson_val *patch, struct updating *up
 	put_patched(form, patch, "instructions", API_TEXT_MAX, &members);
 	int r = json_end(&members);
 	if (r == 0 && members.any)
-		r = arena_copy(form->call->arena, buf_span(&text), &updating->patch);
+		r = arena_copy(form->arena, buf_span(&text), &updating->patch);
 	if (r < 0)
 		form->fault = r;
 	double number;

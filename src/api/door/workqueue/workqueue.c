@@ -42,7 +42,7 @@ struct span field_trimmed(struct form *form, yyjson_val *object, const char *nam
 		form_error(form, name, "has %zu bytes; at most %zu are allowed", text.len, max);
 		return kept;
 	}
-	int r = text.len > 0 ? arena_copy(form->call->arena, text, &kept) : 0;
+	int r = text.len > 0 ? arena_copy(form->arena, text, &kept) : 0;
 	if (r < 0)
 		form->fault = r;
 	return kept;
@@ -96,7 +96,7 @@ static void add_name(struct form *form, const char *field, struct span text, str
 		form_error(form, field, "has more than %d names", COMMAND_LIST_MAX);
 		return;
 	}
-	int r = arena_copy(form->call->arena, trimmed, &items[names->count]);
+	int r = arena_copy(form->arena, trimmed, &items[names->count]);
 	if (r < 0)
 		form->fault = r;
 	else
@@ -115,7 +115,7 @@ struct name_list field_queues(struct form *form, yyjson_val *object, const char 
 		form_error(form, name, "must be a list of strings");
 		return names;
 	}
-	names.items = arena_alloc(form->call->arena, COMMAND_LIST_MAX * sizeof *names.items);
+	names.items = arena_alloc(form->arena, COMMAND_LIST_MAX * sizeof *names.items);
 	if (!names.items) {
 		form->fault = -ENOMEM;
 		return names;
@@ -324,7 +324,7 @@ static void read_statuses(struct form *form, struct command_claim *claim)
 		return;
 	if (!yyjson_is_str(value))
 		names = field_queues(form, form->root, "includeStatuses");
-	else if (csv_names(form->call->arena, json_text(value), &names) < 0)
+	else if (csv_names(form->arena, json_text(value), &names) < 0)
 		form->fault = -ENOMEM;
 	for (uint32_t i = 0; i < names.count; i++) {
 		bool ready = span_equal(names.items[i], SPAN("ready"));
@@ -453,8 +453,8 @@ static void read_fence(struct form *form, struct said *said)
 	static const struct field field = FIELD(said, fence, "fence", FIELD_DECIMAL, .max = 0);
 	yyjson_val *value = yyjson_obj_get(form->root, "fence");
 
-	if (form->call->who.fence != 0) { /* the token of a claim is its fence */
-		said->fence = form->call->who.fence;
+	if (form_call(form)->who.fence != 0) { /* the token of a claim is its fence */
+		said->fence = form_call(form)->who.fence;
 		said->has_fence = true;
 	}
 	if (!value || yyjson_is_null(value) || yyjson_equals_str(value, ""))
