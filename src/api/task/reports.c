@@ -222,20 +222,15 @@ static void check_report(struct form *form, struct report *report)
 
 static enum claim_end outcome_of(enum command_kind kind)
 {
-	switch (kind) {
-	case COMMAND_COMPLETE:
-		return ENDED_COMPLETE;
-	case COMMAND_REPORT:
-		return ENDED_REVIEW;
-	case COMMAND_FAIL:
-		return ENDED_FAIL;
-	case COMMAND_BLOCK:
-		return ENDED_BLOCK;
-	case COMMAND_RELEASE:
-		return ENDED_RELEASE;
-	default: /* the others say nothing of an end */
-		return ENDED_NOT;
-	}
+	static const enum claim_end ends[COMMAND_KIND_COUNT] = {
+		[COMMAND_COMPLETE] = ENDED_COMPLETE,
+		[COMMAND_REPORT] = ENDED_REVIEW,
+		[COMMAND_FAIL] = ENDED_FAIL,
+		[COMMAND_BLOCK] = ENDED_BLOCK,
+		[COMMAND_RELEASE] = ENDED_RELEASE,
+	};
+
+	return ends[kind]; /* the other kinds end no attempt: ENDED_NOT is 0 */
 }
 
 static bool has_failure(enum command_kind kind)
