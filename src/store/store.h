@@ -112,6 +112,7 @@ int store_checkpoint(struct store *store);
 
 bool store_is_degraded(const struct store *store); /* the disk is full: changes are refused, reads go on */
 bool store_is_dead(const struct store *store);
+/* Why the store is dead or degraded; else the last call's fault, NULL if there was none or it has no words. */
 const char *store_complaint(const struct store *store);
 
 /* All workflows, by number; those of before that are no longer configured have workflow_plan_unknown's rules. */

@@ -201,9 +201,13 @@ static inline void bind_int(struct binding *binding, int64_t value)
 	assert(at < SQLITE_PARAMETERS_MAX);
 	if (bound->known >> at & 1 && bound->values[at] == value)
 		return;
-	bound->known |= UINT64_C(1) << at;
+	int code = sqlite3_bind_int64(binding->statement, at + 1, value);
+	binding->code |= code;
 	bound->values[at] = value;
-	binding->code |= sqlite3_bind_int64(binding->statement, at + 1, value);
+	if (code == SQLITE_OK) /* of one that failed nobody knows what is bound */
+		bound->known |= UINT64_C(1) << at;
+	else
+		bound->known &= ~(UINT64_C(1) << at);
 }
 
 static inline void bind_null(struct binding *binding)

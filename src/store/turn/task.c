@@ -190,6 +190,8 @@ static int keep_trace(struct turn *turn, const struct task *after, enum event_ki
  * telling. */
 static bool is_news(const struct turn *turn, const struct task *before, const struct task *after)
 {
+	_Static_assert(COMMAND_CLAIM_NEXT == COMMAND_EXECUTION_SET + 1,
+		"the commands of producers and operators stand before those of workers");
 	if (turn->command && turn->command->kind >= COMMAND_CLAIM_NEXT)
 		return false;
 	return after->claim.holder != before->claim.holder ||

@@ -216,6 +216,15 @@ struct turn_worker *turn_worker(struct turn *turn, struct span id, bool make)
 	return view;
 }
 
+int turn_pace(struct turn *turn, struct pace *pace)
+{
+	int r = turn_grow((void **)&turn->paces, turn->pace_count, &turn->pace_cap, sizeof *turn->paces);
+
+	if (r == 0)
+		turn->paces[turn->pace_count++] = (struct turn_pace){pace, *pace};
+	return r;
+}
+
 int turn_name(struct turn *turn, struct span text, uint32_t *ret_id)
 {
 	struct names *names = &turn->store->names;
