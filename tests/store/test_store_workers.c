@@ -52,17 +52,31 @@ static void a_lost_worker_frees_all_of_its_tasks_however_many(void **state)
 	enum { TASKS = 250 };
 	struct world *world = *state;
 	struct command create = say_create(NULL, "q"), claim = say_claim("w"), beat = say_beat("w", 0);
+	char texts[COMMAND_LIST_MAX][16];
+	struct span ids[COMMAND_LIST_MAX];
 
 	world_run(world, &beat);
 	for (int i = 0; i < TASKS; i++)
 		assert_int_equal(store_turn(world->store, world->now, &create, 1, &world->result), 0);
-	claim.claim.max = 100;
-	for (int i = 0; i < 3; i++)
+	claim.claim.max = COMMAND_LIST_MAX;
+	for (int i = 0; i < 3; i++) {
+		struct worker worker;
 		assert_int_equal(store_turn(world->store, world->now, &claim, 1, &world->result), 0);
-	assert_int_equal(store_count(world->store, TASK_CLAIMED), TASKS);
+		uint32_t count = world->result.claim_count;
+		for (uint32_t j = 0; j < count; j++) {
+			struct span id = world->result.claims[j].id;
+			snprintf(texts[j], sizeof texts[j], "%.*s", SPAN_ARGS(id));
+			ids[j] = span_of(texts[j]);
+		}
+		assert_true(store_worker(world->store, SPAN("w"), &worker));
+		beat = say_beat("w", worker.token);
+		beat.beat.bound = (struct name_list){ids, count};
+		assert_int_equal(store_turn(world->store, world->now, &beat, 1, &world->result), 0);
+	}
+	assert_int_equal(store_count(world->store, TASK_RUNNING), TASKS);
 	world->now.lease_ms += 10 * 60 * 1000;
 	world_run(world, NULL);
-	assert_int_equal(store_count(world->store, TASK_CLAIMED), 0);
+	assert_int_equal(store_count(world->store, TASK_RUNNING), 0);
 	assert_int_equal(store_count(world->store, TASK_READY), TASKS);
 }
 
