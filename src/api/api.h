@@ -153,8 +153,8 @@ struct api_reads {
 		void *context, enum token_kind kind, struct arena *arena, struct minted *ret_minted);
 	int (*mint_instance)(void *context, struct span parent, struct span worker, uint64_t number,
 		struct arena *arena, struct span *ret_text);
-	int (*mint_claim)(void *context, struct span parent, int64_t task, uint64_t fence,
-		struct arena *arena, struct span *ret_text);
+	int (*mint_claim)(void *context, struct span parent, const struct task *task, struct arena *arena,
+		struct span *ret_text);
 	const struct token *(*find_token)(void *context, struct span id); /* NULL: none */
 	int (*each_token)(void *context, int (*each)(void *each_context, const struct token *token),
 		void *each_context);

@@ -183,9 +183,9 @@ bool claim_next_waits(struct api_call *call, const struct result *results);
 void claim_next_finish_empty(struct api_call *call);
 int call_settle(struct api_call *call, struct arena *into); /* one that waits: see api_settle() */
 
-/* With the token of a claim the caller is the work itself: keep what it says of its end (`outcome`; NULL: nothing), for
+/* With the token of a claim the caller is the work itself: keep what it says of its end (`outcome`; ENDED_NOT: nothing), for
  * the case that a supervisor stands over it. False: refused. */
-bool report_keep_word(struct api_call *call, struct command *command, const char *outcome);
+bool report_keep_word(struct api_call *call, struct command *command, enum claim_end outcome);
 void report_progress_begin(struct api_call *call);
 void report_progress_finish(struct api_call *call, const struct result *results);
 void report_complete_begin(struct api_call *call);

@@ -16,6 +16,7 @@
 #include "core/task/failure.h"
 #include "core/flow/queue.h"
 #include "core/task/task.h"
+#include "core/task/verdict.h"
 #include "core/worker/token.h"
 #include "core/worker/worker.h"
 #include "core/workflow.h"
@@ -139,6 +140,7 @@ struct command_claim {
 	struct name_list executors;
 	bool any_executor; /* no executors were named: any will do */
 	bool named, takes_pending, takes_ready, resumes, confirms;
+	bool tokens; /* each claim is handed out with a token */
 	bool enters; /* COMMAND_CLAIM: by a name that is heard with it, and comes to life if it has not yet, or had ended */
 	bool extends; /* COMMAND_CLAIM: what it holds already is claimed for longer; with a fence only under that one */
 	uint32_t max; /* for COMMAND_CLAIM_NEXT */
@@ -230,13 +232,15 @@ struct command {
 	int64_t if_version;      /* refused if the task has another version by now; 0: whatever it has */
 	struct name_list within; /* a task outside these queues is not there for the caller; empty: all are */
 	uint64_t fence;
-	bool by_name;       /* no fence was given */
+	bool by_name; /* no fence was given */
+	enum seen_end
+		seen; /* COMPLETE, FAIL, REPORT, BLOCK, RELEASE: the end by its report; core/task/verdict.h */
 	struct span data;   /* kept with the task: a result, an error, a checkpoint, a question, an answer */
 	struct span beside; /* kept with the task too: the evidence of a REPORT, the session of a PROGRESS */
 	struct span note;   /* goes into the event and nowhere else */
 	struct command_told told;
 	struct span words; /* kept with the task: the last that its holder said, for people */
-	/* Said by the work itself: under a supervisor this is kept, and the claim goes on. */
+	/* Said by the work itself: under a supervisor this is kept, and the claim goes on. A struct ending, as ending_put() writes it. */
 	struct span report;
 	union {
 		struct command_create create;

@@ -317,6 +317,7 @@ static int add_bound(const struct cgroup_place *place, const char *run, enum bou
 	if (!place->bounds[bound][0] || place->closed[bound])
 		return -EOPNOTSUPP;
 	leaves->bounded = true;
+	leaves->counts_tasks |= bound == BOUND_PIDS;
 	fault = leaf_in(place->bounds[bound], run, leaves, &fd);
 	return fault ? fault : put_bound(fd, second, bound, limits);
 }

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -123,6 +124,25 @@ static int check_kernel(const struct host *host, const struct host_options *opti
 	return 0;
 }
 
+/* As root: what no level of isolation needs, neither for its wall nor for the program, nothing that we start ever has. What
+ * is left beyond a container's is the child's to give up (shim/child.c). */
+static void drop_useless_privileges(void)
+{
+	static const uint64_t useless = 1ull << CAP_LINUX_IMMUTABLE | 1ull << CAP_NET_BROADCAST |
+		1ull << CAP_NET_RAW | 1ull << CAP_IPC_LOCK | 1ull << CAP_IPC_OWNER | 1ull << CAP_SYS_MODULE |
+		1ull << CAP_SYS_RAWIO | 1ull << CAP_SYS_PACCT | 1ull << CAP_SYS_BOOT | 1ull << CAP_SYS_NICE |
+		1ull << CAP_SYS_TIME | 1ull << CAP_SYS_TTY_CONFIG | 1ull << CAP_LEASE |
+		1ull << CAP_AUDIT_CONTROL | 1ull << CAP_MAC_OVERRIDE | 1ull << CAP_MAC_ADMIN |
+		1ull << CAP_SYSLOG | 1ull << CAP_WAKE_ALARM | 1ull << CAP_BLOCK_SUSPEND |
+		1ull << CAP_AUDIT_READ | 1ull << CAP_PERFMON | 1ull << CAP_BPF |
+		1ull << CAP_CHECKPOINT_RESTORE;
+	struct proc_self self;
+
+	proc_self_read(&self);
+	if (proc_drop_bounding(&self, useless) < 0)
+		return; /* then each child does it for itself */
+}
+
 static int prepare(struct host *host, const struct host_options *options, char *complaint)
 {
 	int fault = fill_stdio();
@@ -131,6 +151,7 @@ static int prepare(struct host *host, const struct host_options *options, char *
 		return complain(complaint, fault, "/dev/null: %s", strerror(-fault));
 	raise_descriptor_limit();
 	signal(SIGPIPE, SIG_IGN);
+	drop_useless_privileges();
 	find_shim(options, host->shim, sizeof host->shim);
 	host->landlock_abi = landlock_abi();
 	fault = check_shim(host->shim, complaint);
@@ -147,6 +168,7 @@ static int prepare(struct host *host, const struct host_options *options, char *
 		return complain(complaint, -EOPNOTSUPP, "/proc/sys/kernel/random/boot_id cannot be read");
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return complain(complaint, -errno, "subreaper: %s", strerror(errno));
+	system_grants_open(&host->system);
 	if (!options->cgroup_unwanted)
 		cgroup_look(&host->place);
 	cgroup_sweep_place(&host->place);
@@ -155,6 +177,7 @@ static int prepare(struct host *host, const struct host_options *options, char *
 
 static void host_free(struct host *host)
 {
+	system_grants_close(&host->system);
 	buf_done(&host->filter);
 	buf_done(&host->filter_offline);
 	free(host);

@@ -3,7 +3,8 @@
  * where a promise cannot be kept; afterwards every process of process.h is started through it.
  *
  * For one thread and one libuv loop. Opening changes the program: it becomes a subreaper, ignores SIGPIPE, has no
- * closed descriptor among 0 to 2 any more and may open as many descriptors as the system lets it. While a host is open
+ * closed descriptor among 0 to 2 any more, may open as many descriptors as the system lets it and, as root, starts
+ * nothing with privileges that no level of isolation needs. While a host is open
  * the program starts children in no other way and reaps none: a child that the host does not know is taken for what a
  * dead shim left behind, and ended.
  */

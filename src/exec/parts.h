@@ -6,6 +6,8 @@
 #include "exec/cgroup_place.h"
 #include "exec/host.h"
 #include "exec/process.h"
+#include "exec/search.h"
+#include "exec/system_grants.h"
 
 enum { HOST_READ_BYTES = 65536 }; /* from a stream in one turn of the loop, so that none starves the others */
 
@@ -17,6 +19,8 @@ struct host {
 	struct buf filter, filter_offline; /* for seccomp; the latter for who shall have no network */
 	int landlock_abi;
 	struct cgroup_place place;
+	struct system_grants system;
+	struct searches searches;
 	struct process *first; /* started and not yet gone */
 	uint32_t count;
 	char read[HOST_READ_BYTES];
@@ -41,6 +45,7 @@ struct process {
 	uint64_t shim_start;
 	pid_t main;
 	uint64_t main_start;
+	uint64_t search_key;
 	char byway[BYWAY_BYTES];
 	struct cgroup_leaves leaves; /* their descriptors are the shim's alone once it runs */
 

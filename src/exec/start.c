@@ -4,8 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +25,7 @@
 enum {
 	LINGER_DEFAULT_MS = 1000,
 	OUTPUT_DEFAULT_BYTES = 1 << 20,
+	SPAWN_STACK_BYTES = 16 << 10,
 };
 
 /* Our ends and the child's; whatever is left in it when a start ends is closed. */
@@ -32,9 +33,11 @@ struct start {
 	struct process *process;
 	const struct process_spec *spec;
 	int request, shim_control;
-	int child[3];           /* stdin, stdout, stderr */
-	struct wall_plan *plan; /* NULL: there is no wall */
-	bool walled;            /* there is one for the shim to make */
+	int child[3];                         /* stdin, stdout, stderr */
+	struct wall_plan *plan;               /* NULL: there is no wall */
+	bool walled;                          /* there is one for the shim to make */
+	int grant_fds[REQUEST_GRANT_FDS_MAX]; /* not ours */
+	size_t grant_fd_count;
 };
 
 static void start_done(struct start *start)
@@ -206,22 +209,37 @@ static int open_pipes(struct start *start)
 	return 0;
 }
 
-static void list_grants(const struct start *start, struct grant *grants, size_t *ret_count)
+/* A descriptor of a grant goes with the request, and its number there is an index. */
+static int list_grant(
+	struct start *start, const struct grant *grant, struct grant *ret_grants, size_t *ret_count)
+{
+	struct grant *listed = &ret_grants[(*ret_count)++];
+
+	*listed = *grant;
+	if (!grant_has_fd(grant))
+		return 0;
+	if (start->grant_fd_count == REQUEST_GRANT_FDS_MAX)
+		return -E2BIG;
+	listed->fd = REQUEST_FD_COUNT + (int)start->grant_fd_count;
+	start->grant_fds[start->grant_fd_count++] = grant->fd;
+	return 0;
+}
+
+/* check_spec() has made sure that they fit. */
+static int list_grants(struct start *start, struct grant *ret_grants, size_t *ret_count)
 {
 	const struct confine *confine = &start->spec->confine;
-	int next_fd = REQUEST_FD_COUNT;
-	size_t count = grants_system_count;
+	const struct system_grants *system = &start->process->host->system;
+	int fault = 0;
 
-	memcpy(grants, grants_system, sizeof *grants * count);
-	grants[count++] = (struct grant){
+	*ret_count = 0;
+	for (size_t i = 0; i < system->count && !fault; i++)
+		fault = list_grant(start, &system->grants[i], ret_grants, ret_count);
+	ret_grants[(*ret_count)++] = (struct grant){
 		.fd = REQUEST_FD_WORKDIR, .access = confine->workdir_read_only ? GRANT_READ : GRANT_WRITE};
-	for (size_t i = 0; i < confine->grant_count; i++) {
-		grants[count] = confine->grants[i];
-		if (!grants[count].path)
-			grants[count].fd = next_fd++;
-		count++;
-	}
-	*ret_count = count;
+	for (size_t i = 0; i < confine->grant_count && !fault; i++)
+		fault = list_grant(start, &confine->grants[i], ret_grants, ret_count);
+	return fault;
 }
 
 static int write_request(struct start *start)
@@ -256,7 +274,15 @@ static int write_request(struct start *start)
 	buf_init(&buf, REQUEST_BYTES_MAX);
 	snprintf(marker, sizeof marker, PROCESS_MARKER "=%s", spec->run);
 	fault = env_build(spec, marker, env, sizeof env / sizeof *env);
-	list_grants(start, grants, &request.grant_count);
+	if (process->leaves.counts_tasks)
+		request.limits.tasks = LIMIT_UNCHANGED;
+	if (!fault && !start->walled) {
+		process->search_key = search_key(spec->argv[0], env);
+		request.search_from =
+			search_index(&process->host->searches, process->search_key, monotonic_ms());
+	}
+	if (!fault && !start->walled)
+		fault = list_grants(start, grants, &request.grant_count);
 	if (start->walled)
 		wall_plan_ask(start->plan, spec, &request);
 	if (!fault)
@@ -267,36 +293,56 @@ static int write_request(struct start *start)
 	return start->request < 0 ? start->request : 0;
 }
 
-/* It begins with nothing but its end of the socket, in a session of its own, deaf to signals. */
+/* What becomes the shim shares our memory until it does, and we stand still. */
+struct newborn {
+	const char *path;
+	char **argv;
+	int control;
+	int error; /* 0 unless it could not become the shim */
+};
+
+__attribute__((no_sanitize("address"))) static int become_shim(void *context)
+{
+	static char *env[] = {NULL};
+	struct newborn *newborn = context;
+
+	if (setsid() >= 0 && dup2(newborn->control, SHIM_CONTROL_FD) == SHIM_CONTROL_FD)
+		execve(newborn->path, newborn->argv, env);
+	newborn->error = errno;
+	_exit(127);
+}
+
+/* It begins with nothing but its end of the socket, in a session of its own, deaf to signals. posix_spawn() would do the
+ * same with 120 system calls more: it resets each signal, because a handler of ours must not run in a process that shares
+ * our memory. Here all are blocked until exec has forgotten the handlers. */
 static int spawn_shim(struct start *start)
 {
-	struct cgroup_leaves *leaves = &start->process->leaves;
-	char *argv[CGROUP_LEAVES_MAX + 3] = {"stint-shim", start->process->run}, *env[] = {NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t all;
-	int error;
+	static char stack[SPAWN_STACK_BYTES] __attribute__((aligned(16)));
+	struct process *process = start->process;
+	char *argv[CGROUP_LEAVES_MAX + 3] = {"stint-shim", process->run};
+	struct newborn newborn = {.path = process->host->shim, .argv = argv, .control = start->shim_control};
+	sigset_t all, old;
+	int status, pidfd = -1, fault = 0;
 
-	for (uint32_t i = 0; i < leaves->count; i++)
-		argv[2 + i] = leaves->paths[i];
+	for (uint32_t i = 0; i < process->leaves.count; i++)
+		argv[2 + i] = process->leaves.paths[i];
 	sigfillset(&all);
-	if ((error = posix_spawn_file_actions_init(&actions)))
-		return -error;
-	if ((error = posix_spawnattr_init(&attr))) {
-		posix_spawn_file_actions_destroy(&actions);
-		return -error;
+	sigprocmask(SIG_SETMASK, &all, &old);
+	pid_t pid = clone(become_shim, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
+		&newborn, &pidfd);
+	if (pid < 0)
+		fault = -errno;
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (fault)
+		return fault;
+	process->pidfd = pidfd; /* ours, and not waited for: it is nobody else */
+	if (newborn.error == 0) {
+		process->shim = pid;
+		return 0;
 	}
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-	posix_spawnattr_setsigmask(&attr, &all);
-	error = posix_spawn_file_actions_adddup2(&actions, start->shim_control, SHIM_CONTROL_FD);
-	if (!error)
-		error = posix_spawn(
-			&start->process->shim, start->process->host->shim, &actions, &attr, argv, env);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	if (error)
-		start->process->shim = 0;
-	return -error;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return -newborn.error;
 }
 
 static int send_request(const struct start *start)
@@ -321,13 +367,8 @@ static int send_request(const struct start *start)
 	for (uint32_t i = 0; i < CGROUP_LEAVES_MAX; i++)
 		fds[REQUEST_FD_CGROUP + i] =
 			i < process->leaves.count ? process->leaves.fds[i] : spec->workdir_fd;
-	for (size_t i = 0; i < spec->confine.grant_count && !start->walled; i++) {
-		if (spec->confine.grants[i].path)
-			continue;
-		if (count == REQUEST_FDS_MAX)
-			return -E2BIG;
-		fds[count++] = spec->confine.grants[i].fd;
-	}
+	for (size_t i = 0; i < start->grant_fd_count; i++)
+		fds[count++] = start->grant_fds[i];
 	for (size_t i = 0; start->walled && i < start->plan->bind_count; i++)
 		fds[count++] = start->plan->fds[i];
 	message.msg_controllen = CMSG_SPACE(count * sizeof *fds);
@@ -346,9 +387,6 @@ static int start_shim(struct start *start)
 
 	if (fault)
 		return fault;
-	process->pidfd = pidfd_open_of(process->shim); /* ours, and not waited for: it is nobody else */
-	if (process->pidfd < 0)
-		return process->pidfd;
 	proc_stat_read(process->shim, &stat);
 	process->shim_start = stat.start;
 	fault = process_attach(process);

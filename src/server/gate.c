@@ -181,8 +181,11 @@ static struct caller identify_derived(struct server *server, struct span text, c
 	}
 	if (derived.kind == DERIVED_CLAIM) {
 		if (store_live_claim(server->store, (int64_t)derived.number, &caller.task, &caller.worker) &&
-			caller.task.fence == derived.fence)
+			caller.task.fence == derived.fence &&
+			caller.task.claim.reissued == derived.reissued) {
 			caller.kind = CALLER_CLAIM;
+			caller.credential = derived.reissued;
+		}
 		return caller;
 	}
 	struct span id = {derived.worker, derived.worker_len};
@@ -359,7 +362,7 @@ bool gate_still_knows(struct server *server, const struct exchange *exchange)
 	case CALLER_CLAIM:
 		return token_is_good(server, who) &&
 			store_live_claim(server->store, who->task_seq, &task, &holder) &&
-			task.fence == who->fence;
+			task.fence == who->fence && task.claim.reissued == exchange->credential;
 	}
 	return false;
 }

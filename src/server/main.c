@@ -310,7 +310,9 @@ static void on_sweep(uv_timer_t *timer)
 
 	turns_run(server);
 	waiting_sweep(server);
-	if (!server->slept) /* nobody is called slow for what the server itself slept through */
+	if (server->slept)
+		connections_outlast_stall(server);
+	else
 		connections_timeout(server);
 	server->slept = false;
 	server->last_sweep_ms = server->now.lease_ms;

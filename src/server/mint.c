@@ -78,6 +78,17 @@ static void put_mac(
 	crypto_auth_hmacsha256(ret_mac, (const unsigned char *)text.data, text.len, key);
 }
 
+static void put_fence(const struct derived *derived, char ret_text[2 * BASE36_MAX + 2])
+{
+	size_t len = base36_encode(derived->fence, ret_text);
+
+	if (derived->reissued > 0) {
+		ret_text[len++] = '-';
+		len += base36_encode(derived->reissued, ret_text + len);
+	}
+	ret_text[len] = 0;
+}
+
 int derived_text(const struct derived *derived, const unsigned char key[MINT_KEY_BYTES], struct arena *arena,
 	struct span *ret_text)
 {
@@ -86,7 +97,7 @@ int derived_text(const struct derived *derived, const unsigned char key[MINT_KEY
 
 	number[base36_encode(derived->number, number)] = 0;
 	if (derived->kind == DERIVED_CLAIM)
-		last[base36_encode(derived->fence, last)] = 0;
+		put_fence(derived, last);
 	else
 		sodium_bin2hex(
 			last, sizeof last, (const unsigned char *)derived->worker, derived->worker_len);
@@ -126,6 +137,14 @@ static bool split(struct span id, struct span ret_parts[MARKS + 1])
 
 static bool read_last(struct span part, struct derived *derived)
 {
+	const char *end = part.data + part.len,
+		   *dash = part.len > 0 ? memchr(part.data, '-', part.len) : NULL;
+
+	if (derived->kind == DERIVED_CLAIM && dash)
+		return base36_decode((struct span){part.data, (size_t)(dash - part.data)}, &derived->fence) ==
+			0 &&
+			base36_decode(
+				(struct span){dash + 1, (size_t)(end - dash - 1)}, &derived->reissued) == 0;
 	if (derived->kind == DERIVED_CLAIM)
 		return base36_decode(part, &derived->fence) == 0;
 	return sodium_hex2bin((unsigned char *)derived->worker, sizeof derived->worker, part.data, part.len,

@@ -34,7 +34,7 @@ void mint_key(const char *admin_token, unsigned char ret_key[MINT_KEY_BYTES]);
 enum derived_kind {
 	DERIVED_NOT,
 	DERIVED_INSTANCE, /* stint_worker_<parent>.<number>.<worker>_<MAC> */
-	DERIVED_CLAIM,    /* stint_claim_<parent>.<task>.<fence>_<MAC> */
+	DERIVED_CLAIM, /* stint_claim_<parent>.<task>.<fence>_<MAC>; <fence>-<reissued> if it was replaced */
 };
 
 struct derived {
@@ -42,6 +42,7 @@ struct derived {
 	struct span parent; /* id of the token it comes from */
 	uint64_t number;    /* of the worker's credential; the task */
 	uint64_t fence;
+	uint64_t reissued; /* how often the token of this claim was replaced before */
 	char worker[MINT_WORKER_BYTES_MAX];
 	size_t worker_len;
 };

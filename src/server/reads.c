@@ -214,11 +214,16 @@ static int make_instance(void *context, struct span parent, struct span worker, 
 	return derived_text(&derived, of(context)->gate.key, arena, ret_text);
 }
 
-static int make_claim(void *context, struct span parent, int64_t task, uint64_t fence, struct arena *arena,
+static int make_claim(void *context, struct span parent, const struct task *task, struct arena *arena,
 	struct span *ret_text)
 {
 	struct derived derived = {
-		.kind = DERIVED_CLAIM, .parent = parent, .number = (uint64_t)task, .fence = fence};
+		.kind = DERIVED_CLAIM,
+		.parent = parent,
+		.number = (uint64_t)task->seq,
+		.fence = task->fence,
+		.reissued = task->claim.reissued,
+	};
 
 	return derived_text(&derived, of(context)->gate.key, arena, ret_text);
 }

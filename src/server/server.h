@@ -316,6 +316,8 @@ void connection_close(struct connection *connection); /* amid whatever it is doi
 void connections_flush(struct server *server);
 bool connections_are_quiet(const struct server *server); /* nothing has come since the loop looked */
 void connections_timeout(struct server *server);
+/* The time that the server itself stood still counts against no connection: every timeout starts again. */
+void connections_outlast_stall(struct server *server);
 bool connections_have_unsent(const struct server *server);
 void connections_close_all(struct server *server);
 

@@ -55,7 +55,7 @@ static const char *task_difference(const struct task *a, const struct task *b)
 		a->claim.run_until_ms != b->claim.run_until_ms ||
 		a->claim.asked_at_ms != b->claim.asked_at_ms || a->claim.request != b->claim.request ||
 		a->claim.named != b->claim.named || a->claim.stopping != b->claim.stopping ||
-		a->claim.reported != b->claim.reported)
+		a->claim.reported != b->claim.reported || a->claim.reissued != b->claim.reissued)
 		return "claim";
 	return NULL;
 }

@@ -14,11 +14,11 @@
 #include "base/log.h"
 #include "base/take.h"
 #include "config/server_place.h"
-#include "worker/flags.h"
-#include "worker/supervisor.h"
-#include "worker/sweep.h"
-#include "worker/walls.h"
-#include "worker/worktrees.h"
+#include "worker/settings/flags.h"
+#include "worker/supervisor/supervisor.h"
+#include "worker/once/sweep.h"
+#include "attempt/walls.h"
+#include "worktree/worktrees.h"
 
 enum {
 	TEXT_BYTES_MAX = 1 << 20,
@@ -181,7 +181,8 @@ static int print_isolation(const struct settings *settings, const char *home)
 	cleanup(buf_done) struct buf text;
 
 	buf_init(&text, TEXT_BYTES_MAX);
-	if (walls_report(settings, home, &text) == 0)
+	struct wall_trial trial = {.landlock_optional = settings->landlock_optional, .keep_out = home};
+	if (walls_report(settings->executors, settings->executor_count, &trial, &text) == 0)
 		fwrite(text.data, 1, text.len, stdout);
 	return 0;
 }

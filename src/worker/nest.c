@@ -18,8 +18,8 @@
 #include "exec/rundir.h"
 #include "wire/http/http.h"
 #include "wire/json/json.h"
-#include "worker/letter.h"
-#include "worker/verdict.h"
+#include "worker/report/letter.h"
+#include "attempt/verdict.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

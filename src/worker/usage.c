@@ -1,4 +1,4 @@
-#include "worker/flags.h"
+#include "worker/settings/flags.h"
 
 const char worker_usage[] =
 	"usage: stint-worker [run] [--slot NAME] [--queues a,b | high=4,low=1] [--concurrency N] [FLAGS]\n"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <uv.h>
 
-#include "worker/pulse.h"
+#include "worker/beat/pulse.h"
 
 static struct pulse *pulse;
 static uv_pipe_t input;

@@ -80,7 +80,7 @@ class Execution(stintd.Case):
         reply = self.client.post("/api/claims", {"workerId": "w", "finish": [
             {"id": "t", "fence": claim["fence"], "outcome": "complete"}]})
         self.refused(reply)
-        self.assertEqual(reply.json["finished"], [{"id": "t", "ok": True}])
+        self.assertEqual(reply.json["finished"], [{"id": "t", "ok": True, "state": "done"}])
         self.assertEqual(self.client.get("/api/tasks/t").json["state"], "done")
 
     def test_those_who_wait_are_told_at_once(self):

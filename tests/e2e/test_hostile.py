@@ -374,7 +374,7 @@ class RudeClients(HostileCase):
             answer = client.connection.getresponse()
             reply = json.loads(answer.read())
             self.assertEqual(answer.status, 200, reply)
-            self.assertEqual(reply["finished"], [{"id": body["finish"][0]["id"], "ok": True}])
+            self.assertEqual(reply["finished"], [{"id": body["finish"][0]["id"], "ok": True, "state": "done"}])
             self.assertEqual(len(reply["claims"]), each)
             taken.update(claim["task"]["id"] for claim in reply["claims"])
         self.assertEqual(len(taken), workers * each)

@@ -3,6 +3,8 @@ import http.client
 import json
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 
 from hang import HANG_S
@@ -160,6 +162,59 @@ class Instances(Case):
         self.assertEqual(client.post("/api/tokens", {"kind": "admin", "name": "x"}).status, 403)
 
 
+class ShortAttempt(Case):
+    """The token comes with the claim."""
+
+    def setUp(self):
+        super().setUp()
+        self.parent = self.holder("worker", "ci")
+        self.create("t")
+
+    def claims(self, **fields):
+        reply = self.parent.post("/api/claims", {"workerId": "w", "tokens": True, **fields})
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json["claims"]
+
+    def test_a_claim_carries_its_token(self):
+        claim, = self.claims()
+        made = self.parent.post("/api/tokens", {"kind": "claim", "task": "t", "fence": claim["fence"]}).json
+        self.assertEqual(claim["token"], made["token"], "the one that is made for it by hand")
+        child = self.client(claim["token"])
+        self.assertEqual(child.get("/api/tasks/t").json["id"], "t")
+        self.assertEqual(child.post("/api/tasks/t/complete", {}).json["state"], "done")
+        self.assertEqual(child.get("/api/tasks/t").status, 401)
+
+    def test_who_does_not_ask_gets_none(self):
+        self.assertNotIn("token", self.claims(tokens=False)[0])
+
+    def test_a_claim_that_waited_carries_its_token(self):
+        self.claims()
+        got = []
+        waiting = threading.Thread(target=lambda: got.extend(self.claims(waitMs=20000)))
+        waiting.start()
+        time.sleep(0.2)
+        self.create("later")
+        waiting.join()
+        self.assertEqual(self.client(got[0]["token"]).get("/api/tasks/later").status, 200)
+
+    def test_the_same_request_again_makes_a_new_token_and_the_old_one_is_dead(self):
+        first, = self.claims(requestId="r")
+        second, = self.claims(requestId="r")
+        self.assertEqual(first["fence"], second["fence"])
+        self.assertNotEqual(first["token"], second["token"])
+        self.assertEqual(self.client(first["token"]).get("/api/tasks/t").status, 401)
+        self.assertEqual(self.client(second["token"]).get("/api/tasks/t").status, 200)
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(self.client(first["token"]).get("/api/tasks/t").status, 401, "after a restart, too")
+        self.assertEqual(self.client(second["token"]).get("/api/tasks/t").status, 200)
+
+    def test_a_repeat_without_tokens_leaves_the_one_that_was_given(self):
+        first, = self.claims(requestId="r")
+        self.claims(requestId="r", tokens=False)
+        self.assertEqual(self.client(first["token"]).get("/api/tasks/t").status, 200)
+
+
 class Children(Case):
     def setUp(self):
         super().setUp()
@@ -247,6 +302,37 @@ class Children(Case):
         again = self.parent.post("/api/tasks/t/claim", {"workerId": "w"}).json
         self.assertNotIn("report", again["task"])
         self.assertNotIn("report", self.admin.get("/api/tasks/t").json)
+
+    def ended(self, verb, **body):
+        reply = self.parent.post("/api/tasks/t/" + verb, {"workerId": "w", "fence": self.fence, "byReport": True, **body})
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json
+
+    def test_an_attempt_ends_by_its_report(self):
+        self.beat(boundTasks=["t"])
+        self.child.post("/api/tasks/t/complete", {"result": 7})
+        error = {"code": "EXECUTION_ERROR", "message": "exit status 1", "details": {"exit": 1}}
+        task = self.ended("fail", error=error)
+        self.assertEqual((task["state"], task["result"], task["error"]), ("done", 7, None))
+        self.assertEqual(self.ended("fail", error=error)["state"], "done", "again: as the first time")
+        self.refused(self.parent.post("/api/tasks/t/fail", {"workerId": "w", "fence": self.fence, "error": error}),
+                     409, "already_terminal")
+
+    def test_what_the_supervisor_saw_go_wrong_beats_a_success(self):
+        self.beat(boundTasks=["t"])
+        self.child.post("/api/tasks/t/complete", {"result": 7})
+        task = self.ended("fail", error={"code": "TASK_TIMEOUT", "message": "too long"})
+        self.assertEqual((task["state"], task["error"]["code"]), ("scheduled", "TASK_TIMEOUT"))
+
+    def test_a_report_of_failure_beats_an_exit_of_0_and_finish_names_the_state(self):
+        self.beat(boundTasks=["t"])
+        self.child.post("/api/tasks/t/fail", {"error": {"code": "MINE", "message": "no", "retry": False}})
+        reply = self.parent.post("/api/claims", {"workerId": "w", "tokens": True, "finish": [
+            {"id": "t", "fence": self.fence, "outcome": "complete", "result": 1, "byReport": True}]}).json
+        self.assertEqual(reply["finished"], [{"id": "t", "ok": True, "state": "failed"}])
+        self.assertEqual(self.admin.get("/api/tasks/t").json["error"]["code"], "MINE")
+        child = self.client(reply["claims"][0]["token"])
+        self.assertEqual(child.get("/api/tasks/u").json["instructions"], "theirs", "the next one, with its token")
 
     def test_it_is_for_nothing_else(self):
         before = self.last_event()

@@ -156,7 +156,7 @@ class Life(ServerCase):
         reply = self.client.post("/api/claims", {
             "workerId": "w1", "queues": ["q"],
             "finish": [{"id": first["task"]["id"], "fence": first["fence"], "outcome": "complete"}]})
-        self.assertEqual(reply.json["finished"], [{"id": "t-1", "ok": True}])
+        self.assertEqual(reply.json["finished"], [{"id": "t-1", "ok": True, "state": "done"}])
         self.assertEqual(reply.json["claims"][0]["task"]["id"], "t-2")
 
     def test_a_finish_with_nothing_next_is_committed_at_once_and_only_the_claim_waits(self):
@@ -170,7 +170,7 @@ class Life(ServerCase):
         self.until(lambda: self.client.get("/api/tasks/t-1").json["state"] == "done", "it is finished")
         self.create()
         waiting.join(HANG_S)
-        self.assertEqual(got[0]["finished"], [{"id": "t-1", "ok": True}])
+        self.assertEqual(got[0]["finished"], [{"id": "t-1", "ok": True, "state": "done"}])
         self.assertEqual(got[0]["claims"][0]["task"]["id"], "t-2")
         other.close()
 

@@ -276,6 +276,17 @@ static void a_grant_that_opens_the_state_directory_is_refused(void **state)
 }
 
 /* What an executor grants is not to be mixed up with what we grant, or with what the task before has put there. */
+static void the_systems_own_paths_do_not_open_the_state_directory_either(void **state)
+{
+	struct running running;
+	struct process_spec spec = hostile_spec(&running, CHILD(&scene.world, "exit", "0"));
+
+	(void)state;
+	spec.confine.keep_out = "/usr/bin";
+	assert_refused(&spec, &running, EXDEV);
+	assert_string_equal(running.end.fault.detail, "/usr");
+}
+
 static void a_grant_of_others_leads_neither_there_nor_through_a_link(void **state)
 {
 	const char *const bad[] = {in_home(&scene, "sibling"), in_home(&scene, "sibling/token")};
@@ -425,6 +436,7 @@ int main(void)
 		cmocka_unit_test(privileges_of_root_are_those_of_a_container),
 		cmocka_unit_test(limits_hold),
 		cmocka_unit_test(a_grant_that_opens_the_state_directory_is_refused),
+		cmocka_unit_test(the_systems_own_paths_do_not_open_the_state_directory_either),
 		cmocka_unit_test(a_grant_of_others_leads_neither_there_nor_through_a_link),
 		cmocka_unit_test(a_work_dir_within_the_state_directory_is_refused),
 		cmocka_unit_test(a_grant_that_does_not_exist_is_refused_unless_optional),

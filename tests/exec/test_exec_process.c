@@ -16,6 +16,7 @@
 
 #include "base/take.h"
 #include "exec/request/request.h"
+#include "exec/search.h"
 #include "world.h"
 #include "../skip.h"
 
@@ -189,6 +190,57 @@ static void a_program_is_found_in_its_own_path(void **state)
 	assert_string_equal(running_text(&running, STREAM_OUT), "a b $HOME\n");
 	assert_int_equal(running.end.code, 4);
 	running_done(&running);
+}
+
+static void write_file(const char *name, const char *text, mode_t mode);
+
+static void finish_in_path(struct running *running, const char *program)
+{
+	char path[600];
+
+	snprintf(path, sizeof path, "PATH=%s/first:%s/second:/usr/bin:/bin", shared_world.dir,
+		shared_world.dir);
+	struct process_spec spec = world_spec(&shared_world, running, (const char *const[]){program, NULL});
+	spec.env = (const char *const[]){path, NULL};
+	world_start(&shared_world, running, &spec);
+	world_until_gone(running);
+}
+
+static void a_program_that_moved_within_its_path_is_found_again(void **state)
+{
+	struct running running;
+
+	(void)state;
+	assert_int_equal(mkdirat(shared_world.dir_fd, "first", 0755), 0);
+	assert_int_equal(mkdirat(shared_world.dir_fd, "second", 0755), 0);
+	write_file("second/tool", "#!/bin/sh\necho second\n", 0755);
+	for (int i = 0; i < 2; i++) {
+		finish_in_path(&running, "tool");
+		assert_string_equal(running_text(&running, STREAM_OUT), "second\n");
+		running_done(&running);
+	}
+	write_file("first/tool", "#!/bin/sh\necho first\n", 0755);
+	assert_int_equal(unlinkat(shared_world.dir_fd, "second/tool", 0), 0);
+	finish_in_path(&running, "tool");
+	assert_string_equal(running_text(&running, STREAM_OUT), "first\n");
+	running_done(&running);
+}
+
+static void where_a_program_was_found_is_forgotten_in_time(void **state)
+{
+	static const char *const env[] = {"PATH=/a:/b", NULL}, *const other[] = {"PATH=/b:/a", NULL};
+	uint64_t key = search_key("tool", env);
+	struct searches searches = {0};
+
+	(void)state;
+	assert_int_equal(search_key("./tool", env), 0);
+	assert_int_not_equal(key, search_key("tool", other));
+	search_found(&searches, key, 1, 1000);
+	assert_int_equal(search_index(&searches, key, 1001), 1);
+	assert_int_equal(search_index(&searches, search_key("tool", other), 1001), 0);
+	search_found(&searches, key, 1, 1000 + SEARCH_KEPT_MS - 1); /* it does not begin anew */
+	assert_int_equal(search_index(&searches, key, 1000 + SEARCH_KEPT_MS - 1), 1);
+	assert_int_equal(search_index(&searches, key, 1000 + SEARCH_KEPT_MS), 0);
 }
 
 /* ---- how it does not begin ---------------------------------------------------------------------------------------- */
@@ -430,6 +482,8 @@ int main(void)
 		cmocka_unit_test(a_work_dir_that_may_not_be_entered_is_told),
 		cmocka_unit_test(its_limits_are_set),
 		cmocka_unit_test(a_program_is_found_in_its_own_path),
+		cmocka_unit_test(a_program_that_moved_within_its_path_is_found_again),
+		cmocka_unit_test(where_a_program_was_found_is_forgotten_in_time),
 		cmocka_unit_test(what_cannot_be_executed_is_told_apart),
 		cmocka_unit_test(a_fault_reads_like_a_sentence),
 		cmocka_unit_test(an_argument_that_is_too_long_is_told),

@@ -1,9 +1,10 @@
 /*
  * What a server sends: a reply, and the events of a stream. However the bytes are cut into pieces, the same comes out;
- * nothing is held beyond the limits.
+ * nothing is held beyond the limits; and what we read as a reply another reader of HTTP reads as the same one.
  */
 #include <assert.h>
 #include <errno.h>
+#include <llhttp.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -25,11 +26,62 @@ static size_t next_piece(struct rng *rng, size_t each, size_t left)
 	return len < left ? len : left;
 }
 
+/* ---- another reader ---- */
+
+struct second_reader {
+	struct buf body;
+	bool complete; /* the reply itself, not one of the 1xx kind before it */
+};
+
+static int on_body(llhttp_t *parser, const char *at, size_t len)
+{
+	struct second_reader *second = parser->data;
+
+	return buf_put(&second->body, at, len);
+}
+
+static int on_complete(llhttp_t *parser)
+{
+	struct second_reader *second = parser->data;
+
+	second->complete = parser->status_code >= 200;
+	return second->complete ? HPE_PAUSED : 0;
+}
+
+static void expect_second_reader_agrees(struct span bytes, const struct http_answer *answer)
+{
+	static const llhttp_settings_t settings = {.on_body = on_body, .on_message_complete = on_complete};
+	struct second_reader second = {0};
+	llhttp_t parser;
+
+	buf_init(&second.body, TEXT_MAX);
+	llhttp_init(&parser, HTTP_RESPONSE, &settings);
+	parser.data = &second;
+	llhttp_errno_t error = llhttp_execute(&parser, bytes.data, bytes.len);
+	if (error == HPE_OK) {
+		error = llhttp_finish(&parser);
+		assert(error == HPE_OK || error == HPE_PAUSED);
+	} else {
+		assert(error == HPE_PAUSED);
+		assert(llhttp_get_error_pos(&parser) == bytes.data + bytes.len);
+	}
+	assert(second.complete);
+	assert(parser.status_code == http_answer_status(answer));
+	assert(span_equal(buf_span(&second.body), http_answer_body(answer)));
+	/* that one obeys trailers, and for us they change nothing */
+	assert(parser.flags & F_CHUNKED || !http_answer_keeps_alive(answer) ||
+		llhttp_should_keep_alive(&parser));
+	buf_done(&second.body);
+}
+
+/* ---- ours ---- */
+
 /* The reply as text. A fault may be noticed a piece earlier or later: what was said before it does not count. */
 static void tell_answer(
 	const struct http_answer_limits *limits, struct span bytes, size_t each, struct buf *told)
 {
 	struct http_answer *answer = http_answer_new(limits);
+	struct span all = bytes;
 	struct rng rng;
 	int r = 0;
 
@@ -48,6 +100,7 @@ static void tell_answer(
 	buf_printf(told, "%s", r < 0 ? "refused" : "read");
 	if (r == 0) {
 		assert(http_answer_phase(answer) == HTTP_ANSWER_DONE);
+		expect_second_reader_agrees(all, answer);
 		buf_printf(told, " %d %d", http_answer_status(answer), http_answer_keeps_alive(answer));
 		for (int i = 0; i < HTTP_ANSWER_FIELD_COUNT; i++)
 			buf_printf(told, " [%.*s]",

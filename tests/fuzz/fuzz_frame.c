@@ -10,7 +10,7 @@
 #include "base/take.h"
 #include "fuzz/fuzz.h"
 #include "wire/frame.h"
-#include "worker/pool_text.h"
+#include "pool/text.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

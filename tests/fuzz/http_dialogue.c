@@ -41,32 +41,50 @@ static void say_request(struct buf *text, const struct http_request *request)
 	assert(buf_printf(text, request->keep_alive ? " keep\n" : " close\n") == 0);
 }
 
+/* Another HTTP reader, over the bytes as they came: what ours takes for a request is one for that reader too. */
+struct second_reader {
+	struct span left; /* behind the last request */
+	struct buf body;
+	bool complete;
+};
+
+static int on_body(llhttp_t *parser, const char *at, size_t len)
+{
+	struct second_reader *second = parser->data;
+
+	return buf_put(&second->body, at, len);
+}
+
 static int on_complete(llhttp_t *parser)
 {
-	*(bool *)parser->data = true;
+	struct second_reader *second = parser->data;
+
+	second->complete = true;
 	return HPE_PAUSED;
 }
 
-/* A plain request is read without llhttp: that one must find the same message in the same bytes. */
-static void expect_second_reader_agrees(const struct http_request *request)
+static void expect_second_reader_agrees(struct second_reader *second, const struct http_request *request)
 {
-	static const llhttp_settings_t settings = {.on_message_complete = on_complete};
-	bool complete = false;
+	static const llhttp_settings_t settings = {.on_body = on_body, .on_message_complete = on_complete};
 	llhttp_t parser;
 
+	second->complete = false;
+	buf_clear(&second->body);
 	llhttp_init(&parser, HTTP_REQUEST, &settings);
-	parser.data = &complete;
-	llhttp_errno_t error = llhttp_execute(&parser, request->bytes.data, request->bytes.len);
-	if (parser.flags & F_CHUNKED)
-		return; /* llhttp read it before, and the bytes are no longer those that came */
+	parser.data = second;
+	llhttp_errno_t error = llhttp_execute(&parser, second->left.data, second->left.len);
 	assert(error == HPE_PAUSED);
-	assert(complete);
-	assert(llhttp_get_error_pos(&parser) == request->bytes.data + request->bytes.len);
-	assert(llhttp_should_keep_alive(&parser) == request->keep_alive);
+	assert(second->complete);
+	assert(span_equal(buf_span(&second->body), request->body));
+	/* that one obeys trailers, and for us they change nothing */
+	assert(parser.flags & F_CHUNKED || llhttp_should_keep_alive(&parser) == request->keep_alive);
+	const char *end = llhttp_get_error_pos(&parser);
+	second->left.len -= (size_t)(end - second->left.data);
+	second->left.data = end;
 }
 
 /* Takes out all that is complete. False after the last word. */
-static bool listen(struct http_input *input, struct buf *text)
+static bool listen(struct http_input *input, struct second_reader *second, struct buf *text)
 {
 	struct http_request request;
 	struct http_complaint complaint;
@@ -81,7 +99,7 @@ static bool listen(struct http_input *input, struct buf *text)
 			return true;
 		case HTTP_READY:
 			assert(!http_input_is_amid(input));
-			expect_second_reader_agrees(&request);
+			expect_second_reader_agrees(second, &request);
 			say_request(text, &request);
 			http_input_drop(input);
 			break;
@@ -95,7 +113,7 @@ static bool listen(struct http_input *input, struct buf *text)
 }
 
 /* Puts the bytes in, as many reads as the room makes necessary. False after the last word. */
-static bool tell(struct http_input *input, struct span bytes, struct buf *text)
+static bool tell(struct http_input *input, struct span bytes, struct second_reader *second, struct buf *text)
 {
 	while (bytes.len > 0) {
 		char *at;
@@ -109,7 +127,7 @@ static bool tell(struct http_input *input, struct span bytes, struct buf *text)
 		http_input_filled(input, len);
 		bytes.data += len;
 		bytes.len -= len;
-		if (!listen(input, text))
+		if (!listen(input, second, text))
 			return false;
 	}
 	return true;
@@ -129,19 +147,24 @@ void http_dialogue(
 	const struct http_limits *limits, struct span bytes, struct http_pieces pieces, struct buf *ret_text)
 {
 	cleanup(http_input_free_at) struct http_input *input = http_input_new(limits);
+	struct second_reader second = {.left = bytes};
 	struct rng rng;
 
 	assert(input);
+	buf_init(&second.body, bytes.len);
 	rng_seed(&rng, pieces.seed);
 	while (bytes.len > 0) {
 		size_t len = next_piece(&pieces, &rng, bytes.len);
 
-		if (!tell(input, (struct span){bytes.data, len}, ret_text))
+		if (!tell(input, (struct span){bytes.data, len}, &second, ret_text)) {
+			buf_done(&second.body);
 			return;
+		}
 		bytes.data += len;
 		bytes.len -= len;
 		if (!http_input_is_amid(input))
 			http_input_rest(input);
 	}
+	buf_done(&second.body);
 	assert(buf_printf(ret_text, http_input_is_amid(input) ? "AMID\n" : "MORE\n") == 0);
 }

@@ -148,7 +148,8 @@ static struct task_row extreme_task(int64_t seq)
 				.request = UINT64_MAX - 1,
 				.named = true,
 				.stopping = true,
-				.reported = true}},
+				.reported = true,
+				.reissued = 5}},
 		.holder = SPAN("w\xc3\xb6rker \x01"),
 		.updated_ms = INT64_MAX - 7,
 	};
@@ -170,6 +171,7 @@ static void assert_claim(const struct claim *claim, const struct claim *expected
 	SAME(named);
 	SAME(stopping);
 	SAME(reported);
+	SAME(reissued);
 #undef SAME
 }
 

@@ -118,6 +118,67 @@ static struct claimed claimed_task(struct dialogue *d)
 	return claimed;
 }
 
+static int mint_claim(void *context, struct span parent, const struct task *task, struct arena *arena,
+	struct span *ret_text)
+{
+	(void)context;
+	(void)arena;
+	assert_true(is(parent, "p1"));
+	*ret_text = task->claim.reissued == 0 ? SPAN("stint_claim_first") : SPAN("stint_claim_second");
+	return 0;
+}
+
+static void a_supervisor_that_asks_gets_a_token_with_each_claim(void **state)
+{
+	struct dialogue *d = *state;
+	struct claimed claims[] = {claimed_task(d), claimed_task(d)};
+
+	claims[1].task.claim.reissued = 1;
+	d->reads.mint_claim = mint_claim;
+	d->call.who.id = SPAN("p1");
+	post(d, "/api/claims", "{\"workerId\":\"w1\",\"max\":2,\"tokens\":true}");
+	assert_true(becomes(d, COMMAND_CLAIM_NEXT)->claim.tokens);
+	d->results[0] = (struct result){.claims = claims, .claim_count = 2};
+	finish(d);
+	reply_is(d, 200);
+	reply_says(d, "\"checkpoint\":null,\"token\":\"stint_claim_first\"}");
+	reply_says(d, "\"token\":\"stint_claim_second\"}]}");
+	post(d, "/api/claims", "{\"workerId\":\"w1\",\"max\":2}");
+	assert_false(becomes(d, COMMAND_CLAIM_NEXT)->claim.tokens);
+}
+
+/* What the supervisor saw is told by its outcome, the code, and the exit status in the details. */
+static void an_element_of_finish_may_leave_the_end_to_the_report(void **state)
+{
+	struct dialogue *d = *state;
+
+	post(d, "/api/claims",
+		"{\"workerId\":\"w1\",\"finish\":["
+		"{\"id\":\"a\",\"fence\":\"1\",\"outcome\":\"complete\",\"byReport\":true},"
+		"{\"id\":\"b\",\"fence\":\"1\",\"outcome\":\"review\",\"evidence\":[1],\"byReport\":true},"
+		"{\"id\":\"c\",\"fence\":\"1\",\"outcome\":\"fail\",\"byReport\":true,\"error\":{\"code\":\"WORKER_CRASHED\"}},"
+		"{\"id\":\"d\",\"fence\":\"1\",\"outcome\":\"block\",\"byReport\":true,\"error\":{\"code\":\"BAD_WORKDIR\"}},"
+		"{\"id\":\"e\",\"fence\":\"1\",\"outcome\":\"release\",\"byReport\":true},"
+		"{\"id\":\"f\",\"fence\":\"1\",\"outcome\":\"block\",\"error\":{}}]}");
+	static const struct {
+		enum command_kind kind;
+		enum seen_end seen;
+	} rows[] = {
+		{COMMAND_COMPLETE, SEEN_EXIT},
+		{COMMAND_REPORT, SEEN_EXIT},
+		{COMMAND_FAIL, SEEN_FAULT},
+		{COMMAND_BLOCK, SEEN_NOTHING_RUN},
+		{COMMAND_RELEASE, SEEN_EXIT},
+		{COMMAND_BLOCK, SEEN_NOT_SAID},
+	};
+	assert_int_equal(d->call.command_count, 7);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_int_equal(d->call.commands[i].kind, rows[i].kind);
+		assert_int_equal(d->call.commands[i].seen, rows[i].seen);
+	}
+	assert_true(is(d->call.commands[1].beside, "[1]"));
+}
+
 static void claims_are_shown_with_fence_lease_attempt_and_checkpoint(void **state)
 {
 	struct dialogue *d = *state;
@@ -210,21 +271,30 @@ static void an_end_in_a_list_is_what_a_report_of_its_own_would_be(void **state)
 	}
 }
 
+/* What the turn made of the elements of "finish". */
+static void finishes(struct dialogue *d, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		d->results[i] = (struct result){.task.state = TASK_DONE};
+}
+
 static void what_was_finished_stands_beside_the_claims(void **state)
 {
 	struct dialogue *d = *state;
 	struct claimed claimed = claimed_task(d);
 
 	post(d, "/api/claims", FINISH_AND_NEXT);
-	d->results[0] = (struct result){.event_seq = 3};
+	finishes(d, 3);
+	d->results[0].event_seq = 3;
 	d->results[1] = (struct result){.refusal = REFUSED_STALE_CLAIM};
+	d->results[2].task.state = TASK_SCHEDULED;
 	d->results[3] = (struct result){.claims = &claimed, .claim_count = 1, .event_seq = 5};
 	assert_false(api_waits(&d->call, d->results));
 	finish(d);
 	reply_is(d, 200);
 	reply_says(d,
-		"\"checkpoint\":null}],\"finished\":[{\"id\":\"t-1\",\"ok\":true},"
-		"{\"id\":\"t-2\",\"ok\":false,\"code\":\"stale_claim\"},{\"id\":\"t-3\",\"ok\":true}]}");
+		"\"checkpoint\":null}],\"finished\":[{\"id\":\"t-1\",\"ok\":true,\"state\":\"done\"},"
+		"{\"id\":\"t-2\",\"ok\":false,\"code\":\"stale_claim\"},{\"id\":\"t-3\",\"ok\":true,\"state\":\"scheduled\"}]}");
 	assert_int_equal(d->call.reply.event_seq, 5);
 }
 
@@ -234,6 +304,7 @@ static void only_the_claim_waits(void **state)
 	struct claimed claimed = claimed_task(d);
 
 	post(d, "/api/claims", FINISH_AND_NEXT);
+	finishes(d, 3);
 	d->results[1] = (struct result){.refusal = REFUSED_ALREADY_TERMINAL};
 	assert_true(api_waits(&d->call, d->results));
 	assert_int_equal(d->call.command_count, 1);
@@ -245,8 +316,8 @@ static void only_the_claim_waits(void **state)
 	finish(d);
 	reply_is(d, 200);
 	reply_says(d,
-		"\"finished\":[{\"id\":\"t-1\",\"ok\":true},{\"id\":\"t-2\",\"ok\":false,\"code\":\"already_terminal\"},"
-		"{\"id\":\"t-3\",\"ok\":true}]}");
+		"\"finished\":[{\"id\":\"t-1\",\"ok\":true,\"state\":\"done\"},{\"id\":\"t-2\",\"ok\":false,\"code\":\"already_terminal\"},"
+		"{\"id\":\"t-3\",\"ok\":true,\"state\":\"done\"}]}");
 }
 
 static void a_claim_that_waited_in_vain_is_empty(void **state)
@@ -254,10 +325,11 @@ static void a_claim_that_waited_in_vain_is_empty(void **state)
 	struct dialogue *d = *state;
 
 	post(d, "/api/claims", FINISH_AND_NEXT);
+	finishes(d, 3);
 	assert_true(api_waits(&d->call, d->results));
 	api_finish_empty(&d->call);
 	reply_is(d, 200);
-	reply_says(d, "{\"claims\":[],\"finished\":[{\"id\":\"t-1\",\"ok\":true}");
+	reply_says(d, "{\"claims\":[],\"finished\":[{\"id\":\"t-1\",\"ok\":true,\"state\":\"done\"}");
 }
 
 /* What lay in its own arena is gone; ASan sees to that. */
@@ -272,6 +344,7 @@ static void whoever_waits_takes_no_more_memory_than_it_needs(void **state)
 	post(d, "/api/claims",
 		"{\"workerId\":\"w1\",\"queues\":[\"q\"],\"slot\":\"s\",\"capabilities\":[\"gpu\"],\"executors\":[\"shell\"],"
 		"\"waitMs\":1000,\"finish\":[{\"id\":\"t-1\",\"fence\":\"7\",\"outcome\":\"complete\"}]}");
+	finishes(d, 1);
 	assert_true(api_waits(&d->call, d->results));
 	arena_init(&small, 1 << 20);
 	assert_int_equal(api_settle(&d->call, &small), 0);
@@ -287,7 +360,7 @@ static void whoever_waits_takes_no_more_memory_than_it_needs(void **state)
 	d->results[0] = (struct result){.claims = &claimed, .claim_count = 1};
 	finish(d);
 	reply_is(d, 200);
-	reply_says(d, "\"finished\":[{\"id\":\"t-1\",\"ok\":true}]}");
+	reply_says(d, "\"finished\":[{\"id\":\"t-1\",\"ok\":true,\"state\":\"done\"}]}");
 }
 
 static void an_inactive_worker_still_learns_what_it_finished(void **state)
@@ -295,11 +368,12 @@ static void an_inactive_worker_still_learns_what_it_finished(void **state)
 	struct dialogue *d = *state;
 
 	post(d, "/api/claims", FINISH_AND_NEXT);
+	finishes(d, 3);
 	d->results[3] = (struct result){.refusal = REFUSED_WORKER_INACTIVE};
 	assert_false(api_waits(&d->call, d->results));
 	finish(d);
 	refused_with(d, 410, "WORKER_INACTIVE");
-	reply_says(d, "\"finished\":[{\"id\":\"t-1\",\"ok\":true}");
+	reply_says(d, "\"finished\":[{\"id\":\"t-1\",\"ok\":true,\"state\":\"done\"}");
 }
 
 static void one_task_is_claimed_by_its_id(void **state)
@@ -345,6 +419,8 @@ int main(void)
 		DIALOGUE(a_short_claim_takes_one_ready_task_of_any_kind),
 		DIALOGUE(the_digest_of_a_request_is_of_worker_and_id),
 		DIALOGUE(every_wrong_field_of_a_claim_is_named),
+		DIALOGUE(a_supervisor_that_asks_gets_a_token_with_each_claim),
+		DIALOGUE(an_element_of_finish_may_leave_the_end_to_the_report),
 		DIALOGUE(claims_are_shown_with_fence_lease_attempt_and_checkpoint),
 		DIALOGUE(nothing_to_claim_is_an_empty_list),
 		DIALOGUE(finish_and_next_are_commands_of_one_turn),

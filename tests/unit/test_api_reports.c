@@ -64,6 +64,36 @@ static void a_completion_keeps_its_result(void **state)
 	assert_int_equal(proven(d, COMMAND_COMPLETE)->data.len, 0);
 }
 
+static void what_the_supervisor_saw_is_read_from_its_error(void **state)
+{
+	struct dialogue *d = *state;
+	static const struct {
+		const char *members;
+		enum seen_end seen;
+	} rows[] = {
+		{"\"error\":{\"code\":\"EXECUTION_ERROR\",\"details\":{\"exit\":2}}", SEEN_EXIT},
+		{"\"error\":{\"code\":\"EXECUTION_ERROR\",\"details\":{\"exit\":\"2\"}}", SEEN_FAULT},
+		{"\"error\":{\"code\":\"TASK_TIMEOUT\"}", SEEN_FAULT},
+		{"\"error\":{\"code\":\"WORKER_INIT_FAILED\"}", SEEN_NOTHING_RUN},
+		{"\"error\":{\"code\":\"BUDGET_EXCEEDED\"}", SEEN_BUDGET_SPENT},
+		{"\"error\":{\"code\":\"BUDGET_EXCEEDED\"},\"evidence\":{\"checks\":[]}", SEEN_BUDGET_SPENT},
+		{"\"error\":{\"code\":\"BUDGET_EXCEEDED\"},\"evidence\":{\"checks\":[{\"name\":\"test\"}]}",
+			SEEN_NOTHING_RUN},
+	};
+	char body[512];
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		snprintf(body, sizeof body, "{" PROOF ",\"byReport\":true,%s}", rows[i].members);
+		post(d, "/api/tasks/t-1/fail", body);
+		assert_int_equal(proven(d, COMMAND_FAIL)->seen, rows[i].seen);
+	}
+	post(d, "/api/tasks/t-1/complete", "{" PROOF ",\"byReport\":true}");
+	assert_int_equal(proven(d, COMMAND_COMPLETE)->seen, SEEN_EXIT);
+	post(d, "/api/tasks/t-1/complete", "{" PROOF ",\"evidence\":{\"branch\":\"b\"}}");
+	assert_int_equal(proven(d, COMMAND_COMPLETE)->seen, SEEN_NOT_SAID);
+	assert_true(is(d->call.commands[0].beside, "{\"branch\":\"b\"}"));
+}
+
 static void a_failure_has_a_code_and_the_class_of_its_code(void **state)
 {
 	struct dialogue *d = *state;
@@ -221,6 +251,7 @@ int main(void)
 		DIALOGUE(progress_keeps_data_and_tells_the_rest),
 		DIALOGUE(progress_is_answered_with_the_lease_and_commands),
 		DIALOGUE(a_completion_keeps_its_result),
+		DIALOGUE(what_the_supervisor_saw_is_read_from_its_error),
 		DIALOGUE(a_failure_has_a_code_and_the_class_of_its_code),
 		DIALOGUE(a_worker_may_say_do_not_retry),
 		DIALOGUE(the_other_reports_become_their_commands),

@@ -164,14 +164,14 @@ static void a_gate_is_passed_by_whom_it_was_given_to(void **state)
 
 /* ---- for one claim ---- */
 
-static int mint_claim(void *context, struct span parent, int64_t task, uint64_t fence, struct arena *arena,
+static int mint_claim(void *context, struct span parent, const struct task *task, struct arena *arena,
 	struct span *ret_text)
 {
 	(void)context;
 	(void)arena;
 	assert_true(is(parent, "p1"));
-	assert_int_equal(task, 1);
-	assert_int_equal(fence, 5);
+	assert_int_equal(task->seq, 1);
+	assert_int_equal(task->fence, 5);
 	*ret_text = SPAN("stint_claim_secret");
 	return 0;
 }

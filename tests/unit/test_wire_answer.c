@@ -140,18 +140,51 @@ static void a_stream_is_taken_out_as_it_comes(void **state)
 	assert_int_equal(http_answer_body(answer).len, 0);
 }
 
+#define OK      "HTTP/1.1 200 OK\r\n"
+#define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
+
 static void what_is_not_http_is_refused(void **state)
 {
 	static const char *const texts[] = {"hello\r\n", "HTTP/1.1 abc\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
 		"HTTP/1.1 200 OK\nContent-Length: 0\n\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-		"HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"};
+		"HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", "HTTX",
+		"HTTP/2.0 200 OK\r\n", "HTTP/1.1 2000 OK\r\n", "HTTP/1.1 20\r\n", "HTTP/1.1 200OK\r\n",
+		OK "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+		OK "Transfer-Encoding: gzip\r\n\r\n", OK "Content-Length: 1\t\r\n\r\n",
+		OK "Content-Length: x\r\n\r\n", OK "no colon\r\n\r\n", OK "a: 1\r\n b\r\n\r\n",
+		OK "a: \x01\r\n\r\n", OK "a: 1\rb: 2\r\n\r\n", CHUNKED "x\r\n", CHUNKED "3\r\nabcX\r\n",
+		CHUNKED "3\r\nabc\r\n\r\n", CHUNKED "1;=x\r\n", CHUNKED "0\r\nno colon\r\n",
+		CHUNKED "0\r\n\r\nx"};
 	struct http_answer *answer = *state;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		http_answer_reset(answer);
 		assert_int_equal(http_answer_feed(answer, span_of(texts[i])), -EPROTO);
 		assert_int_equal(http_answer_feed(answer, SPAN("more")), -EPROTO);
+	}
+}
+
+static void only_some_replies_leave_the_connection_open(void **state)
+{
+	static const struct {
+		const char *text;
+		bool keeps;
+	} replies[] = {
+		{OK "Content-Length: 0\r\n\r\n", true},
+		{OK "Content-Length: 0\r\nConnection: x, Close\r\n\r\n", false},
+		{"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", false},
+		{"HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n", true},
+		{"HTTP/1.1 304\r\nContent-Length: 7\r\n\r\n", true},
+		{CHUNKED "1;a=b\r\nx\r\n0\r\nConnection: close\r\n\r\n", true},
+	};
+	struct http_answer *answer = *state;
+
+	for (size_t i = 0; i < sizeof replies / sizeof *replies; i++) {
+		http_answer_reset(answer);
+		assert_int_equal(http_answer_feed(answer, span_of(replies[i].text)), 0);
+		assert_int_equal(http_answer_phase(answer), HTTP_ANSWER_DONE);
+		assert_int_equal(http_answer_keeps_alive(answer), replies[i].keeps);
 	}
 }
 
@@ -332,6 +365,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_too_large_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_stream_is_taken_out_as_it_comes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_not_http_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			only_some_replies_leave_the_connection_open, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_word_in_between_is_passed_over, set_up, tear_down),
 		cmocka_unit_test(events_come_out_of_a_stream),
 		cmocka_unit_test(the_id_of_an_event_that_was_cut_off_is_not_where_to_go_on),

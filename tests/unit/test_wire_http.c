@@ -73,6 +73,7 @@ static void every_method_of_ours_is_known(void **state)
 	EXPECT("PATCH / HTTP/1.1\r\n" H "\r\n", "PATCH / host=h keep\nMORE\n");
 	EXPECT("DELETE / HTTP/1.1\r\n" H "\r\n", "DELETE / host=h keep\nMORE\n");
 	EXPECT("OPTIONS / HTTP/1.1\r\n" H "\r\n", "OTHER / host=h keep\nMORE\n");
+	EXPECT("TRACE / HTTP/1.1\r\n" H "Content-Length: 1\r\n\r\na", "OTHER / host=h body=a keep\nMORE\n");
 	EXPECT("TRACE / HTTP/1.1\r\n" H "\r\n", "OTHER / host=h keep\nMORE\n");
 }
 
@@ -156,6 +157,7 @@ static void chunks_are_put_together(void **state)
 		"POST / host=h body=\r\nx keep\nMORE\n");
 	EXPECT("POST / HTTP/1.1\r\n" H "Transfer-Encoding:  CHUNKED \r\n\r\n1\r\na\r\n0\r\n\r\n",
 		"POST / host=h body=a keep\nMORE\n");
+	EXPECT(CHUNKED "1;a=\"b\\\"c; d\";e\r\nx\r\n0\r\n\r\n", "POST / host=h body=x keep\nMORE\n");
 	EXPECT(CHUNKED "3\r\nabc\r\n", "AMID\n");
 	EXPECT(CHUNKED "3\r\nabc\r\n0\r\n", "AMID\n");
 }

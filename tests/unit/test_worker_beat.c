@@ -8,7 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "worker/beat.h"
+#include "worker/beat/beat.h"
+#include "attempt/retry.h"
 
 enum {
 	LEASE_MS = 60 * 1000,

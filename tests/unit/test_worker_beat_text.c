@@ -7,7 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "worker/beat_text.h"
+#include "worker/beat/text.h"
+#include "attempt/retry.h"
 
 struct world {
 	struct http_answer *http;

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "worker/letter.h"
+#include "worker/report/letter.h"
 #include "worker/nest.h"
 
 enum { STARTERS = 4, STARTS = 100 };

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "worker/letter.h"
-#include "worker/outbox.h"
+#include "worker/report/letter.h"
+#include "worker/report/outbox.h"
 
 #define LETTER "{\"workerId\":\"w\",\"fence\":\"7\",\"result\":1}"
 

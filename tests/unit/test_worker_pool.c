@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "worker/pool_worker.h"
+#include "pool/worker.h"
 
 struct world {
 	struct pool_worker worker;

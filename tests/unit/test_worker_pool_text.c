@@ -11,7 +11,7 @@
 #include "base/take.h"
 #include "base/utf8.h"
 #include "wire/frame.h"
-#include "worker/pool_text.h"
+#include "pool/text.h"
 
 CLEANUP_AT(yyjson_doc, yyjson_doc_free);
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "worker/environment.h"
-#include "worker/settings.h"
+#include "attempt/environment.h"
+#include "worker/settings/settings.h"
 
 struct world {
 	char home[64], file[128], lower[128];
@@ -352,7 +352,7 @@ static void where_a_granted_path_leads_is_looked_up_once(void **state)
 		"{\"executors\":{\"t\":{\"kind\":\"command\",\"argv\":[\"x\"],\"write\":[\"%s\"]}}}", path);
 	reads(w, text, NULL);
 	unlink(link);
-	assert_int_equal(settings_grants(settings_executor(&w->settings, "t"), found), 1);
+	assert_int_equal(executor_grants(settings_executor(&w->settings, "t"), found), 1);
 	assert_string_equal(found[0].path, "/usr/lib");
 	assert_string_equal(found[0].inside, path);
 	assert_int_equal(found[0].access, GRANT_WRITE);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "wire/json/json.h"
-#include "worker/verdict.h"
+#include "attempt/verdict.h"
 
 struct world {
 	struct process_end end;

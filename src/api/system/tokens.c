@@ -300,8 +300,7 @@ static void reply_claim(struct api_call *call, const struct token_body *body)
 		return;
 	}
 	if (r == 0)
-		r = reads->mint_claim(
-			reads->context, call->who.id, document.task.seq, body->fence, call->arena, &text);
+		r = reads->mint_claim(reads->context, call->who.id, &document.task, call->arena, &text);
 	if (r < 0) {
 		call_refuse_fault(call, r);
 		return;

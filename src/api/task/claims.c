@@ -23,7 +23,7 @@ struct claim_body {
 	struct span worker, slot, request_id;
 	struct name_list queues, capabilities, executors, statuses;
 	int64_t max, wait_ms, lease_ms;
-	bool resume_owned;
+	bool resume_owned, tokens;
 	yyjson_val *finish;
 };
 
@@ -41,6 +41,7 @@ static const struct field next_fields[] = {
 	FIELD(claim_body, lease_ms, "leaseMs", FIELD_INT, .max = LEASE_ASKED_MAX),
 	FIELD(claim_body, resume_owned, "resumeOwned", FIELD_BOOL, .max = 0),
 	FIELD(claim_body, request_id, "requestId", FIELD_NAME, .max = 0),
+	FIELD(claim_body, tokens, "tokens", FIELD_BOOL, .max = 0),
 	FIELD(claim_body, finish, "finish", FIELD_NODE, .max = 0),
 };
 
@@ -81,6 +82,7 @@ static struct command_claim claim_of(struct form *form, const struct claim_body 
 		.any_executor = !(given & 1u << ROW_EXECUTORS),
 		.takes_ready = !(given & 1u << ROW_STATUSES),
 		.resumes = body->resume_owned,
+		.tokens = body->tokens,
 		.max = (uint32_t)body->max,
 		.lease_ms = body->lease_ms,
 	};
@@ -207,6 +209,8 @@ static int put_finished_item(struct buf *out, const struct command *command, con
 	json_member_bool(&item, "ok", result->refusal == REFUSED_NOTHING);
 	if (result->refusal != REFUSED_NOTHING)
 		json_member_cstr(&item, "code", refusal_code(result->refusal));
+	else
+		json_member_cstr(&item, "state", task_state_name(result->task.state));
 	return json_end(&item);
 }
 
@@ -241,14 +245,29 @@ static void refuse_claim(struct api_call *call, const struct result *results)
 		call, result->refusal, refusal_detail(result), r < 0 ? (struct span){0} : buf_span(&members));
 }
 
-static int put_claims(struct api_call *call, const struct result *result, struct span worker)
+/* The token of the claim, if its claimant wants one; made here because the claim is on disk by now. */
+static int mint(struct api_call *call, const struct command *command, const struct claimed *claimed,
+	struct span *ret_token)
 {
+	const struct api_reads *reads = call->reads;
+
+	*ret_token = (struct span){0};
+	return command->claim.tokens
+		? reads->mint_claim(reads->context, call->who.id, &claimed->task, call->arena, ret_token)
+		: 0;
+}
+
+static int put_claims(struct api_call *call, const struct command *command, const struct result *result)
+{
+	struct span token;
 	int r = buf_put_span(call->body, SPAN("{\"claims\":["));
 
 	for (uint32_t i = 0; r == 0 && result && i < result->claim_count; i++) {
 		r = i > 0 ? buf_put_byte(call->body, ',') : 0;
 		if (r == 0)
-			r = claim_put(call, call->body, &result->claims[i], worker);
+			r = mint(call, command, &result->claims[i], &token);
+		if (r == 0)
+			r = claim_put(call, call->body, &result->claims[i], command->worker, token);
 	}
 	return r < 0 ? r : buf_put_byte(call->body, ']');
 }
@@ -282,7 +301,7 @@ void claim_next_finish(struct api_call *call, const struct result *results)
 		refuse_claim(call, results);
 		return;
 	}
-	int r = put_claims(call, result, command->worker);
+	int r = put_claims(call, command, result);
 	if (r == 0)
 		r = put_rest(call, results);
 	note_events(call, results);
@@ -291,7 +310,7 @@ void claim_next_finish(struct api_call *call, const struct result *results)
 
 void claim_next_finish_empty(struct api_call *call)
 {
-	int r = put_claims(call, NULL, (struct span){0});
+	int r = put_claims(call, NULL, NULL);
 
 	if (r == 0)
 		r = put_rest(call, NULL);
@@ -448,5 +467,6 @@ void claim_task_finish(struct api_call *call, const struct result *results)
 	}
 	assert(result->claim_count == 1);
 	call->reply.event_seq = result->event_seq;
-	call_reply(call, 200, claim_put(call, call->body, &result->claims[0], call->commands[0].worker));
+	call_reply(call, 200,
+		claim_put(call, call->body, &result->claims[0], call->commands[0].worker, (struct span){0}));
 }

@@ -203,6 +203,38 @@ static void put_times(struct json_object *object, const struct task *task)
 	json_wrote(object, at);
 }
 
+/* What the work itself said of its end: {"outcome","result"|"error","evidence"}. */
+static void put_report(struct json_object *object, struct span kept)
+{
+	static const char *const outcomes[] = {
+		[ENDED_COMPLETE] = "complete",
+		[ENDED_FAIL] = "fail",
+		[ENDED_REVIEW] = "review",
+		[ENDED_BLOCK] = "block",
+		[ENDED_RELEASE] = "release",
+	};
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object report;
+	struct ending ending;
+
+	int r = ending_read(kept, &ending);
+	if (r < 0 || kept.data[0] == '{') { /* of an older server: JSON already */
+		json_note(object, r);
+		json_member_raw(object, "report", kept);
+		return;
+	}
+	bool failed = ending.outcome == ENDED_FAIL || ending.outcome == ENDED_BLOCK;
+	buf_init(&text, 4 * API_TEXT_MAX);
+	json_begin(&report, &text);
+	json_member_cstr(&report, "outcome", outcomes[ending.outcome]);
+	if (ending.data.len > 0)
+		json_member_raw(&report, failed ? "error" : "result", ending.data);
+	if (ending.evidence.len > 0)
+		json_member_raw(&report, "evidence", ending.evidence);
+	json_note(object, json_end(&report));
+	json_member_raw(object, "report", buf_span(&text));
+}
+
 static void put_kept(struct json_object *object, const struct task_document *document)
 {
 	static const struct {
@@ -214,7 +246,6 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 		{"question", offsetof(struct task_document, question)},
 		{"answer", offsetof(struct task_document, answer)},
 		{"evidence", offsetof(struct task_document, evidence)},
-		{"report", offsetof(struct task_document, report)},
 	};
 
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
@@ -222,6 +253,8 @@ static void put_kept(struct json_object *object, const struct task_document *doc
 		if (json->len > 0)
 			json_member_raw(object, kept[i].key, *json);
 	}
+	if (document->report.len > 0)
+		put_report(object, document->report);
 }
 
 /* What slot workers write into the metadata themselves when a task fails, or when they come back after a crash, is there
@@ -285,7 +318,8 @@ int task_put(const struct api_call *call, struct buf *out, const struct task_doc
 	return json_end(&object);
 }
 
-int claim_put(const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker)
+int claim_put(const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker,
+	struct span token)
 {
 	struct task_document document = {
 		.task = claimed->task,
@@ -314,6 +348,7 @@ int claim_put(const struct api_call *call, struct buf *out, const struct claimed
 	at = json_write_raw(
 		at, "checkpoint", claimed->checkpoint.len > 0 ? claimed->checkpoint : SPAN("null"));
 	json_wrote(&claim, at);
+	json_member_string_if_any(&claim, "token", token);
 	return json_end(&claim);
 }
 

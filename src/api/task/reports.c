@@ -22,7 +22,9 @@ struct report {
 	struct span worker, note, event, reason, question;  /* texts */
 	struct span result, evidence, data, usage, options; /* JSON */
 	struct span session_id;                             /* JSON */
+	yyjson_val *body;                                   /* all of it */
 	yyjson_val *error, *percent, *session;
+	bool by_report;
 	uint64_t fence;
 	int64_t lease_ms, delay_ms, deadline_ms;
 };
@@ -33,10 +35,12 @@ enum proof_row { ROW_WORKER, ROW_FENCE };
 #define WORKER [ROW_WORKER] = FIELD(report, worker, "workerId", FIELD_NAME, .max = COMMAND_ID_MAX)
 #define FENCE  [ROW_FENCE] = FIELD(report, fence, "fence", FIELD_DECIMAL, .max = 0)
 
-#define RESULT FIELD(report, result, "result", FIELD_VALUE, .max = 0)
-#define ERROR  FIELD_MUST_BE(report, error, "error", FIELD_NODE, .max = 0)
-#define REASON FIELD(report, reason, "reason", FIELD_TEXT, .max = 4096)
-#define DELAY  FIELD(report, delay_ms, "delayMs", FIELD_INT, .max = DELAY_MAX)
+#define RESULT    FIELD(report, result, "result", FIELD_VALUE, .max = 0)
+#define ERROR     FIELD_MUST_BE(report, error, "error", FIELD_NODE, .max = 0)
+#define EVIDENCE  FIELD(report, evidence, "evidence", FIELD_VALUE, .max = 0)
+#define BY_REPORT FIELD(report, by_report, "byReport", FIELD_BOOL, .max = 0)
+#define REASON    FIELD(report, reason, "reason", FIELD_TEXT, .max = 4096)
+#define DELAY     FIELD(report, delay_ms, "delayMs", FIELD_INT, .max = DELAY_MAX)
 
 static const struct field progress_fields[] = {
 	WORKER,
@@ -54,16 +58,26 @@ static const struct field complete_fields[] = {
 	WORKER,
 	FENCE,
 	RESULT,
+	EVIDENCE,
+	BY_REPORT,
 };
 
 static const struct field review_fields[] = {
 	WORKER,
 	FENCE,
 	RESULT,
-	FIELD(report, evidence, "evidence", FIELD_VALUE, .max = 0),
+	EVIDENCE,
 };
 
-static const struct field error_fields[] = {
+static const struct field fail_fields[] = {
+	WORKER,
+	FENCE,
+	ERROR,
+	EVIDENCE,
+	BY_REPORT,
+};
+
+static const struct field block_fields[] = {
 	WORKER,
 	FENCE,
 	ERROR,
@@ -208,51 +222,64 @@ static void check_report(struct form *form, struct report *report)
 		form_error(form, "percent", "must be a number from 0 to 100");
 }
 
-/* What the work itself says of its end: {"outcome","result"|"error","evidence"}. */
-static int put_word(struct buf *word, const char *outcome, const struct command *command)
+static enum claim_end outcome_of(enum command_kind kind)
 {
-	struct json_object object;
-	bool failed = command->kind == COMMAND_FAIL || command->kind == COMMAND_BLOCK ||
-		command->kind == COMMAND_UPDATE;
-
-	json_begin(&object, word);
-	json_member_cstr(&object, "outcome", outcome);
-	put_json(&object, failed ? "error" : "result", command->data);
-	if (command->kind == COMMAND_REPORT)
-		put_json(&object, "evidence", command->beside);
-	return json_end(&object);
+	switch (kind) {
+	case COMMAND_COMPLETE:
+		return ENDED_COMPLETE;
+	case COMMAND_REPORT:
+		return ENDED_REVIEW;
+	case COMMAND_FAIL:
+		return ENDED_FAIL;
+	case COMMAND_BLOCK:
+		return ENDED_BLOCK;
+	case COMMAND_RELEASE:
+		return ENDED_RELEASE;
+	default: /* the others say nothing of an end */
+		return ENDED_NOT;
+	}
 }
 
-bool report_keep_word(struct api_call *call, struct command *command, const char *outcome)
+static bool has_failure(enum command_kind kind)
+{
+	return kind == COMMAND_FAIL || kind == COMMAND_BLOCK;
+}
+
+bool report_keep_word(struct api_call *call, struct command *command, enum claim_end outcome)
 {
 	cleanup(buf_done) struct buf word = {0};
+	struct ending ending = {
+		.outcome = outcome,
+		.failure = {.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK},
+		.data = command->data,
+		.evidence = command->kind == COMMAND_UPDATE ? (struct span){0} : command->beside,
+		.note = command->note,
+	};
 
-	if (call->who.task.len == 0 || !outcome)
+	if (call->who.task.len == 0 || outcome == ENDED_NOT)
 		return true;
+	if (has_failure(command->kind))
+		ending.failure = command->failure;
+	if (command->kind == COMMAND_RELEASE)
+		ending.delay_ms = command->delay_ms;
 	buf_init(&word, 4 * API_TEXT_MAX);
-	if (put_word(&word, outcome, command) < 0) {
+	if (ending_put(&word, &ending) < 0) {
 		api_refuse(call, REFUSED_TOO_LARGE, NULL);
 		return false;
 	}
 	return call_keep(call, &word, &command->report) == 0;
 }
 
-static const char *outcome_of(enum command_kind kind)
+/* What a supervisor saw, where it leaves the end to the report of the work. */
+static enum seen_end seen_of(const struct report *report, const struct command *command)
 {
-	switch (kind) {
-	case COMMAND_COMPLETE:
-		return "complete";
-	case COMMAND_REPORT:
-		return "review";
-	case COMMAND_FAIL:
-		return "fail";
-	case COMMAND_BLOCK:
-		return "block";
-	case COMMAND_RELEASE:
-		return "release";
-	default: /* the others say nothing of an end */
-		return NULL;
-	}
+	yyjson_val *exit = yyjson_obj_get(yyjson_obj_get(report->error, "details"), "exit");
+	yyjson_val *checks = yyjson_obj_get(yyjson_obj_get(report->body, "evidence"), "checks");
+
+	if (!report->by_report)
+		return SEEN_NOT_SAID;
+	return verdict_seen(outcome_of(command->kind), has_failure(command->kind) ? &command->failure : NULL,
+		yyjson_is_num(exit), yyjson_is_ctn(checks) && yyjson_get_len(checks) > 0);
 }
 
 /* What a report and an element of "finish" have in common: everything but who says it, and of which task. */
@@ -269,9 +296,10 @@ static void fill_command(
 	command->kind = kind;
 	command->fence = report->fence;
 	command->data = report->error ? error : kind == COMMAND_PROGRESS ? report->data : report->result;
-	command->beside = kind == COMMAND_REPORT ? report->evidence : report->session_id;
+	command->beside = kind == COMMAND_PROGRESS ? report->session_id : report->evidence;
 	if (report->error)
 		command->failure = failure;
+	command->seen = seen_of(report, command);
 	if (kind == COMMAND_PROGRESS)
 		command->lease_ms = report->lease_ms;
 	if (kind == COMMAND_RELEASE)
@@ -282,6 +310,19 @@ static void fill_command(
 		r = arena_copy(form->call->arena, buf_span(&note), &command->note);
 	if (r < 0)
 		form->fault = r;
+}
+
+/* Then the workflow of the task hears of it. */
+static bool may_be_reviewed(const struct command *command)
+{
+	return command->kind == COMMAND_REPORT || command->seen != SEEN_NOT_SAID;
+}
+
+static bool tell(struct api_call *call, struct command *command, const struct report *report)
+{
+	struct tiding tiding = {.type = report->event};
+
+	return call_tells(call, command, &tiding);
 }
 
 /* The command of the report; false: refused. */
@@ -297,8 +338,7 @@ static bool fill_report(struct form *form, struct report *report, enum command_k
 	command->worker = report->worker;
 	if (!form_is_good(form) || !report_keep_word(call, command, outcome_of(kind)))
 		return false;
-	struct tiding tiding = {.type = report->event};
-	return (report->event.len == 0 && kind != COMMAND_REPORT) || call_tells(call, command, &tiding);
+	return (report->event.len == 0 && !may_be_reviewed(command)) || tell(call, command, report);
 }
 
 /* ---- in a list ---- */
@@ -308,38 +348,43 @@ static bool fill_report(struct form *form, struct report *report, enum command_k
 		FIELD_MUST_BE(report, fence, "fence", FIELD_DECIMAL, .max = 0), \
 		FIELD_MUST_BE(report, outcome, "outcome", FIELD_NAME, .max = 0)
 
-static const struct field finish_complete_fields[] = {LISTED, RESULT};
-static const struct field finish_fail_fields[] = {LISTED, ERROR};
-static const struct field finish_release_fields[] = {LISTED, REASON, DELAY};
-static const struct field finish_any_fields[] = {
-	LISTED, RESULT, REASON, DELAY, FIELD(report, error, "error", FIELD_NODE, .max = 0)};
+static const struct field finish_success_fields[] = {LISTED, RESULT, EVIDENCE, BY_REPORT};
+static const struct field finish_failure_fields[] = {LISTED, ERROR, EVIDENCE, BY_REPORT};
+static const struct field finish_release_fields[] = {LISTED, REASON, DELAY, BY_REPORT};
+static const struct field finish_any_fields[] = {LISTED, RESULT, REASON, DELAY, EVIDENCE, BY_REPORT,
+	FIELD(report, error, "error", FIELD_NODE, .max = 0)};
 
-static const struct ending {
+static const struct finish_row {
 	const char *outcome;
 	enum command_kind kind;
 	const struct field *fields;
 	uint32_t count;
-} endings[] = {
-	{"complete", COMMAND_COMPLETE, FIELDS(finish_complete_fields)},
-	{"fail", COMMAND_FAIL, FIELDS(finish_fail_fields)},
+} finish_rows[] = {
+	{"complete", COMMAND_COMPLETE, FIELDS(finish_success_fields)},
+	{"review", COMMAND_REPORT, FIELDS(finish_success_fields)},
+	{"fail", COMMAND_FAIL, FIELDS(finish_failure_fields)},
+	{"block", COMMAND_BLOCK, FIELDS(finish_failure_fields)},
 	{"release", COMMAND_RELEASE, FIELDS(finish_release_fields)},
 };
 
 void report_read_finish(struct form *form, yyjson_val *item, struct command *command)
 {
-	static const struct ending unknown = {NULL, COMMAND_COMPLETE, FIELDS(finish_any_fields)};
-	const struct ending *ending = &unknown;
-	struct report report = {0};
+	static const struct finish_row unknown = {NULL, COMMAND_COMPLETE, FIELDS(finish_any_fields)};
+	const struct finish_row *row = &unknown;
+	struct report report = {.body = item};
 
-	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-		if (yyjson_equals_str(yyjson_obj_get(item, "outcome"), endings[i].outcome))
-			ending = &endings[i];
+	for (size_t i = 0; i < sizeof finish_rows / sizeof *finish_rows; i++) {
+		if (yyjson_equals_str(yyjson_obj_get(item, "outcome"), finish_rows[i].outcome))
+			row = &finish_rows[i];
 	}
-	form_read(form, item, ending->fields, ending->count, &report);
-	if (ending == &unknown && report.outcome.len > 0)
-		form_error(form, "outcome", "must be \"complete\", \"fail\" or \"release\"");
+	form_read(form, item, row->fields, row->count, &report);
+	if (row == &unknown && report.outcome.len > 0)
+		form_error(form, "outcome",
+			"must be \"complete\", \"review\", \"fail\", \"block\" or \"release\"");
 	command->task = report.id;
-	fill_command(form, &report, ending->kind, command);
+	fill_command(form, &report, row->kind, command);
+	if (may_be_reviewed(command))
+		tell(form->call, command, &report);
 }
 
 /* ---- one by one ---- */
@@ -349,9 +394,9 @@ static bool report_begin(struct api_call *call, enum command_kind kind, const st
 {
 	cleanup(form_done) struct form form = {0};
 
-	*report = (struct report){0};
 	if (!form_open(&form, call, false))
 		return false;
+	*report = (struct report){.body = form.root};
 	uint64_t given = form_read(&form, form.root, fields, count, report);
 	complete_proof(&form, report, given);
 	return fill_report(&form, report, kind);
@@ -382,14 +427,14 @@ void report_fail_begin(struct api_call *call)
 {
 	struct report report;
 
-	report_begin(call, COMMAND_FAIL, FIELDS(error_fields), &report);
+	report_begin(call, COMMAND_FAIL, FIELDS(fail_fields), &report);
 }
 
 void report_block_begin(struct api_call *call)
 {
 	struct report report;
 
-	report_begin(call, COMMAND_BLOCK, FIELDS(error_fields), &report);
+	report_begin(call, COMMAND_BLOCK, FIELDS(block_fields), &report);
 }
 
 void report_release_begin(struct api_call *call)
@@ -476,7 +521,8 @@ static int report_document(struct api_call *call, const struct command *command,
 
 	bool again = kind == COMMAND_ASK && result->task.state != TASK_ASKING; /* it has its answer already */
 
-	if (result->repeated || result->heard || again) /* much may have happened since, or nothing yet */
+	/* much may have happened since, or nothing yet, or another end than this one said */
+	if (result->repeated || result->heard || again || command->seen != SEEN_NOT_SAID)
 		return reads->read_task(reads->context, result->task.seq, call->arena, ret);
 	*ret = (struct task_document){.task = result->task, .id = result->id};
 	if (result->task.claim.holder != 0) {
@@ -485,7 +531,7 @@ static int report_document(struct api_call *call, const struct command *command,
 	}
 	if (kind == COMMAND_COMPLETE || kind == COMMAND_REPORT)
 		ret->result = command->data;
-	if (kind == COMMAND_REPORT)
+	if (kind != COMMAND_ASK)
 		ret->evidence = command->beside;
 	if (kind == COMMAND_FAIL || kind == COMMAND_BLOCK)
 		ret->error = command->data;

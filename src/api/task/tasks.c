@@ -106,24 +106,24 @@ void task_why_read(struct api_call *call)
 /* ---- change ----------------------------------------------------------------------------------------- */
 
 /* What it says about the end of the attempt, if the work itself puts its task there. */
-static const char *outcome_of(enum task_status lane)
+static enum claim_end outcome_of(enum task_status lane)
 {
 	switch (lane) {
 	case STATUS_DONE:
-		return "complete";
+		return ENDED_COMPLETE;
 	case STATUS_REVIEW:
-		return "review";
+		return ENDED_REVIEW;
 	case STATUS_BLOCKED:
-		return "block";
+		return ENDED_BLOCK;
 	case STATUS_TODO:
-		return "release";
+		return ENDED_RELEASE;
 	case STATUS_NONE:
 	case STATUS_IN_PROGRESS:
 	case STATUS_CANCELLED:
 	case TASK_STATUS_COUNT:
 		break;
 	}
-	return NULL;
+	return ENDED_NOT;
 }
 
 /* A text that changes is merged with what is there, so the task is read first; see task_patch_read(). */

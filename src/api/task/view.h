@@ -23,9 +23,9 @@ enum {
 const char *task_failure_text(
 	const struct api_call *call, const struct task *task, char room[TASK_FAILURE_BYTES]);
 
-/* What a handed-out task looks like: {"task":…,"fence":…,"leaseMs":…,"attempt":…,"checkpoint":…} */
-int claim_put(
-	const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker);
+/* What a handed-out task looks like: {"task":…,"fence":…,"leaseMs":…,"attempt":…,"checkpoint":…}, and its token, if it has one */
+int claim_put(const struct api_call *call, struct buf *out, const struct claimed *claimed, struct span worker,
+	struct span token);
 
 /* Reply with the task that is meant by the result, as it is in the store now. `warnings`: elements of a JSON list. */
 void task_reply(struct api_call *call, int status, const struct result *result, struct span warnings);

@@ -7,6 +7,8 @@
  * tell. Age alone never frees a task: only a lost lease, a report, or an operator does.
  */
 
+#include <assert.h>
+
 #include "core/task/task.h"
 #include "core/task/move.h"
 
@@ -237,6 +239,15 @@ struct task_decision task_hear(const struct task *task, const struct proof *proo
 	if (decision.refusal == REFUSED_NOTHING)
 		decision.task.claim.reported = true;
 	return decision;
+}
+
+struct task_decision task_reissue(const struct task *task)
+{
+	struct task_decision decision = task_decide(task);
+
+	assert(task_is_claimed(task));
+	decision.task.claim.reissued++;
+	return task_decided(task, decision);
 }
 
 /* The claim ends and nothing is spent; too often in a row and a person must look. */

@@ -58,6 +58,7 @@ struct claim {
 	bool named;              /* taken through a door that knows only a name: never verified */
 	bool stopping;     /* a cancel, or a stop, waits until the worker confirms it or the lease ends */
 	bool handed_again; /* by a reply to the same requestId; in memory only, as replies are */
+	uint32_t reissued; /* how often its token was replaced by a new one */
 	bool reported;     /* the work itself has said how it ended; its supervisor will end the attempt */
 };
 
@@ -226,6 +227,8 @@ struct task_decision task_progress(
 	const struct task *task, const struct proof *proof, int64_t lease_ms, const struct given *given);
 /* The work itself says how it ended, and is not the one to end the attempt. */
 struct task_decision task_hear(const struct task *task, const struct proof *proof, const struct given *given);
+/* It is handed out again, with a new token: those made before are dead. */
+struct task_decision task_reissue(const struct task *task);
 struct task_decision task_expire(
 	const struct task *task, const struct worker *holder, const struct given *given);
 struct task_decision task_verify(const struct task *task, const struct given *given);

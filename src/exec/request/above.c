@@ -11,29 +11,30 @@
 
 #include "base/take.h"
 
-static bool is_at(struct place place, const struct stat *stat)
+static bool is_same(struct place a, struct place b)
 {
-	return place.dev == stat->st_dev && place.ino == stat->st_ino;
+	return a.dev == b.dev && a.ino == b.ino;
+}
+
+struct place place_of(const struct stat *stat)
+{
+	return (struct place){stat->st_dev, stat->st_ino};
 }
 
 int above_find(int fd, struct place ret_above[ABOVE_MAX])
 {
+	char up[sizeof "/.." * (ABOVE_MAX + 1)] = "."; /* then "./..", "./../.." ... */
 	struct stat stat;
-	int count = 0;
 
-	cleanup(close_at) int at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	for (;;) {
-		if (at < 0 || fstat(at, &stat) < 0)
+	for (int count = 0; count < ABOVE_MAX; count++) {
+		if (fstatat(fd, up, &stat, 0) < 0)
 			return -errno;
-		if (count && is_at(ret_above[count - 1], &stat))
+		ret_above[count] = place_of(&stat);
+		if (count && is_same(ret_above[count - 1], ret_above[count]))
 			return count; /* the root is its own parent */
-		if (count == ABOVE_MAX)
-			return -ENAMETOOLONG;
-		ret_above[count++] = (struct place){stat.st_dev, stat.st_ino};
-		int parent = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		close(at);
-		at = parent;
+		memcpy(up + 1 + 3 * count, "/..", sizeof "/..");
 	}
+	return -ENAMETOOLONG;
 }
 
 int above_find_path(const char *path, struct place ret_above[ABOVE_MAX])
@@ -47,16 +48,21 @@ int above_find_path(const char *path, struct place ret_above[ABOVE_MAX])
 	return above_find(fd, ret_above);
 }
 
+int above_index_of(const struct place *above, int count, struct place place)
+{
+	for (int i = 0; i < count; i++)
+		if (is_same(above[i], place))
+			return i;
+	return -1;
+}
+
 int above_index(const struct place *above, int count, int fd)
 {
 	struct stat stat;
 
 	if (fstat(fd, &stat) < 0)
 		return -1;
-	for (int i = 0; i < count; i++)
-		if (is_at(above[i], &stat))
-			return i;
-	return -1;
+	return above_index_of(above, count, place_of(&stat));
 }
 
 /* The directory it is in, or itself if it is one. */

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 enum { ABOVE_MAX = 256, ABOVE_NAME_BYTES = 4096 };
@@ -14,6 +15,8 @@ struct place {
 	ino_t ino;
 };
 
+struct place place_of(const struct stat *stat);
+
 /* How many, the directory itself first. -ENAMETOOLONG: deeper than ABOVE_MAX; -ENOENT: it was removed. */
 int above_find(int fd, struct place ret_above[ABOVE_MAX]);
 
@@ -22,6 +25,7 @@ int above_find_path(const char *path, struct place ret_above[ABOVE_MAX]);
 
 /* Which of them this is, or -1. */
 int above_index(const struct place *above, int count, int fd);
+int above_index_of(const struct place *above, int count, struct place place);
 
 /* Is it that directory, or does it lie in it? Files have a place, too. */
 bool above_holds(const char *dir, int fd);

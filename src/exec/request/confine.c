@@ -68,17 +68,17 @@ static int open_direct(const char *path)
 
 int grant_open(const struct grant *grant)
 {
-	int fd = !grant->path   ? fcntl(grant->fd, F_DUPFD_CLOEXEC, 3)
-		: grant->direct ? open_direct(grant->path)
-				: open(grant->path, O_PATH | O_CLOEXEC);
+	int fd = grant_has_fd(grant) ? fcntl(grant->fd, F_DUPFD_CLOEXEC, 3)
+		: grant->direct      ? open_direct(grant->path)
+				     : open(grant->path, O_PATH | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-bool grant_opens(
-	const struct grant *grant, int fd, const char *keep_out, const struct place *above, int above_count)
+bool grant_opens(const struct grant *grant, int fd, struct place place, const char *keep_out,
+	const struct place *above, int above_count)
 {
-	return above_index(above, above_count, fd) >= 0 ||
+	return above_index_of(above, above_count, place) >= 0 ||
 		(above_count > 0 && grant->outside && above_holds(keep_out, fd));
 }
 

@@ -33,14 +33,24 @@ struct grant {
 	bool direct;        /* no link on the way: where it leads was looked up once, when they could not */
 	bool outside;       /* it may not lie in confine.keep_out either */
 	const char *inside; /* its name behind a wall; NULL: path */
+	/* A descriptor that the supervisor holds open (system_grants.h) counts and not the path: what it is cannot change. */
+	bool held, is_directory;
+	struct place place;
 };
+
+/* Is it given by its descriptor? */
+static inline bool grant_has_fd(const struct grant *grant)
+{
+	return grant->held || !grant->path;
+}
 
 /* A descriptor of it, to be closed, or a negative errno; -ELOOP: there is a link on the way of a direct one. */
 int grant_open(const struct grant *grant);
 
-/* Would it open what is to be kept out of? By what grant_open() has found, and what above_find_path() says of keep_out. */
-bool grant_opens(
-	const struct grant *grant, int fd, const char *keep_out, const struct place *above, int above_count);
+/* Would it open what is to be kept out of? By what grant_open() has found, where that is, and what above_find_path() says
+ * of keep_out. */
+bool grant_opens(const struct grant *grant, int fd, struct place place, const char *keep_out,
+	const struct place *above, int above_count);
 
 /* Programs, libraries, /etc, /proc, /sys and the usual devices: what nearly every program reads. No home, no /tmp, no
  * /var, no /run. */

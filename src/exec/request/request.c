@@ -28,14 +28,22 @@ static int put_grant(struct buf *buf, const struct grant *grant)
 	int fault = put_text(buf, grant->path ? grant->path : "");
 
 	if (!fault)
-		fault = buf_put_uvarint(buf, grant->path ? 0 : (uint64_t)grant->fd);
+		fault = buf_put_uvarint(buf, grant_has_fd(grant) ? (uint64_t)grant->fd : 0);
 	if (!fault)
 		fault = buf_put_byte(buf, (unsigned char)grant->access);
 	if (!fault)
 		fault = buf_put_byte(buf, grant->optional);
 	if (!fault)
 		fault = buf_put_byte(buf, grant->direct);
-	return fault ? fault : buf_put_byte(buf, grant->outside);
+	if (!fault)
+		fault = buf_put_byte(buf, grant->outside);
+	if (!fault)
+		fault = buf_put_byte(buf, grant->held);
+	if (!fault)
+		fault = buf_put_byte(buf, grant->is_directory);
+	if (!fault)
+		fault = buf_put_uvarint(buf, grant->place.dev);
+	return fault ? fault : buf_put_uvarint(buf, grant->place.ino);
 }
 
 static int put_wall(struct buf *buf, const struct request_wall *wall)
@@ -72,7 +80,8 @@ int request_encode(const struct request *request, struct buf *buf)
 		request->gid, limits->files, limits->core_bytes, limits->file_bytes, limits->tasks,
 		limits->memory_bytes, limits->cpu_us, (uint64_t)request->landlock_abi,
 		request->cgroups_needed, request->budget_later, request->finishes,
-		(uint64_t)request->lease.until_ms, request->lease.grace_ms, request->lease.window_ms};
+		(uint64_t)request->lease.until_ms, request->lease.grace_ms, request->lease.window_ms,
+		request->search_from};
 	int fault = put_text(buf, REQUEST_VERSION);
 
 	if (!fault)
@@ -130,6 +139,10 @@ static const struct grant *read_grants(struct reader *reader, size_t *ret_count)
 		grants[i].optional = reader_byte(reader);
 		grants[i].direct = reader_byte(reader);
 		grants[i].outside = reader_byte(reader);
+		grants[i].held = reader_byte(reader);
+		grants[i].is_directory = reader_byte(reader);
+		grants[i].place.dev = reader_uvarint(reader);
+		grants[i].place.ino = reader_uvarint(reader);
 	}
 	*ret_count = count;
 	return grants;
@@ -193,6 +206,7 @@ int request_decode(struct span bytes, struct request *ret_request)
 	request.lease.until_ms = (int64_t)reader_uvarint(&reader);
 	request.lease.grace_ms = (uint32_t)reader_uvarint(&reader);
 	request.lease.window_ms = (uint32_t)reader_uvarint(&reader);
+	request.search_from = (uint32_t)reader_uvarint(&reader);
 	request.grants = read_grants(&reader, &request.grant_count);
 	request.keep_out = read_text(&reader);
 	read_wall(&reader, &request.wall);

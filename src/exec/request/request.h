@@ -37,7 +37,7 @@ enum {
 	INSIDE_BIND_FD, /* the first of those that binds name */
 };
 
-#define REQUEST_VERSION "stint-shim " STINT_VERSION " 11"
+#define REQUEST_VERSION "stint-shim " STINT_VERSION " 12"
 
 /* Instead of the name of a run, which does not begin so: the shim inside of a wall, at the line of a machine, and a
  * program for trying a wall. */
@@ -108,6 +108,7 @@ struct request {
 	bool cgroups_needed;  /* limits are in them: who does not get in does not start */
 	bool budget_later;    /* processor time counts when an order says so */
 	bool finishes;        /* an orphan gets no TERM */
+	uint32_t search_from; /* the directory of PATH, from 0, in which the last start found the program */
 	struct process_lease lease;
 	struct span filter; /* the seccomp program */
 	struct request_wall wall;
@@ -120,14 +121,16 @@ int request_encode(const struct request *request, struct buf *buf);
  * -EPROTO: not of our build. */
 int request_decode(struct span bytes, struct request *ret_request);
 
-/* On the status pipe of a child. Without a wall only a fault comes, and the pipe's end means that the program runs. */
-enum word_kind { WORD_FAULT, WORD_STARTED, WORD_ENDED };
+/* On the status pipe of a child. Without a wall only where in PATH it is tried comes, or a fault, and the pipe's end means
+ * that the program runs. */
+enum word_kind { WORD_FAULT, WORD_STARTED, WORD_ENDED, WORD_TRIES };
 
 struct status_word {
 	uint32_t kind;
 	int32_t status, signal; /* WORD_ENDED */
 	bool core_dumped;
-	uint32_t strays; /* inside of the wall, when the program had ended */
+	uint32_t strays;     /* inside of the wall, when the program had ended */
+	uint32_t path_index; /* WORD_TRIES: the number of the directory in PATH, from 0 */
 	struct start_fault fault;
 };
 
@@ -146,6 +149,7 @@ struct shim_report {
 	/* started */
 	pid_t main;
 	uint64_t main_start;
+	uint32_t path_index; /* in which directory of PATH it was found */
 	/* unstarted */
 	struct start_fault fault;
 	/* exited */

@@ -74,13 +74,15 @@ static uint64_t tasks_now(void)
 
 static void limit(const struct child *child, int resource, uint64_t value)
 {
-	struct rlimit old, new;
+	struct rlimit old, new = {value, value};
 
 	if (value == LIMIT_UNCHANGED)
 		return;
-	step(child, STAGE_LIMITS, getrlimit(resource, &old) == 0);
-	new.rlim_max = value < old.rlim_max ? value : old.rlim_max;
-	new.rlim_cur = new.rlim_max;
+	if (prlimit(0, resource, &new, &old) < 0)
+		step(child, STAGE_LIMITS, getrlimit(resource, &old) == 0);
+	else if (value <= old.rlim_max)
+		return;
+	new.rlim_cur = new.rlim_max = old.rlim_max; /* what we were given is less, and stays */
 	step(child, STAGE_LIMITS, setrlimit(resource, &new) == 0);
 }
 
@@ -129,18 +131,17 @@ static void set_descriptors(const struct child *child)
 
 /* As root too a child has only what containers give: enough to install a package, not to look into other processes
  * or to change the machine. And no raw sockets: a container has a network of its own, and here it could listen to what
- * others tell the server. What is not in the bounding set no exec brings back. Without privileges there is nothing
- * to drop, and no right to drop it. */
+ * others tell the server. What is not in the bounding set no exec brings back. */
 static void drop_privileges(const struct child *child)
 {
 	static const uint64_t kept = 1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FOWNER |
 		1ull << CAP_FSETID | 1ull << CAP_KILL | 1ull << CAP_SETGID | 1ull << CAP_SETUID |
 		1ull << CAP_SETPCAP | 1ull << CAP_SETFCAP | 1ull << CAP_NET_BIND_SERVICE |
 		1ull << CAP_AUDIT_WRITE;
+	int fault = proc_drop_bounding(child->self, ~kept);
 
-	for (int i = 0; i < 64 && prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
-		if (!(kept >> i & 1) && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0 && errno != EPERM)
-			fail(child, STAGE_PRIVILEGES, errno, "");
+	if (fault)
+		fail(child, STAGE_PRIVILEGES, -fault, "");
 	step(child, STAGE_PRIVILEGES, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0);
 }
 
@@ -204,6 +205,15 @@ static struct start_fault try_program(const struct request *request, const char 
 	return fault;
 }
 
+/* Which directory of PATH it is: the next start looks there first. If the word does not fit nobody is there to read it. */
+static void say_where(const struct child *child, uint32_t index)
+{
+	struct status_word word = {.kind = WORD_TRIES, .path_index = index};
+
+	if (write(child->status, &word, sizeof word) < 0)
+		return;
+}
+
 /* Is it worth to look in the next directory of PATH? One that may not be executed is remembered. */
 static bool search_goes_on(struct start_fault fault)
 {
@@ -212,17 +222,23 @@ static bool search_goes_on(struct start_fault fault)
 			fault.error == EISDIR);
 }
 
-static struct start_fault search_program(const struct request *request)
+/* From that directory of PATH on. */
+static struct start_fault search_program(const struct child *child, uint32_t from)
 {
 	struct start_fault fault, worst = {.stage = STAGE_EXEC, .error = ENOENT};
+	const struct request *request = child->request;
 	const char *dir = path_of(request->env), *end;
 	char path[4096];
 
-	for (; dir; dir = *end ? end + 1 : NULL) {
+	for (uint32_t index = 0; dir; dir = *end ? end + 1 : NULL, index++) {
 		end = strchrnul(dir, ':');
 		int len = snprintf(path, sizeof path, "%.*s/%s", (int)(end - dir), dir, request->argv[0]);
-		if (end == dir || len >= (int)sizeof path)
+		if (index < from || end == dir || len >= (int)sizeof path)
 			continue; /* an empty one would be the work dir, which is not ours */
+		if (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
+			continue;
+		if (index != request->search_from)
+			say_where(child, index);
 		fault = try_program(request, path);
 		if (!search_goes_on(fault))
 			return fault;
@@ -352,8 +368,13 @@ _Noreturn void child_confine(const struct child *child)
 	confine(child);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	fault = strchr(request->argv[0], '/') ? try_program(request, request->argv[0])
-					      : search_program(request);
+	if (strchr(request->argv[0], '/')) {
+		fault = try_program(request, request->argv[0]);
+	} else {
+		fault = search_program(child, request->search_from);
+		if (request->search_from > 0) /* it is not where it was */
+			fault = search_program(child, 0);
+	}
 	fail(child, fault.stage, fault.error, request->argv[0]);
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "exec/request/request.h"
+#include "exec/tree/proc.h"
 
 struct child {
 	const struct request *request;
+	const struct proc_self *self;
 	const int *fds; /* by enum request_fd, those of grants after them */
 	int ruleset;    /* of Landlock, -1 for none */
 	int status; /* a pipe that exec closes: here a struct status_word is written if it comes to that */

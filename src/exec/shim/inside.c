@@ -86,7 +86,7 @@ static void pass_on(int status)
 
 	do
 		got = read(status, &word, sizeof word);
-	while (got < 0 && errno == EINTR);
+	while ((got < 0 && errno == EINTR) || (got == sizeof word && word.kind == WORD_TRIES));
 	close(status);
 	if (got == sizeof word) {
 		say(&word);
@@ -95,9 +95,9 @@ static void pass_on(int status)
 	say(&(struct status_word){.kind = WORD_STARTED});
 }
 
-static pid_t start(const struct request *request)
+static pid_t start(const struct request *request, const struct proc_self *self)
 {
-	struct child child = {.request = request, .shim = getpid()};
+	struct child child = {.request = request, .self = self, .shim = getpid()};
 	int status[2];
 	pid_t pid;
 
@@ -158,6 +158,7 @@ static void tell_end(const siginfo_t *info)
 int inside_main(void)
 {
 	static struct request request;
+	struct proc_self self;
 	siginfo_t info = {0};
 	sigset_t all;
 	pid_t pid;
@@ -173,9 +174,9 @@ int inside_main(void)
 	if (chdir(request.wall.workdir) < 0)
 		refuse(STAGE_WORKDIR, errno, request.wall.workdir);
 	umask(request.umask);
-	for (int signal = 1; signal < 65; signal++)
-		sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-	pid = start(&request);
+	proc_self_read(&self);
+	proc_heed_signals(&self);
+	pid = start(&request, &self);
 	/* Until nobody is left: when the first process goes, the kernel kills the others without asking. */
 	while (waitid(P_ALL, 0, &info, WEXITED) == 0 || errno == EINTR) {
 		if (info.si_pid == pid)

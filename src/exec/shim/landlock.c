@@ -79,19 +79,25 @@ static uint64_t access_bits(enum grant_access access)
 static int add_grant(int ruleset, int abi, const struct grant *grant, const char *keep_out,
 	const struct place *above, int above_count)
 {
-	cleanup(close_at) int fd = grant_open(grant);
-	uint64_t bits = access_bits(grant->access) & handled(abi);
+	cleanup(close_at) int opened = grant_has_fd(grant) ? -1 : grant_open(grant);
+	int fd = grant_has_fd(grant) ? grant->fd : opened;
+	bool is_directory = grant->is_directory;
+	struct place place = grant->place;
 	struct stat stat;
 
 	if (fd < 0)
 		return fd == -ENOENT && grant->optional ? 0 : fd;
-	if (fstat(fd, &stat) < 0)
-		return -errno;
-	if (grant_opens(grant, fd, keep_out, above, above_count))
+	if (!grant->held) {
+		if (fstat(fd, &stat) < 0)
+			return -errno;
+		is_directory = S_ISDIR(stat.st_mode);
+		place = place_of(&stat);
+	}
+	if (grant_opens(grant, fd, place, keep_out, above, above_count))
 		return -EXDEV;
-	if (!S_ISDIR(stat.st_mode))
-		bits &= FS_OF_FILES;
-	struct path_attr attr = {bits, fd};
+	struct path_attr attr = {access_bits(grant->access) & handled(abi), fd};
+	if (!is_directory)
+		attr.allowed &= FS_OF_FILES;
 	return syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0) < 0 ? -errno : 0;
 }
 

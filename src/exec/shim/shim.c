@@ -56,6 +56,7 @@ struct shim {
 	/* Paths, the tree's first; known before the request, so that they go whatever happens. */
 	char *const *cgroups;
 	uint32_t cgroup_count;
+	struct proc_self self;
 	struct request request;
 	int fds[REQUEST_FDS_MAX];
 	int fd_count;
@@ -74,6 +75,7 @@ struct shim {
 	bool unstarted;            /* the start failed, and that was told */
 	struct status_word word;   /* of the child */
 	size_t word_bytes;         /* read so far */
+	uint32_t path_index;       /* where the program was found */
 	uint32_t strays;           /* behind the wall */
 };
 
@@ -109,14 +111,13 @@ static _Noreturn void refuse(struct shim *shim, enum start_stage stage, int erro
 /* Only the socket is ours. 1 and 2 must not be given to what comes over it. */
 static void settle(struct shim *shim)
 {
-	struct sigaction usual = {.sa_handler = SIG_DFL};
 	sigset_t all, wanted;
 
 	syscall(SYS_close_range, 1, ~0u, 0);
 	if (open("/dev/null", O_RDWR | O_CLOEXEC) != 1 || open("/dev/null", O_RDWR | O_CLOEXEC) != 2)
 		refuse(shim, STAGE_SHIM, errno, "/dev/null");
-	for (int signal = 1; signal < 65; signal++)
-		sigaction(signal, &usual, NULL);
+	proc_self_read(&shim->self);
+	proc_heed_signals(&shim->self);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	sigemptyset(&wanted);
@@ -182,9 +183,11 @@ static int make_ruleset(struct shim *shim)
 		return -1;
 	for (size_t i = 0; i < request->grant_count; i++) {
 		grants[i] = request->grants[i];
-		if (!grants[i].path && grants[i].fd >= shim->fd_count)
+		if (!grant_has_fd(&grants[i]))
+			continue;
+		if (grants[i].fd < 0 || grants[i].fd >= shim->fd_count)
 			refuse(shim, STAGE_REQUEST, EPROTO, "");
-		grants[i].fd = grants[i].path ? -1 : shim->fds[grants[i].fd];
+		grants[i].fd = shim->fds[grants[i].fd];
 	}
 	ruleset = landlock_ruleset(
 		request->landlock_abi, grants, request->grant_count, request->keep_out, &culprit);
@@ -193,9 +196,33 @@ static int make_ruleset(struct shim *shim)
 	return ruleset;
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* What the child has is the child's alone, so that its ends mean something: all but ours are closed, a range at a time. */
+static void close_the_childs(const struct shim *shim)
+{
+	int kept[6 + CGROUP_LEAVES_MAX + PROCESS_HOLDS] = {
+		SHIM_CONTROL_FD, 1, 2, shim->signals, shim->status, shim->deadline.timer};
+	int count = 6, next = 0;
+
+	for (int i = REQUEST_FD_CGROUP; i < REQUEST_FD_COUNT; i++)
+		kept[count++] = shim->fds[i];
+	qsort(kept, (size_t)count, sizeof *kept, compare_numbers);
+	for (int i = 0; i < count; i++) {
+		if (next < kept[i])
+			syscall(SYS_close_range, next, kept[i] - 1, 0);
+		next = kept[i] + 1;
+	}
+	syscall(SYS_close_range, next, ~0u, 0);
+}
+
 static void start_child(struct shim *shim)
 {
 	struct child child = {.request = &shim->request,
+		.self = &shim->self,
 		.fds = shim->fds,
 		.shim = getpid(),
 		.cgroups = shim->cgroups,
@@ -218,13 +245,7 @@ static void start_child(struct shim *shim)
 	if (shim->main == 0)
 		child_become(&child);
 	shim->status = status[0];
-	close(status[1]);
-	if (child.ruleset >= 0)
-		close(child.ruleset);
-	/* What the child has is the child's alone, so that its ends mean something. */
-	for (int i = 0; i < shim->fd_count; i++)
-		if (i < REQUEST_FD_CGROUP || i >= REQUEST_FD_COUNT)
-			close(shim->fds[i]);
+	close_the_childs(shim);
 }
 
 /* ---- ending ------------------------------------------------------------------------------------------------------- */
@@ -295,7 +316,7 @@ static void enforce_budget(struct shim *shim)
 
 static void tell_started(struct shim *shim)
 {
-	struct shim_report report = {.main = shim->main};
+	struct shim_report report = {.main = shim->main, .path_index = shim->path_index};
 	struct proc_stat stat = {0};
 
 	proc_stat_read(shim->main, &stat); /* also of one that has ended: it was not waited for yet */
@@ -347,6 +368,9 @@ static void take_word(struct shim *shim, const struct status_word *word)
 		shim->report.core_dumped = word->core_dumped;
 		shim->strays = word->strays;
 		tell_ended(shim);
+		break;
+	case WORD_TRIES:
+		shim->path_index = word->path_index;
 		break;
 	}
 }
@@ -609,11 +633,12 @@ int main(int argc, char **argv)
 	shim.cgroup_count = argc > 2 && argc - 2 <= CGROUP_LEAVES_MAX ? (uint32_t)argc - 2 : 0;
 	shim.parent = getppid();
 	settle(&shim);
-	receive_request(&shim);
 	int fault = deadline_open(&shim.deadline);
 	if (fault < 0)
 		refuse(&shim, STAGE_SHIM, -fault, "timerfd");
+	receive_request(&shim);
 	deadline_push(&shim.deadline, &shim.request.lease);
+	shim.path_index = shim.request.search_from;
 	tell(&shim, &(struct shim_report){0}, REPORT_READY);
 	budget_init(&shim.budget, &shim.request.limits, shim.fds + REQUEST_FD_CGROUP, shim.cgroup_count,
 		!shim.request.budget_later);

@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -88,6 +91,50 @@ int pidfd_open_known(pid_t pid, uint64_t start)
 		return pidfd;
 	close(pidfd);
 	return fault;
+}
+
+static void read_bits(const char *status, const char *key, uint64_t *ret_bits)
+{
+	const char *at = strstr(status, key);
+
+	if (at)
+		*ret_bits = strtoull(at + strlen(key), NULL, 16);
+}
+
+void proc_self_read(struct proc_self *ret_self)
+{
+	char status[4096];
+
+	*ret_self = (struct proc_self){UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	if (read_start("/proc/self/status", status, sizeof status) < 0)
+		return;
+	read_bits(status, "\nSigIgn:", &ret_self->ignored);
+	read_bits(status, "\nCapBnd:", &ret_self->bounding);
+	read_bits(status, "\nCapEff:", &ret_self->capabilities);
+}
+
+void proc_heed_signals(const struct proc_self *self)
+{
+	struct sigaction usual = {.sa_handler = SIG_DFL};
+
+	for (int number = 1; number <= 64; number++)
+		if (self->ignored >> (number - 1) & 1)
+			sigaction(number, &usual, NULL);
+}
+
+int proc_drop_bounding(const struct proc_self *self, uint64_t capabilities)
+{
+	if (!(self->capabilities >> CAP_SETPCAP & 1))
+		return 0;
+	for (int i = 0; i < 64; i++) {
+		if (!(self->bounding & capabilities & 1ull << i) || prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
+			continue;
+		if (errno == EINVAL)
+			return 0; /* behind the last that the kernel has */
+		if (errno != EPERM)
+			return -errno;
+	}
+	return 0;
 }
 
 int boot_id_read(char *boot, size_t room)

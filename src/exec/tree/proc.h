@@ -30,6 +30,22 @@ int proc_stat_read(pid_t pid, struct proc_stat *ret_stat);
 /* The process with that pid and start time, or -ESRCH: it has ended, or the number is another's by now. */
 int pidfd_open_known(pid_t pid, uint64_t start);
 
+/* What this process was given by whoever started it, as bits: signal n is bit n - 1. Where /proc does not tell, all bits are
+ * set: whoever takes something away then tries for each. */
+struct proc_self {
+	uint64_t ignored;                /* signals */
+	uint64_t bounding, capabilities; /* those that an exec can bring, and those in effect */
+};
+
+void proc_self_read(struct proc_self *ret_self);
+
+/* No signal is ignored any more. */
+void proc_heed_signals(const struct proc_self *self);
+
+/* Take these out of the bounding set, for this process and all that it starts. Whoever has not the privilege to do so has
+ * none that an exec could bring: then nothing is done. */
+int proc_drop_bounding(const struct proc_self *self, uint64_t capabilities);
+
 /* The boot we are in: 36 characters and NUL into room for at least 37. */
 int boot_id_read(char *boot, size_t room);
 

@@ -128,9 +128,12 @@ static int add_granted(struct wall_plan *plan, const struct process_spec *spec, 
 	if (grant->optional && spec->wall->level == WALL_CONTAINER)
 		return 0;
 	cleanup(close_at) int fd = grant_open(grant);
+	struct stat stat_;
 	if (fd < 0)
 		return fd == -ENOENT && grant->optional ? 0 : fd;
-	if (grant_opens(grant, fd, spec->confine.keep_out, above, above_count))
+	if (fstat(fd, &stat_) < 0)
+		return -errno;
+	if (grant_opens(grant, fd, place_of(&stat_), spec->confine.keep_out, above, above_count))
 		return -EXDEV;
 	const char *path = grant->inside ? grant->inside : grant->path ? grant->path : path_of(plan, fd);
 	int fault = path ? wall_name(spec->wall, path, inside, sizeof inside) : -ENAMETOOLONG;

@@ -108,6 +108,14 @@ void connections_timeout(struct server *server)
 	release_memory(server);
 }
 
+void connections_outlast_stall(struct server *server)
+{
+	int64_t now_ms = server->now.lease_ms;
+
+	for (struct connection *connection = server->connections; connection; connection = connection->next)
+		connection->since_ms = connection->heard_ms = now_ms;
+}
+
 bool connections_are_quiet(const struct server *server)
 {
 	struct pollfd events = {.fd = uv_backend_fd(&server->loop), .events = POLLIN};

@@ -403,8 +403,16 @@ static bool has_enough(const struct turn *turn, const struct chooser *chooser, c
 }
 
 /* Two replies carry it now. Which of them is read nobody knows, so the loss of one says nothing: see run_return(). */
-static int hand_over_again(struct turn *turn, struct turn_task *view, struct result *result)
+static int hand_over_again(
+	struct turn *turn, const struct command_claim *wants, struct turn_task *view, struct result *result)
 {
+	struct task_decision reissued = task_reissue(&view->task);
+	struct record record;
+
+	turn_record(turn, &record, reissued.event);
+	int r = wants->tokens ? turn_stage_task(turn, view, &reissued, &record) : 0;
+	if (r < 0)
+		return r;
 	result->repeated = true;
 	view->task.claim.handed_again = true;
 	view->changed = true;
@@ -445,7 +453,7 @@ static int claim_again(struct turn *turn, const struct chooser *chooser, struct 
 		if (result->claim_count == chooser->wants->max)
 			r = make_room(turn, result);
 		if (r == 0)
-			r = hand_over_again(turn, view, result);
+			r = hand_over_again(turn, chooser->wants, view, result);
 		if (r < 0)
 			return r;
 	}
@@ -571,7 +579,7 @@ int run_claim(struct turn *turn, const struct command *command, struct result *r
 	if (command->claim.request != 0 && view->task.state == TASK_CLAIMED &&
 		view->task.claim.holder == chooser.worker->worker.handle &&
 		view->task.claim.request == command->claim.request)
-		return hand_over_again(turn, view, result);
+		return hand_over_again(turn, &command->claim, view, result);
 	if (command->claim.extends && view->task.claim.holder == chooser.worker->worker.handle)
 		return claim_longer(turn, command, &chooser, view, result);
 	return claim_view(turn, &chooser, view, result);

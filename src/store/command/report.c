@@ -303,7 +303,7 @@ static int keep_beside(
 	struct turn *turn, const struct turn_task *view, const struct command *command, enum event_kind event)
 {
 	struct backend *backend = turn->store->backend;
-	enum extra_kind kind = command->kind == COMMAND_REPORT ? EXTRA_EVIDENCE : EXTRA_SESSION;
+	enum extra_kind kind = command->kind == COMMAND_PROGRESS ? EXTRA_SESSION : EXTRA_EVIDENCE;
 	int r = 0;
 
 	if (command->told.error.len > 0 && event == EVENT_TASK_FAILED)
@@ -351,22 +351,97 @@ static int take_pace(
 	return result->retry_ms == 0 ? 0 : command_refuse(result, REFUSED_RATE_LIMITED);
 }
 
-int run_report(struct turn *turn, const struct command *command, struct result *result)
-{
-	struct turn_task *view;
-	bool heard;
+/* ---- by its report ---- */
 
-	int r = command_find(turn, command, result, &view);
-	if (r < 0 || !view)
-		return r;
-	r = command_is_heard(turn, command, &view->task, &heard);
+static enum command_kind kind_of(enum claim_end outcome)
+{
+	switch (outcome) {
+	case ENDED_COMPLETE:
+		return COMMAND_COMPLETE;
+	case ENDED_FAIL:
+		return COMMAND_FAIL;
+	case ENDED_REVIEW:
+		return COMMAND_REPORT;
+	case ENDED_BLOCK:
+		return COMMAND_BLOCK;
+	case ENDED_RELEASE:
+		return COMMAND_RELEASE;
+	case ENDED_NOT:
+	case ENDED_LOST:
+		break;
+	}
+	assert(0 && "somebody said how it ended");
+	return COMMAND_RELEASE;
+}
+
+static bool is_success(enum command_kind kind)
+{
+	return kind == COMMAND_COMPLETE || kind == COMMAND_REPORT;
+}
+
+/* The command says what the work reported. A success without a result has the one that the supervisor found. */
+static void take_report(struct command *command, const struct ending *report)
+{
+	enum command_kind kind = kind_of(report->outcome);
+	bool keeps_data = report->data.len == 0 && is_success(kind) && is_success(command->kind);
+
+	command->kind = kind;
+	if (kind == COMMAND_FAIL || kind == COMMAND_BLOCK)
+		command->failure = report->failure;
+	if (kind == COMMAND_RELEASE)
+		command->delay_ms = report->delay_ms;
+	if (!keeps_data)
+		command->data = report->data;
+	if (report->evidence.len > 0)
+		command->beside = report->evidence;
+	command->note = report->note;
+}
+
+/* The claim is over, and this caller, or another process of it, ended it: the same again is answered as then. */
+static bool has_ended(const struct task *task, const struct command *command)
+{
+	return !task_is_claimed(task) && task->fence == command->fence &&
+		task->claimant == command->principal && task->ended != ENDED_NOT && task->ended != ENDED_LOST;
+}
+
+/* The supervisor said what it saw: make the command say how the attempt ends. */
+static int weigh(struct turn *turn, const struct task *task, struct command *command)
+{
+	struct backend *backend = turn->store->backend;
+	bool is_live = task_is_claimed(task) && task->fence == command->fence;
+	struct ending report = {.outcome = ENDED_NOT};
+	struct span kept;
+	int r = 0;
+
+	if (is_live && task->claim.reported)
+		r = backend->ops->get_extra(backend, task->seq, EXTRA_REPORT, 0, &turn->arena, &kept);
+	if (r == 0 && is_live && task->claim.reported)
+		r = ending_read(kept, &report);
 	if (r < 0)
 		return r;
-	if (heard)
-		return command_is_late(command, &view->task)
-			? command_refuse(result, REFUSED_VERSION_MISMATCH)
-			: command_hear(turn, command, view, result);
-	r = command_listen(turn, view, command);
+	switch (verdict_weigh(command->seen, report.outcome, is_live && task->state == TASK_ASKING)) {
+	case VERDICT_SEEN:
+		break;
+	case VERDICT_REPORTED:
+		take_report(command, &report);
+		break;
+	case VERDICT_ASKED:
+		command->kind = COMMAND_RELEASE;
+		command->delay_ms = 0;
+		command->data = (struct span){0};
+		break;
+	}
+	if (has_ended(task, command))
+		command->kind = kind_of(task->ended);
+	else if (command->kind == COMMAND_COMPLETE && task->gate_count > 0)
+		command->kind = COMMAND_REPORT;
+	return 0;
+}
+
+static int stage_report(
+	struct turn *turn, struct turn_task *view, const struct command *command, struct result *result)
+{
+	int r = command_listen(turn, view, command);
 	if (r < 0)
 		return r;
 	command_tell(turn, view);
@@ -400,6 +475,39 @@ int run_report(struct turn *turn, const struct command *command, struct result *
 	if (r == 0 && command->kind == COMMAND_ASK && !result->repeated)
 		r = keep_asked(turn, &view->task, command);
 	return r < 0 || view->task.claim.holder == 0 ? r : renew_holder(turn, view, command, result);
+}
+
+__attribute__((noinline)) static int stage_weighed(
+	struct turn *turn, struct turn_task *view, const struct command *command, struct result *result)
+{
+	struct command weighed = *command;
+	int r = weigh(turn, &view->task, &weighed);
+
+	turn->command = &weighed; /* its event tells what the end is, not what the supervisor saw */
+	if (r == 0)
+		r = stage_report(turn, view, &weighed, result);
+	turn->command = command;
+	return r;
+}
+
+int run_report(struct turn *turn, const struct command *command, struct result *result)
+{
+	struct turn_task *view;
+	bool heard;
+
+	int r = command_find(turn, command, result, &view);
+	if (r < 0 || !view)
+		return r;
+	r = command_is_heard(turn, command, &view->task, &heard);
+	if (r < 0)
+		return r;
+	if (heard)
+		return command_is_late(command, &view->task)
+			? command_refuse(result, REFUSED_VERSION_MISMATCH)
+			: command_hear(turn, command, view, result);
+	if (command->seen == SEEN_NOT_SAID)
+		return stage_report(turn, view, command, result);
+	return stage_weighed(turn, view, command, result);
 }
 
 int run_return(struct turn *turn, const struct command *command, struct result *result)

@@ -17,6 +17,7 @@ enum {
 	CLAIM_FLAG_NAMED = 1,
 	CLAIM_FLAG_STOPPING = 2,
 	CLAIM_FLAG_REPORTED = 4,
+	CLAIM_FLAG_BITS = 3, /* above them: how often its token was replaced */
 };
 
 enum rest {
@@ -124,7 +125,8 @@ static void rest_gather(const struct task_row *row, struct rest_writer *rest)
 	rest_put(rest, REST_REQUEST, claim->request);
 	rest_put(rest, REST_CLAIM_FLAGS,
 		(claim->named ? CLAIM_FLAG_NAMED : 0) | (claim->stopping ? CLAIM_FLAG_STOPPING : 0) |
-			(claim->reported ? CLAIM_FLAG_REPORTED : 0));
+			(claim->reported ? CLAIM_FLAG_REPORTED : 0) |
+			(uint64_t)claim->reissued << CLAIM_FLAG_BITS);
 	rest_put(rest, REST_WORKFLOW, task->workflow);
 	rest_put(rest, REST_STAGE, task->stage);
 	rest_put(rest, REST_GATES, task->gates);
@@ -177,6 +179,7 @@ static void rest_scatter(const uint64_t values[REST_COUNT], struct task_row *row
 	claim->named = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_NAMED;
 	claim->stopping = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_STOPPING;
 	claim->reported = values[REST_CLAIM_FLAGS] & CLAIM_FLAG_REPORTED;
+	claim->reissued = (uint32_t)(values[REST_CLAIM_FLAGS] >> CLAIM_FLAG_BITS);
 	task->workflow = (enum workflow)values[REST_WORKFLOW];
 	task->stage = (enum stage)values[REST_STAGE];
 	task->gates = (uint32_t)values[REST_GATES];

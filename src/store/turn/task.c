@@ -112,8 +112,8 @@ static bool claim_equal(const struct claim *a, const struct claim *b)
 		a->lease.deadline_ms == b->lease.deadline_ms && a->lease.granted_ms == b->lease.granted_ms &&
 		a->verify_at_ms == b->verify_at_ms && a->run_until_ms == b->run_until_ms &&
 		a->run_ms == b->run_ms && a->asked_at_ms == b->asked_at_ms && a->stopping == b->stopping &&
-		a->reported == b->reported && a->request == b->request && a->named == b->named &&
-		a->claimed_wall_ms == b->claimed_wall_ms;
+		a->reported == b->reported && a->reissued == b->reissued && a->request == b->request &&
+		a->named == b->named && a->claimed_wall_ms == b->claimed_wall_ms;
 }
 
 int turn_stage_change(

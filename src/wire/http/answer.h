@@ -1,8 +1,8 @@
 /*
  * HTTP/1.1 as a client sees it: bytes in, one reply at a time out.
  *
- * Parsing is llhttp's, with every leniency off. A reply that is larger than the limits, or that says something
- * after its end, is refused: nobody asked for it.
+ * Strict: what readers could understand in two ways is no reply. One that is larger than the limits, or that is
+ * followed by more, is refused too: nobody asked for it.
  */
 #pragma once
 

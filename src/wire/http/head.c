@@ -25,6 +25,11 @@ struct field_rule {
 	enum occurs occurs;
 };
 
+enum {
+	CHUNK_DIGITS_MAX = 16,  /* of a size: 64 bits */
+	LENGTH_DIGITS_MAX = 19, /* what fits into 64 bits, whatever the digits */
+};
+
 #define SPAN_OF(literal) {"" literal, sizeof(literal) - 1} /* SPAN() is no constant */
 
 // clang-format off
@@ -116,7 +121,7 @@ static bool is_token(struct span text)
 	return text.len > 0;
 }
 
-static bool is_same_word(struct span text, const char *word)
+bool http_is_word(struct span text, const char *word)
 {
 	return text.len == strlen(word) && strncasecmp(text.data, word, text.len) == 0;
 }
@@ -145,7 +150,111 @@ static bool cut(struct span *rest, char byte, struct span *ret_before)
 	return true;
 }
 
+/* ---- what requests and replies share ---- */
+
+bool http_list_has(struct span list, const char *word)
+{
+	struct span option;
+
+	while (cut(&list, ',', &option)) {
+		if (http_is_word(without_blanks(option), word))
+			return true;
+	}
+	return http_is_word(without_blanks(list), word);
+}
+
+bool http_length_read(struct span value, uint64_t *ret_length)
+{
+	uint64_t length = 0;
+
+	if (value.len == 0 || value.len > LENGTH_DIGITS_MAX)
+		return false;
+	for (size_t i = 0; i < value.len; i++) {
+		if (!is_digit(value.data[i]))
+			return false;
+		length = length * 10 + (uint64_t)(value.data[i] - '0');
+	}
+	*ret_length = length;
+	return true;
+}
+
+static int hex_of(char byte)
+{
+	char letter = (char)(byte | 32);
+
+	if (is_digit(byte))
+		return byte - '0';
+	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+/* The length of a token, or of a text in quotes, at the start; 0: there is neither. */
+static size_t extension_value(struct span text)
+{
+	size_t at = 1;
+
+	if (text.len == 0 || text.data[0] != '"') {
+		for (at = 0; at < text.len && is_token_byte[(unsigned char)text.data[at]];)
+			at++;
+		return at;
+	}
+	while (at < text.len && text.data[at] != '"')
+		at += text.data[at] == '\\' ? 2 : 1;
+	return at < text.len ? at + 1 : 0;
+}
+
+/* ;name or ;name=value, several of them. Nobody reads what they say, and blanks are refused: readers differ about them. */
+static bool are_extensions(struct span text)
+{
+	while (text.len > 0) {
+		struct span rest = {text.data + 1, text.len - 1};
+		size_t name = extension_value(rest), value = 0;
+
+		if (text.data[0] != ';' || name == 0 || rest.data[0] == '"')
+			return false;
+		rest = (struct span){rest.data + name, rest.len - name};
+		if (rest.len > 0 && rest.data[0] == '=') {
+			rest = (struct span){rest.data + 1, rest.len - 1};
+			value = extension_value(rest);
+			if (value == 0)
+				return false;
+		}
+		text = (struct span){rest.data + value, rest.len - value};
+	}
+	return true;
+}
+
+bool http_chunk_read(struct span line, uint64_t *ret_size, size_t *ret_extension_bytes)
+{
+	uint64_t size = 0;
+	size_t digits = 0;
+
+	while (digits < line.len && digits <= CHUNK_DIGITS_MAX && hex_of(line.data[digits]) >= 0)
+		size = size << 4 | (uint64_t)hex_of(line.data[digits++]);
+	if (digits == 0 || digits > CHUNK_DIGITS_MAX)
+		return false;
+	*ret_size = size;
+	*ret_extension_bytes = line.len - digits;
+	return are_extensions((struct span){line.data + digits, line.len - digits});
+}
+
+bool http_line_split(struct span line, struct span *ret_name, struct span *ret_value)
+{
+	if (line.data[0] == ' ' || line.data[0] == '\t')
+		return false;
+	*ret_value = line;
+	if (!cut(ret_value, ':', ret_name) || !is_token(*ret_name))
+		return false;
+	*ret_value = without_blanks(*ret_value);
+	return true;
+}
+
 /* ---- the request line ---- */
+
+/* Methods of HTTP that nothing here is served by. */
+static bool is_known_method(struct span name)
+{
+	return span_is(name, "OPTIONS") || span_is(name, "TRACE");
+}
 
 static enum http_method method_of(struct span name)
 {
@@ -218,11 +327,13 @@ const struct http_complaint *http_head_start(
 	complaint = version_check(head, version);
 	if (complaint)
 		return complaint;
-	if (!is_ours && is_same_word(method, "CONNECT"))
+	if (!is_ours && http_is_word(method, "CONNECT"))
 		REFUSE(501, "This server is no proxy.");
 	complaint = target_check(target, limits);
 	if (complaint)
 		return complaint;
+	if (!is_ours && !is_known_method(method))
+		REFUSE(501, "The method is unknown.");
 	target_split(head, target, at + method.len + 1);
 	return NULL;
 }
@@ -268,27 +379,21 @@ static const struct http_complaint *host_check(struct span value)
 
 static const struct http_complaint *content_length_check(struct http_head *head, struct span value)
 {
-	bool good = value.len > 0 && value.len <= 19; /* what fits into 64 bits, whatever the digits */
-
-	for (size_t i = 0; good && i < value.len; i++) {
-		good = is_digit(value.data[i]);
-		head->content_length = head->content_length * 10 + (uint64_t)(value.data[i] - '0');
-	}
-	if (!good)
+	if (!http_length_read(value, &head->content_length))
 		REFUSE(400, "Content-Length must be a number.");
 	return NULL;
 }
 
 static const struct http_complaint *transfer_encoding_check(struct span value)
 {
-	if (!is_same_word(value, "chunked"))
+	if (!http_is_word(value, "chunked"))
 		REFUSE(400, "The only transfer encoding understood is chunked.");
 	return NULL;
 }
 
 static const struct http_complaint *expect_check(struct http_head *head, struct span value)
 {
-	if (!is_same_word(value, "100-continue"))
+	if (!http_is_word(value, "100-continue"))
 		REFUSE(417, "The only expectation that can be met is 100-continue.");
 	head->expects_continue = head->is_http_1_1; /* an HTTP/1.0 client would take the 100 for the reply */
 	return NULL;
@@ -296,16 +401,8 @@ static const struct http_complaint *expect_check(struct http_head *head, struct 
 
 static void connection_note(struct http_head *head, struct span value)
 {
-	struct span option;
-
-	for (bool more = true; more;) {
-		more = cut(&value, ',', &option);
-		if (!more)
-			option = value;
-		option = without_blanks(option);
-		head->says_close |= is_same_word(option, "close");
-		head->says_keep_alive |= is_same_word(option, "keep-alive");
-	}
+	head->says_close |= http_list_has(value, "close");
+	head->says_keep_alive |= http_list_has(value, "keep-alive");
 }
 
 static const struct http_complaint *value_check(
@@ -352,6 +449,10 @@ const struct http_complaint *http_head_field(
 		return complaint;
 	if (field == HTTP_FIELD_COUNT)
 		return NULL;
+	/* Some readers take a tab there for a part of the value, and some do not. */
+	if ((field == HTTP_FIELD_CONTENT_LENGTH || field == HTTP_FIELD_TRANSFER_ENCODING) &&
+		memchr(line.data, '\t', line.len))
+		REFUSE(400, "A tab must not stand around Content-Length or Transfer-Encoding.");
 	if (http_head_has(head, field) && field_rules[field].occurs == ONCE)
 		REFUSE(400, "A header that has one value was sent twice.");
 	if (!http_head_has(head, field))

@@ -1,8 +1,9 @@
 /*
- * The head of a request, line by line: what we make of a request line and of a header, and which ones we refuse.
- * Private to http/input.c, which hands in whole lines and remembers where in the message they lie.
+ * The lines of HTTP/1.1: the head of a request (for http/input.c), and the lines that requests and replies share (for
+ * http/answer.c too). Private to this folder. The caller hands in whole lines, without their CR LF, that hold no control
+ * byte but HTAB, and remembers where in the message they lie.
  *
- * Each function returns NULL when all is well, or the complaint to send.
+ * Functions that return a complaint return NULL when all is well.
  */
 #pragma once
 
@@ -53,7 +54,20 @@ struct http_head {
 	bool expects_continue;
 };
 
-/* The line is without its CRLF and holds no control byte but HTAB; `at` is its place in the message. */
+/* "name: value", the value without the blanks around it. False: the line is folded, or not of this form. */
+bool http_line_split(struct span line, struct span *ret_name, struct span *ret_value);
+
+/* The value of Content-Length. False: it is not a number, or one of more than 19 digits. */
+bool http_length_read(struct span value, uint64_t *ret_length);
+
+/* "1f;name=value": the size of a chunk, and how many bytes the extensions behind it take. False: not of this form. */
+bool http_chunk_read(struct span line, uint64_t *ret_size, size_t *ret_extension_bytes);
+
+/* Is the word among the values of a list, as "close" in "Connection: keep-alive, close"? In upper or lower case. */
+bool http_list_has(struct span list, const char *word);
+bool http_is_word(struct span text, const char *word); /* it alone */
+
+/* `at` is the line's place in the message. */
 const struct http_complaint *http_head_start(
 	struct http_head *head, struct span line, size_t at, const struct http_limits *limits);
 const struct http_complaint *http_head_field(
@@ -69,12 +83,6 @@ const struct http_complaint *http_head_trailer(
 static inline bool http_head_has(const struct http_head *head, enum http_field field)
 {
 	return head->fields[field].at != 0;
-}
-
-/* It says all there is to know about where its body ends, in a way that has one reading. */
-static inline bool http_head_is_plain(const struct http_head *head)
-{
-	return head->method != HTTP_METHOD_OTHER && !http_head_has(head, HTTP_FIELD_TRANSFER_ENCODING);
 }
 
 static inline bool http_head_keeps_alive(const struct http_head *head)

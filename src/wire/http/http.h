@@ -1,10 +1,10 @@
 /*
  * HTTP/1.1 as a server sees it: bytes in, requests out; replies in, bytes out.
  *
- * What llhttp refuses with every leniency off is refused, and what it lets through and we do not want, too:
- * two Hosts or none, Content-Length beside Transfer-Encoding, any transfer coding but exactly chunked, folded
- * headers, control bytes, and more of anything than the limits allow. Whatever cannot be understood is answered
- * once and the connection is closed, because where the next request begins is then anybody's guess.
+ * Narrower than the RFCs where two readers could disagree: refused are two Hosts or none, Content-Length beside
+ * Transfer-Encoding, any transfer coding but exactly chunked, folded headers, control bytes, lines that do not end in
+ * CR LF, and more of anything than the limits allow. A request that cannot be understood is answered once and the
+ * connection is closed, because nobody knows where the next request begins.
  */
 #pragma once
 
@@ -68,7 +68,7 @@ enum http_verdict {
 };
 
 struct http_complaint {
-	int status;         /* 400, 413, 414, 417, 431, 501, 505 */
+	int status;         /* 400, 413, 414, 417, 431, 501 or 505 */
 	const char *reason; /* a sentence for the client; static */
 };
 

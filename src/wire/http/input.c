@@ -1,12 +1,11 @@
 /*
  * Bytes of one connection into requests.
  *
- * All bytes lie in one buffer. Lines (request line, headers, chunk sizes, trailers) get our own look, each once and
- * when it is whole. That look is narrower than llhttp's, and enough for a request that is plain: one of our methods,
- * and a body of a length that it says. (It was llhttp's too, for a third of what it costs to read a request; that both
- * read the same is held by tests/fuzz/http_dialogue.c instead.) Everything else goes to llhttp afterwards: a head
- * with all its lines at once, lines between and after chunks one by one, bodies as they come. So what we say about a
- * request depends on its bytes alone and not on the pieces in which the network brought them. The phases:
+ * All bytes lie in one buffer. Each line (request line, header, chunk size, trailer) is read once, when it is whole, by
+ * the rules of http/head.c, and bodies are taken as they come: so what we say about a request depends on its bytes alone
+ * and not on the pieces in which the network brought them. The rules are narrower than those of llhttp; that llhttp finds
+ * the same requests in the same bytes is held by tests/fuzz/http_dialogue.c. (Rejected: llhttp itself, which takes three
+ * times the instructions for a request.) The phases:
  *
  *	START ──line──▶ HEADERS ──blank line──┬──────────────────────────────────▶ READY ──drop──▶ START
  *	                                      ├──▶ BODY ──all bytes──────────────▶ READY
@@ -25,9 +24,7 @@
 #include "wire/http/http.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
-#include <llhttp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,13 +49,11 @@ enum {
 	ROOM_WANTED = 1024,    /* less than this is not worth a read */
 	START_LINE_EXTRA = 32, /* method, version, blanks and CRLF around the URL */
 	CHUNK_LINE_MAX = 256,  /* the size and the extensions of one chunk */
-	CHUNK_DIGITS_MAX = 16, /* 64 bits */
 	CHUNK_END_LEN = 2,     /* CRLF */
 };
 
 struct http_input {
 	struct http_limits limits;
-	llhttp_t parser;
 
 	char *data; /* NULL at rest */
 	size_t cap;
@@ -81,7 +76,6 @@ struct http_input {
 
 // clang-format off
 static const struct http_complaint
-	bad_syntax        = {400, "The request is not well-formed HTTP."},
 	bad_line_end      = {400, "Lines must end in CR LF, and CR and LF may stand nowhere else."},
 	bad_control       = {400, "A control byte stands where text was expected."},
 	bad_chunk         = {400, "A chunk of the body is malformed."},
@@ -89,73 +83,39 @@ static const struct http_complaint
 	url_too_long      = {414, "The request line is too long."},
 	head_too_large    = {431, "The headers are too large."},
 	trailer_too_large = {431, "The headers after the body are too large."},
-	body_too_large    = {413, "The body is too large."},
-	unknown_method    = {501, "The method is unknown."};
+	body_too_large    = {413, "The body is too large."};
 // clang-format on
 
-/* ---- what llhttp tells us ---- */
+/* ---- phases ---- */
 
-static int complain_in_callback(struct http_input *input, const struct http_complaint *complaint)
-{
-	input->complaint = complaint;
-	return HPE_USER;
-}
+#define TO(phase) (1u << PHASE_##phase)
 
-static int on_headers_complete(llhttp_t *parser)
-{
-	struct http_input *input = parser->data;
-
-	if (parser->upgrade)
-		return complain_in_callback(input, &bad_syntax);
-	input->left = input->head.content_length;
-	if (input->left > input->limits.body_bytes_max)
-		return complain_in_callback(input, &body_too_large);
-	input->phase =
-		http_head_has(&input->head, HTTP_FIELD_TRANSFER_ENCODING) ? PHASE_CHUNK_SIZE : PHASE_BODY;
-	return 0;
-}
-
-static int on_chunk_header(llhttp_t *parser)
-{
-	struct http_input *input = parser->data;
-
-	input->left = parser->content_length;
-	if (input->left > input->limits.body_bytes_max - input->body_len)
-		return complain_in_callback(input, &body_too_large);
-	input->phase = input->left > 0 ? PHASE_CHUNK_DATA : PHASE_TRAILERS;
-	return 0;
-}
-
-static int on_chunk_complete(llhttp_t *parser)
-{
-	struct http_input *input = parser->data;
-
-	if (input->phase == PHASE_CHUNK_END)
-		input->phase = PHASE_CHUNK_SIZE;
-	return 0;
-}
-
-static int on_message_complete(llhttp_t *parser)
-{
-	struct http_input *input = parser->data;
-
-	input->phase = PHASE_READY;
-	return HPE_PAUSED;
-}
-
-static const llhttp_settings_t settings = {
-	.on_headers_complete = on_headers_complete,
-	.on_chunk_header = on_chunk_header,
-	.on_chunk_complete = on_chunk_complete,
-	.on_message_complete = on_message_complete,
+/* Where a message may go from a phase: the arrows of the drawing above. Any phase but the last two may end in BAD. */
+static const uint16_t phases_after[] = {
+	[PHASE_START] = TO(HEADERS),
+	[PHASE_HEADERS] = TO(HEADERS) | TO(BODY) | TO(CHUNK_SIZE) | TO(READY),
+	[PHASE_BODY] = TO(BODY) | TO(READY),
+	[PHASE_CHUNK_SIZE] = TO(CHUNK_DATA) | TO(TRAILERS),
+	[PHASE_CHUNK_DATA] = TO(CHUNK_DATA) | TO(CHUNK_END),
+	[PHASE_CHUNK_END] = TO(CHUNK_SIZE),
+	[PHASE_TRAILERS] = TO(TRAILERS) | TO(READY),
+	[PHASE_READY] = TO(START) | TO(CLOSED),
+	[PHASE_BAD] = 0,
+	[PHASE_CLOSED] = 0,
 };
+
+static void set_phase(struct http_input *input, enum phase phase)
+{
+	assert(phases_after[input->phase] & 1u << phase ||
+		(phase == PHASE_BAD && input->phase < PHASE_READY));
+	input->phase = phase;
+}
 
 /* ---- life ---- */
 
-/* Ready for a message at `start`; what was read stays. */
+/* Ready for a message at `start`; what was read stays. The phase is the caller's to set. */
 static void expect_message(struct http_input *input)
 {
-	input->phase = PHASE_START;
 	input->head = (struct http_head){0};
 	input->at = 0;
 	input->seen = 0;
@@ -289,7 +249,7 @@ void http_input_filled(struct http_input *input, size_t len)
 
 static size_t complain(struct http_input *input, const struct http_complaint *complaint)
 {
-	input->phase = PHASE_BAD;
+	set_phase(input, PHASE_BAD);
 	input->complaint = complaint;
 	return 0;
 }
@@ -350,177 +310,107 @@ static size_t piece_next(struct http_input *input)
 	return 0;
 }
 
-/* ---- our own look at a line, before llhttp's ---- */
-
-static const struct http_complaint *chunk_size_check(struct http_input *input, struct span line)
-{
-	size_t digits = 0;
-
-	while (digits < line.len && isxdigit((unsigned char)line.data[digits]))
-		digits++;
-	if (digits == 0 || digits > CHUNK_DIGITS_MAX)
-		return &bad_chunk;
-	input->extension_bytes += line.len - digits;
-	return input->extension_bytes > input->limits.head_bytes_max ? &bad_chunk : NULL;
-}
-
-static const struct http_complaint *trailer_check(struct http_input *input, struct span line)
-{
-	input->trailer_bytes += line.len + 2;
-	return line.len > 0 ? http_head_trailer(&input->head, line, &input->limits) : NULL;
-}
-
-static const struct http_complaint *header_check(struct http_input *input, struct span line)
-{
-	if (line.len > 0)
-		return http_head_field(&input->head, line, input->at, &input->limits);
-	input->body_at = input->at + 2;
-	return http_head_end(&input->head);
-}
-
-static const struct http_complaint *piece_check(struct http_input *input, struct span piece)
-{
-	struct span line = {piece.data, piece.len - 2}; /* of the phases that have lines */
-
-	switch (input->phase) {
-	case PHASE_START:
-		return http_head_start(&input->head, line, input->at, &input->limits);
-	case PHASE_HEADERS:
-		return header_check(input, line);
-	case PHASE_CHUNK_SIZE:
-		return chunk_size_check(input, line);
-	case PHASE_TRAILERS:
-		return trailer_check(input, line);
-	case PHASE_BODY:
-	case PHASE_CHUNK_DATA:
-	case PHASE_CHUNK_END:
-	case PHASE_READY:
-	case PHASE_BAD:
-	case PHASE_CLOSED:
-		return NULL;
-	}
-	return NULL;
-}
-
-/* ---- llhttp's turn ---- */
-
-/* The phase that must follow if llhttp and we agree about where the message stands. */
-static bool phase_follows(const struct http_input *input, enum phase before, struct span piece)
-{
-	enum phase now = input->phase;
-	bool is_blank = piece.len == 2;
-
-	switch (before) {
-	case PHASE_HEADERS:
-		return now == PHASE_READY || now == PHASE_BODY || now == PHASE_CHUNK_SIZE;
-	case PHASE_BODY:
-		return now == (input->left > 0 ? PHASE_BODY : PHASE_READY);
-	case PHASE_CHUNK_SIZE:
-		return now == PHASE_CHUNK_DATA || now == PHASE_TRAILERS;
-	case PHASE_CHUNK_DATA:
-		return now == (input->left > 0 ? PHASE_CHUNK_DATA : PHASE_CHUNK_END);
-	case PHASE_CHUNK_END:
-		return now == PHASE_CHUNK_SIZE;
-	case PHASE_TRAILERS:
-		return now == (is_blank ? PHASE_READY : PHASE_TRAILERS);
-	case PHASE_START:
-	case PHASE_READY:
-	case PHASE_BAD:
-	case PHASE_CLOSED:
-		break;
-	}
-	return false;
-}
-
-static const struct http_complaint *complaint_of(const struct http_input *input, llhttp_errno_t error)
-{
-	if (input->complaint)
-		return input->complaint;
-	return error == HPE_INVALID_METHOD ? &unknown_method : &bad_syntax;
-}
+/* ---- what a piece says ---- */
 
 static void body_add(struct http_input *input, size_t len)
 {
 	char *message = input->data + input->start;
 
+	assert(len <= input->left);
 	if (input->body_at + input->body_len != input->at)
 		memmove(message + input->body_at + input->body_len, message + input->at, len);
 	input->body_len += len;
-}
-
-/* Move our own phase where llhttp has no callback for it. */
-static void phase_step(struct http_input *input, size_t len)
-{
-	if (input->phase != PHASE_BODY && input->phase != PHASE_CHUNK_DATA)
-		return;
 	input->left -= len;
-	if (input->phase == PHASE_CHUNK_DATA && input->left == 0)
-		input->phase = PHASE_CHUNK_END;
 }
 
-/* A line of the head that is not the last one: llhttp gets it with the others. */
-static bool is_amid_head(const struct http_input *input, size_t len)
+/* The blank line after the headers: what follows is a body of a length, chunks, or the next request. */
+static const struct http_complaint *head_end(struct http_input *input)
 {
-	return input->phase == PHASE_START || (input->phase == PHASE_HEADERS && len > 2);
+	const struct http_complaint *complaint = http_head_end(&input->head);
+
+	input->body_at = input->at + 2;
+	if (complaint)
+		return complaint;
+	if (http_head_has(&input->head, HTTP_FIELD_TRANSFER_ENCODING)) {
+		set_phase(input, PHASE_CHUNK_SIZE);
+		return NULL;
+	}
+	input->left = input->head.content_length;
+	if (input->left > input->limits.body_bytes_max)
+		return &body_too_large;
+	set_phase(input, input->left > 0 ? PHASE_BODY : PHASE_READY);
+	return NULL;
 }
 
-/* The end of a plain head, or some of its body. False: it is too large, and it was said so. */
-static bool take_plain(struct http_input *input, size_t len)
+static const struct http_complaint *chunk_begin(struct http_input *input, struct span line)
 {
-	if (input->phase == PHASE_BODY)
-		input->left -= len;
-	else
-		input->left = input->head.content_length;
-	if (input->left > input->limits.body_bytes_max) {
-		complain(input, &body_too_large);
-		return false;
-	}
-	input->phase = input->left > 0 ? PHASE_BODY : PHASE_READY;
-	return true;
+	size_t extension_bytes = 0;
+
+	if (!http_chunk_read(line, &input->left, &extension_bytes))
+		return &bad_chunk;
+	input->extension_bytes += extension_bytes;
+	if (input->extension_bytes > input->limits.head_bytes_max)
+		return &bad_chunk;
+	if (input->left > input->limits.body_bytes_max - input->body_len)
+		return &body_too_large;
+	set_phase(input, input->left > 0 ? PHASE_CHUNK_DATA : PHASE_TRAILERS);
+	return NULL;
 }
 
-/* False: llhttp does not like it, and it was said so. */
-static bool execute(struct http_input *input, struct span piece)
+static const struct http_complaint *trailer_take(struct http_input *input, struct span line)
 {
-	const char *end = piece.data + piece.len;
-	enum phase before = input->phase;
+	input->trailer_bytes += line.len + 2;
+	if (line.len > 0)
+		return http_head_trailer(&input->head, line, &input->limits);
+	set_phase(input, PHASE_READY);
+	return NULL;
+}
 
-	phase_step(input, piece.len);
-	if (before == PHASE_HEADERS) {
-		piece.data = input->data + input->start;
-		llhttp_init(&input->parser, HTTP_REQUEST, &settings);
-		input->parser.data = input;
+static const struct http_complaint *piece_read(struct http_input *input, size_t len)
+{
+	struct span line = {
+		input->data + input->start + input->at, len - 2}; /* of the phases that have lines */
+
+	switch (input->phase) {
+	case PHASE_START:
+		set_phase(input, PHASE_HEADERS);
+		return http_head_start(&input->head, line, input->at, &input->limits);
+	case PHASE_HEADERS:
+		return line.len > 0 ? http_head_field(&input->head, line, input->at, &input->limits)
+				    : head_end(input);
+	case PHASE_BODY:
+		body_add(input, len);
+		set_phase(input, input->left > 0 ? PHASE_BODY : PHASE_READY);
+		return NULL;
+	case PHASE_CHUNK_SIZE:
+		return chunk_begin(input, line);
+	case PHASE_CHUNK_DATA:
+		body_add(input, len);
+		set_phase(input, input->left > 0 ? PHASE_CHUNK_DATA : PHASE_CHUNK_END);
+		return NULL;
+	case PHASE_CHUNK_END:
+		assert(len == CHUNK_END_LEN);
+		set_phase(input, PHASE_CHUNK_SIZE);
+		return NULL;
+	case PHASE_TRAILERS:
+		return trailer_take(input, line);
+	case PHASE_READY:
+	case PHASE_BAD:
+	case PHASE_CLOSED:
+		break;
 	}
-	llhttp_errno_t error = llhttp_execute(&input->parser, piece.data, (size_t)(end - piece.data));
-	if (error != HPE_OK && (error != HPE_PAUSED || llhttp_get_error_pos(&input->parser) != end)) {
-		complain(input, complaint_of(input, error));
-		return false;
-	}
-	if (!phase_follows(input, before, piece)) {
-		complain(input, &bad_syntax);
-		return false;
-	}
-	return true;
+	return NULL;
 }
 
 static void piece_take(struct http_input *input, size_t len)
 {
-	struct span piece = {input->data + input->start + input->at, len};
-	const struct http_complaint *complaint = piece_check(input, piece);
-	enum phase before = input->phase;
+	const struct http_complaint *complaint = piece_read(input, len);
 
 	input->seen = 0;
-	if (complaint) {
+	if (complaint)
 		complain(input, complaint);
-		return;
-	}
-	if (is_amid_head(input, len))
-		input->phase = PHASE_HEADERS;
-	else if (!(http_head_is_plain(&input->head) ? take_plain(input, len) : execute(input, piece)))
-		return;
-	if (before == PHASE_BODY || before == PHASE_CHUNK_DATA)
-		body_add(input, len);
-	input->at += len;
+	else
+		input->at += len;
 }
 
 /* RFC 9112, 2.2: some clients send an empty line after a request. One is forgiven. */
@@ -641,8 +531,8 @@ void http_input_drop(struct http_input *input)
 	input->start += input->at;
 	input->len -= input->at;
 	expect_message(input);
-	if (!keep_alive) /* whatever follows, the client has been told that nobody reads it */
-		input->phase = PHASE_CLOSED;
+	set_phase(
+		input, keep_alive ? PHASE_START : PHASE_CLOSED); /* nothing is read behind the last request */
 	if (input->len == 0 || !keep_alive) {
 		input->start = 0;
 		input->len = 0;

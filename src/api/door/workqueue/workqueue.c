@@ -529,7 +529,7 @@ static void fill_said(struct api_call *call, const struct said *said, enum comma
 	}
 	/* with the token of a claim it is the work itself that speaks: under a supervisor that is a report */
 	if (kind != COMMAND_PROGRESS)
-		report_keep_word(call, command, kind == COMMAND_FAIL ? "fail" : "complete");
+		report_keep_word(call, command, kind == COMMAND_FAIL ? ENDED_FAIL : ENDED_COMPLETE);
 }
 
 static void report_begin(struct api_call *call, enum command_kind (*kind_of)(yyjson_val *root))

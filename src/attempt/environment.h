@@ -1,0 +1,28 @@
+/*
+ * The environment of a child: built from nothing but what is named here, its executor's own variables, and what that
+ * executor lets through.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "attempt/executor.h"
+
+struct environment {
+	const char *url, *token_file, *workspace, *home, *tmp; /* NULL: there is none */
+	const char *task, *fence, *queue; /* task NULL: it is of a pool, and has no task yet */
+	const char *path;                 /* NULL: ours */
+	const char *worker;
+	const char *pool_worker; /* how it is called in its pool; NULL: it is in none */
+	uint32_t attempt;
+	int64_t deadline_ms;                           /* wall */
+	const char *model, *thinking, *execution_mode; /* NULL: nothing was said of it */
+};
+
+/* NAME=value, NULL at the end; in the arena. NULL: no memory. */
+const char *const *environment_make(
+	struct arena *arena, const struct environment *about, const struct executor *executor);
+
+/* Names that are copied from our own environment, NULL at the end. */
+const char *const *environment_allowed(struct arena *arena, const struct executor *executor);

@@ -1,0 +1,65 @@
+/*
+ * An executor: one way to run a task, as the worker's configuration defines it (settings.h). A task can name one and never define
+ * one. All texts are the configuration's and live as long as the worker.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "exec/request/confine.h"
+#include "exec/wall/wall.h"
+
+enum {
+	ARGV_MAX = 1024,
+	PATHS_MAX = 32,
+};
+
+/* A work tree of its own for each attempt (worktree.h). */
+struct settings_worktree {
+	bool on;
+	const char *root;   /* of the trees; NULL: in the state directory */
+	const char *branch; /* with {fence} in it, and maybe {task} */
+	const char *base;   /* the commit it begins with */
+	const char
+		*include; /* the file that names what is copied though git ignores it; NULL: the usual ones */
+	const char *const *setup; /* a program that is run in it first; NULL: none */
+	bool setup_of_repository; /* or the one that the repository brings along */
+	int64_t setup_ms;
+};
+
+/*
+ * A path of the configuration. Where it leads is looked up once, before anything runs, because what lies on the way may be in a
+ * directory that tasks can change: a link that they put there is not followed.
+ */
+struct settings_path {
+	const char *name; /* as it was given, but for ~ */
+	const char *real;
+};
+
+struct executor {
+	const char *name;
+	const char *kind;        /* "command", "pool" */
+	const char *const *argv; /* NULL at the end; NULL: the task's own */
+	const char *const *env;  /* NAME=value; NULL at the end */
+	const char *const *env_allow;
+	const struct settings_path *read, *write; /* besides the usual ones; NULL at the end */
+	int64_t timeout_ms;                       /* at the most; 0: as the task says */
+	int64_t start_ms, stall_ms; /* until the first and between two signs of life; 0: no such clock */
+	int64_t grace_ms;           /* between TERM and KILL */
+	struct limits limits;
+	struct wall wall;   /* its level, and what that is made of; a task may ask for a stricter level */
+	bool offline;       /* "network": false, in so many words */
+	int64_t size;       /* of a pool: its workers; 0: it is none */
+	int64_t silence_ms; /* of a pool: whose worker says nothing for so long has crashed */
+	const char *working_dir; /* of a pool: where its workers run; NULL: each in a directory of its own */
+	struct settings_worktree worktree;
+	int64_t budget_ms; /* of wall time; 0: as long as the timeout lets it */
+	unsigned bounds;   /* bits of enum bound: what its limits cannot do without on this machine */
+};
+
+/* What it may reach besides the usual: `read` and `write`. How many; there is room for 2 * PATHS_MAX. */
+size_t executor_grants(const struct executor *executor, struct grant *grants);
+
+/* Why this executor can never run at that level; NULL: it can, where the machine can. */
+const char *executor_unfit(const struct executor *executor, enum wall_level level);

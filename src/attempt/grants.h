@@ -1,0 +1,27 @@
+/*
+ * What a child may reach of the file system besides its work dir: its own directory, and what its executor grants. Whoever
+ * starts one adds to that.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "exec/request/confine.h"
+#include "attempt/executor.h"
+
+struct grant_list {
+	struct grant *items; /* in the arena */
+	size_t count;
+};
+
+/* Room for all that there can be, and the first of them: the directory of the run, with a home and a place for temporary
+ * files. -ENOMEM. */
+int grants_begin(struct grant_list *list, struct arena *arena, const char *run_path);
+
+/* Borrows the path; none, or an empty one, is no grant. More than GRANTS_MAX are left out. */
+void grants_add(struct grant_list *list, const char *path, enum grant_access access, bool optional);
+
+/* Right after the first ones and at most one more: then there is room for all of them. */
+void grants_add_executor(struct grant_list *list, const struct executor *executor);

@@ -1,0 +1,155 @@
+#include "attempt/walls.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wire/json/json.h"
+
+/* ---- for an attempt --------------------------------------------------------------------------------------------- */
+
+int walls_choose(const struct executor *executor, const char *asked, const char *home, struct wall *ret_wall,
+	char complaint[WALLS_COMPLAINT_BYTES])
+{
+	int level = asked ? wall_level_find(asked) : WALL_PROCESS;
+	char reason[WALL_REASON_BYTES], fix[WALL_FIX_BYTES];
+	struct wall wall = executor->wall;
+
+	if (level < 0) {
+		snprintf(complaint, WALLS_COMPLAINT_BYTES, "this worker knows no level \"%.64s\"", asked);
+		return -EINVAL;
+	}
+	if ((int)wall.level < level)
+		wall.level = (enum wall_level)level;
+	const char *unfit = executor_unfit(executor, wall.level);
+	if (unfit) {
+		snprintf(complaint, WALLS_COMPLAINT_BYTES,
+			"level \"%s\" cannot be had of executor \"%.128s\": %s", wall_level_name(wall.level),
+			executor->name, unfit);
+		return -EOPNOTSUPP;
+	}
+	int r = wall_check(&wall, reason, fix);
+	if (r == 0 && wall.level != WALL_PROCESS) /* there Landlock says it */
+		r = wall_check_home(&wall, home, reason, fix);
+	if (r < 0) {
+		snprintf(complaint, WALLS_COMPLAINT_BYTES, "level \"%s\" cannot be had here: %s; try: %s",
+			wall_level_name(wall.level), reason, fix);
+		return r;
+	}
+	*ret_wall = wall;
+	return 0;
+}
+
+void walls_settle(struct wall *wall, const char *run_path, const char *socket, bool socket_alone)
+{
+	wall->run_path = run_path;
+	wall->socket = socket && access(socket, F_OK) == 0 ? socket : NULL;
+	wall->socket_alone = socket_alone;
+}
+
+static int rename_one(struct arena *arena, const struct wall *wall, const char **path,
+	int (*name)(const struct wall *, const char *, char *, size_t))
+{
+	char inside[4096];
+	struct span kept;
+
+	if (!*path)
+		return 0;
+	if (name(wall, *path, inside, sizeof inside) < 0 || arena_copy(arena, span_of(inside), &kept) < 0)
+		return -ENOMEM;
+	*path = kept.data;
+	return 0;
+}
+
+/* Without a network only the socket leads to the server. */
+static int rename_server(struct arena *arena, const struct wall *wall, struct environment *about)
+{
+	char inside[4096], url[4200];
+	struct span kept;
+
+	if (wall->level == WALL_PROCESS || !about->url)
+		return 0;
+	if (!wall->socket) {
+		about->url = wall->network && strncmp(about->url, "unix:", 5) != 0 ? about->url : NULL;
+		return 0;
+	}
+	if (wall_name(wall, wall->socket, inside, sizeof inside) < 0)
+		return -ENOMEM;
+	snprintf(url, sizeof url, "unix:%s", inside);
+	if (arena_copy(arena, span_of(url), &kept) < 0)
+		return -ENOMEM;
+	about->url = kept.data;
+	return 0;
+}
+
+int walls_rename(struct arena *arena, const struct wall *wall, struct environment *about)
+{
+	int r;
+
+	if (wall->level == WALL_VM) { /* nothing of ours is in there, and nothing leads to us */
+		about->url = about->token_file = about->home = about->tmp = about->workspace = NULL;
+		return 0;
+	}
+	r = rename_server(arena, wall, about);
+	if (r == 0)
+		r = rename_one(arena, wall, &about->token_file, wall_name);
+	if (r == 0)
+		r = rename_one(arena, wall, &about->home, wall_name);
+	if (r == 0)
+		r = rename_one(arena, wall, &about->tmp, wall_name);
+	return r < 0 ? r : rename_one(arena, wall, &about->workspace, wall_workdir_name);
+}
+
+/* ---- for doctors ------------------------------------------------------------------------------------------------ */
+
+static int put_answer(
+	struct buf *out, const struct wall *wall, const char *executor, const struct wall_trial *trial)
+{
+	char reason[WALL_REASON_BYTES] = "", fix[WALL_FIX_BYTES] = "";
+	int fault = wall_try(wall, trial, reason, fix);
+	struct json_object object;
+
+	if (out->len > 1)
+		buf_put_byte(out, ',');
+	json_begin(&object, out);
+	json_member_word(&object, "level", wall_level_name(wall->level));
+	if (executor)
+		json_member_string(&object, "executor", span_of(executor));
+	else
+		json_member_null(&object, "executor");
+	json_member_bool(&object, "works", fault == 0);
+	json_member_string(&object, "text", span_of(reason));
+	json_member_string(&object, "fix", span_of(fix));
+	return json_end(&object);
+}
+
+/* What a level needs of the machine; a rootfs or a kernel is an executor's. */
+static bool is_asked_bare(enum wall_level level)
+{
+	return level == WALL_PROCESS || level == WALL_SANDBOX;
+}
+
+static bool is_of_some(const struct executor *executors, uint32_t count, enum wall_level level)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (executors[i].wall.level == level)
+			return true;
+	return false;
+}
+
+int walls_report(
+	const struct executor *executors, uint32_t count, const struct wall_trial *trial, struct buf *out)
+{
+	int r = buf_put_byte(out, '[');
+
+	for (int level = 0; level < WALL_LEVELS && r == 0; level++) {
+		struct wall wall = {.level = (enum wall_level)level};
+		if (is_asked_bare(wall.level) || !is_of_some(executors, count, wall.level))
+			r = put_answer(out, &wall, NULL, trial);
+		for (uint32_t i = 0; i < count && r == 0; i++)
+			if ((int)executors[i].wall.level == level && !is_asked_bare(wall.level))
+				r = put_answer(out, &executors[i].wall, executors[i].name, trial);
+	}
+	return r < 0 ? r : buf_put_byte(out, ']');
+}

@@ -1,0 +1,29 @@
+/*
+ * Which wall is around an attempt, how things are called inside of it, and what of that this machine can do. A level is
+ * what the executor says, or the stricter one that the task asks for: a task can tighten it and never loosen it.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "exec/wall/wall.h"
+#include "attempt/environment.h"
+#include "attempt/executor.h"
+
+enum { WALLS_COMPLAINT_BYTES = WALL_REASON_BYTES + WALL_FIX_BYTES + 64 };
+
+/* `asked` may be NULL. A negative errno: it cannot be had here, and the complaint says why and what to do. */
+int walls_choose(const struct executor *executor, const char *asked, const char *home, struct wall *ret_wall,
+	char complaint[WALLS_COMPLAINT_BYTES]);
+
+/* Where the attempt is, and the way to the server: its socket, if there is one. Borrows all. */
+void walls_settle(struct wall *wall, const char *run_path, const char *socket, bool socket_alone);
+
+/* The paths of an environment as they are called inside, and the server's address as it can be reached from there.
+ * -ENOMEM. */
+int walls_rename(struct arena *arena, const struct wall *wall, struct environment *about);
+
+/* One line per level, and per executor that is behind a wall: works or not, why, what to do. Tries each. For `stint doctor`,
+ * as JSON: [{"level":"sandbox","executor":null,"works":true,"text":"…","fix":"…"}]. Faults as buf_put(). */
+int walls_report(
+	const struct executor *executors, uint32_t count, const struct wall_trial *trial, struct buf *out);

@@ -1,0 +1,27 @@
+/*
+ * Where programs were found: in which directory of PATH a start found its program, so that the next one of the same name
+ * and PATH looks there first. As a shell remembers it, and for SEARCH_KEPT_MS only: whoever installs another one further up
+ * in PATH gets it soon. It is the child that looks, behind all that confines it; where the program is gone from there
+ * it looks everywhere again.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum { SEARCH_KEPT_MS = 10 * 1000, SEARCHES_MAX = 32 };
+
+struct searches {
+	struct {
+		uint64_t key; /* 0: nothing is known */
+		int64_t until_ms;
+		uint32_t index;
+	} known[SEARCHES_MAX];
+};
+
+/* Of a program and the environment it is looked up in; 0: it is not looked up, because it has a slash. */
+uint64_t search_key(const char *program, const char *const *env);
+
+/* 0: nothing is known, or it is the first. */
+uint32_t search_index(const struct searches *searches, uint64_t key, int64_t now_ms);
+
+void search_found(struct searches *searches, uint64_t key, uint32_t index, int64_t now_ms);

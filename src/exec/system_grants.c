@@ -1,0 +1,59 @@
+#include "exec/system_grants.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Does it lie in one of these directories that grants as much? */
+static bool is_covered(const struct system_grants *system, const struct grant *grant)
+{
+	struct place above[ABOVE_MAX];
+	int count = grant->is_directory ? above_find(grant->fd, above) : 0;
+
+	for (size_t i = 0; i < system->count; i++)
+		if (system->grants[i].held && system->grants[i].access == grant->access &&
+			above_index_of(above, count, system->grants[i].place) >= 0)
+			return true;
+	return false;
+}
+
+static void hold(struct grant *grant)
+{
+	struct stat stat;
+	int fd = open(grant->path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &stat) < 0) {
+		close(fd);
+		return;
+	}
+	grant->fd = fd;
+	grant->held = true;
+	grant->is_directory = S_ISDIR(stat.st_mode);
+	grant->place = place_of(&stat);
+}
+
+void system_grants_open(struct system_grants *ret_system)
+{
+	assert(grants_system_count <= SYSTEM_GRANTS_MAX);
+	*ret_system = (struct system_grants){0};
+	for (size_t i = 0; i < grants_system_count; i++) {
+		struct grant grant = grants_system[i];
+		if (strncmp(grant.path, "/run/", 5) != 0)
+			hold(&grant);
+		if (grant.held && is_covered(ret_system, &grant))
+			close(grant.fd);
+		else
+			ret_system->grants[ret_system->count++] = grant;
+	}
+}
+
+void system_grants_close(struct system_grants *system)
+{
+	for (size_t i = 0; i < system->count; i++)
+		if (system->grants[i].held)
+			close(system->grants[i].fd);
+	system->count = 0;
+}

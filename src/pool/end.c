@@ -1,0 +1,152 @@
+/*
+ * How a worker ended, or answered, as members of a report: spec/stdio.md, "What is ignored, and what kills".
+ */
+#include "pool/seat.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/take.h"
+
+enum { WORDS_BYTES_MAX = 4 << 10 };
+
+static struct span last_line(const struct buf *text)
+{
+	struct span line = buf_span(text);
+
+	while (line.len > 0 && strchr(" \t\r\n", line.data[line.len - 1]))
+		line.len--;
+	const char *newline = line.len > 0 ? memrchr(line.data, '\n', line.len) : NULL;
+	if (newline)
+		line = (struct span){newline + 1, line.len - (size_t)(newline + 1 - line.data)};
+	if (line.len > SEAT_LINE_BYTES_MAX)
+		line.len = SEAT_LINE_BYTES_MAX;
+	return line;
+}
+
+static void say_fault(const struct pool_seat *seat, char *out, size_t room)
+{
+	snprintf(out, room, "%s%s%s%s%s", pool_fault_text(&seat->worker), seat->quote[0] ? "; " : "",
+		seat->quote, seat->dropped[0] ? "; of its frames this one was dropped last: " : "",
+		seat->dropped);
+}
+
+/* What it should have said before it ended by itself. */
+static const char *say_what_is_missing(const struct pool_seat *seat)
+{
+	const struct process_end *end = process_end(seat->process);
+	bool good = end->how == ENDED_EXIT && end->code == 0;
+
+	if (!seat->worker.said_hello)
+		return good ? " before its worker.hello; a worker stays in the foreground"
+			    : " before its worker.hello";
+	if (seat->job)
+		return end->how == ENDED_EXIT ? " without an answer" : "";
+	return " without worker.shutdown, while it had no task";
+}
+
+static void say_how(const struct pool_seat *seat, char *out, size_t room)
+{
+	const struct process_end *end = process_end(seat->process);
+	enum pool_fault fault = seat->worker.fault;
+
+	if (end->how == ENDED_UNSTARTED)
+		start_fault_text(&end->fault, out, room);
+	else if (fault != POOL_FAULT_ENDED && fault != POOL_FAULT_NONE)
+		say_fault(seat, out, room);
+	else if (end->how == ENDED_SIGNAL)
+		snprintf(out, room, "ended by signal %d (SIG%s)%s", end->code,
+			sigabbrev_np(end->code) ? sigabbrev_np(end->code) : "?", say_what_is_missing(seat));
+	else if (end->how == ENDED_EXIT)
+		snprintf(out, room, "exit status %d%s", end->code, say_what_is_missing(seat));
+	else
+		snprintf(out, room, "its shim died, and how it ended nobody knows");
+}
+
+void pool_end_describe(const struct pool_seat *seat, char *out, size_t room)
+{
+	const struct process_end *end = process_end(seat->process);
+	const struct output *words = process_output(seat->process, STREAM_ERR);
+	uint64_t said = words->end - seat->words_from;
+	cleanup(buf_done) struct buf text = {0};
+
+	say_how(seat, out, room);
+	if (end->how == ENDED_UNSTARTED && end->fault.stage != STAGE_WALL)
+		return; /* nothing of it ran; what should have made a wall has words of its own */
+	buf_init(&text, WORDS_BYTES_MAX);
+	if (said == 0 ||
+		output_tail(words, said < WORDS_BYTES_MAX ? (size_t)said : WORDS_BYTES_MAX, &text) < 0)
+		return;
+	struct span line = last_line(&text);
+	size_t used = strlen(out);
+	if (line.len > 0)
+		snprintf(out + used, room - used, ": %.*s", SPAN_ARGS(line));
+}
+
+/* Its task used up what an attempt may use. */
+static int put_spent(const struct pool_seat *seat, struct buf *members)
+{
+	struct attempt_end attempt = {.end = process_end(seat->process), .limits = &seat->executor->limits};
+
+	return verdict_put_budget(&attempt, members);
+}
+
+static int put_details(const struct pool_seat *seat, struct buf *members)
+{
+	const struct process_end *end = process_end(seat->process);
+	struct json_object details;
+	char signal[32];
+
+	json_begin(&details, members);
+	if (end->how == ENDED_EXIT)
+		json_member_int(&details, "exitCode", end->code);
+	else
+		json_member_null(&details, "exitCode");
+	if (end->how == ENDED_SIGNAL && sigabbrev_np(end->code)) {
+		snprintf(signal, sizeof signal, "SIG%s", sigabbrev_np(end->code));
+		json_member_string(&details, "signal", span_of(signal));
+	} else {
+		json_member_null(&details, "signal");
+	}
+	json_member_string(&details, "worker", span_of(seat->name));
+	return json_end(&details);
+}
+
+int pool_end_put_crash(const struct pool_seat *seat, struct buf *members)
+{
+	struct json_object error;
+	char message[SEAT_END_BYTES];
+
+	if (process_end(seat->process)->spent != SPENT_NOTHING)
+		return put_spent(seat, members);
+	pool_end_describe(seat, message, sizeof message);
+	int r = buf_put_span(members, SPAN("\"error\":"));
+	if (r < 0)
+		return r;
+	json_begin(&error, members);
+	json_member_string(&error, "code", span_of(pool_fault_code(&seat->worker)));
+	json_member_string(&error, "message", span_of(message));
+	if (json_put_key(&error, "details"))
+		json_note(&error, put_details(seat, members));
+	return json_end(&error);
+}
+
+int pool_end_put_answer(const struct pool_seat *seat, const struct pool_message *message,
+	enum report_verb *ret_verb, struct buf *members)
+{
+	bool good = message->kind == POOL_RESULT && message->success;
+
+	*ret_verb = good ? REPORT_COMPLETE : REPORT_FAIL;
+	if (message->kind == POOL_READY)
+		return pool_put_unanswered(members, seat->dropped);
+	int r = good ? pool_put_result(members, message) : pool_put_failure(members, message);
+	if (r == -E2BIG) {
+		buf_clear(members);
+		*ret_verb = REPORT_FAIL;
+		r = failure_put(members, "EXECUTION_ERROR",
+			"its result is too long to be kept: a report has 1 MiB", RETRY_NEVER);
+	}
+	return r;
+}

@@ -1,0 +1,344 @@
+/*
+ * Tasks that want a worker of a pool: each waits for a seat whose worker has its module, or is told why there will be none.
+ */
+#include "pool/seat.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/take.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+enum {
+	MODULES_LISTED_BYTES = 500, /* in a sentence */
+	HOLD_MS = 1000,
+	AWAY_FIRST_MS = 2 * 1000,
+	AWAY_STEP_MS = 500,
+	AWAY_MOST_MS = 60 * 1000,
+};
+
+void pool_job_unlink(struct pools *pools, struct pool_job *job)
+{
+	struct pool_job **at = &pools->waiting;
+
+	while (job->waits && *at != job)
+		at = &(*at)->next;
+	if (job->waits)
+		*at = job->next;
+	job->waits = false;
+}
+
+void pool_job_refuse(struct pools *pools, struct pool_job *job, const char *code, const char *message)
+{
+	cleanup(buf_done) struct buf members = {0};
+
+	pool_job_unlink(pools, job);
+	buf_init(&members, MEMBERS_BYTES_MAX);
+	if (failure_put_refused(&members, code, message, clock_wall_ms()) < 0)
+		buf_clear(&members);
+	struct pool_job_end end = {.verb = REPORT_FAIL, .members = buf_span(&members)};
+	job->events->ended(job->context, &end);
+}
+
+/* None lives, and none will soon: until when, what to do about it, and what was wrong. */
+static void refuse_dead(struct pools *pools, struct pool_job *job)
+{
+	const struct pool_seat *quarantined = NULL, *last = pool_last_troubled(pools, job->executor);
+	int64_t due_ms = INT64_MAX, now_ms = pool_clock_ms();
+	char message[1000], until[SEAT_SLOT_BYTES + 100] = "";
+
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
+		const struct pool_seat *seat = &pools->seats[i];
+		if (seat->executor != job->executor)
+			continue;
+		if (seat->worker.state == POOL_QUARANTINED && !quarantined)
+			quarantined = seat;
+		if (seat->worker.state == POOL_WAITING && pool_worker_due_ms(&seat->worker) < due_ms)
+			due_ms = pool_worker_due_ms(&seat->worker);
+	}
+	if (due_ms < INT64_MAX)
+		snprintf(until, sizeof until, "; the next one is started in %lld s",
+			(long long)(due_ms > now_ms ? (due_ms - now_ms + 999) / 1000 : 0));
+	else if (quarantined)
+		snprintf(until, sizeof until, "; mended: stint slot unquarantine %s", quarantined->slot);
+	snprintf(message, sizeof message, "no worker of the pool \"%.100s\" runs%s%s%s%s%s",
+		job->executor->name, until, last ? "; " : "", last ? last->name : "", last ? ": " : "",
+		last ? last->trouble : "");
+	pool_job_refuse(pools, job, "WORKER_INIT_FAILED", message);
+}
+
+/* Has one of those before it the module, too? */
+static bool is_listed(const struct pools *pools, const struct pool_seat *seat, const char *module)
+{
+	for (const struct pool_seat *at = pools->seats; at < seat; at++) {
+		if (at->executor == seat->executor && pool_worker_is_alive(&at->worker) &&
+			pool_seat_module(at, module))
+			return true;
+	}
+	return false;
+}
+
+/* " a, b": what those who live can do, as far as there is room. */
+static void list_modules(const struct pools *pools, const struct executor *executor, char *out, size_t room)
+{
+	size_t used = (size_t)snprintf(out, room, " none");
+	const char *comma = "";
+
+	for (const struct pool_seat *seat = pools->seats; seat < pools->seats + pools->seat_count; seat++) {
+		const char *module = seat->modules.data;
+		if (seat->executor != executor || !pool_worker_is_alive(&seat->worker))
+			continue;
+		for (uint32_t i = 0; i < seat->module_count; i++, module += strlen(module) + 1) {
+			if (is_listed(pools, seat, module))
+				continue;
+			if (!comma[0])
+				used = 0;
+			if (used + strlen(module) + sizeof ", …" > room) {
+				snprintf(out + used, room - used, " …");
+				return;
+			}
+			used += (size_t)snprintf(out + used, room - used, "%s %s", comma, module);
+			comma = ",";
+		}
+	}
+}
+
+/* Nobody here can do it, now or soon: why. */
+static void refuse_homeless(struct pools *pools, struct pool_job *job, bool alive)
+{
+	char message[900], modules[MODULES_LISTED_BYTES];
+
+	if (!alive) {
+		refuse_dead(pools, job);
+		return;
+	}
+	list_modules(pools, job->executor, modules, sizeof modules);
+	if (job->module)
+		snprintf(message, sizeof message,
+			"no worker of the pool \"%.100s\" has the module \"%.128s\"; they have%s",
+			job->executor->name, job->module, modules);
+	else
+		snprintf(message, sizeof message,
+			"the task names no module, and the workers of the pool \"%.100s\" have more than one, or none: they have%s",
+			job->executor->name, modules);
+	pool_job_refuse(pools, job, "EXECUTOR_NOT_FOUND", message);
+}
+
+/* Those who have it are at work again: they are not as slow as it seemed. */
+static void expect_more(struct pools *pools, const struct pool_seat *seat)
+{
+	for (struct pool_away *away = pools->away; away < pools->away + POOL_AWAY_MAX; away++) {
+		if (away->executor == seat->executor &&
+			pool_seat_module(seat, away->module[0] ? away->module : NULL))
+			away->count = 0;
+	}
+}
+
+/* Hand it to the worker. False: it was not taken, and waits for another one. */
+static bool assign(struct pool_seat *seat, struct pool_job *job)
+{
+	cleanup(buf_done) struct buf frame = {0};
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(job->text, JSON_REPLY_DEPTH_MAX, &complaint);
+	unsigned char random[16] = {0};
+	char id[POOL_UUID_BYTES + 1];
+	struct pool_order order = {
+		.id = id,
+		.worker = seat->name,
+		.module = pool_seat_module(seat, job->module),
+		.level = wall_level_name(seat->executor->wall.level),
+		.wall_ms = clock_wall_ms(),
+		.deadline_ms = job->deadline_ms,
+	};
+
+	if (getrandom(random, sizeof random, 0) < 0)
+		memcpy(random, &order.wall_ms, sizeof order.wall_ms); /* it tells messages apart, no more */
+	pool_text_uuid(random, id);
+	buf_init(&frame, FRAME_HEAD_BYTES + FRAME_BYTES_MAX);
+	int r = pool_text_execute(&frame, &order, yyjson_doc_get_root(doc));
+	if (r == -EMSGSIZE) {
+		pool_job_refuse(
+			seat->pools, job, "EXECUTION_ERROR", "the task is too long for a frame of 1 MiB");
+		return true;
+	}
+	process_work(seat->process, &job->lease); /* with a whole budget for each task */
+	if (r == 0)
+		r = process_write(seat->process, buf_span(&frame));
+	if (r < 0) {
+		pool_seat_perform(
+			seat, pool_worker_break(&seat->worker, POOL_FAULT_DEAF, pool_clock_ms()), NULL);
+		return false;
+	}
+	pool_job_unlink(seat->pools, job);
+	expect_more(seat->pools, seat);
+	seat->job = job;
+	job->seat = seat;
+	seat->dropped[0] = 0;
+	seat->words_from = process_output(seat->process, STREAM_ERR)->end;
+	pool_worker_assign(&seat->worker, pool_clock_ms());
+	log_info("started", log_cstr("task", job->task), log_cstr("executor", job->executor->name),
+		log_cstr("poolWorker", seat->name), log_cstr("module", order.module));
+	job->events->started(job->context);
+	return true;
+}
+
+/* All who could do it have something else to do, and nobody knows for how long. */
+static void give_back(struct pools *pools, struct pool_job *job, int64_t delay_ms)
+{
+	cleanup(buf_done) struct buf members = {0};
+	char reason[200];
+
+	snprintf(reason, sizeof reason, "all workers of the pool \"%.100s\" that %s are busy",
+		job->executor->name, delay_ms > 0 ? "have its module" : "run");
+	pool_job_unlink(pools, job);
+	buf_init(&members, MEMBERS_BYTES_MAX);
+	if (release_put(&members, reason, delay_ms) < 0)
+		buf_clear(&members);
+	struct pool_job_end end = {.verb = REPORT_RELEASE, .members = buf_span(&members)};
+	job->events->ended(job->context, &end);
+}
+
+/* How the seats of its pool stand to a job. */
+struct prospects {
+	bool alive; /* somebody */
+	bool soon;  /* somebody will be free, or it will be known what it can do */
+	bool later; /* somebody who could do it is busy */
+	bool idle;  /* somebody who cannot do it is not */
+	const struct pool_seat *barred;
+};
+
+static void look_at_seat(struct prospects *prospects, const struct pool_seat *seat, const char *module)
+{
+	const struct pool_worker *worker = &seat->worker;
+	bool alive = pool_worker_is_alive(worker), able = alive && pool_seat_module(seat, module);
+
+	prospects->alive |= alive;
+	prospects->soon |=
+		pool_worker_is_coming(worker, pool_clock_ms()) || (able && worker->state == POOL_ANSWERED);
+	prospects->later |= able;
+	prospects->idle |= worker->state == POOL_IDLE;
+	if (seat->barred[0])
+		prospects->barred = seat;
+}
+
+/* Of its kind; a new one takes the place of the one that was longest ago. */
+static struct pool_away *find_away(struct pools *pools, const struct pool_job *job)
+{
+	const char *module = job->module ? job->module : "";
+	struct pool_away *oldest = pools->away;
+
+	for (struct pool_away *away = pools->away; away < pools->away + POOL_AWAY_MAX; away++) {
+		if (away->executor == job->executor && strcmp(away->module, module) == 0)
+			return away;
+		if (away->last_ms < oldest->last_ms)
+			oldest = away;
+	}
+	*oldest = (struct pool_away){.executor = job->executor};
+	snprintf(oldest->module, sizeof oldest->module, "%s", module);
+	return oldest;
+}
+
+/*
+ * Nobody can claim by module: given back as it is, the task would be claimed for those who idle again. So it goes away for a while, and
+ * the more there are of its kind the longer, so that those behind them are seen. Not for long: elsewhere somebody may be free.
+ */
+static void send_away(struct pools *pools, struct pool_job *job, struct pool_away *away)
+{
+	int64_t delay_ms = AWAY_FIRST_MS + away->count++ * (int64_t)AWAY_STEP_MS;
+
+	away->last_ms = pool_clock_ms();
+	pools->site.owner->pace(pools->site.context);
+	give_back(pools, job, delay_ms < AWAY_MOST_MS ? delay_ms : AWAY_MOST_MS);
+}
+
+static void on_held(uv_timer_t *timer)
+{
+	struct pools *pools = timer->data;
+
+	for (uint32_t i = 0; i < pools->site.executor_count; i++)
+		pool_jobs_place(pools, &pools->site.executors[i]);
+}
+
+/* Those who could do it are busy, and others are not. True: it was sent away. While its workers are quick it stays: they would have
+ * nothing to do until it comes back. */
+static bool hold(struct pools *pools, struct pool_job *job)
+{
+	struct pool_away *away = find_away(pools, job);
+	int64_t now_ms = pool_clock_ms(), left_ms = job->since_ms + HOLD_MS - now_ms;
+
+	if (now_ms - away->last_ms > AWAY_MOST_MS) /* all are back */
+		away->count = 0;
+	if (left_ms <= 0 || away->count > 0) {
+		send_away(pools, job, away);
+		return true;
+	}
+	if (!uv_is_active((uv_handle_t *)&pools->hold_timer))
+		uv_timer_start(&pools->hold_timer, on_held, (uint64_t)left_ms, 0);
+	return false;
+}
+
+bool pool_job_place(struct pools *pools, struct pool_job *job)
+{
+	struct prospects prospects = {0};
+
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
+		struct pool_seat *seat = &pools->seats[i];
+		if (seat->executor != job->executor)
+			continue;
+		if (seat->worker.state == POOL_IDLE && pool_seat_module(seat, job->module) &&
+			!pools->retiring && assign(seat, job)) {
+			pool_seat_perform(seat, 0, NULL);
+			return true;
+		}
+		look_at_seat(&prospects, seat, job->module);
+	}
+	if (pools->retiring)
+		return false;
+	if (prospects.barred && !prospects.alive)
+		pool_job_refuse(pools, job, prospects.barred->barred_code, prospects.barred->barred);
+	else if (prospects.soon)
+		return false;
+	else if (prospects.later && prospects.idle)
+		return hold(pools, job);
+	else if (prospects.later)
+		give_back(pools, job, 0);
+	else
+		refuse_homeless(pools, job, prospects.alive);
+	return true;
+}
+
+/* In the order in which they came. Whoever is told may come back here: the list is looked at from its beginning again. */
+void pool_jobs_place(struct pools *pools, const struct executor *executor)
+{
+	struct pool_job *job = pools->waiting;
+
+	while (job)
+		job = job->executor == executor && pool_job_place(pools, job) ? pools->waiting : job->next;
+}
+
+void pool_jobs_give_up(struct pool_seat *seat)
+{
+	struct pools *pools = seat->pools;
+	char message[SEAT_END_BYTES + 200], how[SEAT_END_BYTES];
+
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
+		if (pools->seats[i].executor == seat->executor &&
+			pool_worker_is_alive(&pools->seats[i].worker))
+			return;
+	}
+	pool_end_describe(seat, how, sizeof how);
+	snprintf(message, sizeof message, "a worker of the pool \"%.100s\" did not start: %s",
+		seat->executor->name, how);
+	for (struct pool_job *job = pools->waiting; job;) {
+		bool told = job->executor == seat->executor;
+		if (told)
+			pool_job_refuse(pools, job, "WORKER_INIT_FAILED", message);
+		job = told ? pools->waiting : job->next; /* as above */
+	}
+}

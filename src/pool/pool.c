@@ -1,0 +1,149 @@
+#include "pool/pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/take.h"
+#include "pool/seat.h"
+
+struct pools *pools_new(const struct pools_site *site)
+{
+	struct pools *pools = calloc(1, sizeof *pools);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < site->executor_count; i++)
+		count += (uint32_t)site->executors[i].size;
+	if (pools) {
+		pools->site = *site;
+		pools->started_ms = clock_wall_ms();
+		pools->seats = calloc(count + 1, sizeof *pools->seats);
+	}
+	if (!pools || !pools->seats) {
+		free(pools);
+		return NULL;
+	}
+	uv_timer_init(site->loop, &pools->hold_timer);
+	pools->hold_timer.data = pools;
+	for (uint32_t i = 0; i < site->executor_count; i++) {
+		for (int64_t n = 1; n <= site->executors[i].size; n++)
+			pool_seat_init(pools, &pools->seats[pools->seat_count++], &site->executors[i], n);
+	}
+	return pools;
+}
+
+void pools_close(struct pools *pools)
+{
+	uv_close((uv_handle_t *)&pools->hold_timer, NULL);
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
+		uv_close((uv_handle_t *)&pools->seats[i].timer, NULL);
+		uv_close((uv_handle_t *)&pools->seats[i].clear_timer, NULL);
+	}
+}
+
+void pools_free(struct pools *pools)
+{
+	if (!pools)
+		return;
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
+		frame_reader_done(&pools->seats[i].frames);
+		buf_done(&pools->seats[i].modules);
+	}
+	free(pools->seats);
+	free(pools);
+}
+
+void pools_begin(struct pools *pools)
+{
+	for (uint32_t i = 0; i < pools->seat_count && !pools->retiring; i++)
+		pool_seat_perform(
+			&pools->seats[i], pool_worker_begin(&pools->seats[i].worker, pool_clock_ms()), NULL);
+}
+
+uint32_t pools_room(const struct pools *pools, const struct executor *executor)
+{
+	uint32_t idle = 0, waiting = 0;
+	bool alive = false, barred = false;
+
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
+		const struct pool_seat *seat = &pools->seats[i];
+		if (seat->executor != executor)
+			continue;
+		idle += seat->worker.state == POOL_IDLE;
+		alive |= pool_worker_is_alive(&seat->worker);
+		barred |= seat->barred[0] != 0;
+	}
+	if (barred && !alive)
+		idle = 1; /* a task that comes is told why */
+	for (const struct pool_job *job = pools->waiting; job; job = job->next)
+		waiting += job->executor == executor;
+	return idle > waiting && !pools->retiring ? idle - waiting : 0;
+}
+
+void pools_submit(struct pools *pools, struct pool_job *job)
+{
+	struct pool_job **end = &pools->waiting;
+
+	job->seat = NULL;
+	job->next = NULL;
+	job->waits = false;
+	job->since_ms = pool_clock_ms();
+	if (job->module && !pool_is_module(span_of(job->module))) {
+		pool_job_refuse(pools, job, "EXECUTOR_NOT_FOUND",
+			"the module must be a name: letters, digits, - and _");
+		return;
+	}
+	for (uint32_t i = 0; pools->site.lazy && i < pools->seat_count; i++) {
+		if (pools->seats[i].executor != job->executor)
+			continue;
+		pool_seat_perform(
+			&pools->seats[i], pool_worker_begin(&pools->seats[i].worker, pool_clock_ms()), NULL);
+		break; /* a pass has one task, and starts a worker when it has it */
+	}
+	if (pool_job_place(pools, job))
+		return;
+	while (*end)
+		end = &(*end)->next;
+	*end = job;
+	job->waits = true;
+	pools_tell_changed(pools);
+}
+
+void pool_job_push(struct pool_job *job, const struct process_lease *lease)
+{
+	job->lease = *lease;
+	if (job->seat && process_lease(job->seat->process, lease))
+		log_warn("its shim had been stopped; it goes on", log_cstr("task", job->task));
+}
+
+bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms)
+{
+	struct pool_seat *seat = job->seat;
+
+	if (!seat) {
+		pool_job_unlink(pools, job);
+		return false;
+	}
+	pool_seat_perform(seat, pool_worker_stop_task(&seat->worker, grace_ms, pool_clock_ms()), NULL);
+	return true;
+}
+
+void pools_retire(struct pools *pools)
+{
+	if (pools->retiring)
+		return;
+	pools->retiring = true;
+	for (uint32_t i = 0; i < pools->seat_count; i++)
+		pool_seat_perform(
+			&pools->seats[i], pool_worker_retire(&pools->seats[i].worker, pool_clock_ms()), NULL);
+}
+
+bool pools_are_gone(const struct pools *pools)
+{
+	for (uint32_t i = 0; i < pools->seat_count; i++) {
+		if (pools->seats[i].worker.state != POOL_OFF || pools->seats[i].leftover[0])
+			return false;
+	}
+	return true;
+}

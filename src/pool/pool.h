@@ -1,0 +1,123 @@
+/*
+ * Pools: programs that stay, and work off one task after the other (spec/stdio.md). Here the machine of worker.h is run
+ * over processes: one for each seat of each executor of kind "pool".
+ *
+ *	run ──pools_submit──▶ waits for a seat whose worker has its module ──▶ started ──▶ progress, wrote … ──▶ ended
+ *	                       └──nobody here has it, or can be started────────────────────────────────────────▶
+ *
+ * A seat is a slot of the server, `<worker>/<executor>-<n>`: the server counts its crashes and quarantines it. <worker> is
+ * the slot of the supervisor, or else its name, because its id is another one after a restart.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "exec/host.h"
+#include "exec/process.h"
+#include "attempt/executor.h"
+#include "attempt/verdict.h"
+
+struct pools;
+struct pool_seat;
+
+struct pool_job_end {
+	bool stopped; /* as it was told to, or because its lease was over: the rest is not set */
+	bool lapsed;  /* with stopped: the latter */
+	enum report_verb verb;
+	struct span members; /* of the report, besides workerId and fence */
+};
+
+/* All but ended() come from the loop; ended() once, also from within pools_submit(). */
+struct pool_job_events {
+	void (*started)(void *context);
+	void (*progress)(void *context, int percent, struct span note); /* percent -1: not said */
+	void (*wrote)(void *context, struct span bytes);                /* on standard error */
+	void (*ended)(void *context, const struct pool_job_end *end);
+};
+
+/* The owner's memory until ended(), or until pools_withdraw() says that it was not started. */
+struct pool_job {
+	const struct executor *executor;
+	const char *task;           /* its id */
+	const char *module;         /* NULL: the only one that the worker has */
+	struct span text;           /* the task as JSON */
+	int64_t deadline_ms;        /* wall */
+	struct process_lease lease; /* kept by pool_job_push() */
+	const struct pool_job_events *events;
+	void *context;
+	/* of the pools */
+	struct pool_seat *seat; /* NULL: it waits */
+	struct pool_job *next;
+	bool waits;
+	int64_t since_ms;
+};
+
+/* How the server answered a question that was asked for the pools: `status` 0: it did not. */
+typedef void (*pools_answered)(void *context, int status);
+
+/* The worker that the pools belong to: what they need of it. */
+struct pools_owner {
+	const char *(*worker_id)(void *context);
+	/* Names for processes: nobody else on this machine has one of them. */
+	void (*name_run)(void *context, char name[PROCESS_RUN_BYTES_MAX + 1]);
+	/* A process is written down for a successor; what it left is removed, -EAGAIN: there is more. */
+	int (*note_run)(void *context, const struct process_identity *identity);
+	int (*forget_run)(void *context, const char *run);
+	/* POST `body` to `target`; one at a time. A fault: nothing was asked. */
+	int (*ask)(void *context, struct span target, struct span body, pools_answered answered, void *asker);
+	/* The same as a report that is kept until the server has it: pools_settled() comes. */
+	int (*post)(void *context, const char *name, struct span target, struct span body);
+	/* Something has changed; what follows comes from the loop. */
+	void (*changed)(void *context);
+	/* A task was given back because its module is busy: wait a little before the next claim. */
+	void (*pace)(void *context);
+};
+
+/* Borrowed as long as the pools live. */
+struct pools_site {
+	uv_loop_t *loop;
+	struct host *host;
+	const struct executor *executors;
+	uint32_t executor_count;
+	const char *path; /* PATH, as tasks have it */
+	const char *home; /* the state directory */
+	int runs_fd;      /* its directory of runs */
+	const char *slot; /* the first part of the slots' names */
+	bool lazy;        /* a worker is started when there is a task for it, and not before */
+	const struct pools_owner *owner;
+	void *context;
+};
+
+/* One seat for each worker of each pool among the executors. NULL: no memory. */
+struct pools *pools_new(const struct pools_site *site);
+
+/* The handles must have been closed: after pools_close() the loop has run. */
+void pools_free(struct pools *pools);
+void pools_close(struct pools *pools);
+
+/* The server knows us: the workers are started. */
+void pools_begin(struct pools *pools);
+
+/* How many tasks of this executor could be begun at once. */
+uint32_t pools_room(const struct pools *pools, const struct executor *executor);
+
+void pools_submit(struct pools *pools, struct pool_job *job);
+
+/* It may go on until then, from wherever it is now. */
+void pool_job_push(struct pool_job *job, const struct process_lease *lease);
+
+/* False: it had not been started, and is the owner's again. True: ended() comes when the worker is gone. */
+bool pools_withdraw(struct pools *pools, struct pool_job *job, int64_t grace_ms);
+
+/* No more tasks. Each worker goes when it has none; changed() comes when one has. */
+void pools_retire(struct pools *pools);
+bool pools_are_gone(const struct pools *pools);
+
+/* The outbox has settled a letter: was it ours? */
+bool pools_settled(struct pools *pools, const char *name, int status, struct span body);
+
+/* {"airi":{"totalWorkers":2,…}}: the counters of each pool and the state of each worker. */
+int pools_put(struct buf *out, const struct pools *pools);

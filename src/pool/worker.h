@@ -1,0 +1,180 @@
+/*
+ * One worker of a pool, as its supervisor sees it: what its words, its silence and its end mean, and what is to be done.
+ * No process, no clock, no server: time is an argument, so an hour of crashes is tested in a millisecond.
+ *
+ *	off ─▶ entering ─may run─▶ starting ─hello─▶ ready ◀─worker.ready─ answered
+ *	        ▲    │                  │              └─execute.task─▶ busy ─result, failure─▲
+ *	        │    ▼ slot is          └──────┬──────────────┬──────────┴─────────────┘
+ *	        │  quarantined                 │ it ended     │ told to go, or it says so
+ *	        │    │ asked again             ▼              ▼
+ *	        └────┴──── waiting ◀──told── telling ◀─gone─ leaving
+ *	                  at least 1 s       the server of its crash
+ *
+ * Whoever calls does what the returned bits say. A crash is told to the server before anything is started again: the third
+ * within a minute quarantines the slot, and that is the server's to say, because it outlives us.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pool/text.h"
+
+enum {
+	POOL_UNKNOWN_MAX = 100, /* frames in a row that are not understood */
+};
+
+struct pool_rules {
+	int64_t hello_ms;   /* from the start to its hello */
+	int64_t silence_ms; /* between two frames that are understood */
+	int64_t ready_ms;   /* from its answer to its worker.ready */
+	int64_t grace_ms;   /* from the end of its input to its own */
+	int64_t respawn_ms; /* at least between two starts; doubles with each crash in a row */
+	int64_t respawn_max_ms;
+	int64_t settled_ms; /* who lived that long did not crash in a row with the one before */
+	int64_t ask_ms;     /* at the most between two questions of a quarantined slot */
+	int64_t coming_ms;  /* who is started that soon is worth waiting for */
+};
+
+/* Those of spec/stdio.md. */
+struct pool_rules pool_rules_default(void);
+
+enum pool_state {
+	POOL_OFF,         /* nothing runs and nothing shall */
+	POOL_ENTERING,    /* the server is asked whether the slot may run */
+	POOL_QUARANTINED, /* it may not: asked again at due_ms */
+	POOL_STARTING,    /* no hello yet */
+	POOL_IDLE,
+	POOL_BUSY,
+	POOL_ANSWERED, /* its task has ended; worker.ready is awaited */
+	POOL_LEAVING,  /* it shall go, or is being killed */
+	POOL_TELLING,  /* it is gone; the server is told of the crash */
+	POOL_WAITING,  /* until due_ms, to be started again */
+};
+
+/* What it did wrong. */
+enum pool_fault {
+	POOL_FAULT_NONE,
+	POOL_FAULT_ENDED, /* it ended by itself */
+	POOL_FAULT_SILENT,
+	POOL_FAULT_LENGTH,    /* a frame longer than allowed, or what is no frame at all */
+	POOL_FAULT_HALF,      /* its output ended within a frame */
+	POOL_FAULT_UNKNOWN,   /* too many frames in a row that are not understood */
+	POOL_FAULT_NO_HELLO,  /* not in time */
+	POOL_FAULT_NOT_READY, /* not in time after its answer */
+	POOL_FAULT_DEAF,      /* its input is closed */
+	POOL_FAULT_MUTE,      /* its output is, and it stayed */
+	POOL_FAULT_LEFT,      /* it said goodbye with a task, or before its hello */
+};
+
+struct pool_worker {
+	struct pool_rules rules;
+	enum pool_state state;
+	enum pool_fault fault;
+	bool planned;          /* its end is our wish, or was announced while it had nothing to do */
+	bool has_task;         /* its attempt is not over */
+	bool spoke;            /* of that task: it has read it, and what it says next comes after that */
+	bool stop_task;        /* and shall end without an answer */
+	int64_t stop_grace_ms; /* of POOL_DO_TERM */
+	bool retiring;         /* not started again */
+	bool killed;           /* the order was given */
+	bool said_hello, said_ready;
+	int64_t due_ms;   /* in most states: when to look again */
+	int64_t heard_ms; /* the last frame that was understood */
+	int64_t spawned_ms;
+	int64_t assigned_ms;
+	uint32_t crashes_in_row;
+	uint32_t unknown_in_row;
+	uint32_t asked_in_row; /* whether it may run, in quarantine */
+	/* ever */
+	uint64_t starts, crashes, completed, failed;
+	uint64_t unknown, strays; /* frames that were dropped */
+	int64_t up_ms;            /* of those that are gone */
+};
+
+/* What is to be done. */
+enum pool_do {
+	POOL_DO_ENTER = 1 << 0, /* ask the server: pool_worker_entered() */
+	POOL_DO_SPAWN =
+		1 << 1, /* start the process: pool_worker_gone() in the end, or pool_worker_unspawned() */
+	POOL_DO_CLOSE = 1 << 2, /* its input */
+	POOL_DO_TERM = 1 << 3,  /* its tree, KILL after stop_grace_ms */
+	POOL_DO_KILL = 1 << 4,  /* its tree */
+	POOL_DO_TELL = 1 << 5,  /* of its crash: pool_worker_told() */
+	POOL_DO_END = 1
+		<< 6, /* its task has ended: by the message (an answer, or that it is ready without one), or by
+				 its fault, or as it was told to */
+	POOL_DO_WORK = 1 << 7, /* it is free now */
+	POOL_DO_NOTE = 1 << 8, /* the message is a progress of its task */
+};
+
+void pool_worker_init(struct pool_worker *worker, const struct pool_rules *rules);
+
+/* It has said what it can do, and can be given work now or later. */
+bool pool_worker_is_alive(const struct pool_worker *worker);
+
+/* It is not known yet what it can do, but soon will be: a task may wait for it. One that is started again only in a while
+ * is none to wait for, because another supervisor could have the task meanwhile. */
+bool pool_worker_is_coming(const struct pool_worker *worker, int64_t now_ms);
+
+/* It is wanted from now on. */
+uint32_t pool_worker_begin(struct pool_worker *worker, int64_t now_ms);
+
+/* It is not wanted any more: idle it goes at once, busy when its task has ended. */
+uint32_t pool_worker_retire(struct pool_worker *worker, int64_t now_ms);
+
+enum pool_entry { POOL_ENTRY_FREE, POOL_ENTRY_QUARANTINED, POOL_ENTRY_UNKNOWN };
+
+/* What the server says of the slot. POOL_ENTRY_UNKNOWN: it did not answer. */
+uint32_t pool_worker_entered(struct pool_worker *worker, enum pool_entry entry, int64_t now_ms);
+
+/* The machine could not start it: no process, no memory. That is no crash. */
+uint32_t pool_worker_unspawned(struct pool_worker *worker, int64_t now_ms);
+
+/* It got a task. Only when it is idle. */
+void pool_worker_assign(struct pool_worker *worker, int64_t now_ms);
+
+/* The task must end without an answer (cancelled, too late): the worker goes, within the shorter grace. */
+uint32_t pool_worker_stop_task(struct pool_worker *worker, int64_t grace_ms, int64_t now_ms);
+
+/* Of which task a message speaks: the one that the worker has, the one that it had before, or neither. */
+enum pool_subject { POOL_OF_NONE, POOL_OF_ITS_TASK, POOL_OF_THE_LAST, POOL_OF_ANOTHER };
+
+/* A frame that was understood. */
+uint32_t pool_worker_hear(struct pool_worker *worker, const struct pool_message *message,
+	enum pool_subject subject, int64_t now_ms);
+
+/* A frame that was not. `of_itself`: it was to be about the worker, not about its task. */
+uint32_t pool_worker_hear_unknown(struct pool_worker *worker, bool of_itself, int64_t now_ms);
+
+/* It cannot go on with it: POOL_FAULT_LENGTH, POOL_FAULT_HALF, POOL_FAULT_DEAF. */
+uint32_t pool_worker_break(struct pool_worker *worker, enum pool_fault fault, int64_t now_ms);
+
+/* Its output has ended, and nothing will be heard from it any more: it ends soon, or is ended. */
+uint32_t pool_worker_hear_end(struct pool_worker *worker, bool within_frame, int64_t now_ms);
+
+/* Time has passed. */
+uint32_t pool_worker_look(struct pool_worker *worker, int64_t now_ms);
+int64_t pool_worker_due_ms(const struct pool_worker *worker); /* INT64_MAX: nothing is due */
+
+/* It was ended because its lease was over, which we had not pushed in time: it is gone without a fault of its own, and so
+ * is its task. Before pool_worker_gone(). */
+void pool_worker_lapse(struct pool_worker *worker);
+
+/* It was ended for what its task used up: that is no crash of its own. */
+void pool_worker_excuse(struct pool_worker *worker);
+
+/* Nothing of it runs any more, and all that it said was heard. */
+uint32_t pool_worker_gone(struct pool_worker *worker, bool within_frame, int64_t now_ms);
+
+/* The server knows of the crash. */
+uint32_t pool_worker_told(struct pool_worker *worker, enum pool_entry entry, int64_t now_ms);
+
+bool pool_worker_has_process(const struct pool_worker *worker);
+
+/* WORKER_CRASHED, PROTOCOL_ERROR or WORKER_INIT_FAILED, and in words. */
+const char *pool_fault_code(const struct pool_worker *worker);
+const char *pool_fault_text(const struct pool_worker *worker);
+
+/* starting, ready, busy, unresponsive, dead; and quarantined. */
+const char *pool_state_name(const struct pool_worker *worker);

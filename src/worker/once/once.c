@@ -1,0 +1,633 @@
+#include "worker/once/once.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/take.h"
+#include "base/utf8.h"
+#include "worker/beat/text.h"
+#include "worker/run/run.h"
+#include "worker/supervisor/supervisor.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+enum {
+	LOOK_MS = 1000, /* at the task, for a word to stop */
+	CALL_MS = 10 * 1000,
+	CALL_LEAST_MS = 500,
+	BODY_BYTES_MAX = 64 << 10,
+	RESULT_BYTES_MAX = 256 << 10,
+	SUMMARY_BYTES_MAX = 600,
+	ERROR_BYTES_MAX = 300,
+	LINKS_MAX = 20,
+	ID_BYTES = 160,
+	EXIT_NOT_DONE = 1,
+};
+
+enum once_phase {
+	ONCE_RESTING,  /* before the first pass, and between two */
+	ONCE_CLAIMING, /* its own first, then the next one */
+	ONCE_RUNNING,
+	ONCE_LOOKING, /* nothing runs; the report did not tell how it ended, the task will */
+	ONCE_OVER,
+};
+
+struct once {
+	struct supervisor *supervisor;
+	const struct once_config *config;
+	enum once_phase phase;
+	struct line *line, *news;
+	int64_t news_seq; /* as in beat/text.h */
+	bool newsless;    /* the server tells none */
+	uv_timer_t timer; /* looks at the task; between two passes it waits for the next */
+	int64_t begun_ms, renewed_ms, asked_ms; /* the lease counts from the request that renewed it */
+	int64_t lease_ms;                       /* as granted */
+	int64_t vouched_ms;                     /* also if it was not answered, and we went on all the same */
+	int64_t passes, runs;
+	char task[ID_BYTES], fence[32];
+	struct arena arena; /* of one pass */
+	struct span title;
+	bool said; /* this pass has its result */
+	bool bad;  /* a pass has failed, or was blocked */
+};
+
+/* ---- the result ------------------------------------------------------------------------------------------- */
+
+/* In one line, cut at the end of a character. */
+static struct span one_line(struct arena *arena, struct span text, size_t most)
+{
+	struct span kept = {0};
+
+	if (text.len > most) {
+		text.len = most;
+		while (text.len > 0 && ((unsigned char)text.data[text.len] & 0xc0) == 0x80)
+			text.len--;
+	}
+	if (arena_copy(arena, text, &kept) < 0)
+		return kept;
+	char *at = (char *)kept.data;
+	for (size_t i = 0; i < kept.len; i++) {
+		if ((unsigned char)at[i] < ' ')
+			at[i] = ' ';
+	}
+	return kept;
+}
+
+static int put_line(struct buf *text)
+{
+	int r = buf_put_byte(text, '\n');
+
+	if (r == 0 && (fwrite(text->data, 1, text->len, stdout) != text->len || fflush(stdout) != 0))
+		r = -errno;
+	return r;
+}
+
+struct outcome {
+	bool ok;
+	const char *action;
+	struct span summary, error, next_steps;
+	yyjson_val *links;
+};
+
+static void put_links(struct json_object *object, yyjson_val *links)
+{
+	cleanup(buf_done) struct buf list = {0};
+	size_t index, count, put = 0;
+	yyjson_val *link;
+
+	buf_init(&list, BODY_BYTES_MAX);
+	yyjson_arr_foreach(links, index, count, link)
+	{
+		size_t before = list.len;
+		if (!yyjson_is_str(link) || put == LINKS_MAX)
+			continue;
+		if (buf_put_byte(&list, put > 0 ? ',' : '[') == 0 &&
+			json_put_string(&list, json_text(link)) == 0)
+			put++;
+		else
+			buf_cut(&list, before); /* too long for this: nothing of it is told */
+	}
+	if (put > 0 && buf_put_byte(&list, ']') == 0)
+		json_member_raw(object, "links", buf_span(&list));
+}
+
+/* The result of the pass: one line, and never two. */
+static void say(struct once *once, const struct outcome *outcome)
+{
+	cleanup(buf_done) struct buf text = {0};
+	struct json_object object;
+
+	if (once->said)
+		return;
+	once->said = true;
+	once->bad |= !outcome->ok;
+	buf_init(&text, RESULT_BYTES_MAX);
+	json_begin(&object, &text);
+	json_member_bool(&object, "ok", outcome->ok);
+	json_member_word(&object, "action", outcome->action);
+	if (once->task[0])
+		json_member_string(&object, "itemId", span_of(once->task));
+	if (once->title.len > 0)
+		json_member_string(&object, "title", once->title);
+	if (outcome->summary.len > 0)
+		json_member_string(&object, "summary", outcome->summary);
+	if (outcome->links)
+		put_links(&object, outcome->links);
+	if (!outcome->ok)
+		json_member_string(&object, "error", outcome->error);
+	if (outcome->next_steps.len > 0)
+		json_member_string(&object, "nextSteps", outcome->next_steps);
+	json_member_int(&object, "elapsedMs", worker_clock_ms() - once->begun_ms);
+	int r = json_end(&object);
+	if (r == 0)
+		r = put_line(&text);
+	if (r < 0) { /* whoever reads it shall not take silence for success */
+		once->bad = true;
+		log_error("the result cannot be written", log_cstr("action", outcome->action),
+			log_cstr("reason", strerror(-r)));
+	}
+}
+
+/* ---- passes ------------------------------------------------------------------------------------------------- */
+
+static void begin_pass(struct once *once);
+
+static void on_next_pass(uv_timer_t *timer)
+{
+	begin_pass(timer->data);
+}
+
+static void end_pass(struct once *once)
+{
+	uv_timer_stop(&once->timer);
+	line_drop(once->line);
+	line_drop(once->news);
+	if (once->passes < once->config->max_iterations && !once->supervisor->stopping) {
+		once->phase = ONCE_RESTING;
+		uv_timer_start(&once->timer, on_next_pass, (uint64_t)once->config->poll_interval_ms, 0);
+		return;
+	}
+	once->phase = ONCE_OVER;
+	supervisor_end(once->supervisor);
+}
+
+static void begin_pass(struct once *once)
+{
+	once->passes++;
+	once->begun_ms = worker_clock_ms();
+	once->task[0] = once->fence[0] = 0;
+	once->title = (struct span){0};
+	once->said = once->newsless = false;
+	arena_reset(&once->arena);
+	once->phase = ONCE_CLAIMING;
+	supervisor_claim(once->supervisor);
+}
+
+void once_begin(struct once *once)
+{
+	if (once->phase == ONCE_RESTING && once->passes == 0)
+		begin_pass(once);
+}
+
+void once_failed(struct once *once, const char *action, const char *error)
+{
+	struct outcome outcome = {
+		.action = action, .error = one_line(&once->arena, span_of(error), ERROR_BYTES_MAX)};
+
+	say(once, &outcome);
+	once->passes = once->config->max_iterations; /* the next pass would fare no better */
+	end_pass(once);
+}
+
+/* ---- claiming ----------------------------------------------------------------------------------------------- */
+
+bool once_claims(const struct once *once)
+{
+	return once->phase == ONCE_CLAIMING;
+}
+
+void once_put_claim(const struct once *once, struct json_object *object)
+{
+	cleanup(buf_done) struct buf list = {0};
+	const char *at = once->config->allow_statuses;
+	int r = 0;
+
+	buf_init(&list, BODY_BYTES_MAX);
+	while (r == 0 && *at) {
+		size_t len = strcspn(at, ",");
+		r = buf_printf(&list, "%s\"%.*s\"", list.len > 0 ? "," : "[", (int)len, at);
+		at += len + (at[len] == ',');
+	}
+	json_member_bool(object, "resumeOwned", true);
+	json_member_int(object, "leaseMs", once->config->lease_ms);
+	if (r == 0 && buf_put_byte(&list, ']') == 0)
+		json_member_raw(object, "includeStatuses", buf_span(&list));
+}
+
+static void on_look(uv_timer_t *timer);
+static void ask_for_news(struct once *once);
+
+void once_claimed(struct once *once, yyjson_val *claim)
+{
+	yyjson_val *task = yyjson_obj_get(claim, "task"), *title = yyjson_obj_get(task, "title");
+	const char *id = yyjson_get_str(yyjson_obj_get(task, "id"));
+	const char *fence = yyjson_get_str(yyjson_obj_get(claim, "fence"));
+
+	if (!claim) {
+		say(once, &(struct outcome){.ok = true, .action = "noop_empty"});
+		end_pass(once);
+		return;
+	}
+	once->phase = ONCE_RUNNING;
+	once->runs++;
+	snprintf(once->task, sizeof once->task, "%s", id ? id : "");
+	snprintf(once->fence, sizeof once->fence, "%s", fence ? fence : "");
+	if (yyjson_is_str(title))
+		once->title = one_line(&once->arena, json_text(title), ERROR_BYTES_MAX);
+	once->renewed_ms = once->vouched_ms = worker_clock_ms();
+	once->lease_ms = yyjson_get_sint(yyjson_obj_get(claim, "leaseMs"));
+	if (once->lease_ms <= 0)
+		once->lease_ms = once->config->lease_ms;
+	uint64_t look_ms = once->lease_ms < 4 * LOOK_MS ? (uint64_t)once->lease_ms / 4 : LOOK_MS;
+	uv_timer_start(&once->timer, on_look, look_ms, look_ms);
+	ask_for_news(once);
+}
+
+/* ---- while it runs -------------------------------------------------------------------------------------------- */
+
+static struct run *run_of(const struct once *once)
+{
+	return once->supervisor->run_count > 0 ? once->supervisor->runs[0] : NULL;
+}
+
+static bool is_ours(const struct once *once, yyjson_val *task)
+{
+	return yyjson_equals_str(yyjson_obj_get(task, "fence"), once->fence);
+}
+
+static bool is_ended(const struct once *once, yyjson_val *task)
+{
+	static const char *const ends[] = {"done", "review", "failed", "blocked"};
+
+	for (size_t i = 0; is_ours(once, task) && i < sizeof ends / sizeof *ends; i++) {
+		if (yyjson_equals_str(yyjson_obj_get(task, "state"), ends[i]))
+			return true;
+	}
+	return false;
+}
+
+/* The task is as somebody else sees it: is it still ours, and is it to go on? */
+static void hear_task(struct once *once, yyjson_val *task)
+{
+	struct run *run = run_of(once);
+
+	if (!run)
+		return;
+	run_seen(run, task);
+	if (is_ended(once, task))
+		run_reported(run); /* by its own word, which counts at once: nobody beats for it */
+	else if (!is_ours(once, task) || yyjson_is_null(yyjson_obj_get(task, "workerId")))
+		run_stop(run, STOP_LOST, INT64_MAX);
+	else if (yyjson_is_true(yyjson_obj_get(task, "stopping")))
+		run_stop(run, STOP_CANCELLED, INT64_MAX);
+	else if (yyjson_is_obj(yyjson_obj_get(task, "report")))
+		run_reported(run);
+	else if (yyjson_is_true(yyjson_obj_get(task, "parking")))
+		run_stop(run, STOP_PARKED, INT64_MAX);
+}
+
+void once_lease(const struct once *once, int64_t *ret_from_ms, int64_t *ret_lease_ms)
+{
+	*ret_from_ms = once->vouched_ms;
+	*ret_lease_ms = once->lease_ms;
+}
+
+static void vouch(struct once *once, int64_t from_ms)
+{
+	once->vouched_ms = from_ms;
+	if (run_of(once))
+		run_push(run_of(once));
+}
+
+static void on_task(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct once *once = context;
+	struct json_complaint complaint;
+
+	(void)reach;
+	if (fault < 0 || http_answer_status(answer) != 200 || once->phase != ONCE_RUNNING)
+		return; /* again in a second */
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
+	if (doc)
+		hear_task(once, yyjson_doc_get_root(doc));
+}
+
+static void on_renewed(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct once *once = context;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
+
+	(void)reach;
+	bool renewed = status >= 200 && status < 300, away = status == 0 || status >= 500;
+	if (renewed)
+		once->renewed_ms = once->asked_ms;
+	if (renewed || (away && once->supervisor->options->same_host)) /* as beat.c, go_on() */
+		vouch(once, once->asked_ms);
+	else if (status == 409 && run_of(once))
+		run_stop(run_of(once), STOP_LOST, INT64_MAX);
+}
+
+static int put_target(const struct once *once, struct buf *target, const char *more)
+{
+	return http_put_path(target, "/api/tasks/", span_of(once->task), more);
+}
+
+static int put_renewal(const struct once *once, struct buf *body)
+{
+	int64_t minutes = (worker_clock_ms() - once->begun_ms) / 60000;
+	struct json_object object;
+	char note[80];
+
+	snprintf(note, sizeof note, "at work for %lld min", (long long)minutes);
+	json_begin(&object, body);
+	json_member_string(&object, "workerId", pulse_worker_id(once->supervisor->pulse));
+	json_member_string(&object, "fence", span_of(once->fence));
+	json_member_string(&object, "note", span_of(note));
+	json_member_int(&object, "leaseMs", once->config->lease_ms);
+	return json_end(&object);
+}
+
+/* A server that hangs is away early enough for another try. */
+static int64_t call_ms(const struct once *once)
+{
+	int64_t eighth_ms = once->lease_ms / 8;
+
+	return eighth_ms > CALL_MS ? CALL_MS : eighth_ms < CALL_LEAST_MS ? CALL_LEAST_MS : eighth_ms;
+}
+
+/* The lease is renewed with a note when it is time; otherwise a look. */
+static void look(struct once *once)
+{
+	cleanup(buf_done) struct buf target = {0}, body = {0};
+	int64_t lease_ms = once->lease_ms, held_ms = worker_clock_ms() - once->renewed_ms;
+	bool renews = held_ms >= once->config->progress_every_ms ||
+		held_ms >= lease_ms - 2 * lease_spare_ms(lease_ms); /* well before we would have to stop */
+
+	/* the server may give it to somebody else soon, and we cannot hear of it */
+	if (!once->supervisor->options->same_host && run_of(once) &&
+		held_ms >= lease_ms - lease_spare_ms(lease_ms))
+		run_stop(run_of(once), STOP_LAPSED, lease_spare_ms(lease_ms) / 2);
+	if (line_is_busy(once->line))
+		return;
+	buf_init(&target, 1024);
+	buf_init(&body, BODY_BYTES_MAX);
+	int r = put_target(once, &target, renews ? "/progress" : "");
+	if (r == 0 && renews)
+		r = put_renewal(once, &body);
+	struct http_call call = {
+		.method = renews ? HTTP_METHOD_POST : HTTP_METHOD_GET,
+		.target = buf_span(&target),
+		.body = buf_span(&body),
+		.token = pulse_token(once->supervisor->pulse),
+		.may_repeat = true,
+		.timeout_ms = call_ms(once),
+	};
+	once->asked_ms = worker_clock_ms();
+	if (r == 0)
+		line_call(once->line, &call, renews ? on_renewed : on_task, once);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+	struct once *once = timer->data;
+
+	look(once);
+	ask_for_news(once);
+}
+
+/* Somebody has done something to what the agent holds, or it holds nothing any more: look now. */
+static void on_news(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct once *once = context;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
+	bool news = status == 200 && news_read(answer, &once->news_seq);
+
+	(void)reach;
+	once->newsless = status >= 400 && status < 500;
+	if (once->phase == ONCE_RUNNING && (news || once->newsless))
+		look(once);
+}
+
+/* Again with the next look: that is soon enough for one task. */
+static void ask_for_news(struct once *once)
+{
+	struct span agent = pulse_worker_id(once->supervisor->pulse);
+	cleanup(buf_done) struct buf target = {0};
+
+	if (once->newsless || line_is_busy(once->news))
+		return;
+	buf_init(&target, 1024);
+	int r = news_put_target(&target, agent, once->news_seq);
+	struct http_call call = {
+		.method = HTTP_METHOD_GET,
+		.target = buf_span(&target),
+		.token = pulse_token(once->supervisor->pulse),
+		.may_repeat = true,
+		.timeout_ms = NEWS_WAIT_MS + NEWS_SLACK_MS,
+	};
+	if (r == 0)
+		line_call(once->news, &call, on_news, once);
+}
+
+/* ---- how it ended ----------------------------------------------------------------------------------------------- */
+
+static struct span text_at(yyjson_val *object, const char *key)
+{
+	return json_text(yyjson_obj_get(object, key));
+}
+
+static struct span printed(struct once *once, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static struct span printed(struct once *once, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	return one_line(&once->arena, span_of(text), sizeof text);
+}
+
+/* What it has to show: a text, or "summary" and "links" of an object. */
+static void read_result(struct once *once, yyjson_val *result, struct outcome *outcome)
+{
+	struct span text = yyjson_is_str(result) ? json_text(result) : text_at(result, "summary");
+
+	outcome->summary = one_line(&once->arena, text, SUMMARY_BYTES_MAX);
+	outcome->links =
+		yyjson_is_arr(yyjson_obj_get(result, "links")) ? yyjson_obj_get(result, "links") : NULL;
+}
+
+/* By the state that the report has led to. */
+static void judge(struct once *once, yyjson_val *task, struct outcome *outcome)
+{
+	struct span state = text_at(task, "state"), why = text_at(yyjson_obj_get(task, "error"), "message");
+
+	outcome->error = one_line(&once->arena, why, ERROR_BYTES_MAX);
+	outcome->action = "failed";
+	if (span_equal(state, SPAN("done")) || span_equal(state, SPAN("review"))) {
+		outcome->ok = true;
+		outcome->action = "completed";
+		read_result(once, yyjson_obj_get(task, "result"), outcome);
+	} else if (span_equal(state, SPAN("asking"))) {
+		struct span asked = text_at(yyjson_obj_get(task, "question"), "question");
+		outcome->action = "blocked";
+		outcome->error = printed(once, "it asks: %.*s", (int)asked.len, asked.data ? asked.data : "");
+		outcome->next_steps = printed(once, "stint answer %s ANSWER", once->task);
+	} else if (span_equal(state, SPAN("blocked"))) {
+		outcome->action = "blocked";
+		outcome->next_steps = printed(once, "stint why %s", once->task);
+	} else if (span_equal(state, SPAN("cancelled"))) {
+		outcome->error = SPAN("it was cancelled");
+	} else if (span_equal(state, SPAN("failed"))) {
+		outcome->next_steps =
+			printed(once, "stint show %s, then stint retry %s", once->task, once->task);
+	} else { /* ready, scheduled: nothing is final */
+		outcome->action = why.len > 0 ? "failed" : "blocked";
+		if (why.len == 0)
+			outcome->error = SPAN("it was given back, to be tried later");
+		outcome->next_steps = SPAN("it is tried again by itself: the next pass may take it up");
+	}
+	if (!outcome->ok && outcome->error.len == 0)
+		outcome->error = SPAN("nothing was said of the reason");
+}
+
+static void say_task(struct once *once, yyjson_val *task)
+{
+	struct outcome outcome = {0};
+
+	judge(once, task, &outcome);
+	say(once, &outcome);
+}
+
+void once_settled(struct once *once, int status, struct span answer)
+{
+	struct json_complaint complaint;
+
+	if (once->phase != ONCE_RUNNING || status >= 300)
+		return; /* what another one had left to say; or it had ended before, by its own word */
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read_to(answer, JSON_REPLY_DEPTH_MAX, &complaint);
+	yyjson_val *task = yyjson_doc_get_root(doc);
+	if (doc &&
+		!yyjson_equals_str(
+			yyjson_obj_get(task, "state"), "asking")) /* what it asks is not told here */
+		say_task(once, task);
+}
+
+static void on_end(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct once *once = context;
+	struct json_complaint complaint;
+	bool told = fault == 0 && http_answer_status(answer) == 200;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		told ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
+
+	(void)reach;
+	if (doc && is_ours(once, yyjson_doc_get_root(doc)))
+		say_task(once, yyjson_doc_get_root(doc));
+	if (!told)
+		say(once,
+			&(struct outcome){.action = "failed",
+				.error = SPAN("the server does not say how it ended"),
+				.next_steps = printed(once, "stint why %s", once->task)});
+	say(once,
+		&(struct outcome){.action = "failed",
+			.error = SPAN("the claim was lost: somebody else has the task by now"),
+			.next_steps = printed(once, "stint why %s", once->task)});
+	end_pass(once);
+}
+
+void once_run_over(struct once *once)
+{
+	cleanup(buf_done) struct buf target = {0};
+
+	if (once->phase != ONCE_RUNNING)
+		return;
+	uv_timer_stop(&once->timer);
+	line_drop(once->line);
+	line_drop(once->news);
+	if (once->said) {
+		end_pass(once);
+		return;
+	}
+	once->phase = ONCE_LOOKING;
+	buf_init(&target, 1024);
+	int r = put_target(once, &target, "");
+	struct http_call call = {
+		.method = HTTP_METHOD_GET,
+		.target = buf_span(&target),
+		.token = pulse_token(once->supervisor->pulse),
+		.may_repeat = true,
+		.timeout_ms = CALL_MS,
+	};
+	if (r < 0 || line_call(once->line, &call, on_end, once) < 0)
+		on_end(once, -EIO, HTTP_REACH_NOTHING, NULL);
+}
+
+bool once_is_looking(const struct once *once)
+{
+	return once->phase == ONCE_LOOKING;
+}
+
+/* ---- life ----------------------------------------------------------------------------------------------------- */
+
+struct once *once_new(struct supervisor *supervisor, const struct once_config *config)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	struct once *once = calloc(1, sizeof *once);
+
+	if (!once)
+		return NULL;
+	*once = (struct once){.supervisor = supervisor, .config = config, .begun_ms = worker_clock_ms()};
+	arena_init(&once->arena, RESULT_BYTES_MAX);
+	once->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	once->news = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	if (!once->line || !once->news) {
+		line_free(once->line);
+		line_free(once->news);
+		once_free(once);
+		return NULL;
+	}
+	uv_timer_init(supervisor->loop, &once->timer);
+	once->timer.data = once;
+	return once;
+}
+
+int once_close(struct once *once)
+{
+	if (!once->said && once->phase != ONCE_OVER && once->phase != ONCE_RESTING)
+		say(once,
+			&(struct outcome){.action = "failed",
+				.error = once->task[0]
+					? SPAN("it was stopped before the server had taken its report; the next pass sends it")
+					: SPAN("it was stopped before it had done anything")});
+	uv_close((uv_handle_t *)&once->timer, NULL);
+	line_free(once->line);
+	line_free(once->news);
+	once->line = once->news = NULL;
+	return once->bad ? EXIT_NOT_DONE : once->runs == 0 ? (int)once->config->empty_status : 0;
+}
+
+void once_free(struct once *once)
+{
+	if (!once)
+		return;
+	arena_done(&once->arena);
+	free(once);
+}

@@ -1,0 +1,347 @@
+#include "worker/once/sweep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/take.h"
+#include "exec/process.h"
+#include "wire/http/client.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+enum {
+	GH_MS = 60 * 1000,
+	CALL_MS = 10 * 1000,
+	OUTPUT_BYTES_MAX = 4 << 20,
+	BODY_BYTES_MAX = 256 << 10,
+	PATH_DIRS_MAX = 64,
+	PATH_BYTES = 4096,
+	TITLE_BYTES_MAX = 150,
+	OID_SHOWN = 12,
+};
+
+struct sweeping {
+	const struct supervisor_options *options;
+	const struct settings_sweep *sweep;
+	struct sweep_result *result;
+	struct process *process;
+	uv_loop_t loop;
+	uv_timer_t clock;
+	bool timed_out;
+	struct buf out, err;
+	struct process_end end;
+	struct grant grants[PATH_DIRS_MAX + 4];
+	size_t grant_count;
+	char paths[PATH_DIRS_MAX + 4][PATH_BYTES];
+};
+
+static int fail(struct sweeping *sweeping, int fault, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int fail(struct sweeping *sweeping, int fault, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(sweeping->result->complaint, sizeof sweeping->result->complaint, format, args);
+	va_end(args);
+	return fault;
+}
+
+/* ---- gh ----------------------------------------------------------------------------------------------------- */
+
+static void grant(struct sweeping *sweeping, const char *path, size_t len)
+{
+	size_t at = sweeping->grant_count;
+
+	const char *state = sweeping->options->home;
+
+	/* nothing above the state directory: it is kept out of reach */
+	if (at == sizeof sweeping->grants / sizeof *sweeping->grants || path[0] != '/' || len < 2 ||
+		len >= PATH_BYTES ||
+		(strncmp(path, state, len) == 0 && (state[len] == '/' || state[len] == 0)))
+		return;
+	snprintf(sweeping->paths[at], PATH_BYTES, "%.*s", (int)len, path);
+	sweeping->grants[at] =
+		(struct grant){.path = sweeping->paths[at], .fd = -1, .access = GRANT_READ, .optional = true};
+	sweeping->grant_count++;
+}
+
+/* Where programs lie, and what gh knows about its user. Is it there? */
+static bool look_for_gh(struct sweeping *sweeping)
+{
+	const char *at = getenv("PATH"), *home = getenv("HOME"), *config = getenv("GH_CONFIG_DIR");
+	char path[PATH_BYTES];
+	bool found = false;
+
+	while (at && *at) {
+		size_t len = strcspn(at, ":");
+		int full = snprintf(path, sizeof path, "%.*s/gh", (int)len, at);
+		found |= len > 0 && full > 0 && (size_t)full < sizeof path && access(path, X_OK) == 0;
+		if (sweeping->grant_count < PATH_DIRS_MAX)
+			grant(sweeping, at, len);
+		at += len + (at[len] == ':');
+	}
+	if (config)
+		grant(sweeping, config, strlen(config));
+	if (home && (size_t)snprintf(path, sizeof path, "%s/.config/gh", home) < sizeof path)
+		grant(sweeping, path, strlen(path));
+	return found;
+}
+
+static void on_gone(void *context, struct process *process)
+{
+	struct sweeping *sweeping = context;
+
+	output_tail(process_output(process, STREAM_OUT), OUTPUT_BYTES_MAX, &sweeping->out);
+	output_tail(process_output(process, STREAM_ERR), 400, &sweeping->err);
+	sweeping->end = *process_end(process);
+	process_free(process);
+	uv_close((uv_handle_t *)&sweeping->clock, NULL);
+	uv_stop(&sweeping->loop);
+}
+
+static void on_nothing(void *context, struct process *process)
+{
+	(void)context;
+	(void)process;
+}
+
+static void on_output(void *context, struct process *process, enum process_stream stream)
+{
+	(void)context;
+	(void)process;
+	(void)stream;
+}
+
+static void on_late(uv_timer_t *timer)
+{
+	struct sweeping *sweeping = timer->data;
+
+	sweeping->timed_out = true;
+	process_kill(sweeping->process);
+}
+
+static const struct process_events events = {
+	.started = on_nothing, .output = on_output, .exited = on_nothing, .gone = on_gone};
+
+static int start_gh(struct sweeping *sweeping, struct host *host)
+{
+	static const char *const allowed[] = {"PATH", "HOME", "LANG", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST",
+		"GH_ENTERPRISE_TOKEN", "GH_CONFIG_DIR", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy",
+		"SSL_CERT_FILE", "SSL_CERT_DIR", NULL};
+	static const char *const env[] = {"GH_NO_UPDATE_NOTIFIER=1", "GH_PROMPT_DISABLED=1", NULL};
+	const char *repository = sweeping->sweep->repository;
+	const char *argv[] = {"gh", "pr", "list", "--state", "open", "--limit", "100", "--json",
+		"number,title,url,isDraft,reviewDecision,headRefOid", repository ? "--repo" : NULL,
+		repository, NULL};
+	struct process_spec spec = process_spec_default();
+	char run[PROCESS_RUN_BYTES_MAX];
+
+	/* with a repository it looks at no file; without one it finds it in the directory we are in */
+	cleanup(close_at) int workdir_fd = open(repository ? "/usr" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (workdir_fd < 0)
+		return -errno;
+	snprintf(run, sizeof run, "sweep-%d-%llu", (int)getpid(), (unsigned long long)uv_hrtime());
+	spec.run = run;
+	spec.argv = argv;
+	spec.env = env;
+	spec.env_allow = allowed;
+	spec.workdir_fd = workdir_fd;
+	spec.output_bytes_max[STREAM_OUT] = OUTPUT_BYTES_MAX;
+	spec.confine.grants = sweeping->grants;
+	spec.confine.grant_count = sweeping->grant_count;
+	spec.confine.keep_out = sweeping->options->home;
+	spec.confine.workdir_read_only = true;
+	spec.confine.limits = limits_default();
+	spec.events = &events;
+	spec.context = sweeping;
+	return process_start(host, &spec, &sweeping->process);
+}
+
+static int ask_gh(struct sweeping *sweeping)
+{
+	struct host_options options = {.landlock_optional = sweeping->options->settings->landlock_optional};
+	char complaint[HOST_COMPLAINT_BYTES];
+	struct host *host;
+
+	int r = host_open(&sweeping->loop, &options, &host, complaint);
+	if (r < 0)
+		return fail(sweeping, r, "%s", complaint);
+	uv_timer_init(&sweeping->loop, &sweeping->clock);
+	sweeping->clock.data = sweeping;
+	uv_timer_start(&sweeping->clock, on_late, GH_MS, 0);
+	r = start_gh(sweeping, host);
+	if (r == 0)
+		uv_run(&sweeping->loop, UV_RUN_DEFAULT);
+	else
+		uv_close((uv_handle_t *)&sweeping->clock, NULL);
+	host_close(host);
+	uv_run(&sweeping->loop, UV_RUN_DEFAULT);
+	if (r == -EXDEV)
+		return fail(sweeping, r,
+			"the state of stint lies beneath this directory: go to the repository itself, or say --repository OWNER/NAME");
+	if (r < 0)
+		return fail(sweeping, r, "gh cannot be run: %s", strerror(-r));
+	if (sweeping->timed_out)
+		return fail(sweeping, -ETIMEDOUT, "gh did not answer within %d s", GH_MS / 1000);
+	if (sweeping->end.how != ENDED_EXIT || sweeping->end.code != 0) {
+		struct span said = buf_span(&sweeping->err);
+		while (said.len > 0 && said.data[said.len - 1] == '\n')
+			said.len--;
+		return fail(sweeping, -EIO, "gh failed (%s %d): %.*s",
+			sweeping->end.how == ENDED_SIGNAL ? "signal" : "status", sweeping->end.code,
+			(int)said.len, said.len > 0 ? said.data : "it said nothing");
+	}
+	return 0;
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------ */
+
+static const char *text_at(yyjson_val *object, const char *key)
+{
+	const char *text = yyjson_get_str(yyjson_obj_get(object, key));
+
+	return text ? text : "";
+}
+
+/* https://github.com/owner/name/pull/7 → owner/name */
+static struct span repository_of(const char *url)
+{
+	const char *host = strstr(url, "://"), *path = host ? strchr(host + 3, '/') : NULL;
+	const char *end = path ? strstr(path, "/pull/") : NULL;
+
+	return end ? (struct span){path + 1, (size_t)(end - path - 1)} : (struct span){0};
+}
+
+/* Not a draft, and nobody has approved it. */
+static bool needs_attention(yyjson_val *pr)
+{
+	return yyjson_is_int(yyjson_obj_get(pr, "number")) && repository_of(text_at(pr, "url")).len > 0 &&
+		!yyjson_is_true(yyjson_obj_get(pr, "isDraft")) &&
+		strcmp(text_at(pr, "reviewDecision"), "APPROVED") != 0;
+}
+
+static int put_task(struct sweeping *sweeping, struct buf *body, yyjson_val *pr)
+{
+	long long number = yyjson_get_sint(yyjson_obj_get(pr, "number"));
+	struct span repository = repository_of(text_at(pr, "url"));
+	char id[128], key[160], title[TITLE_BYTES_MAX + 80], payload[600];
+	struct json_object object;
+
+	snprintf(key, sizeof key, "pr:%.*s#%lld", (int)repository.len, repository.data, number);
+	snprintf(id, sizeof id, "pr-%.*s-%lld-%.*s", (int)repository.len < 60 ? (int)repository.len : 60,
+		repository.data, number, OID_SHOWN, text_at(pr, "headRefOid"));
+	for (char *at = id; *at; at++) {
+		if (*at == '/')
+			*at = '.';
+	}
+	snprintf(title, sizeof title, "Review #%lld: %.*s", number, TITLE_BYTES_MAX, text_at(pr, "title"));
+	snprintf(payload, sizeof payload, "%.500s", text_at(pr, "url"));
+	buf_clear(body);
+	json_begin(&object, body);
+	json_member_string(&object, "id", span_of(id));
+	json_member_string(&object, "uniqueKey", span_of(key));
+	json_member_string(&object, "title", span_of(title));
+	json_member_string(&object, "queue", span_of(sweeping->sweep->queue));
+	if (sweeping->sweep->executor)
+		json_member_string(&object, "executor", span_of(sweeping->sweep->executor));
+	json_member_raw(&object, "labels", SPAN("[\"pr-review\"]"));
+	json_member_string(&object, "instructions", span_of(payload));
+	cleanup(buf_done) struct buf copy = {0};
+	buf_init(&copy, BODY_BYTES_MAX);
+	if (json_put_value(&copy, pr) == 0)
+		json_member_raw(&object, "payload", buf_span(&copy));
+	return json_end(&object);
+}
+
+/* 1: it is new; 0: it is there already. */
+static int add_task(struct sweeping *sweeping, struct http_client *client, struct span body)
+{
+	const char *token = sweeping->options->token;
+	struct http_answer *answer;
+	enum http_reach reach;
+	struct http_call call = {
+		.method = HTTP_METHOD_POST,
+		.target = SPAN("/api/tasks"),
+		.body = body,
+		.token = token ? span_of(token) : (struct span){0},
+		.may_repeat = true, /* by its id */
+		.timeout_ms = CALL_MS,
+	};
+
+	int r = http_client_call(client, &call, &answer, &reach);
+	if (r < 0)
+		return fail(sweeping, r,
+			"the server at %.200s does not answer: %s; start it (stint up), or name another with --url",
+			sweeping->options->url, strerror(-r));
+	int status = http_answer_status(answer);
+	if (status == 201 || status == 200 || status == 409)
+		return status == 201;
+	return fail(sweeping, -EIO, "the server refuses the tasks of the sweep, with status %d", status);
+}
+
+static int add_tasks(struct sweeping *sweeping)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	struct json_complaint complaint;
+	cleanup(buf_done) struct buf body = {0};
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(buf_span(&sweeping->out), &complaint);
+	yyjson_val *list = yyjson_doc_get_root(doc), *pr;
+	size_t index, count;
+	int r = 0;
+
+	if (!yyjson_is_arr(list))
+		return fail(sweeping, -EPROTO, "gh did not print a list of pull requests");
+	struct http_client *client = http_client_new(&sweeping->options->address, &limits);
+	if (!client)
+		return fail(sweeping, -ENOMEM, "no memory");
+	buf_init(&body, BODY_BYTES_MAX);
+	yyjson_arr_foreach(list, index, count, pr)
+	{
+		if (r < 0 || !needs_attention(pr))
+			continue;
+		sweeping->result->found++;
+		r = put_task(sweeping, &body, pr);
+		if (r == 0)
+			r = add_task(sweeping, client, buf_span(&body));
+		sweeping->result->added += r == 1;
+	}
+	http_client_free(client);
+	return r < 0 ? r : 0;
+}
+
+int sweep_prs(const struct supervisor_options *options, const struct settings_sweep *sweep,
+	struct sweep_result *ret)
+{
+	struct sweeping *sweeping = calloc(1, sizeof *sweeping);
+
+	*ret = (struct sweep_result){0};
+	if (!sweeping)
+		return -ENOMEM;
+	sweeping->options = options;
+	sweeping->sweep = sweep;
+	sweeping->result = ret;
+	buf_init(&sweeping->out, OUTPUT_BYTES_MAX);
+	buf_init(&sweeping->err, 4096);
+	int r = look_for_gh(sweeping)
+		? 0
+		: fail(sweeping, -ENOENT,
+			  "gh is not in the PATH: install GitHub's command line and log in with gh auth login; nothing was changed");
+	if (r == 0) {
+		uv_loop_init(&sweeping->loop);
+		r = ask_gh(sweeping);
+		uv_loop_close(&sweeping->loop);
+	}
+	if (r == 0)
+		r = add_tasks(sweeping);
+	buf_done(&sweeping->out);
+	buf_done(&sweeping->err);
+	free(sweeping);
+	return r;
+}

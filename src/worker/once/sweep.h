@@ -1,0 +1,18 @@
+/*
+ * The sweep of pull requests: asks `gh` for those that are open and wait for a review, and adds a task for each. A task
+ * has an id of its repository, number and commit, and a unique key of the first two: while one is open there is no second,
+ * and a commit that was looked at is not looked at again.
+ */
+#pragma once
+
+#include "worker/supervisor/supervisor.h"
+
+struct sweep_result {
+	uint32_t found, added; /* that need attention; of them, new */
+	char complaint[600];   /* if it failed */
+};
+
+/* With a loop of its own, before any other runs. -ENOENT: there is no gh, and nothing was done; other faults as they come:
+ * the complaint says it in a sentence. */
+int sweep_prs(const struct supervisor_options *options, const struct settings_sweep *sweep,
+	struct sweep_result *ret);

@@ -1,0 +1,159 @@
+#include "worker/report/letter.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/take.h"
+
+static const char *const yields_names[] = {
+	[YIELDS_TO_NOTHING] = "",
+	[YIELDS_TO_FAILURE] = "?failure",
+	[YIELDS_TO_WORD] = "?word",
+	[YIELDS_TO_QUESTION] = "?question",
+};
+
+/* ---- one ---- */
+
+int letter_begin(struct buf *out, enum yields_to to)
+{
+	return to == YIELDS_TO_NOTHING ? 0 : buf_printf(out, "%s\n", yields_names[to]);
+}
+
+int letter_put(struct buf *out, enum yields_to to, struct span target, struct span body)
+{
+	int r = letter_begin(out, to);
+
+	if (r == 0)
+		r = buf_put_span(out, target);
+	if (r == 0)
+		r = buf_put_byte(out, '\n');
+	return r < 0 ? r : buf_put_span(out, body);
+}
+
+static struct span take_line(struct span *text)
+{
+	const char *newline = text->len > 0 ? memchr(text->data, '\n', text->len) : NULL;
+	struct span line = {text->data, newline ? (size_t)(newline - text->data) : text->len};
+	size_t used = line.len + (newline != NULL);
+
+	*text = (struct span){text->data + used, text->len - used};
+	return line;
+}
+
+int letter_read(struct span text, struct letter_text *ret_letter)
+{
+	struct letter_text letter = {.to = YIELDS_TO_NOTHING};
+	struct span line = take_line(&text);
+
+	if (line.len > 0 && line.data[0] == '?') {
+		for (letter.to = YIELDS_TO_QUESTION; letter.to > YIELDS_TO_NOTHING; letter.to--)
+			if (span_equal(line, span_of(yields_names[letter.to])))
+				break;
+		line = take_line(&text);
+	}
+	if (line.len == 0 || line.data[0] != '/')
+		return -EINVAL;
+	letter.target = line;
+	letter.body = text;
+	*ret_letter = letter;
+	return 0;
+}
+
+/* ---- several ---- */
+
+/* So many of them, from the first, make one file. */
+static size_t count_together(const struct letter_file *letters, size_t count)
+{
+	size_t bytes = 0, together = 0;
+
+	while (together < count && together < LETTERS_TOGETHER_MAX) {
+		bytes += letters[together].text.len;
+		if (together > 0 && bytes > LETTERS_TOGETHER_BYTES_MAX)
+			break;
+		together++;
+	}
+	return together;
+}
+
+static int write_together(int dir_fd, const struct letter_file *letters, size_t count)
+{
+	cleanup(buf_done) struct buf file = {0};
+	const char *names[LETTERS_TOGETHER_MAX];
+	int r = 0;
+
+	buf_init(&file, LETTER_BYTES_MAX);
+	for (size_t i = 0; i < count && r == 0; i++) {
+		names[i] = letters[i].name;
+		r = buf_printf(&file, "*%s %zu\n", letters[i].name, letters[i].text.len);
+		if (r == 0)
+			r = buf_put_span(&file, letters[i].text);
+	}
+	return r < 0 ? r : file_write_as(dir_fd, names, count, buf_span(&file), true);
+}
+
+static void write_some(int dir_fd, struct letter_file *letters, size_t count)
+{
+	if (count > 1 && write_together(dir_fd, letters, count) == 0) {
+		for (size_t i = 0; i < count; i++)
+			letters[i].fault = 0;
+		return;
+	}
+	/* without links, or without room for all of them: each for itself */
+	for (size_t i = 0; i < count; i++)
+		letters[i].fault = file_write(dir_fd, letters[i].name, letters[i].text, true);
+}
+
+void letters_write(int dir_fd, struct letter_file *letters, size_t count)
+{
+	while (count > 0) {
+		size_t together = count_together(letters, count);
+		write_some(dir_fd, letters, together);
+		letters += together;
+		count -= together;
+	}
+}
+
+/* "*NAME BYTES" and as many bytes. False: there is no more, or that is none. */
+static bool take_one(struct span *file, struct span *ret_name, struct span *ret_text)
+{
+	struct span line = take_line(file);
+	const char *space = line.len > 0 && line.data[0] == '*' ? memrchr(line.data, ' ', line.len) : NULL;
+	size_t bytes = 0;
+
+	if (!space || space + 1 == line.data + line.len)
+		return false;
+	for (const char *at = space + 1; at < line.data + line.len; at++) {
+		if (*at < '0' || *at > '9' || bytes > file->len)
+			return false;
+		bytes = bytes * 10 + (size_t)(*at - '0');
+	}
+	if (bytes > file->len)
+		return false;
+	*ret_name = (struct span){line.data + 1, (size_t)(space - line.data - 1)};
+	*ret_text = (struct span){file->data, bytes};
+	*file = (struct span){file->data + bytes, file->len - bytes};
+	return true;
+}
+
+int letter_load(int dir_fd, const char *name, struct buf *file, struct span *ret_text)
+{
+	struct span its_name, text;
+
+	buf_clear(file);
+	int r = file_read(dir_fd, name, file);
+	if (r < 0)
+		return r;
+	struct span rest = buf_span(file);
+	if (rest.len == 0 || rest.data[0] != '*') {
+		*ret_text = rest;
+		return 0;
+	}
+	while (take_one(&rest, &its_name, &text)) {
+		if (span_equal(its_name, span_of(name))) {
+			*ret_text = text;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}

@@ -1,0 +1,46 @@
+/*
+ * A letter: a report as it lies in the outbox until the server has it, in a file with its name.
+ *
+ *	?word                       to what it gives way; a line less if that is nothing
+ *	/api/tasks/t-1/complete     the target
+ *	{"workerId":"w-1",…}        the body
+ *
+ * Letters that become ready together are written together. Such a file has all of them, each behind a line "*NAME BYTES",
+ * and each of their names is a link to it: they cost the syncs of one, and are removed one by one.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "attempt/verdict.h"
+
+enum {
+	LETTER_NAME_BYTES = 100,
+	LETTER_BYTES_MAX = 2 << 20,
+	LETTERS_TOGETHER_MAX = 256,
+	LETTERS_TOGETHER_BYTES_MAX = 256 << 10, /* each of them is read with the others */
+};
+
+/* As it is read. */
+struct letter_text {
+	enum yields_to to;
+	struct span target, body;
+};
+
+/* Its first line, if it gives way to something: the target and the body follow. */
+int letter_begin(struct buf *out, enum yields_to to);
+int letter_put(struct buf *out, enum yields_to to, struct span target, struct span body);
+
+/* -EINVAL: that is no letter. The spans are parts of the text. */
+int letter_read(struct span text, struct letter_text *ret_letter);
+
+struct letter_file {
+	const char *name;
+	struct span text;
+	int fault; /* what became of it: 0, it is on disk, also after a loss of power */
+};
+
+/* As few syncs as can be. */
+void letters_write(int dir_fd, struct letter_file *letters, size_t count);
+
+/* The text of one, a part of what was read into `file`. -ENOENT, -EINVAL, -E2BIG … */
+int letter_load(int dir_fd, const char *name, struct buf *file, struct span *ret_text);

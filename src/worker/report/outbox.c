@@ -1,0 +1,678 @@
+#include "worker/report/outbox.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/take.h"
+#include "wire/json/json.h"
+#include "worker/beat/beat.h"
+#include "worker/beat/text.h"
+#include "worker/report/letter.h"
+#include "worker/line.h"
+#include "attempt/retry.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+enum {
+	COURIERS_MAX = 32,
+	TIMEOUT_MS = 30 * 1000,
+	AWAY_MS = 15 * 1000,
+	SAVE_AGAIN_MS = 1000,
+	TOKEN_BYTES_MAX = 512,
+};
+
+enum letter_state {
+	LETTER_RESERVED, /* its owner has nothing to tell yet */
+	LETTER_NEW,      /* in memory: the disk was not asked yet */
+	LETTER_REFUSED,  /* in memory: the disk did not take it */
+	LETTER_SAVED,
+};
+
+struct letter {
+	struct letter *next;
+	char name[LETTER_NAME_BYTES];
+	void *owner;
+	enum letter_state state;
+	int fault;   /* of the disk */
+	bool untold; /* its owner has not heard yet what the disk said */
+	bool held;
+	bool asked;              /* what it gives way to is known */
+	struct courier *courier; /* NULL: it is not on its way */
+	struct buf text;         /* empty: what is in its file */
+};
+
+/* A connection, and the letter that is on its way by it, or whose word is asked for. */
+struct courier {
+	struct outbox *outbox;
+	struct line *line; /* NULL: none was needed yet */
+	struct letter *letter;
+	struct buf file; /* where its text was found */
+	struct span text;
+};
+
+struct outbox {
+	struct letter *first, **end;
+	uint32_t count, reserved; /* of all; of those that were not put yet */
+	bool cut;                 /* there are more on disk than could be loaded */
+	bool taken;               /* the server has taken one since they were */
+	struct courier couriers[COURIERS_MAX];
+	uv_loop_t *loop;
+	struct http_address address;
+	uv_idle_t turn;   /* runs while there is something to write down, or to tell of that */
+	uv_timer_t timer; /* there may be something to send */
+	uv_timer_t saver; /* runs while the disk refuses something */
+	int open_handles;
+	bool save_again;
+	bool away; /* nothing is sent before the timer is due */
+	uint32_t failures;
+	struct rng rng;
+	int dir_fd;
+	char token[TOKEN_BYTES_MAX + 1];
+	const struct outbox_events *events;
+	void *context;
+	bool stopped;
+};
+
+static void send_more(struct outbox *outbox);
+
+/* ---- letters ---- */
+
+static struct letter *add(struct outbox *outbox, const char *name, enum letter_state state)
+{
+	struct letter *letter = outbox->count < OUTBOX_LETTERS_MAX ? calloc(1, sizeof *letter) : NULL;
+
+	if (!letter || strlen(name) >= sizeof letter->name) {
+		free(letter);
+		return NULL;
+	}
+	strcpy(letter->name, name);
+	letter->state = state;
+	buf_init(&letter->text, LETTER_BYTES_MAX);
+	*outbox->end = letter;
+	outbox->end = &letter->next;
+	outbox->count++;
+	outbox->reserved += state == LETTER_RESERVED;
+	return letter;
+}
+
+static void take_out(struct outbox *outbox, struct letter *letter)
+{
+	struct letter **at = &outbox->first;
+
+	while (*at != letter)
+		at = &(*at)->next;
+	*at = letter->next;
+	if (!*at)
+		outbox->end = at;
+	outbox->count--;
+	outbox->reserved -= letter->state == LETTER_RESERVED;
+	buf_done(&letter->text);
+	free(letter);
+}
+
+static void on_again(uv_timer_t *timer)
+{
+	struct outbox *outbox = timer->data;
+
+	outbox->away = false;
+	send_more(outbox);
+}
+
+static void send_after(struct outbox *outbox, int64_t delay_ms)
+{
+	if (!outbox->stopped)
+		uv_timer_start(&outbox->timer, on_again, (uint64_t)delay_ms, 0);
+}
+
+/* There may be something to send. */
+static void wake(struct outbox *outbox)
+{
+	if (!outbox->away)
+		send_after(outbox, 0);
+}
+
+/* ---- to disk ---- */
+
+static void on_save_again(uv_timer_t *timer)
+{
+	outbox_save(timer->data);
+}
+
+/* Some letters that are not on disk. True: now they are. */
+static bool save_some(struct outbox *outbox, struct letter *const *letters, size_t count)
+{
+	struct letter_file files[LETTERS_TOGETHER_MAX];
+	bool all = true;
+
+	for (size_t i = 0; i < count; i++)
+		files[i] = (struct letter_file){letters[i]->name, buf_span(&letters[i]->text), 0};
+	letters_write(outbox->dir_fd, files, count);
+	for (size_t i = 0; i < count; i++) {
+		letters[i]->fault = files[i].fault;
+		letters[i]->state = files[i].fault < 0 ? LETTER_REFUSED : LETTER_SAVED;
+		letters[i]->untold = true;
+		if (files[i].fault == 0)
+			buf_done(&letters[i]->text);
+		all &= files[i].fault == 0;
+	}
+	return all;
+}
+
+static bool save_all(struct outbox *outbox)
+{
+	struct letter *some[LETTERS_TOGETHER_MAX];
+	size_t count = 0;
+	bool all = true;
+
+	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
+		if (letter->state == LETTER_SAVED || letter->state == LETTER_RESERVED)
+			continue;
+		some[count++] = letter;
+		if (count == LETTERS_TOGETHER_MAX) {
+			all &= save_some(outbox, some, count);
+			count = 0;
+		}
+	}
+	return (count == 0 || save_some(outbox, some, count)) && all;
+}
+
+static void tell_saved(struct outbox *outbox)
+{
+	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
+		if (!letter->untold)
+			continue;
+		letter->untold = false;
+		outbox->events->saved(outbox->context, letter->owner, letter->fault);
+	}
+}
+
+/* After everything that was ready has been heard, and what follows of it sent: the sync goes on beside it. What is saved is
+ * told of a turn later, because whoever hears it has things to remove, and the letters shall be on their way first. */
+static void on_turn(uv_idle_t *turn)
+{
+	struct outbox *outbox = turn->data;
+
+	tell_saved(outbox);
+	bool save = outbox->save_again;
+	for (struct letter *letter = outbox->first; letter && !save; letter = letter->next)
+		save = letter->state == LETTER_NEW;
+	if (!save) {
+		uv_idle_stop(turn);
+		return;
+	}
+	outbox->save_again = false;
+	if (save_all(outbox))
+		uv_timer_stop(&outbox->saver);
+	else
+		uv_timer_start(&outbox->saver, on_save_again, SAVE_AGAIN_MS, 0);
+	send_more(outbox);
+}
+
+void outbox_save(struct outbox *outbox)
+{
+	outbox->save_again = true;
+	uv_idle_start(&outbox->turn, on_turn);
+}
+
+/* ---- answers ---- */
+
+static struct span code_of(yyjson_doc *doc)
+{
+	yyjson_val *code = yyjson_obj_get(yyjson_doc_get_root(doc), "code");
+
+	return json_text(code);
+}
+
+/* Is that the last word? A credential that is not known today may be put right. */
+static bool is_final(int status)
+{
+	return (status >= 200 && status < 300) ||
+		(status >= 400 && status < 500 && status != 401 && status != 408 && status != 421 &&
+			status != 429);
+}
+
+/* From now on there is no such letter. */
+static void end_letter(struct outbox *outbox, struct letter *letter, const struct outbox_answer *answer)
+{
+	void *owner = letter->owner;
+	char name[LETTER_NAME_BYTES];
+
+	strcpy(name, letter->name);
+	take_out(outbox, letter);
+	if (outbox->cut && outbox->taken && outbox->count == outbox->reserved)
+		outbox_load(outbox);
+	outbox->events->settled(outbox->context, owner, name, answer);
+	wake(outbox);
+}
+
+/* It has come back. */
+static struct letter *take_letter(struct courier *courier)
+{
+	struct letter *letter = courier->letter;
+
+	letter->courier = NULL;
+	courier->letter = NULL;
+	return letter;
+}
+
+static void settle(struct courier *courier, int status, const struct http_answer *answer)
+{
+	struct outbox *outbox = courier->outbox;
+	struct letter *letter = take_letter(courier);
+	struct json_complaint complaint;
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = status >= 300
+		? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint)
+		: NULL;
+
+	outbox->failures = 0;
+	outbox->taken = true;
+	unlinkat(outbox->dir_fd, letter->name, 0);
+	end_letter(outbox, letter, &(struct outbox_answer){status, code_of(doc), http_answer_body(answer)});
+}
+
+/* The server is away, or wants to be asked later. Of several that come back the first counts. */
+static void put_off(struct courier *courier, int fault, const struct http_answer *answer)
+{
+	struct outbox *outbox = courier->outbox;
+	struct letter *letter = take_letter(courier);
+
+	if (outbox->away)
+		return;
+	int64_t asked_ms = fault == 0 ? retry_after_ms(answer) : 0;
+	int64_t delay_ms = retry_delay_ms(++outbox->failures, AWAY_MS, &outbox->rng);
+	if (outbox->failures == 1)
+		log_info("a report is not taken; trying again", log_cstr("run", letter->name),
+			log_int("status", fault == 0 ? http_answer_status(answer) : 0),
+			log_cstr("reason", fault < 0 ? strerror(-fault) : ""));
+	outbox->away = true;
+	send_after(outbox, asked_ms > 0 && asked_ms < 60 * 1000 ? asked_ms : delay_ms);
+}
+
+static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	int status = fault == 0 ? http_answer_status(answer) : 0;
+
+	(void)reach;
+	if (fault == 0 && is_final(status))
+		settle(context, status, answer);
+	else
+		put_off(context, fault, answer);
+}
+
+/* ---- sending ---- */
+
+static struct http_call call_of(const struct outbox *outbox)
+{
+	return (struct http_call){
+		.token = outbox->token[0] ? span_of(outbox->token) : (struct span){0},
+		.may_repeat = true, /* the same outcome again is answered as the first time */
+		.timeout_ms = TIMEOUT_MS,
+	};
+}
+
+static int post(struct courier *courier, const struct letter_text *text)
+{
+	struct http_call call = call_of(courier->outbox);
+
+	call.method = HTTP_METHOD_POST;
+	call.target = text->target;
+	call.body = text->body;
+	call.idempotency_key = span_of(courier->letter->name); /* for what has no fence to be known by */
+	return line_call(courier->line, &call, on_answer, courier);
+}
+
+/* ---- the word of the work ---- */
+
+/* "/api/tasks/ID" of "/api/tasks/ID/complete". */
+static struct span task_target(struct span target)
+{
+	const char *slash = memrchr(target.data, '/', target.len);
+
+	return (struct span){target.data, (size_t)(slash - target.data)};
+}
+
+/* The letter with the end that the work told, in place of the verdict. */
+static int reword(const struct letter_text *letter, yyjson_val *task, struct buf *out)
+{
+	struct json_complaint complaint;
+	cleanup(buf_done) struct buf members = {0}, body = {0}, target = {0};
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc = json_read(letter->body, &complaint);
+	yyjson_val *root = yyjson_doc_get_root(doc), *fence = yyjson_obj_get(root, "fence");
+	struct json_object object;
+	enum report_verb verb;
+
+	buf_init(&members, LETTER_BYTES_MAX);
+	buf_init(&body, LETTER_BYTES_MAX);
+	buf_init(&target, LETTER_BYTES_MAX);
+	if (!yyjson_is_str(fence) || !yyjson_is_str(yyjson_obj_get(root, "workerId")))
+		return -EINVAL;
+	struct span its_fence = json_text(fence);
+	if (!verdict_yields(letter->to, its_fence, task, &verb, &members))
+		return -ENOENT;
+	json_begin(&object, &body);
+	json_member_string(&object, "workerId", span_of(yyjson_get_str(yyjson_obj_get(root, "workerId"))));
+	json_member_string(&object, "fence", its_fence);
+	if (members.len > 0)
+		json_members_raw(&object, buf_span(&members));
+	int r = json_end(&object);
+	if (r == 0)
+		r = buf_put_span(&target, task_target(letter->target));
+	if (r == 0)
+		r = buf_printf(&target, "/%s", report_verb_name(verb));
+	return r < 0 ? r : letter_put(out, YIELDS_TO_NOTHING, buf_span(&target), buf_span(&body));
+}
+
+/* It takes the place of the verdict in memory alone: in its file the verdict gives way to it as before. */
+static void hear_word(struct courier *courier, const struct http_answer *answer)
+{
+	struct json_complaint complaint;
+	cleanup(buf_done) struct buf text = {0};
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint);
+	struct letter_text letter;
+
+	buf_init(&text, LETTER_BYTES_MAX);
+	if (doc && letter_read(courier->text, &letter) == 0 &&
+		reword(&letter, yyjson_doc_get_root(doc), &text) == 0) {
+		buf_done(&courier->letter->text);
+		courier->letter->text = text;
+		text = (struct buf){0};
+	}
+}
+
+static void on_word(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct courier *courier = context;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
+
+	(void)reach;
+	if (fault < 0 || !is_final(status)) {
+		put_off(courier, fault, answer);
+		return;
+	}
+	if (status == 200)
+		hear_word(courier, answer);
+	take_letter(courier)->asked = true;
+	courier->outbox->failures = 0;
+	wake(courier->outbox);
+}
+
+static int ask(struct courier *courier, const struct letter_text *text)
+{
+	struct http_call call = call_of(courier->outbox);
+
+	call.method = HTTP_METHOD_GET;
+	call.target = task_target(text->target);
+	return line_call(courier->line, &call, on_word, courier);
+}
+
+/* ---- couriers ---- */
+
+static int load(struct courier *courier, const struct letter *letter)
+{
+	if (letter->text.len == 0)
+		return letter_load(courier->outbox->dir_fd, letter->name, &courier->file, &courier->text);
+	buf_clear(&courier->file);
+	int r = buf_put_span(&courier->file, buf_span(&letter->text));
+	courier->text = buf_span(&courier->file);
+	return r;
+}
+
+/* A server that was away is asked with one letter whether it is back. */
+static struct courier *find_courier(struct outbox *outbox)
+{
+	for (uint32_t i = 0; i < (outbox->failures > 0 ? 1 : COURIERS_MAX); i++) {
+		if (!outbox->couriers[i].letter)
+			return &outbox->couriers[i];
+	}
+	return NULL;
+}
+
+static int begin(struct courier *courier, struct letter *letter)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	struct letter_text text;
+
+	if (!courier->line)
+		courier->line = line_new(courier->outbox->loop, &courier->outbox->address, &limits);
+	int r = courier->line ? load(courier, letter) : -ENOMEM;
+	if (r == 0)
+		r = letter_read(courier->text, &text);
+	if (r < 0)
+		return r;
+	courier->letter = letter;
+	letter->courier = courier;
+	r = text.to != YIELDS_TO_NOTHING && !letter->asked ? ask(courier, &text) : post(courier, &text);
+	if (r < 0)
+		take_letter(courier);
+	return r;
+}
+
+static void dismiss(struct courier *courier)
+{
+	line_free(courier->line);
+	courier->line = NULL;
+	buf_done(&courier->file);
+	buf_init(&courier->file, LETTER_BYTES_MAX);
+}
+
+/* One is always ready; of the others there are no more than letters. */
+static void dismiss_idle(struct outbox *outbox)
+{
+	for (uint32_t i = outbox->count > 0 ? outbox->count : 1; i < COURIERS_MAX; i++) {
+		if (!outbox->couriers[i].letter && outbox->couriers[i].line)
+			dismiss(&outbox->couriers[i]);
+	}
+}
+
+/* It is no letter, or it is gone: nothing will ever come of it. */
+static void leave_out(struct outbox *outbox, struct letter *letter, int fault)
+{
+	log_error("a report cannot be read and is left out", log_cstr("run", letter->name),
+		log_cstr("reason", strerror(-fault)));
+	end_letter(outbox, letter, &(struct outbox_answer){0});
+}
+
+/* Not even if it is tried again; and the others do not wait for it. What is on disk stays there for the next worker. */
+static bool will_never_be_read(int fault)
+{
+	return fault == -EINVAL || fault == -ENOENT || fault == -E2BIG || fault == -EIO || fault == -EISDIR ||
+		fault == -EACCES || fault == -ELOOP;
+}
+
+/* First what can be sent; then what may have to say something else. */
+static struct letter *next_letter(struct outbox *outbox)
+{
+	struct letter *unasked = NULL;
+
+	for (struct letter *letter = outbox->first; letter; letter = letter->next) {
+		if (letter->courier || letter->state == LETTER_RESERVED)
+			continue;
+		if (letter->asked && !letter->held && letter->state != LETTER_NEW)
+			return letter;
+		if (!letter->asked && !unasked)
+			unasked = letter;
+	}
+	return unasked;
+}
+
+/* False: no more can be sent now. */
+static bool send_one(struct outbox *outbox)
+{
+	struct courier *courier = outbox->stopped || outbox->away ? NULL : find_courier(outbox);
+	struct letter *letter = courier ? next_letter(outbox) : NULL;
+
+	if (!letter)
+		return false;
+	int r = begin(courier, letter);
+	if (will_never_be_read(r)) {
+		leave_out(outbox, letter, r);
+		return false; /* whoever was told may have done anything; the timer runs */
+	}
+	if (r < 0) { /* short of memory or descriptors: that passes */
+		outbox->away = true;
+		send_after(outbox, retry_delay_ms(++outbox->failures, AWAY_MS, &outbox->rng));
+	}
+	return r == 0;
+}
+
+static void send_more(struct outbox *outbox)
+{
+	while (send_one(outbox))
+		;
+	if (!outbox->stopped)
+		dismiss_idle(outbox);
+}
+
+/* ---- for the owner ---- */
+
+struct letter *outbox_reserve(struct outbox *outbox, const char *name, void *owner)
+{
+	struct letter *letter = add(outbox, name, LETTER_RESERVED);
+
+	if (!letter)
+		return NULL;
+	letter->owner = owner;
+	if (buf_reserve(&letter->text, OUTBOX_RESERVED_BYTES) < 0) {
+		take_out(outbox, letter);
+		return NULL;
+	}
+	return letter;
+}
+
+void outbox_give_back(struct outbox *outbox, struct letter *letter)
+{
+	assert(letter->state == LETTER_RESERVED);
+	take_out(outbox, letter);
+}
+
+uint32_t outbox_room(const struct outbox *outbox)
+{
+	return OUTBOX_LETTERS_MAX - outbox->count;
+}
+
+struct buf *outbox_text(struct letter *letter)
+{
+	assert(letter->state == LETTER_RESERVED);
+	buf_clear(&letter->text);
+	return &letter->text;
+}
+
+void outbox_put(struct outbox *outbox, struct letter *letter, enum yields_to to, bool held)
+{
+	assert(letter->state == LETTER_RESERVED);
+	letter->state = LETTER_NEW;
+	outbox->reserved--;
+	letter->held = held;
+	letter->asked = to == YIELDS_TO_NOTHING;
+	uv_idle_start(&outbox->turn, on_turn);
+	/* the server looks for the word while the disk is at work */
+	struct courier *courier = letter->asked || outbox->away ? NULL : find_courier(outbox);
+	if (courier)
+		begin(courier, letter); /* if not now, then later */
+}
+
+int outbox_post(struct outbox *outbox, const char *name, struct span target, struct span body)
+{
+	struct letter *letter = outbox_reserve(outbox, name, NULL);
+
+	if (!letter)
+		return -ENOMEM;
+	int r = letter_put(outbox_text(letter), YIELDS_TO_NOTHING, target, body);
+	if (r < 0)
+		outbox_give_back(outbox, letter);
+	else
+		outbox_put(outbox, letter, YIELDS_TO_NOTHING, false);
+	return r;
+}
+
+void outbox_release(struct outbox *outbox, struct letter *letter)
+{
+	letter->held = false;
+	wake(outbox);
+}
+
+uint32_t outbox_waiting(const struct outbox *outbox)
+{
+	return outbox->count - outbox->reserved;
+}
+
+bool outbox_is_away(const struct outbox *outbox)
+{
+	return outbox->failures > 0;
+}
+
+static int load_name(void *context, const char *name)
+{
+	struct outbox *outbox = context;
+
+	outbox->cut = !add(outbox, name, LETTER_SAVED);
+	return outbox->cut ? -ENOBUFS : 0;
+}
+
+/* Those that are too many are loaded when the others are gone. */
+int outbox_load(struct outbox *outbox)
+{
+	outbox->cut = outbox->taken = false;
+	int r = file_each(outbox->dir_fd, OUTBOX_LETTERS_MAX + 1, load_name, outbox);
+	send_after(outbox, 0);
+	return r < 0 && r != -ENOBUFS ? r : (int)outbox_waiting(outbox);
+}
+
+struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, struct span token, int dir_fd,
+	const struct outbox_events *events, void *context)
+{
+	struct outbox *outbox = token.len <= TOKEN_BYTES_MAX ? calloc(1, sizeof *outbox) : NULL;
+
+	if (!outbox)
+		return NULL;
+	outbox->end = &outbox->first;
+	outbox->loop = loop;
+	outbox->address = *address;
+	outbox->dir_fd = dir_fd;
+	outbox->events = events;
+	outbox->context = context;
+	if (token.len > 0)
+		memcpy(outbox->token, token.data, token.len);
+	for (uint32_t i = 0; i < COURIERS_MAX; i++) {
+		outbox->couriers[i].outbox = outbox;
+		buf_init(&outbox->couriers[i].file, LETTER_BYTES_MAX);
+	}
+	rng_seed(&outbox->rng, (uint64_t)uv_hrtime());
+	uv_idle_init(loop, &outbox->turn);
+	uv_timer_init(loop, &outbox->timer);
+	uv_timer_init(loop, &outbox->saver);
+	outbox->turn.data = outbox->timer.data = outbox->saver.data = outbox;
+	outbox->open_handles = 3;
+	return outbox;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct outbox *outbox = handle->data;
+
+	if (--outbox->open_handles > 0)
+		return;
+	while (outbox->first)
+		take_out(outbox, outbox->first);
+	free(outbox);
+}
+
+void outbox_free(struct outbox *outbox)
+{
+	if (!outbox)
+		return;
+	save_all(outbox);
+	outbox->stopped = true;
+	for (uint32_t i = 0; i < COURIERS_MAX; i++)
+		dismiss(&outbox->couriers[i]);
+	uv_close((uv_handle_t *)&outbox->turn, on_closed);
+	uv_close((uv_handle_t *)&outbox->timer, on_closed);
+	uv_close((uv_handle_t *)&outbox->saver, on_closed);
+}

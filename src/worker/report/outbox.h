@@ -1,0 +1,85 @@
+/*
+ * The outbox: reports that the server must have, whatever happens meanwhile to it, to us or to the power. Each is a file
+ * before it is sent (letter.h), and is removed when the server has answered: taken, or refused for good (a claim that has
+ * passed to another is such a refusal, and the server keeps the late result for the operator).
+ *
+ *	reserved ──▶ put ──the turn of the loop ends──▶ on disk ──released──▶ sent, with others beside it ──answered──▶ settled
+ *	    │         └──the disk refuses it──────────▶ in memory, and tried again; it is sent all the same
+ *	    └──nothing is to be reported──▶ given back
+ *
+ * Room for a report is reserved before the work begins whose end it tells: memory that is short later, or an outbox that is
+ * full, takes no report away. What is reserved is not counted by outbox_waiting().
+ *
+ * All that was put in one turn is synced once; the server commits at once what comes at once. So it costs as much to
+ * report a hundred exits as one.
+ *
+ * Each is sent with its name as Idempotency-Key: if the answer is lost it is sent again, and counts once. While the server
+ * is away it is asked again after 1, 2, 4 … 15 s, with one of them. Before a report that gives way to the word of the work
+ * is sent, the server is asked for that word: it may be another worker that sends it than the one that saw the end.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/span.h"
+#include "wire/http/client.h"
+#include "attempt/verdict.h"
+
+struct outbox;
+struct letter;
+
+enum {
+	OUTBOX_LETTERS_MAX = 20000,
+	OUTBOX_RESERVED_BYTES = 4096, /* a report of that length can be put in any case */
+};
+
+/* How a letter ended: `status` and `body` are those of the answer; status 0: it could not be read, and will never be sent. */
+struct outbox_answer {
+	int status;
+	struct span code, body;
+};
+
+/* `owner` is that of outbox_reserve(); NULL for letters of others: a predecessor's, and those of outbox_post(). */
+struct outbox_events {
+	/* It is on disk; or there was a fault, and it is in memory alone: then this may come again. */
+	void (*saved)(void *context, void *owner, int fault);
+	/* It was taken, or will never be: from now on the letter is gone. */
+	void (*settled)(void *context, void *owner, const char *name, const struct outbox_answer *answer);
+};
+
+/* The directory and the events stay the caller's. NULL: no memory. */
+struct outbox *outbox_new(uv_loop_t *loop, const struct http_address *address, struct span token, int dir_fd,
+	const struct outbox_events *events, void *context);
+
+/* What the disk has not taken is offered to it once more. */
+void outbox_free(struct outbox *outbox);
+
+/* What a predecessor left. Returns how many there are. */
+int outbox_load(struct outbox *outbox);
+
+/* Room for one report. NULL: no memory, or there are OUTBOX_LETTERS_MAX. It is put, or given back. */
+struct letter *outbox_reserve(struct outbox *outbox, const char *name, void *owner);
+void outbox_give_back(struct outbox *outbox, struct letter *letter);
+
+/* How many more could be reserved. */
+uint32_t outbox_room(const struct outbox *outbox);
+
+/* Where its text is written (letter_put()), empty and with OUTBOX_RESERVED_BYTES of room, until it is put. */
+struct buf *outbox_text(struct letter *letter);
+
+/* On disk soon, then sent. `held`: not before outbox_release(). */
+void outbox_put(struct outbox *outbox, struct letter *letter, enum yields_to to, bool held);
+void outbox_release(struct outbox *outbox, struct letter *letter);
+
+/* A letter that nobody owns: reserved and put at once. -ENOMEM, -E2BIG: nothing will come of it. */
+int outbox_post(struct outbox *outbox, const char *name, struct span target, struct span body);
+
+/* Write down now what is in memory alone; who is concerned is told from the loop. */
+void outbox_save(struct outbox *outbox);
+
+uint32_t outbox_waiting(const struct outbox *outbox);
+
+/* The last that was sent was not answered, or not taken for now. */
+bool outbox_is_away(const struct outbox *outbox);

@@ -1,0 +1,179 @@
+/* A run that a worker of a pool works off: it has a job in place of a process. */
+#include "worker/run/parts.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/take.h"
+
+enum {
+	CALL_MS = 10 * 1000,
+	NOTE_MS = 1000, /* between two notes of progress */
+};
+
+bool run_is_pooled(const struct run *run)
+{
+	return run->executor && run->executor->size > 0;
+}
+
+static void on_job_started(void *context)
+{
+	struct run *run = context;
+
+	run->phase = RUN_STARTED;
+	run->supervisor->troubles = 0;
+	run->heard_ms = worker_clock_ms();
+	run->spoke = true; /* that it starts in time was its worker's to show */
+	scribe_begin_own(&run->scribe, &run->words);
+	run_arm_clock(run);
+}
+
+static void on_job_wrote(void *context, struct span bytes)
+{
+	struct run *run = context;
+
+	run->heard_ms = worker_clock_ms();
+	output_put(&run->words, bytes);
+	scribe_look(&run->scribe);
+}
+
+static void send_note(struct run *run);
+
+static void on_note_again(uv_timer_t *timer)
+{
+	send_note(timer->data);
+}
+
+/* What became of it does not matter: the next one is newer, and the report tells the end. */
+static void on_noted(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct run *run = context;
+
+	(void)fault;
+	(void)reach;
+	(void)answer;
+	uv_timer_start(&run->note_timer, on_note_again, NOTE_MS, 0);
+}
+
+static void send_note(struct run *run)
+{
+	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 1 << 20};
+	struct supervisor *supervisor = run->supervisor;
+	cleanup(buf_done) struct buf target = {0};
+
+	if (!run->note_waits || run->phase != RUN_STARTED)
+		return;
+	if (!run->notes)
+		run->notes = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	buf_init(&target, 1024);
+	buf_put(&target, run->log_target.data, run->log_target.len - (sizeof "/log" - 1));
+	if (!run->notes || line_is_busy(run->notes) || buf_printf(&target, "/progress") < 0)
+		return;
+	struct span token = pulse_token(supervisor->pulse);
+	struct http_call call = {
+		.method = HTTP_METHOD_POST,
+		.target = buf_span(&target),
+		.body = buf_span(&run->note),
+		.token = token.len > 0 ? token : (struct span){0},
+		.timeout_ms = CALL_MS,
+	};
+	run->note_waits = false;
+	if (line_call(run->notes, &call, on_noted, run) < 0)
+		uv_timer_start(&run->note_timer, on_note_again, NOTE_MS, 0);
+}
+
+/* One note a second at the most: of several the newest counts. */
+static void on_job_progress(void *context, int percent, struct span note)
+{
+	struct run *run = context;
+	struct json_object object;
+
+	run->heard_ms = worker_clock_ms();
+	buf_clear(&run->note);
+	json_begin(&object, &run->note);
+	json_member_string(&object, "workerId", pulse_worker_id(run->supervisor->pulse));
+	json_member_string(&object, "fence", span_of(run->fence));
+	if (percent >= 0)
+		json_member_int(&object, "percent", percent);
+	if (note.len > 0)
+		json_member_string(&object, "note", note);
+	run->note_waits = json_end(&object) == 0;
+	if (!uv_is_active((uv_handle_t *)&run->note_timer))
+		send_note(run);
+}
+
+static int tell_stopped(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	struct attempt_end attempt = {.stop = run->stop,
+		.end = &run->end,
+		.limit_ms = run->limit_ms,
+		.limit_is_budget = run->timeout_is_budget};
+
+	return verdict_put(&attempt, ret_verb, members);
+}
+
+static int tell_answer(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	*ret_verb = run->answer_verb;
+	return run->answer_lost ? -ENODATA : buf_put_span(members, buf_span(&run->answer));
+}
+
+static void keep_answer(struct run *run, const struct pool_job_end *end)
+{
+	run->answer_verb = end->verb;
+	run->answer_lost = buf_put_span(&run->answer, end->members) < 0;
+}
+
+static void on_job_ended(void *context, const struct pool_job_end *end)
+{
+	struct run *run = context;
+	bool started = run->phase == RUN_STARTED;
+
+	run->end = (struct process_end){.stop_asked = !end->lapsed, .lapsed = end->lapsed};
+	run->has_end = true;
+	run_heed_lapse(run, &run->end);
+	uv_timer_stop(&run->clock);
+	uv_timer_stop(&run->note_timer);
+	run->phase = started ? RUN_ENDED : RUN_TOLD;
+	if (run->stop != STOP_LOST) {
+		keep_answer(run, end);
+		run_report(run, end->stopped ? tell_stopped : tell_answer);
+	} else {
+		run_let_go(run);
+		run_log_end(run, "lost");
+	}
+	if (started)
+		run_finish_log(run);
+}
+
+static const struct pool_job_events job_events = {
+	.started = on_job_started,
+	.progress = on_job_progress,
+	.wrote = on_job_wrote,
+	.ended = on_job_ended,
+};
+
+void run_start_pooled(struct run *run)
+{
+	if (run->working_dir) {
+		run_refuse(run, "BAD_WORKDIR",
+			"the workers of a pool stay in the directory of their executor; the task must not ask for another");
+		return;
+	}
+	int r = run_note(run);
+	if (r < 0) {
+		run_refuse_start(run, r);
+		return;
+	}
+	run->job = (struct pool_job){
+		.executor = run->executor,
+		.task = run->task,
+		.module = run->module,
+		.text = run->input,
+		.deadline_ms = clock_wall_ms() + (run->claimed_ms + run->timeout_ms - worker_clock_ms()),
+		.lease = run_lease(run),
+		.events = &job_events,
+		.context = run,
+	};
+	pools_submit(run->supervisor->pools, &run->job);
+}

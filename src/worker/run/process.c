@@ -1,0 +1,103 @@
+/* What the process of a run does, and what follows when it is gone. */
+#include "worker/run/parts.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/take.h"
+
+enum {
+	RESULT_BYTES_MAX = 256 << 10, /* of a last line */
+	WORDS_BYTES_MAX = 4 << 10,    /* of what it said last */
+};
+
+static void on_started(void *context, struct process *process)
+{
+	struct run *run = context;
+
+	(void)process;
+	run->supervisor->troubles = 0;
+	run_note(run);
+}
+
+static void on_output(void *context, struct process *process, enum process_stream stream)
+{
+	struct run *run = context;
+
+	(void)process;
+	(void)stream;
+	run->heard_ms = worker_clock_ms();
+	run->spoke = true;
+	scribe_look(&run->scribe);
+}
+
+static void on_exited(void *context, struct process *process)
+{
+	(void)context;
+	(void)process;
+}
+
+static void on_log_finished(void *context)
+{
+	run_log_ended(context);
+}
+
+/* Its process is there until the report is in the outbox. */
+static int judge(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	cleanup(buf_done) struct buf out = {0}, err = {0};
+
+	buf_init(&out, RESULT_BYTES_MAX);
+	buf_init(&err, WORDS_BYTES_MAX);
+	int r = output_tail(process_output(run->process, STREAM_OUT), RESULT_BYTES_MAX, &out);
+	if (r == 0)
+		r = output_tail(process_output(run->process, STREAM_ERR), WORDS_BYTES_MAX, &err);
+	struct attempt_end attempt = {
+		.stop = run->stop,
+		.end = process_end(run->process),
+		.out = buf_span(&out),
+		.err = buf_span(&err),
+		.limit_ms = run->limit_ms,
+		.limit_is_budget = run->timeout_is_budget,
+		.limits = &run->executor->limits,
+		.wall_ms = clock_wall_ms(),
+		.own_argv = !run->executor->argv,
+	};
+	return r < 0 ? r : verdict_put(&attempt, ret_verb, members);
+}
+
+void run_finish_log(struct run *run)
+{
+	scribe_finish(&run->scribe, on_log_finished, run);
+}
+
+static void on_gone(void *context, struct process *process)
+{
+	struct run *run = context;
+	const struct process_end *end = process_end(process);
+
+	uv_timer_stop(&run->clock);
+	run->phase = RUN_ENDED;
+	run->end = *end;
+	run->has_end = true;
+	run_heed_lapse(run, end);
+	if (run->stop != STOP_LOST) {
+		run_report(run, judge);
+	} else {
+		run_let_go(run);
+		run_log_end(run, "lost");
+	}
+	if (verdict_is_shortage(end))
+		supervisor_spare(run->supervisor);
+	if (run->tree)
+		run_end_tree(run);
+	else
+		run_finish_log(run);
+}
+
+const struct process_events run_process_events = {
+	.started = on_started,
+	.output = on_output,
+	.exited = on_exited,
+	.gone = on_gone,
+};

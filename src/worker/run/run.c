@@ -1,0 +1,437 @@
+#include "worker/run/parts.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/take.h"
+#include "worker/report/letter.h"
+#include "attempt/retry.h"
+
+enum {
+	ARENA_BYTES_MAX = 8 << 20,
+	NOTE_BYTES_MAX = 32 << 10,
+	WORDS_KEPT_BYTES_MAX = 1 << 20,
+	UNSETTLED_MS = 1000, /* so long what it left may wait for the server to have its report */
+	REPORT_TRIES = 3,    /* again, after 1, 2 and 4 s */
+	REPORT_AGAIN_MS = 4000,
+	TIMEOUT_SLACK_MS = 2000, /* the server's clock of the same limit started a little earlier */
+};
+
+/* The end of a run that has no report, or whose report is settled. If the server did not take it the task may still count as
+ * ours there: it is told that it is not. */
+static void finish(struct run *run)
+{
+	struct supervisor *supervisor = run->supervisor;
+
+	if (run->letter)
+		outbox_give_back(supervisor->outbox, run->letter);
+	run->letter = NULL;
+	run->phase = RUN_OVER;
+	uv_timer_stop(&run->clock);
+	if (supervisor_has_other(supervisor, run))
+		; /* the heartbeat is that one's */
+	else if (run->taken || run->stop == STOP_LOST)
+		pulse_forget(supervisor->pulse, span_of(run->task));
+	else
+		pulse_unbind(supervisor->pulse, span_of(run->task));
+	if (run->remembered) {
+		nest_note_settled(&supervisor->nest, run->name);
+		run_let_go(run);
+	} else {
+		supervisor_forget(supervisor, run);
+	}
+}
+
+/* ---- reporting ---- */
+
+/* What the work itself may have said: nothing if none of it ran, or if it says how it ended on the wire of its pool. */
+static enum yields_to run_yields_to(const struct run *run)
+{
+	if (run->phase != RUN_ENDED || run_is_pooled(run))
+		return YIELDS_TO_NOTHING;
+	return verdict_yields_to(&(struct attempt_end){.stop = run->stop, .end = &run->end});
+}
+
+static int put_head(struct run *run, struct buf *text, enum report_verb verb, struct json_object *object)
+{
+	int r = letter_begin(text, run_yields_to(run));
+
+	if (r == 0)
+		r = http_put_path(text, "/api/tasks/", span_of(run->task), "/");
+	if (r == 0)
+		r = buf_printf(text, "%s\n", report_verb_name(verb));
+	json_begin(object, text);
+	json_note(object, r);
+	json_member_string(object, "workerId", pulse_worker_id(run->supervisor->pulse));
+	json_member_string(object, "fence", span_of(run->fence));
+	return buf_fault(text);
+}
+
+static int put_report(struct run *run)
+{
+	cleanup(buf_done) struct buf members = {0};
+	struct json_object object;
+
+	buf_init(&members, RUN_BODY_BYTES_MAX);
+	int r = run->teller(run, &run->verb, &members);
+	if (r == 0)
+		r = put_head(run, outbox_text(run->letter), run->verb, &object);
+	if (r == 0 && members.len > 0)
+		json_members_raw(&object, buf_span(&members));
+	return r < 0 ? r : json_end(&object);
+}
+
+/* What happened cannot be told: it is done again. This fits into what was reserved. */
+static int put_untold(struct run *run, int fault)
+{
+	struct buf *text = outbox_text(run->letter);
+	struct json_object object;
+
+	run->verb = REPORT_FAIL;
+	int r = put_head(run, text, run->verb, &object);
+	if (r == 0)
+		r = buf_put_byte(text, ',');
+	if (r == 0 && fault == -E2BIG)
+		r = failure_put(text, "EXECUTION_ERROR",
+			"its result is too long to be kept: a report has 1 MiB", RETRY_NEVER);
+	else if (r == 0)
+		r = failure_put_refused(text, "WORKER_INIT_FAILED",
+			"the worker had no memory to keep how it ended: it is done again", clock_wall_ms());
+	return r < 0 ? r : json_end(&object);
+}
+
+/* Nothing of it can be told. The server is told that it is not ours, and makes it ready again in its time. */
+static void abandon(struct run *run, int fault)
+{
+	log_error("the report of an attempt is lost: the task is given up", log_cstr("task", run->task),
+		log_cstr("reason", strerror(-fault)));
+	run->teller = NULL;
+	if (run->phase != RUN_ENDED)
+		finish(run);
+	else if (run->log_ended)
+		run_log_ended(run);
+}
+
+static void try_to_report(struct run *run);
+
+static void on_report_again(uv_timer_t *timer)
+{
+	try_to_report(timer->data);
+}
+
+static void try_to_report(struct run *run)
+{
+	int r = put_report(run);
+
+	if (r == -ENOMEM && run->tries++ < REPORT_TRIES) {
+		log_warn("there is no memory for the report of an attempt; trying again",
+			log_cstr("task", run->task));
+		uv_timer_start(&run->clock, on_report_again,
+			(uint64_t)retry_delay_ms(run->tries, REPORT_AGAIN_MS, &run->supervisor->rng), 0);
+		return;
+	}
+	if (r < 0) {
+		log_error("how an attempt ended cannot be told", log_cstr("task", run->task),
+			log_cstr("reason", strerror(-r)));
+		r = put_untold(run, r);
+	}
+	if (r < 0) {
+		abandon(run, r);
+		return;
+	}
+	run->told = true;
+	outbox_put(run->supervisor->outbox, run->letter, run_yields_to(run), run->phase == RUN_ENDED);
+	if (run->log_ended)
+		run_log_ended(run);
+}
+
+void run_report(struct run *run, run_teller teller)
+{
+	assert(run->letter);
+	assert(!run->teller);
+	run->teller = teller;
+	try_to_report(run);
+}
+
+/* The report goes when the log is uploaded, because the log of an attempt that has ended takes no more. */
+void run_log_ended(struct run *run)
+{
+	run->log_ended = true;
+	if (run->teller && !run->told)
+		return; /* it is being tried */
+	process_free(run->process);
+	run->process = NULL;
+	run->scribe.process = NULL;
+	run->scribe.own = NULL;
+	if (!run->teller) {
+		finish(run);
+		return;
+	}
+	run->phase = RUN_TOLD;
+	outbox_release(run->supervisor->outbox, run->letter);
+}
+
+static void log_unstarted(const struct run *run, const char *as)
+{
+	char reason[START_DETAIL_BYTES + 200];
+
+	start_fault_text(&run->end.fault, reason, sizeof reason);
+	log_warn("ended", log_cstr("task", run->task), log_cstr("as", as), log_cstr("reason", reason));
+}
+
+void run_log_end(struct run *run, const char *as)
+{
+	bool signal = run->end.how == ENDED_SIGNAL;
+
+	if (run->logged || run->phase < RUN_ENDED)
+		return;
+	run->logged = true;
+	if (run_is_pooled(run))
+		log_info("ended", log_cstr("task", run->task), log_cstr("as", as));
+	else if (run->end.how == ENDED_UNSTARTED)
+		log_unstarted(run, as);
+	else
+		log_info("ended", log_cstr("task", run->task), log_cstr("as", as),
+			log_int(signal ? "signal" : "exit", run->end.code),
+			log_int("strays", run->end.strays));
+}
+
+/* What it left on disk goes when nothing more urgent is to be done. */
+void run_let_go(struct run *run)
+{
+	run->unneeded = true;
+	if (run->remembered)
+		supervisor_sweep(run->supervisor);
+}
+
+static void on_unsettled(uv_timer_t *timer)
+{
+	run_let_go(timer->data);
+}
+
+bool run_has_ended(const struct run *run)
+{
+	return run->phase == RUN_ENDED || run->phase == RUN_TOLD || run->phase == RUN_OVER;
+}
+
+void run_saved(struct run *run, int fault)
+{
+	if (run->has_end)
+		run_log_end(run, report_verb_name(run->verb));
+	if (fault == 0) { /* in a moment the server has it; else it does not wait for that */
+		if (run->phase != RUN_OVER)
+			uv_timer_start(&run->clock, on_unsettled, UNSETTLED_MS, 0);
+		return;
+	}
+	if (run->cleared)
+		return;
+	log_error("the report of an attempt is in memory alone", log_cstr("task", run->task),
+		log_cstr("reason", strerror(-fault)));
+	run->cleared = true; /* perhaps it was the work that filled the disk */
+	nest_clear_run(&run->supervisor->nest, run->name);
+	outbox_save(run->supervisor->outbox);
+}
+
+bool run_sweep(struct run *run)
+{
+	if (!run->remembered || !run->unneeded)
+		return false;
+	run->remembered = nest_forget_run(&run->supervisor->nest, run->name) == -EAGAIN;
+	if (!run->remembered && run->phase == RUN_OVER)
+		supervisor_forget(run->supervisor, run);
+	return true;
+}
+
+static int tell_refused(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	*ret_verb = REPORT_FAIL;
+	return failure_put_refused(members, run->refused_code, run->refused, clock_wall_ms());
+}
+
+/* It ends before anything was started: by trouble of this host, or by what the task asks for, which will not change. */
+void run_refuse(struct run *run, const char *code, const char *message)
+{
+	struct span kept;
+
+	run->refused_code = code;
+	run->refused = arena_copy(&run->arena, span_of(message), &kept) < 0 ? "" : kept.data;
+	if (run->tree) { /* what was made for it goes first */
+		run_drop_tree(run);
+		return;
+	}
+	log_warn("a task cannot be run here", log_cstr("task", run->task), log_cstr("code", code),
+		log_cstr("reason", message));
+	run->phase = RUN_TOLD;
+	if (failure_is_of_host(code))
+		supervisor_spare(run->supervisor);
+	run_report(run, tell_refused);
+}
+
+static int tell_unstarted(struct run *run, enum report_verb *ret_verb, struct buf *members)
+{
+	return verdict_put(&(struct attempt_end){.stop = run->stop}, ret_verb, members);
+}
+
+/* Stopped before it had a process. */
+void run_end_unstarted(struct run *run)
+{
+	if (run->stop == STOP_LOST) {
+		finish(run);
+		return;
+	}
+	run->phase = RUN_TOLD;
+	run_report(run, tell_unstarted);
+}
+
+void run_settled(struct run *run, bool taken)
+{
+	assert(run->told);
+	run->letter = NULL;
+	run->taken = taken;
+	if (run->phase == RUN_TOLD)
+		finish(run);
+}
+
+void run_refuse_start(struct run *run, int fault)
+{
+	char reason[START_REASON_BYTES];
+	const char *code = start_refused(fault, run->working_dir != NULL, run->wall.level, reason);
+
+	run_refuse(run, code, reason);
+}
+
+/* ---- for the supervisor ---- */
+
+static const char *const reasons[] = {
+	[STOP_NOT] = "",
+	[STOP_CANCELLED] = "cancelled",
+	[STOP_TIMED_OUT] = "timeout",
+	[STOP_STALLED] = "stalled",
+	[STOP_SHUTDOWN] = "shutdown",
+	[STOP_LAPSED] = "no answer",
+	[STOP_PARKED] = "it waits for an answer",
+	[STOP_FINAL] = "its last word was said",
+	[STOP_LOST] = "lost",
+};
+
+void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms)
+{
+	/* the server's clock of the same limit: it says "cancel" and means "too long" */
+	if (reason == STOP_CANCELLED && run->timeout_ms > 0 &&
+		worker_clock_ms() >= run_over_ms(run) - TIMEOUT_SLACK_MS) {
+		reason = STOP_TIMED_OUT;
+		run->limit_ms = run->timeout_ms;
+	}
+	bool first = run->stop == STOP_NOT;
+	if (first || reason == STOP_LOST)
+		run->stop = reason;
+	if (run->phase == RUN_STARTED) {
+		int64_t grace = earliest(grace_ms, run->executor->grace_ms);
+		if (first)
+			log_info("stopping", log_cstr("task", run->task),
+				log_cstr("reason", reasons[run->stop]));
+		if (run_is_pooled(run))
+			pools_withdraw(run->supervisor->pools, &run->job, grace > 0 ? grace : 0);
+		else
+			process_stop(run->process, (uint32_t)(grace > 0 ? grace : 0));
+	} else if (run->phase == RUN_CLAIMED && run->tree) {
+		worktree_cancel(run->tree); /* and on_tree_made() ends it */
+	} else if (run->phase == RUN_CLAIMED && !line_is_busy(run->line)) {
+		uv_timer_stop(&run->clock);
+		if (run_is_pooled(run))
+			pools_withdraw(run->supervisor->pools, &run->job, 0);
+		run_end_unstarted(run);
+	}
+}
+
+struct span run_task(const struct run *run)
+{
+	return span_of(run->task);
+}
+
+const char *run_name(const struct run *run)
+{
+	return run->name;
+}
+
+uint64_t run_number(const struct run *run)
+{
+	return run->number;
+}
+
+const struct executor *run_executor(const struct run *run)
+{
+	return run->executor;
+}
+
+struct run *run_new(struct supervisor *supervisor, yyjson_val *claim)
+{
+	struct http_answer_limits limits = http_answer_limits_default();
+	struct run *run = calloc(1, sizeof *run);
+
+	if (!run)
+		return NULL;
+	arena_init(&run->arena, ARENA_BYTES_MAX);
+	run->supervisor = supervisor;
+	run->claimed_ms = run->heard_ms = worker_clock_ms();
+	run->line = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	run->number = ++supervisor->run_number;
+	snprintf(run->name, sizeof run->name, "%s-%llu", supervisor->instance,
+		(unsigned long long)run->number);
+	run->letter = outbox_reserve(supervisor->outbox, run->name, run);
+	if (!run->line || !run->letter || run_read_claim(run, claim) < 0) {
+		if (run->letter)
+			outbox_give_back(supervisor->outbox, run->letter);
+		line_free(run->line);
+		arena_done(&run->arena);
+		free(run);
+		return NULL;
+	}
+	uv_timer_init(supervisor->loop, &run->clock);
+	run->clock.data = run;
+	scribe_init(&run->scribe, supervisor->loop, run->line, supervisor->pulse, run->log_target,
+		span_of(run->fence));
+	uv_timer_init(supervisor->loop, &run->note_timer);
+	run->note_timer.data = run;
+	buf_init(&run->note, NOTE_BYTES_MAX);
+	buf_init(&run->answer, RUN_BODY_BYTES_MAX);
+	output_init(&run->words, WORDS_KEPT_BYTES_MAX);
+	run->open_handles = 3;
+	pulse_bind(supervisor->pulse, span_of(run->task));
+	if (run_find_executor(run, yyjson_obj_get(claim, "task")))
+		run_begin(run);
+	return run;
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	struct run *run = handle->data;
+
+	if (--run->open_handles > 0)
+		return;
+	scribe_done(&run->scribe);
+	buf_done(&run->note);
+	buf_done(&run->answer);
+	output_done(&run->words);
+	arena_done(&run->arena);
+	free(run);
+}
+
+void run_free(struct run *run)
+{
+	assert(run->phase == RUN_OVER);
+	assert(!run->process);
+	assert(!run->letter);
+	line_free(run->line);
+	line_free(run->looks);
+	line_free(run->notes);
+	run->clock.data = run->scribe.timer.data = run;
+	uv_close((uv_handle_t *)&run->note_timer, on_handle_closed);
+	uv_close((uv_handle_t *)&run->clock, on_handle_closed);
+	uv_close((uv_handle_t *)&run->scribe.timer, on_handle_closed);
+}

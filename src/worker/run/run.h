@@ -1,0 +1,51 @@
+/*
+ * A run: one attempt of a task, from the claim to the report.
+ *
+ *	claimed ──a token for its own claim──▶ process ──gone──▶ log to its end ──▶ report ──the server has it──▶ over
+ *	   └──it cannot be run here: nothing is started──────────────────────────▶
+ *
+ * The report is on disk as soon as the tree is gone, and not before: nobody may have the task again while something of
+ * it still runs. It is sent when the log is, because the log of an attempt that has ended takes no more.
+ */
+#pragma once
+
+#include "wire/json/json.h"
+#include "worker/supervisor/supervisor.h"
+#include "attempt/verdict.h"
+
+/* Of one member of "claims". NULL: no memory, or that was no claim; nothing was started. */
+struct run *run_new(struct supervisor *supervisor, yyjson_val *claim);
+
+/* Why it must stop; the first reason counts, except that STOP_LOST beats all. `grace_ms` at the most; the executor's
+ * own if that is shorter. */
+void run_stop(struct run *run, enum stop_reason reason, int64_t grace_ms);
+
+/* We live and have reason to go on: what it has running may do so, too. */
+void run_push(struct run *run);
+
+/* The work has said how it ended: its processes have ten seconds to go. */
+void run_reported(struct run *run);
+
+/* The task as the server has it, for whoever has looked at it anyway: it may wait for an answer, and then its clocks
+ * stand still. Of another claim than this it means nothing. */
+void run_seen(struct run *run, yyjson_val *task);
+
+struct span run_task(const struct run *run);
+const char *run_name(const struct run *run);
+uint64_t run_number(const struct run *run); /* in the order of their claims */
+
+bool run_is_pooled(const struct run *run);                  /* a worker of a pool has it, or will */
+bool run_has_ended(const struct run *run);                  /* nothing of it runs: it has only to be told */
+const struct executor *run_executor(const struct run *run); /* NULL: there is none for it */
+
+/* Its report is on disk; or the disk has refused it. */
+void run_saved(struct run *run, int fault);
+
+/* Some of what it left on disk, if that may go. False: there is nothing to do. It may be over with that. */
+bool run_sweep(struct run *run);
+
+/* The outbox has settled its report, which is gone; `taken`: the server has it. */
+void run_settled(struct run *run, bool taken);
+
+/* Only when it is over. */
+void run_free(struct run *run);

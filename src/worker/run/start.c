@@ -1,0 +1,322 @@
+/*
+ * How a run comes to have a process: a token for its own claim, a directory, what it may reach, what it is told. A run of
+ * which anything exists is written down before.
+ */
+#include "worker/run/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/take.h"
+#include "exec/rundir.h"
+#include "exec/workdir.h"
+#include "worker/beat/text.h"
+#include "attempt/environment.h"
+#include "attempt/grants.h"
+#include "attempt/walls.h"
+#include "attempt/retry.h"
+
+CLEANUP_AT(yyjson_doc, yyjson_doc_free);
+
+enum {
+	CALL_MS = 10 * 1000,
+	AWAY_MS = 15 * 1000,
+	OTHER_MS = 50,
+};
+
+/* The directory it works in: what the task asks for, or its own empty one. False: it was refused. */
+static bool open_workdir(struct run *run, int run_fd, int *ret_fd)
+{
+	const struct settings *settings = run->supervisor->settings;
+	char reason[WORKDIR_REASON_BYTES];
+
+	if (!run->working_dir) {
+		if (mkdirat(run_fd, "work", 0700) == 0)
+			*ret_fd = openat(run_fd, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (*ret_fd < 0)
+			run_refuse(run, "WORKER_INIT_FAILED", strerror(errno));
+		return *ret_fd >= 0;
+	}
+	int r = workdir_open(settings->roots, settings->root_count, run->working_dir, ret_fd, reason);
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		run_refuse(run, "WORKER_INIT_FAILED", reason);
+	else if (r < 0)
+		run_refuse(run, "BAD_WORKDIR", reason);
+	return r == 0;
+}
+
+static bool is_above(const char *path, const char *other)
+{
+	size_t len = strlen(path);
+
+	return strncmp(path, other, len) == 0 && (other[len] == '/' || other[len] == 0 || len == 1);
+}
+
+/* A command that somebody types runs programs where the shell would find them. */
+static void grant_path(struct run *run, struct grant_list *list)
+{
+	const struct settings *settings = run->supervisor->settings;
+	const char *home = run->supervisor->nest.home;
+
+	for (uint32_t i = 0; i < settings->path_count && list->count < GRANTS_MAX; i++) {
+		const struct settings_path *dir = &settings->path[i];
+		if (!is_above(dir->real, home) && !is_above(home, dir->real))
+			list->items[list->count++] = (struct grant){.path = dir->real,
+				.inside = dir->name,
+				.fd = -1,
+				.access = GRANT_READ,
+				.optional = true,
+				.direct = true,
+				.outside = true};
+	}
+}
+
+/* Our own command line, for children that report by themselves. */
+static const char *own_program(struct run *run)
+{
+	char path[4096];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+	char *slash;
+
+	if (len <= 0)
+		return NULL;
+	path[len] = 0;
+	slash = strrchr(path, '/');
+	return slash ? arena_text(&run->arena, "%.*s/stint", (int)(slash - path), path) : NULL;
+}
+
+static int make_grants(struct run *run, const char *run_path, struct grant_list *list)
+{
+	int r = grants_begin(list, &run->arena, run_path);
+
+	if (r < 0)
+		return r;
+	grants_add(list, own_program(run), GRANT_READ, true);
+	grants_add_executor(list, run->executor);
+	if (run->tree && list->count + WORKTREE_GRANTS_MAX <= GRANTS_MAX)
+		list->count += worktree_grants(run->tree, list->items + list->count);
+	if (!run->executor->argv)
+		grant_path(run, list);
+	return 0;
+}
+
+const char *run_path_of(struct run *run, int fd)
+{
+	char path[4096];
+	ssize_t len = readlink(arena_text(&run->arena, "/proc/self/fd/%d", fd), path, sizeof path - 1);
+
+	path[len > 0 ? len : 0] = 0;
+	return arena_text(&run->arena, "%s", path);
+}
+
+/* Before anything of it exists, and again when more is known: whoever comes after us finds it. */
+int run_note(struct run *run)
+{
+	struct process_identity identity = {0};
+	struct nest_attempt attempt = {pulse_worker_id(run->supervisor->pulse).data, run->task, run->fence};
+
+	if (run->process)
+		process_identify(run->process, &identity);
+	else
+		process_foretell(run->supervisor->host, run->name, &identity);
+	run->remembered = true;
+	int r = nest_note_run(&run->supervisor->nest, &identity, &attempt);
+	if (r < 0)
+		log_warn("a process cannot be written down", log_cstr("task", run->task),
+			log_cstr("reason", strerror(-r)));
+	return r;
+}
+
+/* The way to the server for a child behind a wall: the socket that the worker uses, or that of the home if the server is
+ * there; by its door where it has one, which stays right when the server is started again. */
+static void settle_wall(struct run *run, const char *run_path)
+{
+	const struct supervisor *supervisor = run->supervisor;
+	const struct http_address *address = &supervisor->options->address;
+	const char *socket = address->local ? address->path
+		: supervisor->options->same_host
+		? arena_text(&run->arena, "%s/stint.sock", supervisor->nest.home)
+		: NULL;
+	const char *slash = socket ? strrchr(socket, '/') : NULL;
+	const char *door =
+		slash ? arena_text(&run->arena, "%.*s/door%s", (int)(slash - socket), socket, slash) : NULL;
+	bool has_door = door && strlen(door) < sizeof address->path && access(door, F_OK) == 0;
+
+	walls_settle(&run->wall, run_path, has_door ? door : socket, has_door);
+}
+
+int run_fill_spec(void *context, int workdir_fd, struct process_spec *spec)
+{
+	struct run *run = context;
+	const struct supervisor *supervisor = run->supervisor;
+	const char *run_path = arena_text(&run->arena, "%s/runs/%s", supervisor->nest.home, run->name);
+	int64_t left_ms = run->claimed_ms + run->timeout_ms - worker_clock_ms();
+	struct environment about = {
+		.url = supervisor->options->url,
+		.path = supervisor->settings->path_text,
+		.token_file = run->has_token ? arena_text(&run->arena, "%s/token", run_path) : NULL,
+		.task = run->task,
+		.fence = run->fence,
+		.queue = run->queue,
+		.worker = pulse_worker_id(supervisor->pulse).data,
+		.workspace = run_path_of(run, workdir_fd),
+		.home = arena_text(&run->arena, "%s/home", run_path),
+		.tmp = arena_text(&run->arena, "%s/tmp", run_path),
+		.attempt = run->attempt,
+		.deadline_ms = clock_wall_ms() + (left_ms > 0 ? left_ms : 0),
+	};
+	struct grant_list grants;
+
+	if (supervisor->options->once) {
+		about.model = supervisor->options->once->model;
+		about.thinking = supervisor->options->once->thinking;
+		about.execution_mode = supervisor->options->once->execution_mode;
+	}
+	settle_wall(run, run_path);
+	if (walls_rename(&run->arena, &run->wall, &about) < 0)
+		return -ENOMEM;
+	spec->wall = &run->wall;
+	spec->run = run->name;
+	spec->argv = run->argv;
+	spec->env = environment_make(&run->arena, &about, run->executor);
+	spec->env_allow = environment_allowed(&run->arena, run->executor);
+	spec->workdir_fd = workdir_fd;
+	if (run->executor->argv) {
+		spec->stdin_from = STDIN_BYTES;
+		spec->input = run->input;
+	}
+	int r = make_grants(run, run_path, &grants);
+	if (r < 0 || !spec->env || !spec->env_allow)
+		return -ENOMEM;
+	spec->confine.limits = run->executor->limits;
+	spec->confine.grants = grants.items;
+	spec->confine.grant_count = grants.count;
+	spec->confine.keep_out = supervisor->nest.home;
+	spec->events = &run_process_events;
+	spec->context = run;
+	return 0;
+}
+
+void run_start_in(struct run *run, int workdir_fd)
+{
+	struct process_spec spec = process_spec_default();
+	int r = run_fill_spec(run, workdir_fd, &spec);
+
+	spec.lease = run_lease(run);
+	if (r == 0)
+		r = process_start(run->supervisor->host, &spec, &run->process);
+	if (r < 0) {
+		run_refuse_start(run, r);
+		return;
+	}
+	run->phase = RUN_STARTED;
+	run->heard_ms = worker_clock_ms();
+	run_note(run);
+	scribe_begin(&run->scribe, run->process);
+	run_arm_clock(run);
+	log_info("started", log_cstr("task", run->task), log_cstr("executor", run->executor->name),
+		log_int("attempt", run->attempt), log_cstr("run", run->name));
+}
+
+static void start(struct run *run, struct span token)
+{
+	struct supervisor *supervisor = run->supervisor;
+	cleanup(close_at) int run_fd = -1;
+	cleanup(close_at) int workdir_fd = -1;
+
+	int r = run_note(run);
+	if (r == 0)
+		r = rundir_make(supervisor->nest.runs_fd, run->name, &run_fd);
+	if (r == 0 && token.len > 0)
+		r = rundir_put_secret(run_fd, "token", token);
+	if (r < 0) {
+		run_refuse_start(run, r);
+		return;
+	}
+	run->has_token = token.len > 0;
+	if (open_workdir(run, run_fd, &workdir_fd) && !run_make_tree(run, workdir_fd))
+		run_start_in(run, workdir_fd);
+}
+
+/* ---- a token for its own claim ---- */
+
+static void on_token_again(uv_timer_t *timer)
+{
+	run_begin(timer->data);
+}
+
+static void on_token(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct run *run = context;
+	struct json_complaint complaint;
+	int status = fault == 0 ? http_answer_status(answer) : 0;
+
+	(void)reach;
+	if (run->stop != STOP_NOT) {
+		run_end_unstarted(run);
+		return;
+	}
+	cleanup(yyjson_doc_free_at) yyjson_doc *doc =
+		fault == 0 ? json_read_to(http_answer_body(answer), JSON_REPLY_DEPTH_MAX, &complaint) : NULL;
+	yyjson_val *token = yyjson_obj_get(yyjson_doc_get_root(doc), "token");
+	if (status >= 200 && status < 300 && yyjson_is_str(token)) {
+		start(run, json_text(token));
+	} else if (status >= 400 && status < 500 && status != 429 && status != 401) {
+		log_warn("the claim is not ours any more", log_cstr("task", run->task),
+			log_int("status", status));
+		run->stop = STOP_LOST;
+		run_end_unstarted(run);
+	} else {
+		int64_t delay_ms = retry_delay_ms(++run->failures, AWAY_MS, &run->supervisor->rng);
+		uv_timer_start(&run->clock, on_token_again, (uint64_t)delay_ms, 0);
+	}
+}
+
+void run_begin(struct run *run)
+{
+	struct supervisor *supervisor = run->supervisor;
+	cleanup(buf_done) struct buf body = {0};
+	struct json_object object;
+
+	if (run->stop != STOP_NOT) {
+		run_end_unstarted(run);
+		return;
+	}
+	/* nothing runs twice at once: that one must be gone first; and after a stop of ours this may be somebody else's */
+	if (supervisor_has_other(supervisor, run) || run_is_past_lease(run)) {
+		uv_timer_start(&run->clock, on_token_again, OTHER_MS, 0);
+		return;
+	}
+	if (run->executor->size > 0) { /* it speaks to us alone */
+		run_start_pooled(run);
+		return;
+	}
+	if (!supervisor->options->token) { /* an open server asks nobody for one */
+		start(run, (struct span){0});
+		return;
+	}
+	buf_init(&body, 4096);
+	json_begin(&object, &body);
+	json_member_string(&object, "kind", SPAN("claim"));
+	json_member_string(&object, "task", span_of(run->task));
+	json_member_string(&object, "fence", span_of(run->fence));
+	int r = json_end(&object);
+	struct http_call call = {
+		.method = HTTP_METHOD_POST,
+		.target = SPAN("/api/tokens"),
+		.body = buf_span(&body),
+		.token = pulse_token(supervisor->pulse),
+		.may_repeat = true, /* one token too many dies with the claim */
+		.timeout_ms = CALL_MS,
+	};
+	if (r == 0)
+		r = line_call(run->line, &call, on_token, run);
+	if (r < 0)
+		run_refuse_start(run, r);
+}

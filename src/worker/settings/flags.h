@@ -1,0 +1,44 @@
+/*
+ * The command line of stint-worker and of its words run, run-once, sweep-prs and worktrees, and what it says of itself (usage.c).
+ */
+#pragma once
+
+#include "config/config.h"
+#include "worker/once/once.h"
+#include "worker/settings/settings.h"
+
+enum {
+	EXIT_USAGE = 2,
+	EXIT_UNAVAILABLE = 69,
+	EXIT_CONFIG = 78,
+};
+
+extern const char worker_usage[], worker_usage_once[], worker_usage_trees[], worker_usage_sweep[];
+
+struct flags {
+	const char *slot, *queues, *capabilities, *name, *home, *url, *token, *token_file, *config;
+	const char *roots[ROOTS_MAX];
+	uint32_t root_count;
+	struct config_sets sets;
+	int64_t concurrency, drain_ms, lease_ms;
+	bool remote, shell, check_config, check_isolation, help, version;
+	bool once;   /* run-once */
+	bool sweeps; /* sweep-prs */
+	bool trees;  /* worktrees */
+	bool prune, json;
+	struct settings_sweep sweep;
+	struct once_config pass;
+};
+
+/* On standard error. EXIT_USAGE, for whoever has nothing better to return. */
+int worker_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A whole number within bounds; else a complaint that names `flag`. */
+int flags_take_number(const char *flag, const char *text, int64_t least, int64_t most, int64_t *ret_number);
+
+/* Of run-once: first the object, then the flags, which count more. A status to end with; 0: go on. */
+int flags_read_object(int argc, char **argv, struct flags *flags);
+int flags_read(int argc, char **argv, struct flags *flags);
+
+/* The word that says what it is to be, if the first one is such; the flags are behind it. */
+void flags_take_mode(int *argc, char ***argv, struct flags *flags);

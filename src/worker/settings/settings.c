@@ -1,0 +1,350 @@
+#include "worker/settings/parts.h"
+
+#include <ctype.h>
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/request/above.h"
+#include "exec/cgroup_place.h"
+
+#define PATH_USUAL "/usr/local/bin:/usr/bin:/bin"
+
+enum { PATH_BYTES_MAX = 64 << 10 };
+
+enum {
+	NAME_BYTES_MAX = 128,
+	WEIGHT_MAX = 1000,
+};
+
+bool settings_is_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && len <= NAME_BYTES_MAX && isalnum((unsigned char)name[0]) &&
+		name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:")] == 0;
+}
+
+/* ---- queues and roots ------------------------------------------------------------------------------------- */
+
+int settings_add_queue(struct settings *settings, const char *name, int64_t weight)
+{
+	uint32_t i = 0;
+
+	while (i < settings->queue_count && strcmp(settings->queues[i].name, name) != 0)
+		i++;
+	if (i == QUEUES_MAX)
+		return -ENOSPC;
+	if (i == settings->queue_count)
+		settings->queues[settings->queue_count++] = (struct settings_queue){.name = name};
+	settings->queues[i].weight = weight;
+	return 0;
+}
+
+static void take_queue_member(const struct at *at, yyjson_val *value, void *into)
+{
+	struct settings_queue *queue = into;
+
+	if (yyjson_equals_str(at->key, "executor")) {
+		if (at_text(value) && settings_is_name(at_text(value)))
+			queue->executor = at_keep(at, at_text(value));
+		else
+			at_complain(at, value, "the name of an executor");
+	} else if (yyjson_equals_str(at->key, "weight")) {
+		queue->weight = at_number(at, value, 1, WEIGHT_MAX);
+	} else {
+		at_complain_unknown(at, "executor and weight");
+	}
+}
+
+static void take_queue(const struct at *at, yyjson_val *value)
+{
+	const char *name = yyjson_get_str(at->key);
+	if (!settings_is_name(name) || !yyjson_is_obj(value)) {
+		at_complain(at, value, "an object under a name of letters, digits and -._:");
+		return;
+	}
+	name = at_keep(at, name);
+	if (settings_add_queue(at->settings, name, 1) < 0) {
+		config_note_problem(at->settings->config, config_file_origin(at->file, at->key),
+			"%s: there are more than %d queues", at->name, QUEUES_MAX);
+		return;
+	}
+	struct settings_queue *queue = at->settings->queues;
+	while (strcmp(queue->name, name) != 0)
+		queue++;
+	*queue = (struct settings_queue){
+		.name = name, .weight = 1, .where = config_file_origin(at->file, at->key)};
+	at_members(at, value, take_queue_member, queue);
+}
+
+static void take_roots(const struct at *at, yyjson_val *value)
+{
+	const char *const *list = at_paths(at, value, ROOTS_MAX);
+
+	at->settings->root_count = 0;
+	for (size_t i = 0; list && list[i]; i++)
+		at->settings->roots[at->settings->root_count++] = list[i];
+}
+
+static void take_each(
+	const struct at *at, yyjson_val *value, void (*take_one)(const struct at *, yyjson_val *))
+{
+	size_t index, count;
+	yyjson_val *key, *member;
+
+	if (!yyjson_is_obj(value)) {
+		at_complain(at, value, "an object of names");
+		return;
+	}
+	yyjson_obj_foreach(value, index, count, key, member)
+	{
+		struct at inner = at_member(at, key);
+		take_one(&inner, member);
+	}
+}
+
+bool settings_is_repository(const char *name)
+{
+	const char *slash = strchr(name, '/');
+
+	return slash && slash > name && slash[1] && strlen(name) <= NAME_BYTES_MAX && name[0] != '-' &&
+		!strchr(slash + 1, '/') &&
+		name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/")] == 0;
+}
+
+static void take_sweep_member(const struct at *at, yyjson_val *value)
+{
+	struct settings_sweep *sweep = &at->settings->sweep;
+	const char *name = yyjson_get_str(at->key), *text = at_text(value);
+	bool named = text && settings_is_name(text);
+
+	if (strcmp(name, "kind") == 0) {
+		if (!yyjson_equals_str(value, "github"))
+			at_complain(at, value, "\"github\"");
+	} else if (strcmp(name, "repository") == 0) {
+		sweep->repository = text ? at_keep(at, text) : NULL;
+		if (!text || !settings_is_repository(text))
+			at_complain(at, value, "owner/name");
+	} else if (strcmp(name, "queue") == 0) {
+		sweep->queue = named ? at_keep(at, text) : NULL;
+		if (!named)
+			at_complain(at, value, "the name of a queue");
+	} else if (strcmp(name, "executor") == 0) {
+		sweep->executor = named ? at_keep(at, text) : NULL;
+		if (!named)
+			at_complain(at, value, "the name of an executor");
+	} else {
+		at_complain_unknown(at, "kind, repository, queue and executor");
+	}
+}
+
+static void take_sweep(const struct at *at, yyjson_val *value)
+{
+	at->settings->sweep = (struct settings_sweep){.on = true};
+	take_each(at, value, take_sweep_member);
+}
+
+void settings_read(
+	void *settings, struct config *config, struct config_file *file, yyjson_val *key, yyjson_val *value)
+{
+	struct at at = {.settings = settings, .file = file, .key = key};
+	const char *name = yyjson_get_str(key);
+
+	assert(name);
+	at.settings->config = config;
+	snprintf(at.name, sizeof at.name, "%.100s", name);
+	if (strcmp(name, "executors") == 0)
+		take_each(&at, value, settings_take_executor);
+	else if (strcmp(name, "queues") == 0)
+		take_each(&at, value, take_queue);
+	else if (strcmp(name, "roots") == 0)
+		take_roots(&at, value);
+	else if (strcmp(name, "prSweep") == 0)
+		take_sweep(&at, value);
+	else if (strcmp(name, "landlock") == 0 && yyjson_equals_str(value, "optional"))
+		at.settings->landlock_optional = true;
+	else if (strcmp(name, "landlock") == 0 && yyjson_equals_str(value, "required"))
+		at.settings->landlock_optional = false;
+	else if (strcmp(name, "landlock") == 0)
+		at_complain(&at, value, "\"required\" or \"optional\"");
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------- */
+
+const struct executor *settings_executor(const struct settings *settings, const char *name)
+{
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		if (strcmp(settings->executors[i].name, name) == 0)
+			return &settings->executors[i];
+	}
+	return NULL;
+}
+
+const struct executor *settings_fallback(const struct settings *settings, const char *queue)
+{
+	for (uint32_t i = 0; i < settings->queue_count; i++) {
+		if (settings->queues[i].executor && strcmp(settings->queues[i].name, queue) == 0)
+			return settings_executor(settings, settings->queues[i].executor);
+	}
+	return settings->executor_count == 1 ? &settings->executors[0] : NULL;
+}
+
+void settings_check(struct settings *settings, struct config *config)
+{
+	settings->config = config;
+	for (uint32_t i = 0; i < settings->queue_count; i++) {
+		const struct settings_queue *queue = &settings->queues[i];
+		if (queue->executor && !settings_executor(settings, queue->executor))
+			config_note_problem(config, queue->where,
+				"queues.%s.executor is \"%s\", and there is no executor of that name",
+				queue->name, queue->executor);
+	}
+}
+
+/* ---- where programs are found ---- */
+
+/* A root or a grant may lie above it: "/", say. Who may write there has nothing to gain from us. */
+static bool is_systems(const char *dir)
+{
+	static const char *const places[] = {"/usr", "/bin", "/sbin", "/opt", "/nix", "/snap"};
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (above_compare(places[i], dir) == LIES_ABOVE)
+			return true;
+	return false;
+}
+
+static bool is_tasks(const struct settings *settings, const char *dir)
+{
+	for (uint32_t i = 0; i < settings->root_count; i++)
+		if (above_compare(settings->roots[i], dir) == LIES_ABOVE)
+			return true;
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct settings_path *path = settings->executors[i].write;
+		for (; path && path->name; path++)
+			if (above_compare(path->real, dir) == LIES_ABOVE)
+				return true;
+	}
+	return false;
+}
+
+static void take_path(struct settings *settings, struct config *config, const char *at)
+{
+	char dir[ABOVE_NAME_BYTES], real[ABOVE_NAME_BYTES];
+
+	while (*at && settings->path_count < PROGRAM_DIRS_MAX) {
+		size_t len = strcspn(at, ":");
+		if ((size_t)snprintf(dir, sizeof dir, "%.*s", (int)len, at) < sizeof dir && dir[0] == '/' &&
+			dir[1] && above_real_name(dir, real))
+			settings->path[settings->path_count++] =
+				(struct settings_path){config_keep(config, dir), config_keep(config, real)};
+		at += len + (at[len] == ':');
+	}
+}
+
+void settings_settle_path(struct settings *settings, struct config *config)
+{
+	const char *path = getenv("PATH");
+	char own[PATH_BYTES_MAX] = "";
+	size_t used = 0;
+
+	settings->path_count = 0;
+	settings->path_text = config_keep(config, path && path[0] ? path : PATH_USUAL);
+	take_path(settings, config, settings->path_text);
+	for (uint32_t i = 0; i < settings->path_count; i++) {
+		const char *real = settings->path[i].real;
+		if ((!is_tasks(settings, real) || is_systems(real)) && used + strlen(real) + 2 < sizeof own)
+			used += (size_t)snprintf(
+				own + used, sizeof own - used, "%s%s", used ? ":" : "", real);
+	}
+	setenv("PATH", used ? own : PATH_USUAL, 1);
+}
+
+unsigned settings_bounds(const struct settings *settings)
+{
+	unsigned bounds = 0;
+
+	for (uint32_t i = 0; i < settings->executor_count; i++)
+		bounds |= settings->executors[i].bounds;
+	return bounds;
+}
+
+void settings_check_budgets(const struct settings *settings, struct config *config)
+{
+	static const char *const keys[BOUND_COUNT] = {[BOUND_MEMORY] = "budget.memoryBytes",
+		[BOUND_PIDS] = "limits.tasks",
+		[BOUND_CPU] = "limits.cpus"};
+	static struct cgroup_place place;
+
+	if (settings_bounds(settings) == 0)
+		return;
+	cgroup_look(&place);
+	for (uint32_t i = 0; i < settings->executor_count; i++) {
+		const struct executor *executor = &settings->executors[i];
+		for (int bound = 0; bound < BOUND_COUNT; bound++)
+			if (executor->bounds >> bound & 1 && !place.bounds[bound][0])
+				config_note_problem(config, settings->executor_origins[i],
+					"executors.%s.%s cannot be enforced on this machine: %s; or leave it out",
+					executor->name, keys[bound], place.why_not[bound]);
+	}
+}
+
+static int put_budget(struct buf *out, const struct executor *executor)
+{
+	const struct limits *limits = &executor->limits;
+	int r = 0;
+
+	if (executor->budget_ms > 0)
+		r = buf_printf(
+			out, "         %-16s budget: %g minutes\n", "", (double)executor->budget_ms / 60000);
+	if (r == 0 && limits->cpu_us != LIMIT_UNCHANGED)
+		r = buf_printf(out, "         %-16s budget: %g s of processor time\n", "",
+			(double)limits->cpu_us / 1e6);
+	if (r == 0 && limits->memory_bytes != LIMIT_UNCHANGED)
+		r = buf_printf(out, "         %-16s budget: %llu bytes of memory\n", "",
+			(unsigned long long)limits->memory_bytes);
+	if (r == 0 && limits->output_bytes != LIMIT_UNCHANGED)
+		r = buf_printf(out, "         %-16s budget: %llu bytes of output\n", "",
+			(unsigned long long)limits->output_bytes);
+	return r;
+}
+
+static int put_argv(struct buf *out, const struct executor *executor)
+{
+	int r = executor->argv ? 0 : buf_printf(out, " what the task carries");
+
+	for (size_t i = 0; r == 0 && executor->argv && executor->argv[i]; i++)
+		r = buf_printf(out, " %s", executor->argv[i]);
+	if (r == 0 && executor->size > 0)
+		r = buf_printf(out, " (%lld workers)", (long long)executor->size);
+	return r < 0 ? r : buf_printf(out, "\n");
+}
+
+int settings_put(struct buf *out, const struct settings *settings)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < settings->executor_count; i++) {
+		r = buf_printf(out, "executor %-16s %s, %s%s:", settings->executors[i].name,
+			settings->executors[i].kind, wall_level_name(settings->executors[i].wall.level),
+			settings->executors[i].wall.network ? " with network" : "");
+		if (r == 0)
+			r = put_argv(out, &settings->executors[i]);
+		if (r == 0)
+			r = put_budget(out, &settings->executors[i]);
+	}
+	if (r == 0 && settings->executor_count == 0)
+		r = buf_printf(out, "executor none: a worker does not start without one\n");
+	for (uint32_t i = 0; r == 0 && i < settings->queue_count; i++) {
+		const struct executor *executor = settings_fallback(settings, settings->queues[i].name);
+		r = buf_printf(out, "queue    %-16s %s%s, weight %lld\n", settings->queues[i].name,
+			executor ? "executor " : "no executor: tasks must name one",
+			executor ? executor->name : "", (long long)settings->queues[i].weight);
+	}
+	for (uint32_t i = 0; r == 0 && i < settings->root_count; i++)
+		r = buf_printf(out, "root     %s\n", settings->roots[i]);
+	return r;
+}

@@ -1,0 +1,102 @@
+/*
+ * What a worker may run, and for whom: the keys of the configuration that are its own.
+ *
+ *	{
+ *	  "roots": ["~/work"],                                   directories beneath which a task may ask to work
+ *	  "executors": {
+ *	    "tests": {"kind": "command", "argv": ["make", "test"]},
+ *	    "any":   {"kind": "command", "argv": "payload"},     runs the argv that the task carries
+ *	    "airi":  {"kind": "pool", "argv": ["node", "worker.js"], "workingDir": "/srv/airi", "size": 2}   stays (pool.h)
+ *	  },
+ *	  "queues": {"ci": {"executor": "tests", "weight": 4}},  which are served, and by what a task that names nothing
+ *	  "landlock": "optional",                                start on a kernel without it
+ *	  "prSweep": {"kind": "github", "repository": "o/n", "queue": "dev-team"}   pull requests as tasks (sweep.h)
+ *	}
+ *
+ * A task can name an executor and never define one: all of this comes from files whose owner was checked. Of several
+ * files the one that stands higher replaces an executor or a queue of the same name, and the whole list of roots.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "wire/json/json.h"
+#include "attempt/executor.h"
+
+enum {
+	EXECUTORS_MAX = 64,
+	QUEUES_MAX = 64,
+	ROOTS_MAX = 32,
+	ENV_MAX = 256,
+	PROGRAM_DIRS_MAX = 64,
+	POOL_SIZE_MAX = 100, /* workers of one pool */
+};
+
+struct settings_queue {
+	const char *name;
+	const char *executor; /* for tasks that name none; NULL: none */
+	int64_t weight;       /* 1 and more */
+	struct config_origin where;
+};
+
+struct settings_sweep {
+	bool on;                /* it is configured */
+	const char *repository; /* owner/name; NULL: that of the directory we are in */
+	const char *queue;      /* of the tasks */
+	const char *executor;   /* NULL: none is named */
+};
+
+struct settings {
+	struct config *config; /* whose memory it is */
+	struct executor executors[EXECUTORS_MAX];
+	struct config_origin executor_origins[EXECUTORS_MAX]; /* by the same place */
+	uint32_t executor_count;
+	struct settings_queue queues[QUEUES_MAX];
+	uint32_t queue_count;
+	const char *roots[ROOTS_MAX];
+	uint32_t root_count;
+	const char *path_text;                       /* PATH, as tasks have it */
+	struct settings_path path[PROGRAM_DIRS_MAX]; /* its directories */
+	uint32_t path_count;
+	bool landlock_optional;
+	struct settings_sweep sweep;
+};
+
+/* For config_request.foreign_read. */
+void settings_read(
+	void *settings, struct config *config, struct config_file *file, yyjson_val *key, yyjson_val *value);
+
+/* After all files: does it fit together? Complaints go to the configuration. */
+void settings_check(struct settings *settings, struct config *config);
+
+/* After the last root: from here on we find programs only where no task can have put them. What makes a wall runs outside of it. */
+void settings_settle_path(struct settings *settings, struct config *config);
+
+/* Can what it promises be kept on this machine? A budget that nobody enforces is a mistake of the configuration. */
+void settings_check_budgets(const struct settings *settings, struct config *config);
+
+/* Of all executors, as bits. */
+unsigned settings_bounds(const struct settings *settings);
+
+/* An executor that runs what the task carries, unless there is one of that name already. */
+void settings_add_payload(struct settings *settings, const char *name);
+
+/* A queue to serve; one that is known keeps its executor. -ENOSPC. */
+int settings_add_queue(struct settings *settings, const char *name, int64_t weight);
+
+/* NULL: there is none. */
+const struct executor *settings_executor(const struct settings *settings, const char *name);
+
+/* By what a task of this queue is run that names none: what the queue says, else the only executor there is; NULL. */
+const struct executor *settings_fallback(const struct settings *settings, const char *queue);
+
+/* owner/name, as GitHub calls a repository. */
+bool settings_is_repository(const char *name);
+
+/* Letters, digits and -._: after one of the first two, at most 128 bytes. */
+bool settings_is_name(const char *name);
+
+/* What was understood, for people. -ENOMEM, -E2BIG. */
+int settings_put(struct buf *out, const struct settings *settings);

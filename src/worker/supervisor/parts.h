@@ -1,0 +1,53 @@
+/*
+ * What the files of supervisor_*.c share. Only they include this.
+ *
+ *	supervisor.c          its runs, what it hears, and its start
+ *	supervisor/claims.c   what it asks for
+ *	supervisor/about.c    who it is, and what it has
+ *	supervisor/pools.c    what its pools need of it
+ *	supervisor/stop.c     its end
+ */
+#pragma once
+
+#include "wire/json/json.h"
+#include "worker/supervisor/supervisor.h"
+#include "attempt/verdict.h"
+
+enum { SUPERVISOR_BODY_BYTES_MAX = 64 << 10 };
+
+/* supervisor/claims.c: may it be asked for with the claim that waits? */
+bool supervisor_offers(const struct supervisor *supervisor, const struct executor *executor);
+
+/* Something in the pools has changed; what follows comes from the loop. */
+void supervisor_pools_changed(struct supervisor *supervisor);
+
+/* A task was given back because its module is busy: wait a little before the next claim. */
+void supervisor_pace(struct supervisor *supervisor);
+
+/* supervisor/pools.c: -ENOMEM. */
+int supervisor_open_pools(struct supervisor *supervisor);
+
+/* supervisor/about.c: lists of names, "key":["a","b"]; of all executors, or of those with room. */
+void supervisor_put_name(struct json_object *object, struct buf *list, const char *name);
+void supervisor_put_list(struct json_object *object, const char *key, struct buf *list);
+void supervisor_put_executors(struct supervisor *supervisor, struct json_object *object, bool offered);
+void supervisor_put_capabilities(struct supervisor *supervisor, struct json_object *object);
+
+/* The members of a registration: who we are; and, in a slot, whom we replace. */
+int supervisor_put_about(struct supervisor *supervisor, struct buf *about);
+
+/* supervisor/stop.c: no new claims; what runs may end within its time. */
+void supervisor_stop(struct supervisor *supervisor, int status);
+
+/* SIGTERM, SIGINT: the second one skips every wait for others. */
+void supervisor_hear_signal(struct supervisor *supervisor);
+
+/* It has no time any more. */
+void supervisor_hurry(struct supervisor *supervisor);
+void supervisor_stop_all(struct supervisor *supervisor, enum stop_reason reason, int64_t grace_ms);
+
+/* Our registration was answered while we leave. */
+void supervisor_heard_late(struct supervisor *supervisor);
+
+/* Whatever was waiting for the last run. */
+void supervisor_look_for_end(struct supervisor *supervisor);

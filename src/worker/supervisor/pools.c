@@ -1,0 +1,119 @@
+/* What pools need of their supervisor (struct pools_owner). */
+#include "worker/supervisor/parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { CALL_MS = 10 * 1000 };
+
+static const char *worker_id(void *context)
+{
+	const struct supervisor *supervisor = context;
+
+	return pulse_worker_id(supervisor->pulse).data;
+}
+
+static void name_run(void *context, char name[PROCESS_RUN_BYTES_MAX + 1])
+{
+	struct supervisor *supervisor = context;
+
+	snprintf(name, PROCESS_RUN_BYTES_MAX + 1, "%s-%llu", supervisor->instance,
+		(unsigned long long)++supervisor->run_number);
+}
+
+static int note_run(void *context, const struct process_identity *identity)
+{
+	struct supervisor *supervisor = context;
+	struct nest_attempt nobody = {worker_id(context), "", ""};
+
+	return nest_note_run(&supervisor->nest, identity, &nobody);
+}
+
+static int forget_run(void *context, const char *run)
+{
+	struct supervisor *supervisor = context;
+
+	return nest_forget_run(&supervisor->nest, run);
+}
+
+static void on_answer(void *context, int fault, enum http_reach reach, const struct http_answer *answer)
+{
+	struct supervisor *supervisor = context;
+
+	(void)reach;
+	supervisor->pool_answered(supervisor->pool_asker, fault == 0 ? http_answer_status(answer) : 0);
+}
+
+static int ask(void *context, struct span target, struct span body, pools_answered answered, void *asker)
+{
+	struct supervisor *supervisor = context;
+	struct http_answer_limits limits = {.head_bytes_max = 64 << 10, .body_bytes_max = 1 << 20};
+	struct span token = pulse_token(supervisor->pulse);
+	struct http_call call = {
+		.method = HTTP_METHOD_POST,
+		.target = target,
+		.body = body,
+		.token = token.len > 0 ? token : (struct span){0},
+		.may_repeat = true, /* a trial belongs to whom it was given to */
+		.timeout_ms = CALL_MS,
+	};
+
+	if (!supervisor->pool_line)
+		supervisor->pool_line = line_new(supervisor->loop, &supervisor->options->address, &limits);
+	if (!supervisor->pool_line)
+		return -ENOMEM;
+	supervisor->pool_answered = answered;
+	supervisor->pool_asker = asker;
+	return line_call(supervisor->pool_line, &call, on_answer, supervisor);
+}
+
+static int post(void *context, const char *name, struct span target, struct span body)
+{
+	struct supervisor *supervisor = context;
+
+	return outbox_post(supervisor->outbox, name, target, body);
+}
+
+static void changed(void *context)
+{
+	supervisor_pools_changed(context);
+}
+
+static void pace(void *context)
+{
+	supervisor_pace(context);
+}
+
+static const struct pools_owner owner = {
+	.worker_id = worker_id,
+	.name_run = name_run,
+	.note_run = note_run,
+	.forget_run = forget_run,
+	.ask = ask,
+	.post = post,
+	.changed = changed,
+	.pace = pace,
+};
+
+int supervisor_open_pools(struct supervisor *supervisor)
+{
+	const struct supervisor_options *options = supervisor->options;
+	struct pools_site site = {
+		.loop = supervisor->loop,
+		.host = supervisor->host,
+		.executors = supervisor->settings->executors,
+		.executor_count = supervisor->settings->executor_count,
+		.path = supervisor->settings->path_text,
+		.home = supervisor->nest.home,
+		.runs_fd = supervisor->nest.runs_fd,
+		.slot = options->slot   ? options->slot
+			: options->once ? options->once->agent_id
+					: options->name,
+		.lazy = options->once != NULL,
+		.owner = &owner,
+		.context = supervisor,
+	};
+
+	supervisor->pools = pools_new(&site);
+	return supervisor->pools ? 0 : -ENOMEM;
+}

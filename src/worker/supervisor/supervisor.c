@@ -1,0 +1,483 @@
+#include "worker/supervisor/parts.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/service.h"
+#include "base/take.h"
+#include "worker/report/letter.h"
+#include "worker/run/run.h"
+#include "worktree/worktrees.h"
+
+enum {
+	CRASH_ID_BYTES_MAX = LETTER_NAME_BYTES - (int)sizeof "crash-of-"
+}; /* of a worker's id, in the name of a letter */
+
+enum {
+	INHERITANCE_MS = 30 * 1000, /* how long what a predecessor left may keep us from registering */
+	GRACE_OVER_MS = 2000,       /* for work that is somebody else's by now */
+	EXIT_UNAVAILABLE = 69,
+	EXIT_TEMPORARY = 75,
+	EXIT_NO_PERMISSION = 77,
+	EXIT_CONFIG = 78,
+};
+
+static void begin_pulse(struct supervisor *supervisor);
+
+/* ---- runs ---- */
+
+bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run)
+{
+	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		if (supervisor->runs[i] != run && span_equal(run_task(supervisor->runs[i]), run_task(run)))
+			return true;
+	}
+	return false;
+}
+
+/* The newest of that task: an older one is on its way out. */
+static struct run *find_newest(const struct supervisor *supervisor, struct span task)
+{
+	struct run *found = NULL;
+
+	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		struct run *run = supervisor->runs[i];
+		if (span_equal(run_task(run), task) && (!found || run_number(run) > run_number(found)))
+			found = run;
+	}
+	return found;
+}
+
+void supervisor_forget(struct supervisor *supervisor, struct run *run)
+{
+	uint32_t i = 0;
+
+	while (supervisor->runs[i] != run)
+		i++;
+	supervisor->runs[i] = supervisor->runs[--supervisor->run_count];
+	run_free(run);
+	if (supervisor->once)
+		once_run_over(supervisor->once);
+	supervisor_look_for_end(supervisor);
+	supervisor_claim(supervisor);
+}
+
+/* One in each turn, between which the loop hears what there is: to remove a thousand files takes as long as a sync. */
+static void on_broom(uv_idle_t *broom)
+{
+	struct supervisor *supervisor = broom->data;
+
+	for (uint32_t i = 0; i < supervisor->run_count; i++) {
+		if (run_sweep(supervisor->runs[i]))
+			return;
+	}
+	uv_idle_stop(broom);
+}
+
+void supervisor_sweep(struct supervisor *supervisor)
+{
+	uv_idle_start(&supervisor->broom, on_broom);
+}
+
+static void on_saved(void *context, void *owner, int fault)
+{
+	(void)context;
+	if (owner)
+		run_saved(owner, fault);
+}
+
+static void on_settled(void *context, void *owner, const char *name, const struct outbox_answer *answer)
+{
+	struct supervisor *supervisor = context;
+	struct run *run = owner;
+
+	if (!run && pools_settled(supervisor->pools, name, answer->status, answer->body)) {
+		supervisor_look_for_end(supervisor);
+		return;
+	}
+	if (answer->status >= 300 && !supervisor->once) /* a pass says in its result what became of it */
+		log_warn("a report was refused; the server keeps what is late", log_cstr("run", name),
+			log_int("status", answer->status), log_span("code", answer->code));
+	if (run) {
+		if (supervisor->once)
+			once_settled(supervisor->once, answer->status, answer->body);
+		run_settled(run, answer->status >= 200 && answer->status < 300);
+		return;
+	}
+	if (!supervisor->pulse && outbox_waiting(supervisor->outbox) == 0)
+		begin_pulse(supervisor);
+	supervisor_look_for_end(supervisor);
+}
+
+static const struct outbox_events outbox_events = {.saved = on_saved, .settled = on_settled};
+
+/* ---- news ---- */
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+	(void)number;
+	supervisor_hear_signal(signal->data);
+}
+
+/* For whoever comes after us. If it fails, that one waits for a lease to end: no reason not to go on. */
+static void note_standing(struct supervisor *supervisor, bool let_in)
+{
+	struct nest *nest = &supervisor->nest;
+	int r = !let_in          ? nest_note_refused(nest)
+		: nest->not_ours ? nest_note_worker(nest, supervisor->worker_id)
+				 : 0;
+
+	if (r < 0)
+		log_warn("who has the slot cannot be written down", log_cstr("reason", strerror(-r)));
+}
+
+static void hear_refused(struct supervisor *supervisor, const struct pulse_news *news)
+{
+	bool alive = pulse_is_alive(supervisor->pulse);
+
+	if (!alive)
+		note_standing(supervisor, false); /* before it is told: whoever reads it may end us */
+	log_at(alive ? LEVEL_WARN : LEVEL_ERROR,
+		alive ? "a heartbeat is refused" : "the worker is not registered",
+		log_int("status", news->status), log_span("code", news->code),
+		log_span("holder", news->holder), log_span("reason", news->detail));
+	if (alive || span_equal(news->code, SPAN("slot_quarantined")))
+		return; /* it is asked again */
+	supervisor_stop(supervisor,
+		news->status == 401 || news->status == 403 ? EXIT_NO_PERMISSION
+			: news->status == 409              ? EXIT_TEMPORARY
+							   : EXIT_CONFIG);
+}
+
+static void hear_standing(struct supervisor *supervisor, enum beat_standing standing)
+{
+	supervisor->standing = standing;
+	if (standing == BEAT_TERMINATING) {
+		log_info("told to stop");
+		supervisor_stop(supervisor, 0);
+	} else if (standing == BEAT_QUIET) {
+		log_info("told to take nothing new");
+		line_drop(supervisor->claims);
+	}
+}
+
+static void hear_over(struct supervisor *supervisor)
+{
+	log_warn("the server counts this worker as lost; everything is stopped",
+		log_int("runs", supervisor->run_count));
+	supervisor->over = true;
+	line_drop(supervisor->claims);
+	supervisor_stop_all(supervisor, STOP_LOST, GRACE_OVER_MS);
+	supervisor_look_for_end(supervisor);
+}
+
+static void hear_lapsed(struct supervisor *supervisor, int64_t until_ms)
+{
+	int64_t left_ms = until_ms - worker_clock_ms();
+
+	log_warn("no answer from the server for nine tenths of the lease; everything is stopped",
+		log_int("runs", supervisor->run_count));
+	supervisor_stop_all(supervisor, STOP_LAPSED, left_ms / 2);
+}
+
+static void on_news(void *context, const struct pulse_news *news)
+{
+	struct supervisor *supervisor = context;
+	struct run *run = news->id.len > 0 ? find_newest(supervisor, news->id) : NULL;
+
+	if (news->kind == PULSE_REGISTERED)
+		note_standing(supervisor, true);
+	if (supervisor->late &&
+		(news->kind == PULSE_REGISTERED || news->kind == PULSE_REFUSED || news->kind == PULSE_AWAY)) {
+		supervisor_heard_late(supervisor);
+		return;
+	}
+	switch (news->kind) {
+	case PULSE_REGISTERED:
+		supervisor->standing = BEAT_ACTIVE;
+		if (supervisor->once) {
+			once_begin(supervisor->once);
+			break;
+		}
+		log_info("registered", log_cstr("worker", supervisor->worker_id));
+		if (supervisor->stopping)
+			break;
+		pools_begin(supervisor->pools);
+		service_tell("READY=1");
+		break;
+	case PULSE_LOST:
+		if (run)
+			run_stop(run, STOP_LOST, GRACE_OVER_MS);
+		break;
+	case PULSE_CANCEL:
+		if (run)
+			run_stop(run, STOP_CANCELLED, INT64_MAX);
+		break;
+	case PULSE_REPORTED:
+		if (run)
+			run_reported(run);
+		break;
+	case PULSE_PARK:
+		if (run)
+			run_stop(run, STOP_PARKED, INT64_MAX);
+		break;
+	case PULSE_STANDING:
+		hear_standing(supervisor, news->standing);
+		break;
+	case PULSE_LAPSED:
+		hear_lapsed(supervisor, news->until_ms);
+		break;
+	case PULSE_VOUCHED:
+		for (uint32_t i = 0; i < supervisor->run_count; i++)
+			run_push(supervisor->runs[i]);
+		break;
+	case PULSE_OVER:
+		hear_over(supervisor);
+		break;
+	case PULSE_REFUSED:
+		hear_refused(supervisor, news);
+		break;
+	case PULSE_AWAY:
+		log_warn(pulse_fault_is_ours(news->fault)
+				? "heartbeats cannot be sent; everything is stopped before the lease is over"
+				: "the server does not answer",
+			log_cstr("url", supervisor->options->url),
+			log_cstr("reason", news->fault ? strerror(-news->fault) : ""));
+		break;
+	case PULSE_BACK:
+		log_info("the server answers again");
+		supervisor->claim_failures = 0;
+		uv_timer_stop(&supervisor->claim_timer);
+		break;
+	}
+	supervisor_claim(supervisor);
+}
+
+/* ---- starting ---- */
+
+static void make_ids(struct supervisor *supervisor)
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+	uint64_t random[2] = {(uint64_t)getpid(), uv_hrtime()};
+
+	if (getrandom(random, sizeof random, 0) < 0)
+		log_warn("the system has no random numbers to give");
+	rng_seed(&supervisor->rng, random[1]);
+	for (int i = 0; i < 8; i++) {
+		supervisor->instance[i] = digits[random[0] % 36];
+		random[0] /= 36;
+	}
+	if (supervisor->options->once)
+		snprintf(supervisor->worker_id, sizeof supervisor->worker_id, "%.128s",
+			supervisor->options->once->agent_id);
+	else
+		snprintf(supervisor->worker_id, sizeof supervisor->worker_id, "%.100s-%s",
+			supervisor->options->name, supervisor->instance);
+}
+
+static void begin_pulse(struct supervisor *supervisor)
+{
+	const struct supervisor_options *options = supervisor->options;
+	cleanup(buf_done) struct buf about = {0};
+
+	if (supervisor->pulse || supervisor->stopping)
+		return;
+	buf_init(&about, SUPERVISOR_BODY_BYTES_MAX);
+	int r = supervisor_put_about(supervisor, &about);
+	struct pulse_options pulse = {
+		.address = options->address,
+		.worker_id = span_of(supervisor->worker_id),
+		.token = options->token ? span_of(options->token) : (struct span){0},
+		.about = buf_span(&about),
+		.rules =
+			{
+				.lease_ms = options->lease_ms,
+				.idle_ms = options->slot ? 30 * 1000 : 0,
+				.working_ms = options->slot || !options->same_host ? 15 * 1000 : 5 * 1000,
+				.same_host = options->same_host,
+			},
+		.plain = options->once != NULL,
+		.tasks_max = 2 * CONCURRENCY_MAX,
+		.seed = rng_u64(&supervisor->rng),
+	};
+	supervisor->pulse = r < 0 ? NULL : pulse_new(supervisor->loop, &pulse, on_news, supervisor);
+	if (!supervisor->pulse) {
+		log_error("not started: no memory");
+		supervisor_stop(supervisor, EXIT_UNAVAILABLE);
+	}
+}
+
+static void on_inheritance_due(uv_timer_t *timer)
+{
+	begin_pulse(timer->data);
+}
+
+/* An unclean end of whoever had our slot: its third within a minute stops the slot. */
+static void report_predecessor(struct supervisor *supervisor)
+{
+	const struct supervisor_options *options = supervisor->options;
+	const char *id = supervisor->nest.before.worker_id;
+	size_t len = strlen(id);
+	cleanup(buf_done) struct buf target = {0};
+	char name[LETTER_NAME_BYTES];
+
+	if (!options->slot || len == 0)
+		return;
+	buf_init(&target, 1024);
+	/* by the end of its name, which is its own: told again, by the next one if we are not let in, it counts once */
+	snprintf(name, sizeof name, "crash-of-%s",
+		len > CRASH_ID_BYTES_MAX ? id + len - CRASH_ID_BYTES_MAX : id);
+	int r = http_put_path(&target, "/api/slots/", span_of(options->slot), "/crash");
+	if (r == 0)
+		r = outbox_post(supervisor->outbox, name, buf_span(&target), SPAN("{}"));
+	log_warn("the worker that had this slot did not end cleanly", log_cstr("slot", options->slot),
+		log_cstr("worker", id), log_cstr("untold", r < 0 ? strerror(-r) : ""));
+}
+
+static int open_parts(struct supervisor *supervisor)
+{
+	const struct supervisor_options *options = supervisor->options;
+	struct host_options host = {.landlock_optional = supervisor->settings->landlock_optional,
+		.bounds = settings_bounds(supervisor->settings)};
+	struct http_answer_limits limits = http_answer_limits_default();
+	char complaint[NEST_COMPLAINT_BYTES];
+
+	int r = nest_open(&supervisor->nest, options->home, options->slot, supervisor->worker_id,
+		options->once != NULL, complaint);
+	if (r < 0) {
+		log_error("not started", log_cstr("reason", complaint));
+		if (supervisor->once)
+			once_failed(supervisor->once, r == -EBUSY ? "blocked" : "failed", complaint);
+		return r == -EBUSY || r == -ENOSPC || r == -EDQUOT ? EXIT_TEMPORARY : EXIT_CONFIG;
+	}
+	if (supervisor->nest.adopted > 0)
+		log_warn("took over from a worker that died", log_int("attempts", supervisor->nest.adopted),
+			log_int("orphans", supervisor->nest.orphans));
+	worktrees_heal(options->home, supervisor->settings->landlock_optional);
+	r = host_open(supervisor->loop, &host, &supervisor->host, complaint);
+	if (r < 0) {
+		log_error("not started", log_cstr("reason", complaint));
+		if (supervisor->once)
+			once_failed(supervisor->once, "failed", complaint);
+		return EXIT_CONFIG;
+	}
+	r = supervisor_open_pools(supervisor);
+	supervisor->claims = line_new(supervisor->loop, &options->address, &limits);
+	supervisor->outbox = outbox_new(supervisor->loop, &options->address,
+		options->token ? span_of(options->token) : (struct span){0}, supervisor->nest.outbox_fd,
+		&outbox_events, supervisor);
+	if (r < 0 || !supervisor->claims || !supervisor->outbox) {
+		log_error("not started: no memory");
+		return EXIT_UNAVAILABLE;
+	}
+	return 0;
+}
+
+/* The loop turns: a service manager that watches hears it, at half the time it set. */
+static void on_watchdog(uv_timer_t *timer)
+{
+	(void)timer;
+	service_tell("WATCHDOG=1");
+}
+
+static void start_watchdog(struct supervisor *supervisor)
+{
+	const char *text = getenv("WATCHDOG_USEC");
+	int64_t every_ms = text ? strtoll(text, NULL, 10) / 2000 : 0;
+
+	uv_timer_init(supervisor->loop, &supervisor->watchdog);
+	if (every_ms > 0)
+		uv_timer_start(&supervisor->watchdog, on_watchdog, 0, (uint64_t)every_ms);
+}
+
+/* Before anything is taken over: a signal that comes meanwhile is heard when the loop runs, and the take-over is whole. */
+static void catch_signals(struct supervisor *supervisor)
+{
+	sigset_t caught;
+
+	uv_signal_init(supervisor->loop, &supervisor->term);
+	uv_signal_init(supervisor->loop, &supervisor->interrupt);
+	supervisor->term.data = supervisor->interrupt.data = supervisor;
+	uv_signal_start(&supervisor->term, on_signal, SIGTERM);
+	uv_signal_start(&supervisor->interrupt, on_signal, SIGINT);
+	sigemptyset(&caught);
+	sigaddset(&caught, SIGTERM);
+	sigaddset(&caught, SIGINT);
+	sigprocmask(SIG_UNBLOCK, &caught, NULL); /* held since the program began, or by whoever began it */
+}
+
+static void on_leftovers_idle(void *context)
+{
+	supervisor_look_for_end(context);
+}
+
+static void begin_leftovers(struct supervisor *supervisor)
+{
+	struct worktree_site site = {
+		supervisor->loop, supervisor->host, supervisor->nest.home, supervisor->instance};
+
+	leftovers_init(&supervisor->leftovers, &site, on_leftovers_idle, supervisor);
+}
+
+static void start_loop(struct supervisor *supervisor)
+{
+	start_watchdog(supervisor);
+	uv_timer_init(supervisor->loop, &supervisor->claim_timer);
+	uv_timer_init(supervisor->loop, &supervisor->stop_timer);
+	uv_timer_init(supervisor->loop, &supervisor->pools_timer);
+	uv_timer_init(supervisor->loop, &supervisor->drain_timer);
+	supervisor->pools_timer.data = supervisor->drain_timer.data = supervisor;
+	supervisor->claim_timer.data = supervisor->stop_timer.data = supervisor;
+	uv_idle_init(supervisor->loop, &supervisor->broom);
+	supervisor->broom.data = supervisor;
+	begin_leftovers(supervisor);
+	outbox_load(supervisor->outbox);
+	report_predecessor(supervisor);
+	if (outbox_waiting(supervisor->outbox) > 0) /* first what the dead had to say, then who we are */
+		uv_timer_start(&supervisor->stop_timer, on_inheritance_due, INHERITANCE_MS, 0);
+	else
+		begin_pulse(supervisor);
+}
+
+static void close_walked(uv_handle_t *handle, void *context)
+{
+	(void)context;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+int supervisor_run(struct supervisor *supervisor, const struct supervisor_options *options)
+{
+	uv_loop_t loop;
+
+	*supervisor = (struct supervisor){
+		.options = options, .settings = options->settings, .loop = &loop, .request_number = 1};
+	buf_init(&supervisor->body, SUPERVISOR_BODY_BYTES_MAX);
+	uv_loop_init(&loop);
+	make_ids(supervisor);
+	catch_signals(supervisor);
+	supervisor->once = options->once ? once_new(supervisor, options->once) : NULL;
+	int status = options->once && !supervisor->once ? EXIT_UNAVAILABLE : open_parts(supervisor);
+	if (status == 0) {
+		start_loop(supervisor);
+		uv_run(&loop, UV_RUN_DEFAULT);
+		status = supervisor->status;
+	} else if (supervisor->once) {
+		status = once_close(supervisor->once);
+	}
+	nest_close(&supervisor->nest, true);
+	uv_walk(&loop, close_walked, NULL);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	uv_loop_close(&loop);
+	pools_free(supervisor->pools);
+	once_free(supervisor->once);
+	buf_done(&supervisor->body);
+	log_info("stopped");
+	return status;
+}

@@ -1,0 +1,113 @@
+/*
+ * The supervisor: claims what it can run, runs it, and reports how it ended; until it is told to stop.
+ *
+ *	claim ──▶ run ──▶ the tree is gone ──▶ report on disk ──▶ the server has it
+ *	  ▲ long poll, while there is room      (outbox.c)
+ *	  └ not while: the server is away · quiet · stopping
+ *
+ * One thread, one loop; nothing in it waits. The heartbeat (pulse.c) goes its own way beside it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/rng.h"
+#include "exec/host.h"
+#include "worktree/leftovers.h"
+#include "worker/line.h"
+#include "worker/nest.h"
+#include "worker/once/once.h"
+#include "worker/report/outbox.h"
+#include "pool/pool.h"
+#include "worker/beat/pulse.h"
+#include "worker/settings/settings.h"
+
+enum {
+	CONCURRENCY_MAX = 1000,
+	CAPABILITIES_MAX = 64,
+};
+
+struct supervisor_options {
+	struct http_address address;
+	const char *url;   /* as children shall have it */
+	const char *token; /* NULL: none */
+	const char *home;
+	const char *slot; /* NULL: none */
+	const char *name; /* the first part of its id */
+	const char *capabilities[CAPABILITIES_MAX];
+	uint32_t capability_count;
+	uint32_t concurrency; /* besides what pools work off: those have sizes of their own */
+	int64_t lease_ms;
+	int64_t drain_ms; /* how long running work may go on after the first signal */
+	bool same_host;
+	const struct settings *settings;
+	const struct once_config *once; /* one pass, or a few, and no more; NULL: until it is told to stop */
+};
+
+struct run;
+
+struct supervisor {
+	const struct supervisor_options *options;
+	const struct settings *settings;
+	uv_loop_t *loop;
+	struct nest nest;
+	struct host *host;
+	struct pulse *pulse;
+	struct outbox *outbox;
+	struct line *claims;
+	struct once *once; /* NULL: as above */
+	struct pools *pools;
+	struct line *pool_line; /* for what they ask the server; NULL: nothing so far */
+	pools_answered pool_answered;
+	void *pool_asker;
+	uv_timer_t pools_timer, drain_timer; /* they have changed; their work has had its time to end */
+	uint64_t offered;                    /* with the claim that waits: executors, by their place */
+	uint32_t offered_max;                /* and tasks */
+	int64_t described_ms;                /* when the server was told of the pools */
+	struct buf body;
+	uv_timer_t claim_timer, stop_timer, watchdog;
+	int64_t drain_until_ms, kill_until_ms, last_ran_ms; /* while it stops */
+	uv_idle_t broom;
+	struct leftovers leftovers;
+	uv_signal_t term, interrupt;
+	struct rng rng;
+	char worker_id[BEAT_ID_BYTES_MAX + 1];
+	char instance[12]; /* in the names of its runs: nobody else on this machine has it */
+	struct run *runs[CONCURRENCY_MAX];
+	uint32_t run_count;
+	uint64_t run_number, request_number;
+	uint32_t claim_failures;
+	uint64_t claim_asked_ms; /* the loop's clock */
+	bool claim_waits;
+	uint32_t troubles; /* of this host, in a row: the last thing it tried could not be started */
+	bool asked_one;    /* the next claim asks all queues: the one of its turn had nothing */
+	enum beat_standing standing;
+	bool stopping;  /* no new claims */
+	bool hurrying;  /* what runs is being stopped */
+	bool impatient; /* a second signal came: nothing waits for a server that is away */
+	bool leaving;   /* goodbye is said, or will be */
+	bool late;      /* that waits for the answer to our registration */
+	bool over;      /* the server has given up on us: all must be gone, then we come back */
+	int status;     /* to end with */
+};
+
+/* Runs until it is told to stop. The status to end with. */
+int supervisor_run(struct supervisor *supervisor, const struct supervisor_options *options);
+
+/* For once.c: claim now; and that was all, unless it ends already. */
+void supervisor_claim(struct supervisor *supervisor);
+void supervisor_end(struct supervisor *supervisor);
+
+/* For runs: there is something to remove. From the loop, some at a time: others come first. */
+void supervisor_sweep(struct supervisor *supervisor);
+
+/* For runs: this one is over in every respect. */
+void supervisor_forget(struct supervisor *supervisor, struct run *run);
+
+/* For runs: this host is short of something; others may have what it would only give back. */
+void supervisor_spare(struct supervisor *supervisor);
+
+/* For runs: is there another one of the same task? It was lost and is not gone yet. */
+bool supervisor_has_other(const struct supervisor *supervisor, const struct run *run);

@@ -1,0 +1,333 @@
+/*
+ * Making a work tree: its commit, its branch, its place; then git adds it, and what the include file names is copied and the
+ * set-up runs (include.c).
+ */
+#include "worktree/parts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { LITTLE_BYTES = 64 << 20 };
+
+/* ---- names ---- */
+
+/* A part of a name of a directory and of a branch: letters, digits, - and _ and single dots. */
+static void put_clean(char *out, size_t room, const char *text)
+{
+	size_t len = strlen(out);
+
+	for (; *text && len + 1 < room; text++) {
+		bool good = isalnum((unsigned char)*text) || *text == '-' || *text == '_' ||
+			(*text == '.' && len > 0 && out[len - 1] != '.' && out[len - 1] != '/');
+		out[len++] = good ? *text : '_';
+	}
+	out[len] = 0;
+}
+
+static void make_branch(struct worktree_record *record, const char *pattern)
+{
+	size_t room = sizeof record->branch;
+
+	record->branch[0] = 0;
+	for (const char *at = pattern; *at;) {
+		size_t len = strlen(record->branch);
+		if (strncmp(at, "{task}", 6) == 0) {
+			put_clean(record->branch, room, record->task);
+			at += 6;
+		} else if (strncmp(at, "{fence}", 7) == 0) {
+			put_clean(record->branch, room, record->fence);
+			at += 7;
+		} else {
+			if (len + 1 < room)
+				memcpy(record->branch + len, (char[]){*at, 0}, 2);
+			at++;
+		}
+	}
+}
+
+/* The directory that holds the tree; made if it is not there. */
+static int make_place(struct worktree *tree)
+{
+	const struct settings_worktree *settings = tree->wish.settings;
+	struct worktree_record *record = &tree->record;
+	char place[PATH_MAX];
+
+	int len = settings->root ? snprintf(place, sizeof place, "%s", settings->root)
+				 : snprintf(place, sizeof place, "%s/worktrees", tree->site.home);
+	if (len < 0 || len >= (int)sizeof place - 20)
+		return -ENAMETOOLONG;
+	if (mkdir(place, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	snprintf(place + len, sizeof place - (size_t)len, "/%016llx",
+		(unsigned long long)worktree_fingerprint(record->common));
+	if (mkdir(place, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	if ((size_t)snprintf(record->path, sizeof record->path, "%.3800s/%s", place, record->name) >=
+		sizeof record->path)
+		return -ENAMETOOLONG;
+	return 0;
+}
+
+/* ---- steps ---- */
+
+void worktree_give_up(struct worktree *tree, int fault)
+{
+	tree->fault = tree->cancelled ? -ECANCELED : fault;
+	worktree_begin_end(tree);
+}
+
+/* The last job failed. */
+void worktree_give_up_after(struct worktree *tree, const char *what)
+{
+	char why[400];
+
+	job_explain(&tree->job, why, sizeof why);
+	worktree_explain(
+		tree, "a work tree of '%.200s' cannot be made: %s: %s", tree->record.source, what, why);
+	worktree_give_up(tree, -EIO);
+}
+
+void worktree_go_on(struct worktree *tree, const struct worktree_call *call, const char *what)
+{
+	int fault = tree->cancelled ? -ECANCELED : worktree_run(tree, call);
+
+	if (!fault)
+		return;
+	worktree_let_others(tree);
+	worktree_explain(tree, "a work tree of '%.200s' cannot be made: %s: %s", tree->record.source, what,
+		strerror(-fault));
+	worktree_give_up(tree, fault);
+}
+
+void worktree_become_live(struct worktree *tree)
+{
+	int fault = tree->cancelled ? -ECANCELED : worktree_write_record(tree, TREE_LIVE);
+
+	if (fault) {
+		tree->record.state = TREE_MAKING;
+		worktree_explain(tree, "the record of a work tree cannot be written: %s", strerror(-fault));
+		worktree_give_up(tree, fault);
+		return;
+	}
+	tree->made(tree->context, 0);
+}
+
+/* git says that a file cannot be written, and not why: if there is little room, that is it. */
+static const char *room_left(struct worktree *tree)
+{
+	struct statvfs disk;
+	const char *place = worktree_place(tree);
+
+	if (statvfs(place, &disk) < 0 || disk.f_bavail * disk.f_frsize > LITTLE_BYTES)
+		return "git";
+	return arena_text(&tree->arena, "git, with %llu KiB left on the disk of %.300s",
+		(unsigned long long)disk.f_bavail * disk.f_frsize / 1024, place);
+}
+
+static void after_checked_out(void *context)
+{
+	struct worktree *tree = context;
+
+	if (job_went_well(&tree->job))
+		worktree_include(tree);
+	else
+		worktree_give_up_after(tree, room_left(tree));
+}
+
+static void check_out(struct worktree *tree)
+{
+	static const char *const argv[] = {"git", "reset", "--hard", "--quiet", NULL};
+	struct worktree_call call = {.argv = argv,
+		.dir = tree->record.path,
+		.in_tree = true,
+		.changes_common = true,
+		.changes = tree->record.path,
+		.timeout_ms = CHECKOUT_MS,
+		.done = after_checked_out};
+
+	const char *culprit = worktree_prepare_refs(tree);
+	if (culprit) {
+		worktree_explain(tree,
+			"a work tree of '%.200s' cannot be made: %.100s in its repository is a symbolic link, or no directory",
+			tree->record.source, culprit);
+		worktree_give_up(tree, -ENOTDIR);
+		return;
+	}
+	worktree_go_on(tree, &call, "git");
+}
+
+static void after_added(void *context)
+{
+	struct worktree *tree = context;
+
+	worktree_let_others(tree);
+	if (!job_went_well(&tree->job)) {
+		worktree_give_up_after(tree, room_left(tree));
+		return;
+	}
+	worktree_find_admin(tree);
+	int fault = tree->record.git[0] ? worktree_write_record(tree, TREE_MAKING) : -ENOENT;
+	if (fault) {
+		worktree_explain(tree, "a work tree of '%.200s' cannot be made: %s", tree->record.source,
+			strerror(-fault));
+		worktree_give_up(tree, fault);
+	} else {
+		check_out(tree);
+	}
+}
+
+/* Without its files: that takes as long as it takes, and others may go on meanwhile. */
+static void add(struct worktree *tree)
+{
+	const struct worktree_record *record = &tree->record;
+	const char *argv[] = {"git", "worktree", "add", "--quiet", "--no-checkout", "-b", record->branch,
+		record->path, record->base, NULL};
+	struct worktree_call call = {.argv = argv,
+		.dir = record->source,
+		.changes_common = true,
+		.changes = worktree_place(tree),
+		.timeout_ms = GIT_MS,
+		.done = after_added};
+
+	worktree_go_on(tree, &call, "git");
+}
+
+static void fail_early(struct worktree *tree, int fault)
+{
+	tree->gone = true;
+	tree->made(tree->context, tree->cancelled ? -ECANCELED : fault);
+}
+
+/* From here on there is something to find for whoever comes after us. */
+static int begin_record(struct worktree *tree)
+{
+	int fault = make_place(tree);
+
+	if (fault)
+		return fault;
+	if (mkdirat(tree->records_fd, tree->record.name, 0700) < 0)
+		return -errno;
+	tree->dir_fd =
+		openat(tree->records_fd, tree->record.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (tree->dir_fd < 0)
+		return -errno;
+	fault = worktree_take_lock(tree);
+	if (!fault && mkdir(tree->record.path, 0700) < 0)
+		fault = -errno; /* what lies there is somebody else's, and is not to be cleared away */
+	if (fault)
+		return fault;
+	fault = worktree_write_record(tree, TREE_MAKING);
+	if (fault)
+		rmdir(tree->record.path);
+	return fault;
+}
+
+static void after_looked(void *context)
+{
+	struct worktree *tree = context;
+	struct worktree_record *record = &tree->record;
+	char why[400];
+
+	if (tree->job.end.how != ENDED_EXIT || tree->job.end.code != 1) {
+		job_explain(&tree->job, why, sizeof why);
+		if (job_went_well(&tree->job))
+			snprintf(why, sizeof why, "there is a branch '%s' already", record->branch);
+		worktree_explain(tree, "a work tree of '%.200s' cannot be made: %s", record->source, why);
+		fail_early(tree, -EEXIST);
+		return;
+	}
+	int fault = begin_record(tree);
+	if (fault) {
+		if (tree->dir_fd >= 0)
+			worktree_forget_record(tree);
+		worktree_explain(tree, "a work tree of '%.200s' cannot be made beneath %.200s: %s",
+			record->source,
+			tree->wish.settings->root ? tree->wish.settings->root : tree->site.home,
+			strerror(-fault));
+		fail_early(tree, fault);
+		return;
+	}
+	worktree_when_alone(tree, add);
+}
+
+/* A step before there is a record: nothing is to be cleared away. */
+static void begin_with(struct worktree *tree, const struct worktree_call *call)
+{
+	int fault = tree->cancelled    ? -ECANCELED
+		: tree->records_fd < 0 ? tree->records_fd
+				       : worktree_run(tree, call);
+
+	if (!fault)
+		return;
+	worktree_explain(
+		tree, "a work tree of '%.200s' cannot be made: %s", tree->record.source, strerror(-fault));
+	fail_early(tree, fault);
+}
+
+/* A server that was begun anew gives a task the same name and fence again: its branch may be somebody else's. */
+static void after_base(void *context)
+{
+	struct worktree *tree = context;
+	struct worktree_record *record = &tree->record;
+	const char *argv[] = {"git", "show-ref", "--verify", "--quiet",
+		arena_text(&tree->arena, "refs/heads/%s", record->branch), NULL};
+	struct worktree_call call = {
+		.argv = argv, .dir = record->source, .timeout_ms = GIT_MS, .done = after_looked};
+	char why[400];
+
+	if (!job_went_well(&tree->job)) {
+		job_explain(&tree->job, why, sizeof why);
+		worktree_explain(tree, "a work tree of '%.200s' cannot be made: it has no commit '%.60s': %s",
+			record->source, tree->wish.settings->base, why);
+		fail_early(tree, -ENOENT);
+		return;
+	}
+	worktree_take_line(&tree->job, record->base, sizeof record->base);
+	begin_with(tree, &call);
+}
+
+static void on_make_due(uv_timer_t *timer)
+{
+	struct job *job = timer->data;
+	struct worktree *tree = job->context;
+	const char *argv[] = {"git", "rev-parse", "--verify", "--quiet",
+		arena_text(&tree->arena, "%s^{commit}", tree->wish.settings->base), NULL};
+	struct worktree_call call = {
+		.argv = argv, .dir = tree->record.source, .timeout_ms = GIT_MS, .done = after_base};
+
+	begin_with(tree, &call);
+}
+
+struct worktree *worktree_make(const struct worktree_site *site, const struct worktree_wish *wish,
+	void (*made)(void *context, int fault), void *context)
+{
+	struct worktree *tree = worktree_new(site);
+
+	if (!tree)
+		return NULL;
+	struct worktree_record *record = &tree->record;
+	tree->wish = *wish;
+	record->walled = wish->walled;
+	tree->made = made;
+	tree->context = context;
+	record->since_ms = clock_wall_ms();
+	snprintf(record->task, sizeof record->task, "%s", wish->task);
+	snprintf(record->fence, sizeof record->fence, "%s", wish->fence);
+	snprintf(record->source, sizeof record->source, "%s", wish->top);
+	snprintf(record->common, sizeof record->common, "%s", wish->common);
+	put_clean(record->name, 120, wish->task);
+	strcat(record->name, "-");
+	put_clean(record->name, sizeof record->name, wish->fence);
+	make_branch(record, wish->settings->branch);
+	uv_timer_start(&tree->job.clock, on_make_due, 0, 0);
+	return tree;
+}

@@ -1,0 +1,131 @@
+/*
+ * What the files of worktree_*.c share. Only they include this.
+ *
+ *	worktree.c           the life of one, and what a task in it may reach
+ *	find.c      which repository a directory is in
+ *	record.c    what is written down, and locks
+ *	git.c       running git, and reading what it left
+ *	make.c      making: include.c goes on where git has added it
+ *	end.c       ending: kept, or removed
+ *	lost.c      commits that would be lost with it
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "attempt/job.h"
+#include "worktree/worktree.h"
+
+enum {
+	GIT_MS = 2 * 60 * 1000,
+	CHECKOUT_MS = 15 * 60 * 1000,
+};
+
+struct worktree {
+	struct worktree_site site;
+	struct worktree_wish wish;
+	struct worktree_record record;
+	char tip[80];         /* where its branch is; "": there is none */
+	char branch_why[300]; /* it could not be removed */
+	struct arena arena;
+	struct job job;
+	int records_fd, dir_fd; /* of all, of its own record */
+	int lock_fd;            /* held */
+	int jobs_fd;            /* held too, also by what we run: whoever comes after us waits for that */
+	int alone_fd;           /* of its repository, while we change what git keeps of trees there; -1 */
+	int alone_waited_ms;
+	void (*alone)(struct worktree *tree); /* what is done then */
+	bool cancelled, gone, cleared;
+	bool unwritten; /* its record on disk is an older one */
+	int fault;      /* of making */
+	char reason[WORKTREE_REASON_BYTES];
+	void (*made)(void *context, int fault);
+	void (*ended)(void *context);
+	void *context;
+	void (*counted)(struct worktree *tree, int64_t count); /* lost.c */
+};
+
+/* Why it could not be made. */
+void worktree_explain(struct worktree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct worktree *worktree_new(const struct worktree_site *site);
+
+/* The same for the same repository, on every machine. */
+uint64_t worktree_fingerprint(const char *common);
+
+/* The directory that holds the tree. */
+const char *worktree_place(struct worktree *tree);
+
+/* record.c: before the deed, whoever comes after us must find it. */
+int worktree_write_record(struct worktree *tree, enum worktree_state state);
+int worktree_read_record(int dir_fd, const char *name, struct worktree_record *record, char tip[80]);
+int worktree_take_lock(struct worktree *tree);
+
+/* Whoever waits for the lock finds no record then. */
+void worktree_forget_record(struct worktree *tree);
+
+/* Calls back from the loop, or at once, when nobody else adds a tree to this repository or removes one: git that adds one looks at
+ * all the others, and fails over one that is half there. Whoever has had it for long has to bear us. */
+void worktree_when_alone(struct worktree *tree, void (*then)(struct worktree *tree));
+void worktree_let_others(struct worktree *tree);
+
+/* git.c */
+/* One program of ours: where, and what it may change. */
+struct worktree_call {
+	const char *const *argv;
+	const char *dir;
+	bool in_tree;        /* git looks at the tree, and nowhere else for what is git's */
+	bool changes_common; /* the repository */
+	const char *changes; /* a path besides; NULL */
+	const char *reads;   /* NULL */
+	struct span input;
+	int64_t timeout_ms;
+	void (*done)(void *tree);
+};
+
+int worktree_run(struct worktree *tree, const struct worktree_call *call);
+void worktree_add_grant(const struct worktree_record *record, struct grant *grants, size_t *count,
+	const char *path, enum grant_access access);
+
+/* The first line of what it wrote. */
+void worktree_take_line(const struct job *job, char *line, size_t room);
+
+/* A directory in the repository, by a way that has no link in it. */
+int worktree_open_in_common(const struct worktree_record *record, const char *path, bool make);
+
+/* What a task may write of the repository's refs must be there before it starts, and stay: git removes directories of refs that it
+ * has packed, and a new one is nothing that was granted. Also the log of its HEAD: git goes on with one that is there, also where
+ * it would begin none, and lost.c reads it. NULL, or what is no directory there. */
+const char *worktree_prepare_refs(struct worktree *tree);
+
+/* The file that keeps the directory of its branch; NULL: it has none. */
+const char *worktree_ref_keeper(struct worktree *tree);
+
+/* git's own directory of the tree, also of one that git did not come to an end with. */
+void worktree_find_admin(struct worktree *tree);
+
+/* Says what could be work: see git.c. */
+extern const char *const worktree_look[];
+
+/* What that has found, in a form that can be compared later; `made`: of what the set-up made. */
+int worktree_put_entries(struct worktree *tree, bool made, struct buf *out);
+
+/* find.c: the text of a file of one line, after `before`; false: it is none such. */
+bool worktree_read_word(const char *path, const char *before, char *out, size_t room);
+
+/* `name` as seen from `dir`, without links, . and .. in it; false: it is not there. */
+bool worktree_resolve(const char *dir, const char *name, char out[WORKTREE_PATH_BYTES]);
+
+/* make.c: the next step, or the end of it with what went wrong. */
+void worktree_go_on(struct worktree *tree, const struct worktree_call *call, const char *what);
+void worktree_give_up(struct worktree *tree, int fault);
+void worktree_give_up_after(struct worktree *tree, const char *what); /* the last job failed */
+void worktree_become_live(struct worktree *tree);
+
+/* include.c: the rest of making. */
+void worktree_include(struct worktree *tree);
+
+/* lost.c: how many commits were made in it without a branch and are on nothing now. A fault: nobody can tell. */
+void worktree_count_lost(struct worktree *tree, void (*counted)(struct worktree *tree, int64_t count));
+
+/* end.c */
+void worktree_begin_end(struct worktree *tree);
