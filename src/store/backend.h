@@ -31,7 +31,6 @@
 struct task_row {
 	struct task task;   /* claim.holder is not stored: the text below is */
 	struct span holder; /* worker id of a live claim, else empty */
-	int64_t updated_ms; /* wall: last write */
 };
 
 struct worker_row {

@@ -56,7 +56,7 @@ static int purge_look(void *context, const struct task_row *row)
 	purge->last = row->task.seq;
 	if (!task_state_is_final(row->task.state))
 		return 0;
-	bool old = row->updated_ms + retention->final_ms <= purge->turn->given.now.wall_ms;
+	bool old = row->task.updated_ms <= purge->turn->given.now.wall_ms - retention->final_ms;
 	if (old || (int64_t)purge->count < purge->surplus)
 		purge->seqs[purge->count++] = row->task.seq;
 	return 0;

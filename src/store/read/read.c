@@ -21,10 +21,8 @@ int store_load_task(struct store *store, int64_t seq, struct arena *arena, struc
 		return 0;
 	}
 	int r = store_get_final(store, seq, arena, &row);
-	if (r == 0) {
+	if (r == 0)
 		*ret_task = row.task;
-		ret_task->updated_ms = row.updated_ms;
-	}
 	return r;
 }
 
@@ -36,7 +34,7 @@ static int load_updated(struct store *store, struct arena *arena, struct task *t
 				      : store->backend->ops->get_task(store->backend, task->seq, arena, &row);
 
 	if (r == 0 && task->updated_ms == 0)
-		task->updated_ms = row.updated_ms;
+		task->updated_ms = row.task.updated_ms;
 	return r;
 }
 
@@ -233,7 +231,6 @@ static int page_task(void *context, const struct task_row *row)
 	const struct page *page = context;
 	struct task task = row->task;
 
-	task.updated_ms = row->updated_ms;
 	if (row->holder.len > 0)
 		task.claim.holder = hot_find_holder(&page->store->hot, row->holder);
 	return page->task(page->context, &task, row->holder);
@@ -322,9 +319,7 @@ static int look_at_row(void *context, const struct task_outline *outline)
 
 static int look_at_task(void *context, const struct task_row *row)
 {
-	const struct task *task = &row->task;
-	struct task_outline outline = {
-		task->seq, task->created_ms, task->queue, task->owner, task->priority, task->state};
+	struct task_outline outline = task_outline_of(&row->task);
 
 	return look_at_row(context, &outline);
 }

@@ -136,8 +136,8 @@ void bodies_clear(struct sqlite *store);
 enum {
 	TASK_REST_BYTES_MAX = 512,
 };
-struct span task_rest_pack(const struct task_row *row, char bytes[TASK_REST_BYTES_MAX]);
-bool task_rest_unpack(struct span bytes, struct task_row *row);
+struct span task_rest_pack(const struct task *task, char bytes[TASK_REST_BYTES_MAX]);
+bool task_rest_unpack(struct span bytes, struct task *task);
 
 /* tasks.c: write all that was put and is not written yet, before a commit. */
 int sqlite_write_pending(struct sqlite *store);

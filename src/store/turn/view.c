@@ -95,7 +95,6 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 	view->slot = slot;
 	if (slot == MAP_NONE) {
 		view->task = row.task;
-		view->task.updated_ms = row.updated_ms;
 		view->was_final = true;
 	} else {
 		hot_get(&store->hot, slot, &view->task);
