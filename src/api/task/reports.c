@@ -178,7 +178,7 @@ static void keep_asked(struct api_call *call, const struct report *report)
 
 static void complete_proof(struct form *form, struct report *report, uint64_t given)
 {
-	const struct principal *who = &form->call->who;
+	const struct principal *who = &form_call(form)->who;
 
 	if (!(given & 1u << ROW_WORKER)) {
 		report->worker = who->worker;
@@ -207,7 +207,7 @@ static void read_session(struct form *form, struct report *report)
 	buf_init(&text, 8 * SESSION_ID_MAX);
 	int r = json_put_string(&text, json_text(id));
 	if (r == 0)
-		r = arena_copy(form->call->arena, buf_span(&text), &report->session_id);
+		r = arena_copy(form->arena, buf_span(&text), &report->session_id);
 	if (r < 0)
 		form->fault = r;
 }
@@ -307,7 +307,7 @@ static void fill_command(
 	buf_init(&note, 4 * API_TEXT_MAX);
 	int r = put_note(&note, report);
 	if (r == 0 && note.len > 0)
-		r = arena_copy(form->call->arena, buf_span(&note), &command->note);
+		r = arena_copy(form->arena, buf_span(&note), &command->note);
 	if (r < 0)
 		form->fault = r;
 }
@@ -328,7 +328,7 @@ static bool tell(struct api_call *call, struct command *command, const struct re
 /* The command of the report; false: refused. */
 static bool fill_report(struct form *form, struct report *report, enum command_kind kind)
 {
-	struct api_call *call = form->call;
+	struct api_call *call = form_call(form);
 	struct command *command = call_commands(call, 1);
 
 	if (!command)
@@ -384,7 +384,7 @@ void report_read_finish(struct form *form, yyjson_val *item, struct command *com
 	command->task = report.id;
 	fill_command(form, &report, row->kind, command);
 	if (may_be_reviewed(command))
-		tell(form->call, command, &report);
+		tell(form_call(form), command, &report);
 }
 
 /* ---- one by one ---- */

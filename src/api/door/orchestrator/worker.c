@@ -73,16 +73,13 @@ void orchestrator_register_finish(struct api_call *call, const struct result *re
 		orchestrator_refuse_result(call, result);
 		return;
 	}
-	json_begin(&object, call->body);
-	json_member_bool(&object, "ok", true);
+	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_member_bool(&object, "registered", true);
 	if (*(const bool *)call->detail)
 		json_member_bool(&object, "reregistered", true);
 	orchestrator_time(&object, "registered_at", result->worker.registered_ms);
-	orchestrator_put_now(call, &object);
-	call->reply.event_seq = result->event_seq;
-	call_reply(call, 200, json_end(&object));
+	orchestrator_reply(call, &object, result);
 }
 
 void orchestrator_leave_begin(struct api_call *call)
@@ -103,13 +100,10 @@ void orchestrator_leave_finish(struct api_call *call, const struct result *resul
 			refusal_code(results[0].refusal), "Worker not registered");
 		return;
 	}
-	json_begin(&object, call->body);
-	json_member_bool(&object, "ok", true);
+	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "worker_id", call->commands[0].worker);
 	json_member_bool(&object, "unregistered", true);
-	orchestrator_put_now(call, &object);
-	call->reply.event_seq = results[0].event_seq;
-	call_reply(call, 200, json_end(&object));
+	orchestrator_reply(call, &object, &results[0]);
 }
 
 /* ---- heartbeat ----------------------------------------------------------------------------------------- */
@@ -184,14 +178,11 @@ void orchestrator_beat_finish(struct api_call *call, const struct result *result
 		return;
 	}
 	reads->each_held(reads->context, command->worker, look_at_held, &holding);
-	json_begin(&object, call->body);
-	json_member_bool(&object, "ok", true);
+	orchestrator_put_yes(call, &object);
 	json_member_string(&object, "worker_id", command->worker);
 	orchestrator_time(&object, "heartbeat_at", results[0].worker.last_beat_ms);
 	json_member_string_or_null(&object, "current_vtid", holding.found);
-	orchestrator_put_now(call, &object);
-	call->reply.event_seq = results[0].event_seq;
-	call_reply(call, 200, json_end(&object));
+	orchestrator_reply(call, &object, &results[0]);
 }
 
 /* ---- health -------------------------------------------------------------------------------------------- */
