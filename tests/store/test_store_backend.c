@@ -16,7 +16,7 @@
 #include "base/take.h"
 #include "sqlite_place.h"
 #include "store/backend.h"
-#include "store/memory.h"
+#include "backend/memory.h"
 #include "store/sqlite.h"
 
 struct host {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "store/memory/memory_backend.h"
+#include "backend/memory_backend.h"
 
 struct key memory_key(enum table table)
 {
