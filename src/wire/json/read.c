@@ -334,29 +334,44 @@ yyjson_doc *json_read_to(struct span text, int depth_max, struct json_complaint 
 	return read_with(text, YYJSON_READ_NOFLAG, depth_max, NULL, ret_complaint);
 }
 
-static void *take_memory(void *arena, size_t bytes)
+/* The arena that a document is read into. */
+struct json_memory {
+	struct arena *arena;
+	int fault;
+};
+
+static void *take_memory(void *context, size_t bytes)
 {
-	return arena_take(arena, bytes);
+	struct json_memory *memory = context;
+	void *new = arena_take(memory->arena, bytes);
+
+	if (!new)
+		memory->fault = arena_fault(memory->arena, bytes);
+	return new;
 }
 
-static void *take_more_memory(void *arena, void *old, size_t old_bytes, size_t bytes)
+static void *take_more_memory(void *memory, void *old, size_t old_bytes, size_t bytes)
 {
-	void *new = arena_take(arena, bytes);
+	void *new = take_memory(memory, bytes);
 
 	return new ? memcpy(new, old, old_bytes < bytes ? old_bytes : bytes) : NULL;
 }
 
-static void leave_memory(void *arena, void *old)
+static void leave_memory(void *memory, void *old)
 {
-	(void)arena;
+	(void)memory;
 	(void)old;
 }
 
 yyjson_doc *json_read_in(struct arena *arena, struct span text, struct json_complaint *ret_complaint)
 {
-	const yyjson_alc memory = {take_memory, take_more_memory, leave_memory, arena};
+	struct json_memory memory = {arena, 0};
+	const yyjson_alc hands = {take_memory, take_more_memory, leave_memory, &memory};
 
-	return read_with(text, YYJSON_READ_NOFLAG, JSON_DEPTH_MAX, &memory, ret_complaint);
+	yyjson_doc *doc = read_with(text, YYJSON_READ_NOFLAG, JSON_DEPTH_MAX, &hands, ret_complaint);
+	if (!doc && ret_complaint->fault < 0 && memory.fault < 0)
+		ret_complaint->fault = memory.fault;
+	return doc;
 }
 
 yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint)
