@@ -3,7 +3,7 @@
  * successor would have written down, one line for each, and waits. With --asleep every shim sleeps before it has begun
  * (late_shim.c); with --finishing each may finish, and holds the lock of $TMPDIR/held; with --leased each is under
  * a lease, which is pushed all the time, and when all are gone a line for each says whether its shim had ended it for that.
- * STINT_EXEC_LEVEL puts each behind a wall. Ends by itself after a minute.
+ * STINT_EXEC_LEVEL puts each behind a wall. Ends by itself after fifteen minutes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,7 +157,7 @@ static int run(int count, char **modes)
 	if (leased)
 		return push_all(&world, running, count);
 	if (asleep)
-		poll(NULL, 0, 60000);
+		poll(NULL, 0, 3 * WORLD_PATIENCE_MS);
 	for (int i = 0; i < 3; i++)
 		world_until(&world, never, NULL);
 	return 1;
