@@ -123,6 +123,7 @@ enum meta_key {
 	META_PRINCIPALS = 8,    /* the last number given to one */
 	META_EXECUTION = 9,     /* enum execution */
 	META_EXECUTION_MS = 10, /* wall: when that was set */
+	META_KEY_COUNT,
 };
 
 /* What open() found, so that nothing has to be counted twice. */
@@ -227,6 +228,9 @@ struct backend_ops {
 	int (*page_assignments)(struct backend *backend, int64_t after, uint32_t limit,
 		int (*each)(void *context, int64_t slot, struct span queues), void *context);
 
+	/* The row holds what we never wrote. Sets the complaint, which says where it is and what to do. Returns -EIO. */
+	int (*damaged)(struct backend *backend, const char *table, int64_t row);
+
 	/* upkeep, between transactions */
 	int (*checkpoint)(
 		struct backend *backend, bool idle); /* after the replies have gone out; idle: no hurry */
@@ -253,7 +257,7 @@ struct backend_ops {
 	X(find_id) X(find_key) X(children) X(parents) \
 	X(scan_names) X(scan_live_tasks) X(scan_edges) X(scan_workers) X(scan_slots) X(scan_queues) X(scan_tokens) \
 	X(page_tasks) X(page_outlines) X(page_events) X(page_bases) X(page_assignments) \
-	X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
+	X(damaged) X(checkpoint) X(relieve) X(reserve) X(query) X(backup_begin) X(backup_step) X(backup_end) X(close)
 // clang-format on
 
 #define X(op) +1

@@ -34,9 +34,11 @@
 struct store;
 
 enum {
-	STORE_COMMANDS_MAX = 4096, /* in one turn */
-	STORE_TOKENS_MAX = 10000,  /* kept, ended ones included */
-	STORE_TIMERS_MAX = 1000,   /* fired by one turn; the next one goes on */
+	STORE_COMMANDS_MAX = 4096,        /* in one turn */
+	STORE_TOKENS_MAX = 10000,         /* kept, ended ones included */
+	STORE_TIMERS_MAX = 1000,          /* fired by one turn; the next one goes on */
+	STORE_GENERATION_MAX = 10000000,  /* restores: a fence has it in its high digits */
+	STORE_STARTS_MAX = (1 << 24) - 1, /* a heartbeat token has it in its high bits */
 };
 
 struct retention {

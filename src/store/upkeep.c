@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "store/read/sound.h"
 #include "store/store_parts.h"
 
 enum {
@@ -105,7 +106,7 @@ static int compact_event(void *context, int64_t seq, struct span data)
 
 	int r = record_decode(seq, data, &record);
 	if (r < 0)
-		return r;
+		return store_damaged(turn->store, "event", seq);
 	bool old = record.wall_ms + turn->store->retention.event_ms <= turn->given.now.wall_ms;
 	if (!old && compaction->surplus == 0)
 		return 1;
@@ -119,8 +120,8 @@ static int compact_event(void *context, int64_t seq, struct span data)
 	if (record.kind == EVENT_TASK_PURGED) /* its baseline goes with it */
 		return backend->ops->delete_base(backend, record.task);
 	r = backend->ops->get_base(backend, record.task, &turn->arena, &base);
-	if (r == 0)
-		r = fold_decode(record.task, base, &fold);
+	if (r == 0 && fold_decode(record.task, base, &fold) < 0)
+		return store_damaged(turn->store, "task_base", record.task);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	fold_apply(&fold, &record);

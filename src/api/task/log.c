@@ -35,7 +35,7 @@ static const struct field log_fields[] = {
 /* As for reports: what the credential says need not be said again. */
 static void check_append(struct form *form, struct log_body *body)
 {
-	const struct principal *who = &form->call->who;
+	const struct principal *who = &form_call(form)->who;
 
 	if (body->worker.len == 0)
 		body->worker = who->worker;

@@ -83,10 +83,8 @@ static int answer(struct cli *cli, const char *text, bool deny)
 		json_member_string(&object, "text", given);
 	if (deny)
 		json_member_bool(&object, "deny", true);
-	int fault = json_end(&object);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	r = server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), buf_span(&body), &reply);
+	json_end(&object);
+	r = server_post(cli, "/api/tasks/*/answer", args_plain(&cli->args, 0), cli_span(cli, &body), &reply);
 	if (r != 0)
 		return r;
 	r = view_put_task_done(cli, reply.root,
@@ -162,13 +160,11 @@ static int give_verdict(struct cli *cli, yyjson_val *task, bool passes)
 	json_member_string(&object, "verdict", passes ? SPAN("pass") : SPAN("reject"));
 	if (reason)
 		json_member_string(&object, "reason", span_of(reason));
-	int fault = json_end(&object);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
+	json_end(&object);
 	struct ask question = {.method = HTTP_METHOD_POST,
 		.path = "/api/tasks/*/gates/*",
 		.names = {id, gate},
-		.body = buf_span(&body)};
+		.body = cli_span(cli, &body)};
 	r = server_ask(cli, &question, &reply);
 	if (r != 0)
 		return r;

@@ -21,10 +21,8 @@ static int set(struct cli *cli, bool armed, const char *done)
 	json_member_bool(&object, "armed", armed);
 	if (reason)
 		json_member_string(&object, "reason", span_of(reason));
-	int fault = json_end(&object);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	int r = server_post(cli, "/api/execution", NULL, buf_span(&body), &reply);
+	json_end(&object);
+	int r = server_post(cli, "/api/execution", NULL, cli_span(cli, &body), &reply);
 	if (r != 0)
 		return r;
 	if (cli->form == FORM_JSON)

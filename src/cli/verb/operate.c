@@ -38,10 +38,8 @@ static int operate(struct cli *cli, const char *id, const char *path, const char
 	json_begin(&object, &body);
 	if (reason)
 		json_member_string(&object, "reason", span_of(reason));
-	int fault = json_end(&object);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	int r = server_post(cli, path, id, buf_span(&body), &reply);
+	json_end(&object);
+	int r = server_post(cli, path, id, cli_span(cli, &body), &reply);
 	if (r != 0)
 		return r;
 	r = view_put_task_done(cli, reply.root, reply.status == 202 ? begun : done);

@@ -81,7 +81,7 @@ static const char *full_pool(struct telling *t, yyjson_val *worker, bool *ret_fi
 /* A supervisor asks for no more than its pools can begin: the server sees room where there is none. */
 static bool tell_busy_pool(struct telling *t)
 {
-	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .keeps_refusal = 403};
+	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .optional = true};
 	const char *full = NULL, *whose = "";
 	struct reply reply;
 	size_t at, count;
@@ -147,10 +147,8 @@ static void tell_parents(struct telling *t)
 	{
 		struct reply reply;
 		const char *id = yyjson_get_str(parent);
-		struct ask question = {.method = HTTP_METHOD_GET,
-			.path = "/api/tasks/*",
-			.names = {id},
-			.quiet_missing = true};
+		struct ask question = {
+			.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {id}, .optional = true};
 		if (!id || at == PARENTS_LOOKED_AT_MAX)
 			break;
 		if (server_ask(t->cli, &question, &reply) != 0)
@@ -232,11 +230,11 @@ static struct executors look_for_executors(struct telling *t)
 	size_t at, count, index, max;
 	yyjson_val *worker, *name;
 
-	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .keeps_refusal = 403};
+	struct ask question = {.method = HTTP_METHOD_GET, .path = "/api/workers", .optional = true};
 
 	if (server_ask(t->cli, &question, &reply) != 0)
 		return found;
-	found.known = reply.status == 200; /* whoever has a claim may not see who else is there */
+	found.known = true;
 	yyjson_arr_foreach(reply.root, at, count, worker)
 	{
 		if (!span_equal(field_text(worker, "state"), SPAN("active")))
@@ -350,11 +348,8 @@ static void tell_held(struct telling *t)
 /* Perhaps nobody is there who runs it, and only its lease does not know yet. */
 static const char *silence(struct telling *t)
 {
-	struct ask question = {.method = HTTP_METHOD_GET,
-		.path = "/api/workers/*",
-		.names = {t->worker},
-		.quiet_missing = true,
-		.keeps_refusal = 403};
+	struct ask question = {
+		.method = HTTP_METHOD_GET, .path = "/api/workers/*", .names = {t->worker}, .optional = true};
 	const char *told = "";
 	struct reply reply;
 

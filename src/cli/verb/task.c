@@ -307,10 +307,8 @@ static int put_error(struct cli *cli, struct json_object *body, const char *code
 		json_member_bool(&error, "retry", false);
 	if (args_text(args, "credential"))
 		json_member_string(&error, "credential", span_of(args_text(args, "credential")));
-	int fault = json_end(&error);
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	json_member_raw(body, "error", buf_span(&text));
+	json_end(&error);
+	json_member_buf(body, "error", &text);
 	return 0;
 }
 
@@ -501,18 +499,14 @@ static int run_ask(struct cli *cli)
 	if (r != 0)
 		return r;
 	buf_init(&options, 1 << 20);
-	int fault = buf_put_byte(&options, '[');
-	while (fault == 0 && (option = args_each(&cli->args, "option", &at))) {
-		fault = options.len > 1 ? buf_put_byte(&options, ',') : 0;
-		if (fault == 0)
-			fault = json_put_string(&options, span_of(option));
+	while ((option = args_each(&cli->args, "option", &at))) {
+		buf_put_byte(&options, options.len > 0 ? ',' : '[');
+		json_put_string(&options, span_of(option));
 	}
-	if (fault == 0)
-		fault = buf_put_byte(&options, ']');
-	if (fault < 0)
-		return cli_fail_fault(cli, fault);
-	if (options.len > 2)
-		json_member_raw(&body, "options", buf_span(&options));
+	if (cli_span(cli, &options).len > 0) {
+		buf_put_byte(&options, ']');
+		json_member_buf(&body, "options", &options);
+	}
 	if (args_has(&cli->args, "deadline"))
 		json_member_int(&body, "deadline", args_number(&cli->args, "deadline", 0));
 	r = report_send(cli, "/api/tasks/*/ask", &body, &reply);

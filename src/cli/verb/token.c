@@ -95,8 +95,8 @@ static int put_token(struct cli *cli, yyjson_val *token, bool with_text)
 	buf_init(&json, 1 << 20);
 	json_begin(&object, &json);
 	cli_members_of(&object, token, with_text ? NULL : "token");
-	int r = json_end(&object);
-	return r < 0 ? cli_fail_fault(cli, r) : cli_put_json_text(cli, true, "token", buf_span(&json));
+	json_end(&object);
+	return cli_put_json_buf(cli, true, "token", &json);
 }
 
 static int run_create(struct cli *cli)
@@ -114,13 +114,11 @@ static int run_create(struct cli *cli)
 		return cli_fail(cli, EXIT_USAGE, "usage", "stint queue ls",
 			"--queues names no queue; leave it out for all of them");
 	buf_init(&body, 128 << 10);
-	int r = put_body(cli, &body);
-	if (r < 0)
-		return cli_fail_fault(cli, r);
-	r = out ? make_file(cli, out, &fd) : 0;
+	put_body(cli, &body);
+	int r = out ? make_file(cli, out, &fd) : 0;
 	if (r != 0)
 		return r;
-	r = server_post(cli, "/api/tokens", NULL, buf_span(&body), &reply);
+	r = server_post(cli, "/api/tokens", NULL, cli_span(cli, &body), &reply);
 	if (r != 0) {
 		if (out)
 			unlink(out);

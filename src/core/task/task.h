@@ -336,5 +336,6 @@ int64_t task_next_lease_ms(const struct task *task, const struct given *given);
 /* Claim order: priority high to low, then creation time, then creation sequence. Negative: a goes first. */
 int task_claim_order(const struct task *a, const struct task *b);
 
-/* Asserts what is true of every task at rest. */
+/* Asserts what is true of every task at rest; and asks it, of a task that was read and not decided. */
 void task_check(const struct task *task);
+bool task_is_sound(const struct task *task);

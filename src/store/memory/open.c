@@ -97,6 +97,14 @@ void memory_set_full(struct backend *backend, bool full)
 	memory_of(backend)->full = full;
 }
 
+int memory_damaged(struct backend *backend, const char *table, int64_t row)
+{
+	(void)table;
+	(void)row;
+	backend->complaint = "a row in memory is damaged";
+	return -EIO;
+}
+
 void memory_fail_commits_with(struct backend *backend, int fault)
 {
 	memory_of(backend)->fault = fault;

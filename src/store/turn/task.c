@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "store/turn/parts.h"
+#include "store/read/sound.h"
 
 void turn_record(struct turn *turn, struct record *record, enum event_kind kind)
 {
@@ -66,7 +67,7 @@ static int move_key(struct turn *turn, const struct turn_task *view, bool was_fi
 		return 0;
 	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_KEY, 0, &turn->arena, &key);
 	if (r < 0)
-		return r;
+		return store_must_find(turn->store, r, view->task.seq);
 	return is_final ? backend->ops->delete_key(backend, key)
 			: backend->ops->put_key(backend, key, view->task.seq);
 }

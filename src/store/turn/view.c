@@ -8,6 +8,7 @@
 
 #include "base/base36.h"
 #include "store/turn/parts.h"
+#include "store/read/sound.h"
 
 int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size)
 {
@@ -84,10 +85,9 @@ int turn_task(struct turn *turn, int64_t seq, struct turn_task **ret_task)
 	}
 	uint32_t slot = hot_find(&store->hot, seq);
 	if (slot == MAP_NONE) { /* final, or not there at all */
-		int r = store->backend->ops->get_task(store->backend, seq, &turn->arena, &row);
+		int r = store_get_final(store, seq, &turn->arena, &row);
 		if (r < 0)
 			return r;
-		assert(task_state_is_final(row.task.state));
 	}
 	int r = turn_add_view(turn, seq, &view);
 	if (r < 0)
@@ -160,7 +160,8 @@ int turn_own_id(struct turn *turn, struct turn_task *view)
 
 	if (!view->task.named_id || view->own_id.len > 0)
 		return 0;
-	return backend->ops->get_extra(backend, view->task.seq, EXTRA_ID, 0, &turn->arena, &view->own_id);
+	int r = backend->ops->get_extra(backend, view->task.seq, EXTRA_ID, 0, &turn->arena, &view->own_id);
+	return store_must_find(turn->store, r, view->task.seq);
 }
 
 int turn_id_text(struct turn *turn, struct turn_task *view, struct span *ret_id)

@@ -11,6 +11,7 @@
 #include "wire/json/json.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ __attribute__((format(printf, 3, 4))) static void complain(
 	va_list arguments;
 
 	complaint->at = at;
+	complaint->fault = 0;
 	va_start(arguments, format);
 	vsnprintf(complaint->reason, sizeof complaint->reason, format, arguments);
 	va_end(arguments);
@@ -91,6 +93,7 @@ static bool many_keys_differ(struct reading *reading, yyjson_val *object)
 
 	if (!keys) {
 		complain(reading->complaint, 0, "There is no memory to read this.");
+		reading->complaint->fault = -ENOMEM;
 		return false;
 	}
 	yyjson_obj_foreach(object, index, max, key, value)
@@ -296,6 +299,8 @@ static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, int depth
 		(char *)(uintptr_t)text.data, text.len, flags | YYJSON_READ_BIGNUM_AS_RAW, memory, &error);
 	if (!doc) {
 		complain(ret_complaint, error.pos, "This is not JSON: %s.", error.msg);
+		if (error.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+			ret_complaint->fault = -ENOMEM;
 		return NULL;
 	}
 	reading.doc = doc;
@@ -313,34 +318,60 @@ yyjson_doc *json_read(struct span text, struct json_complaint *ret_complaint)
 	return json_read_to(text, JSON_DEPTH_MAX, ret_complaint);
 }
 
+int json_read_reply(struct span text, yyjson_doc **ret_doc)
+{
+	struct json_complaint complaint;
+	yyjson_doc *doc = json_read_to(text, JSON_REPLY_DEPTH_MAX, &complaint);
+
+	if (!doc)
+		return complaint.fault < 0 ? complaint.fault : -EPROTO;
+	*ret_doc = doc;
+	return 0;
+}
+
 yyjson_doc *json_read_to(struct span text, int depth_max, struct json_complaint *ret_complaint)
 {
 	return read_with(text, YYJSON_READ_NOFLAG, depth_max, NULL, ret_complaint);
 }
 
-static void *take_memory(void *arena, size_t bytes)
+/* The arena that a document is read into. */
+struct json_memory {
+	struct arena *arena;
+	int fault;
+};
+
+static void *take_memory(void *context, size_t bytes)
 {
-	return arena_take(arena, bytes);
+	struct json_memory *memory = context;
+	void *new = arena_take(memory->arena, bytes);
+
+	if (!new)
+		memory->fault = arena_fault(memory->arena, bytes);
+	return new;
 }
 
-static void *take_more_memory(void *arena, void *old, size_t old_bytes, size_t bytes)
+static void *take_more_memory(void *memory, void *old, size_t old_bytes, size_t bytes)
 {
-	void *new = arena_take(arena, bytes);
+	void *new = take_memory(memory, bytes);
 
 	return new ? memcpy(new, old, old_bytes < bytes ? old_bytes : bytes) : NULL;
 }
 
-static void leave_memory(void *arena, void *old)
+static void leave_memory(void *memory, void *old)
 {
-	(void)arena;
+	(void)memory;
 	(void)old;
 }
 
 yyjson_doc *json_read_in(struct arena *arena, struct span text, struct json_complaint *ret_complaint)
 {
-	const yyjson_alc memory = {take_memory, take_more_memory, leave_memory, arena};
+	struct json_memory memory = {arena, 0};
+	const yyjson_alc hands = {take_memory, take_more_memory, leave_memory, &memory};
 
-	return read_with(text, YYJSON_READ_NOFLAG, JSON_DEPTH_MAX, &memory, ret_complaint);
+	yyjson_doc *doc = read_with(text, YYJSON_READ_NOFLAG, JSON_DEPTH_MAX, &hands, ret_complaint);
+	if (!doc && ret_complaint->fault < 0 && memory.fault < 0)
+		ret_complaint->fault = memory.fault;
+	return doc;
 }
 
 yyjson_doc *json_read_config(struct span text, struct json_complaint *ret_complaint)
