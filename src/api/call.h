@@ -92,6 +92,9 @@ void call_refuse_result(struct api_call *call, const struct result *result);
 /* The code and detail of that refusal, as they stand in the problem. */
 const char *refusal_detail(const struct result *result);
 
+/* What the request asks for cannot be kept: -E2BIG is 413, a shortage of memory 503. */
+void call_refuse_request(struct api_call *call, int fault);
+
 /* A read has failed: 404, 503. */
 void call_refuse_fault(struct api_call *call, int fault);
 

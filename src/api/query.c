@@ -46,10 +46,13 @@ bool query_read(struct api_call *call, struct query_value *values, uint32_t coun
 		}
 		cleanup(buf_done) struct buf decoded = {0};
 		buf_init(&decoded, 8192);
-		if (http_decode(text, true, &decoded) < 0) {
-			refuse_parameter(call, name, "has an escape that is none");
+		int r = http_decode(text, true, &decoded);
+		if (r == -ENOMEM)
+			call_refuse_request(call, r);
+		else if (r < 0)
+			refuse_parameter(call, name, "has an invalid percent-escape");
+		if (r < 0)
 			return false;
-		}
 		if (call_keep(call, &decoded, &value->value) < 0)
 			return false;
 	}

@@ -268,6 +268,15 @@ class Adding(CliCase):
         first = self.stint("add", "-", "--key", "c-1", stdin="- a\n- b\n").out
         self.assertEqual(self.stint("add", "-", "--key", "c-1", stdin="- a\n- b\n").out, first)
 
+    def test_a_checklist_with_an_item_that_waits_for_too_many_makes_nothing(self):
+        for below, status in ((100, 0), (101, 2)):
+            queue = "wide-%d" % below
+            text = "- all\n" + "".join("  - part %d\n" % i for i in range(below))
+            ran = self.stint("add", "-", "--queue", queue, stdin=text, status=status)
+            self.assertEqual(len(self.client.get("/api/tasks?limit=1000&queue=" + queue).json), 0 if status else 101)
+        self.assertIn("line 1 of the checklist waits for 101 tasks", ran.err)
+        self.stint("add", "-", "--queue", "wide-after", "--after", "t-1,t-2", status=2, stdin="- all\n" + "  - part\n" * 99)
+
     def test_a_checklist_without_items_is_refused(self):
         ran = self.stint("add", "-", stdin="nothing here\n", status=2)
         self.assertIn("no item", ran.err)

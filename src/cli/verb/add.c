@@ -14,7 +14,8 @@
 
 enum {
 	BODY_BYTES_MAX = 16 << 20,
-	PARENTS_MAX = 1000,
+	PARENTS_MAX = 100, /* tasks that one may wait for: the server takes no more */
+	PARENTS_ROOM = CHECKLIST_ITEMS_MAX + CHECKLIST_DEPTH_MAX,
 	TITLE_BYTES_MAX = 200, /* of one that is taken from a text */
 };
 
@@ -329,17 +330,54 @@ static uint32_t inherited(
 		int32_t before = list->items[above].before;
 		while (before != CHECKLIST_NONE && making->ids[before].len == 0)
 			before = list->items[before].before;
-		if (before != CHECKLIST_NONE && count < PARENTS_MAX)
+		if (before != CHECKLIST_NONE && count < PARENTS_ROOM)
 			ret_parents[count++] = making->ids[before];
 	}
 	return count;
+}
+
+static uint32_t count_names(const struct args *args, const char *flag)
+{
+	const char *names;
+	uint32_t count = 0;
+	size_t at = 0;
+
+	while ((names = args_each(args, flag, &at))) {
+		for (size_t len; *names; names += len + (names[len] == ',')) {
+			len = strcspn(names, ",");
+			count += len > 0;
+		}
+	}
+	return count;
+}
+
+/* Before the first request: the server would refuse an item that waits for too many, and half of the list would be there. */
+static int check_parents(struct making *making)
+{
+	const struct checklist *list = making->list;
+	uint32_t named = count_names(&making->cli->args, "after");
+	struct span parents[PARENTS_ROOM];
+	int r = 0;
+
+	for (uint32_t i = 0; i < list->count; i++)
+		making->ids[i] = list->items[i].done ? (struct span){0} : SPAN("?"); /* as if it were made */
+	for (uint32_t i = 0; r == 0 && i < list->count; i++) {
+		uint32_t count = named + inherited(making, i, parents, parents_of(making, i, parents));
+		if (!list->items[i].done && count > PARENTS_MAX)
+			r = cli_fail(making->cli, EXIT_USAGE, "invalid", "stint help add",
+				"line %u of the checklist waits for %u tasks, and a task can wait for %d: put some of them below an "
+				"item of their own",
+				list->items[i].line, count, PARENTS_MAX);
+	}
+	memset(making->ids, 0, list->count * sizeof *making->ids);
+	return r;
 }
 
 static int make_item(struct making *making, uint32_t item)
 {
 	struct cli *cli = making->cli;
 	const struct checklist_item *what = &making->list->items[item];
-	struct span parents[PARENTS_MAX + CHECKLIST_DEPTH_MAX];
+	struct span parents[PARENTS_ROOM];
 	uint32_t count = parents_of(making, item, parents);
 	struct reply reply;
 
@@ -403,7 +441,9 @@ static int add_checklist(struct cli *cli, const struct defaults *defaults)
 	if (r < 0 || !sequence || !making.ids)
 		return cli_fail_fault(cli, r < 0 ? r : -ENOMEM);
 	buf_init(&making.made, 64 << 20);
-	r = make_all(&making, sequence, order(&list, sequence));
+	r = check_parents(&making);
+	if (r == 0)
+		r = make_all(&making, sequence, order(&list, sequence));
 	buf_done(&making.made);
 	return r;
 }
