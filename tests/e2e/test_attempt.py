@@ -122,7 +122,7 @@ class Deaths(Case):
         for moment in MOMENTS:
             for after in (False, True):
                 with self.subTest(moment=moment, after=after):
-                    self.tearDownCase()
+                    self.renew()
                     self.run_through(moment, after, self.restart)
                     self.is_done_once("t")
 
@@ -134,22 +134,23 @@ class Deaths(Case):
     def test_the_worker_dies_when_its_report_is_on_its_way(self):
         for after in (False, True):  # the report is on disk by then: nothing is done again
             with self.subTest(after=after):
-                self.tearDownCase()
+                self.renew()
                 self.run_through("finish", after, self.kill_worker, self.begin)
                 self.is_done_once("t")
 
     def test_the_worker_dies_before(self):
         for moment in ("claim", "bind", "log"):  # if it had not ended its successor says so, and it is done again
             with self.subTest(moment=moment):
-                self.tearDownCase()
+                self.renew()
                 self.run_through(moment, True, self.kill_worker, self.begin)
                 task = self.is_in("t", "done")
                 self.assertEqual(self.events("t").count("task.completed"), 1)
                 self.assertLessEqual(self.runs("t"), task["attempt"])
                 self.assertLessEqual(task["attempt"], 2)
 
-    def tearDownCase(self):
+    def renew(self):
         """A fresh server for each round."""
+        self.tearDown()
         self.doCleanups()
         self.setUp()
 
