@@ -29,7 +29,7 @@ enum {
 #define SPACE_LEAST ((uint64_t)64 << 20)
 #define SPACE_GOOD  ((uint64_t)1 << 30)
 
-void doctor_note(struct examination *exam, enum verdict verdict, const char *group, const char *name,
+void doctor_note(struct examination *exam, enum check_verdict verdict, const char *group, const char *name,
 	const char *fix, const char *format, ...)
 {
 	char text[512];
@@ -39,7 +39,7 @@ void doctor_note(struct examination *exam, enum verdict verdict, const char *gro
 	vsnprintf(text, sizeof text, format, list);
 	va_end(list);
 	if (exam->count < CHECKS_MAX)
-		exam->checks[exam->count++] = (struct check){
+		exam->checks[exam->count++] = (struct doctor_check){
 			group, name, cli_text(exam->cli, "%s", text), verdict < WARN ? NULL : fix, verdict};
 }
 
@@ -52,7 +52,7 @@ static void check_space(struct examination *exam)
 	if (statvfs(exam->home, &space) < 0)
 		return;
 	uint64_t left = (uint64_t)space.f_bavail * space.f_frsize;
-	enum verdict verdict = left < SPACE_LEAST ? FAIL : left < SPACE_GOOD ? WARN : PASS;
+	enum check_verdict verdict = left < SPACE_LEAST ? FAIL : left < SPACE_GOOD ? WARN : PASS;
 	doctor_note(exam, verdict, "store", "disk space", "make room, or move the state directory",
 		"%llu MiB free", (unsigned long long)(left >> 20));
 }
@@ -360,7 +360,7 @@ static void check_listener(struct examination *exam)
 static const char *const verdict_names[VERDICTS] = {
 	[PASS] = "pass", [FIXED] = "fixed", [WARN] = "warn", [FAIL] = "fail"};
 
-static void put_line(struct cli *cli, const struct check *check)
+static void put_line(struct cli *cli, const struct doctor_check *check)
 {
 	static const enum paint paints[VERDICTS] = {
 		[PASS] = PAINT_GREEN, [FIXED] = PAINT_GREEN, [WARN] = PAINT_YELLOW, [FAIL] = PAINT_RED};
@@ -373,7 +373,7 @@ static void put_line(struct cli *cli, const struct check *check)
 		cli_put(cli, "      try: %s\n", check->fix);
 }
 
-static void put_object(struct buf *json, const struct check *check)
+static void put_object(struct buf *json, const struct doctor_check *check)
 {
 	struct json_object object;
 

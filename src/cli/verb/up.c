@@ -60,13 +60,13 @@ static const struct flag flags[] = {
 };
 
 struct running;
-struct words;
+struct command_words;
 
 /* A program that runs beside the server and is started again when it is killed. */
 struct companion {
 	const char *name, *without; /* what there is, if it does not come back */
-	void (*words)(const struct running *running, struct words *words); /* its command line */
-	pid_t pid;                                                         /* 0: it does not run */
+	void (*words)(const struct running *running, struct command_words *words); /* its command line */
+	pid_t pid;                                                                 /* 0: it does not run */
 	int64_t since_ms, again_at_ms; /* the second: when it is started again; 0: it is not */
 	int again_ms;
 };
@@ -170,19 +170,19 @@ enum {
 	ARGV_MAX = 2 * SETS_MAX + 24,
 };
 
-struct words {
+struct command_words {
 	const char *items[ARGV_MAX + 1]; /* NULL behind the last */
 	size_t count;
 };
 
-static void add_word(struct words *words, const char *word)
+static void add_word(struct command_words *words, const char *word)
 {
 	assert(words->count < ARGV_MAX);
 	words->items[words->count++] = word;
 }
 
 /* The flag, if it has a value. */
-static void add_flag(struct words *words, const char *flag, const char *value)
+static void add_flag(struct command_words *words, const char *flag, const char *value)
 {
 	if (!value)
 		return;
@@ -190,7 +190,7 @@ static void add_flag(struct words *words, const char *flag, const char *value)
 	add_word(words, value);
 }
 
-static void server_words(const struct running *running, struct words *words)
+static void server_words(const struct running *running, struct command_words *words)
 {
 	const struct args *args = &running->cli->args;
 	const char *set;
@@ -206,7 +206,7 @@ static void server_words(const struct running *running, struct words *words)
 }
 
 /* A worker that runs what stint run asks for, where its user works. */
-static void worker_words(const struct running *running, struct words *words)
+static void worker_words(const struct running *running, struct command_words *words)
 {
 	static const char *const first[] = {"--shell", "--concurrency", "4", "--drain-ms", "5000"};
 	struct cli *cli = running->cli;
@@ -223,7 +223,7 @@ static void worker_words(const struct running *running, struct words *words)
 	add_flag(words, "--set", running->hush ? "log.level=error" : NULL);
 }
 
-static void notify_words(const struct running *running, struct words *words)
+static void notify_words(const struct running *running, struct command_words *words)
 {
 	add_word(words, program_beside(running->cli, "stint-notify"));
 	add_flag(words, "--home", running->home);
@@ -233,7 +233,7 @@ static void notify_words(const struct running *running, struct words *words)
 
 static void start_companion(struct running *running, struct companion *companion)
 {
-	struct words words = {0};
+	struct command_words words = {0};
 
 	companion->words(running, &words);
 	companion->again_at_ms = 0;
@@ -266,7 +266,7 @@ static void look_into_config(struct running *running)
 
 static int start(struct running *running)
 {
-	struct words words = {0};
+	struct command_words words = {0};
 	sigset_t wanted;
 
 	sigemptyset(&wanted);

@@ -111,7 +111,7 @@ int item_read(
 
 /* ---- an item ---------------------------------------------------------------------------------------------- */
 
-struct item {
+struct item_view {
 	const struct api_call *call;
 	const struct task_document *document;
 	yyjson_doc *doc;
@@ -126,7 +126,7 @@ static struct span member_text(yyjson_val *object, const char *key)
 	return json_text(value);
 }
 
-static yyjson_val *imported_of(const struct item *item)
+static yyjson_val *imported_of(const struct item_view *item)
 {
 	const struct task *task = &item->document->task;
 	yyjson_val *kept = yyjson_obj_get(yyjson_obj_get(item->body, "metadata"), IMPORTED_KEY);
@@ -139,7 +139,7 @@ static yyjson_val *imported_of(const struct item *item)
 	return same && span_equal(status, span_of(item_status(task->state))) ? kept : NULL;
 }
 
-static int item_open(struct item *item)
+static int item_open(struct item_view *item)
 {
 	item->doc = task_body_read(item->document->body);
 	item->body = yyjson_doc_get_root(item->doc);
@@ -158,7 +158,7 @@ static void put_iso(struct json_object *object, const char *key, int64_t wall_ms
 	json_member_cstr(object, key, text);
 }
 
-static void put_holder(struct json_object *object, const struct item *item)
+static void put_holder(struct json_object *object, const struct item_view *item)
 {
 	const struct task_document *document = item->document;
 	const struct claim *claim = &document->task.claim;
@@ -173,7 +173,7 @@ static void put_holder(struct json_object *object, const struct item *item)
 }
 
 /* What a worker reported, or why the server gave it up. */
-static void put_last_error(struct json_object *object, const struct item *item)
+static void put_last_error(struct json_object *object, const struct item_view *item)
 {
 	const struct task_document *document = item->document;
 	struct json_complaint complaint;
@@ -189,7 +189,7 @@ static void put_last_error(struct json_object *object, const struct item *item)
 	yyjson_doc_free(doc);
 }
 
-static void put_times(struct json_object *object, const struct item *item)
+static void put_times(struct json_object *object, const struct item_view *item)
 {
 	struct span before = member_text(item->imported, "updatedAt");
 
@@ -201,7 +201,7 @@ static void put_times(struct json_object *object, const struct item *item)
 }
 
 /* The metadata without what is ours in it; nothing if there is none. */
-static void put_meta(struct json_object *object, const struct item *item)
+static void put_meta(struct json_object *object, const struct item_view *item)
 {
 	cleanup(buf_done) struct buf text = {0};
 	struct json_object meta;
@@ -220,7 +220,7 @@ static void put_meta(struct json_object *object, const struct item *item)
 		json_member_buf(object, "meta", &text);
 }
 
-static void put_optional(struct json_object *object, const struct item *item)
+static void put_optional(struct json_object *object, const struct item_view *item)
 {
 	const struct task_document *document = item->document;
 	struct span key = member_text(item->body, "uniqueKey");
@@ -240,7 +240,7 @@ static void put_optional(struct json_object *object, const struct item *item)
 int item_put(
 	const struct api_call *call, struct buf *out, const struct task_document *document, bool deduplicated)
 {
-	struct item item = {.call = call, .document = document};
+	struct item_view item = {.call = call, .document = document};
 	const struct task *task = &document->task;
 	struct json_object object;
 

@@ -257,7 +257,7 @@ void workqueue_enqueue_finish(struct api_call *call, const struct result *result
 /* ---- claim-next ---------------------------------------------------------------------------------------------- */
 
 /* Where the queues came from, for the answer. */
-struct sources {
+struct queue_sources {
 	const char *name;
 	struct name_list queues;
 };
@@ -289,13 +289,13 @@ static int assigned_names(struct arena *arena, struct span text, struct name_lis
 
 /* Those that were named; else those of the agent; else the default. */
 static int resolve_queues(
-	struct api_call *call, struct form *form, struct span agent, struct sources *ret_sources)
+	struct api_call *call, struct form *form, struct span agent, struct queue_sources *ret_sources)
 {
 	const struct api_reads *reads = call->reads;
 	struct span text = {0};
 	bool own_default = yyjson_is_arr(yyjson_obj_get(form->root, "defaultQueues"));
 
-	*ret_sources = (struct sources){"requested", field_queues(form, form->root, "queues")};
+	*ret_sources = (struct queue_sources){"requested", field_queues(form, form->root, "queues")};
 	if (ret_sources->queues.count > 0 || form->error_count > 0)
 		return 0;
 	int r = reads->assignment ? reads->assignment(reads->context, agent, call->arena, &text) : -ENOENT;
@@ -357,8 +357,8 @@ static bool may_claim(struct api_call *call, const struct name_list *queues)
 	return true;
 }
 
-static void fill_claim(
-	struct api_call *call, struct span agent, const struct command_claim *claim, struct sources *sources)
+static void fill_claim(struct api_call *call, struct span agent, const struct command_claim *claim,
+	struct queue_sources *sources)
 {
 	if (sources->queues.count == 0) {
 		int r = buf_put_span(
@@ -384,7 +384,7 @@ static void fill_claim(
 void workqueue_claim_begin(struct api_call *call)
 {
 	cleanup(form_done) struct form form = {0};
-	struct sources *sources = arena_alloc(call->arena, sizeof *sources);
+	struct queue_sources *sources = arena_alloc(call->arena, sizeof *sources);
 	struct command_claim claim = {0};
 
 	call->query_taken = true;
@@ -405,7 +405,7 @@ void workqueue_claim_begin(struct api_call *call)
 }
 
 /* ,"queues":[…],"queuesSource":"…" */
-static int put_sources(struct buf *out, const struct sources *sources)
+static int put_sources(struct buf *out, const struct queue_sources *sources)
 {
 	buf_put_span(out, SPAN(",\"queues\":"));
 	queues_put(out, &sources->queues);
