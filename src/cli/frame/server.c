@@ -102,7 +102,7 @@ static const char *list_of(enum offer offer)
 	return "stint ls --all";
 }
 
-/* The task that a request is about, or else the command, however it was said; NULL: none. */
+/* The task that the request, or else the command, is about; NULL: not about a task. */
 static const char *task_meant(struct cli *cli, const struct ask *ask)
 {
 	if (strncmp(ask->path, "/api/tasks/*", strlen("/api/tasks/*")) == 0)
@@ -296,7 +296,7 @@ static void wait_ms(int ms)
 	poll(NULL, 0, ms);
 }
 
-/* Whether it pays to try again: a server that is away or says "later", for those with patience; and once for everybody
+/* Whether to try again: while the caller has patience, when the server is away or says "later"; and once in any case
  * when the connection broke amid a request that may be repeated. */
 static bool tries_again(const struct ask *ask, const struct http_call *call, int fault, enum http_reach reach,
 	const struct http_answer *answer, uint32_t tried)
@@ -491,7 +491,7 @@ static int open_stream(
 	return http_client_call(cli->client, &request, ret_answer, ret_reach);
 }
 
-/* Between two connections. The caller may have enough of it at any time. */
+/* Between two connections. The caller may end the wait at any time. */
 static int wait_again(struct follow_stream *stream, uint32_t failures)
 {
 	const struct follow *follow = stream->follow;
@@ -512,7 +512,7 @@ static int wait_again(struct follow_stream *stream, uint32_t failures)
 	return stream->ended;
 }
 
-/* What happened meanwhile is not to be had any more: the caller looks for itself how things stand. */
+/* The cursor is too old (410): go on from now; the caller re-reads the state. */
 static int go_on_behind(struct follow_stream *stream)
 {
 	buf_clear(&stream->sse.id);

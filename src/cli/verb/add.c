@@ -16,7 +16,7 @@ enum {
 	BODY_BYTES_MAX = 16 << 20,
 	PARENTS_MAX = 100, /* tasks that one may wait for: the server takes no more */
 	PARENTS_ROOM = CHECKLIST_ITEMS_MAX + CHECKLIST_DEPTH_MAX,
-	TITLE_BYTES_MAX = 200, /* of one that is taken from a text */
+	TITLE_BYTES_MAX = 200, /* of a title that is the first line of a text */
 };
 
 static const struct flag flags[] = {
@@ -86,7 +86,7 @@ static void put_number(struct cli *cli, struct json_object *task, const char *fl
 		json_member_int(task, key, args_number(&cli->args, flag, 0));
 }
 
-/* Those that the flag names, and those of the checklist. */
+/* The tasks that --after names, and those that the checklist asks for. */
 static void put_parents(
 	struct cli *cli, struct json_object *task, const struct span *more, uint32_t more_count)
 {

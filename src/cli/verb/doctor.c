@@ -1,6 +1,6 @@
 /*
  * stint doctor: what is wrong here, one line per thing that was looked at, each with what to do about it. It changes
- * nothing unless it is told to (--fix, doctor_home.c). With --security it knocks on the server's doors, as somebody would
+ * nothing unless it is told to (--fix, doctor_home.c). With --security it sends requests that must be refused, as an attacker would
  * who means harm.
  */
 #include <errno.h>
@@ -114,7 +114,7 @@ static bool check_reach(struct examination *exam)
 	return true;
 }
 
-/* The reply to that question, asked with our token. False: there is none, and that was noted as what is wrong with `name`. */
+/* The reply to GET `path`, with our token. False: no reply came, which is noted under `name`. */
 static bool look(struct examination *exam, const char *name, const char *path, struct reply *ret_reply)
 {
 	struct cli *cli = exam->cli;
@@ -300,7 +300,7 @@ static void check_door(struct examination *exam, const char *name, const char *w
 			"%s: answered with %d instead of %d", what, http_answer_status(answer), wanted);
 }
 
-/* A configuration may let in whoever has none. */
+/* The configuration may allow requests without a token. */
 static void check_no_token(struct examination *exam, const struct http_call *call)
 {
 	struct http_answer *answer;

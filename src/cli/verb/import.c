@@ -32,11 +32,11 @@ enum {
 #define QUEUES_FILE      "work-queues.json"
 #define ASSIGNMENTS_FILE "work-queue-assignments.json"
 
-/* A file as it lies in memory; the kernel has only as much of it there as is looked at. */
+/* A file mapped into memory; only the pages that are read are in memory. */
 struct import_file {
 	char path[PATH_BYTES];
 	struct span text; /* empty: there is no such file */
-	size_t items_at;  /* where the list begins; 0: there is none */
+	size_t items_at;  /* where the list begins; 0: the file has no list */
 	struct span assignments, agents, defaults;
 };
 
@@ -397,7 +397,7 @@ static int assign(struct import *import, struct span agent, yyjson_val *queues)
 	return r;
 }
 
-/* An agent that has queues here already keeps them: somebody set them, or an import did. */
+/* An agent that has queues here already keeps them: an operator or an earlier import set them. */
 static int assign_each(struct import *import, yyjson_val *agents, const char *member, yyjson_val *known)
 {
 	size_t i, limit;
@@ -445,7 +445,7 @@ static int take_assignments(struct import *import)
 
 /* ---- all of it ---------------------------------------------------------------------------------------------------------- */
 
-/* The older file has queues for everybody else: that is a setting of the server, or of whoever claims. */
+/* The older file has queues for everybody else: that is a setting of the server, or of the claiming program. */
 static void say_defaults(struct import *import)
 {
 	yyjson_doc *doc = read_span(import->older.defaults);

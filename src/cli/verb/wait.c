@@ -104,7 +104,7 @@ static bool is_over(const struct wait_state *waiting)
 		(waiting->ended > 0 && args_has(&waiting->cli->args, "any"));
 }
 
-/* Nothing moves it by itself: whoever waits may be the one. */
+/* The task waits for a person, and that may be the person who runs this command. */
 static void tell_stuck(struct wait_state *waiting, const struct waited *task)
 {
 	static const char *const states[] = {"pending", "asking", "review", "blocked"};
@@ -195,7 +195,7 @@ static int finish(struct wait_state *waiting)
 	return r != 0 ? r : all_done ? EXIT_GOOD : EXIT_UNSUCCESSFUL;
 }
 
-/* "t-1 is still ready, t-2 running": the first few of those that have not ended. */
+/* "t-1 is still ready, t-2 running": the first few tasks that have not ended. */
 static int time_out(struct wait_state *waiting)
 {
 	struct cli *cli = waiting->cli;
@@ -238,7 +238,7 @@ static int look(struct wait_state *waiting)
 	return r;
 }
 
-/* The cursor first: an end between the two is told twice rather than not at all. */
+/* The cursor is read before the tasks: a task that ends in between is told twice rather than not at all. */
 static int look_from(void *context, struct span *ret_after)
 {
 	struct wait_state *waiting = context;

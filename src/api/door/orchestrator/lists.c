@@ -91,7 +91,7 @@ static int find_own(struct pending_list *pending)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Parameters that nobody knows are ignored. */
+/* Unknown parameters are ignored. */
 static int read_query(struct pending_list *pending, uint32_t *ret_limit)
 {
 	struct api_call *call = pending->call;

@@ -36,7 +36,8 @@ static void reply_imported(struct api_call *call, const struct importing *import
 
 /* ---- one item ---------------------------------------------------------------------------------------------- */
 
-/* Any number is one there: the next whole one goes first as it did, but for those that lie between. */
+/* The original takes any number as a priority; it becomes the nearest whole one, so order changes only between those that
+ * round to the same. */
 static int32_t nearest(double number)
 {
 	if (number >= INT32_MAX)
@@ -115,7 +116,7 @@ static int put_body(struct buf *out, yyjson_val *item, struct span key)
 	return buf_fault(out);
 }
 
-/* A time as the item has it: "" is none. */
+/* A time as the item has it; "" is not set. */
 static int64_t read_time(struct form *form, yyjson_val *item, const char *name)
 {
 	struct span text = field_trimmed(form, item, name, 64);
@@ -247,7 +248,7 @@ static void try_import(struct api_call *call, struct importing *importing)
 		reply_imported(call, importing);
 }
 
-/* One that cannot be taken refuses them all: nothing is changed by half. */
+/* One bad item refuses the request, so that an import is never half done. */
 void workqueue_import_begin(struct api_call *call)
 {
 	cleanup(form_done) struct form form = {0};
@@ -286,7 +287,7 @@ void workqueue_import_begin(struct api_call *call)
 
 /* ---- the answer ----------------------------------------------------------------------------------------------- */
 
-/* Those whose key another open item holds come again without it; their text still has it. True: there are any. */
+/* Items whose key another open item holds are created again without the key; their body keeps it. True: there are such items. */
 static bool import_again(struct api_call *call, struct importing *importing, const struct result *results)
 {
 	const struct command *before = call->commands;

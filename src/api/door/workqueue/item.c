@@ -1,7 +1,7 @@
 /*
- * An item as clients of the original know it, and how they are told no.
+ * An item as clients of the original know it, and refusals in its words.
  *
- * Whoever ended an item stands in it for as long as it is kept, as there; an item that is given back forgets its
+ * The agent that ended an item stays in it, as in the original; an item that is given back forgets its
  * holder. What an imported item brought along is shown until something happens to it here.
  */
 #include "api/door/workqueue/workqueue.h"
@@ -200,7 +200,7 @@ static void put_times(struct json_object *object, const struct item_view *item)
 		put_iso(object, "updatedAt", item->document->task.updated_ms);
 }
 
-/* The metadata without what is ours in it; nothing if there is none. */
+/* The metadata without our own member; no member if nothing is left. */
 static void put_meta(struct json_object *object, const struct item_view *item)
 {
 	cleanup(buf_done) struct buf text = {0};
@@ -348,7 +348,7 @@ int workqueue_put_refused(struct api_call *call, struct refused *refused)
 	return json_end(&object);
 }
 
-/* Who has it and until when; its fence is nobody else's business. */
+/* Names the holder and the end of its lease, not its fence. */
 static void refuse_claimed(struct api_call *call, const struct result *result)
 {
 	cleanup(buf_done) struct buf members = {0};

@@ -3,7 +3,7 @@
  *
  * A list is cut after `limit` items, or when enough rows were looked at for them, so that a filter that matches little
  * costs as much as one that matches all; "next" then says where to go on. The original tells everything at once. Counts
- * and queues look at every row, as long as it takes: nobody waits for them meanwhile.
+ * and queues look at every row, slice by slice, so that no other request waits for them.
  */
 #include "api/door/door.h"
 #include "api/door/workqueue/workqueue.h"
@@ -18,7 +18,7 @@ enum {
 	LOOKS_MAX = 100000,         /* rows for one list */
 	ACTIVE_MAX = 1000,          /* items that a summary shows … */
 	ACTIVE_BYTES_MAX = 4 << 20, /* … while they are no longer than this together */
-	QUEUES_MAX = 1000,          /* that are told */
+	QUEUES_MAX = 1000,          /* in one reply */
 	/* of one slice */
 	SLICE_ROWS = 500,
 	SLICE_ITEMS = 32,
@@ -29,7 +29,7 @@ enum { P_QUEUE, P_STATUS, P_LIMIT, P_ORDER, P_AFTER, P_COUNT };
 
 enum pass_phase { PHASE_LOOK, PHASE_TELL };
 
-/* An item that somebody holds, for a summary. */
+/* An item that an agent holds, for a summary. */
 struct active {
 	int64_t updated_ms;
 	struct span json;
@@ -58,7 +58,7 @@ struct item_pass {
 
 /* ---- what was asked -------------------------------------------------------------------------------------------- */
 
-/* Parameters that nobody knows are ignored, as the original does; of two with the same name the first counts. */
+/* Unknown parameters are ignored, as the original does; of two with the same name the first counts. */
 static bool read_query(struct item_pass *pass)
 {
 	static const char *const names[P_COUNT] = {"queue", "status", "limit", "order", "after"};
@@ -417,7 +417,7 @@ static int by_name(const void *a, const void *b)
 	return span_compare(*(const struct span *)a, *(const struct span *)b);
 }
 
-/* Of items, of queues that somebody paused, and those that are claimed from by default. */
+/* The queues of items, the paused queues, and the default queues. */
 static int put_queue_names(struct item_pass *pass)
 {
 	struct api_call *call = pass->call;

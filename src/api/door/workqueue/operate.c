@@ -100,7 +100,7 @@ static bool is_held(enum task_state state)
 	return task_state_may_hold_claim(state) || state == TASK_REVIEW;
 }
 
-/* The moves from there to that status; -1: none lead there. */
+/* The moves from that state to the status; -1: no moves lead there. */
 static int moves_to(enum task_state from, struct span status, enum command_kind ret_moves[MOVES_MAX])
 {
 	bool parks = span_equal(status, SPAN("pending"));
@@ -235,7 +235,7 @@ void workqueue_delete_begin(struct api_call *call)
 	call->step = API_READ;
 }
 
-/* What is not over yet is called off first: whoever waits for it learns that it will not come. */
+/* An item that has not ended is cancelled first, so that tasks that wait for it learn of its end. */
 void workqueue_delete_read(struct api_call *call)
 {
 	struct deleting *deleting = call->detail;

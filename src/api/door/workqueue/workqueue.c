@@ -2,8 +2,8 @@
  * Adding items, taking the next one, saying how it goes: the hot half of the door.
  *
  * A claim here is known by a name: its lease is its own, 15 minutes unless the caller asks for another, and lasts for
- * as long as there is progress, because the original knows no other clock. Whoever shows the fence that came with the
- * item is held to it; whoever does not is matched by name, and the event says so.
+ * as long as there is progress, because the original knows no other clock. A report with the fence of the
+ * item must have the right one; a report without is matched by name, and the event says so.
  */
 #include "api/door/workqueue/workqueue.h"
 
@@ -192,7 +192,7 @@ static void read_enqueued(struct form *form, struct enqueued *item)
 		form_error(form, "queue", "must be a name without control characters");
 }
 
-/* The members of the task that nobody below looks into. */
+/* The members of the task that the rules do not look into. */
 static int put_body(struct buf *body, struct enqueued *item)
 {
 	struct json_object members = {.buf = body};
@@ -285,7 +285,7 @@ static int assigned_names(struct arena *arena, struct span text, struct name_lis
 	return 0;
 }
 
-/* Those that were named; else those of the agent; else the default. */
+/* The queues of the request; else the assigned queues of the agent; else the default. */
 static int resolve_queues(
 	struct api_call *call, struct form *form, struct span agent, struct queue_sources *ret_sources)
 {
@@ -343,7 +343,7 @@ static bool is_true(yyjson_val *root, const char *name)
 	return yyjson_is_true(value) || yyjson_equals_str(value, "true");
 }
 
-/* Whoever works for certain queues gets work of those alone. */
+/* A credential for certain queues claims from those queues only. */
 static bool may_claim(struct api_call *call, const struct name_list *queues)
 {
 	for (uint32_t i = 0; i < queues->count; i++) {
@@ -445,7 +445,7 @@ struct said {
 	int64_t lease_ms;
 };
 
-/* Digits in a string, as it was given out; a number will do as long as none of it is lost. */
+/* Digits in a string, as it was given out; a JSON number is accepted if it is exact. */
 static void read_fence(struct form *form, struct said *said)
 {
 	static const struct field field = FIELD(said, fence, "fence", FIELD_DECIMAL, .max = 0);

@@ -8,7 +8,7 @@
  *   door/workqueue/item.c     an item as JSON; what is refused
  *   door/workqueue/list.c     lists of items, queues and counts
  *
- * Fields that nobody knows are ignored, as the original does; what a known one cannot be is told.
+ * Unknown fields are ignored, as the original does; a wrong value of a known field is refused.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct span field_trimmed(struct form *form, yyjson_val *object, const char *nam
 int64_t field_whole(
 	struct form *form, yyjson_val *object, const char *name, int64_t min, int64_t max, int64_t otherwise);
 
-/* Names in a list, trimmed; blank ones are left out. Not there, or null: none. */
+/* Names in a list, trimmed; blank ones are left out. Absent or null: an empty list. */
 struct name_list field_queues(struct form *form, yyjson_val *object, const char *name);
 
 /* The same of "a,b". */
@@ -79,7 +79,7 @@ void item_reply(struct api_call *call, const struct result *result, bool dedupli
 /* The same of a task as it was read. */
 void item_reply_document(struct api_call *call, const struct task_document *document);
 
-/* No to what somebody said about an item. */
+/* Refuses a report or a change, in the words of the original. */
 void item_refuse(struct api_call *call, const struct result *result, struct span id);
 
 /* What an error of ours is for an item: a text. And the other way round, in the arena. */
