@@ -52,9 +52,9 @@ uint32_t item_states(struct span status)
 }
 
 /* The length before the name: no queue and key can be taken for another queue and key. */
-struct span field_key(struct form *form, yyjson_val *object, struct span queue)
+struct span item_key(struct form *form, struct span key, struct span queue)
 {
-	struct span key = field_trimmed(form, object, "dedupeKey", DEDUPE_KEY_BYTES_MAX), kept = {0};
+	struct span kept = {0};
 	char text[COMMAND_NAME_MAX + 1];
 
 	if (key.len == 0)

@@ -27,12 +27,15 @@ enum {
 
 struct span text_trim(struct span text);
 
-/* A text without the space around it, in the arena; empty if it is not there. What is wrong goes into the form. */
-struct span field_trimmed(struct form *form, yyjson_val *object, const char *name, size_t max);
+/* FIELD_BY of a struct span: a text without the space around it, of up to max bytes, in the arena; and one that is an id, or
+ * empty. */
+field_take workqueue_take_text, workqueue_take_id;
 
-/* A whole number, be it written as a number or as digits in a string; `otherwise` if it is not there. */
-int64_t field_whole(
-	struct form *form, yyjson_val *object, const char *name, int64_t min, int64_t max, int64_t otherwise);
+/* Such a text of up to COMMAND_ID_MAX bytes, at the top of the body; empty: absent or wrong. */
+struct span workqueue_text(struct form *form, const char *name);
+
+/* FIELD_BY of an int64_t: a whole number from min to max, as a number or as digits in a string. */
+field_take workqueue_take_whole;
 
 /* Names in a list, trimmed; blank ones are left out. Absent or null: an empty list. */
 struct name_list field_queues(struct form *form, yyjson_val *object, const char *name);
@@ -68,7 +71,7 @@ const char *item_status(enum task_state state);
 uint32_t item_states(struct span status);
 
 /* The unique key of a task for the "dedupeKey" of an item in that queue, in the arena; empty: it has none. */
-struct span field_key(struct form *form, yyjson_val *object, struct span queue);
+struct span item_key(struct form *form, struct span key, struct span queue);
 
 int item_put(const struct api_call *call, struct buf *out, const struct task_document *document,
 	bool deduplicated);
