@@ -261,10 +261,8 @@ static void fill_create(
 		api_refuse(call, REFUSED_FORBIDDEN, "The credential is for other queues than \"sessions\".");
 		return;
 	}
-	if (put_members(&members, body) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &members, &command->create.body);
+	put_members(&members, body);
+	call_keep(call, &members, &command->create.body);
 }
 
 /* On a task of the caller's: whoever may change that may do this. It is let go on if it was parked. */
@@ -303,10 +301,8 @@ void session_spawn_begin(struct api_call *call)
 		return;
 	buf_init(&asked, 8 * API_TEXT_MAX);
 	buf_init(&notice, 8 * COMMAND_NAME_MAX);
-	if (put_asked(&asked, &body) < 0 || put_notice(&notice, &body) < 0) {
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-		return;
-	}
+	put_asked(&asked, &body);
+	put_notice(&notice, &body);
 	spawn.label = body.label;
 	if (call_keep(call, &asked, &spawn.spec) < 0 || call_keep(call, &notice, &spawn.notice) < 0)
 		return;

@@ -119,23 +119,20 @@ static struct task_decision decide_report(
 {
 	struct proof proof = command_proof(turn, command);
 
-	switch (command->kind) {
-	case COMMAND_PROGRESS:
-		if (command->told.tiding.type.len > 0)
-			return decide_progress(turn, task, &proof, command);
+	if (command->kind == COMMAND_PROGRESS && command->told.tiding.type.len > 0)
+		return decide_progress(turn, task, &proof, command);
+	if (command->kind == COMMAND_PROGRESS)
 		return task_progress(task, &proof, command->lease_ms, &turn->given);
-	case COMMAND_COMPLETE:
+	if (command->kind == COMMAND_COMPLETE)
 		return task_complete(task, &proof, &turn->given);
-	case COMMAND_FAIL:
+	if (command->kind == COMMAND_FAIL)
 		return task_fail(task, &proof, &command->failure, &turn->given);
-	case COMMAND_REPORT:
+	if (command->kind == COMMAND_REPORT)
 		return task_report(task, &proof, &turn->given);
-	case COMMAND_BLOCK:
+	if (command->kind == COMMAND_BLOCK)
 		return task_block(task, &proof, command->failure.code, &turn->given);
-	default: /* the other kinds do not come here */
-		assert(command->kind == COMMAND_RELEASE);
-		return task_release(task, &proof, command->delay_ms, &turn->given);
-	}
+	assert(command->kind == COMMAND_RELEASE); /* no other kind of command is a report */
+	return task_release(task, &proof, command->delay_ms, &turn->given);
 }
 
 /* ---- questions ---- */
@@ -230,17 +227,11 @@ static int keep_asked(struct turn *turn, const struct task *task, const struct c
 
 static enum extra_kind report_extra(enum command_kind kind, enum event_kind event)
 {
-	switch (kind) {
-	case COMMAND_PROGRESS: /* the last word of an attempt came as progress */
+	if (kind == COMMAND_PROGRESS) /* the last word of an attempt came as progress */
 		return event == EVENT_TASK_REVIEWED ? EXTRA_RESULT : EXTRA_CHECKPOINT;
-	case COMMAND_FAIL:
-	case COMMAND_BLOCK:
+	if (kind == COMMAND_FAIL || kind == COMMAND_BLOCK)
 		return EXTRA_ERROR;
-	case COMMAND_ASK:
-		return EXTRA_QUESTION;
-	default:
-		return EXTRA_RESULT;
-	}
+	return kind == COMMAND_ASK ? EXTRA_QUESTION : EXTRA_RESULT;
 }
 
 /* A door that knows names shows who ended a task, and since when it had it, long after the claim is gone. */

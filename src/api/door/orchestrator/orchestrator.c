@@ -173,10 +173,8 @@ void orchestrator_progress_begin(struct api_call *call)
 	command->lease_ms = ORCHESTRATOR_LIVENESS_MS;
 	command->data = body.metadata;
 	command->told.ends = true;
-	if (put_note(&note, &body) < 0 || put_error(&error, &body) < 0) {
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-		return;
-	}
+	put_note(&note, &body);
+	put_error(&error, &body);
 	if (call_keep(call, &note, &command->note) == 0 && call_keep(call, &error, &command->told.error) == 0)
 		call_tells(call, command, &tiding);
 }
@@ -230,10 +228,7 @@ void orchestrator_release_begin(struct api_call *call)
 	if (!command)
 		return;
 	json_member_string(&members, "reason", body.reason);
-	if (buf_fault(members.buf) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &note, &command->note);
+	call_keep(call, &note, &command->note);
 }
 
 /* Its last word has ended the claim already: there is nothing left to give back. */

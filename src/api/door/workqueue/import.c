@@ -224,7 +224,7 @@ static struct importing *importing_new(struct api_call *call, size_t count)
 	}
 	if (importing && importing->items && importing->of)
 		return importing;
-	api_refuse(call, REFUSED_TOO_LARGE, "There is no room for so many at once.");
+	call_refuse_request(call, -ENOMEM);
 	return NULL;
 }
 

@@ -294,13 +294,9 @@ static void fill_assign(struct api_call *call, struct span agent, struct name_li
 	call->commands[0].assign.slot = agent;
 	call->commands[0].assign.queues = queues;
 	buf_init(&note, 8 * COMMAND_LIST_MAX * COMMAND_NAME_MAX);
-	int r = buf_put_span(&note, SPAN("\"queues\":"));
-	if (r == 0)
-		r = queues_put(&note, &queues);
-	if (r < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &note, &call->commands[0].note);
+	buf_put_span(&note, SPAN("\"queues\":"));
+	queues_put(&note, &queues);
+	call_keep(call, &note, &call->commands[0].note);
 }
 
 void workqueue_assign_begin(struct api_call *call)

@@ -222,10 +222,8 @@ static void fill_enqueue(struct api_call *call, struct enqueued *item)
 	command->create.queue = item->queue;
 	command->create.priority = (int32_t)item->priority;
 	command->create.unique_key = item->key;
-	if (put_body(&body, item) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &body, &command->create.body);
+	put_body(&body, item);
+	call_keep(call, &body, &command->create.body);
 }
 
 void workqueue_enqueue_begin(struct api_call *call)
@@ -493,7 +491,7 @@ static bool keep_note(struct api_call *call, const struct said *said, struct com
 	buf_init(&note, 8 * NOTE_BYTES_MAX);
 	json_member_string(&members, "note", said->note);
 	command->words = said->note;
-	return buf_fault(members.buf) == 0 && call_keep(call, &note, &command->note) == 0;
+	return call_keep(call, &note, &command->note) == 0;
 }
 
 static bool keep_error(struct api_call *call, const struct said *said, struct command *command)
@@ -503,7 +501,8 @@ static bool keep_error(struct api_call *call, const struct said *said, struct co
 	command->failure =
 		(struct failure){.code = CODE_EXECUTION_ERROR, .klass = CLASS_TASK, .no_retry = true};
 	buf_init(&error, 8 * NOTE_BYTES_MAX);
-	return item_error_put(&error, said->error) == 0 && call_keep(call, &error, &command->data) == 0;
+	item_error_put(&error, said->error);
+	return call_keep(call, &error, &command->data) == 0;
 }
 
 static void fill_said(struct api_call *call, const struct said *said, enum command_kind kind)
@@ -520,10 +519,8 @@ static void fill_said(struct api_call *call, const struct said *said, enum comma
 		command->lease_ms = said->lease_ms;
 	if (kind == COMMAND_COMPLETE)
 		command->data = said->result;
-	if (!keep_note(call, said, command) || (kind == COMMAND_FAIL && !keep_error(call, said, command))) {
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
+	if (!keep_note(call, said, command) || (kind == COMMAND_FAIL && !keep_error(call, said, command)))
 		return;
-	}
 	/* with the token of a claim it is the work itself that speaks: under a supervisor that is a report */
 	if (kind != COMMAND_PROGRESS)
 		report_keep_word(call, command, kind == COMMAND_FAIL ? ENDED_FAIL : ENDED_COMPLETE);
