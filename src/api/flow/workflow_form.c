@@ -96,7 +96,6 @@ static bool read_events(const struct at *at, yyjson_val *value, struct stage_rul
 	cleanup(buf_done) struct buf text = {0};
 	yyjson_val *item;
 	size_t i, count;
-	int r = 0;
 
 	buf_init(&text, EVENTS_MAX * (EVENT_BYTES_MAX + 1));
 	if (!yyjson_is_arr(value) || yyjson_arr_size(value) == 0 || yyjson_arr_size(value) > EVENTS_MAX)
@@ -108,12 +107,11 @@ static bool read_events(const struct at *at, yyjson_val *value, struct stage_rul
 			return complain(at,
 				"[%zu] must be the name of an event, of letters, digits and . _ - : /, or *. and the end of one",
 				i);
-		if (r == 0 && i > 0)
-			r = buf_put_byte(&text, ' ');
-		if (r == 0)
-			r = buf_put_span(&text, name);
+		if (i > 0)
+			buf_put_byte(&text, ' ');
+		buf_put_span(&text, name);
 	}
-	rule->events = r == 0 ? keep(at, buf_span(&text)) : NULL;
+	rule->events = buf_fault(&text) == 0 ? keep(at, buf_span(&text)) : NULL;
 	return rule->events || complain(at, "is more than there is room for");
 }
 
