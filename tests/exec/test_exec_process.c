@@ -192,6 +192,18 @@ static void a_program_is_found_in_its_own_path(void **state)
 	running_done(&running);
 }
 
+static void that_a_silent_program_runs_is_told(void **state)
+{
+	struct running running;
+
+	(void)state;
+	world_run(&shared_world, &running, (const char *const[]){"sleep", "1000", NULL});
+	world_until_started(&running);
+	process_kill(running.process);
+	world_until_gone(&running);
+	running_done(&running);
+}
+
 static void write_file(const char *name, const char *text, mode_t mode);
 
 static void finish_in_path(struct running *running, const char *program)
@@ -482,6 +494,7 @@ int main(void)
 		cmocka_unit_test(a_work_dir_that_may_not_be_entered_is_told),
 		cmocka_unit_test(its_limits_are_set),
 		cmocka_unit_test(a_program_is_found_in_its_own_path),
+		cmocka_unit_test(that_a_silent_program_runs_is_told),
 		cmocka_unit_test(a_program_that_moved_within_its_path_is_found_again),
 		cmocka_unit_test(where_a_program_was_found_is_forgotten_in_time),
 		cmocka_unit_test(what_cannot_be_executed_is_told_apart),
