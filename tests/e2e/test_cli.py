@@ -268,6 +268,19 @@ class Adding(CliCase):
         first = self.stint("add", "-", "--key", "c-1", stdin="- a\n- b\n").out
         self.assertEqual(self.stint("add", "-", "--key", "c-1", stdin="- a\n- b\n").out, first)
 
+    def test_a_checklist_that_cannot_be_added_whole_is_refused_before_the_first_task(self):
+        before = self.client.get("/api/events?after=now").json["next"]
+        items = "".join("  - [ ] part %d\n" % i for i in range(101))
+        ran = self.stint("add", "-", stdin="# Plan\n- [ ] all of it\n" + items, status=2)
+        self.assertIn("line 2 of the checklist waits for 101 tasks; a task can wait for at most 100", ran.err)
+        children = "".join("  - part %d\n" % i for i in range(100))
+        ran = self.stint("add", "-", "--after", "t-1", stdin="- all of it\n" + children, status=2)
+        self.assertIn("waits for 101 tasks", ran.err)
+        self.assertEqual(self.client.get("/api/events?after=now").json["next"], before)
+        done = "".join("  - [x] done %d\n" % i for i in range(50))
+        ran = self.stint("add", "-", "--json", stdin="- all of it\n" + done + children)
+        self.assertEqual(len(ran.json["tasks"][-1]["blockedBy"]), 100)
+
     def test_a_checklist_without_items_is_refused(self):
         ran = self.stint("add", "-", stdin="nothing here\n", status=2)
         self.assertIn("no item", ran.err)

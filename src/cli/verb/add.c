@@ -14,7 +14,8 @@
 
 enum {
 	BODY_BYTES_MAX = 16 << 20,
-	PARENTS_MAX = 1000,
+	PARENTS_MAX = 100, /* of a task, as the server has it */
+	PARENTS_ROOM = CHECKLIST_ITEMS_MAX + CHECKLIST_DEPTH_MAX + 1,
 	TITLE_BYTES_MAX = 200, /* of one that is taken from a text */
 };
 
@@ -329,7 +330,7 @@ static uint32_t inherited(
 		int32_t before = list->items[above].before;
 		while (before != CHECKLIST_NONE && making->ids[before].len == 0)
 			before = list->items[before].before;
-		if (before != CHECKLIST_NONE && count < PARENTS_MAX)
+		if (before != CHECKLIST_NONE)
 			ret_parents[count++] = making->ids[before];
 	}
 	return count;
@@ -339,7 +340,7 @@ static int make_item(struct making *making, uint32_t item)
 {
 	struct cli *cli = making->cli;
 	const struct checklist_item *what = &making->list->items[item];
-	struct span parents[PARENTS_MAX + CHECKLIST_DEPTH_MAX];
+	struct span parents[PARENTS_ROOM];
 	uint32_t count = parents_of(making, item, parents);
 	struct reply reply;
 
@@ -357,6 +358,42 @@ static int make_item(struct making *making, uint32_t item)
 	if (cli->form != FORM_JSON)
 		view_put_task(cli, reply.root);
 	reply_done(&reply);
+	return 0;
+}
+
+static uint32_t count_after(const struct args *args)
+{
+	const char *names;
+	uint32_t count = 0;
+
+	for (size_t at = 0; (names = args_each(args, "after", &at));) {
+		for (; *names; names += strspn(names, ",")) {
+			size_t len = strcspn(names, ",");
+			count += len > 0;
+			names += len;
+		}
+	}
+	return count;
+}
+
+/* Before the first request: an item that waits for more tasks than the server allows would leave half of the list
+ * behind. */
+static int check_parents(struct making *making)
+{
+	const struct checklist *list = making->list;
+	uint32_t after = count_after(&making->cli->args);
+	struct span parents[PARENTS_ROOM];
+
+	for (uint32_t i = 0; i < list->count; i++)
+		making->ids[i] = list->items[i].done ? (struct span){0} : SPAN("to be made");
+	for (uint32_t i = 0; i < list->count; i++) {
+		uint32_t count = after + inherited(making, i, parents, parents_of(making, i, parents));
+		if (!list->items[i].done && count > PARENTS_MAX)
+			return cli_fail(making->cli, EXIT_USAGE, "invalid", "stint help add",
+				"line %u of the checklist waits for %u tasks; a task can wait for at most %d",
+				list->items[i].line, count, PARENTS_MAX);
+	}
+	memset(making->ids, 0, list->count * sizeof *making->ids);
 	return 0;
 }
 
@@ -403,7 +440,9 @@ static int add_checklist(struct cli *cli, const struct defaults *defaults)
 	if (r < 0 || !sequence || !making.ids)
 		return cli_fail_fault(cli, r < 0 ? r : -ENOMEM);
 	buf_init(&making.made, 64 << 20);
-	r = make_all(&making, sequence, order(&list, sequence));
+	r = check_parents(&making);
+	if (r == 0)
+		r = make_all(&making, sequence, order(&list, sequence));
 	buf_done(&making.made);
 	return r;
 }
