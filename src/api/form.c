@@ -18,21 +18,12 @@ void form_init(struct form *form, struct api_call *call)
 	form->context = call;
 }
 
-/* A client repeats what was refused for lack of memory, and not what is too large. */
-static void refuse_fault(struct api_call *call, int fault)
-{
-	if (fault == -E2BIG)
-		api_refuse(call, REFUSED_TOO_LARGE, "The request is larger than the server has room for.");
-	else
-		api_refuse(call, REFUSED_UNAVAILABLE, "The server has no memory for this request now.");
-}
-
 static void refuse_text(struct api_call *call, const struct json_complaint *complaint)
 {
 	char detail[256];
 
 	if (complaint->fault < 0) {
-		refuse_fault(call, complaint->fault);
+		call_refuse_request(call, complaint->fault);
 		return;
 	}
 	snprintf(detail, sizeof detail, "The body is not JSON that can be accepted: at byte %zu: %s",
@@ -63,7 +54,7 @@ bool form_is_good(struct form *form)
 	cleanup(buf_done) struct buf members = {0};
 
 	if (form->fault < 0) {
-		refuse_fault(form_call(form), form->fault);
+		call_refuse_request(form_call(form), form->fault);
 		return false;
 	}
 	if (form->error_count == 0)

@@ -115,7 +115,12 @@ static int find_token(struct place_search *search)
 	if (!search->home[0] || !http_address_is_loopback(&search->place->address))
 		return 0;
 	snprintf(path, sizeof path, "%s/admin.token", search->home);
-	return config_read_line(path, line, sizeof line) == 0 ? set_token(search, line, path) : 0;
+	int r = config_read_line(path, line, sizeof line);
+	if (r == 0)
+		return set_token(search, line, path);
+	if (r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -ENODATA)
+		return 0; /* it is not there, or not for us: the server says what that means */
+	return complain(search, r, "cannot read the token in %s: %s", path, strerror(-r));
 }
 
 int server_place_find(const struct server_place_flags *flags, const char *home,

@@ -88,6 +88,7 @@ static const struct field release_fields[] = {
 	FENCE,
 	REASON,
 	DELAY,
+	BY_REPORT,
 };
 
 static const struct field ask_fields[] = {
@@ -150,7 +151,7 @@ static int put_note(struct buf *note, const struct report *report)
 	return buf_fault(members.buf);
 }
 
-static int put_question(struct buf *question, const struct report *report)
+static void put_question(struct buf *question, const struct report *report)
 {
 	struct json_object object;
 
@@ -159,7 +160,7 @@ static int put_question(struct buf *question, const struct report *report)
 	put_json(&object, "options", report->options);
 	if (report->deadline_ms != 0)
 		json_member_int(&object, "deadline", report->deadline_ms);
-	return json_end(&object);
+	json_end(&object);
 }
 
 /* By when it is needed makes no other question of it. */
@@ -170,10 +171,8 @@ static void keep_asked(struct api_call *call, const struct report *report)
 
 	timeless.deadline_ms = 0;
 	buf_init(&asked, 2 * API_TEXT_MAX);
-	if (put_question(&asked, &timeless) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else
-		call_keep(call, &asked, &call->commands[0].asked);
+	put_question(&asked, &timeless);
+	call_keep(call, &asked, &call->commands[0].asked);
 }
 
 static void complete_proof(struct form *form, struct report *report, uint64_t given)
@@ -224,20 +223,15 @@ static void check_report(struct form *form, struct report *report)
 
 static enum claim_end outcome_of(enum command_kind kind)
 {
-	switch (kind) {
-	case COMMAND_COMPLETE:
-		return ENDED_COMPLETE;
-	case COMMAND_REPORT:
-		return ENDED_REVIEW;
-	case COMMAND_FAIL:
-		return ENDED_FAIL;
-	case COMMAND_BLOCK:
-		return ENDED_BLOCK;
-	case COMMAND_RELEASE:
-		return ENDED_RELEASE;
-	default: /* the others say nothing of an end */
-		return ENDED_NOT;
-	}
+	static const enum claim_end ends[COMMAND_KIND_COUNT] = {
+		[COMMAND_COMPLETE] = ENDED_COMPLETE,
+		[COMMAND_REPORT] = ENDED_REVIEW,
+		[COMMAND_FAIL] = ENDED_FAIL,
+		[COMMAND_BLOCK] = ENDED_BLOCK,
+		[COMMAND_RELEASE] = ENDED_RELEASE,
+	};
+
+	return ends[kind]; /* the other kinds end no attempt: ENDED_NOT is 0 */
 }
 
 static bool has_failure(enum command_kind kind)
@@ -263,10 +257,7 @@ bool report_keep_word(struct api_call *call, struct command *command, enum claim
 	if (command->kind == COMMAND_RELEASE)
 		ending.delay_ms = command->delay_ms;
 	buf_init(&word, 4 * API_TEXT_MAX);
-	if (ending_put(&word, &ending) < 0) {
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-		return false;
-	}
+	ending_put(&word, &ending);
 	return call_keep(call, &word, &command->report) == 0;
 }
 
@@ -452,9 +443,8 @@ void report_ask_begin(struct api_call *call)
 	buf_init(&question, 2 * API_TEXT_MAX);
 	if (!report_begin(call, COMMAND_ASK, FIELDS(ask_fields), &report))
 		return;
-	if (put_question(&question, &report) < 0)
-		api_refuse(call, REFUSED_TOO_LARGE, NULL);
-	else if (call_keep(call, &question, &call->commands[0].data) == 0)
+	put_question(&question, &report);
+	if (call_keep(call, &question, &call->commands[0].data) == 0)
 		keep_asked(call, &report);
 }
 

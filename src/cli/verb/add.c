@@ -14,8 +14,8 @@
 
 enum {
 	BODY_BYTES_MAX = 16 << 20,
-	PARENTS_MAX = 100, /* of a task, as the server has it */
-	PARENTS_ROOM = CHECKLIST_ITEMS_MAX + CHECKLIST_DEPTH_MAX + 1,
+	PARENTS_MAX = 100, /* tasks that one may wait for: the server takes no more */
+	PARENTS_ROOM = CHECKLIST_ITEMS_MAX + CHECKLIST_DEPTH_MAX,
 	TITLE_BYTES_MAX = 200, /* of one that is taken from a text */
 };
 
@@ -197,7 +197,7 @@ static void tell_times(struct cli *cli, yyjson_val *task)
 	int64_t timeout_ms = field_int(task, "timeoutMs", 0);
 
 	if (args_number(&cli->args, "timeout", 0) > timeout_ms)
-		cli_say(cli, "stint: %.*s is the longest that the server allows for one attempt",
+		cli_say(cli, "stint: %.*s is the longest that the server allows one attempt to run",
 			SPAN_ARGS(view_duration(cli, timeout_ms)));
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		if (args_number(&cli->args, ends[i], INT64_MAX) <= cli->now_ms)
@@ -330,10 +330,47 @@ static uint32_t inherited(
 		int32_t before = list->items[above].before;
 		while (before != CHECKLIST_NONE && making->ids[before].len == 0)
 			before = list->items[before].before;
-		if (before != CHECKLIST_NONE)
+		if (before != CHECKLIST_NONE && count < PARENTS_ROOM)
 			ret_parents[count++] = making->ids[before];
 	}
 	return count;
+}
+
+static uint32_t count_names(const struct args *args, const char *flag)
+{
+	const char *names;
+	uint32_t count = 0;
+	size_t at = 0;
+
+	while ((names = args_each(args, flag, &at))) {
+		for (size_t len; *names; names += len + (names[len] == ',')) {
+			len = strcspn(names, ",");
+			count += len > 0;
+		}
+	}
+	return count;
+}
+
+/* Before the first request: the server would refuse an item that waits for too many, and half of the list would be there. */
+static int check_parents(struct making *making)
+{
+	const struct checklist *list = making->list;
+	uint32_t named = count_names(&making->cli->args, "after");
+	struct span parents[PARENTS_ROOM];
+	int r = 0;
+
+	for (uint32_t i = 0; i < list->count; i++)
+		making->ids[i] = list->items[i].done ? (struct span){0} : SPAN("?"); /* as if it were made */
+	for (uint32_t i = 0; r == 0 && i < list->count; i++) {
+		uint32_t count = named + inherited(making, i, parents, parents_of(making, i, parents));
+		if (!list->items[i].done && count > PARENTS_MAX)
+			r = cli_fail(making->cli, EXIT_USAGE, "invalid", "stint help add",
+				"line %u of the checklist waits for %u tasks, and a task can wait for %d: put some of them below an "
+				"item of their own",
+				list->items[i].line, count, PARENTS_MAX);
+	}
+	memset(making->ids, 0, list->count * sizeof *making->ids);
+	return r;
 }
 
 static int make_item(struct making *making, uint32_t item)
@@ -358,42 +395,6 @@ static int make_item(struct making *making, uint32_t item)
 	if (cli->form != FORM_JSON)
 		view_put_task(cli, reply.root);
 	reply_done(&reply);
-	return 0;
-}
-
-static uint32_t count_after(const struct args *args)
-{
-	const char *names;
-	uint32_t count = 0;
-
-	for (size_t at = 0; (names = args_each(args, "after", &at));) {
-		for (; *names; names += strspn(names, ",")) {
-			size_t len = strcspn(names, ",");
-			count += len > 0;
-			names += len;
-		}
-	}
-	return count;
-}
-
-/* Before the first request: an item that waits for more tasks than the server allows would leave half of the list
- * behind. */
-static int check_parents(struct making *making)
-{
-	const struct checklist *list = making->list;
-	uint32_t after = count_after(&making->cli->args);
-	struct span parents[PARENTS_ROOM];
-
-	for (uint32_t i = 0; i < list->count; i++)
-		making->ids[i] = list->items[i].done ? (struct span){0} : SPAN("to be made");
-	for (uint32_t i = 0; i < list->count; i++) {
-		uint32_t count = after + inherited(making, i, parents, parents_of(making, i, parents));
-		if (!list->items[i].done && count > PARENTS_MAX)
-			return cli_fail(making->cli, EXIT_USAGE, "invalid", "stint help add",
-				"line %u of the checklist waits for %u tasks; a task can wait for at most %d",
-				list->items[i].line, count, PARENTS_MAX);
-	}
-	memset(making->ids, 0, list->count * sizeof *making->ids);
 	return 0;
 }
 
@@ -472,7 +473,7 @@ const struct verb verb_add = {
 		"\n"
 		"If a checklist fails half-way, the same command with the same --key goes on where it stopped.\n"
 		"\n"
-		"Within a git repository its .stint/config.json may name what is not said here: queue, executor, labels. It is "
+		"Within a git repository its .stint/config.json may name what the flags do not: queue, executor, labels. It is "
 		"not trusted with more; any other key in it is an error.",
 	.flags = flags,
 	.examples = "stint add \"say hello\" --queue demo --payload '{\"name\":\"world\"}'\n"
