@@ -423,7 +423,7 @@ static int start(struct server *server)
 	server->started = server->now;
 	backups_prepare(server);
 	uv_loop_init(&server->loop);
-	reads_init(server);
+	host_init(server);
 	r = listen_local(server);
 	if (r == 0)
 		r = listen_tcp(server, &port);
