@@ -81,18 +81,6 @@ int query_int(const struct query_value *value, int64_t min, int64_t max, int64_t
 	return 0;
 }
 
-bool request_accepts(const struct http_request *request, const char *type)
-{
-	const struct span accept = request->accept;
-	const size_t len = strlen(type);
-
-	for (size_t at = 0; at + len <= accept.len; at++) {
-		if (strncasecmp(accept.data + at, type, len) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Fixed keys: a digest made by one run of the server is compared by the next. */
 static const struct hash_key first_key = {UINT64_C(0x7374696e742d6f6e), UINT64_C(0x65206f6620747761)};
 static const struct hash_key second_key = {UINT64_C(0x7374696e742d7477), UINT64_C(0x6f206f6620747761)};

@@ -201,7 +201,7 @@ static int find_visible(struct api_call *call, int64_t *ret_seq)
 
 void log_read(struct api_call *call)
 {
-	bool as_text = request_accepts(call->request, "text/plain");
+	bool as_text = http_accepts(call->request->accept, "text/plain");
 	struct log_query query;
 	struct log_piece piece;
 

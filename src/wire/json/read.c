@@ -24,7 +24,7 @@ enum {
 	EXACT_DIGITS = 15,      /* a double has every decimal of so many, and of an exponent of two digits */
 };
 
-struct reading {
+struct json_reading {
 	struct span text;
 	const yyjson_doc *doc;
 	struct json_complaint *complaint;
@@ -57,7 +57,7 @@ static int compare_keys(const void *a, const void *b)
 	return memcmp(yyjson_get_str(first), yyjson_get_str(second), first_len);
 }
 
-static void complain_repeated(struct reading *reading, yyjson_val *key)
+static void complain_repeated(struct json_reading *reading, yyjson_val *key)
 {
 	size_t len = yyjson_get_len(key);
 	const char *text = yyjson_get_str(key);
@@ -66,7 +66,7 @@ static void complain_repeated(struct reading *reading, yyjson_val *key)
 		len < 64 ? (int)len : 64, text);
 }
 
-static bool few_keys_differ(struct reading *reading, yyjson_val *object)
+static bool few_keys_differ(struct json_reading *reading, yyjson_val *object)
 {
 	yyjson_val *keys[KEYS_PAIRWISE_MAX];
 	size_t count = 0;
@@ -85,7 +85,7 @@ static bool few_keys_differ(struct reading *reading, yyjson_val *object)
 	return true;
 }
 
-static bool many_keys_differ(struct reading *reading, yyjson_val *object)
+static bool many_keys_differ(struct json_reading *reading, yyjson_val *object)
 {
 	cleanup(free_at) yyjson_val **keys = malloc(yyjson_obj_size(object) * sizeof *keys);
 	size_t index, max;
@@ -109,7 +109,7 @@ static bool many_keys_differ(struct reading *reading, yyjson_val *object)
 	return true;
 }
 
-static bool keys_differ(struct reading *reading, yyjson_val *object)
+static bool keys_differ(struct json_reading *reading, yyjson_val *object)
 {
 	if (yyjson_obj_size(object) <= KEYS_PAIRWISE_MAX)
 		return few_keys_differ(reading, object);
@@ -158,10 +158,10 @@ static size_t locate_depth(struct span text, int depth_max)
 	return 0;
 }
 
-static bool check_container(struct reading *reading, yyjson_val *value, int depth);
+static bool check_container(struct json_reading *reading, yyjson_val *value, int depth);
 
 /* `depth` counts the arrays and objects around the value. */
-static inline bool check_value(struct reading *reading, yyjson_val *value, int depth)
+static inline bool check_value(struct json_reading *reading, yyjson_val *value, int depth)
 {
 	if (yyjson_is_ctn(value))
 		return check_container(reading, value, depth);
@@ -169,7 +169,7 @@ static inline bool check_value(struct reading *reading, yyjson_val *value, int d
 	return true;
 }
 
-static bool check_object(struct reading *reading, yyjson_val *object, int depth)
+static bool check_object(struct json_reading *reading, yyjson_val *object, int depth)
 {
 	size_t index, max;
 	yyjson_val *key, *value;
@@ -184,7 +184,7 @@ static bool check_object(struct reading *reading, yyjson_val *object, int depth)
 	return true;
 }
 
-static bool check_array(struct reading *reading, yyjson_val *array, int depth)
+static bool check_array(struct json_reading *reading, yyjson_val *array, int depth)
 {
 	size_t index, max;
 	yyjson_val *value;
@@ -197,7 +197,7 @@ static bool check_array(struct reading *reading, yyjson_val *array, int depth)
 	return true;
 }
 
-static bool check_container(struct reading *reading, yyjson_val *value, int depth)
+static bool check_container(struct json_reading *reading, yyjson_val *value, int depth)
 {
 	if (depth >= reading->depth_max) {
 		complain(reading->complaint, locate_depth(reading->text, reading->depth_max),
@@ -288,7 +288,7 @@ static yyjson_doc *read_with(struct span text, yyjson_read_flag flags, int depth
 {
 	yyjson_read_err error;
 	yyjson_doc *doc;
-	struct reading reading = {.text = text, .complaint = ret_complaint, .depth_max = depth_max};
+	struct json_reading reading = {.text = text, .complaint = ret_complaint, .depth_max = depth_max};
 
 	if (text.len == 0) {
 		complain(ret_complaint, 0, "The text is empty.");
