@@ -1,5 +1,5 @@
 /*
- * Backends: where rows live. One interface, behind which are memory, SQLite and later PostgreSQL.
+ * Backends: where rows live. One interface, behind which are SQLite, memory (tests/backend/) and later PostgreSQL.
  *
  * A backend is dumb: it keeps rows and makes one transaction at a time durable. Rules, indexes, events and
  * their encoding are above it. All put_*() and delete_*() calls happen between begin() and commit(); a read
@@ -31,7 +31,6 @@
 struct task_row {
 	struct task task;   /* claim.holder is not stored: the text below is */
 	struct span holder; /* worker id of a live claim, else empty */
-	int64_t updated_ms; /* wall: last write */
 };
 
 struct worker_row {

@@ -159,7 +159,8 @@ int cli_fail(
 int cli_fail_fault(struct cli *cli, int fault)
 {
 	if (fault == -E2BIG)
-		return cli_fail(cli, EXIT_FAILED, "too_large", NULL, "there is more of it than fits here");
+		return cli_fail(cli, EXIT_FAILED, "too_large", NULL,
+			"the output is larger than fits into memory here");
 	return cli_fail(cli, EXIT_FAILED, "failed", NULL, "%s", strerror(-fault));
 }
 

@@ -67,7 +67,7 @@ static int tell_fault(struct cli *cli, int fault, enum http_reach reach, bool ch
 			"no server answers at %s: %s", url, strerror(-fault));
 	if (reach == HTTP_REACH_REPLY && fault != -ETIMEDOUT)
 		return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", "stint doctor",
-			"%s does not speak like a stint server: %s", url,
+			"%s is not a stint server: %s", url,
 			fault == -E2BIG ? "the reply is too large" : "the reply cannot be read");
 	return cli_fail(cli, EXIT_UNREACHABLE, "unreachable", changes ? "stint events" : "stint doctor",
 		changes ? "%s: %s before the reply came: the change may have been made or not"
@@ -206,6 +206,29 @@ static struct span first_text(yyjson_val *root, const char *first, const char *s
 	return text.len > 0 ? text : field_text(root, second);
 }
 
+/* What keeps the task from the move, as "worker vm-2 still has it (claimed)" or "it is done". */
+static const char *obstacle_of(struct cli *cli, const char *id, struct span state)
+{
+	struct ask question = {
+		.method = HTTP_METHOD_GET, .path = "/api/tasks/*", .names = {id}, .optional = true};
+	struct reply reply;
+
+	if (server_ask(cli, &question, &reply) != 0)
+		return cli_text(cli, "it is %.*s", SPAN_ARGS(state));
+	struct span worker = field_text(reply.root, "workerId");
+	const char *text = worker.len > 0
+		? cli_text(cli, "worker %.*s still has it (%.*s)", SPAN_ARGS(worker), SPAN_ARGS(state))
+		: cli_text(cli, "it is %.*s", SPAN_ARGS(state));
+	reply_done(&reply);
+	return text;
+}
+
+/* A verb that is one word of English: "approve", not "task done". */
+static bool is_action(const struct verb *verb)
+{
+	return verb->offer == OFFER_TASKS && !strchr(verb->name, ' ');
+}
+
 static int tell_refusal(struct cli *cli, const struct ask *ask, const struct reply *reply)
 {
 	struct span code = first_text(reply->root, "code", "error");
@@ -226,6 +249,10 @@ static int tell_refusal(struct cli *cli, const struct ask *ask, const struct rep
 		return cli_fail(cli, status, name, fix, "%s", errors);
 	if (detail.len == 0)
 		return cli_fail(cli, status, name, fix, "the server answers %d", reply->status);
+	if (span_equal(code, SPAN("bad_transition")) && state.len > 0 && ask->names[0] &&
+		is_action(cli->verb))
+		return cli_fail(cli, status, name, fix, "cannot %s %s: %s", cli->verb->name, ask->names[0],
+			obstacle_of(cli, ask->names[0], state));
 	if (state.len > 0 && ask->names[0])
 		return cli_fail(cli, status, name, fix, "%s is %.*s: %.*s", ask->names[0], SPAN_ARGS(state),
 			SPAN_ARGS(detail));

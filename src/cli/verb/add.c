@@ -197,7 +197,7 @@ static void tell_times(struct cli *cli, yyjson_val *task)
 	int64_t timeout_ms = field_int(task, "timeoutMs", 0);
 
 	if (args_number(&cli->args, "timeout", 0) > timeout_ms)
-		cli_say(cli, "stint: %.*s is the longest that the server allows for one attempt",
+		cli_say(cli, "stint: %.*s is the longest that the server allows one attempt to run",
 			SPAN_ARGS(view_duration(cli, timeout_ms)));
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		if (args_number(&cli->args, ends[i], INT64_MAX) <= cli->now_ms)
@@ -473,7 +473,7 @@ const struct verb verb_add = {
 		"\n"
 		"If a checklist fails half-way, the same command with the same --key goes on where it stopped.\n"
 		"\n"
-		"Within a git repository its .stint/config.json may name what is not said here: queue, executor, labels. It is "
+		"Within a git repository its .stint/config.json may name what the flags do not: queue, executor, labels. It is "
 		"not trusted with more; any other key in it is an error.",
 	.flags = flags,
 	.examples = "stint add \"say hello\" --queue demo --payload '{\"name\":\"world\"}'\n"

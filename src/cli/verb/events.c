@@ -210,7 +210,7 @@ const struct verb verb_events = {
 	.arguments = "",
 	.gives = GIVES_JSON | GIVES_ROWS,
 	.brief = "what happens",
-	.text = "Prints events: every change there ever was, in order, from the oldest that is kept. With --follow it prints "
+	.text = "Prints the events that are kept, oldest first. With --follow it prints "
 		"what happens from now on, and misses nothing: a connection that breaks is made again from the last event "
 		"on. On a terminal a line for people; elsewhere, and with --json, one JSON object per line.",
 	.flags = flags,

@@ -14,7 +14,7 @@ enum {
 };
 
 static const struct flag flags[] = {
-	{"all", 'a', FLAG_SWITCH, .text = "those that have ended, too"},
+	{"all", 'a', FLAG_SWITCH, .text = "also tasks that have ended"},
 	{"state", 's', FLAG_NAMES, OFFER_STATES, true, .value = "STATE,…",
 		.text = "only in these states: pending scheduled waiting ready claimed running asking review blocked failed done cancelled"},
 	{"queue", 'Q', FLAG_TEXT, OFFER_QUEUES, .value = "NAME", .text = "only of this queue"},
@@ -261,8 +261,9 @@ static int run(struct cli *cli)
 	bool people = cli->form == FORM_AUTO || cli->form == FORM_TABLE || cli->form == FORM_WIDE;
 	if (r == 0 && people && listing.count == 0)
 		cli_say(cli,
-			args_has(&cli->args, "all") ? "no tasks"
-						    : "no tasks; stint ls --all shows those that have ended");
+			args_has(&cli->args, "all")
+				? "no tasks"
+				: "no open tasks; stint ls --all also shows those that have ended");
 	if (r == 0 && people && listing.more)
 		cli_say(cli, "… there are more: stint ls --limit 0");
 	table_done(&listing.table);

@@ -264,7 +264,7 @@ static int follow(struct following *following)
 		arena_reset(&following->cli->arena); /* of the last look: it may run for weeks */
 		int r = look(following, &task, &moved);
 		if (r != 0) { /* no server any more, or a token that may only add */
-			cli_say(following->cli, "stint: %s is queued all the same, and runs without us",
+			cli_say(following->cli, "stint: %s stays queued, and runs without this command",
 				following->log.id);
 			return interrupted > 0 ? EXIT_INTERRUPTED : r;
 		}

@@ -567,11 +567,9 @@ static int run(struct cli *cli)
 		.cli = cli,
 		.signals = -1,
 		.worker = {.name = "the worker",
-			.without = "the server goes on without one",
+			.without = "the server goes on without a worker",
 			.words = worker_words},
-		.notify = {.name = "stint-notify",
-			.without = "nobody is told any more",
-			.words = notify_words},
+		.notify = {.name = "stint-notify", .without = "no webhooks are sent", .words = notify_words},
 	};
 	char store[1100];
 	bool ended;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/memory.h"
-#include "store/memory/memory_backend.h"
+#include "backend/memory.h"
+#include "backend/memory_backend.h"
 
 enum {
 	RELIEF_COMMITS = 4, /* what the ballast is good for */
