@@ -4,7 +4,7 @@
  *   main.c        start and stop                    turns.c       requests → one turn → replies
  *   options.c     flags and configuration           connection.c  sockets: bytes in, bytes out; connections.c: their time
  *   home.c        the state directory               gate.c        host, origin, credential; mint.c: new ones
- *   clock.c       the two clocks                    reads.c       what the store lends to the API
+ *   clock.c       the two clocks                    host.c        what the server does for the API
  *   metrics.c     counters, for Prometheus          streams.c     who listens to events, and how far they got
  *   journal.c     what is logged, and how often
  *   process.c     processes of this machine         backup.c      copies of the store while it serves
@@ -189,7 +189,7 @@ struct server {
 	uv_signal_t term, interrupt;
 	struct store *store;
 	struct gate gate;
-	struct api_reads reads;
+	struct api_host host;
 	struct refused_connections refused;
 	struct connection *connections;
 	struct connection *dirty; /* have something to write, or to read on */
@@ -267,8 +267,8 @@ void journal_refused_connection(const char *reason);
 void journal_refused_request(const struct http_complaint *complaint);
 void journal_sweep(void); /* about once a second */
 
-/* reads.c */
-void reads_init(struct server *server);
+/* host.c */
+void host_init(struct server *server);
 
 /* turns.c */
 void exchange_list_add(struct exchange_list *list, struct exchange *exchange);

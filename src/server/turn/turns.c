@@ -153,7 +153,8 @@ void exchange_begin(struct server *server, struct exchange *exchange)
 		.body = &exchange->body,
 		.rules = &server->options->storage.rules,
 		.now = server->now,
-		.reads = &server->reads,
+		.store = server->store,
+		.host = &server->host,
 		.action_queues = server->options->action_queues,
 	};
 	if (gate_pass(server, exchange))
@@ -312,6 +313,7 @@ static void finish(struct server *server, struct exchange *exchange, const struc
 		return;
 	}
 	exchange->wait_until_ms = 0;
+	call->now = server->now;
 	note_claims(exchange, results);
 	count_claim(&server->metrics, exchange, results);
 	api_finish(call, results);
