@@ -52,13 +52,12 @@ bool worker_row_is_sound(const struct names *names, const struct worker_row *row
 		number_is_sound(worker->last_beat_ms) && number_is_sound(row->ended_ms);
 }
 
-bool slot_row_is_sound(const struct names *names, const struct slot_row *row)
+bool slot_is_sound(const struct slot *slot)
 {
-	bool sound = row->name != 0 && names_have(names, row->name) && row->slot.state <= SLOT_ON_TRIAL &&
-		number_is_sound(row->slot.since_ms);
+	bool sound = number_is_sound(slot->since_ms);
 
 	for (int i = 0; sound && i < SLOT_CRASHES_KEPT; i++)
-		sound = row->slot.crashed_ms[i] == INT64_MIN || number_is_sound(row->slot.crashed_ms[i]);
+		sound = slot->crashed_ms[i] == INT64_MIN || number_is_sound(slot->crashed_ms[i]);
 	return sound;
 }
 
