@@ -196,6 +196,9 @@ void turn_abort(struct turn *turn);
 /* Open the backend's transaction if it is not open yet. */
 int turn_write(struct turn *turn);
 
+/* Room for one more than `count` items of a list on the heap. -ENOMEM. */
+int turn_grow(void **items, uint32_t count, uint32_t *cap, size_t size);
+
 /* "t-" and the sequence in base 36; -EINVAL if the id is not of that form. */
 int generated_id_seq(struct span id, int64_t *ret_seq);
 
